@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Checks the whole workspace as continuous integration does: set-up, formatting, lints, the build
+# without LLVM, documentation examples, then every test. The tests' own closing line comes last.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+ci/setup.sh
+
+step() { printf '\n== %s\n' "$*"; }
+
+step formatting
+cargo fmt --all --check
+
+step lints
+cargo clippy --workspace --all-targets --locked -- -D warnings
+
+step "the command without LLVM"
+cargo clippy --package tilewright --no-default-features --locked -- -D warnings
+
+step "documentation examples"
+cargo test --workspace --doc --locked --quiet
+
+step tests
+if cargo nextest --version >/dev/null 2>&1; then
+    cargo nextest run --workspace --locked --no-fail-fast
+else
+    cargo test --workspace --lib --bins --tests --locked --no-fail-fast
+fi

@@ -1,0 +1,3 @@
+//! Atoms as data.
+
+pub mod model;

@@ -1,0 +1,198 @@
+//! The model of an atom record: one machine instruction, or one idiom of a few, as data.
+//!
+//! Records live in `specs/atoms/*.yaml`. No code branches on an atom's id: what a stage needs to know
+//! about an instruction stands here.
+
+use tilewright_layout::Layout;
+
+use crate::dtype::Dtype;
+
+/// What an atom does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Moves data between memory spaces.
+    Copy,
+    /// `d = a · b + c`.
+    Mma,
+    /// Orders or waits: barriers, commits, fences.
+    Sync,
+    /// Converts register values.
+    Convert,
+}
+
+/// A memory space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Space {
+    /// Global memory.
+    Gmem,
+    /// Shared memory of the CTA.
+    Smem,
+    /// Registers.
+    Rmem,
+}
+
+/// Type of the registers an operand is held in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RegType {
+    /// 16 untyped bits: one f16 or bf16 value.
+    B16,
+    /// 32 untyped bits: packed narrow values.
+    B32,
+    /// 64 untyped bits.
+    B64,
+    /// One f32.
+    F32,
+    /// One f64.
+    F64,
+}
+
+impl RegType {
+    /// Bits one register holds.
+    pub fn bits(self) -> u32 {
+        match self {
+            RegType::B16 => 16,
+            RegType::B32 | RegType::F32 => 32,
+            RegType::B64 | RegType::F64 => 64,
+        }
+    }
+}
+
+/// How an operand is passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperandKind {
+    /// `count` registers the atom reads.
+    RegsIn {
+        /// Register type.
+        ty: RegType,
+        /// How many.
+        count: u32,
+    },
+    /// `count` registers the atom writes.
+    RegsOut {
+        /// Register type.
+        ty: RegType,
+        /// How many.
+        count: u32,
+    },
+    /// An address in that space.
+    Address(Space),
+    /// A run-time 32-bit integer.
+    Int,
+    /// A constant of the instruction text.
+    Imm,
+}
+
+/// One operand of the instruction, in the order an atom call lists its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperandDecl {
+    /// Name, used by `emit` and templates: `d`, `a`, `src`, `src_bytes`.
+    pub name: String,
+    /// How it is passed.
+    pub kind: OperandKind,
+}
+
+/// A closed set of operations LLVM has itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LlvmOp {
+    /// `regs-out = load address`: all registers as one vector, aligned to the atom's `align_bytes`.
+    Load,
+    /// `store regs-in to address`, as one vector.
+    Store,
+    /// `d = fma(a, b, c)` on f32 or f64 registers.
+    Fma,
+    /// `dst[0] = src[0]` rounded to a narrower float, or widened exactly.
+    FloatConvert,
+    /// `dst[0] = pack(round(src[0]), round(src[1]))`, first source in the low half.
+    FloatPack2,
+}
+
+/// How an atom becomes code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Emit {
+    /// An operation LLVM has itself.
+    Llvm(LlvmOp),
+    /// A call of an `llvm.nvvm.*` intrinsic.
+    Intrinsic {
+        /// Full name, with overload suffixes.
+        name: String,
+        /// Names of the operands, in the order of the intrinsic's parameters.
+        args: Vec<String>,
+        /// Type of each argument or result register in the intrinsic's signature where it differs from the register's
+        /// own, by operand name: `v2f16` for `<2 x half>`.
+        types: Vec<(String, String)>,
+    },
+    /// Inline assembly rendered from `templates/ptx/<file>`.
+    Template {
+        /// Path below `templates/ptx`.
+        file: String,
+        /// Constants handed to the template.
+        values: Vec<(String, String)>,
+    },
+}
+
+/// Layouts and types of an MMA atom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MmaFacts {
+    /// Shape m, n, k.
+    pub mnk: [i64; 3],
+    /// Types of d, a, b, c.
+    pub types: [Dtype; 4],
+    /// Logical thread to lane.
+    pub thr_id: Layout<i64>,
+    /// (thread, value) to `m + M*k`.
+    pub a_tv: Layout<i64>,
+    /// (thread, value) to `n + N*k`.
+    pub b_tv: Layout<i64>,
+    /// (thread, value) to `m + M*n`.
+    pub c_tv: Layout<i64>,
+}
+
+/// Layouts of a copy atom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyFacts {
+    /// Where the data is.
+    pub from: Space,
+    /// Where it goes.
+    pub to: Space,
+    /// Logical thread to lane.
+    pub thr_id: Layout<i64>,
+    /// (thread, bit) to bit index, at the source.
+    pub src_tv_bits: Layout<i64>,
+    /// (thread, bit) to bit index, at the destination.
+    pub dst_tv_bits: Layout<i64>,
+    /// Side that names the values (`dst` for ldmatrix): the reference of retiling.
+    pub ref_is_dst: bool,
+    /// Bytes one thread's address names: 16 for ldmatrix rows and 16-byte vectors.
+    pub access_bytes: u32,
+    /// Whether the data arrives later, by commit and wait groups.
+    pub asynchronous: bool,
+    /// Name of the operand that says how many source bytes are valid (the rest arrive as zeros), if there is one.
+    pub src_bytes: Option<String>,
+}
+
+/// One record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Atom {
+    /// Id used by specs: `sm80_mma_16x8x16_f32_bf16_bf16`, `sm80_cp_async_cg_16`.
+    pub id: String,
+    /// CuTe's name of the same instruction, if it has one.
+    pub cute: Option<String>,
+    /// What it does.
+    pub kind: Kind,
+    /// MMA layouts (`kind` is `Mma`).
+    pub mma: Option<MmaFacts>,
+    /// Copy layouts (`kind` is `Copy`).
+    pub copy: Option<CopyFacts>,
+    /// Operands in call order.
+    pub operands: Vec<OperandDecl>,
+    /// Alignment in bytes that every address operand needs.
+    pub align_bytes: u32,
+    /// Lowest compute capability times ten.
+    pub min_sm: u32,
+    /// Lowest PTX `.version`, major * 10 + minor.
+    pub min_ptx: u32,
+    /// Section of the PTX ISA or other source of the facts.
+    pub source: String,
+    /// How it becomes code.
+    pub emit: Emit,
+}

@@ -1,0 +1,110 @@
+//! The one error type of the crate: four kinds that say whose fault it is.
+
+use std::fmt;
+
+/// A place in a spec: byte range and the line and column of its start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// Byte offsets of the text, start inclusive, end exclusive.
+    pub bytes: std::ops::Range<usize>,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+}
+
+/// One thing that is wrong with a spec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Stable code of the check, such as `unknown-key`.
+    pub code: &'static str,
+    /// What is wrong, with the actual and the allowed value: lower case, no full stop.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// The way out: the nearest legal value, or what to do.
+    pub help: Option<String>,
+}
+
+/// One limit that a plan violates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Stable code of the limit, such as `smem-capacity`. Tuning counts dropped points by it.
+    pub code: &'static str,
+    /// Both numbers and the way out.
+    pub message: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} [{}]", self.message, self.code)
+    }
+}
+
+/// What a stage of the compiler returns when it cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The user's YAML is wrong. All problems of the file are listed.
+    #[error("{path}: {}", list(.problems.iter().map(|p| &p.message)))]
+    Spec {
+        /// Path of the spec as the user gave it.
+        path: String,
+        /// Text of the spec, for rendering.
+        source_text: String,
+        /// Every problem, in order of position.
+        problems: Vec<Problem>,
+    },
+    /// A legal request with no feasible kernel. Every violated limit is listed.
+    #[error("{kernel}: {}", list(.violations))]
+    Plan {
+        /// Name of the point that was planned.
+        kernel: String,
+        /// Every violated limit.
+        violations: Vec<Violation>,
+    },
+    /// A feature the architecture or this version does not have.
+    #[error("{feature} is not supported on {arch}: {hint}")]
+    Unsupported {
+        /// What was asked for.
+        feature: String,
+        /// Where.
+        arch: String,
+        /// The way out.
+        hint: String,
+    },
+    /// A check of the compiler's own work failed.
+    #[error("bug in stage {stage} of {kernel}: {message}")]
+    Bug {
+        /// Stage whose product is wrong.
+        stage: &'static str,
+        /// Kernel being compiled.
+        kernel: String,
+        /// Which check failed, with its numbers.
+        message: String,
+        /// The offending value, printed.
+        dump: String,
+    },
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A tool the build needs is missing or failed.
+    #[error("{tool}: {message}")]
+    Tool {
+        /// Name of the tool, such as `ptxas`.
+        tool: &'static str,
+        /// What happened and what to do.
+        message: String,
+    },
+}
+
+/// Shorthand for results of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+fn list<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,3 @@
+//! The intermediate forms: tile IR and thread program.
+
+pub mod program;

@@ -1,0 +1,3 @@
+//! Specs: YAML in, a checked model out.
+
+pub mod model;

@@ -1,0 +1,171 @@
+//! The model of a spec: what the rest of the compiler reads. Plain data, built by `super::build`.
+
+use std::collections::BTreeMap;
+
+use tilewright_layout::Swizzle;
+
+use crate::arch::Arch;
+use crate::dtype::Dtype;
+
+/// A value given by the user, or `auto`: the plan computes a good one.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Auto<T> {
+    /// Computed by the plan.
+    #[default]
+    Auto,
+    /// As written.
+    Given(T),
+}
+
+impl<T: Clone> Auto<T> {
+    /// The given value, or that of `default`.
+    pub fn unwrap_or_else(&self, default: impl FnOnce() -> T) -> T {
+        match self {
+            Auto::Auto => default(),
+            Auto::Given(value) => value.clone(),
+        }
+    }
+}
+
+/// The kind of kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// `d = s`, two-dimensional. Operands `s`, `d`; extents `m`, `n`.
+    Copy,
+    /// `d = a · bᵀ`, with `a: (m,k)`, `b: (n,k)`, `d: (m,n)`.
+    Gemm,
+}
+
+/// One tensor argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// Name: `a`, `b`, `d` or `s`.
+    pub name: String,
+    /// Element type in memory.
+    pub dtype: Dtype,
+    /// Names of the two extents, such as `m` and `k`.
+    pub extents: [String; 2],
+    /// Stride of each extent in elements.
+    pub strides: [Stride; 2],
+}
+
+/// A stride of an operand in global memory, in elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stride {
+    /// A constant. `1` for the contiguous mode.
+    Const(i64),
+    /// A run-time value of that name (`lda`, `rsa`), 64-bit.
+    Named(String),
+}
+
+/// The way of one operand's data, atom by atom. Keys are `<from>2<to>` with g, s, r for the memory spaces.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct CopyPath {
+    /// Global to shared memory. `None` when the operand does not pass through it.
+    pub g2s: Option<Auto<String>>,
+    /// Shared memory to registers.
+    pub s2r: Option<Auto<String>>,
+    /// Registers to shared memory.
+    pub r2s: Option<Auto<String>>,
+    /// Shared to global memory.
+    pub s2g: Option<Auto<String>>,
+    /// Global memory to registers.
+    pub g2r: Option<Auto<String>>,
+    /// Registers to global memory.
+    pub r2g: Option<Auto<String>>,
+}
+
+/// The tiled MMA of a gemm.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Mma {
+    /// Id of the MMA atom.
+    pub atom: Auto<String>,
+    /// AtomLayoutMNK: how many atoms side by side in m, n and k.
+    pub atoms: Auto<[i64; 3]>,
+    /// PermutationMNK: extents of the tile the atoms cover with their values, in m, n and k.
+    pub permutation: Auto<[i64; 3]>,
+}
+
+/// How loads run ahead of the arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Schedule {
+    /// Every warp loads and computes; `stages` cp.async groups in flight. `stages: 1` is synchronous.
+    #[default]
+    Multistage,
+}
+
+/// Stages and schedule of the main loop.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Pipeline {
+    /// Buffers of the shared-memory ring.
+    pub stages: Auto<u32>,
+    /// The schedule.
+    pub schedule: Schedule,
+}
+
+/// Order in which CTAs visit output tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Raster {
+    /// Along n first.
+    Row,
+    /// Along m first.
+    Column,
+    /// Bands of that many m tiles, along m inside a band: friendly to the L2 cache.
+    Grouped(u32),
+}
+
+/// Tile scheduler.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Scheduler {
+    /// Order of the output tiles.
+    pub raster: Auto<Raster>,
+}
+
+/// A checked spec, or one point of its tuning space (then every tuned field holds its value).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// Kind of kernel.
+    pub family: Family,
+    /// Name, equal to the file's place: `specs/<family>/<rest>.yaml` is `<family>_<rest>`.
+    pub name: String,
+    /// Target architecture.
+    pub arch: Arch,
+    /// Operands in the order of the family (`s d`, `a b d`).
+    pub operands: Vec<Operand>,
+    /// Accumulator type (gemm; for copy the operand's type).
+    pub accumulator: Dtype,
+    /// Extents of one CTA's tile: `(m,n)` for copy, `(m,n,k)` for gemm.
+    pub cta_tile: Vec<i64>,
+    /// Threads of a CTA.
+    pub threads: Auto<u32>,
+    /// Lower bound of resident CTAs per SM handed to ptxas (`.minnctapersm`).
+    pub min_ctas_per_sm: Auto<u32>,
+    /// Tiled MMA (gemm).
+    pub mma: Mma,
+    /// Data paths by operand name.
+    pub copy: BTreeMap<String, CopyPath>,
+    /// Swizzle of each operand's shared-memory tile, in elements.
+    pub swizzle: BTreeMap<String, Auto<Swizzle>>,
+    /// Main loop pipeline.
+    pub pipeline: Pipeline,
+    /// Tile order.
+    pub scheduler: Scheduler,
+    /// Epilogue expression. `d = acc` for gemm, `d = s` for copy.
+    pub epilogue: String,
+}
+
+impl Spec {
+    /// The operand of that name.
+    pub fn operand(&self, name: &str) -> Option<&Operand> {
+        self.operands.iter().find(|operand| operand.name == name)
+    }
+}
+
+/// One point of a spec's tuning space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// `name@` plus a readable suffix and a hash: `gemm_bf16_tn@128x256x64_s3-1f3a9c`.
+    pub id: String,
+    /// The spec with the point's values in place.
+    pub spec: Spec,
+}

@@ -1,1 +1,69 @@
-//! See ARCHITECTURE.md.
+//! The contract between the generator and the runtime: a folder of kernels that says what it is.
+//!
+//! A bundle is `manifest.json` beside PTX files and optional cubins. Per kernel the manifest
+//! holds what it computes ([`Semantics`]), how it is launched ([`LaunchAbi`], with integer
+//! expressions over the problem's extents), where it runs ([`Capability`]), what it needs to be
+//! true ([`Assumption`]) and hashes of all of it. This crate writes bundles deterministically
+//! ([`BundleWriter`]) and opens them ([`Bundle::open`]) only when every check passes.
+//!
+//! It knows no GPU, no driver, no compiler and no layout algebra.
+//!
+//! ```
+//! use tilewright_bundle::*;
+//! let kernel = Kernel {
+//!     abi: LaunchAbi {
+//!         params: Param::pack([
+//!             ("s", ParamValue::pointer("s")),
+//!             ("d", ParamValue::pointer("d")),
+//!             ("n", ParamValue::scalar(ScalarType::I32, "n".parse()?)),
+//!         ]),
+//!         grid: ["ceil_div(n, 256)".parse()?, 1u32.into(), 1u32.into()],
+//!         block: [256, 1, 1],
+//!         ..LaunchAbi::default()
+//!     },
+//!     semantics: Semantics {
+//!         operands: vec![
+//!             Operand::new("s", Role::In, DType::F32, "(m,n):(lds,1)"),
+//!             Operand::new("d", Role::Out, DType::F32, "(m,n):(ldd,1)"),
+//!         ],
+//!         ..Semantics::default()
+//!     },
+//!     ..Kernel::new("copy_f32@plain-000000", Family::Copy, "copy_f32")
+//! };
+//! let ptx = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry copy_f32() { ret; }\n";
+//! let mut writer = BundleWriter::new(Provenance::new("example 1.0"));
+//! writer.add(kernel, ptx, None)?;
+//! let folder = tempfile::tempdir()?;
+//! let hash = writer.write(&folder.path().join("copy"))?;
+//! let bundle = Bundle::open(&folder.path().join("copy"))?;
+//! assert_eq!(bundle.hash(), &hash);
+//! assert_eq!(bundle.kernels()[0].spec, "copy_f32");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod hash;
+
+mod expr;
+
+mod manifest;
+
+mod abi;
+
+mod check;
+
+mod source;
+
+mod read;
+mod write;
+
+pub use abi::{LaunchAbi, MAX_PARAM_BYTES, Param, ParamValue, ScalarType};
+pub use error::{Error, Problem};
+pub use expr::{Condition, Env, EvalError, Expr, MAX_DEPTH, MAX_NODES, MAX_TEXT, Name, ParseError};
+pub use hash::Sha256Hex;
+pub use manifest::{
+    Assumption, Capability, CubinFile, DType, FORMAT_VERSION, Family, FileEntry, Kernel, Manifest,
+    Operand, Provenance, PtxFile, Resources, Role, Semantics,
+};
+pub use read::Bundle;
+pub use write::BundleWriter;

@@ -1,0 +1,200 @@
+//! How a kernel is launched: parameters with their offsets, and sizes as expressions.
+//!
+//! Parameters are laid out as C would: each at the next multiple of its own size. The offsets
+//! stand in the manifest so that a reader in any language can pack without knowing that rule.
+
+use serde::{Deserialize, Serialize};
+
+use crate::expr::Expr;
+
+/// Largest parameter block of a kernel, in bytes (PTX ISA, kernel function parameters, before 8.1).
+pub const MAX_PARAM_BYTES: u32 = 4096;
+
+/// Everything a launch needs apart from the buffers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LaunchAbi {
+    /// Parameters in the order of the entry.
+    pub params: Vec<Param>,
+    /// CTAs along x, y, z.
+    pub grid: [Expr; 3],
+    /// Threads along x, y, z.
+    pub block: [u32; 3],
+    /// CTAs of a cluster along x, y, z; absent for a launch without clusters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<[u32; 3]>,
+    /// Dynamic shared memory of a CTA.
+    pub dynamic_smem_bytes: Expr,
+    /// Global scratch memory, passed through a [`ParamValue::Workspace`] parameter.
+    pub workspace_bytes: Expr,
+}
+
+impl Default for LaunchAbi {
+    /// One thread, no parameters, no memory.
+    fn default() -> Self {
+        LaunchAbi {
+            params: Vec::new(),
+            grid: [Expr::constant(1), Expr::constant(1), Expr::constant(1)],
+            block: [1, 1, 1],
+            cluster: None,
+            dynamic_smem_bytes: Expr::constant(0),
+            workspace_bytes: Expr::constant(0),
+        }
+    }
+}
+
+impl LaunchAbi {
+    /// Bytes of the parameter block.
+    pub fn param_bytes(&self) -> u32 {
+        self.params
+            .iter()
+            .map(|p| p.offset.saturating_add(p.size))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Threads of a CTA.
+    pub fn threads(&self) -> u64 {
+        self.block.iter().map(|d| u64::from(*d)).product()
+    }
+
+    /// Every expression, with the key it stands under.
+    pub fn exprs(&self) -> impl Iterator<Item = (String, &Expr)> {
+        let params = self.params.iter().filter_map(|p| match &p.value {
+            ParamValue::Scalar { expr, .. } => Some((format!("params.{}", p.name), expr)),
+            ParamValue::Pointer { .. } | ParamValue::Workspace => None,
+        });
+        let grid = ["grid.x", "grid.y", "grid.z"]
+            .into_iter()
+            .map(str::to_owned)
+            .zip(&self.grid);
+        let sizes = [
+            ("dynamic_smem_bytes".to_owned(), &self.dynamic_smem_bytes),
+            ("workspace_bytes".to_owned(), &self.workspace_bytes),
+        ];
+        params.chain(grid).chain(sizes)
+    }
+}
+
+/// One parameter of the entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Param {
+    /// For readers; the PTX may name it otherwise.
+    pub name: String,
+    /// Offset in the parameter block, in bytes.
+    pub offset: u32,
+    /// Size in bytes.
+    pub size: u32,
+    /// What is passed.
+    pub value: ParamValue,
+}
+
+impl Param {
+    /// Lays out parameters in order, each at the next multiple of its own size.
+    pub fn pack<'a>(values: impl IntoIterator<Item = (&'a str, ParamValue)>) -> Vec<Param> {
+        let mut end = 0u32;
+        let place = |(name, value): (&str, ParamValue)| {
+            let size = value.size();
+            let offset = end
+                .checked_next_multiple_of(size.max(1))
+                .unwrap_or(u32::MAX);
+            end = offset.saturating_add(size);
+            Param {
+                name: name.to_owned(),
+                offset,
+                size,
+                value,
+            }
+        };
+        values.into_iter().map(place).collect()
+    }
+}
+
+/// What a parameter passes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum ParamValue {
+    /// The 64-bit address of an operand's first element.
+    Pointer {
+        /// The operand.
+        operand: String,
+    },
+    /// An integer.
+    Scalar {
+        /// Its type in the parameter block.
+        #[serde(rename = "type")]
+        ty: ScalarType,
+        /// Its value.
+        expr: Expr,
+    },
+    /// The 64-bit address of the workspace.
+    Workspace,
+}
+
+impl ParamValue {
+    /// The address of `operand`.
+    pub fn pointer(operand: &str) -> ParamValue {
+        ParamValue::Pointer {
+            operand: operand.to_owned(),
+        }
+    }
+
+    /// An integer of type `ty`.
+    pub fn scalar(ty: ScalarType, expr: Expr) -> ParamValue {
+        ParamValue::Scalar { ty, expr }
+    }
+
+    /// Size in the parameter block, in bytes.
+    pub const fn size(&self) -> u32 {
+        match self {
+            ParamValue::Pointer { .. } | ParamValue::Workspace => 8,
+            ParamValue::Scalar { ty, .. } => ty.bytes(),
+        }
+    }
+}
+
+/// Integer types of scalar parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ScalarType {
+    /// Signed, 32 bits.
+    I32,
+    /// Signed, 64 bits.
+    I64,
+    /// Unsigned, 32 bits.
+    U32,
+    /// Unsigned, 64 bits.
+    U64,
+}
+
+impl ScalarType {
+    /// Size in bytes.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            ScalarType::I32 | ScalarType::U32 => 4,
+            ScalarType::I64 | ScalarType::U64 => 8,
+        }
+    }
+
+    /// The spelling in manifests.
+    pub const fn text(self) -> &'static str {
+        match self {
+            ScalarType::I32 => "i32",
+            ScalarType::I64 => "i64",
+            ScalarType::U32 => "u32",
+            ScalarType::U64 => "u64",
+        }
+    }
+
+    /// Little-endian bytes of `value` and how many of them count, or `None` when it does not fit.
+    pub fn encode(self, value: i64) -> Option<([u8; 8], usize)> {
+        let fits = match self {
+            ScalarType::I32 => i32::try_from(value).is_ok(),
+            ScalarType::U32 => u32::try_from(value).is_ok(),
+            ScalarType::U64 => value >= 0,
+            ScalarType::I64 => true,
+        };
+        fits.then(|| (value.to_le_bytes(), self.bytes() as usize))
+    }
+}

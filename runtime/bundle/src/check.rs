@@ -1,0 +1,236 @@
+//! The rules a manifest must satisfy beyond being well-typed. Every broken rule is reported.
+
+use std::collections::BTreeSet;
+
+use crate::abi::{LaunchAbi, MAX_PARAM_BYTES, ParamValue};
+use crate::error::{Error, Problems};
+use crate::hash::Sha256Hex;
+use crate::manifest::{Assumption, FileEntry, Kernel, Manifest, Semantics};
+use crate::source::{MAX_FILE_BYTES, MAX_TOTAL_BYTES, is_safe, safe_path};
+
+const MAX_KERNELS: usize = 65_536;
+const MAX_OPERANDS: usize = 16;
+const MAX_PARAMS: usize = 256;
+const MAX_ASSUMPTIONS: usize = 256;
+const MAX_LINE: usize = 1024;
+/// Threads of a CTA (CUDA programming guide, compute capabilities).
+const MAX_THREADS: u64 = 1024;
+/// CTAs of a non-portable cluster (CUDA programming guide, thread block clusters).
+const MAX_CLUSTER: u64 = 16;
+
+/// Checks the whole manifest.
+pub(crate) fn manifest(manifest: &Manifest) -> Result<(), Error> {
+    let mut problems = Problems::default();
+    let n = manifest.kernels.len();
+    problems.check(n <= MAX_KERNELS, "manifest", || {
+        format!("{n} kernels; at most {MAX_KERNELS} are allowed")
+    });
+    let mut ids = BTreeSet::new();
+    for kernel in &manifest.kernels {
+        if !ids.insert(kernel.id.as_str()) {
+            problems.add(
+                &kernel.id,
+                "the id is used twice: ids are unique in a bundle",
+            );
+        }
+        self::kernel(kernel, &mut problems);
+        listed(kernel, &manifest.files, &mut problems);
+    }
+    files(&manifest.files, &mut problems);
+    problems.into_result()
+}
+
+/// Checks one kernel by itself.
+pub(crate) fn kernel(kernel: &Kernel, problems: &mut Problems) {
+    let id = kernel.id.as_str();
+    names(kernel, problems);
+    semantics(id, &kernel.semantics, problems);
+    abi(id, &kernel.abi, &kernel.semantics, problems);
+    assumptions(kernel, problems);
+    let sm = kernel.capability.min_sm;
+    problems.check((10..=999).contains(&sm), id, || {
+        format!("capability.min_sm is {sm}; expected ten times major plus minor, such as 80")
+    });
+    problems.check(kernel.certificate.is_object(), id, || {
+        "certificate is no object".to_owned()
+    });
+}
+
+fn names(kernel: &Kernel, problems: &mut Problems) {
+    let id = kernel.id.as_str();
+    let fits = |text: &str, most: usize| {
+        !text.is_empty() && text.len() <= most && text.chars().all(is_safe)
+    };
+    problems.check(fits(id, 160) && safe_path(id).is_ok(), id, || {
+        "an id has 1 to 160 letters, digits and _ - . @ +, no dot first or last".to_owned()
+    });
+    problems.check(
+        id.split('@').next() == Some(kernel.spec.as_str()),
+        id,
+        || {
+            format!(
+                "spec is {:?}; expected the part of the id before @",
+                kernel.spec
+            )
+        },
+    );
+    let entry = kernel.entry.as_str();
+    let starts = |c: char| c.is_ascii_alphabetic() || c == '_' || c == '$';
+    let named = entry.starts_with(starts)
+        && entry.len() <= 200
+        && entry.chars().all(|c| starts(c) || c.is_ascii_digit());
+    problems.check(named, id, || {
+        format!("entry {entry:?} is no PTX identifier")
+    });
+}
+
+fn semantics(id: &str, semantics: &Semantics, problems: &mut Problems) {
+    let n = semantics.operands.len();
+    problems.check((1..=MAX_OPERANDS).contains(&n), id, || {
+        format!("{n} operands; 1 to {MAX_OPERANDS} are allowed")
+    });
+    let mut seen = BTreeSet::new();
+    for operand in &semantics.operands {
+        let name = operand.name.as_str();
+        let word = name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
+        problems.check(word && (1..=64).contains(&name.len()), id, || {
+            format!("operand name {name:?} is no identifier of 1 to 64 characters")
+        });
+        problems.check(seen.insert(name), id, || {
+            format!("operand `{name}` appears twice")
+        });
+        problems.check(is_line(&operand.layout), id, || {
+            format!("the layout of `{name}` is no line of 1 to {MAX_LINE} characters")
+        });
+    }
+    let written = semantics.operands.iter().any(|o| o.role.is_written());
+    problems.check(written, id, || "no operand is written".to_owned());
+    if let Some(epilogue) = &semantics.epilogue {
+        problems.check(is_line(epilogue), id, || {
+            "the epilogue is no line of text".to_owned()
+        });
+    }
+}
+
+fn is_line(text: &str) -> bool {
+    (1..=MAX_LINE).contains(&text.len()) && !text.chars().any(char::is_control)
+}
+
+fn abi(id: &str, abi: &LaunchAbi, semantics: &Semantics, problems: &mut Problems) {
+    params(id, abi, semantics, problems);
+    let threads = abi.threads();
+    let block_fits = abi.block.iter().all(|d| *d >= 1) && threads <= MAX_THREADS;
+    problems.check(block_fits && abi.block[2] <= 64, id, || {
+        format!(
+            "block {:?} has {threads} threads; 1 to {MAX_THREADS} are allowed",
+            abi.block
+        )
+    });
+    if let Some(cluster) = abi.cluster {
+        let ctas: u64 = cluster
+            .iter()
+            .map(|d| u64::from(*d))
+            .fold(1, u64::saturating_mul);
+        problems.check((1..=MAX_CLUSTER).contains(&ctas), id, || {
+            format!("cluster {cluster:?} has {ctas} CTAs; 1 to {MAX_CLUSTER} are allowed")
+        });
+    }
+}
+
+fn params(id: &str, abi: &LaunchAbi, semantics: &Semantics, problems: &mut Problems) {
+    let n = abi.params.len();
+    problems.check(n <= MAX_PARAMS, id, || {
+        format!("{n} parameters; at most {MAX_PARAMS} are allowed")
+    });
+    let mut end = 0u32;
+    for param in abi.params.iter().take(MAX_PARAMS) {
+        let (name, offset, size) = (&param.name, param.offset, param.size);
+        let want = param.value.size();
+        problems.check(size == want, id, || {
+            format!("parameter {name:?} has {size} bytes; what it passes has {want}")
+        });
+        let at = end.checked_next_multiple_of(want).unwrap_or(u32::MAX);
+        problems.check(offset == at, id, || {
+            format!("parameter {name:?} is at offset {offset}; expected {at}")
+        });
+        end = at.saturating_add(want);
+        if let ParamValue::Pointer { operand } = &param.value {
+            problems.check(semantics.operand(operand).is_some(), id, || {
+                format!("parameter {name:?} points to `{operand}`, which is no operand")
+            });
+        }
+    }
+    problems.check(end <= MAX_PARAM_BYTES, id, || {
+        format!("the parameters have {end} bytes; at most {MAX_PARAM_BYTES} are allowed")
+    });
+}
+
+fn assumptions(kernel: &Kernel, problems: &mut Problems) {
+    let id = kernel.id.as_str();
+    let n = kernel.assumptions.len();
+    problems.check(n <= MAX_ASSUMPTIONS, id, || {
+        format!("{n} assumptions; at most {MAX_ASSUMPTIONS} are allowed")
+    });
+    for assumption in &kernel.assumptions {
+        if let Assumption::Align { operand, bytes, .. } = assumption {
+            problems.check(kernel.semantics.operand(operand).is_some(), id, || {
+                format!("align({operand}) names no operand")
+            });
+            problems.check(bytes.is_power_of_two() && *bytes <= 4096, id, || {
+                format!("align({operand}) == {bytes}; expected a power of two up to 4096")
+            });
+        }
+    }
+}
+
+/// Checks that the kernel's files are in the list, with the same hashes.
+fn listed(kernel: &Kernel, files: &[FileEntry], problems: &mut Problems) {
+    let cubin = kernel.cubin.as_ref().map(|c| (&c.file, &c.sha256));
+    for (path, sha256) in std::iter::once((&kernel.ptx.file, &kernel.ptx.sha256)).chain(cubin) {
+        match files.binary_search_by(|f| f.path.as_str().cmp(path)) {
+            Ok(at) => problems.check(files[at].sha256 == *sha256, &kernel.id, || {
+                format!("{path:?} has another hash here than in the list of files")
+            }),
+            Err(_) => problems.add(&kernel.id, format!("{path:?} is not in the list of files")),
+        }
+    }
+}
+
+fn files(files: &[FileEntry], problems: &mut Problems) {
+    let most = 2 * MAX_KERNELS;
+    let n = files.len();
+    problems.check(n <= most, "manifest", || {
+        format!("{n} files; at most {most} are allowed")
+    });
+    problems.check(
+        files.is_sorted_by(|a, b| a.path < b.path),
+        "manifest",
+        || "files are not ordered by path, or a path appears twice".to_owned(),
+    );
+    let mut folded = BTreeSet::new();
+    for file in files {
+        let path = file.path.as_str();
+        if let Err(message) = safe_path(path) {
+            problems.add(path, message);
+        }
+        problems.check(folded.insert(path.to_ascii_lowercase()), path, || {
+            "the path differs from another one by case alone".to_owned()
+        });
+        problems.check(file.bytes <= MAX_FILE_BYTES, path, || {
+            format!("{} bytes; at most {MAX_FILE_BYTES} are allowed", file.bytes)
+        });
+        well_formed(path, &file.sha256, problems);
+    }
+    let total = files
+        .iter()
+        .fold(0u64, |sum, f| sum.saturating_add(f.bytes));
+    problems.check(total <= MAX_TOTAL_BYTES, "manifest", || {
+        format!("the files have {total} bytes; at most {MAX_TOTAL_BYTES} are allowed")
+    });
+}
+
+fn well_formed(entry: &str, hash: &Sha256Hex, problems: &mut Problems) {
+    problems.check(hash.is_well_formed(), entry, || {
+        "sha256 is not 64 lower-case hexadecimal digits".to_owned()
+    });
+}

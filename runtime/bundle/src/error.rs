@@ -1,0 +1,137 @@
+//! Why a bundle cannot be opened or written; every error names the entry at fault.
+
+use std::path::PathBuf;
+
+/// A bundle that is refused, or a file that cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The operating system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// Its answer.
+        source: std::io::Error,
+    },
+    /// The manifest is no manifest of this format.
+    #[error(
+        "manifest.json line {line}, column {column}{}: {message}",
+        entry_suffix(entry)
+    )]
+    Manifest {
+        /// Line, from 1; 0 when the place is unknown.
+        line: usize,
+        /// Column, from 1; 0 when the place is unknown.
+        column: usize,
+        /// The kernel at fault, if it could be found.
+        entry: Option<String>,
+        /// What is wrong.
+        message: String,
+    },
+    /// The manifest's format is another one than this crate's.
+    #[error("manifest.json has format {found}; this program reads format {known}: rebuild it")]
+    Format {
+        /// The manifest's.
+        found: u64,
+        /// Ours.
+        known: u32,
+    },
+    /// Entries contradict themselves, each other, the limits or the files. All problems at once.
+    #[error("{}", list(problems))]
+    Invalid {
+        /// What is wrong, by entry.
+        problems: Vec<Problem>,
+    },
+}
+
+/// One thing wrong with one entry of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The kernel's id, the file's path, or `manifest`.
+    pub entry: String,
+    /// What is wrong, with the actual and the allowed value.
+    pub message: String,
+}
+
+impl Error {
+    pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Error {
+        Error::Io {
+            path: path.into(),
+            source,
+        }
+    }
+
+    pub(crate) fn invalid(entry: impl Into<String>, message: impl Into<String>) -> Error {
+        Error::Invalid {
+            problems: vec![Problem {
+                entry: entry.into(),
+                message: message.into(),
+            }],
+        }
+    }
+}
+
+/// Collects problems and gives them up all at once.
+#[derive(Debug, Default)]
+pub(crate) struct Problems {
+    found: Vec<Problem>,
+}
+
+impl Problems {
+    /// More than this many would not be read.
+    const MOST: usize = 64;
+
+    pub(crate) fn add(&mut self, entry: &str, message: impl Into<String>) {
+        if self.found.len() < Self::MOST {
+            let entry = shorten(entry);
+            self.found.push(Problem {
+                entry,
+                message: message.into(),
+            });
+        }
+    }
+
+    pub(crate) fn check(&mut self, holds: bool, entry: &str, message: impl FnOnce() -> String) {
+        if !holds {
+            self.add(entry, message());
+        }
+    }
+
+    pub(crate) fn into_result(self) -> Result<(), Error> {
+        if self.found.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::Invalid {
+                problems: self.found,
+            })
+        }
+    }
+}
+
+/// A name from a hostile manifest, fit for a terminal: escaped, and cut at 120 characters.
+pub(crate) fn shorten(text: &str) -> String {
+    let mut out: String = text
+        .chars()
+        .take(120)
+        .flat_map(char::escape_debug)
+        .collect();
+    if text.chars().nth(120).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+fn entry_suffix(entry: &Option<String>) -> String {
+    entry
+        .as_ref()
+        .map(|e| format!(" ({e})"))
+        .unwrap_or_default()
+}
+
+fn list(problems: &[Problem]) -> String {
+    let lines: Vec<String> = problems
+        .iter()
+        .map(|p| format!("{}: {}", p.entry, p.message))
+        .collect();
+    lines.join("\n")
+}

@@ -1,0 +1,308 @@
+//! Opening a bundle: bytes in, kernels and their code out, or every reason why not.
+//!
+//! The order of the checks: size, format, bundle hash, types, consistency, content hashes, file
+//! hashes, file headers. The code is held in memory from then on, so what was checked is what is
+//! loaded.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::check;
+use crate::error::{Error, Problems, shorten};
+use crate::hash::Sha256Hex;
+use crate::manifest::{FORMAT_VERSION, Kernel, Manifest, Provenance, PtxFile};
+use crate::source::{MANIFEST, MAX_FILE_BYTES, MAX_MANIFEST_BYTES, Source};
+
+/// An opened bundle: every check has passed and all code is in memory.
+#[derive(Debug, Clone)]
+pub struct Bundle {
+    manifest: Manifest,
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Bundle {
+    /// Opens the bundle in the folder `path`.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or anything in the bundle is not what the manifest says.
+    pub fn open(path: &Path) -> Result<Bundle, Error> {
+        open(&Source::Folder(path.to_path_buf()))
+    }
+
+    /// Opens a bundle whose files, `manifest.json` among them, are given by path and content, as
+    /// an embedding program holds them.
+    ///
+    /// # Errors
+    /// As [`Bundle::open`].
+    pub fn from_files<'a>(
+        files: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+    ) -> Result<Bundle, Error> {
+        open(&Source::Memory(files.into_iter().collect()))
+    }
+
+    /// The hash of the whole bundle.
+    pub fn hash(&self) -> &Sha256Hex {
+        &self.manifest.bundle_sha256
+    }
+
+    /// The tools that made it.
+    pub fn provenance(&self) -> &Provenance {
+        &self.manifest.provenance
+    }
+
+    /// The whole manifest.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The kernels, in the manifest's order.
+    pub fn kernels(&self) -> &[Kernel] {
+        &self.manifest.kernels
+    }
+
+    /// The kernel with this id.
+    pub fn kernel(&self, id: &str) -> Option<&Kernel> {
+        self.kernels().iter().find(|k| k.id == id)
+    }
+
+    /// The kernels made from this spec, in the manifest's order.
+    pub fn of_spec<'a>(&'a self, spec: &'a str) -> impl Iterator<Item = &'a Kernel> {
+        self.kernels().iter().filter(move |k| k.spec == spec)
+    }
+
+    /// The PTX of a kernel of this bundle; empty for a kernel of another one.
+    pub fn ptx(&self, kernel: &Kernel) -> &str {
+        let bytes = self
+            .files
+            .get(&kernel.ptx.file)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        std::str::from_utf8(bytes).unwrap_or_default()
+    }
+
+    /// The machine code of a kernel of this bundle, if it is shipped.
+    pub fn cubin(&self, kernel: &Kernel) -> Option<&[u8]> {
+        let cubin = kernel.cubin.as_ref()?;
+        self.files.get(&cubin.file).map(Vec::as_slice)
+    }
+}
+
+fn open(source: &Source<'_>) -> Result<Bundle, Error> {
+    let bytes = source.read(MANIFEST, MAX_MANIFEST_BYTES)?;
+    let text = std::str::from_utf8(&bytes).map_err(|e| Error::Manifest {
+        line: 0,
+        column: 0,
+        entry: None,
+        message: format!("byte {} is not UTF-8", e.valid_up_to()),
+    })?;
+    check_format(text)?;
+    check_bundle_hash(text)?;
+    let manifest: Manifest = serde_json::from_str(text).map_err(|e| manifest_error(text, &e))?;
+    check::manifest(&manifest)?;
+    check_content_hashes(&manifest)?;
+    let files = read_files(source, &manifest)?;
+    let bundle = Bundle { manifest, files };
+    check_code(&bundle)?;
+    Ok(bundle)
+}
+
+/// Reads `format` alone, so that a bundle of another format is called that and nothing else.
+fn check_format(text: &str) -> Result<(), Error> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        format: u64,
+    }
+    let head: Head = serde_json::from_str(text).map_err(|e| manifest_error(text, &e))?;
+    if head.format == u64::from(FORMAT_VERSION) {
+        return Ok(());
+    }
+    Err(Error::Format {
+        found: head.format,
+        known: FORMAT_VERSION,
+    })
+}
+
+/// The manifest's text before the line of `bundle_sha256`, and that line's digits.
+pub(crate) fn hashed_part(text: &str) -> Option<(&str, &str)> {
+    let at = text.rfind("  \"bundle_sha256\": \"")?;
+    let (body, tail) = text.split_at(at);
+    let digits = tail
+        .strip_prefix("  \"bundle_sha256\": \"")?
+        .strip_suffix("\"\n}\n")?;
+    Some((body, digits))
+}
+
+fn check_bundle_hash(text: &str) -> Result<(), Error> {
+    let Some((body, digits)) = hashed_part(text) else {
+        return Err(Error::invalid(
+            "manifest",
+            "bundle_sha256 is not its last line",
+        ));
+    };
+    let found = Sha256Hex::of(body.as_bytes());
+    if found.as_str() == digits {
+        return Ok(());
+    }
+    let digits = shorten(digits);
+    Err(Error::invalid(
+        "manifest",
+        format!("its hash is {found}; bundle_sha256 says {digits}: it was changed or cut"),
+    ))
+}
+
+/// A serde error with the id of the kernel it is in, found by reading the kernels one by one.
+fn manifest_error(text: &str, error: &serde_json::Error) -> Error {
+    let id = |value: &serde_json::Value| {
+        let id = value.get("id").and_then(|id| id.as_str());
+        id.map_or_else(|| "a kernel without id".to_owned(), shorten)
+    };
+    let entry = serde_json::from_str::<serde_json::Value>(text)
+        .ok()
+        .and_then(|manifest| {
+            let kernels = manifest.get("kernels")?.as_array()?;
+            let bad =
+                |k: &&serde_json::Value| serde_json::from_value::<Kernel>((*k).clone()).is_err();
+            kernels.iter().find(bad).map(id)
+        });
+    let message = shorten_message(&error.to_string());
+    Error::Manifest {
+        line: error.line(),
+        column: error.column(),
+        entry,
+        message,
+    }
+}
+
+/// serde's message without the place, which the error carries itself.
+fn shorten_message(message: &str) -> String {
+    let end = message.rfind(" at line ").unwrap_or(message.len());
+    message[..end]
+        .chars()
+        .take(400)
+        .flat_map(char::escape_debug)
+        .collect()
+}
+
+/// The hash of a kernel's entry with an empty `content_hash`.
+pub(crate) fn content_hash(kernel: &Kernel) -> Result<Sha256Hex, Error> {
+    let mut kernel = kernel.clone();
+    kernel.content_hash = Sha256Hex::default();
+    let text = serde_json::to_string(&kernel)
+        .map_err(|e| Error::invalid(shorten(&kernel.id), e.to_string()))?;
+    Ok(Sha256Hex::of(text.as_bytes()))
+}
+
+fn check_content_hashes(manifest: &Manifest) -> Result<(), Error> {
+    let mut problems = Problems::default();
+    for kernel in &manifest.kernels {
+        let found = content_hash(kernel)?;
+        problems.check(found == kernel.content_hash, &kernel.id, || {
+            format!(
+                "its content hash is {found}; the manifest says {}",
+                kernel.content_hash
+            )
+        });
+    }
+    problems.into_result()
+}
+
+fn read_files(
+    source: &Source<'_>,
+    manifest: &Manifest,
+) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+    let mut problems = Problems::default();
+    let mut files = BTreeMap::new();
+    for entry in &manifest.files {
+        let bytes = match source.read(&entry.path, entry.bytes.min(MAX_FILE_BYTES)) {
+            Ok(bytes) => bytes,
+            Err(Error::Invalid { problems: found }) => {
+                found
+                    .into_iter()
+                    .for_each(|p| problems.add(&p.entry, p.message));
+                continue;
+            }
+            Err(other) => return Err(other),
+        };
+        let (size, hash) = (bytes.len() as u64, Sha256Hex::of(&bytes));
+        problems.check(size == entry.bytes, &entry.path, || {
+            format!(
+                "the file has {size} bytes; the manifest says {}",
+                entry.bytes
+            )
+        });
+        problems.check(hash == entry.sha256, &entry.path, || {
+            format!(
+                "the file's hash is {hash}; the manifest says {}",
+                entry.sha256
+            )
+        });
+        files.insert(entry.path.clone(), bytes);
+    }
+    problems.into_result()?;
+    Ok(files)
+}
+
+/// Checks that each PTX is text, says the version and target of its entry, and has the entry.
+fn check_code(bundle: &Bundle) -> Result<(), Error> {
+    let mut problems = Problems::default();
+    for kernel in bundle.kernels() {
+        let ptx = bundle
+            .files
+            .get(&kernel.ptx.file)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        match ptx_header(ptx, &kernel.entry) {
+            Err(message) => problems.add(&kernel.id, message),
+            Ok(PtxFile {
+                version, target, ..
+            }) => {
+                problems.check(version == kernel.ptx.version, &kernel.id, || {
+                    format!(
+                        "the PTX has .version {version}; the manifest says {:?}",
+                        kernel.ptx.version
+                    )
+                });
+                problems.check(target == kernel.ptx.target, &kernel.id, || {
+                    format!(
+                        "the PTX has .target {target}; the manifest says {:?}",
+                        kernel.ptx.target
+                    )
+                });
+            }
+        }
+    }
+    problems.into_result()
+}
+
+/// The version and target a PTX states, after checking that it is ASCII and declares `entry`.
+pub(crate) fn ptx_header(ptx: &[u8], entry: &str) -> Result<PtxFile, String> {
+    let text = std::str::from_utf8(ptx).map_err(|_| "the PTX is not UTF-8".to_owned())?;
+    if text.contains('\0') {
+        return Err("the PTX contains a NUL byte".to_owned());
+    }
+    let directive = |name: &str| {
+        let mut lines = text.lines().map(str::trim);
+        let value = lines.find_map(|line| {
+            line.strip_prefix(name)?
+                .split([',', ' ', '\t', '/'])
+                .find(|word| !word.is_empty())
+        });
+        value
+            .map(str::to_owned)
+            .ok_or_else(|| format!("the PTX has no {name} line"))
+    };
+    let declared = text.match_indices(".entry").any(|(at, found)| {
+        let name = text[at + found.len()..].trim_start();
+        name.strip_prefix(entry).is_some_and(|rest| {
+            !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$')
+        })
+    });
+    if !declared {
+        return Err(format!("the PTX declares no .entry {entry}"));
+    }
+    Ok(PtxFile {
+        version: directive(".version")?,
+        target: directive(".target")?,
+        ..PtxFile::default()
+    })
+}

@@ -1,0 +1,194 @@
+//! Writing a bundle: kernels in, a folder out, the same bytes for the same kernels.
+//!
+//! Files are written below the output folder alone, each beside its place and then renamed, the
+//! manifest last: an interrupted write leaves no bundle that opens.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use crate::check;
+use crate::error::{Error, Problems, shorten};
+use crate::hash::Sha256Hex;
+use crate::manifest::{CubinFile, FORMAT_VERSION, FileEntry, Kernel, Manifest, Provenance};
+use crate::read::{content_hash, hashed_part, ptx_header};
+use crate::source::MANIFEST;
+
+/// Collects kernels and writes them as one bundle; see the crate's example.
+#[derive(Debug, Clone)]
+pub struct BundleWriter {
+    provenance: Provenance,
+    kernels: BTreeMap<String, Kernel>,
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl BundleWriter {
+    /// A bundle without kernels.
+    pub fn new(provenance: Provenance) -> BundleWriter {
+        BundleWriter {
+            provenance,
+            kernels: BTreeMap::new(),
+            files: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a kernel with its PTX, and machine code for an architecture such as `sm_90a`.
+    ///
+    /// Sets what follows from the PTX: file names, hashes, PTX version and target.
+    ///
+    /// # Errors
+    /// When the entry breaks a rule of the manifest, all broken rules at once, or its id is taken.
+    pub fn add(
+        &mut self,
+        mut kernel: Kernel,
+        ptx: &str,
+        cubin: Option<(&str, &[u8])>,
+    ) -> Result<(), Error> {
+        let mut problems = Problems::default();
+        check::kernel(&kernel, &mut problems);
+        problems.check(!self.kernels.contains_key(&kernel.id), &kernel.id, || {
+            "the id is used twice: ids are unique in a bundle".to_owned()
+        });
+        let header = ptx_header(ptx.as_bytes(), &kernel.entry);
+        match header {
+            Ok(header) => kernel.ptx = header,
+            Err(message) => problems.add(&kernel.id, message),
+        }
+        problems.into_result()?;
+        sort_keys(&mut kernel.certificate);
+        let file = format!("ptx/{}.ptx", kernel.id);
+        kernel.ptx.sha256 = self.put(&file, ptx.as_bytes());
+        kernel.ptx.file = file;
+        kernel.cubin = cubin.map(|(target, bytes)| {
+            let file = format!("cubin/{}.cubin", kernel.id);
+            let sha256 = self.put(&file, bytes);
+            CubinFile {
+                file,
+                sha256,
+                target: target.to_owned(),
+            }
+        });
+        kernel.content_hash = content_hash(&kernel)?;
+        self.kernels.insert(kernel.id.clone(), kernel);
+        Ok(())
+    }
+
+    fn put(&mut self, path: &str, bytes: &[u8]) -> Sha256Hex {
+        self.files.insert(path.to_owned(), bytes.to_vec());
+        Sha256Hex::of(bytes)
+    }
+
+    /// Every file of the bundle, `manifest.json` among them, by path.
+    ///
+    /// # Errors
+    /// When the kernels together break a rule of the manifest.
+    pub fn to_files(&self) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+        let entry = |(path, bytes): (&String, &Vec<u8>)| FileEntry {
+            path: path.clone(),
+            bytes: bytes.len() as u64,
+            sha256: Sha256Hex::of(bytes),
+        };
+        let manifest = Manifest {
+            format: FORMAT_VERSION,
+            provenance: self.provenance.clone(),
+            kernels: self.kernels.values().cloned().collect(),
+            files: self.files.iter().map(entry).collect(),
+            bundle_sha256: Sha256Hex::default(),
+        };
+        check::manifest(&manifest)?;
+        let mut files = self.files.clone();
+        files.insert(MANIFEST.to_owned(), seal(&manifest)?.into_bytes());
+        Ok(files)
+    }
+
+    /// Writes the bundle into the folder `path`, made if it is missing, and returns its hash.
+    /// Files of an earlier bundle that are no longer listed stay where they are.
+    ///
+    /// # Errors
+    /// When the kernels together break a rule of the manifest, or a file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<Sha256Hex, Error> {
+        let mut files = self.to_files()?;
+        let manifest = files.remove(MANIFEST).unwrap_or_default();
+        std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
+        for (file, bytes) in &files {
+            write_below(path, file, bytes)?;
+        }
+        write_below(path, MANIFEST, &manifest)?;
+        let text = std::str::from_utf8(&manifest).unwrap_or_default();
+        Ok(hashed_part(text)
+            .map(|(body, _)| Sha256Hex::of(body.as_bytes()))
+            .unwrap_or_default())
+    }
+}
+
+/// The manifest's text with its hash filled in.
+fn seal(manifest: &Manifest) -> Result<String, Error> {
+    let to_text = |m: &Manifest| {
+        let text = serde_json::to_string_pretty(m);
+        text.map(|t| t + "\n")
+            .map_err(|e| Error::invalid("manifest", e.to_string()))
+    };
+    let draft = to_text(manifest)?;
+    let Some((body, _)) = hashed_part(&draft) else {
+        return Err(Error::invalid(
+            "manifest",
+            "bundle_sha256 is not its last line",
+        ));
+    };
+    let bundle_sha256 = Sha256Hex::of(body.as_bytes());
+    to_text(&Manifest {
+        bundle_sha256,
+        ..manifest.clone()
+    })
+}
+
+/// Sorts the keys of every object, whatever order the map type of this build keeps.
+fn sort_keys(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(map) => {
+            let mut entries: Vec<_> = std::mem::take(map).into_iter().collect();
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            for (key, mut inner) in entries {
+                sort_keys(&mut inner);
+                map.insert(key, inner);
+            }
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(sort_keys),
+        _ => {}
+    }
+}
+
+/// Writes one file whose path the manifest's check has found safe.
+fn write_below(root: &Path, file: &str, bytes: &[u8]) -> Result<(), Error> {
+    let path = root.join(file);
+    let folder = path.parent().unwrap_or(root);
+    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    let is_link = |p: &Path| {
+        p.symlink_metadata()
+            .is_ok_and(|m| m.file_type().is_symlink())
+    };
+    if folder != root && is_link(folder) {
+        return Err(Error::invalid(
+            shorten(file),
+            "its folder is a link: remove it",
+        ));
+    }
+    let mut temporary =
+        tempfile::NamedTempFile::new_in(folder).map_err(|e| Error::io(folder, e))?;
+    temporary
+        .write_all(bytes)
+        .map_err(|e| Error::io(&path, e))?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let readable = std::fs::Permissions::from_mode(0o644);
+        temporary
+            .as_file()
+            .set_permissions(readable)
+            .map_err(|e| Error::io(&path, e))?;
+    }
+    temporary
+        .persist(&path)
+        .map_err(|e| Error::io(&path, e.error))?;
+    Ok(())
+}

@@ -83,7 +83,8 @@ setup_llvm() {
 setup_ptxas() {
     local home="$root/.tools/ptxas-$ptxas_version" unpacked
     if [ -n "${TILEWRIGHT_PTXAS:-}" ] && [ "$TILEWRIGHT_PTXAS" != "$root/.tools/bin/ptxas" ]; then
-        "$TILEWRIGHT_PTXAS" --version >/dev/null || fail "TILEWRIGHT_PTXAS is $TILEWRIGHT_PTXAS, which does not run"
+        "$TILEWRIGHT_PTXAS" --version >/dev/null ||
+            fail "TILEWRIGHT_PTXAS is $TILEWRIGHT_PTXAS, which does not run"
         say "ptxas at $TILEWRIGHT_PTXAS"
         return
     fi
@@ -91,11 +92,11 @@ setup_ptxas() {
         python3 -m pip --version >/dev/null 2>&1 || apt_install python3-pip
         say "fetching ptxas $ptxas_version"
         mkdir -p "$root/.tools"
-        unpacked=$(mktemp -d "$root/.tools/unpack.XXXXXX")
+        unpacked=$(mktemp -d -p "$root/.tools")
         # shellcheck disable=SC2064  # the folder's name is wanted as it is now
         trap "rm -rf '$unpacked'" EXIT
-        PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
-            --target "$unpacked" "$ptxas_package==$ptxas_version" ||
+        PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --disable-pip-version-check \
+            --no-deps --only-binary=:all: --target "$unpacked" "$ptxas_package==$ptxas_version" ||
             fail "pip could not fetch $ptxas_package==$ptxas_version" \
                 "set TILEWRIGHT_PTXAS to a ptxas of CUDA 13.0 or later"
         mkdir -p "$home"
@@ -106,7 +107,7 @@ setup_ptxas() {
     fi
     mkdir -p "$root/.tools/bin"
     ln -sfn "../ptxas-$ptxas_version/ptxas" "$root/.tools/bin/ptxas"
-    say "ptxas $("$root/.tools/bin/ptxas" --version | sed -n 's/.*release [0-9.]*, V//p') at .tools/bin/ptxas"
+    say "$("$root/.tools/bin/ptxas" --version | sed -n 's/.*, V/ptxas /p') at .tools/bin/ptxas"
 }
 
 command -v cargo >/dev/null || fail "cargo is not on the PATH; get it from https://rustup.rs"

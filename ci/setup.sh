@@ -37,10 +37,10 @@ apt_update() {
     apt_lists_are_fresh=yes
 }
 
-has_package() { dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed; }
+has_package() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
 # Whether apt knows a version of the package to install.
-apt_offers() { apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }
+apt_offers() { [ -n "$(apt-cache madison "$1" 2>/dev/null)" ]; }
 
 apt_install() {
     local missing=() package

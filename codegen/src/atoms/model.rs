@@ -100,10 +100,21 @@ pub enum LlvmOp {
     Store,
     /// `d = fma(a, b, c)` on f32 or f64 registers.
     Fma,
-    /// `dst[0] = src[0]` rounded to a narrower float, or widened exactly.
+    /// `dst[0] = src[0]` rounded to nearest even, or widened exactly; types from the record's `convert`.
     FloatConvert,
-    /// `dst[0] = pack(round(src[0]), round(src[1]))`, first source in the low half.
+    /// `dst[0] = pack(round(src[0]), round(src[1]))`, first source in the low half; types from `convert`.
     FloatPack2,
+}
+
+/// One parameter of an intrinsic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IntrinsicArg {
+    /// All registers, the address or the integer of the operand of that name.
+    Operand(String),
+    /// One register of an operand: written `src[1]` in records.
+    Register(String, u32),
+    /// A 32-bit constant.
+    Const(i32),
 }
 
 /// How an atom becomes code.
@@ -115,8 +126,8 @@ pub enum Emit {
     Intrinsic {
         /// Full name, with overload suffixes.
         name: String,
-        /// Names of the operands, in the order of the intrinsic's parameters.
-        args: Vec<String>,
+        /// The intrinsic's parameters in order.
+        args: Vec<IntrinsicArg>,
         /// Type of each argument or result register in the intrinsic's signature where it differs from the register's
         /// own, by operand name: `v2f16` for `<2 x half>`.
         types: Vec<(String, String)>,
@@ -170,6 +181,17 @@ pub struct CopyFacts {
     pub src_bytes: Option<String>,
 }
 
+/// Types of a convert atom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConvertFacts {
+    /// Type of each source value.
+    pub from: Dtype,
+    /// Type of each result.
+    pub to: Dtype,
+    /// Values converted by one run of the atom, the first in the low bits of a packed register.
+    pub values: u32,
+}
+
 /// One record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Atom {
@@ -183,6 +205,8 @@ pub struct Atom {
     pub mma: Option<MmaFacts>,
     /// Copy layouts (`kind` is `Copy`).
     pub copy: Option<CopyFacts>,
+    /// Types of the conversion (`kind` is `Convert`).
+    pub convert: Option<ConvertFacts>,
     /// Operands in call order.
     pub operands: Vec<OperandDecl>,
     /// Alignment in bytes that every address operand needs.

@@ -1,0 +1,405 @@
+//! One record as written, and its translation to the model.
+//!
+//! Comes in: a record as generic data, parameters already expanded. Goes out: an [`Atom`]. Unknown keys,
+//! wrong types and missing facts are errors that name the record.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use serde_json::Value;
+use tilewright_layout::Layout;
+
+use super::model::{
+    Atom, ConvertFacts, CopyFacts, Emit, IntrinsicArg, Kind, LlvmOp, MmaFacts, OperandDecl,
+    OperandKind, RegType, Space,
+};
+use crate::dtype::Dtype;
+
+type Result<T> = std::result::Result<T, String>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Record {
+    id: String,
+    cute: Option<String>,
+    kind: KindName,
+    mma: Option<Mma>,
+    copy: Option<Copy>,
+    convert: Option<Convert>,
+    operands: Vec<Operand>,
+    align_bytes: u32,
+    min_sm: u32,
+    min_ptx: u32,
+    source: String,
+    emit: EmitForm,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum KindName {
+    Copy,
+    Mma,
+    Sync,
+    Convert,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum SpaceName {
+    Gmem,
+    Smem,
+    Rmem,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RegName {
+    B16,
+    B32,
+    B64,
+    F32,
+    F64,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "is", rename_all = "lowercase", deny_unknown_fields)]
+enum Operand {
+    In {
+        name: String,
+        reg: RegName,
+        count: u32,
+    },
+    Out {
+        name: String,
+        reg: RegName,
+        count: u32,
+    },
+    Address {
+        name: String,
+        space: SpaceName,
+    },
+    Int {
+        name: String,
+    },
+    Imm {
+        name: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mma {
+    mnk: [i64; 3],
+    types: MmaTypes,
+    thr_id: String,
+    a_tv: String,
+    b_tv: String,
+    c_tv: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MmaTypes {
+    d: String,
+    a: String,
+    b: String,
+    c: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Copy {
+    from: SpaceName,
+    to: SpaceName,
+    thr_id: String,
+    src_tv_bits: String,
+    dst_tv_bits: String,
+    reference: Side,
+    access_bytes: u32,
+    #[serde(default)]
+    asynchronous: bool,
+    src_bytes: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Side {
+    Src,
+    Dst,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Convert {
+    from: String,
+    to: String,
+    values: u32,
+}
+
+/// Exactly one of `llvm`, `intrinsic`, `template`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EmitForm {
+    llvm: Option<LlvmName>,
+    intrinsic: Option<String>,
+    args: Option<Vec<Value>>,
+    types: Option<BTreeMap<String, String>>,
+    template: Option<String>,
+    values: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LlvmName {
+    Load,
+    Store,
+    Fma,
+    FloatConvert,
+    FloatPack2,
+}
+
+/// The atom of one expanded record.
+pub(super) fn atom(source: Value) -> Result<Atom> {
+    let id = source
+        .get("id")
+        .and_then(Value::as_str)
+        .unwrap_or("record without id")
+        .to_owned();
+    let record: Record =
+        serde_json::from_value(source).map_err(|error| format!("{id}: {error}"))?;
+    translate(record).map_err(|problem| format!("{id}: {problem}"))
+}
+
+fn translate(record: Record) -> Result<Atom> {
+    let kind = match record.kind {
+        KindName::Copy => Kind::Copy,
+        KindName::Mma => Kind::Mma,
+        KindName::Sync => Kind::Sync,
+        KindName::Convert => Kind::Convert,
+    };
+    let facts = [
+        (Kind::Mma, record.mma.is_some()),
+        (Kind::Copy, record.copy.is_some()),
+        (Kind::Convert, record.convert.is_some()),
+    ];
+    if let Some((of, given)) = facts.into_iter().find(|&(of, given)| given != (of == kind)) {
+        return Err(format!(
+            "a {kind:?} record {} {of:?} facts",
+            if given { "has" } else { "lacks" }
+        ));
+    }
+    if !record.align_bytes.is_power_of_two() {
+        return Err(format!(
+            "align_bytes is {}, not a power of two",
+            record.align_bytes
+        ));
+    }
+    let operands: Vec<OperandDecl> = record.operands.into_iter().map(operand).collect();
+    let names: BTreeSet<&str> = operands
+        .iter()
+        .map(|operand| operand.name.as_str())
+        .collect();
+    if names.len() != operands.len() {
+        return Err("two operands have one name".to_owned());
+    }
+    let emit = emit(record.emit, &names)?;
+    let copy = record.copy.map(copy_facts).transpose()?;
+    if let Some(name) = copy.as_ref().and_then(|copy| copy.src_bytes.as_deref())
+        && !names.contains(name)
+    {
+        return Err(format!("src_bytes names {name:?}, which is no operand"));
+    }
+    Ok(Atom {
+        id: record.id,
+        cute: record.cute,
+        kind,
+        mma: record.mma.map(mma_facts).transpose()?,
+        copy,
+        convert: record.convert.map(convert_facts).transpose()?,
+        operands,
+        align_bytes: record.align_bytes,
+        min_sm: record.min_sm,
+        min_ptx: record.min_ptx,
+        source: record.source,
+        emit,
+    })
+}
+
+fn operand(operand: Operand) -> OperandDecl {
+    let (name, kind) = match operand {
+        Operand::In { name, reg, count } => (
+            name,
+            OperandKind::RegsIn {
+                ty: reg_type(reg),
+                count,
+            },
+        ),
+        Operand::Out { name, reg, count } => (
+            name,
+            OperandKind::RegsOut {
+                ty: reg_type(reg),
+                count,
+            },
+        ),
+        Operand::Address { name, space } => (name, OperandKind::Address(space_of(space))),
+        Operand::Int { name } => (name, OperandKind::Int),
+        Operand::Imm { name } => (name, OperandKind::Imm),
+    };
+    OperandDecl { name, kind }
+}
+
+fn reg_type(name: RegName) -> RegType {
+    match name {
+        RegName::B16 => RegType::B16,
+        RegName::B32 => RegType::B32,
+        RegName::B64 => RegType::B64,
+        RegName::F32 => RegType::F32,
+        RegName::F64 => RegType::F64,
+    }
+}
+
+fn space_of(name: SpaceName) -> Space {
+    match name {
+        SpaceName::Gmem => Space::Gmem,
+        SpaceName::Smem => Space::Smem,
+        SpaceName::Rmem => Space::Rmem,
+    }
+}
+
+fn layout(text: &str) -> Result<Layout<i64>> {
+    text.parse()
+        .map_err(|error| format!("layout {text:?}: {error}"))
+}
+
+fn dtype(name: &str) -> Result<Dtype> {
+    Dtype::parse(name).ok_or_else(|| format!("{name:?} is no element type"))
+}
+
+fn mma_facts(mma: Mma) -> Result<MmaFacts> {
+    Ok(MmaFacts {
+        mnk: mma.mnk,
+        types: [
+            dtype(&mma.types.d)?,
+            dtype(&mma.types.a)?,
+            dtype(&mma.types.b)?,
+            dtype(&mma.types.c)?,
+        ],
+        thr_id: layout(&mma.thr_id)?,
+        a_tv: layout(&mma.a_tv)?,
+        b_tv: layout(&mma.b_tv)?,
+        c_tv: layout(&mma.c_tv)?,
+    })
+}
+
+fn copy_facts(copy: Copy) -> Result<CopyFacts> {
+    Ok(CopyFacts {
+        from: space_of(copy.from),
+        to: space_of(copy.to),
+        thr_id: layout(&copy.thr_id)?,
+        src_tv_bits: layout(&copy.src_tv_bits)?,
+        dst_tv_bits: layout(&copy.dst_tv_bits)?,
+        ref_is_dst: matches!(copy.reference, Side::Dst),
+        access_bytes: copy.access_bytes,
+        asynchronous: copy.asynchronous,
+        src_bytes: copy.src_bytes,
+    })
+}
+
+fn convert_facts(convert: Convert) -> Result<ConvertFacts> {
+    Ok(ConvertFacts {
+        from: dtype(&convert.from)?,
+        to: dtype(&convert.to)?,
+        values: convert.values,
+    })
+}
+
+fn emit(form: EmitForm, operands: &BTreeSet<&str>) -> Result<Emit> {
+    match form {
+        EmitForm {
+            llvm: Some(op),
+            intrinsic: None,
+            args: None,
+            types: None,
+            template: None,
+            values: None,
+        } => Ok(Emit::Llvm(match op {
+            LlvmName::Load => LlvmOp::Load,
+            LlvmName::Store => LlvmOp::Store,
+            LlvmName::Fma => LlvmOp::Fma,
+            LlvmName::FloatConvert => LlvmOp::FloatConvert,
+            LlvmName::FloatPack2 => LlvmOp::FloatPack2,
+        })),
+        EmitForm {
+            llvm: None,
+            intrinsic: Some(name),
+            args: Some(args),
+            types,
+            template: None,
+            values: None,
+        } => {
+            let args = args
+                .iter()
+                .map(|arg| intrinsic_arg(arg, operands))
+                .collect::<Result<_>>()?;
+            let types: Vec<_> = types.unwrap_or_default().into_iter().collect();
+            match types
+                .iter()
+                .find(|(operand, _)| !operands.contains(operand.as_str()))
+            {
+                Some((operand, _)) => Err(format!("types names {operand:?}, which is no operand")),
+                None => Ok(Emit::Intrinsic { name, args, types }),
+            }
+        }
+        EmitForm {
+            llvm: None,
+            intrinsic: None,
+            args: None,
+            types: None,
+            template: Some(file),
+            values,
+        } => {
+            let values: Vec<_> = values.unwrap_or_default().into_iter().collect();
+            match values
+                .iter()
+                .find(|(name, _)| operands.contains(name.as_str()))
+            {
+                Some((name, _)) => Err(format!("value {name:?} has the name of an operand")),
+                None => Ok(Emit::Template { file, values }),
+            }
+        }
+        _ => Err(
+            "emit is one of: llvm; intrinsic with args and types; template with values".to_owned(),
+        ),
+    }
+}
+
+/// An operand's name, `name[index]`, or an integer.
+fn intrinsic_arg(arg: &Value, operands: &BTreeSet<&str>) -> Result<IntrinsicArg> {
+    let bad = || {
+        format!("intrinsic argument {arg} is no operand, register of an operand or 32-bit integer")
+    };
+    if let Some(number) = arg.as_i64() {
+        return i32::try_from(number)
+            .map(IntrinsicArg::Const)
+            .map_err(|_| bad());
+    }
+    let text = arg.as_str().ok_or_else(bad)?;
+    let (name, index) = match text.split_once('[') {
+        Some((name, rest)) => (
+            name,
+            Some(
+                rest.strip_suffix(']')
+                    .and_then(|n| n.parse().ok())
+                    .ok_or_else(bad)?,
+            ),
+        ),
+        None => (text, None),
+    };
+    if !operands.contains(name) {
+        return Err(bad());
+    }
+    Ok(match index {
+        Some(index) => IntrinsicArg::Register(name.to_owned(), index),
+        None => IntrinsicArg::Operand(name.to_owned()),
+    })
+}

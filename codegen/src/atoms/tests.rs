@@ -1,0 +1,336 @@
+//! Every record checks itself: layouts cover their tile, registers hold the fragments, and the facts are those
+//! of CuTe's catalogue (`ci/data/atoms.json`).
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tilewright_layout::Layout;
+
+use super::catalogue;
+use super::catalogue::Catalogue;
+use super::model::{Atom, Emit, IntrinsicArg, Kind, OperandKind, RegType, Space};
+use super::sources::SOURCES;
+
+/// Values of a layout over its domain, first leaf fastest.
+fn values(layout: &Layout<i64>) -> Vec<i64> {
+    layout.leaves().fold(vec![0], |values, (&extent, &stride)| {
+        (0..extent)
+            .flat_map(|digit| values.iter().map(move |value| value + digit * stride))
+            .collect()
+    })
+}
+
+fn mode_size(layout: &Layout<i64>, mode: usize) -> i64 {
+    layout.mode(mode).unwrap().size().unwrap()
+}
+
+/// How often each cell is hit; panics when the cells are not `0..cells`, all equally often.
+fn cover(id: &str, layout: &Layout<i64>, cells: i64) -> i64 {
+    let mut hits = BTreeMap::new();
+    values(layout)
+        .into_iter()
+        .for_each(|cell| *hits.entry(cell).or_insert(0) += 1);
+    let times = *hits.values().next().unwrap();
+    assert!(
+        hits.keys().copied().eq(0..cells),
+        "{id}: {layout:?} does not fill 0..{cells}"
+    );
+    assert!(
+        hits.values().all(|&n| n == times),
+        "{id}: {layout:?} hits some cells more often"
+    );
+    times
+}
+
+fn registers(atom: &Atom, name: &str) -> (RegType, u32) {
+    let operand = atom.operands.iter().find(|operand| operand.name == name);
+    match operand.map(|operand| operand.kind) {
+        Some(OperandKind::RegsIn { ty, count } | OperandKind::RegsOut { ty, count }) => (ty, count),
+        _ => panic!("{}: no registers {name}", atom.id),
+    }
+}
+
+fn register_bits(atom: &Atom, name: &str) -> i64 {
+    let (ty, count) = registers(atom, name);
+    i64::from(ty.bits() * count)
+}
+
+#[test]
+fn the_table_lists_the_folder() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../specs/atoms");
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        SOURCES.iter().map(|(name, _)| *name).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn mma_fragments_cover_their_tiles_once() {
+    for atom in catalogue().unwrap().iter() {
+        let Some(mma) = &atom.mma else { continue };
+        let threads = mma.thr_id.size().unwrap();
+        let [m, n, k] = mma.mnk;
+        let tiles = [
+            ("a", &mma.a_tv, m * k, 1),
+            ("b", &mma.b_tv, n * k, 2),
+            ("c", &mma.c_tv, m * n, 3),
+        ];
+        for (name, tv, cells, dtype) in tiles {
+            assert_eq!(mode_size(tv, 0), threads, "{}: threads of {name}", atom.id);
+            assert_eq!(cover(&atom.id, tv, cells), 1, "{}: {name}", atom.id);
+            let bits = mode_size(tv, 1) * i64::from(mma.types[dtype].bits());
+            assert_eq!(
+                register_bits(atom, name),
+                bits,
+                "{}: registers of {name}",
+                atom.id
+            );
+        }
+        assert_eq!(registers(atom, "d"), registers(atom, "c"), "{}", atom.id);
+    }
+}
+
+#[test]
+fn copies_move_every_bit() {
+    for atom in catalogue().unwrap().iter() {
+        let Some(copy) = &atom.copy else { continue };
+        let id = &atom.id;
+        let bits = values(if copy.ref_is_dst {
+            &copy.dst_tv_bits
+        } else {
+            &copy.src_tv_bits
+        })
+        .len() as i64;
+        for (name, space, tv) in [
+            ("src", copy.from, &copy.src_tv_bits),
+            ("dst", copy.to, &copy.dst_tv_bits),
+        ] {
+            assert_eq!(
+                mode_size(tv, 0),
+                copy.thr_id.size().unwrap(),
+                "{id}: threads of {name}"
+            );
+            let per_thread = mode_size(tv, 1);
+            if space == Space::Rmem {
+                assert_eq!(cover(id, tv, bits), 1, "{id}: {name}");
+                assert_eq!(
+                    register_bits(atom, name),
+                    per_thread,
+                    "{id}: registers of {name}"
+                );
+            } else {
+                // Lanes whose address an instruction does not read repeat those of the lanes before them.
+                cover(id, tv, bits);
+                assert_eq!(per_thread, i64::from(copy.access_bytes) * 8, "{id}: {name}");
+                assert_eq!(atom.align_bytes, copy.access_bytes, "{id}");
+                let declared = atom
+                    .operands
+                    .iter()
+                    .find(|operand| operand.name == name)
+                    .unwrap();
+                assert_eq!(declared.kind, OperandKind::Address(space), "{id}: {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn converts_fit_their_registers() {
+    for atom in catalogue().unwrap().iter() {
+        let Some(convert) = &atom.convert else {
+            continue;
+        };
+        let bits = |dtype: crate::dtype::Dtype| i64::from(dtype.bits() * convert.values);
+        assert_eq!(
+            register_bits(atom, "src"),
+            bits(convert.from),
+            "{}",
+            atom.id
+        );
+        assert_eq!(register_bits(atom, "dst"), bits(convert.to), "{}", atom.id);
+    }
+}
+
+#[test]
+fn intrinsics_take_every_input_once() {
+    for atom in catalogue().unwrap().iter() {
+        let Emit::Intrinsic { args, .. } = &atom.emit else {
+            continue;
+        };
+        for operand in &atom.operands {
+            let uses = |arg: &&IntrinsicArg| match arg {
+                IntrinsicArg::Operand(name) | IntrinsicArg::Register(name, _) => {
+                    *name == operand.name
+                }
+                IntrinsicArg::Const(_) => false,
+            };
+            let used = args.iter().filter(uses).count();
+            let wanted = match operand.kind {
+                OperandKind::RegsOut { .. } => 0..=0,
+                OperandKind::RegsIn { count, .. } => 1..=count as usize,
+                _ => 1..=1,
+            };
+            assert!(
+                wanted.contains(&used),
+                "{}: {} is passed {used} times",
+                atom.id,
+                operand.name
+            );
+        }
+    }
+}
+
+#[test]
+fn records_agree_with_cute() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/data/atoms.json");
+    let cute: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let entry = |list: &str, name: &str| {
+        let all = cute[list].as_array().unwrap();
+        all.iter()
+            .find(|entry| entry["name"] == name)
+            .unwrap_or_else(|| panic!("CuTe has no {name}"))
+            .clone()
+    };
+    let same = |id: &str, ours: &Layout<i64>, theirs: &Value| {
+        let theirs: Layout<i64> = theirs.as_str().unwrap().parse().unwrap();
+        assert_eq!(
+            values(ours),
+            values(&theirs),
+            "{id}: {ours:?} and CuTe's {theirs:?}"
+        );
+    };
+    let mut compared = 0;
+    for atom in catalogue().unwrap().iter() {
+        let (id, Some(name)) = (&atom.id, &atom.cute) else {
+            continue;
+        };
+        if let Some(mma) = &atom.mma {
+            let theirs = entry("mma", name);
+            assert_eq!(serde_json::json!(mma.mnk), theirs["mnk"], "{id}");
+            for (at, operand) in ["d", "a", "b", "c"].into_iter().enumerate() {
+                assert_eq!(
+                    mma.types[at].name(),
+                    theirs["types"][operand],
+                    "{id}: type of {operand}"
+                );
+                let (ty, count) = registers(atom, operand);
+                assert_eq!(
+                    theirs["regs"][operand]["n"], count,
+                    "{id}: registers of {operand}"
+                );
+                assert_eq!(
+                    theirs["regs"][operand]["type"],
+                    format!("{ty:?}").to_lowercase(),
+                    "{id}: {operand}"
+                );
+            }
+            same(id, &mma.thr_id, &theirs["thr_id"]);
+            same(id, &mma.a_tv, &theirs["a_tv"]);
+            same(id, &mma.b_tv, &theirs["b_tv"]);
+            same(id, &mma.c_tv, &theirs["c_tv"]);
+            assert!(
+                theirs["arch"]
+                    .as_str()
+                    .unwrap()
+                    .ends_with(&atom.min_sm.to_string()),
+                "{id}: architecture"
+            );
+        } else if let Some(copy) = &atom.copy {
+            let theirs = entry("copy", name);
+            same(id, &copy.thr_id, &theirs["thr_id"]);
+            same(id, &copy.src_tv_bits, &theirs["src_tv_bits"]);
+            same(id, &copy.dst_tv_bits, &theirs["dst_tv_bits"]);
+            same(
+                id,
+                if copy.ref_is_dst {
+                    &copy.dst_tv_bits
+                } else {
+                    &copy.src_tv_bits
+                },
+                &theirs["ref_tv_bits"],
+            );
+            let arch = theirs["arch"].as_str().unwrap();
+            assert!(
+                arch == "any" || arch.ends_with(&atom.min_sm.to_string()),
+                "{id}: architecture"
+            );
+        }
+        compared += 1;
+    }
+    assert!(
+        compared >= 30,
+        "only {compared} records name their CuTe entry"
+    );
+}
+
+#[test]
+fn lookups_find_and_suggest() {
+    let catalogue = catalogue().unwrap();
+    assert_eq!(
+        catalogue.get("sm80_cp_async_cg_16").unwrap().kind,
+        Kind::Copy
+    );
+    assert!(catalogue.get("sm80_cp_async_cg_32").is_none());
+    assert_eq!(
+        catalogue.nearest("sm80_cp_asinc_cg_16"),
+        Some("sm80_cp_async_cg_16")
+    );
+    assert_eq!(catalogue.nearest("§"), None);
+}
+
+#[test]
+fn malformed_records_are_all_named() {
+    let good = "{ id: x, kind: sync, operands: [], align_bytes: 1, min_sm: 50, min_ptx: 10, source: s, \
+                emit: { intrinsic: i, args: [] } }";
+    assert_eq!(
+        Catalogue::read(&[("a", &format!("- {good}"))])
+            .unwrap()
+            .iter()
+            .len(),
+        1
+    );
+    let with = |from: &str, to: &str| format!("- {}", good.replace(from, to));
+    let cases = [
+        (with("kind: sync", "kind: sink"), "unknown variant"),
+        (
+            with("source: s", "source: s, extra: 1"),
+            "unknown field `extra`",
+        ),
+        (with("kind: sync", "kind: copy"), "lacks Copy facts"),
+        (with("args: []", "args: [d]"), "no operand"),
+        (
+            with("intrinsic: i, args: []", "llvm: load, template: t"),
+            "emit is one of",
+        ),
+        (
+            with("align_bytes: 1", "align_bytes: 3"),
+            "not a power of two",
+        ),
+        (format!("- {good}\n- {good}"), "is taken"),
+        (with("id: x", "id: x, id: y"), "duplicate"),
+        (
+            with(
+                "kind: sync",
+                "kind: convert, convert: { from: f32, to: f99, values: 1 }",
+            ),
+            "\"f99\"",
+        ),
+        ("- [".to_owned(), "a: "),
+    ];
+    for (text, wanted) in cases {
+        let problem = Catalogue::read(&[("a", &text)]).unwrap_err();
+        assert!(problem.contains(wanted), "{wanted:?} is not in {problem:?}");
+    }
+    let both =
+        Catalogue::read(&[("a", &with("kind: sync", "kind: sink")), ("b", "- 1")]).unwrap_err();
+    assert!(
+        both.contains("a, record 1") && both.contains("b, record 1"),
+        "{both}"
+    );
+}

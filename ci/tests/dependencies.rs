@@ -1,0 +1,130 @@
+//! Boundaries between the crates, stated as absences and read from `cargo tree`.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use tilewright_ci::source_tree;
+
+/// What only the generator may bring in: LLVM, templates, YAML, schemas, diagnostics.
+const GENERATOR_ONLY: [&str; 8] = [
+    "tilewright-codegen",
+    "tilewright-layout",
+    "inkwell",
+    "llvm-sys",
+    "tera",
+    "serde-saphyr",
+    "schemars",
+    "annotate-snippets",
+];
+
+/// The names of every crate that `package` is built from, itself left out; `edges` as `cargo tree`
+/// counts them.
+fn tree(package: &str, edges: &str, more: &[&str]) -> BTreeSet<String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let fixed = [
+        "tree",
+        "--offline",
+        "--locked",
+        "--prefix",
+        "none",
+        "--format",
+        "{p}",
+    ];
+    let output = Command::new(cargo)
+        .current_dir(source_tree::root())
+        .args(fixed)
+        .args(["--package", package, "--edges", edges])
+        .args(more)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    let names = text
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    names
+        .filter(|name| *name != package)
+        .map(str::to_owned)
+        .collect()
+}
+
+#[track_caller]
+fn assert_absent(package: &str, crates: &BTreeSet<String>, absent: &[&str]) {
+    let found: Vec<_> = absent
+        .iter()
+        .filter(|name| crates.contains(**name))
+        .collect();
+    assert!(found.is_empty(), "{package} is built from {found:?}");
+}
+
+#[test]
+fn the_runtime_has_nothing_of_the_generator() {
+    let crates = tree("tilewright-runtime", "normal,build", &[]);
+    assert!(crates.contains("tilewright-bundle") && crates.contains("tilewright-emulator"));
+    assert_absent("tilewright-runtime", &crates, &GENERATOR_ONLY);
+    assert_absent("tilewright-runtime", &crates, &["clap", "indicatif"]);
+}
+
+#[test]
+fn the_runtime_builds_no_foreign_code_and_needs_no_cuda() {
+    let crates = tree("tilewright-runtime", "normal,build", &[]);
+    assert_absent(
+        "tilewright-runtime",
+        &crates,
+        &["cc", "cmake", "bindgen", "pkg-config"],
+    );
+}
+
+#[test]
+fn the_layout_algebra_depends_on_nothing() {
+    assert_eq!(
+        tree("tilewright-layout", "normal,build", &[]),
+        BTreeSet::new()
+    );
+}
+
+#[test]
+fn the_emulator_sees_only_ptx_and_launch_data() {
+    let crates = tree("tilewright-emulator", "normal,build", &[]);
+    assert_absent("tilewright-emulator", &crates, &GENERATOR_ONLY);
+    let others = [
+        "tilewright-bundle",
+        "tilewright-runtime",
+        "serde",
+        "serde_json",
+        "cudarc",
+    ];
+    assert_absent("tilewright-emulator", &crates, &others);
+}
+
+#[test]
+fn the_bundle_knows_neither_side() {
+    let crates = tree("tilewright-bundle", "normal,build", &[]);
+    assert_absent("tilewright-bundle", &crates, &GENERATOR_ONLY);
+    let others = ["tilewright-runtime", "tilewright-emulator", "cudarc"];
+    assert_absent("tilewright-bundle", &crates, &others);
+}
+
+#[test]
+fn the_generator_does_not_see_the_runtime() {
+    let crates = tree("tilewright-codegen", "normal,build", &[]);
+    assert!(crates.contains("llvm-sys"));
+    let others = ["tilewright-runtime", "tilewright-emulator", "cudarc"];
+    assert_absent("tilewright-codegen", &crates, &others);
+}
+
+#[test]
+fn the_command_can_be_had_without_llvm() {
+    let crates = tree("tilewright", "normal,build", &["--no-default-features"]);
+    assert!(crates.contains("tilewright-runtime"));
+    let absent: Vec<&str> = GENERATOR_ONLY
+        .into_iter()
+        .filter(|name| *name != "tilewright-layout")
+        .collect();
+    assert_absent("tilewright", &crates, &absent);
+}

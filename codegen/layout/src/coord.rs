@@ -1,0 +1,307 @@
+//! Coordinates both ways, evaluation, and slicing.
+//!
+//! In: a linear index, or a nested coordinate in which one integer may stand for any subtree. Out:
+//! digits, offsets, slices. Invariant: the first leaf runs fastest and the last leaf has no upper
+//! limit, so a layout is also defined past its end.
+
+use std::fmt;
+
+use crate::basis::Basis;
+use crate::error::{Error, Result};
+use crate::inline::Inline;
+use crate::int::{Int, Stride};
+use crate::layout::Layout;
+use crate::tuple::{IntTuple, Node, Profile};
+
+/// An entry of a slicing coordinate.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum Slot<I> {
+    /// `_`: the mode is kept.
+    #[default]
+    Keep,
+    /// The mode is fixed at this coordinate.
+    At(I),
+}
+
+impl<I: fmt::Display> fmt::Display for Slot<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Keep => f.write_str("_"),
+            Self::At(i) => i.fmt(f),
+        }
+    }
+}
+
+/// The digits of `index` in the mixed radix of `extents`, the last one without limit.
+fn digits<I: Int>(index: &I, extents: &[I]) -> Result<Inline<I, 8>> {
+    let mut out = Inline::new();
+    let Some((_, head)) = extents.split_last() else { return Ok(out) };
+    let mut left = index.clone();
+    for s in head {
+        let (q, r) = left.div_rem(s)?;
+        out.push(r);
+        left = q;
+    }
+    out.push(left);
+    Ok(out)
+}
+
+/// Splits a linear index into a coordinate of `shape`: 7 in `(4,8)` is `(3,1)`.
+///
+/// # Errors
+/// [`Error::Unproven`] for symbolic quotients that are not known.
+pub fn idx2crd<I: Int>(index: &I, shape: &IntTuple<I>) -> Result<IntTuple<I>> {
+    let leaves = digits(index, &shape.leaves)?;
+    Ok(IntTuple { profile: shape.profile.clone(), leaves })
+}
+
+/// The digits of a coordinate, one for each leaf of `profile`.
+fn coord_digits<I: Int>(coord: &IntTuple<I>, shape: &IntTuple<I>) -> Result<Inline<I, 8>> {
+    let mut out = Inline::new();
+    let (c, s) = (coord.profile.root(), shape.profile.root());
+    walk(coord, &c, shape, &s, &mut out)?;
+    return Ok(out);
+
+    fn walk<I: Int>(
+        coord: &IntTuple<I>,
+        c: &Node,
+        shape: &IntTuple<I>,
+        s: &Node,
+        out: &mut Inline<I, 8>,
+    ) -> Result<()> {
+        if coord.profile.node_is_leaf(c) {
+            let index = &coord.leaves[c.leaves.start];
+            out.extend(digits(index, &shape.leaves[s.leaves.clone()])?.iter().cloned());
+            return Ok(());
+        }
+        let (cs, ss) = (coord.profile.children(c), shape.profile.children(s));
+        let (cs, ss): (Vec<Node>, Vec<Node>) = (cs.collect(), ss.collect());
+        if shape.profile.node_is_leaf(s) || cs.len() != ss.len() {
+            return Err(Error::mismatch(format!("coordinate {coord} does not fit shape {shape}")));
+        }
+        cs.iter().zip(&ss).try_for_each(|(c, s)| walk(coord, c, shape, s, out))
+    }
+}
+
+/// The offset of a coordinate: its digits dotted with the strides.
+///
+/// # Errors
+/// [`Error::Mismatch`] when the coordinate is no prefix of the shape, [`Error::Overflow`].
+pub fn crd2idx<I: Int, D: Stride<I>>(coord: &IntTuple<I>, layout: &Layout<I, D>) -> Result<D> {
+    let digits = coord_digits(coord, &layout.shape())?;
+    dot(&digits, &layout.stride)
+}
+
+fn dot<I: Int, D: Stride<I>>(digits: &[I], stride: &[D]) -> Result<D> {
+    let mut sum = D::default();
+    for (x, d) in digits.iter().zip(stride) {
+        if !x.is(0) {
+            sum = sum.plus(&d.scaled(x)?)?;
+        }
+    }
+    Ok(sum)
+}
+
+impl<I: Int, D: Stride<I>> Layout<I, D> {
+    /// The offset at a linear index.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`], [`Error::Unproven`] for symbols.
+    pub fn at(&self, index: I) -> Result<D> {
+        let Some((last, head)) = self.stride.split_last() else { return Ok(D::default()) };
+        let (mut sum, mut left) = (D::default(), index);
+        for (s, d) in self.shape.iter().zip(head) {
+            if left.is(0) {
+                return Ok(sum);
+            }
+            let (q, r) = left.div_rem(s)?;
+            if !r.is(0) {
+                sum = sum.plus(&d.scaled(&r)?)?;
+            }
+            left = q;
+        }
+        sum.plus(&last.scaled(&left)?)
+    }
+
+    /// The offset at a coordinate: [`crd2idx`].
+    ///
+    /// # Errors
+    /// As [`crd2idx`].
+    pub fn at_coord(&self, coord: &IntTuple<I>) -> Result<D> {
+        crd2idx(coord, self)
+    }
+
+    /// The coordinate of a linear index, in the profile of the layout.
+    ///
+    /// # Errors
+    /// As [`idx2crd`].
+    pub fn coord(&self, index: &I) -> Result<IntTuple<I>> {
+        idx2crd(index, &self.shape())
+    }
+}
+
+/// Keeps the modes marked `_` and fixes the others: the kept layout and the offset of the rest.
+///
+/// `slice(&"(2,2,6):(12,6,1)", &"(_,1,_)")` is `(2,6):(12,1)` at offset 6. A coordinate that fixes
+/// everything leaves `():()`.
+///
+/// # Errors
+/// [`Error::Mismatch`] when the coordinate is no prefix of the shape, [`Error::Overflow`].
+pub fn slice<I: Int, D: Stride<I>>(
+    coord: &IntTuple<Slot<I>>,
+    layout: &Layout<I, D>,
+) -> Result<(Layout<I, D>, D)> {
+    let mut offset = D::default();
+    let (c, l) = (coord.profile.root(), layout.profile.root());
+    let kept = slice_node(coord, &c, layout, &l, &mut offset)?;
+    let kept = match kept {
+        Some(kept) => kept,
+        None => Layout::from_modes([])?,
+    };
+    Ok((kept, offset))
+}
+
+fn slice_node<I: Int, D: Stride<I>>(
+    coord: &IntTuple<Slot<I>>,
+    c: &Node,
+    layout: &Layout<I, D>,
+    l: &Node,
+    offset: &mut D,
+) -> Result<Option<Layout<I, D>>> {
+    if coord.profile.node_is_leaf(c) {
+        let sub = layout.sub(l);
+        return match &coord.leaves[c.leaves.start] {
+            Slot::Keep => Ok(Some(sub)),
+            Slot::At(index) => {
+                *offset = offset.plus(&sub.at(index.clone())?)?;
+                Ok(None)
+            }
+        };
+    }
+    let cs: Vec<Node> = coord.profile.children(c).collect();
+    let ls: Vec<Node> = layout.profile.children(l).collect();
+    if layout.profile.node_is_leaf(l) || cs.len() != ls.len() {
+        return Err(Error::mismatch(format!(
+            "coordinate {coord} does not fit shape {}",
+            layout.shape()
+        )));
+    }
+    let mut kept = Vec::new();
+    for (c, l) in cs.iter().zip(&ls) {
+        kept.extend(slice_node(coord, c, layout, l, offset)?);
+    }
+    if kept.is_empty() { Ok(None) } else { Layout::from_modes(kept).map(Some) }
+}
+
+/// Iterator over the values of a layout, the first leaf running fastest.
+#[derive(Debug, Clone)]
+pub struct Offsets<D> {
+    layout: Layout<i64, D>,
+    digits: Inline<i64, 8>,
+    next: Option<D>,
+}
+
+impl<D: Stride<i64>> Iterator for Offsets<D> {
+    type Item = D;
+
+    fn next(&mut self) -> Option<D> {
+        let value = self.next.take()?;
+        let leaves = self.layout.shape.iter().zip(self.layout.stride.iter());
+        let mut step = Some(value.clone());
+        let mut carried = true;
+        for ((s, d), x) in leaves.zip(self.digits.iter_mut()) {
+            if *x + 1 < *s {
+                *x += 1;
+                step = step.and_then(|v| v.plus(d).ok());
+                carried = false;
+                break;
+            }
+            // `offsets` has checked that every partial sum fits, so `ok` drops nothing.
+            let back = d.scaled(&-*x).ok();
+            step = step.zip(back).and_then(|(v, b)| v.plus(&b).ok());
+            *x = 0;
+        }
+        self.next = if carried { None } else { step };
+        Some(value)
+    }
+}
+
+impl<D: Stride<i64>> Layout<i64, D> {
+    /// All values, in the order of the linear index.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] when some sum of steps does not fit.
+    pub fn offsets(&self) -> Result<Offsets<D>> {
+        self.size()?;
+        self.span()?;
+        Ok(Offsets {
+            layout: self.clone(),
+            digits: self.shape.iter().map(|_| 0).collect(),
+            next: Some(D::default()),
+        })
+    }
+
+    /// Checks that every sum of steps fits, whatever their signs: no partial sum exceeds the sum of
+    /// the magnitudes.
+    fn span(&self) -> Result<()> {
+        let mut corner = D::default();
+        for (s, d) in self.leaves() {
+            corner = corner.plus(&d.scaled(&(s - 1))?.magnitude()?)?;
+        }
+        Ok(())
+    }
+}
+
+impl<I: Int> Layout<I, Basis<I>> {
+    /// The flat coordinate at a linear index, for strides `c@0 … c@(rank-1)`.
+    ///
+    /// # Errors
+    /// As [`Layout::at`] and [`Basis::to_coord`].
+    pub fn coord_at(&self, index: I, rank: usize) -> Result<IntTuple<I>> {
+        self.at(index)?.to_coord(rank)
+    }
+}
+
+impl Layout<i64, Basis<i64>> {
+    /// All values as flat coordinates of `rank` entries.
+    ///
+    /// # Errors
+    /// As [`Layout::offsets`]; each item as [`Basis::to_coord`].
+    pub fn coords(&self, rank: usize) -> Result<impl Iterator<Item = Result<IntTuple<i64>>>> {
+        Ok(self.offsets()?.map(move |v| v.to_coord(rank)))
+    }
+}
+
+/// Whether two profiles are the same tree.
+pub fn congruent(a: &Profile, b: &Profile) -> bool {
+    a == b
+}
+
+/// Whether `b` refines `a`: every leaf of `a` is a subtree of `b` of the same size.
+///
+/// # Errors
+/// [`Error::Overflow`].
+pub fn compatible<I: Int>(a: &IntTuple<I>, b: &IntTuple<I>) -> Result<bool> {
+    fn walk<I: Int>(a: &IntTuple<I>, x: &Node, b: &IntTuple<I>, y: &Node) -> Result<bool> {
+        if a.profile.node_is_leaf(x) {
+            let part = &b.leaves[y.leaves.clone()];
+            let size = part.iter().try_fold(I::constant(1), |p, s| p.try_mul(s))?;
+            return Ok(size == a.leaves[x.leaves.start]);
+        }
+        if b.profile.node_is_leaf(y) {
+            return Ok(false);
+        }
+        let xs: Vec<Node> = a.profile.children(x).collect();
+        let ys: Vec<Node> = b.profile.children(y).collect();
+        if xs.len() != ys.len() {
+            return Ok(false);
+        }
+        for (x, y) in xs.iter().zip(&ys) {
+            if !walk(a, x, b, y)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+    walk(a, &a.profile.root(), b, &b.profile.root())
+}

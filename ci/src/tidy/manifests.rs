@@ -6,10 +6,10 @@
 use super::Complaint;
 use crate::source_tree::SourceFile;
 
-/// Every member takes the lints of the workspace.
+/// Every member takes the lints of the workspace; a crate with a workspace of its own is no member.
 pub fn lints(file: &SourceFile) -> Vec<Complaint> {
-    let is_package = file.text.contains("[package]");
-    if !is_package || file.text.contains("[lints]\nworkspace = true\n") {
+    let is_member = file.text.contains("[package]") && !file.text.contains("[workspace]");
+    if !is_member || file.text.contains("[lints]\nworkspace = true\n") {
         return Vec::new();
     }
     vec![Complaint::new(
@@ -61,6 +61,7 @@ mod tests {
         );
         assert_eq!(lints(&manifest("[package]\n")).len(), 1);
         assert_eq!(lints(&manifest("[workspace]\n")), []);
+        assert_eq!(lints(&manifest("[package]\n[workspace]\n")), []);
     }
 
     #[test]

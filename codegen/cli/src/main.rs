@@ -1,2 +1,23 @@
-//! The tilewright command.
-fn main() {}
+//! The `tilewright` command: one subcommand per artefact of the way from a YAML spec to a launch.
+//!
+//! In: command-line arguments. Out: the artefact on stdout, diagnostics on stderr, and an exit
+//! code: 0 good, 1 a negative verdict (a spec with problems, a failed check), 2 it could not run
+//! (usage, file, missing tool), 3 our bug.
+//!
+//! The modules, each using only those above it: [`terminal`] (stdout, colour, tables), [`outcome`]
+//! (the four exit codes as types), [`ptxas`] (where the assembler is), [`args`] (what clap parses),
+//! [`cmd`] (a file per subcommand).
+
+mod terminal;
+mod outcome;
+mod ptxas;
+mod args;
+mod cmd;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    outcome::guard(|| cmd::run(args::Cli::parse()))
+}

@@ -1,0 +1,118 @@
+//! `bundle show` and `bundle verify`: what a bundle holds, and whether all of it is as it was
+//! written.
+//!
+//! Opening checks every hash and rule, so both commands stand on [`open`].
+
+use std::path::Path;
+
+use serde::Serialize;
+use tilewright_bundle::{Bundle, Error, Kernel};
+
+use crate::args;
+use crate::outcome::{Failure, Outcome, Verdict};
+use crate::terminal::{self, Table};
+
+/// Runs the one that was asked for.
+pub fn run(args: &args::Bundle) -> Outcome {
+    match args {
+        args::Bundle::Show(args) => show(args),
+        args::Bundle::Verify(args) => verify(args),
+    }
+}
+
+/// Opens a bundle. A bundle that is refused is a negative verdict; one that cannot be read is not.
+pub fn open(path: &Path) -> Result<Bundle, Failure> {
+    Bundle::open(path).map_err(|error| refusal(path, error))
+}
+
+/// How the command fails when a bundle does not open.
+pub fn refusal(path: &Path, error: Error) -> Failure {
+    match error {
+        Error::Io { .. } => Failure::could_not_run(error),
+        Error::Invalid { problems } => {
+            let lines = problems
+                .iter()
+                .map(|one| format!("  {}: {}\n", one.entry, one.message));
+            let count = problems.len();
+            let all: String = lines.collect();
+            Failure::Rejected(format!(
+                "{}: refused, {count} problems:\n{all}",
+                path.display()
+            ))
+        }
+        other => Failure::Rejected(format!("{}: refused: {other}", path.display())),
+    }
+}
+
+fn show(args: &args::BundlePath) -> Outcome {
+    let bundle = open(&args.bundle)?;
+    if args.json {
+        terminal::print_json(bundle.manifest())?;
+        return Ok(Verdict::Good);
+    }
+    let mut table = Table::new([
+        "kernel", "family", "operands", "needs", "PTX", "regs", "smem",
+    ]);
+    for kernel in bundle.kernels() {
+        table.row(summary(kernel));
+    }
+    terminal::print(&table.render())?;
+    let (hash, provenance) = (bundle.hash(), bundle.provenance());
+    terminal::print_line(&format!("\nsha256 {hash}"))?;
+    terminal::print_line(&format!("made by {}", provenance.generator))?;
+    Ok(Verdict::Good)
+}
+
+/// The cells of a kernel's row.
+fn summary(kernel: &Kernel) -> [String; 7] {
+    let operands = kernel.semantics.operands.iter();
+    let operands: Vec<String> = operands
+        .map(|operand| format!("{} {}", operand.name, operand.dtype.text()))
+        .collect();
+    let resources = &kernel.resources;
+    let smem_bytes =
+        u64::from(resources.static_smem_bytes) + u64::from(resources.dynamic_smem_bytes);
+    let rule = if kernel.capability.exact { "" } else { "+" };
+    [
+        kernel.id.clone(),
+        kernel.family.text().to_owned(),
+        operands.join(", "),
+        format!("sm_{}{rule}", kernel.capability.min_sm),
+        kernel.ptx.version.clone(),
+        resources
+            .registers
+            .map_or_else(|| "?".to_owned(), |count| count.to_string()),
+        smem_bytes.to_string(),
+    ]
+}
+
+/// What `bundle verify --json` prints.
+#[derive(Debug, Serialize)]
+struct Integrity {
+    kernels: usize,
+    files: usize,
+    sha256: String,
+}
+
+fn verify(args: &args::BundlePath) -> Outcome {
+    let bundle = open(&args.bundle)?;
+    let integrity = Integrity {
+        kernels: bundle.kernels().len(),
+        files: bundle.manifest().files.len(),
+        sha256: bundle.hash().to_string(),
+    };
+    if args.json {
+        terminal::print_json(&integrity)?;
+    } else {
+        let Integrity {
+            kernels,
+            files,
+            sha256,
+        } = integrity;
+        let good = terminal::paint(terminal::GOOD, "good");
+        terminal::print_line(&format!(
+            "{good}: {kernels} kernels, {files} files, sha256 {sha256}"
+        ))?;
+    }
+    Ok(Verdict::Good)
+}

@@ -1,0 +1,133 @@
+//! How a run of the command ends, and the exit code that says so.
+//!
+//! In: the closure that is the whole command. Out: an [`ExitCode`], with whatever went wrong told
+//! on stderr. Invariant: a panic never shows a bare backtrace to the user; it is reported as our
+//! bug.
+
+use std::fmt::Display;
+use std::io;
+use std::panic;
+use std::process::ExitCode;
+
+use crate::terminal;
+
+/// The verdict of a command that ran to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everything asked about is in order; exit code 0.
+    Good,
+    /// The command did its work and the answer is no; exit code 1.
+    Negative,
+}
+
+impl Verdict {
+    /// Good when `good`, negative otherwise.
+    pub fn from_good(good: bool) -> Verdict {
+        if good {
+            Verdict::Good
+        } else {
+            Verdict::Negative
+        }
+    }
+}
+
+/// Why a command did not run to its end.
+#[derive(Debug)]
+pub enum Failure {
+    /// The input was examined and found wrong; the text is the diagnostic. Exit code 1.
+    Rejected(String),
+    /// A file, a tool or an argument stood in the way; exit code 2.
+    CouldNotRun(String),
+    /// A check of our own failed; exit code 3.
+    Bug(String),
+    /// The reader of stdout went away, as `head` does; quiet, exit code 0.
+    ReaderGone,
+}
+
+/// What every subcommand returns.
+pub type Outcome = Result<Verdict, Failure>;
+
+impl Failure {
+    /// A failure the user can mend, from any error.
+    pub fn could_not_run(error: impl Display) -> Failure {
+        Failure::CouldNotRun(error.to_string())
+    }
+}
+
+/// Writing to stdout fails quietly when its reader has gone away.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::ReaderGone,
+            _ => Failure::CouldNotRun(format!("cannot write to stdout: {error}")),
+        }
+    }
+}
+
+/// Runs the command, tells its failure on stderr and gives its exit code.
+pub fn guard(command: impl FnOnce() -> Outcome + panic::UnwindSafe) -> ExitCode {
+    panic::set_hook(Box::new(|info| {
+        let place = info
+            .location()
+            .map_or_else(String::new, |at| format!(" at {at}"));
+        let reason = info.payload_as_str().unwrap_or("no message");
+        terminal::complain("bug", &format!("{reason}{place}"));
+    }));
+    let outcome = panic::catch_unwind(command).unwrap_or_else(|_| {
+        Err(Failure::Bug(
+            "the command stopped in the middle of its work".to_owned(),
+        ))
+    });
+    ExitCode::from(report(outcome))
+}
+
+fn report(outcome: Outcome) -> u8 {
+    match outcome {
+        Ok(Verdict::Good) | Err(Failure::ReaderGone) => 0,
+        Ok(Verdict::Negative) => 1,
+        Err(Failure::Rejected(diagnostic)) => {
+            terminal::diagnose(&diagnostic);
+            1
+        }
+        Err(Failure::CouldNotRun(reason)) => {
+            terminal::complain("error", &reason);
+            2
+        }
+        Err(Failure::Bug(reason)) => {
+            terminal::complain("bug", &reason);
+            terminal::diagnose(
+                "This is a bug of tilewright, not of your input. Please report it with the command \
+                 line and the input files.",
+            );
+            3
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_end_has_its_exit_code() {
+        assert_eq!(report(Ok(Verdict::Good)), 0);
+        assert_eq!(report(Ok(Verdict::Negative)), 1);
+        assert_eq!(report(Err(Failure::Rejected("spec".into()))), 1);
+        assert_eq!(report(Err(Failure::CouldNotRun("file".into()))), 2);
+        assert_eq!(report(Err(Failure::Bug("verifier".into()))), 3);
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_no_failure() {
+        let gone = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert_eq!(report(Err(Failure::from(gone))), 0);
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        assert_eq!(report(Err(Failure::from(full))), 2);
+    }
+
+    #[test]
+    fn a_panic_is_our_bug() {
+        let code = guard(|| panic::resume_unwind(Box::new("index out of bounds")));
+        assert_eq!(code, ExitCode::from(3));
+    }
+}

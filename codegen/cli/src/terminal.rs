@@ -1,0 +1,133 @@
+//! What the command writes and how it looks: text and JSON on stdout, diagnostics on stderr.
+//!
+//! Colour appears only where the stream is a terminal that wants it (`NO_COLOR` and `CLICOLOR` are
+//! honoured by `anstream`). Writing to stdout returns its errors, so that a reader who goes away
+//! ends the command quietly.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+
+/// The style of a good state.
+pub const GOOD: Style = AnsiColor::Green.on_default();
+/// The style of a bad state.
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
+/// The style of headings and names.
+pub const STRONG: Style = Style::new().bold();
+/// The style of what matters less.
+pub const FAINT: Style = Style::new().dimmed();
+
+/// `text` between the codes that switch `style` on and off.
+pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// Writes text to stdout as it is.
+///
+/// # Errors
+///
+/// When stdout cannot be written; `BrokenPipe` when its reader has gone.
+pub fn print(text: &str) -> io::Result<()> {
+    anstream::stdout().lock().write_all(text.as_bytes())
+}
+
+/// Writes a line to stdout.
+///
+/// # Errors
+///
+/// As [`print`].
+pub fn print_line(line: &str) -> io::Result<()> {
+    print(&format!("{line}\n"))
+}
+
+/// Writes a value to stdout as indented JSON with a closing newline.
+///
+/// # Errors
+///
+/// As [`print`].
+pub fn print_json(value: &impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    print(&text)
+}
+
+/// Writes a one-line complaint to stderr, headed by its kind. Its own failure has nowhere to go.
+pub fn complain(kind: &str, reason: &str) {
+    let head = paint(BAD, format_args!("{kind}:"));
+    let _ = writeln!(anstream::stderr(), "{head} {reason}");
+}
+
+/// Writes a diagnostic to stderr as it was rendered, on lines of its own.
+pub fn diagnose(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{}", text.trim_end());
+}
+
+/// A table of text with columns as wide as their widest cell; the first column is flush left and
+/// the others flush right, as numbers read best.
+#[derive(Debug, Default)]
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these column heads.
+    pub fn new<H: Into<String>>(heads: impl IntoIterator<Item = H>) -> Table {
+        Table {
+            rows: vec![heads.into_iter().map(Into::into).collect()],
+        }
+    }
+
+    /// Appends a row; a short row leaves its last columns empty.
+    pub fn row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// The table as lines, each closed by a newline and without trailing spaces.
+    pub fn render(&self) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width_of = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width_of).collect();
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+                let gap = if column == 0 { "" } else { "  " };
+                let _ = match column {
+                    0 => write!(line, "{gap}{cell:<width$}"),
+                    _ => write!(line, "{gap}{cell:>width$}"),
+                };
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_aligns_its_columns() {
+        let mut table = Table::new(["kernel", "us"]);
+        table.row(["copy_naive", "12.5"]);
+        table.row(["gemm", "1042.0"]);
+        assert_eq!(
+            table.render(),
+            "kernel          us\ncopy_naive    12.5\ngemm        1042.0\n"
+        );
+    }
+
+    #[test]
+    fn a_short_row_leaves_no_trailing_spaces() {
+        let mut table = Table::new(["name", "note"]);
+        table.row(["a"]);
+        assert_eq!(table.render(), "name  note\na\n");
+    }
+}

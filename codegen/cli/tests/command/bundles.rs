@@ -1,0 +1,132 @@
+//! `bundle show` and `bundle verify` on a bundle of one hand-written kernel, whole and tampered
+//! with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use tilewright_bundle::*;
+
+use crate::session::tilewright;
+
+/// A copy of an `m` x `n` matrix of f32, one element a thread.
+pub const COPY_PTX: &str = include_str!("../data/copy_f32.ptx");
+
+/// The id of the kernel in [`bundle`].
+pub const COPY_ID: &str = "copy_f32@plain-000000";
+
+/// A folder with the bundle `copy` in it; the folder lives as long as the first value.
+pub fn bundle() -> (TempDir, PathBuf) {
+    let scalar = |text: &str| ParamValue::scalar(ScalarType::I32, text.parse().unwrap());
+    let wide = |text: &str| ParamValue::scalar(ScalarType::I64, text.parse().unwrap());
+    let kernel = Kernel {
+        abi: LaunchAbi {
+            params: Param::pack([
+                ("s", ParamValue::pointer("s")),
+                ("d", ParamValue::pointer("d")),
+                ("m", scalar("m")),
+                ("n", scalar("n")),
+                ("lds", wide("lds")),
+                ("ldd", wide("ldd")),
+            ]),
+            grid: [
+                "ceil_div(n, 128)".parse().unwrap(),
+                "m".parse().unwrap(),
+                1u32.into(),
+            ],
+            block: [128, 1, 1],
+            ..LaunchAbi::default()
+        },
+        semantics: Semantics {
+            operands: vec![
+                Operand::new("s", Role::In, DType::F32, "(m,n):(lds,1)"),
+                Operand::new("d", Role::Out, DType::F32, "(m,n):(ldd,1)"),
+            ],
+            ..Semantics::default()
+        },
+        ..Kernel::new(COPY_ID, Family::Copy, "copy_f32")
+    };
+    let mut writer = BundleWriter::new(Provenance::new("command tests"));
+    writer.add(kernel, COPY_PTX, None).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("copy");
+    writer.write(&path).unwrap();
+    (folder, path)
+}
+
+fn bundle_command(verb: &str, path: &Path) -> crate::session::Run {
+    tilewright(["bundle", verb, path.to_str().unwrap()])
+}
+
+#[test]
+fn a_whole_bundle_is_good_and_its_kernels_are_listed() {
+    let (_folder, path) = bundle();
+    let verified = bundle_command("verify", &path).expect(0);
+    assert!(
+        verified.stdout.starts_with("good: 1 kernels, "),
+        "{}",
+        verified.stdout
+    );
+    let shown = bundle_command("show", &path).expect(0).stdout;
+    let row = shown
+        .lines()
+        .find(|line| line.starts_with(COPY_ID))
+        .unwrap();
+    assert!(
+        row.contains("s f32, d f32") && row.contains("sm_80+"),
+        "{row}"
+    );
+}
+
+#[test]
+fn the_json_of_show_is_the_manifest() {
+    let (_folder, path) = bundle();
+    let shown = tilewright(["bundle", "show", "--json", path.to_str().unwrap()])
+        .expect(0)
+        .json();
+    assert_eq!(shown["kernels"][0]["id"], COPY_ID);
+    let verified = tilewright(["bundle", "verify", "--json", path.to_str().unwrap()]).expect(0);
+    assert_eq!(verified.json()["kernels"], 1);
+    assert_eq!(verified.json()["sha256"], shown["bundle_sha256"]);
+}
+
+#[test]
+fn a_changed_file_is_refused_by_name() {
+    let (_folder, path) = bundle();
+    let changed = ptx_file(&path);
+    let text = fs::read_to_string(&changed)
+        .unwrap()
+        .replace("ld.global", "ld.weak.global");
+    fs::write(&changed, text).unwrap();
+    for verb in ["verify", "show"] {
+        let run = bundle_command(verb, &path).expect(1);
+        assert_eq!(run.stdout, "");
+        let name = changed.file_name().unwrap().to_str().unwrap();
+        assert!(run.stderr.contains(name), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_missing_file_is_refused() {
+    let (_folder, path) = bundle();
+    fs::remove_file(ptx_file(&path)).unwrap();
+    let run = bundle_command("verify", &path);
+    assert!([1, 2].contains(&run.code), "{run:?}");
+    assert!(!run.stderr.is_empty());
+}
+
+/// The only PTX file of the bundle.
+fn ptx_file(bundle: &Path) -> PathBuf {
+    let mut folders = vec![bundle.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "ptx") {
+                return path;
+            }
+        }
+    }
+    panic!("{} holds no PTX", bundle.display());
+}

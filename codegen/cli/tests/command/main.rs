@@ -1,0 +1,11 @@
+//! The command as a user meets it: exit codes, streams, help texts and the shape of its JSON.
+//!
+//! Every test runs the binary itself. Goldens lie in `tests/golden` and are rewritten with
+//! `BLESS=1`.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod session;
+mod help;
+mod streams;
+mod bundles;
+mod doctor;

@@ -32,7 +32,7 @@ pub fn logical_product_by<I: Int>(a: &Layout<I>, tiler: &Tiler<I>) -> Result<Lay
     by_mode(a, tiler, &mut |a, b| logical_product(a, b))
 }
 
-/// `((block of each mode), (repetitions of each mode))`; modes that are not named are block.
+/// `((block of each named mode), (repetitions of each, modes that are not named...))`.
 ///
 /// # Errors
 /// As [`logical_product`].
@@ -45,7 +45,7 @@ pub fn zipped_product<I: Int>(a: &Layout<I>, tiler: &Tiler<I>) -> Result<Layout<
             let (mut block, mut copies) = (Vec::new(), Vec::new());
             for (i, mode) in a.modes().enumerate() {
                 let Some(tiler) = tilers.get(i) else {
-                    block.push(mode);
+                    copies.push(mode);
                     continue;
                 };
                 let pair = zipped_product(&mode, tiler)?;

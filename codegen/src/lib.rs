@@ -11,5 +11,6 @@ pub mod spec;
 pub mod plan;
 pub mod ir;
 pub mod lower;
+pub mod certify;
 pub mod ptx;
 pub mod pack;

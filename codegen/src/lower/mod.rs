@@ -1,1 +1,221 @@
-//! See ARCHITECTURE.md.
+//! Tile IR to thread program: who does what, at which address.
+//!
+//! Every partition comes from the layout algebra (`crate::plan::partition`); this stage turns its numbers into address
+//! expressions, registers and predicates. Loads past an edge give zeros, stores past it do not happen.
+
+mod address;
+mod builder;
+mod copy;
+mod fragment;
+mod mma;
+
+use std::collections::BTreeMap;
+
+use crate::atoms::model::Atom;
+use crate::atoms::{self};
+use crate::error::{Error, Result};
+use crate::ir::expr::{add, ceil_div, div, int, le, long, min, mul, rem, select, sub};
+use crate::ir::program::{Arg, Expr, IntType, Program, Special, Stmt};
+use crate::ir::tile::{Kernel, Op};
+use crate::plan::model::{Hop, Plan};
+use crate::plan::partition::{self, Partition};
+use crate::spec::model::Raster;
+use std::sync::Arc;
+
+use address::State;
+use builder::Builder;
+use fragment::Fragment;
+
+/// Lowers a kernel of that plan.
+///
+/// # Errors
+/// [`Error::Bug`] when the plan's partitions contradict one another.
+pub fn lower(plan: &Plan, kernel: &Kernel) -> Result<Program> {
+    let mut lowering = Lowering::new(plan, kernel)?;
+    let body = lowering.ops(&kernel.body)?;
+    Ok(lowering.builder.finish(body))
+}
+
+struct Lowering<'p> {
+    plan: &'p Plan,
+    builder: Builder,
+    state: State,
+    partitions: BTreeMap<(String, Hop), Partition>,
+    fragments: BTreeMap<&'static str, Fragment>,
+    commit: Arc<Atom>,
+    wait: Arc<Atom>,
+    barrier: Arc<Atom>,
+}
+
+impl<'p> Lowering<'p> {
+    fn new(plan: &'p Plan, kernel: &Kernel) -> Result<Lowering<'p>> {
+        let mut builder = Builder::new(plan);
+        let raster = kernel.body.iter().find_map(|op| match op {
+            Op::Raster(raster) => Some(*raster),
+            _ => None,
+        });
+        let state = start_state(&mut builder, plan, raster.unwrap_or(Raster::Row));
+        let mut partitions = BTreeMap::new();
+        for step in &plan.steps {
+            partitions.insert((step.operand.clone(), step.hop), partition::of_step(step)?);
+        }
+        let catalogue = atoms::catalogue()?;
+        let sync = |id: &str| {
+            catalogue.get(id).cloned().ok_or_else(|| bug(plan, format!("there is no atom {id}")))
+        };
+        let mut lowering = Lowering {
+            plan,
+            builder,
+            state,
+            partitions,
+            fragments: BTreeMap::new(),
+            commit: sync("sm80_cp_async_commit_group")?,
+            wait: sync("sm80_cp_async_wait_group")?,
+            barrier: sync("sm50_barrier_cta_sync")?,
+        };
+        lowering.declare_fragments()?;
+        Ok(lowering)
+    }
+
+    fn ops(&mut self, ops: &[Op]) -> Result<Vec<Stmt>> {
+        let mut statements = Vec::new();
+        for op in ops {
+            statements.extend(self.op(op)?);
+        }
+        Ok(statements)
+    }
+
+    fn op(&mut self, op: &Op) -> Result<Vec<Stmt>> {
+        Ok(match op {
+            Op::Raster(_) => Vec::new(),
+            Op::Copy { operand, hop, src, dst, bounds } => {
+                self.copy(operand, *hop, *src, *dst, *bounds)?
+            }
+            Op::ClearAccumulators => {
+                let file = self.fragment("acc")?.file;
+                vec![Stmt::Zero(self.builder.all(file))]
+            }
+            Op::Widen(buffer) => self.widen(*buffer)?,
+            Op::Mma(buffer) => self.mma(*buffer)?,
+            Op::Convert(bounds) => self.convert(*bounds)?,
+            Op::Commit => vec![call(&self.commit, Vec::new())],
+            Op::Wait(groups) => vec![call(&self.wait, vec![Arg::Imm(i64::from(*groups))])],
+            Op::Barrier => vec![call(&self.barrier, Vec::new())],
+            Op::NextTile => self.next_tile()?,
+            Op::NextRead => vec![self.next_buffer(self.state.read)],
+            Op::ForEachKTile(body) => vec![self.for_each_k_tile(body)?],
+            Op::IfInside(inside, edge) => {
+                let then = self.ops(inside)?;
+                let otherwise = self.ops(edge)?;
+                vec![Stmt::If { cond: self.inside()?, then, otherwise }]
+            }
+        })
+    }
+
+    fn for_each_k_tile(&mut self, body: &[Op]) -> Result<Stmt> {
+        let k = self.param("k")?;
+        let tiles = self.builder.hoist("k_tiles", ceil_div(k, self.tile_k()?));
+        let var = self.builder.var("k_tile", IntType::I32, false);
+        Ok(Stmt::For { var, from: int(0), to: tiles, step: int(1), body: self.ops(body)? })
+    }
+
+    fn next_tile(&mut self) -> Result<Vec<Stmt>> {
+        let step = self.tile_k()?;
+        let State { k_start, k_left, write, .. } = self.state;
+        let mut statements = vec![
+            Stmt::Assign(k_start, add(Expr::Var(k_start), long(step))),
+            Stmt::Assign(k_left, sub(Expr::Var(k_left), int(step))),
+        ];
+        if self.plan.stages > 1 {
+            statements.push(self.next_buffer(write));
+        }
+        Ok(statements)
+    }
+
+    fn next_buffer(&self, state: crate::ir::program::VarId) -> Stmt {
+        let stage = i64::from(self.plan.stage_bytes);
+        let last = stage * (i64::from(self.plan.stages) - 1);
+        let next = add(Expr::Var(state), int(stage));
+        Stmt::Assign(state, select(le(int(last), Expr::Var(state)), int(0), next))
+    }
+
+    /// Whether the CTA's whole output tile is inside the output.
+    fn inside(&mut self) -> Result<Expr> {
+        let mut inside = None;
+        for (tile, extent, name) in [
+            (self.state.tile_m.clone(), self.plan.cta_tile[0], "m"),
+            (self.state.tile_n.clone(), self.plan.cta_tile[1], "n"),
+        ] {
+            let end = self.param(name)?;
+            let start = self.builder.hoist("start", mul(tile, int(extent)));
+            let rest = self.builder.hoist("rest", sub(end, start));
+            let fits = le(int(extent), rest);
+            inside = Some(match inside {
+                None => fits,
+                Some(other) => crate::ir::expr::and(other, fits),
+            });
+        }
+        inside.ok_or_else(|| bug(self.plan, "a tile has no modes".to_string()))
+    }
+
+    fn tile_k(&self) -> Result<i64> {
+        let tile = self.plan.cta_tile.get(2).copied();
+        tile.ok_or_else(|| bug(self.plan, "the tile has no k".to_string()))
+    }
+
+    fn param(&self, name: &str) -> Result<Expr> {
+        let param = self.builder.param(name);
+        param.map(Expr::Param).ok_or_else(|| bug(self.plan, format!("no parameter {name}")))
+    }
+
+    fn fragment(&self, name: &str) -> Result<&Fragment> {
+        let fragment = self.fragments.get(name);
+        fragment.ok_or_else(|| bug(self.plan, format!("no fragment {name}")))
+    }
+}
+
+fn call(atom: &Arc<Atom>, args: Vec<Arg>) -> Stmt {
+    Stmt::Atom { atom: atom.clone(), args }
+}
+
+fn bug(plan: &Plan, message: String) -> Error {
+    Error::Bug { stage: "lower", kernel: plan.id.clone(), message, dump: plan.to_string() }
+}
+
+/// Declares the state and computes which output tile the CTA makes.
+fn start_state(builder: &mut Builder, plan: &Plan, raster: Raster) -> State {
+    let (tile_m, tile_n) = raster_tile(builder, plan, raster);
+    let k = builder.param("k").map_or(int(0), Expr::Param);
+    State {
+        tile_m,
+        tile_n,
+        k_start: builder.state("k_start", IntType::I64, long(0)),
+        k_left: builder.state("k_left", IntType::I32, k),
+        read: builder.state("stage_read", IntType::I32, int(0)),
+        write: builder.state("stage_write", IntType::I32, int(0)),
+    }
+}
+
+fn raster_tile(builder: &mut Builder, plan: &Plan, raster: Raster) -> (Expr, Expr) {
+    let cta = builder.hoist("cta", Expr::Special(Special::CtaidX));
+    let mut tiles = |name: &str, extent: i64| {
+        let param = builder.param(name).map_or(int(1), Expr::Param);
+        builder.hoist("tiles", ceil_div(param, extent))
+    };
+    let tiles_m = tiles("m", plan.cta_tile[0]);
+    let tiles_n = tiles("n", plan.cta_tile[1]);
+    let (m, n) = match raster {
+        Raster::Row => (div(cta.clone(), tiles_n.clone()), rem(cta, tiles_n)),
+        Raster::Column => (rem(cta.clone(), tiles_m.clone()), div(cta, tiles_m)),
+        Raster::Grouped(rows) => {
+            let rows = int(i64::from(rows));
+            let band = builder.hoist("band", mul(rows.clone(), tiles_n));
+            let first = mul(div(cta.clone(), band.clone()), rows.clone());
+            let first = builder.hoist("first", first);
+            let height = builder.hoist("height", min(sub(tiles_m, first.clone()), rows));
+            let within = builder.hoist("within", rem(cta, band));
+            (add(first, rem(within.clone(), height.clone())), div(within, height))
+        }
+    };
+    (builder.hoist("tile_m", m), builder.hoist("tile_n", n))
+}

@@ -1,1 +1,75 @@
-//! See ARCHITECTURE.md.
+//! Planning: from a point of a spec to every decision about its kernel.
+//!
+//! A plan names the atoms, who holds what, the shared-memory map with its swizzles, and what the launch must guarantee.
+//! It decides; it emits nothing. All limits a point violates are reported together.
+
+pub mod model;
+pub mod part;
+pub mod smem;
+pub mod partition;
+mod choose;
+mod limits;
+mod tiled;
+mod copy;
+mod gemm;
+mod print;
+
+use crate::atoms;
+use crate::error::{Error, Result};
+use crate::spec::model::{Family, Point, Raster};
+use choose::Chooser;
+use model::Plan;
+
+/// Plans a point.
+///
+/// # Errors
+/// [`Error::Plan`] with every violated limit.
+pub fn plan(point: &Point) -> Result<Plan> {
+    let catalogue = atoms::catalogue()?;
+    let mut chooser = Chooser { catalogue, arch: point.spec.arch, violations: Vec::new() };
+    let plan = match point.spec.family {
+        Family::Copy => copy::plan(point, &mut chooser)?,
+        Family::Gemm => gemm::plan(point, &mut chooser)?,
+    };
+    match plan {
+        Some(plan) if chooser.violations.is_empty() => Ok(plan),
+        _ => Err(Error::Plan { kernel: point.id.clone(), violations: chooser.violations }),
+    }
+}
+
+/// A plan with the point's own values and nothing decided.
+fn start(point: &Point, threads: u32) -> Plan {
+    let spec = &point.spec;
+    Plan {
+        id: point.id.clone(),
+        name: spec.name.clone(),
+        entry: entry_name(&point.id),
+        family: spec.family,
+        arch: spec.arch,
+        operands: spec.operands.clone(),
+        accumulator: spec.accumulator,
+        cta_tile: spec.cta_tile.clone(),
+        threads,
+        min_ctas_per_sm: match spec.min_ctas_per_sm {
+            crate::spec::model::Auto::Given(ctas) => Some(ctas),
+            crate::spec::model::Auto::Auto => None,
+        },
+        stages: 0,
+        raster: spec.scheduler.raster.unwrap_or_else(|| match spec.family {
+            Family::Copy => Raster::Row,
+            Family::Gemm => Raster::Grouped(8),
+        }),
+        smem: Vec::new(),
+        stage_bytes: 0,
+        smem_bytes: 0,
+        steps: Vec::new(),
+        mma: None,
+        epilogue: None,
+        assumptions: Vec::new(),
+    }
+}
+
+/// The point's name as a PTX identifier.
+fn entry_name(id: &str) -> String {
+    id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}

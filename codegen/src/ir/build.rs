@@ -1,0 +1,129 @@
+//! Plan to tile IR: the algorithm of each kernel family, in tiles.
+//!
+//! A multistage gemm keeps `stages - 1` tiles along k in flight and reads the fragments of the next k-block from
+//! shared memory while the current one is multiplied. The buffer filled in a trip is the one all threads finished
+//! reading before the barrier of the trip before.
+
+use crate::ir::tile::{Bounds, Kernel, Op, Stage, TileIndex, View};
+use crate::plan::model::{Hop, Plan};
+use crate::spec::model::Family;
+
+/// Writes the plan down as tile operations.
+pub fn build(plan: &Plan) -> Kernel {
+    let body = match plan.family {
+        Family::Copy => copy(plan),
+        Family::Gemm if plan.step("a", Hop::G2s).is_some() => gemm_multistage(plan),
+        Family::Gemm => gemm_synchronous(plan),
+    };
+    Kernel { id: plan.id.clone(), body }
+}
+
+const TILE_MN: View = View::Gmem([TileIndex::M, TileIndex::N]);
+
+fn copy(plan: &Plan) -> Vec<Op> {
+    let mut body = vec![Op::Raster(plan.raster)];
+    if plan.step("s", Hop::G2s).is_some() {
+        body.push(step("s", Hop::G2s, TILE_MN, View::Smem(Stage::Fixed(0), None), Bounds::Checked));
+        body.extend([Op::Commit, Op::Wait(0), Op::Barrier]);
+        let ring = View::Smem(Stage::Fixed(0), None);
+        body.push(by_edge(|bounds| {
+            vec![
+                step("s", Hop::S2r, ring, View::Rmem(0), bounds),
+                step("d", Hop::R2g, View::Rmem(0), TILE_MN, bounds),
+            ]
+        }));
+    } else {
+        body.push(by_edge(|bounds| {
+            vec![
+                step("s", Hop::G2r, TILE_MN, View::Rmem(0), bounds),
+                step("d", Hop::R2g, View::Rmem(0), TILE_MN, bounds),
+            ]
+        }));
+    }
+    body
+}
+
+fn gemm_multistage(plan: &Plan) -> Vec<Op> {
+    let mut body = vec![Op::Raster(plan.raster)];
+    for stage in 0..plan.stages - 1 {
+        body.extend(load_tile(Stage::Fixed(stage)));
+    }
+    body.push(Op::ClearAccumulators);
+    body.extend([Op::Wait(plan.stages - 2), Op::Barrier]);
+    body.extend(load_fragments(0, 0));
+    let blocks = plan.k_blocks();
+    let mut trip = Vec::new();
+    for block in 0..blocks {
+        if block + 1 == blocks {
+            trip.extend([Op::NextRead, Op::Wait(plan.stages - 2), Op::Barrier]);
+        }
+        trip.extend(load_fragments((block + 1) % blocks, (block + 1) % 2));
+        if block == 0 {
+            trip.extend(load_tile(Stage::Write));
+        }
+        trip.push(Op::Mma(block % 2));
+    }
+    body.push(Op::ForEachKTile(trip));
+    body.push(Op::Wait(0));
+    body.extend(store());
+    body
+}
+
+fn gemm_synchronous(plan: &Plan) -> Vec<Op> {
+    let mut body = vec![Op::Raster(plan.raster), Op::ClearAccumulators];
+    let stage = Stage::Fixed(0);
+    let mut trip = Vec::new();
+    for (operand, tile) in [("a", TileIndex::M), ("b", TileIndex::N)] {
+        let tile = View::Gmem([tile, TileIndex::K]);
+        trip.push(step(operand, Hop::G2r, tile, View::Rmem(0), Bounds::Checked));
+    }
+    trip.push(Op::Barrier);
+    for operand in ["a", "b"] {
+        let ring = View::Smem(stage, None);
+        trip.push(step(operand, Hop::R2s, View::Rmem(0), ring, Bounds::Inside));
+    }
+    trip.extend([Op::Barrier, Op::NextTile]);
+    for block in 0..plan.k_blocks() {
+        for operand in ["a", "b"] {
+            let ring = View::Smem(stage, Some(block));
+            trip.push(step(operand, Hop::S2r, ring, View::Rmem(0), Bounds::Inside));
+        }
+        if plan.mma.as_ref().is_some_and(|mma| mma.widen.is_some()) {
+            trip.push(Op::Widen(0));
+        }
+        trip.push(Op::Mma(0));
+    }
+    body.push(Op::ForEachKTile(trip));
+    body.extend(store());
+    body
+}
+
+/// Starts the copies of the next tile along k into that buffer and closes their group.
+fn load_tile(stage: Stage) -> Vec<Op> {
+    let mut ops = Vec::new();
+    for (operand, tile) in [("a", TileIndex::M), ("b", TileIndex::N)] {
+        let tile = View::Gmem([tile, TileIndex::K]);
+        ops.push(step(operand, Hop::G2s, tile, View::Smem(stage, None), Bounds::Checked));
+    }
+    ops.extend([Op::Commit, Op::NextTile]);
+    ops
+}
+
+fn load_fragments(block: u32, buffer: u32) -> Vec<Op> {
+    let ring = View::Smem(Stage::Read, Some(block));
+    ["a", "b"].map(|operand| step(operand, Hop::S2r, ring, View::Rmem(buffer), Bounds::Inside)).to_vec()
+}
+
+fn store() -> Vec<Op> {
+    vec![by_edge(|bounds| {
+        vec![Op::Convert(bounds), step("d", Hop::R2g, View::Rmem(0), TILE_MN, bounds)]
+    })]
+}
+
+fn by_edge(body: impl Fn(Bounds) -> Vec<Op>) -> Op {
+    Op::IfInside(body(Bounds::Inside), body(Bounds::Checked))
+}
+
+fn step(operand: &'static str, hop: Hop, src: View, dst: View, bounds: Bounds) -> Op {
+    Op::Copy { operand, hop, src, dst, bounds }
+}

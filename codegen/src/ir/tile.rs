@@ -1,0 +1,170 @@
+//! Tile IR: what a CTA does, in tiles. Tensors have layouts, copies and MMAs are tiled atoms of the plan, and no
+//! thread is named yet; who does what is computed by `crate::lower`.
+
+use std::fmt;
+
+use crate::plan::model::Hop;
+use crate::spec::model::Raster;
+
+/// Which tile of a global-memory tensor along one mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TileIndex {
+    /// The CTA's tile along m.
+    M,
+    /// The CTA's tile along n.
+    N,
+    /// The next tile along k to be loaded; [`Op::NextTile`] steps it.
+    K,
+}
+
+/// Which buffer of the shared-memory ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// That buffer.
+    Fixed(u32),
+    /// The buffer being read; [`Op::NextRead`] steps it.
+    Read,
+    /// The buffer being filled; [`Op::NextTile`] steps it.
+    Write,
+}
+
+/// One side of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// A tile of an operand in global memory.
+    Gmem([TileIndex; 2]),
+    /// A tile of the ring, or one k-block of it.
+    Smem(Stage, Option<u32>),
+    /// The fragment buffer of that number.
+    Rmem(u32),
+}
+
+/// Whether a copy crosses the edge of the tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bounds {
+    /// The whole tile is inside: no predicates.
+    Inside,
+    /// Elements past the extents are not touched; loads give zeros for them.
+    Checked,
+}
+
+/// One operation of the CTA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Decides which output tile this CTA makes.
+    Raster(Raster),
+    /// Runs the plan's tiled copy of that operand and hop.
+    Copy {
+        /// Operand.
+        operand: &'static str,
+        /// Hop of the plan.
+        hop: Hop,
+        /// Source.
+        src: View,
+        /// Destination.
+        dst: View,
+        /// Predication.
+        bounds: Bounds,
+    },
+    /// Sets the accumulators to zero.
+    ClearAccumulators,
+    /// Widens the fragments of that buffer to the MMA's types.
+    Widen(u32),
+    /// `acc += a · bᵀ` over the fragments of that buffer.
+    Mma(u32),
+    /// Rounds the accumulators to d's type; for a checked store, each into a register of its own.
+    Convert(Bounds),
+    /// Closes a group of asynchronous copies.
+    Commit,
+    /// Waits until at most that many groups are in flight.
+    Wait(u32),
+    /// All threads of the CTA meet.
+    Barrier,
+    /// Steps to the next tile along k and the next buffer to fill.
+    NextTile,
+    /// Steps to the next buffer to read.
+    NextRead,
+    /// Runs the body once for each tile along k.
+    ForEachKTile(Vec<Op>),
+    /// Runs the first body when the CTA's output tile is wholly inside d, the second otherwise.
+    IfInside(Vec<Op>, Vec<Op>),
+}
+
+/// A kernel in tiles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// Name of the point.
+    pub id: String,
+    /// Operations in order.
+    pub body: Vec<Op>,
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "tile {} {{", self.id)?;
+        write_ops(f, &self.body, 1)?;
+        writeln!(f, "}}")
+    }
+}
+
+fn write_ops(f: &mut fmt::Formatter<'_>, ops: &[Op], depth: usize) -> fmt::Result {
+    let pad = "  ".repeat(depth);
+    for op in ops {
+        match op {
+            Op::Raster(raster) => writeln!(f, "{pad}(tile_m, tile_n) = raster {raster}")?,
+            Op::Copy { operand, hop, src, dst, bounds } => {
+                let checked = if *bounds == Bounds::Checked { " checked" } else { "" };
+                let hop = hop.name();
+                writeln!(f, "{pad}copy {operand}.{hop} {src} -> {dst}{checked}")?;
+            }
+            Op::ClearAccumulators => writeln!(f, "{pad}acc = 0")?,
+            Op::Widen(buffer) => writeln!(f, "{pad}widen r[{buffer}]")?,
+            Op::Mma(buffer) => writeln!(f, "{pad}acc += a.r[{buffer}] * b.r[{buffer}]")?,
+            Op::Convert(Bounds::Inside) => writeln!(f, "{pad}d.r[0] = convert acc")?,
+            Op::Convert(Bounds::Checked) => writeln!(f, "{pad}d.r[0] = convert acc, each element")?,
+            Op::Commit => writeln!(f, "{pad}commit")?,
+            Op::Wait(groups) => writeln!(f, "{pad}wait {groups}")?,
+            Op::Barrier => writeln!(f, "{pad}barrier")?,
+            Op::NextTile => writeln!(f, "{pad}next tile_k, stage_write")?,
+            Op::NextRead => writeln!(f, "{pad}next stage_read")?,
+            Op::ForEachKTile(body) => {
+                writeln!(f, "{pad}for each k tile {{")?;
+                write_ops(f, body, depth + 1)?;
+                writeln!(f, "{pad}}}")?;
+            }
+            Op::IfInside(inside, edge) => {
+                writeln!(f, "{pad}if inside {{")?;
+                write_ops(f, inside, depth + 1)?;
+                writeln!(f, "{pad}}} else {{")?;
+                write_ops(f, edge, depth + 1)?;
+                writeln!(f, "{pad}}}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tile = |index: &TileIndex| match index {
+            TileIndex::M => "tile_m",
+            TileIndex::N => "tile_n",
+            TileIndex::K => "tile_k",
+        };
+        match self {
+            View::Gmem([row, column]) => write!(f, "g({}, {})", tile(row), tile(column)),
+            View::Smem(stage, block) => {
+                match stage {
+                    Stage::Fixed(number) => write!(f, "s[{number}]")?,
+                    Stage::Read => write!(f, "s[stage_read]")?,
+                    Stage::Write => write!(f, "s[stage_write]")?,
+                }
+                match block {
+                    Some(block) => write!(f, "(_, k block {block})"),
+                    None => Ok(()),
+                }
+            }
+            View::Rmem(buffer) => write!(f, "r[{buffer}]"),
+        }
+    }
+}

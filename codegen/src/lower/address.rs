@@ -1,0 +1,179 @@
+//! Addresses: a run-time part computed once, a constant part in the instruction's immediate.
+//!
+//! Global memory: bytes from the operand's pointer, 64-bit. Shared memory: bytes from the start of the ring, 32-bit; the
+//! swizzle is split between the two parts. `Sw(base + v) = Sw(base) ^ Sw(v)` holds when no base shares a bit with `v`; of
+//! `Sw(v)`, bits that no swizzled base has are added as a constant and the others are exclusive-ored.
+
+use crate::atoms::model::Space;
+use crate::ir::expr::{add, and, div, int, long, mul, sub, widen, xor};
+use crate::ir::program::{Address, Base, Expr, VarId};
+use crate::ir::tile::{Stage, TileIndex};
+use crate::lower::builder::Builder;
+use crate::plan::model::{Plan, SmemTile};
+use crate::plan::part::Part;
+use crate::spec::model::{Operand, Stride};
+use tilewright_layout::Swizzle;
+
+/// Run-time variables that addresses and predicates refer to.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    /// The CTA's tile along m, in tiles.
+    pub tile_m: Expr,
+    /// The CTA's tile along n, in tiles.
+    pub tile_n: Expr,
+    /// Elements along k before the tile to be loaded next, 64-bit.
+    pub k_start: VarId,
+    /// Elements along k from the tile to be loaded next to the end; negative past it.
+    pub k_left: VarId,
+    /// Byte offset of the ring's buffer to be read.
+    pub read: VarId,
+    /// Byte offset of the ring's buffer to be filled.
+    pub write: VarId,
+}
+
+/// One operand's tile in global memory, as one thread sees it.
+pub(super) struct GmemTile<'p> {
+    operand: &'p Operand,
+    base: crate::ir::program::ParamId,
+    offset: Expr,
+    moving: Option<Expr>,
+    /// Elements from the thread's first element to the end, per mode.
+    pub left: [Expr; 2],
+}
+
+impl<'p> GmemTile<'p> {
+    /// The tile at that place, for a step whose thread part is `part`.
+    pub(super) fn new(
+        builder: &mut Builder,
+        plan: &Plan,
+        operand: &'p Operand,
+        tile: [TileIndex; 2],
+        part: &Part<2>,
+        state: &State,
+    ) -> Option<GmemTile<'p>> {
+        let mut offset = long(0);
+        let mut moving = None;
+        let mut left = [int(0), int(0)];
+        for mode in 0..2 {
+            let thread = builder.thread_sum("coord", &part.digits, mode);
+            let stride = stride_expr(builder, &operand.strides[mode])?;
+            let (start, rest) = match tile[mode] {
+                TileIndex::K => {
+                    let start = mul(Expr::Var(state.k_start), stride.clone());
+                    moving = Some(mul(start, long(i64::from(operand.dtype.bytes()))));
+                    (int(0), Expr::Var(state.k_left))
+                }
+                TileIndex::M | TileIndex::N => {
+                    let (index, extent) = match tile[mode] {
+                        TileIndex::M => (&state.tile_m, plan.cta_tile[0]),
+                        _ => (&state.tile_n, plan.cta_tile[1]),
+                    };
+                    let start = builder.hoist("start", mul(index.clone(), int(extent)));
+                    let end = Expr::Param(builder.param(&operand.extents[mode])?);
+                    let rest = builder.hoist("rest", sub(end, start.clone()));
+                    (start, rest)
+                }
+            };
+            let first = add(widen(start), widen(thread.clone()));
+            offset = add(offset, mul(first, stride));
+            left[mode] = match tile[mode] {
+                TileIndex::K => sub(rest, thread),
+                _ => builder.hoist("left", sub(rest, thread)),
+            };
+        }
+        let bytes = mul(offset, long(i64::from(operand.dtype.bytes())));
+        let offset = builder.hoist("offset", bytes);
+        Some(GmemTile { operand, base: builder.param(&operand.name)?, offset, moving, left })
+    }
+
+    /// The address of the thread's element at that constant distance from its first.
+    pub(super) fn address(&self, builder: &mut Builder, value: [i64; 2]) -> Option<Address> {
+        let bytes = i64::from(self.operand.dtype.bytes());
+        let mut offset = self.offset.clone();
+        let mut imm = 0;
+        for (mode, steps) in value.into_iter().enumerate() {
+            match &self.operand.strides[mode] {
+                Stride::Const(stride) => imm += steps * stride * bytes,
+                Stride::Named(name) => {
+                    let stride = Expr::Param(builder.param(name)?);
+                    let step = builder.hoist("step", mul(stride, long(steps * bytes)));
+                    offset = add(offset, step);
+                }
+            }
+        }
+        if let Some(moving) = &self.moving {
+            offset = add(offset, moving.clone());
+        }
+        Some(Address { space: Space::Gmem, base: Base::Param(self.base), offset, imm })
+    }
+}
+
+fn stride_expr(builder: &Builder, stride: &Stride) -> Option<Expr> {
+    match stride {
+        Stride::Const(value) => Some(long(*value)),
+        Stride::Named(name) => builder.param(name).map(Expr::Param),
+    }
+}
+
+/// The address in shared memory of the thread's element `value` elements (before the swizzle) from its first.
+pub(super) fn smem_address(
+    builder: &mut Builder,
+    plan: &Plan,
+    tile: &SmemTile,
+    part: &Part<1>,
+    value: i64,
+    stage: Stage,
+    state: &State,
+) -> Address {
+    let bytes = i64::from(tile.dtype.bytes());
+    let (run_time, constant) = swizzled_offset(builder, plan, tile, part, value);
+    let run_time = builder.hoist("smem_offset", mul(run_time, int(bytes)));
+    let mut imm = constant * bytes + i64::from(tile.offset_bytes);
+    let offset = match stage {
+        Stage::Fixed(number) => {
+            imm += i64::from(number) * i64::from(plan.stage_bytes);
+            run_time
+        }
+        Stage::Read => add(run_time, Expr::Var(state.read)),
+        Stage::Write => add(run_time, Expr::Var(state.write)),
+    };
+    Address { space: Space::Smem, base: Base::Smem, offset, imm }
+}
+
+/// Run-time and constant part of the element offset, in elements.
+fn swizzled_offset(
+    builder: &mut Builder,
+    plan: &Plan,
+    tile: &SmemTile,
+    part: &Part<1>,
+    value: i64,
+) -> (Expr, i64) {
+    let base = builder.thread_sum("smem_base", &part.digits, 0);
+    let swizzle = &tile.layout.swizzle;
+    if swizzle.is_none() {
+        return (base, value);
+    }
+    let mut plain = 0;
+    let mut swizzled = 0;
+    for thread in 0..i64::from(plan.threads) {
+        let [offset] = part.base(thread);
+        plain |= offset;
+        swizzled |= swizzle.apply(offset);
+    }
+    if plain & value == 0 {
+        let target = swizzle.apply(value);
+        let base = swizzle_expr(builder, swizzle, base);
+        (builder.hoist("smem_xor", xor(base, int(target & swizzled))), target & !swizzled)
+    } else {
+        let offset = builder.hoist("smem_sum", add(base, int(value)));
+        (swizzle_expr(builder, swizzle, offset), 0)
+    }
+}
+
+/// `x ^ ((x & source) >> shift)`, or `<<` for a negative shift.
+fn swizzle_expr(builder: &mut Builder, swizzle: &Swizzle, x: Expr) -> Expr {
+    let source = and(x.clone(), int(swizzle.source_mask()));
+    let power = int(1 << swizzle.shift().unsigned_abs());
+    let moved = if swizzle.shift() >= 0 { div(source, power) } else { mul(source, power) };
+    builder.hoist("swizzled", xor(x, moved))
+}

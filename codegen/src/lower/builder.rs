@@ -1,0 +1,173 @@
+//! Grows a thread program: parameters, variables, registers, and the statements every thread runs once at its start.
+//!
+//! Invariant: an expression handed to [`Builder::hoist`] depends on parameters, special registers and hoisted variables
+//! only, so it is computed once, before the body.
+
+use std::collections::HashMap;
+
+use crate::arch::Arch;
+use crate::atoms::model::RegType;
+use crate::ir::expr::{add, div, int, mul, rem};
+use crate::ir::program::{
+    Expr, IntType, Param, ParamId, ParamType, Program, Reg, RegFile, Special, Stmt, VarDecl, VarId,
+};
+use crate::plan::model::{Assumption, Plan};
+use crate::plan::part::Digit;
+use crate::spec::model::Stride;
+
+/// A thread program under construction.
+pub(super) struct Builder {
+    program: Program,
+    prologue: Vec<Stmt>,
+    hoisted: HashMap<Expr, VarId>,
+}
+
+impl Builder {
+    /// A program with the plan's parameters: pointers, extents, strides.
+    pub(super) fn new(plan: &Plan) -> Builder {
+        let program = Program {
+            entry: plan.entry.clone(),
+            params: params(plan),
+            threads: plan.threads,
+            min_ctas_per_sm: plan.min_ctas_per_sm,
+            smem_bytes: plan.smem_bytes,
+            smem_align_bytes: smem_align(plan.arch),
+            vars: Vec::new(),
+            files: Vec::new(),
+            body: Vec::new(),
+        };
+        Builder { program, prologue: Vec::new(), hoisted: HashMap::new() }
+    }
+
+    /// The parameter of that name.
+    pub(super) fn param(&self, name: &str) -> Option<ParamId> {
+        let index = self.program.params.iter().position(|param| param.name == name)?;
+        u32::try_from(index).ok().map(ParamId)
+    }
+
+    /// Declares a variable.
+    pub(super) fn var(&mut self, name: &str, ty: IntType, mutable: bool) -> VarId {
+        let id = VarId(self.program.vars.len() as u32);
+        self.program.vars.push(VarDecl { name: name.to_string(), ty, mutable });
+        id
+    }
+
+    /// Declares a mutable variable and gives it its first value at the start of the program.
+    pub(super) fn state(&mut self, name: &str, ty: IntType, start: Expr) -> VarId {
+        let id = self.var(name, ty, true);
+        self.prologue.push(Stmt::Assign(id, start));
+        id
+    }
+
+    /// Computes the expression once at the start of the program; equal expressions share a variable.
+    pub(super) fn hoist(&mut self, name: &str, expr: Expr) -> Expr {
+        if matches!(expr, Expr::Int(..) | Expr::Var(_) | Expr::Param(_)) {
+            return expr;
+        }
+        if let Some(id) = self.hoisted.get(&expr) {
+            return Expr::Var(*id);
+        }
+        let ty = self.type_of(&expr);
+        let id = self.var(name, ty, false);
+        self.prologue.push(Stmt::Let(id, expr.clone()));
+        self.hoisted.insert(expr, id);
+        Expr::Var(id)
+    }
+
+    /// Declares a register file.
+    pub(super) fn file(&mut self, name: &str, ty: RegType, len: usize) -> u32 {
+        self.program.files.push(RegFile { name: name.to_string(), ty, len: len as u32 });
+        (self.program.files.len() - 1) as u32
+    }
+
+    /// All registers of a file.
+    pub(super) fn all(&self, file: u32) -> Vec<Reg> {
+        (0..self.program.files[file as usize].len).map(|index| Reg { file, index }).collect()
+    }
+
+    /// `sum digit_i(tid) * stride_i` of one component, 32-bit.
+    pub(super) fn thread_sum<const N: usize>(
+        &mut self,
+        name: &str,
+        digits: &[Digit<N>],
+        component: usize,
+    ) -> Expr {
+        let threads = i64::from(self.program.threads);
+        let tid = self.hoist("tid", Expr::Special(Special::TidX));
+        let mut sum = int(0);
+        for digit in digits.iter().filter(|digit| digit.strides[component] != 0) {
+            let shifted = div(tid.clone(), int(digit.prefix));
+            let value = if digit.prefix * digit.extent >= threads {
+                shifted
+            } else {
+                rem(shifted, int(digit.extent))
+            };
+            let value = self.hoist("digit", value);
+            sum = add(sum, mul(value, int(digit.strides[component])));
+        }
+        self.hoist(name, sum)
+    }
+
+    /// The finished program.
+    pub(super) fn finish(mut self, body: Vec<Stmt>) -> Program {
+        self.program.body = self.prologue;
+        self.program.body.extend(body);
+        self.program
+    }
+
+    fn type_of(&self, expr: &Expr) -> IntType {
+        match expr {
+            Expr::Int(_, ty) | Expr::Convert(ty, _) => *ty,
+            Expr::Var(id) => self.program.vars[id.0 as usize].ty,
+            Expr::Param(id) => match self.program.params[id.0 as usize].ty {
+                ParamType::I32 => IntType::I32,
+                ParamType::I64 | ParamType::Pointer { .. } => IntType::I64,
+            },
+            Expr::Special(_) => IntType::I32,
+            Expr::Binary(_, a, _) | Expr::Select(_, a, _) => self.type_of(a),
+            Expr::Compare(..) => IntType::I1,
+        }
+    }
+}
+
+/// Pointers in operand order, then extents, then strides, each once.
+fn params(plan: &Plan) -> Vec<Param> {
+    let mut params = Vec::new();
+    for operand in &plan.operands {
+        let ty = ParamType::Pointer {
+            align_bytes: pointer_align(plan, &operand.name),
+            readonly: operand.name != "d",
+        };
+        params.push(Param { name: operand.name.clone(), ty });
+    }
+    for name in plan.operands.iter().flat_map(|operand| &operand.extents) {
+        push_once(&mut params, name, ParamType::I32);
+    }
+    for stride in plan.operands.iter().flat_map(|operand| &operand.strides) {
+        if let Stride::Named(name) = stride {
+            push_once(&mut params, name, ParamType::I64);
+        }
+    }
+    params
+}
+
+fn push_once(params: &mut Vec<Param>, name: &str, ty: ParamType) {
+    if !params.iter().any(|param| param.name == name) {
+        params.push(Param { name: name.to_string(), ty });
+    }
+}
+
+fn pointer_align(plan: &Plan, name: &str) -> u32 {
+    let element = plan.operand(name).map_or(1, |operand| operand.dtype.bytes());
+    let assumed = plan.assumptions.iter().filter_map(|assumption| match assumption {
+        Assumption::PointerAlignment { operand, bytes, .. } if operand == name => Some(*bytes),
+        _ => None,
+    });
+    assumed.max().unwrap_or(element)
+}
+
+/// Swizzle patterns repeat every 1024 bytes at most, so a start aligned to that keeps bank predictions true on sm_90; older
+/// architectures guarantee 128 bytes.
+fn smem_align(arch: Arch) -> u32 {
+    if arch.sm >= 90 { 1024 } else { 128 }
+}

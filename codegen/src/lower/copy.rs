@@ -1,0 +1,264 @@
+//! Copies: one atom call for each instance of the tiled copy, with its addresses, registers and predicate.
+//!
+//! A checked copy between global memory and registers moves single elements, each under its own predicate; a checked
+//! copy into shared memory moves vectors and says how many source bytes are valid, the rest arrive as zeros.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::atoms::model::{Atom, OperandKind, Space};
+use crate::error::Result;
+use crate::ir::expr::{and, int, lt, max, min, mul, select, sub};
+use crate::ir::program::{Address, Arg, Expr, IntType, Reg, Stmt};
+use crate::ir::tile::{Bounds, Stage, View};
+use crate::lower::address::{GmemTile, smem_address};
+use crate::lower::{Lowering, bug, call};
+use crate::plan::model::{Hop, SmemTile, Step};
+use crate::plan::part::Part;
+use crate::plan::partition::{self, Partition};
+use crate::spec::model::Stride;
+
+/// What one side of a copy is made of.
+enum Side<'p> {
+    Gmem(GmemTile<'p>),
+    Smem { tile: &'p SmemTile, offsets: Part<1>, stage: Stage },
+    Rmem { fragment: &'static str, buffer: u32 },
+}
+
+/// Where one side of one atom call is.
+enum Place {
+    Address(Address),
+    Registers(Vec<Reg>),
+}
+
+/// One run of a tiled copy.
+struct Run<'p> {
+    step: &'p Step,
+    atom: Arc<Atom>,
+    parts: Partition,
+    src: Side<'p>,
+    dst: Side<'p>,
+    bounds: Bounds,
+    /// Elements past the edge get a predicate each.
+    by_element: bool,
+    /// Valid source bytes by distance along the contiguous mode, computed once for the run.
+    valid: HashMap<i64, Expr>,
+}
+
+impl<'p> Lowering<'p> {
+    pub(super) fn copy(
+        &mut self,
+        operand: &'static str,
+        hop: Hop,
+        src: View,
+        dst: View,
+        bounds: Bounds,
+    ) -> Result<Vec<Stmt>> {
+        let plan = self.plan;
+        let step = plan.step(operand, hop);
+        let step = step.ok_or_else(|| bug(plan, format!("no step {operand}.{}", hop.name())))?;
+        let parts = self.partitions[&(operand.to_string(), hop)].clone();
+        let by_element = bounds == Bounds::Checked && hop != Hop::G2s && parts.src_values > 1;
+        let mut run = Run {
+            step,
+            atom: if by_element { element_atom(self, step)? } else { step.atom.clone() },
+            src: self.side(step, &parts.src, src, by_element)?,
+            dst: self.side(step, &parts.dst, dst, by_element)?,
+            parts,
+            bounds,
+            by_element,
+            valid: HashMap::new(),
+        };
+        let block = [src, dst].into_iter().find_map(|view| match view {
+            View::Smem(_, block) => block.map(i64::from),
+            _ => None,
+        });
+        let mut out = Vec::new();
+        for instance in 0..run.parts.instances() {
+            let [_, column] = run.parts.dst.values[instance * run.parts.dst_values];
+            if block.is_some_and(|block| column / self.k_block_extent() != block) {
+                continue;
+            }
+            self.instance(&mut run, instance, &mut out)?;
+        }
+        Ok(out)
+    }
+
+    fn side(&mut self, step: &'p Step, part: &Part<2>, view: View, by_element: bool) -> Result<Side<'p>> {
+        let plan = self.plan;
+        Ok(match view {
+            View::Gmem(tile) => {
+                let operand = plan.operand(&step.operand);
+                let tile = operand.and_then(|operand| {
+                    GmemTile::new(&mut self.builder, plan, operand, tile, part, &self.state)
+                });
+                Side::Gmem(tile.ok_or_else(|| bug(plan, format!("no operand {}", step.operand)))?)
+            }
+            View::Smem(stage, _) => {
+                let tile = plan.smem_tile(&step.operand);
+                let tile = tile.ok_or_else(|| bug(plan, format!("no tile of {}", step.operand)))?;
+                Side::Smem { tile, offsets: partition::smem_offsets(step, tile)?, stage }
+            }
+            View::Rmem(buffer) => {
+                let fragment = self.fragment_name(step, by_element);
+                let threads = i64::from(plan.threads);
+                self.fragment(fragment)?.check_owner(part, threads, &plan.id)?;
+                Side::Rmem { fragment, buffer }
+            }
+        })
+    }
+
+    /// Appends the atom calls of one instance.
+    fn instance(&mut self, run: &mut Run<'p>, instance: usize, out: &mut Vec<Stmt>) -> Result<()> {
+        let pieces = if run.by_element { run.parts.src_values } else { 1 };
+        for piece in 0..pieces {
+            let src_range = range(instance, run.parts.src_values, piece, pieces);
+            let dst_range = range(instance, run.parts.dst_values, piece, pieces);
+            let src = self.place(run.step, &run.src, &run.parts.src, src_range.clone(), run.bounds)?;
+            let dst = self.place(run.step, &run.dst, &run.parts.dst, dst_range.clone(), run.bounds)?;
+            let first = |part: &Part<2>, range: &std::ops::Range<usize>| part.values[range.start];
+            let bytes = match &run.src {
+                Side::Gmem(tile) if run.atom.copy.as_ref().is_some_and(|copy| copy.src_bytes.is_some()) => {
+                    let value = first(&run.parts.src, &src_range);
+                    Some(self.valid_bytes(run.step, tile, value, run.parts.src_values, &mut run.valid, out)?)
+                }
+                _ => None,
+            };
+            let guard = match (&run.src, &run.dst, run.bounds) {
+                (Side::Gmem(tile), Side::Rmem { .. }, Bounds::Checked) => {
+                    Some(inside(tile, first(&run.parts.src, &src_range)))
+                }
+                (Side::Rmem { .. }, Side::Gmem(tile), Bounds::Checked) => {
+                    Some(inside(tile, first(&run.parts.dst, &dst_range)))
+                }
+                _ => None,
+            };
+            let zeroed = match (&guard, &dst) {
+                (Some(_), Place::Registers(registers)) => Some(registers.clone()),
+                _ => None,
+            };
+            let args = self.args(&run.atom, src, dst, bytes)?;
+            let statement = call(&run.atom, args);
+            out.extend(zeroed.map(Stmt::Zero));
+            out.push(match guard {
+                Some(cond) => Stmt::If { cond, then: vec![statement], otherwise: Vec::new() },
+                None => statement,
+            });
+        }
+        Ok(())
+    }
+
+    fn place(
+        &mut self,
+        step: &Step,
+        side: &Side<'p>,
+        part: &Part<2>,
+        values: std::ops::Range<usize>,
+        _bounds: Bounds,
+    ) -> Result<Place> {
+        let plan = self.plan;
+        let elements = &part.values[values.clone()];
+        match side {
+            Side::Gmem(tile) => {
+                let address = tile.address(&mut self.builder, elements[0]);
+                Ok(Place::Address(address.ok_or_else(|| bug(plan, "no stride".to_string()))?))
+            }
+            Side::Smem { tile, offsets, stage } => {
+                let [value] = offsets.values[values.start];
+                let state = &self.state;
+                let address = smem_address(&mut self.builder, plan, tile, offsets, value, *stage, state);
+                Ok(Place::Address(address))
+            }
+            Side::Rmem { fragment, buffer } => {
+                let elements = self.block_local(step, elements);
+                let registers = self.fragment(fragment)?.registers(&elements, *buffer);
+                let message = || format!("{fragment}: registers do not hold {elements:?} in order");
+                Ok(Place::Registers(registers.ok_or_else(|| bug(plan, message()))?))
+            }
+        }
+    }
+
+    /// Fragments of a and b hold one k-block: coordinates along k count from the block's start.
+    fn block_local(&self, step: &Step, elements: &[[i64; 2]]) -> Vec<[i64; 2]> {
+        if step.hop != Hop::S2r || self.plan.mma.is_none() {
+            return elements.to_vec();
+        }
+        let extent = self.k_block_extent();
+        elements.iter().map(|[row, k]| [*row, k % extent]).collect()
+    }
+
+    /// How many bytes of the vector at `value` are inside the tensor.
+    fn valid_bytes(
+        &mut self,
+        step: &Step,
+        tile: &GmemTile<'p>,
+        value: [i64; 2],
+        vector: usize,
+        memo: &mut HashMap<i64, Expr>,
+        out: &mut Vec<Stmt>,
+    ) -> Result<Expr> {
+        let plan = self.plan;
+        let operand = plan.operand(&step.operand);
+        let operand = operand.ok_or_else(|| bug(plan, format!("no operand {}", step.operand)))?;
+        let along = operand.strides.iter().position(|stride| *stride == Stride::Const(1));
+        let along = along.ok_or_else(|| bug(plan, format!("{} has no stride 1", operand.name)))?;
+        let bytes = i64::from(operand.dtype.bytes());
+        let valid = match memo.get(&value[along]) {
+            Some(valid) => valid.clone(),
+            None => {
+                let left = sub(tile.left[along].clone(), int(value[along]));
+                let count = min(max(left, int(0)), int(vector as i64));
+                let var = self.builder.var("valid_bytes", IntType::I32, false);
+                out.push(Stmt::Let(var, mul(count, int(bytes))));
+                memo.insert(value[along], Expr::Var(var));
+                Expr::Var(var)
+            }
+        };
+        let across = 1 - along;
+        Ok(select(lt(int(value[across]), tile.left[across].clone()), valid, int(0)))
+    }
+
+    fn args(&self, atom: &Atom, src: Place, dst: Place, bytes: Option<Expr>) -> Result<Vec<Arg>> {
+        let mut args = Vec::new();
+        for operand in &atom.operands {
+            let place = |space: Space| match (&src, &dst) {
+                (Place::Address(address), _) if address.space == space => Some(address.clone()),
+                (_, Place::Address(address)) if address.space == space => Some(address.clone()),
+                _ => None,
+            };
+            let arg = match (operand.kind, &src, &dst) {
+                (OperandKind::RegsIn { .. }, Place::Registers(registers), _)
+                | (OperandKind::RegsOut { .. }, _, Place::Registers(registers)) => {
+                    Some(Arg::Regs(registers.clone()))
+                }
+                (OperandKind::Address(space), ..) => place(space).map(Arg::Address),
+                (OperandKind::Int, ..) => bytes.clone().map(Arg::Int),
+                _ => None,
+            };
+            let message = || format!("operand {} of {} has no argument", operand.name, atom.id);
+            args.push(arg.ok_or_else(|| bug(self.plan, message()))?);
+        }
+        Ok(args)
+    }
+
+    /// Extent along k that one MMA of the tiled MMA consumes.
+    fn k_block_extent(&self) -> i64 {
+        self.plan.cta_tile.get(2).map_or(i64::MAX, |k| k / i64::from(self.plan.k_blocks().max(1)))
+    }
+}
+
+fn range(instance: usize, values: usize, piece: usize, pieces: usize) -> std::ops::Range<usize> {
+    let each = values / pieces;
+    let start = instance * values + piece * each;
+    start..start + each
+}
+
+fn inside(tile: &GmemTile<'_>, value: [i64; 2]) -> Expr {
+    let [row, column] = [0, 1].map(|mode| lt(int(value[mode]), tile.left[mode].clone()));
+    and(row, column)
+}
+
+fn element_atom(lowering: &Lowering<'_>, step: &Step) -> Result<Arc<Atom>> {
+    let message = || format!("{}.{} has no atom for single elements", step.operand, step.hop.name());
+    step.element_atom.clone().ok_or_else(|| bug(lowering.plan, message()))
+}

@@ -1,0 +1,71 @@
+//! Fragments: which register of a thread holds which element of a tile.
+//!
+//! A fragment is defined by the partition that names its values. Another partition may read or write it when each thread
+//! owns the same elements in both, which is checked here for every thread.
+
+use std::collections::HashMap;
+
+use crate::error::{Error, Result};
+use crate::ir::program::Reg;
+use crate::plan::part::Part;
+
+/// Registers that hold a thread's share of a tile.
+#[derive(Clone, Debug)]
+pub(super) struct Fragment {
+    /// Register file.
+    pub file: u32,
+    /// Elements one register holds.
+    pub per_register: usize,
+    /// Registers of one buffer.
+    pub buffer_registers: usize,
+    part: Part<2>,
+    index: HashMap<[i64; 2], usize>,
+}
+
+impl Fragment {
+    /// A fragment whose values are numbered by `part`.
+    pub(super) fn new(file: u32, per_register: usize, part: Part<2>) -> Fragment {
+        let index = part.values.iter().enumerate().map(|(index, value)| (*value, index)).collect();
+        let buffer_registers = part.values.len().div_ceil(per_register);
+        Fragment { file, per_register, buffer_registers, part, index }
+    }
+
+    /// The registers of one buffer that hold the elements, which must fill each register they are in, in order.
+    pub(super) fn registers(&self, elements: &[[i64; 2]], buffer: u32) -> Option<Vec<Reg>> {
+        let start = self.buffer_registers * buffer as usize;
+        let mut registers = Vec::new();
+        for group in elements.chunks(self.per_register) {
+            let first = *self.index.get(group.first()?)?;
+            if first % self.per_register != 0 || group.len() != self.per_register {
+                return None;
+            }
+            for (step, element) in group.iter().enumerate() {
+                if *self.index.get(element)? != first + step {
+                    return None;
+                }
+            }
+            let index = (start + first / self.per_register) as u32;
+            registers.push(Reg { file: self.file, index });
+        }
+        Some(registers)
+    }
+
+    /// Checks that every thread's elements start at the same place in `other`.
+    pub(super) fn check_owner(&self, other: &Part<2>, threads: i64, what: &str) -> Result<()> {
+        for thread in 0..threads {
+            if self.part.base(thread) != other.base(thread) {
+                return Err(Error::Bug {
+                    stage: "lower",
+                    kernel: what.to_string(),
+                    message: format!(
+                        "thread {thread} owns {:?} in the fragment and {:?} in the copy",
+                        self.part.base(thread),
+                        other.base(thread)
+                    ),
+                    dump: format!("{:?}\n{:?}", self.part.digits, other.digits),
+                });
+            }
+        }
+        Ok(())
+    }
+}

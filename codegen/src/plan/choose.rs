@@ -1,0 +1,122 @@
+//! Choosing atoms by what they do. No choice looks at an instruction's name.
+
+use std::sync::Arc;
+
+use crate::arch::Arch;
+use crate::atoms::Catalogue;
+use crate::atoms::model::{Atom, ConvertFacts, CopyFacts, Space};
+use crate::dtype::Dtype;
+use crate::error::Violation;
+use crate::spec::model::Auto;
+
+/// Looks atoms up for one plan and collects what is wrong with the user's choices.
+pub(super) struct Chooser<'c> {
+    /// Every atom.
+    pub catalogue: &'c Catalogue,
+    /// Target.
+    pub arch: Arch,
+    /// Limits violated so far.
+    pub violations: Vec<Violation>,
+}
+
+/// What a copy atom must do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    /// Source space.
+    pub from: Space,
+    /// Destination space.
+    pub to: Space,
+    /// Bytes one thread's address names; `None` for any.
+    pub bytes: Option<u32>,
+    /// Whether it completes later.
+    pub asynchronous: bool,
+    /// Whether threads of a warp work together.
+    pub collective: bool,
+}
+
+impl<'c> Chooser<'c> {
+    /// Notes a violated limit.
+    pub(super) fn violate(&mut self, code: &'static str, message: String) {
+        self.violations.push(Violation { code, message });
+    }
+
+    /// Atoms of that description the architecture has, in catalogue order.
+    pub(super) fn copies(&self, wanted: Wanted) -> Vec<Arc<Atom>> {
+        let fits = |facts: &CopyFacts| {
+            facts.from == wanted.from
+                && facts.to == wanted.to
+                && wanted.bytes.is_none_or(|bytes| bytes == facts.access_bytes)
+                && facts.asynchronous == wanted.asynchronous
+                && (facts.thr_id.size().is_ok_and(|threads| threads > 1)) == wanted.collective
+        };
+        let atoms = self.catalogue.iter().filter(|atom| atom.min_sm <= self.arch.sm);
+        atoms.filter(|atom| atom.copy.as_ref().is_some_and(fits)).cloned().collect()
+    }
+
+    /// The user's copy atom, checked against `wanted`, or the first that fits.
+    pub(super) fn copy(&mut self, what: &str, given: &Auto<String>, wanted: Wanted) -> Option<Arc<Atom>> {
+        match given {
+            Auto::Auto => {
+                let found = self.copies(wanted).into_iter().next();
+                if found.is_none() {
+                    let message = format!(
+                        "{what}: {} has no copy atom from {:?} to {:?} of {} bytes: choose another arch or path",
+                        self.arch,
+                        wanted.from,
+                        wanted.to,
+                        wanted.bytes.unwrap_or(0)
+                    );
+                    self.violate("no-copy-atom", message);
+                }
+                found
+            }
+            Auto::Given(id) => self.named(what, id, |atom| {
+                let facts = atom.copy.as_ref();
+                facts.is_some_and(|facts| facts.from == wanted.from && facts.to == wanted.to)
+            }),
+        }
+    }
+
+    /// The atom of that id, if it is of the right kind and the architecture has it.
+    pub(super) fn named(
+        &mut self,
+        what: &str,
+        id: &str,
+        fits: impl Fn(&Atom) -> bool,
+    ) -> Option<Arc<Atom>> {
+        let Some(atom) = self.catalogue.get(id) else {
+            self.violate("unknown-atom", format!("{what}: there is no atom {id}"));
+            return None;
+        };
+        if atom.min_sm > self.arch.sm {
+            let message = format!(
+                "{what}: {id} needs sm_{}, the arch is {}: choose auto or a newer arch",
+                atom.min_sm, self.arch
+            );
+            self.violate("atom-arch", message);
+            return None;
+        }
+        if !fits(atom) {
+            self.violate("atom-kind", format!("{what}: {id} does not do this: choose auto"));
+            return None;
+        }
+        Some(atom.clone())
+    }
+
+    /// The largest MMA of those types, d a b, that the architecture has.
+    pub(super) fn mma(&self, types: [Dtype; 3]) -> Option<Arc<Atom>> {
+        let fits = |atom: &&Arc<Atom>| {
+            atom.min_sm <= self.arch.sm
+                && atom.mma.as_ref().is_some_and(|mma| [mma.types[0], mma.types[1], mma.types[2]] == types)
+        };
+        let volume = |atom: &&Arc<Atom>| atom.mma.as_ref().map_or(0, |mma| mma.mnk.iter().product::<i64>());
+        self.catalogue.iter().filter(fits).max_by_key(volume).cloned()
+    }
+
+    /// The conversion from `from` to `to` of `values` values at once, if the architecture has one.
+    pub(super) fn convert(&self, from: Dtype, to: Dtype, values: u32) -> Option<Arc<Atom>> {
+        let wanted = ConvertFacts { from, to, values };
+        let mut atoms = self.catalogue.iter().filter(|atom| atom.min_sm <= self.arch.sm);
+        atoms.find(|atom| atom.convert.as_ref() == Some(&wanted)).cloned()
+    }
+}

@@ -1,0 +1,75 @@
+//! Limits a plan must keep, each reported with both numbers and the way out.
+
+use crate::arch::{MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, REGISTERS_PER_SM};
+use crate::plan::choose::Chooser;
+use crate::plan::model::Plan;
+use crate::spec::model::{Auto, Spec};
+
+/// Registers a thread needs besides accumulators and fragments: addresses, predicates, loop state.
+const OTHER_REGISTERS: i64 = 40;
+
+/// Shared memory of the whole ring.
+pub(super) fn check_smem(chooser: &mut Chooser<'_>, plan: &Plan) {
+    let allowed = plan.arch.smem_max_bytes;
+    if plan.smem_bytes > allowed {
+        let tile: Vec<String> = plan.cta_tile.iter().map(i64::to_string).collect();
+        let way_out = match allowed / plan.stage_bytes.max(1) {
+            0 | 1 if plan.stages > 1 => "use a smaller cta_tile".to_string(),
+            0 => "use a smaller cta_tile".to_string(),
+            stages => format!("use at most {stages} stages"),
+        };
+        let message = format!(
+            "{} stages of cta_tile {} need {} bytes of smem; {} allows {allowed}: {way_out}",
+            plan.stages,
+            tile.join("x"),
+            plan.smem_bytes,
+            plan.arch
+        );
+        chooser.violate("smem-capacity", message);
+    }
+}
+
+/// Threads of a CTA, asked for and possible.
+pub(super) fn check_threads(spec: &Spec, chooser: &mut Chooser<'_>, threads: u32) {
+    if threads > MAX_THREADS_PER_CTA {
+        let message = format!(
+            "the tiled mma has {threads} threads; a CTA has at most {MAX_THREADS_PER_CTA}: use fewer mma.atoms"
+        );
+        chooser.violate("threads", message);
+    }
+    if let Auto::Given(asked) = spec.threads
+        && asked != threads
+    {
+        let message = format!("threads {asked} is not what the tiled mma has: use {threads} or auto");
+        chooser.violate("threads", message);
+    }
+}
+
+/// Accumulators against the register file.
+pub(super) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, threads: u32) {
+    let threads = i64::from(threads.max(1));
+    let accumulators = spec.cta_tile[0] * spec.cta_tile[1] / threads;
+    let accumulators = accumulators * i64::from(spec.accumulator.bits()) / 32;
+    let available =
+        (i64::from(REGISTERS_PER_SM) / threads).min(i64::from(MAX_REGISTERS_PER_THREAD));
+    if accumulators + OTHER_REGISTERS > available {
+        let message = format!(
+            "{accumulators} accumulator registers a thread and {OTHER_REGISTERS} more exceed the {available} of {threads} threads: \
+             use more mma.atoms or a smaller cta_tile"
+        );
+        chooser.violate("registers", message);
+    }
+}
+
+/// Blocks along k of one tile: fragments are double-buffered in the multistage way, so their number is even.
+pub(super) fn check_blocks(chooser: &mut Chooser<'_>, plan: &Plan) {
+    let blocks = plan.k_blocks();
+    if plan.stages > 1 && blocks % 2 != 0 {
+        let k = plan.cta_tile.get(2).copied().unwrap_or(0);
+        let message = format!(
+            "cta_tile k {k} holds {blocks} mma blocks; double-buffered fragments need an even number: use {}",
+            k * 2
+        );
+        chooser.violate("k-blocks", message);
+    }
+}

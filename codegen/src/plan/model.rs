@@ -1,0 +1,194 @@
+//! The data of a plan: every decision about one kernel, printable.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tilewright_layout::{ComposedLayout, TiledCopy, TiledMma};
+
+use crate::arch::Arch;
+use crate::atoms::model::Atom;
+use crate::dtype::Dtype;
+use crate::spec::model::{Family, Operand, Raster};
+
+/// One hop of an operand's way, from one memory space to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Hop {
+    /// Global to shared memory.
+    G2s,
+    /// Shared memory to registers.
+    S2r,
+    /// Registers to shared memory.
+    R2s,
+    /// Global memory to registers.
+    G2r,
+    /// Registers to global memory.
+    R2g,
+}
+
+impl Hop {
+    /// The key used in specs: `g2s`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Hop::G2s => "g2s",
+            Hop::S2r => "s2r",
+            Hop::R2s => "r2s",
+            Hop::G2r => "g2r",
+            Hop::R2g => "r2g",
+        }
+    }
+}
+
+/// One tiled copy of one operand.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Operand moved.
+    pub operand: String,
+    /// From where to where.
+    pub hop: Hop,
+    /// Instruction of whole vectors.
+    pub atom: Arc<Atom>,
+    /// Instruction of single elements, for vectors cut by an edge (hops between global memory and registers).
+    pub element_atom: Option<Arc<Atom>>,
+    /// Who moves what: (thread, value) to coordinates of `tile`.
+    pub tiled: TiledCopy,
+    /// Extents of the tile that one run of the step moves.
+    pub tile: [i64; 2],
+}
+
+/// One operand's tile in shared memory.
+#[derive(Clone, Debug)]
+pub struct SmemTile {
+    /// Operand kept there.
+    pub operand: String,
+    /// Element type.
+    pub dtype: Dtype,
+    /// Coordinates of the tile to elements, swizzled.
+    pub layout: ComposedLayout,
+    /// Start inside one stage of the ring.
+    pub offset_bytes: u32,
+    /// Size of one stage's tile.
+    pub size_bytes: u32,
+}
+
+/// The tiled MMA of a gemm.
+#[derive(Clone, Debug)]
+pub struct MmaPlan {
+    /// Instruction.
+    pub atom: Arc<Atom>,
+    /// Atoms over threads and values.
+    pub tiled: TiledMma,
+    /// Widens a and b fragments to the atom's type before the MMA, where the operand is stored narrower.
+    pub widen: Option<Arc<Atom>>,
+}
+
+/// How accumulators become elements of d.
+#[derive(Clone, Debug)]
+pub struct EpiloguePlan {
+    /// Rounds two accumulators into one 32-bit register.
+    pub pack: Option<Arc<Atom>>,
+    /// Rounds one accumulator.
+    pub convert: Option<Arc<Atom>>,
+}
+
+/// A condition the launch guarantees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Assumption {
+    /// `stride % multiple == 0`.
+    StrideMultiple {
+        /// Name of the stride, such as `lda`.
+        stride: String,
+        /// Elements.
+        multiple: i64,
+        /// Which access needs it.
+        reason: String,
+    },
+    /// The operand's pointer is a multiple of that many bytes.
+    PointerAlignment {
+        /// Operand.
+        operand: String,
+        /// Bytes.
+        bytes: u32,
+        /// Which access needs it.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Assumption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Assumption::StrideMultiple { stride, multiple, reason } => {
+                write!(f, "{stride} % {multiple} == 0 ({reason})")
+            }
+            Assumption::PointerAlignment { operand, bytes, reason } => {
+                write!(f, "align({operand}) >= {bytes} bytes ({reason})")
+            }
+        }
+    }
+}
+
+/// Every decision about one kernel.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Name of the point.
+    pub id: String,
+    /// Name of the spec.
+    pub name: String,
+    /// PTX entry name.
+    pub entry: String,
+    /// Kind of kernel.
+    pub family: Family,
+    /// Target.
+    pub arch: Arch,
+    /// Operands in parameter order.
+    pub operands: Vec<Operand>,
+    /// Type sums are held in.
+    pub accumulator: Dtype,
+    /// `(m,n)` or `(m,n,k)`.
+    pub cta_tile: Vec<i64>,
+    /// Threads of a CTA.
+    pub threads: u32,
+    /// `.minnctapersm`.
+    pub min_ctas_per_sm: Option<u32>,
+    /// Buffers of the shared-memory ring; 0 when no operand passes through shared memory.
+    pub stages: u32,
+    /// Order of the output tiles.
+    pub raster: Raster,
+    /// Tiles in shared memory.
+    pub smem: Vec<SmemTile>,
+    /// Distance between stages of the ring.
+    pub stage_bytes: u32,
+    /// Dynamic shared memory.
+    pub smem_bytes: u32,
+    /// Every tiled copy.
+    pub steps: Vec<Step>,
+    /// The arithmetic (gemm).
+    pub mma: Option<MmaPlan>,
+    /// The conversion of results (gemm).
+    pub epilogue: Option<EpiloguePlan>,
+    /// What the launch must guarantee.
+    pub assumptions: Vec<Assumption>,
+}
+
+impl Plan {
+    /// The step of that operand and hop.
+    pub fn step(&self, operand: &str, hop: Hop) -> Option<&Step> {
+        self.steps.iter().find(|step| step.operand == operand && step.hop == hop)
+    }
+
+    /// The shared-memory tile of that operand.
+    pub fn smem_tile(&self, operand: &str) -> Option<&SmemTile> {
+        self.smem.iter().find(|tile| tile.operand == operand)
+    }
+
+    /// The operand of that name.
+    pub fn operand(&self, name: &str) -> Option<&Operand> {
+        self.operands.iter().find(|operand| operand.name == name)
+    }
+
+    /// MMA blocks along k of one tile.
+    pub fn k_blocks(&self) -> u32 {
+        let unit = self.mma.as_ref().and_then(|mma| mma.tiled.tile_mnk().ok()).map_or(1, |tile| tile[2]);
+        let k = self.cta_tile.get(2).copied().unwrap_or(1);
+        u32::try_from(k / unit.max(1)).unwrap_or(1)
+    }
+}

@@ -1,0 +1,77 @@
+//! The text form of a plan, for `tilewright plan` and golden files.
+
+use std::fmt;
+
+use crate::plan::model::{Plan, Step};
+use crate::spec::model::Stride;
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tile: Vec<String> = self.cta_tile.iter().map(i64::to_string).collect();
+        writeln!(f, "plan {}", self.id)?;
+        writeln!(f, "  arch {}, {} threads, cta_tile ({})", self.arch, self.threads, tile.join(","))?;
+        writeln!(f, "  raster {}", self.raster)?;
+        if let Some(ctas) = self.min_ctas_per_sm {
+            writeln!(f, "  at least {ctas} CTAs per SM")?;
+        }
+        for operand in &self.operands {
+            let stride = |stride: &Stride| match stride {
+                Stride::Const(value) => value.to_string(),
+                Stride::Named(name) => name.clone(),
+            };
+            writeln!(
+                f,
+                "  gmem {}: {} ({},{}):({},{})",
+                operand.name,
+                operand.dtype,
+                operand.extents[0],
+                operand.extents[1],
+                stride(&operand.strides[0]),
+                stride(&operand.strides[1])
+            )?;
+        }
+        if self.smem_bytes > 0 {
+            let (stages, stage, all) = (self.stages, self.stage_bytes, self.smem_bytes);
+            writeln!(f, "  smem {all} bytes: {stages} stages of {stage}")?;
+        }
+        for tile in &self.smem {
+            writeln!(
+                f,
+                "    {}: {} {} at {} ({} bytes)",
+                tile.operand, tile.dtype, tile.layout, tile.offset_bytes, tile.size_bytes
+            )?;
+        }
+        if let Some(mma) = &self.mma {
+            writeln!(f, "  mma {}", mma.atom.id)?;
+            writeln!(f, "    atoms {}", mma.tiled.atom_layout_mnk())?;
+            let [m, n, k] = mma.tiled.permutation_mnk();
+            writeln!(f, "    permutation <{m},{n},{k}>")?;
+            if let Some(widen) = &mma.widen {
+                writeln!(f, "    operands widened by {}", widen.id)?;
+            }
+        }
+        for step in &self.steps {
+            write_step(f, step)?;
+        }
+        if let Some(epilogue) = &self.epilogue {
+            let atoms = [&epilogue.pack, &epilogue.convert];
+            let ids: Vec<&str> = atoms.into_iter().flatten().map(|atom| atom.id.as_str()).collect();
+            writeln!(f, "  epilogue converts by {}", ids.join(", "))?;
+        }
+        for assumption in &self.assumptions {
+            writeln!(f, "  assumes {assumption}")?;
+        }
+        Ok(())
+    }
+}
+
+fn write_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
+    writeln!(f, "  copy {}.{} {}", step.operand, step.hop.name(), step.atom.id)?;
+    let [rows, columns] = step.tile;
+    let (tv, tiler) = (step.tiled.tv(), step.tiled.tiler());
+    writeln!(f, "    (thread,value) {tv} over {tiler}, tile ({rows},{columns})")?;
+    match &step.element_atom {
+        Some(atom) => writeln!(f, "    single elements by {}", atom.id),
+        None => Ok(()),
+    }
+}

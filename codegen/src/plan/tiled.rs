@@ -1,0 +1,193 @@
+//! Pieces of planning that both families share: vector copies over a tile, shared-memory placement, assumptions.
+
+use std::sync::Arc;
+
+use tilewright_layout::{ComposedLayout, CopyAtom, IntTuple, Layout, Swizzle, TiledCopy, make_tiled_copy};
+
+use crate::atoms::model::Atom;
+use crate::dtype::Dtype;
+use crate::error::Result;
+use crate::plan::choose::Chooser;
+use crate::plan::model::{Assumption, Plan, SmemTile, Step};
+use crate::plan::{partition, smem};
+use crate::spec::model::{Auto, Operand, Stride};
+
+/// The layouts of a copy atom in elements of that type; `None` when an element is wider than the atom's access.
+pub(super) fn copy_of(atom: &Atom, dtype: Dtype) -> Result<Option<CopyAtom>> {
+    let Some(facts) = &atom.copy else { return Ok(None) };
+    let bits = i64::from(dtype.bits());
+    if i64::from(facts.access_bytes) * 8 < bits {
+        return Ok(None);
+    }
+    let (src, dst) = (&facts.src_tv_bits, &facts.dst_tv_bits);
+    let reference = if facts.ref_is_dst { dst } else { src };
+    Ok(CopyAtom::from_bits(facts.thr_id.clone(), src, dst, reference, bits).ok())
+}
+
+/// Elements one thread moves in one run of the atom.
+pub(super) fn values(copy: &CopyAtom) -> Result<i64> {
+    Ok(copy.ref_tv.mode(1).map_or(Ok(1), |values| values.size())?)
+}
+
+/// A tiled copy of one vector a thread: threads run along `along` first, then across.
+pub(super) fn vector_copy(
+    chooser: &mut Chooser<'_>,
+    atom: &Arc<Atom>,
+    dtype: Dtype,
+    tile: [i64; 2],
+    along: usize,
+    threads: u32,
+    what: &str,
+) -> Result<Option<TiledCopy>> {
+    let Some(copy) = copy_of(atom, dtype)? else {
+        let message = format!("{what}: {} is narrower than one {dtype}: choose auto", atom.id);
+        chooser.violate("atom-width", message);
+        return Ok(None);
+    };
+    let vector = values(&copy)?;
+    let threads = i64::from(threads);
+    let across = 1 - along;
+    if tile[along] % vector != 0 {
+        let message = format!(
+            "{what}: the tile's extent {} is no multiple of {vector}, the elements of {}: use {}",
+            tile[along],
+            atom.id,
+            (tile[along] / vector).max(1) * vector
+        );
+        chooser.violate("vector-divides", message);
+        return Ok(None);
+    }
+    let threads_along = largest_divisor(tile[along] / vector, threads);
+    let threads_across = threads / threads_along;
+    if threads % threads_along != 0 || tile[across] % threads_across != 0 {
+        let message = format!(
+            "{what}: {threads} threads of {vector} elements do not tile ({},{}): change cta_tile or the number of threads",
+            tile[0], tile[1]
+        );
+        chooser.violate("threads-tile", message);
+        return Ok(None);
+    }
+    let mut thr_shape = [0; 2];
+    let mut thr_stride = [0; 2];
+    (thr_shape[along], thr_stride[along]) = (threads_along, 1);
+    (thr_shape[across], thr_stride[across]) = (threads_across, threads_along);
+    let mut val_shape = [1; 2];
+    val_shape[along] = vector;
+    let thr = Layout::flat(&thr_shape, &thr_stride)?;
+    let val = Layout::compact(IntTuple::flat(val_shape))?;
+    Ok(Some(make_tiled_copy(copy, &thr, &val)?))
+}
+
+/// The largest number that divides both.
+fn largest_divisor(a: i64, b: i64) -> i64 {
+    (1..=a.min(b)).rev().find(|candidate| a % candidate == 0 && b % candidate == 0).unwrap_or(1)
+}
+
+/// Notes what the atom's vectors demand of the operand's pointer and strides.
+pub(super) fn assume(plan: &mut Plan, operand: &Operand, atom: &Atom, what: &str) {
+    let bytes = atom.align_bytes;
+    let element = operand.dtype.bytes();
+    if bytes <= element {
+        return;
+    }
+    let reason = format!("{what}: {} moves {bytes} bytes", atom.id);
+    let mut wanted = vec![Assumption::PointerAlignment {
+        operand: operand.name.clone(),
+        bytes,
+        reason: reason.clone(),
+    }];
+    for stride in &operand.strides {
+        if let Stride::Named(stride) = stride {
+            wanted.push(Assumption::StrideMultiple {
+                stride: stride.clone(),
+                multiple: i64::from(bytes / element),
+                reason: reason.clone(),
+            });
+        }
+    }
+    for assumption in wanted {
+        if !plan.assumptions.contains(&assumption) {
+            plan.assumptions.push(assumption);
+        }
+    }
+}
+
+/// Places the operand's tile in shared memory, with the swizzle and pitch that cost the two steps the fewest cycles.
+pub(super) fn place_smem(
+    chooser: &mut Chooser<'_>,
+    plan: &mut Plan,
+    operand: &Operand,
+    tile: [i64; 2],
+    contiguous: usize,
+    swizzle: &Auto<Swizzle>,
+    steps: [&Step; 2],
+) -> Result<()> {
+    let mut best: Option<(u64, ComposedLayout)> = None;
+    for layout in candidates(operand.dtype, tile, contiguous, swizzle)? {
+        let Some(cycles) = cost(plan, operand.dtype, &layout, steps)? else { continue };
+        if best.as_ref().is_none_or(|(fewest, _)| cycles < *fewest) {
+            best = Some((cycles, layout));
+        }
+    }
+    let Some((_, layout)) = best else {
+        let message = format!(
+            "operand {}: no swizzle keeps vectors of shared memory whole: use swizzle auto",
+            operand.name
+        );
+        chooser.violate("swizzle", message);
+        return Ok(());
+    };
+    let elements = layout.inner.cosize()?;
+    let size_bytes = u32::try_from(elements * i64::from(operand.dtype.bytes())).unwrap_or(u32::MAX);
+    let size_bytes = size_bytes.checked_next_multiple_of(1024).unwrap_or(u32::MAX);
+    plan.smem.push(SmemTile {
+        operand: operand.name.clone(),
+        dtype: operand.dtype,
+        layout,
+        offset_bytes: plan.stage_bytes,
+        size_bytes,
+    });
+    plan.stage_bytes = plan.stage_bytes.saturating_add(size_bytes);
+    Ok(())
+}
+
+/// Layouts to try: the user's swizzle, or every swizzle of 16-byte units and, without one, a few pitches.
+fn candidates(
+    dtype: Dtype,
+    tile: [i64; 2],
+    contiguous: usize,
+    swizzle: &Auto<Swizzle>,
+) -> Result<Vec<ComposedLayout>> {
+    let extent = tile[contiguous];
+    let identity = Swizzle::new(0, 0, 0)?;
+    let mut layouts = Vec::new();
+    match swizzle {
+        Auto::Given(swizzle) => layouts.push(smem::tile_layout(tile, contiguous, extent, *swizzle)?),
+        Auto::Auto if contiguous == 1 => {
+            layouts.push(smem::tile_layout(tile, contiguous, extent, identity)?);
+            let unit = i64::from((16 / dtype.bytes()).ilog2());
+            for bits in 1..=3 {
+                for shift in bits..=6 {
+                    let swizzle = Swizzle::new(bits, unit, shift)?;
+                    layouts.push(smem::tile_layout(tile, contiguous, extent, swizzle)?);
+                }
+            }
+        }
+        Auto::Auto => {
+            for pad in [0, 1, 2, 4, 8] {
+                layouts.push(smem::tile_layout(tile, contiguous, extent + pad, identity)?);
+            }
+        }
+    }
+    Ok(layouts)
+}
+
+/// Cycles of warp 0 over all accesses of the two steps; `None` when a vector is torn apart.
+fn cost(plan: &Plan, dtype: Dtype, layout: &ComposedLayout, steps: [&Step; 2]) -> Result<Option<u64>> {
+    let mut total = 0;
+    for step in steps {
+        let Some(cycles) = partition::smem_cycles(plan, dtype, layout, step)? else { return Ok(None) };
+        total += cycles;
+    }
+    Ok(Some(total))
+}

@@ -1,9 +1,14 @@
-//! The one error type of the crate: four kinds that say whose fault it is.
+//! The one error type of the crate: its kinds say whose fault it is.
+//!
+//! Comes in: what a stage found. Goes out: a value, its report for a reader ([`Error::report`]) and its report for a
+//! program ([`Error::json`]). Text of the user reaches neither a terminal nor a message unescaped ([`shown`]).
 
 use std::fmt;
 
+mod report;
+
 /// A place in a spec: byte range and the line and column of its start.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Span {
     /// Byte offsets of the text, start inclusive, end exclusive.
     pub bytes: std::ops::Range<usize>,
@@ -13,8 +18,17 @@ pub struct Span {
     pub column: usize,
 }
 
+/// A second place that a problem speaks of.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Related {
+    /// Where.
+    pub span: Span,
+    /// What is there: `first written here`.
+    pub message: String,
+}
+
 /// One thing that is wrong with a spec.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Problem {
     /// Stable code of the check, such as `unknown-key`.
     pub code: &'static str,
@@ -24,10 +38,12 @@ pub struct Problem {
     pub span: Span,
     /// The way out: the nearest legal value, or what to do.
     pub help: Option<String>,
+    /// Other places the message speaks of, such as the first of two equal keys.
+    pub related: Vec<Related>,
 }
 
 /// One limit that a plan violates.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Violation {
     /// Stable code of the limit, such as `smem-capacity`. Tuning counts dropped points by it.
     pub code: &'static str,
@@ -84,6 +100,9 @@ pub enum Error {
         /// The offending value, printed.
         dump: String,
     },
+    /// The layout algebra refused an operation that the plan needs.
+    #[error("layout algebra: {0}")]
+    Algebra(#[from] tilewright_layout::Error),
     /// A file could not be read or written.
     #[error("{path}: {source}")]
     Io {
@@ -106,5 +125,38 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 fn list<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
-    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join("; ")
+    items
+        .into_iter()
+        .map(|item| item.to_string())
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// Text of the user as messages quote it: control and direction-changing characters escaped, long text cut.
+///
+/// ```
+/// use tilewright_codegen::error::shown;
+/// assert_eq!(shown("a\u{1b}[31m"), "a\\u{1b}[31m");
+/// ```
+pub fn shown(text: &str) -> String {
+    const LONGEST_CHARS: usize = 60;
+    let mut out = String::new();
+    for (count, c) in text.chars().enumerate() {
+        if count == LONGEST_CHARS {
+            out.push('…');
+            break;
+        }
+        if hidden(c) {
+            out.extend(c.escape_default())
+        } else {
+            out.push(c)
+        }
+    }
+    out
+}
+
+/// Whether a character is unseen, moves the cursor or turns the direction of writing.
+pub(crate) fn hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

@@ -1,3 +1,150 @@
-//! Specs: YAML in, a checked model out.
+//! Specs: YAML in, a checked model and its tuning space out.
+//!
+//! Comes in: text of any kind. Goes out: a [`SpecFile`], or every problem at once, each with its place, the actual and the
+//! allowed value and the nearest legal one. One table of keys drives the checks, the tuning paths and the JSON Schema.
+//!
+//! ```
+//! let text = r#"
+//! kernel: copy
+//! name: copy_plain
+//! arch: sm_80
+//! operands:
+//!   s: { dtype: f32, layout: "(m,n):(lds,1)" }
+//!   d: { dtype: f32, layout: "(m,n):(ldd,1)" }
+//! cta_tile: "(32,128)"
+//! tune:
+//!   cta_tile: ["(32,128)", "(64,64)"]
+//! "#;
+//! let file = tilewright_codegen::spec::parse("specs/copy/plain.yaml", text)?;
+//! assert_eq!(file.spec.cta_tile, [32, 128]);
+//! assert!(file.points[1].id.starts_with("copy_plain@64x64-"));
+//! # Ok::<(), tilewright_codegen::error::Error>(())
+//! ```
 
+mod nearest;
+mod problems;
+mod tree;
+mod notation;
 pub mod model;
+mod families;
+mod keys;
+mod catalogue;
+mod read;
+mod swizzle;
+mod operands;
+mod build;
+mod print;
+mod point;
+mod tune;
+
+use std::path::Path;
+
+pub use families::{FAMILIES, FamilyFacts, OperandFacts, TypeRule};
+pub use model::{Point, Spec};
+pub use tree::{MAX_DEPTH, MAX_NODES, MAX_SCALAR_BYTES, MAX_SIZE_BYTES};
+pub use tune::MAX_POINTS;
+
+use crate::error::{Error, Result};
+use problems::{Problems, span_of};
+
+/// A checked spec file.
+#[derive(Clone, Debug)]
+pub struct SpecFile {
+    /// Path as the user gave it.
+    pub path: String,
+    /// Text of the file.
+    pub text: String,
+    /// The spec as written, without its tuning.
+    pub spec: Spec,
+    /// The tuning space in the order of the file, the last path fastest; the spec itself when nothing is tuned.
+    pub points: Vec<Point>,
+}
+
+impl SpecFile {
+    /// The point of that id, of the id's part after `@`, or of its hash.
+    pub fn point(&self, id: &str) -> Option<&Point> {
+        let is = |point: &&Point| {
+            let suffix = point.id.split_once('@').map_or("", |(_, suffix)| suffix);
+            let hash = suffix.rsplit_once('-').map_or("", |(_, hash)| hash);
+            [point.id.as_str(), suffix, hash].contains(&id)
+        };
+        self.points.iter().find(is)
+    }
+}
+
+/// Reads and checks the spec in a file.
+///
+/// # Errors
+/// [`Error::Io`] when the file cannot be read, else as [`parse`].
+pub fn load(path: &Path) -> Result<SpecFile> {
+    let name = path.display().to_string();
+    let io = |source| Error::Io {
+        path: name.clone(),
+        source,
+    };
+    let size = std::fs::metadata(path).map_err(io)?.len();
+    if size > MAX_SIZE_BYTES as u64 {
+        let mut problems = Problems::default();
+        let message = format!("{size} bytes; at most {MAX_SIZE_BYTES} are accepted");
+        problems.add(
+            "too-large",
+            &span_of("", 0..0),
+            message,
+            "split it into several specs",
+        );
+        return Err(refusal(&name, "", problems));
+    }
+    match String::from_utf8(std::fs::read(path).map_err(io)?) {
+        Ok(text) => parse(&name, &text),
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+            let mut problems = Problems::default();
+            let message = format!("byte {at} is no UTF-8");
+            problems.add(
+                "not-utf8",
+                &span_of(&text, at..at + 3),
+                message,
+                "save the file as UTF-8",
+            );
+            Err(refusal(&name, &text, problems))
+        }
+    }
+}
+
+/// Checks the spec in a text. `path` decides what its name must be and is quoted in reports; it is not opened.
+///
+/// # Errors
+/// [`Error::Spec`] with every problem.
+pub fn parse(path: &str, text: &str) -> Result<SpecFile> {
+    let mut problems = Problems::default();
+    let Some(tree) = tree::read(text, &mut problems) else {
+        return Err(refusal(path, text, problems));
+    };
+    let (spec, mut problems) = build::build(path, text, &tree, problems);
+    let tuning = tune::Tuning {
+        path,
+        text,
+        tree: &tree,
+        facts: build::guess(&tree),
+        base: problems.list().to_vec(),
+    };
+    let points = tuning.points(spec.as_ref(), &mut problems)?;
+    match spec {
+        Some(spec) if problems.is_empty() => Ok(SpecFile {
+            path: path.into(),
+            text: text.into(),
+            spec,
+            points,
+        }),
+        _ => Err(refusal(path, text, problems)),
+    }
+}
+
+fn refusal(path: &str, text: &str, problems: Problems) -> Error {
+    Error::Spec {
+        path: path.into(),
+        source_text: text.into(),
+        problems: problems.into_sorted(),
+    }
+}

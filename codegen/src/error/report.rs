@@ -1,0 +1,187 @@
+//! Reports of an [`Error`]: text with source lines and carets for a reader, JSON for a program.
+//!
+//! Invariants: the same error gives the same report; no control character of the user's text reaches the output.
+
+use std::ops::Range;
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use serde_json::{Value, json};
+
+use super::{Error, Problem, hidden};
+
+/// Columns a report is laid out for: fixed, so that golden files do not depend on a terminal.
+const WIDTH_COLUMNS: usize = 120;
+
+impl Error {
+    /// The report for a reader: for [`Error::Spec`] every problem with its source line and a caret.
+    ///
+    /// `color` adds ANSI styles; pass it only for a terminal.
+    pub fn report(&self, color: bool) -> String {
+        match self {
+            Error::Spec {
+                path,
+                source_text,
+                problems,
+            } => {
+                let report = Report::new(path, source_text);
+                let renderer = renderer(color);
+                let parts: Vec<String> = problems
+                    .iter()
+                    .map(|problem| report.render(&renderer, problem))
+                    .collect();
+                parts.join("\n\n") + "\n"
+            }
+            Error::Plan { kernel, violations } => {
+                let mut out = format!("error: no feasible kernel for {}\n", visible(kernel));
+                for violation in violations {
+                    out.push_str(&format!(
+                        "  [{}] {}\n",
+                        violation.code,
+                        visible(&violation.message)
+                    ));
+                }
+                out
+            }
+            Error::Bug { dump, .. } if !dump.is_empty() => {
+                format!(
+                    "error: {}\n{}\n",
+                    visible(&self.to_string()),
+                    visible_lines(dump)
+                )
+            }
+            other => format!("error: {}\n", visible(&other.to_string())),
+        }
+    }
+
+    /// The report for a program: `kind` says whose fault it is, the other keys are those of the variant.
+    pub fn json(&self) -> Value {
+        let message = self.to_string();
+        match self {
+            Error::Spec { path, problems, .. } => {
+                json!({ "kind": "spec", "path": path, "problems": problems })
+            }
+            Error::Plan { kernel, violations } => {
+                json!({ "kind": "plan", "kernel": kernel, "violations": violations })
+            }
+            Error::Unsupported {
+                feature,
+                arch,
+                hint,
+            } => {
+                json!({ "kind": "unsupported", "feature": feature, "arch": arch, "hint": hint })
+            }
+            Error::Bug {
+                stage,
+                kernel,
+                message,
+                dump,
+            } => {
+                json!({ "kind": "bug", "stage": stage, "kernel": kernel, "message": message, "dump": dump })
+            }
+            Error::Algebra(_) => json!({ "kind": "algebra", "message": message }),
+            Error::Io { path, .. } => json!({ "kind": "io", "path": path, "message": message }),
+            Error::Tool { tool, .. } => json!({ "kind": "tool", "tool": tool, "message": message }),
+        }
+    }
+}
+
+fn renderer(color: bool) -> Renderer {
+    let renderer = if color {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
+    renderer
+        .term_width(WIDTH_COLUMNS)
+        .decor_style(DecorStyle::Ascii)
+}
+
+/// One file, escaped once for all its problems.
+struct Report {
+    path: String,
+    source: String,
+    /// Start of each line in the user's text and in `source`.
+    lines: Vec<(usize, usize)>,
+    text: String,
+}
+
+impl Report {
+    fn new(path: &str, text: &str) -> Report {
+        let mut source = String::with_capacity(text.len());
+        let mut lines = vec![(0, 0)];
+        for (at, c) in text.char_indices() {
+            push_visible(&mut source, c);
+            if c == '\n' {
+                lines.push((at + 1, source.len()));
+            }
+        }
+        Report {
+            path: visible(path),
+            source,
+            lines,
+            text: text.to_string(),
+        }
+    }
+
+    fn render(&self, renderer: &Renderer, problem: &Problem) -> String {
+        let at = self.place(&problem.span.bytes);
+        let mut snippet = Snippet::source(self.source.as_str())
+            .path(self.path.as_str())
+            .annotation(AnnotationKind::Primary.span(at));
+        for related in &problem.related {
+            let label = visible(&related.message);
+            let at = self.place(&related.span.bytes);
+            snippet = snippet.annotation(AnnotationKind::Context.span(at).label(label));
+        }
+        let title = Level::ERROR
+            .primary_title(visible(&problem.message))
+            .id(problem.code);
+        let mut group = Group::with_title(title).element(snippet);
+        if let Some(help) = &problem.help {
+            group = group.element(Level::HELP.message(visible(help)));
+        }
+        renderer.render(&[group])
+    }
+
+    /// The range of `source` that shows a range of the user's text.
+    fn place(&self, bytes: &Range<usize>) -> Range<usize> {
+        let start = self.map(bytes.start);
+        start..self.map(bytes.end).max(start)
+    }
+
+    fn map(&self, at: usize) -> usize {
+        let line = self
+            .lines
+            .partition_point(|&(start, _)| start <= at)
+            .saturating_sub(1);
+        let (from, shown_from) = self.lines.get(line).copied().unwrap_or_default();
+        let mut shown = String::new();
+        for (offset, c) in self.text.get(from..).unwrap_or_default().char_indices() {
+            if from + offset >= at {
+                break;
+            }
+            push_visible(&mut shown, c);
+        }
+        shown_from + shown.len()
+    }
+}
+
+fn push_visible(out: &mut String, c: char) {
+    match c {
+        '\r' => {}
+        '\n' => out.push(c),
+        _ if hidden(c) => out.extend(c.escape_default()),
+        _ => out.push(c),
+    }
+}
+
+fn visible(text: &str) -> String {
+    visible_lines(&text.replace('\n', " "))
+}
+
+fn visible_lines(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    text.chars().for_each(|c| push_visible(&mut out, c));
+    out
+}

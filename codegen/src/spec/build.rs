@@ -1,0 +1,373 @@
+//! The tree to the model: every key checked by its row of the table, then what concerns several keys at once.
+//!
+//! Comes in: a tree and where its file lies. Goes out: a [`Spec`], or every problem. Invariants of a built spec: operands
+//! are those of the family in its order; `copy` and `swizzle` have an entry for each operand; extents are positive.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tilewright_layout::Swizzle;
+
+use super::catalogue;
+use super::families::{FAMILIES, FamilyFacts};
+use super::keys::{FILE, Kind};
+use super::model::{Auto, CopyPath, Family, Mma, Pipeline, Scheduler, Spec};
+use super::nearest::nearest;
+use super::problems::{Problems, span_of};
+use super::read::{Field, Fields, MAX_TILE_EXTENT, MAX_TILE_SIZE, Reader};
+use super::tree::{Node, Value};
+use crate::arch::Arch;
+use crate::dtype::Dtype;
+use crate::error::shown;
+
+/// Builds the spec of a tree. `None` when the problems say why.
+pub(super) fn build(
+    path: &str,
+    text: &str,
+    tree: &Node,
+    problems: Problems,
+) -> (Option<Spec>, Problems) {
+    let mut reader = Reader {
+        text,
+        facts: guess(tree),
+        problems,
+    };
+    let place = match &tree.value {
+        Value::Map(entries) => entries.first().map(|entry| entry.key_span.clone()),
+        _ => None,
+    };
+    let place = place.unwrap_or_else(|| span_of(text, 0..0));
+    let file = reader.record(tree, Kind::Record(FILE), "", &place);
+    let spec = reader.spec(path, tree, &file);
+    let good = reader.problems.is_empty();
+    (spec.filter(|_| good), reader.problems)
+}
+
+/// The family to check against: the one named, or the likeliest.
+pub(super) fn guess(tree: &Node) -> &'static FamilyFacts {
+    let named = match tree.find("kernel").map(|node| &node.value) {
+        Some(Value::Scalar { text, .. }) => nearest(text, FAMILIES.iter().map(|facts| facts.name)),
+        _ => None,
+    };
+    if let Some(facts) = FAMILIES.iter().find(|facts| Some(facts.name) == named) {
+        return facts;
+    }
+    if tree.find("operands.s").is_some() {
+        Family::Copy.facts()
+    } else {
+        Family::Gemm.facts()
+    }
+}
+
+impl Reader<'_> {
+    fn spec(&mut self, path: &str, tree: &Node, file: &Fields<'_>) -> Option<Spec> {
+        let family = file.get("kernel").and_then(|field| self.family(&field));
+        let name = file.get("name").and_then(|field| self.name(&field, path));
+        let arch = file.get("arch").and_then(|field| self.arch(&field));
+        let operands = file
+            .get("operands")
+            .map(|field| self.operands(&field))
+            .unwrap_or_default();
+        let accumulator = file.get("accumulator").and_then(|field| self.dtype(&field));
+        let accumulator = match self.facts.types {
+            [] => operands.first().map(|operand| operand.dtype),
+            _ => accumulator,
+        };
+        self.types(&operands, accumulator, tree);
+        let tile = self.facts.tile;
+        let cta_tile = file
+            .get("cta_tile")
+            .and_then(|field| self.tuple(&field, tile, MAX_TILE_EXTENT, MAX_TILE_SIZE));
+        let threads = self.auto(file.get("threads"), Reader::count);
+        let min_ctas_per_sm = self.auto(file.get("min_ctas_per_sm"), Reader::count);
+        if let Some(field) = file.get("cluster") {
+            self.cluster(&field);
+        }
+        let mma = file
+            .get("mma")
+            .map(|field| self.mma(&field))
+            .unwrap_or_default();
+        let copy = self.paths(file.get("copy"));
+        let swizzle = self.swizzles(file.get("swizzle"), tree);
+        let pipeline = file
+            .get("pipeline")
+            .map(|field| self.pipeline(&field))
+            .unwrap_or_default();
+        let scheduler = file
+            .get("scheduler")
+            .map(|field| self.scheduler(&field))
+            .unwrap_or_default();
+        let epilogue = self.facts.epilogue.to_string();
+        if let Some(field) = file.get("epilogue") {
+            self.epilogue(&field);
+        }
+        if let Some(arch) = arch {
+            self.arch_has(arch, tree);
+        }
+        Some(Spec {
+            family: family?,
+            name: name?,
+            arch: arch?,
+            operands,
+            accumulator: accumulator?,
+            cta_tile: cta_tile?,
+            threads,
+            min_ctas_per_sm,
+            mma,
+            copy,
+            swizzle,
+            pipeline,
+            scheduler,
+            epilogue,
+        })
+    }
+
+    fn name(&mut self, field: &Field<'_>, path: &str) -> Option<String> {
+        let name = self.scalar(field, "a name")?;
+        if !is_identifier(name) {
+            let message = format!(
+                "`name` is `{}`; allowed are 1 to 64 letters, digits and `_`, no digit first",
+                shown(name)
+            );
+            let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+            let mut like: String = name.chars().map(letter).take(64).collect();
+            if !is_identifier(&like) {
+                like = format!("{}_kernel", self.facts.name);
+            }
+            self.problems.add(
+                "bad-identifier",
+                &field.node.span,
+                message,
+                format!("use `{like}`"),
+            );
+            return None;
+        }
+        let expected = expected_name(path, self.facts.name);
+        if let Some(expected) = expected.filter(|expected| expected != name) {
+            let message = format!(
+                "`name` is `{name}`; the file {} holds the spec `{}`",
+                shown(path),
+                shown(&expected)
+            );
+            let help = if is_identifier(&expected) {
+                format!("use `{expected}`, or rename the file")
+            } else {
+                "rename the file: letters, digits and `_`".to_string()
+            };
+            self.problems
+                .add("name-mismatch", &field.node.span, message, help);
+        }
+        Some(name.to_string())
+    }
+
+    fn count(&mut self, field: &Field<'_>) -> Option<u32> {
+        self.int(field).and_then(|value| u32::try_from(value).ok())
+    }
+
+    fn cluster(&mut self, field: &Field<'_>) {
+        let Some(shape) = self.tuple(field, &["m", "n", "k"], 16, 16) else {
+            return;
+        };
+        if shape != [1, 1, 1] {
+            let [m, n, k] = [shape[0], shape[1], shape[2]];
+            let message = format!(
+                "`cluster` is ({m},{n},{k}): clusters need sm_90 features that this version does not generate yet"
+            );
+            self.problems.add(
+                "unsupported-cluster",
+                &field.node.span,
+                message,
+                "use (1,1,1)",
+            );
+        }
+    }
+
+    fn mma(&mut self, field: &Field<'_>) -> Mma {
+        let record = self.record(field.node, field.key.kind, &field.path, field.key_span);
+        Mma {
+            atom: self.auto(record.get("atom"), Reader::atom),
+            atoms: self.auto(record.get("atoms"), Reader::triple),
+            permutation: self.auto(record.get("permutation"), Reader::triple),
+        }
+    }
+
+    fn paths(&mut self, field: Option<Field<'_>>) -> BTreeMap<String, CopyPath> {
+        let map =
+            field.map(|field| self.record(field.node, field.key.kind, &field.path, field.key_span));
+        let mut paths = BTreeMap::new();
+        for operand in self.facts.operands {
+            let field = map.as_ref().and_then(|map| map.get(operand.name));
+            let path = field.map(|field| self.path(&field)).unwrap_or_default();
+            paths.insert(operand.name.to_string(), path);
+        }
+        paths
+    }
+
+    fn path(&mut self, field: &Field<'_>) -> CopyPath {
+        let record = self.record(field.node, field.key.kind, &field.path, field.key_span);
+        let mut hop = |name| {
+            record
+                .get(name)
+                .map(|field| self.auto(Some(field), Reader::atom))
+        };
+        let path = CopyPath {
+            g2s: hop("g2s"),
+            s2r: hop("s2r"),
+            r2s: hop("r2s"),
+            s2g: hop("s2g"),
+            g2r: hop("g2r"),
+            r2g: hop("r2g"),
+        };
+        let both = [
+            (
+                path.g2r.is_some() && (path.g2s.is_some() || path.s2r.is_some()),
+                "g2r",
+                "g2s and s2r",
+            ),
+            (
+                path.r2g.is_some() && (path.r2s.is_some() || path.s2g.is_some()),
+                "r2g",
+                "r2s and s2g",
+            ),
+        ];
+        for (_, direct, staged) in both.iter().filter(|(both, ..)| *both) {
+            let message = format!(
+                "`{}` goes past shared memory by {direct} and through it by {staged}",
+                field.path
+            );
+            let help = format!("keep {direct}, or {staged}");
+            self.problems.add("two-ways", field.key_span, message, help);
+        }
+        path
+    }
+
+    fn swizzles(
+        &mut self,
+        field: Option<Field<'_>>,
+        tree: &Node,
+    ) -> BTreeMap<String, Auto<Swizzle>> {
+        let map =
+            field.map(|field| self.record(field.node, field.key.kind, &field.path, field.key_span));
+        let mut out = BTreeMap::new();
+        for operand in self.facts.operands {
+            let field = map.as_ref().and_then(|map| map.get(operand.name));
+            let bytes = tree
+                .find(&format!("operands.{}.dtype", operand.name))
+                .and_then(dtype_bytes);
+            let swizzle = self.auto(field.clone(), |reader, field| reader.swizzle(field, bytes));
+            let direct = if operand.output { "r2g" } else { "g2r" };
+            let past = tree
+                .find(&format!("copy.{}.{direct}", operand.name))
+                .is_some();
+            if let (Some(field), Auto::Given(given), true) = (field, &swizzle, past)
+                && !given.is_none()
+            {
+                let message = format!(
+                    "`{}` is {given}, but the operand goes past shared memory by {direct}",
+                    field.path
+                );
+                self.problems.add(
+                    "swizzle-without-smem",
+                    &field.node.span,
+                    message,
+                    "use `none` or `auto`",
+                );
+            }
+            out.insert(operand.name.to_string(), swizzle);
+        }
+        out
+    }
+
+    fn pipeline(&mut self, field: &Field<'_>) -> Pipeline {
+        let record = self.record(field.node, field.key.kind, &field.path, field.key_span);
+        Pipeline {
+            stages: self.auto(record.get("stages"), Reader::count),
+            schedule: record
+                .get("schedule")
+                .and_then(|field| self.schedule(&field))
+                .unwrap_or_default(),
+        }
+    }
+
+    fn scheduler(&mut self, field: &Field<'_>) -> Scheduler {
+        let record = self.record(field.node, field.key.kind, &field.path, field.key_span);
+        Scheduler {
+            raster: self.auto(record.get("raster"), Reader::raster),
+        }
+    }
+
+    fn epilogue(&mut self, field: &Field<'_>) {
+        let only = self.facts.epilogue;
+        let Some(text) = self.scalar(field, &format!("the expression `{only}`")) else {
+            return;
+        };
+        let words: Vec<&str> = text.split_whitespace().collect();
+        if words.join(" ") != only {
+            let message = format!(
+                "`epilogue` is `{}`; this version generates `{only}` for kernel {} and no other expression",
+                shown(text),
+                self.facts.name
+            );
+            let help = format!("use `{only}`, or delete the line");
+            self.problems
+                .add("unsupported-epilogue", &field.node.span, message, help);
+        }
+    }
+
+    /// Checks that the architecture has every atom the spec names.
+    fn arch_has(&mut self, arch: Arch, tree: &Node) {
+        for (path, key) in super::keys::paths(self.facts) {
+            let (Some(_), Some(node)) = (catalogue::job(key.kind), tree.find(&path)) else {
+                continue;
+            };
+            let Value::Scalar { text, .. } = &node.value else {
+                continue;
+            };
+            let Some(atom) =
+                catalogue::atoms().find(|atom| atom.id == text && atom.min_sm > arch.sm)
+            else {
+                continue;
+            };
+            let message = format!(
+                "`{path}` is `{text}`, which needs sm_{}; `arch` is {arch}",
+                atom.min_sm
+            );
+            let help = format!("use `auto`, or an `arch` of at least sm_{}", atom.min_sm);
+            self.problems
+                .add("atom-needs-arch", &node.span, message, help);
+        }
+    }
+}
+
+fn dtype_bytes(node: &Node) -> Option<u32> {
+    match &node.value {
+        Value::Scalar { text, .. } => Dtype::parse(text).map(Dtype::bytes),
+        _ => None,
+    }
+}
+
+/// Whether a name is `[A-Za-z_][A-Za-z0-9_]{0,63}`.
+fn is_identifier(name: &str) -> bool {
+    let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    (1..=64).contains(&name.len()) && name.bytes().all(word) && !name.as_bytes()[0].is_ascii_digit()
+}
+
+/// The name a spec at that path must have: `<family>_<stem>` in the folder of its family, else the stem. `None` for what
+/// is no `.yaml` file.
+fn expected_name(path: &str, family: &str) -> Option<String> {
+    let path = Path::new(path);
+    let extension = path.extension()?.to_str()?;
+    let stem = path.file_stem()?.to_str()?;
+    let folder = path
+        .parent()
+        .and_then(Path::file_name)
+        .and_then(|name| name.to_str());
+    let in_family = FAMILIES.iter().any(|facts| Some(facts.name) == folder);
+    matches!(extension, "yaml" | "yml").then(|| {
+        if in_family {
+            format!("{family}_{stem}")
+        } else {
+            stem.to_string()
+        }
+    })
+}

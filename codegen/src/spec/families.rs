@@ -1,0 +1,127 @@
+//! What each kernel family is made of, as data: operands, extents, tile, element types, epilogue.
+//!
+//! A new family is a row here; the checks, the schema and the tuning paths follow from it.
+
+use super::model::Family;
+use crate::dtype::Dtype;
+
+/// One operand of a family.
+#[derive(Debug)]
+pub struct OperandFacts {
+    /// Name in specs and in the launch ABI.
+    pub name: &'static str,
+    /// Whether the kernel writes it.
+    pub output: bool,
+    /// Names of its extents, in order.
+    pub extents: [&'static str; 2],
+}
+
+/// A set of element types that a family computes with.
+#[derive(Debug)]
+pub struct TypeRule {
+    /// Type of every input.
+    pub inputs: Dtype,
+    /// Type sums are held in.
+    pub accumulator: Dtype,
+    /// Types the output may have.
+    pub outputs: &'static [Dtype],
+}
+
+impl TypeRule {
+    /// Whether that operand may have that type.
+    pub fn takes(&self, operand: &OperandFacts, dtype: Dtype) -> bool {
+        if operand.output {
+            self.outputs.contains(&dtype)
+        } else {
+            dtype == self.inputs
+        }
+    }
+}
+
+/// Facts of one family.
+#[derive(Debug)]
+pub struct FamilyFacts {
+    /// The family.
+    pub family: Family,
+    /// Value of the key `kernel`, folder of its specs and first part of their names.
+    pub name: &'static str,
+    /// Operands in parameter order.
+    pub operands: &'static [OperandFacts],
+    /// Extents that `cta_tile` cuts, in order.
+    pub tile: &'static [&'static str],
+    /// The epilogue expression this version generates.
+    pub epilogue: &'static str,
+    /// Legal element types. Empty: any type, the same for all operands.
+    pub types: &'static [TypeRule],
+}
+
+const fn input(name: &'static str, extents: [&'static str; 2]) -> OperandFacts {
+    OperandFacts {
+        name,
+        output: false,
+        extents,
+    }
+}
+
+const fn output(name: &'static str, extents: [&'static str; 2]) -> OperandFacts {
+    OperandFacts {
+        name,
+        output: true,
+        extents,
+    }
+}
+
+/// Every family, in the order of messages.
+pub static FAMILIES: &[FamilyFacts] = &[
+    FamilyFacts {
+        family: Family::Copy,
+        name: "copy",
+        operands: &[input("s", ["m", "n"]), output("d", ["m", "n"])],
+        tile: &["m", "n"],
+        epilogue: "d = s",
+        types: &[],
+    },
+    FamilyFacts {
+        family: Family::Gemm,
+        name: "gemm",
+        operands: &[
+            input("a", ["m", "k"]),
+            input("b", ["n", "k"]),
+            output("d", ["m", "n"]),
+        ],
+        tile: &["m", "n", "k"],
+        epilogue: "d = acc",
+        types: &[
+            TypeRule {
+                inputs: Dtype::F16,
+                accumulator: Dtype::F32,
+                outputs: &[Dtype::F16, Dtype::F32],
+            },
+            TypeRule {
+                inputs: Dtype::Bf16,
+                accumulator: Dtype::F32,
+                outputs: &[Dtype::Bf16, Dtype::F32],
+            },
+            TypeRule {
+                inputs: Dtype::F32,
+                accumulator: Dtype::F32,
+                outputs: &[Dtype::F32],
+            },
+        ],
+    },
+];
+
+impl Family {
+    /// The facts of this family.
+    pub fn facts(self) -> &'static FamilyFacts {
+        match self {
+            Family::Copy => &FAMILIES[0],
+            Family::Gemm => &FAMILIES[1],
+        }
+    }
+
+    /// The value of the key `kernel`: `gemm`.
+    pub fn name(self) -> &'static str {
+        self.facts().name
+    }
+}

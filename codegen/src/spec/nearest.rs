@@ -1,0 +1,52 @@
+//! The nearest legal value: what to suggest in place of a word or a number.
+
+/// Longest word compared: what is longer is no slip of the pen.
+const LONGEST_BYTES: usize = 100;
+
+/// The candidate most like `word`, when one is alike enough to be meant.
+pub(super) fn nearest<'c>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+) -> Option<&'c str> {
+    if word.len() > LONGEST_BYTES {
+        return None;
+    }
+    let lower = word.to_ascii_lowercase();
+    let mut best: Option<(f64, &str)> = None;
+    for candidate in candidates {
+        let likeness =
+            strsim::normalized_damerau_levenshtein(&lower, &candidate.to_ascii_lowercase())
+                .max(strsim::jaro_winkler(&lower, &candidate.to_ascii_lowercase()) - 0.2);
+        if likeness >= 0.5 && best.is_none_or(|(most, _)| likeness > most) {
+            best = Some((likeness, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
+}
+
+/// `` use `x` `` for the nearest candidate, or the list of all.
+pub(super) fn suggestion(word: &str, candidates: &[&str]) -> String {
+    match nearest(word, candidates.iter().copied()) {
+        Some(candidate) => format!("use `{candidate}`"),
+        None => format!("use {}", one_of(candidates)),
+    }
+}
+
+/// `` `a`, `b` or `c` ``.
+pub(super) fn one_of(words: &[&str]) -> String {
+    joined(words, "or")
+}
+
+/// `` `a`, `b` and `c` ``.
+pub(super) fn all_of(words: &[&str]) -> String {
+    joined(words, "and")
+}
+
+fn joined(words: &[&str], last: &str) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.split_last() {
+        None => "nothing".into(),
+        Some((only, [])) => only.clone(),
+        Some((end, front)) => format!("{} {last} {end}", front.join(", ")),
+    }
+}

@@ -1,0 +1,105 @@
+//! Text forms inside scalars: `(128,128,64)`, `(m,k):(lda,1)`. The layout crate reads them; this adds the place of each
+//! entry, so that a problem points at `ldb` and not at the whole layout.
+//!
+//! Comes in: the text of one scalar. Goes out: its entries, each with its byte range, or the place that does not fit.
+
+use std::ops::Range;
+
+use tilewright_layout::{Error, IntTuple, Layout, Sym};
+
+/// What does not fit, and where in the text.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Misfit {
+    /// Byte range in the text.
+    pub at: Range<usize>,
+    /// What is expected and what is there.
+    pub message: String,
+}
+
+/// One entry of a flat tuple.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Its value; a name or an expression of names where it is no constant.
+    pub value: Sym,
+    /// Byte range in the text.
+    pub at: Range<usize>,
+}
+
+/// Reads a tuple without nesting: `(128,128,64)`.
+pub(super) fn tuple(text: &str) -> Result<Vec<Entry>, Misfit> {
+    let tuple: IntTuple<Sym> = text.parse().map_err(|error| misfit(text, &error))?;
+    entries(text, 0, &tuple)
+}
+
+/// Reads a layout without nesting: `(m,k):(lda,1)`. Extents and strides.
+pub(super) fn layout(text: &str) -> Result<(Vec<Entry>, Vec<Entry>), Misfit> {
+    let layout: Layout<Sym> = text.parse().map_err(|error| misfit(text, &error))?;
+    let colon = text.find(':').unwrap_or(text.len());
+    let (extents, strides) = text.split_at(colon);
+    let strides = strides.get(1..).unwrap_or_default();
+    Ok((
+        entries(extents, 0, &layout.shape())?,
+        entries(strides, colon + 1, &layout.stride())?,
+    ))
+}
+
+fn entries(text: &str, offset: usize, tuple: &IntTuple<Sym>) -> Result<Vec<Entry>, Misfit> {
+    if tuple.depth() > 1 {
+        let message = "nested tuples are not used here".to_string();
+        return Err(Misfit {
+            at: offset..offset + text.len(),
+            message,
+        });
+    }
+    let places = places(text);
+    let whole = 0..text.len();
+    let place = |i: usize| {
+        places
+            .get(i)
+            .filter(|_| places.len() == tuple.leaves().len())
+            .unwrap_or(&whole)
+    };
+    let entry = |(i, value): (usize, &Sym)| {
+        let at = place(i);
+        Entry {
+            value: value.clone(),
+            at: at.start + offset..at.end + offset,
+        }
+    };
+    Ok(tuple.leaves().iter().enumerate().map(entry).collect())
+}
+
+/// Byte ranges of what stands between the outer parentheses and commas, without blanks around it.
+fn places(text: &str) -> Vec<Range<usize>> {
+    let mut out = vec![];
+    let mut at = 0;
+    for piece in text.split(['(', ')', ',']) {
+        let word = piece.trim();
+        let start = at + (piece.len() - piece.trim_start().len());
+        if !word.is_empty() {
+            out.push(start..start + word.len());
+        }
+        at += piece.len() + 1;
+    }
+    out
+}
+
+fn misfit(text: &str, error: &Error) -> Misfit {
+    match error {
+        Error::Parse { at, message } => {
+            let start = text.floor_char_boundary(*at);
+            let length = text
+                .get(start..)
+                .and_then(|rest| rest.chars().next())
+                .map_or(0, char::len_utf8);
+            Misfit {
+                at: start..start + length,
+                message: message.clone(),
+            }
+        }
+        other => Misfit {
+            at: 0..text.len(),
+            message: other.to_string(),
+        },
+    }
+}

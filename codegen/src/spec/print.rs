@@ -1,0 +1,214 @@
+//! A spec back to YAML, in one form only: keys in the order of the table, defaults left out.
+//!
+//! Comes in: a spec. Goes out: text that reads back as the same spec. The same values in compact JSON are the canonical form
+//! that ids hash, so that an id does not depend on how a YAML library breaks lines.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use tilewright_layout::Swizzle;
+
+use super::model::{Auto, CopyPath, Operand, Raster, Schedule, Spec, Stride};
+use crate::error::{Error, Result};
+
+impl Spec {
+    /// The YAML text of the spec, without `tune`.
+    ///
+    /// # Errors
+    /// [`Error::Bug`] when it cannot be written.
+    pub fn to_yaml(&self) -> Result<String> {
+        serde_yaml::to_string(&tree(self)).map_err(|error| bug(self, &error.to_string()))
+    }
+}
+
+/// The values of a spec as compact JSON.
+pub(super) fn canonical(spec: &Spec) -> Result<String> {
+    serde_json::to_string(&tree(spec)).map_err(|error| bug(spec, &error.to_string()))
+}
+
+fn bug(spec: &Spec, message: &str) -> Error {
+    Error::Bug {
+        stage: "spec",
+        kernel: spec.name.clone(),
+        message: message.into(),
+        dump: format!("{spec:?}"),
+    }
+}
+
+/// A value to print.
+enum Printed {
+    Int(i64),
+    Text(String),
+    Map(Vec<(String, Printed)>),
+}
+
+impl Serialize for Printed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            Printed::Int(value) => serializer.serialize_i64(*value),
+            Printed::Text(text) => serializer.serialize_str(text),
+            Printed::Map(entries) => {
+                let mut map = serializer.serialize_map(Some(entries.len()))?;
+                entries
+                    .iter()
+                    .try_for_each(|(key, value)| map.serialize_entry(key, value))?;
+                map.end()
+            }
+        }
+    }
+}
+
+/// A map under construction: values that are defaults are not added.
+#[derive(Default)]
+struct Map(Vec<(String, Printed)>);
+
+impl Map {
+    fn put(&mut self, key: &str, value: Printed) {
+        self.0.push((key.to_string(), value));
+    }
+
+    fn text(&mut self, key: &str, text: impl ToString) {
+        self.put(key, Printed::Text(text.to_string()));
+    }
+
+    fn auto<T>(&mut self, key: &str, value: &Auto<T>, print: impl Fn(&T) -> Printed) {
+        if let Auto::Given(value) = value {
+            self.put(key, print(value));
+        }
+    }
+
+    fn map(&mut self, key: &str, map: Map) {
+        if !map.0.is_empty() {
+            self.put(key, Printed::Map(map.0));
+        }
+    }
+}
+
+fn tree(spec: &Spec) -> Printed {
+    let facts = spec.family.facts();
+    let mut file = Map::default();
+    file.text("kernel", facts.name);
+    file.text("name", &spec.name);
+    file.text("arch", spec.arch);
+    let mut operands = Map::default();
+    spec.operands
+        .iter()
+        .for_each(|operand| operands.map(&operand.name, print_operand(operand)));
+    file.map("operands", operands);
+    if !facts.types.is_empty() {
+        file.text("accumulator", spec.accumulator);
+    }
+    file.put("cta_tile", print_tuple(&spec.cta_tile));
+    let int = |value: &u32| Printed::Int(i64::from(*value));
+    file.auto("threads", &spec.threads, int);
+    file.auto("min_ctas_per_sm", &spec.min_ctas_per_sm, int);
+    let mut mma = Map::default();
+    mma.auto("atom", &spec.mma.atom, |id| Printed::Text(id.clone()));
+    mma.auto("atoms", &spec.mma.atoms, |atoms| print_tuple(atoms));
+    mma.auto("permutation", &spec.mma.permutation, |extents| {
+        print_tuple(extents)
+    });
+    file.map("mma", mma);
+    let mut copy = Map::default();
+    for (operand, path) in in_order(spec, &spec.copy) {
+        copy.map(operand, print_path(path));
+    }
+    file.map("copy", copy);
+    let mut swizzle = Map::default();
+    for (operand, value) in in_order(spec, &spec.swizzle) {
+        swizzle.auto(operand, value, print_swizzle);
+    }
+    file.map("swizzle", swizzle);
+    let mut pipeline = Map::default();
+    pipeline.auto("stages", &spec.pipeline.stages, int);
+    if spec.pipeline.schedule != Schedule::default() {
+        pipeline.text("schedule", spec.pipeline.schedule.name());
+    }
+    file.map("pipeline", pipeline);
+    let mut scheduler = Map::default();
+    scheduler.auto("raster", &spec.scheduler.raster, |raster| {
+        Printed::Text(raster.to_string())
+    });
+    file.map("scheduler", scheduler);
+    if spec.epilogue != facts.epilogue {
+        file.text("epilogue", &spec.epilogue);
+    }
+    Printed::Map(file.0)
+}
+
+/// The entries of a map by operand, in the order of the operands.
+fn in_order<'s, T>(
+    spec: &'s Spec,
+    map: &'s BTreeMap<String, T>,
+) -> impl Iterator<Item = (&'s str, &'s T)> {
+    spec.operands
+        .iter()
+        .filter_map(|operand| Some((operand.name.as_str(), map.get(&operand.name)?)))
+}
+
+fn print_operand(operand: &Operand) -> Map {
+    let mut map = Map::default();
+    map.text("dtype", operand.dtype);
+    let [row, column] = operand.strides.each_ref().map(|stride| match stride {
+        Stride::Const(value) => value.to_string(),
+        Stride::Named(name) => name.clone(),
+    });
+    map.text(
+        "layout",
+        format!("({}):({row},{column})", operand.extents.join(",")),
+    );
+    map
+}
+
+fn print_path(path: &CopyPath) -> Map {
+    let hops = [
+        ("g2s", &path.g2s),
+        ("s2r", &path.s2r),
+        ("g2r", &path.g2r),
+        ("r2s", &path.r2s),
+        ("s2g", &path.s2g),
+        ("r2g", &path.r2g),
+    ];
+    let mut map = Map::default();
+    for (key, hop) in hops {
+        match hop {
+            None => {}
+            Some(Auto::Auto) => map.text(key, "auto"),
+            Some(Auto::Given(id)) => map.text(key, id),
+        }
+    }
+    map
+}
+
+fn print_swizzle(swizzle: &Swizzle) -> Printed {
+    Printed::Text(if swizzle.is_none() {
+        "none".into()
+    } else {
+        swizzle.to_string()
+    })
+}
+
+fn print_tuple(extents: &[i64]) -> Printed {
+    let words: Vec<String> = extents.iter().map(i64::to_string).collect();
+    Printed::Text(format!("({})", words.join(",")))
+}
+
+impl Schedule {
+    /// The word in specs: `multistage`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Schedule::Multistage => "multistage",
+        }
+    }
+}
+
+impl std::fmt::Display for Raster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Raster::Row => f.write_str("row"),
+            Raster::Column => f.write_str("column"),
+            Raster::Grouped(group) => write!(f, "grouped_{group}"),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Swizzles as specs write them: by the hardware's byte names or in the algebra's own form.
+
+use tilewright_layout::Swizzle;
+
+use super::nearest::suggestion;
+use super::read::{Field, Reader};
+use crate::error::shown;
+
+/// Byte names with their number of XOR-ed bits: `Sw<bits,4,3>` on bytes, as the shared-memory swizzles of TMA and wgmma.
+pub(super) const BYTE_NAMES: &[(&str, i64)] = &[("32B", 1), ("64B", 2), ("128B", 3)];
+
+impl Reader<'_> {
+    /// A swizzle in elements of that size. The byte names need the size; without it they are left unread.
+    pub(super) fn swizzle(
+        &mut self,
+        field: &Field<'_>,
+        element_bytes: Option<u32>,
+    ) -> Option<Swizzle> {
+        let text = self.scalar(
+            field,
+            "`auto`, `none`, `32B`, `64B`, `128B` or \"Sw<3,3,3>\"",
+        )?;
+        if text == "none" {
+            return Some(Swizzle::NONE);
+        }
+        if let Some((_, bits)) = BYTE_NAMES.iter().find(|(name, _)| *name == text) {
+            let log2 = element_bytes
+                .filter(|bytes| bytes.is_power_of_two())?
+                .ilog2();
+            return Swizzle::new(*bits, 4 - i64::from(log2), 3).ok();
+        }
+        if !text.starts_with("Sw") {
+            let words = ["auto", "none", "32B", "64B", "128B"];
+            let message = format!(
+                "`{}` is `{}`; known are `auto`, `none`, `32B`, `64B`, `128B` and the form \"Sw<3,3,3>\"",
+                field.path,
+                shown(text)
+            );
+            self.problems.add(
+                "unknown-swizzle",
+                &field.node.span,
+                message,
+                suggestion(text, &words),
+            );
+            return None;
+        }
+        self.algebraic(field, text)
+    }
+
+    fn algebraic(&mut self, field: &Field<'_>, text: &str) -> Option<Swizzle> {
+        match text.parse::<Swizzle>() {
+            Ok(swizzle)
+                if swizzle.base() + swizzle.bits() + swizzle.shift().unsigned_abs() <= 24 =>
+            {
+                Some(swizzle)
+            }
+            Ok(swizzle) => {
+                let message = format!(
+                    "`{}` is {swizzle}, whose fields end beyond bit 24",
+                    field.path
+                );
+                self.problems.add(
+                    "unknown-swizzle",
+                    &field.node.span,
+                    message,
+                    "use \"Sw<3,3,3>\" or smaller fields",
+                );
+                None
+            }
+            Err(error) => {
+                let (at, message) = match error {
+                    tilewright_layout::Error::Parse { at, message } => (at, message),
+                    other => (0, other.to_string()),
+                };
+                let at = text.floor_char_boundary(at);
+                let span = self.part(field.node, at..text.len());
+                let message = format!("`{}` is no swizzle: {message}", field.path);
+                self.problems.add(
+                    "swizzle-syntax",
+                    &span,
+                    message,
+                    "write it in the form \"Sw<3,3,3>\"",
+                );
+                None
+            }
+        }
+    }
+}

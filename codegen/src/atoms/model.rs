@@ -220,3 +220,16 @@ pub struct Atom {
     /// How it becomes code.
     pub emit: Emit,
 }
+
+impl Atom {
+    /// Bits of all registers one thread reads and writes in one run.
+    pub fn register_bits(&self) -> u32 {
+        let bits = |operand: &OperandDecl| match operand.kind {
+            OperandKind::RegsIn { ty, count } | OperandKind::RegsOut { ty, count } => {
+                ty.bits() * count
+            }
+            OperandKind::Address(_) | OperandKind::Int | OperandKind::Imm => 0,
+        };
+        self.operands.iter().map(bits).sum()
+    }
+}

@@ -1,1 +1,124 @@
-//! See ARCHITECTURE.md.
+//! The thread program to PTX text, through LLVM's NVPTX back end.
+//!
+//! Comes in: a [`Program`] and an [`Arch`]. Goes out: PTX of the lowest `.version` that is legal for the
+//! kernel, the same bytes for the same program. LLVM does integer arithmetic, addressing, predicates, loops and
+//! virtual registers; an atom becomes code through its `emit` only. Invariants, checked on each text: exactly one
+//! entry, of the asked name; no call, no function, no local memory.
+//!
+//! LLVM ends the process on what it cannot select. What can be known beforehand (form of the program,
+//! architecture, versions) is checked first and is an error; callers that must survive the rest run a worker process.
+
+mod atom;
+mod check;
+mod expr;
+pub mod ptxas;
+mod target;
+mod template;
+#[cfg(test)]
+mod tests;
+mod translate;
+
+use inkwell::context::Context;
+use inkwell::module::Module;
+
+use crate::arch::Arch;
+use crate::error::{Error, Result};
+use crate::ir::program::Program;
+
+/// The PTX of one kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PtxModule {
+    /// The whole module.
+    pub text: String,
+    /// Its `.version`, as major * 10 + minor.
+    pub version: u32,
+    /// Its `.target`, such as `sm_80`.
+    pub target: String,
+}
+
+/// Which LLVM IR to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IrForm {
+    /// As translated from the thread program.
+    Translated,
+    /// After LLVM's optimization passes.
+    Optimized,
+}
+
+/// Translates a program to PTX.
+///
+/// # Errors
+///
+/// [`Error::Unsupported`] when the architecture lacks an atom or enough shared memory, [`Error::Bug`] when the
+/// program is malformed or the product fails its checks.
+pub fn emit(program: &Program, arch: &Arch, kernel: &str) -> Result<PtxModule> {
+    let version = check::check(program, arch, kernel)?;
+    let text = with_module(
+        program,
+        arch,
+        version,
+        kernel,
+        IrForm::Optimized,
+        |module| {
+            let machine = target::machine(arch, version)?;
+            target::assembly(&machine, module)
+        },
+    )?;
+    check::check_text(&text, program, arch, version)
+        .map_err(|message| bug(kernel, message, text.clone()))?;
+    Ok(PtxModule {
+        text,
+        version,
+        target: arch.name.to_owned(),
+    })
+}
+
+/// The LLVM IR of a program.
+///
+/// # Errors
+///
+/// Those of [`emit`].
+pub fn llvm_ir(program: &Program, arch: &Arch, kernel: &str, form: IrForm) -> Result<String> {
+    let version = check::check(program, arch, kernel)?;
+    with_module(program, arch, version, kernel, form, |module| {
+        Ok(module.print_to_string().to_string())
+    })
+}
+
+/// Builds, verifies and, if asked, optimizes the module, then hands it on.
+fn with_module<T>(
+    program: &Program,
+    arch: &Arch,
+    version: u32,
+    kernel: &str,
+    form: IrForm,
+    then: impl FnOnce(&Module<'_>) -> std::result::Result<T, String>,
+) -> Result<T> {
+    let context = Context::create();
+    let module = context.create_module(&program.entry);
+    let build = || {
+        let machine = target::machine(arch, version)?;
+        module.set_triple(&machine.get_triple());
+        module.set_data_layout(&machine.get_target_data().get_data_layout());
+        translate::translate(&context, &module, program)?;
+        module
+            .verify()
+            .map_err(|error| format!("LLVM's verifier: {}", error.to_string_lossy()))?;
+        if form == IrForm::Optimized {
+            target::optimize(&machine, &module)?;
+        }
+        Ok(())
+    };
+    build()
+        .and_then(|()| then(&module))
+        .map_err(|message| bug(kernel, message, module.print_to_string().to_string()))
+}
+
+fn bug(kernel: &str, message: String, dump: String) -> Error {
+    Error::Bug {
+        stage: "ptx",
+        kernel: kernel.to_owned(),
+        message,
+        dump,
+    }
+}

@@ -1,0 +1,316 @@
+//! NVIDIA's assembler: where it is, what it says of a kernel, and which of that is not acceptable.
+//!
+//! Comes in: PTX text and an architecture. Goes out: a [`PtxasReport`] of resources and warnings, and the cubin.
+//! The tool is found at `TILEWRIGHT_PTXAS`, below `.tools/` of a folder above the working folder or the executable, on
+//! the `PATH`, or in `CUDA_HOME/bin`, in that order.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::arch::Arch;
+use crate::error::{Error, Result, Violation};
+
+/// The variable that names the tool.
+pub const VARIABLE: &str = "TILEWRIGHT_PTXAS";
+
+/// What the assembler made of one kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PtxasReport {
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Static shared memory in bytes.
+    pub smem_bytes: u32,
+    /// Barriers used.
+    pub barriers: u32,
+    /// Bytes of spill loads.
+    pub spill_load_bytes: u32,
+    /// Bytes of spill stores.
+    pub spill_store_bytes: u32,
+    /// Bytes of stack frame.
+    pub stack_bytes: u32,
+    /// Every warning and every line with a code `C75xx` or `C76xx`, in order.
+    pub warnings: Vec<String>,
+    /// Version of the tool, such as `13.0.88`.
+    pub version: String,
+    /// The machine code.
+    pub cubin: Vec<u8>,
+}
+
+/// The assembler's path, if there is one.
+pub fn find() -> Option<PathBuf> {
+    let named = env::var_os(VARIABLE)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from);
+    let starts = [env::current_dir().ok(), env::current_exe().ok()];
+    named
+        .or_else(|| {
+            starts
+                .into_iter()
+                .flatten()
+                .find_map(|start| in_tools(&start))
+        })
+        .or_else(|| on_path(env::var_os("PATH").as_deref()))
+        .or_else(|| {
+            Some(Path::new(&env::var_os("CUDA_HOME")?).join("bin/ptxas"))
+                .filter(|path| path.is_file())
+        })
+}
+
+/// `.tools/bin/ptxas`, or a `bin/ptxas` one or more folders deeper, in a folder at or above `start`.
+fn in_tools(start: &Path) -> Option<PathBuf> {
+    start
+        .ancestors()
+        .map(|folder| folder.join(".tools"))
+        .find_map(|tools| in_folder(&tools, 6))
+}
+
+fn in_folder(folder: &Path, depth: u32) -> Option<PathBuf> {
+    let here = folder.join("bin/ptxas");
+    if here.is_file() || depth == 0 {
+        return Some(here).filter(|path| path.is_file());
+    }
+    let mut folders: Vec<PathBuf> = fs::read_dir(folder)
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_dir())
+        .collect();
+    folders.sort();
+    folders
+        .iter()
+        .find_map(|folder| in_folder(folder, depth - 1))
+}
+
+fn on_path(path: Option<&OsStr>) -> Option<PathBuf> {
+    env::split_paths(path?)
+        .map(|folder| folder.join("ptxas"))
+        .find(|path| path.is_file())
+}
+
+/// The version of the tool at `path`, such as `13.0.88`.
+///
+/// # Errors
+///
+/// [`Error::Tool`] when it does not run or prints no version.
+pub fn version(path: &Path) -> Result<String> {
+    let (text, _) = run(Command::new(path).arg("--version"))?;
+    text.split_once(", V")
+        .and_then(|(_, tail)| tail.split_whitespace().next())
+        .map(str::to_owned)
+        .ok_or_else(|| tool(format!("{} prints no version", path.display())))
+}
+
+/// Assembles a module of one kernel.
+///
+/// # Errors
+///
+/// [`Error::Tool`] when there is no assembler, it does not run, or it rejects the text: with all it said.
+pub fn assemble(text: &str, arch: &Arch) -> Result<PtxasReport> {
+    let hint = "no ptxas found: run ci/setup.sh, or set TILEWRIGHT_PTXAS";
+    let path = find().ok_or_else(|| tool(hint.to_owned()))?;
+    assemble_with(&path, text, arch)
+}
+
+/// Assembles with the tool at `path`; see [`assemble`].
+///
+/// # Errors
+///
+/// As [`assemble`].
+pub fn assemble_with(path: &Path, text: &str, arch: &Arch) -> Result<PtxasReport> {
+    let io = |source| Error::Io {
+        path: "temporary folder".to_owned(),
+        source,
+    };
+    let folder = tempfile::tempdir().map_err(io)?;
+    let (source, cubin) = (
+        folder.path().join("kernel.ptx"),
+        folder.path().join("kernel.cubin"),
+    );
+    fs::write(&source, text).map_err(io)?;
+    let mut command = Command::new(path);
+    command
+        .arg(format!("-arch={}", arch.name))
+        .arg("-v")
+        .arg(&source)
+        .arg("-o")
+        .arg(&cubin);
+    let (said, passed) = run(&mut command)?;
+    if !passed {
+        let said = said.replace(&*source.to_string_lossy(), "kernel.ptx");
+        return Err(tool(format!(
+            "rejects the kernel for {}: {}",
+            arch.name,
+            said.trim()
+        )));
+    }
+    let mut report = parse(&said)?;
+    report.version = version(path)?;
+    report.cubin = fs::read(&cubin).map_err(io)?;
+    Ok(report)
+}
+
+/// What stands against shipping a kernel: spills, local memory, warnings.
+pub fn gate(report: &PtxasReport) -> Vec<Violation> {
+    let bytes = [
+        ("spill-loads", "spill loads", report.spill_load_bytes),
+        ("spill-stores", "spill stores", report.spill_store_bytes),
+        ("stack", "stack frame", report.stack_bytes),
+    ];
+    let resources = bytes.into_iter().filter(|(_, _, bytes)| *bytes > 0).map(|(code, what, bytes)| Violation {
+        code,
+        message: format!(
+            "{bytes} bytes of {what} at {} registers; 0 are allowed: use a smaller tile or more threads",
+            report.registers
+        ),
+    });
+    let warnings = report.warnings.iter();
+    let warnings = warnings.map(|line| Violation {
+        code: "ptxas-warning",
+        message: line.clone(),
+    });
+    resources.chain(warnings).collect()
+}
+
+/// Runs the tool: all it printed, and whether it succeeded.
+fn run(command: &mut Command) -> Result<(String, bool)> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .output()
+        .map_err(|error| tool(format!("{program} does not run: {error}")))?;
+    let text = [output.stdout, output.stderr].concat();
+    Ok((
+        String::from_utf8_lossy(&text).into_owned(),
+        output.status.success(),
+    ))
+}
+
+fn tool(message: String) -> Error {
+    Error::Tool {
+        tool: "ptxas",
+        message,
+    }
+}
+
+/// Reads what `ptxas -v` prints about one entry function.
+fn parse(text: &str) -> Result<PtxasReport> {
+    let mut report = PtxasReport::default();
+    let mut seen = (false, false);
+    for line in text.lines() {
+        let body = line.split_once(" : ").map_or(line, |(_, body)| body).trim();
+        if let Some(rest) = body.strip_prefix("Used ") {
+            seen.0 = true;
+            report.registers = before(rest, " registers").unwrap_or(0);
+            report.barriers = rest
+                .split(", ")
+                .find_map(|part| before(part.trim_start_matches("used "), " barriers"))
+                .unwrap_or(0);
+            report.smem_bytes = rest
+                .split(", ")
+                .find_map(|part| before(part, " bytes smem"))
+                .unwrap_or(0);
+        } else if body.contains("bytes stack frame") {
+            seen.1 = true;
+            let sum = |unit| {
+                body.split(", ")
+                    .filter_map(|part| before(part.trim(), unit))
+                    .sum::<u32>()
+            };
+            report.stack_bytes += sum(" bytes stack frame");
+            report.spill_store_bytes += sum(" bytes spill stores");
+            report.spill_load_bytes += sum(" bytes spill loads");
+        }
+        if line.contains("(C75") || line.contains("(C76") || line.starts_with("ptxas warning") {
+            report.warnings.push(line.trim().to_owned());
+        }
+    }
+    if seen == (true, true) {
+        Ok(report)
+    } else {
+        Err(tool(format!(
+            "says nothing about resources: {}",
+            text.trim()
+        )))
+    }
+}
+
+/// The number before `unit` when the text is that number and then the unit.
+fn before(text: &str, unit: &str) -> Option<u32> {
+    text.split_once(unit)
+        .and_then(|(number, _)| number.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const CLEAN: &str = "ptxas info    : 0 bytes gmem\n\
+        ptxas info    : Compiling entry function 'k' for 'sm_90'\n\
+        ptxas info    : Function properties for k\n    \
+            0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n\
+        ptxas info    : Used 24 registers, used 1 barriers, 1024 bytes smem, 376 bytes cmem[0]\n\
+        ptxas info    : Compile time = 5.3 ms\n";
+
+    #[test]
+    fn a_clean_kernel_passes() {
+        let report = parse(CLEAN).unwrap();
+        assert_eq!(
+            (report.registers, report.barriers, report.smem_bytes),
+            (24, 1, 1024)
+        );
+        assert_eq!(gate(&report), []);
+    }
+
+    #[test]
+    fn spills_and_warnings_are_violations() {
+        let bad = CLEAN
+            .replace("0 bytes stack frame, 0 bytes spill stores, 0", "16 bytes stack frame, 8 bytes spill stores, 12")
+            .replace("ptxas info    : Compile", "ptxas info    : (C7510) Potential Performance Loss: x\nptxas warning : y\nptxas info    : Compile");
+        let report = parse(&bad).unwrap();
+        let codes: Vec<_> = gate(&report)
+            .iter()
+            .map(|violation| violation.code)
+            .collect();
+        assert_eq!(
+            codes,
+            [
+                "spill-loads",
+                "spill-stores",
+                "stack",
+                "ptxas-warning",
+                "ptxas-warning"
+            ]
+        );
+        assert_eq!(
+            (
+                report.stack_bytes,
+                report.spill_store_bytes,
+                report.spill_load_bytes
+            ),
+            (16, 8, 12)
+        );
+    }
+
+    #[test]
+    fn silence_about_resources_is_an_error() {
+        assert!(matches!(
+            parse("ptxas info : 0 bytes gmem"),
+            Err(Error::Tool { .. })
+        ));
+    }
+
+    #[test]
+    fn tools_are_found_above() {
+        let folder = tempfile::tempdir().unwrap();
+        let bin = folder.path().join(".tools/a/b/bin");
+        fs::create_dir_all(&bin).unwrap();
+        fs::write(bin.join("ptxas"), "").unwrap();
+        let deep = folder.path().join("x/y");
+        fs::create_dir_all(&deep).unwrap();
+        assert_eq!(in_tools(&deep), Some(bin.join("ptxas")));
+        assert_eq!(on_path(Some(bin.as_os_str())), Some(bin.join("ptxas")));
+        assert_eq!(on_path(None), None);
+    }
+}

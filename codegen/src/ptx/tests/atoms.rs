@@ -1,0 +1,90 @@
+//! Every record becomes code: LLVM knows its intrinsic with that signature, its template renders, and ptxas
+//! accepts the text at the architecture and version that the record names.
+
+use super::*;
+use crate::arch::ARCHES;
+use crate::atoms::model::{Atom, OperandKind};
+use crate::ptx::{emit, ptxas};
+
+/// A kernel that loads every input register, runs the atom once and stores every output register.
+fn kernel_of(atom: &Arc<Atom>) -> Program {
+    let mut b = Build::new("k");
+    b.0.smem_bytes = 4096;
+    let (s, d) = (b.source("s"), b.output("d"));
+    let n = b.param("n", ParamType::I32);
+    let (mut before, mut after, mut args) = (Vec::new(), Vec::new(), Vec::new());
+    let bytes = || wide(mul(tid(), int(256)));
+    for (number, operand) in (0..).zip(&atom.operands) {
+        let here = |at: usize| 64 * number + 8 * at as i64;
+        match operand.kind {
+            OperandKind::RegsIn { ty, count } | OperandKind::RegsOut { ty, count } => {
+                let file = b.file(&operand.name, ty, count);
+                let width = ty.bits() / 8;
+                for (at, reg) in file.iter().enumerate() {
+                    let one = || Arg::Regs(vec![*reg]);
+                    if matches!(operand.kind, OperandKind::RegsIn { .. }) {
+                        let id = format!("sm50_ld_global_{width}");
+                        before.push(run(&id, vec![one(), gmem(s, bytes(), here(at))]));
+                    } else {
+                        let id = format!("sm50_st_global_{width}");
+                        after.push(run(&id, vec![gmem(d, bytes(), here(at)), one()]));
+                    }
+                }
+                args.push(regs(&file));
+            }
+            OperandKind::Address(Space::Smem) => args.push(smem(mul(tid(), int(16)), 512)),
+            OperandKind::Address(_) if operand.name == "dst" => args.push(gmem(d, bytes(), 512)),
+            OperandKind::Address(_) => args.push(gmem(s, bytes(), 512)),
+            OperandKind::Int => args.push(Arg::Int(Expr::Param(n))),
+            OperandKind::Imm => args.push(Arg::Imm(0)),
+        }
+    }
+    before.push(Stmt::Atom {
+        atom: Arc::clone(atom),
+        args,
+    });
+    before.append(&mut after);
+    b.0.body = before;
+    b.0
+}
+
+#[test]
+fn every_atom_assembles() {
+    let mut kernels = 0;
+    for atom in catalogue().unwrap().iter() {
+        let program = kernel_of(atom);
+        for arch in ARCHES.iter().filter(|arch| arch.sm >= atom.min_sm) {
+            let module = emit(&program, arch, &atom.id).unwrap();
+            assert!(module.version >= atom.min_ptx, "{}", atom.id);
+            // ptxas 13.0 knows sm_75 and later; one portable and one specific architecture stand for all.
+            let lowest = arch.sm == atom.min_sm.max(75);
+            if lowest || arch.name == "sm_90a" {
+                let report = ptxas::assemble(&module.text, arch);
+                let report =
+                    report.unwrap_or_else(|error| panic!("{}: {error}\n{}", atom.id, module.text));
+                assert_eq!(ptxas::gate(&report), [], "{} on {arch}", atom.id);
+                kernels += 1;
+            }
+        }
+    }
+    assert!(kernels > 60, "only {kernels} kernels were assembled");
+}
+
+#[test]
+fn packed_conversions_are_one_instruction() {
+    for ty in ["bf16", "f16"] {
+        for sm in ["sm50", "sm80"] {
+            let atom = catalogue()
+                .unwrap()
+                .get(&format!("{sm}_cvt_{ty}x2_f32"))
+                .unwrap();
+            let text = emit(&kernel_of(atom), &arch("sm_80"), "k").unwrap().text;
+            assert_eq!(
+                text.matches("cvt.").count() - text.matches("cvt.u64").count(),
+                1,
+                "{text}"
+            );
+            assert!(text.contains(&format!("cvt.rn.{ty}x2.f32")), "{text}");
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Statements of a program to LLVM IR.
+//!
+//! Comes in: a checked program. Goes out: one kernel function in the module. Mutable variables and every register
+//! are scalar `alloca`s of the entry block, which `mem2reg` turns into virtual registers; immutable variables
+//! are SSA values that live as long as the body that defines them.
+
+use std::collections::HashMap;
+
+use inkwell::AddressSpace;
+use inkwell::IntPredicate;
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::basic_block::BasicBlock;
+use inkwell::builder::{Builder, BuilderError};
+use inkwell::context::Context;
+use inkwell::module::{Linkage, Module};
+use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum, IntType as LlvmIntType};
+use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
+
+use crate::atoms::model::RegType;
+use crate::ir::program::{Expr, IntType, ParamType, Program, Reg, Stmt, VarId};
+
+pub(super) type Result<T> = std::result::Result<T, String>;
+
+/// LLVM's number of the `ptx_kernel` calling convention.
+const PTX_KERNEL: u32 = 71;
+/// LLVM's numbers of the PTX state spaces.
+pub(super) const GLOBAL: u16 = 1;
+pub(super) const SHARED: u16 = 3;
+
+/// What a variable is at the current point.
+#[derive(Clone, Copy)]
+pub(super) enum Var<'ctx> {
+    Value(IntValue<'ctx>),
+    Slot(PointerValue<'ctx>),
+}
+
+/// The function being built.
+pub(super) struct Translator<'ctx, 'p> {
+    pub(super) context: &'ctx Context,
+    pub(super) module: &'p Module<'ctx>,
+    pub(super) builder: Builder<'ctx>,
+    pub(super) program: &'p Program,
+    pub(super) function: FunctionValue<'ctx>,
+    pub(super) smem: Option<PointerValue<'ctx>>,
+    pub(super) vars: Vec<Option<Var<'ctx>>>,
+    files: Vec<Vec<PointerValue<'ctx>>>,
+    /// Variables defined so far, so that those of a body can be forgotten at its end.
+    defined: Vec<VarId>,
+    /// Values of expression nodes within the current straight run of code.
+    pub(super) values: HashMap<*const Expr, IntValue<'ctx>>,
+}
+
+/// Translates the program into `module`.
+pub(super) fn translate<'ctx>(
+    context: &'ctx Context,
+    module: &Module<'ctx>,
+    program: &Program,
+) -> Result<()> {
+    let function = declare(context, module, program)?;
+    let entry = context.append_basic_block(function, "entry");
+    let builder = context.create_builder();
+    builder.position_at_end(entry);
+    let mut translator = Translator {
+        context,
+        module,
+        builder,
+        program,
+        function,
+        smem: dynamic_smem(context, module, program),
+        vars: vec![None; program.vars.len()],
+        files: Vec::new(),
+        defined: Vec::new(),
+        values: HashMap::new(),
+    };
+    translator.slots().map_err(in_builder)?;
+    translator.body(&program.body)?;
+    translator.builder.build_return(None).map_err(in_builder)?;
+    Ok(())
+}
+
+pub(super) fn in_builder(error: BuilderError) -> String {
+    format!("LLVM's builder: {error}")
+}
+
+fn declare<'ctx>(
+    context: &'ctx Context,
+    module: &Module<'ctx>,
+    program: &Program,
+) -> Result<FunctionValue<'ctx>> {
+    let types: Vec<BasicMetadataTypeEnum<'_>> = program
+        .params
+        .iter()
+        .map(|param| match param.ty {
+            ParamType::Pointer { .. } => context.ptr_type(AddressSpace::from(GLOBAL)).into(),
+            ParamType::I32 => context.i32_type().into(),
+            ParamType::I64 => context.i64_type().into(),
+        })
+        .collect();
+    let ty = context.void_type().fn_type(&types, false);
+    let function = module.add_function(&program.entry, ty, None);
+    function.set_call_conventions(PTX_KERNEL);
+    let text = |name: &str, value: u32| context.create_string_attribute(name, &value.to_string());
+    let flag = |name: &str, value: u64| {
+        context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), value)
+    };
+    function.add_attribute(
+        AttributeLoc::Function,
+        text("nvvm.reqntid", program.threads),
+    );
+    if let Some(ctas) = program.min_ctas_per_sm {
+        function.add_attribute(AttributeLoc::Function, text("nvvm.minctasm", ctas));
+    }
+    for (at, param) in (0..).zip(&program.params) {
+        function
+            .get_nth_param(at)
+            .ok_or("a parameter is missing")?
+            .set_name(&param.name);
+        let ParamType::Pointer {
+            align_bytes,
+            readonly,
+        } = param.ty
+        else {
+            continue;
+        };
+        function.add_attribute(AttributeLoc::Param(at), flag("noalias", 0));
+        function.add_attribute(
+            AttributeLoc::Param(at),
+            flag("align", u64::from(align_bytes)),
+        );
+        if readonly {
+            function.add_attribute(AttributeLoc::Param(at), flag("readonly", 0));
+        }
+    }
+    Ok(function)
+}
+
+/// The kernel's dynamic shared memory: an external array without a size.
+fn dynamic_smem<'ctx>(
+    context: &'ctx Context,
+    module: &Module<'ctx>,
+    program: &Program,
+) -> Option<PointerValue<'ctx>> {
+    if program.smem_bytes == 0 {
+        return None;
+    }
+    let bytes = context.i8_type().array_type(0);
+    let name = format!("{}_smem", program.entry);
+    let global = module.add_global(bytes, Some(AddressSpace::from(SHARED)), &name);
+    global.set_linkage(Linkage::External);
+    global.set_alignment(program.smem_align_bytes);
+    Some(global.as_pointer_value())
+}
+
+impl<'ctx, 'p> Translator<'ctx, 'p> {
+    pub(super) fn int_type(&self, ty: IntType) -> LlvmIntType<'ctx> {
+        match ty {
+            IntType::I1 => self.context.bool_type(),
+            IntType::I32 => self.context.i32_type(),
+            IntType::I64 => self.context.i64_type(),
+        }
+    }
+
+    pub(super) fn reg_type(&self, ty: RegType) -> BasicTypeEnum<'ctx> {
+        match ty {
+            RegType::B16 => self.context.i16_type().into(),
+            RegType::B32 => self.context.i32_type().into(),
+            RegType::B64 => self.context.i64_type().into(),
+            RegType::F32 => self.context.f32_type().into(),
+            RegType::F64 => self.context.f64_type().into(),
+        }
+    }
+
+    /// Makes the slots of registers and mutable variables.
+    fn slots(&mut self) -> std::result::Result<(), BuilderError> {
+        for file in &self.program.files {
+            let ty = self.reg_type(file.ty);
+            let slots = (0..file.len).map(|_| self.builder.build_alloca(ty, &file.name));
+            self.files
+                .push(slots.collect::<std::result::Result<_, _>>()?);
+        }
+        for (at, var) in self
+            .program
+            .vars
+            .iter()
+            .enumerate()
+            .filter(|(_, var)| var.mutable)
+        {
+            let slot = self
+                .builder
+                .build_alloca(self.int_type(var.ty), &var.name)?;
+            self.vars[at] = Some(Var::Slot(slot));
+        }
+        Ok(())
+    }
+
+    fn slot(&self, reg: Reg) -> Result<PointerValue<'ctx>> {
+        let file = self.files.get(reg.file as usize);
+        file.and_then(|file| file.get(reg.index as usize).copied())
+            .ok_or_else(|| format!("there is no register {reg:?}"))
+    }
+
+    /// The value of a register.
+    pub(super) fn read(&self, reg: Reg) -> Result<BasicValueEnum<'ctx>> {
+        let ty = self.reg_type(self.file_type(reg)?);
+        self.builder
+            .build_load(ty, self.slot(reg)?, "")
+            .map_err(in_builder)
+    }
+
+    /// Gives a register a value of its width.
+    pub(super) fn write(&self, reg: Reg, value: BasicValueEnum<'ctx>) -> Result<()> {
+        let value = self.cast(value, self.reg_type(self.file_type(reg)?))?;
+        self.builder
+            .build_store(self.slot(reg)?, value)
+            .map_err(in_builder)?;
+        Ok(())
+    }
+
+    pub(super) fn file_type(&self, reg: Reg) -> Result<RegType> {
+        let file = self.program.files.get(reg.file as usize);
+        file.map(|file| file.ty)
+            .ok_or_else(|| format!("there is no register {reg:?}"))
+    }
+
+    /// The same bits as another type.
+    pub(super) fn cast(
+        &self,
+        value: BasicValueEnum<'ctx>,
+        ty: BasicTypeEnum<'ctx>,
+    ) -> Result<BasicValueEnum<'ctx>> {
+        if value.get_type() == ty {
+            return Ok(value);
+        }
+        self.builder
+            .build_bit_cast(value, ty, "")
+            .map_err(in_builder)
+    }
+
+    /// Translates a body; what it defines is unknown after it.
+    fn body(&mut self, body: &'p [Stmt]) -> Result<()> {
+        let outer = self.defined.len();
+        body.iter().try_for_each(|stmt| self.stmt(stmt))?;
+        for var in self.defined.drain(outer..) {
+            self.vars[var.0 as usize] = None;
+        }
+        Ok(())
+    }
+
+    fn stmt(&mut self, stmt: &'p Stmt) -> Result<()> {
+        match stmt {
+            Stmt::Let(var, value) => {
+                let value = self.expr(value)?;
+                self.define(*var, value)
+            }
+            Stmt::Assign(var, value) => {
+                let value = self.expr(value)?;
+                self.values.clear();
+                match self.vars.get(var.0 as usize) {
+                    Some(Some(Var::Slot(slot))) => self
+                        .builder
+                        .build_store(*slot, value)
+                        .map_err(in_builder)
+                        .map(drop),
+                    _ => Err(format!("variable {} is not mutable", var.0)),
+                }
+            }
+            Stmt::For {
+                var,
+                from,
+                to,
+                step,
+                body,
+            } => self.for_loop(*var, [from, to, step], body),
+            Stmt::If {
+                cond,
+                then,
+                otherwise,
+            } => self.branch(cond, then, otherwise),
+            Stmt::Zero(regs) => regs.iter().try_for_each(|&reg| {
+                let zero = self.reg_type(self.file_type(reg)?).const_zero();
+                self.write(reg, zero)
+            }),
+            Stmt::Atom { atom, args } => self.atom(atom, args),
+            Stmt::Comment(_) => Ok(()),
+        }
+    }
+
+    fn define(&mut self, var: VarId, value: IntValue<'ctx>) -> Result<()> {
+        match self.vars.get_mut(var.0 as usize) {
+            Some(slot @ None) => {
+                *slot = Some(Var::Value(value));
+                self.defined.push(var);
+                Ok(())
+            }
+            _ => Err(format!("variable {} is defined twice", var.0)),
+        }
+    }
+
+    /// Goes on in `block`, where values computed before need not be known.
+    fn enter(&mut self, block: BasicBlock<'ctx>) {
+        self.values.clear();
+        self.builder.position_at_end(block);
+    }
+
+    fn current(&self) -> Result<BasicBlock<'ctx>> {
+        self.builder
+            .get_insert_block()
+            .ok_or_else(|| "no block to insert into".to_owned())
+    }
+
+    fn block(&self, name: &str) -> BasicBlock<'ctx> {
+        self.context.append_basic_block(self.function, name)
+    }
+
+    fn branch(&mut self, cond: &'p Expr, then: &'p [Stmt], otherwise: &'p [Stmt]) -> Result<()> {
+        let cond = self.expr(cond)?;
+        let (yes, no, join) = (self.block("then"), self.block("else"), self.block("join"));
+        self.builder
+            .build_conditional_branch(cond, yes, no)
+            .map_err(in_builder)?;
+        for (block, body) in [(yes, then), (no, otherwise)] {
+            self.enter(block);
+            self.body(body)?;
+            self.builder
+                .build_unconditional_branch(join)
+                .map_err(in_builder)?;
+        }
+        self.enter(join);
+        Ok(())
+    }
+
+    /// A loop with its test at the end, entered only when there is a first trip.
+    fn for_loop(&mut self, var: VarId, range: [&'p Expr; 3], body: &'p [Stmt]) -> Result<()> {
+        let [from, to, step] = [
+            self.expr(range[0])?,
+            self.expr(range[1])?,
+            self.expr(range[2])?,
+        ];
+        let (head, exit) = (self.block("loop"), self.block("done"));
+        let less = IntPredicate::SLT;
+        let any = self
+            .builder
+            .build_int_compare(less, from, to, "")
+            .map_err(in_builder)?;
+        let before = self.current()?;
+        self.builder
+            .build_conditional_branch(any, head, exit)
+            .map_err(in_builder)?;
+        self.enter(head);
+        let phi = self
+            .builder
+            .build_phi(from.get_type(), "")
+            .map_err(in_builder)?;
+        let index = phi.as_basic_value().into_int_value();
+        self.define(var, index)?;
+        self.body(body)?;
+        self.vars[var.0 as usize] = None;
+        self.defined.retain(|&defined| defined != var);
+        let next = self
+            .builder
+            .build_int_nsw_add(index, step, "")
+            .map_err(in_builder)?;
+        let more = self
+            .builder
+            .build_int_compare(less, next, to, "")
+            .map_err(in_builder)?;
+        phi.add_incoming(&[(&from, before), (&next, self.current()?)]);
+        self.builder
+            .build_conditional_branch(more, head, exit)
+            .map_err(in_builder)?;
+        self.enter(exit);
+        Ok(())
+    }
+}

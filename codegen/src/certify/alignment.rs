@@ -43,7 +43,9 @@ fn assignments(body: &[Stmt]) -> Vec<(VarId, &Expr)> {
     let mut found = Vec::new();
     for statement in body {
         match statement {
-            Stmt::Let(var, value) | Stmt::Assign(var, value) => found.push((*var, value)),
+            Stmt::Let(var, value) | Stmt::Pin(var, value) | Stmt::Assign(var, value) => {
+                found.push((*var, value));
+            }
             Stmt::For { var, from, step, body, .. } => {
                 found.push((*var, from));
                 found.push((*var, step));

@@ -65,7 +65,7 @@ fn gemm_multistage(plan: &Plan) -> Vec<Op> {
     }
     body.push(Op::ForEachKTile(trip));
     body.push(Op::Wait(0));
-    body.extend(store());
+    body.extend(store(plan));
     body
 }
 
@@ -94,7 +94,7 @@ fn gemm_synchronous(plan: &Plan) -> Vec<Op> {
         trip.push(Op::Mma(0));
     }
     body.push(Op::ForEachKTile(trip));
-    body.extend(store());
+    body.extend(store(plan));
     body
 }
 
@@ -114,8 +114,8 @@ fn load_fragments(block: u32, buffer: u32) -> Vec<Op> {
     ["a", "b"].map(|operand| step(operand, Hop::S2r, ring, View::Rmem(buffer), Bounds::Inside)).to_vec()
 }
 
-fn store() -> Vec<Op> {
-    vec![by_edge(|bounds| {
+fn store(plan: &Plan) -> Vec<Op> {
+    vec![Op::Raster(plan.raster), by_edge(|bounds| {
         vec![Op::Convert(bounds), step("d", Hop::R2g, View::Rmem(0), TILE_MN, bounds)]
     })]
 }

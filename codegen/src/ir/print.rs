@@ -43,6 +43,9 @@ impl Text<'_> {
                 Stmt::Let(var, value) => {
                     writeln!(f, "{pad}let {} = {}", self.var(var.0), self.expr(value))?;
                 }
+                Stmt::Pin(var, value) => {
+                    writeln!(f, "{pad}pin {} = {}", self.var(var.0), self.expr(value))?;
+                }
                 Stmt::Assign(var, value) => {
                     writeln!(f, "{pad}{} := {}", self.var(var.0), self.expr(value))?;
                 }

@@ -151,6 +151,9 @@ pub enum Arg {
 pub enum Stmt {
     /// Defines an immutable variable.
     Let(VarId, Expr),
+    /// Defines an immutable 32-bit variable equal to the expression, in a way no optimizer sees through: what depends on it
+    /// stays where it is written, instead of holding registers across a loop.
+    Pin(VarId, Expr),
     /// Gives a mutable variable (declared so in [`Program::vars`]) a value.
     Assign(VarId, Expr),
     /// `for var in from..to step step`: `var` is immutable in the body, all of one type; no trip when `from >= to`.

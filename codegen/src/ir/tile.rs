@@ -51,7 +51,8 @@ pub enum Bounds {
 /// One operation of the CTA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Decides which output tile this CTA makes.
+    /// Decides which output tile this CTA makes. Starts a section: written again before the epilogue, it keeps what only
+    /// the epilogue needs out of the main loop's registers.
     Raster(Raster),
     /// Runs the plan's tiled copy of that operand and hop.
     Copy {

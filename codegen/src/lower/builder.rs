@@ -1,7 +1,8 @@
-//! Grows a thread program: parameters, variables, registers, and the statements every thread runs once at its start.
+//! Grows a thread program: parameters, variables, registers, and the statements a section of the kernel starts with.
 //!
-//! Invariant: an expression handed to [`Builder::hoist`] depends on parameters, special registers and hoisted variables
-//! only, so it is computed once, before the body.
+//! Invariant: an expression handed to [`Builder::hoist`] depends on parameters, the CTA and thread index and hoisted
+//! variables of the section only, so it is computed once, at the section's start. A later section computes its own from
+//! pinned indices, so that nothing of it holds registers through the main loop.
 
 use std::collections::HashMap;
 
@@ -20,6 +21,8 @@ pub(super) struct Builder {
     program: Program,
     prologue: Vec<Stmt>,
     hoisted: HashMap<Expr, VarId>,
+    cta: Expr,
+    tid: Expr,
 }
 
 impl Builder {
@@ -36,7 +39,33 @@ impl Builder {
             files: Vec::new(),
             body: Vec::new(),
         };
-        Builder { program, prologue: Vec::new(), hoisted: HashMap::new() }
+        Builder {
+            program,
+            prologue: Vec::new(),
+            hoisted: HashMap::new(),
+            cta: Expr::Special(Special::CtaidX),
+            tid: Expr::Special(Special::TidX),
+        }
+    }
+
+    /// Ends a section: hands out the statements it starts with and forgets what they computed.
+    pub(super) fn end_section(&mut self) -> Vec<Stmt> {
+        self.hoisted.clear();
+        let prologue = std::mem::take(&mut self.prologue);
+        self.cta = self.pinned("cta", Special::CtaidX);
+        self.tid = self.pinned("tid", Special::TidX);
+        prologue
+    }
+
+    fn pinned(&mut self, name: &str, special: Special) -> Expr {
+        let id = self.var(name, IntType::I32, false);
+        self.prologue.push(Stmt::Pin(id, Expr::Special(special)));
+        Expr::Var(id)
+    }
+
+    /// The CTA's index in the grid.
+    pub(super) fn cta(&mut self) -> Expr {
+        self.hoist("cta", self.cta.clone())
     }
 
     /// The parameter of that name.
@@ -93,7 +122,7 @@ impl Builder {
         component: usize,
     ) -> Expr {
         let threads = i64::from(self.program.threads);
-        let tid = self.hoist("tid", Expr::Special(Special::TidX));
+        let tid = self.hoist("tid", self.tid.clone());
         let mut sum = int(0);
         for digit in digits.iter().filter(|digit| digit.strides[component] != 0) {
             let shifted = div(tid.clone(), int(digit.prefix));
@@ -110,8 +139,7 @@ impl Builder {
 
     /// The finished program.
     pub(super) fn finish(mut self, body: Vec<Stmt>) -> Program {
-        self.program.body = self.prologue;
-        self.program.body.extend(body);
+        self.program.body = body;
         self.program
     }
 

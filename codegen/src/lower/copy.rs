@@ -43,6 +43,8 @@ struct Run<'p> {
     by_element: bool,
     /// Valid source bytes by distance along the contiguous mode, computed once for the run.
     valid: HashMap<i64, Expr>,
+    /// Elements left across the contiguous mode, pinned so that the run's predicates do not live across the loop.
+    across: Option<Expr>,
 }
 
 impl<'p> Lowering<'p> {
@@ -68,6 +70,7 @@ impl<'p> Lowering<'p> {
             bounds,
             by_element,
             valid: HashMap::new(),
+            across: None,
         };
         let block = [src, dst].into_iter().find_map(|view| match view {
             View::Smem(_, block) => block.map(i64::from),
@@ -114,16 +117,10 @@ impl<'p> Lowering<'p> {
         for piece in 0..pieces {
             let src_range = range(instance, run.parts.src_values, piece, pieces);
             let dst_range = range(instance, run.parts.dst_values, piece, pieces);
-            let src = self.place(run.step, &run.src, &run.parts.src, src_range.clone(), run.bounds)?;
-            let dst = self.place(run.step, &run.dst, &run.parts.dst, dst_range.clone(), run.bounds)?;
+            let src = self.place(run.step, &run.src, &run.parts.src, src_range.clone())?;
+            let dst = self.place(run.step, &run.dst, &run.parts.dst, dst_range.clone())?;
             let first = |part: &Part<2>, range: &std::ops::Range<usize>| part.values[range.start];
-            let bytes = match &run.src {
-                Side::Gmem(tile) if run.atom.copy.as_ref().is_some_and(|copy| copy.src_bytes.is_some()) => {
-                    let value = first(&run.parts.src, &src_range);
-                    Some(self.valid_bytes(run.step, tile, value, run.parts.src_values, &mut run.valid, out)?)
-                }
-                _ => None,
-            };
+            let bytes = self.valid_bytes(run, first(&run.parts.src, &src_range), out)?;
             let guard = match (&run.src, &run.dst, run.bounds) {
                 (Side::Gmem(tile), Side::Rmem { .. }, Bounds::Checked) => {
                     Some(inside(tile, first(&run.parts.src, &src_range)))
@@ -154,7 +151,6 @@ impl<'p> Lowering<'p> {
         side: &Side<'p>,
         part: &Part<2>,
         values: std::ops::Range<usize>,
-        _bounds: Bounds,
     ) -> Result<Place> {
         let plan = self.plan;
         let elements = &part.values[values.clone()];
@@ -190,32 +186,39 @@ impl<'p> Lowering<'p> {
     /// How many bytes of the vector at `value` are inside the tensor.
     fn valid_bytes(
         &mut self,
-        step: &Step,
-        tile: &GmemTile<'p>,
+        run: &mut Run<'p>,
         value: [i64; 2],
-        vector: usize,
-        memo: &mut HashMap<i64, Expr>,
         out: &mut Vec<Stmt>,
-    ) -> Result<Expr> {
+    ) -> Result<Option<Expr>> {
         let plan = self.plan;
-        let operand = plan.operand(&step.operand);
-        let operand = operand.ok_or_else(|| bug(plan, format!("no operand {}", step.operand)))?;
+        let sized = run.atom.copy.as_ref().is_some_and(|copy| copy.src_bytes.is_some());
+        let (Side::Gmem(tile), true) = (&run.src, sized) else { return Ok(None) };
+        let name = &run.step.operand;
+        let operand = plan.operand(name).ok_or_else(|| bug(plan, format!("no operand {name}")))?;
         let along = operand.strides.iter().position(|stride| *stride == Stride::Const(1));
         let along = along.ok_or_else(|| bug(plan, format!("{} has no stride 1", operand.name)))?;
         let bytes = i64::from(operand.dtype.bytes());
-        let valid = match memo.get(&value[along]) {
+        let valid = match run.valid.get(&value[along]) {
             Some(valid) => valid.clone(),
             None => {
                 let left = sub(tile.left[along].clone(), int(value[along]));
-                let count = min(max(left, int(0)), int(vector as i64));
+                let count = min(max(left, int(0)), int(run.parts.src_values as i64));
                 let var = self.builder.var("valid_bytes", IntType::I32, false);
                 out.push(Stmt::Let(var, mul(count, int(bytes))));
-                memo.insert(value[along], Expr::Var(var));
+                run.valid.insert(value[along], Expr::Var(var));
                 Expr::Var(var)
             }
         };
-        let across = 1 - along;
-        Ok(select(lt(int(value[across]), tile.left[across].clone()), valid, int(0)))
+        let across = match &run.across {
+            Some(across) => across.clone(),
+            None => {
+                let var = self.builder.var("left_across", IntType::I32, false);
+                out.push(Stmt::Pin(var, tile.left[1 - along].clone()));
+                run.across = Some(Expr::Var(var));
+                Expr::Var(var)
+            }
+        };
+        Ok(Some(select(lt(int(value[1 - along]), across), valid, int(0))))
     }
 
     fn args(&self, atom: &Atom, src: Place, dst: Place, bytes: Option<Expr>) -> Result<Vec<Arg>> {

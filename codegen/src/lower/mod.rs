@@ -15,7 +15,7 @@ use crate::atoms::model::Atom;
 use crate::atoms::{self};
 use crate::error::{Error, Result};
 use crate::ir::expr::{add, ceil_div, div, int, le, long, min, mul, rem, select, sub};
-use crate::ir::program::{Arg, Expr, IntType, Program, Special, Stmt};
+use crate::ir::program::{Arg, Expr, IntType, Program, Stmt};
 use crate::ir::tile::{Kernel, Op};
 use crate::plan::model::{Hop, Plan};
 use crate::plan::partition::{self, Partition};
@@ -31,8 +31,13 @@ use fragment::Fragment;
 /// # Errors
 /// [`Error::Bug`] when the plan's partitions contradict one another.
 pub fn lower(plan: &Plan, kernel: &Kernel) -> Result<Program> {
-    let mut lowering = Lowering::new(plan, kernel)?;
-    let body = lowering.ops(&kernel.body)?;
+    let mut lowering = Lowering::new(plan)?;
+    let mut body = Vec::new();
+    for section in kernel.body.chunk_by(|_, next| !matches!(next, Op::Raster(_))) {
+        let statements = lowering.ops(section)?;
+        body.extend(lowering.builder.end_section());
+        body.extend(statements);
+    }
     Ok(lowering.builder.finish(body))
 }
 
@@ -48,13 +53,9 @@ struct Lowering<'p> {
 }
 
 impl<'p> Lowering<'p> {
-    fn new(plan: &'p Plan, kernel: &Kernel) -> Result<Lowering<'p>> {
+    fn new(plan: &'p Plan) -> Result<Lowering<'p>> {
         let mut builder = Builder::new(plan);
-        let raster = kernel.body.iter().find_map(|op| match op {
-            Op::Raster(raster) => Some(*raster),
-            _ => None,
-        });
-        let state = start_state(&mut builder, plan, raster.unwrap_or(Raster::Row));
+        let state = start_state(&mut builder);
         let mut partitions = BTreeMap::new();
         for step in &plan.steps {
             partitions.insert((step.operand.clone(), step.hop), partition::of_step(step)?);
@@ -87,7 +88,11 @@ impl<'p> Lowering<'p> {
 
     fn op(&mut self, op: &Op) -> Result<Vec<Stmt>> {
         Ok(match op {
-            Op::Raster(_) => Vec::new(),
+            Op::Raster(raster) => {
+                let (tile_m, tile_n) = raster_tile(&mut self.builder, self.plan, *raster);
+                (self.state.tile_m, self.state.tile_n) = (tile_m, tile_n);
+                Vec::new()
+            }
             Op::Copy { operand, hop, src, dst, bounds } => {
                 self.copy(operand, *hop, *src, *dst, *bounds)?
             }
@@ -182,13 +187,12 @@ fn bug(plan: &Plan, message: String) -> Error {
     Error::Bug { stage: "lower", kernel: plan.id.clone(), message, dump: plan.to_string() }
 }
 
-/// Declares the state and computes which output tile the CTA makes.
-fn start_state(builder: &mut Builder, plan: &Plan, raster: Raster) -> State {
-    let (tile_m, tile_n) = raster_tile(builder, plan, raster);
+/// Declares the state; the first raster says which output tile the CTA makes.
+fn start_state(builder: &mut Builder) -> State {
     let k = builder.param("k").map_or(int(0), Expr::Param);
     State {
-        tile_m,
-        tile_n,
+        tile_m: int(0),
+        tile_n: int(0),
         k_start: builder.state("k_start", IntType::I64, long(0)),
         k_left: builder.state("k_left", IntType::I32, k),
         read: builder.state("stage_read", IntType::I32, int(0)),
@@ -197,7 +201,7 @@ fn start_state(builder: &mut Builder, plan: &Plan, raster: Raster) -> State {
 }
 
 fn raster_tile(builder: &mut Builder, plan: &Plan, raster: Raster) -> (Expr, Expr) {
-    let cta = builder.hoist("cta", Expr::Special(Special::CtaidX));
+    let cta = builder.cta();
     let mut tiles = |name: &str, extent: i64| {
         let param = builder.param(name).map_or(int(1), Expr::Param);
         builder.hoist("tiles", ceil_div(param, extent))

@@ -94,7 +94,11 @@ impl<I: Int> Basis<I> {
 
     /// The coefficient at `path`; zero where there is none.
     pub fn coefficient(&self, path: &Path) -> I {
-        self.terms.iter().find(|(p, _)| p == path).map(|(_, c)| c.clone()).unwrap_or_default()
+        self.terms
+            .iter()
+            .find(|(p, _)| p == path)
+            .map(|(_, c)| c.clone())
+            .unwrap_or_default()
     }
 
     /// Everything below entry `i`, with that index taken off the paths.
@@ -125,7 +129,9 @@ impl<I: Int> Basis<I> {
             match (indices.next(), indices.next()) {
                 (Some(i), None) if i < rank => coord[i] = c.clone(),
                 _ => {
-                    return Err(Error::mismatch(format!("{self} is no coordinate of {rank} entries")));
+                    return Err(Error::mismatch(format!(
+                        "{self} is no coordinate of {rank} entries"
+                    )));
                 }
             }
         }
@@ -179,7 +185,9 @@ impl<I: Int> Stride<I> for Basis<I> {
 
     fn magnitude(&self) -> Result<Self> {
         let terms = self.terms.iter().map(|(p, c)| Ok((*p, c.magnitude()?)));
-        Ok(Self { terms: terms.collect::<Result<_>>()? })
+        Ok(Self {
+            terms: terms.collect::<Result<_>>()?,
+        })
     }
 }
 

@@ -16,7 +16,9 @@ use crate::simplify::coalesce;
 /// [`Error::Domain`] for negative strides, a size below 1, or modes that run into one another.
 pub fn complement<I: Int>(a: &Layout<I>, size: &I) -> Result<Layout<I>> {
     if !I::constant(1).le(size)? {
-        return Err(Error::domain(format!("complement of {a} in {size}: the size is at least 1")));
+        return Err(Error::domain(format!(
+            "complement of {a} in {size}: the size is at least 1"
+        )));
     }
     let mut modes: Inline<(I, I), 8> = Inline::new();
     for (s, d) in a.leaves().filter(|(s, d)| !s.is(1) && !d.is(0)) {

@@ -30,14 +30,22 @@ pub struct ComposedLayout<I = i64> {
 
 impl<I: Int> From<Layout<I>> for ComposedLayout<I> {
     fn from(inner: Layout<I>) -> Self {
-        Self { swizzle: Swizzle::NONE, offset: I::default(), inner }
+        Self {
+            swizzle: Swizzle::NONE,
+            offset: I::default(),
+            inner,
+        }
     }
 }
 
 impl<I: Int> ComposedLayout<I> {
     /// `swizzle o 0 o inner`.
     pub fn new(swizzle: Swizzle, inner: Layout<I>) -> Self {
-        Self { swizzle, offset: I::default(), inner }
+        Self {
+            swizzle,
+            offset: I::default(),
+            inner,
+        }
     }
 
     /// The plain layout, when there is no swizzle and no offset.
@@ -55,7 +63,10 @@ impl<I: Int> ComposedLayout<I> {
 
     /// The same swizzle and offset with another inner layout.
     pub fn with_inner(&self, inner: Layout<I>) -> Self {
-        Self { inner, ..self.clone() }
+        Self {
+            inner,
+            ..self.clone()
+        }
     }
 
     /// Keeps the modes marked `_`; the offset of the fixed ones goes inside the swizzle.
@@ -64,7 +75,11 @@ impl<I: Int> ComposedLayout<I> {
     /// As [`slice`].
     pub fn slice(&self, coord: &IntTuple<Slot<I>>) -> Result<Self> {
         let (inner, offset) = slice(coord, &self.inner)?;
-        Ok(Self { swizzle: self.swizzle, offset: self.offset.try_add(&offset)?, inner })
+        Ok(Self {
+            swizzle: self.swizzle,
+            offset: self.offset.try_add(&offset)?,
+            inner,
+        })
     }
 
     /// The composition with a layout on the right.
@@ -114,7 +129,9 @@ impl ComposedLayout<i64> {
     /// # Errors
     /// [`Error::Overflow`].
     pub fn at(&self, index: i64) -> Result<i64> {
-        Ok(self.swizzle.apply(self.offset.plus(&self.inner.at(index)?)?))
+        Ok(self
+            .swizzle
+            .apply(self.offset.plus(&self.inner.at(index)?)?))
     }
 
     /// The offset at a coordinate.
@@ -122,7 +139,9 @@ impl ComposedLayout<i64> {
     /// # Errors
     /// As [`crd2idx`].
     pub fn at_coord(&self, coord: &IntTuple<i64>) -> Result<i64> {
-        Ok(self.swizzle.apply(self.offset.plus(&crd2idx(coord, &self.inner)?)?))
+        Ok(self
+            .swizzle
+            .apply(self.offset.plus(&crd2idx(coord, &self.inner)?)?))
     }
 
     /// All values, in the order of the linear index.
@@ -134,7 +153,10 @@ impl ComposedLayout<i64> {
         let far = self.inner.cosize()?;
         far.try_add(&offset)?;
         offset.try_sub(&far)?;
-        Ok(self.inner.offsets()?.map(move |x| swizzle.apply(offset + x)))
+        Ok(self
+            .inner
+            .offsets()?
+            .map(move |x| swizzle.apply(offset + x)))
     }
 
     /// The layout over elements `n` times larger.
@@ -146,10 +168,16 @@ impl ComposedLayout<i64> {
         let log2 = log2(n)?;
         let (offset, rest) = self.offset.div_rem(&n)?;
         if rest != 0 {
-            return Err(Error::domain(format!("{self}: its offset is no multiple of {n}")));
+            return Err(Error::domain(format!(
+                "{self}: its offset is no multiple of {n}"
+            )));
         }
         let inner = upcast(&self.inner, &n)?;
-        Ok(Self { swizzle: self.swizzle.upcast(log2), offset, inner })
+        Ok(Self {
+            swizzle: self.swizzle.upcast(log2),
+            offset,
+            inner,
+        })
     }
 
     /// The layout over elements `n` times smaller.
@@ -158,7 +186,11 @@ impl ComposedLayout<i64> {
     /// [`Error::Domain`] when `n` is no power of two; as [`downcast`].
     pub fn downcast(&self, n: i64) -> Result<Self> {
         let swizzle = self.swizzle.downcast(log2(n)?)?;
-        Ok(Self { swizzle, offset: self.offset.try_mul(&n)?, inner: downcast(&self.inner, &n)? })
+        Ok(Self {
+            swizzle,
+            offset: self.offset.try_mul(&n)?,
+            inner: downcast(&self.inner, &n)?,
+        })
     }
 }
 
@@ -166,7 +198,9 @@ fn log2(n: i64) -> Result<u32> {
     if n > 0 && n.count_ones() == 1 {
         return Ok(n.trailing_zeros());
     }
-    Err(Error::domain(format!("a swizzled layout cast by {n}: use a power of two")))
+    Err(Error::domain(format!(
+        "a swizzled layout cast by {n}: use a power of two"
+    )))
 }
 
 impl<I: Int> fmt::Display for ComposedLayout<I> {

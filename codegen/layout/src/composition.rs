@@ -37,15 +37,18 @@ pub const SEARCH_LIMIT: u64 = 1 << 20;
 /// [`Error::NotALayout`] with the smallest counterexample; [`Error::Undecided`] when accidental
 /// strides exceed [`SEARCH_LIMIT`]; [`Error::Unproven`] when it depends on symbols;
 /// [`Error::Domain`] when `b` has negative coordinates that `a` cannot split; [`Error::Overflow`].
-pub fn composition<I: Int, D: Stride<I>>(
-    a: &Layout<I, D>,
-    b: &Layout<I>,
-) -> Result<Layout<I, D>> {
+pub fn composition<I: Int, D: Stride<I>>(a: &Layout<I, D>, b: &Layout<I>) -> Result<Layout<I, D>> {
     let outer = merged(a, true)?;
     match &*outer {
         [] => b.map_stride(|_| Ok(D::default())),
         [(_, d)] => b.map_stride(|r| d.scaled(r)),
-        _ => Composer { a, b, outer: &outer, pieces: Inline::new() }.run(),
+        _ => Composer {
+            a,
+            b,
+            outer: &outer,
+            pieces: Inline::new(),
+        }
+        .run(),
     }
 }
 
@@ -115,7 +118,13 @@ impl<I: Int, D: Stride<I>> Composer<'_, I, D> {
                 // it where there is one.
                 let value = self.locate(&step).map(|(_, v)| v).unwrap_or_default();
                 let digits = self.outer.iter().map(|_| I::default()).collect();
-                self.pieces.push(Piece { leaf, size, step: I::default(), digits, value });
+                self.pieces.push(Piece {
+                    leaf,
+                    size,
+                    step: I::default(),
+                    digits,
+                    value,
+                });
                 return Ok(());
             }
             if !I::default().le(&step)? {
@@ -126,7 +135,13 @@ impl<I: Int, D: Stride<I>> Composer<'_, I, D> {
                 )));
             }
             let (digits, value) = self.locate(&step)?;
-            let piece = Piece { leaf, size: size.clone(), step: step.clone(), digits, value };
+            let piece = Piece {
+                leaf,
+                size: size.clone(),
+                step: step.clone(),
+                digits,
+                value,
+            };
             let Some(cut) = self.first_bend(&piece)? else {
                 self.pieces.push(piece);
                 return Ok(());
@@ -134,7 +149,10 @@ impl<I: Int, D: Stride<I>> Composer<'_, I, D> {
             let (rest, remainder) = size.div_rem(&cut)?;
             let next = step.try_mul(&cut)?;
             let bent = piece.value.scaled(&cut)?;
-            self.pieces.push(Piece { size: cut.clone(), ..piece });
+            self.pieces.push(Piece {
+                size: cut.clone(),
+                ..piece
+            });
             if !remainder.is(0) {
                 self.check_sums()?;
                 let want = self.locate(&next)?.1;
@@ -153,7 +171,10 @@ impl<I: Int, D: Stride<I>> Composer<'_, I, D> {
                 continue;
             }
             // Within the extent no multiple reaches the radix: no carry, for all symbols.
-            let far = piece.size.try_sub(&I::constant(1)).and_then(|x| x.try_mul(digit));
+            let far = piece
+                .size
+                .try_sub(&I::constant(1))
+                .and_then(|x| x.try_mul(digit));
             if let Ok(far) = far
                 && far.order(n).is_ok_and(std::cmp::Ordering::is_lt)
             {
@@ -197,7 +218,10 @@ impl<I: Int, D: Stride<I>> Composer<'_, I, D> {
         for i in 0..self.outer.len() - 1 {
             let mut sum = I::default();
             for piece in self.pieces.iter().filter(|p| !p.digits[i].is(0)) {
-                let far = piece.size.try_sub(&I::constant(1))?.try_mul(&piece.digits[i])?;
+                let far = piece
+                    .size
+                    .try_sub(&I::constant(1))?
+                    .try_mul(&piece.digits[i])?;
                 sum = sum.try_add(&far)?;
             }
             let n = &self.outer[i].0;
@@ -211,24 +235,39 @@ impl<I: Int, D: Stride<I>> Composer<'_, I, D> {
     /// Finds the first coordinate with a carry, and from there the first with a wrong sum.
     fn search_carry(&self) -> Result<()> {
         let constant = |x: &I| {
-            let fact = Fact::Order { left: x.to_string(), right: "the radix".into() };
+            let fact = Fact::Order {
+                left: x.to_string(),
+                right: "the radix".into(),
+            };
             x.as_i64().ok_or(Error::Unproven { fact })
         };
-        let sizes: Vec<i64> = self.pieces.iter().map(|p| constant(&p.size)).collect::<Result<_>>()?;
+        let sizes: Vec<i64> = self
+            .pieces
+            .iter()
+            .map(|p| constant(&p.size))
+            .collect::<Result<_>>()?;
         let mut radix = Vec::new();
         for (i, (n, _)) in self.outer[..self.outer.len() - 1].iter().enumerate() {
-            let digits: Vec<i64> =
-                self.pieces.iter().map(|p| constant(&p.digits[i])).collect::<Result<_>>()?;
+            let digits: Vec<i64> = self
+                .pieces
+                .iter()
+                .map(|p| constant(&p.digits[i]))
+                .collect::<Result<_>>()?;
             radix.push((constant(n)?, digits));
         }
         let carries = |x: &[i64]| {
             radix.iter().any(|(n, digits)| {
-                let sum: i128 =
-                    x.iter().zip(digits).map(|(&x, &d)| i128::from(x) * i128::from(d)).sum();
+                let sum: i128 = x
+                    .iter()
+                    .zip(digits)
+                    .map(|(&x, &d)| i128::from(x) * i128::from(d))
+                    .sum();
                 sum >= i128::from(*n)
             })
         };
-        let Some(mut x) = first_point(&sizes, carries) else { return Ok(()) };
+        let Some(mut x) = first_point(&sizes, carries) else {
+            return Ok(());
+        };
         for searched in 0..=SEARCH_LIMIT {
             self.check_point(&x, &sizes)?;
             if !advance(&mut x, &sizes) {
@@ -279,14 +318,26 @@ impl<I: Int, D: Stride<I>> Composer<'_, I, D> {
         }
         let (Some(at), Some(extent), Some(cut)) = (at.as_i64(), size.as_i64(), cut.as_i64()) else {
             let by = cut.to_string();
-            return Ok(Error::Unproven { fact: Fact::Quotient { value: size.to_string(), by } });
+            return Ok(Error::Unproven {
+                fact: Fact::Quotient {
+                    value: size.to_string(),
+                    by,
+                },
+            });
         };
-        let reason = Reason::Leaf { leaf, extent, step_changes_at: cut };
+        let reason = Reason::Leaf {
+            leaf,
+            extent,
+            step_changes_at: cut,
+        };
         Ok(self.refuse(at, want, sum, reason))
     }
 
     fn undecided(&self, searched: u64) -> Error {
-        Error::Undecided { what: format!("{} o {}", self.a, self.b), searched }
+        Error::Undecided {
+            what: format!("{} o {}", self.a, self.b),
+            searched,
+        }
     }
 
     fn build(self) -> Result<Layout<I, D>> {
@@ -298,9 +349,19 @@ impl<I: Int, D: Stride<I>> Composer<'_, I, D> {
             stride.push(piece.value.clone());
         }
         if counts.iter().all(|&n| n == 1) {
-            return Ok(Layout { profile: self.b.profile.clone(), shape, stride });
+            return Ok(Layout {
+                profile: self.b.profile.clone(),
+                shape,
+                stride,
+            });
         }
-        let part = |&n: &usize| if n == 1 { Profile::leaf() } else { Profile::flat(n) };
+        let part = |&n: &usize| {
+            if n == 1 {
+                Profile::leaf()
+            } else {
+                Profile::flat(n)
+            }
+        };
         Layout::from_parts(self.b.profile.graft(counts.iter().map(part)), shape, stride)
     }
 }

@@ -35,7 +35,9 @@ impl<I: fmt::Display> fmt::Display for Slot<I> {
 /// The digits of `index` in the mixed radix of `extents`, the last one without limit.
 fn digits<I: Int>(index: &I, extents: &[I]) -> Result<Inline<I, 8>> {
     let mut out = Inline::new();
-    let Some((_, head)) = extents.split_last() else { return Ok(out) };
+    let Some((_, head)) = extents.split_last() else {
+        return Ok(out);
+    };
     let mut left = index.clone();
     for s in head {
         let (q, r) = left.div_rem(s)?;
@@ -52,7 +54,10 @@ fn digits<I: Int>(index: &I, extents: &[I]) -> Result<Inline<I, 8>> {
 /// [`Error::Unproven`] for symbolic quotients that are not known.
 pub fn idx2crd<I: Int>(index: &I, shape: &IntTuple<I>) -> Result<IntTuple<I>> {
     let leaves = digits(index, &shape.leaves)?;
-    Ok(IntTuple { profile: shape.profile.clone(), leaves })
+    Ok(IntTuple {
+        profile: shape.profile.clone(),
+        leaves,
+    })
 }
 
 /// The digits of a coordinate, one for each leaf of `profile`.
@@ -71,15 +76,23 @@ fn coord_digits<I: Int>(coord: &IntTuple<I>, shape: &IntTuple<I>) -> Result<Inli
     ) -> Result<()> {
         if coord.profile.node_is_leaf(c) {
             let index = &coord.leaves[c.leaves.start];
-            out.extend(digits(index, &shape.leaves[s.leaves.clone()])?.iter().cloned());
+            out.extend(
+                digits(index, &shape.leaves[s.leaves.clone()])?
+                    .iter()
+                    .cloned(),
+            );
             return Ok(());
         }
         let (cs, ss) = (coord.profile.children(c), shape.profile.children(s));
         let (cs, ss): (Vec<Node>, Vec<Node>) = (cs.collect(), ss.collect());
         if shape.profile.node_is_leaf(s) || cs.len() != ss.len() {
-            return Err(Error::mismatch(format!("coordinate {coord} does not fit shape {shape}")));
+            return Err(Error::mismatch(format!(
+                "coordinate {coord} does not fit shape {shape}"
+            )));
         }
-        cs.iter().zip(&ss).try_for_each(|(c, s)| walk(coord, c, shape, s, out))
+        cs.iter()
+            .zip(&ss)
+            .try_for_each(|(c, s)| walk(coord, c, shape, s, out))
     }
 }
 
@@ -108,7 +121,9 @@ impl<I: Int, D: Stride<I>> Layout<I, D> {
     /// # Errors
     /// [`Error::Overflow`], [`Error::Unproven`] for symbols.
     pub fn at(&self, index: I) -> Result<D> {
-        let Some((last, head)) = self.stride.split_last() else { return Ok(D::default()) };
+        let Some((last, head)) = self.stride.split_last() else {
+            return Ok(D::default());
+        };
         let (mut sum, mut left) = (D::default(), index);
         for (s, d) in self.shape.iter().zip(head) {
             if left.is(0) {
@@ -190,7 +205,11 @@ fn slice_node<I: Int, D: Stride<I>>(
     for (c, l) in cs.iter().zip(&ls) {
         kept.extend(slice_node(coord, c, layout, l, offset)?);
     }
-    if kept.is_empty() { Ok(None) } else { Layout::from_modes(kept).map(Some) }
+    if kept.is_empty() {
+        Ok(None)
+    } else {
+        Layout::from_modes(kept).map(Some)
+    }
 }
 
 /// Iterator over the values of a layout, the first leaf running fastest.

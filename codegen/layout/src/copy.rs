@@ -59,7 +59,12 @@ impl CopyAtom {
     pub fn vector(elems: i64) -> Result<Self> {
         let tv = Layout::flat(&[1, elems], &[0, 1])?;
         let thr_id = Layout::single(1, 0)?;
-        Ok(Self { thr_id, src_tv: tv.clone(), dst_tv: tv.clone(), ref_tv: tv })
+        Ok(Self {
+            thr_id,
+            src_tv: tv.clone(),
+            dst_tv: tv.clone(),
+            ref_tv: tv,
+        })
     }
 }
 
@@ -101,7 +106,10 @@ pub fn make_tiled_copy(
             cells.size()? - 1
         )));
     }
-    let tv = composition(&inverse, &Layout::compact(IntTuple::flat([threads, values]))?)?;
+    let tv = composition(
+        &inverse,
+        &Layout::compact(IntTuple::flat([threads, values]))?,
+    )?;
     let extents: Vec<i64> = cells.modes().map(|m| m.size()).collect::<Result<_>>()?;
     TiledCopy::new(atom, tv, Tiler::tile(&extents)?)
 }
@@ -110,11 +118,7 @@ pub fn make_tiled_copy(
 ///
 /// # Errors
 /// As [`TiledMma::partition`] and [`TiledCopy::new`].
-pub fn make_tiled_copy_for(
-    atom: CopyAtom,
-    mma: &TiledMma,
-    operand: Operand,
-) -> Result<TiledCopy> {
+pub fn make_tiled_copy_for(atom: CopyAtom, mma: &TiledMma, operand: Operand) -> Result<TiledCopy> {
     let tile = mma.tile(operand)?;
     let shares = mma.partition(operand, &Layout::compact(tile.clone())?)?;
     let values = Layout::from_modes(shares.modes().skip(1))?;
@@ -154,13 +158,19 @@ impl TiledCopy {
     /// threads or values do not divide them.
     pub fn new(atom: CopyAtom, tv: Layout, tiler: Tiler) -> Result<Self> {
         if tv.rank() != 2 {
-            return Err(Error::mismatch(format!("{tv} must be (thread, value): two modes")));
+            return Err(Error::mismatch(format!(
+                "{tv} must be (thread, value): two modes"
+            )));
         }
         for (i, what) in [(0, "the threads of a tiled copy"), (1, "its values")] {
             let (size, by) = (tv.need_mode(i)?.size()?, atom.ref_tv.need_mode(i)?.size()?);
             if size % by != 0 {
                 let (size, by) = (size.to_string(), by.to_string());
-                return Err(Error::Indivisible { what: what.into(), size, by });
+                return Err(Error::Indivisible {
+                    what: what.into(),
+                    size,
+                    by,
+                });
             }
         }
         Ok(Self { atom, tv, tiler })
@@ -212,7 +222,10 @@ impl TiledCopy {
         };
         let reference = &self.atom.ref_tv;
         let to_reference = composition(&right_inverse(reference)?, atom_tv)?;
-        let sizes = [reference.need_mode(0)?.size()?, reference.need_mode(1)?.size()?];
+        let sizes = [
+            reference.need_mode(0)?.size()?,
+            reference.need_mode(1)?.size()?,
+        ];
         let atoms = zipped_divide(&self.tv, &Tiler::tile(&sizes)?)?;
         let cells = composition(&atoms.need_mode(0)?, &to_reference)?;
         let pairs = zip_modes(&Layout::from_modes([cells, atoms.need_mode(1)?])?)?;
@@ -228,10 +241,7 @@ impl TiledCopy {
     ///
     /// # Errors
     /// As [`TiledCopy::partition`].
-    pub fn partition_s<I: Int, D: Stride<I>>(
-        &self,
-        tensor: &Layout<I, D>,
-    ) -> Result<Layout<I, D>> {
+    pub fn partition_s<I: Int, D: Stride<I>>(&self, tensor: &Layout<I, D>) -> Result<Layout<I, D>> {
         self.partition(Side::Source, tensor)
     }
 
@@ -239,10 +249,7 @@ impl TiledCopy {
     ///
     /// # Errors
     /// As [`TiledCopy::partition`].
-    pub fn partition_d<I: Int, D: Stride<I>>(
-        &self,
-        tensor: &Layout<I, D>,
-    ) -> Result<Layout<I, D>> {
+    pub fn partition_d<I: Int, D: Stride<I>>(&self, tensor: &Layout<I, D>) -> Result<Layout<I, D>> {
         self.partition(Side::Destination, tensor)
     }
 
@@ -256,7 +263,13 @@ impl TiledCopy {
         side: Side,
         tensor: &Layout<I, D>,
     ) -> Result<Layout<I, D>> {
-        for (i, (tile, mode)) in self.tile_shape()?.leaves().iter().zip(tensor.modes()).enumerate() {
+        for (i, (tile, mode)) in self
+            .tile_shape()?
+            .leaves()
+            .iter()
+            .zip(tensor.modes())
+            .enumerate()
+        {
             let size = mode.size()?;
             if !size.div_rem(&I::constant(*tile))?.1.is(0) {
                 let what = format!("mode {i} of {tensor} by a tiled copy");
@@ -291,7 +304,9 @@ impl TiledCopy {
     pub fn retile<I: Int, D: Stride<I>>(&self, fragment: &Layout<I, D>) -> Result<Layout<I, D>> {
         let first = fragment.need_mode(0)?.size()?;
         let Some(v) = first.as_i64() else {
-            return Err(Error::domain(format!("a fragment of {first} values: use a constant")));
+            return Err(Error::domain(format!(
+                "a fragment of {first} values: use a constant"
+            )));
         };
         // (m,n) → block of V values that holds the cell.
         let cells = Layout::compact(self.tile_shape()?)?;

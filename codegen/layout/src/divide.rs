@@ -45,7 +45,10 @@ struct Parts<I, D> {
 /// Divides each mode; a mode that is kept (`_`, or not named) goes to the rest as a whole.
 fn parts<I: Int, D: Stride<I>>(a: &Layout<I, D>, tilers: &[Tiler<I>]) -> Result<Parts<I, D>> {
     check_rank(a, tilers)?;
-    let mut out = Parts { tile: Vec::new(), rest: Vec::new() };
+    let mut out = Parts {
+        tile: Vec::new(),
+        rest: Vec::new(),
+    };
     for (i, mode) in a.modes().enumerate() {
         match tilers.get(i) {
             None => out.rest.push(mode),

@@ -48,7 +48,10 @@ pub fn prepend<I: Int, D: Stride<I>>(
 /// # Errors
 /// [`Error::Mismatch`] for an index beyond the rank.
 pub fn select<I: Int, D: Stride<I>>(a: &Layout<I, D>, indices: &[usize]) -> Result<Layout<I, D>> {
-    let modes: Vec<_> = indices.iter().map(|&i| a.need_mode(i)).collect::<Result<_>>()?;
+    let modes: Vec<_> = indices
+        .iter()
+        .map(|&i| a.need_mode(i))
+        .collect::<Result<_>>()?;
     Layout::from_modes(modes)
 }
 
@@ -74,7 +77,11 @@ pub fn replace<I: Int, D: Stride<I>>(
     mode: &Layout<I, D>,
 ) -> Result<Layout<I, D>> {
     a.need_mode(i)?;
-    Layout::from_modes(a.modes().enumerate().map(|(j, m)| if i == j { mode.clone() } else { m }))
+    Layout::from_modes(
+        a.modes()
+            .enumerate()
+            .map(|(j, m)| if i == j { mode.clone() } else { m }),
+    )
 }
 
 /// The modes `begin..end` gathered into one mode: `group((2,3,4), 1, 3)` is `(2,(3,4))`.
@@ -110,8 +117,11 @@ pub fn zip<I: Int, D: Stride<I>>(a: &Layout<I, D>, b: &Layout<I, D>) -> Result<L
             b.rank()
         )));
     }
-    let pairs: Vec<_> =
-        a.modes().zip(b.modes()).map(|(x, y)| Layout::from_modes([x, y])).collect::<Result<_>>()?;
+    let pairs: Vec<_> = a
+        .modes()
+        .zip(b.modes())
+        .map(|(x, y)| Layout::from_modes([x, y]))
+        .collect::<Result<_>>()?;
     Layout::from_modes(pairs)
 }
 
@@ -123,11 +133,16 @@ pub fn zip_modes<I: Int, D: Stride<I>>(a: &Layout<I, D>) -> Result<Layout<I, D>>
     let modes: Vec<_> = a.modes().collect();
     let rank = modes.first().map_or(0, Layout::rank);
     if modes.iter().any(|m| m.rank() != rank) {
-        return Err(Error::mismatch(format!("the modes of {a} have different ranks")));
+        return Err(Error::mismatch(format!(
+            "the modes of {a} have different ranks"
+        )));
     }
     let columns: Vec<_> = (0..rank)
         .map(|i| {
-            let column: Vec<_> = modes.iter().map(|m| m.need_mode(i)).collect::<Result<_>>()?;
+            let column: Vec<_> = modes
+                .iter()
+                .map(|m| m.need_mode(i))
+                .collect::<Result<_>>()?;
             Layout::from_modes(column)
         })
         .collect::<Result<_>>()?;

@@ -139,7 +139,10 @@ impl Error {
     }
 
     pub(crate) fn parse(at: usize, message: impl Into<String>) -> Self {
-        Self::Parse { at, message: message.into() }
+        Self::Parse {
+            at,
+            message: message.into(),
+        }
     }
 }
 
@@ -152,7 +155,10 @@ impl fmt::Display for Error {
                 f.write_str(what)
             }
             Self::Indivisible { what, size, by } => {
-                write!(f, "{what}: {size} is not a multiple of {by}: choose a divisor of {size}")
+                write!(
+                    f,
+                    "{what}: {size} is not a multiple of {by}: choose a divisor of {size}"
+                )
             }
             Self::NotALayout(c) => c.fmt(f),
             Self::Undecided { what, searched } => write!(
@@ -166,10 +172,23 @@ impl fmt::Display for Error {
 
 impl fmt::Display for Counterexample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, at, want, sum_of_modes, reason } = self;
-        write!(f, "{what} is no layout: at {at} it must be {want}, its modes give {sum_of_modes}")?;
+        let Self {
+            what,
+            at,
+            want,
+            sum_of_modes,
+            reason,
+        } = self;
+        write!(
+            f,
+            "{what} is no layout: at {at} it must be {want}, its modes give {sum_of_modes}"
+        )?;
         match reason {
-            Reason::Leaf { leaf, extent, step_changes_at } => write!(
+            Reason::Leaf {
+                leaf,
+                extent,
+                step_changes_at,
+            } => write!(
                 f,
                 " (leaf {leaf} changes its step at {step_changes_at}, which does not divide its extent {extent})"
             ),

@@ -19,7 +19,10 @@ enum Repr<T, const N: usize> {
 impl<T: Default, const N: usize> Inline<T, N> {
     /// An empty array.
     pub fn new() -> Self {
-        Self(Repr::Here { len: 0, items: std::array::from_fn(|_| T::default()) })
+        Self(Repr::Here {
+            len: 0,
+            items: std::array::from_fn(|_| T::default()),
+        })
     }
 
     /// Appends one element, moving everything to the heap when the inline space is full.

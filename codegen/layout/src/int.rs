@@ -78,20 +78,25 @@ impl Int for i64 {
     }
 
     fn try_add(&self, other: &Self) -> Result<Self> {
-        self.checked_add(*other).ok_or_else(|| Error::overflow(format!("{self} + {other}")))
+        self.checked_add(*other)
+            .ok_or_else(|| Error::overflow(format!("{self} + {other}")))
     }
 
     fn try_sub(&self, other: &Self) -> Result<Self> {
-        self.checked_sub(*other).ok_or_else(|| Error::overflow(format!("{self} - {other}")))
+        self.checked_sub(*other)
+            .ok_or_else(|| Error::overflow(format!("{self} - {other}")))
     }
 
     fn try_mul(&self, other: &Self) -> Result<Self> {
-        self.checked_mul(*other).ok_or_else(|| Error::overflow(format!("{self} * {other}")))
+        self.checked_mul(*other)
+            .ok_or_else(|| Error::overflow(format!("{self} * {other}")))
     }
 
     fn div_rem(&self, by: &Self) -> Result<(Self, Self)> {
         if *by <= 0 {
-            return Err(Error::domain(format!("{self} divided by {by}: the divisor must be positive")));
+            return Err(Error::domain(format!(
+                "{self} divided by {by}: the divisor must be positive"
+            )));
         }
         Ok((self.div_euclid(*by), self.rem_euclid(*by)))
     }
@@ -146,6 +151,10 @@ impl<I: Int> Stride<I> for I {
 
     fn magnitude(&self) -> Result<Self> {
         let zero = I::default();
-        if zero.le(self)? { Ok(self.clone()) } else { zero.try_sub(self) }
+        if zero.le(self)? {
+            Ok(self.clone())
+        } else {
+            zero.try_sub(self)
+        }
     }
 }

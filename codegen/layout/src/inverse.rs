@@ -23,7 +23,11 @@ fn placed<I: Int>(a: &Layout<I>) -> Result<Inline<Placed<I>, 8>> {
     let mut index = I::constant(1);
     for (s, d) in merged(a, false)?.iter() {
         if !d.is(0) && I::default().le(d)? {
-            let placed = Placed { extent: s.clone(), stride: d.clone(), index: index.clone() };
+            let placed = Placed {
+                extent: s.clone(),
+                stride: d.clone(),
+                index: index.clone(),
+            };
             out.push(placed);
             let mut i = out.len() - 1;
             while i > 0 && !out[i - 1].stride.le(&out[i].stride)? {
@@ -125,7 +129,10 @@ pub fn left_inverse<I: Int>(a: &Layout<I>) -> Result<Layout<I>> {
 /// [`Error::Overflow`].
 pub fn max_common_vector<I: Int>(a: &Layout<I>, b: &Layout<I>) -> Result<I> {
     let inverse = right_inverse(b)?;
-    let leaves: Vec<(I, I)> = inverse.leaves().map(|(s, d)| (s.clone(), d.clone())).collect();
+    let leaves: Vec<(I, I)> = inverse
+        .leaves()
+        .map(|(s, d)| (s.clone(), d.clone()))
+        .collect();
     // The longest prefix of modes that composes; a refused longer one shares no more.
     for count in (1..=leaves.len()).rev() {
         let prefix = Layout::from_leaves(leaves[..count].iter().cloned());

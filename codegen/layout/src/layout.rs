@@ -63,10 +63,16 @@ impl<I: Int, D: Stride<I>> Layout<I, D> {
     ) -> Result<Self> {
         profile.check()?;
         if let Some(s) = shape.iter().find(|s| s.as_i64().is_some_and(|s| s < 1)) {
-            return Err(Error::domain(format!("an extent of {s}: extents are at least 1")));
+            return Err(Error::domain(format!(
+                "an extent of {s}: extents are at least 1"
+            )));
         }
         debug_assert!(profile.leaves() == shape.len() && shape.len() == stride.len());
-        Ok(Self { profile, shape, stride })
+        Ok(Self {
+            profile,
+            shape,
+            stride,
+        })
     }
 
     /// From leaves that are known to be legal; one leaf gives a bare mode, none gives `1:0`.
@@ -85,7 +91,11 @@ impl<I: Int, D: Stride<I>> Layout<I, D> {
             1 => Profile::leaf(),
             n => Profile::flat(n),
         };
-        Self { profile, shape, stride }
+        Self {
+            profile,
+            shape,
+            stride,
+        }
     }
 
     /// The nesting of shape and stride.
@@ -95,12 +105,18 @@ impl<I: Int, D: Stride<I>> Layout<I, D> {
 
     /// The shape.
     pub fn shape(&self) -> IntTuple<I> {
-        IntTuple { profile: self.profile.clone(), leaves: self.shape.clone() }
+        IntTuple {
+            profile: self.profile.clone(),
+            leaves: self.shape.clone(),
+        }
     }
 
     /// The strides.
     pub fn stride(&self) -> IntTuple<D> {
-        IntTuple { profile: self.profile.clone(), leaves: self.stride.clone() }
+        IntTuple {
+            profile: self.profile.clone(),
+            leaves: self.stride.clone(),
+        }
     }
 
     /// Number of top-level modes; 1 for a bare mode.
@@ -118,7 +134,9 @@ impl<I: Int, D: Stride<I>> Layout<I, D> {
     /// # Errors
     /// [`Error::Overflow`].
     pub fn size(&self) -> Result<I> {
-        self.shape.iter().try_fold(I::constant(1), |p, s| p.try_mul(s))
+        self.shape
+            .iter()
+            .try_fold(I::constant(1), |p, s| p.try_mul(s))
     }
 
     /// The leaves, first to last, as (extent, stride).
@@ -146,7 +164,10 @@ impl<I: Int, D: Stride<I>> Layout<I, D> {
 
     pub(crate) fn need_mode(&self, i: usize) -> Result<Self> {
         self.mode(i).ok_or_else(|| {
-            Error::mismatch(format!("{self} has {} modes; mode {i} was asked for", self.rank()))
+            Error::mismatch(format!(
+                "{self} has {} modes; mode {i} was asked for",
+                self.rank()
+            ))
         })
     }
 
@@ -177,8 +198,16 @@ impl<I: Int, D: Stride<I>> Layout<I, D> {
     /// # Errors
     /// Whatever `f` reports.
     pub fn map_stride<E: Stride<I>>(&self, f: impl FnMut(&D) -> Result<E>) -> Result<Layout<I, E>> {
-        let stride = self.stride.iter().map(f).collect::<Result<Inline<E, 8>>>()?;
-        Ok(Layout { profile: self.profile.clone(), shape: self.shape.clone(), stride })
+        let stride = self
+            .stride
+            .iter()
+            .map(f)
+            .collect::<Result<Inline<E, 8>>>()?;
+        Ok(Layout {
+            profile: self.profile.clone(),
+            shape: self.shape.clone(),
+            stride,
+        })
     }
 }
 
@@ -227,8 +256,16 @@ impl<I: Int> Layout<I> {
     /// # Errors
     /// Whatever `f` reports.
     pub fn map<J: Int>(&self, mut f: impl FnMut(&I) -> Result<J>) -> Result<Layout<J>> {
-        let shape = self.shape.iter().map(&mut f).collect::<Result<Inline<J, 8>>>()?;
-        let stride = self.stride.iter().map(&mut f).collect::<Result<Inline<J, 8>>>()?;
+        let shape = self
+            .shape
+            .iter()
+            .map(&mut f)
+            .collect::<Result<Inline<J, 8>>>()?;
+        let stride = self
+            .stride
+            .iter()
+            .map(&mut f)
+            .collect::<Result<Inline<J, 8>>>()?;
         Layout::from_parts(self.profile.clone(), shape, stride)
     }
 }
@@ -267,8 +304,10 @@ impl<I: Int> Layout<I, Basis<I>> {
 
 impl<I: Int, D: Stride<I>> fmt::Display for Layout<I, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.profile.write(f, &mut |f, i| fmt::Display::fmt(&self.shape[i], f))?;
+        self.profile
+            .write(f, &mut |f, i| fmt::Display::fmt(&self.shape[i], f))?;
         f.write_str(":")?;
-        self.profile.write(f, &mut |f, i| fmt::Display::fmt(&self.stride[i], f))
+        self.profile
+            .write(f, &mut |f, i| fmt::Display::fmt(&self.stride[i], f))
     }
 }

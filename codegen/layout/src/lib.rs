@@ -28,13 +28,15 @@ pub use basis::{Basis, MAX_PATH, Path};
 pub use complement::complement;
 pub use composed::ComposedLayout;
 pub use composition::{SEARCH_LIMIT, composition, composition_by};
+pub use coord::{Offsets, Slot, compatible, congruent, crd2idx, idx2crd, slice};
 pub use copy::{
     CopyAtom, Side, TiledCopy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b,
     make_tiled_copy_c, make_tiled_copy_for,
 };
-pub use coord::{Offsets, Slot, compatible, congruent, crd2idx, idx2crd, slice};
 pub use divide::{flat_divide, logical_divide, logical_divide_by, tiled_divide, zipped_divide};
-pub use edit::{append, concatenate, flatten, group, prepend, replace, select, take, zip, zip_modes};
+pub use edit::{
+    append, concatenate, flatten, group, prepend, replace, select, take, zip, zip_modes,
+};
 pub use error::{Counterexample, Error, Fact, Reason, Result};
 pub use int::{Int, Stride};
 pub use inverse::{left_inverse, max_common_vector, right_inverse};

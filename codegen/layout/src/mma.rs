@@ -77,7 +77,11 @@ impl TiledMma {
         atom_layout_mnk: &Layout,
         permutation_mnk: [Tiler; 3],
     ) -> Result<Self> {
-        for (name, tv) in [("a_tv", &atom.a_tv), ("b_tv", &atom.b_tv), ("c_tv", &atom.c_tv)] {
+        for (name, tv) in [
+            ("a_tv", &atom.a_tv),
+            ("b_tv", &atom.b_tv),
+            ("c_tv", &atom.c_tv),
+        ] {
             let threads = atom.thr_id.size()?;
             if tv.rank() != 2 || tv.need_mode(0)?.size()? != threads {
                 return Err(Error::mismatch(format!(
@@ -96,7 +100,12 @@ impl TiledMma {
         modes.resize_with(3, || Layout::from_leaves([]));
         let atom_layout_mnk = Layout::from_modes(modes)?;
         let threads = tiled_product(&atom.thr_id, &Tiler::Layout(atom_layout_mnk.clone()))?;
-        Ok(Self { atom, atom_layout_mnk, permutation_mnk, threads })
+        Ok(Self {
+            atom,
+            atom_layout_mnk,
+            permutation_mnk,
+            threads,
+        })
     }
 
     /// The instruction.
@@ -165,12 +174,19 @@ impl TiledMma {
     ) -> Result<Layout<I, D>> {
         let [x, y] = operand.modes();
         if tensor.rank() < 2 {
-            return Err(Error::mismatch(format!("operand {operand:?} {tensor} needs two modes")));
+            return Err(Error::mismatch(format!(
+                "operand {operand:?} {tensor} needs two modes"
+            )));
         }
         let tile = self.tile_mnk()?;
         for (mode, i) in [(0, x), (1, y)] {
             check_divides(operand, mode, &tensor.need_mode(mode)?, tile[i])?;
-            check_divides(operand, mode, &Layout::single(tile[i], 1)?, self.side_by_side(i)?)?;
+            check_divides(
+                operand,
+                mode,
+                &Layout::single(tile[i], 1)?,
+                self.side_by_side(i)?,
+            )?;
         }
         let permutation = Tiler::Modes(vec![
             lift(&self.permutation(x, tile[x])?)?,

@@ -130,7 +130,10 @@ pub fn tile_to_shape<I: Int>(block: &Layout<I>, target: &IntTuple<I>) -> Result<
     modes.resize_with(rank, || Layout::from_leaves([]));
     let mut repeat = Vec::with_capacity(rank);
     for (i, (mode, whole)) in modes.iter().zip(target.modes()).enumerate() {
-        let whole = whole.leaves.iter().try_fold(I::constant(1), |p, s| p.try_mul(s))?;
+        let whole = whole
+            .leaves
+            .iter()
+            .try_fold(I::constant(1), |p, s| p.try_mul(s))?;
         let size = mode.size()?;
         let (q, r) = whole.div_rem(&size)?;
         if !r.is(0) {
@@ -142,5 +145,7 @@ pub fn tile_to_shape<I: Int>(block: &Layout<I>, target: &IntTuple<I>) -> Result<
     }
     let copies = Layout::compact(IntTuple::flat(repeat))?;
     let product = blocked_product(&Layout::from_modes(modes)?, &copies)?;
-    by_profile(&product, &Profile::flat(rank), &mut |m| crate::simplify::coalesce(&m))
+    by_profile(&product, &Profile::flat(rank), &mut |m| {
+        crate::simplify::coalesce(&m)
+    })
 }

@@ -15,7 +15,11 @@ use crate::layout::Layout;
 pub fn upcast<I: Int>(a: &Layout<I>, n: &I) -> Result<Layout<I>> {
     let (mut shape, mut stride) = (Inline::new(), Inline::new());
     for (s, d) in a.leaves() {
-        let (s, d) = if d.is(0) { (s.clone(), d.clone()) } else { upcast_mode(a, s, d, n)? };
+        let (s, d) = if d.is(0) {
+            (s.clone(), d.clone())
+        } else {
+            upcast_mode(a, s, d, n)?
+        };
         shape.push(s);
         stride.push(d);
     }
@@ -32,7 +36,11 @@ fn upcast_mode<I: Int>(a: &Layout<I>, s: &I, d: &I, n: &I) -> Result<(I, I)> {
     let (share, r) = n.div_rem(&size)?;
     if !r.is(0) {
         let what = format!("upcast of {a}, its stride against the factor");
-        return Err(Error::Indivisible { what, size: n.to_string(), by: d.to_string() });
+        return Err(Error::Indivisible {
+            what,
+            size: n.to_string(),
+            by: d.to_string(),
+        });
     }
     let sign = if &size == d { 1 } else { -1 };
     Ok((s.ceil_div(&share)?, I::constant(sign)))
@@ -63,7 +71,9 @@ pub fn downcast<I: Int>(a: &Layout<I>, n: &I) -> Result<Layout<I>> {
 /// [`Error::Indivisible`] when neither width divides the other; as [`upcast`] and [`downcast`].
 pub fn recast<I: Int>(a: &Layout<I>, from_bits: i64, to_bits: i64) -> Result<Layout<I>> {
     if from_bits < 1 || to_bits < 1 {
-        return Err(Error::domain(format!("recast from {from_bits} to {to_bits} bits")));
+        return Err(Error::domain(format!(
+            "recast from {from_bits} to {to_bits} bits"
+        )));
     }
     if to_bits % from_bits == 0 {
         return upcast(a, &I::constant(to_bits / from_bits));

@@ -18,7 +18,11 @@ pub struct Swizzle {
 
 impl Swizzle {
     /// The swizzle that changes nothing.
-    pub const NONE: Self = Self { bits: 0, base: 0, shift: 0 };
+    pub const NONE: Self = Self {
+        bits: 0,
+        base: 0,
+        shift: 0,
+    };
 
     /// `Sw<bits,base,shift>`.
     ///
@@ -28,7 +32,9 @@ impl Swizzle {
     pub fn new(bits: i64, base: i64, shift: i64) -> Result<Self> {
         let text = format!("Sw<{bits},{base},{shift}>");
         if !(0..=62).contains(&bits) || !(0..=62).contains(&base) || !(-62..=62).contains(&shift) {
-            return Err(Error::domain(format!("{text}: every field lies within 62 bits")));
+            return Err(Error::domain(format!(
+                "{text}: every field lies within 62 bits"
+            )));
         }
         if shift.abs() < bits {
             return Err(Error::domain(format!(
@@ -42,7 +48,11 @@ impl Swizzle {
                 bits + base + shift.abs()
             )));
         }
-        Ok(Self { bits: bits as u8, base: base as u8, shift: shift as i8 })
+        Ok(Self {
+            bits: bits as u8,
+            base: base as u8,
+            shift: shift as i8,
+        })
     }
 
     /// Number of bits in a field.
@@ -82,7 +92,11 @@ impl Swizzle {
     /// The swizzled offset. A negative offset is taken as its two's complement bits.
     pub fn apply(&self, offset: i64) -> i64 {
         let source = offset & self.source_mask();
-        if self.shift >= 0 { offset ^ (source >> self.shift) } else { offset ^ (source << -self.shift) }
+        if self.shift >= 0 {
+            offset ^ (source >> self.shift)
+        } else {
+            offset ^ (source << -self.shift)
+        }
     }
 
     /// The swizzle on elements `2^log2` times larger: bits below the new element vanish.
@@ -92,7 +106,11 @@ impl Swizzle {
             return Self::NONE;
         }
         let base = self.base().saturating_sub(log2);
-        Self { bits: (self.bits() - lost) as u8, base: base as u8, ..*self }
+        Self {
+            bits: (self.bits() - lost) as u8,
+            base: base as u8,
+            ..*self
+        }
     }
 
     /// The swizzle on elements `2^log2` times smaller.

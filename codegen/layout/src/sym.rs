@@ -87,7 +87,8 @@ impl Sym {
             }
             sum = sum.add(product)?;
         }
-        sum.whole().ok_or_else(|| Error::domain(format!("{self} is not a whole number here")))
+        sum.whole()
+            .ok_or_else(|| Error::domain(format!("{self} is not a whole number here")))
     }
 
     pub(crate) fn terms(&self) -> &[Term] {
@@ -98,7 +99,12 @@ impl Sym {
     }
 
     fn unproven_order(&self, other: &Self) -> Error {
-        Error::Unproven { fact: Fact::Order { left: self.to_string(), right: other.to_string() } }
+        Error::Unproven {
+            fact: Fact::Order {
+                left: self.to_string(),
+                right: other.to_string(),
+            },
+        }
     }
 }
 
@@ -141,9 +147,9 @@ impl Int for Sym {
 
     fn div_rem(&self, by: &Self) -> Result<(Self, Self)> {
         match (&self.0, &by.0) {
-            (Repr::Const(a), Repr::Const(b)) => {
-                a.div_rem(b).map(|(q, r)| (Self::constant(q), Self::constant(r)))
-            }
+            (Repr::Const(a), Repr::Const(b)) => a
+                .div_rem(b)
+                .map(|(q, r)| (Self::constant(q), Self::constant(r))),
             (_, Repr::Const(1)) => Ok((self.clone(), Self::constant(0))),
             (_, Repr::Const(c)) => arith::div_rem_const(self, *c),
             _ => arith::div_rem_poly(self, by),
@@ -156,7 +162,13 @@ impl Int for Sym {
             (_, Some(c)) => arith::ceil_div_const(self, c),
             (_, None) => {
                 let (q, r) = self.div_rem(by)?;
-                if r.is(0) { Ok(q) } else { q.try_add(&Self::constant(1)) }
+                if r.is(0) {
+                    Ok(q)
+                } else if arith::is_positive(&r) {
+                    q.try_add(&Self::constant(1))
+                } else {
+                    Err(Self::constant(0).unproven_order(&r))
+                }
             }
         }
     }

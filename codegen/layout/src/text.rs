@@ -14,7 +14,7 @@ use crate::inline::Inline;
 use crate::int::{Int, Stride};
 use crate::layout::Layout;
 use crate::swizzle::Swizzle;
-use crate::sym::Sym;
+use crate::sym::{Facts, Sym};
 use crate::tiler::Tiler;
 use crate::tuple::{IntTuple, MAX_DEPTH, MAX_LEAVES, Profile};
 
@@ -44,7 +44,12 @@ impl<'a> Reader<'a> {
             let message = format!("{} bytes of text; at most {MAX_TEXT_BYTES}", text.len());
             return Err(Error::parse(MAX_TEXT_BYTES, message));
         }
-        Ok(Self { text, at: 0, leaves: 0, depth: 0 })
+        Ok(Self {
+            text,
+            at: 0,
+            leaves: 0,
+            depth: 0,
+        })
     }
 
     fn peek(&mut self) -> Option<u8> {
@@ -62,7 +67,11 @@ impl<'a> Reader<'a> {
     }
 
     fn expect(&mut self, byte: u8) -> Result<()> {
-        if self.eat(byte) { Ok(()) } else { Err(self.unexpected(&format!("`{}`", byte as char))) }
+        if self.eat(byte) {
+            Ok(())
+        } else {
+            Err(self.unexpected(&format!("`{}`", byte as char)))
+        }
     }
 
     fn unexpected(&mut self, wanted: &str) -> Error {
@@ -70,7 +79,11 @@ impl<'a> Reader<'a> {
         let found = match found {
             None => "the text ends".to_owned(),
             Some(_) => {
-                let c = self.text.get(self.at..).and_then(|t| t.chars().next()).unwrap_or('?');
+                let c = self
+                    .text
+                    .get(self.at..)
+                    .and_then(|t| t.chars().next())
+                    .unwrap_or('?');
                 format!("found `{}`", c.escape_default())
             }
         };
@@ -78,7 +91,11 @@ impl<'a> Reader<'a> {
     }
 
     fn end(&mut self) -> Result<()> {
-        if self.peek().is_none() { Ok(()) } else { Err(self.unexpected("the end of the text")) }
+        if self.peek().is_none() {
+            Ok(())
+        } else {
+            Err(self.unexpected("the end of the text"))
+        }
     }
 
     fn number(&mut self) -> Result<i64> {
@@ -89,8 +106,13 @@ impl<'a> Reader<'a> {
             return Err(self.unexpected("a number"));
         }
         let start = self.at - digits.len();
-        let text = if negative { format!("-{digits}") } else { digits.to_owned() };
-        text.parse().map_err(|_| Error::parse(start, "a number beyond 64 bits"))
+        let text = if negative {
+            format!("-{digits}")
+        } else {
+            digits.to_owned()
+        };
+        text.parse()
+            .map_err(|_| Error::parse(start, "a number beyond 64 bits"))
     }
 
     fn run(&mut self, accept: impl Fn(u8) -> bool) -> &'a str {
@@ -112,7 +134,10 @@ impl<'a> Reader<'a> {
         if !self.eat(b'(') {
             self.leaves += 1;
             if self.leaves > 2 * MAX_LEAVES {
-                return Err(Error::parse(self.at, format!("more than {MAX_LEAVES} leaves")));
+                return Err(Error::parse(
+                    self.at,
+                    format!("more than {MAX_LEAVES} leaves"),
+                ));
             }
             leaves.push(T::read(self)?);
             return Ok(Profile::leaf());
@@ -123,7 +148,10 @@ impl<'a> Reader<'a> {
             loop {
                 children.push(self.node(leaves)?);
                 if children.len() > MAX_LEAVES {
-                    return Err(Error::parse(self.at, format!("more than {MAX_LEAVES} entries")));
+                    return Err(Error::parse(
+                        self.at,
+                        format!("more than {MAX_LEAVES} entries"),
+                    ));
                 }
                 if !self.eat(b',') {
                     break;
@@ -138,7 +166,10 @@ impl<'a> Reader<'a> {
     fn deeper(&mut self) -> Result<()> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Error::parse(self.at, format!("nested deeper than {MAX_DEPTH}")));
+            return Err(Error::parse(
+                self.at,
+                format!("nested deeper than {MAX_DEPTH}"),
+            ));
         }
         Ok(())
     }
@@ -181,14 +212,19 @@ impl<'a> Reader<'a> {
             }
             let stride = self.tuple::<I>()?;
             let layout = Layout::new(shape, stride);
-            return layout.map(Tiler::Layout).map_err(|e| Error::parse(start, e.to_string()));
+            return layout
+                .map(Tiler::Layout)
+                .map_err(|e| Error::parse(start, e.to_string()));
         }
         self.deeper()?;
         let mut modes = Vec::new();
         loop {
             modes.push(self.tiler()?);
             if modes.len() > MAX_LEAVES {
-                return Err(Error::parse(self.at, format!("more than {MAX_LEAVES} entries")));
+                return Err(Error::parse(
+                    self.at,
+                    format!("more than {MAX_LEAVES} entries"),
+                ));
             }
             if !self.eat(b',') {
                 break;
@@ -229,11 +265,17 @@ impl<'a> Reader<'a> {
         // The sign goes with the digits, so that the smallest integer can be read.
         let mut value = if self.peek().is_some_and(|b| b.is_ascii_digit()) {
             let digits = self.run(|b| b.is_ascii_digit());
-            let text = if sign < 0 { format!("-{digits}") } else { digits.to_owned() };
+            let text = if sign < 0 {
+                format!("-{digits}")
+            } else {
+                digits.to_owned()
+            };
             let number = text.parse::<i64>();
             Sym::constant(number.map_err(|_| Error::parse(start, "a number beyond 64 bits"))?)
         } else {
-            self.factor()?.try_mul(&Sym::constant(sign)).map_err(located)?
+            self.factor()?
+                .try_mul(&Sym::constant(sign))
+                .map_err(located)?
         };
         while self.eat(b'*') {
             let factor = self.factor()?;
@@ -279,7 +321,9 @@ impl<'a> Reader<'a> {
         let by = self.number()?;
         self.expect(b')')?;
         self.depth -= 1;
-        value.ceil_div(&Sym::constant(by)).map_err(|e| Error::parse(start, e.to_string()))
+        value
+            .ceil_div(&Sym::constant(by))
+            .map_err(|e| Error::parse(start, e.to_string()))
     }
 }
 
@@ -288,7 +332,10 @@ fn plain(sum: Basis<Sym>, at: usize) -> Result<Sym> {
     match sum.terms() {
         [] => Ok(Sym::constant(0)),
         [(path, c)] if path.depth() == 0 => Ok(c.clone()),
-        _ => Err(Error::parse(at, format!("`{sum}` is a basis element, an integer is expected here"))),
+        _ => Err(Error::parse(
+            at,
+            format!("`{sum}` is a basis element, an integer is expected here"),
+        )),
     }
 }
 
@@ -334,7 +381,11 @@ impl Leaf for Basis<i64> {
 
 impl<I: Leaf> Leaf for Slot<I> {
     fn read(reader: &mut Reader<'_>) -> Result<Self> {
-        if reader.eat(b'_') { Ok(Self::Keep) } else { I::read(reader).map(Self::At) }
+        if reader.eat(b'_') {
+            Ok(Self::Keep)
+        } else {
+            I::read(reader).map(Self::At)
+        }
     }
 }
 
@@ -368,6 +419,16 @@ impl FromStr for Sym {
 
     fn from_str(text: &str) -> Result<Self> {
         whole(text, Self::read)
+    }
+}
+
+impl Facts {
+    /// Reads a symbolic layout whose names carry these facts: `(m,k):(lda,1)`.
+    ///
+    /// # Errors
+    /// [`Error::Parse`], [`Error::Overflow`].
+    pub fn layout(&self, text: &str) -> Result<Layout<Sym>> {
+        text.parse::<Layout<Sym>>()?.map(|x| self.apply(x))
     }
 }
 
@@ -411,7 +472,11 @@ impl<I: Int + Leaf> FromStr for ComposedLayout<I> {
             r.expect(b'o')?;
             let offset = I::read(r)?;
             r.expect(b'o')?;
-            Ok(Self { swizzle, offset, inner: r.layout()? })
+            Ok(Self {
+                swizzle,
+                offset,
+                inner: r.layout()?,
+            })
         })
     }
 }

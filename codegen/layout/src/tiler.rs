@@ -54,11 +54,15 @@ impl<I: Int> From<Layout<I>> for Tiler<I> {
     }
 }
 
+/// An operation on a mode and the layout a tiler has for it.
+pub(crate) type OnMode<'a, I, D> =
+    &'a mut dyn FnMut(&Layout<I, D>, &Layout<I>) -> Result<Layout<I, D>>;
+
 /// Applies `f` where the tiler has a layout.
 pub(crate) fn by_mode<I: Int, D: Stride<I>>(
     a: &Layout<I, D>,
     tiler: &Tiler<I>,
-    f: &mut dyn FnMut(&Layout<I, D>, &Layout<I>) -> Result<Layout<I, D>>,
+    f: OnMode<'_, I, D>,
 ) -> Result<Layout<I, D>> {
     match tiler {
         Tiler::Keep => Ok(a.clone()),

@@ -59,7 +59,11 @@ impl Profile {
 
     /// Number of top-level entries; 1 for a single value.
     pub fn rank(&self) -> usize {
-        if self.is_leaf() { 1 } else { self.0[0] as usize }
+        if self.is_leaf() {
+            1
+        } else {
+            self.0[0] as usize
+        }
     }
 
     /// Number of values.
@@ -81,7 +85,10 @@ impl Profile {
     }
 
     pub(crate) fn root(&self) -> Node {
-        Node { tokens: 0..self.0.len(), leaves: 0..self.leaves() }
+        Node {
+            tokens: 0..self.0.len(),
+            leaves: 0..self.leaves(),
+        }
     }
 
     pub(crate) fn node_is_leaf(&self, node: &Node) -> bool {
@@ -90,15 +97,29 @@ impl Profile {
 
     /// The children of a node; a leaf has none.
     pub(crate) fn children(&self, node: &Node) -> Children<'_> {
-        let arity = if self.node_is_leaf(node) { 0 } else { self.0[node.tokens.start] };
-        Children { profile: self, left: arity, token: node.tokens.start + 1, leaf: node.leaves.start }
+        let arity = if self.node_is_leaf(node) {
+            0
+        } else {
+            self.0[node.tokens.start]
+        };
+        Children {
+            profile: self,
+            left: arity,
+            token: node.tokens.start + 1,
+            leaf: node.leaves.start,
+        }
     }
 
     /// The top-level modes; a single value is its own only mode.
     pub(crate) fn modes(&self) -> Children<'_> {
         let root = self.root();
         if self.is_leaf() {
-            Children { profile: self, left: 1, token: 0, leaf: 0 }
+            Children {
+                profile: self,
+                left: 1,
+                token: 0,
+                leaf: 0,
+            }
         } else {
             self.children(&root)
         }
@@ -129,10 +150,14 @@ impl Profile {
     pub(crate) fn check(&self) -> Result<()> {
         let (leaves, depth) = (self.leaves(), self.depth());
         if leaves > MAX_LEAVES {
-            return Err(Error::domain(format!("{leaves} leaves; at most {MAX_LEAVES} are allowed")));
+            return Err(Error::domain(format!(
+                "{leaves} leaves; at most {MAX_LEAVES} are allowed"
+            )));
         }
         if depth > MAX_DEPTH {
-            return Err(Error::domain(format!("nested {depth} deep; at most {MAX_DEPTH} is allowed")));
+            return Err(Error::domain(format!(
+                "nested {depth} deep; at most {MAX_DEPTH} is allowed"
+            )));
         }
         Ok(())
     }
@@ -191,7 +216,10 @@ impl Iterator for Children<'_> {
                 open += t as usize;
             }
         }
-        Some(Node { tokens: token..self.token, leaves: leaf..self.leaf })
+        Some(Node {
+            tokens: token..self.token,
+            leaves: leaf..self.leaf,
+        })
     }
 }
 
@@ -205,13 +233,19 @@ pub struct IntTuple<T> {
 impl<T: Clone + Default> IntTuple<T> {
     /// A single value.
     pub fn leaf(value: T) -> Self {
-        Self { profile: Profile::leaf(), leaves: std::iter::once(value).collect() }
+        Self {
+            profile: Profile::leaf(),
+            leaves: std::iter::once(value).collect(),
+        }
     }
 
     /// A flat tuple.
     pub fn flat(values: impl IntoIterator<Item = T>) -> Self {
         let leaves: Inline<T, 8> = values.into_iter().collect();
-        Self { profile: Profile::flat(leaves.len()), leaves }
+        Self {
+            profile: Profile::flat(leaves.len()),
+            leaves,
+        }
     }
 
     /// A tuple of nested tuples.
@@ -222,7 +256,10 @@ impl<T: Clone + Default> IntTuple<T> {
             leaves.extend(part.leaves.iter().cloned());
             profiles.push(Some(part.profile));
         }
-        Self { profile: Profile::tuple(profiles.iter().flatten().cloned()), leaves }
+        Self {
+            profile: Profile::tuple(profiles.iter().flatten().cloned()),
+            leaves,
+        }
     }
 
     /// A tuple with the given profile and values.
@@ -263,7 +300,11 @@ impl<T: Clone + Default> IntTuple<T> {
 
     /// The single value, when this is one.
     pub fn as_leaf(&self) -> Option<&T> {
-        if self.profile.is_leaf() { self.leaves.first() } else { None }
+        if self.profile.is_leaf() {
+            self.leaves.first()
+        } else {
+            None
+        }
     }
 
     /// The top-level entries; a single value is its own only entry.
@@ -285,7 +326,10 @@ impl<T: Clone + Default> IntTuple<T> {
 
     /// The same tree over other values.
     pub fn map<U: Default>(&self, f: impl FnMut(&T) -> U) -> IntTuple<U> {
-        IntTuple { profile: self.profile.clone(), leaves: self.leaves.iter().map(f).collect() }
+        IntTuple {
+            profile: self.profile.clone(),
+            leaves: self.leaves.iter().map(f).collect(),
+        }
     }
 }
 

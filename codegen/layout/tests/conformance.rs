@@ -10,14 +10,22 @@ use tilewright_layout::*;
 type Outcome = std::result::Result<(), String>;
 
 fn text<'a>(row: &'a Value, key: &str) -> &'a str {
-    row["inputs"][key].as_str().unwrap_or_else(|| panic!("{key} of {row}"))
+    row["inputs"][key]
+        .as_str()
+        .unwrap_or_else(|| panic!("{key} of {row}"))
 }
 
 fn layout(row: &Value, key: &str) -> Layout {
     let text = text(row, key);
     // A bare integer n means n:1.
-    let whole = if text.contains(':') { text.to_owned() } else { format!("{text}:1") };
-    whole.parse().unwrap_or_else(|e| panic!("{key} of {row}: {e}"))
+    let whole = if text.contains(':') {
+        text.to_owned()
+    } else {
+        format!("{text}:1")
+    };
+    whole
+        .parse()
+        .unwrap_or_else(|e| panic!("{key} of {row}: {e}"))
 }
 
 fn swizzle(row: &Value) -> Result<Swizzle> {
@@ -29,7 +37,11 @@ fn values(l: &Layout) -> Vec<i64> {
 }
 
 fn numbers(v: &Value) -> Vec<i64> {
-    v.as_array().unwrap().iter().map(|x| x.as_i64().unwrap()).collect()
+    v.as_array()
+        .unwrap()
+        .iter()
+        .map(|x| x.as_i64().unwrap())
+        .collect()
 }
 
 /// The values a row asks for, when it has a layout or a list.
@@ -103,13 +115,20 @@ fn judge_complement(row: &Value) -> Outcome {
         return Err("not increasing".into());
     }
     let a = values(&filter(&a).unwrap());
-    let mut sums: Vec<i64> = a.iter().flat_map(|x| r.iter().map(move |y| x + y)).collect();
+    let mut sums: Vec<i64> = a
+        .iter()
+        .flat_map(|x| r.iter().map(move |y| x + y))
+        .collect();
     sums.sort_unstable();
     if sums.windows(2).any(|w| w[0] == w[1]) {
         return Err("translations overlap".into());
     }
     let min = row["min_size"].as_i64().unwrap_or(1);
-    if (r.len() as i64) < min { Err(format!("{} < min_size {min}", r.len())) } else { Ok(()) }
+    if (r.len() as i64) < min {
+        Err(format!("{} < min_size {min}", r.len()))
+    } else {
+        Ok(())
+    }
 }
 
 fn judge_divide(row: &Value, got: Result<Layout>) -> Outcome {
@@ -121,7 +140,11 @@ fn judge_divide(row: &Value, got: Result<Layout>) -> Outcome {
     let (tile, rest) = (numbers(&row["tile_offsets"]), numbers(&row["rest_offsets"]));
     let got = values(&got.map_err(|e| e.to_string())?);
     if got.len() != tile.len() * rest.len() {
-        return Err(format!("{} values, expected {}", got.len(), tile.len() * rest.len()));
+        return Err(format!(
+            "{} values, expected {}",
+            got.len(),
+            tile.len() * rest.len()
+        ));
     }
     for (x, value) in got.iter().enumerate() {
         let at = tile[x % tile.len()] + rest[x / tile.len()];
@@ -141,7 +164,11 @@ fn judge_right_inverse(row: &Value) -> Outcome {
         }
     }
     let want = wanted(row).len();
-    if values(&got).len() == want { Ok(()) } else { Err(format!("{got}: size is not {want}")) }
+    if values(&got).len() == want {
+        Ok(())
+    } else {
+        Err(format!("{got}: size is not {want}"))
+    }
 }
 
 fn judge_left_inverse(row: &Value) -> Outcome {
@@ -150,7 +177,11 @@ fn judge_left_inverse(row: &Value) -> Outcome {
         Err(_) if row["verdict"] == "property_or_reject" => return Ok(()),
         got => got.map_err(|e| e.to_string())?,
     };
-    match values(&a).iter().enumerate().find(|(i, x)| got.at(**x).unwrap() != *i as i64) {
+    match values(&a)
+        .iter()
+        .enumerate()
+        .find(|(i, x)| got.at(**x).unwrap() != *i as i64)
+    {
         None => Ok(()),
         Some((i, _)) => Err(format!("{got} at A({i})")),
     }
@@ -173,10 +204,17 @@ fn judge_swizzle(row: &Value, op: &str) -> Outcome {
         (sw, _) => sw.map_err(|e| e.to_string())?,
     };
     let got: Vec<i64> = match op {
-        "swizzle_apply" => numbers(&row["inputs"]["xs"]).iter().map(|&x| sw.apply(x)).collect(),
+        "swizzle_apply" => numbers(&row["inputs"]["xs"])
+            .iter()
+            .map(|&x| sw.apply(x))
+            .collect(),
         "composed_offsets" => {
             let offset = row["inputs"]["offset"].as_i64().unwrap();
-            let all = ComposedLayout { swizzle: sw, offset, inner: layout(row, "L") };
+            let all = ComposedLayout {
+                swizzle: sw,
+                offset,
+                inner: layout(row, "L"),
+            };
             all.offsets().unwrap().collect()
         }
         "composed_composition" => {
@@ -194,7 +232,11 @@ fn judge_swizzle(row: &Value, op: &str) -> Outcome {
         }
     };
     let want = numbers(&row["expected"]);
-    if got == want { Ok(()) } else { Err(format!("{got:?}")) }
+    if got == want {
+        Ok(())
+    } else {
+        Err(format!("{got:?}"))
+    }
 }
 
 fn run(row: &Value) -> Option<Outcome> {
@@ -213,7 +255,11 @@ fn run(row: &Value) -> Option<Outcome> {
             let shape: IntTuple<i64> = text(row, "shape").parse().unwrap();
             let got = idx2crd(&row["inputs"]["index"].as_i64().unwrap(), &shape).unwrap();
             let want: IntTuple<i64> = row["expected"].as_str().unwrap().parse().unwrap();
-            if got == want { Ok(()) } else { Err(got.to_string()) }
+            if got == want {
+                Ok(())
+            } else {
+                Err(got.to_string())
+            }
         }
         "offset2crd" => {
             let l = layout(row, "L");
@@ -221,7 +267,11 @@ fn run(row: &Value) -> Option<Outcome> {
             let index = left_inverse(&l).and_then(|r| r.at(offset));
             let got = index.and_then(|x| l.coord(&x)).map_err(|e| e.to_string());
             let want: IntTuple<i64> = row["expected"].as_str().unwrap().parse().unwrap();
-            if got == Ok(want) { Ok(()) } else { Err(format!("{got:?}")) }
+            if got == Ok(want) {
+                Ok(())
+            } else {
+                Err(format!("{got:?}"))
+            }
         }
         "offsets" => judge(row, Ok(layout(row, "L"))),
         "coalesce" => judge(row, coalesce(&layout(row, "L"))),
@@ -234,9 +284,7 @@ fn run(row: &Value) -> Option<Outcome> {
         "composition" => judge_composition(row),
         "composition_by_mode" => judge(row, composition_by(&layout(row, "A"), &tiler())),
         "complement" => judge_complement(row),
-        "logical_divide" => {
-            judge_divide(row, logical_divide(&layout(row, "A"), &layout(row, "B")))
-        }
+        "logical_divide" => judge_divide(row, logical_divide(&layout(row, "A"), &layout(row, "B"))),
         "logical_divide_by_mode" => judge(row, logical_divide_by(&layout(row, "A"), &tiler())),
         "zipped_divide" => judge(row, zipped_divide(&layout(row, "A"), &tiler())),
         "tiled_divide" => judge(row, tiled_divide(&layout(row, "A"), &tiler())),
@@ -250,14 +298,21 @@ fn run(row: &Value) -> Option<Outcome> {
         "raked_product" => judge(row, raked_product(&layout(row, "A"), &layout(row, "B"))),
         "right_inverse" => judge_right_inverse(row),
         "left_inverse" => judge_left_inverse(row),
-        "upcast" => judge(row, upcast(&layout(row, "L"), &row["inputs"]["n"].as_i64().unwrap())),
-        "downcast" => {
-            judge(row, downcast(&layout(row, "L"), &row["inputs"]["n"].as_i64().unwrap()))
-        }
+        "upcast" => judge(
+            row,
+            upcast(&layout(row, "L"), &row["inputs"]["n"].as_i64().unwrap()),
+        ),
+        "downcast" => judge(
+            row,
+            downcast(&layout(row, "L"), &row["inputs"]["n"].as_i64().unwrap()),
+        ),
         "max_common_vector" => {
             judge_number(row, max_common_vector(&layout(row, "A"), &layout(row, "B")))
         }
-        "swizzle_apply" | "swizzle_make" | "composed_offsets" | "composed_composition"
+        "swizzle_apply"
+        | "swizzle_make"
+        | "composed_offsets"
+        | "composed_composition"
         | "xor_basis" => judge_swizzle(row, op),
         _ => return None,
     })
@@ -265,7 +320,10 @@ fn run(row: &Value) -> Option<Outcome> {
 
 #[test]
 fn every_row_of_an_implemented_operation_passes() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ci/data/layout_vectors.jsonl");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../ci/data/layout_vectors.jsonl"
+    );
     let rows = std::fs::read_to_string(path).unwrap();
     let (mut failures, mut passed, mut other) = (Vec::new(), 0, Vec::new());
     for line in rows.lines() {
@@ -276,7 +334,12 @@ fn every_row_of_an_implemented_operation_passes() {
             None => other.push(row["op"].as_str().unwrap().to_owned()),
         }
     }
-    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
     other.dedup();
     assert_eq!(other, ["from_offsets"], "operations without a judge");
     assert_eq!(passed, 473 - 15);

@@ -20,7 +20,11 @@ fn catalogue() -> Value {
 
 fn mma_atom(name: &str) -> MmaAtom {
     let data = catalogue();
-    let row = data["mma"].as_array().unwrap().iter().find(|r| r["name"] == name);
+    let row = data["mma"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|r| r["name"] == name);
     read_mma(row.unwrap_or_else(|| panic!("no {name}")))
 }
 
@@ -38,7 +42,13 @@ fn read_mma(row: &Value) -> MmaAtom {
 
 fn copy_atom(name: &str, elem_bits: i64) -> CopyAtom {
     let data = catalogue();
-    let row = data["copy"].as_array().unwrap().iter().find(|r| r["name"] == name).unwrap().clone();
+    let row = data["copy"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|r| r["name"] == name)
+        .unwrap()
+        .clone();
     let tv = |key: &str| l(row[key].as_str().unwrap());
     let (src, dst, reference) = (tv("src_tv_bits"), tv("dst_tv_bits"), tv("ref_tv_bits"));
     CopyAtom::from_bits(tv("thr_id"), &src, &dst, &reference, elem_bits).unwrap()
@@ -58,18 +68,21 @@ fn histogram<T: Ord>(values: impl Iterator<Item = T>) -> BTreeMap<T, usize> {
 
 /// (thread, value) → flat coordinates, from the definition: `cell(v, value)` is the atom's own
 /// layout, atoms lie side by side along the grid, and the rest repeats the whole grid.
-fn definition(
-    mma: &TiledMma,
-    operand: Operand,
-    shape: [i64; 2],
-    thread: i64,
-) -> Vec<(i64, i64)> {
+fn definition(mma: &TiledMma, operand: Operand, shape: [i64; 2], thread: i64) -> Vec<(i64, i64)> {
     let atom = mma.atom();
     let [x, y] = operand.modes();
     let tv = [&atom.a_tv, &atom.b_tv, &atom.c_tv][operand as usize];
-    let grid: Vec<i64> = mma.atom_layout_mnk().modes().map(|m| m.size().unwrap()).collect();
+    let grid: Vec<i64> = mma
+        .atom_layout_mnk()
+        .modes()
+        .map(|m| m.size().unwrap())
+        .collect();
     let threads = mma.thr_layout_vmnk();
-    let at = threads.offsets().unwrap().position(|t| t == thread).unwrap() as i64;
+    let at = threads
+        .offsets()
+        .unwrap()
+        .position(|t| t == thread)
+        .unwrap() as i64;
     let v = at % atom.thr_id.size().unwrap();
     let mut block = at / atom.thr_id.size().unwrap();
     let mut place = [0; 3];
@@ -96,7 +109,12 @@ fn definition(
 }
 
 fn pairs(layout: &Layout<i64, Basis<i64>>) -> Vec<(i64, i64)> {
-    layout.coords(2).unwrap().map(|c| c.unwrap()).map(|c| (c.leaves()[0], c.leaves()[1])).collect()
+    layout
+        .coords(2)
+        .unwrap()
+        .map(|c| c.unwrap())
+        .map(|c| (c.leaves()[0], c.leaves()[1]))
+        .collect()
 }
 
 /// The values of one thread of a thread-first partition.
@@ -110,12 +128,20 @@ fn thread_coords(partition: &Layout<i64, Basis<i64>>, thread: i64) -> Vec<(i64, 
     let (values, base) = share(partition, thread);
     let at = base.to_coord(2).unwrap();
     let base = (at.leaves()[0], at.leaves()[1]);
-    pairs(&values).iter().map(|c| (c.0 + base.0, c.1 + base.1)).collect()
+    pairs(&values)
+        .iter()
+        .map(|c| (c.0 + base.0, c.1 + base.1))
+        .collect()
 }
 
 #[test]
 fn partitions_follow_the_definition() {
-    for grid in ["(1,1,1):(0,0,0)", "(2,2,1):(1,2,0)", "(4,1,1):(1,0,0)", "(2,2,2):(4,1,2)"] {
+    for grid in [
+        "(1,1,1):(0,0,0)",
+        "(2,2,1):(1,2,0)",
+        "(4,1,1):(1,0,0)",
+        "(2,2,2):(4,1,2)",
+    ] {
         let mma = TiledMma::new(mma_atom(SM80), &l(grid), KEEP).unwrap();
         let tile = mma.tile_mnk().unwrap();
         for operand in [Operand::A, Operand::B, Operand::C] {
@@ -127,7 +153,11 @@ fn partitions_follow_the_definition() {
             assert_eq!(all.profile(), plain.profile());
             for thread in 0..mma.thread_count().unwrap() {
                 let want = definition(&mma, operand, shape, thread);
-                assert_eq!(thread_coords(&all, thread), want, "{grid} {operand:?} {thread}");
+                assert_eq!(
+                    thread_coords(&all, thread),
+                    want,
+                    "{grid} {operand:?} {thread}"
+                );
                 let (values, base) = share(&plain, thread);
                 let offsets: Vec<i64> = values.offsets().unwrap().map(|x| x + base).collect();
                 let want: Vec<i64> = want.iter().map(|c| c.0 * shape[1] + c.1).collect();
@@ -174,7 +204,10 @@ fn every_atom_of_the_catalogue_covers_its_tile() {
             let repeated = shares.size().unwrap() / kept.size().unwrap();
             let seen = histogram(kept.offsets().unwrap());
             assert_eq!(seen.len() as i64, cells, "{name} {operand:?}");
-            assert!(seen.values().all(|&n| n as i64 * repeated == times), "{name} {operand:?}");
+            assert!(
+                seen.values().all(|&n| n as i64 * repeated == times),
+                "{name} {operand:?}"
+            );
         }
     }
 }
@@ -187,10 +220,16 @@ fn a_permutation_gathers_the_values_of_a_thread() {
     let rows = |permutation: [Tiler; 3]| {
         let mma = TiledMma::new(atom.clone(), &grid, permutation).unwrap();
         assert_eq!(mma.tile_mnk().unwrap(), [32, 32, 4]);
-        thread_coords(&mma.tv_a().unwrap(), 0).iter().map(|c| c.0).collect::<Vec<_>>()
+        thread_coords(&mma.tv_a().unwrap(), 0)
+            .iter()
+            .map(|c| c.0)
+            .collect::<Vec<_>>()
     };
     let tile = |n: i64| Tiler::Layout(Layout::single(n, 1).unwrap());
-    assert_eq!(rows([tile(32), tile(32), tile(4)]), [0, 1, 2, 3, 16, 17, 18, 19]);
+    assert_eq!(
+        rows([tile(32), tile(32), tile(4)]),
+        [0, 1, 2, 3, 16, 17, 18, 19]
+    );
     let m = Tiler::Layout(l("(4,4,2):(1,8,4)"));
     assert_eq!(rows([m, tile(32), tile(4)]), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
@@ -213,7 +252,10 @@ fn symbolic_strides_partition_like_numbers() {
 fn a_tile_that_does_not_divide_is_refused() {
     let mma = TiledMma::new(mma_atom(SM80), &l("(2,2,1):(1,2,0)"), KEEP).unwrap();
     let refused = mma.thrfrg_a(&l("(48,16):(16,1)")).unwrap_err().to_string();
-    assert_eq!(refused, "mode 0 of operand A: 48 is not a multiple of 32: choose a divisor of 48");
+    assert_eq!(
+        refused,
+        "mode 0 of operand A: 48 is not a multiple of 32: choose a divisor of 48"
+    );
     let tensor: Layout<Sym> = "(m,k):(lda,1)".parse().unwrap();
     let refused = mma.thrfrg_a(&tensor).unwrap_err().to_string();
     assert_eq!(refused, "needs the fact m % 32 == 0, which is not known");
@@ -246,24 +288,38 @@ fn copy_partitions_cover_exactly_once() {
     ] {
         let copy = make_tiled_copy(CopyAtom::vector(atom).unwrap(), &l(thr), &l(val)).unwrap();
         let dense = Layout::compact_right(IntTuple::flat(shape)).unwrap();
-        for parts in [copy.partition_s(&dense).unwrap(), copy.partition_d(&dense).unwrap()] {
-            assert_eq!(parts.mode(0).unwrap().size().unwrap(), copy.thread_count().unwrap());
+        for parts in [
+            copy.partition_s(&dense).unwrap(),
+            copy.partition_d(&dense).unwrap(),
+        ] {
+            assert_eq!(
+                parts.mode(0).unwrap().size().unwrap(),
+                copy.thread_count().unwrap()
+            );
             let seen = histogram(parts.offsets().unwrap());
             assert_eq!(seen.len() as i64, shape[0] * shape[1], "{thr}");
             assert!(seen.values().all(|&n| n == 1), "{thr}");
         }
     }
-    let copy = make_tiled_copy(CopyAtom::vector(8).unwrap(), &l("(32,8):(8,1)"), &l("(1,8):(0,1)"));
+    let copy = make_tiled_copy(
+        CopyAtom::vector(8).unwrap(),
+        &l("(32,8):(8,1)"),
+        &l("(1,8):(0,1)"),
+    );
     assert!(copy.unwrap().partition_s(&l("(48,64):(64,1)")).is_err());
 }
 
 #[test]
 fn ldmatrix_hands_every_thread_the_fragment_of_the_mma() {
-    let mma = TiledMma::new(mma_atom(SM80), &l("(2,2,1):(1,2,0)"), [
-        Tiler::Keep,
-        Tiler::Layout(Layout::single(32, 1).unwrap()),
-        Tiler::Keep,
-    ])
+    let mma = TiledMma::new(
+        mma_atom(SM80),
+        &l("(2,2,1):(1,2,0)"),
+        [
+            Tiler::Keep,
+            Tiler::Layout(Layout::single(32, 1).unwrap()),
+            Tiler::Keep,
+        ],
+    )
     .unwrap();
     for (operand, name) in [
         (Operand::A, "SM75_U32x4_LDSM_N"),
@@ -287,12 +343,20 @@ fn ldmatrix_hands_every_thread_the_fragment_of_the_mma() {
                 .iter()
                 .map(|c| (c.0 + base.leaves()[0], c.1 + base.leaves()[1]))
                 .collect();
-            assert_eq!(got, thread_coords(&written, thread), "{name} {operand:?} {thread}");
+            assert_eq!(
+                got,
+                thread_coords(&written, thread),
+                "{name} {operand:?} {thread}"
+            );
         }
         // What is read is what is written: ldmatrix reads whole rows of 8 halves.
         let read = copy.partition_s(&identity).unwrap();
         let (row, _) = share(&read, 0);
         let first: Vec<_> = pairs(&row).into_iter().take(8).collect();
-        assert_eq!(first, (0..8).map(|k| (0, k)).collect::<Vec<_>>(), "{name} {operand:?}");
+        assert_eq!(
+            first,
+            (0..8).map(|k| (0, k)).collect::<Vec<_>>(),
+            "{name} {operand:?}"
+        );
     }
 }

@@ -11,7 +11,10 @@ use crate::int::Int;
 fn all_terms(a: &Sym) -> Vec<Term> {
     match &a.0 {
         Repr::Const(0) => Vec::new(),
-        Repr::Const(c) => vec![Term { coeff: Ratio::from(*c), factors: Vec::new() }],
+        Repr::Const(c) => vec![Term {
+            coeff: Ratio::from(*c),
+            factors: Vec::new(),
+        }],
         Repr::Poly(terms) => terms.to_vec(),
     }
 }
@@ -22,17 +25,24 @@ fn normal(mut terms: Vec<Term>) -> Result<Sym> {
     let mut out: Vec<Term> = Vec::with_capacity(terms.len());
     for term in terms {
         match out.last_mut() {
-            Some(last) if last.factors == term.factors => last.coeff = last.coeff.add(term.coeff)?,
+            Some(last) if last.factors == term.factors => {
+                last.coeff = last.coeff.add(term.coeff)?
+            }
             _ => out.push(term),
         }
     }
     out.retain(|t| t.coeff.num != 0);
     if let Some(t) = out.iter().find(|t| t.factors.len() > MAX_DEGREE) {
         let degree = t.factors.len();
-        return Err(Error::domain(format!("a term of degree {degree}; at most {MAX_DEGREE}")));
+        return Err(Error::domain(format!(
+            "a term of degree {degree}; at most {MAX_DEGREE}"
+        )));
     }
     if out.len() > MAX_TERMS {
-        return Err(Error::domain(format!("a sum of {} terms; at most {MAX_TERMS}", out.len())));
+        return Err(Error::domain(format!(
+            "a sum of {} terms; at most {MAX_TERMS}",
+            out.len()
+        )));
     }
     match out.as_slice() {
         [] => Ok(Sym::constant(0)),
@@ -42,14 +52,20 @@ fn normal(mut terms: Vec<Term>) -> Result<Sym> {
 }
 
 pub(super) fn from_factor(factor: Factor) -> Result<Sym> {
-    normal(vec![Term { coeff: Ratio::from(1), factors: vec![factor] }])
+    normal(vec![Term {
+        coeff: Ratio::from(1),
+        factors: vec![factor],
+    }])
 }
 
 /// A constant; a fraction stays a polynomial until a product makes it whole.
 pub(super) fn from_ratio(value: Ratio) -> Result<Sym> {
     Ok(match value.whole() {
         Some(whole) => Sym::constant(whole),
-        None => Sym(Repr::Poly(Arc::from([Term { coeff: value, factors: Vec::new() }]))),
+        None => Sym(Repr::Poly(Arc::from([Term {
+            coeff: value,
+            factors: Vec::new(),
+        }]))),
     })
 }
 
@@ -67,20 +83,30 @@ pub(super) fn mul(a: &Sym, b: &Sym) -> Result<Sym> {
             let mut factors = x.factors.clone();
             factors.extend(y.factors.iter().cloned());
             factors.sort();
-            terms.push(Term { coeff: x.coeff.mul(y.coeff)?, factors });
+            terms.push(Term {
+                coeff: x.coeff.mul(y.coeff)?,
+                factors,
+            });
         }
     }
     normal(terms)
 }
 
 fn unproven(value: &Sym, by: i64) -> Error {
-    Error::Unproven { fact: Fact::Divides { value: value.to_string(), by } }
+    Error::Unproven {
+        fact: Fact::Divides {
+            value: value.to_string(),
+            by,
+        },
+    }
 }
 
 /// Quotient and remainder by a constant: every term with a name must be a known multiple.
 pub(super) fn div_rem_const(a: &Sym, by: i64) -> Result<(Sym, Sym)> {
     if by <= 0 {
-        return Err(Error::domain(format!("{a} divided by {by}: the divisor must be positive")));
+        return Err(Error::domain(format!(
+            "{a} divided by {by}: the divisor must be positive"
+        )));
     }
     let (mut quotient, mut rest) = (Vec::new(), Ratio::from(0));
     for term in all_terms(a) {
@@ -88,20 +114,32 @@ pub(super) fn div_rem_const(a: &Sym, by: i64) -> Result<(Sym, Sym)> {
             rest = term.coeff;
         } else if term.divisible(by) {
             let coeff = term.coeff.div(Ratio::from(by))?;
-            quotient.push(Term { coeff, factors: term.factors });
-        } else if a.try_sub(&Sym::constant(by)).is_ok_and(|d| is_negative(&d)) && !may_be_negative(a) {
+            quotient.push(Term {
+                coeff,
+                factors: term.factors,
+            });
+        } else if a.try_sub(&Sym::constant(by)).is_ok_and(|d| is_negative(&d))
+            && !may_be_negative(a)
+        {
             return Ok((Sym::constant(0), a.clone()));
         } else {
             return Err(unproven(a, by));
         }
     }
     let (q, r) = rest.whole().ok_or_else(|| unproven(a, by))?.div_rem(&by)?;
-    quotient.push(Term { coeff: Ratio::from(q), factors: Vec::new() });
+    quotient.push(Term {
+        coeff: Ratio::from(q),
+        factors: Vec::new(),
+    });
     Ok((normal(quotient)?, Sym::constant(r)))
 }
 
+pub(super) fn is_positive(a: &Sym) -> bool {
+    lower_bound(a).is_some_and(Ratio::is_positive)
+}
+
 fn is_negative(a: &Sym) -> bool {
-    a.try_mul(&Sym::constant(-1)).ok().and_then(|n| lower_bound(&n)).is_some_and(Ratio::is_positive)
+    a.try_mul(&Sym::constant(-1)).is_ok_and(|n| is_positive(&n))
 }
 
 fn may_be_negative(a: &Sym) -> bool {
@@ -111,7 +149,10 @@ fn may_be_negative(a: &Sym) -> bool {
 /// Polynomial division by leading terms; what is left must be provably smaller than the divisor.
 pub(super) fn div_rem_poly(a: &Sym, by: &Sym) -> Result<(Sym, Sym)> {
     let unknown = || Error::Unproven {
-        fact: Fact::Quotient { value: a.to_string(), by: by.to_string() },
+        fact: Fact::Quotient {
+            value: a.to_string(),
+            by: by.to_string(),
+        },
     };
     if lower_bound(by).is_none_or(|b| !b.is_positive()) {
         return Err(unknown());
@@ -123,7 +164,11 @@ pub(super) fn div_rem_poly(a: &Sym, by: &Sym) -> Result<(Sym, Sym)> {
         let terms = all_terms(&left);
         let Some(head) = terms.first() else { break };
         let step = without(&head.factors, &lead.factors)
-            .map(|factors| head.coeff.div(lead.coeff).map(|coeff| Term { coeff, factors }))
+            .map(|factors| {
+                head.coeff
+                    .div(lead.coeff)
+                    .map(|coeff| Term { coeff, factors })
+            })
             .transpose()?
             .filter(|t| t.divisible(1));
         match step {
@@ -138,8 +183,12 @@ pub(super) fn div_rem_poly(a: &Sym, by: &Sym) -> Result<(Sym, Sym)> {
             }
         }
     }
-    let (quotient, rest) = (normal(quotient)?, normal(rest)?);
-    if !left.is(0) || (!rest.is(0) && (may_be_negative(&rest) || !rest.order(by)?.is_lt())) {
+    let (mut quotient, mut rest) = (normal(quotient)?, normal(rest)?);
+    if is_negative(&rest) {
+        (quotient, rest) = (quotient.try_sub(&Sym::constant(1))?, rest.try_add(by)?);
+    }
+    let smaller = || rest.order(by).is_ok_and(std::cmp::Ordering::is_lt);
+    if !left.is(0) || (!rest.is(0) && (may_be_negative(&rest) || !smaller())) {
         return Err(unknown());
     }
     Ok((quotient, rest))
@@ -159,19 +208,33 @@ fn without(a: &[Factor], b: &[Factor]) -> Option<Vec<Factor>> {
 pub(super) fn ceil_div_const(a: &Sym, by: i64) -> Result<Sym> {
     match (a.as_i64(), div_rem_const(a, by)) {
         (Some(a), _) => a.ceil_div(&by).map(Sym::constant),
-        (None, Ok((q, r))) => q.try_add(&Sym::constant(i64::from(!r.is(0)))),
-        (None, Err(Error::Unproven { .. })) => {
-            if let [Term { coeff: Ratio { num: 1, den: 1 }, factors }] = a.terms()
+        (None, Ok((q, r))) if r.is(0) => Ok(q),
+        (None, Ok((q, r))) if is_positive(&r) => q.try_add(&Sym::constant(1)),
+        (None, Ok(_) | Err(Error::Unproven { .. })) => {
+            if let [
+                Term {
+                    coeff: Ratio { num: 1, den: 1 },
+                    factors,
+                },
+            ] = a.terms()
                 && let [Factor::Ceil(inner)] = factors.as_slice()
             {
                 return ceil_div_const(&inner.0, inner.1.try_mul(&by)?);
             }
-            if may_be_negative(a) {
-                return Err(unproven(a, by));
-            }
             from_factor(Factor::Ceil(Arc::new((a.clone(), by))))
         }
         (None, Err(e)) => Err(e),
+    }
+}
+
+/// A number that a factor never falls below.
+fn least(factor: &Factor) -> Option<i64> {
+    match factor {
+        Factor::Var(v) => Some(v.min.max(v.divisor)),
+        Factor::Ceil(c) => {
+            let bound = lower_bound(&c.0)?;
+            bound.num.ceil_div(&bound.den).ok()?.ceil_div(&c.1).ok()
+        }
     }
 }
 
@@ -182,16 +245,26 @@ pub(super) fn lower_bound(a: &Sym) -> Option<Ratio> {
     for term in all_terms(a) {
         let mut product = from_ratio(term.coeff).ok()?;
         for factor in term.factors {
-            let min = Sym::constant(factor.least());
-            product = product.try_mul(&from_factor(factor).ok()?.try_add(&min).ok()?).ok()?;
+            let min = Sym::constant(least(&factor)?);
+            product = product
+                .try_mul(&from_factor(factor).ok()?.try_add(&min).ok()?)
+                .ok()?;
         }
         sum = sum.try_add(&product).ok()?;
     }
     let terms = all_terms(&sum);
-    if terms.iter().any(|t| !t.factors.is_empty() && t.coeff.is_negative()) {
+    if terms
+        .iter()
+        .any(|t| !t.factors.is_empty() && t.coeff.is_negative())
+    {
         return None;
     }
-    Some(terms.iter().find(|t| t.factors.is_empty()).map_or(Ratio::from(0), |t| t.coeff))
+    Some(
+        terms
+            .iter()
+            .find(|t| t.factors.is_empty())
+            .map_or(Ratio::from(0), |t| t.coeff),
+    )
 }
 
 impl Sym {
@@ -201,14 +274,19 @@ impl Sym {
     /// [`Error::Domain`] for a constant that is no multiple, or `by` below 1; [`Error::Overflow`].
     pub fn exact_quotient(&self, by: i64) -> Result<Self> {
         if by < 1 {
-            return Err(Error::domain(format!("{self}/{by}: the divisor must be at least 1")));
+            return Err(Error::domain(format!(
+                "{self}/{by}: the divisor must be at least 1"
+            )));
         }
         match self.as_i64() {
             Some(a) if a % by == 0 => Ok(Self::constant(a / by)),
             Some(a) => Err(Error::domain(format!("{a}/{by} is not a whole number"))),
             None => {
                 let terms = all_terms(self).into_iter().map(|t| {
-                    Ok(Term { coeff: t.coeff.div(Ratio::from(by))?, factors: t.factors })
+                    Ok(Term {
+                        coeff: t.coeff.div(Ratio::from(by))?,
+                        factors: t.factors,
+                    })
                 });
                 normal(terms.collect::<Result<_>>()?)
             }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::term::{Factor, Var, gcd};
 use super::{Repr, Sym, arith};
-use crate::error::{Error, Result};
+use crate::error::{Error, Fact, Result};
 use crate::int::Int;
 
 /// Known divisors and lower bounds of named extents.
@@ -32,6 +32,9 @@ struct Known {
     min: i64,
 }
 
+/// Most facts that [`Facts::assuming`] adds.
+const MAX_ASSUMED: usize = 64;
+
 const NOTHING: Known = Known { divisor: 1, min: 1 };
 
 impl Facts {
@@ -41,7 +44,9 @@ impl Facts {
     /// [`Error::Domain`] when `by` is below 1 or `name` is no name, [`Error::Overflow`].
     pub fn divides(&mut self, name: &str, by: i64) -> Result<&mut Self> {
         if by < 1 {
-            return Err(Error::domain(format!("{name} % {by} == 0: the divisor must be at least 1")));
+            return Err(Error::domain(format!(
+                "{name} % {by} == 0: the divisor must be at least 1"
+            )));
         }
         let known = self.entry(name)?;
         let g = i64::try_from(gcd(known.divisor, by)).unwrap_or(1);
@@ -55,7 +60,9 @@ impl Facts {
     /// [`Error::Domain`] when `min` is below 1 or `name` is no name.
     pub fn at_least(&mut self, name: &str, min: i64) -> Result<&mut Self> {
         if min < 1 {
-            return Err(Error::domain(format!("{name} >= {min}: every extent is at least 1")));
+            return Err(Error::domain(format!(
+                "{name} >= {min}: every extent is at least 1"
+            )));
         }
         let known = self.entry(name)?;
         known.min = known.min.max(min);
@@ -74,7 +81,11 @@ impl Facts {
     pub fn symbol(&self, name: &str) -> Result<Sym> {
         check_name(name)?;
         let known = self.known.get(name).unwrap_or(&NOTHING);
-        let var = Var { name: name.to_owned(), divisor: known.divisor, min: known.min };
+        let var = Var {
+            name: name.to_owned(),
+            divisor: known.divisor,
+            min: known.min,
+        };
         arith::from_factor(Factor::Var(Arc::new(var)))
     }
 
@@ -83,7 +94,9 @@ impl Facts {
     /// # Errors
     /// [`Error::Overflow`] when a quotient that becomes exact overflows.
     pub fn apply(&self, value: &Sym) -> Result<Sym> {
-        let Repr::Poly(terms) = &value.0 else { return Ok(value.clone()) };
+        let Repr::Poly(terms) = &value.0 else {
+            return Ok(value.clone());
+        };
         let mut sum = Sym::constant(0);
         for term in terms.iter() {
             let mut product = arith::from_ratio(term.coeff)?;
@@ -99,6 +112,36 @@ impl Facts {
         Ok(sum)
     }
 
+    /// Runs `operation`, adding each divisibility of a name that it lacks, and lists what was added.
+    ///
+    /// ```
+    /// use tilewright_layout::{Facts, Int, Sym};
+    /// let (tiles, assumed) = Facts::default().assuming(|facts| {
+    ///     facts.symbol("m")?.div_rem(&Sym::constant(128)).map(|(q, _)| q)
+    /// })?;
+    /// assert_eq!(tiles.to_string(), "m/128");
+    /// assert_eq!(assumed[0].to_string(), "m % 128 == 0");
+    /// # Ok::<(), tilewright_layout::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What `operation` reports, when it is not a missing divisor of a name.
+    pub fn assuming<T>(&self, operation: impl Fn(&Self) -> Result<T>) -> Result<(T, Vec<Fact>)> {
+        let (mut facts, mut assumed) = (self.clone(), Vec::new());
+        loop {
+            match operation(&facts) {
+                Ok(value) => return Ok((value, assumed)),
+                Err(Error::Unproven {
+                    fact: Fact::Divides { value, by },
+                }) if assumed.len() < MAX_ASSUMED && check_name(&value).is_ok() => {
+                    facts.divides(&value, by)?;
+                    assumed.push(Fact::Divides { value, by });
+                }
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
     fn entry(&mut self, name: &str) -> Result<&mut Known> {
         check_name(name)?;
         Ok(self.known.entry(name.to_owned()).or_insert(NOTHING))
@@ -107,8 +150,13 @@ impl Facts {
 
 fn check_name(name: &str) -> Result<()> {
     let mut chars = name.chars();
-    let head = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-    if head && name.len() <= 64 && chars.all(|c| c.is_ascii_alphanumeric() || c == '_') && name != "_"
+    let head = chars
+        .next()
+        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    if head
+        && name.len() <= 64
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && name != "_"
     {
         return Ok(());
     }

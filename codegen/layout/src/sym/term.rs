@@ -34,7 +34,11 @@ impl Ratio {
             (a, b) = (b, a % b);
         }
         let g = i128::try_from(a.max(1)).unwrap_or(1);
-        let (num, den) = if den < 0 { (-num / g, -den / g) } else { (num / g, den / g) };
+        let (num, den) = if den < 0 {
+            (-num / g, -den / g)
+        } else {
+            (num / g, den / g)
+        };
         match (i64::try_from(num), i64::try_from(den)) {
             (Ok(num), Ok(den)) => Ok(Self { num, den }),
             _ => Err(Error::overflow(format!("the coefficient {num}/{den}"))),
@@ -105,14 +109,6 @@ impl Factor {
             Self::Ceil(_) => 1,
         }
     }
-
-    /// The smallest value of the factor.
-    pub fn least(&self) -> i64 {
-        match self {
-            Self::Var(v) => v.min.max(v.divisor),
-            Self::Ceil(_) => 1,
-        }
-    }
 }
 
 impl Ord for Factor {
@@ -176,8 +172,11 @@ impl Term {
     pub fn divisible(&self, by: i64) -> bool {
         // The term is num * prod(divisors) / den times whole numbers: clear den * by factor by
         // factor so that no product overflows.
-        let Some(mut left) = self.coeff.den.checked_mul(by) else { return false };
-        for known in std::iter::once(self.coeff.num).chain(self.factors.iter().map(Factor::divisor)) {
+        let Some(mut left) = self.coeff.den.checked_mul(by) else {
+            return false;
+        };
+        for known in std::iter::once(self.coeff.num).chain(self.factors.iter().map(Factor::divisor))
+        {
             let g = gcd(left, known);
             left /= i64::try_from(g.max(1)).unwrap_or(1);
         }

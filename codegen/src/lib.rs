@@ -2,6 +2,24 @@
 //!
 //! The way of a kernel is one straight line, [`compile`]: each stage is a pure function from one printable value to the
 //! next. Modules are listed in layering order; a module uses only those above it.
+//!
+//! ```
+//! use tilewright_codegen::{compile, spec};
+//! let text = "
+//! kernel: copy
+//! name: copy_rows
+//! arch: sm_80
+//! operands:
+//!   s: { dtype: f32, layout: '(m,n):(lds,1)' }
+//!   d: { dtype: f32, layout: '(m,n):(ldd,1)' }
+//! cta_tile: '(16,256)'
+//! ";
+//! let spec = spec::parse("-", text)?;
+//! let compiled = compile(&spec.points[0])?;
+//! assert!(compiled.ptx.text.contains("ld.global"));
+//! assert_eq!(compiled.plan.threads, 256);
+//! # Ok::<(), tilewright_codegen::error::Error>(())
+//! ```
 
 pub mod error;
 pub mod arch;
@@ -14,3 +32,61 @@ pub mod lower;
 pub mod certify;
 pub mod ptx;
 pub mod pack;
+pub mod build;
+
+use certify::Certificate;
+use error::{Error, Result};
+use ir::program::Program;
+use ir::tile::Kernel;
+use pack::Artifact;
+use plan::model::Plan;
+use ptx::PtxModule;
+use spec::model::Point;
+
+/// Everything the compiler made of one point, stage by stage.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// Every decision.
+    pub plan: Plan,
+    /// What a CTA does.
+    pub tile: Kernel,
+    /// What one thread does.
+    pub program: Program,
+    /// What is proved about it.
+    pub certificate: Certificate,
+    /// The text.
+    pub ptx: PtxModule,
+}
+
+/// Compiles a point of a spec.
+///
+/// # Errors
+/// [`Error::Plan`] with every violated limit, [`Error::Unsupported`] for what the architecture lacks, [`Error::Bug`] when a
+/// stage's product fails its check.
+pub fn compile(point: &Point) -> Result<Compiled> {
+    let plan = plan::plan(point)?;
+    let tile = ir::build::build(&plan);
+    let program = lower::lower(&plan, &tile)?;
+    let certificate = certify::certify(&plan, &program)?;
+    let ptx = ptx::emit(&program, &plan.arch, &plan.id)?;
+    Ok(Compiled { plan, tile, program, certificate, ptx })
+}
+
+/// Compiles a point, has ptxas judge the text where it can be had, and writes its manifest entry.
+///
+/// # Errors
+/// Those of [`compile`]; [`Error::Plan`] when ptxas spills, uses local memory or serializes.
+pub fn artifact(point: &Point) -> Result<Artifact> {
+    let Compiled { plan, program, certificate, ptx, .. } = compile(point)?;
+    let report = match ptx::ptxas::find() {
+        Some(path) => Some(ptx::ptxas::assemble_with(&path, &ptx.text, &plan.arch)?),
+        None => None,
+    };
+    if let Some(report) = &report {
+        let violations = ptx::ptxas::gate(report);
+        if !violations.is_empty() {
+            return Err(Error::Plan { kernel: plan.id, violations });
+        }
+    }
+    pack::artifact(&plan, &program, &certificate, ptx, report.as_ref())
+}

@@ -1,1 +1,175 @@
-//! See ARCHITECTURE.md.
+//! From compiled kernels to a bundle.
+//!
+//! Comes in: what [`crate::compile`] made, and ptxas' report where it could be had. Goes out: the manifest entry with its
+//! launch ABI, assumptions and certificate, and the bundle's files.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use tilewright_bundle::{
+    Assumption, BundleWriter, Capability, DType, Family, Kernel, LaunchAbi, Operand, Param,
+    ParamValue, Provenance, Resources, Role, ScalarType, Semantics, Sha256Hex,
+};
+
+use crate::certify::Certificate;
+use crate::error::{Error, Result};
+use crate::ir::program::{ParamType, Program};
+use crate::plan::model::{self, Plan};
+use crate::ptx::PtxModule;
+use crate::ptx::ptxas::PtxasReport;
+use crate::spec::model as spec;
+
+/// One kernel of a bundle: its manifest entry and its PTX. Crosses process boundaries as JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Artifact {
+    /// The manifest entry.
+    pub kernel: Kernel,
+    /// The module's text.
+    pub ptx: String,
+}
+
+/// Writes the manifest entry of a compiled kernel.
+///
+/// # Errors
+/// [`Error::Bug`] when the plan cannot be said in the bundle's terms.
+pub fn artifact(
+    plan: &Plan,
+    program: &Program,
+    certificate: &Certificate,
+    ptx: PtxModule,
+    report: Option<&PtxasReport>,
+) -> Result<Artifact> {
+    let bug = |message: String| Error::Bug {
+        stage: "pack",
+        kernel: plan.id.clone(),
+        message,
+        dump: plan.to_string(),
+    };
+    let family = match plan.family {
+        spec::Family::Copy => Family::Copy,
+        spec::Family::Gemm => Family::Gemm,
+    };
+    let certificate = serde_json::to_value(certificate).map_err(|error| bug(error.to_string()))?;
+    let kernel = Kernel {
+        semantics: semantics(plan).map_err(&bug)?,
+        min_driver: min_driver(ptx.version),
+        capability: Capability { min_sm: plan.arch.sm, exact: plan.arch.exact },
+        abi: abi(plan, program).map_err(&bug)?,
+        resources: Resources {
+            registers: report.map(|report| report.registers),
+            static_smem_bytes: 0,
+            dynamic_smem_bytes: plan.smem_bytes,
+            spill_bytes: report.map(|report| report.spill_load_bytes + report.spill_store_bytes),
+        },
+        assumptions: assumptions(plan).map_err(&bug)?,
+        certificate,
+        ..Kernel::new(&plan.id, family, &plan.entry)
+    };
+    Ok(Artifact { kernel, ptx: ptx.text })
+}
+
+/// Writes a bundle to a folder. The same artifacts give the same bytes.
+///
+/// # Errors
+/// [`Error::Tool`] when the bundle cannot be written or an entry is refused.
+pub fn write(artifacts: Vec<Artifact>, provenance: Provenance, folder: &Path) -> Result<Sha256Hex> {
+    let refused = |error: tilewright_bundle::Error| Error::Tool {
+        tool: "bundle",
+        message: error.to_string(),
+    };
+    let mut writer = BundleWriter::new(provenance);
+    for artifact in artifacts {
+        writer.add(artifact.kernel, &artifact.ptx, None).map_err(refused)?;
+    }
+    writer.write(folder).map_err(refused)
+}
+
+/// Which tools make kernels here.
+pub fn provenance() -> Provenance {
+    let (major, minor, patch) = crate::ptx::llvm_version();
+    let ptxas = crate::ptx::ptxas::find();
+    Provenance {
+        generator: format!("tilewright {}", env!("CARGO_PKG_VERSION")),
+        llvm: Some(format!("{major}.{minor}.{patch}")),
+        ptxas: ptxas.and_then(|path| crate::ptx::ptxas::version(&path).ok()),
+    }
+}
+
+fn semantics(plan: &Plan) -> std::result::Result<Semantics, String> {
+    let operands = plan.operands.iter().map(|operand| {
+        let role = if operand.name == "d" { Role::Out } else { Role::In };
+        let stride = |stride: &spec::Stride| match stride {
+            spec::Stride::Const(value) => value.to_string(),
+            spec::Stride::Named(name) => name.clone(),
+        };
+        let [row, column] = &operand.extents;
+        let [row_stride, column_stride] = &operand.strides;
+        let layout = format!("({row},{column}):({},{})", stride(row_stride), stride(column_stride));
+        Ok(Operand::new(&operand.name, role, dtype(operand.dtype.name())?, &layout))
+    });
+    Ok(Semantics {
+        operands: operands.collect::<std::result::Result<_, String>>()?,
+        accumulator: Some(dtype(plan.accumulator.name())?),
+        epilogue: Some(match plan.family {
+            spec::Family::Copy => "d = s".to_string(),
+            spec::Family::Gemm => "d = acc".to_string(),
+        }),
+    })
+}
+
+fn dtype(name: &str) -> std::result::Result<DType, String> {
+    DType::from_text(name).ok_or_else(|| format!("the bundle does not know element type {name}"))
+}
+
+fn abi(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, String> {
+    let parse = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
+    let mut params = Vec::new();
+    for param in &program.params {
+        let value = match param.ty {
+            ParamType::Pointer { .. } => ParamValue::pointer(&param.name),
+            ParamType::I32 => ParamValue::scalar(ScalarType::I32, parse(&param.name)?),
+            ParamType::I64 => ParamValue::scalar(ScalarType::I64, parse(&param.name)?),
+        };
+        params.push((param.name.as_str(), value));
+    }
+    let (m, n) = (plan.cta_tile[0], plan.cta_tile[1]);
+    Ok(LaunchAbi {
+        params: Param::pack(params),
+        grid: [parse(&format!("ceil_div(m, {m}) * ceil_div(n, {n})"))?, 1u32.into(), 1u32.into()],
+        block: [plan.threads, 1, 1],
+        dynamic_smem_bytes: plan.smem_bytes.into(),
+        ..LaunchAbi::default()
+    })
+}
+
+fn assumptions(plan: &Plan) -> std::result::Result<Vec<Assumption>, String> {
+    let entry = |assumption: &model::Assumption| match assumption {
+        model::Assumption::StrideMultiple { stride, multiple, reason } => {
+            let text = format!("{stride} % {multiple} == 0");
+            let expr = text.parse().map_err(|error| format!("{text}: {error}"))?;
+            Ok(Assumption::Expr { expr, reason: reason.clone() })
+        }
+        model::Assumption::PointerAlignment { operand, bytes, reason } => Ok(Assumption::Align {
+            operand: operand.clone(),
+            bytes: *bytes,
+            reason: reason.clone(),
+        }),
+    };
+    plan.assumptions.iter().map(entry).collect()
+}
+
+/// The first driver that accepts a PTX version, on cuDriverGetVersion's scale (CUDA 11.0 is 11000).
+/// Source: PTX ISA, release notes table.
+fn min_driver(ptx_version: u32) -> u32 {
+    match ptx_version {
+        0..=60 => 9000,
+        61 => 9010,
+        62 => 9020,
+        63 => 10_000,
+        64 => 10_010,
+        65..=69 => 10_020,
+        70..=78 => 11_000 + (ptx_version - 70) * 10,
+        79..=89 => 12_000 + ptx_version.saturating_sub(80) * 10,
+        _ => 13_000 + (ptx_version - 90) * 10,
+    }
+}

@@ -1,0 +1,131 @@
+//! The `build.rs` entry point: specs of a folder become a bundle in `OUT_DIR`.
+//!
+//! ```no_run
+//! // build.rs
+//! fn main() {
+//!     tilewright_codegen::build::compile("kernels");
+//! }
+//! ```
+//!
+//! The service embeds the bundle with
+//! `static KERNELS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/kernels.rs"));`.
+//! LLVM runs inside the build script's own process: what it cannot select ends the build with LLVM's own message.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::pack::{self, Artifact};
+use crate::spec;
+
+/// Compiles every spec below `folder` (relative to the package) into the bundle `OUT_DIR/<folder's name>` and writes
+/// `OUT_DIR/<folder's name>.rs`, an expression that embeds it. Problems become `cargo::error=` lines and end the build;
+/// the script is run again when the folder changes.
+pub fn compile(folder: impl AsRef<Path>) {
+    let folder = folder.as_ref();
+    println!("cargo::rerun-if-changed={}", folder.display());
+    println!("cargo::rerun-if-env-changed=TILEWRIGHT_PTXAS");
+    let errors = match std::env::var_os("OUT_DIR") {
+        None => vec![Error::Tool {
+            tool: "build script",
+            message: "OUT_DIR is not set: call this from build.rs".to_string(),
+        }],
+        Some(out) => match compile_into(folder, Path::new(&out)) {
+            Ok(_) => return,
+            Err(errors) => errors,
+        },
+    };
+    for error in errors {
+        for line in error.report(false).lines() {
+            println!("cargo::error={line}");
+        }
+    }
+    std::process::exit(1);
+}
+
+/// [`compile`] without a build script: the bundle's folder below `out`.
+///
+/// # Errors
+/// Every spec's errors, in the order of the files.
+pub fn compile_into(folder: &Path, out: &Path) -> std::result::Result<PathBuf, Vec<Error>> {
+    let one = |error| vec![error];
+    let name = folder.file_name().map_or("kernels".into(), |name| name.to_string_lossy().into_owned());
+    let mut artifacts = Vec::new();
+    let mut errors = Vec::new();
+    let files = spec_files(folder).map_err(one)?;
+    if files.is_empty() {
+        return Err(vec![Error::Tool {
+            tool: "build script",
+            message: format!("{} holds no .yaml spec: add one or name another folder", folder.display()),
+        }]);
+    }
+    for file in files {
+        match compile_file(&file) {
+            Ok(made) => artifacts.extend(made),
+            Err(error) => errors.push(error),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let bundle = out.join(&name);
+    if bundle.exists() {
+        std::fs::remove_dir_all(&bundle).map_err(|source| one(io(&bundle, source)))?;
+    }
+    pack::write(artifacts, pack::provenance(), &bundle).map_err(one)?;
+    embed(&bundle, &out.join(format!("{name}.rs"))).map_err(one)?;
+    Ok(bundle)
+}
+
+/// Spec files below a folder, sorted by path.
+///
+/// # Errors
+/// [`Error::Io`] when a folder cannot be read.
+pub fn spec_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).map_err(|source| io(&folder, source))? {
+            let entry = entry.map_err(|source| io(&folder, source))?;
+            let path = entry.path();
+            let kind = entry.file_type().map_err(|source| io(&path, source))?;
+            if kind.is_dir() {
+                folders.push(path);
+            } else if kind.is_file() && path.extension().is_some_and(|e| e == "yaml" || e == "yml") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn compile_file(file: &Path) -> Result<Vec<Artifact>> {
+    let spec = spec::load(file)?;
+    spec.points.iter().map(crate::artifact).collect()
+}
+
+/// Writes the expression `&[("manifest.json", include_bytes!(…)), …]`.
+fn embed(bundle: &Path, target: &Path) -> Result<()> {
+    let mut files = Vec::new();
+    let mut folders = vec![bundle.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).map_err(|source| io(&folder, source))? {
+            let path = entry.map_err(|source| io(&folder, source))?.path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    let mut text = String::from("&[\n");
+    for file in files {
+        let relative = file.strip_prefix(bundle).unwrap_or(&file).to_string_lossy().replace('\\', "/");
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "    ({relative:?}, include_bytes!({:?})),", file.to_string_lossy());
+    }
+    text.push_str("]\n");
+    std::fs::write(target, text).map_err(|source| io(target, source))
+}
+
+fn io(path: &Path, source: std::io::Error) -> Error {
+    Error::Io { path: path.display().to_string(), source }
+}

@@ -51,6 +51,11 @@ impl Path {
         self.index[..self.len as usize].iter().map(|&i| i as usize)
     }
 
+    /// Whether `head` is this path or leads to it from above.
+    pub fn begins_with(&self, head: &Self) -> bool {
+        self.index[..self.len as usize].starts_with(&head.index[..head.len as usize])
+    }
+
     /// Number of indices; 0 for the plain integer unit.
     pub fn depth(&self) -> usize {
         self.len as usize

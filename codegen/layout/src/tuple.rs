@@ -73,15 +73,15 @@ impl Profile {
 
     /// Nesting depth: 0 for a single value, 1 for a flat tuple.
     pub fn depth(&self) -> usize {
-        fn walk(p: &Profile, at: &mut usize) -> usize {
-            let token = p.0[*at];
-            *at += 1;
-            if token == LEAF {
-                return 0;
+        let (mut deepest, mut open) = (0, Vec::new());
+        for &token in self.0.iter() {
+            if token != LEAF {
+                open.push(token);
+                deepest = deepest.max(open.len());
             }
-            (0..token).map(|_| walk(p, at)).max().unwrap_or(0) + 1
+            close(&mut open, token != LEAF && token > 0, &mut || {});
         }
-        walk(self, &mut 0)
+        deepest
     }
 
     pub(crate) fn root(&self) -> Node {
@@ -168,26 +168,45 @@ impl Profile {
         f: &mut fmt::Formatter<'_>,
         leaf: &mut dyn FnMut(&mut fmt::Formatter<'_>, usize) -> fmt::Result,
     ) -> fmt::Result {
-        self.write_node(f, &self.root(), leaf)
-    }
-
-    fn write_node(
-        &self,
-        f: &mut fmt::Formatter<'_>,
-        node: &Node,
-        leaf: &mut dyn FnMut(&mut fmt::Formatter<'_>, usize) -> fmt::Result,
-    ) -> fmt::Result {
-        if self.node_is_leaf(node) {
-            return leaf(f, node.leaves.start);
-        }
-        f.write_str("(")?;
-        for (i, child) in self.children(node).enumerate() {
-            if i > 0 {
+        let (mut open, mut next) = (Vec::new(), 0);
+        for (i, &token) in self.0.iter().enumerate() {
+            if token == LEAF {
+                leaf(f, next)?;
+                next += 1;
+            } else {
+                f.write_str("(")?;
+                open.push(token);
+            }
+            let mut ends = 0;
+            close(&mut open, token != LEAF && token > 0, &mut || ends += 1);
+            for _ in 0..ends {
+                f.write_str(")")?;
+            }
+            if (token == LEAF || token == 0) && i + 1 < self.0.len() {
                 f.write_str(",")?;
             }
-            self.write_node(f, &child, leaf)?;
         }
-        f.write_str(")")
+        Ok(())
+    }
+}
+
+/// Ends a node: counts it in its parent, and ends every parent that is complete. A tuple that still
+/// waits for children (`waits`) ends nothing.
+fn close(open: &mut Vec<u16>, waits: bool, end: &mut dyn FnMut()) {
+    if waits {
+        return;
+    }
+    if open.last() == Some(&0) {
+        open.pop();
+        end();
+    }
+    while let Some(left) = open.last_mut() {
+        *left -= 1;
+        if *left > 0 {
+            return;
+        }
+        open.pop();
+        end();
     }
 }
 
@@ -336,5 +355,31 @@ impl<T: Clone + Default> IntTuple<T> {
 impl<T: fmt::Display> fmt::Display for IntTuple<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.profile.write(f, &mut |f, i| self.leaves[i].fmt(f))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn trees_print_and_measure() {
+        for (text, rank, depth) in [
+            ("7", 1, 0),
+            ("()", 0, 1),
+            ("(7)", 1, 1),
+            ("((),3)", 2, 2),
+            ("(((1,2),3),4,(5))", 3, 3),
+            ("(1,(2,()),((3)))", 3, 3),
+        ] {
+            let tuple: IntTuple<i64> = text.parse().unwrap();
+            assert_eq!(
+                (tuple.to_string().as_str(), tuple.rank(), tuple.depth()),
+                (text, rank, depth)
+            );
+            let again = IntTuple::tuple(tuple.modes());
+            assert!(again == tuple || tuple.as_leaf().is_some());
+        }
     }
 }

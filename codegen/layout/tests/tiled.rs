@@ -249,6 +249,20 @@ fn symbolic_strides_partition_like_numbers() {
 }
 
 #[test]
+fn partitions_are_compositions_with_coordinates() {
+    let mma = TiledMma::new(mma_atom(SM80), &l("(2,2,1):(1,2,0)"), KEEP).unwrap();
+    for operand in [Operand::A, Operand::B, Operand::C] {
+        let tile = mma.tile(operand).unwrap();
+        let tv = mma.tv(operand).unwrap();
+        let identity = Layout::identity(tile.clone()).unwrap();
+        assert_eq!(composition_coords(&identity, &tv).unwrap(), tv);
+        let tensor = Layout::compact_right(tile).unwrap();
+        let shares = composition_coords(&tensor, &tv).unwrap();
+        assert_eq!(shares, mma.partition(operand, &tensor).unwrap());
+    }
+}
+
+#[test]
 fn a_tile_that_does_not_divide_is_refused() {
     let mma = TiledMma::new(mma_atom(SM80), &l("(2,2,1):(1,2,0)"), KEEP).unwrap();
     let refused = mma.thrfrg_a(&l("(48,16):(16,1)")).unwrap_err().to_string();

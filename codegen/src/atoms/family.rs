@@ -1,10 +1,11 @@
 //! Expands a parameterized record into one record per point of its parameters.
 //!
-//! Comes in: a record as generic data. `params` is a list of rows; a row gives each parameter a value, a list
-//! of values or an inclusive range `"8..256/8"` (first..last/step), and stands for all combinations. Goes out:
-//! one record per combination without `params`, in which every `{name}` of a string is replaced by its value;
-//! `{n/8}`, `{n*2}`, `{n+1}`, `{n-1}` compute on integers from left to right, and a string that is nothing but
-//! one placeholder becomes the value itself, so that `count: "{n/2}"` is a number.
+//! Comes in: a record as generic data. `params` is a list of rows; a row gives each parameter a
+//! value, a list of values or an inclusive range `"8..256/8"` (first..last/step), and stands for
+//! all combinations. Goes out: one record per combination without `params`, in which every `{name}`
+//! of a string is replaced by its value; `{n/8}`, `{n*2}`, `{n+1}`, `{n-1}` compute on integers
+//! from left to right, and a string that is nothing but one placeholder becomes the value itself,
+//! so that `count: "{n/2}"` is a number.
 
 use std::collections::BTreeMap;
 

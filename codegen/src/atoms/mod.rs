@@ -1,8 +1,10 @@
-//! Atoms as data: the records of `specs/atoms/*.yaml`, expanded, checked for form and indexed by id.
+//! Atoms as data: the records of `specs/atoms/*.yaml`, expanded, checked for form and indexed by
+//! id.
 //!
-//! Comes in: the record files, embedded at build time. Goes out: [`catalogue`], one [`model::Atom`] per
-//! instruction. Invariants: ids are unique; every id and every layout parses; facts and operands that the
-//! kind asks for are there. That the facts are true is the matter of this module's tests.
+//! Comes in: the record files, embedded at build time. Goes out: [`catalogue`], one [`model::Atom`]
+//! per instruction. Invariants: ids are unique; every id and every layout parses; facts and
+//! operands that the kind asks for are there. That the facts are true is the matter of this
+//! module's tests.
 
 mod catalogue;
 mod family;

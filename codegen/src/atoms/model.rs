@@ -1,7 +1,7 @@
 //! The model of an atom record: one machine instruction, or one idiom of a few, as data.
 //!
-//! Records live in `specs/atoms/*.yaml`. No code branches on an atom's id: what a stage needs to know
-//! about an instruction stands here.
+//! Records live in `specs/atoms/*.yaml`. No code branches on an atom's id: what a stage needs to
+//! know about an instruction stands here.
 
 use tilewright_layout::Layout;
 
@@ -100,9 +100,11 @@ pub enum LlvmOp {
     Store,
     /// `d = fma(a, b, c)` on f32 or f64 registers.
     Fma,
-    /// `dst[0] = src[0]` rounded to nearest even, or widened exactly; types from the record's `convert`.
+    /// `dst[0] = src[0]` rounded to nearest even, or widened exactly; types from the record's
+    /// `convert`.
     FloatConvert,
-    /// `dst[0] = pack(round(src[0]), round(src[1]))`, first source in the low half; types from `convert`.
+    /// `dst[0] = pack(round(src[0]), round(src[1]))`, first source in the low half; types from
+    /// `convert`.
     FloatPack2,
 }
 
@@ -128,8 +130,8 @@ pub enum Emit {
         name: String,
         /// The intrinsic's parameters in order.
         args: Vec<IntrinsicArg>,
-        /// Type of each argument or result register in the intrinsic's signature where it differs from the register's
-        /// own, by operand name: `v2f16` for `<2 x half>`.
+        /// Type of each argument or result register in the intrinsic's signature where it differs
+        /// from the register's own, by operand name: `v2f16` for `<2 x half>`.
         types: Vec<(String, String)>,
     },
     /// Inline assembly rendered from `templates/ptx/<file>`.
@@ -177,7 +179,8 @@ pub struct CopyFacts {
     pub access_bytes: u32,
     /// Whether the data arrives later, by commit and wait groups.
     pub asynchronous: bool,
-    /// Name of the operand that says how many source bytes are valid (the rest arrive as zeros), if there is one.
+    /// Name of the operand that says how many source bytes are valid (the rest arrive as zeros), if
+    /// there is one.
     pub src_bytes: Option<String>,
 }
 

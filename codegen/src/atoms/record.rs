@@ -1,11 +1,12 @@
 //! One record as written, and its translation to the model.
 //!
-//! Comes in: a record as generic data, parameters already expanded. Goes out: an [`Atom`]. Unknown keys,
-//! wrong types and missing facts are errors that name the record.
+//! Comes in: a record as generic data, parameters already expanded. Goes out: an [`Atom`]. Unknown
+//! keys, wrong types and missing facts are errors that name the record.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod form;
 
-use serde::Deserialize;
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use tilewright_layout::Layout;
 
@@ -14,149 +15,11 @@ use super::model::{
     OperandKind, RegType, Space,
 };
 use crate::dtype::Dtype;
+use form::{
+    Convert, Copy, EmitForm, KindName, LlvmName, Mma, Operand, Record, RegName, Side, SpaceName,
+};
 
 type Result<T> = std::result::Result<T, String>;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Record {
-    id: String,
-    cute: Option<String>,
-    kind: KindName,
-    mma: Option<Mma>,
-    copy: Option<Copy>,
-    convert: Option<Convert>,
-    operands: Vec<Operand>,
-    align_bytes: u32,
-    min_sm: u32,
-    min_ptx: u32,
-    source: String,
-    emit: EmitForm,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum KindName {
-    Copy,
-    Mma,
-    Sync,
-    Convert,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum SpaceName {
-    Gmem,
-    Smem,
-    Rmem,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum RegName {
-    B16,
-    B32,
-    B64,
-    F32,
-    F64,
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "is", rename_all = "lowercase", deny_unknown_fields)]
-enum Operand {
-    In {
-        name: String,
-        reg: RegName,
-        count: u32,
-    },
-    Out {
-        name: String,
-        reg: RegName,
-        count: u32,
-    },
-    Address {
-        name: String,
-        space: SpaceName,
-    },
-    Int {
-        name: String,
-    },
-    Imm {
-        name: String,
-    },
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Mma {
-    mnk: [i64; 3],
-    types: MmaTypes,
-    thr_id: String,
-    a_tv: String,
-    b_tv: String,
-    c_tv: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MmaTypes {
-    d: String,
-    a: String,
-    b: String,
-    c: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Copy {
-    from: SpaceName,
-    to: SpaceName,
-    thr_id: String,
-    src_tv_bits: String,
-    dst_tv_bits: String,
-    reference: Side,
-    access_bytes: u32,
-    #[serde(default)]
-    asynchronous: bool,
-    src_bytes: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Side {
-    Src,
-    Dst,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Convert {
-    from: String,
-    to: String,
-    values: u32,
-}
-
-/// Exactly one of `llvm`, `intrinsic`, `template`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct EmitForm {
-    llvm: Option<LlvmName>,
-    intrinsic: Option<String>,
-    args: Option<Vec<Value>>,
-    types: Option<BTreeMap<String, String>>,
-    template: Option<String>,
-    values: Option<BTreeMap<String, String>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum LlvmName {
-    Load,
-    Store,
-    Fma,
-    FloatConvert,
-    FloatPack2,
-}
 
 /// The atom of one expanded record.
 pub(super) fn atom(source: Value) -> Result<Atom> {

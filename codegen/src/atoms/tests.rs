@@ -1,6 +1,6 @@
-//! Every record checks itself: layouts cover their tile, registers hold the fragments, and the facts are those
-//! of CuTe's catalogue (`ci/data/atoms.json`).
-#![allow(clippy::unwrap_used)]
+//! Every record checks itself: layouts cover their tile, registers hold the fragments, and the
+//! facts are those of CuTe's catalogue (`ci/data/atoms.json`).
+#![allow(clippy::panic, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,9 @@ use tilewright_layout::Layout;
 
 use super::catalogue;
 use super::catalogue::Catalogue;
-use super::model::{Atom, Emit, IntrinsicArg, Kind, OperandKind, RegType, Space};
+use super::model::{
+    Atom, CopyFacts, Emit, IntrinsicArg, Kind, MmaFacts, OperandKind, RegType, Space,
+};
 use super::sources::SOURCES;
 
 /// Values of a layout over its domain, first leaf fastest.
@@ -125,7 +127,8 @@ fn copies_move_every_bit() {
                     "{id}: registers of {name}"
                 );
             } else {
-                // Lanes whose address an instruction does not read repeat those of the lanes before them.
+                // Lanes whose address an instruction does not read repeat those of the lanes before
+                // them.
                 cover(id, tv, bits);
                 assert_eq!(per_thread, i64::from(copy.access_bytes) * 8, "{id}: {name}");
                 assert_eq!(atom.align_bytes, copy.access_bytes, "{id}");
@@ -186,81 +189,87 @@ fn intrinsics_take_every_input_once() {
     }
 }
 
+/// CuTe's entry of that name in one of its lists.
+fn cute<'a>(data: &'a Value, list: &str, name: &str) -> &'a Value {
+    let found = data[list]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|entry| entry["name"] == name);
+    found.unwrap_or_else(|| panic!("CuTe has no {name}"))
+}
+
+fn same(id: &str, ours: &Layout<i64>, theirs: &Value) {
+    let theirs: Layout<i64> = theirs.as_str().unwrap().parse().unwrap();
+    assert_eq!(
+        values(ours),
+        values(&theirs),
+        "{id}: {ours:?} and CuTe's {theirs:?}"
+    );
+}
+
+fn agree_on_mma(atom: &Atom, mma: &MmaFacts, theirs: &Value) {
+    let id = &atom.id;
+    assert_eq!(serde_json::json!(mma.mnk), theirs["mnk"], "{id}");
+    for (at, operand) in ["d", "a", "b", "c"].into_iter().enumerate() {
+        assert_eq!(
+            mma.types[at].name(),
+            theirs["types"][operand],
+            "{id}: type of {operand}"
+        );
+        let (ty, count) = registers(atom, operand);
+        let regs = &theirs["regs"][operand];
+        assert_eq!(regs["n"], count, "{id}: registers of {operand}");
+        assert_eq!(
+            regs["type"],
+            format!("{ty:?}").to_lowercase(),
+            "{id}: {operand}"
+        );
+    }
+    same(id, &mma.thr_id, &theirs["thr_id"]);
+    same(id, &mma.a_tv, &theirs["a_tv"]);
+    same(id, &mma.b_tv, &theirs["b_tv"]);
+    same(id, &mma.c_tv, &theirs["c_tv"]);
+}
+
+fn agree_on_copy(id: &str, copy: &CopyFacts, theirs: &Value) {
+    let reference = if copy.ref_is_dst {
+        &copy.dst_tv_bits
+    } else {
+        &copy.src_tv_bits
+    };
+    same(id, &copy.thr_id, &theirs["thr_id"]);
+    same(id, &copy.src_tv_bits, &theirs["src_tv_bits"]);
+    same(id, &copy.dst_tv_bits, &theirs["dst_tv_bits"]);
+    same(id, reference, &theirs["ref_tv_bits"]);
+}
+
 #[test]
 fn records_agree_with_cute() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/data/atoms.json");
-    let cute: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let entry = |list: &str, name: &str| {
-        let all = cute[list].as_array().unwrap();
-        all.iter()
-            .find(|entry| entry["name"] == name)
-            .unwrap_or_else(|| panic!("CuTe has no {name}"))
-            .clone()
-    };
-    let same = |id: &str, ours: &Layout<i64>, theirs: &Value| {
-        let theirs: Layout<i64> = theirs.as_str().unwrap().parse().unwrap();
-        assert_eq!(
-            values(ours),
-            values(&theirs),
-            "{id}: {ours:?} and CuTe's {theirs:?}"
-        );
-    };
+    let data: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let mut compared = 0;
     for atom in catalogue().unwrap().iter() {
-        let (id, Some(name)) = (&atom.id, &atom.cute) else {
-            continue;
-        };
-        if let Some(mma) = &atom.mma {
-            let theirs = entry("mma", name);
-            assert_eq!(serde_json::json!(mma.mnk), theirs["mnk"], "{id}");
-            for (at, operand) in ["d", "a", "b", "c"].into_iter().enumerate() {
-                assert_eq!(
-                    mma.types[at].name(),
-                    theirs["types"][operand],
-                    "{id}: type of {operand}"
-                );
-                let (ty, count) = registers(atom, operand);
-                assert_eq!(
-                    theirs["regs"][operand]["n"], count,
-                    "{id}: registers of {operand}"
-                );
-                assert_eq!(
-                    theirs["regs"][operand]["type"],
-                    format!("{ty:?}").to_lowercase(),
-                    "{id}: {operand}"
-                );
+        let Some(name) = &atom.cute else { continue };
+        let theirs = match (&atom.mma, &atom.copy) {
+            (Some(mma), _) => {
+                let theirs = cute(&data, "mma", name);
+                agree_on_mma(atom, mma, theirs);
+                theirs
             }
-            same(id, &mma.thr_id, &theirs["thr_id"]);
-            same(id, &mma.a_tv, &theirs["a_tv"]);
-            same(id, &mma.b_tv, &theirs["b_tv"]);
-            same(id, &mma.c_tv, &theirs["c_tv"]);
-            assert!(
-                theirs["arch"]
-                    .as_str()
-                    .unwrap()
-                    .ends_with(&atom.min_sm.to_string()),
-                "{id}: architecture"
-            );
-        } else if let Some(copy) = &atom.copy {
-            let theirs = entry("copy", name);
-            same(id, &copy.thr_id, &theirs["thr_id"]);
-            same(id, &copy.src_tv_bits, &theirs["src_tv_bits"]);
-            same(id, &copy.dst_tv_bits, &theirs["dst_tv_bits"]);
-            same(
-                id,
-                if copy.ref_is_dst {
-                    &copy.dst_tv_bits
-                } else {
-                    &copy.src_tv_bits
-                },
-                &theirs["ref_tv_bits"],
-            );
-            let arch = theirs["arch"].as_str().unwrap();
-            assert!(
-                arch == "any" || arch.ends_with(&atom.min_sm.to_string()),
-                "{id}: architecture"
-            );
-        }
+            (_, Some(copy)) => {
+                let theirs = cute(&data, "copy", name);
+                agree_on_copy(&atom.id, copy, theirs);
+                theirs
+            }
+            _ => panic!("{} names CuTe's {name} without layouts", atom.id),
+        };
+        let arch = theirs["arch"].as_str().unwrap();
+        assert!(
+            arch == "any" || arch == format!("sm_{}", atom.min_sm),
+            "{}: {arch}",
+            atom.id
+        );
         compared += 1;
     }
     assert!(
@@ -286,7 +295,8 @@ fn lookups_find_and_suggest() {
 
 #[test]
 fn malformed_records_are_all_named() {
-    let good = "{ id: x, kind: sync, operands: [], align_bytes: 1, min_sm: 50, min_ptx: 10, source: s, \
+    let good = "{ id: x, kind: sync, operands: [], align_bytes: 1, min_sm: 50, min_ptx: 10, \
+                source: s, \
                 emit: { intrinsic: i, args: [] } }";
     assert_eq!(
         Catalogue::read(&[("a", &format!("- {good}"))])

@@ -1,18 +1,22 @@
 //! Checks of a program before LLVM sees it, and of the PTX text after.
 //!
-//! Comes in: a program and an architecture. Goes out: the PTX version to emit, or every problem at once.
-//! After it: indices are in range, types agree, arguments match their atoms, and LLVM knows the target.
+//! Comes in: a program and an architecture. Goes out: the PTX version to emit, or every problem at
+//! once. After it: indices are in range, types agree, arguments match their atoms, and LLVM knows
+//! the target.
+
+mod arguments;
+mod expression;
+mod text;
 
 use std::collections::HashMap;
 use std::fmt;
 
 use super::target::PTX_VERSIONS;
 use crate::arch::{Arch, MAX_THREADS_PER_CTA};
-use crate::atoms::model::{Atom, Emit, LlvmOp, OperandDecl, OperandKind, RegType, Space};
 use crate::error::{Error, Result};
-use crate::ir::program::{
-    Address, Arg, Base, BinOp, Expr, IntType, ParamType, Program, Reg, Stmt, VarId,
-};
+use crate::ir::program::{Expr, IntType, ParamType, Program, Stmt, VarId};
+
+pub(super) use text::check_text;
 
 /// Deepest nesting of expressions and of statements.
 const MAX_DEPTH: usize = 500;
@@ -55,48 +59,14 @@ pub(super) fn check(program: &Program, arch: &Arch, kernel: &str) -> Result<u32>
     }
 }
 
-/// Checks that the text holds exactly the kernel.
-pub(super) fn check_text(
-    text: &str,
-    program: &Program,
-    arch: &Arch,
-    version: u32,
-) -> std::result::Result<(), String> {
-    let entry = format!(".visible .entry {}(", program.entry);
-    let version = format!(".version {}.{}", version / 10, version % 10);
-    for line in [version, format!(".target {}", arch.name)] {
-        if !text.lines().any(|known| known == line) {
-            return Err(format!("the text lacks the line {line:?}"));
-        }
-    }
-    if text.matches(".entry").count() != 1 || !text.contains(&entry) {
-        return Err(format!("the text has other entries than {}", program.entry));
-    }
-    let words = |line: &str| {
-        line.split([' ', '\t', '.', ';', '('])
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    match text.lines().find(|line| {
-        words(line)
-            .iter()
-            .any(|word| matches!(&word[..], "local" | "call" | "func"))
-    }) {
-        Some(line) => Err(format!(
-            "the text uses local memory or a call: {:?}",
-            line.trim()
-        )),
-        None => Ok(()),
-    }
-}
-
 /// A PTX identifier of moderate length.
 fn is_identifier(name: &str) -> bool {
     let head = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     head && name.len() <= 128 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// The start of what the arguments print. Shared subexpressions can make the whole exponentially long.
+/// The start of what the arguments print. Shared subexpressions can make the whole exponentially
+/// long.
 fn clipped(max_bytes: usize, text: fmt::Arguments<'_>) -> String {
     struct Clip(String, usize);
     impl fmt::Write for Clip {
@@ -120,6 +90,7 @@ pub(super) fn node(expr: &Expr) -> *const Expr {
     expr
 }
 
+/// The check of one program, in progress.
 struct Checker<'p> {
     program: &'p Program,
     types: HashMap<*const Expr, IntType>,
@@ -183,6 +154,10 @@ impl<'p> Checker<'p> {
     fn stmt(&mut self, stmt: &'p Stmt, depth: usize) {
         match stmt {
             Stmt::Let(var, value) => self.definition(*var, value, false),
+            Stmt::Pin(var, value) => {
+                self.definition(*var, value, false);
+                self.expect(value, IntType::I32);
+            }
             Stmt::Assign(var, value) => self.definition(*var, value, true),
             Stmt::For {
                 var,
@@ -226,239 +201,5 @@ impl<'p> Checker<'p> {
             )),
             None => self.problem(format!("there is no variable {}", var.0)),
         }
-    }
-
-    fn expect(&mut self, expr: &'p Expr, wanted: IntType) {
-        if let Some(ty) = self.type_of(expr, 0)
-            && ty != wanted
-        {
-            let shown = clipped(400, format_args!("{expr:?}"));
-            self.problem(format!(
-                "an expression is {ty:?} where {wanted:?} is needed: {shown}"
-            ));
-        }
-    }
-
-    /// The type of an expression, or `None` after reporting what is wrong with it.
-    fn type_of(&mut self, expr: &'p Expr, depth: usize) -> Option<IntType> {
-        if let Some(&ty) = self.types.get(&node(expr)) {
-            return Some(ty);
-        }
-        if depth > MAX_DEPTH {
-            self.problem(format!("expressions nest deeper than {MAX_DEPTH}"));
-            return None;
-        }
-        let ty = self.type_of_node(expr, depth + 1);
-        match ty {
-            Ok(ty) => {
-                self.types.insert(node(expr), ty);
-                Some(ty)
-            }
-            Err(Some(problem)) => {
-                self.problem(problem);
-                None
-            }
-            Err(None) => None,
-        }
-    }
-
-    fn type_of_node(
-        &mut self,
-        expr: &'p Expr,
-        depth: usize,
-    ) -> std::result::Result<IntType, Option<String>> {
-        let program = self.program;
-        let bad = |what: &str| Err(Some(clipped(400, format_args!("{what}: {expr:?}"))));
-        match expr {
-            Expr::Int(value, ty) => match ty {
-                IntType::I1 if !(0..=1).contains(value) => bad("no predicate"),
-                IntType::I32 if i32::try_from(*value).is_err() => bad("no 32-bit integer"),
-                _ => Ok(*ty),
-            },
-            Expr::Var(var) => match program.vars.get(var.0 as usize) {
-                Some(decl) => Ok(decl.ty),
-                None => bad("no such variable"),
-            },
-            Expr::Param(param) => {
-                match program.params.get(param.0 as usize).map(|param| param.ty) {
-                    Some(ParamType::I32) => Ok(IntType::I32),
-                    Some(ParamType::I64) => Ok(IntType::I64),
-                    _ => bad("no such scalar parameter"),
-                }
-            }
-            Expr::Special(_) => Ok(IntType::I32),
-            Expr::Binary(op, left, right) => {
-                let (left, right) = (self.type_of(left, depth), self.type_of(right, depth));
-                let logical = matches!(op, BinOp::And | BinOp::Or | BinOp::Xor);
-                match (left.ok_or(None)?, right.ok_or(None)?) {
-                    (left, right) if left != right => bad("operands of two types"),
-                    (IntType::I1, _) if !logical => bad("arithmetic on predicates"),
-                    (ty, _) => Ok(ty),
-                }
-            }
-            Expr::Compare(_, left, right) => {
-                let (left, right) = (self.type_of(left, depth), self.type_of(right, depth));
-                if left.ok_or(None)? == right.ok_or(None)? {
-                    Ok(IntType::I1)
-                } else {
-                    bad("operands of two types")
-                }
-            }
-            Expr::Select(cond, yes, no) => {
-                let cond = self.type_of(cond, depth);
-                let (yes, no) = (self.type_of(yes, depth), self.type_of(no, depth));
-                match (cond.ok_or(None)?, yes.ok_or(None)?, no.ok_or(None)?) {
-                    (IntType::I1, yes, no) if yes == no => Ok(yes),
-                    _ => bad("a selection of two types or by no predicate"),
-                }
-            }
-            Expr::Convert(to, value) => match (self.type_of(value, depth).ok_or(None)?, *to) {
-                (IntType::I1, _) | (_, IntType::I1) => {
-                    bad("a conversion of a predicate; use a selection")
-                }
-                (_, to) => Ok(to),
-            },
-        }
-    }
-
-    fn reg(&mut self, reg: Reg) -> Option<RegType> {
-        match self.program.files.get(reg.file as usize) {
-            Some(file) if reg.index < file.len => Some(file.ty),
-            Some(file) => {
-                self.problem(format!(
-                    "register {} of {} in {}",
-                    reg.index, file.len, file.name
-                ));
-                None
-            }
-            None => {
-                self.problem(format!("there is no register file {}", reg.file));
-                None
-            }
-        }
-    }
-
-    fn atom(&mut self, atom: &'p Atom, args: &'p [Arg]) {
-        if self.arch.sm < atom.min_sm {
-            let (sm, arch) = (atom.min_sm, self.arch.to_string());
-            let hint = format!("it needs sm_{sm} or later");
-            self.unsupported.push(Error::Unsupported {
-                feature: atom.id.clone(),
-                arch,
-                hint,
-            });
-        }
-        self.version = self.version.max(atom.min_ptx);
-        if args.len() != atom.operands.len() {
-            let wanted = atom.operands.len();
-            return self.problem(format!(
-                "{} takes {wanted} arguments, not {}",
-                atom.id,
-                args.len()
-            ));
-        }
-        for (operand, arg) in atom.operands.iter().zip(args) {
-            self.arg(atom, operand, arg);
-        }
-    }
-
-    fn arg(&mut self, atom: &Atom, operand: &OperandDecl, arg: &'p Arg) {
-        let here = format!("operand {} of {}", operand.name, atom.id);
-        match (operand.kind, arg) {
-            (
-                OperandKind::RegsIn { ty, count } | OperandKind::RegsOut { ty, count },
-                Arg::Regs(regs),
-            ) => {
-                self.registers(&here, atom, (ty, count), regs);
-            }
-            (OperandKind::Address(space), Arg::Address(address)) => {
-                self.address(&here, space, address);
-                let written = operand.name == "dst"
-                    && atom.copy.as_ref().is_some_and(|copy| copy.to == space);
-                if written && self.is_readonly(address) {
-                    self.problem(format!("{here} writes through a read-only parameter"));
-                }
-            }
-            (OperandKind::Int, Arg::Int(value)) => self.expect(value, IntType::I32),
-            (OperandKind::Imm, Arg::Imm(value)) => {
-                if i32::try_from(*value).is_err() {
-                    self.problem(format!("{here} is {value}, no 32-bit integer"));
-                }
-            }
-            (kind, _) => self.problem(clipped(
-                400,
-                format_args!("{here} is {kind:?}; the argument is {arg:?}"),
-            )),
-        }
-    }
-
-    /// Loads and stores take registers of any one width that adds up; other atoms take what they declare.
-    fn registers(&mut self, here: &str, atom: &Atom, declared: (RegType, u32), regs: &[Reg]) {
-        let types: Vec<RegType> = regs.iter().filter_map(|&reg| self.reg(reg)).collect();
-        if types.len() != regs.len() {
-            return;
-        }
-        let (ty, count) = declared;
-        let same_bits = types.windows(2).all(|pair| pair[0] == pair[1]);
-        let total: u64 = types.iter().map(|ty| u64::from(ty.bits())).sum();
-        let fits = if matches!(atom.emit, Emit::Llvm(LlvmOp::Load | LlvmOp::Store)) {
-            same_bits && total == u64::from(ty.bits()) * u64::from(count)
-        } else {
-            types.len() == count as usize && types.iter().all(|given| given.bits() == ty.bits())
-        };
-        if !fits {
-            self.problem(format!(
-                "{here} is {count} registers {ty:?}; given are {types:?}"
-            ));
-        }
-    }
-
-    fn address(&mut self, here: &str, space: Space, address: &'p Address) {
-        if address.space != space {
-            self.problem(format!(
-                "{here} is in {space:?}; the address is in {:?}",
-                address.space
-            ));
-        }
-        match (address.base, address.space) {
-            (Base::Smem, Space::Smem) => {
-                if self.program.smem_bytes == 0 {
-                    self.problem(format!(
-                        "{here} is in shared memory, of which the kernel has none"
-                    ));
-                }
-                self.expect(&address.offset, IntType::I32);
-                if i32::try_from(address.imm).is_err() {
-                    self.problem(format!(
-                        "{here} has the offset {}, no 32-bit integer",
-                        address.imm
-                    ));
-                }
-            }
-            (Base::Param(param), Space::Gmem) => {
-                let ty = self
-                    .program
-                    .params
-                    .get(param.0 as usize)
-                    .map(|param| param.ty);
-                if !matches!(ty, Some(ParamType::Pointer { .. })) {
-                    self.problem(format!("{here}: parameter {} is no pointer", param.0));
-                }
-                self.expect(&address.offset, IntType::I64);
-            }
-            (base, space) => self.problem(format!("{here}: {base:?} is no start in {space:?}")),
-        }
-    }
-
-    fn is_readonly(&self, address: &Address) -> bool {
-        let Base::Param(param) = address.base else {
-            return false;
-        };
-        let ty = self
-            .program
-            .params
-            .get(param.0 as usize)
-            .map(|param| param.ty);
-        matches!(ty, Some(ParamType::Pointer { readonly: true, .. }))
     }
 }

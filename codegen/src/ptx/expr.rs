@@ -1,8 +1,8 @@
 //! Integer expressions and addresses to LLVM values.
 //!
-//! Comes in: checked expressions. Goes out: instructions at the builder's place. Sums, differences and products carry
-//! `nsw`, as the program promises that they do not wrap; quotients and remainders are unsigned, as it promises
-//! that their operands are not negative.
+//! Comes in: checked expressions. Goes out: instructions at the builder's place. Sums, differences
+//! and products carry `nsw`, as the program promises that they do not wrap; quotients and
+//! remainders are unsigned, as it promises that their operands are not negative.
 
 use inkwell::AddressSpace;
 use inkwell::IntPredicate;
@@ -166,7 +166,8 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
         self.advance(base, offset)
     }
 
-    /// The whole address. The immediate is added last and apart, so that it ends in the instruction's offset field.
+    /// The whole address. The immediate is added last and apart, so that it ends in the
+    /// instruction's offset field.
     pub(super) fn address(&mut self, address: &'p Address) -> Result<PointerValue<'ctx>> {
         let base = self.base(address)?;
         if address.imm == 0 {
@@ -186,7 +187,8 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
         base: PointerValue<'ctx>,
         bytes: IntValue<'ctx>,
     ) -> Result<PointerValue<'ctx>> {
-        // SAFETY: `gep` without `inbounds` is plain address arithmetic; nothing is dereferenced here.
+        // SAFETY: `gep` without `inbounds` is plain address arithmetic; nothing is dereferenced
+        // here.
         unsafe {
             self.builder
                 .build_gep(self.context.i8_type(), base, &[bytes], "")

@@ -1,17 +1,20 @@
 //! The thread program to PTX text, through LLVM's NVPTX back end.
 //!
-//! Comes in: a [`Program`] and an [`Arch`]. Goes out: PTX of the lowest `.version` that is legal for the
-//! kernel, the same bytes for the same program. LLVM does integer arithmetic, addressing, predicates, loops and
-//! virtual registers; an atom becomes code through its `emit` only. Invariants, checked on each text: exactly one
-//! entry, of the asked name; no call, no function, no local memory.
+//! Comes in: a [`Program`] and an [`Arch`]. Goes out: PTX of the lowest `.version` that is legal
+//! for the kernel, the same bytes for the same program. LLVM does integer arithmetic, addressing,
+//! predicates, loops and virtual registers; an atom becomes code through its `emit` only.
+//! Invariants, checked on each text: exactly one entry, of the asked name; no call, no function, no
+//! local memory.
 //!
-//! LLVM ends the process on what it cannot select. What can be known beforehand (form of the program,
-//! architecture, versions) is checked first and is an error; callers that must survive the rest run a worker process.
+//! LLVM ends the process on what it cannot select. What can be known beforehand (form of the
+//! program, architecture, versions) is checked first and is an error; callers that must survive the
+//! rest run a worker process.
 
 mod atom;
 mod check;
 mod expr;
 pub mod ptxas;
+mod statement;
 mod target;
 mod template;
 #[cfg(test)]
@@ -45,12 +48,17 @@ pub enum IrForm {
     Optimized,
 }
 
+/// The version of the LLVM linked in: major, minor, patch.
+pub fn llvm_version() -> (u32, u32, u32) {
+    inkwell::support::get_llvm_version()
+}
+
 /// Translates a program to PTX.
 ///
 /// # Errors
 ///
-/// [`Error::Unsupported`] when the architecture lacks an atom or enough shared memory, [`Error::Bug`] when the
-/// program is malformed or the product fails its checks.
+/// [`Error::Unsupported`] when the architecture lacks an atom or enough shared memory,
+/// [`Error::Bug`] when the program is malformed or the product fails its checks.
 pub fn emit(program: &Program, arch: &Arch, kernel: &str) -> Result<PtxModule> {
     let version = check::check(program, arch, kernel)?;
     let text = with_module(

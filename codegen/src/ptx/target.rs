@@ -1,8 +1,8 @@
 //! LLVM's NVPTX target: initialized once, one machine per thread, architecture and version.
 //!
-//! NOTE: shared pointers are 32-bit only under `-nvptx-short-ptr`, which LLVM takes from its command-line parser
-//! alone. It holds for the whole process, before the first machine is made; the machine's data layout then
-//! says `p3:32:32`, and [`machine`] refuses one that does not.
+//! NOTE: shared pointers are 32-bit only under `-nvptx-short-ptr`, which LLVM takes from its
+//! command-line parser alone. It holds for the whole process, before the first machine is made; the
+//! machine's data layout then says `p3:32:32`, and [`machine`] refuses one that does not.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -38,8 +38,9 @@ fn initialize() {
     ONCE.call_once(|| {
         Target::initialize_nvptx(&InitializationConfig::default());
         let arguments = [c"tilewright".as_ptr(), c"-nvptx-short-ptr".as_ptr()];
-        // SAFETY: both arguments are valid C strings for the whole call, their count is right, and `Once`
-        // keeps other threads of this crate away from the options meanwhile. The overview may be null.
+        // SAFETY: both arguments are valid C strings for the whole call, their count is right, and
+        // `Once` keeps other threads of this crate away from the options meanwhile. The overview
+        // may be null.
         unsafe { LLVMParseCommandLineOptions(2, arguments.as_ptr(), std::ptr::null()) };
     });
 }
@@ -82,7 +83,8 @@ pub(super) fn machine(arch: &Arch, version: u32) -> Result<Rc<TargetMachine>> {
     Ok(machine)
 }
 
-/// Runs the default pipeline. Loops stay as the generator made them: nothing is unrolled or vectorized.
+/// Runs the default pipeline. Loops stay as the generator made them: nothing is unrolled or
+/// vectorized.
 pub(super) fn optimize(machine: &TargetMachine, module: &Module<'_>) -> Result<()> {
     let options = PassBuilderOptions::create();
     options.set_loop_unrolling(false);

@@ -1,8 +1,8 @@
 //! Templates of machine instructions: embedded tera files, rendered to inline assembly.
 //!
-//! Comes in: a file name below `templates/ptx` and the values by name. Goes out: the text. A variable that has no
-//! value is an error. No other template, filter or function than tera's built-in ones is reachable, and no
-//! text of a spec ever becomes template source.
+//! Comes in: a file name below `templates/ptx` and the values by name. Goes out: the text. A
+//! variable that has no value is an error. No other template, filter or function than tera's
+//! built-in ones is reachable, and no text of a spec ever becomes template source.
 
 use std::sync::OnceLock;
 
@@ -10,7 +10,8 @@ use tera::{Context, Tera};
 
 type Result<T> = std::result::Result<T, String>;
 
-/// Path below `templates/ptx` and text of every template. A test compares this table with the folder.
+/// Path below `templates/ptx` and text of every template. A test compares this table with the
+/// folder.
 pub(super) const SOURCES: &[(&str, &str)] = &[
     (
         "copy/ld_v4_b32.tera",

@@ -1,15 +1,13 @@
-//! Statements of a program to LLVM IR.
+//! A program to LLVM IR: the function, its slots, its registers.
 //!
-//! Comes in: a checked program. Goes out: one kernel function in the module. Mutable variables and every register
-//! are scalar `alloca`s of the entry block, which `mem2reg` turns into virtual registers; immutable variables
-//! are SSA values that live as long as the body that defines them.
+//! Comes in: a checked program. Goes out: one kernel function in the module. Mutable variables and
+//! every register are scalar `alloca`s of the entry block, which `mem2reg` turns into virtual
+//! registers; immutable variables are SSA values that live as long as the body that defines them.
 
 use std::collections::HashMap;
 
 use inkwell::AddressSpace;
-use inkwell::IntPredicate;
 use inkwell::attributes::{Attribute, AttributeLoc};
-use inkwell::basic_block::BasicBlock;
 use inkwell::builder::{Builder, BuilderError};
 use inkwell::context::Context;
 use inkwell::module::{Linkage, Module};
@@ -17,7 +15,7 @@ use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum, IntType as LlvmIntTyp
 use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
 
 use crate::atoms::model::RegType;
-use crate::ir::program::{Expr, IntType, ParamType, Program, Reg, Stmt, VarId};
+use crate::ir::program::{Expr, IntType, ParamType, Program, Reg, VarId};
 
 pub(super) type Result<T> = std::result::Result<T, String>;
 
@@ -45,7 +43,7 @@ pub(super) struct Translator<'ctx, 'p> {
     pub(super) vars: Vec<Option<Var<'ctx>>>,
     files: Vec<Vec<PointerValue<'ctx>>>,
     /// Variables defined so far, so that those of a body can be forgotten at its end.
-    defined: Vec<VarId>,
+    pub(super) defined: Vec<VarId>,
     /// Values of expression nodes within the current straight run of code.
     pub(super) values: HashMap<*const Expr, IntValue<'ctx>>,
 }
@@ -234,141 +232,5 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
         self.builder
             .build_bit_cast(value, ty, "")
             .map_err(in_builder)
-    }
-
-    /// Translates a body; what it defines is unknown after it.
-    fn body(&mut self, body: &'p [Stmt]) -> Result<()> {
-        let outer = self.defined.len();
-        body.iter().try_for_each(|stmt| self.stmt(stmt))?;
-        for var in self.defined.drain(outer..) {
-            self.vars[var.0 as usize] = None;
-        }
-        Ok(())
-    }
-
-    fn stmt(&mut self, stmt: &'p Stmt) -> Result<()> {
-        match stmt {
-            Stmt::Let(var, value) => {
-                let value = self.expr(value)?;
-                self.define(*var, value)
-            }
-            Stmt::Assign(var, value) => {
-                let value = self.expr(value)?;
-                self.values.clear();
-                match self.vars.get(var.0 as usize) {
-                    Some(Some(Var::Slot(slot))) => self
-                        .builder
-                        .build_store(*slot, value)
-                        .map_err(in_builder)
-                        .map(drop),
-                    _ => Err(format!("variable {} is not mutable", var.0)),
-                }
-            }
-            Stmt::For {
-                var,
-                from,
-                to,
-                step,
-                body,
-            } => self.for_loop(*var, [from, to, step], body),
-            Stmt::If {
-                cond,
-                then,
-                otherwise,
-            } => self.branch(cond, then, otherwise),
-            Stmt::Zero(regs) => regs.iter().try_for_each(|&reg| {
-                let zero = self.reg_type(self.file_type(reg)?).const_zero();
-                self.write(reg, zero)
-            }),
-            Stmt::Atom { atom, args } => self.atom(atom, args),
-            Stmt::Comment(_) => Ok(()),
-        }
-    }
-
-    fn define(&mut self, var: VarId, value: IntValue<'ctx>) -> Result<()> {
-        match self.vars.get_mut(var.0 as usize) {
-            Some(slot @ None) => {
-                *slot = Some(Var::Value(value));
-                self.defined.push(var);
-                Ok(())
-            }
-            _ => Err(format!("variable {} is defined twice", var.0)),
-        }
-    }
-
-    /// Goes on in `block`, where values computed before need not be known.
-    fn enter(&mut self, block: BasicBlock<'ctx>) {
-        self.values.clear();
-        self.builder.position_at_end(block);
-    }
-
-    fn current(&self) -> Result<BasicBlock<'ctx>> {
-        self.builder
-            .get_insert_block()
-            .ok_or_else(|| "no block to insert into".to_owned())
-    }
-
-    fn block(&self, name: &str) -> BasicBlock<'ctx> {
-        self.context.append_basic_block(self.function, name)
-    }
-
-    fn branch(&mut self, cond: &'p Expr, then: &'p [Stmt], otherwise: &'p [Stmt]) -> Result<()> {
-        let cond = self.expr(cond)?;
-        let (yes, no, join) = (self.block("then"), self.block("else"), self.block("join"));
-        self.builder
-            .build_conditional_branch(cond, yes, no)
-            .map_err(in_builder)?;
-        for (block, body) in [(yes, then), (no, otherwise)] {
-            self.enter(block);
-            self.body(body)?;
-            self.builder
-                .build_unconditional_branch(join)
-                .map_err(in_builder)?;
-        }
-        self.enter(join);
-        Ok(())
-    }
-
-    /// A loop with its test at the end, entered only when there is a first trip.
-    fn for_loop(&mut self, var: VarId, range: [&'p Expr; 3], body: &'p [Stmt]) -> Result<()> {
-        let [from, to, step] = [
-            self.expr(range[0])?,
-            self.expr(range[1])?,
-            self.expr(range[2])?,
-        ];
-        let (head, exit) = (self.block("loop"), self.block("done"));
-        let less = IntPredicate::SLT;
-        let any = self
-            .builder
-            .build_int_compare(less, from, to, "")
-            .map_err(in_builder)?;
-        let before = self.current()?;
-        self.builder
-            .build_conditional_branch(any, head, exit)
-            .map_err(in_builder)?;
-        self.enter(head);
-        let phi = self
-            .builder
-            .build_phi(from.get_type(), "")
-            .map_err(in_builder)?;
-        let index = phi.as_basic_value().into_int_value();
-        self.define(var, index)?;
-        self.body(body)?;
-        self.vars[var.0 as usize] = None;
-        self.defined.retain(|&defined| defined != var);
-        let next = self
-            .builder
-            .build_int_nsw_add(index, step, "")
-            .map_err(in_builder)?;
-        let more = self
-            .builder
-            .build_int_compare(less, next, to, "")
-            .map_err(in_builder)?;
-        phi.add_incoming(&[(&from, before), (&next, self.current()?)]);
-        self.builder
-            .build_conditional_branch(more, head, exit)
-            .map_err(in_builder)?;
-        self.enter(exit);
-        Ok(())
     }
 }

@@ -1,5 +1,5 @@
-//! Every record becomes code: LLVM knows its intrinsic with that signature, its template renders, and ptxas
-//! accepts the text at the architecture and version that the record names.
+//! Every record becomes code: LLVM knows its intrinsic with that signature, its template renders,
+//! and ptxas accepts the text at the architecture and version that the record names.
 
 use super::*;
 use crate::arch::ARCHES;
@@ -56,7 +56,8 @@ fn every_atom_assembles() {
         for arch in ARCHES.iter().filter(|arch| arch.sm >= atom.min_sm) {
             let module = emit(&program, arch, &atom.id).unwrap();
             assert!(module.version >= atom.min_ptx, "{}", atom.id);
-            // ptxas 13.0 knows sm_75 and later; one portable and one specific architecture stand for all.
+            // ptxas 13.0 knows sm_75 and later; one portable and one specific architecture stand
+            // for all.
             let lowest = arch.sm == atom.min_sm.max(75);
             if lowest || arch.name == "sm_90a" {
                 let report = ptxas::assemble(&module.text, arch);

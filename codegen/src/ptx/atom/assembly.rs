@@ -1,0 +1,142 @@
+//! Inline assembly rendered from templates.
+
+use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum};
+use inkwell::values::BasicMetadataValueEnum;
+
+use super::{Value, is_collective, outputs_of};
+use crate::atoms::model::{Atom, Kind, OperandDecl, OperandKind, RegType, Space};
+use crate::ir::program::{Arg, Reg};
+use crate::ptx::template;
+use crate::ptx::translate::{Result, Translator, in_builder};
+
+/// Operands of inline assembly as they are gathered.
+#[derive(Default)]
+struct Assembly<'ctx> {
+    outputs: Vec<String>,
+    inputs: Vec<String>,
+    values: Vec<BasicMetadataValueEnum<'ctx>>,
+    types: Vec<BasicMetadataTypeEnum<'ctx>>,
+    results: Vec<(Reg, BasicTypeEnum<'ctx>)>,
+}
+
+impl<'ctx, 'p> Translator<'ctx, 'p> {
+    /// Inline assembly. Constraints follow from the operand kinds; what touches memory or orders
+    /// things clobbers memory.
+    pub(super) fn template(
+        &mut self,
+        file: &str,
+        constants: &[(String, String)],
+        atom: &Atom,
+        args: &'p [Arg],
+    ) -> Result<()> {
+        let mut context = tera::Context::new();
+        for (name, value) in constants {
+            context.insert(name.clone(), value);
+        }
+        let mut assembly = Assembly::default();
+        let outputs = outputs_of(atom, args).len();
+        for (decl, arg) in atom.operands.iter().zip(args) {
+            self.assembly_operand(decl, arg, outputs, &mut assembly, &mut context)?;
+        }
+        let touches_memory = args.iter().any(|arg| matches!(arg, Arg::Address(_)));
+        let ordered = touches_memory || atom.kind == Kind::Sync;
+        let mut constraints = assembly.outputs;
+        constraints.append(&mut assembly.inputs);
+        if ordered {
+            constraints.push("~{memory}".to_owned());
+        }
+        let signature = self.signature(&assembly.results, &assembly.types);
+        let text = template::render(file, &context)?;
+        let asm = self.context.create_inline_asm(
+            signature,
+            text,
+            constraints.join(","),
+            ordered,
+            false,
+            None,
+            false,
+        );
+        let call = self
+            .builder
+            .build_indirect_call(signature, asm, &assembly.values, "")
+            .map_err(in_builder)?;
+        self.mark(call, "nounwind");
+        if ordered || is_collective(atom)? {
+            self.mark(call, "convergent");
+        }
+        self.take_results(call, &assembly.results)
+    }
+
+    /// Adds one operand: its constraint and value, and its name in the template.
+    fn assembly_operand(
+        &mut self,
+        decl: &OperandDecl,
+        arg: &'p Arg,
+        outputs: usize,
+        assembly: &mut Assembly<'ctx>,
+        context: &mut tera::Context,
+    ) -> Result<()> {
+        match (decl.kind, arg) {
+            (OperandKind::RegsOut { ty, .. }, Arg::Regs(regs)) => {
+                let at = assembly.outputs.len();
+                let names: Vec<_> = (at..at + regs.len()).map(|at| format!("${at}")).collect();
+                context.insert(decl.name.clone(), &names);
+                for &reg in regs {
+                    assembly.outputs.push(format!("={}", constraint(ty)));
+                    assembly.results.push((reg, self.reg_type(ty)));
+                }
+            }
+            (OperandKind::RegsIn { ty, .. }, Arg::Regs(regs)) => {
+                let at = outputs + assembly.inputs.len();
+                let names: Vec<_> = (at..at + regs.len()).map(|at| format!("${at}")).collect();
+                context.insert(decl.name.clone(), &names);
+                for &reg in regs {
+                    let value = self.cast(self.read(reg)?, self.reg_type(ty))?;
+                    assembly.input(constraint(ty), value)?;
+                }
+            }
+            (OperandKind::Address(space), Arg::Address(address)) => {
+                let name = format!("${}", outputs + assembly.inputs.len());
+                let name = if address.imm == 0 {
+                    name
+                } else {
+                    format!("{name}+{}", address.imm)
+                };
+                context.insert(decl.name.clone(), &name);
+                let pointer = self.base(address)?;
+                assembly.input(if space == Space::Smem { "r" } else { "l" }, pointer.into())?;
+            }
+            (OperandKind::Int, Arg::Int(value)) => {
+                context.insert(
+                    decl.name.clone(),
+                    &format!("${}", outputs + assembly.inputs.len()),
+                );
+                let value = self.expr(value)?;
+                assembly.input("r", value.into())?;
+            }
+            (OperandKind::Imm, Arg::Imm(value)) => context.insert(decl.name.clone(), value),
+            (kind, arg) => return Err(format!("{} is {kind:?}, not {arg:?}", decl.name)),
+        }
+        Ok(())
+    }
+}
+
+impl<'ctx> Assembly<'ctx> {
+    fn input(&mut self, constraint: &str, value: Value<'ctx>) -> Result<()> {
+        self.inputs.push(constraint.to_owned());
+        self.types.push(value.get_type().into());
+        self.values.push(value.into());
+        Ok(())
+    }
+}
+
+/// The inline assembly constraint of a register type (LLVM's NVPTX back end).
+fn constraint(ty: RegType) -> &'static str {
+    match ty {
+        RegType::B16 => "h",
+        RegType::B32 => "r",
+        RegType::B64 => "l",
+        RegType::F32 => "f",
+        RegType::F64 => "d",
+    }
+}

@@ -1,1 +1,39 @@
-//! See ARCHITECTURE.md.
+//! Executes PTX on the CPU and faults on what a GPU lets pass.
+//!
+//! Comes in: the text of a PTX module ([`Module::parse`]), device buffers ([`Memory`]), a launch ([`Launch`]). Goes out:
+//! the effects on the buffers and a [`Report`] of findings and counters. The crate sees nothing but PTX and launch
+//! data, so that its verdict is independent of how the PTX was made; it knows no driver, no JSON and no compiler.
+//!
+//! The way of a launch: text is lexed and parsed in one pass, every opcode is checked against one table and decoded into a
+//! compact form; warps execute that form for 32 lanes at a time; CTAs run in parallel when the kernel cannot
+//! tell. Modules, in layers:
+//!
+//! - `finding`, `counters`, `options`, `memory`: the vocabulary
+//! - `num`: arithmetic as PTX defines it, without machine state
+//! - `types`, `inst`, `module`: the decoded program
+//! - `syntax`, `isa`: text to decoded program
+//! - `launch`, `exec`: decoded program to memory effects
+
+#![forbid(unsafe_code)]
+
+mod finding;
+mod counters;
+mod options;
+mod memory;
+mod num;
+mod types;
+mod inst;
+mod module;
+mod launch;
+mod isa;
+mod syntax;
+mod exec;
+
+pub use counters::{ClassCount, Counters, GlobalTraffic, InstClass, SharedTraffic};
+pub use exec::{Report, run};
+pub use finding::{Finding, FindingId, Level, Location, Space};
+pub use launch::{Arg, Launch, Params, RunError};
+pub use memory::{BufferId, Content, Memory, MemoryError};
+pub use module::{Entry, Module, Param};
+pub use options::{AsyncOrder, Options, Sanitize, WarpOrder};
+pub use syntax::{ParseError, ParseErrors};

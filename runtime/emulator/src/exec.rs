@@ -1,0 +1,216 @@
+//! Runs a launch: checks it, lays out memory, runs the CTAs, collects what they found.
+
+mod env;
+mod state;
+mod alu;
+mod access;
+mod barrier;
+mod async_copy;
+mod atomic;
+mod call;
+mod collective;
+mod cta;
+mod matrix;
+mod mma;
+mod warp;
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rayon::prelude::*;
+
+use crate::counters::Counters;
+use crate::finding::{Finding, FindingId, FindingLog, Level};
+use crate::launch::{Launch, RunError, broken_limits, pack, volume};
+use crate::memory::Memory;
+use crate::module::Module;
+use crate::options::Options;
+use env::{Env, GlobalSpace};
+
+/// What a run gave besides the contents of the buffers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// What was found, in the order of the CTAs.
+    pub findings: Vec<Finding>,
+    /// What was counted.
+    pub counters: Counters,
+    /// Warp instructions executed.
+    pub warp_instructions: u64,
+    /// Lanes of all warp instructions, after predication.
+    pub thread_instructions: u64,
+}
+
+impl Report {
+    /// The findings of level error.
+    pub fn errors(&self) -> impl Iterator<Item = &Finding> {
+        self.findings
+            .iter()
+            .filter(|finding| finding.level == Level::Error)
+    }
+
+    /// Whether no finding is of level error.
+    pub fn is_clean(&self) -> bool {
+        self.errors().next().is_none()
+    }
+}
+
+/// Executes one launch on the buffers of `memory`.
+///
+/// A launch that breaks a limit of the kernel or the architecture is not executed; its findings say why.
+///
+/// # Errors
+/// [`RunError`] when the run could not be made: the entry is unknown, or the arguments do not fit its parameters.
+///
+/// ```
+/// use tilewright_emulator::{Arg, Content, Launch, Memory, Module, Options, Params, run};
+/// let module = Module::parse(
+///     ".version 8.0\n.target sm_80\n.address_size 64\n\
+///      .visible .entry lanes(.param .u64 out) {\n\
+///        .reg .b32 %r<2>; .reg .b64 %rd<3>;\n\
+///        ld.param.u64 %rd0, [out];\n\
+///        mov.u32 %r0, %tid.x;\n\
+///        mul.wide.u32 %rd1, %r0, 4;\n\
+///        add.u64 %rd2, %rd0, %rd1;\n\
+///        st.global.u32 [%rd2], %r0;\n\
+///        ret;\n}",
+/// )?;
+/// let mut memory = Memory::new();
+/// let out = memory.alloc("out", 128, Content::Undefined)?;
+/// let launch = Launch {
+///     entry: "lanes".to_owned(),
+///     grid: [1, 1, 1],
+///     block: [32, 1, 1],
+///     cluster: [1, 1, 1],
+///     dynamic_shared_bytes: 0,
+///     params: Params::Args(vec![Arg::Buffer(out)]),
+/// };
+/// let report = run(&module, &launch, &mut memory, &Options::default())?;
+/// assert!(report.is_clean());
+/// assert_eq!(memory.read(out)[4..8], [1, 0, 0, 0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn run(
+    module: &Module,
+    launch: &Launch,
+    memory: &mut Memory,
+    options: &Options,
+) -> Result<Report, RunError> {
+    let entry = module.entry(&launch.entry).ok_or_else(|| {
+        let known: Vec<&str> = module
+            .entries()
+            .iter()
+            .map(|entry| entry.name.as_str())
+            .collect();
+        RunError::UnknownEntry {
+            name: launch.entry.clone(),
+            known: known.join(", "),
+        }
+    })?;
+    let params = pack(entry, &launch.params, memory)?;
+    let broken = broken_limits(entry, launch, module.target());
+    if !broken.is_empty() {
+        let findings = broken
+            .into_iter()
+            .map(|message| limit_finding(launch, message))
+            .collect();
+        return Ok(Report {
+            findings,
+            ..Report::default()
+        });
+    }
+    let variables = env::variables(module);
+    let shared_bytes = match launch.dynamic_shared_bytes {
+        0 => entry.static_shared_bytes,
+        dynamic => entry.dynamic_offset.saturating_add(dynamic),
+    };
+    let env = Env {
+        module,
+        code: &module.code,
+        entry,
+        launch,
+        options,
+        params,
+        global: GlobalSpace::new(memory, &variables),
+        shared_bytes,
+        threads: volume(launch.block) as u32,
+    };
+    Ok(run_grid(&env))
+}
+
+fn limit_finding(launch: &Launch, message: String) -> Finding {
+    Finding {
+        id: FindingId::LaunchLimit,
+        level: FindingId::LaunchLimit.level(),
+        kernel: launch.entry.clone(),
+        function: launch.entry.clone(),
+        pc: 0,
+        line: 0,
+        cta: [0; 3],
+        warp: 0,
+        lanes: 0,
+        location: None,
+        message,
+        count: 1,
+    }
+}
+
+/// Runs all CTAs, in parallel when nothing they do can tell their order.
+fn run_grid(env: &Env<'_>) -> Report {
+    let [x, y, _] = env.launch.grid.map(u64::from);
+    let ctas = volume(env.launch.grid);
+    let used = AtomicU64::new(0);
+    let one = |linear: u64| -> Option<cta::Outcome> {
+        let left = env
+            .options
+            .instructions_total
+            .checked_sub(used.load(Relaxed))?;
+        let cta = [linear % x, linear / x % y, linear / x / y].map(|axis| axis as u32);
+        let outcome = cta::run(env, cta, linear, left);
+        used.fetch_add(outcome.executed, Relaxed);
+        Some(outcome)
+    };
+    let empty = || Total {
+        findings: FindingLog::new(env.options.max_findings),
+        counters: Counters::default(),
+        executed: 0,
+    };
+    // The reduction keeps the order of CTAs, so the report does not depend on the number of threads.
+    let total = if env.options.parallel && env.entry.independent && ctas > 1 {
+        let ctas = (0..ctas).into_par_iter();
+        ctas.fold(empty, |total, linear| total.add(one(linear)))
+            .reduce(empty, Total::join)
+    } else {
+        (0..ctas).fold(empty(), |total, linear| total.add(one(linear)))
+    };
+    let thread_instructions = total.counters.classes.iter().map(|class| class.lanes).sum();
+    Report {
+        findings: total.findings.into_findings(),
+        counters: total.counters,
+        warp_instructions: total.executed,
+        thread_instructions,
+    }
+}
+
+/// Sums over consecutive CTAs.
+struct Total {
+    findings: FindingLog,
+    counters: Counters,
+    executed: u64,
+}
+
+impl Total {
+    fn add(mut self, outcome: Option<cta::Outcome>) -> Total {
+        if let Some(outcome) = outcome {
+            self.findings.merge(outcome.findings);
+            self.counters.add(&outcome.counters);
+            self.executed += outcome.executed;
+        }
+        self
+    }
+
+    fn join(mut self, later: Total) -> Total {
+        self.findings.merge(later.findings);
+        self.counters.add(&later.counters);
+        self.executed += later.executed;
+        self
+    }
+}

@@ -1,0 +1,466 @@
+//! Executes one instruction; everything without memory or other lanes is here.
+
+use super::state::State;
+use super::warp::{Flow, Warp};
+use crate::finding::{FindingId, Space};
+use crate::inst::{Combine, CompareFn, Exec, Inst, Lanes, PredOp, PredSrc, Reg, Src};
+use crate::module::{WINDOW_SHIFT, window};
+use crate::num::convert::Conversion;
+use crate::num::int::{bit_field_insert, divide, sign_extend, truncate};
+
+const NO_LANES: Lanes = [0; 32];
+
+impl Warp {
+    /// Executes an instruction for the lanes of `mask`.
+    #[inline]
+    pub(crate) fn execute(&mut self, st: &mut State<'_>, inst: &Inst, mask: u32) -> Flow {
+        match &inst.exec {
+            Exec::Alu { f, imm, dst, src } => {
+                let mut out = NO_LANES;
+                let (mut a, mut b, mut c) = (NO_LANES, NO_LANES, NO_LANES);
+                let undefined = self.peek(st, &src[0], mask, &mut a)
+                    | self.peek(st, &src[1], mask, &mut b)
+                    | self.peek(st, &src[2], mask, &mut c);
+                let (a, b, c) = (
+                    self.operand(&src[0], &a),
+                    self.operand(&src[1], &b),
+                    self.operand(&src[2], &c),
+                );
+                f(a, b, c, &mut out, *imm);
+                self.undefined |= undefined;
+                self.write(*dst, mask, &out);
+                Flow::Next
+            }
+            Exec::Load {
+                space,
+                address,
+                bytes,
+                sign_bits,
+                dst,
+                count,
+            } => self.load(
+                st,
+                (*space, address),
+                (*bytes, *sign_bits),
+                &dst[..*count as usize],
+                mask,
+            ),
+            Exec::Store {
+                space,
+                address,
+                bytes,
+                src,
+                count,
+            } => self.store(st, (*space, address), *bytes, &src[..*count as usize], mask),
+            Exec::Setp {
+                compare,
+                imm,
+                combine,
+                p,
+                q,
+                src,
+                with,
+            } => {
+                let (yes, no) = self.compared(st, (*compare, *imm), *combine, src, with, mask);
+                self.write_pair(*p, *q, mask, yes, no);
+                Flow::Next
+            }
+            Exec::Branch { target } => Flow::Jump {
+                lanes: mask,
+                target: *target,
+            },
+            _ => self.execute_rare(st, inst, mask),
+        }
+    }
+
+    /// Fills `tmp` unless the source is a register; returns the lanes in which it is undefined.
+    #[inline]
+    fn peek(&self, st: &State<'_>, src: &Src, mask: u32, tmp: &mut Lanes) -> u32 {
+        match *src {
+            Src::Reg(slot) => mask & !self.frame.defined.get(slot as usize).copied().unwrap_or(0),
+            Src::Imm(0) => 0,
+            _ => {
+                self.constant(st, src, tmp);
+                0
+            }
+        }
+    }
+
+    #[inline]
+    fn operand<'b>(&'b self, src: &Src, tmp: &'b Lanes) -> &'b Lanes {
+        match *src {
+            Src::Reg(slot) => self.frame.regs.get(slot as usize).unwrap_or(tmp),
+            _ => tmp,
+        }
+    }
+
+    #[inline(never)]
+    fn execute_rare(&mut self, st: &mut State<'_>, inst: &Inst, mask: u32) -> Flow {
+        match &inst.exec {
+            Exec::Nop => Flow::Next,
+            Exec::Divide {
+                bits,
+                signed,
+                remainder,
+                dst,
+                src,
+            } => self.divide(st, (*bits, *signed, *remainder), *dst, src, mask),
+            Exec::Insert {
+                bits,
+                dst,
+                src,
+                pos,
+                len,
+            } => {
+                let [a, b] = self.two(st, src, mask);
+                let [pos, len] = self.two(st, &[*pos, *len], mask);
+                let field = |i: usize| bit_field_insert(a[i], b[i], pos[i], len[i], *bits);
+                self.write(*dst, mask, &std::array::from_fn(field));
+                Flow::Next
+            }
+            Exec::Carry {
+                subtract,
+                carry_in,
+                carry_out,
+                bits,
+                dst,
+                src,
+            } => {
+                let [a, b] = self.two(st, src, mask);
+                let b = if *subtract { b.map(|b| !b) } else { b };
+                let ones = if *subtract { u32::MAX } else { 0 };
+                let carries = if *carry_in { self.carry } else { ones };
+                self.add_carry(&a, &b, carries, *bits, *carry_out, *dst, mask);
+                Flow::Next
+            }
+            Exec::MadCarry {
+                f,
+                carry_in,
+                carry_out,
+                bits,
+                dst,
+                src,
+            } => {
+                let [a, b] = self.two(st, &[src[0], src[1]], mask);
+                let c = self.values(st, &src[2], mask);
+                let mut product = NO_LANES;
+                f(&a, &b, &NO_LANES, &mut product, *bits);
+                let carries = if *carry_in { self.carry } else { 0 };
+                self.add_carry(&product, &c, carries, *bits & 0xff, *carry_out, *dst, mask);
+                Flow::Next
+            }
+            Exec::Convert { .. } | Exec::ConvertPack { .. } | Exec::ConvertEach { .. } => {
+                self.convert(st, &inst.exec, mask)
+            }
+            Exec::Set {
+                compare,
+                imm,
+                combine,
+                yes,
+                dst,
+                src,
+                with,
+            } => {
+                let (holds, _) = self.compared(st, (*compare, *imm), *combine, src, with, mask);
+                self.write(
+                    *dst,
+                    mask,
+                    &std::array::from_fn(|i| if holds >> i & 1 == 1 { *yes } else { 0 }),
+                );
+                Flow::Next
+            }
+            Exec::SetPair { .. } => self.set_pair(st, &inst.exec, mask),
+            Exec::Select { dst, src, with } => {
+                let [a, b] = self.two(st, src, mask);
+                let holds = self.pred(with, mask);
+                let pick = |i: usize| if holds >> i & 1 == 1 { a[i] } else { b[i] };
+                self.write(*dst, mask, &std::array::from_fn(pick));
+                Flow::Next
+            }
+            Exec::Pred { op, dst, a, b } => {
+                let (a, b) = (self.pred(a, mask), self.pred(b, mask));
+                let value = match op {
+                    PredOp::Move => a,
+                    PredOp::Not => !a,
+                    PredOp::And => a & b,
+                    PredOp::Or => a | b,
+                    PredOp::Xor => a ^ b,
+                };
+                self.write_pred(*dst, mask, value);
+                Flow::Next
+            }
+            Exec::Pack {
+                dst,
+                part_bits,
+                parts,
+            } => {
+                let mut out = NO_LANES;
+                for (index, part) in parts.iter().enumerate() {
+                    let values = self.values(st, part, mask);
+                    for (out, value) in out.iter_mut().zip(values) {
+                        *out |= truncate(value, *part_bits) << (index as u32 * part_bits);
+                    }
+                }
+                self.write(*dst, mask, &out);
+                Flow::Next
+            }
+            Exec::Unpack {
+                dst,
+                part_bits,
+                src,
+            } => {
+                let values = self.values(st, src, mask);
+                for (index, dst) in dst.iter().enumerate() {
+                    if let Some(dst) = dst {
+                        self.write(*dst, mask, &values.map(|v| v >> (index as u32 * part_bits)));
+                    }
+                }
+                Flow::Next
+            }
+            Exec::Convey {
+                space,
+                to_space,
+                dst,
+                src,
+            } => {
+                let base = window(*space);
+                let values = self.values(st, src, mask);
+                let moved = |v: u64| {
+                    if *to_space {
+                        v.wrapping_sub(base)
+                    } else {
+                        v.wrapping_add(base)
+                    }
+                };
+                self.write(*dst, mask, &values.map(moved));
+                Flow::Next
+            }
+            Exec::IsSpace { space, dst, src } => {
+                let values = self.values(st, src, mask);
+                let holds = |i: usize| u32::from(space_of(values[i]) == *space) << i;
+                self.write_pred(*dst, mask, (0..32).fold(0, |all, i| all | holds(i)));
+                Flow::Next
+            }
+            _ => self.execute_other(st, inst, mask),
+        }
+    }
+
+    fn execute_other(&mut self, st: &mut State<'_>, inst: &Inst, mask: u32) -> Flow {
+        match &inst.exec {
+            Exec::BranchIndexed { index, targets } => self.branch_indexed(st, index, targets, mask),
+            Exec::Call(call) => self.call(st, call, mask),
+            Exec::Return => self.ret(st, mask),
+            Exec::Exit => self.exit(st, mask),
+            Exec::Trap => {
+                let site = self.site(mask);
+                st.report(FindingId::Trap, site, None, || "trap".to_owned());
+                self.exit(st, mask)
+            }
+            Exec::Barrier(bar) => self.barrier(st, bar, mask),
+            Exec::Collective(collective) => self.collective(st, collective, mask),
+            Exec::ActiveMask { dst } => {
+                self.write(*dst, mask, &[u64::from(mask); 32]);
+                Flow::Next
+            }
+            Exec::Atomic(atomic) => self.atomic(st, atomic, mask),
+            Exec::AsyncCopy(copy) => self.async_copy(st, copy, mask),
+            Exec::AsyncCommit => self.async_commit(mask),
+            Exec::AsyncWait { pending, all } => self.async_wait(st, *pending, *all, mask),
+            Exec::LoadMatrix(moved) => self.load_matrix(st, moved, mask),
+            Exec::StoreMatrix(moved) => self.store_matrix(st, moved, mask),
+            Exec::MoveMatrix { dst, src } => self.move_matrix(st, *dst, src, mask),
+            Exec::Mma(mma) => self.mma(st, mma, mask),
+            _ => Flow::Next,
+        }
+    }
+
+    /// Copies of two sources.
+    pub(crate) fn two(&mut self, st: &State<'_>, src: &[Src; 2], mask: u32) -> [Lanes; 2] {
+        [
+            self.values(st, &src[0], mask),
+            self.values(st, &src[1], mask),
+        ]
+    }
+
+    fn divide(
+        &mut self,
+        st: &mut State<'_>,
+        (bits, signed, remainder): (u32, bool, bool),
+        dst: Reg,
+        src: &[Src; 2],
+        mask: u32,
+    ) -> Flow {
+        let [a, b] = self.two(st, src, mask);
+        let zero = (0..32).fold(0, |all, i| all | u32::from(truncate(b[i], bits) == 0) << i) & mask;
+        if zero != 0 && st.sanitize() {
+            let site = self.site(zero);
+            st.report(FindingId::DivByZero, site, None, || {
+                "integer division by zero: the result is not specified".to_owned()
+            });
+        }
+        let quotient = |i: usize| divide(a[i], b[i], bits, signed, remainder);
+        self.write(dst, mask, &std::array::from_fn(quotient));
+        Flow::Next
+    }
+
+    #[allow(clippy::too_many_arguments)] // One argument for each part of the sum.
+    fn add_carry(
+        &mut self,
+        a: &Lanes,
+        b: &Lanes,
+        carries: u32,
+        bits: u32,
+        carry_out: bool,
+        dst: Reg,
+        mask: u32,
+    ) {
+        let mut out = NO_LANES;
+        let mut carry = 0;
+        for (i, out) in out.iter_mut().enumerate() {
+            let wide = |value| u128::from(truncate(value, bits));
+            let sum = wide(a[i]) + wide(b[i]) + u128::from(carries >> i & 1);
+            *out = sum as u64;
+            carry |= ((sum >> bits) as u32 & 1) << i;
+        }
+        self.write(dst, mask, &out);
+        if carry_out {
+            self.carry = self.carry & !mask | carry & mask;
+        }
+    }
+
+    fn convert(&mut self, st: &State<'_>, exec: &Exec, mask: u32) -> Flow {
+        let halves = |conversion: &Conversion, value: u64, from: u32, to: u32| {
+            let low = conversion.apply(truncate(value, from));
+            low | conversion.apply(truncate(value >> from, from)) << to
+        };
+        match exec {
+            Exec::Convert {
+                conversion,
+                sign_from,
+                dst,
+                src,
+            } => {
+                let out = self.values(st, src, mask).map(|value| {
+                    let value = conversion.apply(value);
+                    if *sign_from == 0 {
+                        value
+                    } else {
+                        sign_extend(value, *sign_from)
+                    }
+                });
+                self.write(*dst, mask, &out);
+            }
+            Exec::ConvertPack {
+                conversion,
+                half_bits,
+                dst,
+                src,
+            } => {
+                let [high, low] = self.two(st, src, mask);
+                let pack =
+                    |i: usize| conversion.apply(high[i]) << half_bits | conversion.apply(low[i]);
+                self.write(*dst, mask, &std::array::from_fn(pack));
+            }
+            Exec::ConvertEach {
+                conversion,
+                from_bits,
+                to_bits,
+                dst,
+                src,
+            } => {
+                let values = self.values(st, src, mask);
+                let out = values.map(|value| halves(conversion, value, *from_bits, *to_bits));
+                self.write(*dst, mask, &out);
+            }
+            _ => {}
+        }
+        Flow::Next
+    }
+
+    /// The comparison joined with the predicate, and its complement joined with it.
+    #[inline]
+    fn compared(
+        &mut self,
+        st: &State<'_>,
+        (compare, imm): (CompareFn, u32),
+        combine: Combine,
+        src: &[Src; 2],
+        with: &PredSrc,
+        mask: u32,
+    ) -> (u32, u32) {
+        let (mut a, mut b) = (NO_LANES, NO_LANES);
+        let undefined = self.peek(st, &src[0], mask, &mut a) | self.peek(st, &src[1], mask, &mut b);
+        self.undefined |= undefined;
+        let holds = compare(self.operand(&src[0], &a), self.operand(&src[1], &b), imm);
+        let with = if combine == Combine::None {
+            u32::MAX
+        } else {
+            self.pred(with, mask)
+        };
+        (join(combine, holds, with), join(combine, !holds, with))
+    }
+
+    #[inline]
+    fn write_pair(&mut self, p: Option<u32>, q: Option<u32>, mask: u32, yes: u32, no: u32) {
+        if let Some(p) = p {
+            self.write_pred(p, mask, yes);
+        }
+        if let Some(q) = q {
+            self.write_pred(q, mask, no);
+        }
+    }
+
+    fn set_pair(&mut self, st: &State<'_>, exec: &Exec, mask: u32) -> Flow {
+        let Exec::SetPair {
+            compare,
+            imm,
+            combine,
+            p,
+            q,
+            dst,
+            src,
+            with,
+        } = exec
+        else {
+            return Flow::Next;
+        };
+        let [a, b] = self.two(st, src, mask);
+        let with = self.pred(with, mask);
+        let half = |values: &Lanes, shift: u32| values.map(|value| value >> shift & 0xffff);
+        let low = join(*combine, compare(&half(&a, 0), &half(&b, 0), *imm), with);
+        let high = join(*combine, compare(&half(&a, 16), &half(&b, 16), *imm), with);
+        if let Some((dst, yes)) = dst {
+            let bit = |mask: u32, i: usize| if mask >> i & 1 == 1 { *yes } else { 0 };
+            let pack = |i: usize| bit(low, i) | bit(high, i) << 16;
+            self.write(*dst, mask, &std::array::from_fn(pack));
+        }
+        if let Some(p) = p {
+            self.write_pred(*p, mask, low);
+        }
+        if let Some(q) = q {
+            self.write_pred(*q, mask, high);
+        }
+        Flow::Next
+    }
+}
+
+fn join(combine: Combine, holds: u32, with: u32) -> u32 {
+    match combine {
+        Combine::None => holds,
+        Combine::And => holds & with,
+        Combine::Or => holds | with,
+        Combine::Xor => holds ^ with,
+    }
+}
+
+/// The state space of a generic address.
+pub(crate) fn space_of(address: u64) -> Space {
+    let of = |space: Space| address >> WINDOW_SHIFT == window(space) >> WINDOW_SHIFT;
+    match () {
+        () if of(Space::Shared) => Space::Shared,
+        () if of(Space::Local) => Space::Local,
+        () if of(Space::Param) => Space::Param,
+        () if of(Space::Const) => Space::Const,
+        () => Space::Global,
+    }
+}

@@ -1,0 +1,210 @@
+//! `cp.async` and its groups.
+//!
+//! A copy is queued for its lane. Its destination is *in flight* from issue until the lane waits for its group, under
+//! both orders: EARLY moves the data at issue, LATE when it is waited for, and an access in between is
+//! `async_not_waited` either way. An uncommitted copy belongs to no group that a wait covers.
+
+use super::env::SHARED_START;
+use super::state::{AccessKind, DEFINED, IN_FLIGHT, Site, State};
+use super::warp::{Flow, Warp};
+use crate::finding::{FindingId, Space};
+use crate::inst::AsyncCopy;
+use crate::module::WINDOW_SHIFT;
+use crate::options::AsyncOrder;
+
+/// A copy that was issued and not waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PendingCopy {
+    /// Offset in the CTA's shared memory.
+    dst: usize,
+    src: u64,
+    bytes: u32,
+    src_bytes: u32,
+    /// The group it belongs to: the number committed before it.
+    group: u32,
+    pc: u32,
+    moved: bool,
+}
+
+impl Warp {
+    pub(crate) fn async_copy(&mut self, st: &mut State<'_>, copy: &AsyncCopy, mask: u32) -> Flow {
+        let shared = self.addresses(st, &copy.dst, mask);
+        let global = self.addresses(st, &copy.src, mask);
+        let limit = u64::from(copy.bytes);
+        let mut src_bytes = [limit; 32];
+        if let Some(src) = &copy.src_bytes {
+            src_bytes = self
+                .values(st, src, mask)
+                .map(|size| u64::from(size as u32).min(limit));
+        }
+        let ignored = self.pred(&copy.ignore_src, mask) & mask;
+        let reads = (0..32)
+            .filter(|lane| ignored >> lane & 1 == 0 && src_bytes[*lane] > 0)
+            .fold(0, |all, lane| all | 1 << lane)
+            & mask;
+        // `cvta` of a shared address gives a generic one; the instruction wants the plain address.
+        let bytes = copy.bytes;
+        st.observe(Space::Shared, AccessKind::AsyncCopy, mask, &shared, bytes);
+        st.observe(Space::Global, AccessKind::AsyncCopy, reads, &global, bytes);
+        let lanes = self.aligned_lanes(st, Space::Shared, &shared, bytes, mask);
+        let aligned_reads = self.aligned_lanes(st, Space::Global, &global, bytes, reads & lanes);
+        let lanes = lanes & (aligned_reads | !reads);
+        for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
+            let dst = shared[lane].wrapping_sub(u64::from(SHARED_START));
+            let end = dst.checked_add(limit);
+            if end.is_none_or(|end| end > u64::from(st.env.shared_bytes)) {
+                self.out_of_bounds(st, Space::Shared, shared[lane], limit, lane);
+                continue;
+            }
+            let src_bytes = if reads >> lane & 1 == 1 {
+                src_bytes[lane] as u32
+            } else {
+                0
+            };
+            let mut pending = PendingCopy {
+                dst: dst as usize,
+                src: global[lane],
+                bytes,
+                src_bytes,
+                group: self.committed[lane],
+                pc: self.pc(),
+                moved: false,
+            };
+            if src_bytes > 0 {
+                let source =
+                    st.env
+                        .global
+                        .find(pending.src, u64::from(src_bytes), &mut st.region_hint);
+                if source.is_none() || pending.src >> WINDOW_SHIFT >= 0x7b {
+                    self.out_of_bounds(st, Space::Global, pending.src, u64::from(src_bytes), lane);
+                    continue;
+                }
+            }
+            if st.env.options.async_order == AsyncOrder::Early {
+                self.move_bytes(st, &mut pending, lane);
+            }
+            if let Some(state) = st
+                .shared
+                .state
+                .get_mut(pending.dst..pending.dst + bytes as usize)
+            {
+                state.fill(IN_FLIGHT);
+            }
+            if let Some(queue) = self.copies.get_mut(lane) {
+                queue.push_back(pending);
+            }
+        }
+        Flow::Next
+    }
+
+    /// Moves the data of a copy; what the source does not give is zero.
+    fn move_bytes(&self, st: &mut State<'_>, copy: &mut PendingCopy, lane: usize) {
+        let mut buffer = [0u8; 16];
+        let mut undefined = false;
+        let size = copy.src_bytes as usize;
+        let hint = &mut st.region_hint;
+        if let Some(region) = st
+            .env
+            .global
+            .find(copy.src, u64::from(copy.src_bytes), hint)
+        {
+            let mut at = 0;
+            while at < size {
+                let step = if size - at >= 4 { 4 } else { 1 };
+                let (value, defined) = region.load(copy.src + at as u64, step as u32);
+                undefined |= !defined;
+                for (byte, value) in buffer
+                    .iter_mut()
+                    .skip(at)
+                    .zip(value.to_le_bytes())
+                    .take(step)
+                {
+                    *byte = value;
+                }
+                at += step;
+            }
+        }
+        if let (Some(dst), Some(data)) = (
+            st.shared
+                .data
+                .get_mut(copy.dst..copy.dst + copy.bytes as usize),
+            buffer.get(..copy.bytes as usize),
+        ) {
+            dst.copy_from_slice(data);
+        }
+        copy.moved = true;
+        if undefined && st.sanitize() {
+            let site = Site {
+                pc: copy.pc,
+                warp: self.id,
+                lanes: 1 << lane,
+            };
+            self.uninitialized(st, Space::Global, copy.src, site);
+        }
+    }
+
+    pub(crate) fn async_commit(&mut self, mask: u32) -> Flow {
+        for (lane, committed) in self.committed.iter_mut().enumerate() {
+            *committed += mask >> lane & 1;
+        }
+        Flow::Next
+    }
+
+    /// Completes all but the latest `pending` committed groups; `all` takes uncommitted copies too.
+    pub(crate) fn async_wait(
+        &mut self,
+        st: &mut State<'_>,
+        pending: u32,
+        all: bool,
+        mask: u32,
+    ) -> Flow {
+        if all {
+            self.async_commit(mask);
+        }
+        for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
+            let done = self.committed[lane].saturating_sub(pending);
+            loop {
+                let queue = self.copies.get_mut(lane);
+                let Some(mut copy) =
+                    queue.and_then(|queue| queue.pop_front_if(|copy| copy.group < done))
+                else {
+                    break;
+                };
+                if !copy.moved {
+                    self.move_bytes(st, &mut copy, lane);
+                }
+                let target = copy.dst..copy.dst + copy.bytes as usize;
+                if let Some(state) = st.shared.state.get_mut(target) {
+                    state.fill(DEFINED);
+                }
+            }
+        }
+        Flow::Next
+    }
+
+    /// Copies that nobody waited for when the warp ended.
+    pub(crate) fn report_unwaited(&mut self, st: &mut State<'_>) {
+        for lane in 0..32usize {
+            let Some(queue) = self.copies.get_mut(lane) else {
+                continue;
+            };
+            let Some(copy) = queue.pop_front() else {
+                continue;
+            };
+            queue.clear();
+            if copy.group >= self.committed[lane]
+                && copy.bytes > 0
+                && st.env.options.sanitize == crate::options::Sanitize::Strict
+            {
+                let site = Site {
+                    pc: copy.pc,
+                    warp: self.id,
+                    lanes: 1 << lane,
+                };
+                st.report(FindingId::AsyncNotWaited, site, None, || {
+                    "the thread exits with an asynchronous copy that was never committed".to_owned()
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! `atom` and `red` on shared and global memory.
+//!
+//! Lanes act one after the other in ascending order, each on the memory the former one left. Kernels with global
+//! atomics run CTA by CTA, so a plain read-modify-write is atomic.
+
+use super::state::{AccessKind, State};
+use super::warp::{Flow, Warp};
+use crate::finding::Space;
+use crate::inst::{AtomOp, AtomType, Atomic, Lanes};
+use crate::num::float::{FloatMods, Short, add32, add64, minmax64};
+use crate::num::int::{sign_extend, truncate};
+
+impl Warp {
+    pub(crate) fn atomic(&mut self, st: &mut State<'_>, op: &Atomic, mask: u32) -> Flow {
+        let addresses = self.addresses(st, &op.address, mask);
+        let count = op.values.len();
+        let values: Vec<Lanes> = op
+            .values
+            .iter()
+            .map(|src| self.values(st, src, mask))
+            .collect();
+        let swap = op
+            .swap
+            .as_ref()
+            .map(|src| self.values(st, src, mask))
+            .unwrap_or([0; 32]);
+        let bytes = op.bits / 8;
+        let mut old = vec![[0u64; 32]; count];
+        let total = bytes * count as u32;
+        self.by_space(
+            op.space,
+            &addresses,
+            mask,
+            |warp, space, addresses, lanes| {
+                st.observe(space, AccessKind::Atomic, lanes, addresses, total);
+                let lanes = warp.aligned_lanes(st, space, addresses, total, lanes);
+                for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
+                    for (element, (old, values)) in old.iter_mut().zip(&values).enumerate() {
+                        let at = addresses[lane] + u64::from(bytes) * element as u64;
+                        let Some(before) = warp.atomic_load(st, space, at, bytes, lane) else {
+                            warp.out_of_bounds(st, space, at, u64::from(total), lane);
+                            break;
+                        };
+                        old[lane] = before;
+                        let after = apply(op, before, values[lane], swap[lane]);
+                        warp.atomic_store(st, space, at, bytes, after, lane);
+                    }
+                }
+            },
+        );
+        for (dst, old) in op.dst.iter().zip(&old) {
+            if let Some(dst) = dst {
+                self.write(*dst, mask, old);
+            }
+        }
+        Flow::Next
+    }
+
+    fn atomic_load(
+        &mut self,
+        st: &mut State<'_>,
+        space: Space,
+        address: u64,
+        bytes: u32,
+        lane: usize,
+    ) -> Option<u64> {
+        if space != Space::Global {
+            return self.load_near(st, space, address, bytes, lane);
+        }
+        let region = st
+            .env
+            .global
+            .find(address, u64::from(bytes), &mut st.region_hint)?;
+        let (value, defined) = region.load(address, bytes);
+        if !defined && st.sanitize() {
+            self.uninitialized(st, space, address, self.site(1 << lane));
+        }
+        Some(value)
+    }
+
+    fn atomic_store(
+        &mut self,
+        st: &mut State<'_>,
+        space: Space,
+        address: u64,
+        bytes: u32,
+        value: u64,
+        lane: usize,
+    ) {
+        if space != Space::Global {
+            self.store_near(st, space, address, bytes, value, lane);
+        } else if let Some(region) =
+            st.env
+                .global
+                .find(address, u64::from(bytes), &mut st.region_hint)
+        {
+            region.store(address, bytes, value);
+        }
+    }
+}
+
+/// The new value of a memory location.
+fn apply(op: &Atomic, old: u64, value: u64, swap: u64) -> u64 {
+    let bits = op.bits;
+    let value = truncate(value, bits);
+    match op.op {
+        AtomOp::And => old & value,
+        AtomOp::Or => old | value,
+        AtomOp::Xor => old ^ value,
+        AtomOp::Exch => value,
+        AtomOp::Cas => {
+            if old == value {
+                truncate(swap, bits)
+            } else {
+                old
+            }
+        }
+        AtomOp::Inc => {
+            if old >= value {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomOp::Dec => {
+            if old == 0 || old > value {
+                value
+            } else {
+                old - 1
+            }
+        }
+        AtomOp::Add => add(op, old, value),
+        AtomOp::Min => pick(op, old, value, false),
+        AtomOp::Max => pick(op, old, value, true),
+    }
+}
+
+fn halves(old: u64, value: u64, f: impl Fn(u64, u64) -> u64) -> u64 {
+    f(old & 0xffff, value & 0xffff) | f(old >> 16 & 0xffff, value >> 16 & 0xffff) << 16
+}
+
+fn add(op: &Atomic, old: u64, value: u64) -> u64 {
+    let rn = FloatMods(0);
+    match op.ty {
+        // ISA 9.7.13.6: f32 addition on global memory flushes subnormals.
+        AtomType::F32 => add32(old, value, rn),
+        AtomType::F64 => add64(old, value, rn),
+        AtomType::F16 => Short::F16.add(old, value, rn),
+        AtomType::Bf16 => Short::BF16.add(old, value, rn),
+        AtomType::F16x2 => halves(old, value, |a, b| Short::F16.add(a, b, rn)),
+        AtomType::Bf16x2 => halves(old, value, |a, b| Short::BF16.add(a, b, rn)),
+        _ => truncate(old.wrapping_add(value), op.bits),
+    }
+}
+
+fn pick(op: &Atomic, old: u64, value: u64, larger: bool) -> u64 {
+    let rn = FloatMods(0);
+    let first = |old_wins: bool| if old_wins { old } else { value };
+    match op.ty {
+        AtomType::Signed => {
+            let (a, b) = (
+                sign_extend(old, op.bits) as i64,
+                sign_extend(value, op.bits) as i64,
+            );
+            first((a >= b) == larger)
+        }
+        AtomType::F16 => Short::F16.minmax(old, value, larger, rn),
+        AtomType::Bf16 => Short::BF16.minmax(old, value, larger, rn),
+        AtomType::F16x2 => halves(old, value, |a, b| Short::F16.minmax(a, b, larger, rn)),
+        AtomType::Bf16x2 => halves(old, value, |a, b| Short::BF16.minmax(a, b, larger, rn)),
+        AtomType::F64 => minmax64(old, value, larger),
+        _ => first((old >= value) == larger),
+    }
+}

@@ -1,0 +1,89 @@
+//! What all CTAs of a launch share, read-only but for the words of global memory.
+
+use crate::inst::Inst;
+use crate::launch::Launch;
+use crate::memory::{Content, Memory, Region};
+use crate::module::{Entry, Module};
+use crate::options::Options;
+
+/// The address of a CTA's first shared byte.
+///
+/// NOTE: sm_90 reserves the first KiB, and swizzled copies need a start that is a multiple of 1024; a null
+/// shared pointer is out of bounds this way.
+pub(crate) const SHARED_START: u32 = 1024;
+
+/// All global memory a kernel may touch, sorted by address.
+pub(crate) struct GlobalSpace<'a> {
+    regions: Vec<&'a Region>,
+}
+
+impl<'a> GlobalSpace<'a> {
+    pub(crate) fn new(memory: &'a Memory, variables: &'a [Region]) -> GlobalSpace<'a> {
+        let mut regions: Vec<&Region> = memory.regions().iter().chain(variables).collect();
+        regions.sort_by_key(|region| region.base);
+        GlobalSpace { regions }
+    }
+
+    /// The region that holds all `bytes`, starting the search at `hint`.
+    #[inline]
+    pub(crate) fn find(&self, address: u64, bytes: u64, hint: &mut usize) -> Option<&'a Region> {
+        if let Some(region) = self.regions.get(*hint)
+            && region.contains(address, bytes)
+        {
+            return Some(region);
+        }
+        let after = self
+            .regions
+            .partition_point(|region| region.base <= address);
+        let index = after.checked_sub(1)?;
+        let region = self.regions.get(index)?;
+        *hint = index;
+        region.contains(address, bytes).then_some(*region)
+    }
+
+    /// The region nearest to an address, and the signed distance from its start.
+    pub(crate) fn nearest(&self, address: u64) -> Option<(&'a Region, i64)> {
+        let distance = |region: &Region| {
+            let last = region.base + region.bytes.max(1) - 1;
+            if address < region.base {
+                region.base - address
+            } else {
+                address.saturating_sub(last)
+            }
+        };
+        let region = self.regions.iter().min_by_key(|region| distance(region))?;
+        Some((region, address.wrapping_sub(region.base) as i64))
+    }
+}
+
+/// The launch as the executor sees it.
+pub(crate) struct Env<'a> {
+    pub(crate) module: &'a Module,
+    pub(crate) code: &'a [Inst],
+    pub(crate) entry: &'a Entry,
+    pub(crate) launch: &'a Launch,
+    pub(crate) options: &'a Options,
+    pub(crate) params: Vec<u8>,
+    pub(crate) global: GlobalSpace<'a>,
+    /// Static and dynamic shared bytes of a CTA.
+    pub(crate) shared_bytes: u32,
+    pub(crate) threads: u32,
+}
+
+/// Fresh copies of the module's `.global` variables.
+pub(crate) fn variables(module: &Module) -> Vec<Region> {
+    let make = |variable: &crate::module::GlobalVariable| {
+        // Variables without an initialiser are zero (ISA 5.4.4).
+        let mut bytes = vec![0; variable.bytes as usize];
+        if let Some(init) = &variable.init {
+            bytes[..init.len()].copy_from_slice(init);
+        }
+        Region::new(
+            &variable.name,
+            variable.address,
+            variable.bytes,
+            Content::Bytes(&bytes),
+        )
+    };
+    module.globals.iter().map(make).collect()
+}

@@ -1,0 +1,496 @@
+//! The decoded form of an instruction: everything a lane loop needs, no names.
+//!
+//! Comes in: decoded once from text. Goes out: executed many times. Registers are slots of a frame, labels are
+//! indices into the module's code, modifiers have become function pointers and flags.
+
+use crate::counters::InstClass;
+use crate::finding::Space;
+use crate::num::convert::Conversion;
+use crate::num::float::FloatMods;
+
+/// One value for each lane of a warp, zero-extended to 64 bits.
+pub(crate) type Lanes = [u64; 32];
+/// A pure operation on whole warps; `u32` carries its modifiers.
+pub(crate) type LaneFn = fn(&Lanes, &Lanes, &Lanes, &mut Lanes, u32);
+/// A comparison of whole warps; one result bit for each lane.
+pub(crate) type CompareFn = fn(&Lanes, &Lanes, u32) -> u32;
+
+/// A register of the current frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reg {
+    pub(crate) slot: u32,
+    /// Declared width in bits; values are kept zero-extended.
+    pub(crate) width: u32,
+}
+
+/// Read-only registers of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Special {
+    Tid(u8),
+    Ntid(u8),
+    Ctaid(u8),
+    Nctaid(u8),
+    Laneid,
+    Warpid,
+    Nwarpid,
+    Smid,
+    Nsmid,
+    Gridid,
+    LanemaskEq,
+    LanemaskLe,
+    LanemaskLt,
+    LanemaskGe,
+    LanemaskGt,
+    Clock,
+    Clock64,
+    ClockHi,
+    Globaltimer,
+    DynamicSmemSize,
+    TotalSmemSize,
+    Clusterid(u8),
+    Nclusterid(u8),
+    ClusterCtaid(u8),
+    ClusterNctaid(u8),
+    ClusterCtarank,
+    ClusterNctarank,
+    IsExplicitCluster,
+}
+
+/// A source operand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Src {
+    Reg(u32),
+    Imm(u64),
+    Special(Special),
+    /// The address of a shared variable, which depends on the entry.
+    Shared {
+        var: u32,
+        offset: u32,
+    },
+    /// The address of a variable of the frame, within the thread's local memory.
+    Local(u32),
+}
+
+/// A predicate as source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PredSrc {
+    Const(bool),
+    Reg { slot: u32, negate: bool },
+}
+
+/// The state space of a memory access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AccessSpace {
+    Generic,
+    Of(Space),
+}
+
+/// `[base + offset]`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Address {
+    pub(crate) base: Src,
+    pub(crate) offset: i64,
+}
+
+/// How a comparison joins with a predicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Combine {
+    None,
+    And,
+    Or,
+    Xor,
+}
+
+/// Operations on predicates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PredOp {
+    Move,
+    Not,
+    And,
+    Or,
+    Xor,
+}
+
+/// Atomic operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtomOp {
+    Add,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    Exch,
+    Cas,
+    Inc,
+    Dec,
+}
+
+/// How atomic operands are typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtomType {
+    Bits,
+    Unsigned,
+    Signed,
+    F16,
+    F16x2,
+    Bf16,
+    Bf16x2,
+    F32,
+    F64,
+}
+
+/// `atom` and `red`.
+#[derive(Clone, Debug)]
+pub(crate) struct Atomic {
+    pub(crate) op: AtomOp,
+    pub(crate) ty: AtomType,
+    pub(crate) bits: u32,
+    pub(crate) space: AccessSpace,
+    pub(crate) address: Address,
+    /// Destinations; none for `red`.
+    pub(crate) dst: Vec<Option<Reg>>,
+    /// One value for each element.
+    pub(crate) values: Vec<Src>,
+    /// The new value of a compare-and-swap.
+    pub(crate) swap: Option<Src>,
+    pub(crate) mods: FloatMods,
+}
+
+/// How actual arguments are passed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Actual {
+    /// A `.param` variable of the caller's frame.
+    Local(u32),
+    /// A value.
+    Value(Src),
+    /// A register that takes a result.
+    Result(Reg),
+    /// A predicate register.
+    Pred(u32),
+    /// A result that is not wanted.
+    Sink,
+}
+
+/// A call.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    /// A function of the module, or the register with its address.
+    pub(crate) target: Result<u32, Src>,
+    pub(crate) results: Vec<Actual>,
+    pub(crate) args: Vec<Actual>,
+}
+
+/// Kinds of CTA barrier instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BarrierKind {
+    Sync,
+    Arrive,
+    Popc,
+    And,
+    Or,
+}
+
+/// `bar` and `barrier`.
+#[derive(Clone, Debug)]
+pub(crate) struct Barrier {
+    pub(crate) kind: BarrierKind,
+    pub(crate) aligned: bool,
+    pub(crate) id: Src,
+    pub(crate) count: Option<Src>,
+    pub(crate) pred: PredSrc,
+    pub(crate) dst: Option<Reg>,
+    pub(crate) dst_pred: Option<u32>,
+}
+
+/// Kinds of warp collectives with a member mask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CollectiveKind {
+    BarWarp,
+    ShflUp,
+    ShflDown,
+    ShflBfly,
+    ShflIdx,
+    VoteAll,
+    VoteAny,
+    VoteUni,
+    VoteBallot,
+    MatchAny,
+    MatchAll,
+    ReduxAdd { float: bool },
+    ReduxMin { signed: bool, float: bool },
+    ReduxMax { signed: bool, float: bool },
+    ReduxAnd,
+    ReduxOr,
+    ReduxXor,
+    Elect,
+}
+
+/// A warp collective.
+#[derive(Clone, Debug)]
+pub(crate) struct Collective {
+    pub(crate) kind: CollectiveKind,
+    pub(crate) dst: Option<Reg>,
+    pub(crate) dst_pred: Option<u32>,
+    pub(crate) a: Src,
+    pub(crate) b: Src,
+    pub(crate) c: Src,
+    pub(crate) pred: PredSrc,
+    pub(crate) mask: Src,
+    pub(crate) width: u32,
+    pub(crate) mods: FloatMods,
+}
+
+/// `cp.async`.
+#[derive(Clone, Debug)]
+pub(crate) struct AsyncCopy {
+    pub(crate) dst: Address,
+    pub(crate) src: Address,
+    pub(crate) bytes: u32,
+    pub(crate) src_bytes: Option<Src>,
+    pub(crate) ignore_src: PredSrc,
+}
+
+/// `ldmatrix` and `stmatrix` of 8x8 matrices of 16-bit elements.
+#[derive(Clone, Debug)]
+pub(crate) struct MatrixMove {
+    pub(crate) address: Address,
+    pub(crate) space: AccessSpace,
+    pub(crate) trans: bool,
+    pub(crate) dst: Vec<Option<Reg>>,
+    pub(crate) src: Vec<Src>,
+}
+
+/// Element types of the tensor-core product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MmaType {
+    F16,
+    Bf16,
+    Tf32,
+    E4m3,
+    E5m2,
+    F64,
+    S8,
+    U8,
+    S4,
+    U4,
+}
+
+/// Accumulator types of the tensor-core product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accumulator {
+    F16,
+    F32,
+    F64,
+    S32 { saturate: bool },
+}
+
+/// `mma.sync`.
+#[derive(Clone, Debug)]
+pub(crate) struct Mma {
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+    pub(crate) a_type: MmaType,
+    pub(crate) b_type: MmaType,
+    pub(crate) c_type: Accumulator,
+    pub(crate) d_type: Accumulator,
+    pub(crate) d: Vec<Reg>,
+    pub(crate) a: Vec<Src>,
+    pub(crate) b: Vec<Src>,
+    pub(crate) c: Vec<Src>,
+}
+
+/// What an instruction does.
+#[derive(Clone, Debug)]
+pub(crate) enum Exec {
+    Nop,
+    /// A pure function of up to three sources.
+    Alu {
+        f: LaneFn,
+        imm: u32,
+        dst: Reg,
+        src: [Src; 3],
+    },
+    /// Integer division and remainder, which look for zero divisors.
+    Divide {
+        bits: u32,
+        signed: bool,
+        remainder: bool,
+        dst: Reg,
+        src: [Src; 2],
+    },
+    /// `bfi`, the one pure function of four sources.
+    Insert {
+        bits: u32,
+        dst: Reg,
+        src: [Src; 2],
+        pos: Src,
+        len: Src,
+    },
+    /// Arithmetic with the carry flag of the thread: `dst = a + b` or a - b, in and out as said.
+    Carry {
+        subtract: bool,
+        carry_in: bool,
+        carry_out: bool,
+        bits: u32,
+        dst: Reg,
+        src: [Src; 2],
+    },
+    /// `mad` with carries: the product's half plus `c`.
+    MadCarry {
+        f: LaneFn,
+        carry_in: bool,
+        carry_out: bool,
+        bits: u32,
+        dst: Reg,
+        src: [Src; 3],
+    },
+    Convert {
+        conversion: Box<Conversion>,
+        sign_from: u32,
+        dst: Reg,
+        src: Src,
+    },
+    /// Two sources into the halves of one result; the first one becomes the high half.
+    ConvertPack {
+        conversion: Box<Conversion>,
+        half_bits: u32,
+        dst: Reg,
+        src: [Src; 2],
+    },
+    /// Both halves of a packed source.
+    ConvertEach {
+        conversion: Box<Conversion>,
+        from_bits: u32,
+        to_bits: u32,
+        dst: Reg,
+        src: Src,
+    },
+    Setp {
+        compare: CompareFn,
+        imm: u32,
+        combine: Combine,
+        p: Option<u32>,
+        q: Option<u32>,
+        src: [Src; 2],
+        with: PredSrc,
+    },
+    /// A comparison with a data result: `yes` where it holds, else 0.
+    Set {
+        compare: CompareFn,
+        imm: u32,
+        combine: Combine,
+        yes: u64,
+        dst: Reg,
+        src: [Src; 2],
+        with: PredSrc,
+    },
+    /// Lane-wise comparison of packed halves: results for the low and the high half.
+    SetPair {
+        compare: CompareFn,
+        imm: u32,
+        combine: Combine,
+        p: Option<u32>,
+        q: Option<u32>,
+        dst: Option<(Reg, u64)>,
+        src: [Src; 2],
+        with: PredSrc,
+    },
+    Select {
+        dst: Reg,
+        src: [Src; 2],
+        with: PredSrc,
+    },
+    Pred {
+        op: PredOp,
+        dst: u32,
+        a: PredSrc,
+        b: PredSrc,
+    },
+    Pack {
+        dst: Reg,
+        part_bits: u32,
+        parts: Box<[Src]>,
+    },
+    Unpack {
+        dst: Box<[Option<Reg>]>,
+        part_bits: u32,
+        src: Src,
+    },
+    Load {
+        space: AccessSpace,
+        address: Address,
+        bytes: u32,
+        sign_bits: u32,
+        dst: [Option<Reg>; 4],
+        count: u32,
+    },
+    Store {
+        space: AccessSpace,
+        address: Address,
+        bytes: u32,
+        src: [Src; 4],
+        count: u32,
+    },
+    Atomic(Box<Atomic>),
+    /// `cvta`: between a space's addresses and generic ones.
+    Convey {
+        space: Space,
+        to_space: bool,
+        dst: Reg,
+        src: Src,
+    },
+    /// `isspacep`.
+    IsSpace {
+        space: Space,
+        dst: u32,
+        src: Src,
+    },
+    Branch {
+        target: u32,
+    },
+    BranchIndexed {
+        index: Src,
+        targets: Box<[u32]>,
+    },
+    Call(Box<Call>),
+    Return,
+    Exit,
+    Trap,
+    Barrier(Box<Barrier>),
+    Collective(Box<Collective>),
+    ActiveMask {
+        dst: Reg,
+    },
+    AsyncCopy(Box<AsyncCopy>),
+    AsyncCommit,
+    /// Waits until at most so many groups are pending.
+    AsyncWait {
+        pending: u32,
+        all: bool,
+    },
+    LoadMatrix(Box<MatrixMove>),
+    StoreMatrix(Box<MatrixMove>),
+    MoveMatrix {
+        dst: Reg,
+        src: Src,
+    },
+    Mma(Box<Mma>),
+}
+
+/// A guard `@p` or `@!p`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Guard {
+    pub(crate) slot: u32,
+    pub(crate) negate: bool,
+}
+
+/// A decoded instruction.
+#[derive(Clone, Debug)]
+pub(crate) struct Inst {
+    pub(crate) exec: Exec,
+    pub(crate) guard: Option<Guard>,
+    pub(crate) class: InstClass,
+    pub(crate) line: u32,
+}

@@ -1,0 +1,401 @@
+//! The instruction set: one table drives the parsing and validation of opcodes and their decoding.
+//!
+//! An opcode is a base and a *set* of modifiers; compilers write them in any order. A [`Spec`] lists the groups of
+//! modifiers an opcode takes (each at most once) and its types in order; everything else is `unsupported`. Its
+//! decode function turns operands into the executable form. Adding an instruction is a row and, if its
+//! shape is new, a decode function and an executor.
+
+mod table;
+mod integer;
+mod floating;
+mod compare;
+mod conversion;
+mod memory;
+mod control;
+mod warp;
+mod matrix;
+mod link;
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use crate::counters::InstClass;
+use crate::finding::Space;
+use crate::inst::{Address, Exec, PredSrc, Reg, Src};
+use crate::module::{FUNCTION_WINDOW, Function};
+use crate::syntax::lexer::Literal;
+use crate::syntax::operand::Operand;
+use crate::types::{Ty, TypeSet};
+
+pub(crate) use link::link;
+
+/// What decoding gives; the opcode is prepended to the message.
+pub(crate) type Decoded<T> = Result<T, String>;
+
+/// A group of modifiers of which at most one, or exactly one, is there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group {
+    pub(crate) required: bool,
+    pub(crate) names: &'static [&'static str],
+}
+
+/// One row of the table.
+pub(crate) struct Spec {
+    pub(crate) base: &'static str,
+    pub(crate) groups: &'static [Group],
+    /// Allowed types, by position.
+    pub(crate) types: &'static [TypeSet],
+    /// Types that must be there.
+    pub(crate) min_types: usize,
+    pub(crate) class: InstClass,
+    pub(crate) decode: fn(&mut Decoder<'_, '_>) -> Decoded<Exec>,
+}
+
+/// An opcode with its modifiers, checked against its row.
+pub(crate) struct Form {
+    pub(crate) spec: &'static Spec,
+    mods: Vec<&'static str>,
+    types: Vec<Ty>,
+}
+
+fn rows() -> &'static HashMap<&'static str, &'static Spec> {
+    static ROWS: OnceLock<HashMap<&'static str, &'static Spec>> = OnceLock::new();
+    ROWS.get_or_init(|| table::TABLE.iter().map(|spec| (spec.base, spec)).collect())
+}
+
+/// The row whose base is the longest prefix of whole pieces, and the rest.
+fn find(opcode: &str) -> Option<(&'static Spec, &str)> {
+    let ends = opcode
+        .match_indices('.')
+        .map(|(at, _)| at)
+        .chain([opcode.len()]);
+    let mut best = None;
+    for end in ends.take(5) {
+        if let Some(spec) = rows().get(&opcode[..end]) {
+            best = Some((*spec, &opcode[end..]));
+        }
+    }
+    best
+}
+
+impl Form {
+    /// Checks the opcode as written.
+    pub(crate) fn new(opcode: &str) -> Decoded<Form> {
+        let (spec, rest) = find(opcode).ok_or_else(|| format!("unsupported opcode {opcode}"))?;
+        let mut form = Form {
+            spec,
+            mods: Vec::new(),
+            types: Vec::new(),
+        };
+        let mut used = vec![false; spec.groups.len()];
+        for modifier in rest.split('.').skip(1) {
+            form.add(modifier, &mut used)?;
+        }
+        for (group, used) in spec.groups.iter().zip(used) {
+            if group.required && !used {
+                return Err(format!("{opcode} needs one of .{}", group.names.join(" .")));
+            }
+        }
+        if form.types.len() < spec.min_types {
+            let wanted = spec
+                .types
+                .get(form.types.len())
+                .map_or(String::new(), |set| set.names());
+            return Err(format!("{opcode} needs a type: one of {wanted}"));
+        }
+        Ok(form)
+    }
+
+    /// The class to count under: arithmetic on floats is the floats', whatever row it shares.
+    pub(crate) fn class(&self) -> InstClass {
+        match (self.spec.class, self.types.first()) {
+            (InstClass::Integer, Some(ty)) if ty.is_float() => InstClass::Float,
+            (class, _) => class,
+        }
+    }
+
+    fn add(&mut self, modifier: &str, used: &mut [bool]) -> Decoded<()> {
+        let spec = self.spec;
+        for (group, used) in spec.groups.iter().zip(used) {
+            if let Some(name) = group.names.iter().find(|name| **name == modifier) {
+                if *used {
+                    return Err(format!(
+                        "unsupported second modifier .{modifier} of {}",
+                        spec.base
+                    ));
+                }
+                *used = true;
+                self.mods.push(name);
+                return Ok(());
+            }
+        }
+        let unsupported = || format!("unsupported modifier .{modifier} of {}", spec.base);
+        let ty = Ty::parse(modifier).ok_or_else(unsupported)?;
+        let allowed = spec.types.get(self.types.len()).ok_or_else(unsupported)?;
+        if !allowed.has(ty) {
+            let names = allowed.names();
+            return Err(format!(
+                "unsupported type .{modifier} of {}: one of {names}",
+                spec.base
+            ));
+        }
+        self.types.push(ty);
+        Ok(())
+    }
+}
+
+/// Decodes one instruction.
+pub(crate) struct Decoder<'d, 'a> {
+    pub(crate) operands: &'d [Operand<'a>],
+    pub(crate) elements: &'d [Operand<'a>],
+    pub(crate) form: &'d Form,
+    pub(crate) labels: &'d mut Vec<crate::syntax::LabelUse<'a>>,
+    pub(crate) scope: usize,
+    pub(crate) place: (u32, u32),
+    pub(crate) is_entry: bool,
+    pub(crate) function: &'d mut Function,
+}
+
+impl<'a> Decoder<'_, 'a> {
+    pub(crate) fn decode(&mut self) -> Decoded<Exec> {
+        (self.form.spec.decode)(self)
+    }
+
+    /// Whether the modifier is there.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.form.mods.contains(&name)
+    }
+
+    /// The value of the first modifier that is there.
+    pub(crate) fn choose<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
+        choices
+            .iter()
+            .find(|choice| self.has(choice.0))
+            .map(|choice| choice.1)
+    }
+
+    /// The type at a position; `pred` when it is not there.
+    pub(crate) fn ty(&self, index: usize) -> Ty {
+        self.form.types.get(index).copied().unwrap_or(Ty::Pred)
+    }
+
+    pub(crate) fn types(&self) -> usize {
+        self.form.types.len()
+    }
+
+    /// Checks the number of operands.
+    pub(crate) fn count(&self, least: usize, most: usize) -> Decoded<usize> {
+        let count = self.operands.len();
+        if (least..=most).contains(&count) {
+            return Ok(count);
+        }
+        let wanted = if least == most {
+            least.to_string()
+        } else {
+            format!("{least} to {most}")
+        };
+        Err(format!("{count} operands, {wanted} wanted"))
+    }
+
+    pub(crate) fn operand(&self, index: usize) -> Decoded<Operand<'a>> {
+        self.operands
+            .get(index)
+            .copied()
+            .ok_or_else(|| format!("operand {index} is missing"))
+    }
+
+    /// The destination register for a value of `bits`; the value is cut to them.
+    pub(crate) fn dst(&self, index: usize, bits: u32) -> Decoded<Reg> {
+        to_dst(self.operand(index)?, bits)
+    }
+
+    /// As [`Decoder::dst`], or `_`.
+    pub(crate) fn dst_or_sink(&self, index: usize, bits: u32) -> Decoded<Option<Reg>> {
+        match self.operand(index)? {
+            Operand::Sink => Ok(None),
+            operand => to_dst(operand, bits).map(Some),
+        }
+    }
+
+    /// A destination that is kept at the register's own width.
+    pub(crate) fn wide_dst(&self, index: usize) -> Decoded<Reg> {
+        match self.operand(index)? {
+            Operand::Reg {
+                reg,
+                offset: 0,
+                negate: false,
+            } => Ok(reg),
+            other => Err(format!(
+                "destination is {}, not a register",
+                other.describe()
+            )),
+        }
+    }
+
+    /// A source of a type.
+    pub(crate) fn src(&self, index: usize, ty: Ty) -> Decoded<Src> {
+        to_src(self.operand(index)?, ty)
+    }
+
+    pub(crate) fn pred_dst(&self, index: usize) -> Decoded<u32> {
+        to_pred_dst(self.operand(index)?)
+    }
+
+    pub(crate) fn pred_src(&self, index: usize) -> Decoded<PredSrc> {
+        to_pred_src(self.operand(index)?)
+    }
+
+    /// A number known at decoding.
+    pub(crate) fn number(&self, index: usize) -> Decoded<u64> {
+        match self.operand(index)? {
+            Operand::Literal(Literal::Int(value)) => Ok(value),
+            other => Err(format!(
+                "operand {index} is {}, not a number",
+                other.describe()
+            )),
+        }
+    }
+
+    /// Both parts of `p|q`; the second one is missing without a bar.
+    pub(crate) fn pair(&self, index: usize) -> Decoded<(Operand<'a>, Option<Operand<'a>>)> {
+        match self.operand(index)? {
+            Operand::Pair { start } => match self.elements.get(start..start + 2) {
+                Some([first, second]) => Ok((*first, Some(*second))),
+                _ => Err("pair without its parts".to_owned()),
+            },
+            single => Ok((single, None)),
+        }
+    }
+
+    /// The elements of `{…}`, or the single operand itself.
+    pub(crate) fn elements(&self, index: usize) -> Decoded<Vec<Operand<'a>>> {
+        match self.operand(index)? {
+            Operand::Vector { start, len } => Ok(self
+                .elements
+                .get(start..start + len)
+                .unwrap_or_default()
+                .to_vec()),
+            single => Ok(vec![single]),
+        }
+    }
+
+    pub(crate) fn address(&self, index: usize) -> Decoded<(Address, Option<Space>)> {
+        match self.operand(index)? {
+            Operand::Memory { address, space } => Ok((address, space)),
+            other => Err(format!(
+                "operand {index} is {}, not an address",
+                other.describe()
+            )),
+        }
+    }
+
+    /// Remembers the use of a label; the number is replaced at the end of the function.
+    pub(crate) fn label(&mut self, index: usize) -> Decoded<u32> {
+        match self.operand(index)? {
+            Operand::Name(name) => {
+                let place = self.place;
+                self.labels.push(crate::syntax::LabelUse {
+                    scope: self.scope,
+                    name,
+                    place,
+                });
+                Ok(self.labels.len() as u32 - 1)
+            }
+            other => Err(format!(
+                "operand {index} is {}, not a label",
+                other.describe()
+            )),
+        }
+    }
+}
+
+pub(crate) fn to_dst(operand: Operand<'_>, bits: u32) -> Decoded<Reg> {
+    match operand {
+        Operand::Reg {
+            reg,
+            offset: 0,
+            negate: false,
+        } if reg.width >= bits => Ok(Reg {
+            slot: reg.slot,
+            width: bits.max(8),
+        }),
+        Operand::Reg { reg, .. } => Err(format!(
+            "destination register has {} bits, the result {bits}",
+            reg.width
+        )),
+        other => Err(format!(
+            "destination is {}, not a register",
+            other.describe()
+        )),
+    }
+}
+
+pub(crate) fn to_src(operand: Operand<'_>, ty: Ty) -> Decoded<Src> {
+    match operand {
+        Operand::Reg {
+            reg,
+            offset: 0,
+            negate: false,
+        } => {
+            if reg.width < ty.bits() {
+                return Err(format!(
+                    "source register has {} bits, .{} more",
+                    reg.width,
+                    ty.name()
+                ));
+            }
+            Ok(Src::Reg(reg.slot))
+        }
+        Operand::Reg { .. } => Err("unsupported operand: register with offset or sign".to_owned()),
+        Operand::Literal(value) => Ok(Src::Imm(literal_bits(value, ty))),
+        Operand::Special(special) => Ok(Src::Special(special)),
+        Operand::Variable { base, offset, .. } => Ok(offset_src(base, offset)),
+        Operand::Function(id) => Ok(Src::Imm(FUNCTION_WINDOW + 16 * u64::from(id))),
+        other => Err(format!("source is {}, not a value", other.describe())),
+    }
+}
+
+/// A variable's address plus a constant.
+pub(crate) fn offset_src(base: Src, offset: i64) -> Src {
+    match base {
+        Src::Imm(value) => Src::Imm(value.wrapping_add(offset as u64)),
+        Src::Shared { var, offset: start } => Src::Shared {
+            var,
+            offset: start.wrapping_add(offset as u32),
+        },
+        Src::Local(start) => Src::Local(start.wrapping_add(offset as u32)),
+        other => other,
+    }
+}
+
+pub(crate) fn to_pred_dst(operand: Operand<'_>) -> Decoded<u32> {
+    match operand {
+        Operand::Pred {
+            slot,
+            negate: false,
+        } => Ok(slot),
+        other => Err(format!(
+            "destination is {}, not a predicate",
+            other.describe()
+        )),
+    }
+}
+
+pub(crate) fn to_pred_src(operand: Operand<'_>) -> Decoded<PredSrc> {
+    match operand {
+        Operand::Pred { slot, negate } => Ok(PredSrc::Reg { slot, negate }),
+        Operand::Literal(Literal::Int(value)) => Ok(PredSrc::Const(value != 0)),
+        other => Err(format!("source is {}, not a predicate", other.describe())),
+    }
+}
+
+/// The bits of a number in a type: integers as they are, floats converted to the type where needed.
+pub(crate) fn literal_bits(value: Literal, ty: Ty) -> u64 {
+    match (value, ty) {
+        (Literal::Int(value), _) => value,
+        (Literal::Single(bits), Ty::F64) => f64::from(f32::from_bits(bits)).to_bits(),
+        (Literal::Single(bits), _) => u64::from(bits),
+        (Literal::Double(bits), Ty::F32) => u64::from((f64::from_bits(bits) as f32).to_bits()),
+        (Literal::Double(bits), _) => bits,
+    }
+}

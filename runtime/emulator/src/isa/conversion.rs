@@ -1,0 +1,154 @@
+//! `cvt` in its scalar and packed forms.
+
+use super::integer::{ZERO, lanes};
+use super::{Decoded, Decoder, floating};
+use crate::inst::{Exec, LaneFn, Lanes};
+use crate::num::convert::{Conversion, Integral, Scalar};
+use crate::num::int::{sign_extend, truncate};
+use crate::num::round::Round;
+use crate::types::Ty;
+
+/// The element type of one side.
+fn scalar(ty: Ty) -> Scalar {
+    match ty {
+        Ty::F16 | Ty::F16x2 => Scalar::F16,
+        Ty::Bf16 | Ty::Bf16x2 => Scalar::BF16,
+        Ty::F32 => Scalar::F32,
+        Ty::F64 => Scalar::F64,
+        Ty::Tf32 => Scalar::Tf32,
+        Ty::E4m3x2 | Ty::E4m3 => Scalar::E4m3,
+        Ty::E5m2x2 | Ty::E5m2 => Scalar::E5m2,
+        _ => Scalar::Int {
+            bits: ty.bits(),
+            signed: ty.is_signed(),
+        },
+    }
+}
+
+fn is_packed(ty: Ty) -> bool {
+    matches!(ty, Ty::F16x2 | Ty::Bf16x2 | Ty::E4m3x2 | Ty::E5m2x2)
+}
+
+fn conversion(d: &Decoder<'_, '_>, to: Ty, from: Ty) -> Conversion {
+    let integral = [
+        ("rni", Integral::Nearest),
+        ("rzi", Integral::Zero),
+        ("rmi", Integral::Down),
+        ("rpi", Integral::Up),
+    ];
+    Conversion {
+        to: scalar(to),
+        from: scalar(from),
+        mode: floating::mods(d).mode(),
+        integral: d.choose(&integral).unwrap_or(Integral::No),
+        mods: floating::mods(d),
+        satfinite: d.has("satfinite"),
+    }
+}
+
+/// Rounding is required exactly where information can be lost.
+fn check_rounding(d: &Decoder<'_, '_>, to: Ty, from: Ty) -> Decoded<()> {
+    let integral = ["rni", "rzi", "rmi", "rpi"].iter().any(|name| d.has(name));
+    let rounds = ["rn", "rz", "rm", "rp", "rna"]
+        .iter()
+        .any(|name| d.has(name));
+    let names = format!(".{}.{}", to.name(), from.name());
+    match (
+        from.is_float() || is_packed(from),
+        to.is_float() || is_packed(to),
+    ) {
+        (true, false) if !integral => Err(format!("{names} needs .rni, .rzi, .rmi or .rpi")),
+        (false, true) if !rounds => Err(format!("{names} needs .rn, .rz, .rm or .rp")),
+        (true, true) if to.bits() < from.bits() && !rounds && !is_packed(from) => {
+            Err(format!("{names} needs .rn, .rz, .rm or .rp"))
+        }
+        (false, false) if integral || rounds => Err(format!("{names} takes no rounding")),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn cvt(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let (to, from) = (d.ty(0), d.ty(1));
+    let conversion = conversion(d, to, from);
+    if is_packed(to) && from == Ty::F32 {
+        d.count(3, 3)?;
+        let half_bits = to.bits() / 2;
+        let src = [d.src(1, from)?, d.src(2, from)?];
+        let conversion = Box::new(conversion);
+        return Ok(Exec::ConvertPack {
+            conversion,
+            half_bits,
+            dst: d.dst(0, to.bits())?,
+            src,
+        });
+    }
+    d.count(2, 2)?;
+    if is_packed(to) && is_packed(from) {
+        let (dst, src) = (d.dst(0, to.bits())?, d.src(1, from)?);
+        let (from_bits, to_bits) = (from.bits() / 2, to.bits() / 2);
+        let conversion = Box::new(conversion);
+        return Ok(Exec::ConvertEach {
+            conversion,
+            from_bits,
+            to_bits,
+            dst,
+            src,
+        });
+    }
+    if is_packed(to) || is_packed(from) {
+        return Err(format!(
+            "unsupported conversion .{}.{}",
+            to.name(),
+            from.name()
+        ));
+    }
+    check_rounding(d, to, from)?;
+    // Sources may be wider than their type; 8-bit values live in 16-bit or wider registers.
+    let src = d.src(1, from)?;
+    let wide = d.wide_dst(0)?;
+    if wide.width < to.bits() {
+        return Err(format!(
+            "destination register has {} bits, .{} more",
+            wide.width,
+            to.name()
+        ));
+    }
+    let plain_int = !from.is_float() && !to.is_float() && !d.has("sat");
+    if plain_int {
+        // Narrow to the smaller type, then extend by its sign to the destination's width.
+        let (narrow, signed) = if to.bits() < from.bits() {
+            (to.bits(), to.is_signed())
+        } else {
+            (from.bits(), from.is_signed())
+        };
+        let f: LaneFn = match (signed, narrow) {
+            (true, 32) => lanes!(|a, b, c, m| a as u32 as i32 as i64 as u64),
+            (false, 32) => lanes!(|a, b, c, m| u64::from(a as u32)),
+            (true, _) => lanes!(|a, b, c, m| sign_extend(a, m)),
+            (false, _) => lanes!(|a, b, c, m| truncate(a, m)),
+        };
+        // A signed destination narrower than its register extends by sign over the whole register.
+        let extends = to.is_signed() && (signed || to.bits() <= from.bits());
+        let width = if extends { wide.width } else { to.bits() };
+        let dst = crate::inst::Reg {
+            slot: wide.slot,
+            width,
+        };
+        return Ok(Exec::Alu {
+            f,
+            imm: narrow,
+            dst,
+            src: [src, ZERO, ZERO],
+        });
+    }
+    if conversion.mode == Round::Away && to != Ty::Tf32 {
+        return Err("unsupported .rna: only .tf32.f32".to_owned());
+    }
+    let sign_from = if to.is_signed() { to.bits() } else { 0 };
+    Ok(Exec::Convert {
+        conversion: Box::new(conversion),
+        sign_from,
+        dst: wide,
+        src,
+    })
+}

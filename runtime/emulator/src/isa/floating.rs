@@ -1,0 +1,312 @@
+//! Floating-point arithmetic on f32, f64, f16, bf16 and their pairs.
+
+use super::integer::{ZERO, lanes};
+use super::{Decoded, Decoder};
+use crate::inst::{Exec, LaneFn, Lanes};
+use crate::num::float::{self, Approx, FloatMods, Short};
+use crate::num::round::Round;
+use crate::types::Ty;
+
+/// The modifiers of a floating-point instruction.
+pub(super) fn mods(d: &Decoder<'_, '_>) -> FloatMods {
+    let modes = [
+        ("rz", Round::Zero),
+        ("rm", Round::Down),
+        ("rp", Round::Up),
+        ("rna", Round::Away),
+    ];
+    let mode = d.choose(&modes).unwrap_or(Round::Nearest);
+    let mut mods = FloatMods::new(mode);
+    for (name, bit) in [
+        ("ftz", FloatMods::FTZ),
+        ("sat", FloatMods::SAT),
+        ("relu", FloatMods::RELU),
+        ("NaN", FloatMods::NAN),
+        ("abs", FloatMods::ABS),
+    ] {
+        if d.has(name) {
+            mods.0 |= bit;
+        }
+    }
+    mods
+}
+
+/// Refuses what f16, bf16 and f64 do not have.
+fn check(d: &Decoder<'_, '_>, mods: FloatMods) -> Decoded<()> {
+    let ty = d.ty(0);
+    let double = ty == Ty::F64 && mods.0 & (FloatMods::FTZ | FloatMods::SAT) != 0;
+    let short = !matches!(ty, Ty::F32 | Ty::F64) && mods.mode() != Round::Nearest;
+    if d.has("cc") || d.has("lo") || d.has("hi") || d.has("wide") || double || short {
+        return Err(format!("unsupported modifier with .{}", ty.name()));
+    }
+    Ok(())
+}
+
+/// Applies a 16-bit operation to one or both halves.
+macro_rules! short {
+    ($pair:expr, $short:ident, |$a:ident, $b:ident, $c:ident, $m:ident| $e:expr) => {
+        if $pair {
+            lanes!(|x, y, z, word| {
+                let $m = FloatMods(word);
+                let half = |$a: u64, $b: u64, $c: u64| {
+                    let _ = ($b, $c);
+                    let $short = if word & BRAIN != 0 {
+                        Short::BF16
+                    } else {
+                        Short::F16
+                    };
+                    $e & 0xffff
+                };
+                half(x & 0xffff, y & 0xffff, z & 0xffff)
+                    | half(x >> 16 & 0xffff, y >> 16 & 0xffff, z >> 16 & 0xffff) << 16
+            })
+        } else {
+            lanes!(|x, y, z, word| {
+                let $m = FloatMods(word);
+                let ($a, $b, $c) = (x, y, z);
+                let _ = ($b, $c);
+                let $short = if word & BRAIN != 0 {
+                    Short::BF16
+                } else {
+                    Short::F16
+                };
+                $e
+            })
+        }
+    };
+}
+
+/// Marks bfloat16 in the modifier word.
+const BRAIN: u32 = 1 << 16;
+
+fn is_pair(ty: Ty) -> bool {
+    matches!(ty, Ty::F16x2 | Ty::Bf16x2)
+}
+
+fn brain(ty: Ty) -> u32 {
+    if matches!(ty, Ty::Bf16 | Ty::Bf16x2) {
+        BRAIN
+    } else {
+        0
+    }
+}
+
+pub(super) fn add_sub(d: &Decoder<'_, '_>, subtract: bool) -> Decoded<Exec> {
+    let (ty, mods) = (d.ty(0), mods(d));
+    check(d, mods)?;
+    const SIGN32: u64 = 1 << 31;
+    const SIGN64: u64 = 1 << 63;
+    let f: LaneFn = match (ty, subtract) {
+        (Ty::F32, false) if mods == FloatMods(0) => {
+            lanes!(|a, b, c, m| float::add32(a, b, FloatMods(0)))
+        }
+        (Ty::F32, true) if mods == FloatMods(0) => {
+            lanes!(|a, b, c, m| float::add32(a, b ^ SIGN32, FloatMods(0)))
+        }
+        (Ty::F32, false) => lanes!(|a, b, c, m| float::add32(a, b, FloatMods(m))),
+        (Ty::F32, true) => lanes!(|a, b, c, m| float::add32(a, b ^ SIGN32, FloatMods(m))),
+        (Ty::F64, false) => lanes!(|a, b, c, m| float::add64(a, b, FloatMods(m))),
+        (Ty::F64, true) => lanes!(|a, b, c, m| float::add64(a, b ^ SIGN64, FloatMods(m))),
+        (_, false) => short!(is_pair(ty), s, |a, b, c, m| s.add(a, b, m)),
+        (_, true) => short!(is_pair(ty), s, |a, b, c, m| s.sub(a, b, m)),
+    };
+    d.binary(f, ty, mods.0 | brain(ty))
+}
+
+pub(super) fn mul(d: &Decoder<'_, '_>) -> Decoded<Exec> {
+    let (ty, mods) = (d.ty(0), mods(d));
+    check(d, mods)?;
+    let f: LaneFn = match ty {
+        Ty::F32 if mods == FloatMods(0) => lanes!(|a, b, c, m| float::mul32(a, b, FloatMods(0))),
+        Ty::F32 => lanes!(|a, b, c, m| float::mul32(a, b, FloatMods(m))),
+        Ty::F64 => lanes!(|a, b, c, m| float::mul64(a, b, FloatMods(m))),
+        _ => short!(is_pair(ty), s, |a, b, c, m| s.mul(a, b, m)),
+    };
+    d.binary(f, ty, mods.0 | brain(ty))
+}
+
+pub(super) fn fma(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let (ty, mods) = (d.ty(0), mods(d));
+    check(d, mods)?;
+    let f: LaneFn = match ty {
+        Ty::F32 if mods == FloatMods(0) => lanes!(|a, b, c, m| float::fma32(a, b, c, FloatMods(0))),
+        Ty::F32 => lanes!(|a, b, c, m| float::fma32(a, b, c, FloatMods(m))),
+        Ty::F64 => lanes!(|a, b, c, m| float::fma64(a, b, c, FloatMods(m))),
+        _ => short!(is_pair(ty), s, |a, b, c, m| s.fma(a, b, c, m)),
+    };
+    d.ternary(f, ty, mods.0 | brain(ty))
+}
+
+pub(super) fn div(d: &Decoder<'_, '_>) -> Decoded<Exec> {
+    let (ty, mods) = (d.ty(0), mods(d));
+    check(d, mods)?;
+    let f: LaneFn = match ty {
+        Ty::F32 => lanes!(|a, b, c, m| float::div32(a, b, FloatMods(m))),
+        _ => lanes!(|a, b, c, m| float::div64(a, b, FloatMods(m))),
+    };
+    d.binary(f, ty, mods.0)
+}
+
+/// `neg` and `abs`.
+pub(super) fn sign(d: &Decoder<'_, '_>, negate: bool) -> Decoded<Exec> {
+    let (ty, mods) = (d.ty(0), mods(d));
+    check(d, mods)?;
+    let f: LaneFn = match (ty, negate) {
+        (Ty::F32, true) => lanes!(|a, b, c, m| flushed(a ^ 1 << 31, m)),
+        (Ty::F32, false) => lanes!(|a, b, c, m| flushed(a & 0x7fff_ffff, m)),
+        (Ty::F64, true) => lanes!(|a, b, c, m| a ^ 1 << 63),
+        (Ty::F64, false) => lanes!(|a, b, c, m| a & !(1 << 63)),
+        (_, true) => short!(is_pair(ty), s, |a, b, c, m| flushed_short(s, a ^ 0x8000, m)),
+        (_, false) => short!(is_pair(ty), s, |a, b, c, m| flushed_short(s, a & 0x7fff, m)),
+    };
+    d.unary(f, ty, mods.0 | brain(ty))
+}
+
+fn flushed(value: u64, m: u32) -> u64 {
+    if m & FloatMods::FTZ == 0 {
+        value
+    } else {
+        u64::from(float::flush(value as u32))
+    }
+}
+
+fn flushed_short(short: Short, value: u64, mods: FloatMods) -> u64 {
+    let tiny = short == Short::F16 && mods.has(FloatMods::FTZ) && value & 0x7c00 == 0;
+    if tiny { value & 0x8000 } else { value & 0xffff }
+}
+
+pub(super) fn min_max(d: &Decoder<'_, '_>, larger: bool) -> Decoded<Exec> {
+    let (ty, mods) = (d.ty(0), mods(d));
+    check(d, mods)?;
+    if d.has("xorsign") != d.has("abs") || d.has("relu") {
+        return Err(
+            "unsupported modifier: .xorsign goes with .abs, .relu is for integers".to_owned(),
+        );
+    }
+    let f: LaneFn = match (ty, larger) {
+        (Ty::F32, true) => lanes!(|a, b, c, m| float::minmax32(a, b, true, FloatMods(m))),
+        (Ty::F32, false) => lanes!(|a, b, c, m| float::minmax32(a, b, false, FloatMods(m))),
+        (Ty::F64, true) => lanes!(|a, b, c, m| float::minmax64(a, b, true)),
+        (Ty::F64, false) => lanes!(|a, b, c, m| float::minmax64(a, b, false)),
+        (_, true) => short!(is_pair(ty), s, |a, b, c, m| s.minmax(a, b, true, m)),
+        (_, false) => short!(is_pair(ty), s, |a, b, c, m| s.minmax(a, b, false, m)),
+    };
+    if d.operands.len() == 4 && ty == Ty::F32 {
+        let f: LaneFn = match larger {
+            true => lanes!(|a, b, c, m| {
+                let m = FloatMods(m);
+                float::minmax32(float::minmax32(a, b, true, m), c, true, m)
+            }),
+            false => lanes!(|a, b, c, m| {
+                let m = FloatMods(m);
+                float::minmax32(float::minmax32(a, b, false, m), c, false, m)
+            }),
+        };
+        return d.ternary(f, ty, mods.0);
+    }
+    d.binary(f, ty, mods.0 | brain(ty))
+}
+
+pub(super) fn rcp_sqrt(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let (ty, mods) = (d.ty(0), mods(d));
+    check(d, mods)?;
+    const ONE32: u64 = 0x3f80_0000;
+    const ONE64: u64 = 0x3ff0_0000_0000_0000;
+    let f: LaneFn = match (d.form.spec.base, ty) {
+        ("rcp", Ty::F32) => lanes!(|a, b, c, m| float::div32(ONE32, a, FloatMods(m))),
+        ("rcp", _) => lanes!(|a, b, c, m| float::div64(ONE64, a, FloatMods(m))),
+        (_, Ty::F32) => lanes!(|a, b, c, m| float::sqrt32(a, FloatMods(m))),
+        _ => lanes!(|a, b, c, m| float::sqrt64(a, FloatMods(m))),
+    };
+    let mods = if d.has("approx") && ty == Ty::F64 {
+        FloatMods(0)
+    } else {
+        mods
+    };
+    d.unary(f, ty, mods.0)
+}
+
+pub(super) fn approx(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let (ty, mods) = (d.ty(0), mods(d));
+    let which = d.form.spec.base;
+    macro_rules! by_name {
+        ($apply:ident) => {
+            match which {
+                "rsqrt" => $apply!(Approx::Rsqrt),
+                "sin" => $apply!(Approx::Sin),
+                "cos" => $apply!(Approx::Cos),
+                "lg2" => $apply!(Approx::Lg2),
+                "ex2" => $apply!(Approx::Ex2),
+                _ => $apply!(Approx::Tanh),
+            }
+        };
+    }
+    macro_rules! single {
+        ($f:expr) => {
+            lanes!(|a, b, c, m| $f.apply32(a, FloatMods(m)))
+        };
+    }
+    macro_rules! half {
+        ($f:expr) => {
+            short!(is_pair(ty), s, |a, b, c, m| $f.apply16(a, s, m))
+        };
+    }
+    let f: LaneFn = match ty {
+        Ty::F32 => by_name!(single),
+        Ty::F64 => lanes!(|a, b, c, m| (1.0 / f64::from_bits(a).sqrt()).to_bits()),
+        _ => by_name!(half),
+    };
+    d.unary(f, ty, mods.0 | brain(ty))
+}
+
+pub(super) fn testp(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    d.count(2, 2)?;
+    let ty = d.ty(0);
+    let tests = [
+        ("finite", 0),
+        ("infinite", 1),
+        ("number", 2),
+        ("notanumber", 3),
+        ("normal", 4),
+        ("subnormal", 5),
+    ];
+    let test = d.choose(&tests).unwrap_or(0);
+    let compare = |a: &Lanes, _: &Lanes, m: u32| {
+        let holds = |bits: u64| {
+            use std::num::FpCategory::{Normal, Subnormal};
+            let (value, category) = if m & 256 != 0 {
+                (f64::from_bits(bits), f64::from_bits(bits).classify())
+            } else {
+                let value = f32::from_bits(bits as u32);
+                (f64::from(value), value.classify())
+            };
+            match m & 7 {
+                0 => value.is_finite(),
+                1 => value.is_infinite(),
+                2 => !value.is_nan(),
+                3 => value.is_nan(),
+                4 => category == Normal,
+                _ => category == Subnormal,
+            }
+        };
+        (0..32).fold(0, |mask, lane| mask | u32::from(holds(a[lane])) << lane)
+    };
+    Ok(Exec::Setp {
+        compare,
+        imm: test | u32::from(ty == Ty::F64) << 8,
+        combine: crate::inst::Combine::None,
+        p: Some(d.pred_dst(0)?),
+        q: None,
+        src: [d.src(1, ty)?, ZERO],
+        with: crate::inst::PredSrc::Const(true),
+    })
+}
+
+pub(super) fn copysign(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let ty = d.ty(0);
+    let f: LaneFn = lanes!(|a, b, c, m| {
+        let sign = 1 << (m - 1);
+        b & (sign - 1) | a & sign
+    });
+    d.binary(f, ty, ty.bits())
+}

@@ -1,0 +1,589 @@
+//! Integer arithmetic and bit operations; rows shared with floats go on to [`super::floating`].
+//!
+//! Lane loops work on zero-extended 64-bit values. `imm` holds the operand width in its low byte; a destination is
+//! cut to its type's width when it is written, so additions and products need no width at all.
+
+use super::{Decoded, Decoder, floating};
+use crate::inst::{Exec, LaneFn, Lanes, Src};
+use crate::num::int::{self, Permute, sign_extend, truncate};
+use crate::types::Ty;
+
+/// A lane loop from an expression over `a`, `b`, `c` and the modifier word.
+macro_rules! lanes {
+    (|$a:ident, $b:ident, $c:ident, $m:ident| $e:expr) => {
+        |x: &Lanes, y: &Lanes, z: &Lanes, d: &mut Lanes, $m: u32| {
+            let _ = $m;
+            for (((d, &$a), &$b), &$c) in d.iter_mut().zip(x).zip(y).zip(z) {
+                let _ = ($a, $b, $c);
+                *d = $e;
+            }
+        }
+    };
+}
+pub(super) use lanes;
+
+pub(super) const ZERO: Src = Src::Imm(0);
+
+impl Decoder<'_, '_> {
+    /// An instruction `d, a` of one type.
+    pub(super) fn unary(&self, f: LaneFn, ty: Ty, imm: u32) -> Decoded<Exec> {
+        self.count(2, 2)?;
+        Ok(Exec::Alu {
+            f,
+            imm,
+            dst: self.dst(0, ty.bits())?,
+            src: [self.src(1, ty)?, ZERO, ZERO],
+        })
+    }
+
+    /// An instruction `d, a, b` of one type.
+    pub(super) fn binary(&self, f: LaneFn, ty: Ty, imm: u32) -> Decoded<Exec> {
+        self.count(3, 3)?;
+        let src = [self.src(1, ty)?, self.src(2, ty)?, ZERO];
+        Ok(Exec::Alu {
+            f,
+            imm,
+            dst: self.dst(0, ty.bits())?,
+            src,
+        })
+    }
+
+    /// An instruction `d, a, b, c` of one type.
+    pub(super) fn ternary(&self, f: LaneFn, ty: Ty, imm: u32) -> Decoded<Exec> {
+        self.count(4, 4)?;
+        let src = [self.src(1, ty)?, self.src(2, ty)?, self.src(3, ty)?];
+        Ok(Exec::Alu {
+            f,
+            imm,
+            dst: self.dst(0, ty.bits())?,
+            src,
+        })
+    }
+
+    /// An instruction `d, a, b, c` whose sources have types of their own.
+    pub(super) fn mixed(&self, f: LaneFn, to: Ty, from: [Ty; 3], imm: u32) -> Decoded<Exec> {
+        self.count(4, 4)?;
+        let src = [
+            self.src(1, from[0])?,
+            self.src(2, from[1])?,
+            self.src(3, from[2])?,
+        ];
+        Ok(Exec::Alu {
+            f,
+            imm,
+            dst: self.dst(0, to.bits())?,
+            src,
+        })
+    }
+}
+
+fn pairwise(a: u64, b: u64, f: impl Fn(u64, u64) -> u64) -> u64 {
+    f(a & 0xffff, b & 0xffff) & 0xffff | (f(a >> 16 & 0xffff, b >> 16 & 0xffff) & 0xffff) << 16
+}
+
+pub(super) fn add_sub(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let ty = d.ty(0);
+    let base = d.form.spec.base;
+    let subtract = base.starts_with("sub");
+    if ty.is_float() {
+        return floating::add_sub(d, subtract);
+    }
+    if d.has("rn") || d.has("rz") || d.has("rm") || d.has("rp") || d.has("ftz") {
+        return Err(format!(
+            "rounding and .ftz are for floats, not .{}",
+            ty.name()
+        ));
+    }
+    let (carry_in, carry_out) = (base.ends_with('c'), d.has("cc"));
+    if carry_in || carry_out {
+        d.count(3, 3)?;
+        if ty.bits() < 32 {
+            return Err(format!("unsupported type .{} with .cc", ty.name()));
+        }
+        let (dst, src) = (d.dst(0, ty.bits())?, [d.src(1, ty)?, d.src(2, ty)?]);
+        return Ok(Exec::Carry {
+            subtract,
+            carry_in,
+            carry_out,
+            bits: ty.bits(),
+            dst,
+            src,
+        });
+    }
+    if matches!(ty, Ty::U16x2 | Ty::S16x2) {
+        return d.binary(
+            lanes!(|a, b, c, m| pairwise(a, b, u64::wrapping_add)),
+            ty,
+            0,
+        );
+    }
+    if d.has("sat") {
+        if ty != Ty::S32 {
+            return Err(format!("unsupported .sat with .{}: only .s32", ty.name()));
+        }
+        let f: LaneFn = if subtract {
+            lanes!(|a, b, c, m| u64::from((a as i32).saturating_sub(b as i32) as u32))
+        } else {
+            lanes!(|a, b, c, m| u64::from((a as i32).saturating_add(b as i32) as u32))
+        };
+        return d.binary(f, ty, 0);
+    }
+    let f: LaneFn = match subtract {
+        true => lanes!(|a, b, c, m| a.wrapping_sub(b)),
+        false => lanes!(|a, b, c, m| a.wrapping_add(b)),
+    };
+    d.binary(f, ty, 0)
+}
+
+/// Width in the low byte, signedness above it.
+fn width(ty: Ty) -> u32 {
+    ty.bits() | u32::from(ty.is_signed()) << 8
+}
+
+#[inline]
+fn bits(m: u32) -> u32 {
+    m & 0xff
+}
+
+#[inline]
+fn signed(m: u32) -> bool {
+    m & 0x100 != 0
+}
+
+#[inline]
+fn extend(value: u64, m: u32) -> u64 {
+    if signed(m) {
+        sign_extend(value, bits(m))
+    } else {
+        truncate(value, bits(m))
+    }
+}
+
+fn wider(ty: Ty) -> Decoded<Ty> {
+    Ok(match ty {
+        Ty::U16 => Ty::U32,
+        Ty::S16 => Ty::S32,
+        Ty::U32 => Ty::U64,
+        Ty::S32 => Ty::S64,
+        _ => return Err(format!("unsupported .wide of .{}", ty.name())),
+    })
+}
+
+pub(super) fn mul(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let ty = d.ty(0);
+    if ty.is_float() {
+        return floating::mul(d);
+    }
+    if d.has("wide") {
+        let to = wider(ty)?;
+        d.count(3, 3)?;
+        let src = [d.src(1, ty)?, d.src(2, ty)?, ZERO];
+        let f: LaneFn = match ty {
+            Ty::U32 => lanes!(|a, b, c, m| u64::from(a as u32) * u64::from(b as u32)),
+            Ty::S32 => lanes!(|a, b, c, m| (i64::from(a as i32) * i64::from(b as i32)) as u64),
+            _ => lanes!(|a, b, c, m| extend(a, m).wrapping_mul(extend(b, m))),
+        };
+        return Ok(Exec::Alu {
+            f,
+            imm: width(ty),
+            dst: d.dst(0, to.bits())?,
+            src,
+        });
+    }
+    let f: LaneFn = match (d.has("hi"), d.has("lo")) {
+        (true, _) => lanes!(|a, b, c, m| int::mul_high(a, b, bits(m), signed(m))),
+        (_, true) => lanes!(|a, b, c, m| a.wrapping_mul(b)),
+        _ => return Err("integer products need .lo, .hi or .wide".to_owned()),
+    };
+    d.binary(f, ty, width(ty))
+}
+
+pub(super) fn mad(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let ty = d.ty(0);
+    if ty.is_float() {
+        return floating::fma(d);
+    }
+    let (carry_in, carry_out) = (d.form.spec.base == "madc", d.has("cc"));
+    if carry_in || carry_out {
+        d.count(4, 4)?;
+        let f: LaneFn = if d.has("hi") {
+            lanes!(|a, b, c, m| int::mul_high(a, b, bits(m), signed(m)))
+        } else {
+            lanes!(|a, b, c, m| truncate(a.wrapping_mul(b), bits(m)))
+        };
+        let src = [d.src(1, ty)?, d.src(2, ty)?, d.src(3, ty)?];
+        let dst = d.dst(0, ty.bits())?;
+        return Ok(Exec::MadCarry {
+            f,
+            carry_in,
+            carry_out,
+            bits: width(ty),
+            dst,
+            src,
+        });
+    }
+    if d.has("wide") {
+        let to = wider(ty)?;
+        let f: LaneFn = match ty {
+            Ty::U32 => {
+                lanes!(|a, b, c, m| (u64::from(a as u32) * u64::from(b as u32)).wrapping_add(c))
+            }
+            Ty::S32 => lanes!(|a, b, c, m| {
+                ((i64::from(a as i32) * i64::from(b as i32)) as u64).wrapping_add(c)
+            }),
+            _ => lanes!(|a, b, c, m| extend(a, m).wrapping_mul(extend(b, m)).wrapping_add(c)),
+        };
+        return d.mixed(f, to, [ty, ty, to], width(ty));
+    }
+    if d.has("sat") {
+        if ty != Ty::S32 || !d.has("hi") {
+            return Err("unsupported .sat: only mad.hi.sat.s32".to_owned());
+        }
+        let f: LaneFn = lanes!(|a, b, c, m| {
+            let high = int::mul_high(a, b, 32, true) as i32;
+            u64::from(high.saturating_add(c as i32) as u32)
+        });
+        return d.ternary(f, ty, 0);
+    }
+    let f: LaneFn = match (d.has("hi"), d.has("lo")) {
+        (true, _) => lanes!(|a, b, c, m| int::mul_high(a, b, bits(m), signed(m)).wrapping_add(c)),
+        (_, true) => lanes!(|a, b, c, m| a.wrapping_mul(b).wrapping_add(c)),
+        _ => return Err("integer products need .lo, .hi or .wide".to_owned()),
+    };
+    d.ternary(f, ty, width(ty))
+}
+
+/// Bit 16 of `imm`: the high half is wanted.
+fn half_flag(d: &Decoder<'_, '_>) -> u32 {
+    u32::from(d.has("hi")) << 16
+}
+
+pub(super) fn mul24(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let ty = d.ty(0);
+    let f: LaneFn = lanes!(|a, b, c, m| int::mul24(a, b, signed(m), m >> 16 != 0));
+    d.binary(f, ty, width(ty) | half_flag(d))
+}
+
+pub(super) fn mad24(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let ty = d.ty(0);
+    let f: LaneFn = if d.has("sat") {
+        lanes!(|a, b, c, m| {
+            let product = int::mul24(a, b, signed(m), m >> 16 != 0) as i32;
+            u64::from(product.saturating_add(c as i32) as u32)
+        })
+    } else {
+        lanes!(|a, b, c, m| int::mul24(a, b, signed(m), m >> 16 != 0).wrapping_add(c))
+    };
+    d.ternary(f, ty, width(ty) | half_flag(d))
+}
+
+pub(super) fn sad(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let ty = d.ty(0);
+    let f: LaneFn = lanes!(|a, b, c, m| {
+        let (a, b) = (extend(a, m), extend(b, m));
+        let larger = if signed(m) {
+            a as i64 > b as i64
+        } else {
+            a > b
+        };
+        let distance = if larger {
+            a.wrapping_sub(b)
+        } else {
+            b.wrapping_sub(a)
+        };
+        c.wrapping_add(distance)
+    });
+    d.ternary(f, ty, width(ty))
+}
+
+pub(super) fn div_rem(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let ty = d.ty(0);
+    if ty.is_float() {
+        return floating::div(d);
+    }
+    d.count(3, 3)?;
+    let (dst, src) = (d.dst(0, ty.bits())?, [d.src(1, ty)?, d.src(2, ty)?]);
+    let remainder = d.form.spec.base == "rem";
+    Ok(Exec::Divide {
+        bits: ty.bits(),
+        signed: ty.is_signed(),
+        remainder,
+        dst,
+        src,
+    })
+}
+
+pub(super) fn abs(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let ty = d.ty(0);
+    if ty.is_float() {
+        return floating::sign(d, false);
+    }
+    d.unary(
+        lanes!(|a, b, c, m| (extend(a, m) as i64).wrapping_abs() as u64),
+        ty,
+        width(ty),
+    )
+}
+
+pub(super) fn neg(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let ty = d.ty(0);
+    if ty.is_float() {
+        return floating::sign(d, true);
+    }
+    d.unary(lanes!(|a, b, c, m| a.wrapping_neg()), ty, 0)
+}
+
+pub(super) fn min_max(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let ty = d.ty(0);
+    let larger = d.form.spec.base == "max";
+    if ty.is_float() {
+        return floating::min_max(d, larger);
+    }
+    let relu = d.has("relu");
+    let f: LaneFn = match (ty, larger) {
+        (Ty::S16x2, true) => lanes!(|a, b, c, m| {
+            let best = |a: u64, b: u64| (a as i16).max(b as i16).max(relu_floor(m)) as u16;
+            pairwise(a, b, |a, b| u64::from(best(a, b)))
+        }),
+        (Ty::S16x2, false) => lanes!(|a, b, c, m| {
+            let best = |a: u64, b: u64| (a as i16).min(b as i16).max(relu_floor(m)) as u16;
+            pairwise(a, b, |a, b| u64::from(best(a, b)))
+        }),
+        (Ty::U16x2, true) => lanes!(|a, b, c, m| pairwise(a, b, u64::max)),
+        (Ty::U16x2, false) => lanes!(|a, b, c, m| pairwise(a, b, u64::min)),
+        (Ty::S32, _) if relu => match larger {
+            true => lanes!(|a, b, c, m| (a as i32).max(b as i32).max(0) as u64),
+            false => lanes!(|a, b, c, m| (a as i32).min(b as i32).max(0) as u64),
+        },
+        _ if relu => return Err(format!("unsupported .relu with .{}", ty.name())),
+        (_, true) if ty.is_signed() => {
+            lanes!(|a, b, c, m| (extend(a, m) as i64).max(extend(b, m) as i64) as u64)
+        }
+        (_, false) if ty.is_signed() => {
+            lanes!(|a, b, c, m| (extend(a, m) as i64).min(extend(b, m) as i64) as u64)
+        }
+        (_, true) => lanes!(|a, b, c, m| extend(a, m).max(extend(b, m))),
+        (_, false) => lanes!(|a, b, c, m| extend(a, m).min(extend(b, m))),
+    };
+    d.binary(f, ty, width(ty) | u32::from(relu) << 16)
+}
+
+#[inline]
+fn relu_floor(m: u32) -> i16 {
+    if m >> 16 != 0 { 0 } else { i16::MIN }
+}
+
+/// An operation `.u32 d, a` on an argument of a wider type.
+fn count_bits(d: &Decoder<'_, '_>, f: LaneFn) -> Decoded<Exec> {
+    d.count(2, 2)?;
+    let ty = d.ty(0);
+    Ok(Exec::Alu {
+        f,
+        imm: width(ty),
+        dst: d.dst(0, 32)?,
+        src: [d.src(1, ty)?, ZERO, ZERO],
+    })
+}
+
+pub(super) fn popc(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    count_bits(
+        d,
+        lanes!(|a, b, c, m| u64::from(truncate(a, bits(m)).count_ones())),
+    )
+}
+
+pub(super) fn clz(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let f: LaneFn =
+        lanes!(|a, b, c, m| u64::from(truncate(a, bits(m)).leading_zeros() + bits(m) - 64));
+    count_bits(d, f)
+}
+
+pub(super) fn bfind(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    if d.has("shiftamt") {
+        return count_bits(
+            d,
+            lanes!(|a, b, c, m| int::bit_find(a, bits(m), signed(m), true)),
+        );
+    }
+    count_bits(
+        d,
+        lanes!(|a, b, c, m| int::bit_find(a, bits(m), signed(m), false)),
+    )
+}
+
+pub(super) fn fns(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let f: LaneFn = lanes!(|a, b, c, m| {
+        let (mask, base, offset) = (a as u32, b as u32 & 31, c as i32);
+        let step: i32 = if offset < 0 { -1 } else { 1 };
+        let mut wanted = if offset == 0 {
+            1
+        } else {
+            offset.unsigned_abs()
+        };
+        let mut position = base as i32;
+        let mut found = u32::MAX;
+        while (0..32).contains(&position) && wanted > 0 {
+            if mask >> position & 1 == 1 {
+                wanted -= 1;
+                found = if wanted == 0 { position as u32 } else { found };
+            }
+            if offset == 0 {
+                break;
+            }
+            position += step;
+        }
+        u64::from(found)
+    });
+    d.ternary(f, Ty::B32, 0)
+}
+
+pub(super) fn brev(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let ty = d.ty(0);
+    d.unary(
+        lanes!(|a, b, c, m| a.reverse_bits() >> (64 - bits(m))),
+        ty,
+        width(ty),
+    )
+}
+
+pub(super) fn bfe(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let ty = d.ty(0);
+    let f: LaneFn = lanes!(|a, b, c, m| int::bit_field_extract(a, b, c, bits(m), signed(m)));
+    d.mixed(f, ty, [ty, Ty::U32, Ty::U32], width(ty))
+}
+
+pub(super) fn bfi(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let ty = d.ty(0);
+    d.count(5, 5)?;
+    // Position and length share one source lane only when both are constants; else they are packed first.
+    let (pos, len) = (d.src(3, Ty::U32)?, d.src(4, Ty::U32)?);
+    let (dst, src) = (d.dst(0, ty.bits())?, [d.src(1, ty)?, d.src(2, ty)?]);
+    Ok(Exec::Insert {
+        bits: ty.bits(),
+        dst,
+        src,
+        pos,
+        len,
+    })
+}
+
+pub(super) fn bmsk(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let f: LaneFn = lanes!(|a, b, c, m| int::bit_mask(a, b, m != 0));
+    d.binary(f, Ty::B32, u32::from(d.has("wrap")))
+}
+
+pub(super) fn szext(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let ty = d.ty(0);
+    let wrap = u32::from(d.has("wrap")) << 16;
+    let f: LaneFn = lanes!(|a, b, c, m| {
+        let width = b as u32;
+        let width = if m >> 16 != 0 { width & 31 } else { width };
+        match width {
+            0 => 0,
+            32.. => a,
+            _ if signed(m) => sign_extend(a, width),
+            _ => truncate(a, width),
+        }
+    });
+    d.binary(f, ty, width(ty) | wrap)
+}
+
+/// Signs of both byte operands in two bits.
+fn dot_signs(d: &Decoder<'_, '_>) -> u32 {
+    u32::from(d.ty(0).is_signed()) | u32::from(d.ty(1).is_signed()) << 1
+}
+
+pub(super) fn dp4a(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let f: LaneFn = lanes!(|a, b, c, m| int::dot4(a, b, c, m & 1 != 0, m & 2 != 0));
+    d.ternary(f, Ty::B32, dot_signs(d))
+}
+
+pub(super) fn dp2a(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let f: LaneFn = lanes!(|a, b, c, m| int::dot2(a, b, c, m & 1 != 0, m & 2 != 0, m & 4 != 0));
+    d.ternary(f, Ty::B32, dot_signs(d) | u32::from(d.has("hi")) << 2)
+}
+
+pub(super) fn cnot(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let ty = d.ty(0);
+    d.unary(
+        lanes!(|a, b, c, m| u64::from(truncate(a, bits(m)) == 0)),
+        ty,
+        width(ty),
+    )
+}
+
+pub(super) fn lop3(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    if d.has("and") || d.has("or") || d.has("xor") {
+        return Err("unsupported lop3 with a predicate".to_owned());
+    }
+    d.count(5, 5)?;
+    let table = d.number(4)?;
+    let src = [d.src(1, Ty::B32)?, d.src(2, Ty::B32)?, d.src(3, Ty::B32)?];
+    let f: LaneFn = lanes!(|a, b, c, m| int::logic3(a, b, c, m));
+    Ok(Exec::Alu {
+        f,
+        imm: table as u32 & 0xff,
+        dst: d.dst(0, 32)?,
+        src,
+    })
+}
+
+pub(super) fn shf(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let f: LaneFn = match (d.has("l"), d.has("wrap")) {
+        (true, true) => lanes!(|a, b, c, m| int::funnel(a, b, c, true, true)),
+        (true, false) => lanes!(|a, b, c, m| int::funnel(a, b, c, true, false)),
+        (false, true) => lanes!(|a, b, c, m| int::funnel(a, b, c, false, true)),
+        (false, false) => lanes!(|a, b, c, m| int::funnel(a, b, c, false, false)),
+    };
+    d.ternary(f, Ty::B32, 0)
+}
+
+/// `d, a, amount`: the amount is 32 bits whatever the type.
+fn shift(d: &Decoder<'_, '_>, f: LaneFn) -> Decoded<Exec> {
+    d.count(3, 3)?;
+    let ty = d.ty(0);
+    let src = [d.src(1, ty)?, d.src(2, Ty::U32)?, ZERO];
+    Ok(Exec::Alu {
+        f,
+        imm: width(ty),
+        dst: d.dst(0, ty.bits())?,
+        src,
+    })
+}
+
+pub(super) fn shl(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let f: LaneFn = lanes!(|a, b, c, m| if b as u32 >= bits(m) {
+        0
+    } else {
+        a << (b as u32 & 63)
+    });
+    shift(d, f)
+}
+
+pub(super) fn shr(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let f: LaneFn = if d.ty(0).is_signed() {
+        lanes!(|a, b, c, m| (sign_extend(a, bits(m)) as i64 >> (b as u32).min(63)) as u64)
+    } else {
+        lanes!(|a, b, c, m| {
+            if b as u32 >= bits(m) {
+                0
+            } else {
+                truncate(a, bits(m)) >> (b as u32 & 63)
+            }
+        })
+    };
+    shift(d, f)
+}
+
+pub(super) fn prmt(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let f: LaneFn = match () {
+        () if d.has("f4e") => lanes!(|a, b, c, m| int::permute(a, b, c, Permute::F4e)),
+        () if d.has("b4e") => lanes!(|a, b, c, m| int::permute(a, b, c, Permute::B4e)),
+        () if d.has("rc8") => lanes!(|a, b, c, m| int::permute(a, b, c, Permute::Rc8)),
+        () if d.has("ecl") => lanes!(|a, b, c, m| int::permute(a, b, c, Permute::Ecl)),
+        () if d.has("ecr") => lanes!(|a, b, c, m| int::permute(a, b, c, Permute::Ecr)),
+        () if d.has("rc16") => lanes!(|a, b, c, m| int::permute(a, b, c, Permute::Rc16)),
+        () => lanes!(|a, b, c, m| int::permute(a, b, c, Permute::Index)),
+    };
+    d.ternary(f, Ty::B32, 0)
+}

@@ -1,0 +1,81 @@
+//! Last step of parsing: what needs the whole module.
+//!
+//! For each entry: which functions it reaches, the layout of the shared variables they use, and whether its CTAs are
+//! independent of each other.
+
+use crate::inst::Exec;
+use crate::module::Module;
+
+/// Fills the entries' derived fields.
+///
+/// # Errors
+/// A call of a function that is declared but not defined.
+pub(crate) fn link(module: &mut Module) -> Result<(), String> {
+    for inst in &module.code {
+        if let Exec::Call(call) = &inst.exec
+            && let Ok(id) = call.target
+            && let Some(function) = module.functions.get(id as usize)
+            && function.start.is_none()
+        {
+            let name = &function.name;
+            return Err(format!(
+                "line {}: unsupported call of {name}: no definition",
+                inst.line
+            ));
+        }
+    }
+    let mut entries = std::mem::take(&mut module.entries);
+    for entry in &mut entries {
+        let reached = reach(module, entry.function);
+        let used = |var: usize| reached.iter().any(|f| f.shared.contains(&(var as u32)));
+        entry.independent = !reached.iter().any(|function| function.communicates);
+        let mut offsets = vec![0u32; module.shared.len()];
+        let mut end = 0u64;
+        let mut dynamic_align = 16;
+        for (var, (variable, offset)) in module.shared.iter().zip(&mut offsets).enumerate() {
+            if used(var) && variable.dynamic {
+                dynamic_align = dynamic_align.max(variable.align);
+            } else if used(var) {
+                end = end.next_multiple_of(u64::from(variable.align));
+                *offset = end as u32;
+                end += u64::from(variable.bytes);
+            }
+        }
+        entry.static_shared_bytes = u32::try_from(end).unwrap_or(u32::MAX);
+        let dynamic = if end == 0 {
+            0
+        } else {
+            end.next_multiple_of(u64::from(dynamic_align))
+        };
+        for (variable, offset) in module.shared.iter().zip(&mut offsets) {
+            if variable.dynamic {
+                *offset = u32::try_from(dynamic).unwrap_or(u32::MAX);
+            }
+        }
+        entry.dynamic_offset = u32::try_from(dynamic).unwrap_or(u32::MAX);
+        entry.shared_offsets = offsets;
+    }
+    module.entries = entries;
+    Ok(())
+}
+
+/// The functions an entry may run; an address taken anywhere counts, since tables hold them.
+fn reach(module: &Module, entry: u32) -> Vec<&crate::module::Function> {
+    let mut seen = vec![false; module.functions.len()];
+    let mut list = Vec::new();
+    let mut work = vec![entry];
+    work.extend(&module.addressed);
+    while let Some(id) = work.pop() {
+        let Some(known) = seen.get_mut(id as usize) else {
+            continue;
+        };
+        if std::mem::replace(known, true) {
+            continue;
+        }
+        if let Some(function) = module.functions.get(id as usize) {
+            work.extend(&function.callees);
+            list.push(function);
+        }
+    }
+    list
+}

@@ -1,0 +1,187 @@
+//! A parsed module: its entries for the host, its decoded code for the executor.
+
+use crate::finding::Space;
+use crate::inst::Inst;
+
+/// Generic address windows of 2^40 bytes each; anything else is global memory.
+pub(crate) const WINDOW_SHIFT: u32 = 40;
+/// Window of shared memory.
+pub(crate) const SHARED_WINDOW: u64 = 0x7f00_0000_0000;
+/// Window of a thread's local memory.
+pub(crate) const LOCAL_WINDOW: u64 = 0x7e00_0000_0000;
+/// Window of the kernel parameters.
+pub(crate) const PARAM_WINDOW: u64 = 0x7d00_0000_0000;
+/// Window of the constant bank.
+pub(crate) const CONST_WINDOW: u64 = 0x7c00_0000_0000;
+/// Where functions have their addresses, 16 bytes apart.
+pub(crate) const FUNCTION_WINDOW: u64 = 0x7b00_0000_0000;
+/// Where a module's `.global` variables lie.
+pub(crate) const GLOBAL_VARIABLES: u64 = 0x0001_0000_0000;
+
+/// The window a generic address of `space` lies in.
+pub(crate) fn window(space: Space) -> u64 {
+    match space {
+        Space::Global => 0,
+        Space::Shared => SHARED_WINDOW,
+        Space::Local => LOCAL_WINDOW,
+        Space::Param => PARAM_WINDOW,
+        Space::Const => CONST_WINDOW,
+    }
+}
+
+/// One kernel parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Its name in the PTX text.
+    pub name: String,
+    /// Its place in the parameter block.
+    pub offset_bytes: u32,
+    /// Its size.
+    pub bytes: u32,
+    /// Its alignment.
+    pub align: u32,
+}
+
+/// A kernel of the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// The name to launch it by.
+    pub name: String,
+    /// The parameters in order.
+    pub params: Vec<Param>,
+    /// The size of the parameter block.
+    pub param_bytes: u32,
+    /// `.reqntid`.
+    pub reqntid: Option<[u32; 3]>,
+    /// `.maxntid`.
+    pub maxntid: Option<[u32; 3]>,
+    /// `.reqnctapercluster`.
+    pub reqnctapercluster: Option<[u32; 3]>,
+    /// `.minnctapersm`.
+    pub minnctapersm: Option<u32>,
+    /// `.maxnreg`.
+    pub maxnreg: Option<u32>,
+    /// Bytes of the shared variables the kernel and its callees use.
+    pub static_shared_bytes: u32,
+    pub(crate) function: u32,
+    /// Offset of each shared variable of the module from the start of the CTA's memory.
+    pub(crate) shared_offsets: Vec<u32>,
+    /// Where the dynamic part starts.
+    pub(crate) dynamic_offset: u32,
+    /// Whether CTAs may run in any order or at once.
+    pub(crate) independent: bool,
+}
+
+/// A formal parameter or result of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Formal {
+    /// Bytes of the frame's local memory.
+    Local { offset: u32, bytes: u32 },
+    /// A register.
+    Reg(crate::inst::Reg),
+    /// A predicate register.
+    Pred(u32),
+}
+
+/// A function or the body of an entry.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    /// First instruction, when the function is defined.
+    pub(crate) start: Option<u32>,
+    pub(crate) registers: u32,
+    pub(crate) predicates: u32,
+    /// Bytes of local and `.param` variables of a frame, a multiple of 16.
+    pub(crate) local_bytes: u32,
+    pub(crate) results: Vec<Formal>,
+    pub(crate) params: Vec<Formal>,
+    /// Shared variables it names.
+    pub(crate) shared: Vec<u32>,
+    /// Functions it names.
+    pub(crate) callees: Vec<u32>,
+    /// Whether it holds atomics on global memory or strong global accesses.
+    pub(crate) communicates: bool,
+}
+
+/// A shared variable; the layout depends on the entry.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedVariable {
+    pub(crate) name: String,
+    pub(crate) bytes: u32,
+    pub(crate) align: u32,
+    /// `.extern .shared x[]`: the dynamic part.
+    pub(crate) dynamic: bool,
+}
+
+/// A `.global` variable, at a fixed address.
+#[derive(Clone, Debug)]
+pub(crate) struct GlobalVariable {
+    pub(crate) name: String,
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+    pub(crate) init: Option<Vec<u8>>,
+}
+
+/// A parsed and decoded PTX module.
+#[derive(Clone, Debug, Default)]
+pub struct Module {
+    pub(crate) version: (u32, u32),
+    pub(crate) target: String,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) functions: Vec<Function>,
+    pub(crate) code: Vec<Inst>,
+    pub(crate) shared: Vec<SharedVariable>,
+    pub(crate) globals: Vec<GlobalVariable>,
+    /// The constant bank.
+    pub(crate) constants: Vec<u8>,
+    /// Functions whose addresses stand in initialisers.
+    pub(crate) addressed: Vec<u32>,
+}
+
+impl Module {
+    /// Parses and decodes PTX text.
+    ///
+    /// # Errors
+    /// Every problem of the text at once: syntax, unknown opcodes, modifiers or directives (`unsupported`), operands
+    /// that do not fit, names that are not declared.
+    ///
+    /// ```
+    /// let text = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry noop() { ret; }";
+    /// let module = tilewright_emulator::Module::parse(text)?;
+    /// assert_eq!(module.version(), (8, 0));
+    /// assert!(module.entry("noop").is_some());
+    /// # Ok::<(), tilewright_emulator::ParseErrors>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Module, crate::ParseErrors> {
+        crate::syntax::parse(text)
+    }
+
+    /// The kernel of that name.
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.name == name)
+    }
+
+    /// All kernels in the order of the text.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The `.version` of the text.
+    pub fn version(&self) -> (u32, u32) {
+        self.version
+    }
+
+    /// The architecture of `.target`.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// The function that holds an instruction.
+    pub(crate) fn function_at(&self, pc: u32) -> Option<&Function> {
+        let before = self
+            .functions
+            .iter()
+            .filter(|f| f.start.is_some_and(|start| start <= pc));
+        before.max_by_key(|f| f.start)
+    }
+}

@@ -1,0 +1,6 @@
+//! Arithmetic as PTX defines it, on raw bits, without any machine state.
+
+pub(crate) mod round;
+pub(crate) mod float;
+pub(crate) mod int;
+pub(crate) mod convert;

@@ -1,0 +1,75 @@
+//! How a run is made: which checks, which schedule, which budgets.
+
+/// How much the sanitizer checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sanitize {
+    /// Only what memory safety of the emulation needs: bounds, alignment, deadlock and budgets.
+    Off,
+    /// Everything that is wrong under the reading compilers and libraries rely on.
+    Default,
+    /// Everything the PTX document asks for.
+    Strict,
+}
+
+/// When asynchronous work takes effect. A program is right only if both give the same result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AsyncOrder {
+    /// At issue.
+    Early,
+    /// Not before someone waits for it.
+    Late,
+}
+
+/// In which order the warps of a CTA get their turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WarpOrder {
+    /// Ascending, each warp until it blocks.
+    RoundRobin,
+    /// Descending, each warp until it blocks.
+    Reverse,
+    /// A random runnable warp each time, for a random number of instructions; equal seeds give equal runs.
+    Random(u64),
+}
+
+/// The options of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How much is checked.
+    pub sanitize: Sanitize,
+    /// When asynchronous work takes effect.
+    pub async_order: AsyncOrder,
+    /// The order of warps.
+    pub warp_order: WarpOrder,
+    /// Instructions one warp may execute before `no_progress`.
+    pub instructions_per_warp: u64,
+    /// Warp instructions the whole launch may execute before `no_progress`.
+    pub instructions_total: u64,
+    /// Nested calls a thread may have before `no_progress`.
+    pub call_depth: u32,
+    /// Bytes of local memory a thread may have before `no_progress`.
+    pub local_bytes: u32,
+    /// Findings kept; further ones are dropped.
+    pub max_findings: usize,
+    /// Whether counters beyond the instruction counts are kept.
+    pub counters: bool,
+    /// Whether CTAs may run on several threads. Kernels with global atomics or strong global accesses
+    /// always run their CTAs in order, so that results do not depend on the machine.
+    pub parallel: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            sanitize: Sanitize::Default,
+            async_order: AsyncOrder::Late,
+            warp_order: WarpOrder::RoundRobin,
+            instructions_per_warp: 10_000_000,
+            instructions_total: 100_000_000_000,
+            call_depth: 512,
+            local_bytes: 512 << 10,
+            max_findings: 1000,
+            counters: true,
+            parallel: true,
+        }
+    }
+}

@@ -1,0 +1,576 @@
+//! The module level: directives, functions, and the errors of a whole text.
+
+use std::collections::HashMap;
+
+use super::lexer::{Lexer, Literal, Token, literal};
+use super::operand::Operand;
+use super::scope::{NameMap, Named, Scopes};
+use crate::counters::InstClass;
+use crate::finding::Space;
+use crate::inst::{Exec, Inst, Reg, Src};
+use crate::isa::Form;
+use crate::module::{Entry, Formal, Function, Module, Param};
+
+/// One problem of a PTX text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}:{column}: {message}")]
+pub struct ParseError {
+    /// Line from 1.
+    pub line: u32,
+    /// Column from 1.
+    pub column: u32,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// All problems of a PTX text, at most 100.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseErrors {
+    /// In the order of the text.
+    pub errors: Vec<ParseError>,
+}
+
+impl std::fmt::Display for ParseErrors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, error) in self.errors.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ParseErrors {}
+
+/// A problem without its place.
+pub(crate) type Problem = String;
+/// A result whose error gets its place from the statement.
+pub(crate) type Parsed<T> = Result<T, Problem>;
+
+const MAX_ERRORS: usize = 100;
+/// Registers and bytes of local memory a function may declare.
+pub(crate) const MAX_REGISTERS: u32 = 1 << 16;
+pub(crate) const MAX_LOCAL_BYTES: u64 = 512 << 10;
+/// Bytes of one module's variables of a space.
+pub(crate) const MAX_VARIABLE_BYTES: u64 = 1 << 30;
+
+/// A use of a label, resolved at the end of the function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LabelUse<'a> {
+    pub(crate) scope: usize,
+    pub(crate) name: &'a str,
+    pub(crate) place: (u32, u32),
+}
+
+/// The function at hand.
+#[derive(Debug, Default)]
+pub(crate) struct Builder {
+    pub(crate) is_entry: bool,
+    pub(crate) function: Function,
+}
+
+/// The parser of one text.
+pub(crate) struct Parser<'a> {
+    pub(crate) lexer: Lexer<'a>,
+    pub(crate) scopes: Scopes<'a>,
+    pub(crate) module: Module,
+    pub(crate) builder: Builder,
+    pub(crate) operands: Vec<Operand<'a>>,
+    pub(crate) elements: Vec<Operand<'a>>,
+    pub(crate) labels: Vec<LabelUse<'a>>,
+    pub(crate) forms: Vec<Form>,
+    pub(crate) form_of: NameMap<'a, usize>,
+    pub(crate) global_end: u64,
+    function_of: HashMap<&'a str, u32>,
+    errors: Vec<ParseError>,
+}
+
+/// Parses a whole text.
+pub(crate) fn parse(text: &str) -> Result<Module, ParseErrors> {
+    let mut parser = Parser {
+        lexer: Lexer::new(text),
+        scopes: Scopes::new(),
+        module: Module::default(),
+        builder: Builder::default(),
+        operands: Vec::new(),
+        elements: Vec::new(),
+        labels: Vec::new(),
+        forms: Vec::new(),
+        form_of: NameMap::default(),
+        global_end: crate::module::GLOBAL_VARIABLES,
+        function_of: HashMap::new(),
+        errors: Vec::new(),
+    };
+    parser.module_level();
+    if parser.errors.is_empty() {
+        crate::isa::link(&mut parser.module).map_err(|message| ParseErrors {
+            errors: vec![ParseError {
+                line: 0,
+                column: 0,
+                message,
+            }],
+        })?;
+        Ok(parser.module)
+    } else {
+        Err(ParseErrors {
+            errors: parser.errors,
+        })
+    }
+}
+
+impl<'a> Parser<'a> {
+    pub(crate) fn error(&mut self, place: (u32, u32), message: String) {
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(ParseError {
+                line: place.0,
+                column: place.1,
+                message,
+            });
+        }
+    }
+
+    fn full(&self) -> bool {
+        self.errors.len() >= MAX_ERRORS
+    }
+
+    pub(crate) fn expect(&mut self, punct: u8) -> Parsed<()> {
+        if self.lexer.eat(punct) {
+            return Ok(());
+        }
+        let found = self.lexer.peek();
+        Err(format!(
+            "expected '{}', found {}",
+            punct as char,
+            show(found)
+        ))
+    }
+
+    pub(crate) fn word(&mut self, what: &str) -> Parsed<&'a str> {
+        match self.lexer.next() {
+            Token::Word(word) => Ok(word),
+            other => Err(format!("expected {what}, found {}", show(other))),
+        }
+    }
+
+    pub(crate) fn integer(&mut self) -> Parsed<u64> {
+        let negative = self.lexer.eat(b'-');
+        match self.lexer.next() {
+            Token::Number(text) => match literal(text) {
+                Some(Literal::Int(value)) if negative => Ok(value.wrapping_neg()),
+                Some(Literal::Int(value)) => Ok(value),
+                _ => Err(format!("{text} is no integer")),
+            },
+            other => Err(format!("expected a number, found {}", show(other))),
+        }
+    }
+
+    /// A number that fits 32 bits.
+    pub(crate) fn small(&mut self) -> Parsed<u32> {
+        let value = self.integer()?;
+        u32::try_from(value).map_err(|_| format!("{value} is too large here"))
+    }
+
+    fn module_level(&mut self) {
+        loop {
+            let place = self.lexer.place();
+            let token = self.lexer.next();
+            if token == Token::End || self.full() {
+                return;
+            }
+            let result = match token {
+                Token::Word(word) => self.module_directive(word),
+                Token::Punct(b';') => Ok(()),
+                other => Err(format!("expected a directive, found {}", show(other))),
+            };
+            if let Err(message) = result {
+                self.error(place, message);
+                self.scopes.reset();
+                self.lexer.recover();
+                self.lexer.eat(b'}');
+            }
+        }
+    }
+
+    fn module_directive(&mut self, word: &'a str) -> Parsed<()> {
+        match word {
+            ".version" => {
+                let Token::Number(text) = self.lexer.next() else {
+                    return Err("expected a version such as 8.0".to_owned());
+                };
+                let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
+                let part = |text: &str| text.parse().map_err(|_| format!("bad .version {text}"));
+                self.module.version = (part(major)?, part(minor)?);
+                Ok(())
+            }
+            ".target" => {
+                self.module.target = self.word("an architecture")?.to_owned();
+                while self.lexer.eat(b',') {
+                    self.word("a target option")?;
+                }
+                Ok(())
+            }
+            ".address_size" => match self.integer()? {
+                64 => Ok(()),
+                size => Err(format!("unsupported .address_size {size}: only 64")),
+            },
+            ".file" => self.skip_file(),
+            ".loc" => self.skip_loc(),
+            ".pragma" => self.skip_statement(),
+            ".section" => self.skip_section(),
+            ".visible" | ".weak" | ".common" => Ok(()),
+            ".extern" => match self.lexer.peek() {
+                Token::Word(".global" | ".const") => {
+                    Err("unsupported .extern variable: no other module defines it".to_owned())
+                }
+                _ => Ok(()),
+            },
+            ".entry" => self.entry(),
+            ".func" => self.function(),
+            ".global" => self.module_variables(Space::Global),
+            ".const" => self.module_variables(Space::Const),
+            ".shared" => self.module_variables(Space::Shared),
+            other => Err(format!("unsupported directive {other}")),
+        }
+    }
+
+    pub(crate) fn skip_statement(&mut self) -> Parsed<()> {
+        self.lexer.recover();
+        Ok(())
+    }
+
+    /// `.file 1 "name"` and the optional `, time, size`.
+    pub(crate) fn skip_file(&mut self) -> Parsed<()> {
+        self.integer()?;
+        if !matches!(self.lexer.next(), Token::Text(_)) {
+            return Err(".file needs a name".to_owned());
+        }
+        while self.lexer.eat(b',') {
+            self.integer()?;
+        }
+        Ok(())
+    }
+
+    /// `.loc 1 2 3` and the optional `, function_name x, inlined_at 1 2 3`.
+    pub(crate) fn skip_loc(&mut self) -> Parsed<()> {
+        for _ in 0..3 {
+            self.integer()?;
+        }
+        while self.lexer.eat(b',') {
+            self.word("function_name or inlined_at")?;
+            if let Token::Word(_) = self.lexer.peek() {
+                self.lexer.next();
+                if self.lexer.eat(b'+') {
+                    self.integer()?;
+                }
+            } else {
+                for _ in 0..3 {
+                    self.integer()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn skip_section(&mut self) -> Parsed<()> {
+        self.word("a section")?;
+        self.expect(b'{')?;
+        let mut depth = 1;
+        while depth > 0 {
+            match self.lexer.next() {
+                Token::Punct(b'{') => depth += 1,
+                Token::Punct(b'}') => depth -= 1,
+                Token::End => return Err(".section without its end".to_owned()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of a function, new or known.
+    fn function_id(&mut self, name: &'a str) -> u32 {
+        if let Some(&id) = self.function_of.get(name) {
+            return id;
+        }
+        let id = self.module.functions.len() as u32;
+        self.module.functions.push(Function {
+            name: name.to_owned(),
+            ..Function::default()
+        });
+        self.function_of.insert(name, id);
+        id
+    }
+
+    fn entry(&mut self) -> Parsed<()> {
+        let name = self.word("the name of the entry")?;
+        let id = self.function_id(name);
+        self.begin(name, id, true)?;
+        let mut entry = Entry {
+            name: name.to_owned(),
+            function: id,
+            ..Entry::default()
+        };
+        if self.lexer.eat(b'(') {
+            while !self.lexer.eat(b')') {
+                self.entry_param(&mut entry)?;
+                self.lexer.eat(b',');
+            }
+        }
+        self.performance_directives(&mut entry)?;
+        if self.lexer.eat(b';') {
+            self.scopes.reset();
+            return Ok(());
+        }
+        if self
+            .module
+            .entries
+            .iter()
+            .any(|known| known.name == entry.name)
+        {
+            return Err(format!("entry {name} is defined twice"));
+        }
+        let limit = if self.module.version >= (8, 1) {
+            32_764
+        } else {
+            4096
+        };
+        if entry.param_bytes > limit {
+            let bytes = entry.param_bytes;
+            return Err(format!("{bytes} bytes of parameters; PTX allows {limit}"));
+        }
+        self.finish(id)?;
+        self.module.entries.push(entry);
+        Ok(())
+    }
+
+    fn entry_param(&mut self, entry: &mut Entry) -> Parsed<()> {
+        let keyword = self.word("'.param'")?;
+        if keyword != ".param" {
+            return Err(format!("expected .param, found {keyword}"));
+        }
+        let shape = self.declarator_head()?;
+        let (name, dims) = self.declarator_name()?;
+        let (bytes, align) = shape.layout(&dims)?;
+        let offset = entry.param_bytes.next_multiple_of(align);
+        let end = offset.checked_add(bytes).filter(|end| *end <= 1 << 20);
+        entry.param_bytes = end.ok_or("parameters exceed 1 MiB")?;
+        entry.params.push(Param {
+            name: name.to_owned(),
+            offset_bytes: offset,
+            bytes,
+            align,
+        });
+        let base = Src::Imm(u64::from(offset));
+        let named = Named::Variable {
+            base,
+            space: Space::Param,
+            bytes: u64::from(bytes),
+        };
+        self.scopes.declare(name, named)
+    }
+
+    fn performance_directives(&mut self, entry: &mut Entry) -> Parsed<()> {
+        loop {
+            let Token::Word(word) = self.lexer.peek() else {
+                return Ok(());
+            };
+            if !word.starts_with('.') {
+                return Ok(());
+            }
+            self.lexer.next();
+            match word {
+                ".maxntid" => entry.maxntid = Some(self.extents()?),
+                ".reqntid" => entry.reqntid = Some(self.extents()?),
+                ".reqnctapercluster" => entry.reqnctapercluster = Some(self.extents()?),
+                ".maxnctapersm" | ".maxclusterrank" => drop(self.small()?),
+                ".minnctapersm" => entry.minnctapersm = Some(self.small()?),
+                ".maxnreg" => entry.maxnreg = Some(self.small()?),
+                ".explicitcluster" | ".noreturn" | ".blocksareclusters" => {}
+                ".pragma" => self.skip_statement()?,
+                other => return Err(format!("unsupported directive {other}")),
+            }
+        }
+    }
+
+    fn extents(&mut self) -> Parsed<[u32; 3]> {
+        let mut extents = [1; 3];
+        extents[0] = self.small()?;
+        for extent in extents.iter_mut().skip(1) {
+            if !self.lexer.eat(b',') {
+                break;
+            }
+            *extent = self.small()?;
+        }
+        Ok(extents)
+    }
+
+    fn function(&mut self) -> Parsed<()> {
+        // Results come before the name, so the scope has to be open before the name is known.
+        self.begin("", 0, false)?;
+        let results = if self.lexer.eat(b'(') {
+            self.formals()?
+        } else {
+            Vec::new()
+        };
+        let name = self.word("the name of the function")?;
+        let params = if self.lexer.eat(b'(') {
+            self.formals()?
+        } else {
+            Vec::new()
+        };
+        let id = self.function_id(name);
+        self.builder.function.name = name.to_owned();
+        (self.builder.function.results, self.builder.function.params) = (results, params);
+        while let Token::Word(word @ (".noreturn" | ".attribute" | ".unified")) = self.lexer.peek()
+        {
+            self.lexer.next();
+            if word == ".attribute" {
+                return Err("unsupported directive .attribute".to_owned());
+            }
+        }
+        let declaration = self.lexer.eat(b';');
+        if !declaration
+            && self
+                .module
+                .functions
+                .get(id as usize)
+                .is_some_and(|f| f.start.is_some())
+        {
+            return Err(format!("function {name} is defined twice"));
+        }
+        if declaration {
+            self.scopes.reset();
+        } else {
+            self.scopes.declare_at_module(name, Named::Function(id));
+            self.finish(id)?;
+        }
+        self.scopes.declare(name, Named::Function(id))
+    }
+
+    fn formals(&mut self) -> Parsed<Vec<Formal>> {
+        let mut formals = Vec::new();
+        while !self.lexer.eat(b')') {
+            let keyword = self.word("'.param' or '.reg'")?;
+            let shape = self.declarator_head()?;
+            let (name, dims) = self.declarator_name()?;
+            match keyword {
+                ".reg" => formals.push(match self.declare_register(name, shape.ty, 1)? {
+                    Named::Pred(slot) => Formal::Pred(slot),
+                    Named::Reg(reg) => Formal::Reg(reg),
+                    _ => return Err("unsupported vector register as parameter".to_owned()),
+                }),
+                ".param" => {
+                    let (bytes, align) = shape.layout(&dims)?;
+                    let offset = self.local_bytes(bytes, align)?;
+                    let base = Src::Local(offset);
+                    let named = Named::Variable {
+                        base,
+                        space: Space::Local,
+                        bytes: u64::from(bytes),
+                    };
+                    self.scopes.declare(name, named)?;
+                    formals.push(Formal::Local { offset, bytes });
+                }
+                other => return Err(format!("expected .param or .reg, found {other}")),
+            }
+            self.lexer.eat(b',');
+        }
+        Ok(formals)
+    }
+
+    fn begin(&mut self, name: &str, id: u32, is_entry: bool) -> Parsed<()> {
+        self.scopes.reset();
+        self.scopes.open();
+        self.labels.clear();
+        let function = Function {
+            name: name.to_owned(),
+            ..Function::default()
+        };
+        self.builder = Builder { is_entry, function };
+        let known = self.module.functions.get(id as usize);
+        if is_entry && known.is_some_and(|function| function.start.is_some()) {
+            return Err(format!("{name} is defined twice"));
+        }
+        Ok(())
+    }
+
+    /// Parses the body and puts the function in its place.
+    fn finish(&mut self, id: u32) -> Parsed<()> {
+        let start = self.module.code.len();
+        self.body()?;
+        let (line, _) = self.lexer.place();
+        let end = Inst {
+            exec: Exec::Return,
+            guard: None,
+            class: InstClass::Control,
+            line,
+        };
+        self.module.code.push(end);
+        self.resolve_labels(start);
+        let mut function = std::mem::take(&mut self.builder.function);
+        function.start = Some(start as u32);
+        function.local_bytes = function.local_bytes.next_multiple_of(16);
+        function.shared.sort_unstable();
+        function.shared.dedup();
+        function.callees.sort_unstable();
+        function.callees.dedup();
+        if let Some(place) = self.module.functions.get_mut(id as usize) {
+            *place = function;
+        }
+        self.scopes.reset();
+        Ok(())
+    }
+
+    /// A slot for a register of the frame.
+    pub(crate) fn declare_register(
+        &mut self,
+        name: &'a str,
+        ty: crate::types::Ty,
+        len: u32,
+    ) -> Parsed<Named> {
+        let function = &mut self.builder.function;
+        let named = if ty == crate::types::Ty::Pred {
+            function.predicates += 1;
+            Named::Pred(function.predicates - 1)
+        } else {
+            let first = Reg {
+                slot: function.registers,
+                width: ty.bits().max(8),
+            };
+            function.registers += len;
+            if len == 1 {
+                Named::Reg(first)
+            } else {
+                Named::RegVector { first, len }
+            }
+        };
+        if function.registers.max(function.predicates) > MAX_REGISTERS {
+            return Err(format!("more than {MAX_REGISTERS} registers"));
+        }
+        self.scopes.declare(name, named)?;
+        Ok(named)
+    }
+
+    /// Room in the frame's local memory.
+    pub(crate) fn local_bytes(&mut self, bytes: u32, align: u32) -> Parsed<u32> {
+        let function = &mut self.builder.function;
+        let offset = u64::from(function.local_bytes).next_multiple_of(u64::from(align));
+        let end = offset + u64::from(bytes);
+        if end > MAX_LOCAL_BYTES {
+            return Err(format!(
+                "{end} bytes of local variables; at most {MAX_LOCAL_BYTES}"
+            ));
+        }
+        function.local_bytes = end as u32;
+        Ok(offset as u32)
+    }
+}
+
+/// A token for messages.
+pub(crate) fn show(token: Token<'_>) -> String {
+    match token {
+        Token::Word(text) | Token::Number(text) => format!("'{text}'"),
+        Token::Text(text) => format!("\"{text}\""),
+        Token::Punct(byte) => format!("'{}'", (byte as char).escape_default()),
+        Token::End => "the end of the text".to_owned(),
+    }
+}

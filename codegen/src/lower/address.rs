@@ -101,9 +101,11 @@ impl<'p> GmemTile<'p> {
                 }
             }
         }
-        if let Some(moving) = &self.moving {
-            offset = add(offset, moving.clone());
-        }
+        let offset = match &self.moving {
+            // One sum a row, made when the tile is loaded: rows of their own would each hold two registers through the loop.
+            Some(moving) => add(offset, moving.clone()),
+            None => builder.hoist("row", offset),
+        };
         Some(Address { space: Space::Gmem, base: Base::Param(self.base), offset, imm })
     }
 }

@@ -1,0 +1,383 @@
+//! A bundle opens when it is whole and is refused when anything in it was changed.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use tilewright_bundle::*;
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+fn ptx(entry: &str) -> String {
+    format!(
+        ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry {entry}()\n{{ ret; }}\n"
+    )
+}
+
+fn kernel(id: &str, entry: &str) -> Kernel {
+    let operand = |name, role| Operand::new(name, role, DType::F32, "(m,n):(lds,1)");
+    Kernel {
+        abi: LaunchAbi {
+            params: Param::pack([
+                ("s", ParamValue::pointer("s")),
+                (
+                    "n",
+                    ParamValue::scalar(ScalarType::I32, "n".parse().unwrap()),
+                ),
+                ("d", ParamValue::pointer("d")),
+            ]),
+            grid: [
+                "ceil_div(n, 256)".parse().unwrap(),
+                1u32.into(),
+                1u32.into(),
+            ],
+            block: [256, 1, 1],
+            ..LaunchAbi::default()
+        },
+        semantics: Semantics {
+            operands: vec![operand("s", Role::In), operand("d", Role::Out)],
+            ..Semantics::default()
+        },
+        assumptions: vec![
+            Assumption::Expr {
+                expr: "lds % 4 == 0".parse().unwrap(),
+                reason: "rows are read 16 bytes at a time".to_owned(),
+            },
+            Assumption::Align {
+                operand: "s".to_owned(),
+                bytes: 16,
+                reason: "vectors".to_owned(),
+            },
+        ],
+        certificate: serde_json::json!({ "z": 1, "a": { "conflicts": 1.5, "b": [1, 2] } }),
+        ..Kernel::new(id, Family::Copy, entry)
+    }
+}
+
+fn writer() -> BundleWriter {
+    let mut writer = BundleWriter::new(Provenance::new("test"));
+    writer
+        .add(kernel("copy_a@x-1", "one"), &ptx("one"), None)
+        .unwrap();
+    let cubin = Some(("sm_90a", b"machine code".as_slice()));
+    writer
+        .add(kernel("copy_b@x-2", "two"), &ptx("two"), cubin)
+        .unwrap();
+    writer
+}
+
+fn files() -> Files {
+    writer().to_files().unwrap()
+}
+
+fn open(files: &Files) -> Result<Bundle, Error> {
+    Bundle::from_files(
+        files
+            .iter()
+            .map(|(path, bytes)| (path.as_str(), bytes.as_slice())),
+    )
+}
+
+/// The files with an edited manifest that has the right hash again.
+fn edited(edit: impl FnOnce(String) -> String) -> Files {
+    let mut files = files();
+    let text = edit(String::from_utf8(files["manifest.json"].clone()).unwrap());
+    files.insert("manifest.json".to_owned(), resealed(&text).into_bytes());
+    files
+}
+
+fn resealed(text: &str) -> String {
+    let at = text.rfind("  \"bundle_sha256\"").unwrap_or(text.len());
+    let hash = Sha256Hex::of(text[..at].as_bytes());
+    format!("{}  \"bundle_sha256\": \"{hash}\"\n}}\n", &text[..at])
+}
+
+fn refusal(files: &Files) -> String {
+    open(files).unwrap_err().to_string()
+}
+
+#[test]
+fn what_is_written_opens_again() {
+    let bundle = open(&files()).unwrap();
+    assert_eq!(bundle.kernels().len(), 2);
+    let two = bundle.kernel("copy_b@x-2").unwrap();
+    assert_eq!(
+        (two.spec.as_str(), two.ptx.version.as_str()),
+        ("copy_b", "7.0")
+    );
+    assert_eq!(bundle.ptx(two), ptx("two"));
+    assert_eq!(bundle.cubin(two), Some(b"machine code".as_slice()));
+    assert_eq!(bundle.of_spec("copy_a").count(), 1);
+    assert_eq!(two.abi.params[2].offset, 16);
+    assert_eq!(two.certificate["a"]["conflicts"], 1.5);
+}
+
+#[test]
+fn folders_hold_the_same_bytes_whatever_the_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let hash = writer().write(folder.path()).unwrap();
+    let bundle = Bundle::open(folder.path()).unwrap();
+    assert_eq!(bundle.hash(), &hash);
+    let mut other = BundleWriter::new(Provenance::new("test"));
+    let cubin = Some(("sm_90a", b"machine code".as_slice()));
+    other
+        .add(kernel("copy_b@x-2", "two"), &ptx("two"), cubin)
+        .unwrap();
+    other
+        .add(kernel("copy_a@x-1", "one"), &ptx("one"), None)
+        .unwrap();
+    assert_eq!(other.to_files().unwrap(), files());
+    for (path, bytes) in files() {
+        assert_eq!(std::fs::read(folder.path().join(path)).unwrap(), bytes);
+    }
+}
+
+#[test]
+fn every_flipped_byte_is_noticed() {
+    let whole = files();
+    for (path, bytes) in &whole {
+        for at in 0..bytes.len() {
+            let mut tampered = whole.clone();
+            tampered.get_mut(path).unwrap()[at] ^= 1 << (at % 7);
+            assert!(open(&tampered).is_err(), "{path} at {at}");
+        }
+    }
+}
+
+#[test]
+fn every_truncation_is_noticed() {
+    let whole = files();
+    for (path, bytes) in &whole {
+        for len in (0..bytes.len()).step_by(7).chain([bytes.len() - 1]) {
+            let mut cut = whole.clone();
+            cut.get_mut(path).unwrap().truncate(len);
+            assert!(open(&cut).is_err(), "{path} cut at {len}");
+        }
+        let mut longer = whole.clone();
+        longer.get_mut(path).unwrap().push(b'\n');
+        assert!(open(&longer).is_err(), "{path} with a byte more");
+        let mut missing = whole.clone();
+        missing.remove(path);
+        assert!(refusal(&missing).contains(path), "{path} missing");
+    }
+}
+
+#[test]
+fn swapped_files_are_noticed() {
+    let mut swapped = files();
+    let (a, b) = ("ptx/copy_a@x-1.ptx", "ptx/copy_b@x-2.ptx");
+    let (one, two) = (swapped[a].clone(), swapped[b].clone());
+    swapped.insert(a.to_owned(), two);
+    swapped.insert(b.to_owned(), one);
+    let refusal = refusal(&swapped);
+    assert!(refusal.contains(a) && refusal.contains(b), "{refusal}");
+}
+
+#[test]
+fn edited_entries_are_refused_by_name() {
+    let cases: &[(&str, &str, &str)] = &[
+        ("\"format\": 1", "\"format\": 2", "has format 2"),
+        ("\"copy_b@x-2\"", "\"copy_a@x-1\"", "used twice"),
+        ("\"spec\": \"copy_a\"", "\"spec\": \"copy_c\"", "before @"),
+        (
+            "\"min_driver\": 11000",
+            "\"min_driver\": 12000",
+            "content hash",
+        ),
+        (
+            "\"min_driver\": 11000",
+            "\"min_driver\": 11000, \"x\": 1",
+            "unknown field `x`",
+        ),
+        (
+            "\"min_driver\": 11000",
+            "\"min_driver\": 11000, \"min_driver\": 1",
+            "duplicate field",
+        ),
+        (
+            "\"min_driver\": 11000",
+            "\"min_driver\": -1",
+            "(copy_a@x-1)",
+        ),
+        (
+            "ceil_div(n, 256)",
+            "ceil_div(n, oops)",
+            "unknown name `oops`",
+        ),
+        ("\"offset\": 8", "\"offset\": 12", "offset 12; expected 8"),
+        (
+            "\"size\": 4",
+            "\"size\": 8",
+            "has 8 bytes; what it passes has 4",
+        ),
+        (
+            "\"operand\": \"d\"",
+            "\"operand\": \"q\"",
+            "which is no operand",
+        ),
+        ("\"bytes\": 16", "\"bytes\": 3", "power of two"),
+        ("    256,\n", "    2560,\n", "2560 threads"),
+        ("    256,\n", "    4294967295,\n", "threads; 1 to 1024"),
+        (
+            "\"entry\": \"one\"",
+            "\"entry\": \"one; trap\"",
+            "no PTX identifier",
+        ),
+        ("\"entry\": \"one\"", "\"entry\": \"on\"", "content hash"),
+        (
+            "\"family\": \"copy\"",
+            "\"family\": \"sort\"",
+            "unknown variant `sort`",
+        ),
+        (
+            "\"role\": \"out\"",
+            "\"role\": \"in\"",
+            "no operand is written",
+        ),
+        (
+            "\"bytes\": 12",
+            "\"bytes\": 18446744073709551615",
+            "at most",
+        ),
+        (
+            "\"path\": \"ptx/copy_a",
+            "\"path\": \"ptx/../copy_a",
+            "not allowed",
+        ),
+        (
+            "\"path\": \"ptx/copy_a",
+            "\"path\": \"/etc/copy_a",
+            "not allowed",
+        ),
+        (
+            "\"path\": \"ptx/copy_a",
+            "\"path\": \"ptx\\\\copy_a",
+            "not allowed in a path",
+        ),
+        (
+            "\"path\": \"ptx/copy_a",
+            "\"path\": \"PTX/copy_a",
+            "not in the list",
+        ),
+        (
+            "\"file\": \"ptx/copy_a@x-1.ptx\"",
+            "\"file\": \"ptx/copy_b@x-2.ptx\"",
+            "another hash",
+        ),
+    ];
+    for (from, to, part) in cases {
+        let tampered = edited(|text| {
+            assert!(text.contains(from), "{from} is not in the manifest");
+            text.replacen(from, to, 1)
+        });
+        let refusal = refusal(&tampered);
+        assert!(refusal.contains(part), "{from} -> {to}: {refusal}");
+    }
+}
+
+#[test]
+fn long_lists_and_deep_values_are_refused() {
+    let many = (0..300)
+        .map(|at| format!("\"p{at}\""))
+        .collect::<Vec<_>>()
+        .join(",");
+    let tampered =
+        edited(|text| text.replacen("\"format\": 1", &format!("\"format\": [{many}]"), 1));
+    assert!(open(&tampered).is_err());
+    let deep = "[".repeat(50_000);
+    let tampered =
+        edited(|text| text.replacen("\"a\": {", &format!("\"q\": {deep}, \"a\": {{"), 1));
+    assert!(open(&tampered).is_err());
+    let long = format!("{}1", "1+".repeat(4000));
+    let tampered = edited(|text| text.replacen("ceil_div(n, 256)", &long, 1));
+    assert!(refusal(&tampered).contains("bytes long"));
+    let operand = r#"{"name":"s","role":"in","dtype":"f32","layout":"1"},"#;
+    let tampered = edited(|text| {
+        text.replacen(
+            "\"operands\": [",
+            &format!("\"operands\": [{}", operand.repeat(99)),
+            1,
+        )
+    });
+    assert!(refusal(&tampered).contains("101 operands"));
+}
+
+#[test]
+#[cfg(unix)]
+fn links_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    writer().write(folder.path()).unwrap();
+    let path = folder.path().join("ptx/copy_a@x-1.ptx");
+    let elsewhere = folder.path().join("elsewhere");
+    std::fs::rename(&path, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+    let refusal = Bundle::open(folder.path()).unwrap_err().to_string();
+    assert!(refusal.contains("is a link"), "{refusal}");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::rename(&elsewhere, &path).unwrap();
+    assert!(Bundle::open(folder.path()).is_ok());
+    std::fs::rename(folder.path().join("ptx"), folder.path().join("moved")).unwrap();
+    std::os::unix::fs::symlink(folder.path().join("moved"), folder.path().join("ptx")).unwrap();
+    assert!(Bundle::open(folder.path()).is_err());
+    assert!(writer().write(folder.path()).is_err());
+}
+
+#[test]
+fn writers_refuse_what_readers_would() {
+    let mut writer = writer();
+    let again = writer
+        .add(kernel("copy_a@x-1", "one"), &ptx("one"), None)
+        .unwrap_err();
+    assert!(again.to_string().contains("used twice"));
+    let mut wrong = kernel("../evil", "one");
+    wrong.certificate = serde_json::json!(1);
+    wrong.abi.block = [0, 1, 1];
+    let all = writer
+        .add(wrong, &ptx("other"), None)
+        .unwrap_err()
+        .to_string();
+    for part in [
+        "an id has",
+        "certificate is no object",
+        "block [0, 1, 1]",
+        "no .entry one",
+    ] {
+        assert!(all.contains(part), "{part} missing in {all}");
+    }
+    let no_version = writer
+        .add(kernel("c", "one"), ".entry one()", None)
+        .unwrap_err();
+    assert!(no_version.to_string().contains("no .version line"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn mutated_manifests_never_panic(
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0u8..4), 1..6),
+        reseal in any::<bool>(),
+    ) {
+        let mut files = files();
+        let mut bytes = files["manifest.json"].clone();
+        for (at, byte, kind) in edits {
+            let at = at.index(bytes.len());
+            match kind {
+                0 => bytes[at] = byte,
+                1 => bytes.insert(at, byte & 0x7f),
+                2 => { bytes.remove(at); }
+                _ => {
+                    let digit = b'0' + byte % 10;
+                    bytes[at] = if bytes[at].is_ascii_digit() { digit } else { bytes[at] };
+                }
+            }
+        }
+        if reseal && let Ok(text) = std::str::from_utf8(&bytes) {
+            bytes = resealed(text).into_bytes();
+        }
+        files.insert("manifest.json".to_owned(), bytes);
+        if let Ok(bundle) = open(&files) {
+            prop_assert!(bundle.kernels().iter().all(|k| !bundle.ptx(k).is_empty()));
+        }
+    }
+}

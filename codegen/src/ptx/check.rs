@@ -20,6 +20,10 @@ pub(super) use text::check_text;
 
 /// Deepest nesting of expressions and of statements.
 const MAX_DEPTH: usize = 500;
+/// Most registers that all files of a program may hold together: far more than a thread has.
+const MAX_REGISTERS: u64 = 16_384;
+/// Bytes of parameters that every architecture takes (PTX ISA, kernel function parameters).
+const MAX_PARAM_BYTES: usize = 4352;
 
 /// Checks the program and returns the lowest PTX version that can carry it, as major * 10 + minor.
 pub(super) fn check(program: &Program, arch: &Arch, kernel: &str) -> Result<u32> {
@@ -124,6 +128,16 @@ impl<'p> Checker<'p> {
                 "smem is aligned to {}, no power of two",
                 program.smem_align_bytes
             ));
+        }
+        let registers: u64 = program.files.iter().map(|file| u64::from(file.len)).sum();
+        if registers > MAX_REGISTERS {
+            self.problem(format!(
+                "{registers} registers; at most {MAX_REGISTERS} are allowed"
+            ));
+        }
+        if program.params.len() * 8 > MAX_PARAM_BYTES {
+            let (count, most) = (program.params.len(), MAX_PARAM_BYTES / 8);
+            self.problem(format!("{count} parameters; at most {most} are allowed"));
         }
         for param in &program.params {
             if let ParamType::Pointer { align_bytes, .. } = param.ty

@@ -14,6 +14,10 @@ type Result<T> = std::result::Result<T, String>;
 /// folder.
 pub(super) const SOURCES: &[(&str, &str)] = &[
     (
+        "copy/cp_async_cg_16.tera",
+        include_str!("../../../templates/ptx/copy/cp_async_cg_16.tera"),
+    ),
+    (
         "copy/ld_v4_b32.tera",
         include_str!("../../../templates/ptx/copy/ld_v4_b32.tera"),
     ),

@@ -106,6 +106,12 @@ impl<'p> Checker<'p> {
                 address.space
             ));
         }
+        if i32::try_from(address.imm).is_err() {
+            let imm = address.imm;
+            self.problem(format!(
+                "{here} has the offset field {imm}, no 32-bit integer"
+            ));
+        }
         match (address.base, address.space) {
             (Base::Smem, Space::Smem) => {
                 if self.program.smem_bytes == 0 {
@@ -114,12 +120,6 @@ impl<'p> Checker<'p> {
                     ));
                 }
                 self.expect(&address.offset, IntType::I32);
-                if i32::try_from(address.imm).is_err() {
-                    self.problem(format!(
-                        "{here} has the offset {}, no 32-bit integer",
-                        address.imm
-                    ));
-                }
             }
             (Base::Param(param), Space::Gmem) => {
                 let ty = self

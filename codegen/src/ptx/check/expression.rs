@@ -59,6 +59,9 @@ impl<'p> Checker<'p> {
                 }
             }
             Expr::Special(_) => Ok(IntType::I32),
+            Expr::Binary(BinOp::Div | BinOp::Rem, _, by) if matches!(**by, Expr::Int(..=0, _)) => {
+                bad("a division by no positive number")
+            }
             Expr::Binary(op, left, right) => {
                 let (left, right) = (self.type_of(left, depth), self.type_of(right, depth));
                 let logical = matches!(op, BinOp::And | BinOp::Or | BinOp::Xor);

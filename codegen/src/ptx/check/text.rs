@@ -20,20 +20,54 @@ pub(in crate::ptx) fn check_text(
     if text.matches(".entry").count() != 1 || !text.contains(&entry) {
         return Err(format!("the text has other entries than {}", program.entry));
     }
-    let words = |line: &str| {
-        line.split([' ', '\t', '.', ';', '('])
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    match text.lines().find(|line| {
-        words(line)
-            .iter()
-            .any(|word| matches!(&word[..], "local" | "call" | "func"))
-    }) {
+    match text.lines().find(|line| is_foreign(line)) {
         Some(line) => Err(format!(
             "the text uses local memory or a call: {:?}",
             line.trim()
         )),
         None => Ok(()),
+    }
+}
+
+/// Whether a line declares or touches local memory, declares a function, or calls one.
+fn is_foreign(line: &str) -> bool {
+    let mut words = line
+        .split_whitespace()
+        .skip_while(|word| word.starts_with('@'));
+    let first = words.next().unwrap_or_default();
+    if first.starts_with('.') {
+        return [Some(first), words.next()]
+            .into_iter()
+            .flatten()
+            .any(|word| word == ".local" || word == ".func");
+    }
+    let mut parts = first.trim_end_matches(';').split('.');
+    parts.next() == Some("call") || parts.any(|part| part == "local")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_foreign;
+
+    #[test]
+    fn foreign_lines_are_told_apart() {
+        for line in [
+            "\t.local .align 8 .b8 \t__local_depot0[16];",
+            "\tst.local.b32 \t[%rd1], %r1;",
+            "\t@%p1 ld.local.v2.b32 \t{%r1, %r2}, [%rd1];",
+            "\tcall.uni (retval0), f, (param0);",
+            ".visible .func f(",
+            ".extern .func (.param .b32 r) g",
+        ] {
+            assert!(is_foreign(line), "{line}");
+        }
+        for line in [
+            ".visible .entry local(",
+            "call:",
+            "\tld.global.b32 \t%r1, [call];",
+            "",
+        ] {
+            assert!(!is_foreign(line), "{line}");
+        }
     }
 }

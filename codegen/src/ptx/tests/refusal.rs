@@ -69,6 +69,17 @@ fn malformed_programs_are_bugs() {
         });
     };
     assert!(refused(zero_step).contains("not positive"));
+    let divide = |p: &mut Program| {
+        let cond = less(binary(BinOp::Rem, tid(), int(0)), int(1));
+        p.body.push(Stmt::If {
+            cond,
+            then: vec![],
+            otherwise: vec![],
+        });
+    };
+    assert!(refused(divide).contains("division"));
+    assert!(refused(|p| p.files[0].len = u32::MAX).contains("at most 16384"));
+    assert!(refused(|p| p.params.resize(600, p.params[2].clone())).contains("600 parameters"));
     let deep = |p: &mut Program| {
         let sum = (0..2000).fold(int(0), |sum, _| add(sum, tid()));
         p.body.push(Stmt::If {

@@ -1,1 +1,55 @@
-//! See ARCHITECTURE.md.
+//! Opens bundles, picks kernels, and launches them on a GPU or on the emulator.
+//!
+//! ```no_run
+//! use tilewright_runtime::{Arg, Device, Problem, Runtime};
+//! let runtime = Runtime::open("kernels.bundle".as_ref(), Device::emulator())?;
+//! let problem = Problem::new(4, 8, 1).row_major("s", 8).row_major("d", 8);
+//! let kernel = runtime.find("copy_f32", Some(&problem))?.kernel;
+//! let s = runtime.device().alloc_with(&[1; 4 * 8 * 4])?;
+//! let d = runtime.device().alloc(4 * 8 * 4)?;
+//! runtime.launch(kernel, &problem, &[Arg::new("s", &s), Arg::new("d", &d)])?;
+//! assert_eq!(runtime.device().download(&d)?, [1; 4 * 8 * 4]);
+//! # Ok::<(), tilewright_runtime::Error>(())
+//! ```
+//!
+//! Nothing is launched before every check has passed: capability, layouts, recorded assumptions,
+//! extents, alignment, sizes, overlap. What fails is a [`Refusal`], and all of them are reported.
+//!
+//! [`verify`] compares kernels with f64 references on random problems, [`bench`] measures them
+//! beside cuBLASLt and memcpy. The crate knows no compiler, no YAML and no layout algebra.
+
+mod error;
+
+mod problem;
+
+mod layout;
+
+mod launch;
+
+mod device;
+
+mod cuda;
+
+mod emulated;
+
+mod packed;
+
+mod pick;
+
+mod runtime;
+
+pub mod bench;
+pub mod verify;
+
+pub use cuda::driver_present;
+pub use device::{Arg, Backend, Buffer, Device, DeviceInfo, LaunchReport, LoadedKernel, POISON};
+pub use emulated::EmulatorSettings;
+pub use error::{Error, Refusal};
+pub use launch::{Fit, Launch, View, alignment_bytes, fit, prepare};
+pub use layout::{Extents, OperandLayout};
+pub use packed::packed;
+pub use pick::{Pick, Query, Skip, SkipCounts, find, pick};
+pub use problem::{MAX_EXTENT, Problem, Strides};
+pub use runtime::Runtime;
+pub use tilewright_bundle as bundle;
+pub use tilewright_emulator as emulator;

@@ -88,7 +88,7 @@ fn edited(edit: impl FnOnce(String) -> String) -> Files {
 
 fn resealed(text: &str) -> String {
     let at = text.rfind("  \"bundle_sha256\"").unwrap_or(text.len());
-    let hash = Sha256Hex::of(text[..at].as_bytes());
+    let hash = Sha256Hex::of(&text.as_bytes()[..at]);
     format!("{}  \"bundle_sha256\": \"{hash}\"\n}}\n", &text[..at])
 }
 

@@ -1,0 +1,199 @@
+//! Copies: kernels beside `cuMemcpyDtoDAsync`, both enqueued back to back in the stream.
+//!
+//! NOTE: a memcpy node of a graph is no fair peer: on an H200 a 1 GiB copy runs at 2.71 TB/s as a
+//! node and at 4.27 TB/s from the stream. So nothing here is replayed from a graph.
+
+use tilewright_bundle::Kernel;
+
+use super::contest::{Contender, Timing, contest};
+use super::peer::memory;
+use super::rows::{Mode, Row, RowProblem};
+use super::{Bench, Event, Extent};
+use crate::device::{Arg, Buffer, prepare_cuda};
+use crate::error::Error;
+use crate::launch::Launch;
+use crate::packed::packed;
+use crate::problem::Problem;
+use crate::verify::random_bytes;
+
+/// Source and destination.
+struct Set {
+    s: Buffer,
+    d: Buffer,
+}
+
+/// A kernel that is loaded, checked, and ready to be timed.
+struct Runner<'k> {
+    kernel: &'k Kernel,
+    problem: Problem,
+    loaded: std::sync::Arc<crate::device::LoadedKernel>,
+    launches: Vec<Launch>,
+    is_right: bool,
+}
+
+impl Bench<'_> {
+    /// Measures copy kernels at one extent, all on the same memory.
+    pub(super) fn copies(
+        &mut self,
+        kernels: &[&Kernel],
+        extent: Extent,
+        report: &mut impl FnMut(Event<'_>),
+    ) -> Result<Vec<Row>, Error> {
+        let mut sizes: Vec<u64> = kernels.iter().map(|k| bytes_of(k, extent)).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let mut rows = Vec::new();
+        for bytes in sizes {
+            let same: Vec<&Kernel> = kernels
+                .iter()
+                .copied()
+                .filter(|k| bytes_of(k, extent) == bytes)
+                .collect();
+            let source = random_bytes(usize::try_from(bytes).unwrap_or(0), self.options.seed);
+            let device = self.any_device();
+            let mut sets = Vec::new();
+            for _ in 0..self.sets(2 * bytes) {
+                sets.push(Set {
+                    s: device.alloc_with(&source)?,
+                    d: device.alloc(bytes)?,
+                });
+            }
+            for some in same.chunks(self.options.together.max(1)) {
+                rows.extend(self.copy_chunk(some, &sets, &source, extent, report)?);
+            }
+        }
+        Ok(rows)
+    }
+
+    fn copy_chunk(
+        &self,
+        kernels: &[&Kernel],
+        sets: &[Set],
+        source: &[u8],
+        extent: Extent,
+        report: &mut impl FnMut(Event<'_>),
+    ) -> Result<Vec<Row>, Error> {
+        let mut runners = Vec::new();
+        for kernel in kernels {
+            match self.copy_runner(kernel, sets, source, extent) {
+                Ok(runner) => runners.push(runner),
+                Err(error @ Error::Cuda { .. }) => return Err(error),
+                Err(error) => report(Event::Skipped {
+                    kernel: &kernel.id,
+                    extent,
+                    error: &error,
+                }),
+            }
+        }
+        let bytes = source.len() as u64;
+        let mut rows = Vec::new();
+        for mode in &self.options.modes {
+            let (peers, ours) = self.time_copies(&runners, sets, bytes, *mode)?;
+            for (runner, timing) in runners.iter().zip(&ours) {
+                let row = self.copy_row(runner, bytes, *mode, timing, &peers);
+                report(Event::Row(&row));
+                rows.push(row);
+            }
+        }
+        kernels
+            .iter()
+            .for_each(|kernel| self.runtime.unload(kernel));
+        Ok(rows)
+    }
+
+    /// Loads a kernel, runs it once on a poisoned destination, and compares that.
+    fn copy_runner<'k>(
+        &self,
+        kernel: &'k Kernel,
+        sets: &[Set],
+        source: &[u8],
+        extent: Extent,
+    ) -> Result<Runner<'k>, Error> {
+        let problem = packed(kernel, extent.m, extent.n, 1, self.device.info())?;
+        let fit = self.any_device().fit(kernel, &problem)?;
+        let loaded = self.runtime.load(kernel)?;
+        let mut launches = Vec::new();
+        for set in sets {
+            let args = [Arg::new("s", &set.s), Arg::new("d", &set.d)];
+            launches.push(prepare_cuda(kernel, &fit, self.device, &args)?);
+        }
+        let mut runner = Runner {
+            kernel,
+            problem,
+            loaded,
+            launches,
+            is_right: false,
+        };
+        self.any_device().poison(&sets[0].d)?;
+        self.enqueue_copy(&runner, 0)?;
+        runner.is_right = self.any_device().download(&sets[0].d)? == source;
+        Ok(runner)
+    }
+
+    fn enqueue_copy(&self, runner: &Runner<'_>, set: usize) -> Result<(), Error> {
+        let code = runner.loaded.cuda().ok_or(Error::ForeignBuffer)?;
+        self.device.launch(code, &runner.launches[set])
+    }
+
+    /// Times of memcpy (twice with noise) and of the kernels.
+    fn time_copies(
+        &self,
+        runners: &[Runner<'_>],
+        sets: &[Set],
+        bytes: u64,
+        mode: Mode,
+    ) -> Result<(Vec<Timing>, Vec<Timing>), Error> {
+        let peers = if self.options.noise { 2 } else { 1 };
+        let mut contenders = Vec::new();
+        for _ in 0..peers {
+            let enqueue = Box::new(move |set: usize| {
+                self.device
+                    .copy(memory(&sets[set].s)?, memory(&sets[set].d)?, bytes)
+            });
+            contenders.push(Contender { enqueue });
+        }
+        for runner in runners {
+            let enqueue = Box::new(move |set| self.enqueue_copy(runner, set));
+            contenders.push(Contender { enqueue });
+        }
+        let rules = self.rules(mode, sets.len(), false);
+        let mut times = contest(self.device, &self.sensors, &contenders, &rules)?;
+        let ours = times.split_off(peers);
+        Ok((times, ours))
+    }
+
+    fn copy_row(
+        &self,
+        runner: &Runner<'_>,
+        bytes: u64,
+        mode: Mode,
+        ours: &Timing,
+        peers: &[Timing],
+    ) -> Row {
+        let mut row = self.row(runner.kernel, mode, ours);
+        let Problem { m, n, k, batch, .. } = runner.problem;
+        row.problem = RowProblem { m, n, k, batch };
+        row.peer = "cuMemcpyDtoDAsync".to_owned();
+        row.best_us = peers.first().map_or(0.0, Timing::median_us);
+        row.default_us = Some(row.best_us);
+        row.ratio_best = row.best_us / row.ours_us;
+        row.ratio_default = Some(row.ratio_best);
+        row.aa_ratio = peers.get(1).map(|again| again.median_us() / row.best_us);
+        row.tbps = 2.0 * bytes as f64 / row.ours_us / 1e6;
+        if !runner.is_right {
+            row.rel_err = 1.0;
+            row.max_err = f64::MAX;
+        }
+        row
+    }
+}
+
+/// Bytes of one operand of a copy at an extent.
+fn bytes_of(kernel: &Kernel, extent: Extent) -> u64 {
+    let size = kernel
+        .semantics
+        .operand("d")
+        .map_or(1, |d| u64::from(d.dtype.bytes()));
+    let elems = extent.m.max(0) as u64 * extent.n.max(0) as u64;
+    elems.saturating_mul(size)
+}

@@ -1,0 +1,169 @@
+//! cuBLASLt as the peer of a gemm: the same operands in the same memory.
+
+use super::contest::{Contender, Rules, contest, estimate_us};
+use super::rows::Mode;
+use super::sensors::Sensors;
+use crate::cuda::{Algorithm, BlasLt, CudaDevice, DeviceMemory, MatrixOrder, Product, Side};
+use crate::error::Error;
+use crate::layout::Extents;
+use crate::verify::GemmForm;
+
+/// Finalists that are measured a second time.
+const FINALISTS: usize = 4;
+
+/// The device memory of one set of operands.
+pub(crate) struct Set {
+    pub a: crate::device::Buffer,
+    pub b: crate::device::Buffer,
+    pub d: crate::device::Buffer,
+}
+
+/// A product of cuBLASLt over a gemm's operands, with its candidates.
+pub(crate) struct Peer {
+    blas: BlasLt,
+    product: Product,
+    /// Whether `b` is the left factor, as it is for a row-major output.
+    b_is_left: bool,
+    algorithms: Vec<Algorithm>,
+    /// Which candidate is fastest.
+    pub best: usize,
+}
+
+/// Which index of a factor is contiguous, and the other one's stride.
+pub(crate) fn order(extents: Extents, name: &str) -> Result<(MatrixOrder, i64), Error> {
+    match (extents.row_stride, extents.col_stride) {
+        (leading, 1) => Ok((MatrixOrder::KMajor, leading)),
+        (1, leading) => Ok((MatrixOrder::MnMajor, leading)),
+        (row, col) => Err(Error::Request(format!(
+            "`{name}` has strides ({row},{col}); cuBLASLt needs one of them to be 1"
+        ))),
+    }
+}
+
+/// `TN`, `NN`, `NT` or `TT`.
+pub(crate) fn letters(form: &GemmForm, extents: &[Extents]) -> Result<String, Error> {
+    let (a, _) = order(form.a.orient(extents), "a")?;
+    let (b, _) = order(form.b.orient(extents), "b")?;
+    let first = if a == MatrixOrder::KMajor { 'T' } else { 'N' };
+    let second = if b == MatrixOrder::KMajor { 'N' } else { 'T' };
+    Ok(format!("{first}{second}"))
+}
+
+impl Peer {
+    /// Describes the product and asks for at most `candidates` ways to compute it.
+    pub fn new(
+        blas: &BlasLt,
+        form: &GemmForm,
+        extents: &[Extents],
+        candidates: usize,
+    ) -> Result<Peer, Error> {
+        let (a, b, d) = (
+            form.a.orient(extents),
+            form.b.orient(extents),
+            form.d.orient(extents),
+        );
+        let side = |extents: Extents, dtype, name| {
+            let (order, leading) = order(extents, name)?;
+            Ok::<Side, Error>(Side {
+                dtype,
+                extent: extents.rows,
+                order,
+                leading,
+            })
+        };
+        let (a, b) = (side(a, form.a.dtype, "a")?, side(b, form.b.dtype, "b")?);
+        let (out, leading) = order(d, "d")?;
+        let b_is_left = out == MatrixOrder::KMajor;
+        let (left, right) = if b_is_left { (b, a) } else { (a, b) };
+        let k = form.shape.k as i64;
+        let out = (form.d.dtype, leading);
+        let product = blas.product(left, right, k, out, form.accumulator)?;
+        let algorithms = blas.algorithms(&product, candidates)?;
+        if algorithms.is_empty() {
+            return Err(Error::Request(format!(
+                "cuBLASLt proposes nothing for {:?}",
+                form.shape
+            )));
+        }
+        Ok(Peer {
+            blas: blas.clone(),
+            product,
+            b_is_left,
+            algorithms,
+            best: 0,
+        })
+    }
+
+    /// Enqueues a candidate on a set of operands.
+    pub fn run(&self, candidate: usize, set: &Set) -> Result<(), Error> {
+        let (a, b, d) = (memory(&set.a)?, memory(&set.b)?, memory(&set.d)?);
+        let (left, right) = if self.b_is_left { (b, a) } else { (a, b) };
+        let Some(algorithm) = self.algorithms.get(candidate) else {
+            return Err(Error::Request(format!(
+                "cuBLASLt has no candidate {candidate}"
+            )));
+        };
+        self.blas.run(&self.product, algorithm, left, right, d)
+    }
+
+    /// A contender that runs one candidate.
+    pub fn contender<'a>(&'a self, candidate: usize, sets: &'a [Set]) -> Contender<'a> {
+        Contender {
+            enqueue: Box::new(move |set| self.run(candidate, &sets[set])),
+        }
+    }
+
+    /// Measures every candidate briefly and the fastest few again; says which is best.
+    pub fn find_best(
+        &self,
+        device: &CudaDevice,
+        sensors: &Sensors,
+        sets: &[Set],
+    ) -> Result<usize, Error> {
+        let mut times: Vec<(usize, f64)> = Vec::new();
+        for candidate in 0..self.algorithms.len() {
+            let contender = self.contender(candidate, sets);
+            // A candidate that cannot run after all is none.
+            if let Ok(us) = estimate_us(device, &contender, sets.len()) {
+                times.push((candidate, us));
+            }
+        }
+        device.synchronize()?;
+        times.sort_by(|a, b| a.1.total_cmp(&b.1));
+        times.truncate(FINALISTS);
+        let finalists: Vec<Contender<'_>> = times
+            .iter()
+            .map(|(c, _)| self.contender(*c, sets))
+            .collect();
+        let rules = Rules {
+            mode: Mode::Sustained,
+            rounds: 5,
+            sets: sets.len(),
+            sustained_us: 10e3,
+            graph: true,
+        };
+        let timings = contest(device, sensors, &finalists, &rules)?;
+        let medians = timings.iter().map(|t| t.median_us());
+        let fastest = medians.zip(&times).min_by(|a, b| a.0.total_cmp(&b.0));
+        fastest
+            .map(|(_, (candidate, _))| *candidate)
+            .ok_or_else(|| Error::Request("no candidate of cuBLASLt could run".to_owned()))
+    }
+
+    /// What the best candidate is called in a row.
+    pub fn name(&self) -> String {
+        format!(
+            "cublasLt heuristic {} of {}",
+            self.best + 1,
+            self.algorithms.len()
+        )
+    }
+}
+
+/// The GPU memory of a buffer.
+pub(crate) fn memory(buffer: &crate::device::Buffer) -> Result<&DeviceMemory, Error> {
+    match buffer {
+        crate::device::Buffer::Cuda(memory) => Ok(memory),
+        crate::device::Buffer::Emulated(_) => Err(Error::ForeignBuffer),
+    }
+}

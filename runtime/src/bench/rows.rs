@@ -1,0 +1,181 @@
+//! Result rows: one JSON object for one kernel on one problem in one mode.
+
+use serde::Serialize;
+use tilewright_bundle::Kernel;
+
+/// What the caller knows about a run and this crate does not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// When, as RFC 3339.
+    pub date: String,
+    /// The commit of the program.
+    pub commit: String,
+    /// The `ptxas` that checked the kernels; empty when the driver compiled them unchecked.
+    pub ptxas: String,
+}
+
+/// How launches follow each other while they are timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Bursts of 5 to 10 ms, each after 0.3 s of rest: what the clocks allow.
+    Rested,
+    /// At least 40 ms back to back: what the power limit allows.
+    Sustained,
+}
+
+/// Extents of a row's problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct RowProblem {
+    /// Rows of the output.
+    pub m: i64,
+    /// Columns of the output.
+    pub n: i64,
+    /// The contracted extent; 1 for a copy.
+    pub k: i64,
+    /// Problems in one launch.
+    pub batch: i64,
+}
+
+/// Element types of a row, `null` where the family has no such operand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RowTypes {
+    /// Of `a`, or of a copy's source.
+    pub a: Option<&'static str>,
+    /// Of `b`.
+    pub b: Option<&'static str>,
+    /// Of `c`.
+    pub c: Option<&'static str>,
+    /// Of `d`.
+    pub d: Option<&'static str>,
+    /// Of the accumulator.
+    pub acc: Option<&'static str>,
+}
+
+impl RowTypes {
+    pub(crate) fn of(kernel: &Kernel) -> RowTypes {
+        let of = |name: &str| kernel.semantics.operand(name).map(|o| o.dtype.text());
+        RowTypes {
+            a: of("a").or_else(|| of("s")),
+            b: of("b"),
+            c: of("c"),
+            d: of("d"),
+            acc: kernel.semantics.accumulator.map(|d| d.text()),
+        }
+    }
+}
+
+/// One measured kernel. `ratio_*` is the peer's time over ours: above 1 we are faster.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// When, as RFC 3339.
+    pub date: String,
+    /// The commit of the program.
+    pub commit: String,
+    /// The device's name.
+    pub gpu: String,
+    /// The driver's version.
+    pub driver: String,
+    /// cuBLASLt's version; `null` for copies.
+    pub cublaslt: Option<String>,
+    /// The `ptxas` that checked the kernel.
+    pub ptxas: String,
+    /// Clock of the multiprocessors under load.
+    pub sm_clock_mhz: Option<u32>,
+    /// Power drawn under load.
+    pub power_w: Option<f64>,
+    /// The kernel's family.
+    pub family: &'static str,
+    /// The kernel's id.
+    pub kernel: String,
+    /// Extents.
+    pub problem: RowProblem,
+    /// Element types.
+    pub dtype: RowTypes,
+    /// `TN`, `NN`, `NT` or `TT`; `row` for copies.
+    pub layout: String,
+    /// How launches followed each other.
+    pub mode: Mode,
+    /// Median time of one launch.
+    pub ours_us: f64,
+    /// The same of the peer's own first choice.
+    pub default_us: Option<f64>,
+    /// The same of the peer's fastest candidate.
+    pub best_us: f64,
+    /// What the fastest candidate is.
+    pub peer: String,
+    /// `default_us / ours_us`.
+    pub ratio_default: Option<f64>,
+    /// `best_us / ours_us`.
+    pub ratio_best: f64,
+    /// The peer's fastest candidate against itself: the noise of a ratio.
+    pub aa_ratio: Option<f64>,
+    /// Arithmetic rate.
+    pub tflops: f64,
+    /// Bytes read and written by the definition of the problem, per time.
+    pub tbps: f64,
+    /// `‖out − ref‖ / ‖ref‖` of the timed kernel's output.
+    pub rel_err: f64,
+    /// Largest error over allowed error; above 1 the output is wrong.
+    pub max_err: f64,
+    /// Rounds the medians are of.
+    pub rounds: usize,
+    /// Interquartile range over median of our times.
+    pub spread: f64,
+}
+
+impl Row {
+    /// Whether the timed kernel's output obeyed the correctness rule.
+    pub fn is_correct(&self) -> bool {
+        self.max_err <= 1.0
+    }
+
+    /// The row as one line of JSON.
+    ///
+    /// # Errors
+    /// Never for rows this crate makes.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+}
+
+/// Median of some values; 0 of none.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// Interquartile range over median.
+pub(crate) fn spread(values: &[f64]) -> f64 {
+    let middle = median(values);
+    if middle == 0.0 {
+        return 0.0;
+    }
+    (quantile(values, 0.75) - quantile(values, 0.25)) / middle
+}
+
+/// A quantile, linear between neighbours.
+fn quantile(values: &[f64], at: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let Some(last) = sorted.len().checked_sub(1) else {
+        return 0.0;
+    };
+    let place = at * last as f64;
+    let low = place.floor() as usize;
+    let high = (low + 1).min(last);
+    sorted[low] + (sorted[high] - sorted[low]) * (place - low as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles() {
+        let values = [4.0, 1.0, 3.0, 2.0, 5.0];
+        assert_eq!(median(&values), 3.0);
+        assert_eq!(spread(&values), 2.0 / 3.0);
+        assert_eq!(median(&[1.0, 2.0]), 1.5);
+        assert_eq!(median(&[]), 0.0);
+    }
+}

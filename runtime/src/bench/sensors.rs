@@ -1,0 +1,55 @@
+//! Clock and power of a GPU, where NVML can be loaded; `None` everywhere else.
+
+use nvml_wrapper::Nvml;
+use nvml_wrapper::enum_wrappers::device::Clock;
+
+/// What a GPU reports while it works.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Reading {
+    pub sm_clock_mhz: Option<u32>,
+    pub power_w: Option<f64>,
+}
+
+/// The library, if it could be loaded, and which GPU to ask.
+#[derive(Debug)]
+pub(crate) struct Sensors {
+    nvml: Option<Nvml>,
+    index: u32,
+}
+
+impl Sensors {
+    /// Sensors of the GPU that CUDA calls the first; hosts with several may order them otherwise.
+    pub fn open() -> Sensors {
+        // The library without a version suffix belongs to the toolkit; a driver alone has `.1`.
+        let nvml = Nvml::init().or_else(|_| {
+            Nvml::builder()
+                .lib_path("libnvidia-ml.so.1".as_ref())
+                .init()
+        });
+        Sensors {
+            nvml: nvml.ok(),
+            index: 0,
+        }
+    }
+
+    pub fn read(&self) -> Reading {
+        let device = self
+            .nvml
+            .as_ref()
+            .and_then(|nvml| nvml.device_by_index(self.index).ok());
+        let Some(device) = device else {
+            return Reading::default();
+        };
+        Reading {
+            sm_clock_mhz: device.clock_info(Clock::SM).ok(),
+            power_w: device.power_usage().ok().map(|mw| f64::from(mw) / 1e3),
+        }
+    }
+
+    /// The driver's version as text.
+    pub fn driver(&self) -> Option<String> {
+        self.nvml
+            .as_ref()
+            .and_then(|nvml| nvml.sys_driver_version().ok())
+    }
+}

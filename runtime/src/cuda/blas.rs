@@ -1,0 +1,362 @@
+//! cuBLASLt: the peer that products are measured against, and the f64 reference for large ones.
+//!
+//! cuBLASLt thinks in column-major matrices. A row-major output is the column-major output of the
+//! transposed product, so callers name a *left* and a *right* factor of a column-major result:
+//! `out(l,r) = sum over k of left(l,k) * right(r,k)`.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use cudarc::cublaslt::result::{self, CublasError};
+use cudarc::cublaslt::sys;
+use tilewright_bundle::DType;
+
+use super::{CudaDevice, DeviceMemory};
+use crate::error::Error;
+
+/// Scratch memory offered to every algorithm; what NVIDIA recommends for Hopper is half of it.
+const WORKSPACE_BYTES: usize = 64 << 20;
+
+/// A cuBLASLt handle with its workspace.
+#[derive(Debug, Clone)]
+pub struct BlasLt {
+    device: CudaDevice,
+    handle: Arc<Handle>,
+    workspace: Arc<DeviceMemory>,
+}
+
+#[derive(Debug)]
+struct Handle(sys::cublasLtHandle_t);
+
+// SAFETY: a cuBLASLt handle may be used from several threads (cuBLAS manual, thread safety).
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: made by `BlasLt::open`, destroyed once, here.
+        let _ = unsafe { result::destroy_handle(self.0) };
+    }
+}
+
+/// Which index of a factor is contiguous in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MatrixOrder {
+    /// Neighbours along the contracted index.
+    KMajor,
+    /// Neighbours along the other one.
+    MnMajor,
+}
+
+/// One factor of a product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Side {
+    /// Element type.
+    pub dtype: DType,
+    /// Extent of the index that is not contracted.
+    pub extent: i64,
+    /// Which index is contiguous.
+    pub order: MatrixOrder,
+    /// Elements between neighbours along the other index.
+    pub leading: i64,
+}
+
+/// A product's descriptors.
+#[derive(Debug)]
+pub struct Product {
+    desc: sys::cublasLtMatmulDesc_t,
+    layouts: [sys::cublasLtMatrixLayout_t; 3],
+    scale: Scale,
+    /// Bytes that left, right and out cover.
+    spans: [u64; 3],
+}
+
+impl Drop for Product {
+    fn drop(&mut self) {
+        // SAFETY: made by `BlasLt::product`, destroyed once, here.
+        let _ = unsafe { result::destroy_matmul_desc(self.desc) };
+        for layout in self.layouts {
+            // SAFETY: as above.
+            let _ = unsafe { result::destroy_matrix_layout(layout) };
+        }
+    }
+}
+
+/// One way cuBLASLt can compute a product.
+#[derive(Debug, Clone, Copy)]
+pub struct Algorithm(sys::cublasLtMatmulHeuristicResult_t);
+
+/// The type of alpha and beta.
+#[derive(Debug, Clone, Copy)]
+enum Scale {
+    F32,
+    F64,
+    S32,
+}
+
+impl Scale {
+    /// Alpha, 1, and beta, 0, as cuBLASLt reads them.
+    fn factors(self) -> (*const c_void, *const c_void) {
+        match self {
+            Scale::F32 => (
+                std::ptr::from_ref(&1f32).cast(),
+                std::ptr::from_ref(&0f32).cast(),
+            ),
+            Scale::F64 => (
+                std::ptr::from_ref(&1f64).cast(),
+                std::ptr::from_ref(&0f64).cast(),
+            ),
+            Scale::S32 => (
+                std::ptr::from_ref(&1i32).cast(),
+                std::ptr::from_ref(&0i32).cast(),
+            ),
+        }
+    }
+}
+
+fn failed(call: &'static str) -> impl FnOnce(CublasError) -> Error {
+    move |error| Error::Cuda {
+        call: call.to_owned(),
+        reason: error.to_string(),
+    }
+}
+
+fn data_type(dtype: DType) -> Result<sys::cudaDataType_t, Error> {
+    Ok(match dtype {
+        DType::F16 => sys::cudaDataType_t::CUDA_R_16F,
+        DType::BF16 => sys::cudaDataType_t::CUDA_R_16BF,
+        DType::F32 | DType::TF32 => sys::cudaDataType_t::CUDA_R_32F,
+        DType::F64 => sys::cudaDataType_t::CUDA_R_64F,
+        DType::S8 => sys::cudaDataType_t::CUDA_R_8I,
+        DType::S32 => sys::cudaDataType_t::CUDA_R_32I,
+        DType::E4M3 => sys::cudaDataType_t::CUDA_R_8F_E4M3,
+        DType::E5M2 => sys::cudaDataType_t::CUDA_R_8F_E5M2,
+        other => {
+            return Err(Error::Request(format!(
+                "cuBLASLt has no product of {other}"
+            )));
+        }
+    })
+}
+
+/// Arithmetic and scale type for inputs of `input` accumulated in `acc`.
+fn compute(input: DType, acc: DType) -> Result<(sys::cublasComputeType_t, Scale), Error> {
+    use sys::cublasComputeType_t as Compute;
+    Ok(match (input, acc) {
+        (DType::TF32, _) => (Compute::CUBLAS_COMPUTE_32F_FAST_TF32, Scale::F32),
+        (DType::F64, DType::F64) => (Compute::CUBLAS_COMPUTE_64F, Scale::F64),
+        (_, DType::F32) => (Compute::CUBLAS_COMPUTE_32F, Scale::F32),
+        (DType::S8, DType::S32) => (Compute::CUBLAS_COMPUTE_32I, Scale::S32),
+        _ => {
+            return Err(Error::Request(format!(
+                "cuBLASLt has no product of {input} accumulated in {acc}"
+            )));
+        }
+    })
+}
+
+impl BlasLt {
+    /// Loads the library and makes a handle for a device.
+    ///
+    /// # Errors
+    /// [`Error::NoLibrary`] when cuBLASLt is missing, else its error.
+    pub fn open(device: &CudaDevice) -> Result<BlasLt, Error> {
+        // SAFETY: loads the library if it exists; its initializers are NVIDIA's own and have no
+        // requirements on the caller.
+        if !unsafe { sys::is_culib_present() } {
+            return Err(Error::NoLibrary {
+                library: "libcublasLt.so.13",
+            });
+        }
+        device.bind()?;
+        let handle = Arc::new(Handle(
+            result::create_handle().map_err(failed("cublasLtCreate"))?,
+        ));
+        let workspace = Arc::new(device.alloc(WORKSPACE_BYTES as u64)?);
+        Ok(BlasLt {
+            device: device.clone(),
+            handle,
+            workspace,
+        })
+    }
+
+    /// The library's version: 130200 for 13.2.0.
+    pub fn version(&self) -> usize {
+        // SAFETY: the library is loaded; the call reads a constant.
+        unsafe { sys::cublasLtGetVersion() }
+    }
+
+    /// Describes `out(l,r) = sum over k of left(l,k) * right(r,k)` with a column-major `out`.
+    ///
+    /// # Errors
+    /// When cuBLASLt knows no such product.
+    pub fn product(
+        &self,
+        left: Side,
+        right: Side,
+        k: i64,
+        out: (DType, i64),
+        acc: DType,
+    ) -> Result<Product, Error> {
+        self.device.bind()?;
+        let (compute_type, scale) = compute(left.dtype, acc)?;
+        let scale_type = match scale {
+            Scale::F32 => sys::cudaDataType_t::CUDA_R_32F,
+            Scale::F64 => sys::cudaDataType_t::CUDA_R_64F,
+            Scale::S32 => sys::cudaDataType_t::CUDA_R_32I,
+        };
+        let types = [
+            data_type(left.dtype)?,
+            data_type(right.dtype)?,
+            data_type(out.0)?,
+        ];
+        let shape = |side: Side| match side.order {
+            MatrixOrder::KMajor => (k, side.extent),
+            MatrixOrder::MnMajor => (side.extent, k),
+        };
+        let shapes = [shape(left), shape(right), (left.extent, right.extent)];
+        let leading = [left.leading, right.leading, out.1];
+        let elem = [left.dtype, right.dtype, out.0].map(|d| u64::from(d.bytes()));
+        let desc = result::create_matmul_desc(compute_type, scale_type)
+            .map_err(failed("cublasLtMatmulDescCreate"))?;
+        let mut made = Product {
+            desc,
+            layouts: [std::ptr::null_mut(); 3],
+            scale,
+            spans: [0; 3],
+        };
+        for at in 0..3 {
+            let (rows, cols) = shapes[at];
+            let ld = leading[at].max(rows);
+            let (rows, cols) = (rows.max(0) as u64, cols.max(0) as u64);
+            made.layouts[at] = result::create_matrix_layout(types[at], rows, cols, ld)
+                .map_err(failed("cublasLtMatrixLayoutCreate"))?;
+            made.spans[at] = (cols.saturating_sub(1) * ld.max(0) as u64 + rows) * elem[at];
+        }
+        // The left factor is taken as (l,k), the right one as (k,r).
+        let transposed = [
+            left.order == MatrixOrder::KMajor,
+            right.order == MatrixOrder::MnMajor,
+        ];
+        use sys::cublasLtMatmulDescAttributes_t as Attribute;
+        let attributes = [
+            Attribute::CUBLASLT_MATMUL_DESC_TRANSA,
+            Attribute::CUBLASLT_MATMUL_DESC_TRANSB,
+        ];
+        for (attribute, transpose) in attributes.into_iter().zip(transposed) {
+            // CUBLAS_OP_N is 0 and CUBLAS_OP_T is 1.
+            let op = i32::from(transpose);
+            // SAFETY: the descriptor is alive and the attribute is an `i32`, read in the call.
+            unsafe {
+                let value = std::ptr::from_ref(&op).cast();
+                result::set_matmul_desc_attribute(desc, attribute, value, size_of::<i32>())
+            }
+            .map_err(failed("cublasLtMatmulDescSetAttribute"))?;
+        }
+        Ok(made)
+    }
+
+    /// The library's proposals for a product, its own favourite first.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub fn algorithms(&self, product: &Product, most: usize) -> Result<Vec<Algorithm>, Error> {
+        self.device.bind()?;
+        let preference = result::create_matmul_pref().map_err(failed("cublasLtPreference"))?;
+        let bytes = WORKSPACE_BYTES;
+        let limit =
+            sys::cublasLtMatmulPreferenceAttributes_t::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
+        // SAFETY: the preference is alive and the attribute is a `usize`, read in the call.
+        let set = unsafe {
+            let value = std::ptr::from_ref(&bytes).cast();
+            result::set_matmul_pref_attribute(preference, limit, value, size_of::<usize>())
+        };
+        let mut found: Vec<std::mem::MaybeUninit<sys::cublasLtMatmulHeuristicResult_t>> =
+            Vec::with_capacity(most);
+        let mut count = 0;
+        let [left, right, out] = product.layouts;
+        // SAFETY: all descriptors are alive; the array has room for `most` results.
+        let status = unsafe {
+            sys::cublasLtMatmulAlgoGetHeuristic(
+                self.handle.0,
+                product.desc,
+                left,
+                right,
+                out,
+                out,
+                preference,
+                i32::try_from(most).unwrap_or(i32::MAX),
+                found.as_mut_ptr().cast(),
+                &mut count,
+            )
+        };
+        // SAFETY: destroyed once, after its last use.
+        let _ = unsafe { result::destroy_matmul_pref(preference) };
+        set.map_err(failed("cublasLtMatmulPreferenceSetAttribute"))?;
+        status
+            .result()
+            .map_err(failed("cublasLtMatmulAlgoGetHeuristic"))?;
+        let count = usize::try_from(count).unwrap_or(0).min(most);
+        // SAFETY: the library has written the first `count` results.
+        unsafe { found.set_len(count) };
+        // SAFETY: as above.
+        let results = found.iter().map(|r| unsafe { r.assume_init() });
+        let usable = results.filter(|r| {
+            r.state == sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS
+                && r.workspaceSize <= WORKSPACE_BYTES
+        });
+        Ok(usable.map(Algorithm).collect())
+    }
+
+    /// Enqueues a product.
+    ///
+    /// # Errors
+    /// When the memory is too small or the library refuses.
+    pub fn run(
+        &self,
+        product: &Product,
+        algorithm: &Algorithm,
+        left: &DeviceMemory,
+        right: &DeviceMemory,
+        out: &DeviceMemory,
+    ) -> Result<(), Error> {
+        self.device.bind()?;
+        for (memory, bytes) in [left, right, out].into_iter().zip(product.spans) {
+            if memory.bytes() < bytes {
+                return Err(Error::OutOfBuffer {
+                    offset: 0,
+                    bytes,
+                    len: memory.bytes(),
+                });
+            }
+        }
+        let (alpha, beta) = product.scale.factors();
+        let [a, b, d] = product.layouts;
+        let address = |memory: &DeviceMemory| memory.address() as *mut c_void;
+        // SAFETY: descriptors, handle and workspace are alive; the three memories cover what the
+        // layouts describe; with beta 0 the old output is not read. Freeing any of the memory
+        // waits for enqueued work.
+        unsafe {
+            result::matmul(
+                self.handle.0,
+                product.desc,
+                alpha,
+                beta,
+                address(left),
+                a,
+                address(right),
+                b,
+                address(out),
+                d,
+                address(out),
+                d,
+                &algorithm.0.algo,
+                address(&self.workspace),
+                WORKSPACE_BYTES,
+                self.device.stream().cu_stream().cast(),
+            )
+        }
+        .map_err(failed("cublasLtMatmul"))
+    }
+}

@@ -1,0 +1,283 @@
+//! The CUDA backend: the one place that touches the driver and its libraries.
+//!
+//! Out of it come safe types: a device with one stream, memory, loaded kernels, timed graphs and
+//! cuBLASLt products. cudarc loads the libraries when they are first used, so a program with this
+//! code in it starts on a machine without any of them.
+//!
+//! All work of a device is ordered on its own stream, copies included.
+
+mod blas;
+mod module;
+mod timing;
+
+use std::sync::Arc;
+
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
+
+pub use blas::{Algorithm, BlasLt, MatrixOrder, Product, Side};
+pub use module::CudaKernel;
+pub use timing::Graph;
+
+use crate::device::{Backend, DeviceInfo, POISON};
+use crate::error::Error;
+
+/// A GPU with one stream; clones share both.
+#[derive(Debug, Clone)]
+pub struct CudaDevice {
+    context: Arc<CudaContext>,
+    stream: Arc<CudaStream>,
+    info: Arc<DeviceInfo>,
+}
+
+/// Global memory of a GPU, freed when dropped.
+#[derive(Debug)]
+pub struct DeviceMemory {
+    context: Arc<CudaContext>,
+    address: sys::CUdeviceptr,
+    bytes: u64,
+}
+
+impl DeviceMemory {
+    /// Size in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Address on the device.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+impl Drop for DeviceMemory {
+    fn drop(&mut self) {
+        if self.context.bind_to_thread().is_ok() {
+            // SAFETY: the address came from `malloc_sync` in this context and is freed once, here.
+            // `cuMemFree` waits for work that may still use it. Failure means a lost context,
+            // whose memory is gone already.
+            let _ = unsafe { result::free_sync(self.address) };
+        }
+    }
+}
+
+/// An error of the driver with the call it came from.
+pub(crate) fn failed(call: &str) -> impl FnOnce(DriverError) -> Error + '_ {
+    move |error| Error::Cuda {
+        call: call.to_owned(),
+        reason: driver_text(error),
+    }
+}
+
+/// The code's name and the driver's sentence for it.
+pub(crate) fn driver_text(error: DriverError) -> String {
+    let text = |r: Result<&std::ffi::CStr, DriverError>| {
+        r.map(|c| c.to_string_lossy().into_owned())
+            .unwrap_or_else(|_| "unknown".to_owned())
+    };
+    format!(
+        "{} ({})",
+        text(error.error_name()),
+        text(error.error_string())
+    )
+}
+
+/// Whether a CUDA driver library can be loaded on this machine.
+pub fn driver_present() -> bool {
+    // SAFETY: loads the driver library if it exists; its initializers are NVIDIA's own and have no
+    // requirements on the caller.
+    unsafe { sys::is_culib_present() }
+}
+
+impl CudaDevice {
+    /// Opens a GPU.
+    ///
+    /// # Errors
+    /// [`Error::NoDriver`] or [`Error::NoDevice`] when there is none, else the driver's error.
+    pub fn open(ordinal: usize) -> Result<CudaDevice, Error> {
+        if !driver_present() {
+            return Err(Error::NoDriver);
+        }
+        result::init().map_err(failed("cuInit"))?;
+        let count = CudaContext::device_count().map_err(failed("cuDeviceGetCount"))?;
+        let count = usize::try_from(count).unwrap_or(0);
+        if ordinal >= count {
+            return Err(Error::NoDevice { ordinal, count });
+        }
+        let context = CudaContext::new(ordinal).map_err(failed("cuDevicePrimaryCtxRetain"))?;
+        let stream = context.new_stream().map_err(failed("cuStreamCreate"))?;
+        let info = Arc::new(describe(&context)?);
+        Ok(CudaDevice {
+            context,
+            stream,
+            info,
+        })
+    }
+
+    /// What the device says about itself.
+    pub fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    pub(crate) fn context(&self) -> &Arc<CudaContext> {
+        &self.context
+    }
+
+    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
+    /// Makes the context current on this thread, as every call below needs.
+    pub(crate) fn bind(&self) -> Result<(), Error> {
+        self.context
+            .bind_to_thread()
+            .map_err(failed("cuCtxSetCurrent"))
+    }
+
+    /// Poisoned memory.
+    ///
+    /// # Errors
+    /// When there is not enough.
+    pub fn alloc(&self, bytes: u64) -> Result<DeviceMemory, Error> {
+        self.bind()?;
+        let no_memory = |reason: String| Error::NoMemory { bytes, reason };
+        let size = usize::try_from(bytes.max(1)).map_err(|e| no_memory(e.to_string()))?;
+        // SAFETY: the size is not zero; the address is owned by the value made here.
+        let address =
+            unsafe { result::malloc_sync(size) }.map_err(|e| no_memory(driver_text(e)))?;
+        let memory = DeviceMemory {
+            context: self.context.clone(),
+            address,
+            bytes,
+        };
+        self.fill(&memory, POISON)?;
+        Ok(memory)
+    }
+
+    /// Fills memory with one byte.
+    ///
+    /// # Errors
+    /// When the driver fails.
+    pub fn fill(&self, memory: &DeviceMemory, byte: u8) -> Result<(), Error> {
+        self.bind()?;
+        let bytes = memory.bytes as usize;
+        // SAFETY: `memory` is alive and has `bytes` bytes; the stream belongs to its context.
+        unsafe { result::memset_d8_async(memory.address, byte, bytes, self.stream.cu_stream()) }
+            .map_err(failed("cuMemsetD8Async"))
+    }
+
+    /// Copies bytes to the device and waits for it.
+    ///
+    /// # Errors
+    /// When they do not fit, or the driver fails.
+    pub fn upload(&self, memory: &DeviceMemory, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        let size = bytes.len() as u64;
+        if offset
+            .checked_add(size)
+            .is_none_or(|end| end > memory.bytes)
+        {
+            return Err(Error::OutOfBuffer {
+                offset,
+                bytes: size,
+                len: memory.bytes,
+            });
+        }
+        self.bind()?;
+        // SAFETY: the range lies inside the allocation, and the wait below keeps `bytes` borrowed
+        // until the copy is over.
+        unsafe {
+            result::memcpy_htod_async(memory.address + offset, bytes, self.stream.cu_stream())
+        }
+        .map_err(failed("cuMemcpyHtoDAsync"))?;
+        self.synchronize()
+    }
+
+    /// Copies all of a memory to the host, after the work enqueued before.
+    ///
+    /// # Errors
+    /// When earlier work or the driver fails.
+    pub fn download(&self, memory: &DeviceMemory) -> Result<Vec<u8>, Error> {
+        let mut bytes = vec![0u8; memory.bytes as usize];
+        self.bind()?;
+        // SAFETY: both ranges have the same size, and the wait below keeps `bytes` borrowed until
+        // the copy is over.
+        unsafe { result::memcpy_dtoh_async(&mut bytes, memory.address, self.stream.cu_stream()) }
+            .map_err(failed("cuMemcpyDtoHAsync"))?;
+        self.synchronize()?;
+        Ok(bytes)
+    }
+
+    /// Enqueues a plain copy from one memory to another.
+    ///
+    /// # Errors
+    /// When it does not fit, or the driver fails.
+    pub fn copy(&self, from: &DeviceMemory, to: &DeviceMemory, bytes: u64) -> Result<(), Error> {
+        let len = from.bytes.min(to.bytes);
+        if bytes > len {
+            return Err(Error::OutOfBuffer {
+                offset: 0,
+                bytes,
+                len,
+            });
+        }
+        self.bind()?;
+        let stream = self.stream.cu_stream();
+        // SAFETY: both allocations are alive and have at least `bytes` bytes; freeing either waits
+        // for the copy.
+        unsafe { result::memcpy_dtod_async(to.address, from.address, bytes as usize, stream) }
+            .map_err(failed("cuMemcpyDtoDAsync"))
+    }
+
+    /// Waits for all enqueued work.
+    ///
+    /// # Errors
+    /// When any of it failed.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        self.stream
+            .synchronize()
+            .map_err(failed("cuStreamSynchronize"))
+    }
+}
+
+/// Reads name, capability and limits of the context's device.
+fn describe(context: &CudaContext) -> Result<DeviceInfo, Error> {
+    let attribute = |which: Attribute, name: &str| {
+        let value = context.attribute(which).map_err(failed(name))?;
+        Ok::<u32, Error>(u32::try_from(value).unwrap_or(0))
+    };
+    let major = attribute(
+        Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+        "capability",
+    )?;
+    let minor = attribute(
+        Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+        "capability",
+    )?;
+    let sms = attribute(
+        Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+        "processors",
+    )?;
+    let smem = Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+    Ok(DeviceInfo {
+        backend: Backend::Cuda,
+        name: context.name().map_err(failed("cuDeviceGetName"))?,
+        sm: Some(major * 10 + minor),
+        sms,
+        driver: Some(driver_version()?),
+        max_smem_bytes: attribute(smem, "shared memory")?,
+        l2_bytes: u64::from(attribute(
+            Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
+            "cache",
+        )?),
+        memory_bytes: context.total_mem().map_err(failed("cuDeviceTotalMem"))? as u64,
+    })
+}
+
+fn driver_version() -> Result<u32, Error> {
+    let mut version = 0;
+    // SAFETY: the driver is loaded, and writes one integer that outlives the call.
+    unsafe { sys::cuDriverGetVersion(&mut version) }
+        .result()
+        .map_err(failed("cuDriverGetVersion"))?;
+    Ok(u32::try_from(version).unwrap_or(0))
+}

@@ -1,0 +1,351 @@
+//! Code on a GPU: loading with the compiler's log, checks against the manifest, launching.
+
+use std::ffi::{CString, c_void};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cudarc::driver::sys::{self, CUfunction_attribute as Attribute, CUjit_option as Jit};
+use cudarc::driver::{CudaContext, DriverError, result};
+use tilewright_bundle::Kernel;
+
+use super::{CudaDevice, DeviceMemory, driver_text, failed};
+use crate::device::refused;
+use crate::error::{Error, Refusal};
+use crate::launch::Launch;
+
+/// Bytes of each log of the driver's compiler.
+const LOG_BYTES: usize = 16 << 10;
+/// Shared memory every launch may use without asking (CUDA programming guide, shared memory).
+const SMEM_WITHOUT_ASKING: u32 = 48 << 10;
+/// Largest cluster every device of a capability takes (CUDA programming guide, clusters).
+const PORTABLE_CLUSTER: u32 = 8;
+/// First driver with `cuFuncGetParamInfo`.
+const PARAM_INFO_DRIVER: u32 = 12_040;
+
+/// A loaded module, unloaded when dropped.
+struct Module {
+    context: Arc<CudaContext>,
+    handle: sys::CUmodule,
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        if self.context.bind_to_thread().is_ok() {
+            // SAFETY: the handle came from a load in this context and is unloaded once, here.
+            let _ = unsafe { result::module::unload(self.handle) };
+        }
+    }
+}
+
+/// A kernel of a loaded module.
+pub struct CudaKernel {
+    /// Keeps the function below alive.
+    _module: Module,
+    function: sys::CUfunction,
+    registers: u32,
+    log: String,
+    /// Dynamic shared memory the function may use so far.
+    smem_allowed: AtomicU32,
+    /// Scratch memory, grown to the largest launch so far.
+    workspace: Mutex<Option<DeviceMemory>>,
+}
+
+// SAFETY: module and function handles may be used from every thread that has made their context
+// current, which each call of `CudaDevice` does first; the rest of the struct is thread-safe.
+unsafe impl Send for CudaKernel {}
+// SAFETY: as above; the driver locks its own state.
+unsafe impl Sync for CudaKernel {}
+
+impl std::fmt::Debug for CudaKernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CudaKernel")
+            .field("registers", &self.registers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CudaKernel {
+    /// Registers of a thread.
+    pub fn registers(&self) -> u32 {
+        self.registers
+    }
+
+    /// What the driver's compiler said; empty for machine code.
+    pub fn log(&self) -> &str {
+        &self.log
+    }
+}
+
+impl CudaDevice {
+    /// Loads a kernel, from machine code when it is made for this device, else from PTX.
+    ///
+    /// # Errors
+    /// When the driver refuses the code, or the code is not what the manifest says.
+    pub(crate) fn load(
+        &self,
+        kernel: &Kernel,
+        ptx: &str,
+        cubin: Option<&[u8]>,
+    ) -> Result<CudaKernel, Error> {
+        self.bind()?;
+        let mine = self
+            .info()
+            .sm
+            .map(|sm| format!("sm_{sm}"))
+            .unwrap_or_default();
+        let target = kernel
+            .cubin
+            .as_ref()
+            .map(|c| c.target.trim_end_matches('a'));
+        let (module, log) = match cubin {
+            Some(code) if target == Some(mine.as_str()) => self.load_image(kernel, code)?,
+            _ => {
+                let text = CString::new(ptx).map_err(|e| Error::Load {
+                    kernel: kernel.id.clone(),
+                    reason: e.to_string(),
+                    log: String::new(),
+                })?;
+                self.load_image(kernel, text.as_bytes_with_nul())?
+            }
+        };
+        let name = CString::new(kernel.entry.as_str())
+            .map_err(|e| Error::Request(format!("entry {:?}: {e}", kernel.entry)))?;
+        // SAFETY: the module is loaded and lives as long as the function, in the struct below.
+        let function = unsafe { result::module::get_function(module.handle, name) }
+            .map_err(failed("cuModuleGetFunction"))?;
+        let registers = attribute(function, Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?;
+        self.check(kernel, function)?;
+        if kernel
+            .abi
+            .cluster
+            .is_some_and(|c| c.iter().product::<u32>() > PORTABLE_CLUSTER)
+        {
+            let which = Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+            set_attribute(function, which, 1)?;
+        }
+        Ok(CudaKernel {
+            _module: module,
+            function,
+            registers,
+            log,
+            smem_allowed: AtomicU32::new(SMEM_WITHOUT_ASKING),
+            workspace: Mutex::new(None),
+        })
+    }
+
+    /// Loads PTX (with its final NUL) or machine code.
+    fn load_image(&self, kernel: &Kernel, image: &[u8]) -> Result<(Module, String), Error> {
+        let mut info = vec![0u8; LOG_BYTES];
+        let mut errors = vec![0u8; LOG_BYTES];
+        let mut options = [
+            Jit::CU_JIT_INFO_LOG_BUFFER,
+            Jit::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+            Jit::CU_JIT_ERROR_LOG_BUFFER,
+            Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+            Jit::CU_JIT_LOG_VERBOSE,
+        ];
+        // Sizes and flags travel in the pointer itself (driver API, cuModuleLoadDataEx).
+        let mut values: [*mut c_void; 5] = [
+            info.as_mut_ptr().cast(),
+            std::ptr::without_provenance_mut(LOG_BYTES),
+            errors.as_mut_ptr().cast(),
+            std::ptr::without_provenance_mut(LOG_BYTES),
+            std::ptr::without_provenance_mut(1),
+        ];
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the image is NUL-terminated PTX or a whole cubin whose hash was checked; the two
+        // arrays have five entries, and the logs they point to have the sizes stated and outlive
+        // the call.
+        let status = unsafe {
+            sys::cuModuleLoadDataEx(
+                &mut handle,
+                image.as_ptr().cast(),
+                options.len() as u32,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        status.result().map_err(|e: DriverError| Error::Load {
+            kernel: kernel.id.clone(),
+            reason: driver_text(e),
+            log: text_of(&errors),
+        })?;
+        Ok((
+            Module {
+                context: self.context().clone(),
+                handle,
+            },
+            text_of(&info),
+        ))
+    }
+
+    /// Compares the loaded function with the manifest.
+    fn check(&self, kernel: &Kernel, function: sys::CUfunction) -> Result<(), Error> {
+        let mut refusals = Vec::new();
+        let local = attribute(function, Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?;
+        if local > 0 {
+            refusals.push(Refusal::LocalMemory { bytes: local });
+        }
+        let threads = attribute(function, Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
+        if u64::from(threads) < kernel.abi.threads() {
+            refusals.push(Refusal::Abi {
+                problem: format!(
+                    "it takes {threads} threads a CTA; the manifest says {}",
+                    kernel.abi.threads()
+                ),
+            });
+        }
+        let found = self.param_layout(function)?;
+        let stated: Vec<(u32, u32)> = kernel
+            .abi
+            .params
+            .iter()
+            .map(|p| (p.offset, p.size))
+            .collect();
+        if found.as_ref().is_some_and(|found| *found != stated) {
+            refusals.push(Refusal::Abi {
+                problem: format!(
+                    "parameters are (offset, size) {found:?}; the manifest says {stated:?}"
+                ),
+            });
+        }
+        if refusals.is_empty() {
+            Ok(())
+        } else {
+            Err(refused(kernel, refusals))
+        }
+    }
+
+    /// Offset and size of each parameter, or `None` on drivers that do not tell.
+    fn param_layout(&self, function: sys::CUfunction) -> Result<Option<Vec<(u32, u32)>>, Error> {
+        if self.info().driver.is_none_or(|v| v < PARAM_INFO_DRIVER) {
+            return Ok(None);
+        }
+        let mut params = Vec::new();
+        loop {
+            let (mut offset, mut size) = (0usize, 0usize);
+            // SAFETY: the function is loaded; the driver writes two integers that outlive the
+            // call, and answers an index behind the last parameter with an error.
+            let status =
+                unsafe { sys::cuFuncGetParamInfo(function, params.len(), &mut offset, &mut size) };
+            match status {
+                sys::CUresult::CUDA_SUCCESS => params.push((offset as u32, size as u32)),
+                sys::CUresult::CUDA_ERROR_INVALID_VALUE => return Ok(Some(params)),
+                other => return Err(failed("cuFuncGetParamInfo")(DriverError(other))),
+            }
+        }
+    }
+
+    /// Enqueues a launch that passed every check.
+    ///
+    /// # Errors
+    /// When the driver refuses it; failures of the kernel itself show at the next wait.
+    pub(crate) fn launch(&self, kernel: &CudaKernel, launch: &Launch) -> Result<(), Error> {
+        self.bind()?;
+        let smem = launch.dynamic_smem_bytes;
+        if smem > kernel.smem_allowed.load(Ordering::Relaxed) {
+            let which = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            set_attribute(kernel.function, which, smem)?;
+            kernel.smem_allowed.fetch_max(smem, Ordering::Relaxed);
+        }
+        let mut params = launch.params.clone();
+        if let Some(at) = launch.workspace_at {
+            let address = self.workspace(kernel, launch.workspace_bytes)?;
+            if let Some(place) = params.get_mut(at..at + 8) {
+                place.copy_from_slice(&address.to_le_bytes());
+            }
+        }
+        let base = params.as_mut_ptr();
+        let mut pointers: Vec<*mut c_void> = launch
+            .param_offsets
+            .iter()
+            // SAFETY: the bundle's checks put every offset inside the parameter block.
+            .map(|offset| unsafe { base.add(*offset as usize) }.cast())
+            .collect();
+        self.enqueue(kernel, launch, &mut pointers)
+    }
+
+    fn enqueue(
+        &self,
+        kernel: &CudaKernel,
+        launch: &Launch,
+        params: &mut [*mut c_void],
+    ) -> Result<(), Error> {
+        let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
+        let (stream, smem) = (self.stream().cu_stream(), launch.dynamic_smem_bytes);
+        let Some([x, y, z]) = launch.cluster else {
+            // SAFETY: the function is loaded in the current context; `params` has one pointer per
+            // parameter, of the sizes that `check` compared; the driver copies them before it
+            // returns. The buffers' addresses and sizes passed `prepare`.
+            return unsafe {
+                result::launch_kernel(
+                    kernel.function,
+                    (gx, gy, gz),
+                    (bx, by, bz),
+                    smem,
+                    stream,
+                    params,
+                )
+            }
+            .map_err(failed("cuLaunchKernel"));
+        };
+        let dim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
+        let mut attributes = [sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue { clusterDim: dim },
+        }];
+        let config = sys::CUlaunchConfig {
+            gridDimX: gx,
+            gridDimY: gy,
+            gridDimZ: gz,
+            blockDimX: bx,
+            blockDimY: by,
+            blockDimZ: bz,
+            sharedMemBytes: smem,
+            hStream: stream,
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: attributes.len() as u32,
+        };
+        let none = std::ptr::null_mut();
+        // SAFETY: as for `launch_kernel` above; `attributes` outlives the call.
+        unsafe { sys::cuLaunchKernelEx(&config, kernel.function, params.as_mut_ptr(), none) }
+            .result()
+            .map_err(failed("cuLaunchKernelEx"))
+    }
+
+    /// Address of at least `bytes` of scratch memory of this kernel.
+    fn workspace(&self, kernel: &CudaKernel, bytes: u64) -> Result<u64, Error> {
+        let mut held = kernel
+            .workspace
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match held.as_ref() {
+            Some(memory) if memory.bytes() >= bytes => Ok(memory.address()),
+            _ => Ok(held.insert(self.alloc(bytes)?).address()),
+        }
+    }
+}
+
+fn attribute(function: sys::CUfunction, which: Attribute) -> Result<u32, Error> {
+    let mut value = 0;
+    // SAFETY: the function is loaded, and the driver writes one integer that outlives the call.
+    unsafe { sys::cuFuncGetAttribute(&mut value, which, function) }
+        .result()
+        .map_err(failed("cuFuncGetAttribute"))?;
+    Ok(u32::try_from(value).unwrap_or(0))
+}
+
+fn set_attribute(function: sys::CUfunction, which: Attribute, value: u32) -> Result<(), Error> {
+    let value = i32::try_from(value).unwrap_or(i32::MAX);
+    // SAFETY: the function is loaded; a value out of range is answered with an error.
+    unsafe { sys::cuFuncSetAttribute(function, which, value) }
+        .result()
+        .map_err(failed("cuFuncSetAttribute"))
+}
+
+/// The text of a log buffer up to its NUL.
+fn text_of(log: &[u8]) -> String {
+    let end = log.iter().position(|c| *c == 0).unwrap_or(log.len());
+    String::from_utf8_lossy(&log[..end]).trim().to_owned()
+}

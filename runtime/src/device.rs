@@ -1,0 +1,372 @@
+//! One set of calls for both backends: memory, loading, launching.
+//!
+//! `cuda` runs kernels on a GPU through the driver, `emulator` runs their PTX on the CPU. Memory
+//! of either starts poisoned with [`POISON`].
+
+use tilewright_bundle::{Bundle, Kernel};
+
+use crate::cuda;
+use crate::emulated::{EmulatedBuffer, EmulatedKernel, EmulatorDevice, EmulatorSettings};
+use crate::error::{Error, Refusal};
+use crate::launch::{Fit, View, fit, prepare, runs_on};
+use crate::problem::Problem;
+
+/// The byte that fresh memory is filled with.
+pub const POISON: u8 = 0xCD;
+
+/// Which backend a device belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Backend {
+    /// A GPU behind the CUDA driver.
+    Cuda,
+    /// The PTX emulator on the CPU.
+    Emulator,
+}
+
+impl Backend {
+    /// The spelling on command lines.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Backend::Cuda => "cuda",
+            Backend::Emulator => "emulator",
+        }
+    }
+}
+
+/// What a device says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// Its backend.
+    pub backend: Backend,
+    /// Its name: `NVIDIA H200`, `emulator`.
+    pub name: String,
+    /// Compute capability, ten times major plus minor; `None` runs kernels of every one.
+    pub sm: Option<u32>,
+    /// Streaming multiprocessors.
+    pub sms: u32,
+    /// The CUDA version of the driver, as `cuDriverGetVersion` counts; `None` without a driver.
+    pub driver: Option<u32>,
+    /// Shared memory a CTA may use, static and dynamic together.
+    pub max_smem_bytes: u32,
+    /// Second-level cache.
+    pub l2_bytes: u64,
+    /// Global memory.
+    pub memory_bytes: u64,
+}
+
+/// A device; clones share it.
+#[derive(Debug, Clone)]
+pub enum Device {
+    /// A GPU.
+    Cuda(cuda::CudaDevice),
+    /// The emulator.
+    Emulator(EmulatorDevice),
+}
+
+/// Global memory of a device.
+#[derive(Debug)]
+pub enum Buffer {
+    /// Of a GPU.
+    Cuda(cuda::DeviceMemory),
+    /// Of the emulator.
+    Emulated(EmulatedBuffer),
+}
+
+impl Buffer {
+    /// Size in bytes.
+    pub fn len(&self) -> u64 {
+        match self {
+            Buffer::Cuda(memory) => memory.bytes(),
+            Buffer::Emulated(buffer) => buffer.bytes(),
+        }
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Memory for one operand of a launch.
+#[derive(Debug, Clone, Copy)]
+pub struct Arg<'a> {
+    /// The operand's name in the kernel: `a`, `b`, `d`, `s`.
+    pub operand: &'a str,
+    /// Where it lives.
+    pub buffer: &'a Buffer,
+    /// Bytes from the buffer's start to the operand's first element.
+    pub offset_bytes: u64,
+}
+
+impl<'a> Arg<'a> {
+    /// The operand at the start of `buffer`.
+    pub const fn new(operand: &'a str, buffer: &'a Buffer) -> Arg<'a> {
+        Arg {
+            operand,
+            buffer,
+            offset_bytes: 0,
+        }
+    }
+
+    /// The operand `offset_bytes` into `buffer`.
+    pub const fn at(operand: &'a str, buffer: &'a Buffer, offset_bytes: u64) -> Arg<'a> {
+        Arg {
+            operand,
+            buffer,
+            offset_bytes,
+        }
+    }
+}
+
+/// What a finished or enqueued launch says about itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LaunchReport {
+    /// Instructions the emulator executed, counted per thread; zero on a GPU.
+    pub thread_instructions: u64,
+    /// Findings of the emulator below level error.
+    pub warnings: Vec<String>,
+}
+
+/// A kernel loaded on a device.
+#[derive(Debug)]
+pub struct LoadedKernel {
+    kernel: Kernel,
+    code: Code,
+}
+
+#[derive(Debug)]
+enum Code {
+    Cuda(cuda::CudaKernel),
+    Emulated(EmulatedKernel),
+}
+
+impl LoadedKernel {
+    /// The kernel's entry in the manifest.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Registers of a thread, as the driver reports; `None` on the emulator.
+    pub fn registers(&self) -> Option<u32> {
+        match &self.code {
+            Code::Cuda(code) => Some(code.registers()),
+            Code::Emulated(_) => None,
+        }
+    }
+
+    /// What the driver's compiler said while it loaded the kernel; empty where it had no say.
+    pub fn log(&self) -> &str {
+        match &self.code {
+            Code::Cuda(code) => code.log(),
+            Code::Emulated(_) => "",
+        }
+    }
+
+    pub(crate) fn cuda(&self) -> Option<&cuda::CudaKernel> {
+        match &self.code {
+            Code::Cuda(code) => Some(code),
+            Code::Emulated(_) => None,
+        }
+    }
+}
+
+impl Device {
+    /// The GPU with this ordinal.
+    ///
+    /// # Errors
+    /// [`Error::NoDriver`] on a machine without one; an error of the driver otherwise.
+    pub fn cuda(ordinal: usize) -> Result<Device, Error> {
+        cuda::CudaDevice::open(ordinal).map(Device::Cuda)
+    }
+
+    /// The emulator with its defaults.
+    pub fn emulator() -> Device {
+        Device::emulator_with(EmulatorSettings::default())
+    }
+
+    /// The emulator with other settings.
+    pub fn emulator_with(settings: EmulatorSettings) -> Device {
+        Device::Emulator(EmulatorDevice::new(settings))
+    }
+
+    /// What the device says about itself.
+    pub fn info(&self) -> &DeviceInfo {
+        match self {
+            Device::Cuda(device) => device.info(),
+            Device::Emulator(device) => device.info(),
+        }
+    }
+
+    /// Poisoned memory of `bytes` bytes, aligned to 256.
+    ///
+    /// # Errors
+    /// When there is not enough.
+    pub fn alloc(&self, bytes: u64) -> Result<Buffer, Error> {
+        match self {
+            Device::Cuda(device) => device.alloc(bytes).map(Buffer::Cuda),
+            Device::Emulator(_) => EmulatedBuffer::new(bytes).map(Buffer::Emulated),
+        }
+    }
+
+    /// Memory that holds `content`.
+    ///
+    /// # Errors
+    /// When there is not enough, or the driver fails.
+    pub fn alloc_with(&self, content: &[u8]) -> Result<Buffer, Error> {
+        let buffer = self.alloc(content.len() as u64)?;
+        self.upload(&buffer, 0, content)?;
+        Ok(buffer)
+    }
+
+    /// Copies `content` to `offset` bytes into `buffer`.
+    ///
+    /// # Errors
+    /// When it does not fit, or the driver fails.
+    pub fn upload(&self, buffer: &Buffer, offset: u64, content: &[u8]) -> Result<(), Error> {
+        let bytes = content.len() as u64;
+        if offset
+            .checked_add(bytes)
+            .is_none_or(|end| end > buffer.len())
+        {
+            return Err(Error::OutOfBuffer {
+                offset,
+                bytes,
+                len: buffer.len(),
+            });
+        }
+        match (self, buffer) {
+            (Device::Cuda(device), Buffer::Cuda(memory)) => device.upload(memory, offset, content),
+            (Device::Emulator(_), Buffer::Emulated(buffer)) => {
+                buffer.upload(offset, content);
+                Ok(())
+            }
+            _ => Err(Error::ForeignBuffer),
+        }
+    }
+
+    /// The content of `buffer`, after all launches on the device.
+    ///
+    /// # Errors
+    /// When an earlier launch or the driver fails.
+    pub fn download(&self, buffer: &Buffer) -> Result<Vec<u8>, Error> {
+        match (self, buffer) {
+            (Device::Cuda(device), Buffer::Cuda(memory)) => device.download(memory),
+            (Device::Emulator(_), Buffer::Emulated(buffer)) => Ok(buffer.download()),
+            _ => Err(Error::ForeignBuffer),
+        }
+    }
+
+    /// Fills `buffer` with [`POISON`] again; on the emulator, reading it is a fault again.
+    ///
+    /// # Errors
+    /// When the driver fails.
+    pub fn poison(&self, buffer: &Buffer) -> Result<(), Error> {
+        match (self, buffer) {
+            (Device::Cuda(device), Buffer::Cuda(memory)) => device.fill(memory, POISON),
+            (Device::Emulator(_), Buffer::Emulated(buffer)) => {
+                buffer.poison();
+                Ok(())
+            }
+            _ => Err(Error::ForeignBuffer),
+        }
+    }
+
+    /// Waits for all launches on the device.
+    ///
+    /// # Errors
+    /// When one of them failed.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        match self {
+            Device::Cuda(device) => device.synchronize(),
+            Device::Emulator(_) => Ok(()),
+        }
+    }
+
+    /// Loads a kernel, and checks that the code is what the manifest says.
+    ///
+    /// # Errors
+    /// When the device is the wrong one, or the code is refused.
+    pub fn load(&self, bundle: &Bundle, kernel: &Kernel) -> Result<LoadedKernel, Error> {
+        let refusals = runs_on(kernel, self.info());
+        if !refusals.is_empty() {
+            return Err(refused(kernel, refusals));
+        }
+        let code = match self {
+            Device::Cuda(device) => {
+                Code::Cuda(device.load(kernel, bundle.ptx(kernel), bundle.cubin(kernel))?)
+            }
+            Device::Emulator(_) => {
+                Code::Emulated(EmulatedKernel::parse(kernel, bundle.ptx(kernel))?)
+            }
+        };
+        Ok(LoadedKernel {
+            kernel: kernel.clone(),
+            code,
+        })
+    }
+
+    /// Whether a kernel takes a problem here; see [`fit`].
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with every reason.
+    pub fn fit(&self, kernel: &Kernel, problem: &Problem) -> Result<Fit, Error> {
+        fit(kernel, problem, self.info()).map_err(|refusals| refused(kernel, refusals))
+    }
+
+    /// Checks everything, then launches. On a GPU the launch is enqueued: its own failure shows at
+    /// the next [`Device::synchronize`] or [`Device::download`].
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with every reason, before anything runs; [`Error::Faults`] when the
+    /// emulator found some.
+    pub fn launch(
+        &self,
+        loaded: &LoadedKernel,
+        problem: &Problem,
+        args: &[Arg<'_>],
+    ) -> Result<LaunchReport, Error> {
+        let kernel = &loaded.kernel;
+        let fit = self.fit(kernel, problem)?;
+        match (self, &loaded.code) {
+            (Device::Cuda(device), Code::Cuda(code)) => {
+                let launch = prepare_cuda(kernel, &fit, device, args)?;
+                device.launch(code, &launch)?;
+                Ok(LaunchReport::default())
+            }
+            (Device::Emulator(device), Code::Emulated(code)) => {
+                device.launch(kernel, code, &fit, args)
+            }
+            _ => Err(Error::Request(
+                "the kernel was loaded on another device".to_owned(),
+            )),
+        }
+    }
+}
+
+/// Checks and packs a launch on GPU memory.
+pub(crate) fn prepare_cuda(
+    kernel: &Kernel,
+    fit: &Fit,
+    device: &cuda::CudaDevice,
+    args: &[Arg<'_>],
+) -> Result<crate::launch::Launch, Error> {
+    let mut views = Vec::with_capacity(args.len());
+    for arg in args {
+        let Buffer::Cuda(memory) = arg.buffer else {
+            return Err(Error::ForeignBuffer);
+        };
+        views.push(View {
+            operand: arg.operand,
+            address: memory.address().saturating_add(arg.offset_bytes),
+            bytes: memory.bytes().saturating_sub(arg.offset_bytes),
+        });
+    }
+    prepare(kernel, fit, device.info(), &views).map_err(|refusals| refused(kernel, refusals))
+}
+
+pub(crate) fn refused(kernel: &Kernel, refusals: Vec<Refusal>) -> Error {
+    Error::Refused {
+        kernel: kernel.id.clone(),
+        refusals,
+    }
+}

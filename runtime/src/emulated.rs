@@ -1,0 +1,352 @@
+//! The emulator as a device: memory held on the host, launches that fault where a GPU would not.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tilewright_bundle::Kernel;
+use tilewright_emulator as emulator;
+
+use crate::device::{Arg, Backend, Buffer, DeviceInfo, LaunchReport, POISON, refused};
+use crate::error::{Error, Refusal};
+use crate::launch::{Fit, Launch, View, prepare};
+
+/// How the emulator runs.
+#[derive(Debug, Clone)]
+pub struct EmulatorSettings {
+    /// Multiprocessors it pretends to have, which persistent kernels size their grid by.
+    pub sms: u32,
+    /// The compute capability it pretends to have; `None` takes kernels of every one.
+    pub sm: Option<u32>,
+    /// Order of execution, checks and budgets.
+    pub options: emulator::Options,
+}
+
+impl Default for EmulatorSettings {
+    /// Four multiprocessors, every capability, the emulator's own defaults.
+    fn default() -> Self {
+        EmulatorSettings {
+            sms: 4,
+            sm: None,
+            options: emulator::Options::default(),
+        }
+    }
+}
+
+/// The emulator; clones share its settings.
+#[derive(Debug, Clone)]
+pub struct EmulatorDevice {
+    info: Arc<DeviceInfo>,
+    options: Arc<emulator::Options>,
+}
+
+/// Memory of the emulator, with the ranges nobody has written yet.
+#[derive(Debug)]
+pub struct EmulatedBuffer {
+    content: Mutex<Content>,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct Content {
+    bytes: Vec<u8>,
+    undefined: Vec<Range<u64>>,
+}
+
+/// PTX parsed for the emulator.
+#[derive(Debug)]
+pub struct EmulatedKernel {
+    module: emulator::Module,
+}
+
+impl EmulatedBuffer {
+    pub(crate) fn new(bytes: u64) -> Result<EmulatedBuffer, Error> {
+        let no_memory = |reason: String| Error::NoMemory { bytes, reason };
+        let size = usize::try_from(bytes).map_err(|e| no_memory(e.to_string()))?;
+        let mut content = Vec::new();
+        content
+            .try_reserve_exact(size)
+            .map_err(|e| no_memory(e.to_string()))?;
+        content.resize(size, POISON);
+        let content = Content {
+            bytes: content,
+            undefined: std::iter::once(0..bytes).collect(),
+        };
+        Ok(EmulatedBuffer {
+            content: Mutex::new(content),
+            bytes,
+        })
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The content; a thread that panicked while holding it left whole bytes behind.
+    fn lock(&self) -> MutexGuard<'_, Content> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Copies `content` in; the caller has checked the range.
+    pub(crate) fn upload(&self, offset: u64, content: &[u8]) {
+        let mut inner = self.lock();
+        let range = offset..offset.saturating_add(content.len() as u64);
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        if let Some(place) = inner
+            .bytes
+            .get_mut(start..start.saturating_add(content.len()))
+        {
+            place.copy_from_slice(content);
+        }
+        inner.undefined = subtract(&inner.undefined, &range);
+    }
+
+    pub(crate) fn download(&self) -> Vec<u8> {
+        self.lock().bytes.clone()
+    }
+
+    pub(crate) fn poison(&self) {
+        let mut inner = self.lock();
+        inner.bytes.fill(POISON);
+        inner.undefined = std::iter::once(0..self.bytes).collect();
+    }
+}
+
+/// `ranges` without `gone`.
+fn subtract(ranges: &[Range<u64>], gone: &Range<u64>) -> Vec<Range<u64>> {
+    let parts = ranges
+        .iter()
+        .flat_map(|r| [r.start..r.end.min(gone.start), r.start.max(gone.end)..r.end]);
+    parts.filter(|r| r.start < r.end).collect()
+}
+
+/// The gaps between sorted `ranges` in `0..bytes`.
+fn complement(ranges: &[Range<u64>], bytes: u64) -> Vec<Range<u64>> {
+    ranges
+        .iter()
+        .fold(std::iter::once(0..bytes).collect(), |left, r| {
+            subtract(&left, r)
+        })
+}
+
+impl EmulatedKernel {
+    /// Parses a kernel's PTX and checks that its entry is what the manifest says.
+    pub(crate) fn parse(kernel: &Kernel, ptx: &str) -> Result<EmulatedKernel, Error> {
+        let module = emulator::Module::parse(ptx).map_err(|e| Error::Load {
+            kernel: kernel.id.clone(),
+            reason: "the emulator's parser refused it".to_owned(),
+            log: e.to_string(),
+        })?;
+        let mut refusals = Vec::new();
+        let mut contradiction = |problem: String| refusals.push(Refusal::Abi { problem });
+        let Some(entry) = module.entry(&kernel.entry) else {
+            contradiction(format!("the PTX has no entry {}", kernel.entry));
+            return Err(refused(kernel, refusals));
+        };
+        let found: Vec<(u32, u32)> = entry
+            .params
+            .iter()
+            .map(|p| (p.offset_bytes, p.bytes))
+            .collect();
+        let stated: Vec<(u32, u32)> = kernel
+            .abi
+            .params
+            .iter()
+            .map(|p| (p.offset, p.size))
+            .collect();
+        if found != stated {
+            contradiction(format!(
+                "parameters are (offset, size) {found:?}; the manifest says {stated:?}"
+            ));
+        }
+        if let Some(block) = entry.reqntid
+            && block != kernel.abi.block
+        {
+            contradiction(format!(
+                "block is {block:?}; manifest says {:?}",
+                kernel.abi.block
+            ));
+        }
+        if refusals.is_empty() {
+            Ok(EmulatedKernel { module })
+        } else {
+            Err(refused(kernel, refusals))
+        }
+    }
+}
+
+impl EmulatorDevice {
+    pub(crate) fn new(settings: EmulatorSettings) -> EmulatorDevice {
+        let info = DeviceInfo {
+            backend: Backend::Emulator,
+            name: "emulator".to_owned(),
+            sm: settings.sm,
+            sms: settings.sms.max(1),
+            driver: None,
+            // What sm_90 allows a CTA (CUDA programming guide, compute capabilities).
+            max_smem_bytes: 232_448,
+            l2_bytes: 0,
+            memory_bytes: 16 << 30,
+        };
+        EmulatorDevice {
+            info: Arc::new(info),
+            options: Arc::new(settings.options),
+        }
+    }
+
+    pub(crate) fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    /// The same device under another schedule.
+    pub(crate) fn with_schedule(
+        &self,
+        async_order: emulator::AsyncOrder,
+        warp_order: emulator::WarpOrder,
+    ) -> EmulatorDevice {
+        let options = emulator::Options {
+            async_order,
+            warp_order,
+            ..(*self.options).clone()
+        };
+        EmulatorDevice {
+            info: self.info.clone(),
+            options: Arc::new(options),
+        }
+    }
+
+    /// Runs a launch to its end.
+    pub(crate) fn launch(
+        &self,
+        kernel: &Kernel,
+        code: &EmulatedKernel,
+        fit: &Fit,
+        args: &[Arg<'_>],
+    ) -> Result<LaunchReport, Error> {
+        let failed = |reason: String| Error::Emulator {
+            kernel: kernel.id.clone(),
+            reason,
+        };
+        let mut memory = emulator::Memory::new();
+        let buffers = distinct(args)?;
+        let mut ids = Vec::new();
+        for (name, buffer) in &buffers {
+            ids.push(copy_in(&mut memory, name, buffer).map_err(|e| failed(e.to_string()))?);
+        }
+        let mut views = Vec::new();
+        for arg in args {
+            let at = buffers.iter().position(|(_, b)| is_same(b, arg.buffer));
+            let id = at.and_then(|at| ids.get(at)).ok_or(Error::ForeignBuffer)?;
+            views.push(View {
+                operand: arg.operand,
+                address: memory.address(*id).saturating_add(arg.offset_bytes),
+                bytes: arg.buffer.len().saturating_sub(arg.offset_bytes),
+            });
+        }
+        let launch = prepare(kernel, fit, &self.info, &views).map_err(|r| refused(kernel, r))?;
+        let params = with_workspace(&launch, &mut memory).map_err(|e| failed(e.to_string()))?;
+        let request = emulator::Launch {
+            entry: kernel.entry.clone(),
+            grid: launch.grid,
+            block: launch.block,
+            cluster: launch.cluster.unwrap_or([1; 3]),
+            dynamic_shared_bytes: launch.dynamic_smem_bytes,
+            params: emulator::Params::Packed(params),
+        };
+        let report = emulator::run(&code.module, &request, &mut memory, &self.options)
+            .map_err(|e| failed(e.to_string()))?;
+        for ((_, buffer), id) in buffers.iter().zip(&ids) {
+            let mut content = buffer.lock();
+            content.bytes = memory.read(*id);
+            content.undefined = memory.undefined(*id);
+        }
+        summarize(kernel, &report)
+    }
+}
+
+/// Each buffer of a launch once, named after the first operand in it.
+fn distinct<'a>(args: &[Arg<'a>]) -> Result<Vec<(&'a str, &'a EmulatedBuffer)>, Error> {
+    let mut buffers: Vec<(&str, &EmulatedBuffer)> = Vec::new();
+    for arg in args {
+        let Buffer::Emulated(buffer) = arg.buffer else {
+            return Err(Error::ForeignBuffer);
+        };
+        if !buffers.iter().any(|(_, b)| std::ptr::eq(*b, buffer)) {
+            buffers.push((arg.operand, buffer));
+        }
+    }
+    Ok(buffers)
+}
+
+fn is_same(one: &EmulatedBuffer, other: &Buffer) -> bool {
+    matches!(other, Buffer::Emulated(buffer) if std::ptr::eq(one, buffer))
+}
+
+fn copy_in(
+    memory: &mut emulator::Memory,
+    name: &str,
+    buffer: &EmulatedBuffer,
+) -> Result<emulator::BufferId, emulator::MemoryError> {
+    let content = buffer.lock();
+    if content.undefined.is_empty() {
+        return memory.alloc(name, buffer.bytes, emulator::Content::Bytes(&content.bytes));
+    }
+    let id = memory.alloc(name, buffer.bytes, emulator::Content::Undefined)?;
+    for range in complement(&content.undefined, buffer.bytes) {
+        let (start, end) = (range.start as usize, range.end as usize);
+        memory.write(
+            id,
+            range.start,
+            content.bytes.get(start..end).unwrap_or_default(),
+        )?;
+    }
+    Ok(id)
+}
+
+/// The parameter block with the address of scratch memory, if the kernel wants any.
+fn with_workspace(
+    launch: &Launch,
+    memory: &mut emulator::Memory,
+) -> Result<Vec<u8>, emulator::MemoryError> {
+    let mut params = launch.params.clone();
+    let Some(at) = launch.workspace_at else {
+        return Ok(params);
+    };
+    let bytes = launch.workspace_bytes.max(1);
+    let id = memory.alloc("workspace", bytes, emulator::Content::Undefined)?;
+    if let Some(place) = params.get_mut(at..at.saturating_add(8)) {
+        place.copy_from_slice(&memory.address(id).to_le_bytes());
+    }
+    Ok(params)
+}
+
+fn summarize(kernel: &Kernel, report: &emulator::Report) -> Result<LaunchReport, Error> {
+    let errors: Vec<String> = report.errors().take(8).map(ToString::to_string).collect();
+    if !errors.is_empty() {
+        return Err(Error::Faults {
+            kernel: kernel.id.clone(),
+            findings: errors,
+        });
+    }
+    let warnings = report
+        .findings
+        .iter()
+        .filter(|f| f.level == emulator::Level::Warning);
+    Ok(LaunchReport {
+        thread_instructions: report.thread_instructions,
+        warnings: warnings.map(ToString::to_string).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_subtracted() {
+        let one = |range: Range<u64>| vec![range];
+        assert_eq!(subtract(&one(0..10), &(3..5)), vec![0..3, 5..10]);
+        assert_eq!(subtract(&[0..4, 6..9], &(2..7)), vec![0..2, 7..9]);
+        assert_eq!(subtract(&one(0..4), &(0..4)), vec![]);
+        assert_eq!(complement(&[2..3, 5..10], 10), vec![0..2, 3..5]);
+    }
+}

@@ -1,0 +1,311 @@
+//! Why a kernel is not launched, or a launch failed.
+//!
+//! A [`Refusal`] is one thing that keeps a kernel from a problem; it is found before anything
+//! runs, and all of them are reported together. Everything else that can go wrong is an
+//! [`Error`].
+
+use tilewright_bundle as bundle;
+
+/// What the runtime could not do.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The bundle was refused.
+    #[error(transparent)]
+    Bundle(#[from] bundle::Error),
+    /// This machine has no CUDA driver.
+    #[error("no CUDA driver: libcuda was not found. Install one, or use the emulator instead")]
+    NoDriver,
+    /// The driver is there and has no such device.
+    #[error("device {ordinal} does not exist: the driver reports {count}")]
+    NoDevice {
+        /// The device asked for.
+        ordinal: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A library of the CUDA toolkit that only measuring needs is missing.
+    #[error("{library} was not found: put the CUDA 13 libraries on the loader's path")]
+    NoLibrary {
+        /// The library.
+        library: &'static str,
+    },
+    /// A call to the driver or one of its libraries failed.
+    #[error("{call} failed: {reason}")]
+    Cuda {
+        /// The call, and on what.
+        call: String,
+        /// The code and the library's text.
+        reason: String,
+    },
+    /// The driver's compiler refused a kernel.
+    #[error("{kernel}: the driver refused the code: {reason}\n{log}")]
+    Load {
+        /// The kernel's id.
+        kernel: String,
+        /// The driver's code and text.
+        reason: String,
+        /// The compiler's log.
+        log: String,
+    },
+    /// No kernel has this name.
+    #[error("no kernel is named {name:?}{}", nearest.as_ref().map(|n| format!("; the nearest is {n:?}")).unwrap_or_default())]
+    UnknownKernel {
+        /// The name asked for.
+        name: String,
+        /// A kernel whose name is like it.
+        nearest: Option<String>,
+    },
+    /// The kernel cannot run this problem here; nothing was launched.
+    #[error("{kernel} cannot run: {}", list(refusals))]
+    Refused {
+        /// The kernel's id.
+        kernel: String,
+        /// Every reason.
+        refusals: Vec<Refusal>,
+    },
+    /// No kernel of a family can run this problem here.
+    #[error("no {family} kernel of the bundle can run this problem: {}", skips.join("; "))]
+    NothingFits {
+        /// The family.
+        family: &'static str,
+        /// Each kernel with its first refusal.
+        skips: Vec<String>,
+    },
+    /// The emulator could not run the kernel.
+    #[error("{kernel}: the emulator cannot run it: {reason}")]
+    Emulator {
+        /// The kernel's id.
+        kernel: String,
+        /// Its answer.
+        reason: String,
+    },
+    /// The emulator ran the kernel and found faults; its outputs are not to be trusted.
+    #[error("{kernel}: the emulator found {}", findings.join("; "))]
+    Faults {
+        /// The kernel's id.
+        kernel: String,
+        /// The findings of level error, as text.
+        findings: Vec<String>,
+    },
+    /// A range lies outside its buffer.
+    #[error("bytes {offset}..{offset}+{bytes} lie outside the buffer of {len} bytes")]
+    OutOfBuffer {
+        /// Start of the range.
+        offset: u64,
+        /// Its size.
+        bytes: u64,
+        /// Size of the buffer.
+        len: u64,
+    },
+    /// A buffer of one device was given to another.
+    #[error("the buffer belongs to another device")]
+    ForeignBuffer,
+    /// There is no memory for a buffer.
+    #[error("no memory for {bytes} bytes: {reason}")]
+    NoMemory {
+        /// Bytes asked for.
+        bytes: u64,
+        /// The allocator's answer.
+        reason: String,
+    },
+    /// The request itself makes no sense.
+    #[error("{0}")]
+    Request(String),
+}
+
+fn list(refusals: &[Refusal]) -> String {
+    refusals
+        .iter()
+        .map(Refusal::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// One reason why a kernel is not launched on a problem.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The device has another compute capability.
+    #[error("it needs {}sm_{needs}{}; the device is sm_{has}", if *exact { "exactly " } else { "" }, if *exact { "" } else { " or newer" })]
+    Capability {
+        /// Capability the kernel states.
+        needs: u32,
+        /// Whether no other will do.
+        exact: bool,
+        /// The device's.
+        has: u32,
+    },
+    /// The driver is too old for the PTX.
+    #[error("it needs a driver for CUDA {}; this one is for {}: update it", version(*needs), version(*has))]
+    Driver {
+        /// Oldest driver, as `cuDriverGetVersion` counts.
+        needs: u32,
+        /// This one.
+        has: u32,
+    },
+    /// An extent is outside what kernels take.
+    #[error("{name} is {value}; 1 to {most} is allowed")]
+    Extent {
+        /// `m`, `n`, `k` or `batch`.
+        name: &'static str,
+        /// The value given.
+        value: i64,
+        /// The largest one.
+        most: i64,
+    },
+    /// The problem says nothing about an operand's strides.
+    #[error("the problem gives no strides for `{operand}`")]
+    NoStrides {
+        /// The operand.
+        operand: String,
+    },
+    /// A stride is zero or negative, or two elements of an output share an address.
+    #[error("`{operand}` has strides ({row},{col}) for {rows}x{cols}: {problem}")]
+    Strides {
+        /// The operand.
+        operand: String,
+        /// Its extents.
+        rows: i64,
+        /// Its extents.
+        cols: i64,
+        /// Its strides.
+        row: i64,
+        /// Its strides.
+        col: i64,
+        /// What is wrong with them.
+        problem: &'static str,
+    },
+    /// The strides given do not have the form the kernel was made for.
+    #[error("`{operand}` has strides {given}; the kernel takes {layout}")]
+    Layout {
+        /// The operand.
+        operand: String,
+        /// The kernel's layout.
+        layout: String,
+        /// The problem's strides.
+        given: String,
+    },
+    /// The kernel's own layout text cannot be understood.
+    #[error("the layout {layout:?} of `{operand}` is not understood: {problem}")]
+    LayoutText {
+        /// The operand.
+        operand: String,
+        /// The text.
+        layout: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A recorded assumption does not hold.
+    #[error("it assumes {text}, which is {found} here ({reason})")]
+    Assumption {
+        /// The comparison.
+        text: String,
+        /// Its sides' values.
+        found: String,
+        /// Why the kernel needs it.
+        reason: String,
+    },
+    /// An address is not aligned enough.
+    #[error("`{operand}` is at address {address:#x}; a multiple of {needs} is needed")]
+    Alignment {
+        /// The operand.
+        operand: String,
+        /// Bytes of alignment.
+        needs: u32,
+        /// The address.
+        address: u64,
+    },
+    /// No buffer was given for an operand.
+    #[error("no buffer was given for `{operand}`")]
+    NoBuffer {
+        /// The operand.
+        operand: String,
+    },
+    /// A buffer was given for something that is no operand, or twice.
+    #[error("`{operand}` is no operand of the kernel, or is given twice")]
+    ExtraBuffer {
+        /// The name given.
+        operand: String,
+    },
+    /// A buffer ends before the operand does.
+    #[error("`{operand}` needs {needs} bytes from its offset; the buffer has {has}")]
+    BufferTooSmall {
+        /// The operand.
+        operand: String,
+        /// Bytes from the first to behind the last element.
+        needs: u64,
+        /// Bytes from the offset to the buffer's end.
+        has: u64,
+    },
+    /// An output shares memory with another operand.
+    #[error("`{output}` is written and shares memory with `{other}`: give them separate memory")]
+    Overlap {
+        /// The operand that is written.
+        output: String,
+        /// The other one.
+        other: String,
+    },
+    /// An expression of the launch has no value.
+    #[error("{what}: {error}")]
+    Expression {
+        /// The key in the manifest.
+        what: String,
+        /// Why.
+        error: bundle::EvalError,
+    },
+    /// A value does not fit the type or limit it must have.
+    #[error("{what} is {value}; {least} to {most} is allowed")]
+    Range {
+        /// The key in the manifest.
+        what: String,
+        /// The value.
+        value: i64,
+        /// The smallest allowed.
+        least: i64,
+        /// The largest allowed.
+        most: i64,
+    },
+    /// The loaded code is not what the manifest says.
+    #[error("the loaded code contradicts the manifest: {problem}")]
+    Abi {
+        /// What differs.
+        problem: String,
+    },
+    /// The device's compiler put variables into local memory.
+    #[error("it uses {bytes} bytes of local memory a thread; kernels are made to use none")]
+    LocalMemory {
+        /// Bytes of a thread.
+        bytes: u32,
+    },
+    /// The driver refused the code.
+    #[error("the driver refused the code: {reason}")]
+    Load {
+        /// The driver's text.
+        reason: String,
+    },
+}
+
+impl Refusal {
+    /// A short name for counting: `capability`, `assumption`, `alignment` …
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Refusal::Capability { .. } => "capability",
+            Refusal::Driver { .. } => "driver",
+            Refusal::Extent { .. } => "extent",
+            Refusal::NoStrides { .. } | Refusal::Strides { .. } => "strides",
+            Refusal::Layout { .. } | Refusal::LayoutText { .. } => "layout",
+            Refusal::Assumption { .. } => "assumption",
+            Refusal::Alignment { .. } => "alignment",
+            Refusal::NoBuffer { .. }
+            | Refusal::ExtraBuffer { .. }
+            | Refusal::BufferTooSmall { .. } => "buffer",
+            Refusal::Overlap { .. } => "overlap",
+            Refusal::Expression { .. } | Refusal::Range { .. } => "range",
+            Refusal::Abi { .. } | Refusal::Load { .. } => "load",
+            Refusal::LocalMemory { .. } => "local_memory",
+        }
+    }
+}
+
+fn version(counted: u32) -> String {
+    format!("{}.{}", counted / 1000, counted % 1000 / 10)
+}

@@ -1,0 +1,270 @@
+//! Operand layouts as the manifest writes them, matched with the strides of a problem.
+//!
+//! `(m,k):(lda,1)` has one shape and one stride expression per mode. Matching binds a stride that
+//! is a single unbound name (`lda`) to the problem's stride, and compares every other one. The
+//! stride of a mode of extent 1 is never used, so it matches anything.
+
+use tilewright_bundle::{Env, Expr, Name};
+
+use crate::error::Refusal;
+use crate::problem::Strides;
+
+/// A layout text of one or two modes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperandLayout {
+    /// Extents, first mode first; a layout of one mode counts as one row.
+    pub shape: [Expr; 2],
+    /// Strides in elements.
+    pub stride: [Expr; 2],
+}
+
+/// An operand of one problem: extents and strides in elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extents {
+    /// Extent of the first mode.
+    pub rows: i64,
+    /// Extent of the second mode.
+    pub cols: i64,
+    /// Stride of the first mode.
+    pub row_stride: i64,
+    /// Stride of the second mode.
+    pub col_stride: i64,
+}
+
+impl Extents {
+    /// Elements from the first to behind the last one, or `None` beyond 64 bits.
+    pub fn span_elems(&self) -> Option<i64> {
+        let last = |extent: i64, stride: i64| extent.checked_sub(1)?.checked_mul(stride);
+        let rows = last(self.rows, self.row_stride)?;
+        rows.checked_add(last(self.cols, self.col_stride)?)?
+            .checked_add(1)
+    }
+
+    /// Number of elements.
+    pub fn elems(&self) -> i64 {
+        self.rows.saturating_mul(self.cols)
+    }
+
+    /// Offset of an element inside the operand.
+    pub const fn offset(&self, row: i64, col: i64) -> i64 {
+        row * self.row_stride + col * self.col_stride
+    }
+
+    /// Whether no two elements share an address, as far as a sufficient test can tell.
+    pub fn is_injective(&self) -> bool {
+        let covers = |outer: i64, extent: i64, inner: i64| {
+            extent.checked_mul(inner).is_some_and(|span| outer >= span)
+        };
+        self.rows == 1
+            || self.cols == 1
+            || covers(self.row_stride, self.cols, self.col_stride)
+            || covers(self.col_stride, self.rows, self.row_stride)
+    }
+}
+
+impl std::str::FromStr for OperandLayout {
+    type Err = String;
+
+    /// Parses `(m,k):(lda,1)`, `((m)):(1)` being no layout here, `(n):(1)` a row.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (shape, stride) = text.split_once(':').ok_or("expected shape:stride")?;
+        let (shape, stride) = (modes(shape)?, modes(stride)?);
+        if shape.len() != stride.len() {
+            return Err(format!(
+                "{} extents and {} strides",
+                shape.len(),
+                stride.len()
+            ));
+        }
+        let pair = |mut list: Vec<Expr>, first: i64| match (list.pop(), list.pop(), list.pop()) {
+            (Some(col), Some(row), None) => Ok([row, col]),
+            (Some(col), None, None) => Ok([Expr::constant(first), col]),
+            _ => Err("one or two modes are supported".to_owned()),
+        };
+        Ok(OperandLayout {
+            shape: pair(shape, 1)?,
+            stride: pair(stride, 0)?,
+        })
+    }
+}
+
+/// The expressions of `(x,y)` or of a bare `x`.
+fn modes(text: &str) -> Result<Vec<Expr>, String> {
+    let text = text.trim();
+    let inner = match text.strip_prefix('(') {
+        Some(rest) => rest.strip_suffix(')').ok_or("expected `)` at the end")?,
+        None => text,
+    };
+    let mut parts = vec![String::new()];
+    let mut depth = 0usize;
+    for c in inner.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        match parts.last_mut() {
+            Some(part) if c != ',' || depth > 0 => part.push(c),
+            _ => parts.push(String::new()),
+        }
+    }
+    parts
+        .iter()
+        .map(|part| part.parse::<Expr>().map_err(|e| e.to_string()))
+        .collect()
+}
+
+impl OperandLayout {
+    /// Matches the layout with a problem's strides, binding stride names in `env`.
+    ///
+    /// # Errors
+    /// The refusal that says why they do not match.
+    pub fn bind(
+        &self,
+        operand: &str,
+        text: &str,
+        given: Strides,
+        env: &mut Env,
+    ) -> Result<Extents, Refusal> {
+        let eval = |expr: &Expr, env: &Env| {
+            expr.eval(env).map_err(|error| Refusal::Expression {
+                what: format!("layout of `{operand}`"),
+                error,
+            })
+        };
+        let (rows, cols) = (eval(&self.shape[0], env)?, eval(&self.shape[1], env)?);
+        let pairs = [
+            (&self.stride[0], given.row, rows),
+            (&self.stride[1], given.col, cols),
+        ];
+        for (expr, value, extent) in pairs {
+            if let Some(name) = single_name(expr)
+                && env.get(name).is_none()
+            {
+                env.set(name, value);
+            } else if extent > 1 && eval(expr, env)? != value {
+                return Err(Refusal::Layout {
+                    operand: operand.to_owned(),
+                    layout: text.to_owned(),
+                    given: format!("({},{})", given.row, given.col),
+                });
+            }
+        }
+        let extents = Extents {
+            rows,
+            cols,
+            row_stride: given.row,
+            col_stride: given.col,
+        };
+        let refuse = |problem| Refusal::Strides {
+            operand: operand.to_owned(),
+            rows,
+            cols,
+            row: given.row,
+            col: given.col,
+            problem,
+        };
+        if (rows > 1 && given.row < 1) || (cols > 1 && given.col < 1) {
+            return Err(refuse("strides must be positive"));
+        }
+        if extents.span_elems().is_none() {
+            return Err(refuse("the last element lies beyond 64 bits"));
+        }
+        Ok(extents)
+    }
+}
+
+/// The name, when the expression is nothing else.
+pub(crate) fn single_name(expr: &Expr) -> Option<Name> {
+    Name::from_text(expr.text().trim())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn env(m: i64, n: i64, k: i64) -> Env {
+        Env::new()
+            .with(Name::M, m)
+            .with(Name::N, n)
+            .with(Name::K, k)
+    }
+
+    fn bind(text: &str, env: &mut Env, row: i64, col: i64) -> Result<Extents, Refusal> {
+        let layout: OperandLayout = text.parse().unwrap();
+        layout.bind("a", text, Strides { row, col }, env)
+    }
+
+    #[test]
+    fn names_are_bound_and_compared() {
+        let mut e = env(5, 6, 7);
+        let extents = bind("(m,k):(lda,1)", &mut e, 8, 1).unwrap();
+        assert_eq!((extents.rows, extents.cols, extents.row_stride), (5, 7, 8));
+        assert_eq!(extents.span_elems(), Some(4 * 8 + 6 + 1));
+        assert_eq!(e.get(Name::Lda), Some(8));
+        assert!(bind("(n,k):(lda,1)", &mut e, 8, 1).is_ok());
+        assert!(matches!(
+            bind("(n,k):(lda,1)", &mut e, 9, 1),
+            Err(Refusal::Layout { .. })
+        ));
+        assert!(matches!(
+            bind("(n,k):(ldb,1)", &mut e, 1, 9),
+            Err(Refusal::Layout { .. })
+        ));
+        assert!(bind("(n,k):(rsb, csb)", &mut e, 1, 9).is_ok());
+        assert_eq!(e.get(Name::Csb), Some(9));
+    }
+
+    #[test]
+    fn extents_as_strides() {
+        let mut e = env(5, 6, 7);
+        assert!(bind("(m,n):(n,1)", &mut e, 6, 1).is_ok());
+        assert!(bind("(m,n):(n,1)", &mut e, 7, 1).is_err());
+        assert!(bind("(m,n):(max(n,8),1)", &mut e, 8, 1).is_ok());
+        assert_eq!(bind("(n):(1)", &mut e, 99, 1).unwrap().elems(), 6);
+    }
+
+    #[test]
+    fn strides_of_single_elements_match_anything() {
+        let mut e = env(1, 6, 1);
+        assert!(bind("(m,k):(3,5)", &mut e, 77, -4).is_ok());
+        assert!(bind("(m,n):(3,1)", &mut e, 77, 1).is_ok());
+    }
+
+    #[test]
+    fn bad_strides_are_refused() {
+        let mut e = env(5, 6, 7);
+        assert!(matches!(
+            bind("(m,k):(lda,1)", &mut e, 0, 1),
+            Err(Refusal::Strides { .. })
+        ));
+        let mut e = env(5, 6, 7);
+        assert!(bind("(m,k):(lda,1)", &mut e, i64::MAX, 1).is_err());
+        for text in [
+            "m,k",
+            "(m,k):(1)",
+            "(m,k,n):(1,2,3)",
+            "(m,q):(1,1)",
+            "(m:(1",
+            ":",
+            "():()",
+        ] {
+            assert!(text.parse::<OperandLayout>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn outputs_are_injective() {
+        let e = |rows, cols, row_stride, col_stride| Extents {
+            rows,
+            cols,
+            row_stride,
+            col_stride,
+        };
+        assert!(e(4, 3, 3, 1).is_injective());
+        assert!(!e(4, 3, 2, 1).is_injective());
+        assert!(e(4, 3, 1, 4).is_injective());
+        assert!(e(1, 3, 0, 1).is_injective());
+    }
+}

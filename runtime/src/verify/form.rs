@@ -1,0 +1,122 @@
+//! A gemm's operands as `a` (m,k), `b` (n,k) and `d` (m,n), whichever way round the kernel has them.
+
+use tilewright_bundle::{DType, Kernel, Name};
+
+use super::compare::Rule;
+use super::data::Data;
+use super::reference::Shape;
+use crate::error::Error;
+use crate::layout::{Extents, OperandLayout, single_name};
+
+/// The operands of a gemm, and which way round each lies.
+#[derive(Debug, Clone)]
+pub(crate) struct GemmForm {
+    pub shape: Shape,
+    pub a: Factor,
+    pub b: Factor,
+    pub d: Factor,
+    pub accumulator: DType,
+}
+
+/// One operand of a gemm.
+#[derive(Debug, Clone)]
+pub(crate) struct Factor {
+    /// Position among the kernel's operands.
+    pub at: usize,
+    pub dtype: DType,
+    /// Whether its modes are (k,m), (k,n) or (n,m) instead of (m,k), (n,k) or (m,n).
+    pub swapped: bool,
+}
+
+impl Factor {
+    fn of(kernel: &Kernel, name: &str, first: Name) -> Result<Factor, Error> {
+        let at = position(kernel, name)?;
+        let operand = &kernel.semantics.operands[at];
+        let layout: OperandLayout = operand.layout.parse().map_err(Error::Request)?;
+        let swapped = single_name(&layout.shape[0]) != Some(first);
+        Ok(Factor {
+            at,
+            dtype: operand.dtype,
+            swapped,
+        })
+    }
+
+    /// Extents as (m,k), (n,k) or (m,n).
+    pub fn orient(&self, extents: &[Extents]) -> Extents {
+        let e = extents[self.at];
+        if !self.swapped {
+            return e;
+        }
+        Extents {
+            rows: e.cols,
+            cols: e.rows,
+            row_stride: e.col_stride,
+            col_stride: e.row_stride,
+        }
+    }
+
+    /// Dense (rows,cols) elements as the operand's own modes have them, row by row.
+    pub fn arrange(&self, dense: Vec<u8>, rows: i64, cols: i64) -> Vec<u8> {
+        if !self.swapped {
+            return dense;
+        }
+        let (rows, cols, size) = (rows as usize, cols as usize, self.dtype.bytes() as usize);
+        let mut turned = Vec::with_capacity(dense.len());
+        for col in 0..cols {
+            for row in 0..rows {
+                let at = (row * cols + col) * size;
+                turned.extend_from_slice(&dense[at..at + size]);
+            }
+        }
+        turned
+    }
+}
+
+impl GemmForm {
+    /// Reads a gemm kernel's operands.
+    pub fn of(kernel: &Kernel, extents: &[Extents]) -> Result<GemmForm, Error> {
+        let epilogue = kernel.semantics.epilogue.as_deref().unwrap_or("d = acc");
+        if epilogue.split_whitespace().collect::<String>() != "d=acc" {
+            return Err(Error::Request(format!(
+                "epilogue {epilogue:?} has no reference yet"
+            )));
+        }
+        let a = Factor::of(kernel, "a", Name::M)?;
+        let b = Factor::of(kernel, "b", Name::N)?;
+        let d = Factor::of(kernel, "d", Name::M)?;
+        let (ea, ed) = (a.orient(extents), d.orient(extents));
+        let shape = Shape {
+            m: ed.rows as usize,
+            n: ed.cols as usize,
+            k: ea.cols as usize,
+        };
+        let accumulator = kernel.semantics.accumulator.unwrap_or(DType::F32);
+        Ok(GemmForm {
+            shape,
+            a,
+            b,
+            d,
+            accumulator,
+        })
+    }
+
+    /// The rule its outputs are judged by.
+    pub fn rule(&self, data: Data) -> Rule {
+        Rule {
+            input: self.a.dtype,
+            accumulator: self.accumulator,
+            output: self.d.dtype,
+            k: self.shape.k,
+            data,
+        }
+    }
+}
+
+pub(super) fn position(kernel: &Kernel, name: &str) -> Result<usize, Error> {
+    kernel
+        .semantics
+        .operands
+        .iter()
+        .position(|o| o.name == name)
+        .ok_or_else(|| Error::Request(format!("{} has no operand `{name}`", kernel.id)))
+}

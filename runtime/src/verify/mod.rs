@@ -1,0 +1,217 @@
+//! Every kernel of a bundle on random problems against f64.
+//!
+//! For each problem the outputs are poisoned first. Afterwards every element must satisfy the rule
+//! of [`compare`], inputs must be unchanged, and no byte outside the output's elements may have
+//! changed: gaps between rows, and red zones before and behind. Findings of the emulator of level
+//! error fail a problem as well. Half of the problems hold small integers and must match exactly.
+
+mod numbers;
+
+mod data;
+
+mod problems;
+
+mod reference;
+
+mod compare;
+
+mod form;
+
+mod trial;
+
+use serde::Serialize;
+use tilewright_bundle::{Family, Kernel};
+use tilewright_emulator as emulator;
+
+pub use compare::{Comparison, Rule, Worst, accumulation_factor, compare};
+pub use data::{Data, random_bytes, random_elements, random_values};
+pub(crate) use form::GemmForm;
+pub use numbers::{decode, encode, round, unit_roundoff};
+pub use problems::{Case, Draw};
+pub use reference::{CPU_MOST, Reference, Shape, on_cpu, on_gpu};
+
+use crate::cuda::BlasLt;
+use crate::device::Device;
+use crate::error::Error;
+use crate::runtime::Runtime;
+use trial::Trial;
+
+/// How much to verify.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Problems for each kernel.
+    pub problems: usize,
+    /// The same seed draws the same problems and data.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    /// Eight problems.
+    fn default() -> Self {
+        Options {
+            problems: 8,
+            seed: 1,
+        }
+    }
+}
+
+/// One kernel on one problem.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outcome {
+    /// The kernel's id.
+    pub kernel: String,
+    /// Extents, strides and offsets, as text.
+    pub problem: String,
+    /// What the inputs held.
+    pub data: &'static str,
+    /// Why it failed; `None` when it passed.
+    pub failure: Option<String>,
+    /// `‖out − ref‖ / ‖ref‖`.
+    pub rel_err: f64,
+    /// Largest error over allowed error.
+    pub max_err: f64,
+    /// Instructions the emulator executed, counted per thread.
+    pub thread_instructions: u64,
+}
+
+impl Outcome {
+    /// Whether it passed.
+    pub fn passed(&self) -> bool {
+        self.failure.is_none()
+    }
+}
+
+/// All outcomes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Summary {
+    /// Kernel by kernel, problem by problem.
+    pub outcomes: Vec<Outcome>,
+}
+
+impl Summary {
+    /// Problems that passed.
+    pub fn passed(&self) -> usize {
+        self.outcomes.iter().filter(|o| o.passed()).count()
+    }
+
+    /// Problems that failed.
+    pub fn failed(&self) -> usize {
+        self.outcomes.len() - self.passed()
+    }
+}
+
+/// Verifies kernels of a runtime's bundle, reporting each outcome as it comes.
+///
+/// Whatever is wrong with a kernel is an outcome that failed, and so is a kernel that the device
+/// refuses; the caller leaves out those it knows to be for other devices.
+///
+/// # Errors
+/// When the device itself fails, and nothing more can be learned from it.
+pub fn verify(
+    runtime: &Runtime,
+    kernels: &[&Kernel],
+    options: Options,
+    mut report: impl FnMut(&Outcome),
+) -> Result<Summary, Error> {
+    let mut summary = Summary::default();
+    let blas = match runtime.device() {
+        // The reference of large problems; small ones do without.
+        Device::Cuda(device) => BlasLt::open(device).ok(),
+        Device::Emulator(_) => None,
+    };
+    for kernel in kernels {
+        for index in 0..options.problems {
+            let outcome = one(runtime, blas.as_ref(), kernel, options.seed, index as u64)?;
+            report(&outcome);
+            let hopeless = outcome.problem.is_empty();
+            summary.outcomes.push(outcome);
+            if hopeless {
+                break;
+            }
+        }
+        runtime.unload(kernel);
+    }
+    Ok(summary)
+}
+
+/// Draws and runs one problem.
+fn one(
+    runtime: &Runtime,
+    blas: Option<&BlasLt>,
+    kernel: &Kernel,
+    seed: u64,
+    index: u64,
+) -> Result<Outcome, Error> {
+    let data = if index.is_multiple_of(2) {
+        Data::Integers
+    } else {
+        Data::Normals
+    };
+    let mut outcome = Outcome {
+        kernel: kernel.id.clone(),
+        problem: String::new(),
+        data: data.text(),
+        failure: None,
+        rel_err: 0.0,
+        max_err: 0.0,
+        thread_instructions: 0,
+    };
+    let seed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(index);
+    let device = scheduled(runtime.device(), index);
+    let ready = runtime.load(kernel).and_then(|loaded| {
+        let case = Draw::new(kernel, device.info(), seed)?.next_case()?;
+        Ok((loaded, case))
+    });
+    let (loaded, case) = match ready {
+        Ok(ready) => ready,
+        Err(error) => {
+            outcome.failure = Some(error.to_string());
+            return Ok(outcome);
+        }
+    };
+    outcome.problem = describe(&case, kernel);
+    let trial = Trial {
+        device: &device,
+        loaded: &loaded,
+        case: &case,
+        data,
+        seed,
+    };
+    let ran = match kernel.family {
+        Family::Gemm => trial.gemm(blas, &mut outcome),
+        Family::Copy => trial.copy(&mut outcome),
+    };
+    match ran {
+        Ok(failure) => outcome.failure = failure,
+        Err(error @ (Error::Cuda { .. } | Error::NoMemory { .. })) => return Err(error),
+        Err(error) => outcome.failure = Some(error.to_string()),
+    }
+    Ok(outcome)
+}
+
+/// The emulator under one of several schedules; a GPU as it is.
+fn scheduled(device: &Device, index: u64) -> Device {
+    match device {
+        Device::Cuda(_) => device.clone(),
+        Device::Emulator(emulated) => {
+            use emulator::{AsyncOrder, WarpOrder};
+            let (async_order, warp_order) = match index % 4 {
+                0 => (AsyncOrder::Late, WarpOrder::RoundRobin),
+                1 => (AsyncOrder::Late, WarpOrder::Reverse),
+                2 => (AsyncOrder::Early, WarpOrder::Random(index)),
+                _ => (AsyncOrder::Late, WarpOrder::Random(index)),
+            };
+            Device::Emulator(emulated.with_schedule(async_order, warp_order))
+        }
+    }
+}
+
+fn describe(case: &Case, kernel: &Kernel) -> String {
+    let mut text = case.problem.to_string();
+    for (operand, offset) in kernel.semantics.operands.iter().zip(&case.offsets) {
+        if *offset != 0 {
+            text.push_str(&format!(" {}+{offset}B", operand.name));
+        }
+    }
+    text
+}

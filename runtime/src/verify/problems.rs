@@ -1,0 +1,199 @@
+//! Random problems a kernel must take: edge sizes, padded rows, the least alignment allowed.
+//!
+//! A problem is drawn, then checked as a launch would; what an assumption forbids is drawn again,
+//! each time with coarser sizes, until one fits.
+
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use tilewright_bundle::{Env, Family, Kernel, Name};
+
+use crate::device::{Backend, DeviceInfo};
+use crate::error::{Error, Refusal};
+use crate::launch::{Fit, alignment_bytes, fit};
+use crate::layout::{OperandLayout, single_name};
+use crate::problem::Problem;
+
+/// Sizes around the powers of two that tiles and vectors are made of.
+const EDGES: [i64; 13] = [1, 2, 7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129];
+/// Primes: no tile divides them.
+const PRIMES: [i64; 8] = [3, 11, 31, 61, 97, 113, 131, 191];
+/// Draws before a kernel counts as one that takes no problem.
+const DRAWS: u32 = 4000;
+
+/// A problem, how it fits, and where its operands start.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// The problem.
+    pub problem: Problem,
+    /// How the kernel takes it.
+    pub fit: Fit,
+    /// Bytes from a 256-byte boundary to each operand, in the kernel's order.
+    pub offsets: Vec<u64>,
+}
+
+/// Draws problems for one kernel on one device; the same seed draws the same ones.
+#[derive(Debug)]
+pub struct Draw<'a> {
+    kernel: &'a Kernel,
+    device: &'a DeviceInfo,
+    layouts: Vec<OperandLayout>,
+    rng: StdRng,
+}
+
+impl<'a> Draw<'a> {
+    /// A sequence of problems.
+    ///
+    /// # Errors
+    /// When the kernel's layouts cannot be read.
+    pub fn new(kernel: &'a Kernel, device: &'a DeviceInfo, seed: u64) -> Result<Draw<'a>, Error> {
+        let parse = |o: &tilewright_bundle::Operand| {
+            o.layout
+                .parse::<OperandLayout>()
+                .map_err(|problem| Refusal::LayoutText {
+                    operand: o.name.clone(),
+                    layout: o.layout.clone(),
+                    problem,
+                })
+        };
+        let layouts: Result<Vec<_>, _> = kernel.semantics.operands.iter().map(parse).collect();
+        let layouts = layouts.map_err(|r| crate::device::refused(kernel, vec![r]))?;
+        Ok(Draw {
+            kernel,
+            device,
+            layouts,
+            rng: StdRng::seed_from_u64(seed),
+        })
+    }
+
+    /// The next problem.
+    ///
+    /// # Errors
+    /// The last draw's refusals, when no draw fits.
+    pub fn next_case(&mut self) -> Result<Case, Error> {
+        let mut last = Vec::new();
+        for attempt in 0..DRAWS {
+            let problem = self.problem(attempt);
+            match fit(self.kernel, &problem, self.device) {
+                Ok(fit) => {
+                    let offsets = self.offsets();
+                    return Ok(Case {
+                        problem,
+                        fit,
+                        offsets,
+                    });
+                }
+                Err(refusals) => last = refusals,
+            }
+        }
+        Err(crate::device::refused(self.kernel, last))
+    }
+
+    /// Extents and strides, coarser with each attempt.
+    fn problem(&mut self, attempt: u32) -> Problem {
+        let least = 1i64 << (attempt * 10 / DRAWS);
+        let mut extents = [
+            self.extent(attempt),
+            self.extent(attempt),
+            self.extent(attempt),
+        ];
+        for extent in &mut extents {
+            let multiple = self.granularity(attempt).max(least);
+            *extent = round_up(*extent, multiple);
+        }
+        let [m, n, mut k] = extents;
+        if self.kernel.family == Family::Copy {
+            k = 1;
+        }
+        let mut problem = Problem::new(m, n, k);
+        let mut env = Env::new()
+            .with(Name::M, m)
+            .with(Name::N, n)
+            .with(Name::K, k);
+        env.set(Name::Batch, 1);
+        for at in 0..self.layouts.len() {
+            let (row, col) = self.strides(at, &mut env, least, attempt);
+            let name = &self.kernel.semantics.operands[at].name;
+            problem = problem.with_strides(name, row, col);
+        }
+        problem
+    }
+
+    fn granularity(&mut self, attempt: u32) -> i64 {
+        let coarse = attempt > 8;
+        let choices: &[i64] = if coarse {
+            &[1, 2, 4, 8, 16, 64]
+        } else {
+            &[1, 1, 1, 2, 8, 16]
+        };
+        choices.choose(&mut self.rng).copied().unwrap_or(1)
+    }
+
+    fn extent(&mut self, attempt: u32) -> i64 {
+        let on_gpu = self.device.backend == Backend::Cuda;
+        let (usual, rare) = if on_gpu { (700, 2100) } else { (100, 270) };
+        match self.rng.random_range(0..10) {
+            0..5 => EDGES.choose(&mut self.rng).copied().unwrap_or(1),
+            5..7 => PRIMES.choose(&mut self.rng).copied().unwrap_or(1),
+            7..9 => self.rng.random_range(1..=usual),
+            _ if attempt < 1000 => self.rng.random_range(1..=rare),
+            _ => self.rng.random_range(1..=4 * rare),
+        }
+    }
+
+    /// Strides that the layout allows: bound names as they are, free ones at least what keeps the
+    /// elements apart, often padded.
+    fn strides(&mut self, at: usize, env: &mut Env, least: i64, attempt: u32) -> (i64, i64) {
+        let layout = &self.layouts[at];
+        let extent = |which: usize| layout.shape[which].eval(env).unwrap_or(1).max(1);
+        let (rows, cols) = (extent(0), extent(1));
+        let fixed = |which: usize| layout.stride[which].eval(env).ok();
+        let names = [
+            single_name(&layout.stride[0]),
+            single_name(&layout.stride[1]),
+        ];
+        let (row, col) = (fixed(0), fixed(1));
+        let pad = self.rng.random_range(0..4) * self.rng.random_range(0..3);
+        let multiple = self.granularity(attempt).max(least);
+        let spaced = |tight: i64| round_up(tight + pad, multiple);
+        let chosen = match (row, col) {
+            (Some(row), Some(col)) => (row, col),
+            (None, Some(col)) => (spaced(cols * col.max(1)), col),
+            (Some(row), None) => (row, spaced(rows * row.max(1))),
+            (None, None) => {
+                let inner = [1, 1, 1, 2, 3].choose(&mut self.rng).copied().unwrap_or(1);
+                if self.rng.random_bool(0.5) {
+                    (spaced(cols * inner), inner)
+                } else {
+                    (inner, spaced(rows * inner))
+                }
+            }
+        };
+        for (name, value) in names.into_iter().zip([chosen.0, chosen.1]) {
+            if let Some(name) = name
+                && env.get(name).is_none()
+            {
+                env.set(name, value);
+            }
+        }
+        chosen
+    }
+
+    /// Offsets that are aligned as far as the kernel asks and, mostly, no further.
+    fn offsets(&mut self) -> Vec<u64> {
+        let operands = &self.kernel.semantics.operands;
+        let needs: Vec<u64> = operands
+            .iter()
+            .map(|o| u64::from(alignment_bytes(self.kernel, o)))
+            .collect();
+        needs
+            .into_iter()
+            .map(|bytes| bytes * self.rng.random_range(0..4))
+            .collect()
+    }
+}
+
+/// The least multiple of a positive `multiple` that is no less than `value`.
+fn round_up(value: i64, multiple: i64) -> i64 {
+    (value + multiple - 1).div_euclid(multiple) * multiple
+}

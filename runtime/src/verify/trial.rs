@@ -1,0 +1,185 @@
+//! One kernel on one problem: memory in, a launch, and everything that can be wrong with it.
+
+use tilewright_bundle::{Kernel, Operand};
+
+use super::Outcome;
+use super::compare::compare;
+use super::data::{Data, Placement, random_bytes, random_elements};
+use super::form::{GemmForm, position};
+use super::numbers::decode;
+use super::problems::Case;
+use super::reference::{CPU_MOST, on_cpu, on_gpu};
+use crate::cuda::BlasLt;
+use crate::device::{Arg, Buffer, Device, LoadedKernel};
+use crate::error::Error;
+
+/// One launch to be judged.
+pub(super) struct Trial<'a> {
+    pub device: &'a Device,
+    pub loaded: &'a LoadedKernel,
+    pub case: &'a Case,
+    pub data: Data,
+    pub seed: u64,
+}
+
+/// An operand in device memory, with the image it started from.
+struct Loaded<'a> {
+    operand: &'a Operand,
+    place: Placement,
+    buffer: Buffer,
+    /// What an input must still be afterwards.
+    image: Option<Vec<u8>>,
+}
+
+impl<'a> Trial<'a> {
+    fn kernel(&self) -> &'a Kernel {
+        self.loaded.kernel()
+    }
+
+    /// Puts an operand into memory; without elements it is poisoned.
+    fn load(&self, at: usize, dense: Option<&[u8]>) -> Result<Loaded<'a>, Error> {
+        let operand = &self.kernel().semantics.operands[at];
+        let extents = self.case.fit.operands[at];
+        let offset = self.case.offsets[at];
+        let place = Placement::new(self.device, operand, extents, offset)?;
+        let buffer = self.device.alloc(place.bytes)?;
+        let image = dense.map(|dense| place.image(dense));
+        if let Some(image) = &image {
+            self.device.upload(&buffer, 0, image)?;
+        }
+        Ok(Loaded {
+            operand,
+            place,
+            buffer,
+            image,
+        })
+    }
+
+    /// Launches, and checks everything but the output's values. Returns the output's elements, or
+    /// what is wrong.
+    fn launch(
+        &self,
+        operands: &[Loaded<'a>],
+        outcome: &mut Outcome,
+    ) -> Result<Result<Vec<u8>, String>, Error> {
+        let args: Vec<Arg<'_>> = operands
+            .iter()
+            .map(|l| Arg::at(&l.operand.name, &l.buffer, l.place.offset_bytes))
+            .collect();
+        let report = self.device.launch(self.loaded, &self.case.problem, &args)?;
+        outcome.thread_instructions = report.thread_instructions;
+        let mut output = Err("no operand is written".to_owned());
+        for loaded in operands {
+            let found = self.device.download(&loaded.buffer)?;
+            let name = &loaded.operand.name;
+            match &loaded.image {
+                Some(image) if *image != found => {
+                    let at = image
+                        .iter()
+                        .zip(&found)
+                        .position(|(a, b)| a != b)
+                        .unwrap_or(0);
+                    return Ok(Err(format!("input `{name}` was changed at byte {at}")));
+                }
+                Some(_) => {}
+                None => {
+                    output = Ok(loaded.place.gather(&found));
+                    if let Some(at) = loaded.place.first_touched(found) {
+                        let start = loaded.place.offset_bytes;
+                        return Ok(Err(format!(
+                            "byte {at} of the buffer of `{name}` was written; \
+                             it belongs to no element ({name} starts at byte {start})"
+                        )));
+                    }
+                }
+            }
+        }
+        Ok(output)
+    }
+
+    /// A copy must be equal byte for byte.
+    pub fn copy(&self, outcome: &mut Outcome) -> Result<Option<String>, Error> {
+        let (s, d) = (position(self.kernel(), "s")?, position(self.kernel(), "d")?);
+        let elems = self.case.fit.operands[s].elems() as usize;
+        let size = self.kernel().semantics.operands[s].dtype.bytes() as usize;
+        let source = random_bytes(elems * size, self.seed);
+        let mut operands = vec![self.load(s, Some(&source))?, self.load(d, None)?];
+        if d < s {
+            operands.reverse();
+        }
+        let found = match self.launch(&operands, outcome)? {
+            Ok(found) => found,
+            Err(failure) => return Ok(Some(failure)),
+        };
+        let wrong = found.iter().zip(&source).filter(|(a, b)| a != b).count();
+        if wrong == 0 && found.len() == source.len() {
+            return Ok(None);
+        }
+        outcome.max_err = f64::INFINITY;
+        outcome.rel_err = 1.0;
+        let at = found
+            .iter()
+            .zip(&source)
+            .position(|(a, b)| a != b)
+            .unwrap_or(0)
+            / size;
+        let cols = self.case.fit.operands[s].cols as usize;
+        let (i, j) = (at / cols, at % cols);
+        Ok(Some(format!(
+            "{wrong} of {} bytes differ, first at ({i},{j})",
+            source.len()
+        )))
+    }
+
+    /// A product must satisfy the rule of `compare`.
+    pub fn gemm(
+        &self,
+        blas: Option<&BlasLt>,
+        outcome: &mut Outcome,
+    ) -> Result<Option<String>, Error> {
+        let form = GemmForm::of(self.kernel(), &self.case.fit.operands)?;
+        let random = |dtype, rows: i64, cols: i64, seed| {
+            random_elements(dtype, self.data, (rows * cols) as usize, seed)
+        };
+        let shape = form.shape;
+        let (m, n, k) = (shape.m as i64, shape.n as i64, shape.k as i64);
+        let (a_bytes, a) = random(form.a.dtype, m, k, self.seed)?;
+        let (b_bytes, b) = random(form.b.dtype, n, k, self.seed ^ 0xB0B)?;
+        // A layout (k,m) or (k,n) wants its elements the other way round.
+        let a_bytes = form.a.arrange(a_bytes, m, k);
+        let b_bytes = form.b.arrange(b_bytes, n, k);
+        let mut operands = Vec::new();
+        for at in 0..self.kernel().semantics.operands.len() {
+            let dense = match at {
+                _ if at == form.a.at => Some(a_bytes.as_slice()),
+                _ if at == form.b.at => Some(b_bytes.as_slice()),
+                _ => None,
+            };
+            operands.push(self.load(at, dense)?);
+        }
+        let found = match self.launch(&operands, outcome)? {
+            Ok(found) => form.d.arrange(found, n, m),
+            Err(failure) => return Ok(Some(failure)),
+        };
+        let reference = match (self.device, blas) {
+            (Device::Cuda(device), Some(blas)) if shape.volume() > CPU_MOST => {
+                on_gpu(device, blas, &a, &b, shape)?
+            }
+            _ => on_cpu(&a, &b, shape),
+        };
+        let rule = form.rule(self.data);
+        let comparison = compare(&decode(form.d.dtype, &found)?, &reference, &rule);
+        outcome.rel_err = comparison.rel_err;
+        outcome.max_err = comparison.max_err;
+        Ok(comparison.worst.map(|worst| {
+            let (i, j) = (worst.at / shape.n, worst.at % shape.n);
+            format!(
+                "{} of {} elements are wrong; d({i},{j}) is {} and should be {}",
+                comparison.wrong,
+                shape.m * shape.n,
+                worst.got,
+                worst.want
+            )
+        }))
+    }
+}

@@ -1,0 +1,356 @@
+//! Bundles end to end on the emulator: launching, picking, refusing, verifying.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod fixture;
+
+use fixture::*;
+use tilewright_runtime::bundle::{DType, Family};
+use tilewright_runtime::{
+    Arg, Device, EmulatorSettings, Error, Problem, Query, Refusal, Runtime, packed, verify,
+};
+
+fn floats(values: impl IntoIterator<Item = f32>) -> Vec<u8> {
+    values.into_iter().flat_map(f32::to_le_bytes).collect()
+}
+
+#[test]
+fn a_copy_moves_its_elements_and_nothing_else() {
+    let runtime = runtime();
+    let problem = Problem::new(5, 70, 1).row_major("s", 72).row_major("d", 75);
+    let kernel = runtime.find("copy_f32", Some(&problem)).unwrap().kernel;
+    let source: Vec<f32> = (0..5 * 72).map(|x| x as f32).collect();
+    let s = runtime
+        .device()
+        .alloc_with(&floats(source.clone()))
+        .unwrap();
+    let d = runtime.device().alloc(4 * (4 + 5 * 75)).unwrap();
+    let args = [Arg::new("s", &s), Arg::at("d", &d, 16)];
+    let report = runtime.launch(kernel, &problem, &args).unwrap();
+    assert!(report.thread_instructions > 5 * 70 * 20);
+    let found = runtime.device().download(&d).unwrap();
+    for at in 0..found.len() / 4 {
+        let word: [u8; 4] = found[at * 4..at * 4 + 4].try_into().unwrap();
+        let place = at.checked_sub(4).map(|at| (at / 75, at % 75));
+        match place {
+            Some((i, j)) if j < 70 => assert_eq!(f32::from_le_bytes(word), source[i * 72 + j]),
+            _ => assert_eq!(word, [0xCD; 4], "at {at}"),
+        }
+    }
+}
+
+#[test]
+fn names_find_ids_and_specs() {
+    let runtime = runtime();
+    let problem = Problem::new(4, 4, 4)
+        .row_major("a", 8)
+        .row_major("b", 8)
+        .row_major("d", 4);
+    let find = |name: &str, problem| runtime.find(name, problem).map(|p| p.kernel.id.clone());
+    assert_eq!(
+        find("gemm_f32", Some(&problem)).unwrap(),
+        "gemm_f32@picky-1"
+    );
+    let odd = problem.clone().row_major("a", 7);
+    assert_eq!(find("gemm_f32", Some(&odd)).unwrap(), "gemm_f32@plain-2");
+    assert_eq!(
+        find("gemm_f32@plain-2", Some(&problem)).unwrap(),
+        "gemm_f32@plain-2"
+    );
+    let unknown = find("gemm_f23", None).unwrap_err().to_string();
+    assert!(unknown.contains("the nearest is \"gemm_f32"), "{unknown}");
+}
+
+#[test]
+fn picking_skips_what_cannot_run_and_counts_it() {
+    let settings = EmulatorSettings {
+        sm: Some(80),
+        ..EmulatorSettings::default()
+    };
+    let runtime = Runtime::new(bundle(), Device::emulator_with(settings));
+    let query = Query::family(Family::Gemm).with_dtype("a", DType::F32);
+    let fine = Problem::new(4, 5, 6)
+        .row_major("a", 8)
+        .row_major("b", 16)
+        .row_major("d", 5);
+    assert_eq!(
+        runtime.pick(&query, &fine, &[]).unwrap().kernel.id,
+        "gemm_f32@picky-1"
+    );
+    let turned = fine.clone().col_major("b", 5);
+    let pick = runtime.pick(&query, &turned, &[]).unwrap();
+    assert_eq!(pick.kernel.id, "gemm_f32@plain-2");
+    assert_eq!(pick.skips[0].refusals[0].kind(), "layout");
+    let odd = fine.clone().row_major("a", 7);
+    assert_eq!(
+        runtime.pick(&query, &odd, &[]).unwrap().counts()["assumption"],
+        1
+    );
+    let a = runtime.device().alloc(4096).unwrap();
+    let shifted = runtime.pick(&query, &fine, &[Arg::at("a", &a, 4)]).unwrap();
+    assert_eq!(shifted.kernel.id, "gemm_f32@plain-2");
+    let only_hopper = runtime.find("gemm_f32_tn", Some(&fine));
+    assert!(matches!(only_hopper, Err(Error::NothingFits { .. })));
+    let skipped = runtime.skipped();
+    assert_eq!(
+        (
+            skipped["layout"],
+            skipped["assumption"],
+            skipped["alignment"]
+        ),
+        (1, 1, 1)
+    );
+    let none = Query::family(Family::Gemm).with_dtype("a", DType::BF16);
+    assert!(matches!(
+        runtime.pick(&none, &fine, &[]),
+        Err(Error::NothingFits { .. })
+    ));
+}
+
+#[test]
+fn the_best_kernel_that_loads_is_launched() {
+    let mut broken = picky_gemm("gemm_f32@broken-0");
+    broken.abi.params.pop();
+    let bundle = bundle_of([
+        (broken, GEMM.to_owned()),
+        (gemm_kernel("gemm_f32@plain-2"), GEMM.to_owned()),
+    ]);
+    let runtime = Runtime::new(bundle, Device::emulator());
+    let problem = Problem::new(2, 3, 4)
+        .row_major("a", 8)
+        .row_major("b", 8)
+        .row_major("d", 3);
+    let a = runtime.device().alloc_with(&floats([1.0; 16])).unwrap();
+    let b = runtime.device().alloc_with(&floats([2.0; 24])).unwrap();
+    let d = runtime.device().alloc(24).unwrap();
+    let args = [Arg::new("a", &a), Arg::new("b", &b), Arg::new("d", &d)];
+    let query = Query::family(Family::Gemm);
+    let (kernel, _) = runtime.launch_best(&query, &problem, &args).unwrap();
+    assert_eq!(kernel.id, "gemm_f32@plain-2");
+    assert_eq!(runtime.device().download(&d).unwrap(), floats([8.0; 6]));
+    assert_eq!(runtime.skipped()["load"], 1);
+}
+
+/// The refusals of a launch of the picky gemm on buffers of the given sizes.
+fn refusals(problem: &Problem, sizes: [u64; 3], offsets: [u64; 3]) -> Vec<Refusal> {
+    let runtime = runtime();
+    let device = runtime.device();
+    let [a, b, d] = sizes.map(|bytes| device.alloc(bytes).unwrap());
+    let args = [
+        Arg::at("a", &a, offsets[0]),
+        Arg::at("b", &b, offsets[1]),
+        Arg::at("d", &d, offsets[2]),
+    ];
+    let kernel = runtime.bundle().kernel("gemm_f32@picky-1").unwrap();
+    match runtime.launch(kernel, problem, &args) {
+        Err(Error::Refused { refusals, .. }) => refusals,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn launches_that_would_go_wrong_are_refused_before_they_run() {
+    let fine = Problem::new(4, 5, 6)
+        .row_major("a", 8)
+        .row_major("b", 8)
+        .row_major("d", 5);
+    let kinds = |problem: &Problem, sizes, offsets| {
+        refusals(problem, sizes, offsets)
+            .iter()
+            .map(Refusal::kind)
+            .collect::<Vec<_>>()
+    };
+    let sizes = [120, 152, 80];
+    assert_eq!(kinds(&fine, [119, 152, 79], [0; 3]), ["buffer", "buffer"]);
+    assert_eq!(kinds(&fine, sizes, [16, 0, 0]), ["buffer"]);
+    assert_eq!(
+        kinds(&fine, [200, 152, 100], [8, 0, 2]),
+        ["alignment", "alignment"]
+    );
+    let odd = fine.clone().row_major("a", 7).row_major("b", 9);
+    assert_eq!(kinds(&odd, sizes, [0; 3]), ["assumption", "assumption"]);
+    let mut negative = fine.clone();
+    (negative.m, negative.n, negative.k) = (0, -1, 1 << 31);
+    assert_eq!(
+        kinds(&negative, sizes, [0; 3]),
+        ["extent", "extent", "extent"]
+    );
+    let folded = fine.clone().row_major("d", 4);
+    assert_eq!(kinds(&folded, sizes, [0; 3]), ["strides"]);
+    let missing = Problem::new(4, 5, 6).row_major("a", 8).row_major("b", 8);
+    assert_eq!(kinds(&missing, sizes, [0; 3]), ["strides"]);
+    let turned = fine.clone().col_major("a", 8);
+    assert_eq!(kinds(&turned, sizes, [0; 3]), ["layout"]);
+    let far = fine.clone().row_major("a", i64::MAX - 7);
+    assert_eq!(kinds(&far, sizes, [0; 3]), ["strides"]);
+}
+
+#[test]
+fn outputs_must_not_share_memory() {
+    let runtime = runtime();
+    let problem = Problem::new(4, 8, 1).row_major("s", 8).row_major("d", 8);
+    let kernel = runtime.find("copy_f32", Some(&problem)).unwrap().kernel;
+    let both = runtime.device().alloc_with(&[1; 256]).unwrap();
+    let apart = [Arg::new("s", &both), Arg::at("d", &both, 128)];
+    runtime.launch(kernel, &problem, &apart).unwrap();
+    let shared = [Arg::new("s", &both), Arg::at("d", &both, 124)];
+    let error = runtime
+        .launch(kernel, &problem, &shared)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("`d` is written and shares memory with `s`"),
+        "{error}"
+    );
+    let twice = [
+        Arg::new("s", &both),
+        Arg::new("s", &both),
+        Arg::at("d", &both, 128),
+    ];
+    assert!(runtime.launch(kernel, &problem, &twice).is_err());
+    let none = [Arg::new("s", &both)];
+    let error = runtime
+        .launch(kernel, &problem, &none)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("no buffer was given for `d`"), "{error}");
+}
+
+#[test]
+fn packed_problems_obey_assumptions() {
+    let runtime = runtime();
+    let kernel = runtime.bundle().kernel("gemm_f32@picky-1").unwrap();
+    let problem = packed(kernel, 5, 6, 13, runtime.device().info()).unwrap();
+    assert_eq!(problem.strides("a").map(|s| (s.row, s.col)), Some((16, 1)));
+    let plain = runtime.bundle().kernel("gemm_f32@plain-2").unwrap();
+    let problem = packed(plain, 5, 6, 13, runtime.device().info()).unwrap();
+    assert_eq!(problem.strides("b").map(|s| (s.row, s.col)), Some((13, 1)));
+}
+
+#[test]
+fn right_kernels_verify() {
+    let runtime = runtime();
+    let kernels: Vec<_> = runtime.kernels().iter().collect();
+    let options = verify::Options {
+        problems: 6,
+        seed: 7,
+    };
+    let mut seen = 0;
+    let summary = verify::verify(&runtime, &kernels, options, |_| seen += 1).unwrap();
+    let failures: Vec<_> = summary.outcomes.iter().filter(|o| !o.passed()).collect();
+    assert!(failures.is_empty(), "{failures:#?}");
+    assert_eq!((seen, summary.passed()), (24, 24));
+    let again = verify::verify(&runtime, &kernels, options, |_| ()).unwrap();
+    assert_eq!(again, summary);
+}
+
+/// One change to a kernel, and a word its failures must contain.
+fn mutant_fails(family: Family, from: &str, to: &str, part: &str) {
+    let (kernel, ptx) = match family {
+        Family::Copy => (copy_kernel("copy_f32@mutant-1"), COPY),
+        Family::Gemm => (gemm_kernel("gemm_f32@mutant-1"), GEMM),
+    };
+    assert!(ptx.contains(from), "{from}");
+    let bundle = bundle_of([(kernel, ptx.replacen(from, to, 1))]);
+    let runtime = Runtime::new(bundle, Device::emulator());
+    let kernels: Vec<_> = runtime.kernels().iter().collect();
+    let options = verify::Options {
+        problems: 12,
+        seed: 3,
+    };
+    let summary = verify::verify(&runtime, &kernels, options, |_| ()).unwrap();
+    let failures: Vec<_> = summary
+        .outcomes
+        .iter()
+        .filter_map(|o| o.failure.as_deref())
+        .collect();
+    let found = failures.iter().any(|f| f.contains(part));
+    assert!(found, "{from} -> {to}: {failures:#?}");
+}
+
+#[test]
+fn wrong_kernels_do_not_verify() {
+    use Family::{Copy, Gemm};
+    // The row below the last: reads behind the source.
+    mutant_fails(
+        Copy,
+        "setp.ge.s32 %p1, %r6, %r2",
+        "setp.gt.s32 %p1, %r6, %r2",
+        "",
+    );
+    // Every value moved one column on.
+    mutant_fails(
+        Copy,
+        "add.s64 %rd8, %rd7, %rd5",
+        "add.s64 %rd8, %rd7, 0",
+        "bytes differ",
+    );
+    // A few elements are never written.
+    mutant_fails(
+        Copy,
+        "setp.ge.s32 %p2, %r7, %r1",
+        "setp.ge.s32 %p2, %r7, 3",
+        "bytes differ",
+    );
+    // The first row is a column longer: the gap behind it is written.
+    mutant_fails(
+        Copy,
+        "setp.ge.s32 %p1, %r6, %r2",
+        "setp.eq.s32 %p1, %r7, 0; selp.b32 %r8, 1, 0, %p1; add.s32 %r8, %r8, %r2; \
+         setp.ge.s32 %p1, %r6, %r8",
+        "belongs to no element",
+    );
+    mutant_fails(
+        Gemm,
+        "mov.f32 %f1, 0f00000000",
+        "mov.f32 %f1, 0f3F800000",
+        "elements are wrong",
+    );
+    mutant_fails(
+        Gemm,
+        "add.s32 %r9, %r9, 1",
+        "add.s32 %r9, %r9, 2",
+        "elements are wrong",
+    );
+    mutant_fails(
+        Gemm,
+        "setp.lt.s32 %p3, %r9, %r3",
+        "setp.le.s32 %p3, %r9, %r3",
+        "",
+    );
+}
+
+#[test]
+fn code_that_contradicts_the_manifest_is_refused() {
+    let mut short = copy_kernel("copy_f32@short-1");
+    short.abi.params.pop();
+    let runtime = Runtime::new(bundle_of([(short, COPY.to_owned())]), Device::emulator());
+    let error = runtime.load(&runtime.kernels()[0]).unwrap_err().to_string();
+    assert!(error.contains("contradicts the manifest"), "{error}");
+    let settings = EmulatorSettings {
+        sm: Some(80),
+        ..EmulatorSettings::default()
+    };
+    let runtime = Runtime::new(bundle(), Device::emulator_with(settings));
+    let hopper = runtime.bundle().kernel("gemm_f32_tn@hopper-1").unwrap();
+    let error = runtime.load(hopper).unwrap_err().to_string();
+    assert!(
+        error.contains("exactly sm_90; the device is sm_80"),
+        "{error}"
+    );
+}
+
+#[test]
+fn no_gpu_is_said_plainly() {
+    match Device::cuda(0) {
+        Err(error) => {
+            let text = error.to_string();
+            let known = matches!(
+                error,
+                Error::NoDriver | Error::NoDevice { .. } | Error::Cuda { .. }
+            );
+            assert!(known && !text.is_empty(), "{text}");
+            assert!(tilewright_runtime::driver_present() || text.contains("use the emulator"));
+        }
+        Ok(device) => assert!(device.info().sms > 0),
+    }
+}

@@ -1,0 +1,61 @@
+//! Every launch file of `ci/data/ptx` under every schedule.
+//!
+//! The cases that are not supported yet are listed: one that is not listed must pass, and one that is
+//! listed must fail, so the list is always the truth.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::path::{Path, PathBuf};
+
+use tilewright_emulator::Sanitize;
+use tilewright_runtime::launch_file::{self, LaunchFile};
+
+/// Cases that need mbarriers, bulk and tensor copies, wgmma or clusters.
+const NOT_YET: &[&str] = &[
+    "bug11_mbarrier_deadlock",
+    "bug23_missing_proxy_fence",
+    "bug43_async_not_waited",
+    "bug44_missing_wgmma_fence",
+    "bug46_dsmem_cta_exited",
+    "neg08_mbarrier_uninit",
+    "nv_bulk_1d",
+    "nv_cluster_ring",
+    "nv_gemm_ws",
+    "nv_tma2d_at_m5",
+    "nv_tma2d_at_m8",
+    "nv_tma2d_step_4",
+    "nv_wgmma_bf16_k128",
+    "nv_wgmma_e4m3",
+    "tr_matmul_bf16_sm90",
+    "tr_matmul_tma_sm90",
+];
+
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../ci/data/ptx")
+}
+
+/// The name of a case, whether it passes, and what does not.
+fn outcome(manifest: &Path) -> (String, bool, String) {
+    let folder = manifest.parent().unwrap();
+    let file = LaunchFile::read(manifest).unwrap();
+    let schedules = launch_file::default_schedules(Sanitize::Default);
+    match file.run(folder, &schedules) {
+        Ok(outcome) => (file.id, outcome.passed, outcome.reasons.join("\n  ")),
+        Err(error) => (file.id, false, error.to_string()),
+    }
+}
+
+#[test]
+fn launch_files_behave_as_they_say() {
+    let manifests = launch_file::find_manifests(&data()).unwrap();
+    assert_eq!(manifests.len(), 33);
+    let mut wrong = Vec::new();
+    for manifest in manifests {
+        let (id, passed, reasons) = outcome(&manifest);
+        match (passed, NOT_YET.contains(&id.as_str())) {
+            (true, false) | (false, true) => {}
+            (false, false) => wrong.push(format!("{id} fails:\n  {reasons}")),
+            (true, true) => wrong.push(format!("{id} passes now: take it off the list")),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

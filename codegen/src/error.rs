@@ -1,7 +1,8 @@
 //! The one error type of the crate: its kinds say whose fault it is.
 //!
-//! Comes in: what a stage found. Goes out: a value, its report for a reader ([`Error::report`]) and its report for a
-//! program ([`Error::json`]). Text of the user reaches neither a terminal nor a message unescaped ([`shown`]).
+//! Comes in: what a stage found. Goes out: a value, its report for a reader ([`Error::report`]) and
+//! its report for a program ([`Error::json`]). Text of the user reaches neither a terminal nor a
+//! message unescaped ([`shown`]).
 
 use std::fmt;
 
@@ -132,7 +133,8 @@ fn list<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
         .join("; ")
 }
 
-/// Text of the user as messages quote it: control and direction-changing characters escaped, long text cut.
+/// Text of the user as messages quote it: control and direction-changing characters escaped, long
+/// text cut.
 ///
 /// ```
 /// use tilewright_codegen::error::shown;
@@ -140,12 +142,16 @@ fn list<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
 /// ```
 pub fn shown(text: &str) -> String {
     const LONGEST_CHARS: usize = 60;
-    let mut out = String::new();
-    for (count, c) in text.chars().enumerate() {
-        if count == LONGEST_CHARS {
-            out.push('…');
-            break;
-        }
+    match text.char_indices().nth(LONGEST_CHARS) {
+        Some((end, _)) => escaped(text.get(..end).unwrap_or_default()) + "…",
+        None => escaped(text),
+    }
+}
+
+/// The whole text with control and direction-changing characters escaped.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
         if hidden(c) {
             out.extend(c.escape_default())
         } else {
@@ -158,5 +164,6 @@ pub fn shown(text: &str) -> String {
 /// Whether a character is unseen, moves the cursor or turns the direction of writing.
 pub(crate) fn hidden(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

@@ -1,6 +1,7 @@
 //! Reports of an [`Error`]: text with source lines and carets for a reader, JSON for a program.
 //!
-//! Invariants: the same error gives the same report; no control character of the user's text reaches the output.
+//! Invariants: the same error gives the same report; no control character of the user's text
+//! reaches the output.
 
 use std::ops::Range;
 
@@ -54,7 +55,8 @@ impl Error {
         }
     }
 
-    /// The report for a program: `kind` says whose fault it is, the other keys are those of the variant.
+    /// The report for a program: `kind` says whose fault it is, the other keys are those of the
+    /// variant.
     pub fn json(&self) -> Value {
         let message = self.to_string();
         match self {
@@ -77,7 +79,10 @@ impl Error {
                 message,
                 dump,
             } => {
-                json!({ "kind": "bug", "stage": stage, "kernel": kernel, "message": message, "dump": dump })
+                let mut report = json!({ "kind": "bug", "stage": stage, "kernel": kernel });
+                report["message"] = json!(message);
+                report["dump"] = json!(dump);
+                report
             }
             Error::Algebra(_) => json!({ "kind": "algebra", "message": message }),
             Error::Io { path, .. } => json!({ "kind": "io", "path": path, "message": message }),
@@ -126,13 +131,25 @@ impl Report {
 
     fn render(&self, renderer: &Renderer, problem: &Problem) -> String {
         let at = self.place(&problem.span.bytes);
-        let mut snippet = Snippet::source(self.source.as_str())
+        let related: Vec<_> = problem
+            .related
+            .iter()
+            .map(|related| (self.place(&related.span.bytes), related))
+            .collect();
+        let places = || related.iter().map(|(place, _)| place).chain([&at]);
+        // The renderer takes time for every line it is given: it gets those from the first place to
+        // the last.
+        let start = self.line_of(places().map(|place| place.start).min().unwrap_or_default());
+        let end = places().map(|place| place.end).max().unwrap_or_default();
+        let (shown_from, shown) = self.window(start, end);
+        let inside = |place: &Range<usize>| place.start - shown_from..place.end - shown_from;
+        let mut snippet = Snippet::source(shown)
             .path(self.path.as_str())
-            .annotation(AnnotationKind::Primary.span(at));
-        for related in &problem.related {
+            .line_start(start + 1)
+            .annotation(AnnotationKind::Primary.span(inside(&at)));
+        for (place, related) in &related {
             let label = visible(&related.message);
-            let at = self.place(&related.span.bytes);
-            snippet = snippet.annotation(AnnotationKind::Context.span(at).label(label));
+            snippet = snippet.annotation(AnnotationKind::Context.span(inside(place)).label(label));
         }
         let title = Level::ERROR
             .primary_title(visible(&problem.message))
@@ -142,6 +159,23 @@ impl Report {
             group = group.element(Level::HELP.message(visible(help)));
         }
         renderer.render(&[group])
+    }
+
+    /// Index of the line of `source` that a position is in.
+    fn line_of(&self, at: usize) -> usize {
+        self.lines
+            .partition_point(|&(_, start)| start <= at)
+            .saturating_sub(1)
+    }
+
+    /// `source` from the start of a line to the end of the line that holds `end`, and where it
+    /// starts.
+    fn window(&self, line: usize, end: usize) -> (usize, &str) {
+        let start = self.lines.get(line).map_or(0, |&(_, start)| start);
+        let rest = self.source.get(start..).unwrap_or_default();
+        let tail = rest.get(end.saturating_sub(start)..).unwrap_or_default();
+        let length = rest.len() - tail.len() + tail.find('\n').map_or(tail.len(), |at| at + 1);
+        (start, rest.get(..length).unwrap_or(rest))
     }
 
     /// The range of `source` that shows a range of the user's text.

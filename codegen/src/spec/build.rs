@@ -1,7 +1,9 @@
-//! The tree to the model: every key checked by its row of the table, then what concerns several keys at once.
+//! The tree to the model: every key checked by its row of the table, then what concerns several
+//! keys at once.
 //!
-//! Comes in: a tree and where its file lies. Goes out: a [`Spec`], or every problem. Invariants of a built spec: operands
-//! are those of the family in its order; `copy` and `swizzle` have an entry for each operand; extents are positive.
+//! Comes in: a tree and where its file lies. Goes out: a [`Spec`], or every problem. Invariants of
+//! a built spec: operands are those of the family in its order; `copy` and `swizzle` have an entry
+//! for each operand; extents are positive.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,9 +15,10 @@ use super::families::{FAMILIES, FamilyFacts};
 use super::keys::{FILE, Kind};
 use super::model::{Auto, CopyPath, Family, Mma, Pipeline, Scheduler, Spec};
 use super::nearest::nearest;
+use super::node::{Node, Value};
 use super::problems::{Problems, span_of};
-use super::read::{Field, Fields, MAX_TILE_EXTENT, MAX_TILE_SIZE, Reader};
-use super::tree::{Node, Value};
+use super::read::{Field, Fields, Reader};
+use super::values::{MAX_TILE_EXTENT, MAX_TILE_SIZE};
 use crate::arch::Arch;
 use crate::dtype::Dtype;
 use crate::error::shown;
@@ -171,7 +174,8 @@ impl Reader<'_> {
         if shape != [1, 1, 1] {
             let [m, n, k] = [shape[0], shape[1], shape[2]];
             let message = format!(
-                "`cluster` is ({m},{n},{k}): clusters need sm_90 features that this version does not generate yet"
+                "`cluster` is ({m},{n},{k}): clusters need sm_90 features that this version does \
+                 not generate yet"
             );
             self.problems.add(
                 "unsupported-cluster",
@@ -304,7 +308,8 @@ impl Reader<'_> {
         let words: Vec<&str> = text.split_whitespace().collect();
         if words.join(" ") != only {
             let message = format!(
-                "`epilogue` is `{}`; this version generates `{only}` for kernel {} and no other expression",
+                "`epilogue` is `{}`; this version generates `{only}` for kernel {} and no other \
+                 expression",
                 shown(text),
                 self.facts.name
             );
@@ -352,8 +357,8 @@ fn is_identifier(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(word) && !name.as_bytes()[0].is_ascii_digit()
 }
 
-/// The name a spec at that path must have: `<family>_<stem>` in the folder of its family, else the stem. `None` for what
-/// is no `.yaml` file.
+/// The name a spec at that path must have: `<family>_<stem>` in the folder of its family, else the
+/// stem. `None` for what is no `.yaml` file.
 fn expected_name(path: &str, family: &str) -> Option<String> {
     let path = Path::new(path);
     let extension = path.extension()?.to_str()?;

@@ -28,7 +28,8 @@ pub(super) struct Known {
     pub min_sm: u32,
 }
 
-/// Every atom of the catalogue; none when its records are malformed, which the catalogue reports itself.
+/// Every atom of the catalogue; none when its records are malformed, which the catalogue reports
+/// itself.
 pub(super) fn atoms() -> impl Iterator<Item = Known> {
     catalogue()
         .ok()

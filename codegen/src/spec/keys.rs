@@ -1,6 +1,7 @@
 //! The table of keys a spec may hold: what drives the checks, the tuning paths and the JSON Schema.
 //!
-//! Comes in: a family. Goes out: for every map of the file, its keys with type, limits, default and meaning.
+//! Comes in: a family. Goes out: for every map of the file, its keys with type, limits, default and
+//! meaning.
 
 use super::families::FamilyFacts;
 use super::model::Family;

@@ -1,7 +1,8 @@
 //! Specs: YAML in, a checked model and its tuning space out.
 //!
-//! Comes in: text of any kind. Goes out: a [`SpecFile`], or every problem at once, each with its place, the actual and the
-//! allowed value and the nearest legal one. One table of keys drives the checks, the tuning paths and the JSON Schema.
+//! Comes in: text of any kind. Goes out: a [`SpecFile`], or every problem at once, each with its
+//! place, the actual and the allowed value and the nearest legal one. One table of keys drives the
+//! checks, the tuning paths and the JSON Schema.
 //!
 //! ```
 //! let text = r#"
@@ -23,6 +24,7 @@
 
 mod nearest;
 mod problems;
+mod node;
 mod tree;
 mod notation;
 pub mod model;
@@ -30,17 +32,22 @@ mod families;
 mod keys;
 mod catalogue;
 mod read;
+mod values;
 mod swizzle;
 mod operands;
 mod build;
 mod print;
 mod point;
 mod tune;
+mod schema;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 
 pub use families::{FAMILIES, FamilyFacts, OperandFacts, TypeRule};
 pub use model::{Point, Spec};
+pub use schema::schema;
 pub use tree::{MAX_DEPTH, MAX_NODES, MAX_SCALAR_BYTES, MAX_SIZE_BYTES};
 pub use tune::MAX_POINTS;
 
@@ -56,7 +63,8 @@ pub struct SpecFile {
     pub text: String,
     /// The spec as written, without its tuning.
     pub spec: Spec,
-    /// The tuning space in the order of the file, the last path fastest; the spec itself when nothing is tuned.
+    /// The tuning space in the order of the file, the last path fastest; the spec itself when
+    /// nothing is tuned.
     pub points: Vec<Point>,
 }
 
@@ -112,7 +120,8 @@ pub fn load(path: &Path) -> Result<SpecFile> {
     }
 }
 
-/// Checks the spec in a text. `path` decides what its name must be and is quoted in reports; it is not opened.
+/// Checks the spec in a text. `path` decides what its name must be and is quoted in reports; it is
+/// not opened.
 ///
 /// # Errors
 /// [`Error::Spec`] with every problem.

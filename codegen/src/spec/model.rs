@@ -58,7 +58,8 @@ pub enum Stride {
     Named(String),
 }
 
-/// The way of one operand's data, atom by atom. Keys are `<from>2<to>` with g, s, r for the memory spaces.
+/// The way of one operand's data, atom by atom. Keys are `<from>2<to>` with g, s, r for the memory
+/// spaces.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct CopyPath {
     /// Global to shared memory. `None` when the operand does not pass through it.
@@ -89,7 +90,8 @@ pub struct Mma {
 /// How loads run ahead of the arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Schedule {
-    /// Every warp loads and computes; `stages` cp.async groups in flight. `stages: 1` is synchronous.
+    /// Every warp loads and computes; `stages` cp.async groups in flight. `stages: 1` is
+    /// synchronous.
     #[default]
     Multistage,
 }

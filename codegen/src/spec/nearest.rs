@@ -12,11 +12,16 @@ pub(super) fn nearest<'c>(
         return None;
     }
     let lower = word.to_ascii_lowercase();
+    // A common beginning says nothing about words of a letter or two.
+    let start_counts = lower.len() >= 3;
     let mut best: Option<(f64, &str)> = None;
     for candidate in candidates {
-        let likeness =
-            strsim::normalized_damerau_levenshtein(&lower, &candidate.to_ascii_lowercase())
-                .max(strsim::jaro_winkler(&lower, &candidate.to_ascii_lowercase()) - 0.2);
+        let known = candidate.to_ascii_lowercase();
+        let mut likeness = strsim::normalized_damerau_levenshtein(&lower, &known);
+        if start_counts {
+            likeness = likeness.max(strsim::jaro_winkler(&lower, &known) - 0.2);
+            likeness += if known.starts_with(&lower) { 0.5 } else { 0.0 };
+        }
         if likeness >= 0.5 && best.is_none_or(|(most, _)| likeness > most) {
             best = Some((likeness, candidate));
         }

@@ -1,7 +1,8 @@
-//! Text forms inside scalars: `(128,128,64)`, `(m,k):(lda,1)`. The layout crate reads them; this adds the place of each
-//! entry, so that a problem points at `ldb` and not at the whole layout.
+//! Text forms inside scalars: `(128,128,64)`, `(m,k):(lda,1)`. The layout crate reads them; this
+//! adds the place of each entry, so that a problem points at `ldb` and not at the whole layout.
 //!
-//! Comes in: the text of one scalar. Goes out: its entries, each with its byte range, or the place that does not fit.
+//! Comes in: the text of one scalar. Goes out: its entries, each with its byte range, or the place
+//! that does not fit.
 
 use std::ops::Range;
 

@@ -5,9 +5,9 @@ use tilewright_layout::Int;
 use super::families::{OperandFacts, TypeRule};
 use super::model::{Operand, Stride};
 use super::nearest::{one_of, suggestion};
+use super::node::Node;
 use super::notation::{self, Entry};
 use super::read::{Field, Fields, Reader};
-use super::tree::Node;
 use crate::dtype::Dtype;
 use crate::error::shown;
 
@@ -124,7 +124,7 @@ impl Reader<'_> {
             one_of(&words)
         );
         let help = match entry.value.as_i64() {
-            Some(value) => format!("use {}", value.clamp(least, MAX_STRIDE)),
+            Some(value) => format!("use {}", value.clamp(1, MAX_STRIDE)),
             None => suggestion(&text, &words),
         };
         self.problems.add("wrong-stride", &span, message, help);
@@ -214,22 +214,16 @@ impl Reader<'_> {
         );
     }
 
+    /// `a f16, b f16, d f16 or f32, accumulator f32`.
     fn rule(&self, rule: &TypeRule) -> String {
-        let inputs: Vec<&str> = self
-            .facts
-            .operands
-            .iter()
-            .filter(|o| !o.output)
-            .map(|o| o.name)
-            .collect();
         let outputs: Vec<&str> = rule.outputs.iter().map(|dtype| dtype.name()).collect();
-        format!(
-            "{} {} with accumulator {} and d {}",
-            inputs.join(" "),
-            rule.inputs,
-            rule.accumulator,
-            outputs.join(" or ")
-        )
+        let outputs = outputs.join(" or ");
+        let part = |operand: &OperandFacts| match operand.output {
+            true => format!("{} {outputs}", operand.name),
+            false => format!("{} {}", operand.name, rule.inputs),
+        };
+        let parts: Vec<String> = self.facts.operands.iter().map(part).collect();
+        format!("{}, accumulator {}", parts.join(", "), rule.accumulator)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Names of points: `gemm_bf16_tn@128x128x64_s3-1f3a9c`.
 //!
-//! Comes in: the specs of a space and the paths that are tuned. Goes out: points with ids that differ from one another and
-//! depend on nothing but the point's own values. The hash covers every value of the spec, so that equal ids mean equal kernels.
+//! Comes in: the specs of a space and the paths that are tuned. Goes out: points with ids that
+//! differ from one another and depend on nothing but the point's own values. The hash covers every
+//! value of the spec, so that equal ids mean equal kernels.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,8 @@
 //! A spec back to YAML, in one form only: keys in the order of the table, defaults left out.
 //!
-//! Comes in: a spec. Goes out: text that reads back as the same spec. The same values in compact JSON are the canonical form
-//! that ids hash, so that an id does not depend on how a YAML library breaks lines.
+//! Comes in: a spec. Goes out: text that reads back as the same spec. The same values in compact
+//! JSON are the canonical form that ids hash, so that an id does not depend on how a YAML library
+//! breaks lines.
 
 use std::collections::BTreeMap;
 

@@ -95,7 +95,8 @@ impl Problems {
     }
 }
 
-/// The span of a byte range of `text`. Ranges outside the text or inside a character are moved to its nearest place.
+/// The span of a byte range of `text`. Ranges outside the text or inside a character are moved to
+/// its nearest place.
 pub(super) fn span_of(text: &str, bytes: Range<usize>) -> Span {
     let start = text.floor_char_boundary(bytes.start);
     let end = text.floor_char_boundary(bytes.end).max(start);

@@ -1,28 +1,17 @@
-//! Reading single values out of the tree, each by the type and limits its key has in the table.
+//! Reading maps out of the tree by the table of keys.
 //!
-//! Comes in: a node and its key. Goes out: the value, or `None` with the problem listed: actual value, allowed values,
-//! the nearest legal one.
+//! Comes in: a node and the kind of map it should be. Goes out: its fields, with every unknown,
+//! missing and misplaced key listed as a problem. Values are read in [`super::values`].
 
 use std::ops::Range;
 
-use tilewright_layout::Int;
-
-use super::catalogue;
 use super::families::{FAMILIES, FamilyFacts};
 use super::keys::{Key, Kind, fields};
-use super::model::{Auto, Family, Raster, Schedule};
+use super::model::Auto;
 use super::nearest::{all_of, nearest, one_of, suggestion};
-use super::notation;
+use super::node::{Entry, Node, Value};
 use super::problems::Problems;
-use super::tree::{Entry, Node, Value};
-use crate::arch::{ARCHES, Arch};
-use crate::dtype::{DTYPES, Dtype};
 use crate::error::{Span, shown};
-
-/// Largest extent of a tile.
-pub const MAX_TILE_EXTENT: i64 = 65_536;
-/// Most elements of a tile, all extents multiplied.
-pub const MAX_TILE_SIZE: i64 = 1 << 24;
 
 /// The fields of one map: every key of the table, written or not.
 pub(super) struct Fields<'n> {
@@ -88,93 +77,74 @@ impl Reader<'_> {
             format!("{path}.")
         };
         let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
-        let entries = match &node.value {
-            Value::Map(entries) => entries.as_slice(),
-            Value::Refused => {
-                return Fields {
-                    prefix,
-                    list: vec![],
-                };
+        let Some(entries) = self.entries(node, path, &names) else {
+            return Fields {
+                prefix,
+                list: vec![],
+            };
+        };
+        let unknown = |entry: &&Entry| !names.contains(&entry.key.as_str());
+        for entry in entries.iter().filter(unknown) {
+            self.unknown_key(kind, &prefix, entry, &names);
+        }
+        let found = |name| entries.iter().find(|entry| entry.key == name);
+        let near = |entry: &Entry| nearest(&entry.key, names.iter().copied());
+        let meant: Vec<&str> = entries.iter().filter(unknown).filter_map(near).collect();
+        for key in keys.iter().filter(|key| key.required) {
+            if found(key.name).is_none() && !meant.contains(&key.name) {
+                let message = format!("`{prefix}{}` is missing", key.name);
+                let help = format!("add `{}`: {}", key.name, lower_first(key.doc));
+                self.problems.add("missing-key", place, message, help);
             }
+        }
+        let list = keys.into_iter().map(|key| (key, found(key.name))).collect();
+        Fields { prefix, list }
+    }
+
+    /// The entries of a map; `None` for anything else, listed as a problem.
+    fn entries<'n>(&mut self, node: &'n Node, path: &str, names: &[&str]) -> Option<&'n [Entry]> {
+        match &node.value {
+            Value::Map(entries) => Some(entries),
+            Value::Refused => None,
             _ => {
                 let label = if path.is_empty() {
                     "the file".into()
                 } else {
                     format!("`{path}`")
                 };
-                let message = format!(
-                    "{label} is {}; expected a map with {}",
-                    describe(node),
-                    all_of(&names)
-                );
-                self.problems.add(
-                    "wrong-type",
-                    &node.span,
-                    message,
-                    "write `key: value` lines below it",
-                );
-                return Fields {
-                    prefix,
-                    list: vec![],
-                };
+                let (actual, keys) = (describe(node), all_of(names));
+                let message = format!("{label} is {actual}; expected a map with {keys}");
+                let help = "write `key: value` lines below it";
+                self.problems.add("wrong-type", &node.span, message, help);
+                None
             }
-        };
-        for entry in entries
-            .iter()
-            .filter(|entry| !names.contains(&entry.key.as_str()))
-        {
-            self.unknown_key(
-                kind,
-                &format!("{prefix}{}", entry.key),
-                &entry.key,
-                &entry.key_span,
-                &names,
-            );
-        }
-        let found = |name| entries.iter().find(|entry| entry.key == name);
-        let unknown = || {
-            entries
-                .iter()
-                .map(|entry| entry.key.as_str())
-                .filter(|key| !names.contains(key))
-        };
-        let meant = |name| unknown().any(|key| nearest(key, names.iter().copied()) == Some(name));
-        for key in keys
-            .iter()
-            .filter(|key| key.required && found(key.name).is_none() && !meant(key.name))
-        {
-            let message = format!("`{prefix}{}` is missing", key.name);
-            let help = format!("add `{}`: {}", key.name, lower_first(key.doc));
-            self.problems.add("missing-key", place, message, help);
-        }
-        Fields {
-            list: keys.into_iter().map(|key| (key, found(key.name))).collect(),
-            prefix,
         }
     }
 
-    fn unknown_key(&mut self, kind: Kind, path: &str, name: &str, span: &Span, names: &[&str]) {
-        let other = FAMILIES.iter().find(|facts| {
-            fields(kind, facts)
-                .unwrap_or_default()
-                .iter()
-                .any(|key| key.name == name)
-        });
-        if let Some(other) = other {
-            let message = format!(
-                "`{path}` belongs to kernel {}, not to {}",
-                other.name, self.facts.name
-            );
-            self.problems.add(
-                "wrong-family",
-                span,
-                message,
-                format!("delete it, or {}", suggestion(name, names)),
-            );
-        } else {
-            let message = format!("unknown key `{}`; known are {}", shown(path), all_of(names));
+    fn unknown_key(&mut self, kind: Kind, prefix: &str, entry: &Entry, names: &[&str]) {
+        let path = format!("{prefix}{}", entry.key);
+        let near = nearest(&entry.key, names.iter().copied());
+        let has = |facts: &&FamilyFacts| {
+            let keys = fields(kind, facts).unwrap_or_default();
+            keys.iter().any(|key| key.name == entry.key)
+        };
+        if let Some(other) = FAMILIES.iter().find(has) {
+            let (other, own) = (other.name, self.facts.name);
+            let message = format!("`{path}` belongs to kernel {other}, not to {own}");
+            let help = near.map_or("delete it".into(), |near| {
+                format!("delete it, or use `{near}`")
+            });
             self.problems
-                .add("unknown-key", span, message, suggestion(name, names));
+                .add("wrong-family", &entry.key_span, message, help);
+        } else {
+            let message = format!(
+                "unknown key `{}`; known are {}",
+                shown(&path),
+                all_of(names)
+            );
+            let help = near.map_or("delete it".into(), |near| format!("use `{near}`"));
+            self.problems
+                .add("unknown-key", &entry.key_span, message, help);
         }
     }
 
@@ -213,7 +183,7 @@ impl Reader<'_> {
         what: &str,
         words: &[&str],
     ) -> Option<usize> {
-        let text = self.scalar(field, &format!("{what}, one of {}", one_of(words)))?;
+        let text = self.scalar(field, &one_of(words))?;
         let found = words.iter().position(|word| *word == text);
         if found.is_none() {
             let known = if words.len() == 1 {
@@ -233,38 +203,6 @@ impl Reader<'_> {
         found
     }
 
-    /// The family.
-    pub fn family(&mut self, field: &Field<'_>) -> Option<Family> {
-        let names: Vec<&str> = FAMILIES.iter().map(|facts| facts.name).collect();
-        let at = self.word(field, "unknown-kernel", "kernel", &names)?;
-        FAMILIES.get(at).map(|facts| facts.family)
-    }
-
-    /// The architecture.
-    pub fn arch(&mut self, field: &Field<'_>) -> Option<Arch> {
-        let names: Vec<&str> = ARCHES.iter().map(|arch| arch.name).collect();
-        let at = self.word(field, "unknown-arch", "architecture", &names)?;
-        ARCHES.get(at).copied()
-    }
-
-    /// An element type.
-    pub fn dtype(&mut self, field: &Field<'_>) -> Option<Dtype> {
-        let names: Vec<&str> = DTYPES.iter().map(|dtype| dtype.name()).collect();
-        let at = self.word(field, "unknown-dtype", "element type", &names)?;
-        DTYPES.get(at).copied()
-    }
-
-    /// The schedule.
-    pub fn schedule(&mut self, field: &Field<'_>) -> Option<Schedule> {
-        self.word(
-            field,
-            "unknown-schedule",
-            "schedule",
-            &[Schedule::Multistage.name()],
-        )?;
-        Some(Schedule::Multistage)
-    }
-
     /// A value that may be `auto`.
     pub fn auto<T>(
         &mut self,
@@ -279,206 +217,8 @@ impl Reader<'_> {
         }
     }
 
-    /// An integer in the limits of its key.
-    pub fn int(&mut self, field: &Field<'_>) -> Option<i64> {
-        let Kind::Int { least, most, step } = field.key.kind else {
-            return None;
-        };
-        let multiple = if step > 1 {
-            format!(", a multiple of {step}")
-        } else {
-            String::new()
-        };
-        let or_auto = if field.key.auto { "`auto` or " } else { "" };
-        let expected = format!("{or_auto}an integer from {least} to {most}{multiple}");
-        let text = self.scalar(field, &expected)?;
-        let plain = matches!(field.node.value, Value::Scalar { plain: true, .. });
-        let digits = text.strip_prefix('-').unwrap_or(text);
-        if !plain || digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-            let message = format!(
-                "`{}` is {}; expected {expected}",
-                field.path,
-                describe(field.node)
-            );
-            let help = if plain {
-                "write a decimal number"
-            } else {
-                "delete the quotes around a number"
-            };
-            self.problems
-                .add("wrong-type", &field.node.span, message, help);
-            return None;
-        }
-        let huge = if text.starts_with('-') {
-            i64::MIN
-        } else {
-            i64::MAX
-        };
-        let value = text.parse().unwrap_or(huge);
-        if (least..=most).contains(&value) && value % step == 0 {
-            return Some(value);
-        }
-        let clamped = value.clamp(least, most);
-        let use_value = (clamped - clamped % step).max(least);
-        let message = format!("`{}` is {}; expected {expected}", field.path, shown(text));
-        self.problems.add(
-            "out-of-range",
-            &field.node.span,
-            message,
-            format!("use {use_value}"),
-        );
-        None
-    }
-
-    /// A tuple of positive integers, one for each name.
-    pub fn tuple(
-        &mut self,
-        field: &Field<'_>,
-        names: &[&str],
-        most: i64,
-        most_size: i64,
-    ) -> Option<Vec<i64>> {
-        let form = format!("({})", names.join(","));
-        let text = self.scalar(field, &format!("the extents {form} as text"))?;
-        let entries = match notation::tuple(text) {
-            Ok(entries) => entries,
-            Err(misfit) => {
-                let message = format!("`{}` is no tuple: {}", field.path, misfit.message);
-                let help = format!("write integers in the form \"{form}\"");
-                self.problems.add(
-                    "tuple-syntax",
-                    &self.part(field.node, misfit.at),
-                    message,
-                    help,
-                );
-                return None;
-            }
-        };
-        if entries.len() != names.len() {
-            let message = format!(
-                "`{}` has {} entries; kernel {} needs {}: {form}",
-                field.path,
-                entries.len(),
-                self.facts.name,
-                names.len()
-            );
-            self.problems.add(
-                "wrong-rank",
-                &field.node.span,
-                message,
-                format!("write it in the form \"{form}\""),
-            );
-            return None;
-        }
-        let mut values = vec![];
-        for (entry, name) in entries.iter().zip(names) {
-            match entry.value.as_i64() {
-                Some(value) if (1..=most).contains(&value) => values.push(value),
-                value => {
-                    let actual = shown(&entry.value.to_string());
-                    let message = format!(
-                        "{name} of `{}` is {actual}; allowed is 1 to {most}",
-                        field.path
-                    );
-                    let help = format!("use {}", value.unwrap_or(1).clamp(1, most));
-                    let span = self.part(field.node, entry.at.clone());
-                    self.problems.add("out-of-range", &span, message, help);
-                }
-            }
-        }
-        let size = values
-            .iter()
-            .try_fold(1i64, |size, value| size.checked_mul(*value));
-        if values.len() == names.len() && size.is_none_or(|size| size > most_size) {
-            let size = size.map_or("more than 2^63".to_string(), |size| size.to_string());
-            let message = format!(
-                "`{}` has {size} elements; at most {most_size} are allowed",
-                field.path
-            );
-            self.problems.add(
-                "too-many-elements",
-                &field.node.span,
-                message,
-                "use smaller extents",
-            );
-            return None;
-        }
-        (values.len() == names.len()).then_some(values)
-    }
-
-    /// Three positive integers along m, n and k.
-    pub fn triple(&mut self, field: &Field<'_>) -> Option<[i64; 3]> {
-        let Kind::Triple { most } = field.key.kind else {
-            return None;
-        };
-        self.tuple(field, &["m", "n", "k"], most.min(MAX_TILE_EXTENT), most)?
-            .try_into()
-            .ok()
-    }
-
-    /// The tile order.
-    pub fn raster(&mut self, field: &Field<'_>) -> Option<Raster> {
-        const MOST: u32 = 64;
-        let text = self.scalar(field, "`auto`, `row`, `column` or `grouped_N`")?;
-        let group = text
-            .strip_prefix("grouped_")
-            .and_then(|digits| digits.parse::<u32>().ok());
-        match (text, group) {
-            ("row", _) => Some(Raster::Row),
-            ("column", _) => Some(Raster::Column),
-            (_, Some(group)) if (1..=MOST).contains(&group) => Some(Raster::Grouped(group)),
-            _ => {
-                let message = format!(
-                    "`{}` is `{}`; known are `auto`, `row`, `column` and `grouped_1` to `grouped_{MOST}`",
-                    field.path,
-                    shown(text)
-                );
-                let help = match group {
-                    Some(group) => format!("use `grouped_{}`", group.clamp(1, MOST)),
-                    None => suggestion(text, &["auto", "row", "column", "grouped_8"]),
-                };
-                self.problems
-                    .add("unknown-raster", &field.node.span, message, help);
-                None
-            }
-        }
-    }
-
-    /// The id of an atom that does what the key says.
-    pub fn atom(&mut self, field: &Field<'_>) -> Option<String> {
-        let wanted = catalogue::job(field.key.kind)?;
-        let text = self.scalar(field, "`auto` or the id of an atom")?;
-        let fitting: Vec<&str> = catalogue::atoms()
-            .filter(|a| a.job == wanted)
-            .map(|a| a.id)
-            .collect();
-        let Some(atom) = catalogue::atoms().find(|atom| atom.id == text) else {
-            let message = format!("`{}` is `{}`; no atom has this id", field.path, shown(text));
-            let help = match nearest(text, fitting.iter().copied()) {
-                Some(id) => format!("use `{id}`"),
-                None => format!("use `auto`, {}", one_of(&fitting)),
-            };
-            self.problems
-                .add("unknown-atom", &field.node.span, message, help);
-            return None;
-        };
-        if atom.job != wanted {
-            let message = format!(
-                "`{}` is `{text}`, which {}; needed is one that {wanted}",
-                field.path, atom.job
-            );
-            let help = match nearest(text, fitting.iter().copied()) {
-                Some(id) => format!("use `{id}` or `auto`"),
-                None => "use `auto`".to_string(),
-            };
-            self.problems
-                .add("misplaced-atom", &field.node.span, message, help);
-            return None;
-        }
-        Some(text.to_string())
-    }
-
-    /// The span of a part of a scalar's text; of the whole scalar when escapes or folding moved the text.
+    /// The span of a part of a scalar's text; of the whole scalar when escapes or folding moved the
+    /// text.
     pub fn part(&self, node: &Node, at: Range<usize>) -> Span {
         let Value::Scalar { text, plain } = &node.value else {
             return node.span.clone();
@@ -504,9 +244,10 @@ pub(super) fn is_auto(node: &Node) -> bool {
 /// A value as messages name it.
 pub(super) fn describe(node: &Node) -> String {
     match &node.value {
-        Value::Scalar { text, plain: true } if text.is_empty() => "empty".into(),
+        Value::Scalar { .. } if node.span.bytes.is_empty() => "empty".into(),
         Value::Scalar { text, plain: true } => format!("`{}`", shown(text)),
         Value::Scalar { text, .. } => format!("the text \"{}\"", shown(text)),
+        Value::List(items) if items.is_empty() => "an empty list".into(),
         Value::List(items) => format!("a list of {}", items.len()),
         Value::Map(entries) => format!("a map of {}", entries.len()),
         Value::Refused => "an alias".into(),

@@ -6,11 +6,13 @@ use super::nearest::suggestion;
 use super::read::{Field, Reader};
 use crate::error::shown;
 
-/// Byte names with their number of XOR-ed bits: `Sw<bits,4,3>` on bytes, as the shared-memory swizzles of TMA and wgmma.
+/// Byte names with their number of XOR-ed bits: `Sw<bits,4,3>` on bytes, as the shared-memory
+/// swizzles of TMA and wgmma.
 pub(super) const BYTE_NAMES: &[(&str, i64)] = &[("32B", 1), ("64B", 2), ("128B", 3)];
 
 impl Reader<'_> {
-    /// A swizzle in elements of that size. The byte names need the size; without it they are left unread.
+    /// A swizzle in elements of that size. The byte names need the size; without it they are left
+    /// unread.
     pub(super) fn swizzle(
         &mut self,
         field: &Field<'_>,
@@ -30,18 +32,23 @@ impl Reader<'_> {
             return Swizzle::new(*bits, 4 - i64::from(log2), 3).ok();
         }
         if !text.starts_with("Sw") {
-            let words = ["auto", "none", "32B", "64B", "128B"];
+            let bytes = text
+                .strip_suffix('B')
+                .and_then(|digits| digits.parse::<u32>().ok());
+            let help = match bytes {
+                Some(0..48) => "use `32B`".to_string(),
+                Some(48..96) => "use `64B`".to_string(),
+                Some(_) => "use `128B`".to_string(),
+                None => suggestion(text, &["auto", "none", "32B", "64B", "128B"]),
+            };
             let message = format!(
-                "`{}` is `{}`; known are `auto`, `none`, `32B`, `64B`, `128B` and the form \"Sw<3,3,3>\"",
+                "`{}` is `{}`; known are `auto`, `none`, `32B`, `64B`, `128B` and the form \
+                 \"Sw<3,3,3>\"",
                 field.path,
                 shown(text)
             );
-            self.problems.add(
-                "unknown-swizzle",
-                &field.node.span,
-                message,
-                suggestion(text, &words),
-            );
+            self.problems
+                .add("unknown-swizzle", &field.node.span, message, help);
             return None;
         }
         self.algebraic(field, text)

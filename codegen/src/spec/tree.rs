@@ -1,14 +1,18 @@
 //! YAML text to a generic tree whose nodes know their place.
 //!
-//! Comes in: text of any kind. Goes out: one [`Node`] and every structural problem. What a spec has no use for is
-//! refused here: anchors, aliases, merge keys, tags, directives, several documents, keys that are no plain text, equal
-//! keys, hidden characters. Size, depth and number of nodes are bounded, so no input takes long or much memory.
-//! Scalars stay text: whether `8` is a number is decided by the key it stands under, and `n` is never a boolean.
+//! Comes in: text of any kind. Goes out: one [`Node`] and every structural problem. What a spec has
+//! no use for is refused here: anchors, aliases, merge keys, tags, directives, several documents,
+//! keys that are no plain text, equal keys, hidden characters. Size, depth and number of nodes are
+//! bounded, so no input takes long or much memory. Scalars stay text: whether `8` is a number is
+//! decided by the key it stands under, and `n` is never a boolean.
 
-use serde_yaml::granit_parser::{Event, Options, Parser, ScalarStyle, Span as Mark};
+use serde_yaml::granit_parser::{
+    ErrorKind, Event, Options, Parser, ScalarStyle, ScanError, Span as Mark,
+};
 
+use super::node::{Entry, Node, Value};
 use super::problems::{Problems, span_of};
-use crate::error::{Related, Span, hidden, shown};
+use crate::error::{Related, Span, escaped, hidden, shown};
 
 /// Largest spec accepted, in bytes.
 pub const MAX_SIZE_BYTES: usize = 1 << 20;
@@ -18,88 +22,6 @@ pub const MAX_DEPTH: usize = 16;
 pub const MAX_NODES: usize = 10_000;
 /// Longest scalar accepted, in bytes.
 pub const MAX_SCALAR_BYTES: usize = 4096;
-
-/// A value and its place.
-#[derive(Clone, Debug)]
-pub(super) struct Node {
-    /// Where it is written, quotes included.
-    pub span: Span,
-    /// What it is.
-    pub value: Value,
-}
-
-/// What a node is.
-#[derive(Clone, Debug)]
-pub(super) enum Value {
-    /// Text, and whether it is written without quotes.
-    Scalar { text: String, plain: bool },
-    /// A list.
-    List(Vec<Node>),
-    /// A map, in the order of the file.
-    Map(Vec<Entry>),
-    /// An alias: reported, and skipped by every check.
-    Refused,
-}
-
-/// One key of a map with its value.
-#[derive(Clone, Debug)]
-pub(super) struct Entry {
-    /// The key.
-    pub key: String,
-    /// Where the key is written.
-    pub key_span: Span,
-    /// The value.
-    pub value: Node,
-}
-
-impl Node {
-    /// The value at a dotted path.
-    pub fn find(&self, path: &str) -> Option<&Node> {
-        path.split('.')
-            .try_fold(self, |node, key| match &node.value {
-                Value::Map(entries) => entries
-                    .iter()
-                    .find(|entry| entry.key == key)
-                    .map(|entry| &entry.value),
-                _ => None,
-            })
-    }
-
-    /// Puts a value at a dotted path, in maps made where there are none.
-    pub fn put(&mut self, path: &str, value: &Node) {
-        let (key, rest) = path
-            .split_once('.')
-            .map_or((path, None), |(key, rest)| (key, Some(rest)));
-        if !matches!(self.value, Value::Map(_)) {
-            self.value = Value::Map(vec![]);
-        }
-        let Value::Map(entries) = &mut self.value else {
-            return;
-        };
-        let at = entries
-            .iter()
-            .position(|entry| entry.key == key)
-            .unwrap_or(entries.len());
-        if at == entries.len() {
-            let value = Node {
-                span: value.span.clone(),
-                value: Value::Map(vec![]),
-            };
-            entries.push(Entry {
-                key: key.to_string(),
-                key_span: value.span.clone(),
-                value,
-            });
-        }
-        let Some(entry) = entries.get_mut(at) else {
-            return;
-        };
-        match rest {
-            Some(rest) => entry.value.put(rest, value),
-            None => entry.value = value.clone(),
-        }
-    }
-}
 
 /// An open list or map.
 enum Frame {
@@ -114,7 +36,8 @@ enum Frame {
     },
 }
 
-/// Reads the tree of `text`. `None` when the text is no YAML or beyond a limit; the problems say why.
+/// Reads the tree of `text`. `None` when the text is no YAML or beyond a limit; the problems say
+/// why.
 pub(super) fn read(text: &str, problems: &mut Problems) -> Option<Node> {
     if text.len() > MAX_SIZE_BYTES {
         let message = format!(
@@ -149,16 +72,7 @@ pub(super) fn read(text: &str, problems: &mut Problems) -> Option<Node> {
         match event {
             Ok((event, mark)) => builder.take(event, &mark)?,
             Err(error) => {
-                let at = error.marker().byte_offset().unwrap_or(text.len());
-                let end = text
-                    .get(at..)
-                    .and_then(|rest| rest.chars().next())
-                    .map_or(at, |c| at + c.len_utf8());
-                let help = "put text that holds any of `{ } [ ] , : #` in double quotes, and indent with spaces";
-                let message = format!("no valid YAML: {}", shown(&error.info()));
-                builder
-                    .problems
-                    .add("yaml-syntax", &span_of(text, at..end), message, help);
+                syntax_error(text, &error, builder.problems);
                 return None;
             }
         }
@@ -174,6 +88,21 @@ pub(super) fn read(text: &str, problems: &mut Problems) -> Option<Node> {
         );
     }
     root
+}
+
+fn syntax_error(text: &str, error: &ScanError, problems: &mut Problems) {
+    let at = error.marker().byte_offset().unwrap_or(text.len());
+    let rest = text.get(at..).and_then(|rest| rest.chars().next());
+    let span = span_of(text, at..rest.map_or(at, |c| at + c.len_utf8()));
+    if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
+        let message = format!("nested deeper than {MAX_DEPTH} levels");
+        problems.add("too-deep", &span, message, "a spec needs four levels");
+        return;
+    }
+    let message = format!("no valid YAML: {}", escaped(&error.info()));
+    let help =
+        "put text that holds any of `{ } [ ] , : #` in double quotes, and indent with spaces";
+    problems.add("yaml-syntax", &span, message, help);
 }
 
 fn hidden_characters(text: &str, problems: &mut Problems) {

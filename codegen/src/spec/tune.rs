@@ -1,18 +1,19 @@
 //! The tuning space: every combination of the values that `tune` lists for its dotted paths.
 //!
-//! Comes in: a tree and the problems of its own values. Goes out: the points, in the order of the file with the last path
-//! fastest, or every problem. A value is checked by putting it where its path leads and building the spec, so that it is
-//! judged exactly as if it were written there, and reported where it stands.
+//! Comes in: a tree and the problems of its own values. Goes out: the points, in the order of the
+//! file with the last path fastest, or every problem. A value is checked by putting it where its
+//! path leads and building the spec, so that it is judged exactly as if it were written there, and
+//! reported where it stands.
 
 use super::build::build;
 use super::families::FamilyFacts;
 use super::keys::{Key, paths};
 use super::model::{Point, Spec};
 use super::nearest::nearest;
+use super::node::{Entry, Node, Value};
 use super::point;
 use super::problems::Problems;
 use super::read::describe;
-use super::tree::{Entry, Node, Value};
 use crate::error::{Problem, Related, Result, shown};
 
 /// Most points of one spec.
@@ -39,7 +40,8 @@ pub(super) struct Tuning<'n> {
 }
 
 impl Tuning<'_> {
-    /// The points of the space; only `spec` itself when nothing is tuned. Empty when the problems say why.
+    /// The points of the space; only `spec` itself when nothing is tuned. Empty when the problems
+    /// say why.
     ///
     /// # Errors
     /// [`crate::error::Error::Bug`] when a point cannot be printed.
@@ -91,7 +93,7 @@ impl Tuning<'_> {
     fn check_values(&self, axis: &Axis<'_>, problems: &mut Problems) {
         let mut seen: Vec<(Spec, &Node)> = vec![];
         for value in axis.values {
-            let mut tree = self.tree.clone();
+            let mut tree = self.untuned();
             tree.put(&axis.path, value);
             let (spec, found) = build(self.path, self.text, &tree, Problems::default());
             found
@@ -119,6 +121,19 @@ impl Tuning<'_> {
         }
     }
 
+    /// The tree without its tuning: small, so that each point can change a copy of it.
+    fn untuned(&self) -> Node {
+        let mut tree = Node {
+            span: self.tree.span.clone(),
+            value: Value::Map(vec![]),
+        };
+        if let Value::Map(entries) = &self.tree.value {
+            let kept = entries.iter().filter(|entry| entry.key != "tune").cloned();
+            tree.value = Value::Map(kept.collect());
+        }
+        tree
+    }
+
     fn check_count(&self, axes: &[Axis<'_>], problems: &mut Problems) {
         let count = axes
             .iter()
@@ -135,14 +150,12 @@ impl Tuning<'_> {
             "the tuning space has {} = {count} points; at most {MAX_POINTS} are allowed",
             lengths.join(" x ")
         );
-        let span = self
-            .tree
-            .find("tune")
-            .map(|node| node.span.clone())
-            .unwrap_or_default();
+        let Some(tune) = self.tree.entry("tune") else {
+            return;
+        };
         problems.add(
             "too-many-points",
-            &span,
+            &tune.key_span,
             message,
             "shorten the lists, or tune fewer paths at once",
         );
@@ -152,7 +165,7 @@ impl Tuning<'_> {
         let count = axes.iter().map(|axis| axis.values.len()).product();
         let mut specs = Vec::with_capacity(count);
         for index in 0..count {
-            let mut tree = self.tree.clone();
+            let mut tree = self.untuned();
             let mut rest = index;
             for axis in axes.iter().rev() {
                 if let Some(value) = axis.values.get(rest % axis.values.len()) {

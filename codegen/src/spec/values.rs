@@ -1,0 +1,246 @@
+//! Reading values: numbers, tuples, words of closed lists, atoms.
+//!
+//! Comes in: a field. Goes out: the value within the limits of its key, or `None` with the problem
+//! listed: actual value, allowed values, the nearest legal one.
+
+use tilewright_layout::Int;
+
+use super::catalogue;
+use super::families::FAMILIES;
+use super::keys::Kind;
+use super::model::{Family, Raster, Schedule};
+use super::nearest::{nearest, one_of, suggestion};
+use super::node::Value;
+use super::notation::{self, Entry};
+use super::read::{Field, Reader, describe};
+use crate::arch::{ARCHES, Arch};
+use crate::dtype::{DTYPES, Dtype};
+use crate::error::shown;
+
+/// Largest extent of a tile.
+pub const MAX_TILE_EXTENT: i64 = 65_536;
+/// Most elements of a tile, all extents multiplied.
+pub const MAX_TILE_SIZE: i64 = 1 << 24;
+
+impl Reader<'_> {
+    /// The family.
+    pub fn family(&mut self, field: &Field<'_>) -> Option<Family> {
+        let names: Vec<&str> = FAMILIES.iter().map(|facts| facts.name).collect();
+        let at = self.word(field, "unknown-kernel", "kernel", &names)?;
+        FAMILIES.get(at).map(|facts| facts.family)
+    }
+
+    /// The architecture.
+    pub fn arch(&mut self, field: &Field<'_>) -> Option<Arch> {
+        let names: Vec<&str> = ARCHES.iter().map(|arch| arch.name).collect();
+        let at = self.word(field, "unknown-arch", "architecture", &names)?;
+        ARCHES.get(at).copied()
+    }
+
+    /// An element type.
+    pub fn dtype(&mut self, field: &Field<'_>) -> Option<Dtype> {
+        let names: Vec<&str> = DTYPES.iter().map(|dtype| dtype.name()).collect();
+        let at = self.word(field, "unknown-dtype", "element type", &names)?;
+        DTYPES.get(at).copied()
+    }
+
+    /// The schedule.
+    pub fn schedule(&mut self, field: &Field<'_>) -> Option<Schedule> {
+        self.word(
+            field,
+            "unknown-schedule",
+            "schedule",
+            &[Schedule::Multistage.name()],
+        )?;
+        Some(Schedule::Multistage)
+    }
+
+    /// An integer in the limits of its key.
+    pub fn int(&mut self, field: &Field<'_>) -> Option<i64> {
+        let Kind::Int { least, most, step } = field.key.kind else {
+            return None;
+        };
+        let multiple = if step > 1 {
+            format!(", a multiple of {step}")
+        } else {
+            String::new()
+        };
+        let or_auto = if field.key.auto { "`auto` or " } else { "" };
+        let expected = format!("{or_auto}an integer from {least} to {most}{multiple}");
+        let text = self.scalar(field, &expected)?;
+        let plain = matches!(field.node.value, Value::Scalar { plain: true, .. });
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        if !plain || digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            let message = format!(
+                "`{}` is {}; expected {expected}",
+                field.path,
+                describe(field.node)
+            );
+            let help = if plain {
+                "write a decimal number"
+            } else {
+                "delete the quotes around a number"
+            };
+            self.problems
+                .add("wrong-type", &field.node.span, message, help);
+            return None;
+        }
+        let huge = if text.starts_with('-') {
+            i64::MIN
+        } else {
+            i64::MAX
+        };
+        let value = text.parse().unwrap_or(huge);
+        if (least..=most).contains(&value) && value % step == 0 {
+            return Some(value);
+        }
+        let clamped = value.clamp(least, most);
+        let use_value = (clamped - clamped % step).max(least);
+        let message = format!("`{}` is {}; expected {expected}", field.path, shown(text));
+        self.problems.add(
+            "out-of-range",
+            &field.node.span,
+            message,
+            format!("use {use_value}"),
+        );
+        None
+    }
+
+    /// A tuple of positive integers, one for each name.
+    pub fn tuple(
+        &mut self,
+        field: &Field<'_>,
+        names: &[&str],
+        most: i64,
+        most_size: i64,
+    ) -> Option<Vec<i64>> {
+        let form = format!("({})", names.join(","));
+        let text = self.scalar(field, &format!("the extents {form} as text"))?;
+        let entries = match notation::tuple(text) {
+            Ok(entries) => entries,
+            Err(misfit) => {
+                let message = format!("`{}` is no tuple: {}", field.path, misfit.message);
+                let help = format!("write integers in the form \"{form}\"");
+                let span = self.part(field.node, misfit.at);
+                self.problems.add("tuple-syntax", &span, message, help);
+                return None;
+            }
+        };
+        let (rank, family) = (names.len(), self.facts.name);
+        if entries.len() != rank {
+            let (path, actual) = (&field.path, entries.len());
+            let message = format!("`{path}` has {actual} entries; kernel {family} needs {rank}");
+            let help = format!("write it in the form \"{form}\"");
+            self.problems
+                .add("wrong-rank", &field.node.span, message, help);
+            return None;
+        }
+        let values: Vec<i64> = (entries.iter().zip(names))
+            .filter_map(|(entry, name)| self.extent(field, entry, name, most))
+            .collect();
+        let size = values
+            .iter()
+            .try_fold(1i64, |size, value| size.checked_mul(*value));
+        if values.len() == rank && size.is_none_or(|size| size > most_size) {
+            let size = size.map_or("more than 2^63".to_string(), |size| size.to_string());
+            let message = format!(
+                "`{}` has {size} elements; at most {most_size} are allowed",
+                field.path
+            );
+            let help = "use smaller extents";
+            self.problems
+                .add("too-many-elements", &field.node.span, message, help);
+            return None;
+        }
+        (values.len() == rank).then_some(values)
+    }
+
+    fn extent(&mut self, field: &Field<'_>, entry: &Entry, name: &str, most: i64) -> Option<i64> {
+        let value = entry.value.as_i64();
+        if let Some(value) = value.filter(|value| (1..=most).contains(value)) {
+            return Some(value);
+        }
+        let actual = shown(&entry.value.to_string());
+        let message = format!(
+            "{name} of `{}` is {actual}; allowed is 1 to {most}",
+            field.path
+        );
+        let help = format!("use {}", value.unwrap_or(1).clamp(1, most));
+        let span = self.part(field.node, entry.at.clone());
+        self.problems.add("out-of-range", &span, message, help);
+        None
+    }
+
+    /// Three positive integers along m, n and k.
+    pub fn triple(&mut self, field: &Field<'_>) -> Option<[i64; 3]> {
+        let Kind::Triple { most } = field.key.kind else {
+            return None;
+        };
+        self.tuple(field, &["m", "n", "k"], most.min(MAX_TILE_EXTENT), most)?
+            .try_into()
+            .ok()
+    }
+
+    /// The tile order.
+    pub fn raster(&mut self, field: &Field<'_>) -> Option<Raster> {
+        const MOST: u32 = 64;
+        let text = self.scalar(field, "`auto`, `row`, `column` or `grouped_N`")?;
+        let group = text
+            .strip_prefix("grouped_")
+            .and_then(|digits| digits.parse::<u32>().ok());
+        match (text, group) {
+            ("row", _) => Some(Raster::Row),
+            ("column", _) => Some(Raster::Column),
+            (_, Some(group)) if (1..=MOST).contains(&group) => Some(Raster::Grouped(group)),
+            _ => {
+                let message = format!(
+                    "`{}` is `{}`; known are `auto`, `row`, `column` and `grouped_1` to \
+                     `grouped_{MOST}`",
+                    field.path,
+                    shown(text)
+                );
+                let help = match group {
+                    Some(group) => format!("use `grouped_{}`", group.clamp(1, MOST)),
+                    None => suggestion(text, &["auto", "row", "column", "grouped_8"]),
+                };
+                self.problems
+                    .add("unknown-raster", &field.node.span, message, help);
+                None
+            }
+        }
+    }
+
+    /// The id of an atom that does what the key says.
+    pub fn atom(&mut self, field: &Field<'_>) -> Option<String> {
+        let wanted = catalogue::job(field.key.kind)?;
+        let text = self.scalar(field, "`auto` or the id of an atom")?;
+        let fitting: Vec<&str> = catalogue::atoms()
+            .filter(|a| a.job == wanted)
+            .map(|a| a.id)
+            .collect();
+        let Some(atom) = catalogue::atoms().find(|atom| atom.id == text) else {
+            let message = format!("`{}` is `{}`; no atom has this id", field.path, shown(text));
+            let help = match nearest(text, fitting.iter().copied()) {
+                Some(id) => format!("use `{id}`"),
+                None => format!("use `auto`, {}", one_of(&fitting)),
+            };
+            self.problems
+                .add("unknown-atom", &field.node.span, message, help);
+            return None;
+        };
+        if atom.job != wanted {
+            let message = format!(
+                "`{}` is `{text}`, which {}; needed is one that {wanted}",
+                field.path, atom.job
+            );
+            let help = match nearest(text, fitting.iter().copied()) {
+                Some(id) => format!("use `{id}` or `auto`"),
+                None => "use `auto`".to_string(),
+            };
+            self.problems
+                .add("misplaced-atom", &field.node.span, message, help);
+            return None;
+        }
+        Some(text.to_string())
+    }
+}

@@ -1,0 +1,189 @@
+//! Rejected specs and their diagnostics: each `ci/data/specs_rejected/<code>[__variant].yaml` is
+//! refused with a problem of that code, and its report is the `.txt` file beside it.
+//!
+//! `BLESS=1 cargo nextest run -p tilewright-codegen --test spec_diagnostics` rewrites the reports.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tilewright_codegen::error::{Error, Problem};
+use tilewright_codegen::spec;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Files with that extension in a folder, sorted.
+fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(repository().join(folder)).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|found| found == extension));
+    paths.sort();
+    paths
+}
+
+/// The error of a rejected spec, named by its file alone so that reports are the same everywhere.
+fn rejection(file: &Path) -> Error {
+    let mut error = match spec::load(file) {
+        Ok(_) => panic!("{} is accepted", file.display()),
+        Err(error) => error,
+    };
+    if let Error::Spec { path, problems, .. } = &mut error {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        for problem in problems {
+            problem.message = problem.message.replace(path.as_str(), name);
+        }
+        *path = name.to_string();
+    }
+    error
+}
+
+fn problems(error: &Error) -> &[Problem] {
+    match error {
+        Error::Spec { problems, .. } => problems,
+        other => panic!("no spec error: {other}"),
+    }
+}
+
+/// Compares a text with a golden file, or writes it when `BLESS=1`. Says what differs.
+fn golden(file: &Path, actual: &str) -> Option<String> {
+    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
+        fs::write(file, actual).unwrap();
+        return None;
+    }
+    let expected = fs::read_to_string(file).unwrap_or_default();
+    let name = file.display();
+    (expected != actual).then(|| format!("--- {name}\n{expected}\n+++ now\n{actual}"))
+}
+
+#[test]
+fn rejected_specs_are_reported_as_recorded() {
+    let specs = files("ci/data/specs_rejected", "yaml");
+    let differences: Vec<String> = specs
+        .iter()
+        .filter_map(|file| golden(&file.with_extension("txt"), &rejection(file).report(false)))
+        .collect();
+    assert!(
+        differences.is_empty(),
+        "{}\nrerun with BLESS=1",
+        differences.join("\n")
+    );
+    assert!(specs.len() >= 25, "only {} rejected specs", specs.len());
+    let reports = files("ci/data/specs_rejected", "txt");
+    assert_eq!(reports.len(), specs.len(), "a report without a spec");
+}
+
+#[test]
+fn the_file_name_is_the_code() {
+    for file in files("ci/data/specs_rejected", "yaml") {
+        let stem = file.file_stem().unwrap().to_str().unwrap().to_string();
+        if stem == "many_problems" {
+            continue;
+        }
+        let code = stem.split("__").next().unwrap().replace('_', "-");
+        let error = rejection(&file);
+        let codes: BTreeSet<&str> = problems(&error)
+            .iter()
+            .map(|problem| problem.code)
+            .collect();
+        assert!(codes.contains(code.as_str()), "{stem}: {codes:?}");
+        assert!(
+            codes.len() <= 3,
+            "{stem} is about more than one thing: {codes:?}"
+        );
+    }
+}
+
+#[test]
+fn all_problems_of_a_file_are_reported_at_once() {
+    let error = rejection(&repository().join("ci/data/specs_rejected/many_problems.yaml"));
+    let codes: BTreeSet<&str> = problems(&error)
+        .iter()
+        .map(|problem| problem.code)
+        .collect();
+    assert!(codes.len() >= 20, "{codes:?}");
+    let starts: Vec<usize> = problems(&error)
+        .iter()
+        .map(|p| p.span.bytes.start)
+        .collect();
+    assert!(starts.is_sorted(), "{starts:?}");
+}
+
+#[test]
+fn every_problem_says_where_and_what_to_do() {
+    for file in files("ci/data/specs_rejected", "yaml") {
+        let text = String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned();
+        for problem in problems(&rejection(&file)) {
+            let Problem {
+                span,
+                message,
+                help,
+                ..
+            } = problem;
+            assert!(
+                text.get(span.bytes.clone()).is_some(),
+                "{}: {span:?}",
+                file.display()
+            );
+            let before = &text[..span.bytes.start];
+            assert_eq!(span.line, before.matches('\n').count() + 1, "{message}");
+            let column = before.rsplit('\n').next().unwrap().chars().count() + 1;
+            assert_eq!(span.column, column, "{}: {message}", file.display());
+            assert!(help.is_some(), "{message}");
+            assert!(
+                !message.ends_with('.') && !message.chars().any(char::is_control),
+                "{message}"
+            );
+        }
+    }
+}
+
+#[test]
+fn reports_show_no_hidden_character() {
+    let allowed =
+        |c: char| c == '\n' || !(c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c));
+    for file in files("ci/data/specs_rejected", "yaml") {
+        let report = rejection(&file).report(false);
+        assert!(report.chars().all(allowed), "{report}");
+        let colored = rejection(&file).report(true);
+        assert!(
+            colored.contains("\u{1b}["),
+            "no colour in {}",
+            file.display()
+        );
+        let json = rejection(&file).json().to_string();
+        assert!(json.starts_with(r#"{"kind":"spec""#), "{json}");
+    }
+}
+
+#[test]
+fn shipped_specs_are_accepted() {
+    let mut ids = BTreeSet::new();
+    for file in [files("specs/copy", "yaml"), files("specs/gemm", "yaml")].concat() {
+        let loaded = match spec::load(&file) {
+            Ok(loaded) => loaded,
+            Err(error) => panic!("{}", error.report(false)),
+        };
+        for point in &loaded.points {
+            let (name, suffix) = point.id.split_once('@').unwrap();
+            assert_eq!(name, loaded.spec.name);
+            assert_eq!(suffix.rsplit_once('-').unwrap().1.len(), 6, "{}", point.id);
+            assert!(ids.insert(point.id.clone()), "{} twice", point.id);
+        }
+    }
+    assert!(ids.len() >= 11, "{ids:?}");
+}
+
+#[test]
+fn the_schema_is_as_recorded() {
+    let file = repository().join("ci/data/spec.schema.json");
+    let actual = serde_json::to_string_pretty(&spec::schema()).unwrap() + "\n";
+    if let Some(difference) = golden(&file, &actual) {
+        let recorded = fs::read_to_string(&file).unwrap_or_default();
+        let recorded: serde_json::Value = serde_json::from_str(&recorded).unwrap_or_default();
+        assert_eq!(recorded, spec::schema(), "{difference}\nrerun with BLESS=1");
+    }
+}

@@ -13,6 +13,8 @@ use crate::tuple::IntTuple;
 
 /// Deepest path of a basis vector.
 pub const MAX_PATH: usize = 7;
+/// Terms of a basis element beyond which nothing is added to it.
+const MAX_TERMS: usize = 64;
 
 /// The place of an entry in a nested coordinate, outermost index first.
 ///
@@ -20,8 +22,9 @@ pub const MAX_PATH: usize = 7;
 /// plain integer unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Path {
-    len: u8,
+    // Compared first, so that paths are in the order of the tree.
     index: [u8; MAX_PATH],
+    len: u8,
 }
 
 impl Path {
@@ -148,6 +151,11 @@ impl<I: Int> Stride<I> for Basis<I> {
     fn plus(&self, other: &Self) -> Result<Self> {
         let (mut a, mut b) = (self.terms.iter().peekable(), other.terms.iter().peekable());
         let mut terms = Inline::new();
+        if self.terms.len() + other.terms.len() > 2 * MAX_TERMS {
+            return Err(Error::domain(format!(
+                "a basis element of more than {MAX_TERMS} terms"
+            )));
+        }
         loop {
             let order = match (a.peek(), b.peek()) {
                 (None, None) => return Ok(Self { terms }),

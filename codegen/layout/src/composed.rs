@@ -72,7 +72,7 @@ impl<I: Int> ComposedLayout<I> {
     /// Keeps the modes marked `_`; the offset of the fixed ones goes inside the swizzle.
     ///
     /// # Errors
-    /// As [`slice`].
+    /// As [`slice()`].
     pub fn slice(&self, coord: &IntTuple<Slot<I>>) -> Result<Self> {
         let (inner, offset) = slice(coord, &self.inner)?;
         Ok(Self {

@@ -7,6 +7,8 @@
 //! are split, the modes add up if no digit overflows at the far corner. Only strides that cancel one
 //! another by accident need a search, which is bounded.
 
+use std::cell::Cell;
+
 use crate::error::{Counterexample, Error, Fact, Reason, Result};
 use crate::inline::Inline;
 use crate::int::{Int, Stride};
@@ -47,6 +49,7 @@ pub fn composition<I: Int, D: Stride<I>>(a: &Layout<I, D>, b: &Layout<I>) -> Res
             b,
             outer: &outer,
             pieces: Inline::new(),
+            searched: Cell::new(0),
         }
         .run(),
     }
@@ -79,6 +82,7 @@ struct Composer<'a, I, D> {
     /// The coalesced left operand, at least two modes.
     outer: &'a [(I, D)],
     pieces: Inline<Piece<I, D>, 4>,
+    searched: Cell<u64>,
 }
 
 impl<I: Int, D: Stride<I>> Composer<'_, I, D> {
@@ -201,10 +205,8 @@ impl<I: Int, D: Stride<I>> Composer<'_, I, D> {
         let (Some(from), Some(size)) = (from.as_i64(), piece.size.as_i64()) else {
             return Err(self.undecided(0));
         };
-        for (searched, x) in (0u64..).zip(from..size) {
-            if searched >= SEARCH_LIMIT {
-                return Err(self.undecided(searched));
-            }
+        for x in from..size {
+            self.count_point()?;
             let x = I::constant(x);
             if self.locate(&piece.step.try_mul(&x)?)?.1 != piece.value.scaled(&x)? {
                 return Ok(Some(x));
@@ -257,26 +259,32 @@ impl<I: Int, D: Stride<I>> Composer<'_, I, D> {
         }
         let carries = |x: &[i64]| {
             radix.iter().any(|(n, digits)| {
-                let sum: i128 = x
+                let products = x
                     .iter()
                     .zip(digits)
-                    .map(|(&x, &d)| i128::from(x) * i128::from(d))
-                    .sum();
-                sum >= i128::from(*n)
+                    .map(|(&x, &d)| i128::from(x) * i128::from(d));
+                products.fold(0i128, i128::saturating_add) >= i128::from(*n)
             })
         };
         let Some(mut x) = first_point(&sizes, carries) else {
             return Ok(());
         };
-        for searched in 0..=SEARCH_LIMIT {
+        loop {
+            self.count_point()?;
             self.check_point(&x, &sizes)?;
             if !advance(&mut x, &sizes) {
                 return Ok(());
             }
-            if searched == SEARCH_LIMIT {
-                return Err(self.undecided(searched));
-            }
         }
+    }
+
+    /// Counts a point that is looked at; the whole composition shares one limit.
+    fn count_point(&self) -> Result<()> {
+        let searched = self.searched.get();
+        if searched >= SEARCH_LIMIT {
+            return Err(self.undecided(searched));
+        }
+        self.searched.set(searched + 1);
         Ok(())
     }
 

@@ -103,13 +103,16 @@ fn add<I: Int, D: Stride<I>>(
     a: &Layout<I, D>,
     b: &Layout<I, Basis<I>>,
 ) -> Result<Layout<I, D>> {
-    let take = |l: &Layout<I, D>| {
-        l.leaves()
-            .map(|(s, d)| (s.clone(), d.clone()))
-            .rev()
-            .collect()
-    };
-    let (mut xs, mut ys): (Vec<(I, D)>, Vec<(I, D)>) = (take(x), take(y));
+    let mut xs: Vec<(I, D)> = x
+        .leaves()
+        .map(|(s, d)| (s.clone(), d.clone()))
+        .rev()
+        .collect();
+    let mut ys: Vec<(I, D)> = y
+        .leaves()
+        .map(|(s, d)| (s.clone(), d.clone()))
+        .rev()
+        .collect();
     let mut out = Vec::new();
     while let (Some((s, d)), Some((t, e))) = (xs.pop(), ys.pop()) {
         let step = if s.le(&t)? { s.clone() } else { t.clone() };

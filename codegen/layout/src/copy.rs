@@ -173,7 +173,21 @@ impl TiledCopy {
                 });
             }
         }
-        Ok(Self { atom, tv, tiler })
+        let copy = Self { atom, tv, tiler };
+        let cells = copy
+            .tile_shape()?
+            .leaves()
+            .iter()
+            .try_fold(1i64, |p, s| p.try_mul(s))?;
+        if copy.tv.cosize()? > cells {
+            return Err(Error::mismatch(format!(
+                "{} reaches cell {}; the tile {} has {cells} cells",
+                copy.tv,
+                copy.tv.cosize()? - 1,
+                copy.tiler
+            )));
+        }
+        Ok(copy)
     }
 
     /// The instruction.

@@ -28,7 +28,7 @@ pub fn from_offsets(offsets: &[i64]) -> Result<Layout> {
         let run = (1..left).find(|&x| !linear(x)).unwrap_or(left);
         let extent = i64::try_from(left).unwrap_or(i64::MAX);
         let size = i64::try_from(run).unwrap_or(i64::MAX);
-        if left % run != 0 {
+        if !left.is_multiple_of(run) {
             let reason = Reason::Leaf {
                 leaf: leaves.len(),
                 extent,

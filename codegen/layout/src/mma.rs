@@ -90,6 +90,19 @@ impl TiledMma {
                 )));
             }
         }
+        let [m, n, k] = atom.mnk;
+        for (name, tv, cells) in [
+            ("a_tv", &atom.a_tv, m.try_mul(&k)?),
+            ("b_tv", &atom.b_tv, n.try_mul(&k)?),
+            ("c_tv", &atom.c_tv, m.try_mul(&n)?),
+        ] {
+            if tv.cosize()? > cells {
+                return Err(Error::mismatch(format!(
+                    "{name} {tv} reaches cell {}; the atom {m}x{n}x{k} has {cells} cells there",
+                    tv.cosize()? - 1
+                )));
+            }
+        }
         let mut modes: Vec<Layout> = atom_layout_mnk.modes().collect();
         if modes.len() > 3 {
             return Err(Error::mismatch(format!(

@@ -219,6 +219,10 @@ impl<'a> Reader<'a> {
         }
         self.deeper()?;
         let mut modes = Vec::new();
+        if self.eat(b'>') {
+            self.depth -= 1;
+            return Ok(Tiler::Modes(modes));
+        }
         loop {
             modes.push(self.tiler()?);
             if modes.len() > MAX_LEAVES {

@@ -26,7 +26,7 @@ fn with_keep<I: Int>(keep_first: bool, rest: &IntTuple<Slot<I>>) -> IntTuple<Slo
 /// the shape `((128,64),ceil_div(k,64))`.
 ///
 /// # Errors
-/// As [`zipped_divide`] and [`slice`].
+/// As [`zipped_divide`] and [`slice()`].
 pub fn local_tile<I: Int, D: Stride<I>>(
     a: &Layout<I, D>,
     tiler: &Tiler<I>,

@@ -261,6 +261,30 @@ proptest! {
     }
 
     #[test]
+    fn symbolic_printing_and_reading_are_inverse(
+        a in layout_of(0i64..10),
+        picks in proptest::collection::vec((0usize..6, 0usize..6, 0usize..3, -3i64..4), 1..8),
+    ) {
+        let names = ["m", "k+1", "2*lda*m", "n/8", "ceil_div(m-1,4)*k", "m-n"];
+        let name = |i: usize| names[i].parse::<Sym>().unwrap();
+        let mut at = 0;
+        let mut next = || {
+            at += 1;
+            picks[at % picks.len()]
+        };
+        let lifted = a.map(|&x| Ok(Sym::constant(x))).unwrap();
+        let strides = lifted.map_stride(|_| {
+            let (i, j, path, c) = next();
+            let below = Path::new(&[0, 2][..path]).unwrap();
+            let top = Path::new(&[1]).unwrap();
+            Basis::scaled_unit(name(i), below)
+                .plus(&Basis::scaled_unit(name(j).try_mul(&Sym::constant(c))?, top))
+        });
+        let b = strides.unwrap();
+        prop_assert_eq!(b.to_string().parse::<Layout<Sym, Basis<Sym>>>().unwrap(), b);
+    }
+
+    #[test]
     fn reading_never_panics(text in "[-(),:<>_@o+*/ 0-9a-mSw]{0,40}") {
         let _ = text.parse::<Layout>();
         let _ = text.parse::<Layout<Sym, Basis<Sym>>>();

@@ -150,14 +150,8 @@ impl Facts {
 
 fn check_name(name: &str) -> Result<()> {
     let mut chars = name.chars();
-    let head = chars
-        .next()
-        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-    if head
-        && name.len() <= 64
-        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && name != "_"
-    {
+    let head = chars.next().is_some_and(|c| c.is_ascii_alphabetic());
+    if head && name.len() <= 64 && chars.all(|c| c.is_ascii_alphanumeric() || c == '_') {
         return Ok(());
     }
     Err(Error::domain(format!(

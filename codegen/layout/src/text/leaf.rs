@@ -84,7 +84,7 @@ impl Reader<'_> {
         if head.is_ascii_digit() {
             return self.number().map(Sym::constant);
         }
-        if !(head.is_ascii_alphabetic() || head == b'_') {
+        if !head.is_ascii_alphabetic() {
             return Err(self.unexpected("an integer or a name"));
         }
         let start = self.at;

@@ -39,6 +39,7 @@ mod pick;
 mod runtime;
 
 pub mod bench;
+pub mod launch_file;
 pub mod verify;
 
 pub use cuda::driver_present;

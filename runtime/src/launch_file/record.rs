@@ -1,0 +1,194 @@
+//! What the emulator reports, in a form that can be written as JSON.
+
+use serde::Serialize;
+use tilewright_emulator::{
+    AsyncOrder, Counters, Finding, GlobalTraffic, InstClass, Options, Report, SharedTraffic,
+    WarpOrder,
+};
+
+/// One finding.
+#[derive(Clone, Debug, Serialize)]
+pub struct FindingRecord {
+    /// Its stable id.
+    pub id: String,
+    /// error, warning or info.
+    pub level: &'static str,
+    /// The kernel.
+    pub kernel: String,
+    /// The function with the instruction.
+    pub function: String,
+    /// The line of the PTX file.
+    pub line: u32,
+    /// The CTA of the first occurrence.
+    pub cta: [u32; 3],
+    /// The warp of the first occurrence.
+    pub warp: u32,
+    /// The lanes of the first occurrence.
+    pub lanes: u32,
+    /// The state space, when an address is concerned.
+    pub space: Option<&'static str>,
+    /// The buffer or variable nearest to the address.
+    pub buffer: Option<String>,
+    /// The offset from its start.
+    pub offset_bytes: Option<i64>,
+    /// The address.
+    pub address: Option<u64>,
+    /// What happened.
+    pub message: String,
+    /// How often.
+    pub count: u64,
+}
+
+impl From<&Finding> for FindingRecord {
+    fn from(finding: &Finding) -> FindingRecord {
+        let location = finding.location.as_ref();
+        FindingRecord {
+            id: finding.id.as_str().to_owned(),
+            level: finding.level.as_str(),
+            kernel: finding.kernel.clone(),
+            function: finding.function.clone(),
+            line: finding.line,
+            cta: finding.cta,
+            warp: finding.warp,
+            lanes: finding.lanes,
+            space: location.map(|location| location.space.as_str()),
+            buffer: location.and_then(|location| location.buffer.clone()),
+            offset_bytes: location.map(|location| location.offset_bytes),
+            address: location.map(|location| location.address),
+            message: finding.message.clone(),
+            count: finding.count,
+        }
+    }
+}
+
+/// What one schedule gave.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScheduleOutcome {
+    /// Its name, such as `round_robin/late`.
+    pub name: String,
+    /// Whether a buffer was wrong.
+    pub wrong_bytes: bool,
+    /// What was found.
+    pub findings: Vec<FindingRecord>,
+    /// Warp instructions executed.
+    pub warp_instructions: u64,
+    /// Lanes of all warp instructions.
+    pub thread_instructions: u64,
+    /// The emulator's counters.
+    pub counters: serde_json::Value,
+}
+
+impl ScheduleOutcome {
+    pub(super) fn new(name: String, report: &Report, wrong_bytes: bool) -> ScheduleOutcome {
+        ScheduleOutcome {
+            name,
+            wrong_bytes,
+            findings: report.findings.iter().map(FindingRecord::from).collect(),
+            warp_instructions: report.warp_instructions,
+            thread_instructions: report.thread_instructions,
+            counters: counters(&report.counters),
+        }
+    }
+}
+
+/// The name of a schedule.
+pub(super) fn schedule_name(options: &Options) -> String {
+    let order = match options.async_order {
+        AsyncOrder::Early => "early",
+        AsyncOrder::Late => "late",
+    };
+    match options.warp_order {
+        WarpOrder::RoundRobin => format!("round_robin/{order}"),
+        WarpOrder::Reverse => format!("reverse/{order}"),
+        WarpOrder::Random(seed) => format!("random({seed})/{order}"),
+    }
+}
+
+/// The counters as an object; what is zero is left out.
+fn counters(counters: &Counters) -> serde_json::Value {
+    let mut object = serde_json::Map::new();
+    for class in InstClass::ALL {
+        let count = counters.class(class);
+        if count.executions > 0 {
+            let value = serde_json::json!({"executions": count.executions, "lanes": count.lanes});
+            object.insert(class.as_str().to_owned(), value);
+        }
+    }
+    let global = |traffic: &GlobalTraffic| {
+        serde_json::json!({"requests": traffic.requests, "bytes": traffic.bytes,
+            "sectors": traffic.sectors, "lines": traffic.lines})
+    };
+    let shared = |traffic: &SharedTraffic| {
+        serde_json::json!({"requests": traffic.requests, "bytes": traffic.bytes,
+            "wavefronts": traffic.wavefronts, "excess": traffic.excess})
+    };
+    let parts = [
+        (
+            "global_load",
+            counters.global_load.requests,
+            global(&counters.global_load),
+        ),
+        (
+            "global_store",
+            counters.global_store.requests,
+            global(&counters.global_store),
+        ),
+        (
+            "global_atomic",
+            counters.global_atomic.requests,
+            global(&counters.global_atomic),
+        ),
+        (
+            "async_copy_global",
+            counters.async_copy.requests,
+            global(&counters.async_copy),
+        ),
+        (
+            "shared_load",
+            counters.shared_load.requests,
+            shared(&counters.shared_load),
+        ),
+        (
+            "shared_store",
+            counters.shared_store.requests,
+            shared(&counters.shared_store),
+        ),
+        (
+            "async_copy_shared",
+            counters.shared_async.requests,
+            shared(&counters.shared_async),
+        ),
+        (
+            "ldmatrix",
+            counters.shared_ldmatrix.requests,
+            shared(&counters.shared_ldmatrix),
+        ),
+        (
+            "stmatrix",
+            counters.shared_stmatrix.requests,
+            shared(&counters.shared_stmatrix),
+        ),
+        (
+            "shared_atomic",
+            counters.shared_atomic.requests,
+            shared(&counters.shared_atomic),
+        ),
+        (
+            "local_bytes",
+            counters.local_bytes,
+            counters.local_bytes.into(),
+        ),
+        ("mma_flop", counters.mma_flop, counters.mma_flop.into()),
+        (
+            "barrier_waits",
+            counters.barrier_waits,
+            counters.barrier_waits.into(),
+        ),
+    ];
+    for (name, amount, value) in parts {
+        if amount > 0 {
+            object.insert(name.to_owned(), value);
+        }
+    }
+    object.into()
+}

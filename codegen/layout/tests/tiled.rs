@@ -136,13 +136,15 @@ fn thread_coords(partition: &Layout<i64, Basis<i64>>, thread: i64) -> Vec<(i64, 
 
 #[test]
 fn partitions_follow_the_definition() {
-    for grid in [
-        "(1,1,1):(0,0,0)",
-        "(2,2,1):(1,2,0)",
-        "(4,1,1):(1,0,0)",
-        "(2,2,2):(4,1,2)",
+    for (name, grid) in [
+        (SM80, "(1,1,1):(0,0,0)"),
+        (SM80, "(2,2,1):(1,2,0)"),
+        (SM80, "(4,1,1):(1,0,0)"),
+        (SM80, "(2,2,2):(4,1,2)"),
+        ("SM70_8x8x4_F32F16F16F32_NT", "(2,2,1):(2,1,0)"),
+        ("SM90_64x64x16_F32BF16BF16_RS", "(2,1,1):(1,0,0)"),
     ] {
-        let mma = TiledMma::new(mma_atom(SM80), &l(grid), KEEP).unwrap();
+        let mma = TiledMma::new(mma_atom(name), &l(grid), KEEP).unwrap();
         let tile = mma.tile_mnk().unwrap();
         for operand in [Operand::A, Operand::B, Operand::C] {
             let shape = operand.modes().map(|i| 2 * tile[i]);
@@ -323,54 +325,69 @@ fn copy_partitions_cover_exactly_once() {
     assert!(copy.unwrap().partition_s(&l("(48,64):(64,1)")).is_err());
 }
 
+/// Checks that the fragment of the MMA, seen as the values of the copy, is what the copy's register
+/// side holds, for every thread.
+fn check_retile(mma: &TiledMma, operand: Operand, copy: &TiledCopy, registers: Side) {
+    let tile = mma.tile_mnk().unwrap();
+    let shape = operand.modes().map(|i| 2 * tile[i]);
+    let identity = Layout::identity(IntTuple::flat(shape)).unwrap();
+    let fragments = mma.partition(operand, &identity).unwrap();
+    let fragment = Layout::from_modes(fragments.modes().skip(1)).unwrap();
+    let retiled = copy.retile(&fragment).unwrap();
+    let held = copy.partition(registers, &identity).unwrap();
+    for thread in 0..mma.thread_count().unwrap() {
+        let (_, base) = share(&fragments, thread);
+        let base = base.to_coord(2).unwrap();
+        let (x, y) = (base.leaves()[0], base.leaves()[1]);
+        let got: Vec<_> = pairs(&retiled).iter().map(|c| (c.0 + x, c.1 + y)).collect();
+        assert_eq!(got, thread_coords(&held, thread), "{operand:?} {thread}");
+    }
+}
+
 #[test]
 fn ldmatrix_hands_every_thread_the_fragment_of_the_mma() {
-    let mma = TiledMma::new(
-        mma_atom(SM80),
-        &l("(2,2,1):(1,2,0)"),
-        [
-            Tiler::Keep,
-            Tiler::Layout(Layout::single(32, 1).unwrap()),
-            Tiler::Keep,
-        ],
-    )
-    .unwrap();
-    for (operand, name) in [
-        (Operand::A, "SM75_U32x4_LDSM_N"),
-        (Operand::A, "SM75_U32x2_LDSM_N"),
-        (Operand::B, "SM75_U32x4_LDSM_N"),
-        (Operand::B, "SM75_U32x2_LDSM_N"),
-        (Operand::B, "SM75_U32x1_LDSM_N"),
+    let n = Tiler::Layout(Layout::single(32, 1).unwrap());
+    let permutation = [Tiler::Keep, n, Tiler::Keep];
+    let mma = TiledMma::new(mma_atom(SM80), &l("(2,2,1):(1,2,0)"), permutation).unwrap();
+    let rows: fn(i64) -> (i64, i64) = |i| (0, i);
+    let columns: fn(i64) -> (i64, i64) = |i| (i, 0);
+    for (operand, name, read) in [
+        (Operand::A, "SM75_U32x4_LDSM_N", rows),
+        (Operand::A, "SM75_U32x2_LDSM_N", rows),
+        (Operand::B, "SM75_U32x4_LDSM_N", rows),
+        (Operand::B, "SM75_U32x2_LDSM_N", rows),
+        (Operand::B, "SM75_U32x1_LDSM_N", rows),
+        (Operand::A, "SM75_U16x8_LDSM_T", columns),
+        (Operand::B, "SM75_U16x8_LDSM_T", columns),
+        (Operand::B, "SM75_U16x4_LDSM_T", columns),
+        (Operand::B, "SM75_U16x2_LDSM_T", columns),
     ] {
         let copy = make_tiled_copy_for(copy_atom(name, 16), &mma, operand).unwrap();
-        let tile = mma.tile_mnk().unwrap();
-        let shape = operand.modes().map(|i| 2 * tile[i]);
-        let identity = Layout::identity(IntTuple::flat(shape)).unwrap();
-        let fragments = mma.partition(operand, &identity).unwrap();
-        let fragment = Layout::from_modes(fragments.modes().skip(1)).unwrap();
-        let retiled = copy.retile(&fragment).unwrap();
-        let written = copy.partition_d(&identity).unwrap();
-        for thread in 0..128 {
-            let (_, base) = share(&fragments, thread);
-            let base = base.to_coord(2).unwrap();
-            let got: Vec<_> = pairs(&retiled)
-                .iter()
-                .map(|c| (c.0 + base.leaves()[0], c.1 + base.leaves()[1]))
-                .collect();
-            assert_eq!(
-                got,
-                thread_coords(&written, thread),
-                "{name} {operand:?} {thread}"
-            );
-        }
-        // What is read is what is written: ldmatrix reads whole rows of 8 halves.
-        let read = copy.partition_s(&identity).unwrap();
-        let (row, _) = share(&read, 0);
-        let first: Vec<_> = pairs(&row).into_iter().take(8).collect();
+        check_retile(&mma, operand, &copy, Side::Destination);
+        // ldmatrix reads eight elements side by side, along k, or along m or n when it transposes.
+        let first: Vec<_> = thread_coords(&copy.coords_of(Side::Source).unwrap(), 0);
         assert_eq!(
-            first,
-            (0..8).map(|k| (0, k)).collect::<Vec<_>>(),
+            first[..8],
+            (0..8).map(read).collect::<Vec<_>>(),
             "{name} {operand:?}"
         );
+    }
+}
+
+#[test]
+fn stmatrix_takes_the_accumulator_of_the_mma() {
+    let wgmma = mma_atom("SM90_64x64x16_F32BF16BF16_SS");
+    let wide = TiledMma::new(wgmma.clone(), &l("(2,1,1):(1,0,0)"), KEEP).unwrap();
+    let copy = make_tiled_copy_c(copy_atom("SM90_U32x4_STSM_N", 16), &wide).unwrap();
+    check_retile(&wide, Operand::C, &copy, Side::Source);
+    for (atom, grid) in [
+        (mma_atom(SM80), "(2,4,1):(1,2,0)"),
+        (wgmma, "(2,1,1):(1,0,0)"),
+    ] {
+        let mma = TiledMma::new(atom, &l(grid), KEEP).unwrap();
+        for name in ["SM90_U32x2_STSM_N", "SM90_U32x1_STSM_N"] {
+            let copy = make_tiled_copy_c(copy_atom(name, 16), &mma).unwrap();
+            check_retile(&mma, Operand::C, &copy, Side::Source);
+        }
     }
 }

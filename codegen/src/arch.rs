@@ -19,6 +19,8 @@ pub struct Arch {
     pub smem_max_bytes: u32,
     /// Lowest PTX `.version` that accepts the target, as major * 10 + minor.
     pub min_ptx: u32,
+    /// Target ptxas 13.0 assembles the PTX for: the same, or the oldest it still knows.
+    pub ptxas_target: &'static str,
     /// Lowest PTX `.version` the LLVM back end accepts for the target, as major * 10 + minor.
     pub llvm_min_ptx: u32,
 }
@@ -31,7 +33,8 @@ pub const REGISTERS_PER_SM: u32 = 65_536;
 pub const MAX_THREADS_PER_CTA: u32 = 1024;
 
 const fn arch(name: &'static str, sm: u32, exact: bool, smem_max_bytes: u32, min_ptx: u32) -> Arch {
-    Arch { name, sm, exact, smem_max_bytes, min_ptx, llvm_min_ptx: min_ptx }
+    let ptxas_target = if sm < 75 { "sm_75" } else { name };
+    Arch { name, sm, exact, smem_max_bytes, min_ptx, ptxas_target, llvm_min_ptx: min_ptx }
 }
 
 /// Every architecture that specs may name, oldest first.

@@ -133,7 +133,7 @@ pub fn assemble_with(path: &Path, text: &str, arch: &Arch) -> Result<PtxasReport
     fs::write(&source, text).map_err(io)?;
     let mut command = Command::new(path);
     command
-        .arg(format!("-arch={}", arch.name))
+        .arg(format!("-arch={}", arch.ptxas_target))
         .arg("-v")
         .arg(&source)
         .arg("-o")

@@ -147,11 +147,12 @@ impl Reader<'_> {
         }
         let expected = expected_name(path, self.facts.name);
         if let Some(expected) = expected.filter(|expected| expected != name) {
-            let message = format!(
-                "`name` is `{name}`; the file {} holds the spec `{}`",
-                shown(path),
-                shown(&expected)
-            );
+            let file = Path::new(path)
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy();
+            let (file, wanted) = (shown(&file), shown(&expected));
+            let message = format!("`name` is `{name}`; the file {file} holds the spec `{wanted}`");
             let help = if is_identifier(&expected) {
                 format!("use `{expected}`, or rename the file")
             } else {

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::catalogue;
+use super::catalogue::{self, Job};
 use super::families::{FAMILIES, FamilyFacts, OperandFacts};
 use super::keys::{FILE, Key, Kind, fields, paths};
 use super::model::Schedule;
@@ -27,7 +27,13 @@ pub fn schema() -> Value {
         record["title"] = json!(format!("kernel {}", facts.name));
         (facts.name.to_string(), record)
     };
-    let defs: Map<String, Value> = FAMILIES.iter().map(of_family).collect();
+    let mut defs: Map<String, Value> = FAMILIES.iter().map(of_family).collect();
+    let kinds = FAMILIES.iter().flat_map(paths).map(|(_, key)| key.kind);
+    defs.extend(
+        kinds
+            .filter_map(catalogue::job)
+            .map(|job| (atoms_of(job), atoms(job))),
+    );
     let reference = |facts: &FamilyFacts| json!({ "$ref": format!("#/$defs/{}", facts.name) });
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -81,9 +87,7 @@ fn plain(kind: Kind, facts: &FamilyFacts, operand: Option<&OperandFacts>) -> Val
             json!({ "type": "integer", "minimum": least, "maximum": most, "multipleOf": step })
         }
         Kind::MmaAtom | Kind::CopyAtom { .. } => {
-            let wanted = catalogue::job(kind);
-            let fits = |atom: &catalogue::Known| Some(atom.job) == wanted;
-            words(catalogue::atoms().filter(fits).map(|atom| atom.id))
+            json!({ "$ref": catalogue::job(kind).map(|job| format!("#/$defs/{}", atoms_of(job))) })
         }
         Kind::Swizzle => json!({ "anyOf": [
             words(["none"].into_iter().chain(BYTE_NAMES.iter().map(|(name, _)| *name))),
@@ -112,6 +116,25 @@ fn tune(facts: &FamilyFacts) -> Value {
         );
     }
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+/// Name of the definition that lists the atoms for a job: `atom_that_moves_gmem_to_smem`.
+fn atoms_of(job: Job) -> String {
+    format!("atom_that_{job}").replace(' ', "_")
+}
+
+fn atoms(job: Job) -> Value {
+    let fits = |atom: &catalogue::Known| atom.job == job;
+    let ids: Vec<&str> = catalogue::atoms()
+        .filter(fits)
+        .map(|atom| atom.id)
+        .collect();
+    // A schema may not list no values at all.
+    if ids.is_empty() {
+        json!({ "not": {} })
+    } else {
+        words(ids)
+    }
 }
 
 fn words<'w>(words: impl IntoIterator<Item = &'w str>) -> Value {

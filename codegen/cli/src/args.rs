@@ -4,7 +4,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+use crate::quantity::{Bytes, Product};
 
 /// The last lines of `--help`.
 const EXIT_CODES: &str = "Exit codes: 0 good, 1 a negative verdict (your spec, a failed check),\n\
@@ -30,6 +32,30 @@ pub struct Cli {
 /// One subcommand per artefact.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Check specs and print every problem in them
+    #[cfg(feature = "codegen")]
+    Check(Check),
+    /// Print the decisions taken for a spec
+    #[cfg(feature = "codegen")]
+    Plan(Show),
+    /// Print the tile IR of a spec
+    #[cfg(feature = "codegen")]
+    Ir(Ir),
+    /// Print the PTX of a spec
+    #[cfg(feature = "codegen")]
+    Ptx(Show),
+    /// Compile specs into a bundle
+    #[cfg(feature = "codegen")]
+    Build(Build),
+    /// Print the JSON Schema of specs, for editors
+    #[cfg(feature = "codegen")]
+    Schema,
+    /// Verify the kernels of a bundle on random problems against f64
+    Verify(Verify),
+    /// Execute launch files on the CPU and compare what they write
+    Emulate(Emulate),
+    /// Measure the kernels of a bundle beside their peers
+    Bench(Bench),
     /// Look into a bundle
     #[command(subcommand)]
     Bundle(Bundle),
@@ -37,6 +63,180 @@ pub enum Command {
     Doctor(Doctor),
     /// Print a completion script for a shell
     Completions(Completions),
+    /// Compile jobs from stdin, one JSON object a line
+    #[cfg(feature = "codegen")]
+    #[command(name = crate::worker::SUBCOMMAND, hide = true)]
+    CompileWorker,
+}
+
+/// Specs, by file or by folder.
+#[cfg(feature = "codegen")]
+#[derive(Debug, Args)]
+pub struct Specs {
+    /// Spec files; a folder stands for every spec in it
+    #[arg(value_name = "SPEC", required = true, value_hint = ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+}
+
+/// `check`.
+#[cfg(feature = "codegen")]
+#[derive(Debug, Args)]
+pub struct Check {
+    /// What to check.
+    #[command(flatten)]
+    pub specs: Specs,
+    /// Print the problems as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `plan` and `ptx`.
+#[cfg(feature = "codegen")]
+#[derive(Debug, Args)]
+pub struct Show {
+    /// The spec file
+    #[arg(value_name = "SPEC", value_hint = ValueHint::FilePath)]
+    pub spec: PathBuf,
+    /// Which points of the tuning space
+    #[command(flatten)]
+    pub points: Points,
+}
+
+/// Which points of a tuning space.
+#[cfg(feature = "codegen")]
+#[derive(Debug, Args)]
+pub struct Points {
+    /// The point of this id, of the id's part after `@`, or of its hash [default: the first]
+    #[arg(long, value_name = "ID")]
+    pub point: Option<String>,
+    /// Every point of the tuning space
+    #[arg(long, conflicts_with = "point")]
+    pub all: bool,
+}
+
+/// `ir`.
+#[cfg(feature = "codegen")]
+#[derive(Debug, Args)]
+pub struct Ir {
+    /// What to show.
+    #[command(flatten)]
+    pub show: Show,
+    /// Print the program as it is after this pass
+    #[arg(long, value_name = "PASS", default_value = "tile")]
+    pub after: Pass,
+}
+
+/// The passes of a kernel's program, in their order.
+#[cfg(feature = "codegen")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Pass {
+    /// In tiles: what happens
+    Tile,
+    /// Partitioned: which thread does what, at which address
+    Lower,
+    /// Handed over to LLVM
+    Translate,
+    /// After LLVM's optimization
+    Optimize,
+}
+
+/// `build`.
+#[cfg(feature = "codegen")]
+#[derive(Debug, Args)]
+pub struct Build {
+    /// What to build.
+    #[command(flatten)]
+    pub specs: Specs,
+    /// The folder to write the bundle into
+    #[arg(short, long, value_name = "BUNDLE", value_hint = ValueHint::DirPath)]
+    pub output: PathBuf,
+    /// How many worker processes compile at once [default: one per core]
+    #[arg(short, long, value_name = "N")]
+    pub jobs: Option<std::num::NonZeroUsize>,
+}
+
+/// Where kernels run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Device {
+    /// The first NVIDIA GPU
+    Cuda,
+    /// The CPU
+    Emulator,
+}
+
+/// `verify`.
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// The bundle's folder
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub bundle: PathBuf,
+    /// Only the kernels whose name starts so
+    #[arg(long, value_name = "K")]
+    pub kernel: Vec<String>,
+    /// How many random problems for each kernel
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub problems: u32,
+    /// Where to run [default: cuda where there is a GPU, else emulator]
+    #[arg(long)]
+    pub device: Option<Device>,
+    /// The seed of the problems and of their inputs
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `emulate`.
+#[derive(Debug, Args)]
+pub struct Emulate {
+    /// A manifest, or a folder with `cases/*/manifest.json` in it
+    #[arg(value_name = "DIR|MANIFEST", value_hint = ValueHint::AnyPath)]
+    pub path: PathBuf,
+    /// Print every outcome, finding and counter as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How the GPU is kept while measuring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// Short bursts after a rest, at full clocks
+    Rested,
+    /// Back to back, at the clocks the power limit allows
+    Sustained,
+}
+
+/// `bench`.
+#[derive(Debug, Args)]
+pub struct Bench {
+    /// The bundle's folder
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub bundle: PathBuf,
+    /// Only the kernels whose name starts so
+    #[arg(long, value_name = "K")]
+    pub kernel: Vec<String>,
+    /// Products to measure, m by n by k
+    #[arg(long, value_name = "MxNxK", default_values = ["4096x4096x4096", "8192x8192x8192"])]
+    pub problem: Vec<Product>,
+    /// How much a copy moves
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values = ["64MiB", "256MiB", "1GiB"])]
+    pub sizes: Vec<Bytes>,
+    /// How the GPU is kept [default: both; with --quick, sustained]
+    #[arg(long)]
+    pub mode: Vec<Mode>,
+    /// Fewer rounds and no noise floor, for a first look
+    #[arg(long)]
+    pub quick: bool,
+    /// The commit to write into the rows [default: that of the working folder]
+    #[arg(long, value_name = "HASH")]
+    pub commit: Option<String>,
+    /// Append the rows to this file, one JSON object a line
+    #[arg(short, long, value_name = "ROWS.jsonl", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Print the rows as JSON lines in place of the table
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `bundle`.

@@ -1,17 +1,51 @@
 //! The subcommands, a file each: in comes what clap parsed, out goes the artefact and a verdict.
 
+#[cfg(feature = "codegen")]
+mod check;
+#[cfg(feature = "codegen")]
+mod plan;
+#[cfg(feature = "codegen")]
+mod ir;
+#[cfg(feature = "codegen")]
+mod ptx;
+#[cfg(feature = "codegen")]
+mod build;
+#[cfg(feature = "codegen")]
+mod schema;
+mod verify;
+mod emulate;
+mod bench;
 mod bundle;
 mod doctor;
 mod completions;
 
 use crate::args::{Cli, Command};
+#[cfg(feature = "codegen")]
+use crate::jobs;
 use crate::outcome::Outcome;
 
 /// Runs the subcommand that was asked for.
 pub fn run(cli: Cli) -> Outcome {
     match cli.command {
+        #[cfg(feature = "codegen")]
+        Command::Check(args) => check::run(&args),
+        #[cfg(feature = "codegen")]
+        Command::Plan(args) => plan::run(&args),
+        #[cfg(feature = "codegen")]
+        Command::Ir(args) => ir::run(&args),
+        #[cfg(feature = "codegen")]
+        Command::Ptx(args) => ptx::run(&args),
+        #[cfg(feature = "codegen")]
+        Command::Build(args) => build::run(&args),
+        #[cfg(feature = "codegen")]
+        Command::Schema => schema::run(),
+        Command::Verify(args) => verify::run(&args),
+        Command::Emulate(args) => emulate::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Bundle(args) => bundle::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
+        #[cfg(feature = "codegen")]
+        Command::CompileWorker => jobs::serve(),
     }
 }

@@ -5,13 +5,22 @@
 //! (usage, file, missing tool), 3 our bug.
 //!
 //! The modules, each using only those above it: [`terminal`] (stdout, colour, tables), [`outcome`]
-//! (the four exit codes as types), [`ptxas`] (where the assembler is), [`args`] (what clap parses),
-//! [`cmd`] (a file per subcommand).
+//! (the four exit codes as types), [`progress`], [`worker`] (child processes of this binary),
+//! [`quantity`] (sizes and extents as people write them), [`args`] (what clap parses), [`device`] (where kernels run), [`specs`] (which specs and points),
+//! [`jobs`] (what workers compile), [`cmd`] (a file per subcommand).
 
 mod terminal;
 mod outcome;
-mod ptxas;
+mod progress;
+#[cfg(feature = "codegen")]
+mod worker;
+mod quantity;
 mod args;
+mod device;
+#[cfg(feature = "codegen")]
+mod specs;
+#[cfg(feature = "codegen")]
+mod jobs;
 mod cmd;
 
 use std::process::ExitCode;

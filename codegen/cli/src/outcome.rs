@@ -48,9 +48,50 @@ pub enum Failure {
 pub type Outcome = Result<Verdict, Failure>;
 
 impl Failure {
+    /// The failure of an input or output operation on `what`, usually a path.
+    pub fn io(what: impl Display, error: &io::Error) -> Failure {
+        Failure::CouldNotRun(format!("{what}: {error}"))
+    }
+
     /// A failure the user can mend, from any error.
     pub fn could_not_run(error: impl Display) -> Failure {
         Failure::CouldNotRun(error.to_string())
+    }
+}
+
+impl Failure {
+    /// The one failure that several are told as: the reports of all, under the worst exit code.
+    pub fn all(failures: Vec<Failure>) -> Option<Failure> {
+        let mut worst: Option<Failure> = None;
+        for failure in failures {
+            worst = Some(match worst {
+                None => failure,
+                Some(before) => before.and(failure),
+            });
+        }
+        worst
+    }
+
+    fn and(self, other: Failure) -> Failure {
+        let text = match (self.text(), other.text()) {
+            ("", text) | (text, "") => text.to_owned(),
+            (one, two) => format!("{}\n{two}", one.trim_end()),
+        };
+        match (self, other) {
+            (Failure::Bug(_), _) | (_, Failure::Bug(_)) => Failure::Bug(text),
+            (Failure::CouldNotRun(_), _) | (_, Failure::CouldNotRun(_)) => {
+                Failure::CouldNotRun(text)
+            }
+            (Failure::Rejected(_), _) | (_, Failure::Rejected(_)) => Failure::Rejected(text),
+            (Failure::ReaderGone, Failure::ReaderGone) => Failure::ReaderGone,
+        }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Failure::Rejected(text) | Failure::CouldNotRun(text) | Failure::Bug(text) => text,
+            Failure::ReaderGone => "",
+        }
     }
 }
 
@@ -115,6 +156,21 @@ mod tests {
         assert_eq!(report(Err(Failure::Rejected("spec".into()))), 1);
         assert_eq!(report(Err(Failure::CouldNotRun("file".into()))), 2);
         assert_eq!(report(Err(Failure::Bug("verifier".into()))), 3);
+    }
+
+    #[test]
+    fn several_failures_are_told_together_under_the_worst_code() {
+        let rejected = |text: &str| Failure::Rejected(text.to_owned());
+        let one = Failure::all(vec![rejected("a"), Failure::Bug("b".into()), rejected("c")]);
+        assert!(
+            matches!(&one, Some(Failure::Bug(text)) if text == "a\nb\nc"),
+            "{one:?}"
+        );
+        assert!(matches!(
+            Failure::all(vec![rejected("a")]),
+            Some(Failure::Rejected(_))
+        ));
+        assert!(Failure::all(Vec::new()).is_none());
     }
 
     #[test]

@@ -25,6 +25,33 @@ pub fn open(path: &Path) -> Result<Bundle, Failure> {
     Bundle::open(path).map_err(|error| refusal(path, error))
 }
 
+/// The kernels whose ids start with one of `names`; all of them when none is named.
+pub fn choose<'b>(bundle: &'b Bundle, names: &[String]) -> Result<Vec<&'b Kernel>, Failure> {
+    if let Some(unknown) = names.iter().find(|name| {
+        !bundle
+            .kernels()
+            .iter()
+            .any(|kernel| kernel.id.starts_with(*name))
+    }) {
+        return Err(unknown_kernel(bundle, unknown));
+    }
+    let is_chosen =
+        |kernel: &&Kernel| names.is_empty() || names.iter().any(|name| kernel.id.starts_with(name));
+    Ok(bundle.kernels().iter().filter(is_chosen).collect())
+}
+
+fn unknown_kernel(bundle: &Bundle, name: &str) -> Failure {
+    let ids = bundle
+        .kernels()
+        .iter()
+        .map(|kernel| format!("  {}\n", kernel.id));
+    let ids: String = ids.collect();
+    Failure::CouldNotRun(format!(
+        "no kernel's id starts with `{name}`; there are:\n{}",
+        ids.trim_end()
+    ))
+}
+
 /// How the command fails when a bundle does not open.
 pub fn refusal(path: &Path, error: Error) -> Failure {
     match error {

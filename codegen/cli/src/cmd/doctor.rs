@@ -1,14 +1,14 @@
 //! `doctor`: what this machine has, what it lacks, and how to get it.
 //!
 //! Each part is looked for by itself, so that one missing part hides none of the others. The
-//! verdict is negative only when something is broken that could have been whole: an assembler that
-//! does not run. A machine without a GPU is in good order.
+//! verdict is negative only when something is there and broken: an assembler that does not run, a
+//! driver that fails. A machine without a GPU is in good order.
 
 use serde::Serialize;
+use tilewright_runtime::{Device, DeviceInfo, Error};
 
 use crate::args;
 use crate::outcome::{Outcome, Verdict};
-use crate::ptxas::{self, PtxasError};
 use crate::terminal::{self, BAD, FAINT, GOOD, STRONG};
 
 /// How one part stands.
@@ -33,18 +33,10 @@ struct Part {
 }
 
 impl Part {
-    fn present(name: &'static str, detail: impl Into<String>) -> Part {
+    fn new(name: &'static str, state: State, detail: impl Into<String>) -> Part {
         Part {
             name,
-            state: State::Present,
-            detail: detail.into(),
-        }
-    }
-
-    fn absent(name: &'static str, detail: impl Into<String>) -> Part {
-        Part {
-            name,
-            state: State::Absent,
+            state,
             detail: detail.into(),
         }
     }
@@ -59,7 +51,10 @@ struct Report {
 
 /// Looks for every part and prints how it stands.
 pub fn run(args: &args::Doctor) -> Outcome {
-    let parts = vec![llvm(), assembler(), emulator()];
+    let parts = [compiler(), gpus(), vec![emulator()]]
+        .into_iter()
+        .flatten()
+        .collect();
     let report = Report {
         version: env!("CARGO_PKG_VERSION"),
         parts,
@@ -87,38 +82,78 @@ fn line(part: &Part) -> String {
     format!("{name} {}  {}", terminal::paint(style, word), part.detail)
 }
 
+/// What compiles specs: LLVM, and the assembler that checks the PTX.
 #[cfg(feature = "codegen")]
-fn llvm() -> Part {
-    let (major, minor, patch) = tilewright_codegen::ptx::llvm_version();
-    Part::present(
-        "llvm",
-        format!("{major}.{minor}.{patch}, linked into this command"),
-    )
-}
-
-#[cfg(not(feature = "codegen"))]
-fn llvm() -> Part {
-    let way =
-        "this build compiles no specs; `cargo install --path codegen/cli` gives one that does";
-    Part::absent("llvm", way)
-}
-
-fn assembler() -> Part {
-    match ptxas::find() {
-        Ok(found) => Part::present(
-            "ptxas",
-            format!("{} at {}", found.version, found.path.display()),
+fn compiler() -> Vec<Part> {
+    use tilewright_codegen::ptx::{self, ptxas};
+    let (major, minor, patch) = ptx::llvm_version();
+    let llvm = format!("{major}.{minor}.{patch}, linked into this command");
+    let variable = ptxas::VARIABLE;
+    let way_out = format!("run ci/setup.sh, or set {variable}");
+    let assembler = match ptxas::find() {
+        None => (
+            State::Absent,
+            format!("not on the PATH and {variable} is not set: {way_out}"),
         ),
-        Err(error @ PtxasError::Missing) => Part::absent("ptxas", error.to_string()),
-        Err(error @ PtxasError::Unusable { .. }) => Part {
-            name: "ptxas",
-            state: State::Broken,
-            detail: error.to_string(),
+        Some(path) => match ptxas::version(&path) {
+            Ok(version) => (State::Present, format!("{version} at {}", path.display())),
+            Err(error) => (
+                State::Broken,
+                format!("{} ({error}): {way_out}", path.display()),
+            ),
         },
+    };
+    vec![
+        Part::new("llvm", State::Present, llvm),
+        Part::new("ptxas", assembler.0, assembler.1),
+    ]
+}
+
+/// A command without LLVM has no use for an assembler either.
+#[cfg(not(feature = "codegen"))]
+fn compiler() -> Vec<Part> {
+    let way_out =
+        "this build compiles no specs; `cargo install --path codegen/cli` gives one that does";
+    vec![Part::new("llvm", State::Absent, way_out)]
+}
+
+/// Every GPU of the driver, or why there is none.
+fn gpus() -> Vec<Part> {
+    let mut parts = Vec::new();
+    loop {
+        match Device::cuda(parts.len()) {
+            Ok(device) => parts.push(Part::new("cuda", State::Present, gpu(device.info()))),
+            Err(Error::NoDevice { .. }) if !parts.is_empty() => return parts,
+            Err(error @ (Error::NoDevice { .. } | Error::NoDriver)) => {
+                return vec![Part::new("cuda", State::Absent, error.to_string())];
+            }
+            Err(error) => {
+                parts.push(Part::new("cuda", State::Broken, error.to_string()));
+                return parts;
+            }
+        }
     }
+}
+
+/// One GPU in words.
+fn gpu(info: &DeviceInfo) -> String {
+    let sm = info.sm.map_or_else(String::new, |sm| format!(", sm_{sm}"));
+    let gib = info.memory_bytes >> 30;
+    let driver = info.driver.map_or_else(String::new, |version| {
+        format!(
+            ", driver for CUDA {}.{}",
+            version / 1000,
+            version % 1000 / 10
+        )
+    });
+    format!("{}{sm}, {} SMs, {gib} GiB{driver}", info.name, info.sms)
 }
 
 fn emulator() -> Part {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    Part::present("emulator", format!("runs kernels on {threads} CPU threads"))
+    Part::new(
+        "emulator",
+        State::Present,
+        format!("runs kernels on {threads} CPU threads"),
+    )
 }

@@ -1,20 +1,6 @@
 //! `doctor` on machines that have and lack things.
 
-use std::fs;
-
-use crate::session::{Run, command, finish};
-
-/// `doctor --json` with this assembler named.
-fn doctor_with(ptxas: &str) -> Run {
-    let mut doctor = command();
-    finish(
-        doctor
-            .args(["doctor", "--json"])
-            .env("TILEWRIGHT_PTXAS", ptxas)
-            .output()
-            .unwrap(),
-    )
-}
+use crate::session::{Run, tilewright};
 
 /// The state and the detail of one part of a report.
 fn part(run: &Run, name: &str) -> (String, String) {
@@ -27,9 +13,9 @@ fn part(run: &Run, name: &str) -> (String, String) {
 
 #[test]
 fn each_part_is_reported_by_name() {
-    let run = doctor_with("/nonexistent/ptxas");
+    let run = tilewright(["doctor", "--json"]);
     assert_eq!(run.json()["version"], env!("CARGO_PKG_VERSION"));
-    for name in ["llvm", "ptxas", "emulator"] {
+    for name in ["llvm", "cuda", "emulator"] {
         let (state, detail) = part(&run, name);
         assert!(
             ["present", "absent", "broken"].contains(&state.as_str()),
@@ -46,40 +32,46 @@ fn each_part_is_reported_by_name() {
     assert_eq!(part(&run, "llvm").0, llvm);
 }
 
-#[test]
-fn an_assembler_that_does_not_run_is_broken_and_the_way_out_is_told() {
-    let run = doctor_with("/nonexistent/ptxas").expect(1);
-    let (state, detail) = part(&run, "ptxas");
-    assert_eq!(state, "broken");
-    assert!(detail.contains("/nonexistent/ptxas"), "{detail}");
-    assert!(detail.contains("ci/setup.sh"), "{detail}");
-}
+#[cfg(feature = "codegen")]
+mod assembler {
+    use std::fs;
+    use std::path::Path;
 
-#[cfg(unix)]
-#[test]
-fn an_assembler_that_runs_is_present_with_its_version() {
-    use std::os::unix::fs::PermissionsExt;
-    let folder = tempfile::tempdir().unwrap();
-    let ptxas = folder.path().join("ptxas");
-    fs::write(
-        &ptxas,
-        "#!/bin/sh\necho 'Cuda compilation tools, release 13.0, V13.0.88'\n",
-    )
-    .unwrap();
-    fs::set_permissions(&ptxas, fs::Permissions::from_mode(0o755)).unwrap();
-    let (state, detail) = part(&doctor_with(ptxas.to_str().unwrap()), "ptxas");
-    assert_eq!(state, "present");
-    assert!(detail.starts_with("13.0.88 at "), "{detail}");
-}
+    use super::part;
+    use crate::session::{Run, command, finish};
 
-#[test]
-fn an_assembler_that_nobody_named_is_absent() {
-    let mut doctor = command();
-    doctor
-        .args(["doctor", "--json"])
-        .env_remove("TILEWRIGHT_PTXAS")
-        .env("PATH", "");
-    let (state, detail) = part(&finish(doctor.output().unwrap()), "ptxas");
-    assert_eq!(state, "absent");
-    assert!(detail.contains("ci/setup.sh"), "{detail}");
+    /// `doctor --json` with this assembler named.
+    fn doctor_with(ptxas: &Path) -> Run {
+        let mut doctor = command();
+        finish(
+            doctor
+                .args(["doctor", "--json"])
+                .env("TILEWRIGHT_PTXAS", ptxas)
+                .output()
+                .unwrap(),
+        )
+    }
+
+    #[test]
+    fn one_that_does_not_run_is_broken_and_the_way_out_is_told() {
+        let run = doctor_with(Path::new("/nonexistent/ptxas")).expect(1);
+        let (state, detail) = part(&run, "ptxas");
+        assert_eq!(state, "broken");
+        assert!(detail.contains("/nonexistent/ptxas"), "{detail}");
+        assert!(detail.contains("ci/setup.sh"), "{detail}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn one_that_runs_is_present_with_its_version() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let ptxas = folder.path().join("ptxas");
+        let script = "#!/bin/sh\necho 'Cuda compilation tools, release 13.0, V13.0.88'\n";
+        fs::write(&ptxas, script).unwrap();
+        fs::set_permissions(&ptxas, fs::Permissions::from_mode(0o755)).unwrap();
+        let (state, detail) = part(&doctor_with(&ptxas), "ptxas");
+        assert_eq!(state, "present");
+        assert!(detail.starts_with("13.0.88 at "), "{detail}");
+    }
 }

@@ -1,0 +1,179 @@
+//! `bench`: the kernels of a bundle beside their peers, memcpy and cuBLASLt.
+//!
+//! Rows come as a table on stdout, or as JSON lines; `-o` appends them to a file of rows. What was
+//! left out is told on stderr with its reason. A row whose output broke the correctness rule makes
+//! the verdict negative.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use tilewright_bundle::{Family, Kernel};
+use tilewright_runtime::bench::{self, Event, Extent, Options, Row, Stamp};
+use tilewright_runtime::{Device, Runtime};
+
+use crate::args::{self, Mode};
+use crate::cmd::bundle;
+use crate::outcome::{Failure, Outcome, Verdict};
+use crate::progress;
+use crate::quantity::{Bytes, Product};
+use crate::terminal::{self, Table};
+
+/// Measures what was asked for.
+pub fn run(args: &args::Bench) -> Outcome {
+    let device = Device::cuda(0).map_err(Failure::could_not_run)?;
+    let runtime = Runtime::new(bundle::open(&args.bundle)?, device);
+    let kernels = bundle::choose(runtime.bundle(), &args.kernel)?;
+    let rows = measure(&runtime, &kernels, args, &options(&runtime, args))?;
+    if let Some(path) = &args.output {
+        append(path, &rows)?;
+    }
+    if args.json {
+        terminal::print(&lines(&rows)?)?;
+    } else {
+        terminal::print(&table(&rows).render())?;
+    }
+    Ok(Verdict::from_good(
+        !rows.is_empty() && rows.iter().all(Row::is_correct),
+    ))
+}
+
+/// How to measure, and what to write into every row.
+fn options(runtime: &Runtime, args: &args::Bench) -> Options {
+    let ptxas = runtime.bundle().provenance().ptxas.clone();
+    let stamp = Stamp {
+        date: jiff::Timestamp::now().to_string(),
+        commit: args.commit.clone().unwrap_or_else(commit),
+        ptxas: ptxas.unwrap_or_default(),
+    };
+    let mut options = if args.quick {
+        Options::quick(stamp)
+    } else {
+        Options::full(stamp)
+    };
+    if !args.mode.is_empty() {
+        options.modes = args.mode.iter().map(|mode| of(*mode)).collect();
+    }
+    options
+}
+
+fn of(mode: Mode) -> bench::Mode {
+    match mode {
+        Mode::Rested => bench::Mode::Rested,
+        Mode::Sustained => bench::Mode::Sustained,
+    }
+}
+
+/// The commit of the working folder, or nothing where there is no repository.
+fn commit() -> String {
+    let answer = Command::new("git")
+        .args(["rev-parse", "--short=12", "HEAD"])
+        .output();
+    let text = answer
+        .ok()
+        .filter(|answer| answer.status.success())
+        .map(|answer| answer.stdout);
+    String::from_utf8_lossy(&text.unwrap_or_default())
+        .trim()
+        .to_owned()
+}
+
+/// Products at the extents, copies at the sizes.
+fn measure(
+    runtime: &Runtime,
+    kernels: &[&Kernel],
+    args: &args::Bench,
+    options: &Options,
+) -> Result<Vec<Row>, Failure> {
+    let of = |family| {
+        kernels
+            .iter()
+            .copied()
+            .filter(move |kernel| kernel.family == family)
+    };
+    let (gemms, copies): (Vec<_>, Vec<_>) =
+        (of(Family::Gemm).collect(), of(Family::Copy).collect());
+    let extents: Vec<Extent> = args.problem.iter().copied().map(extent).collect();
+    let sizes: Vec<u64> = args.sizes.iter().map(|Bytes(bytes)| *bytes).collect();
+    let spinner = progress::spinner("measuring");
+    let mut report = |event: Event<'_>| match event {
+        Event::Row(row) => spinner.set_message(format!("{} {:.1} us", row.kernel, row.ours_us)),
+        Event::Skipped {
+            kernel,
+            extent: Extent { m, n, k },
+            error,
+        } => spinner.suspend(|| {
+            terminal::diagnose(&format!("left out {kernel} at {m}x{n}x{k}: {error}"));
+        }),
+    };
+    let mut rows = Vec::new();
+    if !gemms.is_empty() {
+        let found = bench::bench(runtime, &gemms, &extents, options, &mut report);
+        rows.extend(found.map_err(Failure::could_not_run)?);
+    }
+    if !copies.is_empty() {
+        let found = bench::bench_copies(runtime, &copies, &sizes, options, &mut report);
+        rows.extend(found.map_err(Failure::could_not_run)?);
+    }
+    progress::finish(&spinner);
+    Ok(rows)
+}
+
+fn extent(product: Product) -> Extent {
+    let Product { m, n, k } = product;
+    Extent {
+        m: m.into(),
+        n: n.into(),
+        k: k.into(),
+    }
+}
+
+/// The rows as JSON, one a line.
+fn lines(rows: &[Row]) -> Result<String, Failure> {
+    let mut text = String::new();
+    for row in rows {
+        text.push_str(
+            &row.to_json()
+                .map_err(|error| Failure::Bug(error.to_string()))?,
+        );
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+fn append(path: &Path, rows: &[Row]) -> Result<(), Failure> {
+    let failed = |error| Failure::io(path.display(), &error);
+    let mut file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(failed)?;
+    file.write_all(lines(rows)?.as_bytes()).map_err(failed)
+}
+
+/// A row per measurement; ratios are the peer's time over ours.
+fn table(rows: &[Row]) -> Table {
+    let heads = [
+        "kernel", "problem", "mode", "us", "TB/s", "TFLOP/s", "peer us", "ratio", "A/A",
+    ];
+    let mut table = Table::new(heads.into_iter().chain(["default", "max err"]));
+    let ratio = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |r| format!("{r:.3}"));
+    for row in rows {
+        let problem = &row.problem;
+        table.row([
+            row.kernel.clone(),
+            format!("{}x{}x{}", problem.m, problem.n, problem.k),
+            format!("{:?}", row.mode).to_lowercase(),
+            format!("{:.2}", row.ours_us),
+            format!("{:.3}", row.tbps),
+            format!("{:.1}", row.tflops),
+            format!("{:.2}", row.best_us),
+            ratio(Some(row.ratio_best)),
+            ratio(row.aa_ratio),
+            ratio(row.ratio_default),
+            format!("{:.2}", row.max_err),
+        ]);
+    }
+    table
+}

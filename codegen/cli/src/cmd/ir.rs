@@ -1,0 +1,36 @@
+//! `ir`: the program of a kernel after a pass, from tiles down to what LLVM makes of it.
+
+use tilewright_codegen::spec::{Point, SpecFile};
+use tilewright_codegen::{ir, lower, plan};
+
+use crate::args::{self, Pass};
+use crate::jobs::{self, Want};
+use crate::outcome::{Failure, Outcome, Verdict};
+use crate::specs;
+use crate::terminal;
+
+/// Prints the program of each chosen point after the pass that was asked for.
+pub fn run(args: &args::Ir) -> Outcome {
+    let file = specs::load(&args.show.spec)?;
+    for point in specs::points(&file, &args.show.points)? {
+        terminal::print(&after(&file, point, args.after)?)?;
+    }
+    Ok(Verdict::Good)
+}
+
+/// The program after a pass. LLVM runs in a worker.
+fn after(file: &SpecFile, point: &Point, pass: Pass) -> Result<String, Failure> {
+    match pass {
+        Pass::Tile | Pass::Lower => {
+            let plan = plan::plan(point).map_err(specs::failure)?;
+            let tile = ir::build::build(&plan);
+            if pass == Pass::Tile {
+                return Ok(tile.to_string());
+            }
+            let program = lower::lower(&plan, &tile).map_err(specs::failure)?;
+            Ok(program.to_string())
+        }
+        Pass::Translate => jobs::text(file, point, Want::LlvmIr { optimized: false }),
+        Pass::Optimize => jobs::text(file, point, Want::LlvmIr { optimized: true }),
+    }
+}

@@ -1,0 +1,16 @@
+//! `ptx`: the PTX of the points of a spec. LLVM runs in a worker.
+
+use crate::args;
+use crate::jobs::{self, Want};
+use crate::outcome::{Outcome, Verdict};
+use crate::specs;
+use crate::terminal;
+
+/// Prints the PTX of each chosen point.
+pub fn run(args: &args::Show) -> Outcome {
+    let file = specs::load(&args.spec)?;
+    for point in specs::points(&file, &args.points)? {
+        terminal::print(&jobs::text(&file, point, Want::Ptx)?)?;
+    }
+    Ok(Verdict::Good)
+}

@@ -1,0 +1,30 @@
+//! Which device a command runs on.
+//!
+//! In: what was asked for on the command line. Out: an open [`Device`]. Asked for nothing, a machine
+//! with a GPU uses it and any other machine uses the emulator.
+
+use tilewright_runtime::{Device, Error};
+
+use crate::args;
+use crate::outcome::Failure;
+
+/// Opens the device that was asked for, or the best there is.
+pub fn open(asked: Option<args::Device>) -> Result<Device, Failure> {
+    match asked {
+        Some(args::Device::Emulator) => Ok(Device::emulator()),
+        Some(args::Device::Cuda) => Device::cuda(0).map_err(Failure::could_not_run),
+        None => match Device::cuda(0) {
+            Err(Error::NoDriver | Error::NoDevice { .. }) => Ok(Device::emulator()),
+            found => found.map_err(Failure::could_not_run),
+        },
+    }
+}
+
+/// The name of a device for people, such as `cuda (NVIDIA H200, sm_90)`.
+pub fn describe(device: &Device) -> String {
+    let info = device.info();
+    match info.sm {
+        Some(sm) => format!("{} ({}, sm_{sm})", info.backend.text(), info.name),
+        None => info.backend.text().to_owned(),
+    }
+}

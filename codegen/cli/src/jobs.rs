@@ -1,0 +1,191 @@
+//! What compile workers are asked and what they answer.
+//!
+//! A job carries the spec as text, so that a worker compiles what the command checked even when the
+//! file changes meanwhile. An answer carries nothing of the compiler's own types: text, or the
+//! kernel as a bundle holds it, or an error ready to be told.
+
+use std::num::NonZeroUsize;
+
+use serde::{Deserialize, Serialize};
+use tilewright_codegen::error::Error;
+use tilewright_codegen::pack::Artifact;
+use tilewright_codegen::ptx::{self, IrForm};
+use tilewright_codegen::spec::{self, Point, SpecFile};
+use tilewright_codegen::{artifact, compile, ir, lower, plan};
+
+use crate::outcome::{Failure, Outcome};
+use crate::specs;
+use crate::worker::{self, Crew, WorkerError};
+
+/// What a job is to produce.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Want {
+    /// The PTX as text.
+    Ptx,
+    /// LLVM's own program as text.
+    LlvmIr {
+        /// After its optimization passes, or as it was handed over.
+        optimized: bool,
+    },
+    /// The kernel as a bundle holds it, judged by the assembler where there is one.
+    Artifact,
+}
+
+/// What a job produced.
+#[derive(Debug, Serialize, Deserialize)]
+enum Product {
+    Text(String),
+    Artifact(Box<Artifact>),
+}
+
+/// One point to compile.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Job {
+    path: String,
+    text: String,
+    point: String,
+    want: Want,
+}
+
+impl Job {
+    /// The job of compiling a point of a spec.
+    pub fn new(file: &SpecFile, point: &Point, want: Want) -> Job {
+        Job {
+            path: file.path.clone(),
+            text: file.text.clone(),
+            point: point.id.clone(),
+            want,
+        }
+    }
+}
+
+/// Whose fault a failed job is, as [`Failure`] has it.
+#[derive(Debug, Serialize, Deserialize)]
+enum Fault {
+    Rejected(String),
+    CouldNotRun(String),
+    Bug(String),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        match specs::failure(error) {
+            Failure::Rejected(report) => Fault::Rejected(report),
+            Failure::CouldNotRun(reason) => Fault::CouldNotRun(reason),
+            Failure::Bug(report) => Fault::Bug(report),
+            Failure::ReaderGone => Fault::CouldNotRun("the reader of stdout went away".to_owned()),
+        }
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Failure {
+        match fault {
+            Fault::Rejected(report) => Failure::Rejected(report),
+            Fault::CouldNotRun(reason) => Failure::CouldNotRun(reason),
+            Fault::Bug(report) => Failure::Bug(report),
+        }
+    }
+}
+
+/// Answers jobs from stdin: the whole of a worker process.
+pub fn serve() -> Outcome {
+    worker::serve(|job: Job| answer(&job).map_err(Fault::from))
+}
+
+/// Compiles in this very process.
+fn answer(job: &Job) -> Result<Product, Error> {
+    let file = spec::parse(&job.path, &job.text)?;
+    let bug = |message: &str| Error::Bug {
+        stage: "worker",
+        kernel: job.point.clone(),
+        message: message.to_owned(),
+        dump: String::new(),
+    };
+    let point = file
+        .point(&job.point)
+        .ok_or_else(|| bug("the spec has no such point"))?;
+    match job.want {
+        Want::Ptx => Ok(Product::Text(compile(point)?.ptx.text)),
+        Want::LlvmIr { optimized } => {
+            let form = if optimized {
+                IrForm::Optimized
+            } else {
+                IrForm::Translated
+            };
+            let plan = plan::plan(point)?;
+            let program = lower::lower(&plan, &ir::build::build(&plan))?;
+            Ok(Product::Text(ptx::llvm_ir(
+                &program, &plan.arch, &plan.id, form,
+            )?))
+        }
+        Want::Artifact => Ok(Product::Artifact(Box::new(artifact(point)?))),
+    }
+}
+
+/// Has one worker produce the text of one point.
+pub fn text(file: &SpecFile, point: &Point, want: Want) -> Result<String, Failure> {
+    let crew = Crew::of_this_binary(Some(NonZeroUsize::MIN))?;
+    let jobs = [Job::new(file, point, want)];
+    let answer = run(&crew, &jobs, || {}).into_iter().next();
+    match answer {
+        Some(Ok(Product::Text(text))) => Ok(text),
+        Some(Err(failure)) => Err(failure),
+        Some(Ok(Product::Artifact(_))) | None => Err(Failure::Bug(format!(
+            "{}: the worker answered another question",
+            point.id
+        ))),
+    }
+}
+
+/// Has workers compile jobs that want [`Want::Artifact`]; what failed comes second.
+pub fn artifacts(
+    crew: &Crew,
+    jobs: &[Job],
+    done: impl Fn() + Sync,
+) -> (Vec<Artifact>, Vec<Failure>) {
+    let mut made = Vec::with_capacity(jobs.len());
+    let mut failures = Vec::new();
+    for (job, answer) in jobs.iter().zip(run(crew, jobs, done)) {
+        match answer {
+            Ok(Product::Artifact(artifact)) => made.push(*artifact),
+            Ok(Product::Text(_)) => {
+                let point = &job.point;
+                failures.push(Failure::Bug(format!(
+                    "{point}: the worker answered with text"
+                )));
+            }
+            Err(failure) => failures.push(failure),
+        }
+    }
+    (made, failures)
+}
+
+fn run(crew: &Crew, jobs: &[Job], done: impl Fn() + Sync) -> Vec<Result<Product, Failure>> {
+    let answers = crew.run::<Job, Result<Product, Fault>>(jobs, done);
+    let named = jobs.iter().zip(answers);
+    named
+        .map(|(job, answer)| match answer {
+            Ok(answer) => answer.map_err(|fault| blame(&job.point, fault)),
+            Err(error) => Err(died(&job.point, &error)),
+        })
+        .collect()
+}
+
+/// The failure of a point; a missing file or tool does not name the point itself.
+fn blame(point: &str, fault: Fault) -> Failure {
+    match fault {
+        Fault::CouldNotRun(reason) => Failure::CouldNotRun(format!("{point}: {reason}")),
+        other => Failure::from(other),
+    }
+}
+
+/// A worker that died while it compiled `point`: LLVM met what it cannot select, or we have a bug.
+fn died(point: &str, error: &WorkerError) -> Failure {
+    match error {
+        WorkerError::Start { .. } => Failure::could_not_run(error),
+        WorkerError::Died { .. } | WorkerError::Garbled(_) => {
+            Failure::Bug(format!("{point}: {error}"))
+        }
+    }
+}

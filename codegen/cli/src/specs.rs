@@ -1,0 +1,122 @@
+//! Specs named on the command line: found, loaded, and their points chosen.
+//!
+//! In: paths and the choice of points. Out: checked spec files, or a [`Failure`] that says whose
+//! fault it is. A folder stands for every spec in it and below it, but for `atoms` folders, which
+//! hold instruction records.
+
+use std::path::{Path, PathBuf};
+
+use tilewright_codegen::build;
+use tilewright_codegen::error::Error;
+use tilewright_codegen::spec::{self, Point, SpecFile};
+
+use crate::args;
+use crate::outcome::Failure;
+
+/// The folder beside the families that holds no specs.
+const ATOMS: &str = "atoms";
+
+/// The spec files that `paths` name, each folder's in the order of their names.
+pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut found = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            found.push(path.clone());
+            continue;
+        }
+        let mut files = build::spec_files(path).map_err(failure)?;
+        files.retain(|file| !lies_in_atoms(file.strip_prefix(path).unwrap_or(file)));
+        if files.is_empty() {
+            let reason = format!("{}: no *.yaml in this folder", path.display());
+            return Err(Failure::CouldNotRun(reason));
+        }
+        found.append(&mut files);
+    }
+    Ok(found)
+}
+
+/// Whether a file lies in a folder of instruction records.
+fn lies_in_atoms(file: &Path) -> bool {
+    file.parent()
+        .is_some_and(|folders| folders.iter().any(|folder| folder == ATOMS))
+}
+
+/// Reads and checks one spec.
+pub fn load(path: &Path) -> Result<SpecFile, Failure> {
+    spec::load(path).map_err(failure)
+}
+
+/// Whose fault an error of the compiler is. The report keeps its colours; they are dropped where
+/// stderr is no terminal.
+pub fn failure(error: Error) -> Failure {
+    match error {
+        Error::Spec { .. } | Error::Plan { .. } | Error::Unsupported { .. } => {
+            Failure::Rejected(error.report(true))
+        }
+        Error::Io { .. } | Error::Tool { .. } => Failure::could_not_run(error),
+        Error::Bug { .. } | Error::Algebra(_) => Failure::Bug(error.report(true)),
+    }
+}
+
+/// The points of a spec that were chosen: the first one unless others were.
+pub fn points<'f>(file: &'f SpecFile, choice: &args::Points) -> Result<Vec<&'f Point>, Failure> {
+    if choice.all {
+        return Ok(file.points.iter().collect());
+    }
+    match &choice.point {
+        None => Ok(file.points.iter().take(1).collect()),
+        Some(id) => match file.point(id) {
+            Some(point) => Ok(vec![point]),
+            None => Err(unknown_point(file, id)),
+        },
+    }
+}
+
+fn unknown_point(file: &SpecFile, id: &str) -> Failure {
+    let ids: String = file
+        .points
+        .iter()
+        .map(|point| format!("  {}\n", point.id))
+        .collect();
+    Failure::CouldNotRun(format!(
+        "{} has no point `{id}`; it has:\n{}",
+        file.path,
+        ids.trim_end()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_stands_for_its_specs_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for family in ["gemm", "copy", "atoms"] {
+            fs::create_dir(at(family)).unwrap();
+        }
+        for file in [
+            "gemm/b.yaml",
+            "gemm/a.yml",
+            "gemm/notes.md",
+            "copy/c.yaml",
+            "atoms/d.yaml",
+        ] {
+            fs::write(at(file), "").unwrap();
+        }
+        let found = find(&[folder.path().to_path_buf()]).unwrap();
+        assert_eq!(
+            found,
+            [at("copy/c.yaml"), at("gemm/a.yml"), at("gemm/b.yaml")]
+        );
+        assert_eq!(find(&[at("nowhere.yaml")]).unwrap(), [at("nowhere.yaml")]);
+        assert_eq!(find(&[at("atoms")]).unwrap(), [at("atoms/d.yaml")]);
+        fs::create_dir(at("empty")).unwrap();
+        assert!(matches!(find(&[at("empty")]), Err(Failure::CouldNotRun(_))));
+    }
+}

@@ -1,0 +1,260 @@
+//! Compilation in worker processes of this very binary.
+//!
+//! LLVM ends its process on what it cannot select. So jobs go to child processes that run the
+//! hidden subcommand [`SUBCOMMAND`]: a job is one line of JSON on the child's stdin, its answer one
+//! line of JSON on the child's stdout. A child that dies costs its job, whose answer becomes a
+//! [`WorkerError`] with what the child said on stderr; the next job gets a fresh child.
+//!
+//! In: a list of jobs. Out: one answer per job, in the order of the jobs. Invariant: a crew never
+//! runs more children than it has jobs, and no child outlives the call.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::outcome::{Failure, Outcome, Verdict};
+
+/// The hidden subcommand that makes this binary a worker.
+pub const SUBCOMMAND: &str = "__compile-worker";
+
+/// How much of a dead worker's stderr is kept, from its end.
+const KEPT_STDERR_BYTES: usize = 8 * 1024;
+
+/// Why a job has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// No child could be started.
+    #[error("cannot start a compile worker ({program}): {source}", program = program.display())]
+    Start {
+        /// The program that was to be started.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The child ended before it answered.
+    #[error(
+        "the compile worker ended with {status} before it answered{}",
+        quoted(stderr)
+    )]
+    Died {
+        /// How it ended.
+        status: ExitStatus,
+        /// The last of what it wrote on stderr.
+        stderr: String,
+    },
+    /// The child answered something that is no answer.
+    #[error("the compile worker answered what cannot be read: {0}")]
+    Garbled(String),
+}
+
+fn quoted(stderr: &str) -> String {
+    match stderr.trim() {
+        "" => String::new(),
+        text => format!(", saying: {text}"),
+    }
+}
+
+/// Answers jobs from stdin until it ends: the whole of a worker process.
+///
+/// # Errors
+///
+/// When stdin holds a line that is no job, or a stream breaks.
+pub fn serve<J: DeserializeOwned, R: Serialize>(handle: impl Fn(J) -> R) -> Outcome {
+    let mut answers = io::stdout().lock();
+    for line in io::stdin().lock().lines() {
+        let line = line.map_err(|error| Failure::io("stdin", &error))?;
+        let job = serde_json::from_str(&line)
+            .map_err(|error| Failure::CouldNotRun(format!("stdin holds no job: {error}")))?;
+        serde_json::to_writer(&mut answers, &handle(job)).map_err(io::Error::from)?;
+        answers.write_all(b"\n")?;
+        answers.flush()?;
+    }
+    Ok(Verdict::Good)
+}
+
+/// A number of worker processes and how to start one.
+#[derive(Debug)]
+pub struct Crew {
+    program: PathBuf,
+    args: Vec<OsString>,
+    size: NonZeroUsize,
+}
+
+impl Crew {
+    /// A crew of workers of this binary: `size` of them, or one per core.
+    ///
+    /// # Errors
+    ///
+    /// When the system does not say where this binary is.
+    pub fn of_this_binary(size: Option<NonZeroUsize>) -> Result<Crew, Failure> {
+        let program = std::env::current_exe()
+            .map_err(|error| Failure::io("cannot find this command's own file", &error))?;
+        let size = size
+            .or_else(|| thread::available_parallelism().ok())
+            .unwrap_or(NonZeroUsize::MIN);
+        Ok(Crew {
+            program,
+            args: vec![SUBCOMMAND.into()],
+            size,
+        })
+    }
+
+    /// Runs every job and gives the answers in the order of the jobs; `done` hears of each that is
+    /// finished.
+    pub fn run<J, R>(&self, jobs: &[J], done: impl Fn() + Sync) -> Vec<Result<R, WorkerError>>
+    where
+        J: Serialize + Sync,
+        R: DeserializeOwned + Send,
+    {
+        let next = AtomicUsize::new(0);
+        let answers = Mutex::new(Vec::with_capacity(jobs.len()));
+        let work = || {
+            let mut worker = None;
+            while let Some((index, job)) = take(jobs, &next) {
+                let answer = self.answer(&mut worker, job);
+                done();
+                lock(&answers).push((index, answer));
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..self.size.get().min(jobs.len()) {
+                scope.spawn(work);
+            }
+        });
+        let mut answers = answers
+            .into_inner()
+            .unwrap_or_else(|poison| poison.into_inner());
+        answers.sort_by_key(|&(index, _)| index);
+        answers.into_iter().map(|(_, answer)| answer).collect()
+    }
+
+    /// Asks `worker`, started when there is none; a worker that failed is let go.
+    fn answer<J: Serialize, R: DeserializeOwned>(
+        &self,
+        worker: &mut Option<Worker>,
+        job: &J,
+    ) -> Result<R, WorkerError> {
+        let mut asked = match worker.take() {
+            Some(running) => running,
+            None => Worker::start(&self.program, &self.args)?,
+        };
+        match asked.ask(job) {
+            Ok(line) => {
+                let answer = serde_json::from_str(&line)
+                    .map_err(|error| WorkerError::Garbled(error.to_string()))?;
+                *worker = Some(asked);
+                Ok(answer)
+            }
+            Err(error) => Err(asked.bury(&error)),
+        }
+    }
+}
+
+fn take<'j, J>(jobs: &'j [J], next: &AtomicUsize) -> Option<(usize, &'j J)> {
+    let index = next.fetch_add(1, Ordering::Relaxed);
+    jobs.get(index).map(|job| (index, job))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poison| poison.into_inner())
+}
+
+/// One running child. Dropping it closes its stdin, which ends it, and waits for that.
+#[derive(Debug)]
+struct Worker {
+    child: Child,
+    jobs: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+    stderr: Option<JoinHandle<String>>,
+}
+
+impl Worker {
+    fn start(program: &PathBuf, args: &[OsString]) -> Result<Worker, WorkerError> {
+        let failed = |source| WorkerError::Start {
+            program: program.clone(),
+            source,
+        };
+        let mut child = Command::new(program)
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        let (Some(jobs), Some(answers), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(failed(io::Error::other("its streams are not there")));
+        };
+        let stderr = thread::spawn(move || last_of(stderr));
+        let answers = BufReader::new(answers);
+        Ok(Worker {
+            child,
+            jobs: Some(jobs),
+            answers,
+            stderr: Some(stderr),
+        })
+    }
+
+    /// Sends a job and reads the line that answers it.
+    fn ask<J: Serialize>(&mut self, job: &J) -> io::Result<String> {
+        let mut line = serde_json::to_vec(job)?;
+        line.push(b'\n');
+        let jobs = self.jobs.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        jobs.write_all(&line)?;
+        jobs.flush()?;
+        let mut answer = String::new();
+        match self.answers.read_line(&mut answer)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(answer),
+        }
+    }
+
+    /// Waits for a worker that broke off, and tells how it ended.
+    fn bury(mut self, broke_off: &io::Error) -> WorkerError {
+        self.jobs = None;
+        let status = self.child.wait();
+        let stderr = self
+            .stderr
+            .take()
+            .and_then(|reader| reader.join().ok())
+            .unwrap_or_default();
+        match status {
+            Ok(status) => WorkerError::Died { status, stderr },
+            Err(error) => WorkerError::Garbled(format!("{broke_off}; {error}")),
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.jobs = None;
+        // A child that broke off may still be writing; one that answered has nothing left to do.
+        let _ = self.child.kill();
+        // A child that cannot be waited for is the system's to reap; there is nobody to tell.
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads a stream to its end and keeps the last [`KEPT_STDERR_BYTES`] of it.
+fn last_of(mut stream: impl Read) -> String {
+    let mut kept = Vec::new();
+    let mut chunk = [0; 1024];
+    while let Ok(length @ 1..) = stream.read(&mut chunk) {
+        kept.extend_from_slice(&chunk[..length]);
+        let surplus = kept.len().saturating_sub(KEPT_STDERR_BYTES);
+        kept.drain(..surplus);
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}
+
+#[cfg(all(test, unix))]
+mod tests;

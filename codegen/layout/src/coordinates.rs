@@ -1,8 +1,8 @@
 //! Composition through coordinates: the right side's values are coordinates of the left side.
 //!
-//! In: a layout and a coordinate layout, such as the (thread, value) layout of a tile. Out: a layout
-//! of offsets. How: the left side is linear over its modes, so the answer is the sum over modes of
-//! the composition of that mode with the coordinates that go to it.
+//! In: a layout and a coordinate layout, such as the (thread, value) layout of a tile. Out: a
+//! layout of offsets. How: the left side is linear over its modes, so the answer is the sum over
+//! modes of the composition of that mode with the coordinates that go to it.
 
 use crate::basis::{Basis, Path};
 use crate::composition::composition;
@@ -12,7 +12,8 @@ use crate::int::{Int, Stride};
 use crate::layout::Layout;
 use crate::tuple::{Node, Profile};
 
-/// The layout `r` that refines the shape of `b` with `r(i) == a(b(i))`, where `b(i)` is a coordinate.
+/// The layout `r` that refines the shape of `b` with `r(i) == a(b(i))`, where `b(i)` is a
+/// coordinate.
 ///
 /// ```
 /// use tilewright_layout::{Basis, Layout, composition_coords};

@@ -1,7 +1,7 @@
 //! From a list of values back to a layout.
 //!
-//! In: offsets in the order of the linear index. Out: the shortest flat layout with these values, or
-//! the first place where there is none.
+//! In: offsets in the order of the linear index. Out: the shortest flat layout with these values,
+//! or the first place where there is none.
 
 use crate::error::{Counterexample, Error, Reason, Result};
 use crate::int::Int;
@@ -10,8 +10,8 @@ use crate::layout::Layout;
 /// The flat layout of fewest modes whose values are `offsets`: `[0,1,2,5,6,7]` is `(3,2):(1,5)`.
 ///
 /// # Errors
-/// [`Error::Domain`] for an empty list or one that does not begin with 0; [`Error::NotALayout`] with
-/// the first value that no layout has; [`Error::Overflow`].
+/// [`Error::Domain`] for an empty list or one that does not begin with 0; [`Error::NotALayout`]
+/// with the first value that no layout has; [`Error::Overflow`].
 pub fn from_offsets(offsets: &[i64]) -> Result<Layout> {
     if offsets.first() != Some(&0) {
         return Err(Error::domain(

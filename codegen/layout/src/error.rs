@@ -163,7 +163,7 @@ impl fmt::Display for Error {
             Self::NotALayout(c) => c.fmt(f),
             Self::Undecided { what, searched } => write!(
                 f,
-                "{what} is undecided after {searched} points: its strides cancel one another by accident"
+                "{what} is undecided after {searched} points: its strides cancel by accident"
             ),
             Self::Unproven { fact } => write!(f, "needs the fact {fact}, which is not known"),
         }
@@ -190,7 +190,7 @@ impl fmt::Display for Counterexample {
                 step_changes_at,
             } => write!(
                 f,
-                " (leaf {leaf} changes its step at {step_changes_at}, which does not divide its extent {extent})"
+                " (leaf {leaf} bends at {step_changes_at}, which does not divide {extent})"
             ),
             Reason::Carry => f.write_str(" (the sum carries into the next digit)"),
         }

@@ -1,9 +1,9 @@
 //! The layout algebra: shapes and strides as functions, exact and checked.
 //!
 //! A layout `shape:stride` maps coordinates to offsets. Every operation is defined by the function
-//! its result is, and answers with that layout or with a typed refusal: 64-bit overflow, a tile that
-//! does not divide, a composition that no layout can express, a fact about symbols that is missing.
-//! The crate has no dependencies and knows no GPU.
+//! its result is, and answers with that layout or with a typed refusal: 64-bit overflow, a tile
+//! that does not divide, a composition that no layout can express, a fact about symbols that is
+//! missing. The crate has no dependencies and knows no GPU.
 //!
 //! # One tile, from its layout to the share of a thread
 //!
@@ -29,12 +29,13 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! 256 threads copy it, eight elements each at a time. Mode 0 of a partition takes the thread index,
-//! so that code can evaluate it at run time; the other modes are enumerated statically.
+//! 256 threads copy it, eight elements each at a time. Mode 0 of a partition takes the thread
+//! index, so that code can evaluate it at run time; the other modes are enumerated statically.
 //!
 //! ```
 //! # use tilewright_layout::*;
-//! let copy = make_tiled_copy(CopyAtom::vector(8)?, &"(32,8):(8,1)".parse()?, &"(1,8):(0,1)".parse()?)?;
+//! let (threads, values) = ("(32,8):(8,1)".parse()?, "(1,8):(0,1)".parse()?);
+//! let copy = make_tiled_copy(CopyAtom::vector(8)?, &threads, &values)?;
 //! let global: Layout<Sym> = "(128,64):(lda,1)".parse()?;
 //! let share = copy.partition_s(&global)?;
 //! assert_eq!(share.to_string(), "((8,32),(8,1),4,1):((8,lda),(1,0),32*lda,0)");
@@ -87,11 +88,12 @@
 //! |---|---|---|
 //! | [`Layout<I, D>`](Layout) | shape and stride of one profile | `(4,(2,3)):(1,(4,8))` |
 //! | [`IntTuple<T>`](IntTuple), [`Profile`] | a nested tuple, and its nesting alone | `(4,(2,3))` |
-//! | `i64`, [`Sym`] | the integer `I`: checked, or a polynomial over names | `8`, `2*m*k+1`, `ceil_div(m,128)` |
+//! | `i64`, [`Sym`] | the integer `I`: checked, or symbolic | `8`, `2*m*k+1`, `ceil_div(m,128)` |
 //! | [`Basis<I>`](Basis) | a stride `D` that is a coordinate | `1@0`, `2@1@0+1@1` |
 //! | [`Tiler<I>`](Tiler) | a layout, or one for each mode | `<4:1,_,(2,2):(1,8)>` |
 //! | [`Slot<I>`](Slot) | an entry of a slicing coordinate | `_`, `3` |
-//! | [`Swizzle`], [`ComposedLayout<I>`](ComposedLayout) | XOR of bit fields, after an offset and a layout | `Sw<3,3,3> o 0 o (8,64):(64,1)` |
+//! | [`Swizzle`] | XOR of one bit field of an offset onto another | `Sw<3,3,3>` |
+//! | [`ComposedLayout`] | swizzle, offset, layout | `Sw<3,3,3> o 0 o (8,64):(64,1)` |
 //!
 //! The first leaf of a layout runs fastest and the last has no upper limit, so values past the end
 //! are defined; divides by a tile that does not divide use them, tiled copies and MMAs refuse.

@@ -1,9 +1,9 @@
 //! Matrix-multiply atoms and how a tiled MMA divides tensors among threads.
 //!
-//! In: an atom (its shape and thread–value layouts), the layout of atoms over (m,n,k), permutations.
-//! Out: for a tensor of any stride type, `((ThrV,(ThrM,ThrK)),(FrgV,(RestM,RestK)))`, or the same
-//! with one mode for the thread index. Cell order of an atom: A is `m + M*k`, B is `n + N*k`, C is
-//! `m + M*n`.
+//! In: an atom (its shape and thread–value layouts), the layout of atoms over (m,n,k),
+//! permutations. Out: for a tensor of any stride type,
+//! `((ThrV,(ThrM,ThrK)),(FrgV,(RestM,RestK)))`, or the same with one mode for the thread index.
+//! Cell order of an atom: A is `m + M*k`, B is `n + N*k`, C is `m + M*n`.
 
 use crate::basis::Basis;
 use crate::composition::composition;
@@ -66,8 +66,8 @@ pub struct TiledMma {
 impl TiledMma {
     /// The atom placed on threads by `atom_layout_mnk`, for example `(2,2,1):(1,2,0)`.
     ///
-    /// `permutation_mnk` holds a tiler for each of m, n, k that is applied first; `_` stands for the
-    /// extent of the atoms side by side, a number for a tile of that extent.
+    /// `permutation_mnk` holds a tiler for each of m, n, k that is applied first; `_` stands for
+    /// the extent of the atoms side by side, a number for a tile of that extent.
     ///
     /// # Errors
     /// [`Error::Mismatch`] when the atom layout has more than three modes or a TV layout is not of
@@ -178,8 +178,8 @@ impl TiledMma {
     /// operand's; for B read N for M, for C read N for K. Further modes go to the rest.
     ///
     /// # Errors
-    /// [`Error::Indivisible`] when the tile does not divide a mode; [`Error::Mismatch`] for a tensor
-    /// of fewer than two modes; as [`zipped_divide`] and [`composition`].
+    /// [`Error::Indivisible`] when the tile does not divide a mode; [`Error::Mismatch`] for a
+    /// tensor of fewer than two modes; as [`zipped_divide`] and [`composition`].
     pub fn thrfrg<I: Int, D: Stride<I>>(
         &self,
         operand: Operand,

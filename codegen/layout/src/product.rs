@@ -1,7 +1,7 @@
 //! Products: a layout repeated in the pattern of another.
 //!
-//! In: a block and a tiler. Out: the block in mode 0 and its repetitions after it. Invariant: no two
-//! repetitions share an offset unless the tiler itself repeats (stride 0).
+//! In: a block and a tiler. Out: the block in mode 0 and its repetitions after it. Invariant: no
+//! two repetitions share an offset unless the tiler itself repeats (stride 0).
 
 use crate::complement::complement;
 use crate::composition::composition;

@@ -27,8 +27,8 @@ impl Swizzle {
     /// `Sw<bits,base,shift>`.
     ///
     /// # Errors
-    /// [`Error::Domain`] when the shift is smaller than the bits, so that the fields overlap, or the
-    /// fields leave 62 bits.
+    /// [`Error::Domain`] when the shift is smaller than the bits, so that the fields overlap, or
+    /// the fields leave 62 bits.
     pub fn new(bits: i64, base: i64, shift: i64) -> Result<Self> {
         let text = format!("Sw<{bits},{base},{shift}>");
         if !(0..=62).contains(&bits) || !(0..=62).contains(&base) || !(-62..=62).contains(&shift) {

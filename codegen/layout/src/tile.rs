@@ -1,6 +1,7 @@
 //! Tiles of a tensor for a block of threads, and the share of one thread of it.
 //!
-//! In: a layout, a tiler or thread layout, a coordinate. Out: the layout of the part and its offset.
+//! In: a layout, a tiler or thread layout, a coordinate. Out: the layout of the part and its
+//! offset.
 
 use crate::coord::{Slot, slice};
 use crate::divide::zipped_divide;

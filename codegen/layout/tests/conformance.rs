@@ -1,7 +1,7 @@
 //! The rows of `ci/data/layout_vectors.jsonl`, by the rules that its documentation states.
 //!
-//! In: one JSON object a line: an operation, its inputs, a verdict. Out: a failure for each row that
-//! is not met, all at once.
+//! In: one JSON object a line: an operation, its inputs, a verdict. Out: a failure for each row
+//! that is not met, all at once.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::Value;

@@ -59,7 +59,10 @@ fn values(l: &Layout) -> Vec<i64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(512)
+    })]
 
     #[test]
     fn composition_is_application(a in any_layout(), b in any_layout()) {
@@ -240,7 +243,9 @@ proptest! {
     }
 
     #[test]
-    fn swizzles_are_involutions(b in 0i64..5, m in 0i64..6, s in 0i64..7, up: bool, x in 0i64..1 << 40) {
+    fn swizzles_are_involutions(
+        b in 0i64..5, m in 0i64..6, s in 0i64..7, up: bool, x in 0i64..1 << 40,
+    ) {
         let shift = if up { b + s } else { -b - s };
         let sw = Swizzle::new(b, m, shift).unwrap();
         prop_assert_eq!(sw.apply(sw.apply(x)), x);

@@ -264,16 +264,21 @@ fn extreme_layout() -> impl Strategy<Value = Layout> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(2000)
+    })]
 
     #[test]
     fn nothing_panics_at_the_limits(a in extreme_layout(), b in extreme_layout(), x in extreme()) {
         let _ = (a.size(), a.cosize(), a.at(x), a.coord(&x), a.offsets().map(|mut o| o.next()));
         let _ = (coalesce(&a), filter(&a), complement(&a, &x), right_inverse(&a), left_inverse(&a));
-        let _ = (logical_product(&a, &b), blocked_product(&a, &b), upcast(&a, &x), downcast(&a, &x));
-        let _ = (max_common_vector(&a, &b), local_partition(&a, &b, &x), from_offsets(&[0, x, x, x]));
-        let _ = (Swizzle::new(x, x, x), tile_to_shape(&a, &b.shape()), compatible(&a.shape(), &b.shape()));
-        let all = ComposedLayout { swizzle: Swizzle::new(3, 3, 3).unwrap(), offset: x, inner: a.clone() };
+        let _ = (logical_product(&a, &b), blocked_product(&a, &b), max_common_vector(&a, &b));
+        let _ = (upcast(&a, &x), downcast(&a, &x), local_partition(&a, &b, &x));
+        let _ = (Swizzle::new(x, x, x), tile_to_shape(&a, &b.shape()), from_offsets(&[0, x, x, x]));
+        let _ = compatible(&a.shape(), &b.shape());
+        let swizzle = Swizzle::new(3, 3, 3).unwrap();
+        let all = ComposedLayout { swizzle, offset: x, inner: a.clone() };
         let _ = (all.at(x), all.offsets().map(|mut o| o.next()), all.upcast(x), all.downcast(x));
         if let Ok(r) = composition(&a, &b) {
             // Where both sides have a value, it is the same.

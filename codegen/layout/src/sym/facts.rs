@@ -112,7 +112,8 @@ impl Facts {
         Ok(sum)
     }
 
-    /// Runs `operation`, adding each divisibility of a name that it lacks, and lists what was added.
+    /// Runs `operation`, adding each divisibility of a name that it lacks, and lists what was
+    /// added.
     ///
     /// ```
     /// use tilewright_layout::{Facts, Int, Sym};

@@ -48,7 +48,10 @@ fn expression() -> impl Strategy<Value = Sym> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(2000)
+    })]
 
     #[test]
     fn arithmetic_agrees_with_values(a in expression(), b in expression(), at in assignment()) {

@@ -1,8 +1,8 @@
 //! The leaves of the text form: integers, names, quotients, basis elements.
 //!
 //! In: the cursor at a leaf. Out: a sum of products, each with an optional basis path. Invariant:
-//! every kind of leaf is read by the same grammar and refused afterwards when it is of another kind,
-//! so that the message can say what was found.
+//! every kind of leaf is read by the same grammar and refused afterwards when it is of another
+//! kind, so that the message can say what was found.
 
 use super::{Leaf, Reader};
 use crate::basis::{Basis, Path};

@@ -28,7 +28,7 @@ mod launch;
 
 mod device;
 
-mod cuda;
+pub mod cuda;
 
 mod emulated;
 

@@ -67,7 +67,22 @@ impl Bench<'_> {
         }
         let mut rows = Vec::new();
         for group in &groups {
-            let ground = self.ground(&group[0])?;
+            let ground = match self.ground(&group[0]) {
+                Ok(ground) => ground,
+                Err(error @ Error::NoLibrary { .. }) => return Err(error),
+                Err(error) => {
+                    self.device.synchronize()?;
+                    for entry in group {
+                        let kernel = &entry.kernel.id;
+                        report(Event::Skipped {
+                            kernel,
+                            extent,
+                            error: &error,
+                        });
+                    }
+                    continue;
+                }
+            };
             for some in group.chunks(self.options.together.max(1)) {
                 rows.extend(self.chunk(some, &ground, extent, report)?);
             }

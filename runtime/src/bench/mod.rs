@@ -50,11 +50,11 @@ pub struct Options {
 }
 
 impl Options {
-    /// For tables: both modes, nine rounds, the best of 64 candidates, the noise floor.
+    /// For tables: both modes, seven rounds, the best of 64 candidates, the noise floor.
     pub fn full(stamp: Stamp) -> Options {
         Options {
             modes: vec![Mode::Rested, Mode::Sustained],
-            rounds: 9,
+            rounds: 7,
             sustained_us: 45e3,
             candidates: 64,
             together: 4,

@@ -33,6 +33,7 @@ pub use reference::{CPU_MOST, Reference, Shape, on_cpu, on_gpu};
 use crate::cuda::BlasLt;
 use crate::device::Device;
 use crate::error::Error;
+use crate::problem::Problem;
 use crate::runtime::Runtime;
 use trial::Trial;
 
@@ -72,6 +73,8 @@ pub struct Outcome {
     pub max_err: f64,
     /// Instructions the emulator executed, counted per thread.
     pub thread_instructions: u64,
+    /// Time of the launch on a GPU, alone and cold; `bench` measures properly.
+    pub launch_us: Option<f64>,
 }
 
 impl Outcome {
@@ -114,14 +117,21 @@ pub fn verify(
     mut report: impl FnMut(&Outcome),
 ) -> Result<Summary, Error> {
     let mut summary = Summary::default();
-    let blas = match runtime.device() {
-        // The reference of large problems; small ones do without.
-        Device::Cuda(device) => BlasLt::open(device).ok(),
-        Device::Emulator(_) => None,
-    };
+    let blas = reference_library(runtime);
     for kernel in kernels {
-        for index in 0..options.problems {
-            let outcome = one(runtime, blas.as_ref(), kernel, options.seed, index as u64)?;
+        for index in 0..options.problems as u64 {
+            let data = if index.is_multiple_of(2) {
+                Data::Integers
+            } else {
+                Data::Normals
+            };
+            let seed = options
+                .seed
+                .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                .wrapping_add(index);
+            let device = scheduled(runtime.device(), index);
+            let draw = |device: &Device| Draw::new(kernel, device.info(), seed)?.next_case();
+            let outcome = one(runtime, blas.as_ref(), kernel, data, seed, &device, draw)?;
             report(&outcome);
             let hopeless = outcome.problem.is_empty();
             summary.outcomes.push(outcome);
@@ -134,19 +144,57 @@ pub fn verify(
     Ok(summary)
 }
 
-/// Draws and runs one problem.
+/// Verifies one kernel on a given problem, whose operands start at aligned addresses.
+///
+/// # Errors
+/// When the device itself fails.
+pub fn verify_one(
+    runtime: &Runtime,
+    kernel: &Kernel,
+    problem: &Problem,
+    data: Data,
+    seed: u64,
+) -> Result<Outcome, Error> {
+    let blas = reference_library(runtime);
+    let draw = |device: &Device| {
+        let fit = device.fit(kernel, problem)?;
+        let offsets = vec![0; fit.operands.len()];
+        Ok(Case {
+            problem: problem.clone(),
+            fit,
+            offsets,
+        })
+    };
+    one(
+        runtime,
+        blas.as_ref(),
+        kernel,
+        data,
+        seed,
+        runtime.device(),
+        draw,
+    )
+}
+
+/// The reference of large problems on a GPU; small ones do without.
+fn reference_library(runtime: &Runtime) -> Option<BlasLt> {
+    match runtime.device() {
+        Device::Cuda(device) => BlasLt::open(device).ok(),
+        Device::Emulator(_) => None,
+    }
+}
+
+/// Runs one problem. What goes wrong with the kernel is the outcome's failure; what leaves the
+/// device unusable is an error.
 fn one(
     runtime: &Runtime,
     blas: Option<&BlasLt>,
     kernel: &Kernel,
+    data: Data,
     seed: u64,
-    index: u64,
+    device: &Device,
+    draw: impl FnOnce(&Device) -> Result<Case, Error>,
 ) -> Result<Outcome, Error> {
-    let data = if index.is_multiple_of(2) {
-        Data::Integers
-    } else {
-        Data::Normals
-    };
     let mut outcome = Outcome {
         kernel: kernel.id.clone(),
         problem: String::new(),
@@ -155,13 +203,11 @@ fn one(
         rel_err: 0.0,
         max_err: 0.0,
         thread_instructions: 0,
+        launch_us: None,
     };
-    let seed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(index);
-    let device = scheduled(runtime.device(), index);
-    let ready = runtime.load(kernel).and_then(|loaded| {
-        let case = Draw::new(kernel, device.info(), seed)?.next_case()?;
-        Ok((loaded, case))
-    });
+    let ready = runtime
+        .load(kernel)
+        .and_then(|loaded| Ok((loaded, draw(device)?)));
     let (loaded, case) = match ready {
         Ok(ready) => ready,
         Err(error) => {
@@ -171,7 +217,7 @@ fn one(
     };
     outcome.problem = describe(&case, kernel);
     let trial = Trial {
-        device: &device,
+        device,
         loaded: &loaded,
         case: &case,
         data,
@@ -181,11 +227,12 @@ fn one(
         Family::Gemm => trial.gemm(blas, &mut outcome),
         Family::Copy => trial.copy(&mut outcome),
     };
-    match ran {
-        Ok(failure) => outcome.failure = failure,
-        Err(error @ (Error::Cuda { .. } | Error::NoMemory { .. })) => return Err(error),
-        Err(error) => outcome.failure = Some(error.to_string()),
-    }
+    outcome.failure = ran.unwrap_or_else(|error| Some(error.to_string()));
+    // A kernel that faults takes the context of the driver with it.
+    device.synchronize().map_err(|error| Error::Cuda {
+        call: format!("{} on {}", kernel.id, outcome.problem),
+        reason: error.to_string(),
+    })?;
     Ok(outcome)
 }
 

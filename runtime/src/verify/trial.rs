@@ -10,7 +10,7 @@ use super::numbers::decode;
 use super::problems::Case;
 use super::reference::{CPU_MOST, on_cpu, on_gpu};
 use crate::cuda::BlasLt;
-use crate::device::{Arg, Buffer, Device, LoadedKernel};
+use crate::device::{Arg, Buffer, Device, LaunchReport, LoadedKernel};
 use crate::error::Error;
 
 /// One launch to be judged.
@@ -66,7 +66,15 @@ impl<'a> Trial<'a> {
             .iter()
             .map(|l| Arg::at(&l.operand.name, &l.buffer, l.place.offset_bytes))
             .collect();
-        let report = self.device.launch(self.loaded, &self.case.problem, &args)?;
+        let mut report = LaunchReport::default();
+        let mut run = || {
+            report = self.device.launch(self.loaded, &self.case.problem, &args)?;
+            Ok(())
+        };
+        match self.device {
+            Device::Cuda(device) => outcome.launch_us = Some(device.time_us(run, || ())?),
+            Device::Emulator(_) => run()?,
+        }
         outcome.thread_instructions = report.thread_instructions;
         let mut output = Err("no operand is written".to_owned());
         for loaded in operands {

@@ -105,31 +105,29 @@ fn syntax_error(text: &str, error: &ScanError, problems: &mut Problems) {
     problems.add("yaml-syntax", &span, message, help);
 }
 
+/// Lists the first hidden characters of the text.
 fn hidden_characters(text: &str, problems: &mut Problems) {
-    let (mut line, mut line_start) = (1, 0);
+    const MOST: usize = 10;
+    let (mut line, mut column, mut found) = (1, 0, 0);
     for (at, c) in text.char_indices() {
-        let next = text.as_bytes().get(at + 1);
-        match c {
-            '\n' => (line, line_start) = (line + 1, at + 1),
-            '\t' => {}
-            '\r' if next == Some(&b'\n') => {}
-            '\u{feff}' if at == 0 => {}
-            _ if hidden(c) => {
-                let column = text.get(line_start..at).unwrap_or_default().chars().count() + 1;
-                let span = Span {
-                    bytes: at..at + c.len_utf8(),
-                    line,
-                    column,
-                };
-                let message = format!("hidden character U+{:04X}", u32::from(c));
-                problems.add(
-                    "hidden-character",
-                    &span,
-                    message,
-                    "delete it: specs hold visible text only",
-                );
+        column += 1;
+        let line_break = c == '\r' && text.as_bytes().get(at + 1) == Some(&b'\n');
+        let byte_order_mark = c == '\u{feff}' && at == 0;
+        if c == '\n' {
+            (line, column) = (line + 1, 0);
+        } else if c != '\t' && !line_break && !byte_order_mark && hidden(c) {
+            let span = Span {
+                bytes: at..at + c.len_utf8(),
+                line,
+                column,
+            };
+            let message = format!("hidden character U+{:04X}", u32::from(c));
+            let help = "delete it: specs hold visible text only";
+            problems.add("hidden-character", &span, message, help);
+            found += 1;
+            if found == MOST {
+                return;
             }
-            _ => {}
         }
     }
 }

@@ -137,14 +137,23 @@ pub fn run(
 }
 
 fn limit_finding(launch: &Launch, message: String) -> Finding {
+    launch_finding(FindingId::LaunchLimit, &launch.entry, [0; 3], message)
+}
+
+fn budget_finding(env: &Env<'_>, cta: [u32; 3], message: String) -> Finding {
+    launch_finding(FindingId::NoProgress, &env.entry.name, cta, message)
+}
+
+/// A finding that no instruction is to blame for.
+fn launch_finding(id: FindingId, entry: &str, cta: [u32; 3], message: String) -> Finding {
     Finding {
-        id: FindingId::LaunchLimit,
-        level: FindingId::LaunchLimit.level(),
-        kernel: launch.entry.clone(),
-        function: launch.entry.clone(),
+        id,
+        level: id.level(),
+        kernel: entry.to_owned(),
+        function: entry.to_owned(),
         pc: 0,
         line: 0,
-        cta: [0; 3],
+        cta,
         warp: 0,
         lanes: 0,
         location: None,
@@ -157,16 +166,32 @@ fn limit_finding(launch: &Launch, message: String) -> Finding {
 fn run_grid(env: &Env<'_>) -> Report {
     let [x, y, _] = env.launch.grid.map(u64::from);
     let ctas = volume(env.launch.grid);
+    let most = env.options.instructions_total;
+    if ctas > most {
+        let message = format!("{ctas} CTAs cannot end within {most} warp instructions");
+        return Report {
+            findings: vec![budget_finding(env, [0; 3], message)],
+            ..Report::default()
+        };
+    }
     let used = AtomicU64::new(0);
-    let one = |linear: u64| -> Option<cta::Outcome> {
-        let left = env
-            .options
-            .instructions_total
-            .checked_sub(used.load(Relaxed))?;
+    let one = |linear: u64| -> cta::Outcome {
         let cta = [linear % x, linear / x % y, linear / x / y].map(|axis| axis as u32);
+        let Some(left) = most.checked_sub(used.load(Relaxed)) else {
+            let mut findings = FindingLog::new(1);
+            let message = format!("the launch executed {most} warp instructions before this CTA");
+            findings.add(FindingId::NoProgress, 0, || {
+                budget_finding(env, cta, message)
+            });
+            return cta::Outcome {
+                findings,
+                counters: Counters::default(),
+                executed: 0,
+            };
+        };
         let outcome = cta::run(env, cta, linear, left);
         used.fetch_add(outcome.executed, Relaxed);
-        Some(outcome)
+        outcome
     };
     let empty = || Total {
         findings: FindingLog::new(env.options.max_findings),
@@ -198,13 +223,17 @@ struct Total {
 }
 
 impl Total {
-    fn add(mut self, outcome: Option<cta::Outcome>) -> Total {
-        if let Some(outcome) = outcome {
-            self.findings.merge(outcome.findings);
-            self.counters.add(&outcome.counters);
-            self.executed += outcome.executed;
-        }
-        self
+    fn add(self, outcome: cta::Outcome) -> Total {
+        let cta::Outcome {
+            findings,
+            counters,
+            executed,
+        } = outcome;
+        self.join(Total {
+            findings,
+            counters,
+            executed,
+        })
     }
 
     fn join(mut self, later: Total) -> Total {

@@ -154,7 +154,6 @@ pub(crate) struct Atomic {
     pub(crate) values: Vec<Src>,
     /// The new value of a compare-and-swap.
     pub(crate) swap: Option<Src>,
-    pub(crate) mods: FloatMods,
 }
 
 /// How actual arguments are passed.

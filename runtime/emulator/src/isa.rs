@@ -179,10 +179,6 @@ impl<'a> Decoder<'_, 'a> {
         self.form.types.get(index).copied().unwrap_or(Ty::Pred)
     }
 
-    pub(crate) fn types(&self) -> usize {
-        self.form.types.len()
-    }
-
     /// Checks the number of operands.
     pub(crate) fn count(&self, least: usize, most: usize) -> Decoded<usize> {
         let count = self.operands.len();
@@ -207,14 +203,6 @@ impl<'a> Decoder<'_, 'a> {
     /// The destination register for a value of `bits`; the value is cut to them.
     pub(crate) fn dst(&self, index: usize, bits: u32) -> Decoded<Reg> {
         to_dst(self.operand(index)?, bits)
-    }
-
-    /// As [`Decoder::dst`], or `_`.
-    pub(crate) fn dst_or_sink(&self, index: usize, bits: u32) -> Decoded<Option<Reg>> {
-        match self.operand(index)? {
-            Operand::Sink => Ok(None),
-            operand => to_dst(operand, bits).map(Some),
-        }
     }
 
     /// A destination that is kept at the register's own width.

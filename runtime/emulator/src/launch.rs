@@ -204,7 +204,7 @@ pub(crate) fn broken_limits(entry: &Entry, launch: &Launch, target: &str) -> Vec
             launch.cluster
         ));
     }
-    if (0..3).any(|d| launch.cluster[d] != 0 && launch.grid[d] % launch.cluster[d] != 0) {
+    if (0..3).any(|d| launch.cluster[d] != 0 && !launch.grid[d].is_multiple_of(launch.cluster[d])) {
         broken.push(format!(
             "grid {:?} is no multiple of cluster {:?}",
             launch.grid, launch.cluster

@@ -9,6 +9,9 @@ use crate::finding::FindingId;
 use crate::inst::{Actual, Call, Exec, Inst, Lanes, PredSrc, Src};
 use crate::module::{FUNCTION_WINDOW, Formal};
 
+/// Registers all frames of a warp may hold: 64 MiB.
+const MAX_FRAME_REGISTERS: usize = 1 << 18;
+
 impl Warp {
     pub(crate) fn branch_indexed(
         &mut self,
@@ -91,6 +94,8 @@ impl Warp {
 
     /// Makes the frame of the callee and fills its parameters; gives its first instruction.
     fn enter(&mut self, st: &mut State<'_>, call: &Call, id: u32, lanes: u32) -> Option<u32> {
+        // An earlier target of the same call may have left its frame at hand.
+        self.load_frame(self.depth(), self.function());
         let module = st.env.module;
         let callee = module.functions.get(id as usize)?;
         let caller = module.functions.get(self.function() as usize)?;
@@ -109,6 +114,10 @@ impl Warp {
             .collect();
         let known = |frame: &Frame| (frame.depth, frame.function) == (depth, id);
         if !self.frames.iter().any(known) {
+            let held: usize = self.frames.iter().map(|frame| frame.regs.len()).sum();
+            if held + callee.registers as usize > MAX_FRAME_REGISTERS {
+                return None;
+            }
             self.frames
                 .push(Frame::new(depth, id, callee.registers, callee.predicates));
         }

@@ -223,7 +223,7 @@ impl<'a> State<'a> {
         match before.max_by_key(|param| param.offset_bytes) {
             Some(param) => (
                 Some(param.name.clone()),
-                address as i64 - i64::from(param.offset_bytes),
+                (address as i64).wrapping_sub(i64::from(param.offset_bytes)),
             ),
             None => (None, address as i64),
         }

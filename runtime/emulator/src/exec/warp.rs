@@ -348,10 +348,7 @@ impl Warp {
         let budget = env.options.instructions_per_warp;
         while self.executed - start < slice && !st.stopped && self.select(st) {
             let mut turn = 0;
-            loop {
-                let Some(group) = self.groups.get_mut(self.current) else {
-                    break;
-                };
+            while let Some(group) = self.groups.get_mut(self.current) {
                 let (pc, lanes) = (group.pc, group.mask);
                 group.turn = self.tick;
                 let Some(inst) = env.code.get(pc as usize) else {

@@ -1,7 +1,7 @@
 //! Moves, loads, stores, atomics and address conversions.
 
 use super::integer::{ZERO, lanes};
-use super::{Decoded, Decoder, floating, to_dst, to_pred_dst, to_src};
+use super::{Decoded, Decoder, to_dst, to_pred_dst, to_src};
 use crate::finding::Space;
 use crate::inst::{
     AccessSpace, Address, AtomOp, AtomType, Atomic, Exec, LaneFn, Lanes, PredOp, PredSrc, Reg, Src,
@@ -275,7 +275,6 @@ pub(super) fn atom(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     } else {
         None
     };
-    let mods = floating::mods(d);
     let (bits, ty) = (ty.bits(), atom_type(ty));
     Ok(Exec::Atomic(Box::new(Atomic {
         op,
@@ -286,7 +285,6 @@ pub(super) fn atom(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
         dst,
         values,
         swap,
-        mods,
     })))
 }
 

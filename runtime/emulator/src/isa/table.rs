@@ -60,7 +60,6 @@ const F3264: TypeSet = TypeSet::of(&[Ty::F32, Ty::F64]);
 const SHORT: TypeSet = TypeSet::of(&[Ty::F16, Ty::F16x2, Ty::Bf16, Ty::Bf16x2]);
 const FLOAT: TypeSet = F3264.or(SHORT);
 const U32: TypeSet = TypeSet::of(&[Ty::U32]);
-const S32: TypeSet = TypeSet::of(&[Ty::S32]);
 const B32: TypeSet = TypeSet::of(&[Ty::B32]);
 const B16: TypeSet = TypeSet::of(&[Ty::B16]);
 const U3264: TypeSet = TypeSet::of(&[Ty::U32, Ty::U64]);

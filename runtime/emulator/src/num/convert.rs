@@ -142,11 +142,11 @@ impl Conversion {
                 },
             ) => self.float_to_int(value, width, signed),
             (Exact::Int(value), _) => self.int_to_float(value),
-            (Exact::Float(value), _) => self.write(self.to_integral(value)),
+            (Exact::Float(value), _) => self.write(self.integral_value(value)),
         }
     }
 
-    fn to_integral(&self, value: f64) -> f64 {
+    fn integral_value(&self, value: f64) -> f64 {
         match self.integral {
             Integral::No => value,
             Integral::Nearest => value.round_ties_even(),
@@ -166,7 +166,7 @@ impl Conversion {
             };
         }
         truncate(
-            clamp(self.to_integral(value) as i128, width, signed) as u64,
+            clamp(self.integral_value(value) as i128, width, signed) as u64,
             width,
         )
     }

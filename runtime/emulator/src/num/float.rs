@@ -3,7 +3,7 @@
 //! ISA 9.7.3 (f32, f64), 9.7.4 (f16, bf16). A result that is NaN is the canonical one; `min` and `max` prefer the
 //! operand that is a number and order -0 below +0.
 
-use super::round::{self, BF16, F16, F32, Format, Round, add_odd, div_odd, round, sqrt_odd};
+use super::round::{BF16, F16, F32, Format, Round, add_odd, div_odd, round, sqrt_odd};
 use half::{bf16, f16};
 
 /// The modifiers of a floating-point instruction, packed into one word for the lane loops.
@@ -385,9 +385,7 @@ impl Short {
 /// The approximated functions; each is correctly rounded from f64, well inside the documented error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Approx {
-    Rcp,
     Rsqrt,
-    Sqrt,
     Sin,
     Cos,
     Lg2,
@@ -399,9 +397,7 @@ impl Approx {
     /// The function on f64.
     pub(crate) fn value(self, x: f64) -> f64 {
         match self {
-            Approx::Rcp => 1.0 / x,
             Approx::Rsqrt => 1.0 / x.sqrt(),
-            Approx::Sqrt => x.sqrt(),
             Approx::Sin => x.sin(),
             Approx::Cos => x.cos(),
             Approx::Lg2 => x.log2(),
@@ -424,7 +420,7 @@ impl Approx {
 
 /// Rounds f64 to f32 in a mode.
 pub(crate) fn to_f32(x: f64, mode: Round) -> u32 {
-    round(x, round::F32, mode, false)
+    round(x, F32, mode, false)
 }
 
 #[cfg(test)]

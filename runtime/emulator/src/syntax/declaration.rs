@@ -220,6 +220,12 @@ impl<'a> Parser<'a> {
             _ => {
                 let address = self.global_end.next_multiple_of(u64::from(align.max(256)));
                 self.global_end = address + wide + RED_ZONE_BYTES;
+                self.global_bytes += wide;
+                if self.global_bytes > MAX_VARIABLE_BYTES {
+                    return Err(format!(
+                        ".global variables exceed {MAX_VARIABLE_BYTES} bytes"
+                    ));
+                }
                 let owned = name.to_owned();
                 self.module.globals.push(GlobalVariable {
                     name: owned,

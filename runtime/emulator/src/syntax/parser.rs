@@ -49,10 +49,10 @@ pub(crate) type Parsed<T> = Result<T, Problem>;
 
 const MAX_ERRORS: usize = 100;
 /// Registers and bytes of local memory a function may declare.
-pub(crate) const MAX_REGISTERS: u32 = 1 << 16;
+pub(crate) const MAX_REGISTERS: u32 = 1 << 14;
 pub(crate) const MAX_LOCAL_BYTES: u64 = 512 << 10;
 /// Bytes of one module's variables of a space.
-pub(crate) const MAX_VARIABLE_BYTES: u64 = 1 << 30;
+pub(crate) const MAX_VARIABLE_BYTES: u64 = 256 << 20;
 
 /// A use of a label, resolved at the end of the function.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +81,7 @@ pub(crate) struct Parser<'a> {
     pub(crate) forms: Vec<Form>,
     pub(crate) form_of: NameMap<'a, usize>,
     pub(crate) global_end: u64,
+    pub(crate) global_bytes: u64,
     function_of: HashMap<&'a str, u32>,
     errors: Vec<ParseError>,
 }
@@ -98,6 +99,7 @@ pub(crate) fn parse(text: &str) -> Result<Module, ParseErrors> {
         forms: Vec::new(),
         form_of: NameMap::default(),
         global_end: crate::module::GLOBAL_VARIABLES,
+        global_bytes: 0,
         function_of: HashMap::new(),
         errors: Vec::new(),
     };

@@ -1,0 +1,14 @@
+//! The emulator from outside: PTX text in, bytes and findings out.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod emulator {
+    pub mod kernel;
+    mod control;
+    mod counting;
+    mod hostile;
+    mod matrix;
+    mod opcodes;
+    mod refused;
+    mod sanitizer;
+    mod warp_ops;
+}

@@ -7,7 +7,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 ci/setup.sh
 export TILEWRIGHT_PTXAS="${TILEWRIGHT_PTXAS:-$PWD/.tools/bin/ptxas}"
-export TILEWRIGHT_PTXAS_SM70="${TILEWRIGHT_PTXAS_SM70:-$PWD/.tools/bin/ptxas-sm70}"
 
 cargo build --release --locked --package tilewright
 tilewright() {

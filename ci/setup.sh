@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # Installs what the build and the tests need and this machine lacks: LLVM 22 with its static
-# libraries, a C++ compiler to link them, and the ptxas assemblers. Safe to run again: what
+# libraries, a C++ compiler to link them, and the ptxas assembler. Safe to run again: what
 # is there stays as it is.
 #
 #   LLVM_SYS_221_PREFIX   an LLVM 22 of your own; used as it is, none is installed
 #   TILEWRIGHT_PTXAS      a ptxas of your own; used as it is, none is installed
-#   TILEWRIGHT_PTXAS_SM70 the same for sm_70, which CUDA 13 no longer assembles
 #
 # Exit code: 0 everything is there, 2 something could not be installed (stderr says what to do).
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+ptxas_package=nvidia-cuda-nvcc
+ptxas_version=13.0.88
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() {
@@ -77,47 +78,42 @@ setup_llvm() {
     say "LLVM $(/usr/lib/llvm-22/bin/llvm-config --version) at /usr/lib/llvm-22"
 }
 
-# Fetches one wheel and keeps its ptxas as .tools/bin/$1. The wheel is unpacked beside the
-# repository's own files, never into a Python environment, so an externally managed Python
-# (PEP 668) has no say in it.
+# The wheel is unpacked beside the repository's own files, never into a Python environment, so an
+# externally managed Python (PEP 668) has no say in it.
 fetch_ptxas() {
-    local name=$1 package=$2 version=$3 home unpacked
-    home="$root/.tools/ptxas-$version"
+    local home="$root/.tools/ptxas-$ptxas_version" unpacked
     if [ ! -x "$home/ptxas" ]; then
         python3 -m pip --version >/dev/null 2>&1 || apt_install python3-pip
-        say "fetching ptxas $version"
+        say "fetching ptxas $ptxas_version"
         mkdir -p "$root/.tools"
         unpacked=$(mktemp -d -p "$root/.tools")
         # shellcheck disable=SC2064  # the folder's name is wanted as it is now
         trap "rm -rf '$unpacked'" EXIT
         PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --disable-pip-version-check \
-            --no-deps --only-binary=:all: --target "$unpacked" "$package==$version" ||
-            fail "pip could not fetch $package==$version" "set $4 to such a ptxas"
+            --no-deps --only-binary=:all: --target "$unpacked" "$ptxas_package==$ptxas_version" ||
+            fail "pip could not fetch $ptxas_package==$ptxas_version" \
+                "set TILEWRIGHT_PTXAS to a ptxas of CUDA 13.0 or later"
         mkdir -p "$home"
-        find "$unpacked" -path '*/bin/ptxas' -exec cp {} "$home/ptxas.part" \;
+        cp "$unpacked/nvidia/cu13/bin/ptxas" "$home/ptxas.part"
         find "$unpacked" -name 'License*' -exec cp {} "$home/" \;
         chmod 755 "$home/ptxas.part"
         mv "$home/ptxas.part" "$home/ptxas"
-        rm -rf "$unpacked"
     fi
     mkdir -p "$root/.tools/bin"
-    ln -sfn "../ptxas-$version/ptxas" "$root/.tools/bin/$name"
+    ln -sfn "../ptxas-$ptxas_version/ptxas" "$root/.tools/bin/ptxas"
 }
 
-# Has one assembler ready: the one that the variable $4 names, or the wheel's.
 setup_ptxas() {
-    local name=$1 named=${!4:-} path="$root/.tools/bin/$1"
+    local named=${TILEWRIGHT_PTXAS:-} path="$root/.tools/bin/ptxas"
     if [ -n "$named" ] && [ "$named" != "$path" ]; then
-        "$named" --version >/dev/null || fail "$4 is $named, which does not run"
+        "$named" --version >/dev/null || fail "TILEWRIGHT_PTXAS is $named, which does not run"
         path=$named
     else
-        fetch_ptxas "$@"
+        fetch_ptxas
     fi
     say "$("$path" --version | sed -n 's/.*, V/ptxas /p') at $path"
 }
 
 command -v cargo >/dev/null || fail "cargo is not on the PATH; get it from https://rustup.rs"
 setup_llvm
-setup_ptxas ptxas nvidia-cuda-nvcc 13.0.88 TILEWRIGHT_PTXAS
-# CUDA 13 dropped sm_70, which the kernels of last resort still run on.
-setup_ptxas ptxas-sm70 nvidia-cuda-nvcc-cu12 12.9.86 TILEWRIGHT_PTXAS_SM70
+setup_ptxas

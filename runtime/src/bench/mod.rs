@@ -5,12 +5,19 @@
 //! compared with an f64 reference in the same run. Times are medians over the rounds; the peer
 //! against itself gives the noise that a ratio stands beside.
 
-mod contest;
-mod copy;
-mod gemm;
-mod peer;
 mod rows;
+
 mod sensors;
+
+mod contest;
+
+mod strided;
+
+mod peer;
+
+mod gemm;
+
+mod copy;
 
 use tilewright_bundle::{Family, Kernel};
 
@@ -26,7 +33,7 @@ use sensors::Sensors;
 /// Bytes that the sets of buffers must exceed together; the L2 of an H200 has 60 MB.
 const ROTATED_BYTES: u64 = 128 << 20;
 /// Most sets of buffers.
-const MOST_SETS: u64 = 64;
+const MOST_SETS: u64 = 1024;
 
 /// How to measure.
 #[derive(Debug, Clone, PartialEq)]
@@ -155,7 +162,7 @@ pub fn bench(
             "measuring needs a GPU: the emulator has no time".to_owned(),
         ));
     };
-    let sensors = Sensors::open();
+    let sensors = Sensors::open(device);
     let mut bench = Bench {
         runtime,
         device,

@@ -3,6 +3,8 @@
 use nvml_wrapper::Nvml;
 use nvml_wrapper::enum_wrappers::device::Clock;
 
+use crate::cuda::CudaDevice;
+
 /// What a GPU reports while it works.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Reading {
@@ -14,12 +16,12 @@ pub(crate) struct Reading {
 #[derive(Debug)]
 pub(crate) struct Sensors {
     nvml: Option<Nvml>,
-    index: u32,
+    bus_id: Option<String>,
 }
 
 impl Sensors {
-    /// Sensors of the GPU that CUDA calls the first; hosts with several may order them otherwise.
-    pub fn open() -> Sensors {
+    /// Sensors of a GPU, found by its place on the bus: NVML counts devices otherwise than CUDA.
+    pub fn open(device: &CudaDevice) -> Sensors {
         // The library without a version suffix belongs to the toolkit; a driver alone has `.1`.
         let nvml = Nvml::init().or_else(|_| {
             Nvml::builder()
@@ -28,15 +30,13 @@ impl Sensors {
         });
         Sensors {
             nvml: nvml.ok(),
-            index: 0,
+            bus_id: device.bus_id().ok(),
         }
     }
 
     pub fn read(&self) -> Reading {
-        let device = self
-            .nvml
-            .as_ref()
-            .and_then(|nvml| nvml.device_by_index(self.index).ok());
+        let device = self.nvml.as_ref().zip(self.bus_id.as_deref());
+        let device = device.and_then(|(nvml, id)| nvml.device_by_pci_bus_id(id).ok());
         let Some(device) = device else {
             return Reading::default();
         };

@@ -119,6 +119,22 @@ impl CudaDevice {
         &self.info
     }
 
+    /// Where the device sits: `0000:17:00.0`.
+    ///
+    /// # Errors
+    /// When the driver fails.
+    pub fn bus_id(&self) -> Result<String, Error> {
+        let mut text = [0u8; 32];
+        let (start, len) = (text.as_mut_ptr().cast(), text.len() as i32);
+        // SAFETY: the driver writes at most `len` bytes, a NUL among them, and `text` outlives the
+        // call.
+        unsafe { sys::cuDeviceGetPCIBusId(start, len, self.context.cu_device()) }
+            .result()
+            .map_err(failed("cuDeviceGetPCIBusId"))?;
+        let end = text.iter().position(|c| *c == 0).unwrap_or(text.len());
+        Ok(String::from_utf8_lossy(&text[..end]).into_owned())
+    }
+
     pub(crate) fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }

@@ -1,0 +1,123 @@
+//! From a problem and addresses to the numbers of a launch.
+#![allow(clippy::unwrap_used)]
+
+mod fixture;
+
+use fixture::*;
+use tilewright_runtime::bundle::{Kernel, Param, ParamValue, ScalarType};
+use tilewright_runtime::{Backend, DeviceInfo, Launch, Problem, Refusal, View, fit, prepare};
+
+fn device() -> DeviceInfo {
+    DeviceInfo {
+        backend: Backend::Cuda,
+        name: "test".to_owned(),
+        sm: Some(90),
+        sms: 132,
+        driver: Some(13_000),
+        max_smem_bytes: 232_448,
+        l2_bytes: 60 << 20,
+        memory_bytes: 1 << 40,
+    }
+}
+
+fn problem() -> Problem {
+    Problem::new(3, 70, 1)
+        .row_major("s", 72)
+        .row_major("d", 1 << 33)
+}
+
+fn launch(kernel: &Kernel, problem: &Problem) -> Result<Launch, Vec<Refusal>> {
+    let views = [("s", 0x7f00_0000_1000), ("d", 0x7f10_0000_0010)].map(|(operand, address)| View {
+        operand,
+        address,
+        bytes: 1 << 40,
+    });
+    prepare(kernel, &fit(kernel, problem, &device())?, &device(), &views)
+}
+
+fn kinds(kernel: &Kernel, problem: &Problem) -> Vec<&'static str> {
+    launch(kernel, problem)
+        .unwrap_err()
+        .iter()
+        .map(Refusal::kind)
+        .collect()
+}
+
+#[test]
+fn parameters_are_packed_where_the_manifest_says() {
+    let mut kernel = copy_kernel("copy_f32@x-1");
+    kernel.abi.params = Param::pack([
+        ("n", ParamValue::scalar(ScalarType::I32, expr("n"))),
+        ("s", ParamValue::pointer("s")),
+        ("neg", ParamValue::scalar(ScalarType::I32, expr("m - 5"))),
+        ("sms", ParamValue::scalar(ScalarType::U32, expr("sms"))),
+        ("scratch", ParamValue::Workspace),
+        ("d", ParamValue::pointer("d")),
+        ("ldd", ParamValue::scalar(ScalarType::I64, expr("ldd"))),
+    ]);
+    kernel.abi.workspace_bytes = expr("m * n * 4");
+    let launch = launch(&kernel, &problem()).unwrap();
+    let mut want = Vec::new();
+    want.extend(70i32.to_le_bytes());
+    want.extend([0; 4]);
+    want.extend(0x7f00_0000_1000u64.to_le_bytes());
+    want.extend((-2i32).to_le_bytes());
+    want.extend(132u32.to_le_bytes());
+    want.extend([0; 8]);
+    want.extend(0x7f10_0000_0010u64.to_le_bytes());
+    want.extend((1i64 << 33).to_le_bytes());
+    assert_eq!(launch.params, want);
+    assert_eq!(launch.param_offsets, [0, 8, 16, 20, 24, 32, 40]);
+    assert_eq!(
+        (launch.workspace_at, launch.workspace_bytes),
+        (Some(24), 840)
+    );
+    assert_eq!((launch.grid, launch.block), ([2, 3, 1], [64, 1, 1]));
+}
+
+#[test]
+fn values_outside_their_range_are_refused() {
+    let mut wide = copy_kernel("copy_f32@x-1");
+    wide.abi.params[5].value = ParamValue::scalar(ScalarType::I32, expr("ldd"));
+    wide.abi.params[5].size = 4;
+    assert_eq!(kinds(&wide, &problem()), ["range"]);
+    let mut grid = copy_kernel("copy_f32@x-1");
+    grid.abi.grid[1] = expr("m * 40000");
+    assert_eq!(kinds(&grid, &problem()), ["range"]);
+    grid.abi.grid[1] = expr("m - 3");
+    assert_eq!(kinds(&grid, &problem()), ["range"]);
+    grid.abi.grid[1] = expr("ldb");
+    assert_eq!(kinds(&grid, &problem()), ["range"]);
+    let mut smem = copy_kernel("copy_f32@x-1");
+    smem.abi.dynamic_smem_bytes = expr("232448");
+    assert_eq!(
+        launch(&smem, &problem()).unwrap().dynamic_smem_bytes,
+        232_448
+    );
+    smem.resources.static_smem_bytes = 16;
+    assert_eq!(kinds(&smem, &problem()), ["range"]);
+    let mut cluster = copy_kernel("copy_f32@x-1");
+    cluster.abi.cluster = Some([2, 1, 1]);
+    assert_eq!(
+        launch(&cluster, &problem()).unwrap().cluster,
+        Some([2, 1, 1])
+    );
+    cluster.abi.cluster = Some([1, 2, 1]);
+    assert_eq!(kinds(&cluster, &problem()), ["load"]);
+}
+
+#[test]
+fn devices_that_cannot_run_a_kernel_are_named() {
+    let mut kernel = copy_kernel("copy_f32@x-1");
+    kernel.capability.min_sm = 100;
+    kernel.min_driver = 13_010;
+    let refusals = launch(&kernel, &problem()).unwrap_err();
+    let text: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        text,
+        [
+            "it needs sm_100 or newer; the device is sm_90",
+            "it needs a driver for CUDA 13.1; this one is for 13.0: update it",
+        ]
+    );
+}

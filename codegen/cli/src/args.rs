@@ -52,6 +52,8 @@ pub enum Command {
     Schema,
     /// Verify the kernels of a bundle on random problems against f64
     Verify(Verify),
+    /// Launch one kernel of a bundle, checked and timed
+    Run(Run),
     /// Execute launch files on the CPU and compare what they write
     Emulate(Emulate),
     /// Measure the kernels of a bundle beside their peers
@@ -187,6 +189,54 @@ pub struct Verify {
     pub json: bool,
 }
 
+/// `run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The bundle's folder
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub bundle: PathBuf,
+    /// The kernel's id or a beginning of it; of several, the first that takes the problem
+    pub kernel: String,
+    /// The problem to run.
+    #[command(flatten)]
+    pub problem: Problem,
+    /// Where to run [default: cuda where there is a GPU, else emulator]
+    #[arg(long)]
+    pub device: Option<Device>,
+    /// The seed of the inputs
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The extents and leading dimensions of one problem; what is left out is packed.
+#[derive(Debug, Args)]
+pub struct Problem {
+    /// Rows of the output
+    #[arg(long)]
+    pub m: u32,
+    /// Columns of the output
+    #[arg(long)]
+    pub n: Option<u32>,
+    /// Length of the summed extent of a gemm
+    #[arg(long)]
+    pub k: Option<u32>,
+    /// Leading dimension of A, in elements
+    #[arg(long)]
+    pub lda: Option<u32>,
+    /// Leading dimension of B, in elements
+    #[arg(long)]
+    pub ldb: Option<u32>,
+    /// Leading dimension of D, in elements
+    #[arg(long)]
+    pub ldd: Option<u32>,
+    /// Leading dimension of a copy's source, in elements
+    #[arg(long)]
+    pub lds: Option<u32>,
+}
+
 /// `emulate`.
 #[derive(Debug, Args)]
 pub struct Emulate {
@@ -220,7 +270,8 @@ pub struct Bench {
     #[arg(long, value_name = "MxNxK", default_values = ["4096x4096x4096", "8192x8192x8192"])]
     pub problem: Vec<Product>,
     /// How much a copy moves
-    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values = ["64MiB", "256MiB", "1GiB"])]
+    #[arg(long, value_name = "BYTES", value_delimiter = ',')]
+    #[arg(default_values = ["64MiB", "256MiB", "1GiB"])]
     pub sizes: Vec<Bytes>,
     /// How the GPU is kept [default: both; with --quick, sustained]
     #[arg(long)]

@@ -13,6 +13,7 @@ mod build;
 #[cfg(feature = "codegen")]
 mod schema;
 mod verify;
+mod run;
 mod emulate;
 mod bench;
 mod bundle;
@@ -40,6 +41,7 @@ pub fn run(cli: Cli) -> Outcome {
         #[cfg(feature = "codegen")]
         Command::Schema => schema::run(),
         Command::Verify(args) => verify::run(&args),
+        Command::Run(args) => run::run(&args),
         Command::Emulate(args) => emulate::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Bundle(args) => bundle::run(&args),

@@ -1,7 +1,7 @@
 //! Which device a command runs on.
 //!
-//! In: what was asked for on the command line. Out: an open [`Device`]. Asked for nothing, a machine
-//! with a GPU uses it and any other machine uses the emulator.
+//! In: what was asked for on the command line. Out: an open [`Device`]. Asked for nothing, a
+//! machine with a GPU uses it and any other machine uses the emulator.
 
 use tilewright_runtime::{Device, Error};
 

@@ -6,8 +6,9 @@
 //!
 //! The modules, each using only those above it: [`terminal`] (stdout, colour, tables), [`outcome`]
 //! (the four exit codes as types), [`progress`], [`worker`] (child processes of this binary),
-//! [`quantity`] (sizes and extents as people write them), [`args`] (what clap parses), [`device`] (where kernels run), [`specs`] (which specs and points),
-//! [`jobs`] (what workers compile), [`cmd`] (a file per subcommand).
+//! [`quantity`] (sizes and extents as people write them), [`args`] (what clap parses), [`device`]
+//! (where kernels run), [`specs`] (which specs and points), [`jobs`] (what workers compile),
+//! [`cmd`] (a file per subcommand).
 
 mod terminal;
 mod outcome;

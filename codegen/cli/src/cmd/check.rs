@@ -1,7 +1,7 @@
 //! `check`: every problem of every spec, and how many points of its tuning space have a kernel.
 //!
-//! Problems go to stderr with their source lines, verdicts to stdout, a line per spec. With `--json`
-//! stdout holds it all.
+//! Problems go to stderr with their source lines, verdicts to stdout, a line per spec. With
+//! `--json` stdout holds it all.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! `emulate`: launch files executed on the CPU, their buffers and findings compared.
 //!
-//! In: a manifest, or a folder with `cases/*/manifest.json`. Out: a line per launch file with what went
-//! wrong, then `N passed, N failed`. With `--json` stdout holds only JSON and that line goes to
-//! stderr.
+//! In: a manifest, or a folder with `cases/*/manifest.json`. Out: a line per launch file with what
+//! went wrong, then `N passed, N failed`. With `--json` stdout holds only JSON and that line goes
+//! to stderr.
 
 use std::path::Path;
 

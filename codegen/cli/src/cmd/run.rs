@@ -1,15 +1,14 @@
 //! `run`: one launch of one kernel, checked and timed.
 //!
-//! The check is that of `verify`, on the problem that was asked for. The time is the mean of launches
-//! back to back on a GPU, and the host's time for one launch on the emulator; `bench` measures
-//! properly.
+//! The check is that of `verify`, on the problem that was asked for. On a GPU the time is that of
+//! the one launch, alone and cold; `bench` measures properly. On the emulator, time is the host's.
 
 use std::time::Instant;
 
 use serde::Serialize;
-use tilewright_bundle::{Family, Kernel, Operand};
+use tilewright_bundle::{Family, Kernel};
 use tilewright_runtime::verify::{self, Data};
-use tilewright_runtime::{Arg, Backend, Buffer, Error, Extents, Problem, Runtime, packed};
+use tilewright_runtime::{Error, Problem, Runtime, packed};
 
 use crate::args;
 use crate::cmd::bundle;
@@ -17,18 +16,14 @@ use crate::device;
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::terminal::{self, BAD, GOOD};
 
-/// How many launches the time on a GPU is the mean of.
-const TIMED_LAUNCHES: u32 = 20;
-
 /// What `run --json` prints.
 #[derive(Debug, Serialize)]
 struct Report {
     device: String,
     #[serde(flatten)]
     outcome: verify::Outcome,
-    us: f64,
-    /// How many launches `us` is the mean of.
-    launches: u32,
+    /// The whole of it on the host: inputs, launch and check.
+    host_ms: f64,
 }
 
 /// Runs the kernel that was asked for.
@@ -36,11 +31,16 @@ pub fn run(args: &args::Run) -> Outcome {
     let device = device::open(args.device)?;
     let runtime = Runtime::new(bundle::open(&args.bundle)?, device);
     let (kernel, problem) = choose(&runtime, args)?;
-    let outcome = verify::problem(&runtime, kernel, &problem, Data::Normals, args.seed)
+    let start = Instant::now();
+    let outcome = verify::verify_one(&runtime, kernel, &problem, Data::Normals, args.seed)
         .map_err(Failure::could_not_run)?;
-    let (us, launches) = time(&runtime, kernel, &problem, args.seed).map_err(failure)?;
+    let host_ms = start.elapsed().as_secs_f64() * 1e3;
     let device = device::describe(runtime.device());
-    let report = Report { device, outcome, us, launches };
+    let report = Report {
+        device,
+        outcome,
+        host_ms,
+    };
     if args.json {
         terminal::print_json(&report)?;
     } else {
@@ -74,7 +74,9 @@ fn problem(
 ) -> Result<Result<Problem, Error>, Failure> {
     let wanted = |extent: Option<u32>, name: &str| {
         let family = kernel.family.text();
-        extent.map(i64::from).ok_or_else(|| Failure::CouldNotRun(format!("a {family} needs --{name}")))
+        extent
+            .map(i64::from)
+            .ok_or_else(|| Failure::CouldNotRun(format!("a {family} needs --{name}")))
     };
     let k = match kernel.family {
         Family::Gemm => wanted(asked.k, "k")?,
@@ -89,10 +91,12 @@ fn problem(
     ];
     let packed = packed(kernel, m, n, k, runtime.device().info());
     Ok(packed.map(|problem| {
-        given.into_iter().fold(problem, |problem, (name, leading)| match leading {
-            Some(leading) => with_leading(problem, name, leading),
-            None => problem,
-        })
+        given
+            .into_iter()
+            .fold(problem, |problem, (name, leading)| match leading {
+                Some(leading) => with_leading(problem, name, leading),
+                None => problem,
+            })
     }))
 }
 
@@ -105,78 +109,34 @@ fn with_leading(problem: Problem, operand: &str, leading: u32) -> Problem {
     }
 }
 
-/// Microseconds a launch, and of how many launches that is the mean.
-fn time(
-    runtime: &Runtime,
-    kernel: &Kernel,
-    problem: &Problem,
-    seed: u64,
-) -> Result<(f64, u32), Error> {
-    let fit = runtime.device().fit(kernel, problem)?;
-    let operands = kernel.semantics.operands.iter().zip(&fit.operands);
-    let buffers: Vec<Buffer> = operands
-        .map(|(operand, extents)| buffer(runtime, operand, extents, seed))
-        .collect::<Result<_, _>>()?;
-    let named = kernel.semantics.operands.iter().zip(&buffers);
-    let args: Vec<Arg<'_>> = named.map(|(operand, buffer)| Arg::new(&operand.name, buffer)).collect();
-    let launches = match runtime.device().info().backend {
-        Backend::Cuda => TIMED_LAUNCHES,
-        Backend::Emulator => 1,
-    };
-    // The GPU's first launches also raise its clocks.
-    for _ in 1..launches {
-        runtime.launch(kernel, problem, &args)?;
-    }
-    runtime.device().synchronize()?;
-    let start = Instant::now();
-    for _ in 0..launches {
-        runtime.launch(kernel, problem, &args)?;
-    }
-    runtime.device().synchronize()?;
-    Ok((start.elapsed().as_secs_f64() * 1e6 / f64::from(launches), launches))
-}
-
-/// Memory for one operand: random normal numbers in what is read, poison in what is written.
-fn buffer(
-    runtime: &Runtime,
-    operand: &Operand,
-    extents: &Extents,
-    seed: u64,
-) -> Result<Buffer, Error> {
-    let elems = extents.span_elems().and_then(|elems| usize::try_from(elems).ok());
-    let elems = elems.ok_or_else(|| Error::Request(format!("`{}` is too large", operand.name)))?;
-    if operand.role.is_read() {
-        let bytes = verify::random_bytes(elems * operand.dtype.bytes() as usize, seed);
-        runtime.device().alloc_with(&bytes)
-    } else {
-        runtime.device().alloc(elems as u64 * u64::from(operand.dtype.bytes()))
-    }
-}
-
-fn failure(error: Error) -> Failure {
-    match error {
-        Error::Faults { .. } => Failure::Rejected(error.to_string()),
-        other => Failure::could_not_run(other),
-    }
-}
-
 fn text(report: &Report) -> String {
-    let Report { device, outcome, us, launches } = report;
+    let Report {
+        device,
+        outcome,
+        host_ms,
+    } = report;
     let verdict = match &outcome.failure {
         None => terminal::paint(GOOD, "right"),
         Some(reason) => format!("{}: {reason}", terminal::paint(BAD, "wrong")),
     };
-    let mut text = format!("{}\n  problem  {}\n  device   {device}\n", outcome.kernel, outcome.problem);
     let (rel_err, max_err) = (outcome.rel_err, outcome.max_err);
-    text.push_str(&format!(
-        "  result   {verdict} (rel err {rel_err:.1e}, {max_err:.2} of the bound)\n"
-    ));
-    match launches {
-        1 => text.push_str(&format!("  time     {us:.0} us on the host\n")),
-        _ => text.push_str(&format!("  time     {us:.2} us, mean of {launches} launches\n")),
-    }
+    let time = match outcome.launch_us {
+        Some(us) => format!("{us:.2} us, one cold launch"),
+        None => format!("{host_ms:.1} ms on the host, inputs and check included"),
+    };
+    let mut lines = vec![
+        outcome.kernel.clone(),
+        format!("  problem   {}", outcome.problem),
+        format!("  device    {device}"),
+        format!("  result    {verdict} (rel err {rel_err:.1e}, {max_err:.2} of the bound)"),
+        format!("  time      {time}"),
+    ];
     if outcome.thread_instructions > 0 {
-        text.push_str(&format!("  executed {} thread instructions\n", outcome.thread_instructions));
+        lines.push(format!(
+            "  executed  {} thread instructions",
+            outcome.thread_instructions
+        ));
     }
-    text
+    lines.push(String::new());
+    lines.join("\n")
 }

@@ -17,6 +17,11 @@ pub const COPY_ID: &str = "copy_f32@plain-000000";
 
 /// A folder with the bundle `copy` in it; the folder lives as long as the first value.
 pub fn bundle() -> (TempDir, PathBuf) {
+    bundle_of(COPY_PTX)
+}
+
+/// The same with another text for its kernel.
+pub fn bundle_of(ptx: &str) -> (TempDir, PathBuf) {
     let scalar = |text: &str| ParamValue::scalar(ScalarType::I32, text.parse().unwrap());
     let wide = |text: &str| ParamValue::scalar(ScalarType::I64, text.parse().unwrap());
     let kernel = Kernel {
@@ -47,7 +52,7 @@ pub fn bundle() -> (TempDir, PathBuf) {
         ..Kernel::new(COPY_ID, Family::Copy, "copy_f32")
     };
     let mut writer = BundleWriter::new(Provenance::new("command tests"));
-    writer.add(kernel, COPY_PTX, None).unwrap();
+    writer.add(kernel, ptx, None).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("copy");
     writer.write(&path).unwrap();

@@ -8,4 +8,7 @@ mod session;
 mod help;
 mod streams;
 mod bundles;
+mod launches;
+#[cfg(feature = "codegen")]
+mod specs;
 mod doctor;

@@ -1,0 +1,148 @@
+//! `verify`, `run`, `bench` and `emulate` on the emulator, with kernels that are right and wrong.
+
+use std::fs;
+
+use crate::bundles::{COPY_ID, COPY_PTX, bundle, bundle_of};
+use crate::session::tilewright;
+
+/// The copy that reads every element from its right neighbour's place.
+fn wrong_ptx() -> String {
+    let wrong = COPY_PTX.replace("[%from]", "[%from+4]");
+    assert_ne!(wrong, COPY_PTX);
+    wrong
+}
+
+#[test]
+fn a_right_kernel_is_verified() {
+    let (_folder, path) = bundle();
+    let path = path.to_str().unwrap();
+    let args = ["verify", path, "--device", "emulator", "--problems", "3"];
+    let run = tilewright(args).expect(0);
+    assert_eq!(run.stdout.lines().last(), Some("3 passed, 0 failed"));
+    let report = tilewright(args.into_iter().chain(["--json"]))
+        .expect(0)
+        .json();
+    assert_eq!(report["passed"], 3);
+    assert_eq!(report["outcomes"].as_array().unwrap().len(), 3);
+    assert_eq!(report["outcomes"][0]["kernel"], COPY_ID);
+}
+
+#[test]
+fn a_wrong_kernel_is_a_negative_verdict_with_its_reason() {
+    let (_folder, path) = bundle_of(&wrong_ptx());
+    let path = path.to_str().unwrap();
+    let run = tilewright(["verify", path, "--device", "emulator", "--problems", "2"]).expect(1);
+    assert_eq!(run.stdout.lines().last(), Some("0 passed, 2 failed"));
+    assert!(run.stderr.contains(COPY_ID), "{}", run.stderr);
+}
+
+#[test]
+fn one_launch_is_checked_and_timed() {
+    let (_folder, path) = bundle();
+    let path = path.to_str().unwrap();
+    let problem = [
+        "--device", "emulator", "--m", "5", "--n", "130", "--lds", "140",
+    ];
+    let run = tilewright(["run", path, "copy_f32"].into_iter().chain(problem)).expect(0);
+    assert!(run.stdout.starts_with(COPY_ID), "{}", run.stdout);
+    assert!(run.stdout.contains("(140,1)"), "{}", run.stdout);
+    assert!(run.stdout.contains("right"), "{}", run.stdout);
+    let args = ["run", path, "copy_f32", "--json"]
+        .into_iter()
+        .chain(problem);
+    let report = tilewright(args).expect(0).json();
+    assert_eq!(report["device"], "emulator");
+    assert_eq!(report["failure"], serde_json::Value::Null);
+    assert!(report["thread_instructions"].as_u64().unwrap() > 5 * 130);
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_with_the_way_out() {
+    let (_folder, path) = bundle();
+    let path = path.to_str().unwrap();
+    let unknown = tilewright(["run", path, "gemm", "--m", "1", "--n", "1"]).expect(2);
+    assert!(unknown.stderr.contains(COPY_ID), "{}", unknown.stderr);
+    let without_n = tilewright(["run", path, "copy_f32", "--m", "1"]).expect(2);
+    assert!(without_n.stderr.contains("--n"), "{}", without_n.stderr);
+    let args = [
+        "run", path, "copy_f32", "--m", "3", "--n", "8", "--lds", "4",
+    ];
+    let overlapping = tilewright(args.into_iter().chain(["--device", "emulator"]));
+    assert_ne!(overlapping.code, 3, "{overlapping:?}");
+    let bad_size = tilewright(["bench", path, "--sizes", "1GB"]).expect(2);
+    assert!(
+        bad_size.stderr.contains("KiB, MiB, GiB"),
+        "{}",
+        bad_size.stderr
+    );
+}
+
+/// A folder with one launch file of the copy: 2 x 3 elements, `expect` as given.
+fn launch_files(expect: [f32; 6]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let raw = |values: &[f32]| -> Vec<u8> {
+        values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect()
+    };
+    fs::create_dir_all(at("cases/copy")).unwrap();
+    fs::create_dir_all(at("ptx")).unwrap();
+    fs::write(at("ptx/copy.ptx"), COPY_PTX).unwrap();
+    fs::write(
+        at("cases/copy/s.in.bin"),
+        raw(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+    )
+    .unwrap();
+    fs::write(at("cases/copy/d.expect.bin"), raw(&expect)).unwrap();
+    let buffer = |name: &str, role: &str| {
+        serde_json::json!({"kind": "buffer", "name": name, "role": role, "dtype": "f32",
+            "shape": [2, 3], "bytes": 24, "init": null, "expect": null, "rtol": 0.0, "atol": 0.0})
+    };
+    let scalar = |name: &str, dtype: &str, value: i64| {
+        let kind = "scalar";
+        serde_json::json!({"kind": kind, "name": name, "dtype": dtype, "value": value})
+    };
+    let (mut s, mut d) = (buffer("s", "in"), buffer("d", "out"));
+    s["init"] = "s.in.bin".into();
+    d["expect"] = "d.expect.bin".into();
+    let manifest = serde_json::json!({
+        "id": "copy", "ptx": "ptx/copy.ptx", "arch": "sm_80", "entry": "copy_f32",
+        "grid": [1, 2, 1], "block": [128, 1, 1], "cluster": [1, 1, 1], "dynamic_shared": 0,
+        "args": [s, d, scalar("m", "i32", 2), scalar("n", "i32", 3),
+                 scalar("lds", "i64", 3), scalar("ldd", "i64", 3)],
+        "expect_error": null, "note": "unknown keys are ignored",
+    });
+    fs::write(at("cases/copy/manifest.json"), manifest.to_string()).unwrap();
+    folder
+}
+
+#[test]
+fn launch_files_pass_and_fail_by_what_they_expect() {
+    let right = launch_files([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let run = tilewright(["emulate", right.path().to_str().unwrap()]).expect(0);
+    assert_eq!(run.stdout, "pass copy\n1 passed, 0 failed\n");
+    let manifest = right.path().join("cases/copy/manifest.json");
+    let run = tilewright(["emulate", manifest.to_str().unwrap()]).expect(0);
+    assert_eq!(run.stdout.lines().last(), Some("1 passed, 0 failed"));
+
+    let wrong = launch_files([1.0, 2.0, 3.0, 4.0, 5.0, 7.0]);
+    let run = tilewright(["emulate", wrong.path().to_str().unwrap()]).expect(1);
+    assert_eq!(run.stdout.lines().last(), Some("0 passed, 1 failed"));
+    let run = tilewright(["emulate", "--json", wrong.path().to_str().unwrap()]).expect(1);
+    let report = run.json();
+    assert_eq!(
+        (&report["passed"], &report["failed"]),
+        (&0.into(), &1.into())
+    );
+    assert_eq!(report["cases"][0]["passed"], false);
+    assert_eq!(run.stderr.lines().last(), Some("0 passed, 1 failed"));
+}
+
+#[test]
+fn a_folder_without_launch_files_could_not_be_run() {
+    let empty = tempfile::tempdir().unwrap();
+    let run = tilewright(["emulate", empty.path().to_str().unwrap()]).expect(2);
+    assert!(!run.stderr.is_empty());
+}

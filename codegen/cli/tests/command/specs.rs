@@ -1,0 +1,139 @@
+//! `check`, `plan`, `ir`, `ptx`, `build` and `schema` on a spec of a few lines.
+
+use std::fs;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use crate::session::tilewright;
+
+/// A good spec with two points, and what makes it bad in two ways.
+const GOOD: &str = r#"kernel: copy
+name: copy_plain
+arch: sm_80
+operands:
+  s: { dtype: f32, layout: "(m,n):(lds,1)" }
+  d: { dtype: f32, layout: "(m,n):(ldd,1)" }
+cta_tile: "(16,256)"
+tune:
+  cta_tile: ["(16,256)", "(8,128)"]
+"#;
+
+/// A folder `copy/` with `plain.yaml` in it.
+fn spec(text: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("copy/plain.yaml");
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    fs::write(&path, text).unwrap();
+    (folder, path)
+}
+
+#[test]
+fn a_good_spec_is_good() {
+    let (folder, path) = spec(GOOD);
+    let run = tilewright(["check", folder.path().to_str().unwrap()]).expect(0);
+    assert_eq!(run.stdout, format!("good {}: 2 points\n", path.display()));
+    assert_eq!(run.stderr, "");
+    let report = tilewright(["check", "--json", path.to_str().unwrap()])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (&report[0]["good"], &report[0]["points"]),
+        (&true.into(), &2.into())
+    );
+}
+
+#[test]
+fn every_problem_of_a_bad_spec_is_told_at_once() {
+    let (_folder, path) = spec(&GOOD.replacen("f32", "f33", 1).replace("arch:", "arc:"));
+    let path = path.to_str().unwrap();
+    for command in ["check", "plan", "ptx"] {
+        let run = tilewright([command, path]).expect(1);
+        for word in ["f33", "arc", "plain.yaml:5:"] {
+            assert!(
+                run.stderr.contains(word),
+                "{command} {word}: {}",
+                run.stderr
+            );
+        }
+        assert!(!run.stdout.contains("f33"), "{}", run.stdout);
+    }
+    let report = tilewright(["check", "--json", path]).expect(1).json();
+    assert_eq!(report[0]["good"], false);
+    assert_eq!(report[0]["errors"][0]["kind"], "spec");
+    assert!(report[0]["errors"][0]["problems"].as_array().unwrap().len() >= 2);
+}
+
+#[test]
+fn each_stage_prints_its_artefact() {
+    let (_folder, path) = spec(GOOD);
+    let path = path.to_str().unwrap();
+    let stdout = |args: &[&str]| tilewright(args).expect(0).stdout;
+    assert!(stdout(&["plan", path]).starts_with("plan copy_plain@16x256"));
+    assert!(stdout(&["ir", path]).starts_with("tile copy_plain@16x256"));
+    assert!(stdout(&["ir", path, "--after", "lower"]).starts_with("program copy_plain_16x256"));
+    assert!(stdout(&["ir", path, "--after", "translate"]).contains("target triple"));
+    assert!(stdout(&["ptx", path]).contains(".visible .entry copy_plain_16x256"));
+    let all = stdout(&["plan", path, "--all"]);
+    assert_eq!(
+        all.lines().filter(|line| line.starts_with("plan ")).count(),
+        2
+    );
+}
+
+#[test]
+fn points_are_found_by_name_and_listed_when_not() {
+    let (_folder, path) = spec(GOOD);
+    let path = path.to_str().unwrap();
+    let all = tilewright(["plan", path, "--all"]).expect(0).stdout;
+    let heads = all.lines().filter_map(|line| line.strip_prefix("plan "));
+    for id in heads {
+        let run = tilewright(["plan", path, "--point", id]).expect(0);
+        assert!(
+            run.stdout.starts_with(&format!("plan {id}")),
+            "{}",
+            run.stdout
+        );
+    }
+    let run = tilewright(["ptx", path, "--point", "9x9"]).expect(2);
+    assert!(run.stderr.contains("copy_plain@8x128"), "{}", run.stderr);
+}
+
+#[test]
+fn a_bundle_is_built_verified_and_the_same_again() {
+    let (folder, path) = spec(GOOD);
+    let bundle = folder.path().join("bundle");
+    let bundle = bundle.to_str().unwrap();
+    let build = ["build", path.to_str().unwrap(), "-o", bundle];
+    let first = tilewright(build).expect(0);
+    assert!(first.stdout.contains("2 kernels"), "{}", first.stdout);
+    tilewright(["bundle", "verify", bundle]).expect(0);
+    let verify = ["verify", bundle, "--device", "emulator", "--problems", "2"];
+    assert_eq!(
+        tilewright(verify).expect(0).stdout.lines().last(),
+        Some("4 passed, 0 failed")
+    );
+    assert_eq!(tilewright(build).expect(0).stdout, first.stdout);
+}
+
+#[test]
+fn nothing_is_written_when_a_spec_is_bad() {
+    let (folder, path) = spec(&GOOD.replace("f32", "f33"));
+    let bundle = folder.path().join("bundle");
+    let args = [
+        "build",
+        path.to_str().unwrap(),
+        "-o",
+        bundle.to_str().unwrap(),
+    ];
+    tilewright(args).expect(1);
+    assert!(!bundle.exists());
+    tilewright(["build", "/nonexistent.yaml", "-o", bundle.to_str().unwrap()]).expect(2);
+    assert!(!bundle.exists());
+}
+
+#[test]
+fn the_schema_is_json() {
+    let schema = tilewright(["schema"]).expect(0).json();
+    assert!(schema.get("$defs").is_some() || schema.get("properties").is_some());
+}

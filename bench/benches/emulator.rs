@@ -1,8 +1,8 @@
-//! Speed of the emulator on one core: thread instructions of real kernels per second, and bytes of PTX parsed per
-//! second.
+//! Speed of the emulator on one core: thread instructions of real kernels per second, and bytes
+//! of PTX parsed per second.
 //!
-//! The kernels are launch files of `ci/data/ptx` (nvrtc's saxpy and mma.sync GEMM, Triton's sm_80 GEMM) on larger
-//! problems than their cases. All checks and counters are on, as users run it.
+//! The kernels are launch files of `ci/data/ptx` (nvrtc's saxpy and mma.sync GEMM, Triton's sm_80
+//! GEMM) on larger problems than their cases. All checks and counters are on, as users run it.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::hint::black_box;

@@ -1,22 +1,23 @@
 //! Launch files: a PTX file, a launch and the bytes it must give, whoever compiled it.
 //!
-//! Comes in: `manifest.json` and the raw little-endian files beside it. Goes out: an [`Outcome`] that says, for each
-//! schedule of the emulator, what each buffer held and what was found. A case with `expect_error` passes when that
-//! finding is made under at least one schedule; any other one when every schedule gives the expected
-//! bytes and no finding of level error.
+//! Comes in: `manifest.json` and the raw little-endian files beside it. Goes out: an [`Outcome`]
+//! that says, for each schedule of the emulator, what each buffer held and what was found. A case
+//! with `expect_error` passes when that finding is made under at least one schedule; any other
+//! one when every schedule gives the expected bytes and no finding of level error.
 
 mod compare;
+mod manifest;
 mod record;
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use tilewright_emulator::{
     Arg, AsyncOrder, BufferId, Content, Launch, Memory, MemoryError, Module, Options, Params,
     ParseErrors, RunError, Sanitize, WarpOrder, run,
 };
 
 pub use compare::BufferOutcome;
+pub use manifest::{BufferArg, LaunchArg, LaunchFile, Role};
 pub use record::{FindingRecord, ScheduleOutcome};
 
 /// Why a launch file could not be run at all.
@@ -66,113 +67,6 @@ pub enum LaunchFileError {
     Run(#[from] RunError),
 }
 
-/// A manifest; unknown keys are ignored.
-#[derive(Clone, Debug, Deserialize)]
-pub struct LaunchFile {
-    /// The name of the case.
-    pub id: String,
-    /// The PTX file, relative to the folder above `cases/`.
-    pub ptx: String,
-    /// The architecture it is for.
-    pub arch: String,
-    /// The kernel.
-    pub entry: String,
-    /// CTAs along x, y, z.
-    pub grid: [u32; 3],
-    /// Threads of a CTA along x, y, z.
-    pub block: [u32; 3],
-    /// CTAs of a cluster along x, y, z.
-    #[serde(default = "one")]
-    pub cluster: [u32; 3],
-    /// Bytes of dynamic shared memory.
-    #[serde(default)]
-    pub dynamic_shared: u32,
-    /// The arguments, and memory that no argument points to.
-    pub args: Vec<LaunchArg>,
-    /// The finding that must be made; `None` asks for a clean run.
-    #[serde(default)]
-    pub expect_error: Option<String>,
-}
-
-fn one() -> [u32; 3] {
-    [1; 3]
-}
-
-/// What a buffer is to the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Read only.
-    In,
-    /// Written; starts poisoned.
-    Out,
-    /// Read and written.
-    Inout,
-}
-
-/// A device allocation.
-#[derive(Clone, Debug, Deserialize)]
-pub struct BufferArg {
-    /// Its name.
-    pub name: String,
-    /// What it is to the kernel.
-    pub role: Role,
-    /// The type of its elements.
-    pub dtype: String,
-    /// Its size.
-    pub bytes: u64,
-    /// The file with its content before the launch.
-    #[serde(default)]
-    pub init: Option<String>,
-    /// The file with its content after the launch.
-    #[serde(default)]
-    pub expect: Option<String>,
-    /// Relative tolerance.
-    #[serde(default)]
-    pub rtol: Option<f64>,
-    /// Absolute tolerance.
-    #[serde(default)]
-    pub atol: Option<f64>,
-}
-
-/// One entry of `args`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum LaunchArg {
-    /// A number.
-    Scalar {
-        /// Its name.
-        name: String,
-        /// Its type.
-        dtype: String,
-        /// Its value.
-        value: serde_json::Number,
-    },
-    /// A device allocation whose pointer is the argument.
-    Buffer(BufferArg),
-    /// A device allocation that no argument points to.
-    Memory(BufferArg),
-    /// A tensor map.
-    Tensormap {
-        /// Its name.
-        name: String,
-    },
-    /// A null pointer.
-    Null {
-        /// Its name.
-        name: String,
-    },
-    /// A parameter given as bytes.
-    Bytes {
-        /// Its name.
-        name: String,
-        /// Its size.
-        size: usize,
-        /// Two digits for each byte.
-        hex: String,
-    },
-}
-
 /// What came of a launch file.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Outcome {
@@ -188,10 +82,12 @@ pub struct Outcome {
     pub schedules: Vec<ScheduleOutcome>,
 }
 
-/// The manifests of a path: itself, or `cases/*/manifest.json` below it in the order of their names.
+/// The manifests of a path: itself, or `cases/*/manifest.json` below it in the order of their
+/// names.
 ///
 /// # Errors
-/// [`LaunchFileError::NoManifests`] when there are none, [`LaunchFileError::Io`] when the folder cannot be read.
+/// [`LaunchFileError::NoManifests`] when there are none, [`LaunchFileError::Io`] when the folder
+/// cannot be read.
 pub fn find_manifests(path: &Path) -> Result<Vec<PathBuf>, LaunchFileError> {
     if path.is_file() {
         return Ok(vec![path.to_path_buf()]);
@@ -218,7 +114,8 @@ pub fn find_manifests(path: &Path) -> Result<Vec<PathBuf>, LaunchFileError> {
     Ok(manifests)
 }
 
-/// The schedules every case is run under: both orders of asynchronous work, and warps in three orders.
+/// The schedules every case is run under: both orders of asynchronous work, and warps in three
+/// orders.
 pub fn default_schedules(sanitize: Sanitize) -> Vec<Options> {
     let orders = [
         (WarpOrder::RoundRobin, AsyncOrder::Late),
@@ -269,8 +166,8 @@ impl LaunchFile {
     /// Runs the case under each schedule; `folder` is where its manifest lies.
     ///
     /// # Errors
-    /// [`LaunchFileError`] when it could not be run: a file is missing, the PTX is refused, an argument
-    /// does not fit.
+    /// [`LaunchFileError`] when it could not be run: a file is missing, the PTX is refused, an
+    /// argument does not fit.
     pub fn run(&self, folder: &Path, schedules: &[Options]) -> Result<Outcome, LaunchFileError> {
         let path = folder.join("../..").join(&self.ptx);
         let text = read_bytes(&path)?;

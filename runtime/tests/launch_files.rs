@@ -1,7 +1,7 @@
 //! Every launch file of `ci/data/ptx` under every schedule.
 //!
-//! The cases that are not supported yet are listed: one that is not listed must pass, and one that is
-//! listed must fail, so the list is always the truth.
+//! The cases that are not supported yet are listed: one that is not listed must pass, and one
+//! that is listed must fail, so the list is always the truth.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::path::{Path, PathBuf};

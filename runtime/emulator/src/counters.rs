@@ -1,8 +1,8 @@
 //! Deterministic integer counters of a run: what was executed and which traffic it made.
 //!
-//! Shared memory is counted in *wavefronts* (a phase of 32, 16 or 8 lanes for 4, 8 or 16 byte accesses takes as
-//! many as the worst bank has distinct words), global memory in 32-byte sectors and 128-byte lines for each
-//! warp instruction.
+//! Shared memory is counted in *wavefronts* (a phase of 32, 16 or 8 lanes for 4, 8 or 16 byte
+//! accesses takes as many as the worst bank has distinct words), global memory in 32-byte sectors
+//! and 128-byte lines for each warp instruction.
 
 /// Instruction classes that are counted apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,11 @@
 
 mod env;
 mod state;
+mod schedule;
+mod registers;
+mod special;
 mod alu;
+mod compare;
 mod access;
 mod barrier;
 mod async_copy;
@@ -55,10 +59,12 @@ impl Report {
 
 /// Executes one launch on the buffers of `memory`.
 ///
-/// A launch that breaks a limit of the kernel or the architecture is not executed; its findings say why.
+/// A launch that breaks a limit of the kernel or the architecture is not executed; its findings
+/// say why.
 ///
 /// # Errors
-/// [`RunError`] when the run could not be made: the entry is unknown, or the arguments do not fit its parameters.
+/// [`RunError`] when the run could not be made: the entry is unknown, or the arguments do not fit
+/// its parameters.
 ///
 /// ```
 /// use tilewright_emulator::{Arg, Content, Launch, Memory, Module, Options, Params, run};
@@ -198,7 +204,8 @@ fn run_grid(env: &Env<'_>) -> Report {
         counters: Counters::default(),
         executed: 0,
     };
-    // The reduction keeps the order of CTAs, so the report does not depend on the number of threads.
+    // The reduction keeps the order of CTAs, so the report does not depend on the number of
+    // threads.
     let total = if env.options.parallel && env.entry.independent && ctas > 1 {
         let ctas = (0..ctas).into_par_iter();
         ctas.fold(empty, |total, linear| total.add(one(linear)))

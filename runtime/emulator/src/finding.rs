@@ -1,7 +1,8 @@
 //! What a run has to say about the program: findings with stable ids.
 //!
-//! Comes in: raw observations of the executor. Goes out: [`Finding`]s, one per (id, pc) and launch, in a
-//! deterministic order. The ids and their levels are part of the interface: tools match on them.
+//! Comes in: raw observations of the executor. Goes out: [`Finding`]s, one per (id, pc) and
+//! launch, in a deterministic order. The ids and their levels are part of the interface: tools
+//! match on them.
 
 use std::collections::HashMap;
 use std::fmt;

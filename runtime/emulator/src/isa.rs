@@ -1,12 +1,14 @@
-//! The instruction set: one table drives the parsing and validation of opcodes and their decoding.
+//! The instruction set: one table drives the parsing and validation of opcodes and their
+//! decoding.
 //!
-//! An opcode is a base and a *set* of modifiers; compilers write them in any order. A [`Spec`] lists the groups of
-//! modifiers an opcode takes (each at most once) and its types in order; everything else is `unsupported`. Its
-//! decode function turns operands into the executable form. Adding an instruction is a row and, if its
-//! shape is new, a decode function and an executor.
+//! An opcode is a base and a *set* of modifiers; compilers write them in any order. A [`Spec`]
+//! lists the groups of modifiers an opcode takes (each at most once) and its types in order;
+//! everything else is `unsupported`. Its decode function turns operands into the executable form.
+//! Adding an instruction is a row and, if its shape is new, a decode function and an executor.
 
 mod table;
 mod integer;
+mod bits;
 mod floating;
 mod compare;
 mod conversion;
@@ -22,9 +24,9 @@ use std::sync::OnceLock;
 use crate::counters::InstClass;
 use crate::finding::Space;
 use crate::inst::{Address, Exec, PredSrc, Reg, Src};
+use crate::lexer::Literal;
 use crate::module::{FUNCTION_WINDOW, Function};
-use crate::syntax::lexer::Literal;
-use crate::syntax::operand::Operand;
+use crate::operand::Operand;
 use crate::types::{Ty, TypeSet};
 
 pub(crate) use link::link;
@@ -60,7 +62,7 @@ pub(crate) struct Form {
 
 fn rows() -> &'static HashMap<&'static str, &'static Spec> {
     static ROWS: OnceLock<HashMap<&'static str, &'static Spec>> = OnceLock::new();
-    ROWS.get_or_init(|| table::TABLE.iter().map(|spec| (spec.base, spec)).collect())
+    ROWS.get_or_init(|| table::rows().map(|spec| (spec.base, spec)).collect())
 }
 
 /// The row whose base is the longest prefix of whole pieces, and the rest.
@@ -149,7 +151,7 @@ pub(crate) struct Decoder<'d, 'a> {
     pub(crate) operands: &'d [Operand<'a>],
     pub(crate) elements: &'d [Operand<'a>],
     pub(crate) form: &'d Form,
-    pub(crate) labels: &'d mut Vec<crate::syntax::LabelUse<'a>>,
+    pub(crate) labels: &'d mut Vec<crate::operand::LabelUse<'a>>,
     pub(crate) scope: usize,
     pub(crate) place: (u32, u32),
     pub(crate) is_entry: bool,
@@ -282,7 +284,7 @@ impl<'a> Decoder<'_, 'a> {
         match self.operand(index)? {
             Operand::Name(name) => {
                 let place = self.place;
-                self.labels.push(crate::syntax::LabelUse {
+                self.labels.push(crate::operand::LabelUse {
                     scope: self.scope,
                     name,
                     place,

@@ -1,6 +1,7 @@
 //! A launch: which entry, how many threads, which parameters.
 //!
-//! Comes in: the host's arguments. Goes out: the packed parameter block and the list of broken limits.
+//! Comes in: the host's arguments. Goes out: the packed parameter block and the list of broken
+//! limits.
 
 use crate::memory::{BufferId, Memory};
 use crate::module::Entry;
@@ -198,6 +199,20 @@ pub(crate) fn broken_limits(entry: &Entry, launch: &Launch, target: &str) -> Vec
             launch.cluster
         ));
     }
+    broken.extend(broken_cluster(launch));
+    let shared = u64::from(entry.static_shared_bytes) + u64::from(launch.dynamic_shared_bytes);
+    let limit = shared_limit_bytes(target);
+    if shared > limit {
+        broken.push(format!(
+            "{shared} bytes of shared memory; {target} allows {limit}"
+        ));
+    }
+    broken
+}
+
+/// The limits of clusters that the launch breaks.
+fn broken_cluster(launch: &Launch) -> Vec<String> {
+    let mut broken = Vec::new();
     if volume(launch.cluster) > 16 {
         broken.push(format!(
             "cluster {:?} has more than 16 CTAs",
@@ -208,13 +223,6 @@ pub(crate) fn broken_limits(entry: &Entry, launch: &Launch, target: &str) -> Vec
         broken.push(format!(
             "grid {:?} is no multiple of cluster {:?}",
             launch.grid, launch.cluster
-        ));
-    }
-    let shared = u64::from(entry.static_shared_bytes) + u64::from(launch.dynamic_shared_bytes);
-    let limit = shared_limit_bytes(target);
-    if shared > limit {
-        broken.push(format!(
-            "{shared} bytes of shared memory; {target} allows {limit}"
         ));
     }
     broken

@@ -1,17 +1,18 @@
 //! Executes PTX on the CPU and faults on what a GPU lets pass.
 //!
-//! Comes in: the text of a PTX module ([`Module::parse`]), device buffers ([`Memory`]), a launch ([`Launch`]). Goes out:
-//! the effects on the buffers and a [`Report`] of findings and counters. The crate sees nothing but PTX and launch
-//! data, so that its verdict is independent of how the PTX was made; it knows no driver, no JSON and no compiler.
+//! Comes in: the text of a PTX module ([`Module::parse`]), device buffers ([`Memory`]), a launch
+//! ([`Launch`]). Goes out: the effects on the buffers and a [`Report`] of findings and counters.
+//! The crate sees nothing but PTX and launch data, so that its verdict is independent of how the
+//! PTX was made; it knows no driver, no JSON and no compiler.
 //!
-//! The way of a launch: text is lexed and parsed in one pass, every opcode is checked against one table and decoded into a
-//! compact form; warps execute that form for 32 lanes at a time; CTAs run in parallel when the kernel cannot
-//! tell. Modules, in layers:
+//! The way of a launch: text is lexed and parsed in one pass, every opcode is checked against one
+//! table and decoded into a compact form; warps execute that form for 32 lanes at a time; CTAs
+//! run in parallel when the kernel cannot tell. Modules, in layers:
 //!
 //! - `finding`, `counters`, `options`, `memory`: the vocabulary
 //! - `num`: arithmetic as PTX defines it, without machine state
 //! - `types`, `inst`, `module`: the decoded program
-//! - `syntax`, `isa`: text to decoded program
+//! - `lexer`, `operand`, `isa`, `syntax`: text to decoded program
 //! - `launch`, `exec`: decoded program to memory effects
 
 #![forbid(unsafe_code)]
@@ -25,6 +26,8 @@ mod types;
 mod inst;
 mod module;
 mod launch;
+mod lexer;
+mod operand;
 mod isa;
 mod syntax;
 mod exec;

@@ -1,9 +1,10 @@
 //! Device memory: named buffers with red zones and one *defined* bit for every byte.
 //!
-//! Comes in: allocations of the host. Goes out: addresses to pass as parameters, and the bytes after a run.
-//! Buffers lie at least 4 KiB apart, so no small overrun of one is an access to another. Words are relaxed
-//! atomics: CTAs on several threads share them without locks, and a racing kernel gets one of the
-//! values written, as on a device. Sub-word stores are compare-and-swap loops, so neighbours are kept.
+//! Comes in: allocations of the host. Goes out: addresses to pass as parameters, and the bytes
+//! after a run. Buffers lie at least 4 KiB apart, so no small overrun of one is an access to
+//! another. Words are relaxed atomics: CTAs on several threads share them without locks, and a
+//! racing kernel gets one of the values written, as on a device. Sub-word stores are
+//! compare-and-swap loops, so neighbours are kept.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
@@ -127,7 +128,8 @@ impl Region {
         }
     }
 
-    /// Loads 1, 2, 4 or 8 naturally aligned bytes that [`Region::contains`]; says whether all are defined.
+    /// Loads 1, 2, 4 or 8 naturally aligned bytes that [`Region::contains`]; says whether all are
+    /// defined.
     #[inline]
     pub(crate) fn load(&self, address: u64, size: u32) -> (u64, bool) {
         let offset = address.wrapping_sub(self.origin) as usize;
@@ -236,11 +238,12 @@ impl Memory {
         self.alloc_offset(name, bytes, 0, content)
     }
 
-    /// Makes a buffer `offset_bytes` behind a multiple of 256 bytes, to test alignment assumptions.
+    /// Makes a buffer `offset_bytes` behind a multiple of 256 bytes, to test alignment
+    /// assumptions.
     ///
     /// # Errors
-    /// [`MemoryError::Full`] when the limit would be passed, [`MemoryError::Range`] when the content is
-    /// longer than the buffer.
+    /// [`MemoryError::Full`] when the limit would be passed, [`MemoryError::Range`] when the
+    /// content is longer than the buffer.
     pub fn alloc_offset(
         &mut self,
         name: &str,
@@ -327,7 +330,8 @@ impl Memory {
     /// Stores host bytes into a buffer.
     ///
     /// # Errors
-    /// [`MemoryError::Range`] when they do not fit, [`MemoryError::UnknownBuffer`] for a foreign id.
+    /// [`MemoryError::Range`] when they do not fit, [`MemoryError::UnknownBuffer`] for a foreign
+    /// id.
     pub fn write(&mut self, id: BufferId, offset: u64, bytes: &[u8]) -> Result<(), MemoryError> {
         let region = self
             .regions

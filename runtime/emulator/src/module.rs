@@ -139,23 +139,6 @@ pub struct Module {
 }
 
 impl Module {
-    /// Parses and decodes PTX text.
-    ///
-    /// # Errors
-    /// Every problem of the text at once: syntax, unknown opcodes, modifiers or directives (`unsupported`), operands
-    /// that do not fit, names that are not declared.
-    ///
-    /// ```
-    /// let text = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry noop() { ret; }";
-    /// let module = tilewright_emulator::Module::parse(text)?;
-    /// assert_eq!(module.version(), (8, 0));
-    /// assert!(module.entry("noop").is_some());
-    /// # Ok::<(), tilewright_emulator::ParseErrors>(())
-    /// ```
-    pub fn parse(text: &str) -> Result<Module, crate::ParseErrors> {
-        crate::syntax::parse(text)
-    }
-
     /// The kernel of that name.
     pub fn entry(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.name == name)

@@ -2,5 +2,8 @@
 
 pub(crate) mod round;
 pub(crate) mod float;
+pub(crate) mod double;
+pub(crate) mod short;
+pub(crate) mod approx;
 pub(crate) mod int;
 pub(crate) mod convert;

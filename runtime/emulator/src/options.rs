@@ -27,7 +27,8 @@ pub enum WarpOrder {
     RoundRobin,
     /// Descending, each warp until it blocks.
     Reverse,
-    /// A random runnable warp each time, for a random number of instructions; equal seeds give equal runs.
+    /// A random runnable warp each time, for a random number of instructions; equal seeds give
+    /// equal runs.
     Random(u64),
 }
 
@@ -52,8 +53,8 @@ pub struct Options {
     pub max_findings: usize,
     /// Whether counters beyond the instruction counts are kept.
     pub counters: bool,
-    /// Whether CTAs may run on several threads. Kernels with global atomics or strong global accesses
-    /// always run their CTAs in order, so that results do not depend on the machine.
+    /// Whether CTAs may run on several threads. Kernels with global atomics or strong global
+    /// accesses always run their CTAs in order, so that results do not depend on the machine.
     pub parallel: bool,
 }
 

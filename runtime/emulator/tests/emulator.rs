@@ -4,6 +4,7 @@
 mod emulator {
     pub mod kernel;
     mod control;
+    mod conversions;
     mod counting;
     mod hostile;
     mod matrix;

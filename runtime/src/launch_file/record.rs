@@ -114,81 +114,43 @@ fn counters(counters: &Counters) -> serde_json::Value {
             object.insert(class.as_str().to_owned(), value);
         }
     }
-    let global = |traffic: &GlobalTraffic| {
-        serde_json::json!({"requests": traffic.requests, "bytes": traffic.bytes,
-            "sectors": traffic.sectors, "lines": traffic.lines})
-    };
-    let shared = |traffic: &SharedTraffic| {
-        serde_json::json!({"requests": traffic.requests, "bytes": traffic.bytes,
-            "wavefronts": traffic.wavefronts, "excess": traffic.excess})
-    };
-    let parts = [
-        (
-            "global_load",
-            counters.global_load.requests,
-            global(&counters.global_load),
-        ),
-        (
-            "global_store",
-            counters.global_store.requests,
-            global(&counters.global_store),
-        ),
-        (
-            "global_atomic",
-            counters.global_atomic.requests,
-            global(&counters.global_atomic),
-        ),
-        (
-            "async_copy_global",
-            counters.async_copy.requests,
-            global(&counters.async_copy),
-        ),
-        (
-            "shared_load",
-            counters.shared_load.requests,
-            shared(&counters.shared_load),
-        ),
-        (
-            "shared_store",
-            counters.shared_store.requests,
-            shared(&counters.shared_store),
-        ),
-        (
-            "async_copy_shared",
-            counters.shared_async.requests,
-            shared(&counters.shared_async),
-        ),
-        (
-            "ldmatrix",
-            counters.shared_ldmatrix.requests,
-            shared(&counters.shared_ldmatrix),
-        ),
-        (
-            "stmatrix",
-            counters.shared_stmatrix.requests,
-            shared(&counters.shared_stmatrix),
-        ),
-        (
-            "shared_atomic",
-            counters.shared_atomic.requests,
-            shared(&counters.shared_atomic),
-        ),
-        (
-            "local_bytes",
-            counters.local_bytes,
-            counters.local_bytes.into(),
-        ),
-        ("mma_flop", counters.mma_flop, counters.mma_flop.into()),
-        (
-            "barrier_waits",
-            counters.barrier_waits,
-            counters.barrier_waits.into(),
-        ),
-    ];
-    for (name, amount, value) in parts {
+    for (name, amount, value) in traffic(counters) {
         if amount > 0 {
             object.insert(name.to_owned(), value);
         }
     }
     object.into()
+}
+
+/// Name, a number that is zero when there is nothing to say, and what to say.
+type Part = (&'static str, u64, serde_json::Value);
+
+fn traffic(c: &Counters) -> [Part; 13] {
+    let on_global = |name, t: &GlobalTraffic| (name, t.requests, global(t));
+    let on_shared = |name, t: &SharedTraffic| (name, t.requests, shared(t));
+    [
+        on_global("global_load", &c.global_load),
+        on_global("global_store", &c.global_store),
+        on_global("global_atomic", &c.global_atomic),
+        on_global("async_copy_global", &c.async_copy),
+        on_shared("shared_load", &c.shared_load),
+        on_shared("shared_store", &c.shared_store),
+        on_shared("async_copy_shared", &c.shared_async),
+        on_shared("ldmatrix", &c.shared_ldmatrix),
+        on_shared("stmatrix", &c.shared_stmatrix),
+        on_shared("shared_atomic", &c.shared_atomic),
+        ("local_bytes", c.local_bytes, c.local_bytes.into()),
+        ("mma_flop", c.mma_flop, c.mma_flop.into()),
+        ("barrier_waits", c.barrier_waits, c.barrier_waits.into()),
+    ]
+}
+
+fn global(traffic: &GlobalTraffic) -> serde_json::Value {
+    serde_json::json!({"requests": traffic.requests, "bytes": traffic.bytes,
+        "sectors": traffic.sectors, "lines": traffic.lines})
+}
+
+fn shared(traffic: &SharedTraffic) -> serde_json::Value {
+    serde_json::json!({"requests": traffic.requests, "bytes": traffic.bytes,
+        "wavefronts": traffic.wavefronts, "excess": traffic.excess})
 }

@@ -154,7 +154,8 @@ impl Warp {
         }
     }
 
-    /// Loads from a space that is near the processor; reports undefined bytes. `None` is out of bounds.
+    /// Loads from a space that is near the processor; reports undefined bytes. `None` is out of
+    /// bounds.
     pub(crate) fn load_near(
         &mut self,
         st: &mut State<'_>,
@@ -309,17 +310,22 @@ impl Warp {
             .global
             .nearest(address)
             .map_or(0, |(region, _)| region.bytes);
-        st.report(id, site, Some(location.clone()), || match (limit, &location.buffer) {
-            (Some(limit), _) => {
-                let space = space.as_str();
-                format!("{bytes} bytes at {space} address {address:#x}; {limit} bytes are declared")
-            }
-            (None, Some(buffer)) => format!(
-                "{bytes} bytes at {address:#x} are in no buffer; nearest is {buffer} of {size} bytes, \
+        st.report(id, site, Some(location.clone()), || {
+            match (limit, &location.buffer) {
+                (Some(limit), _) => {
+                    let space = space.as_str();
+                    format!(
+                        "{bytes} bytes at {space} address {address:#x}; {limit} bytes are declared"
+                    )
+                }
+                (None, Some(buffer)) => format!(
+                    "{bytes} bytes at {address:#x} are in no buffer; nearest is {buffer} of \
+                 {size} bytes, \
                  offset {}",
-                location.offset_bytes
-            ),
-            (None, None) => format!("{bytes} bytes at {address:#x}: the launch has no buffers"),
+                    location.offset_bytes
+                ),
+                (None, None) => format!("{bytes} bytes at {address:#x}: the launch has no buffers"),
+            }
         });
     }
 
@@ -340,7 +346,8 @@ impl Warp {
     fn not_waited(&self, st: &mut State<'_>, space: Space, address: u64, site: Site) {
         let location = st.locate(space, address);
         st.report(FindingId::AsyncNotWaited, site, Some(location), || {
-            "access to the destination of an asynchronous copy whose group was not committed and waited for"
+            "access to the destination of an asynchronous copy whose group was not \
+             committed and waited for"
                 .to_owned()
         });
     }

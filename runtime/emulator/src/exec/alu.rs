@@ -3,10 +3,9 @@
 use super::state::State;
 use super::warp::{Flow, Warp};
 use crate::finding::{FindingId, Space};
-use crate::inst::{Combine, CompareFn, Exec, Inst, Lanes, PredOp, PredSrc, Reg, Src};
+use crate::inst::{Exec, Inst, Lanes, PredOp, Reg, Src};
 use crate::module::{WINDOW_SHIFT, window};
-use crate::num::convert::Conversion;
-use crate::num::int::{bit_field_insert, divide, sign_extend, truncate};
+use crate::num::int::{bit_field_insert, divide, truncate};
 
 const NO_LANES: Lanes = [0; 32];
 
@@ -75,7 +74,7 @@ impl Warp {
 
     /// Fills `tmp` unless the source is a register; returns the lanes in which it is undefined.
     #[inline]
-    fn peek(&self, st: &State<'_>, src: &Src, mask: u32, tmp: &mut Lanes) -> u32 {
+    pub(super) fn peek(&self, st: &State<'_>, src: &Src, mask: u32, tmp: &mut Lanes) -> u32 {
         match *src {
             Src::Reg(slot) => mask & !self.frame.defined.get(slot as usize).copied().unwrap_or(0),
             Src::Imm(0) => 0,
@@ -87,7 +86,7 @@ impl Warp {
     }
 
     #[inline]
-    fn operand<'b>(&'b self, src: &Src, tmp: &'b Lanes) -> &'b Lanes {
+    pub(super) fn operand<'b>(&'b self, src: &Src, tmp: &'b Lanes) -> &'b Lanes {
         match *src {
             Src::Reg(slot) => self.frame.regs.get(slot as usize).unwrap_or(tmp),
             _ => tmp,
@@ -326,130 +325,6 @@ impl Warp {
         if carry_out {
             self.carry = self.carry & !mask | carry & mask;
         }
-    }
-
-    fn convert(&mut self, st: &State<'_>, exec: &Exec, mask: u32) -> Flow {
-        let halves = |conversion: &Conversion, value: u64, from: u32, to: u32| {
-            let low = conversion.apply(truncate(value, from));
-            low | conversion.apply(truncate(value >> from, from)) << to
-        };
-        match exec {
-            Exec::Convert {
-                conversion,
-                sign_from,
-                dst,
-                src,
-            } => {
-                let out = self.values(st, src, mask).map(|value| {
-                    let value = conversion.apply(value);
-                    if *sign_from == 0 {
-                        value
-                    } else {
-                        sign_extend(value, *sign_from)
-                    }
-                });
-                self.write(*dst, mask, &out);
-            }
-            Exec::ConvertPack {
-                conversion,
-                half_bits,
-                dst,
-                src,
-            } => {
-                let [high, low] = self.two(st, src, mask);
-                let pack =
-                    |i: usize| conversion.apply(high[i]) << half_bits | conversion.apply(low[i]);
-                self.write(*dst, mask, &std::array::from_fn(pack));
-            }
-            Exec::ConvertEach {
-                conversion,
-                from_bits,
-                to_bits,
-                dst,
-                src,
-            } => {
-                let values = self.values(st, src, mask);
-                let out = values.map(|value| halves(conversion, value, *from_bits, *to_bits));
-                self.write(*dst, mask, &out);
-            }
-            _ => {}
-        }
-        Flow::Next
-    }
-
-    /// The comparison joined with the predicate, and its complement joined with it.
-    #[inline]
-    fn compared(
-        &mut self,
-        st: &State<'_>,
-        (compare, imm): (CompareFn, u32),
-        combine: Combine,
-        src: &[Src; 2],
-        with: &PredSrc,
-        mask: u32,
-    ) -> (u32, u32) {
-        let (mut a, mut b) = (NO_LANES, NO_LANES);
-        let undefined = self.peek(st, &src[0], mask, &mut a) | self.peek(st, &src[1], mask, &mut b);
-        self.undefined |= undefined;
-        let holds = compare(self.operand(&src[0], &a), self.operand(&src[1], &b), imm);
-        let with = if combine == Combine::None {
-            u32::MAX
-        } else {
-            self.pred(with, mask)
-        };
-        (join(combine, holds, with), join(combine, !holds, with))
-    }
-
-    #[inline]
-    fn write_pair(&mut self, p: Option<u32>, q: Option<u32>, mask: u32, yes: u32, no: u32) {
-        if let Some(p) = p {
-            self.write_pred(p, mask, yes);
-        }
-        if let Some(q) = q {
-            self.write_pred(q, mask, no);
-        }
-    }
-
-    fn set_pair(&mut self, st: &State<'_>, exec: &Exec, mask: u32) -> Flow {
-        let Exec::SetPair {
-            compare,
-            imm,
-            combine,
-            p,
-            q,
-            dst,
-            src,
-            with,
-        } = exec
-        else {
-            return Flow::Next;
-        };
-        let [a, b] = self.two(st, src, mask);
-        let with = self.pred(with, mask);
-        let half = |values: &Lanes, shift: u32| values.map(|value| value >> shift & 0xffff);
-        let low = join(*combine, compare(&half(&a, 0), &half(&b, 0), *imm), with);
-        let high = join(*combine, compare(&half(&a, 16), &half(&b, 16), *imm), with);
-        if let Some((dst, yes)) = dst {
-            let bit = |mask: u32, i: usize| if mask >> i & 1 == 1 { *yes } else { 0 };
-            let pack = |i: usize| bit(low, i) | bit(high, i) << 16;
-            self.write(*dst, mask, &std::array::from_fn(pack));
-        }
-        if let Some(p) = p {
-            self.write_pred(*p, mask, low);
-        }
-        if let Some(q) = q {
-            self.write_pred(*q, mask, high);
-        }
-        Flow::Next
-    }
-}
-
-fn join(combine: Combine, holds: u32, with: u32) -> u32 {
-    match combine {
-        Combine::None => holds,
-        Combine::And => holds & with,
-        Combine::Or => holds | with,
-        Combine::Xor => holds ^ with,
     }
 }
 

@@ -1,14 +1,16 @@
 //! `atom` and `red` on shared and global memory.
 //!
-//! Lanes act one after the other in ascending order, each on the memory the former one left. Kernels with global
-//! atomics run CTA by CTA, so a plain read-modify-write is atomic.
+//! Lanes act one after the other in ascending order, each on the memory the former one left.
+//! Kernels with global atomics run CTA by CTA, so a plain read-modify-write is atomic.
 
 use super::state::{AccessKind, State};
 use super::warp::{Flow, Warp};
 use crate::finding::Space;
 use crate::inst::{AtomOp, AtomType, Atomic, Lanes};
-use crate::num::float::{FloatMods, Short, add32, add64, minmax64};
+use crate::num::double::{add64, minmax64};
+use crate::num::float::{FloatMods, add32};
 use crate::num::int::{sign_extend, truncate};
+use crate::num::short::Short;
 
 impl Warp {
     pub(crate) fn atomic(&mut self, st: &mut State<'_>, op: &Atomic, mask: u32) -> Flow {

@@ -1,7 +1,7 @@
 //! CTA barriers: `bar` and `barrier`.
 //!
-//! A barrier counts threads. A waiting group remembers the generation it waits for; completing a generation is
-//! counting up, so no warp has to be told.
+//! A barrier counts threads. A waiting group remembers the generation it waits for; completing a
+//! generation is counting up, so no warp has to be told.
 
 use super::state::{Site, State};
 use super::warp::{Flow, Status, Warp};

@@ -1,7 +1,8 @@
 //! Calls, returns, exits and indexed branches.
 //!
-//! Arguments travel by bytes of local memory (`.param` variables) or by registers. Lanes that call one function from
-//! one depth share a frame and may reconverge in it, wherever they came from.
+//! Arguments travel by bytes of local memory (`.param` variables) or by registers. Lanes that
+//! call one function from one depth share a frame and may reconverge in it, wherever they came
+//! from.
 
 use super::state::{State, UNDEFINED};
 use super::warp::{Flow, Frame, Return, Warp};
@@ -30,7 +31,8 @@ impl Warp {
             .filter(|(lane, _)| mask >> lane & 1 == 1)
         {
             let index = *value as u32 as usize;
-            // NOTE: an index beyond the list is undefined behaviour; the lane takes the last target.
+            // NOTE: an index beyond the list is undefined behaviour; the lane takes the last
+            // target.
             let target = targets
                 .get(index.min(targets.len().wrapping_sub(1)))
                 .copied();
@@ -84,7 +86,8 @@ impl Warp {
         let limits = st.env.options;
         st.report(FindingId::NoProgress, site, None, || {
             format!(
-                "call of function {id} at depth {depth}: no such function with these arguments, or more than \
+                "call of function {id} at depth {depth}: no such function with these \
+                 arguments, or more than \
                  {} nested calls or {} bytes of local memory",
                 limits.call_depth, limits.local_bytes
             )

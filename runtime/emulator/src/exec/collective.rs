@@ -34,7 +34,11 @@ impl Warp {
             let site = self.site(party.lanes);
             if outside != 0 {
                 st.report(FindingId::SyncMask, site, None, || {
-                    format!("lanes {outside:#010x} execute with mask {:#010x}, which does not name them", party.mask)
+                    format!(
+                        "lanes {outside:#010x} execute with mask {:#010x}, which does \
+                     not name them",
+                        party.mask
+                    )
                 });
             } else if disagree != 0 {
                 st.report(FindingId::SyncMask, site, None, || {

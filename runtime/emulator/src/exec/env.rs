@@ -8,8 +8,8 @@ use crate::options::Options;
 
 /// The address of a CTA's first shared byte.
 ///
-/// NOTE: sm_90 reserves the first KiB, and swizzled copies need a start that is a multiple of 1024; a null
-/// shared pointer is out of bounds this way.
+/// NOTE: sm_90 reserves the first KiB, and swizzled copies need a start that is a multiple of
+/// 1024; a null shared pointer is out of bounds this way.
 pub(crate) const SHARED_START: u32 = 1024;
 
 /// All global memory a kernel may touch, sorted by address.

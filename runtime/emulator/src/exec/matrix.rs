@@ -1,7 +1,8 @@
 //! `ldmatrix`, `stmatrix`, `movmatrix`: 8x8 matrices of 16-bit elements.
 //!
-//! With g = lane/4 and t = lane%4, lane holds elements (g, 2t) and (g, 2t+1), or (2t, g) and (2t+1, g) transposed. Row r
-//! of matrix i is the 16 bytes at the address of lane 8i+r (ISA 9.7.14.5.15).
+//! With g = lane/4 and t = lane%4, lane holds elements (g, 2t) and (g, 2t+1), or (2t, g) and
+//! (2t+1, g) transposed. Row r of matrix i is the 16 bytes at the address of lane 8i+r (ISA
+//! 9.7.14.5.15).
 
 use super::alu::space_of;
 use super::state::{AccessKind, State};

@@ -1,12 +1,13 @@
 //! `mma.sync`: D = A B + C on fragments spread over a warp (ISA 9.7.14.5).
 //!
-//! One map holds for all element types. With g = lane/4, t = lane%4 and e elements in a register: A register r holds row
-//! g + 8 (r mod 2) and columns (r div 2) 4e + t e + i; B register r holds row 4e r + t e + i of column g; C
-//! and D register r hold (g + 8 (r div 2), 2t + r mod 2), two of them packed for f16. Tiles of 8 rows have no second
-//! row block.
+//! One map holds for all element types. With g = lane/4, t = lane%4 and e elements in a register:
+//! A register r holds row g + 8 (r mod 2) and columns (r div 2) 4e + t e + i; B register r holds
+//! row 4e r + t e + i of column g; C and D register r hold (g + 8 (r div 2), 2t + r mod 2), two
+//! of them packed for f16. Tiles of 8 rows have no second row block.
 //!
-//! Numerics: products are exact and added to an f32 accumulator in ascending k, each sum rounded to nearest. The
-//! hardware aligns and truncates in a way that is not documented; on data whose sums are exact both agree.
+//! Numerics: products are exact and added to an f32 accumulator in ascending k, each sum rounded
+//! to nearest. The hardware aligns and truncates in a way that is not documented; on data whose
+//! sums are exact both agree.
 
 use super::state::State;
 use super::warp::{Flow, Warp};

@@ -52,7 +52,8 @@ impl Bytes {
         Some((u64::from_le_bytes(wide), worst(state, false)))
     }
 
-    /// Stores up to 8 bytes and defines them; the former worst state comes back. `None` out of bounds.
+    /// Stores up to 8 bytes and defines them; the former worst state comes back. `None` out of
+    /// bounds.
     #[inline]
     pub(crate) fn store(&mut self, at: usize, bytes: usize, value: u64) -> Option<u8> {
         let data = self.data.get_mut(at..at.checked_add(bytes)?)?;
@@ -229,7 +230,8 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Every access of a warp passes here once: counters now, and the place where a race detector listens.
+    /// Every access of a warp passes here once: counters now, and the place where a race detector
+    /// listens.
     #[inline]
     pub(crate) fn observe(
         &mut self,

@@ -3,9 +3,10 @@
 use super::integer::{ZERO, lanes};
 use super::{Decoded, Decoder, to_pred_dst};
 use crate::inst::{Combine, CompareFn, Exec, LaneFn, Lanes, PredOp, PredSrc};
-use crate::num::float::{Short, flush};
+use crate::num::float::flush;
 use crate::num::int::{sign_extend, truncate};
-use crate::syntax::operand::Operand;
+use crate::num::short::Short;
+use crate::operand::Operand;
 use crate::types::Ty;
 use std::cmp::Ordering;
 

@@ -3,8 +3,8 @@
 use super::integer::lanes;
 use super::{Decoded, Decoder, to_src};
 use crate::inst::{Actual, Call, Exec, LaneFn, Lanes, Src};
-use crate::syntax::lexer::Literal;
-use crate::syntax::operand::Operand;
+use crate::lexer::Literal;
+use crate::operand::Operand;
 use crate::types::Ty;
 
 pub(super) fn bra(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {

@@ -2,7 +2,7 @@
 
 use super::integer::{ZERO, lanes};
 use super::{Decoded, Decoder, floating};
-use crate::inst::{Exec, LaneFn, Lanes};
+use crate::inst::{Exec, LaneFn, Lanes, Reg, Src};
 use crate::num::convert::{Conversion, Integral, Scalar};
 use crate::num::int::{sign_extend, truncate};
 use crate::num::round::Round;
@@ -113,33 +113,8 @@ pub(super) fn cvt(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
             to.name()
         ));
     }
-    let plain_int = !from.is_float() && !to.is_float() && !d.has("sat");
-    if plain_int {
-        // Narrow to the smaller type, then extend by its sign to the destination's width.
-        let (narrow, signed) = if to.bits() < from.bits() {
-            (to.bits(), to.is_signed())
-        } else {
-            (from.bits(), from.is_signed())
-        };
-        let f: LaneFn = match (signed, narrow) {
-            (true, 32) => lanes!(|a, b, c, m| a as u32 as i32 as i64 as u64),
-            (false, 32) => lanes!(|a, b, c, m| u64::from(a as u32)),
-            (true, _) => lanes!(|a, b, c, m| sign_extend(a, m)),
-            (false, _) => lanes!(|a, b, c, m| truncate(a, m)),
-        };
-        // A signed destination narrower than its register extends by sign over the whole register.
-        let extends = to.is_signed() && (signed || to.bits() <= from.bits());
-        let width = if extends { wide.width } else { to.bits() };
-        let dst = crate::inst::Reg {
-            slot: wide.slot,
-            width,
-        };
-        return Ok(Exec::Alu {
-            f,
-            imm: narrow,
-            dst,
-            src: [src, ZERO, ZERO],
-        });
+    if !from.is_float() && !to.is_float() && !d.has("sat") {
+        return Ok(integer(to, from, wide, src));
     }
     if conversion.mode == Round::Away && to != Ty::Tf32 {
         return Err("unsupported .rna: only .tf32.f32".to_owned());
@@ -151,4 +126,33 @@ pub(super) fn cvt(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
         dst: wide,
         src,
     })
+}
+
+/// Between integers: narrows to the smaller type, then extends by its sign to the destination.
+fn integer(to: Ty, from: Ty, wide: Reg, src: Src) -> Exec {
+    // Narrow to the smaller type, then extend by its sign to the destination's width.
+    let (narrow, signed) = if to.bits() < from.bits() {
+        (to.bits(), to.is_signed())
+    } else {
+        (from.bits(), from.is_signed())
+    };
+    let f: LaneFn = match (signed, narrow) {
+        (true, 32) => lanes!(|a, b, c, m| a as u32 as i32 as i64 as u64),
+        (false, 32) => lanes!(|a, b, c, m| u64::from(a as u32)),
+        (true, _) => lanes!(|a, b, c, m| sign_extend(a, m)),
+        (false, _) => lanes!(|a, b, c, m| truncate(a, m)),
+    };
+    // A signed destination narrower than its register extends by sign over the whole register.
+    let extends = to.is_signed() && (signed || to.bits() <= from.bits());
+    let width = if extends { wide.width } else { to.bits() };
+    let dst = Reg {
+        slot: wide.slot,
+        width,
+    };
+    Exec::Alu {
+        f,
+        imm: narrow,
+        dst,
+        src: [src, ZERO, ZERO],
+    }
 }

@@ -3,8 +3,11 @@
 use super::integer::{ZERO, lanes};
 use super::{Decoded, Decoder};
 use crate::inst::{Exec, LaneFn, Lanes};
-use crate::num::float::{self, Approx, FloatMods, Short};
+use crate::num::approx::Approx;
+use crate::num::double;
+use crate::num::float::{self, FloatMods};
 use crate::num::round::Round;
+use crate::num::short::Short;
 use crate::types::Ty;
 
 /// The modifiers of a floating-point instruction.
@@ -105,8 +108,8 @@ pub(super) fn add_sub(d: &Decoder<'_, '_>, subtract: bool) -> Decoded<Exec> {
         }
         (Ty::F32, false) => lanes!(|a, b, c, m| float::add32(a, b, FloatMods(m))),
         (Ty::F32, true) => lanes!(|a, b, c, m| float::add32(a, b ^ SIGN32, FloatMods(m))),
-        (Ty::F64, false) => lanes!(|a, b, c, m| float::add64(a, b, FloatMods(m))),
-        (Ty::F64, true) => lanes!(|a, b, c, m| float::add64(a, b ^ SIGN64, FloatMods(m))),
+        (Ty::F64, false) => lanes!(|a, b, c, m| double::add64(a, b, FloatMods(m))),
+        (Ty::F64, true) => lanes!(|a, b, c, m| double::add64(a, b ^ SIGN64, FloatMods(m))),
         (_, false) => short!(is_pair(ty), s, |a, b, c, m| s.add(a, b, m)),
         (_, true) => short!(is_pair(ty), s, |a, b, c, m| s.sub(a, b, m)),
     };
@@ -119,7 +122,7 @@ pub(super) fn mul(d: &Decoder<'_, '_>) -> Decoded<Exec> {
     let f: LaneFn = match ty {
         Ty::F32 if mods == FloatMods(0) => lanes!(|a, b, c, m| float::mul32(a, b, FloatMods(0))),
         Ty::F32 => lanes!(|a, b, c, m| float::mul32(a, b, FloatMods(m))),
-        Ty::F64 => lanes!(|a, b, c, m| float::mul64(a, b, FloatMods(m))),
+        Ty::F64 => lanes!(|a, b, c, m| double::mul64(a, b, FloatMods(m))),
         _ => short!(is_pair(ty), s, |a, b, c, m| s.mul(a, b, m)),
     };
     d.binary(f, ty, mods.0 | brain(ty))
@@ -131,7 +134,7 @@ pub(super) fn fma(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     let f: LaneFn = match ty {
         Ty::F32 if mods == FloatMods(0) => lanes!(|a, b, c, m| float::fma32(a, b, c, FloatMods(0))),
         Ty::F32 => lanes!(|a, b, c, m| float::fma32(a, b, c, FloatMods(m))),
-        Ty::F64 => lanes!(|a, b, c, m| float::fma64(a, b, c, FloatMods(m))),
+        Ty::F64 => lanes!(|a, b, c, m| double::fma64(a, b, c, FloatMods(m))),
         _ => short!(is_pair(ty), s, |a, b, c, m| s.fma(a, b, c, m)),
     };
     d.ternary(f, ty, mods.0 | brain(ty))
@@ -142,7 +145,7 @@ pub(super) fn div(d: &Decoder<'_, '_>) -> Decoded<Exec> {
     check(d, mods)?;
     let f: LaneFn = match ty {
         Ty::F32 => lanes!(|a, b, c, m| float::div32(a, b, FloatMods(m))),
-        _ => lanes!(|a, b, c, m| float::div64(a, b, FloatMods(m))),
+        _ => lanes!(|a, b, c, m| double::div64(a, b, FloatMods(m))),
     };
     d.binary(f, ty, mods.0)
 }
@@ -186,8 +189,8 @@ pub(super) fn min_max(d: &Decoder<'_, '_>, larger: bool) -> Decoded<Exec> {
     let f: LaneFn = match (ty, larger) {
         (Ty::F32, true) => lanes!(|a, b, c, m| float::minmax32(a, b, true, FloatMods(m))),
         (Ty::F32, false) => lanes!(|a, b, c, m| float::minmax32(a, b, false, FloatMods(m))),
-        (Ty::F64, true) => lanes!(|a, b, c, m| float::minmax64(a, b, true)),
-        (Ty::F64, false) => lanes!(|a, b, c, m| float::minmax64(a, b, false)),
+        (Ty::F64, true) => lanes!(|a, b, c, m| double::minmax64(a, b, true)),
+        (Ty::F64, false) => lanes!(|a, b, c, m| double::minmax64(a, b, false)),
         (_, true) => short!(is_pair(ty), s, |a, b, c, m| s.minmax(a, b, true, m)),
         (_, false) => short!(is_pair(ty), s, |a, b, c, m| s.minmax(a, b, false, m)),
     };
@@ -214,9 +217,9 @@ pub(super) fn rcp_sqrt(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     const ONE64: u64 = 0x3ff0_0000_0000_0000;
     let f: LaneFn = match (d.form.spec.base, ty) {
         ("rcp", Ty::F32) => lanes!(|a, b, c, m| float::div32(ONE32, a, FloatMods(m))),
-        ("rcp", _) => lanes!(|a, b, c, m| float::div64(ONE64, a, FloatMods(m))),
+        ("rcp", _) => lanes!(|a, b, c, m| double::div64(ONE64, a, FloatMods(m))),
         (_, Ty::F32) => lanes!(|a, b, c, m| float::sqrt32(a, FloatMods(m))),
-        _ => lanes!(|a, b, c, m| float::sqrt64(a, FloatMods(m))),
+        _ => lanes!(|a, b, c, m| double::sqrt64(a, FloatMods(m))),
     };
     let mods = if d.has("approx") && ty == Ty::F64 {
         FloatMods(0)

@@ -1,11 +1,12 @@
 //! Integer arithmetic and bit operations; rows shared with floats go on to [`super::floating`].
 //!
-//! Lane loops work on zero-extended 64-bit values. `imm` holds the operand width in its low byte; a destination is
-//! cut to its type's width when it is written, so additions and products need no width at all.
+//! Lane loops work on zero-extended 64-bit values. `imm` holds the operand width in its low byte;
+//! a destination is cut to its type's width when it is written, so additions and products need no
+//! width at all.
 
 use super::{Decoded, Decoder, floating};
 use crate::inst::{Exec, LaneFn, Lanes, Src};
-use crate::num::int::{self, Permute, sign_extend, truncate};
+use crate::num::int::{self, sign_extend, truncate};
 use crate::types::Ty;
 
 /// A lane loop from an expression over `a`, `b`, `c` and the modifier word.
@@ -136,22 +137,22 @@ pub(super) fn add_sub(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
 }
 
 /// Width in the low byte, signedness above it.
-fn width(ty: Ty) -> u32 {
+pub(super) fn width(ty: Ty) -> u32 {
     ty.bits() | u32::from(ty.is_signed()) << 8
 }
 
 #[inline]
-fn bits(m: u32) -> u32 {
+pub(super) fn bits(m: u32) -> u32 {
     m & 0xff
 }
 
 #[inline]
-fn signed(m: u32) -> bool {
+pub(super) fn signed(m: u32) -> bool {
     m & 0x100 != 0
 }
 
 #[inline]
-fn extend(value: u64, m: u32) -> u64 {
+pub(super) fn extend(value: u64, m: u32) -> u64 {
     if signed(m) {
         sign_extend(value, bits(m))
     } else {
@@ -371,219 +372,4 @@ pub(super) fn min_max(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
 #[inline]
 fn relu_floor(m: u32) -> i16 {
     if m >> 16 != 0 { 0 } else { i16::MIN }
-}
-
-/// An operation `.u32 d, a` on an argument of a wider type.
-fn count_bits(d: &Decoder<'_, '_>, f: LaneFn) -> Decoded<Exec> {
-    d.count(2, 2)?;
-    let ty = d.ty(0);
-    Ok(Exec::Alu {
-        f,
-        imm: width(ty),
-        dst: d.dst(0, 32)?,
-        src: [d.src(1, ty)?, ZERO, ZERO],
-    })
-}
-
-pub(super) fn popc(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    count_bits(
-        d,
-        lanes!(|a, b, c, m| u64::from(truncate(a, bits(m)).count_ones())),
-    )
-}
-
-pub(super) fn clz(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    let f: LaneFn =
-        lanes!(|a, b, c, m| u64::from(truncate(a, bits(m)).leading_zeros() + bits(m) - 64));
-    count_bits(d, f)
-}
-
-pub(super) fn bfind(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    if d.has("shiftamt") {
-        return count_bits(
-            d,
-            lanes!(|a, b, c, m| int::bit_find(a, bits(m), signed(m), true)),
-        );
-    }
-    count_bits(
-        d,
-        lanes!(|a, b, c, m| int::bit_find(a, bits(m), signed(m), false)),
-    )
-}
-
-pub(super) fn fns(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    let f: LaneFn = lanes!(|a, b, c, m| {
-        let (mask, base, offset) = (a as u32, b as u32 & 31, c as i32);
-        let step: i32 = if offset < 0 { -1 } else { 1 };
-        let mut wanted = if offset == 0 {
-            1
-        } else {
-            offset.unsigned_abs()
-        };
-        let mut position = base as i32;
-        let mut found = u32::MAX;
-        while (0..32).contains(&position) && wanted > 0 {
-            if mask >> position & 1 == 1 {
-                wanted -= 1;
-                found = if wanted == 0 { position as u32 } else { found };
-            }
-            if offset == 0 {
-                break;
-            }
-            position += step;
-        }
-        u64::from(found)
-    });
-    d.ternary(f, Ty::B32, 0)
-}
-
-pub(super) fn brev(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    let ty = d.ty(0);
-    d.unary(
-        lanes!(|a, b, c, m| a.reverse_bits() >> (64 - bits(m))),
-        ty,
-        width(ty),
-    )
-}
-
-pub(super) fn bfe(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    let ty = d.ty(0);
-    let f: LaneFn = lanes!(|a, b, c, m| int::bit_field_extract(a, b, c, bits(m), signed(m)));
-    d.mixed(f, ty, [ty, Ty::U32, Ty::U32], width(ty))
-}
-
-pub(super) fn bfi(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    let ty = d.ty(0);
-    d.count(5, 5)?;
-    // Position and length share one source lane only when both are constants; else they are packed first.
-    let (pos, len) = (d.src(3, Ty::U32)?, d.src(4, Ty::U32)?);
-    let (dst, src) = (d.dst(0, ty.bits())?, [d.src(1, ty)?, d.src(2, ty)?]);
-    Ok(Exec::Insert {
-        bits: ty.bits(),
-        dst,
-        src,
-        pos,
-        len,
-    })
-}
-
-pub(super) fn bmsk(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    let f: LaneFn = lanes!(|a, b, c, m| int::bit_mask(a, b, m != 0));
-    d.binary(f, Ty::B32, u32::from(d.has("wrap")))
-}
-
-pub(super) fn szext(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    let ty = d.ty(0);
-    let wrap = u32::from(d.has("wrap")) << 16;
-    let f: LaneFn = lanes!(|a, b, c, m| {
-        let width = b as u32;
-        let width = if m >> 16 != 0 { width & 31 } else { width };
-        match width {
-            0 => 0,
-            32.. => a,
-            _ if signed(m) => sign_extend(a, width),
-            _ => truncate(a, width),
-        }
-    });
-    d.binary(f, ty, width(ty) | wrap)
-}
-
-/// Signs of both byte operands in two bits.
-fn dot_signs(d: &Decoder<'_, '_>) -> u32 {
-    u32::from(d.ty(0).is_signed()) | u32::from(d.ty(1).is_signed()) << 1
-}
-
-pub(super) fn dp4a(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    let f: LaneFn = lanes!(|a, b, c, m| int::dot4(a, b, c, m & 1 != 0, m & 2 != 0));
-    d.ternary(f, Ty::B32, dot_signs(d))
-}
-
-pub(super) fn dp2a(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    let f: LaneFn = lanes!(|a, b, c, m| int::dot2(a, b, c, m & 1 != 0, m & 2 != 0, m & 4 != 0));
-    d.ternary(f, Ty::B32, dot_signs(d) | u32::from(d.has("hi")) << 2)
-}
-
-pub(super) fn cnot(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    let ty = d.ty(0);
-    d.unary(
-        lanes!(|a, b, c, m| u64::from(truncate(a, bits(m)) == 0)),
-        ty,
-        width(ty),
-    )
-}
-
-pub(super) fn lop3(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    if d.has("and") || d.has("or") || d.has("xor") {
-        return Err("unsupported lop3 with a predicate".to_owned());
-    }
-    d.count(5, 5)?;
-    let table = d.number(4)?;
-    let src = [d.src(1, Ty::B32)?, d.src(2, Ty::B32)?, d.src(3, Ty::B32)?];
-    let f: LaneFn = lanes!(|a, b, c, m| int::logic3(a, b, c, m));
-    Ok(Exec::Alu {
-        f,
-        imm: table as u32 & 0xff,
-        dst: d.dst(0, 32)?,
-        src,
-    })
-}
-
-pub(super) fn shf(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    let f: LaneFn = match (d.has("l"), d.has("wrap")) {
-        (true, true) => lanes!(|a, b, c, m| int::funnel(a, b, c, true, true)),
-        (true, false) => lanes!(|a, b, c, m| int::funnel(a, b, c, true, false)),
-        (false, true) => lanes!(|a, b, c, m| int::funnel(a, b, c, false, true)),
-        (false, false) => lanes!(|a, b, c, m| int::funnel(a, b, c, false, false)),
-    };
-    d.ternary(f, Ty::B32, 0)
-}
-
-/// `d, a, amount`: the amount is 32 bits whatever the type.
-fn shift(d: &Decoder<'_, '_>, f: LaneFn) -> Decoded<Exec> {
-    d.count(3, 3)?;
-    let ty = d.ty(0);
-    let src = [d.src(1, ty)?, d.src(2, Ty::U32)?, ZERO];
-    Ok(Exec::Alu {
-        f,
-        imm: width(ty),
-        dst: d.dst(0, ty.bits())?,
-        src,
-    })
-}
-
-pub(super) fn shl(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    let f: LaneFn = lanes!(|a, b, c, m| if b as u32 >= bits(m) {
-        0
-    } else {
-        a << (b as u32 & 63)
-    });
-    shift(d, f)
-}
-
-pub(super) fn shr(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    let f: LaneFn = if d.ty(0).is_signed() {
-        lanes!(|a, b, c, m| (sign_extend(a, bits(m)) as i64 >> (b as u32).min(63)) as u64)
-    } else {
-        lanes!(|a, b, c, m| {
-            if b as u32 >= bits(m) {
-                0
-            } else {
-                truncate(a, bits(m)) >> (b as u32 & 63)
-            }
-        })
-    };
-    shift(d, f)
-}
-
-pub(super) fn prmt(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    let f: LaneFn = match () {
-        () if d.has("f4e") => lanes!(|a, b, c, m| int::permute(a, b, c, Permute::F4e)),
-        () if d.has("b4e") => lanes!(|a, b, c, m| int::permute(a, b, c, Permute::B4e)),
-        () if d.has("rc8") => lanes!(|a, b, c, m| int::permute(a, b, c, Permute::Rc8)),
-        () if d.has("ecl") => lanes!(|a, b, c, m| int::permute(a, b, c, Permute::Ecl)),
-        () if d.has("ecr") => lanes!(|a, b, c, m| int::permute(a, b, c, Permute::Ecr)),
-        () if d.has("rc16") => lanes!(|a, b, c, m| int::permute(a, b, c, Permute::Rc16)),
-        () => lanes!(|a, b, c, m| int::permute(a, b, c, Permute::Index)),
-    };
-    d.ternary(f, Ty::B32, 0)
 }

@@ -1,7 +1,7 @@
 //! Last step of parsing: what needs the whole module.
 //!
-//! For each entry: which functions it reaches, the layout of the shared variables they use, and whether its CTAs are
-//! independent of each other.
+//! For each entry: which functions it reaches, the layout of the shared variables they use, and
+//! whether its CTAs are independent of each other.
 
 use crate::inst::Exec;
 use crate::module::Module;

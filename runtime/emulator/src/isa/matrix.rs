@@ -6,7 +6,7 @@ use crate::finding::Space;
 use crate::inst::{
     AccessSpace, Accumulator, AsyncCopy, Exec, MatrixMove, Mma, MmaType, PredSrc, Reg, Src,
 };
-use crate::syntax::operand::Operand;
+use crate::operand::Operand;
 use crate::types::Ty;
 
 pub(super) fn cp_async(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {

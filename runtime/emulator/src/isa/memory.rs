@@ -6,7 +6,7 @@ use crate::finding::Space;
 use crate::inst::{
     AccessSpace, Address, AtomOp, AtomType, Atomic, Exec, LaneFn, Lanes, PredOp, PredSrc, Reg, Src,
 };
-use crate::syntax::operand::Operand;
+use crate::operand::Operand;
 use crate::types::Ty;
 
 pub(super) fn mov(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
@@ -239,7 +239,8 @@ pub(super) fn atom(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
         ("dec", AtomOp::Dec),
     ];
     let op = d.choose(&ops).ok_or("no operation")?;
-    // ISA 9.7.13.6: types .u32 .s32 .u64 .b32 .b64 are also written for cas, exch and the logic operations.
+    // ISA 9.7.13.6: types .u32 .s32 .u64 .b32 .b64 are also written for cas, exch and the logic
+    // operations.
     check_atom(op, ty)?;
     let returns = d.form.spec.base == "atom";
     let first = usize::from(returns);

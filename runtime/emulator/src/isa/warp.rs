@@ -3,7 +3,7 @@
 use super::integer::ZERO;
 use super::{Decoded, Decoder, floating, to_dst, to_pred_dst};
 use crate::inst::{Barrier, BarrierKind, Collective, CollectiveKind, Exec, PredSrc, Src};
-use crate::syntax::operand::Operand;
+use crate::operand::Operand;
 use crate::types::Ty;
 
 pub(super) fn barrier(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {

@@ -1,11 +1,12 @@
 //! `cvt`: every pair of scalar types (ISA 9.7.9.21).
 //!
-//! Integer sources are exact in i128; floating sources are exact in f64. A conversion is: read exactly, apply the
-//! modifier, write once.
+//! Integer sources are exact in i128; floating sources are exact in f64. A conversion is: read
+//! exactly, apply the modifier, write once.
 
-use super::float::{FloatMods, Short, flush, to_f32};
+use super::float::{FloatMods, flush, to_f32};
 use super::int::{sign_extend, truncate};
 use super::round::{E4M3, E5M2, Format, Round, TF32, round, to_odd};
+use super::short::Short;
 use half::{bf16, f16};
 
 /// The scalar type of one side of a conversion.
@@ -158,7 +159,8 @@ impl Conversion {
 
     fn float_to_int(&self, value: f64, width: u32, signed: bool) -> u64 {
         if value.is_nan() {
-            // NOTE: 32-bit and narrower results of f16 and f32 NaN are 0, all others the top bit (H200).
+            // NOTE: 32-bit and narrower results of f16 and f32 NaN are 0, all others the top bit
+            // (H200).
             return if self.from == Scalar::F64 || width == 64 {
                 1 << (width - 1)
             } else {

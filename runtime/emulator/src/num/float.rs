@@ -1,10 +1,9 @@
 //! Floating-point operations on raw bits, with PTX's NaN, zero, flush and saturation rules.
 //!
-//! ISA 9.7.3 (f32, f64), 9.7.4 (f16, bf16). A result that is NaN is the canonical one; `min` and `max` prefer the
-//! operand that is a number and order -0 below +0.
+//! ISA 9.7.3 (f32, f64), 9.7.4 (f16, bf16). A result that is NaN is the canonical one; `min` and
+//! `max` prefer the operand that is a number and order -0 below +0.
 
-use super::round::{BF16, F16, F32, Format, Round, add_odd, div_odd, round, sqrt_odd};
-use half::{bf16, f16};
+use super::round::{F32, Round, add_odd, div_odd, round, sqrt_odd};
 
 /// The modifiers of a floating-point instruction, packed into one word for the lane loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +52,7 @@ pub(crate) fn flush(bits: u32) -> u32 {
 }
 
 #[inline]
-fn input(bits: u64, mods: FloatMods) -> f32 {
+pub(super) fn input(bits: u64, mods: FloatMods) -> f32 {
     f32::from_bits(if mods.has(FloatMods::FTZ) {
         flush(bits as u32)
     } else {
@@ -153,7 +152,7 @@ pub(crate) fn sqrt32(a: u64, mods: FloatMods) -> u64 {
 }
 
 /// The smaller (or larger) operand of any format given as f64; `None` when the result is NaN.
-fn pick(a: f64, b: f64, larger: bool, mods: FloatMods) -> Option<bool> {
+pub(super) fn pick(a: f64, b: f64, larger: bool, mods: FloatMods) -> Option<bool> {
     let (a, b) = if mods.has(FloatMods::ABS) {
         (a.abs(), b.abs())
     } else {
@@ -192,232 +191,6 @@ pub(crate) fn minmax32(a: u64, b: u64, larger: bool, mods: FloatMods) -> u64 {
     }
 }
 
-/// f64 `min` or `max`.
-pub(crate) fn minmax64(a: u64, b: u64, larger: bool) -> u64 {
-    match pick(f64::from_bits(a), f64::from_bits(b), larger, FloatMods(0)) {
-        None => 0x7ff8_0000_0000_0000,
-        Some(true) => a,
-        Some(false) => b,
-    }
-}
-
-/// The sign of the exact sum of four doubles, by error-free transformations.
-fn sign_of_sum(terms: [f64; 4]) -> f64 {
-    let mut parts: Vec<f64> = Vec::with_capacity(8);
-    for term in terms {
-        let mut carry = term;
-        for part in &mut parts {
-            let sum = carry + *part;
-            let virtual_part = sum - carry;
-            let error = (carry - (sum - virtual_part)) + (*part - virtual_part);
-            (carry, *part) = (sum, error);
-        }
-        parts.push(carry);
-    }
-    parts
-        .into_iter()
-        .rev()
-        .find(|part| *part != 0.0)
-        .unwrap_or(0.0)
-}
-
-/// Moves an f64 rounded to nearest to the neighbour a directed mode asks for.
-fn direct64(result: f64, error: f64, mode: Round) -> f64 {
-    let step = match mode {
-        Round::Nearest | Round::Away => return result,
-        Round::Zero if result > 0.0 && error < 0.0 => result.next_down(),
-        Round::Zero if result < 0.0 && error > 0.0 => result.next_up(),
-        Round::Down if error < 0.0 => result.next_down(),
-        Round::Up if error > 0.0 => result.next_up(),
-        _ => return result,
-    };
-    if result.is_finite() { step } else { result }
-}
-
-/// f64 `a * b + c` with one rounding in any mode; `add` and `mul` are its special cases.
-pub(crate) fn fma64(a: u64, b: u64, c: u64, mods: FloatMods) -> u64 {
-    let (a, b, c) = (f64::from_bits(a), f64::from_bits(b), f64::from_bits(c));
-    let result = a.mul_add(b, c);
-    let mode = mods.mode();
-    if mode == Round::Nearest || !result.is_finite() {
-        return result.to_bits();
-    }
-    let product = a * b;
-    let low = a.mul_add(b, -product);
-    if result == 0.0 && product == -c && low == 0.0 && product != 0.0 {
-        return if mode == Round::Down {
-            (-0.0f64).to_bits()
-        } else {
-            0
-        };
-    }
-    direct64(result, sign_of_sum([product, low, c, -result]), mode).to_bits()
-}
-
-/// f64 `a + b`.
-pub(crate) fn add64(a: u64, b: u64, mods: FloatMods) -> u64 {
-    if mods.mode() == Round::Nearest {
-        return (f64::from_bits(a) + f64::from_bits(b)).to_bits();
-    }
-    fma64(a, 1.0f64.to_bits(), b, mods)
-}
-
-/// f64 `a * b`.
-pub(crate) fn mul64(a: u64, b: u64, mods: FloatMods) -> u64 {
-    let (x, y) = (f64::from_bits(a), f64::from_bits(b));
-    let product = x * y;
-    direct64(product, x.mul_add(y, -product), mods.mode()).to_bits()
-}
-
-/// f64 `a / b`.
-pub(crate) fn div64(a: u64, b: u64, mods: FloatMods) -> u64 {
-    let (x, y) = (f64::from_bits(a), f64::from_bits(b));
-    let quotient = x / y;
-    let remainder = (-quotient).mul_add(y, x);
-    direct64(
-        quotient,
-        if y < 0.0 { -remainder } else { remainder },
-        mods.mode(),
-    )
-    .to_bits()
-}
-
-/// f64 square root.
-pub(crate) fn sqrt64(a: u64, mods: FloatMods) -> u64 {
-    let x = f64::from_bits(a);
-    let root = x.sqrt();
-    direct64(root, (-root).mul_add(root, x), mods.mode()).to_bits()
-}
-
-/// A 16-bit format: how its bits become f64, and back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Short {
-    F16,
-    BF16,
-}
-
-impl Short {
-    /// The exact value.
-    pub(crate) fn value(self, bits: u64) -> f64 {
-        match self {
-            Short::F16 => f16::from_bits(bits as u16).to_f64(),
-            Short::BF16 => bf16::from_bits(bits as u16).to_f64(),
-        }
-    }
-
-    pub(crate) fn format(self) -> Format {
-        match self {
-            Short::F16 => F16,
-            Short::BF16 => BF16,
-        }
-    }
-
-    fn input(self, bits: u64, mods: FloatMods) -> f64 {
-        let value = self.value(bits);
-        let tiny = self == Short::F16 && mods.has(FloatMods::FTZ) && bits & 0x7c00 == 0;
-        if tiny { value * 0.0 } else { value }
-    }
-
-    /// Rounds to nearest and applies `.sat`, `.relu` and `.ftz`.
-    pub(crate) fn finish(self, value: f64, mods: FloatMods) -> u64 {
-        let bits = round(value, self.format(), Round::Nearest, false);
-        let negative = bits & 0x8000 != 0;
-        if mods.has(FloatMods::SAT) {
-            return match () {
-                () if value.is_nan() || negative => 0,
-                () => u64::from(bits.min(round(1.0, self.format(), Round::Nearest, false))),
-            };
-        }
-        if mods.has(FloatMods::RELU) && negative && !value.is_nan() {
-            return 0;
-        }
-        if self == Short::F16 && mods.has(FloatMods::FTZ) && bits & 0x7c00 == 0 {
-            return u64::from(bits & 0x8000);
-        }
-        u64::from(bits)
-    }
-
-    /// `a + b`.
-    pub(crate) fn add(self, a: u64, b: u64, mods: FloatMods) -> u64 {
-        self.finish(add_odd(self.input(a, mods), self.input(b, mods)), mods)
-    }
-
-    /// `a - b`.
-    pub(crate) fn sub(self, a: u64, b: u64, mods: FloatMods) -> u64 {
-        self.finish(add_odd(self.input(a, mods), -self.input(b, mods)), mods)
-    }
-
-    /// `a * b`.
-    pub(crate) fn mul(self, a: u64, b: u64, mods: FloatMods) -> u64 {
-        self.finish(self.input(a, mods) * self.input(b, mods), mods)
-    }
-
-    /// `a * b + c` with one rounding.
-    pub(crate) fn fma(self, a: u64, b: u64, c: u64, mods: FloatMods) -> u64 {
-        let product = self.input(a, mods) * self.input(b, mods);
-        self.finish(add_odd(product, self.input(c, mods)), mods)
-    }
-
-    /// `min` or `max`.
-    pub(crate) fn minmax(self, a: u64, b: u64, larger: bool, mods: FloatMods) -> u64 {
-        let (x, y) = (self.input(a, mods), self.input(b, mods));
-        let (a, b) = if mods.has(FloatMods::FTZ) {
-            (self.finish(x, mods), self.finish(y, mods))
-        } else {
-            (a & 0xffff, b & 0xffff)
-        };
-        match pick(x, y, larger, mods) {
-            None => u64::from(self.format().nan),
-            Some(first) if mods.has(FloatMods::ABS) => {
-                (if first { a } else { b }) & 0x7fff | (a ^ b) & 0x8000
-            }
-            Some(first) => {
-                if first {
-                    a
-                } else {
-                    b
-                }
-            }
-        }
-    }
-}
-
-/// The approximated functions; each is correctly rounded from f64, well inside the documented error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Approx {
-    Rsqrt,
-    Sin,
-    Cos,
-    Lg2,
-    Ex2,
-    Tanh,
-}
-
-impl Approx {
-    /// The function on f64.
-    pub(crate) fn value(self, x: f64) -> f64 {
-        match self {
-            Approx::Rsqrt => 1.0 / x.sqrt(),
-            Approx::Sin => x.sin(),
-            Approx::Cos => x.cos(),
-            Approx::Lg2 => x.log2(),
-            Approx::Ex2 => x.exp2(),
-            Approx::Tanh => x.tanh(),
-        }
-    }
-
-    /// The function on f32 bits.
-    pub(crate) fn apply32(self, a: u64, mods: FloatMods) -> u64 {
-        let x = input(a, mods);
-        finish32((self.value(f64::from(x)) as f32).to_bits(), mods)
-    }
-
-    /// The function on the bits of a 16-bit format.
-    pub(crate) fn apply16(self, a: u64, short: Short, mods: FloatMods) -> u64 {
-        short.finish(self.value(short.input(a, mods)), mods)
-    }
-}
-
 /// Rounds f64 to f32 in a mode.
 pub(crate) fn to_f32(x: f64, mode: Round) -> u32 {
     round(x, F32, mode, false)
@@ -425,7 +198,10 @@ pub(crate) fn to_f32(x: f64, mode: Round) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::double::{add64, div64};
+    use super::super::short::Short;
     use super::*;
+    use half::f16;
     use proptest::prelude::*;
 
     const RN: FloatMods = FloatMods(0);
@@ -442,7 +218,8 @@ mod tests {
 
         #[test]
         fn half_fma_is_exact_in_wide_integers(a: u16, b: u16, c: u16) {
-            // Independent model: f16 values are multiples of 2^-24, so products and sums are integers.
+            // Independent model: f16 values are multiples of 2^-24, so products and sums are
+            // integers.
             let int = |bits: u16| (f16::from_bits(bits).to_f64() * 16_777_216.0) as i128;
             let finite = [a, b, c].iter().all(|bits| f16::from_bits(*bits).is_finite());
             prop_assume!(finite);
@@ -450,7 +227,8 @@ mod tests {
             let got = Short::F16.fma(u64::from(a), u64::from(b), u64::from(c), RN) as u16;
             let got = f16::from_bits(got);
             prop_assume!(got.is_finite());
-            let error = |value: f16| ((value.to_f64() * 16_777_216.0) as i128 * (1 << 24) - exact).abs();
+            let scaled = |value: f16| (value.to_f64() * 16_777_216.0) as i128;
+            let error = |value: f16| (scaled(value) * (1 << 24) - exact).abs();
             let next = |step: i32| f16::from_bits((i32::from(got.to_bits()) + step) as u16);
             if got.to_bits() & 0x7fff != 0 && next(1).is_finite() {
                 prop_assert!(error(got) <= error(next(1)) && error(got) <= error(next(-1)));

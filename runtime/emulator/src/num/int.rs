@@ -1,4 +1,5 @@
-//! Integer and bit operations with PTX's edge rules (ISA 9.7.1, 9.7.8), on zero-extended 64-bit values.
+//! Integer and bit operations with PTX's edge rules (ISA 9.7.1, 9.7.8), on zero-extended 64-bit
+//! values.
 
 /// Sign-extends the low `width` bits.
 #[inline]
@@ -20,7 +21,8 @@ pub(crate) fn truncate(value: u64, width: u32) -> u64 {
     }
 }
 
-/// `bfe.{u,s}{32,64}`: position and length are 8 bits; the sign bit is the field's last bit or the value's.
+/// `bfe.{u,s}{32,64}`: position and length are 8 bits; the sign bit is the field's last bit or
+/// the value's.
 #[inline]
 pub(crate) fn bit_field_extract(a: u64, pos: u64, len: u64, width: u32, signed: bool) -> u64 {
     let (pos, len) = (pos as u32 & 0xff, len as u32 & 0xff);
@@ -69,7 +71,8 @@ pub(crate) fn bit_mask(pos: u64, len: u64, wrap: bool) -> u64 {
     u64::from(ones << pos)
 }
 
-/// `bfind`: the position of the most significant non-sign bit; with `shift` the amount that moves it to the top.
+/// `bfind`: the position of the most significant non-sign bit; with `shift` the amount that moves
+/// it to the top.
 pub(crate) fn bit_find(a: u64, width: u32, signed: bool, shift: bool) -> u64 {
     let value = if signed && (a >> (width - 1)) & 1 == 1 {
         truncate(!a, width)
@@ -300,12 +303,14 @@ mod tests {
         #[test]
         fn funnels_agree_with_the_pair(a: u32, b: u32, n: u32) {
             let wide = u64::from;
-            let left = |n: u32| if n == 0 { b } else if n >= 32 { a } else { b << n | a >> (32 - n) };
-            let right = |n: u32| if n == 0 { a } else if n >= 32 { b } else { b << (32 - n) | a >> n };
+            let pair = u64::from(b) << 32 | u64::from(a);
+            let left = |n: u32| ((u128::from(pair) << n) >> 32) as u32;
+            let right = |n: u32| (pair >> n) as u32;
             prop_assert_eq!(funnel(wide(a), wide(b), wide(n), true, true), wide(left(n & 31)));
             prop_assert_eq!(funnel(wide(a), wide(b), wide(n), true, false), wide(left(n.min(32))));
             prop_assert_eq!(funnel(wide(a), wide(b), wide(n), false, true), wide(right(n & 31)));
-            prop_assert_eq!(funnel(wide(a), wide(b), wide(n), false, false), wide(right(n.min(32))));
+            let clamped = funnel(wide(a), wide(b), wide(n), false, false);
+            prop_assert_eq!(clamped, wide(right(n.min(32))));
         }
 
         #[test]

@@ -1,8 +1,9 @@
 //! Rounding of an exact (or rounded-to-odd) f64 into any smaller binary format, in every mode.
 //!
-//! All directed and mixed-precision arithmetic goes through two steps: an f64 that is exact or *rounded to
-//! odd* (so that its last bit tells whether something was cut off), and one rounding from there. With at least two
-//! spare bits that is a single correct rounding. Library conversions round to nearest only.
+//! All directed and mixed-precision arithmetic goes through two steps: an f64 that is exact or
+//! *rounded to odd* (so that its last bit tells whether something was cut off), and one rounding
+//! from there. With at least two spare bits that is a single correct rounding. Library
+//! conversions round to nearest only.
 
 /// A binary format narrower than f64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +93,8 @@ pub(crate) enum Round {
 }
 
 impl Round {
-    /// Whether a cut-off remainder raises the magnitude. `half` compares the remainder with half a unit.
+    /// Whether a cut-off remainder raises the magnitude. `half` compares the remainder with half
+    /// a unit.
     fn raises(self, negative: bool, odd: bool, inexact: bool, half: std::cmp::Ordering) -> bool {
         match self {
             Round::Nearest => half.is_gt() || half.is_eq() && odd,
@@ -104,7 +106,8 @@ impl Round {
     }
 }
 
-/// Rounds `x` to `format`. `finite` replaces results beyond the largest finite number by it (`.satfinite`).
+/// Rounds `x` to `format`. `finite` replaces results beyond the largest finite number by it
+/// (`.satfinite`).
 pub(crate) fn round(x: f64, format: Format, mode: Round, finite: bool) -> u32 {
     let negative = x.is_sign_negative();
     let sign = if negative { format.sign } else { 0 };
@@ -164,8 +167,8 @@ fn split(value: u64, shift: u32) -> (u64, bool, std::cmp::Ordering) {
     (value >> shift, lost != 0, lost.cmp(&(1 << (shift - 1))))
 }
 
-/// Sets the last bit of a rounded-to-nearest `result` when the exact value differs, moving it towards
-/// `error`, the exact value minus `result`.
+/// Sets the last bit of a rounded-to-nearest `result` when the exact value differs, moving it
+/// towards `error`, the exact value minus `result`.
 pub(crate) fn to_odd(result: f64, error: f64) -> f64 {
     if error == 0.0 || !result.is_finite() || error.is_nan() {
         return result;

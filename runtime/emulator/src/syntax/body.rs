@@ -1,12 +1,12 @@
 //! Function bodies: scopes, labels, guards, operands; hands each instruction to the opcode table.
 
-use super::lexer::{Literal, Token, literal};
-use super::operand::Operand;
-use super::parser::{LabelUse, Parsed, Parser, show};
+use super::parser::{Parsed, Parser, show};
 use super::scope::{Named, special};
 use crate::finding::Space;
-use crate::inst::{Address, Exec, Guard, Inst, Reg, Src};
+use crate::inst::{Address, Guard, Inst, Reg, Src};
 use crate::isa::{Decoder, Form};
+use crate::lexer::{Literal, Token, literal};
+use crate::operand::Operand;
 
 /// Instructions a module may have.
 const MAX_CODE: usize = 1 << 24;
@@ -341,54 +341,6 @@ impl<'a> Parser<'a> {
             return Err(format!("register {word} is not declared"));
         }
         Ok(Operand::Name(word))
-    }
-
-    /// Replaces label numbers by places in the code.
-    pub(crate) fn resolve_labels(&mut self, start: usize) {
-        let labels = std::mem::take(&mut self.labels);
-        let mut unknown = Vec::new();
-        let mut resolve = |id: &mut u32| {
-            let Some(LabelUse { scope, name, place }) = labels.get(*id as usize) else {
-                return;
-            };
-            match self.scopes.label(*scope, name) {
-                Some(pc) => *id = pc,
-                None => unknown.push((*place, format!("label {name} is not defined"))),
-            }
-        };
-        let mut tables = Vec::new();
-        for (index, inst) in self.module.code.iter_mut().enumerate().skip(start) {
-            match &mut inst.exec {
-                Exec::Branch { target } => resolve(target),
-                Exec::BranchIndexed { targets, .. } => tables.push((index, targets.clone())),
-                _ => {}
-            }
-        }
-        for (index, ids) in tables {
-            let table = ids.first().and_then(|id| labels.get(*id as usize));
-            let Some(LabelUse { scope, name, place }) = table else {
-                continue;
-            };
-            let Some(names) = self.scopes.table(*scope, name) else {
-                unknown.push((*place, format!("{name} is no .branchtargets list")));
-                continue;
-            };
-            let found: Vec<Option<u32>> = names
-                .iter()
-                .map(|label| self.scopes.label(*scope, label))
-                .collect();
-            if found.contains(&None) {
-                unknown.push((*place, format!("{name} names a label that is not defined")));
-            }
-            if let Some(Exec::BranchIndexed { targets, .. }) =
-                self.module.code.get_mut(index).map(|inst| &mut inst.exec)
-            {
-                *targets = found.into_iter().flatten().collect();
-            }
-        }
-        for (place, message) in unknown {
-            self.error(place, message);
-        }
     }
 }
 

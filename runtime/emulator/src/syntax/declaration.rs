@@ -1,10 +1,10 @@
 //! Variables and registers: `.reg .local .shared .param .global .const`, with initialisers.
 
-use super::lexer::{Token, literal};
 use super::parser::{MAX_REGISTERS, MAX_VARIABLE_BYTES, Parsed, Parser, show};
 use super::scope::Named;
 use crate::finding::Space;
 use crate::inst::Src;
+use crate::lexer::{Token, literal};
 use crate::memory::RED_ZONE_BYTES;
 use crate::module::{CONST_WINDOW, FUNCTION_WINDOW, GlobalVariable, SharedVariable};
 use crate::types::Ty;

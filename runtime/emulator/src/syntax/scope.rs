@@ -1,7 +1,8 @@
 //! Names and what they stand for, in nested `{ }` scopes.
 //!
-//! Registers, variables and labels belong to their scope; inner ones hide outer ones. `%r<5>` declares %r0 to %r4 as one
-//! entry: a lookup tries the whole name, then the name without its trailing digits.
+//! Registers, variables and labels belong to their scope; inner ones hide outer ones. `%r<5>`
+//! declares %r0 to %r4 as one entry: a lookup tries the whole name, then the name without its
+//! trailing digits.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -85,8 +85,10 @@ fn recursion_indirect_calls_and_results_in_registers() {
         .func (.reg .b32 o) square(.reg .b32 i) { mul.lo.u32 o, i, i; ret; }
         .global .u64 table[2] = { twice, square };";
     let body = "mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 7;
-        { .param .b32 x; .param .b32 y; st.param.b32 [x], %r2; call.uni (y), fib, (x); ld.param.b32 %r3, [y]; }
-        and.b32 %r4, %r1, 1; mul.wide.u32 %rd1, %r4, 8; mov.u64 %rd2, table; add.u64 %rd2, %rd2, %rd1;
+        { .param .b32 x; .param .b32 y; st.param.b32 [x], %r2; call.uni (y), fib, (x);
+            ld.param.b32 %r3, [y]; }
+        and.b32 %r4, %r1, 1; mul.wide.u32 %rd1, %r4, 8; mov.u64 %rd2, table;
+            add.u64 %rd2, %rd2, %rd1;
         ld.global.u64 %rd3, [%rd2];
         PROTO: .callprototype (.reg .b32 _) _ (.reg .b32 _);
         call (%r0), %rd3, (%r3), PROTO;";
@@ -123,7 +125,7 @@ fn barriers_order_shared_memory_under_every_schedule() {
 
 #[test]
 fn exited_threads_are_not_waited_for() {
-    let body = "mov.u32 %r1, %tid.x; mov.u32 %r0, %r1; setp.gt.u32 %p1, %r1, 39; 
+    let body = "mov.u32 %r1, %tid.x; mov.u32 %r0, %r1; setp.gt.u32 %p1, %r1, 39;
         st.global.u32 [%rd61], %r0; @%p1 exit; bar.sync 0; redux.sync.max.u32 %r0, %r1, -1;";
     let prologue = "mov.u32 %r60, %tid.x; mul.wide.u32 %rd60, %r60, 4; ld.param.u64 %rd61, [p0];
         add.u64 %rd61, %rd61, %rd60;";

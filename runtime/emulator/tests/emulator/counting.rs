@@ -8,7 +8,8 @@ fn global_and_shared_traffic() {
     let body = ".shared .align 16 .b8 s[4096]; mov.u32 %r1, %laneid; mov.u32 %r9, s;
         ld.param.u64 %rd1, [p0]; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd1, %rd2;
         st.global.u32 [%rd3], %r1;
-        mul.wide.u32 %rd4, %r1, 128; add.u64 %rd5, %rd1, %rd4; st.global.u32 [%rd5], %r1; ld.global.u32 %r5, [%rd5];
+        mul.wide.u32 %rd4, %r1, 128; add.u64 %rd5, %rd1, %rd4; st.global.u32 [%rd5], %r1;
+            ld.global.u32 %r5, [%rd5];
         shl.b32 %r2, %r1, 2; add.u32 %r2, %r2, %r9; st.shared.u32 [%r2], %r1;
         shl.b32 %r3, %r1, 7; add.u32 %r3, %r3, %r9; st.shared.u32 [%r3], %r1;
         shl.b32 %r4, %r1, 4; add.u32 %r4, %r4, %r9; st.shared.v4.u32 [%r4], {%r1, %r1, %r1, %r1};";

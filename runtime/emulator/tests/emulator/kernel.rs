@@ -95,8 +95,8 @@ pub fn launch(text: &str, shape: &Shape, buffers: &[Option<&[u8]>], options: &Op
     }
 }
 
-/// Runs `body` on three inputs for each lane: %rd1 %rd2 %rd3, and their low halves %r1 %r2 %r3 and %h1 %h2 %h3. The
-/// result is %rd0.
+/// Runs `body` on three inputs for each lane: %rd1 %rd2 %rd3, and their low halves %r1 %r2 %r3
+/// and %h1 %h2 %h3. The result is %rd0.
 pub fn lanes(body: &str, a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
     let load = "
         mov.u32 %r60, %laneid; mul.wide.u32 %rd60, %r60, 8;

@@ -134,7 +134,8 @@ fn check(s: &Shape) {
     let (words, na, nb, nc) = fragments(s);
     let total = na + nb + nc;
     let mut body = format!(
-        "mov.u32 %r60, %laneid; mul.wide.u32 %rd1, %r60, {}; ld.param.u64 %rd2, [p0]; add.u64 %rd2, %rd2, %rd1;
+        "mov.u32 %r60, %laneid; mul.wide.u32 %rd1, %r60, {}; ld.param.u64 %rd2, [p0];
+            add.u64 %rd2, %rd2, %rd1;
          mul.wide.u32 %rd3, %r60, {}; ld.param.u64 %rd4, [p1]; add.u64 %rd4, %rd4, %rd3;\n",
         4 * total,
         4 * nc
@@ -172,7 +173,12 @@ fn check(s: &Shape) {
         s.text,
         run.report.findings
     );
-    let out = run.words(1);
+    compare(s, &run.words(1), nc);
+    assert_eq!(run.report.counters.mma_flop, 2 * (s.m * 8 * s.k) as u64);
+}
+
+/// The results of all lanes against the dense product.
+fn compare(s: &Shape, out: &[u32], nc: usize) {
     let want = |row: usize, column: usize| {
         c_value(row, column)
             + (0..s.k)
@@ -204,7 +210,6 @@ fn check(s: &Shape) {
             assert_eq!(got, wanted, "{} lane {lane} register {r}", s.text);
         }
     }
-    assert_eq!(run.report.counters.mma_flop, 2 * (s.m * 8 * s.k) as u64);
 }
 
 #[test]
@@ -231,8 +236,10 @@ fn products_of_small_integers_are_exact() {
 
 #[test]
 fn double_products() {
-    let body = "cvt.rn.f64.u32 %rd10, %r1; cvt.rn.f64.u32 %rd11, %r2; mov.u64 %rd12, 0d0000000000000000;
-        mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%rd13, %rd14}, {%rd10}, {%rd11}, {%rd12, %rd12};
+    let body = "cvt.rn.f64.u32 %rd10, %r1; cvt.rn.f64.u32 %rd11, %r2;
+        mov.u64 %rd12, 0d0000000000000000;
+        mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%rd13, %rd14}, {%rd10}, {%rd11},
+            {%rd12, %rd12};
         add.f64 %rd13, %rd13, %rd14; mov.u64 %rd0, %rd13;";
     let lane: Lanes = std::array::from_fn(|lane| lane as u64);
     let got = super::kernel::lanes(body, &lane, &lane, &lane);

@@ -121,8 +121,10 @@ fn defined_bytes() {
 
 #[test]
 fn asynchronous_copies_have_to_be_waited_for() {
-    let copy = ".shared .align 16 .b8 s[512]; mov.u32 %r1, %laneid; shl.b32 %r2, %r1, 4; mov.u32 %r3, s;
-        add.u32 %r2, %r2, %r3; cvt.u64.u32 %rd4, %r1; shl.b64 %rd4, %rd4, 4; ld.param.u64 %rd1, [p0];
+    let copy = ".shared .align 16 .b8 s[512]; mov.u32 %r1, %laneid; shl.b32 %r2, %r1, 4;
+        mov.u32 %r3, s;
+        add.u32 %r2, %r2, %r3; cvt.u64.u32 %rd4, %r1; shl.b64 %rd4, %rd4, 4;
+            ld.param.u64 %rd1, [p0];
         add.u64 %rd3, %rd1, %rd4; st.global.v4.u32 [%rd3], {%r1, %r1, %r1, %r1};
         cp.async.cg.shared.global [%r2], [%rd3], 16;";
     let read = "ld.shared.u32 %r5, [%r2]; st.global.u32 [%rd3], %r5;";
@@ -159,7 +161,8 @@ fn short_and_ignored_sources_fill_with_zeros() {
         cp.async.ca.shared.global [s+16], [%rd2], 16, %r2;
         cp.async.ca.shared.global [s+32], [%rd2], 16, %p1;
         cp.async.wait_all;
-        ld.shared.v2.u64 {%rd5, %rd6}, [s]; ld.shared.v2.u64 {%rd7, %rd8}, [s+16]; ld.shared.u64 %rd9, [s+32];
+        ld.shared.v2.u64 {%rd5, %rd6}, [s]; ld.shared.v2.u64 {%rd7, %rd8}, [s+16];
+            ld.shared.u64 %rd9, [s+32];
         st.global.u64 [%rd1], %rd5; st.global.u64 [%rd1+8], %rd6; st.global.u64 [%rd1+16], %rd7;
         st.global.u64 [%rd1+24], %rd8; st.global.u64 [%rd1+32], %rd9;";
     let run = launch(
@@ -204,7 +207,8 @@ fn barriers() {
 
 #[test]
 fn deadlocks_name_who_waits_for_what() {
-    let body = "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32; @%p1 bra A; bar.sync 3, 64; bra B; A: bar.sync 0; B:";
+    let body = "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32; @%p1 bra A; bar.sync 3, \
+     64; bra B; A: bar.sync 0; B:";
     let run = block(64, body);
     let message = &run.report.findings[0].message;
     assert!(

@@ -1,7 +1,8 @@
 //! Splits PTX text into words, numbers, strings and punctuation.
 //!
-//! A word keeps its leading dot, percent or dollar and its inner dots and double colons, so that an opcode with all its
-//! modifiers, a directive, a register and a label are one token each. Comments and blanks vanish.
+//! A word keeps its leading dot, percent or dollar and its inner dots and double colons, so that
+//! an opcode with all its modifiers, a directive, a register and a label are one token each.
+//! Comments and blanks vanish.
 
 /// One token, borrowed from the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Operands as written, with registers and variables already resolved.
 
-use super::lexer::Literal;
 use crate::finding::Space;
 use crate::inst::{Address, Reg, Special, Src};
+use crate::lexer::Literal;
 
 /// One operand of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,4 +55,12 @@ impl Operand<'_> {
             Operand::Name(_) => "a label",
         }
     }
+}
+
+/// A use of a label, resolved at the end of the function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LabelUse<'a> {
+    pub(crate) scope: usize,
+    pub(crate) name: &'a str,
+    pub(crate) place: (u32, u32),
 }

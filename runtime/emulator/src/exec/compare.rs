@@ -1,0 +1,142 @@
+//! Comparisons and conversions on whole warps.
+
+use super::state::State;
+use super::warp::{Flow, Warp};
+use crate::inst::{Combine, CompareFn, Exec, Lanes, PredSrc, Src};
+use crate::num::convert::Conversion;
+use crate::num::int::{sign_extend, truncate};
+
+const NO_LANES: Lanes = [0; 32];
+
+impl Warp {
+    pub(super) fn convert(&mut self, st: &State<'_>, exec: &Exec, mask: u32) -> Flow {
+        let halves = |conversion: &Conversion, value: u64, from: u32, to: u32| {
+            let low = conversion.apply(truncate(value, from));
+            low | conversion.apply(truncate(value >> from, from)) << to
+        };
+        match exec {
+            Exec::Convert {
+                conversion,
+                sign_from,
+                dst,
+                src,
+            } => {
+                let out = self.values(st, src, mask).map(|value| {
+                    let value = conversion.apply(value);
+                    if *sign_from == 0 {
+                        value
+                    } else {
+                        sign_extend(value, *sign_from)
+                    }
+                });
+                self.write(*dst, mask, &out);
+            }
+            Exec::ConvertPack {
+                conversion,
+                half_bits,
+                dst,
+                src,
+            } => {
+                let [high, low] = self.two(st, src, mask);
+                let pack =
+                    |i: usize| conversion.apply(high[i]) << half_bits | conversion.apply(low[i]);
+                self.write(*dst, mask, &std::array::from_fn(pack));
+            }
+            Exec::ConvertEach {
+                conversion,
+                from_bits,
+                to_bits,
+                dst,
+                src,
+            } => {
+                let values = self.values(st, src, mask);
+                let out = values.map(|value| halves(conversion, value, *from_bits, *to_bits));
+                self.write(*dst, mask, &out);
+            }
+            _ => {}
+        }
+        Flow::Next
+    }
+
+    /// The comparison joined with the predicate, and its complement joined with it.
+    #[inline]
+    pub(super) fn compared(
+        &mut self,
+        st: &State<'_>,
+        (compare, imm): (CompareFn, u32),
+        combine: Combine,
+        src: &[Src; 2],
+        with: &PredSrc,
+        mask: u32,
+    ) -> (u32, u32) {
+        let (mut a, mut b) = (NO_LANES, NO_LANES);
+        let undefined = self.peek(st, &src[0], mask, &mut a) | self.peek(st, &src[1], mask, &mut b);
+        self.undefined |= undefined;
+        let holds = compare(self.operand(&src[0], &a), self.operand(&src[1], &b), imm);
+        let with = if combine == Combine::None {
+            u32::MAX
+        } else {
+            self.pred(with, mask)
+        };
+        (join(combine, holds, with), join(combine, !holds, with))
+    }
+
+    #[inline]
+    pub(super) fn write_pair(
+        &mut self,
+        p: Option<u32>,
+        q: Option<u32>,
+        mask: u32,
+        yes: u32,
+        no: u32,
+    ) {
+        if let Some(p) = p {
+            self.write_pred(p, mask, yes);
+        }
+        if let Some(q) = q {
+            self.write_pred(q, mask, no);
+        }
+    }
+
+    pub(super) fn set_pair(&mut self, st: &State<'_>, exec: &Exec, mask: u32) -> Flow {
+        let Exec::SetPair {
+            compare,
+            imm,
+            combine,
+            p,
+            q,
+            dst,
+            src,
+            with,
+        } = exec
+        else {
+            return Flow::Next;
+        };
+        let [a, b] = self.two(st, src, mask);
+        let with = self.pred(with, mask);
+        let half = |values: &Lanes, shift: u32| values.map(|value| value >> shift & 0xffff);
+        let low = join(*combine, compare(&half(&a, 0), &half(&b, 0), *imm), with);
+        let high = join(*combine, compare(&half(&a, 16), &half(&b, 16), *imm), with);
+        if let Some((dst, yes)) = dst {
+            let bit = |mask: u32, i: usize| if mask >> i & 1 == 1 { *yes } else { 0 };
+            let pack = |i: usize| bit(low, i) | bit(high, i) << 16;
+            self.write(*dst, mask, &std::array::from_fn(pack));
+        }
+        if let Some(p) = p {
+            self.write_pred(*p, mask, low);
+        }
+        if let Some(q) = q {
+            self.write_pred(*q, mask, high);
+        }
+        Flow::Next
+    }
+}
+
+fn join(combine: Combine, holds: u32, with: u32) -> u32 {
+    match combine {
+        Combine::None => holds,
+        Combine::And => holds & with,
+        Combine::Or => holds | with,
+        Combine::Xor => holds ^ with,
+    }
+}

@@ -1,0 +1,122 @@
+//! Reading and writing the registers of the frame at hand.
+
+use super::env::SHARED_START;
+use super::state::State;
+use super::warp::Warp;
+use crate::inst::{Lanes, PredSrc, Reg, Src};
+
+impl Warp {
+    /// The values of a source; constants and special registers are made in `tmp`.
+    #[inline]
+    pub(crate) fn src<'b>(
+        &'b mut self,
+        st: &State<'_>,
+        src: &Src,
+        mask: u32,
+        tmp: &'b mut Lanes,
+    ) -> &'b Lanes {
+        match *src {
+            Src::Reg(slot) => {
+                let slot = slot as usize;
+                if let (Some(regs), Some(defined)) =
+                    (self.frame.regs.get(slot), self.frame.defined.get(slot))
+                {
+                    self.undefined |= mask & !defined;
+                    return regs;
+                }
+            }
+            _ => self.constant(st, src, tmp),
+        }
+        tmp
+    }
+
+    /// The values of a source that is no register.
+    pub(crate) fn constant(&self, st: &State<'_>, src: &Src, tmp: &mut Lanes) {
+        match *src {
+            Src::Reg(_) => {}
+            Src::Imm(value) => *tmp = [value; 32],
+            Src::Shared { var, offset } => {
+                let start = st
+                    .env
+                    .entry
+                    .shared_offsets
+                    .get(var as usize)
+                    .copied()
+                    .unwrap_or(0);
+                *tmp = [u64::from(SHARED_START + start) + u64::from(offset); 32];
+            }
+            Src::Local(offset) => {
+                for (value, base) in tmp.iter_mut().zip(self.frame.local_base) {
+                    *value = u64::from(base) + u64::from(offset);
+                }
+            }
+            Src::Special(special) => self.special(st, special, tmp),
+        }
+    }
+
+    /// A copy of a source's values.
+    #[inline]
+    pub(crate) fn values(&mut self, st: &State<'_>, src: &Src, mask: u32) -> Lanes {
+        let mut tmp = [0; 32];
+        *self.src(st, src, mask, &mut tmp)
+    }
+
+    /// The lanes in which a predicate holds.
+    #[inline]
+    pub(crate) fn pred(&mut self, pred: &PredSrc, mask: u32) -> u32 {
+        match *pred {
+            PredSrc::Const(value) => {
+                if value {
+                    u32::MAX
+                } else {
+                    0
+                }
+            }
+            PredSrc::Reg { slot, negate } => {
+                let slot = slot as usize;
+                let value = self.frame.preds.get(slot).copied().unwrap_or(0);
+                let defined = self.frame.preds_defined.get(slot).copied().unwrap_or(0);
+                self.undefined |= mask & !defined;
+                if negate { !value } else { value }
+            }
+        }
+    }
+
+    /// Writes a register in the lanes of `mask`, cut to its width.
+    #[inline]
+    pub(crate) fn write(&mut self, dst: Reg, mask: u32, values: &Lanes) {
+        let slot = dst.slot as usize;
+        let keep = u64::MAX >> (64 - dst.width.clamp(1, 64));
+        let (Some(regs), Some(defined)) = (
+            self.frame.regs.get_mut(slot),
+            self.frame.defined.get_mut(slot),
+        ) else {
+            return;
+        };
+        *defined |= mask;
+        if mask == u32::MAX {
+            for (reg, value) in regs.iter_mut().zip(values) {
+                *reg = value & keep;
+            }
+            return;
+        }
+        for (lane, (reg, value)) in regs.iter_mut().zip(values).enumerate() {
+            if mask >> lane & 1 == 1 {
+                *reg = value & keep;
+            }
+        }
+    }
+
+    /// Writes a predicate register in the lanes of `mask`.
+    #[inline]
+    pub(crate) fn write_pred(&mut self, slot: u32, mask: u32, value: u32) {
+        let slot = slot as usize;
+        if let (Some(pred), Some(defined)) = (
+            self.frame.preds.get_mut(slot),
+            self.frame.preds_defined.get_mut(slot),
+        ) {
+            *pred = *pred & !mask | value & mask;
+            *defined |= mask;
+        }
+    }
+}

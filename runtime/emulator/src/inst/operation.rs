@@ -1,0 +1,193 @@
+//! The larger operations: atomics, calls, barriers, collectives, copies and matrix instructions.
+
+use super::{AccessSpace, Address, PredSrc, Reg, Src};
+use crate::num::float::FloatMods;
+
+/// Atomic operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtomOp {
+    Add,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    Exch,
+    Cas,
+    Inc,
+    Dec,
+}
+
+/// How atomic operands are typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtomType {
+    Bits,
+    Unsigned,
+    Signed,
+    F16,
+    F16x2,
+    Bf16,
+    Bf16x2,
+    F32,
+    F64,
+}
+
+/// `atom` and `red`.
+#[derive(Clone, Debug)]
+pub(crate) struct Atomic {
+    pub(crate) op: AtomOp,
+    pub(crate) ty: AtomType,
+    pub(crate) bits: u32,
+    pub(crate) space: AccessSpace,
+    pub(crate) address: Address,
+    /// Destinations; none for `red`.
+    pub(crate) dst: Vec<Option<Reg>>,
+    /// One value for each element.
+    pub(crate) values: Vec<Src>,
+    /// The new value of a compare-and-swap.
+    pub(crate) swap: Option<Src>,
+}
+
+/// How actual arguments are passed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Actual {
+    /// A `.param` variable of the caller's frame.
+    Local(u32),
+    /// A value.
+    Value(Src),
+    /// A register that takes a result.
+    Result(Reg),
+    /// A predicate register.
+    Pred(u32),
+    /// A result that is not wanted.
+    Sink,
+}
+
+/// A call.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    /// A function of the module, or the register with its address.
+    pub(crate) target: Result<u32, Src>,
+    pub(crate) results: Vec<Actual>,
+    pub(crate) args: Vec<Actual>,
+}
+
+/// Kinds of CTA barrier instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BarrierKind {
+    Sync,
+    Arrive,
+    Popc,
+    And,
+    Or,
+}
+
+/// `bar` and `barrier`.
+#[derive(Clone, Debug)]
+pub(crate) struct Barrier {
+    pub(crate) kind: BarrierKind,
+    pub(crate) aligned: bool,
+    pub(crate) id: Src,
+    pub(crate) count: Option<Src>,
+    pub(crate) pred: PredSrc,
+    pub(crate) dst: Option<Reg>,
+    pub(crate) dst_pred: Option<u32>,
+}
+
+/// Kinds of warp collectives with a member mask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CollectiveKind {
+    BarWarp,
+    ShflUp,
+    ShflDown,
+    ShflBfly,
+    ShflIdx,
+    VoteAll,
+    VoteAny,
+    VoteUni,
+    VoteBallot,
+    MatchAny,
+    MatchAll,
+    ReduxAdd { float: bool },
+    ReduxMin { signed: bool, float: bool },
+    ReduxMax { signed: bool, float: bool },
+    ReduxAnd,
+    ReduxOr,
+    ReduxXor,
+    Elect,
+}
+
+/// A warp collective.
+#[derive(Clone, Debug)]
+pub(crate) struct Collective {
+    pub(crate) kind: CollectiveKind,
+    pub(crate) dst: Option<Reg>,
+    pub(crate) dst_pred: Option<u32>,
+    pub(crate) a: Src,
+    pub(crate) b: Src,
+    pub(crate) c: Src,
+    pub(crate) pred: PredSrc,
+    pub(crate) mask: Src,
+    pub(crate) width: u32,
+    pub(crate) mods: FloatMods,
+}
+
+/// `cp.async`.
+#[derive(Clone, Debug)]
+pub(crate) struct AsyncCopy {
+    pub(crate) dst: Address,
+    pub(crate) src: Address,
+    pub(crate) bytes: u32,
+    pub(crate) src_bytes: Option<Src>,
+    pub(crate) ignore_src: PredSrc,
+}
+
+/// `ldmatrix` and `stmatrix` of 8x8 matrices of 16-bit elements.
+#[derive(Clone, Debug)]
+pub(crate) struct MatrixMove {
+    pub(crate) address: Address,
+    pub(crate) space: AccessSpace,
+    pub(crate) trans: bool,
+    pub(crate) dst: Vec<Option<Reg>>,
+    pub(crate) src: Vec<Src>,
+}
+
+/// Element types of the tensor-core product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MmaType {
+    F16,
+    Bf16,
+    Tf32,
+    E4m3,
+    E5m2,
+    F64,
+    S8,
+    U8,
+    S4,
+    U4,
+}
+
+/// Accumulator types of the tensor-core product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accumulator {
+    F16,
+    F32,
+    F64,
+    S32 { saturate: bool },
+}
+
+/// `mma.sync`.
+#[derive(Clone, Debug)]
+pub(crate) struct Mma {
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+    pub(crate) a_type: MmaType,
+    pub(crate) b_type: MmaType,
+    pub(crate) c_type: Accumulator,
+    pub(crate) d_type: Accumulator,
+    pub(crate) d: Vec<Reg>,
+    pub(crate) a: Vec<Src>,
+    pub(crate) b: Vec<Src>,
+    pub(crate) c: Vec<Src>,
+}

@@ -1,0 +1,299 @@
+//! Data movement, control flow, synchronization and matrix instructions (ISA 9.7.9 on).
+
+use super::super::{control, conversion, matrix, memory, warp};
+use super::*;
+
+/// The rows.
+pub(super) static ROWS: &[Spec] = &[
+    // 9.7.9 data movement and conversion.
+    spec!("mov", [], [MOVE], Move, memory::mov),
+    spec!(
+        "ld",
+        [
+            ORDER,
+            SCOPE,
+            SPACE,
+            opt(&["nc"]),
+            CACHE,
+            L1,
+            L2,
+            L2_HINT,
+            L2_SIZE,
+            VECTOR,
+            opt(&["unified"])
+        ],
+        [DATA],
+        Load,
+        memory::ld
+    ),
+    spec!("ldu", [opt(&["global"]), VECTOR], [DATA], Load, memory::ld),
+    spec!(
+        "st",
+        [ORDER, SCOPE, SPACE, CACHE, L1, L2, L2_HINT, VECTOR],
+        [DATA],
+        Store,
+        memory::st
+    ),
+    spec!(
+        "cvta",
+        [opt(&["to"]), SPACE_REQ],
+        [U3264],
+        Move,
+        memory::cvta
+    ),
+    spec_min!(
+        0,
+        "isspacep",
+        [req(&[
+            "global",
+            "shared",
+            "shared::cta",
+            "shared::cluster",
+            "local",
+            "param",
+            "const"
+        ])],
+        [U3264],
+        Compare,
+        memory::isspacep
+    ),
+    spec!(
+        "cvt",
+        [
+            opt(&["rni", "rzi", "rmi", "rpi", "rn", "rz", "rm", "rp", "rna"]),
+            FTZ,
+            SAT,
+            RELU,
+            opt(&["satfinite"])
+        ],
+        [CONVERT, CONVERT],
+        Convert,
+        conversion::cvt
+    ),
+    spec!(
+        "prefetch",
+        [
+            opt(&["global", "local"]),
+            req(&["L1", "L2", "L2::evict_last", "L2::evict_normal"])
+        ],
+        [],
+        Other,
+        control::nop
+    ),
+    spec!("prefetchu", [req(&["L1"])], [], Other, control::nop),
+    spec!(
+        "applypriority",
+        [opt(&["global"]), req(&["L2::evict_normal"])],
+        [],
+        Other,
+        control::nop
+    ),
+    spec!(
+        "createpolicy.fractional",
+        [
+            req(&["L2::evict_last", "L2::evict_normal", "L2::evict_first"]),
+            opt(&["L2::evict_unchanged"])
+        ],
+        [TypeSet::of(&[Ty::B64])],
+        Other,
+        control::create_policy
+    ),
+    spec!(
+        "createpolicy.cvt",
+        [req(&["L2"])],
+        [TypeSet::of(&[Ty::B64])],
+        Other,
+        control::create_policy
+    ),
+    // 9.7.9.25 asynchronous copies.
+    spec!(
+        "cp.async",
+        [
+            req(&["ca", "cg"]),
+            req(&["shared", "shared::cta"]),
+            req(&["global"]),
+            L2_HINT,
+            L2_SIZE
+        ],
+        [],
+        AsyncCopy,
+        matrix::cp_async
+    ),
+    spec!("cp.async.commit_group", [], [], AsyncCopy, matrix::commit),
+    spec!("cp.async.wait_group", [], [], AsyncCopy, matrix::wait_group),
+    spec!("cp.async.wait_all", [], [], AsyncCopy, matrix::wait_all),
+    // 9.7.12 control flow.
+    spec!("bra", [UNI], [], Control, control::bra),
+    spec!("brx.idx", [UNI], [], Control, control::brx),
+    spec!("call", [UNI], [], Control, control::call),
+    spec!("ret", [UNI], [], Control, control::ret),
+    spec!("exit", [], [], Control, control::exit),
+    spec!("trap", [], [], Control, control::trap),
+    // 9.7.13 synchronization and communication.
+    spec_min!(
+        0,
+        "bar",
+        [CTA, BARRIER, BARRIER_OP],
+        [TypeSet::of(&[Ty::U32, Ty::Pred])],
+        Barrier,
+        warp::barrier
+    ),
+    spec_min!(
+        0,
+        "barrier",
+        [CTA, BARRIER, BARRIER_OP, ALIGNED_OPT],
+        [TypeSet::of(&[Ty::U32, Ty::Pred])],
+        Barrier,
+        warp::barrier
+    ),
+    spec!("bar.warp", [SYNC], [], Collective, warp::bar_warp),
+    spec!(
+        "membar",
+        [req(&["cta", "gl", "sys", "gpu"])],
+        [],
+        Other,
+        control::nop
+    ),
+    spec!(
+        "fence",
+        [
+            opt(&["sc", "acq_rel"]),
+            req(&["cta", "cluster", "gpu", "sys"])
+        ],
+        [],
+        Other,
+        control::nop
+    ),
+    spec!(
+        "atom",
+        [
+            ORDER,
+            SCOPE,
+            MEMORY_SPACE,
+            req(&[
+                "add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"
+            ]),
+            opt(&["noftz"]),
+            VECTOR,
+            L2_HINT
+        ],
+        [ATOMIC],
+        Atomic,
+        memory::atom
+    ),
+    spec!(
+        "red",
+        [
+            ORDER,
+            SCOPE,
+            MEMORY_SPACE,
+            req(&["add", "min", "max", "and", "or", "xor", "inc", "dec"]),
+            opt(&["noftz"]),
+            VECTOR,
+            L2_HINT
+        ],
+        [ATOMIC],
+        Atomic,
+        memory::atom
+    ),
+    spec!(
+        "vote",
+        [SYNC, req(&["all", "any", "uni", "ballot"])],
+        [TypeSet::of(&[Ty::Pred, Ty::B32])],
+        Collective,
+        warp::vote
+    ),
+    spec!(
+        "match",
+        [req(&["any", "all"]), SYNC],
+        [B3264],
+        Collective,
+        warp::matching
+    ),
+    spec_min!(0, "activemask", [], [B32], Collective, warp::activemask),
+    spec!(
+        "redux",
+        [
+            SYNC,
+            req(&["add", "min", "max", "and", "or", "xor"]),
+            opt(&["abs"]),
+            NAN
+        ],
+        [W32.or(B32).or(F32)],
+        Collective,
+        warp::redux
+    ),
+    spec!(
+        "shfl",
+        [SYNC, req(&["up", "down", "bfly", "idx"])],
+        [B32],
+        Collective,
+        warp::shfl
+    ),
+    spec!("elect", [SYNC], [], Collective, warp::elect),
+    spec!(
+        "griddepcontrol",
+        [req(&["launch_dependents", "wait"])],
+        [],
+        Other,
+        control::nop
+    ),
+    // 9.7.14 matrix instructions.
+    spec!(
+        "ldmatrix",
+        [
+            SYNC,
+            ALIGNED,
+            req(&["m8n8"]),
+            req(&["x1", "x2", "x4"]),
+            opt(&["trans"]),
+            opt(&["shared", "shared::cta"])
+        ],
+        [B16],
+        Matrix,
+        matrix::ldmatrix
+    ),
+    spec!(
+        "stmatrix",
+        [
+            SYNC,
+            ALIGNED,
+            req(&["m8n8"]),
+            req(&["x1", "x2", "x4"]),
+            opt(&["trans"]),
+            opt(&["shared", "shared::cta"])
+        ],
+        [B16],
+        Matrix,
+        matrix::stmatrix
+    ),
+    spec!(
+        "movmatrix",
+        [SYNC, ALIGNED, req(&["m8n8"]), req(&["trans"])],
+        [B16],
+        Matrix,
+        matrix::movmatrix
+    ),
+    spec!(
+        "mma",
+        [
+            SYNC,
+            ALIGNED,
+            req(&[
+                "m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32", "m16n8k64", "m8n8k4", "m8n8k16",
+                "m8n8k32"
+            ]),
+            req(&["row"]),
+            req(&["col"]),
+            opt(&["satfinite"]),
+            opt(&["kind::f8f6f4"])
+        ],
+        [MMA, MMA, MMA, MMA],
+        Mma,
+        matrix::mma
+    ),
+    // 9.7.19 miscellaneous.
+    spec!("nanosleep", [], [U32], Other, control::nop),
+    spec!("pmevent", [opt(&["mask"])], [], Other, control::nop),
+    spec!("brkpt", [], [], Other, control::nop),
+];

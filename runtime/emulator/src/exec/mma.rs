@@ -19,7 +19,7 @@ use half::f16;
 use half::slice::HalfFloatSliceExt;
 
 /// Dense operands of the largest tile.
-struct Tile<T> {
+pub(super) struct Tile<T> {
     a: [T; 16 * 64],
     b: [T; 64 * 8],
     c: [T; 16 * 8],
@@ -31,6 +31,35 @@ impl<T: Copy + Default> Tile<T> {
             a: [T::default(); 16 * 64],
             b: [T::default(); 64 * 8],
             c: [T::default(); 16 * 8],
+        }
+    }
+}
+
+/// A dense operand that is being filled.
+struct Dense<'t> {
+    out: &'t mut [f32],
+    m: usize,
+    k: usize,
+}
+
+impl Dense<'_> {
+    /// The elements of A's register `r`, which lie side by side in one row.
+    #[inline]
+    fn put_a(&mut self, lane: usize, r: usize, values: &[f32]) {
+        let (row, column) = place_a(self.m, values.len(), lane, r, 0);
+        let at = row * self.k + column;
+        if let Some(place) = self.out.get_mut(at..at + values.len()) {
+            place.copy_from_slice(values);
+        }
+    }
+
+    /// The elements of B's register `r`, which lie one below the other in one column.
+    #[inline]
+    fn put_b(&mut self, lane: usize, r: usize, values: &[f32]) {
+        let (row, column) = place_b(values.len(), lane, r, 0);
+        let places = self.out.iter_mut().skip(8 * row + column).step_by(8);
+        for (place, value) in places.zip(values) {
+            *place = *value;
         }
     }
 }
@@ -90,9 +119,10 @@ impl Warp {
         }
     }
 
-    fn mma_single(&mut self, st: &State<'_>, op: &Mma, mask: u32) {
+    fn mma_single(&mut self, st: &mut State<'_>, op: &Mma, mask: u32) {
         let (m, k) = (op.m, op.k);
-        let mut tile = Tile::<f32>::new();
+        // Clearing a tile costs as much as a product; what is read of it is written first.
+        let mut tile = st.tile.take().unwrap_or_else(|| Box::new(Tile::new()));
         self.spread_single(st, op, mask, &mut tile);
         match op.c_type {
             Accumulator::F16 => {
@@ -129,42 +159,95 @@ impl Warp {
             c.copy_from_slice(&sums);
         }
         self.write_single(op, mask, &tile.c);
+        st.tile = Some(tile);
     }
 
     /// A and B as f32; every element type is exact in it.
     fn spread_single(&mut self, st: &State<'_>, op: &Mma, mask: u32, tile: &mut Tile<f32>) {
         let (m, k) = (op.m, op.k);
-        for (registers, ty, is_a) in [(&op.a, op.a_type, true), (&op.b, op.b_type, false)] {
-            let e = (32 / ty.bits()).max(1);
-            let at = |lane: usize, r: usize, i: usize| {
-                if is_a {
-                    let (row, column) = place_a(m, e, lane, r, i);
-                    row * k + column
-                } else {
-                    let (row, column) = place_b(e, lane, r, i);
-                    8 * row + column
-                }
-            };
-            let dense: &mut [f32] = if is_a { &mut tile.a } else { &mut tile.b };
-            let source = (registers.as_slice(), ty);
+        let dense = Dense {
+            out: &mut tile.a,
+            m,
+            k,
+        };
+        self.spread_one(
+            st,
+            (&op.a, op.a_type),
+            mask,
+            dense,
+            |dense, lane, r, values| {
+                dense.put_a(lane, r, values);
+            },
+        );
+        let dense = Dense {
+            out: &mut tile.b,
+            m,
+            k,
+        };
+        self.spread_one(
+            st,
+            (&op.b, op.b_type),
+            mask,
+            dense,
+            |dense, lane, r, values| {
+                dense.put_b(lane, r, values);
+            },
+        );
+    }
+
+    /// Converts the elements of one operand's registers; `put` places those of one register.
+    fn spread_one(
+        &mut self,
+        st: &State<'_>,
+        (registers, ty): (&[Src], MmaType),
+        mask: u32,
+        mut dense: Dense<'_>,
+        put: impl Fn(&mut Dense<'_>, usize, usize, &[f32]),
+    ) {
+        for (r, src) in registers.iter().enumerate() {
+            let words = self.values(st, src, mask);
             match ty {
                 MmaType::F16 => {
-                    let mut halves = [f16::ZERO; 16 * 64];
-                    let put = |lane, r, i, value| halves[at(lane, r, i)] = value;
-                    self.spread(st, source, mask, put, |bits| f16::from_bits(bits as u16));
-                    let count = if is_a { m * k } else { 8 * k };
-                    halves[..count].convert_to_f32_slice(&mut dense[..count]);
+                    let mut halves = [f16::ZERO; 64];
+                    for (pair, word) in halves.chunks_exact_mut(2).zip(&words) {
+                        pair[0] = f16::from_bits(*word as u16);
+                        pair[1] = f16::from_bits((word >> 16) as u16);
+                    }
+                    let mut singles = [0f32; 64];
+                    halves.convert_to_f32_slice(&mut singles);
+                    for (lane, pair) in singles.chunks_exact(2).enumerate() {
+                        put(&mut dense, lane, r, pair);
+                    }
+                }
+                MmaType::Bf16 => {
+                    for (lane, word) in words.iter().enumerate() {
+                        let word = *word as u32;
+                        let pair = [word << 16, word & 0xffff_0000].map(f32::from_bits);
+                        put(&mut dense, lane, r, &pair);
+                    }
+                }
+                MmaType::Tf32 => {
+                    for (lane, word) in words.iter().enumerate() {
+                        // The low 13 bits of a tf32 operand are not looked at.
+                        put(
+                            &mut dense,
+                            lane,
+                            r,
+                            &[f32::from_bits(*word as u32 & !0x1fff)],
+                        );
+                    }
                 }
                 _ => {
-                    let put = |lane, r, i, value| dense[at(lane, r, i)] = value;
-                    let convert = |bits: u64| match ty {
-                        MmaType::Bf16 => f32::from_bits((bits as u32) << 16),
-                        // The low 13 bits of a tf32 operand are not looked at.
-                        MmaType::Tf32 => f32::from_bits(bits as u32 & !0x1fff),
-                        MmaType::E4m3 => Scalar::E4m3.float(bits) as f32,
-                        _ => Scalar::E5m2.float(bits) as f32,
+                    let kind = if ty == MmaType::E4m3 {
+                        Scalar::E4m3
+                    } else {
+                        Scalar::E5m2
                     };
-                    self.spread(st, source, mask, put, convert);
+                    for (lane, word) in words.iter().enumerate() {
+                        let bytes = (*word as u32).to_le_bytes();
+                        let values = bytes.map(|byte| kind.float(u64::from(byte)) as f32);
+                        put(&mut dense, lane, r, &values);
+                    }
                 }
             }
         }

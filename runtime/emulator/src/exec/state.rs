@@ -2,6 +2,7 @@
 
 use super::barrier::BarrierState;
 use super::env::{Env, SHARED_START};
+use super::mma::Tile;
 use crate::counters::Counters;
 use crate::finding::{Finding, FindingId, FindingLog, Location, Space};
 use crate::memory::POISON;
@@ -122,6 +123,8 @@ pub(crate) struct State<'a> {
     pub(crate) region_hint: usize,
     /// Warp instructions of this CTA.
     pub(crate) executed: u64,
+    /// Room for the dense operands of a tensor-core product.
+    pub(super) tile: Option<Box<Tile<f32>>>,
     /// Set when the CTA cannot go on.
     pub(crate) stopped: bool,
 }
@@ -143,6 +146,7 @@ impl<'a> State<'a> {
             counters: Counters::default(),
             region_hint: 0,
             executed: 0,
+            tile: None,
             stopped: false,
         }
     }

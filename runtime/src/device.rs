@@ -6,53 +6,13 @@
 use tilewright_bundle::{Bundle, Kernel};
 
 use crate::cuda;
-use crate::emulated::{EmulatedBuffer, EmulatedKernel, EmulatorDevice, EmulatorSettings};
-use crate::error::{Error, Refusal};
-use crate::launch::{Fit, View, fit, prepare, runs_on};
+use crate::emulated::{
+    EmulatedArg, EmulatedBuffer, EmulatedKernel, EmulatorDevice, EmulatorSettings,
+};
+use crate::error::{Error, refused};
+use crate::info::{DeviceInfo, POISON};
+use crate::launch::{Fit, LaunchReport, View, fit, prepare, runs_on};
 use crate::problem::Problem;
-
-/// The byte that fresh memory is filled with.
-pub const POISON: u8 = 0xCD;
-
-/// Which backend a device belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Backend {
-    /// A GPU behind the CUDA driver.
-    Cuda,
-    /// The PTX emulator on the CPU.
-    Emulator,
-}
-
-impl Backend {
-    /// The spelling on command lines.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Backend::Cuda => "cuda",
-            Backend::Emulator => "emulator",
-        }
-    }
-}
-
-/// What a device says about itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeviceInfo {
-    /// Its backend.
-    pub backend: Backend,
-    /// Its name: `NVIDIA H200`, `emulator`.
-    pub name: String,
-    /// Compute capability, ten times major plus minor; `None` runs kernels of every one.
-    pub sm: Option<u32>,
-    /// Streaming multiprocessors.
-    pub sms: u32,
-    /// The CUDA version of the driver, as `cuDriverGetVersion` counts; `None` without a driver.
-    pub driver: Option<u32>,
-    /// Shared memory a CTA may use, static and dynamic together.
-    pub max_smem_bytes: u32,
-    /// Second-level cache.
-    pub l2_bytes: u64,
-    /// Global memory.
-    pub memory_bytes: u64,
-}
 
 /// A device; clones share it.
 #[derive(Debug, Clone)]
@@ -116,15 +76,6 @@ impl<'a> Arg<'a> {
             offset_bytes,
         }
     }
-}
-
-/// What a finished or enqueued launch says about itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LaunchReport {
-    /// Instructions the emulator executed, counted per thread; zero on a GPU.
-    pub thread_instructions: u64,
-    /// Findings of the emulator below level error.
-    pub warnings: Vec<String>,
 }
 
 /// A kernel loaded on a device.
@@ -334,13 +285,29 @@ impl Device {
                 Ok(LaunchReport::default())
             }
             (Device::Emulator(device), Code::Emulated(code)) => {
-                device.launch(kernel, code, &fit, args)
+                device.launch(kernel, code, &fit, &emulated(args)?)
             }
             _ => Err(Error::Request(
                 "the kernel was loaded on another device".to_owned(),
             )),
         }
     }
+}
+
+/// The same arguments, all of them in the emulator's memory.
+fn emulated<'a>(args: &[Arg<'a>]) -> Result<Vec<EmulatedArg<'a>>, Error> {
+    let one = |arg: &Arg<'a>| match arg.buffer {
+        Buffer::Emulated(buffer) => {
+            let (operand, offset_bytes) = (arg.operand, arg.offset_bytes);
+            Ok(EmulatedArg {
+                operand,
+                buffer,
+                offset_bytes,
+            })
+        }
+        Buffer::Cuda(_) => Err(Error::ForeignBuffer),
+    };
+    args.iter().map(one).collect()
 }
 
 /// Checks and packs a launch on GPU memory.
@@ -362,11 +329,4 @@ pub(crate) fn prepare_cuda(
         });
     }
     prepare(kernel, fit, device.info(), &views).map_err(|refusals| refused(kernel, refusals))
-}
-
-pub(crate) fn refused(kernel: &Kernel, refusals: Vec<Refusal>) -> Error {
-    Error::Refused {
-        kernel: kernel.id.clone(),
-        refusals,
-    }
 }

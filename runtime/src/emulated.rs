@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tilewright_bundle::Kernel;
 use tilewright_emulator as emulator;
 
-use crate::device::{Arg, Backend, Buffer, DeviceInfo, LaunchReport, POISON, refused};
-use crate::error::{Error, Refusal};
-use crate::launch::{Fit, Launch, View, prepare};
+use crate::error::{Error, Refusal, refused};
+use crate::info::{Backend, DeviceInfo, POISON};
+use crate::launch::{Fit, Launch, LaunchReport, View, prepare};
 
 /// How the emulator runs.
 #[derive(Debug, Clone)]
@@ -50,6 +50,14 @@ pub struct EmulatedBuffer {
 struct Content {
     bytes: Vec<u8>,
     undefined: Vec<Range<u64>>,
+}
+
+/// Memory for one operand of a launch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EmulatedArg<'a> {
+    pub operand: &'a str,
+    pub buffer: &'a EmulatedBuffer,
+    pub offset_bytes: u64,
 }
 
 /// PTX parsed for the emulator.
@@ -220,26 +228,28 @@ impl EmulatorDevice {
         kernel: &Kernel,
         code: &EmulatedKernel,
         fit: &Fit,
-        args: &[Arg<'_>],
+        args: &[EmulatedArg<'_>],
     ) -> Result<LaunchReport, Error> {
         let failed = |reason: String| Error::Emulator {
             kernel: kernel.id.clone(),
             reason,
         };
         let mut memory = emulator::Memory::new();
-        let buffers = distinct(args)?;
+        let buffers = distinct(args);
         let mut ids = Vec::new();
         for (name, buffer) in &buffers {
             ids.push(copy_in(&mut memory, name, buffer).map_err(|e| failed(e.to_string()))?);
         }
         let mut views = Vec::new();
         for arg in args {
-            let at = buffers.iter().position(|(_, b)| is_same(b, arg.buffer));
+            let at = buffers
+                .iter()
+                .position(|(_, b)| std::ptr::eq(*b, arg.buffer));
             let id = at.and_then(|at| ids.get(at)).ok_or(Error::ForeignBuffer)?;
             views.push(View {
                 operand: arg.operand,
                 address: memory.address(*id).saturating_add(arg.offset_bytes),
-                bytes: arg.buffer.len().saturating_sub(arg.offset_bytes),
+                bytes: arg.buffer.bytes.saturating_sub(arg.offset_bytes),
             });
         }
         let launch = prepare(kernel, fit, &self.info, &views).map_err(|r| refused(kernel, r))?;
@@ -264,21 +274,14 @@ impl EmulatorDevice {
 }
 
 /// Each buffer of a launch once, named after the first operand in it.
-fn distinct<'a>(args: &[Arg<'a>]) -> Result<Vec<(&'a str, &'a EmulatedBuffer)>, Error> {
+fn distinct<'a>(args: &[EmulatedArg<'a>]) -> Vec<(&'a str, &'a EmulatedBuffer)> {
     let mut buffers: Vec<(&str, &EmulatedBuffer)> = Vec::new();
     for arg in args {
-        let Buffer::Emulated(buffer) = arg.buffer else {
-            return Err(Error::ForeignBuffer);
-        };
-        if !buffers.iter().any(|(_, b)| std::ptr::eq(*b, buffer)) {
-            buffers.push((arg.operand, buffer));
+        if !buffers.iter().any(|(_, b)| std::ptr::eq(*b, arg.buffer)) {
+            buffers.push((arg.operand, arg.buffer));
         }
     }
-    Ok(buffers)
-}
-
-fn is_same(one: &EmulatedBuffer, other: &Buffer) -> bool {
-    matches!(other, Buffer::Emulated(buffer) if std::ptr::eq(one, buffer))
+    buffers
 }
 
 fn copy_in(

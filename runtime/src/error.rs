@@ -48,7 +48,7 @@ pub enum Error {
         log: String,
     },
     /// No kernel has this name.
-    #[error("no kernel is named {name:?}{}", nearest.as_ref().map(|n| format!("; the nearest is {n:?}")).unwrap_or_default())]
+    #[error("no kernel is named {name:?}{}", hint(nearest.as_deref()))]
     UnknownKernel {
         /// The name asked for.
         name: String,
@@ -113,6 +113,14 @@ pub enum Error {
     Request(String),
 }
 
+/// The error of a kernel with these refusals.
+pub(crate) fn refused(kernel: &bundle::Kernel, refusals: Vec<Refusal>) -> Error {
+    Error::Refused {
+        kernel: kernel.id.clone(),
+        refusals,
+    }
+}
+
 fn list(refusals: &[Refusal]) -> String {
     refusals
         .iter()
@@ -125,7 +133,7 @@ fn list(refusals: &[Refusal]) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The device has another compute capability.
-    #[error("it needs {}sm_{needs}{}; the device is sm_{has}", if *exact { "exactly " } else { "" }, if *exact { "" } else { " or newer" })]
+    #[error("it needs {}; the device is sm_{has}", capability(*needs, *exact))]
     Capability {
         /// Capability the kernel states.
         needs: u32,
@@ -135,7 +143,11 @@ pub enum Refusal {
         has: u32,
     },
     /// The driver is too old for the PTX.
-    #[error("it needs a driver for CUDA {}; this one is for {}: update it", version(*needs), version(*has))]
+    #[error(
+        "it needs a driver for CUDA {}; this one is for {}: update it",
+        version(*needs),
+        version(*has)
+    )]
     Driver {
         /// Oldest driver, as `cuDriverGetVersion` counts.
         needs: u32,
@@ -308,4 +320,18 @@ impl Refusal {
 
 fn version(counted: u32) -> String {
     format!("{}.{}", counted / 1000, counted % 1000 / 10)
+}
+
+fn capability(needs: u32, exact: bool) -> String {
+    if exact {
+        format!("exactly sm_{needs}")
+    } else {
+        format!("sm_{needs} or newer")
+    }
+}
+
+fn hint(nearest: Option<&str>) -> String {
+    nearest
+        .map(|name| format!("; the nearest is {name:?}"))
+        .unwrap_or_default()
 }

@@ -6,8 +6,8 @@
 
 use tilewright_bundle::{Assumption, Env, Kernel, Name, Operand, ParamValue};
 
-use crate::device::DeviceInfo;
 use crate::error::Refusal;
+use crate::info::DeviceInfo;
 use crate::layout::{Extents, OperandLayout};
 use crate::problem::Problem;
 
@@ -50,6 +50,15 @@ pub struct Launch {
     pub param_offsets: Vec<u32>,
     /// Where the workspace's address goes.
     pub workspace_at: Option<usize>,
+}
+
+/// What a finished or enqueued launch says about itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LaunchReport {
+    /// Instructions the emulator executed, counted per thread; zero on a GPU.
+    pub thread_instructions: u64,
+    /// Findings of the emulator below level error.
+    pub warnings: Vec<String>,
 }
 
 /// Whether `kernel` runs on the device at all.

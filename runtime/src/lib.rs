@@ -24,13 +24,15 @@ mod problem;
 
 mod layout;
 
-mod launch;
+mod info;
 
-mod device;
+mod launch;
 
 pub mod cuda;
 
 mod emulated;
+
+mod device;
 
 mod packed;
 
@@ -38,15 +40,18 @@ mod pick;
 
 mod runtime;
 
-pub mod bench;
-pub mod launch_file;
 pub mod verify;
 
+pub mod bench;
+
+pub mod launch_file;
+
 pub use cuda::driver_present;
-pub use device::{Arg, Backend, Buffer, Device, DeviceInfo, LaunchReport, LoadedKernel, POISON};
+pub use device::{Arg, Buffer, Device, LoadedKernel};
 pub use emulated::EmulatorSettings;
 pub use error::{Error, Refusal};
-pub use launch::{Fit, Launch, View, alignment_bytes, fit, prepare};
+pub use info::{Backend, DeviceInfo, POISON};
+pub use launch::{Fit, Launch, LaunchReport, View, alignment_bytes, fit, prepare};
 pub use layout::{Extents, OperandLayout};
 pub use packed::packed;
 pub use pick::{Pick, Query, Skip, SkipCounts, find, pick};

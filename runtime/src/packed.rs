@@ -2,8 +2,8 @@
 
 use tilewright_bundle::{Env, Kernel, Name};
 
-use crate::device::{DeviceInfo, refused};
-use crate::error::{Error, Refusal};
+use crate::error::{Error, Refusal, refused};
+use crate::info::DeviceInfo;
 use crate::launch::fit;
 use crate::layout::{OperandLayout, single_name};
 use crate::problem::Problem;

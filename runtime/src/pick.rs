@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 
 use tilewright_bundle::{Bundle, DType, Family, Kernel};
 
-use crate::device::{Arg, DeviceInfo};
+use crate::device::Arg;
 use crate::error::{Error, Refusal};
+use crate::info::DeviceInfo;
 use crate::launch::{alignment_bytes, fit};
 use crate::problem::Problem;
 

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tilewright_bundle::{Bundle, Kernel};
 
-use crate::device::{Arg, Device, LaunchReport, LoadedKernel};
+use crate::device::{Arg, Device, LoadedKernel};
 use crate::error::{Error, Refusal};
+use crate::launch::LaunchReport;
 use crate::pick::{Pick, Query, Skip, SkipCounts, addresses, find, pick};
 use crate::problem::Problem;
 

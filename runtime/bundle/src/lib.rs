@@ -30,7 +30,7 @@
 //!     },
 //!     ..Kernel::new("copy_f32@plain-000000", Family::Copy, "copy_f32")
 //! };
-//! let ptx = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry copy_f32() { ret; }\n";
+//! let ptx = ".version 7.0\n.target sm_80\n.visible .entry copy_f32() { ret; }\n";
 //! let mut writer = BundleWriter::new(Provenance::new("example 1.0"));
 //! writer.add(kernel, ptx, None)?;
 //! let folder = tempfile::tempdir()?;
@@ -42,19 +42,21 @@
 //! ```
 
 mod error;
+
 mod hash;
 
 mod expr;
 
-mod manifest;
-
 mod abi;
 
-mod check;
+mod manifest;
 
 mod source;
 
+mod check;
+
 mod read;
+
 mod write;
 
 pub use abi::{LaunchAbi, MAX_PARAM_BYTES, Param, ParamValue, ScalarType};

@@ -173,99 +173,101 @@ fn swapped_files_are_noticed() {
     assert!(refusal.contains(a) && refusal.contains(b), "{refusal}");
 }
 
+/// A change of the manifest's text, and what the refusal must say.
+const EDITS: &[(&str, &str, &str)] = &[
+    ("\"format\": 1", "\"format\": 2", "has format 2"),
+    ("\"copy_b@x-2\"", "\"copy_a@x-1\"", "used twice"),
+    ("\"spec\": \"copy_a\"", "\"spec\": \"copy_c\"", "before @"),
+    (
+        "\"min_driver\": 11000",
+        "\"min_driver\": 12000",
+        "content hash",
+    ),
+    (
+        "\"min_driver\": 11000",
+        "\"min_driver\": 11000, \"x\": 1",
+        "unknown field `x`",
+    ),
+    (
+        "\"min_driver\": 11000",
+        "\"min_driver\": 11000, \"min_driver\": 1",
+        "duplicate field",
+    ),
+    (
+        "\"min_driver\": 11000",
+        "\"min_driver\": -1",
+        "(copy_a@x-1)",
+    ),
+    (
+        "ceil_div(n, 256)",
+        "ceil_div(n, oops)",
+        "unknown name `oops`",
+    ),
+    ("\"offset\": 8", "\"offset\": 12", "offset 12; expected 8"),
+    (
+        "\"size\": 4",
+        "\"size\": 8",
+        "has 8 bytes; what it passes has 4",
+    ),
+    (
+        "\"operand\": \"d\"",
+        "\"operand\": \"q\"",
+        "which is no operand",
+    ),
+    ("\"bytes\": 16", "\"bytes\": 3", "power of two"),
+    ("    256,\n", "    2560,\n", "2560 threads"),
+    ("    256,\n", "    4294967295,\n", "threads; 1 to 1024"),
+    (
+        "\"entry\": \"one\"",
+        "\"entry\": \"one; trap\"",
+        "no PTX identifier",
+    ),
+    ("\"entry\": \"one\"", "\"entry\": \"on\"", "content hash"),
+    (
+        "\"family\": \"copy\"",
+        "\"family\": \"sort\"",
+        "unknown variant `sort`",
+    ),
+    (
+        "\"role\": \"out\"",
+        "\"role\": \"in\"",
+        "no operand is written",
+    ),
+    (
+        "\"bytes\": 12",
+        "\"bytes\": 18446744073709551615",
+        "at most",
+    ),
+    (
+        "\"path\": \"ptx/copy_a",
+        "\"path\": \"ptx/../copy_a",
+        "not allowed",
+    ),
+    (
+        "\"path\": \"ptx/copy_a",
+        "\"path\": \"/etc/copy_a",
+        "not allowed",
+    ),
+    (
+        "\"path\": \"ptx/copy_a",
+        "\"path\": \"ptx\\\\copy_a",
+        "not allowed in a path",
+    ),
+    (
+        "\"path\": \"ptx/copy_a",
+        "\"path\": \"PTX/copy_a",
+        "not in the list",
+    ),
+    (
+        "\"file\": \"ptx/copy_a@x-1.ptx\"",
+        "\"file\": \"ptx/copy_b@x-2.ptx\"",
+        "another hash",
+    ),
+];
+
 #[test]
 fn edited_entries_are_refused_by_name() {
-    let cases: &[(&str, &str, &str)] = &[
-        ("\"format\": 1", "\"format\": 2", "has format 2"),
-        ("\"copy_b@x-2\"", "\"copy_a@x-1\"", "used twice"),
-        ("\"spec\": \"copy_a\"", "\"spec\": \"copy_c\"", "before @"),
-        (
-            "\"min_driver\": 11000",
-            "\"min_driver\": 12000",
-            "content hash",
-        ),
-        (
-            "\"min_driver\": 11000",
-            "\"min_driver\": 11000, \"x\": 1",
-            "unknown field `x`",
-        ),
-        (
-            "\"min_driver\": 11000",
-            "\"min_driver\": 11000, \"min_driver\": 1",
-            "duplicate field",
-        ),
-        (
-            "\"min_driver\": 11000",
-            "\"min_driver\": -1",
-            "(copy_a@x-1)",
-        ),
-        (
-            "ceil_div(n, 256)",
-            "ceil_div(n, oops)",
-            "unknown name `oops`",
-        ),
-        ("\"offset\": 8", "\"offset\": 12", "offset 12; expected 8"),
-        (
-            "\"size\": 4",
-            "\"size\": 8",
-            "has 8 bytes; what it passes has 4",
-        ),
-        (
-            "\"operand\": \"d\"",
-            "\"operand\": \"q\"",
-            "which is no operand",
-        ),
-        ("\"bytes\": 16", "\"bytes\": 3", "power of two"),
-        ("    256,\n", "    2560,\n", "2560 threads"),
-        ("    256,\n", "    4294967295,\n", "threads; 1 to 1024"),
-        (
-            "\"entry\": \"one\"",
-            "\"entry\": \"one; trap\"",
-            "no PTX identifier",
-        ),
-        ("\"entry\": \"one\"", "\"entry\": \"on\"", "content hash"),
-        (
-            "\"family\": \"copy\"",
-            "\"family\": \"sort\"",
-            "unknown variant `sort`",
-        ),
-        (
-            "\"role\": \"out\"",
-            "\"role\": \"in\"",
-            "no operand is written",
-        ),
-        (
-            "\"bytes\": 12",
-            "\"bytes\": 18446744073709551615",
-            "at most",
-        ),
-        (
-            "\"path\": \"ptx/copy_a",
-            "\"path\": \"ptx/../copy_a",
-            "not allowed",
-        ),
-        (
-            "\"path\": \"ptx/copy_a",
-            "\"path\": \"/etc/copy_a",
-            "not allowed",
-        ),
-        (
-            "\"path\": \"ptx/copy_a",
-            "\"path\": \"ptx\\\\copy_a",
-            "not allowed in a path",
-        ),
-        (
-            "\"path\": \"ptx/copy_a",
-            "\"path\": \"PTX/copy_a",
-            "not in the list",
-        ),
-        (
-            "\"file\": \"ptx/copy_a@x-1.ptx\"",
-            "\"file\": \"ptx/copy_b@x-2.ptx\"",
-            "another hash",
-        ),
-    ];
-    for (from, to, part) in cases {
+    for (from, to, part) in EDITS {
         let tampered = edited(|text| {
             assert!(text.contains(from), "{from} is not in the manifest");
             text.replacen(from, to, 1)

@@ -19,8 +19,8 @@ pub use blas::{Algorithm, BlasLt, MatrixOrder, Product, Side};
 pub use module::CudaKernel;
 pub use timing::Graph;
 
-use crate::device::{Backend, DeviceInfo, POISON};
 use crate::error::Error;
+use crate::info::{Backend, DeviceInfo, POISON};
 
 /// A GPU with one stream; clones share both.
 #[derive(Debug, Clone)]

@@ -9,8 +9,7 @@ use cudarc::driver::{CudaContext, DriverError, result};
 use tilewright_bundle::Kernel;
 
 use super::{CudaDevice, DeviceMemory, driver_text, failed};
-use crate::device::refused;
-use crate::error::{Error, Refusal};
+use crate::error::{Error, Refusal, refused};
 use crate::launch::Launch;
 
 /// Bytes of each log of the driver's compiler.

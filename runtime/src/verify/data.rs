@@ -7,8 +7,9 @@ use rayon::prelude::*;
 use tilewright_bundle::{DType, Operand};
 
 use super::numbers::{encode, is_integer};
-use crate::device::{Backend, Device, POISON};
+use crate::device::Device;
 use crate::error::Error;
+use crate::info::{Backend, POISON};
 use crate::layout::Extents;
 
 /// What kind of values the inputs hold.

@@ -1,4 +1,4 @@
-//! A gemm's operands as `a` (m,k), `b` (n,k) and `d` (m,n), whichever way round the kernel has them.
+//! A gemm's operands as `a` (m,k), `b` (n,k) and `d` (m,n), whichever way round they lie.
 
 use tilewright_bundle::{DType, Kernel, Name};
 

@@ -8,8 +8,8 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use tilewright_bundle::{Env, Family, Kernel, Name};
 
-use crate::device::{Backend, DeviceInfo};
-use crate::error::{Error, Refusal};
+use crate::error::{Error, Refusal, refused};
+use crate::info::{Backend, DeviceInfo};
 use crate::launch::{Fit, alignment_bytes, fit};
 use crate::layout::{OperandLayout, single_name};
 use crate::problem::Problem;
@@ -57,7 +57,7 @@ impl<'a> Draw<'a> {
                 })
         };
         let layouts: Result<Vec<_>, _> = kernel.semantics.operands.iter().map(parse).collect();
-        let layouts = layouts.map_err(|r| crate::device::refused(kernel, vec![r]))?;
+        let layouts = layouts.map_err(|r| refused(kernel, vec![r]))?;
         Ok(Draw {
             kernel,
             device,
@@ -86,7 +86,7 @@ impl<'a> Draw<'a> {
                 Err(refusals) => last = refusals,
             }
         }
-        Err(crate::device::refused(self.kernel, last))
+        Err(refused(self.kernel, last))
     }
 
     /// Extents and strides, coarser with each attempt.

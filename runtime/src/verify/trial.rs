@@ -10,8 +10,9 @@ use super::numbers::decode;
 use super::problems::Case;
 use super::reference::{CPU_MOST, on_cpu, on_gpu};
 use crate::cuda::BlasLt;
-use crate::device::{Arg, Buffer, Device, LaunchReport, LoadedKernel};
+use crate::device::{Arg, Buffer, Device, LoadedKernel};
 use crate::error::Error;
+use crate::launch::LaunchReport;
 
 /// One launch to be judged.
 pub(super) struct Trial<'a> {

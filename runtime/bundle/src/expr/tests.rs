@@ -1,3 +1,4 @@
+//! Expressions evaluate as written, and whatever is no expression is refused.
 #![allow(clippy::unwrap_used)]
 use proptest::prelude::*;
 

@@ -1,5 +1,5 @@
-//! The example crate under `ci/examples` is what a user would write: it builds from a clean checkout
-//! of its own, and runs where there is no GPU.
+//! The example crate under `ci/examples` is what a user would write: it builds from a clean
+//! checkout of its own, and runs where there is no GPU.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;

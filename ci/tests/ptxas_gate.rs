@@ -1,5 +1,5 @@
-//! The gate: NVIDIA's assembler takes every point of every shipped spec without spills, local memory
-//! or a warning about matrix instructions.
+//! The gate: NVIDIA's assembler takes every point of every shipped spec without spills, local
+//! memory or a warning about matrix instructions.
 //!
 //! Where there is no assembler the test fails and says how to get one.
 #![allow(clippy::unwrap_used)]

@@ -4,7 +4,7 @@
 //! shared memory while the current one is multiplied. The buffer filled in a trip is the one all threads finished
 //! reading before the barrier of the trip before.
 
-use crate::ir::tile::{Bounds, Kernel, Op, Stage, TileIndex, View};
+use crate::ir::tile::{Bounds, Kernel, Op, Share, Stage, TileIndex, View, WHOLE};
 use crate::plan::model::{Hop, Plan};
 use crate::spec::model::Family;
 
@@ -46,27 +46,37 @@ fn copy(plan: &Plan) -> Vec<Op> {
 fn gemm_multistage(plan: &Plan) -> Vec<Op> {
     let mut body = vec![Op::Raster(plan.raster)];
     for stage in 0..plan.stages - 1 {
-        body.extend(load_tile(Stage::Fixed(stage)));
+        body.extend(load_tile(Stage::Fixed(stage), WHOLE));
     }
     body.push(Op::ClearAccumulators);
     body.extend([Op::Wait(plan.stages - 2), Op::Barrier]);
     body.extend(load_fragments(0, 0));
-    let blocks = plan.k_blocks();
-    let mut trip = Vec::new();
-    for block in 0..blocks {
-        if block + 1 == blocks {
-            trip.extend([Op::NextRead, Op::Wait(plan.stages - 2), Op::Barrier]);
-        }
-        trip.extend(load_fragments((block + 1) % blocks, (block + 1) % 2));
-        if block == 0 {
-            trip.extend(load_tile(Stage::Write));
-        }
-        trip.push(Op::Mma(block % 2));
-    }
-    body.push(Op::ForEachKTile(trip));
+    body.push(Op::ForEachKTile(multistage_trip(plan)));
     body.push(Op::Wait(0));
     body.extend(store(plan));
     body
+}
+
+/// One trip of the main loop. The next tile's copies are spread over all blocks but the last; of the last block's
+/// products, half are issued before the barrier, so that the tensor cores have work while the threads meet.
+fn multistage_trip(plan: &Plan) -> Vec<Op> {
+    let blocks = plan.k_blocks();
+    let loads = (blocks - 1).max(1);
+    let mut trip = Vec::new();
+    for block in 0..blocks {
+        let (buffer, next) = (block % 2, load_fragments((block + 1) % blocks, (block + 1) % 2));
+        if block + 1 < blocks {
+            trip.extend(next);
+            trip.extend(load_tile(Stage::Write, Share(block, loads)));
+            trip.push(Op::Mma(buffer, WHOLE));
+        } else {
+            trip.push(Op::Mma(buffer, Share(0, 2)));
+            trip.extend([Op::NextRead, Op::Wait(plan.stages - 2), Op::Barrier]);
+            trip.extend(next);
+            trip.push(Op::Mma(buffer, Share(1, 2)));
+        }
+    }
+    trip
 }
 
 fn gemm_synchronous(plan: &Plan) -> Vec<Op> {
@@ -91,21 +101,29 @@ fn gemm_synchronous(plan: &Plan) -> Vec<Op> {
         if plan.mma.as_ref().is_some_and(|mma| mma.widen.is_some()) {
             trip.push(Op::Widen(0));
         }
-        trip.push(Op::Mma(0));
+        trip.push(Op::Mma(0, WHOLE));
     }
     body.push(Op::ForEachKTile(trip));
     body.extend(store(plan));
     body
 }
 
-/// Starts the copies of the next tile along k into that buffer and closes their group.
-fn load_tile(stage: Stage) -> Vec<Op> {
+/// Starts a share of the copies of the next tile along k into that buffer; the last share closes their group.
+fn load_tile(stage: Stage, share: Share) -> Vec<Op> {
     let mut ops = Vec::new();
     for (operand, tile) in [("a", TileIndex::M), ("b", TileIndex::N)] {
-        let tile = View::Gmem([tile, TileIndex::K]);
-        ops.push(step(operand, Hop::G2s, tile, View::Smem(stage, None), Bounds::Checked));
+        ops.push(Op::Copy {
+            operand,
+            hop: Hop::G2s,
+            src: View::Gmem([tile, TileIndex::K]),
+            dst: View::Smem(stage, None),
+            bounds: Bounds::Checked,
+            share,
+        });
     }
-    ops.extend([Op::Commit, Op::NextTile]);
+    if share.0 + 1 == share.1 {
+        ops.extend([Op::Commit, Op::NextTile]);
+    }
     ops
 }
 
@@ -125,5 +143,5 @@ fn by_edge(body: impl Fn(Bounds) -> Vec<Op>) -> Op {
 }
 
 fn step(operand: &'static str, hop: Hop, src: View, dst: View, bounds: Bounds) -> Op {
-    Op::Copy { operand, hop, src, dst, bounds }
+    Op::Copy { operand, hop, src, dst, bounds, share: WHOLE }
 }

@@ -39,6 +39,13 @@ pub enum View {
     Rmem(u32),
 }
 
+/// Part `.0` of `.1` equal shares of an operation's atoms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share(pub u32, pub u32);
+
+/// The operation as a whole.
+pub const WHOLE: Share = Share(0, 1);
+
 /// Whether a copy crosses the edge of the tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bounds {
@@ -66,13 +73,15 @@ pub enum Op {
         dst: View,
         /// Predication.
         bounds: Bounds,
+        /// Which of its atoms.
+        share: Share,
     },
     /// Sets the accumulators to zero.
     ClearAccumulators,
     /// Widens the fragments of that buffer to the MMA's types.
     Widen(u32),
-    /// `acc += a · bᵀ` over the fragments of that buffer.
-    Mma(u32),
+    /// `acc += a · bᵀ` over the fragments of that buffer, or a share of its atoms.
+    Mma(u32, Share),
     /// Rounds the accumulators to d's type; for a checked store, each into a register of its own.
     Convert(Bounds),
     /// Closes a group of asynchronous copies.
@@ -113,14 +122,16 @@ fn write_ops(f: &mut fmt::Formatter<'_>, ops: &[Op], depth: usize) -> fmt::Resul
     for op in ops {
         match op {
             Op::Raster(raster) => writeln!(f, "{pad}(tile_m, tile_n) = raster {raster}")?,
-            Op::Copy { operand, hop, src, dst, bounds } => {
+            Op::Copy { operand, hop, src, dst, bounds, share } => {
                 let checked = if *bounds == Bounds::Checked { " checked" } else { "" };
                 let hop = hop.name();
-                writeln!(f, "{pad}copy {operand}.{hop} {src} -> {dst}{checked}")?;
+                writeln!(f, "{pad}copy {operand}.{hop} {src} -> {dst}{checked}{share}")?;
             }
             Op::ClearAccumulators => writeln!(f, "{pad}acc = 0")?,
             Op::Widen(buffer) => writeln!(f, "{pad}widen r[{buffer}]")?,
-            Op::Mma(buffer) => writeln!(f, "{pad}acc += a.r[{buffer}] * b.r[{buffer}]")?,
+            Op::Mma(buffer, share) => {
+                writeln!(f, "{pad}acc += a.r[{buffer}] * b.r[{buffer}]{share}")?;
+            }
             Op::Convert(Bounds::Inside) => writeln!(f, "{pad}d.r[0] = convert acc")?,
             Op::Convert(Bounds::Checked) => writeln!(f, "{pad}d.r[0] = convert acc, each element")?,
             Op::Commit => writeln!(f, "{pad}commit")?,
@@ -143,6 +154,15 @@ fn write_ops(f: &mut fmt::Formatter<'_>, ops: &[Op], depth: usize) -> fmt::Resul
         }
     }
     Ok(())
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Share(_, 1) => Ok(()),
+            Share(part, parts) => write!(f, ", share {part} of {parts}"),
+        }
+    }
 }
 
 impl fmt::Display for View {

@@ -10,7 +10,7 @@ use crate::atoms::model::{Atom, OperandKind, Space};
 use crate::error::Result;
 use crate::ir::expr::{and, int, lt, max, min, mul, select, sub};
 use crate::ir::program::{Address, Arg, Expr, IntType, Reg, Stmt};
-use crate::ir::tile::{Bounds, Stage, View};
+use crate::ir::tile::{Bounds, Share, Stage, View};
 use crate::lower::address::{GmemTile, smem_address};
 use crate::lower::{Lowering, bug, call};
 use crate::plan::model::{Hop, SmemTile, Step};
@@ -52,9 +52,9 @@ impl<'p> Lowering<'p> {
         &mut self,
         operand: &'static str,
         hop: Hop,
-        src: View,
-        dst: View,
+        [src, dst]: [View; 2],
         bounds: Bounds,
+        share: Share,
     ) -> Result<Vec<Stmt>> {
         let plan = self.plan;
         let step = plan.step(operand, hop);
@@ -77,7 +77,9 @@ impl<'p> Lowering<'p> {
             _ => None,
         });
         let mut out = Vec::new();
-        for instance in 0..run.parts.instances() {
+        let instances = run.parts.instances();
+        let ends = [share.0, share.0 + 1].map(|end| instances * end as usize / share.1 as usize);
+        for instance in ends[0]..ends[1] {
             let [_, column] = run.parts.dst.values[instance * run.parts.dst_values];
             if block.is_some_and(|block| column / self.k_block_extent() != block) {
                 continue;

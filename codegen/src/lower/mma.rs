@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::atoms::model::{Atom, OperandKind, RegType};
 use crate::error::Result;
 use crate::ir::program::{Arg, Reg, Stmt};
-use crate::ir::tile::Bounds;
+use crate::ir::tile::{Bounds, Share};
 use crate::lower::fragment::Fragment;
 use crate::lower::{Lowering, bug, call};
 use crate::plan::model::{Hop, MmaPlan, Step};
@@ -148,7 +148,7 @@ impl Lowering<'_> {
     }
 
     /// One MMA of the atom for each pair of fragments, n forth and back so that neighbours share an operand.
-    pub(super) fn mma(&mut self, buffer: u32) -> Result<Vec<Stmt>> {
+    pub(super) fn mma(&mut self, buffer: u32, share: Share) -> Result<Vec<Stmt>> {
         let plan = self.plan;
         let mma = plan.mma.as_ref().ok_or_else(|| bug(plan, "no mma".to_string()))?;
         let registers = |name| operand_count(&mma.atom, name).unwrap_or(1) as usize;
@@ -156,7 +156,8 @@ impl Lowering<'_> {
         let (per_a, per_b, per_acc) = (registers("a"), registers("b"), registers("c"));
         let (rows, columns) = (a.len() / per_a, b.len() / per_b);
         let mut out = Vec::new();
-        for row in 0..rows {
+        let ends = [share.0, share.0 + 1].map(|end| rows * end as usize / share.1 as usize);
+        for row in ends[0]..ends[1] {
             for step in 0..columns {
                 let column = if row % 2 == 0 { step } else { columns - 1 - step };
                 let tile = row + rows * column;

@@ -93,15 +93,15 @@ impl<'p> Lowering<'p> {
                 (self.state.tile_m, self.state.tile_n) = (tile_m, tile_n);
                 Vec::new()
             }
-            Op::Copy { operand, hop, src, dst, bounds } => {
-                self.copy(operand, *hop, *src, *dst, *bounds)?
+            Op::Copy { operand, hop, src, dst, bounds, share } => {
+                self.copy(operand, *hop, [*src, *dst], *bounds, *share)?
             }
             Op::ClearAccumulators => {
                 let file = self.fragment("acc")?.file;
                 vec![Stmt::Zero(self.builder.all(file))]
             }
             Op::Widen(buffer) => self.widen(*buffer)?,
-            Op::Mma(buffer) => self.mma(*buffer)?,
+            Op::Mma(buffer, share) => self.mma(*buffer, *share)?,
             Op::Convert(bounds) => self.convert(*bounds)?,
             Op::Commit => vec![call(&self.commit, Vec::new())],
             Op::Wait(groups) => vec![call(&self.wait, vec![Arg::Imm(i64::from(*groups))])],

@@ -13,7 +13,8 @@ pub struct Arch {
     pub name: &'static str,
     /// Compute capability times ten: 80 for `sm_80`.
     pub sm: u32,
-    /// Whether the target is architecture-specific (`a` suffix): its PTX runs on this capability only.
+    /// Whether the target is architecture-specific (`a` suffix): its PTX runs on this capability
+    /// only.
     pub exact: bool,
     /// Shared memory one CTA may ask for, static and dynamic together.
     pub smem_max_bytes: u32,
@@ -34,7 +35,15 @@ pub const MAX_THREADS_PER_CTA: u32 = 1024;
 
 const fn arch(name: &'static str, sm: u32, exact: bool, smem_max_bytes: u32, min_ptx: u32) -> Arch {
     let ptxas_target = if sm < 75 { "sm_75" } else { name };
-    Arch { name, sm, exact, smem_max_bytes, min_ptx, ptxas_target, llvm_min_ptx: min_ptx }
+    Arch {
+        name,
+        sm,
+        exact,
+        smem_max_bytes,
+        min_ptx,
+        ptxas_target,
+        llvm_min_ptx: min_ptx,
+    }
 }
 
 /// Every architecture that specs may name, oldest first.

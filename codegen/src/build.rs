@@ -7,9 +7,9 @@
 //! }
 //! ```
 //!
-//! The service embeds the bundle with
-//! `static KERNELS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/kernels.rs"));`.
-//! LLVM runs inside the build script's own process: what it cannot select ends the build with LLVM's own message.
+//! The service embeds the bundle with `static KERNELS: &[(&str, &[u8])] =
+//! include!(concat!(env!("OUT_DIR"), "/kernels.rs"));`. LLVM runs inside the build script's own
+//! process: what it cannot select ends the build with LLVM's own message.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ use crate::error::{Error, Result};
 use crate::pack::{self, Artifact};
 use crate::spec;
 
-/// Compiles every spec below `folder` (relative to the package) into the bundle `OUT_DIR/<folder's name>` and writes
-/// `OUT_DIR/<folder's name>.rs`, an expression that embeds it. Problems become `cargo::error=` lines and end the build;
-/// the script is run again when the folder changes.
+/// Compiles every spec below `folder` (relative to the package) into the bundle `OUT_DIR/<folder's
+/// name>` and writes `OUT_DIR/<folder's name>.rs`, an expression that embeds it. Problems become
+/// `cargo::error=` lines and end the build; the script is run again when the folder changes.
 pub fn compile(folder: impl AsRef<Path>) {
     let folder = folder.as_ref();
     println!("cargo::rerun-if-changed={}", folder.display());
@@ -49,14 +49,19 @@ pub fn compile(folder: impl AsRef<Path>) {
 /// Every spec's errors, in the order of the files.
 pub fn compile_into(folder: &Path, out: &Path) -> std::result::Result<PathBuf, Vec<Error>> {
     let one = |error| vec![error];
-    let name = folder.file_name().map_or("kernels".into(), |name| name.to_string_lossy().into_owned());
+    let name = folder
+        .file_name()
+        .map_or("kernels".into(), |name| name.to_string_lossy().into_owned());
     let mut artifacts = Vec::new();
     let mut errors = Vec::new();
     let files = spec_files(folder).map_err(one)?;
     if files.is_empty() {
         return Err(vec![Error::Tool {
             tool: "build script",
-            message: format!("{} holds no .yaml spec: add one or name another folder", folder.display()),
+            message: format!(
+                "{} holds no .yaml spec: add one or name another folder",
+                folder.display()
+            ),
         }]);
     }
     for file in files {
@@ -91,7 +96,8 @@ pub fn spec_files(folder: &Path) -> Result<Vec<PathBuf>> {
             let kind = entry.file_type().map_err(|source| io(&path, source))?;
             if kind.is_dir() {
                 folders.push(path);
-            } else if kind.is_file() && path.extension().is_some_and(|e| e == "yaml" || e == "yml") {
+            } else if kind.is_file() && path.extension().is_some_and(|e| e == "yaml" || e == "yml")
+            {
                 files.push(path);
             }
         }
@@ -112,20 +118,35 @@ fn embed(bundle: &Path, target: &Path) -> Result<()> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).map_err(|source| io(&folder, source))? {
             let path = entry.map_err(|source| io(&folder, source))?.path();
-            if path.is_dir() { folders.push(path) } else { files.push(path) }
+            if path.is_dir() {
+                folders.push(path)
+            } else {
+                files.push(path)
+            }
         }
     }
     files.sort();
     let mut text = String::from("&[\n");
     for file in files {
-        let relative = file.strip_prefix(bundle).unwrap_or(&file).to_string_lossy().replace('\\', "/");
+        let relative = file
+            .strip_prefix(bundle)
+            .unwrap_or(&file)
+            .to_string_lossy()
+            .replace('\\', "/");
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "    ({relative:?}, include_bytes!({:?})),", file.to_string_lossy());
+        let _ = writeln!(
+            text,
+            "    ({relative:?}, include_bytes!({:?})),",
+            file.to_string_lossy()
+        );
     }
     text.push_str("]\n");
     std::fs::write(target, text).map_err(|source| io(target, source))
 }
 
 fn io(path: &Path, source: std::io::Error) -> Error {
-    Error::Io { path: path.display().to_string(), source }
+    Error::Io {
+        path: path.display().to_string(),
+        source,
+    }
 }

@@ -1,7 +1,8 @@
 //! Kernel specs to PTX and bundles.
 //!
-//! The way of a kernel is one straight line, [`compile`]: each stage is a pure function from one printable value to the
-//! next. Modules are listed in layering order; a module uses only those above it.
+//! The way of a kernel is one straight line, [`compile`]: each stage is a pure function from one
+//! printable value to the next. Modules are listed in layering order; a module uses only those
+//! above it.
 //!
 //! ```
 //! use tilewright_codegen::{compile, spec};
@@ -61,15 +62,21 @@ pub struct Compiled {
 /// Compiles a point of a spec.
 ///
 /// # Errors
-/// [`Error::Plan`] with every violated limit, [`Error::Unsupported`] for what the architecture lacks, [`Error::Bug`] when a
-/// stage's product fails its check.
+/// [`Error::Plan`] with every violated limit, [`Error::Unsupported`] for what the architecture
+/// lacks, [`Error::Bug`] when a stage's product fails its check.
 pub fn compile(point: &Point) -> Result<Compiled> {
     let plan = plan::plan(point)?;
     let tile = ir::build::build(&plan);
     let program = lower::lower(&plan, &tile)?;
     let certificate = certify::certify(&plan, &program)?;
     let ptx = ptx::emit(&program, &plan.arch, &plan.id)?;
-    Ok(Compiled { plan, tile, program, certificate, ptx })
+    Ok(Compiled {
+        plan,
+        tile,
+        program,
+        certificate,
+        ptx,
+    })
 }
 
 /// Compiles a point, has ptxas judge the text where it can be had, and writes its manifest entry.
@@ -77,7 +84,13 @@ pub fn compile(point: &Point) -> Result<Compiled> {
 /// # Errors
 /// Those of [`compile`]; [`Error::Plan`] when ptxas spills, uses local memory or serializes.
 pub fn artifact(point: &Point) -> Result<Artifact> {
-    let Compiled { plan, program, certificate, ptx, .. } = compile(point)?;
+    let Compiled {
+        plan,
+        program,
+        certificate,
+        ptx,
+        ..
+    } = compile(point)?;
     let report = match ptx::ptxas::find() {
         Some(path) => Some(ptx::ptxas::assemble_with(&path, &ptx.text, &plan.arch)?),
         None => None,
@@ -85,7 +98,10 @@ pub fn artifact(point: &Point) -> Result<Artifact> {
     if let Some(report) = &report {
         let violations = ptx::ptxas::gate(report);
         if !violations.is_empty() {
-            return Err(Error::Plan { kernel: plan.id, violations });
+            return Err(Error::Plan {
+                kernel: plan.id,
+                violations,
+            });
         }
     }
     pack::artifact(&plan, &program, &certificate, ptx, report.as_ref())

@@ -1,8 +1,9 @@
 //! Every address is a multiple of what its atom demands.
 //!
-//! Each expression has a known divisor, computed bottom-up: constants divide themselves, sums take the greatest common
-//! divisor, products multiply, strides take theirs from the plan's assumptions. A mutable variable's divisor is the greatest
-//! common divisor of all it is assigned, found by iteration from above.
+//! Each expression has a known divisor, computed bottom-up: constants divide themselves, sums take
+//! the greatest common divisor, products multiply, strides take theirs from the plan's assumptions.
+//! A mutable variable's divisor is the greatest common divisor of all it is assigned, found by
+//! iteration from above.
 
 use std::collections::HashMap;
 
@@ -18,7 +19,11 @@ struct Divisors<'p> {
 
 /// Counts the addresses shown to be aligned, or names the first that is not.
 pub(super) fn check(plan: &Plan, program: &Program) -> Result<u32, String> {
-    let mut divisors = Divisors { plan, program, vars: HashMap::new() };
+    let mut divisors = Divisors {
+        plan,
+        program,
+        vars: HashMap::new(),
+    };
     let assignments = assignments(&program.body);
     loop {
         let mut changed = false;
@@ -46,12 +51,20 @@ fn assignments(body: &[Stmt]) -> Vec<(VarId, &Expr)> {
             Stmt::Let(var, value) | Stmt::Pin(var, value) | Stmt::Assign(var, value) => {
                 found.push((*var, value));
             }
-            Stmt::For { var, from, step, body, .. } => {
+            Stmt::For {
+                var,
+                from,
+                step,
+                body,
+                ..
+            } => {
                 found.push((*var, from));
                 found.push((*var, step));
                 found.extend(assignments(body));
             }
-            Stmt::If { then, otherwise, .. } => {
+            Stmt::If {
+                then, otherwise, ..
+            } => {
                 found.extend(assignments(then));
                 found.extend(assignments(otherwise));
             }
@@ -90,20 +103,31 @@ impl Divisors<'_> {
     }
 
     fn param(&self, index: usize) -> i64 {
-        let Some(param) = self.program.params.get(index) else { return 1 };
-        let assumed = self.plan.assumptions.iter().filter_map(|assumption| match assumption {
-            Assumption::StrideMultiple { stride, multiple, .. } if *stride == param.name => {
-                Some(*multiple)
-            }
-            _ => None,
-        });
+        let Some(param) = self.program.params.get(index) else {
+            return 1;
+        };
+        let assumed = self
+            .plan
+            .assumptions
+            .iter()
+            .filter_map(|assumption| match assumption {
+                Assumption::StrideMultiple {
+                    stride, multiple, ..
+                } if *stride == param.name => Some(*multiple),
+                _ => None,
+            });
         assumed.max().unwrap_or(1)
     }
 
     fn base(&self, address: &Address) -> i64 {
         match address.base {
             Base::Smem => i64::from(self.program.smem_align_bytes),
-            Base::Param(param) => match self.program.params.get(param.0 as usize).map(|param| param.ty) {
+            Base::Param(param) => match self
+                .program
+                .params
+                .get(param.0 as usize)
+                .map(|param| param.ty)
+            {
                 Some(ParamType::Pointer { align_bytes, .. }) => i64::from(align_bytes),
                 _ => 1,
             },
@@ -114,14 +138,20 @@ impl Divisors<'_> {
         for statement in body {
             match statement {
                 Stmt::For { body, .. } => self.walk(body, count)?,
-                Stmt::If { then, otherwise, .. } => {
+                Stmt::If {
+                    then, otherwise, ..
+                } => {
                     self.walk(then, count)?;
                     self.walk(otherwise, count)?;
                 }
                 Stmt::Atom { atom, args } => {
                     for arg in args {
                         let Arg::Address(address) = arg else { continue };
-                        let parts = [self.of(&address.offset), address.imm.abs(), self.base(address)];
+                        let parts = [
+                            self.of(&address.offset),
+                            address.imm.abs(),
+                            self.base(address),
+                        ];
                         let known = parts.into_iter().fold(0, gcd);
                         let wanted = i64::from(atom.align_bytes);
                         if known != 0 && known % wanted != 0 {

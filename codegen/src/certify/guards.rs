@@ -21,7 +21,9 @@ fn walk(body: &[Stmt], predicated: bool, guards: &mut Guards) -> Result<(), Stri
     for statement in body {
         match statement {
             Stmt::For { body, .. } => walk(body, predicated, guards)?,
-            Stmt::If { then, otherwise, .. } => {
+            Stmt::If {
+                then, otherwise, ..
+            } => {
                 walk(then, true, guards)?;
                 walk(otherwise, predicated, guards)?;
             }
@@ -30,11 +32,16 @@ fn walk(body: &[Stmt], predicated: bool, guards: &mut Guards) -> Result<(), Stri
                 if !args.iter().any(global) {
                     continue;
                 }
-                let sized = atom.copy.as_ref().is_some_and(|copy| copy.src_bytes.is_some());
+                let sized = atom
+                    .copy
+                    .as_ref()
+                    .is_some_and(|copy| copy.src_bytes.is_some());
                 match (sized, predicated) {
                     (true, _) => guards.by_size += 1,
                     (false, true) => guards.by_predicate += 1,
-                    (false, false) => return Err(format!("{} reaches global memory unguarded", atom.id)),
+                    (false, false) => {
+                        return Err(format!("{} reaches global memory unguarded", atom.id));
+                    }
                 }
             }
             _ => {}

@@ -1,9 +1,10 @@
 //! Certificates: what is proved about a kernel before its PTX is written.
 //!
-//! One full tile is enumerated: every element is moved exactly once by every tiled copy, shared-memory accesses stay inside
-//! their tile and keep vectors whole, fragments are what the MMA demands, and each access's bank-conflict degree and sectors
-//! per request are counted. For problem sizes, each global access is shown to stand under a predicate or to carry its
-//! count of valid bytes, and each address is shown to be aligned from the assumptions the launch checks.
+//! One full tile is enumerated: every element is moved exactly once by every tiled copy,
+//! shared-memory accesses stay inside their tile and keep vectors whole, fragments are what the MMA
+//! demands, and each access's bank-conflict degree and sectors per request are counted. For problem
+//! sizes, each global access is shown to stand under a predicate or to carry its count of valid
+//! bytes, and each address is shown to be aligned from the assumptions the launch checks.
 
 mod alignment;
 mod guards;
@@ -22,14 +23,16 @@ pub struct StepCertificate {
     pub step: String,
     /// Atom id.
     pub atom: String,
-    /// Elements of the tile, each moved exactly once (by `owners` threads where an operand is shared).
+    /// Elements of the tile, each moved exactly once (by `owners` threads where an operand is
+    /// shared).
     pub elements: u64,
     /// Threads that hold each element.
     pub owners: u64,
     /// Shared-memory cycles of one warp access, most over the tile, over the fewest possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bank_conflict_degree: Option<f64>,
-    /// 32-byte sectors one warp request touches, most over the tile, for row starts aligned to a sector.
+    /// 32-byte sectors one warp request touches, most over the tile, for row starts aligned to a
+    /// sector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sectors_per_request: Option<u32>,
     /// Sectors that many bytes need at least.
@@ -67,7 +70,8 @@ pub fn certify(plan: &Plan, program: &Program) -> Result<Certificate> {
     };
     let steps = tile::check(plan, &refuse)?;
     let guards = guards::check(program).map_err(|message| refuse(message, program.to_string()))?;
-    let aligned = alignment::check(plan, program).map_err(|message| refuse(message, program.to_string()))?;
+    let aligned =
+        alignment::check(plan, program).map_err(|message| refuse(message, program.to_string()))?;
     Ok(Certificate {
         steps,
         global_accesses: guards.by_predicate + guards.by_size,

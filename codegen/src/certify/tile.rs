@@ -14,7 +14,10 @@ pub(super) fn check(
     plan: &Plan,
     refuse: &impl Fn(String, String) -> Error,
 ) -> Result<Vec<StepCertificate>> {
-    plan.steps.iter().map(|step| check_step(plan, step, refuse)).collect()
+    plan.steps
+        .iter()
+        .map(|step| check_step(plan, step, refuse))
+        .collect()
 }
 
 fn check_step(
@@ -25,14 +28,22 @@ fn check_step(
     let name = format!("{}.{}", step.operand, step.hop.name());
     let partition = partition::of_step(step)?;
     let coverage = |part: &Part<2>, side: &str| {
-        owners(plan, step, part)
-            .map_err(|message| refuse(format!("{name} {side}: {message}"), format!("{partition:?}")))
+        owners(plan, step, part).map_err(|message| {
+            refuse(
+                format!("{name} {side}: {message}"),
+                format!("{partition:?}"),
+            )
+        })
     };
-    // ldmatrix reads through the addresses of other lanes: who holds an element shows at its destination.
+    // ldmatrix reads through the addresses of other lanes: who holds an element shows at its
+    // destination.
     let owners = coverage(&partition.dst, "destination")?;
     let shared = step.hop == Hop::S2r && plan.mma.is_some();
     if owners != 1 && !shared {
-        return Err(refuse(format!("{name}: {owners} threads move each element"), String::new()));
+        return Err(refuse(
+            format!("{name}: {owners} threads move each element"),
+            String::new(),
+        ));
     }
     let degree = smem_degree(plan, step, &partition)
         .map_err(|message| refuse(format!("{name}: {message}"), plan.to_string()))?;
@@ -62,22 +73,31 @@ fn owners(plan: &Plan, step: &Step, part: &Part<2>) -> std::result::Result<u64, 
         for value in &part.values {
             let (row, column) = (base[0] + value[0], base[1] + value[1]);
             if row < 0 || row >= rows || column < 0 || column >= columns {
-                return Err(format!("thread {thread} reaches ({row},{column}) outside ({rows},{columns})"));
+                return Err(format!(
+                    "thread {thread} reaches ({row},{column}) outside ({rows},{columns})"
+                ));
             }
             counts[(row + rows * column) as usize] += 1;
         }
     }
     let first = counts[0];
-    match counts.iter().position(|count| *count != first || *count == 0) {
+    match counts
+        .iter()
+        .position(|count| *count != first || *count == 0)
+    {
         None => Ok(first),
         Some(at) => {
             let (row, column) = (at as i64 % rows, at as i64 / rows);
-            Err(format!("({row},{column}) is moved {} times, (0,0) {first} times", counts[at]))
+            Err(format!(
+                "({row},{column}) is moved {} times, (0,0) {first} times",
+                counts[at]
+            ))
         }
     }
 }
 
-/// The worst ratio of cycles to the fewest possible over the step's shared-memory accesses. Checks bounds and whole vectors.
+/// The worst ratio of cycles to the fewest possible over the step's shared-memory accesses. Checks
+/// bounds and whole vectors.
 fn smem_degree(
     plan: &Plan,
     step: &Step,
@@ -86,11 +106,21 @@ fn smem_degree(
     if !matches!(step.hop, Hop::G2s | Hop::S2r | Hop::R2s) {
         return Ok(None);
     }
-    let tile = plan.smem_tile(&step.operand).ok_or("the operand has no tile in shared memory")?;
+    let tile = plan
+        .smem_tile(&step.operand)
+        .ok_or("the operand has no tile in shared memory")?;
     let offsets = partition::smem_offsets(step, tile).map_err(|error| error.to_string())?;
-    let values = if step.hop == Hop::S2r { partition.src_values } else { partition.dst_values };
+    let values = if step.hop == Hop::S2r {
+        partition.src_values
+    } else {
+        partition.dst_values
+    };
     let element_bytes = i64::from(tile.dtype.bytes());
-    let access = step.atom.copy.as_ref().map_or(1, |facts| i64::from(facts.access_bytes));
+    let access = step
+        .atom
+        .copy
+        .as_ref()
+        .map_or(1, |facts| i64::from(facts.access_bytes));
     let swizzle = &tile.layout.swizzle;
     let mut degree: f64 = 1.0;
     for (instance, group) in offsets.values.chunks(values).enumerate() {
@@ -98,13 +128,18 @@ fn smem_degree(
             let [base] = offsets.base(thread);
             let first = swizzle.apply(base + group[0][0]) * element_bytes;
             if first < 0 || first + access > i64::from(tile.size_bytes) {
-                return Err(format!("thread {thread} reaches byte {first} of {}", tile.size_bytes));
+                return Err(format!(
+                    "thread {thread} reaches byte {first} of {}",
+                    tile.size_bytes
+                ));
             }
             let torn = (0..).zip(group).any(|(step, [value])| {
                 swizzle.apply(base + value) * element_bytes != first + step * element_bytes
             });
             if torn || first % access != 0 {
-                return Err(format!("thread {thread}: the vector at byte {first} is torn or unaligned"));
+                return Err(format!(
+                    "thread {thread}: the vector at byte {first} is torn or unaligned"
+                ));
             }
         }
         let threads = i64::from(plan.threads);
@@ -116,13 +151,20 @@ fn smem_degree(
     Ok(Some(degree))
 }
 
-/// Most 32-byte sectors one request of warp 0 touches, and the fewest its bytes need. Rows are taken to start on a
-/// sector; `None` when no stride is known to be 1.
+/// Most 32-byte sectors one request of warp 0 touches, and the fewest its bytes need. Rows are
+/// taken to start on a sector; `None` when no stride is known to be 1.
 fn sectors(plan: &Plan, step: &Step, part: &Part<2>) -> Option<(u32, u32)> {
     let operand = plan.operand(&step.operand)?;
-    let along = operand.strides.iter().position(|stride| *stride == Stride::Const(1))?;
+    let along = operand
+        .strides
+        .iter()
+        .position(|stride| *stride == Stride::Const(1))?;
     let bytes = i64::from(operand.dtype.bytes());
-    let access = step.atom.copy.as_ref().map(|facts| i64::from(facts.access_bytes))?;
+    let access = step
+        .atom
+        .copy
+        .as_ref()
+        .map(|facts| i64::from(facts.access_bytes))?;
     let per_access = (access / bytes).max(1) as usize;
     let lanes = i64::from(plan.threads).min(32);
     let mut most = 0;
@@ -137,5 +179,8 @@ fn sectors(plan: &Plan, step: &Step, part: &Part<2>) -> Option<(u32, u32)> {
         }
         most = most.max(touched.len());
     }
-    Some((u32::try_from(most).ok()?, u32::try_from((lanes * access).div_euclid(32)).ok()?.max(1)))
+    Some((
+        u32::try_from(most).ok()?,
+        u32::try_from((lanes * access).div_euclid(32)).ok()?.max(1),
+    ))
 }

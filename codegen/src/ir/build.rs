@@ -1,8 +1,8 @@
 //! Plan to tile IR: the algorithm of each kernel family, in tiles.
 //!
-//! A multistage gemm keeps `stages - 1` tiles along k in flight and reads the fragments of the next k-block from
-//! shared memory while the current one is multiplied. The buffer filled in a trip is the one all threads finished
-//! reading before the barrier of the trip before.
+//! A multistage gemm keeps `stages - 1` tiles along k in flight and reads the fragments of the next
+//! k-block from shared memory while the current one is multiplied. The buffer filled in a trip is
+//! the one all threads finished reading before the barrier of the trip before.
 
 use crate::ir::tile::{Bounds, Kernel, Op, Share, Stage, TileIndex, View, WHOLE};
 use crate::plan::model::{Hop, Plan};
@@ -15,7 +15,10 @@ pub fn build(plan: &Plan) -> Kernel {
         Family::Gemm if plan.step("a", Hop::G2s).is_some() => gemm_multistage(plan),
         Family::Gemm => gemm_synchronous(plan),
     };
-    Kernel { id: plan.id.clone(), body }
+    Kernel {
+        id: plan.id.clone(),
+        body,
+    }
 }
 
 const TILE_MN: View = View::Gmem([TileIndex::M, TileIndex::N]);
@@ -23,7 +26,13 @@ const TILE_MN: View = View::Gmem([TileIndex::M, TileIndex::N]);
 fn copy(plan: &Plan) -> Vec<Op> {
     let mut body = vec![Op::Raster(plan.raster)];
     if plan.step("s", Hop::G2s).is_some() {
-        body.push(step("s", Hop::G2s, TILE_MN, View::Smem(Stage::Fixed(0), None), Bounds::Checked));
+        body.push(step(
+            "s",
+            Hop::G2s,
+            TILE_MN,
+            View::Smem(Stage::Fixed(0), None),
+            Bounds::Checked,
+        ));
         body.extend([Op::Commit, Op::Wait(0), Op::Barrier]);
         let ring = View::Smem(Stage::Fixed(0), None);
         body.push(by_edge(|bounds| {
@@ -57,14 +66,18 @@ fn gemm_multistage(plan: &Plan) -> Vec<Op> {
     body
 }
 
-/// One trip of the main loop. The next tile's copies are spread over all blocks but the last; of the last block's
-/// products, half are issued before the barrier, so that the tensor cores have work while the threads meet.
+/// One trip of the main loop. The next tile's copies are spread over all blocks but the last; of
+/// the last block's products, half are issued before the barrier, so that the tensor cores have
+/// work while the threads meet.
 fn multistage_trip(plan: &Plan) -> Vec<Op> {
     let blocks = plan.k_blocks();
     let loads = (blocks - 1).max(1);
     let mut trip = Vec::new();
     for block in 0..blocks {
-        let (buffer, next) = (block % 2, load_fragments((block + 1) % blocks, (block + 1) % 2));
+        let (buffer, next) = (
+            block % 2,
+            load_fragments((block + 1) % blocks, (block + 1) % 2),
+        );
         if block + 1 < blocks {
             trip.extend(next);
             trip.extend(load_tile(Stage::Write, Share(block, loads)));
@@ -85,7 +98,13 @@ fn gemm_synchronous(plan: &Plan) -> Vec<Op> {
     let mut trip = Vec::new();
     for (operand, tile) in [("a", TileIndex::M), ("b", TileIndex::N)] {
         let tile = View::Gmem([tile, TileIndex::K]);
-        trip.push(step(operand, Hop::G2r, tile, View::Rmem(0), Bounds::Checked));
+        trip.push(step(
+            operand,
+            Hop::G2r,
+            tile,
+            View::Rmem(0),
+            Bounds::Checked,
+        ));
     }
     trip.push(Op::Barrier);
     for operand in ["a", "b"] {
@@ -108,7 +127,8 @@ fn gemm_synchronous(plan: &Plan) -> Vec<Op> {
     body
 }
 
-/// Starts a share of the copies of the next tile along k into that buffer; the last share closes their group.
+/// Starts a share of the copies of the next tile along k into that buffer; the last share closes
+/// their group.
 fn load_tile(stage: Stage, share: Share) -> Vec<Op> {
     let mut ops = Vec::new();
     for (operand, tile) in [("a", TileIndex::M), ("b", TileIndex::N)] {
@@ -129,13 +149,21 @@ fn load_tile(stage: Stage, share: Share) -> Vec<Op> {
 
 fn load_fragments(block: u32, buffer: u32) -> Vec<Op> {
     let ring = View::Smem(Stage::Read, Some(block));
-    ["a", "b"].map(|operand| step(operand, Hop::S2r, ring, View::Rmem(buffer), Bounds::Inside)).to_vec()
+    ["a", "b"]
+        .map(|operand| step(operand, Hop::S2r, ring, View::Rmem(buffer), Bounds::Inside))
+        .to_vec()
 }
 
 fn store(plan: &Plan) -> Vec<Op> {
-    vec![Op::Raster(plan.raster), by_edge(|bounds| {
-        vec![Op::Convert(bounds), step("d", Hop::R2g, View::Rmem(0), TILE_MN, bounds)]
-    })]
+    vec![
+        Op::Raster(plan.raster),
+        by_edge(|bounds| {
+            vec![
+                Op::Convert(bounds),
+                step("d", Hop::R2g, View::Rmem(0), TILE_MN, bounds),
+            ]
+        }),
+    ]
 }
 
 fn by_edge(body: impl Fn(Bounds) -> Vec<Op>) -> Op {
@@ -143,5 +171,12 @@ fn by_edge(body: impl Fn(Bounds) -> Vec<Op>) -> Op {
 }
 
 fn step(operand: &'static str, hop: Hop, src: View, dst: View, bounds: Bounds) -> Op {
-    Op::Copy { operand, hop, src, dst, bounds, share: WHOLE }
+    Op::Copy {
+        operand,
+        hop,
+        src,
+        dst,
+        bounds,
+        share: WHOLE,
+    }
 }

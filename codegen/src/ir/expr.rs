@@ -105,7 +105,8 @@ pub fn widen(a: Expr) -> Expr {
     }
 }
 
-/// `ceil(a / b)` of non-negative `a` and positive constant `b`, without overflow near the largest `a`.
+/// `ceil(a / b)` of non-negative `a` and positive constant `b`, without overflow near the largest
+/// `a`.
 pub fn ceil_div(a: Expr, b: i64) -> Expr {
     let quotient = div(a.clone(), int(b));
     let cut = lt(mul(quotient.clone(), int(b)), a);

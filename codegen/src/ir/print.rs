@@ -11,9 +11,16 @@ impl fmt::Display for Program {
         writeln!(f, "program {} {{", self.entry)?;
         for param in &self.params {
             match param.ty {
-                ParamType::Pointer { align_bytes, readonly } => {
+                ParamType::Pointer {
+                    align_bytes,
+                    readonly,
+                } => {
                     let access = if readonly { "in" } else { "out" };
-                    writeln!(f, "  param {}: pointer {access} align {align_bytes}", param.name)?;
+                    writeln!(
+                        f,
+                        "  param {}: pointer {access} align {align_bytes}",
+                        param.name
+                    )?;
                 }
                 ParamType::I32 => writeln!(f, "  param {}: i32", param.name)?,
                 ParamType::I64 => writeln!(f, "  param {}: i64", param.name)?,
@@ -21,7 +28,11 @@ impl fmt::Display for Program {
         }
         writeln!(f, "  threads {}", self.threads)?;
         if self.smem_bytes > 0 {
-            writeln!(f, "  smem {} bytes align {}", self.smem_bytes, self.smem_align_bytes)?;
+            writeln!(
+                f,
+                "  smem {} bytes align {}",
+                self.smem_bytes, self.smem_align_bytes
+            )?;
         }
         for file in &self.files {
             writeln!(f, "  registers {}: {:?} x {}", file.name, file.ty, file.len)?;
@@ -49,13 +60,27 @@ impl Text<'_> {
                 Stmt::Assign(var, value) => {
                     writeln!(f, "{pad}{} := {}", self.var(var.0), self.expr(value))?;
                 }
-                Stmt::For { var, from, to, step, body } => {
+                Stmt::For {
+                    var,
+                    from,
+                    to,
+                    step,
+                    body,
+                } => {
                     let (from, to, step) = (self.expr(from), self.expr(to), self.expr(step));
-                    writeln!(f, "{pad}for {} in {from}..{to} step {step} {{", self.var(var.0))?;
+                    writeln!(
+                        f,
+                        "{pad}for {} in {from}..{to} step {step} {{",
+                        self.var(var.0)
+                    )?;
                     self.block(f, body, depth + 1)?;
                     writeln!(f, "{pad}}}")?;
                 }
-                Stmt::If { cond, then, otherwise } => {
+                Stmt::If {
+                    cond,
+                    then,
+                    otherwise,
+                } => {
                     writeln!(f, "{pad}if {} {{", self.expr(cond))?;
                     self.block(f, then, depth + 1)?;
                     if !otherwise.is_empty() {
@@ -83,23 +108,38 @@ impl Text<'_> {
     }
 
     fn param(&self, index: u32) -> &str {
-        self.program.params.get(index as usize).map_or("?", |param| param.name.as_str())
+        self.program
+            .params
+            .get(index as usize)
+            .map_or("?", |param| param.name.as_str())
     }
 
     /// Runs of consecutive registers print as one range.
     fn registers(&self, registers: &[Reg]) -> String {
-        let name = |file: u32| self.program.files.get(file as usize).map_or("?", |f| f.name.as_str());
+        let name = |file: u32| {
+            self.program
+                .files
+                .get(file as usize)
+                .map_or("?", |f| f.name.as_str())
+        };
         let mut parts = Vec::new();
         let mut rest = registers;
         while let Some(first) = rest.first() {
             let run = rest
                 .iter()
                 .zip(first.index..)
-                .take_while(|(register, index)| register.file == first.file && register.index == *index)
+                .take_while(|(register, index)| {
+                    register.file == first.file && register.index == *index
+                })
                 .count();
             let range = match run {
                 1 => format!("{}[{}]", name(first.file), first.index),
-                _ => format!("{}[{}..{}]", name(first.file), first.index, first.index + run as u32),
+                _ => format!(
+                    "{}[{}..{}]",
+                    name(first.file),
+                    first.index,
+                    first.index + run as u32
+                ),
             };
             parts.push(range);
             rest = &rest[run..];
@@ -121,7 +161,11 @@ impl Text<'_> {
             Base::Param(param) => self.param(param.0),
             Base::Smem => "smem",
         };
-        format!("[{base} + {} + {}]", self.expr(&address.offset), address.imm)
+        format!(
+            "[{base} + {} + {}]",
+            self.expr(&address.offset),
+            address.imm
+        )
     }
 
     fn expr(&self, expr: &Expr) -> String {
@@ -145,7 +189,12 @@ impl Text<'_> {
                 format!("({} {op} {})", self.expr(a), self.expr(b))
             }
             Expr::Select(cond, a, b) => {
-                format!("({} ? {} : {})", self.expr(cond), self.expr(a), self.expr(b))
+                format!(
+                    "({} ? {} : {})",
+                    self.expr(cond),
+                    self.expr(a),
+                    self.expr(b)
+                )
             }
             Expr::Convert(ty, inner) => {
                 let ty = match ty {

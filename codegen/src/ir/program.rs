@@ -1,8 +1,8 @@
 //! The thread program: what one thread does, with every address spelled out.
 //!
-//! It is what lowering ends in and what the PTX stage translates statement by statement. Register files hold the
-//! fragments; every index into them is a constant, so that they become virtual registers. Integers are 32-bit
-//! for coordinates and shared memory, 64-bit for global memory.
+//! It is what lowering ends in and what the PTX stage translates statement by statement. Register
+//! files hold the fragments; every index into them is a constant, so that they become virtual
+//! registers. Integers are 32-bit for coordinates and shared memory, 64-bit for global memory.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -151,12 +151,14 @@ pub enum Arg {
 pub enum Stmt {
     /// Defines an immutable variable.
     Let(VarId, Expr),
-    /// Defines an immutable 32-bit variable equal to the expression, in a way no optimizer sees through: what depends on it
-    /// stays where it is written, instead of holding registers across a loop.
+    /// Defines an immutable 32-bit variable equal to the expression, in a way no optimizer sees
+    /// through: what depends on it stays where it is written, instead of holding registers across a
+    /// loop.
     Pin(VarId, Expr),
     /// Gives a mutable variable (declared so in [`Program::vars`]) a value.
     Assign(VarId, Expr),
-    /// `for var in from..to step step`: `var` is immutable in the body, all of one type; no trip when `from >= to`.
+    /// `for var in from..to step step`: `var` is immutable in the body, all of one type; no trip
+    /// when `from >= to`.
     For {
         /// The loop variable.
         var: VarId,

@@ -1,5 +1,5 @@
-//! Tile IR: what a CTA does, in tiles. Tensors have layouts, copies and MMAs are tiled atoms of the plan, and no
-//! thread is named yet; who does what is computed by `crate::lower`.
+//! Tile IR: what a CTA does, in tiles. Tensors have layouts, copies and MMAs are tiled atoms of the
+//! plan, and no thread is named yet; who does what is computed by `crate::lower`.
 
 use std::fmt;
 
@@ -58,8 +58,8 @@ pub enum Bounds {
 /// One operation of the CTA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Decides which output tile this CTA makes. Starts a section: written again before the epilogue, it keeps what only
-    /// the epilogue needs out of the main loop's registers.
+    /// Decides which output tile this CTA makes. Starts a section: written again before the
+    /// epilogue, it keeps what only the epilogue needs out of the main loop's registers.
     Raster(Raster),
     /// Runs the plan's tiled copy of that operand and hop.
     Copy {
@@ -122,10 +122,24 @@ fn write_ops(f: &mut fmt::Formatter<'_>, ops: &[Op], depth: usize) -> fmt::Resul
     for op in ops {
         match op {
             Op::Raster(raster) => writeln!(f, "{pad}(tile_m, tile_n) = raster {raster}")?,
-            Op::Copy { operand, hop, src, dst, bounds, share } => {
-                let checked = if *bounds == Bounds::Checked { " checked" } else { "" };
+            Op::Copy {
+                operand,
+                hop,
+                src,
+                dst,
+                bounds,
+                share,
+            } => {
+                let checked = if *bounds == Bounds::Checked {
+                    " checked"
+                } else {
+                    ""
+                };
                 let hop = hop.name();
-                writeln!(f, "{pad}copy {operand}.{hop} {src} -> {dst}{checked}{share}")?;
+                writeln!(
+                    f,
+                    "{pad}copy {operand}.{hop} {src} -> {dst}{checked}{share}"
+                )?;
             }
             Op::ClearAccumulators => writeln!(f, "{pad}acc = 0")?,
             Op::Widen(buffer) => writeln!(f, "{pad}widen r[{buffer}]")?,

@@ -1,8 +1,9 @@
 //! Addresses: a run-time part computed once, a constant part in the instruction's immediate.
 //!
-//! Global memory: bytes from the operand's pointer, 64-bit. Shared memory: bytes from the start of the ring, 32-bit; the
-//! swizzle is split between the two parts. `Sw(base + v) = Sw(base) ^ Sw(v)` holds when no base shares a bit with `v`; of
-//! `Sw(v)`, bits that no swizzled base has are added as a constant and the others are exclusive-ored.
+//! Global memory: bytes from the operand's pointer, 64-bit. Shared memory: bytes from the start of
+//! the ring, 32-bit; the swizzle is split between the two parts. `Sw(base + v) = Sw(base) ^ Sw(v)`
+//! holds when no base shares a bit with `v`; of `Sw(v)`, bits that no swizzled base has are added
+//! as a constant and the others are exclusive-ored.
 
 use crate::atoms::model::Space;
 use crate::ir::expr::{add, and, div, int, long, mul, sub, widen, xor};
@@ -83,7 +84,13 @@ impl<'p> GmemTile<'p> {
         }
         let bytes = mul(offset, long(i64::from(operand.dtype.bytes())));
         let offset = builder.hoist("offset", bytes);
-        Some(GmemTile { operand, base: builder.param(&operand.name)?, offset, moving, left })
+        Some(GmemTile {
+            operand,
+            base: builder.param(&operand.name)?,
+            offset,
+            moving,
+            left,
+        })
     }
 
     /// The address of the thread's element at that constant distance from its first.
@@ -102,11 +109,17 @@ impl<'p> GmemTile<'p> {
             }
         }
         let offset = match &self.moving {
-            // One sum a row, made when the tile is loaded: rows of their own would each hold two registers through the loop.
+            // One sum a row, made when the tile is loaded: rows of their own would each hold two
+            // registers through the loop.
             Some(moving) => add(offset, moving.clone()),
             None => builder.hoist("row", offset),
         };
-        Some(Address { space: Space::Gmem, base: Base::Param(self.base), offset, imm })
+        Some(Address {
+            space: Space::Gmem,
+            base: Base::Param(self.base),
+            offset,
+            imm,
+        })
     }
 }
 
@@ -117,7 +130,8 @@ fn stride_expr(builder: &Builder, stride: &Stride) -> Option<Expr> {
     }
 }
 
-/// The address in shared memory of the thread's element `value` elements (before the swizzle) from its first.
+/// The address in shared memory of the thread's element `value` elements (before the swizzle) from
+/// its first.
 pub(super) fn smem_address(
     builder: &mut Builder,
     plan: &Plan,
@@ -139,7 +153,12 @@ pub(super) fn smem_address(
         Stage::Read => add(run_time, Expr::Var(state.read)),
         Stage::Write => add(run_time, Expr::Var(state.write)),
     };
-    Address { space: Space::Smem, base: Base::Smem, offset, imm }
+    Address {
+        space: Space::Smem,
+        base: Base::Smem,
+        offset,
+        imm,
+    }
 }
 
 /// Run-time and constant part of the element offset, in elements.
@@ -165,7 +184,10 @@ fn swizzled_offset(
     if plain & value == 0 {
         let target = swizzle.apply(value);
         let base = swizzle_expr(builder, swizzle, base);
-        (builder.hoist("smem_xor", xor(base, int(target & swizzled))), target & !swizzled)
+        (
+            builder.hoist("smem_xor", xor(base, int(target & swizzled))),
+            target & !swizzled,
+        )
     } else {
         let offset = builder.hoist("smem_sum", add(base, int(value)));
         (swizzle_expr(builder, swizzle, offset), 0)
@@ -176,6 +198,10 @@ fn swizzled_offset(
 fn swizzle_expr(builder: &mut Builder, swizzle: &Swizzle, x: Expr) -> Expr {
     let source = and(x.clone(), int(swizzle.source_mask()));
     let power = int(1 << swizzle.shift().unsigned_abs());
-    let moved = if swizzle.shift() >= 0 { div(source, power) } else { mul(source, power) };
+    let moved = if swizzle.shift() >= 0 {
+        div(source, power)
+    } else {
+        mul(source, power)
+    };
     builder.hoist("swizzled", xor(x, moved))
 }

@@ -1,8 +1,10 @@
-//! Grows a thread program: parameters, variables, registers, and the statements a section of the kernel starts with.
+//! Grows a thread program: parameters, variables, registers, and the statements a section of the
+//! kernel starts with.
 //!
-//! Invariant: an expression handed to [`Builder::hoist`] depends on parameters, the CTA and thread index and hoisted
-//! variables of the section only, so it is computed once, at the section's start. A later section computes its own from
-//! pinned indices, so that nothing of it holds registers through the main loop.
+//! Invariant: an expression handed to [`Builder::hoist`] depends on parameters, the CTA and thread
+//! index and hoisted variables of the section only, so it is computed once, at the section's start.
+//! A later section computes its own from pinned indices, so that nothing of it holds registers
+//! through the main loop.
 
 use std::collections::HashMap;
 
@@ -70,14 +72,22 @@ impl Builder {
 
     /// The parameter of that name.
     pub(super) fn param(&self, name: &str) -> Option<ParamId> {
-        let index = self.program.params.iter().position(|param| param.name == name)?;
+        let index = self
+            .program
+            .params
+            .iter()
+            .position(|param| param.name == name)?;
         u32::try_from(index).ok().map(ParamId)
     }
 
     /// Declares a variable.
     pub(super) fn var(&mut self, name: &str, ty: IntType, mutable: bool) -> VarId {
         let id = VarId(self.program.vars.len() as u32);
-        self.program.vars.push(VarDecl { name: name.to_string(), ty, mutable });
+        self.program.vars.push(VarDecl {
+            name: name.to_string(),
+            ty,
+            mutable,
+        });
         id
     }
 
@@ -88,7 +98,8 @@ impl Builder {
         id
     }
 
-    /// Computes the expression once at the start of the program; equal expressions share a variable.
+    /// Computes the expression once at the start of the program; equal expressions share a
+    /// variable.
     pub(super) fn hoist(&mut self, name: &str, expr: Expr) -> Expr {
         if matches!(expr, Expr::Int(..) | Expr::Var(_) | Expr::Param(_)) {
             return expr;
@@ -105,13 +116,19 @@ impl Builder {
 
     /// Declares a register file.
     pub(super) fn file(&mut self, name: &str, ty: RegType, len: usize) -> u32 {
-        self.program.files.push(RegFile { name: name.to_string(), ty, len: len as u32 });
+        self.program.files.push(RegFile {
+            name: name.to_string(),
+            ty,
+            len: len as u32,
+        });
         (self.program.files.len() - 1) as u32
     }
 
     /// All registers of a file.
     pub(super) fn all(&self, file: u32) -> Vec<Reg> {
-        (0..self.program.files[file as usize].len).map(|index| Reg { file, index }).collect()
+        (0..self.program.files[file as usize].len)
+            .map(|index| Reg { file, index })
+            .collect()
     }
 
     /// `sum digit_i(tid) * stride_i` of one component, 32-bit.
@@ -166,7 +183,10 @@ fn params(plan: &Plan) -> Vec<Param> {
             align_bytes: pointer_align(plan, &operand.name),
             readonly: operand.name != "d",
         };
-        params.push(Param { name: operand.name.clone(), ty });
+        params.push(Param {
+            name: operand.name.clone(),
+            ty,
+        });
     }
     for name in plan.operands.iter().flat_map(|operand| &operand.extents) {
         push_once(&mut params, name, ParamType::I32);
@@ -181,21 +201,29 @@ fn params(plan: &Plan) -> Vec<Param> {
 
 fn push_once(params: &mut Vec<Param>, name: &str, ty: ParamType) {
     if !params.iter().any(|param| param.name == name) {
-        params.push(Param { name: name.to_string(), ty });
+        params.push(Param {
+            name: name.to_string(),
+            ty,
+        });
     }
 }
 
 fn pointer_align(plan: &Plan, name: &str) -> u32 {
-    let element = plan.operand(name).map_or(1, |operand| operand.dtype.bytes());
-    let assumed = plan.assumptions.iter().filter_map(|assumption| match assumption {
-        Assumption::PointerAlignment { operand, bytes, .. } if operand == name => Some(*bytes),
-        _ => None,
-    });
+    let element = plan
+        .operand(name)
+        .map_or(1, |operand| operand.dtype.bytes());
+    let assumed = plan
+        .assumptions
+        .iter()
+        .filter_map(|assumption| match assumption {
+            Assumption::PointerAlignment { operand, bytes, .. } if operand == name => Some(*bytes),
+            _ => None,
+        });
     assumed.max().unwrap_or(element)
 }
 
-/// Swizzle patterns repeat every 1024 bytes at most, so a start aligned to that keeps bank predictions true on sm_90; older
-/// architectures guarantee 128 bytes.
+/// Swizzle patterns repeat every 1024 bytes at most, so a start aligned to that keeps bank
+/// predictions true on sm_90; older architectures guarantee 128 bytes.
 fn smem_align(arch: Arch) -> u32 {
     if arch.sm >= 90 { 1024 } else { 128 }
 }

@@ -1,7 +1,9 @@
-//! Copies: one atom call for each instance of the tiled copy, with its addresses, registers and predicate.
+//! Copies: one atom call for each instance of the tiled copy, with its addresses, registers and
+//! predicate.
 //!
-//! A checked copy between global memory and registers moves single elements, each under its own predicate; a checked
-//! copy into shared memory moves vectors and says how many source bytes are valid, the rest arrive as zeros.
+//! A checked copy between global memory and registers moves single elements, each under its own
+//! predicate; a checked copy into shared memory moves vectors and says how many source bytes are
+//! valid, the rest arrive as zeros.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,8 +23,15 @@ use crate::spec::model::Stride;
 /// What one side of a copy is made of.
 enum Side<'p> {
     Gmem(GmemTile<'p>),
-    Smem { tile: &'p SmemTile, offsets: Part<1>, stage: Stage },
-    Rmem { fragment: &'static str, buffer: u32 },
+    Smem {
+        tile: &'p SmemTile,
+        offsets: Part<1>,
+        stage: Stage,
+    },
+    Rmem {
+        fragment: &'static str,
+        buffer: u32,
+    },
 }
 
 /// Where one side of one atom call is.
@@ -43,7 +52,8 @@ struct Run<'p> {
     by_element: bool,
     /// Valid source bytes by distance along the contiguous mode, computed once for the run.
     valid: HashMap<i64, Expr>,
-    /// Elements left across the contiguous mode, pinned so that the run's predicates do not live across the loop.
+    /// Elements left across the contiguous mode, pinned so that the run's predicates do not live
+    /// across the loop.
     across: Option<Expr>,
 }
 
@@ -63,7 +73,11 @@ impl<'p> Lowering<'p> {
         let by_element = bounds == Bounds::Checked && hop != Hop::G2s && parts.src_values > 1;
         let mut run = Run {
             step,
-            atom: if by_element { element_atom(self, step)? } else { step.atom.clone() },
+            atom: if by_element {
+                element_atom(self, step)?
+            } else {
+                step.atom.clone()
+            },
             src: self.side(step, &parts.src, src, by_element)?,
             dst: self.side(step, &parts.dst, dst, by_element)?,
             parts,
@@ -89,7 +103,13 @@ impl<'p> Lowering<'p> {
         Ok(out)
     }
 
-    fn side(&mut self, step: &'p Step, part: &Part<2>, view: View, by_element: bool) -> Result<Side<'p>> {
+    fn side(
+        &mut self,
+        step: &'p Step,
+        part: &Part<2>,
+        view: View,
+        by_element: bool,
+    ) -> Result<Side<'p>> {
         let plan = self.plan;
         Ok(match view {
             View::Gmem(tile) => {
@@ -102,12 +122,17 @@ impl<'p> Lowering<'p> {
             View::Smem(stage, _) => {
                 let tile = plan.smem_tile(&step.operand);
                 let tile = tile.ok_or_else(|| bug(plan, format!("no tile of {}", step.operand)))?;
-                Side::Smem { tile, offsets: partition::smem_offsets(step, tile)?, stage }
+                Side::Smem {
+                    tile,
+                    offsets: partition::smem_offsets(step, tile)?,
+                    stage,
+                }
             }
             View::Rmem(buffer) => {
                 let fragment = self.fragment_name(step, by_element);
                 let threads = i64::from(plan.threads);
-                self.fragment(fragment)?.check_owner(part, threads, &plan.id)?;
+                self.fragment(fragment)?
+                    .check_owner(part, threads, &plan.id)?;
                 Side::Rmem { fragment, buffer }
             }
         })
@@ -115,7 +140,11 @@ impl<'p> Lowering<'p> {
 
     /// Appends the atom calls of one instance.
     fn instance(&mut self, run: &mut Run<'p>, instance: usize, out: &mut Vec<Stmt>) -> Result<()> {
-        let pieces = if run.by_element { run.parts.src_values } else { 1 };
+        let pieces = if run.by_element {
+            run.parts.src_values
+        } else {
+            1
+        };
         for piece in 0..pieces {
             let src_range = range(instance, run.parts.src_values, piece, pieces);
             let dst_range = range(instance, run.parts.dst_values, piece, pieces);
@@ -140,7 +169,11 @@ impl<'p> Lowering<'p> {
             let statement = call(&run.atom, args);
             out.extend(zeroed.map(Stmt::Zero));
             out.push(match guard {
-                Some(cond) => Stmt::If { cond, then: vec![statement], otherwise: Vec::new() },
+                Some(cond) => Stmt::If {
+                    cond,
+                    then: vec![statement],
+                    otherwise: Vec::new(),
+                },
                 None => statement,
             });
         }
@@ -159,19 +192,28 @@ impl<'p> Lowering<'p> {
         match side {
             Side::Gmem(tile) => {
                 let address = tile.address(&mut self.builder, elements[0]);
-                Ok(Place::Address(address.ok_or_else(|| bug(plan, "no stride".to_string()))?))
+                Ok(Place::Address(
+                    address.ok_or_else(|| bug(plan, "no stride".to_string()))?,
+                ))
             }
-            Side::Smem { tile, offsets, stage } => {
+            Side::Smem {
+                tile,
+                offsets,
+                stage,
+            } => {
                 let [value] = offsets.values[values.start];
                 let state = &self.state;
-                let address = smem_address(&mut self.builder, plan, tile, offsets, value, *stage, state);
+                let address =
+                    smem_address(&mut self.builder, plan, tile, offsets, value, *stage, state);
                 Ok(Place::Address(address))
             }
             Side::Rmem { fragment, buffer } => {
                 let elements = self.block_local(step, elements);
                 let registers = self.fragment(fragment)?.registers(&elements, *buffer);
                 let message = || format!("{fragment}: registers do not hold {elements:?} in order");
-                Ok(Place::Registers(registers.ok_or_else(|| bug(plan, message()))?))
+                Ok(Place::Registers(
+                    registers.ok_or_else(|| bug(plan, message()))?,
+                ))
             }
         }
     }
@@ -193,11 +235,22 @@ impl<'p> Lowering<'p> {
         out: &mut Vec<Stmt>,
     ) -> Result<Option<Expr>> {
         let plan = self.plan;
-        let sized = run.atom.copy.as_ref().is_some_and(|copy| copy.src_bytes.is_some());
-        let (Side::Gmem(tile), true) = (&run.src, sized) else { return Ok(None) };
+        let sized = run
+            .atom
+            .copy
+            .as_ref()
+            .is_some_and(|copy| copy.src_bytes.is_some());
+        let (Side::Gmem(tile), true) = (&run.src, sized) else {
+            return Ok(None);
+        };
         let name = &run.step.operand;
-        let operand = plan.operand(name).ok_or_else(|| bug(plan, format!("no operand {name}")))?;
-        let along = operand.strides.iter().position(|stride| *stride == Stride::Const(1));
+        let operand = plan
+            .operand(name)
+            .ok_or_else(|| bug(plan, format!("no operand {name}")))?;
+        let along = operand
+            .strides
+            .iter()
+            .position(|stride| *stride == Stride::Const(1));
         let along = along.ok_or_else(|| bug(plan, format!("{} has no stride 1", operand.name)))?;
         let bytes = i64::from(operand.dtype.bytes());
         let valid = match run.valid.get(&value[along]) {
@@ -220,7 +273,11 @@ impl<'p> Lowering<'p> {
                 Expr::Var(var)
             }
         };
-        Ok(Some(select(lt(int(value[1 - along]), across), valid, int(0))))
+        Ok(Some(select(
+            lt(int(value[1 - along]), across),
+            valid,
+            int(0),
+        )))
     }
 
     fn args(&self, atom: &Atom, src: Place, dst: Place, bytes: Option<Expr>) -> Result<Vec<Arg>> {
@@ -248,7 +305,10 @@ impl<'p> Lowering<'p> {
 
     /// Extent along k that one MMA of the tiled MMA consumes.
     fn k_block_extent(&self) -> i64 {
-        self.plan.cta_tile.get(2).map_or(i64::MAX, |k| k / i64::from(self.plan.k_blocks().max(1)))
+        self.plan
+            .cta_tile
+            .get(2)
+            .map_or(i64::MAX, |k| k / i64::from(self.plan.k_blocks().max(1)))
     }
 }
 
@@ -264,6 +324,14 @@ fn inside(tile: &GmemTile<'_>, value: [i64; 2]) -> Expr {
 }
 
 fn element_atom(lowering: &Lowering<'_>, step: &Step) -> Result<Arc<Atom>> {
-    let message = || format!("{}.{} has no atom for single elements", step.operand, step.hop.name());
-    step.element_atom.clone().ok_or_else(|| bug(lowering.plan, message()))
+    let message = || {
+        format!(
+            "{}.{} has no atom for single elements",
+            step.operand,
+            step.hop.name()
+        )
+    };
+    step.element_atom
+        .clone()
+        .ok_or_else(|| bug(lowering.plan, message()))
 }

@@ -1,7 +1,8 @@
 //! Fragments: which register of a thread holds which element of a tile.
 //!
-//! A fragment is defined by the partition that names its values. Another partition may read or write it when each thread
-//! owns the same elements in both, which is checked here for every thread.
+//! A fragment is defined by the partition that names its values. Another partition may read or
+//! write it when each thread owns the same elements in both, which is checked here for every
+//! thread.
 
 use std::collections::HashMap;
 
@@ -25,12 +26,24 @@ pub(super) struct Fragment {
 impl Fragment {
     /// A fragment whose values are numbered by `part`.
     pub(super) fn new(file: u32, per_register: usize, part: Part<2>) -> Fragment {
-        let index = part.values.iter().enumerate().map(|(index, value)| (*value, index)).collect();
+        let index = part
+            .values
+            .iter()
+            .enumerate()
+            .map(|(index, value)| (*value, index))
+            .collect();
         let buffer_registers = part.values.len().div_ceil(per_register);
-        Fragment { file, per_register, buffer_registers, part, index }
+        Fragment {
+            file,
+            per_register,
+            buffer_registers,
+            part,
+            index,
+        }
     }
 
-    /// The registers of one buffer that hold the elements, which must fill each register they are in, in order.
+    /// The registers of one buffer that hold the elements, which must fill each register they are
+    /// in, in order.
     pub(super) fn registers(&self, elements: &[[i64; 2]], buffer: u32) -> Option<Vec<Reg>> {
         let start = self.buffer_registers * buffer as usize;
         let mut registers = Vec::new();
@@ -45,7 +58,10 @@ impl Fragment {
                 }
             }
             let index = (start + first / self.per_register) as u32;
-            registers.push(Reg { file: self.file, index });
+            registers.push(Reg {
+                file: self.file,
+                index,
+            });
         }
         Some(registers)
     }

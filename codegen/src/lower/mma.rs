@@ -21,9 +21,15 @@ impl Lowering<'_> {
             match step.hop {
                 // The values of a whole-tile copy are numbered as the load writes them.
                 Hop::G2r | Hop::S2r if plan.mma.is_none() || step.hop == Hop::G2r => {
-                    let bits = plan.operand(&step.operand).map_or(32, |operand| operand.dtype.bits());
+                    let bits = plan
+                        .operand(&step.operand)
+                        .map_or(32, |operand| operand.dtype.bits());
                     for by_element in [false, true] {
-                        let atom = if by_element { step.element_atom.as_ref() } else { Some(&step.atom) };
+                        let atom = if by_element {
+                            step.element_atom.as_ref()
+                        } else {
+                            Some(&step.atom)
+                        };
                         let name = self.fragment_name(step, by_element);
                         if let Some(ty) = atom.and_then(|atom| result_type(atom)) {
                             self.declare(name, ty, bits, parts.dst.clone(), 1);
@@ -41,21 +47,30 @@ impl Lowering<'_> {
 
     fn declare_mma(&mut self, mma: &MmaPlan) -> Result<()> {
         let plan = self.plan;
-        let [_, a_type, b_type, acc_type] =
-            mma.atom.mma.as_ref().map(|facts| facts.types).ok_or_else(|| bug(plan, "no mma".to_string()))?;
+        let [_, a_type, b_type, acc_type] = mma
+            .atom
+            .mma
+            .as_ref()
+            .map(|facts| facts.types)
+            .ok_or_else(|| bug(plan, "no mma".to_string()))?;
         let buffers = if plan.stages > 1 { 2 } else { 1 };
         let parts = partition::of_mma(plan, mma)?;
-        for (name, raw, dtype, part) in
-            [("a", "a_raw", a_type, parts.a), ("b", "b_raw", b_type, parts.b)]
-        {
-            let ty = operand_type(&mma.atom, name).ok_or_else(|| bug(plan, format!("no operand {name}")))?;
+        for (name, raw, dtype, part) in [
+            ("a", "a_raw", a_type, parts.a),
+            ("b", "b_raw", b_type, parts.b),
+        ] {
+            let ty = operand_type(&mma.atom, name)
+                .ok_or_else(|| bug(plan, format!("no operand {name}")))?;
             if mma.widen.is_some() {
-                let bits = plan.operand(name).map_or(32, |operand| operand.dtype.bits());
+                let bits = plan
+                    .operand(name)
+                    .map_or(32, |operand| operand.dtype.bits());
                 self.declare(raw, RegType::B16, bits, part.clone(), buffers);
             }
             self.declare(name, ty, dtype.bits(), part, buffers);
         }
-        let ty = operand_type(&mma.atom, "c").ok_or_else(|| bug(plan, "no operand c".to_string()))?;
+        let ty =
+            operand_type(&mma.atom, "c").ok_or_else(|| bug(plan, "no operand c".to_string()))?;
         self.declare("acc", ty, acc_type.bits(), parts.c.clone(), 1);
         if let Some(epilogue) = &plan.epilogue {
             let bits = plan.operand("d").map_or(32, |operand| operand.dtype.bits());
@@ -80,7 +95,8 @@ impl Lowering<'_> {
         let per_register = (ty.bits() / element_bits).max(1) as usize;
         let registers = part.values.len().div_ceil(per_register) * buffers;
         let file = self.builder.file(name, ty, registers);
-        self.fragments.insert(name, Fragment::new(file, per_register, part));
+        self.fragments
+            .insert(name, Fragment::new(file, per_register, part));
     }
 
     /// The fragment that a step reads or writes.
@@ -96,7 +112,11 @@ impl Lowering<'_> {
             (_, "a", _) => "a",
             (_, "b", _) => "b",
             _ if by_element || step.element_atom.is_none() => {
-                if epilogue.is_some_and(|epilogue| epilogue.convert.is_some()) { "d_edge" } else { "acc" }
+                if epilogue.is_some_and(|epilogue| epilogue.convert.is_some()) {
+                    "d_edge"
+                } else {
+                    "acc"
+                }
             }
             _ if epilogue.is_some_and(|epilogue| epilogue.pack.is_some()) => "d",
             _ => "acc",
@@ -104,7 +124,10 @@ impl Lowering<'_> {
     }
 
     fn widens(&self) -> bool {
-        self.plan.mma.as_ref().is_some_and(|mma| mma.widen.is_some())
+        self.plan
+            .mma
+            .as_ref()
+            .is_some_and(|mma| mma.widen.is_some())
     }
 
     pub(super) fn widen(&mut self, buffer: u32) -> Result<Vec<Stmt>> {
@@ -131,11 +154,19 @@ impl Lowering<'_> {
         match (&epilogue.pack, &epilogue.convert) {
             (Some(pack), _) if bounds == Bounds::Inside && vector => {
                 let to = self.buffer("d", 0)?;
-                Ok(acc.chunks(2).zip(to).map(|(pair, to)| convert(pack, pair.to_vec(), to)).collect())
+                Ok(acc
+                    .chunks(2)
+                    .zip(to)
+                    .map(|(pair, to)| convert(pack, pair.to_vec(), to))
+                    .collect())
             }
             (_, Some(single)) => {
                 let to = self.buffer("d_edge", 0)?;
-                Ok(acc.into_iter().zip(to).map(|(from, to)| convert(single, vec![from], to)).collect())
+                Ok(acc
+                    .into_iter()
+                    .zip(to)
+                    .map(|(from, to)| convert(single, vec![from], to))
+                    .collect())
             }
             _ => Ok(Vec::new()),
         }
@@ -144,29 +175,50 @@ impl Lowering<'_> {
     fn buffer(&self, name: &str, buffer: u32) -> Result<Vec<Reg>> {
         let fragment = self.fragment(name)?;
         let count = fragment.buffer_registers as u32;
-        Ok((0..count).map(|index| Reg { file: fragment.file, index: buffer * count + index }).collect())
+        Ok((0..count)
+            .map(|index| Reg {
+                file: fragment.file,
+                index: buffer * count + index,
+            })
+            .collect())
     }
 
-    /// One MMA of the atom for each pair of fragments, n forth and back so that neighbours share an operand.
+    /// One MMA of the atom for each pair of fragments, n forth and back so that neighbours share an
+    /// operand.
     pub(super) fn mma(&mut self, buffer: u32, share: Share) -> Result<Vec<Stmt>> {
         let plan = self.plan;
-        let mma = plan.mma.as_ref().ok_or_else(|| bug(plan, "no mma".to_string()))?;
+        let mma = plan
+            .mma
+            .as_ref()
+            .ok_or_else(|| bug(plan, "no mma".to_string()))?;
         let registers = |name| operand_count(&mma.atom, name).unwrap_or(1) as usize;
-        let (a, b, acc) = (self.buffer("a", buffer)?, self.buffer("b", buffer)?, self.buffer("acc", 0)?);
+        let (a, b, acc) = (
+            self.buffer("a", buffer)?,
+            self.buffer("b", buffer)?,
+            self.buffer("acc", 0)?,
+        );
         let (per_a, per_b, per_acc) = (registers("a"), registers("b"), registers("c"));
         let (rows, columns) = (a.len() / per_a, b.len() / per_b);
         let mut out = Vec::new();
         let ends = [share.0, share.0 + 1].map(|end| rows * end as usize / share.1 as usize);
         for row in ends[0]..ends[1] {
             for step in 0..columns {
-                let column = if row % 2 == 0 { step } else { columns - 1 - step };
+                let column = if row % 2 == 0 {
+                    step
+                } else {
+                    columns - 1 - step
+                };
                 let tile = row + rows * column;
                 let d = &acc[tile * per_acc..][..per_acc];
-                let args = mma.atom.operands.iter().map(|operand| match operand.name.as_str() {
-                    "a" => Arg::Regs(a[row * per_a..][..per_a].to_vec()),
-                    "b" => Arg::Regs(b[column * per_b..][..per_b].to_vec()),
-                    _ => Arg::Regs(d.to_vec()),
-                });
+                let args = mma
+                    .atom
+                    .operands
+                    .iter()
+                    .map(|operand| match operand.name.as_str() {
+                        "a" => Arg::Regs(a[row * per_a..][..per_a].to_vec()),
+                        "b" => Arg::Regs(b[column * per_b..][..per_b].to_vec()),
+                        _ => Arg::Regs(d.to_vec()),
+                    });
                 out.push(call(&mma.atom, args.collect()));
             }
         }
@@ -190,15 +242,21 @@ fn result_type(atom: &Atom) -> Option<RegType> {
 }
 
 fn operand_type(atom: &Atom, name: &str) -> Option<RegType> {
-    atom.operands.iter().find(|operand| operand.name == name).and_then(|operand| match operand.kind {
-        OperandKind::RegsIn { ty, .. } | OperandKind::RegsOut { ty, .. } => Some(ty),
-        _ => None,
-    })
+    atom.operands
+        .iter()
+        .find(|operand| operand.name == name)
+        .and_then(|operand| match operand.kind {
+            OperandKind::RegsIn { ty, .. } | OperandKind::RegsOut { ty, .. } => Some(ty),
+            _ => None,
+        })
 }
 
 fn operand_count(atom: &Atom, name: &str) -> Option<u32> {
-    atom.operands.iter().find(|operand| operand.name == name).and_then(|operand| match operand.kind {
-        OperandKind::RegsIn { count, .. } | OperandKind::RegsOut { count, .. } => Some(count),
-        _ => None,
-    })
+    atom.operands
+        .iter()
+        .find(|operand| operand.name == name)
+        .and_then(|operand| match operand.kind {
+            OperandKind::RegsIn { count, .. } | OperandKind::RegsOut { count, .. } => Some(count),
+            _ => None,
+        })
 }

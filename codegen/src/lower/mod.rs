@@ -1,7 +1,8 @@
 //! Tile IR to thread program: who does what, at which address.
 //!
-//! Every partition comes from the layout algebra (`crate::plan::partition`); this stage turns its numbers into address
-//! expressions, registers and predicates. Loads past an edge give zeros, stores past it do not happen.
+//! Every partition comes from the layout algebra (`crate::plan::partition`); this stage turns its
+//! numbers into address expressions, registers and predicates. Loads past an edge give zeros,
+//! stores past it do not happen.
 
 mod address;
 mod builder;
@@ -33,7 +34,10 @@ use fragment::Fragment;
 pub fn lower(plan: &Plan, kernel: &Kernel) -> Result<Program> {
     let mut lowering = Lowering::new(plan)?;
     let mut body = Vec::new();
-    for section in kernel.body.chunk_by(|_, next| !matches!(next, Op::Raster(_))) {
+    for section in kernel
+        .body
+        .chunk_by(|_, next| !matches!(next, Op::Raster(_)))
+    {
         let statements = lowering.ops(section)?;
         body.extend(lowering.builder.end_section());
         body.extend(statements);
@@ -62,7 +66,10 @@ impl<'p> Lowering<'p> {
         }
         let catalogue = atoms::catalogue()?;
         let sync = |id: &str| {
-            catalogue.get(id).cloned().ok_or_else(|| bug(plan, format!("there is no atom {id}")))
+            catalogue
+                .get(id)
+                .cloned()
+                .ok_or_else(|| bug(plan, format!("there is no atom {id}")))
         };
         let mut lowering = Lowering {
             plan,
@@ -93,9 +100,14 @@ impl<'p> Lowering<'p> {
                 (self.state.tile_m, self.state.tile_n) = (tile_m, tile_n);
                 Vec::new()
             }
-            Op::Copy { operand, hop, src, dst, bounds, share } => {
-                self.copy(operand, *hop, [*src, *dst], *bounds, *share)?
-            }
+            Op::Copy {
+                operand,
+                hop,
+                src,
+                dst,
+                bounds,
+                share,
+            } => self.copy(operand, *hop, [*src, *dst], *bounds, *share)?,
             Op::ClearAccumulators => {
                 let file = self.fragment("acc")?.file;
                 vec![Stmt::Zero(self.builder.all(file))]
@@ -112,7 +124,11 @@ impl<'p> Lowering<'p> {
             Op::IfInside(inside, edge) => {
                 let then = self.ops(inside)?;
                 let otherwise = self.ops(edge)?;
-                vec![Stmt::If { cond: self.inside()?, then, otherwise }]
+                vec![Stmt::If {
+                    cond: self.inside()?,
+                    then,
+                    otherwise,
+                }]
             }
         })
     }
@@ -121,12 +137,23 @@ impl<'p> Lowering<'p> {
         let k = self.param("k")?;
         let tiles = self.builder.hoist("k_tiles", ceil_div(k, self.tile_k()?));
         let var = self.builder.var("k_tile", IntType::I32, false);
-        Ok(Stmt::For { var, from: int(0), to: tiles, step: int(1), body: self.ops(body)? })
+        Ok(Stmt::For {
+            var,
+            from: int(0),
+            to: tiles,
+            step: int(1),
+            body: self.ops(body)?,
+        })
     }
 
     fn next_tile(&mut self) -> Result<Vec<Stmt>> {
         let step = self.tile_k()?;
-        let State { k_start, k_left, write, .. } = self.state;
+        let State {
+            k_start,
+            k_left,
+            write,
+            ..
+        } = self.state;
         let mut statements = vec![
             Stmt::Assign(k_start, add(Expr::Var(k_start), long(step))),
             Stmt::Assign(k_left, sub(Expr::Var(k_left), int(step))),
@@ -170,7 +197,9 @@ impl<'p> Lowering<'p> {
 
     fn param(&self, name: &str) -> Result<Expr> {
         let param = self.builder.param(name);
-        param.map(Expr::Param).ok_or_else(|| bug(self.plan, format!("no parameter {name}")))
+        param
+            .map(Expr::Param)
+            .ok_or_else(|| bug(self.plan, format!("no parameter {name}")))
     }
 
     fn fragment(&self, name: &str) -> Result<&Fragment> {
@@ -180,11 +209,19 @@ impl<'p> Lowering<'p> {
 }
 
 fn call(atom: &Arc<Atom>, args: Vec<Arg>) -> Stmt {
-    Stmt::Atom { atom: atom.clone(), args }
+    Stmt::Atom {
+        atom: atom.clone(),
+        args,
+    }
 }
 
 fn bug(plan: &Plan, message: String) -> Error {
-    Error::Bug { stage: "lower", kernel: plan.id.clone(), message, dump: plan.to_string() }
+    Error::Bug {
+        stage: "lower",
+        kernel: plan.id.clone(),
+        message,
+        dump: plan.to_string(),
+    }
 }
 
 /// Declares the state; the first raster says which output tile the CTA makes.
@@ -218,7 +255,10 @@ fn raster_tile(builder: &mut Builder, plan: &Plan, raster: Raster) -> (Expr, Exp
             let first = builder.hoist("first", first);
             let height = builder.hoist("height", min(sub(tiles_m, first.clone()), rows));
             let within = builder.hoist("within", rem(cta, band));
-            (add(first, rem(within.clone(), height.clone())), div(within, height))
+            (
+                add(first, rem(within.clone(), height.clone())),
+                div(within, height),
+            )
         }
     };
     (builder.hoist("tile_m", m), builder.hoist("tile_n", n))

@@ -1,7 +1,7 @@
 //! From compiled kernels to a bundle.
 //!
-//! Comes in: what [`crate::compile`] made, and ptxas' report where it could be had. Goes out: the manifest entry with its
-//! launch ABI, assumptions and certificate, and the bundle's files.
+//! Comes in: what [`crate::compile`] made, and ptxas' report where it could be had. Goes out: the
+//! manifest entry with its launch ABI, assumptions and certificate, and the bundle's files.
 
 use std::path::Path;
 
@@ -53,7 +53,10 @@ pub fn artifact(
     let kernel = Kernel {
         semantics: semantics(plan).map_err(&bug)?,
         min_driver: min_driver(ptx.version),
-        capability: Capability { min_sm: plan.arch.sm, exact: plan.arch.exact },
+        capability: Capability {
+            min_sm: plan.arch.sm,
+            exact: plan.arch.exact,
+        },
         abi: abi(plan, program).map_err(&bug)?,
         resources: Resources {
             registers: report.map(|report| report.registers),
@@ -65,7 +68,10 @@ pub fn artifact(
         certificate,
         ..Kernel::new(&plan.id, family, &plan.entry)
     };
-    Ok(Artifact { kernel, ptx: ptx.text })
+    Ok(Artifact {
+        kernel,
+        ptx: ptx.text,
+    })
 }
 
 /// Writes a bundle to a folder. The same artifacts give the same bytes.
@@ -79,7 +85,9 @@ pub fn write(artifacts: Vec<Artifact>, provenance: Provenance, folder: &Path) ->
     };
     let mut writer = BundleWriter::new(provenance);
     for artifact in artifacts {
-        writer.add(artifact.kernel, &artifact.ptx, None).map_err(refused)?;
+        writer
+            .add(artifact.kernel, &artifact.ptx, None)
+            .map_err(refused)?;
     }
     writer.write(folder).map_err(refused)
 }
@@ -97,15 +105,28 @@ pub fn provenance() -> Provenance {
 
 fn semantics(plan: &Plan) -> std::result::Result<Semantics, String> {
     let operands = plan.operands.iter().map(|operand| {
-        let role = if operand.name == "d" { Role::Out } else { Role::In };
+        let role = if operand.name == "d" {
+            Role::Out
+        } else {
+            Role::In
+        };
         let stride = |stride: &spec::Stride| match stride {
             spec::Stride::Const(value) => value.to_string(),
             spec::Stride::Named(name) => name.clone(),
         };
         let [row, column] = &operand.extents;
         let [row_stride, column_stride] = &operand.strides;
-        let layout = format!("({row},{column}):({},{})", stride(row_stride), stride(column_stride));
-        Ok(Operand::new(&operand.name, role, dtype(operand.dtype.name())?, &layout))
+        let layout = format!(
+            "({row},{column}):({},{})",
+            stride(row_stride),
+            stride(column_stride)
+        );
+        Ok(Operand::new(
+            &operand.name,
+            role,
+            dtype(operand.dtype.name())?,
+            &layout,
+        ))
     });
     Ok(Semantics {
         operands: operands.collect::<std::result::Result<_, String>>()?,
@@ -135,7 +156,11 @@ fn abi(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, String>
     let (m, n) = (plan.cta_tile[0], plan.cta_tile[1]);
     Ok(LaunchAbi {
         params: Param::pack(params),
-        grid: [parse(&format!("ceil_div(m, {m}) * ceil_div(n, {n})"))?, 1u32.into(), 1u32.into()],
+        grid: [
+            parse(&format!("ceil_div(m, {m}) * ceil_div(n, {n})"))?,
+            1u32.into(),
+            1u32.into(),
+        ],
         block: [plan.threads, 1, 1],
         dynamic_smem_bytes: plan.smem_bytes.into(),
         ..LaunchAbi::default()
@@ -144,12 +169,23 @@ fn abi(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, String>
 
 fn assumptions(plan: &Plan) -> std::result::Result<Vec<Assumption>, String> {
     let entry = |assumption: &model::Assumption| match assumption {
-        model::Assumption::StrideMultiple { stride, multiple, reason } => {
+        model::Assumption::StrideMultiple {
+            stride,
+            multiple,
+            reason,
+        } => {
             let text = format!("{stride} % {multiple} == 0");
             let expr = text.parse().map_err(|error| format!("{text}: {error}"))?;
-            Ok(Assumption::Expr { expr, reason: reason.clone() })
+            Ok(Assumption::Expr {
+                expr,
+                reason: reason.clone(),
+            })
         }
-        model::Assumption::PointerAlignment { operand, bytes, reason } => Ok(Assumption::Align {
+        model::Assumption::PointerAlignment {
+            operand,
+            bytes,
+            reason,
+        } => Ok(Assumption::Align {
             operand: operand.clone(),
             bytes: *bytes,
             reason: reason.clone(),

@@ -49,12 +49,23 @@ impl<'c> Chooser<'c> {
                 && facts.asynchronous == wanted.asynchronous
                 && (facts.thr_id.size().is_ok_and(|threads| threads > 1)) == wanted.collective
         };
-        let atoms = self.catalogue.iter().filter(|atom| atom.min_sm <= self.arch.sm);
-        atoms.filter(|atom| atom.copy.as_ref().is_some_and(fits)).cloned().collect()
+        let atoms = self
+            .catalogue
+            .iter()
+            .filter(|atom| atom.min_sm <= self.arch.sm);
+        atoms
+            .filter(|atom| atom.copy.as_ref().is_some_and(fits))
+            .cloned()
+            .collect()
     }
 
     /// The user's copy atom, checked against `wanted`, or the first that fits.
-    pub(super) fn copy(&mut self, what: &str, given: &Auto<String>, wanted: Wanted) -> Option<Arc<Atom>> {
+    pub(super) fn copy(
+        &mut self,
+        what: &str,
+        given: &Auto<String>,
+        wanted: Wanted,
+    ) -> Option<Arc<Atom>> {
         match given {
             Auto::Auto => {
                 let found = self.copies(wanted).into_iter().next();
@@ -97,7 +108,10 @@ impl<'c> Chooser<'c> {
             return None;
         }
         if !fits(atom) {
-            self.violate("atom-kind", format!("{what}: {id} does not do this: choose auto"));
+            self.violate(
+                "atom-kind",
+                format!("{what}: {id} does not do this: choose auto"),
+            );
             return None;
         }
         Some(atom.clone())
@@ -107,16 +121,32 @@ impl<'c> Chooser<'c> {
     pub(super) fn mma(&self, types: [Dtype; 3]) -> Option<Arc<Atom>> {
         let fits = |atom: &&Arc<Atom>| {
             atom.min_sm <= self.arch.sm
-                && atom.mma.as_ref().is_some_and(|mma| [mma.types[0], mma.types[1], mma.types[2]] == types)
+                && atom
+                    .mma
+                    .as_ref()
+                    .is_some_and(|mma| [mma.types[0], mma.types[1], mma.types[2]] == types)
         };
-        let volume = |atom: &&Arc<Atom>| atom.mma.as_ref().map_or(0, |mma| mma.mnk.iter().product::<i64>());
-        self.catalogue.iter().filter(fits).max_by_key(volume).cloned()
+        let volume = |atom: &&Arc<Atom>| {
+            atom.mma
+                .as_ref()
+                .map_or(0, |mma| mma.mnk.iter().product::<i64>())
+        };
+        self.catalogue
+            .iter()
+            .filter(fits)
+            .max_by_key(volume)
+            .cloned()
     }
 
     /// The conversion from `from` to `to` of `values` values at once, if the architecture has one.
     pub(super) fn convert(&self, from: Dtype, to: Dtype, values: u32) -> Option<Arc<Atom>> {
         let wanted = ConvertFacts { from, to, values };
-        let mut atoms = self.catalogue.iter().filter(|atom| atom.min_sm <= self.arch.sm);
-        atoms.find(|atom| atom.convert.as_ref() == Some(&wanted)).cloned()
+        let mut atoms = self
+            .catalogue
+            .iter()
+            .filter(|atom| atom.min_sm <= self.arch.sm);
+        atoms
+            .find(|atom| atom.convert.as_ref() == Some(&wanted))
+            .cloned()
     }
 }

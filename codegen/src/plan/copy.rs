@@ -16,11 +16,17 @@ const VECTOR_BYTES: u32 = 16;
 /// Plans the point. `None` when the chooser has violations that leave nothing to plan.
 pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Plan>> {
     let spec = &point.spec;
-    let (Some(s), Some(d)) = (spec.operand("s"), spec.operand("d")) else { return Ok(None) };
+    let (Some(s), Some(d)) = (spec.operand("s"), spec.operand("d")) else {
+        return Ok(None);
+    };
     let mut plan = start(point, spec.threads.unwrap_or_else(|| THREADS));
     let path = spec.copy.get("s").cloned().unwrap_or_default();
     let through_smem = path.g2s.is_some() || path.s2r.is_some();
-    let store = spec.copy.get("d").and_then(|path| path.r2g.clone()).unwrap_or_default();
+    let store = spec
+        .copy
+        .get("d")
+        .and_then(|path| path.r2g.clone())
+        .unwrap_or_default();
     let hops = if through_smem {
         vec![
             (s, Hop::G2s, path.g2s.unwrap_or_default()),
@@ -28,7 +34,10 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
             (d, Hop::R2g, store),
         ]
     } else {
-        vec![(s, Hop::G2r, path.g2r.unwrap_or_default()), (d, Hop::R2g, store)]
+        vec![
+            (s, Hop::G2r, path.g2r.unwrap_or_default()),
+            (d, Hop::R2g, store),
+        ]
     };
     for (operand, hop, given) in hops {
         if let Some(step) = step(chooser, &mut plan, operand, hop, &given)? {
@@ -39,7 +48,10 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     if !chooser.violations.is_empty() {
         return Ok(None);
     }
-    if let (Some(fill), Some(empty)) = (plan.step("s", Hop::G2s).cloned(), plan.step("s", Hop::S2r).cloned()) {
+    if let (Some(fill), Some(empty)) = (
+        plan.step("s", Hop::G2s).cloned(),
+        plan.step("s", Hop::S2r).cloned(),
+    ) {
         let swizzle = spec.swizzle.get("s").cloned().unwrap_or(Auto::Auto);
         let tile = [spec.cta_tile[0], spec.cta_tile[1]];
         place_smem(chooser, &mut plan, s, tile, 1, &swizzle, [&fill, &empty])?;
@@ -66,10 +78,25 @@ fn step(
         Hop::R2g => (Space::Rmem, Space::Gmem),
     };
     let asynchronous = hop == Hop::G2s;
-    let wanted = |bytes| Wanted { from, to, bytes: Some(bytes), asynchronous, collective: false };
-    let along = operand.strides.iter().position(|stride| *stride == Stride::Const(1));
-    let vector = if along.is_some() { VECTOR_BYTES } else { operand.dtype.bytes() };
-    let Some(atom) = chooser.copy(&what, given, wanted(vector)) else { return Ok(None) };
+    let wanted = |bytes| Wanted {
+        from,
+        to,
+        bytes: Some(bytes),
+        asynchronous,
+        collective: false,
+    };
+    let along = operand
+        .strides
+        .iter()
+        .position(|stride| *stride == Stride::Const(1));
+    let vector = if along.is_some() {
+        VECTOR_BYTES
+    } else {
+        operand.dtype.bytes()
+    };
+    let Some(atom) = chooser.copy(&what, given, wanted(vector)) else {
+        return Ok(None);
+    };
     let bytes = atom.copy.as_ref().map_or(0, |facts| facts.access_bytes);
     let element_atom = if bytes > operand.dtype.bytes() && !asynchronous {
         chooser.copy(&what, &Auto::Auto, wanted(operand.dtype.bytes()))
@@ -78,19 +105,35 @@ fn step(
     };
     let tile = [plan.cta_tile[0], plan.cta_tile[1]];
     let along = along.unwrap_or(1);
-    let tiled = vector_copy(chooser, &atom, operand.dtype, tile, along, plan.threads, &what)?;
+    let tiled = vector_copy(
+        chooser,
+        &atom,
+        operand.dtype,
+        tile,
+        along,
+        plan.threads,
+        &what,
+    )?;
     let Some(tiled) = tiled else { return Ok(None) };
     if from == Space::Gmem || to == Space::Gmem {
         assume(plan, operand, &atom, &what);
     }
-    Ok(Some(Step { operand: operand.name.clone(), hop, atom, element_atom, tiled, tile }))
+    Ok(Some(Step {
+        operand: operand.name.clone(),
+        hop,
+        atom,
+        element_atom,
+        tiled,
+        tile,
+    }))
 }
 
 /// The load into registers and the store from them must hold the same vectors.
 fn check_vectors(chooser: &mut Chooser<'_>, plan: &Plan) {
     let width = |operand: &str, hop: Hop| {
         let atom = plan.step(operand, hop).map(|step| &step.atom);
-        atom.and_then(|atom| atom.copy.as_ref()).map(|facts| facts.access_bytes)
+        atom.and_then(|atom| atom.copy.as_ref())
+            .map(|facts| facts.access_bytes)
     };
     let load = width("s", Hop::S2r).or(width("s", Hop::G2r));
     if let (Some(load), Some(store)) = (load, width("d", Hop::R2g))

@@ -1,8 +1,9 @@
 //! Planning a gemm: `d = a · bᵀ` with `a: (m,k)`, `b: (n,k)`, `d: (m,n)`.
 //!
-//! Two ways lead through it. *Multistage*: 16-byte asynchronous copies fill a swizzled ring, ldmatrix and tensor-core MMAs
-//! empty it; it needs both operands contiguous along k. *Synchronous*: element by element through registers, one fma a
-//! value; it takes every layout and alignment.
+//! Two ways lead through it. *Multistage*: 16-byte asynchronous copies fill a swizzled ring,
+//! ldmatrix and tensor-core MMAs empty it; it needs both operands contiguous along k.
+//! *Synchronous*: element by element through registers, one fma a value; it takes every layout and
+//! alignment.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::error::Result;
 use crate::plan::choose::{Chooser, Wanted};
 use crate::plan::limits::{check_blocks, check_registers, check_smem, check_threads};
 use crate::plan::model::{EpiloguePlan, Hop, MmaPlan, Plan, Step};
-use crate::plan::tiled::{assume, copy_of, place_smem, vector_copy, values};
+use crate::plan::tiled::{assume, copy_of, place_smem, values, vector_copy};
 use crate::plan::{partition, start};
 use crate::spec::model::{Auto, Operand, Point, Spec, Stride};
 
@@ -62,12 +63,17 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     Ok(Some(plan))
 }
 
-/// The multistage way is taken when the spec names an asynchronous copy, or leaves the choice and the operands allow it.
+/// The multistage way is taken when the spec names an asynchronous copy, or leaves the choice and
+/// the operands allow it.
 fn wants_multistage(spec: &Spec, chooser: &Chooser<'_>, a: &Operand, b: &Operand) -> bool {
     let path = |name: &str| spec.copy.get(name).cloned().unwrap_or_default();
     let asked = ["a", "b"].iter().any(|name| path(name).g2s.is_some());
-    let synchronous = ["a", "b"].iter().any(|name| path(name).g2r.is_some() || path(name).r2s.is_some());
-    let contiguous = [a, b].iter().all(|operand| operand.strides[1] == Stride::Const(1));
+    let synchronous = ["a", "b"]
+        .iter()
+        .any(|name| path(name).g2r.is_some() || path(name).r2s.is_some());
+    let contiguous = [a, b]
+        .iter()
+        .all(|operand| operand.strides[1] == Stride::Const(1));
     let tensor_core = chooser.mma([spec.accumulator, a.dtype, b.dtype]);
     let tensor_core = tensor_core.is_some_and(|atom| atom.min_sm >= 80);
     asked || (!synchronous && contiguous && tensor_core && chooser.arch.sm >= 80)
@@ -84,8 +90,11 @@ fn mma_atom(
     let atom = match &spec.mma.atom {
         Auto::Given(id) => chooser.named("mma.atom", id, |atom| atom.mma.is_some())?,
         Auto::Auto => {
-            let types =
-                if multistage { [accumulator, a.dtype, b.dtype] } else { [accumulator; 3] };
+            let types = if multistage {
+                [accumulator, a.dtype, b.dtype]
+            } else {
+                [accumulator; 3]
+            };
             let found = chooser.mma(types);
             if found.is_none() {
                 let [d, a, b] = types;
@@ -119,11 +128,14 @@ fn tiled_mma(
     widen: Option<Arc<Atom>>,
     multistage: bool,
 ) -> Result<Option<MmaPlan>> {
-    let Some(facts) = atom.mma.clone() else { return Ok(None) };
+    let Some(facts) = atom.mma.clone() else {
+        return Ok(None);
+    };
     let [m, n, _] = facts.mnk;
     let atoms = spec.mma.atoms.unwrap_or_else(|| {
         if multistage {
-            let along = |extent: i64, atom: i64| (extent / 64).clamp(1, 4).min(extent / atom).max(1);
+            let along =
+                |extent: i64, atom: i64| (extent / 64).clamp(1, 4).min(extent / atom).max(1);
             [along(spec.cta_tile[0], m), along(spec.cta_tile[1], n), 1]
         } else {
             [16, 16, 1]
@@ -153,7 +165,8 @@ fn tiled_mma(
     Ok(divides.then_some(MmaPlan { atom, tiled, widen }))
 }
 
-/// Two atoms along n for each warp, side by side, so that one ldmatrix x4 feeds both and a warp stores whole sectors.
+/// Two atoms along n for each warp, side by side, so that one ldmatrix x4 feeds both and a warp
+/// stores whole sectors.
 fn default_permutation(facts: &MmaFacts, atoms: [i64; 3], tile_n: i64) -> Result<[Tiler; 3]> {
     let n = facts.mnk[1];
     let wide = n == 8 && tile_n % (2 * n * atoms[1]) == 0;
@@ -206,7 +219,10 @@ fn epilogue(spec: &Spec, chooser: &mut Chooser<'_>, d: &Operand) -> Option<Epilo
         let message = format!("no conversion from {} to {}", spec.accumulator, d.dtype);
         chooser.violate("no-conversion", message);
     }
-    Some(EpiloguePlan { pack: chooser.convert(spec.accumulator, d.dtype, 2), convert })
+    Some(EpiloguePlan {
+        pack: chooser.convert(spec.accumulator, d.dtype, 2),
+        convert,
+    })
 }
 
 /// One operand of the multistage way.
@@ -236,15 +252,35 @@ fn multistage_operand(
         asynchronous: true,
         collective: false,
     };
-    let Some(atom) = chooser.copy(&what, &g2s, wanted) else { return Ok(()) };
-    let Some(tiled) = vector_copy(chooser, &atom, operand.dtype, tile, 1, plan.threads, &what)? else {
+    let Some(atom) = chooser.copy(&what, &g2s, wanted) else {
+        return Ok(());
+    };
+    let Some(tiled) = vector_copy(chooser, &atom, operand.dtype, tile, 1, plan.threads, &what)?
+    else {
         return Ok(());
     };
     assume(plan, operand, &atom, &what);
-    let step = Step { operand: name.into(), hop: Hop::G2s, atom, element_atom: None, tiled, tile };
+    let step = Step {
+        operand: name.into(),
+        hop: Hop::G2s,
+        atom,
+        element_atom: None,
+        tiled,
+        tile,
+    };
     let swizzle = spec.swizzle.get(name).cloned().unwrap_or_default();
-    let Some(fragment) = fragment_copy(spec, chooser, plan, operand, tile)? else { return Ok(()) };
-    place_smem(chooser, plan, operand, tile, 1, &swizzle, [&step, &fragment])?;
+    let Some(fragment) = fragment_copy(spec, chooser, plan, operand, tile)? else {
+        return Ok(());
+    };
+    place_smem(
+        chooser,
+        plan,
+        operand,
+        tile,
+        1,
+        &swizzle,
+        [&step, &fragment],
+    )?;
     plan.steps.extend([step, fragment]);
     Ok(())
 }
@@ -258,8 +294,14 @@ fn fragment_copy(
     tile: [i64; 2],
 ) -> Result<Option<Step>> {
     let name = operand.name.as_str();
-    let Some(mma) = &plan.mma else { return Ok(None) };
-    let given = spec.copy.get(name).and_then(|path| path.s2r.clone()).unwrap_or_default();
+    let Some(mma) = &plan.mma else {
+        return Ok(None);
+    };
+    let given = spec
+        .copy
+        .get(name)
+        .and_then(|path| path.s2r.clone())
+        .unwrap_or_default();
     let wanted = |collective| Wanted {
         from: Space::Smem,
         to: Space::Rmem,
@@ -270,7 +312,10 @@ fn fragment_copy(
     let candidates = match &given {
         Auto::Given(_) => {
             let what = format!("copy.{name}.s2r");
-            chooser.copy(&what, &given, wanted(true)).into_iter().collect()
+            chooser
+                .copy(&what, &given, wanted(true))
+                .into_iter()
+                .collect()
         }
         Auto::Auto => {
             let mut atoms = chooser.copies(wanted(true));
@@ -280,7 +325,9 @@ fn fragment_copy(
         }
     };
     for atom in candidates {
-        let Some(copy) = copy_of(&atom, operand.dtype)? else { continue };
+        let Some(copy) = copy_of(&atom, operand.dtype)? else {
+            continue;
+        };
         let tiled = match name {
             "a" => make_tiled_copy_a(copy, &mma.tiled),
             _ => make_tiled_copy_b(copy, &mma.tiled),
@@ -322,34 +369,83 @@ fn synchronous_operand(
         (Hop::G2r, Space::Gmem, Space::Rmem, path.g2r),
         (Hop::R2s, Space::Rmem, Space::Smem, path.r2s),
     ];
-    // Neighbouring threads take neighbouring elements of the mode that is contiguous, if one is known to be.
+    // Neighbouring threads take neighbouring elements of the mode that is contiguous, if one is
+    // known to be.
     let along = usize::from(operand.strides[0] != Stride::Const(1));
     for (hop, from, to, given) in hops {
         let what = format!("copy.{name}.{}", hop.name());
         let wanted = element(from, to, operand.dtype);
-        let Some(atom) = chooser.copy(&what, &given.unwrap_or_default(), wanted) else { return Ok(()) };
-        let tiled = vector_copy(chooser, &atom, operand.dtype, tile, along, plan.threads, &what)?;
+        let Some(atom) = chooser.copy(&what, &given.unwrap_or_default(), wanted) else {
+            return Ok(());
+        };
+        let tiled = vector_copy(
+            chooser,
+            &atom,
+            operand.dtype,
+            tile,
+            along,
+            plan.threads,
+            &what,
+        )?;
         let Some(tiled) = tiled else { return Ok(()) };
-        plan.steps.push(Step { operand: name.into(), hop, atom, element_atom: None, tiled, tile });
+        plan.steps.push(Step {
+            operand: name.into(),
+            hop,
+            atom,
+            element_atom: None,
+            tiled,
+            tile,
+        });
     }
-    let Some(fragment) = fragment_copy(spec, chooser, plan, operand, tile)? else { return Ok(()) };
+    let Some(fragment) = fragment_copy(spec, chooser, plan, operand, tile)? else {
+        return Ok(());
+    };
     plan.steps.push(fragment.clone());
-    let Some(store) = plan.step(name, Hop::R2s).cloned() else { return Ok(()) };
+    let Some(store) = plan.step(name, Hop::R2s).cloned() else {
+        return Ok(());
+    };
     let swizzle = spec.swizzle.get(name).cloned().unwrap_or_default();
-    place_smem(chooser, plan, operand, tile, 0, &swizzle, [&store, &fragment])
+    place_smem(
+        chooser,
+        plan,
+        operand,
+        tile,
+        0,
+        &swizzle,
+        [&store, &fragment],
+    )
 }
 
 fn element(from: Space, to: Space, dtype: Dtype) -> Wanted {
-    Wanted { from, to, bytes: Some(dtype.bytes()), asynchronous: false, collective: false }
+    Wanted {
+        from,
+        to,
+        bytes: Some(dtype.bytes()),
+        asynchronous: false,
+        collective: false,
+    }
 }
 
 /// Stores of the accumulators: two neighbours along n at once where d's rows are contiguous.
 fn store(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Plan, d: &Operand) -> Result<()> {
-    let Some(mma) = plan.mma.clone() else { return Ok(()) };
-    let given = spec.copy.get("d").and_then(|path| path.r2g.clone()).unwrap_or_default();
+    let Some(mma) = plan.mma.clone() else {
+        return Ok(());
+    };
+    let given = spec
+        .copy
+        .get("d")
+        .and_then(|path| path.r2g.clone())
+        .unwrap_or_default();
     let pairs = partition::neighbours_along_n(plan, &mma)?;
-    let packed = plan.epilogue.as_ref().is_none_or(|epilogue| epilogue.pack.is_some());
-    let vector = if pairs && packed && d.strides[1] == Stride::Const(1) { 2 } else { 1 };
+    let packed = plan
+        .epilogue
+        .as_ref()
+        .is_none_or(|epilogue| epilogue.pack.is_some());
+    let vector = if pairs && packed && d.strides[1] == Stride::Const(1) {
+        2
+    } else {
+        1
+    };
     let wanted = |elements: u32| Wanted {
         from: Space::Rmem,
         to: Space::Gmem,
@@ -357,13 +453,17 @@ fn store(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Plan, d: &Operand) -
         asynchronous: false,
         collective: false,
     };
-    let Some(atom) = chooser.copy("copy.d.r2g", &given, wanted(vector)) else { return Ok(()) };
+    let Some(atom) = chooser.copy("copy.d.r2g", &given, wanted(vector)) else {
+        return Ok(());
+    };
     let element_atom = if vector > 1 {
         chooser.copy("copy.d.r2g", &Auto::Auto, wanted(1))
     } else {
         None
     };
-    let Some(copy) = copy_of(&atom, d.dtype)? else { return Ok(()) };
+    let Some(copy) = copy_of(&atom, d.dtype)? else {
+        return Ok(());
+    };
     if values(&copy)? > i64::from(vector) {
         let message = format!(
             "copy.d.r2g: {} stores {} elements, a thread holds {vector} neighbours: choose auto",
@@ -378,6 +478,13 @@ fn store(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Plan, d: &Operand) -
         assume(plan, d, &atom, "copy.d.r2g");
     }
     let tile = [spec.cta_tile[0], spec.cta_tile[1]];
-    plan.steps.push(Step { operand: "d".into(), hop: Hop::R2g, atom, element_atom, tiled, tile });
+    plan.steps.push(Step {
+        operand: "d".into(),
+        hop: Hop::R2g,
+        atom,
+        element_atom,
+        tiled,
+        tile,
+    });
     Ok(())
 }

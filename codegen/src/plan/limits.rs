@@ -40,7 +40,8 @@ pub(super) fn check_threads(spec: &Spec, chooser: &mut Chooser<'_>, threads: u32
     if let Auto::Given(asked) = spec.threads
         && asked != threads
     {
-        let message = format!("threads {asked} is not what the tiled mma has: use {threads} or auto");
+        let message =
+            format!("threads {asked} is not what the tiled mma has: use {threads} or auto");
         chooser.violate("threads", message);
     }
 }
@@ -61,7 +62,8 @@ pub(super) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, threads: u
     }
 }
 
-/// Blocks along k of one tile: fragments are double-buffered in the multistage way, so their number is even.
+/// Blocks along k of one tile: fragments are double-buffered in the multistage way, so their number
+/// is even.
 pub(super) fn check_blocks(chooser: &mut Chooser<'_>, plan: &Plan) {
     let blocks = plan.k_blocks();
     if plan.stages > 1 && blocks % 2 != 0 {

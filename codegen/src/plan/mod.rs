@@ -1,7 +1,8 @@
 //! Planning: from a point of a spec to every decision about its kernel.
 //!
-//! A plan names the atoms, who holds what, the shared-memory map with its swizzles, and what the launch must guarantee.
-//! It decides; it emits nothing. All limits a point violates are reported together.
+//! A plan names the atoms, who holds what, the shared-memory map with its swizzles, and what the
+//! launch must guarantee. It decides; it emits nothing. All limits a point violates are reported
+//! together.
 
 pub mod model;
 pub mod part;
@@ -26,14 +27,21 @@ use model::Plan;
 /// [`Error::Plan`] with every violated limit.
 pub fn plan(point: &Point) -> Result<Plan> {
     let catalogue = atoms::catalogue()?;
-    let mut chooser = Chooser { catalogue, arch: point.spec.arch, violations: Vec::new() };
+    let mut chooser = Chooser {
+        catalogue,
+        arch: point.spec.arch,
+        violations: Vec::new(),
+    };
     let plan = match point.spec.family {
         Family::Copy => copy::plan(point, &mut chooser)?,
         Family::Gemm => gemm::plan(point, &mut chooser)?,
     };
     match plan {
         Some(plan) if chooser.violations.is_empty() => Ok(plan),
-        _ => Err(Error::Plan { kernel: point.id.clone(), violations: chooser.violations }),
+        _ => Err(Error::Plan {
+            kernel: point.id.clone(),
+            violations: chooser.violations,
+        }),
     }
 }
 
@@ -71,5 +79,7 @@ fn start(point: &Point, threads: u32) -> Plan {
 
 /// The point's name as a PTX identifier.
 fn entry_name(id: &str) -> String {
-    id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+    id.chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect()
 }

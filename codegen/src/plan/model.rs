@@ -47,7 +47,8 @@ pub struct Step {
     pub hop: Hop,
     /// Instruction of whole vectors.
     pub atom: Arc<Atom>,
-    /// Instruction of single elements, for vectors cut by an edge (hops between global memory and registers).
+    /// Instruction of single elements, for vectors cut by an edge (hops between global memory and
+    /// registers).
     pub element_atom: Option<Arc<Atom>>,
     /// Who moves what: (thread, value) to coordinates of `tile`.
     pub tiled: TiledCopy,
@@ -77,7 +78,8 @@ pub struct MmaPlan {
     pub atom: Arc<Atom>,
     /// Atoms over threads and values.
     pub tiled: TiledMma,
-    /// Widens a and b fragments to the atom's type before the MMA, where the operand is stored narrower.
+    /// Widens a and b fragments to the atom's type before the MMA, where the operand is stored
+    /// narrower.
     pub widen: Option<Arc<Atom>>,
 }
 
@@ -116,10 +118,18 @@ pub enum Assumption {
 impl fmt::Display for Assumption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Assumption::StrideMultiple { stride, multiple, reason } => {
+            Assumption::StrideMultiple {
+                stride,
+                multiple,
+                reason,
+            } => {
                 write!(f, "{stride} % {multiple} == 0 ({reason})")
             }
-            Assumption::PointerAlignment { operand, bytes, reason } => {
+            Assumption::PointerAlignment {
+                operand,
+                bytes,
+                reason,
+            } => {
                 write!(f, "align({operand}) >= {bytes} bytes ({reason})")
             }
         }
@@ -172,7 +182,9 @@ pub struct Plan {
 impl Plan {
     /// The step of that operand and hop.
     pub fn step(&self, operand: &str, hop: Hop) -> Option<&Step> {
-        self.steps.iter().find(|step| step.operand == operand && step.hop == hop)
+        self.steps
+            .iter()
+            .find(|step| step.operand == operand && step.hop == hop)
     }
 
     /// The shared-memory tile of that operand.
@@ -187,7 +199,11 @@ impl Plan {
 
     /// MMA blocks along k of one tile.
     pub fn k_blocks(&self) -> u32 {
-        let unit = self.mma.as_ref().and_then(|mma| mma.tiled.tile_mnk().ok()).map_or(1, |tile| tile[2]);
+        let unit = self
+            .mma
+            .as_ref()
+            .and_then(|mma| mma.tiled.tile_mnk().ok())
+            .map_or(1, |tile| tile[2]);
         let k = self.cta_tile.get(2).copied().unwrap_or(1);
         u32::try_from(k / unit.max(1)).unwrap_or(1)
     }

@@ -1,8 +1,9 @@
-//! Partitions as plain numbers: a thread's share of a tile is a linear function of digits of its index plus a constant
-//! for each value.
+//! Partitions as plain numbers: a thread's share of a tile is a linear function of digits of its
+//! index plus a constant for each value.
 //!
-//! `Part<2>` gives tile coordinates, `Part<1>` element offsets. Both come from the layout algebra (a partitioned identity
-//! tensor, a partitioned shared-memory layout); this form is what address expressions and certificates need.
+//! `Part<2>` gives tile coordinates, `Part<1>` element offsets. Both come from the layout algebra
+//! (a partitioned identity tensor, a partitioned shared-memory layout); this form is what address
+//! expressions and certificates need.
 
 /// One digit of the thread index in mixed radix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -77,17 +77,30 @@ pub fn of_mma(plan: &Plan, mma: &MmaPlan) -> Result<MmaParts> {
     let [_, _, k] = mma.tiled.tile_mnk()?;
     let (m, n) = (plan.cta_tile[0], plan.cta_tile[1]);
     Ok(MmaParts {
-        a: part(&mma.tiled.partition(Operand::A, &identity([m, k])?)?, coordinates),
-        b: part(&mma.tiled.partition(Operand::B, &identity([n, k])?)?, coordinates),
-        c: part(&mma.tiled.partition(Operand::C, &identity([m, n])?)?, coordinates),
+        a: part(
+            &mma.tiled.partition(Operand::A, &identity([m, k])?)?,
+            coordinates,
+        ),
+        b: part(
+            &mma.tiled.partition(Operand::B, &identity([n, k])?)?,
+            coordinates,
+        ),
+        c: part(
+            &mma.tiled.partition(Operand::C, &identity([m, n])?)?,
+            coordinates,
+        ),
     })
 }
 
-/// Whether a load from shared memory puts every value where the MMA's fragment has it: the same owner, and the values of one
-/// register next to one another.
+/// Whether a load from shared memory puts every value where the MMA's fragment has it: the same
+/// owner, and the values of one register next to one another.
 pub fn fills_fragment(plan: &Plan, mma: &MmaPlan, step: &Step) -> Result<bool> {
     let parts = of_mma(plan, mma)?;
-    let fragment = if step.operand == "a" { parts.a } else { parts.b };
+    let fragment = if step.operand == "a" {
+        parts.a
+    } else {
+        parts.b
+    };
     let loaded = of_step(step)?;
     let [_, _, block] = mma.tiled.tile_mnk()?;
     for thread in 0..i64::from(plan.threads) {
@@ -95,15 +108,26 @@ pub fn fills_fragment(plan: &Plan, mma: &MmaPlan, step: &Step) -> Result<bool> {
             return Ok(false);
         }
     }
-    let index: HashMap<[i64; 2], usize> =
-        fragment.values.iter().enumerate().map(|(index, value)| (*value, index)).collect();
-    let bits = plan.operand(&step.operand).map_or(32, |operand| operand.dtype.bits());
+    let index: HashMap<[i64; 2], usize> = fragment
+        .values
+        .iter()
+        .enumerate()
+        .map(|(index, value)| (*value, index))
+        .collect();
+    let bits = plan
+        .operand(&step.operand)
+        .map_or(32, |operand| operand.dtype.bits());
     let per_register = (32 / bits).max(1) as usize;
     let per_register = if mma.widen.is_some() { 1 } else { per_register };
     for group in loaded.dst.values.chunks(per_register) {
         let place = |value: &[i64; 2]| index.get(&[value[0], value[1] % block]).copied();
-        let Some(first) = place(&group[0]) else { return Ok(false) };
-        let in_order = group.iter().enumerate().all(|(step, value)| place(value) == Some(first + step));
+        let Some(first) = place(&group[0]) else {
+            return Ok(false);
+        };
+        let in_order = group
+            .iter()
+            .enumerate()
+            .all(|(step, value)| place(value) == Some(first + step));
         if first % per_register != 0 || !in_order {
             return Ok(false);
         }
@@ -118,8 +142,8 @@ pub fn neighbours_along_n(plan: &Plan, mma: &MmaPlan) -> Result<bool> {
     Ok(values.chunks(2).all(neighbours))
 }
 
-/// Cycles that warp 0 spends on the step's shared-memory accesses over one tile; `None` when the swizzle tears a
-/// vector apart or moves it off its alignment.
+/// Cycles that warp 0 spends on the step's shared-memory accesses over one tile; `None` when the
+/// swizzle tears a vector apart or moves it off its alignment.
 pub fn smem_cycles(
     plan: &Plan,
     dtype: Dtype,
@@ -128,25 +152,39 @@ pub fn smem_cycles(
 ) -> Result<Option<u64>> {
     let offsets = smem_part(step.hop, &step.tiled, layout)?;
     let partition = of_step(step)?;
-    let values = if step.hop == Hop::S2r { partition.src_values } else { partition.dst_values };
+    let values = if step.hop == Hop::S2r {
+        partition.src_values
+    } else {
+        partition.dst_values
+    };
     let element_bytes = i64::from(dtype.bytes());
-    let access = step.atom.copy.as_ref().map_or(1, |facts| i64::from(facts.access_bytes));
+    let access = step
+        .atom
+        .copy
+        .as_ref()
+        .map_or(1, |facts| i64::from(facts.access_bytes));
     let threads = i64::from(plan.threads);
     let mut total = 0;
     for (instance, group) in offsets.values.chunks(values).enumerate() {
         for thread in 0..threads.min(32) {
             let [base] = offsets.base(thread);
             let first = layout.swizzle.apply(base + group[0][0]);
-            let whole = (0..).zip(group).all(|(step, [value])| {
-                layout.swizzle.apply(base + value) == first + step
-            });
+            let whole = (0..)
+                .zip(group)
+                .all(|(step, [value])| layout.swizzle.apply(base + value) == first + step);
             if !whole || first * element_bytes % access != 0 {
                 return Ok(None);
             }
         }
         let value = instance * values;
-        let (cycles, _) =
-            smem::warp_cycles(&offsets, &layout.swizzle, value, element_bytes, access, threads);
+        let (cycles, _) = smem::warp_cycles(
+            &offsets,
+            &layout.swizzle,
+            value,
+            element_bytes,
+            access,
+            threads,
+        );
         total += u64::from(cycles);
     }
     Ok(Some(total))
@@ -159,7 +197,11 @@ fn identity(tile: [i64; 2]) -> Result<Layout<i64, Basis<i64>>> {
 fn coordinates(stride: &Basis<i64>) -> [i64; 2] {
     let mut components = [0; 2];
     for (path, coefficient) in stride.terms() {
-        if let Some(slot) = path.indices().next().and_then(|index| components.get_mut(index)) {
+        if let Some(slot) = path
+            .indices()
+            .next()
+            .and_then(|index| components.get_mut(index))
+        {
             *slot += coefficient;
         }
     }
@@ -179,13 +221,19 @@ fn part<const N: usize, D: Stride<i64>>(
             let strides = components(stride);
             if index == 0 {
                 if *extent > 1 && strides != [0; N] {
-                    digits.push(Digit { prefix, extent: *extent, strides });
+                    digits.push(Digit {
+                        prefix,
+                        extent: *extent,
+                        strides,
+                    });
                 }
                 prefix *= extent;
             } else {
                 let steps = (0..*extent).flat_map(|step| {
                     let shift = |value: &[i64; N]| {
-                        std::array::from_fn(|component| value[component] + step * strides[component])
+                        std::array::from_fn(|component| {
+                            value[component] + step * strides[component]
+                        })
                     };
                     values.iter().map(shift).collect::<Vec<_>>()
                 });

@@ -9,7 +9,13 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tile: Vec<String> = self.cta_tile.iter().map(i64::to_string).collect();
         writeln!(f, "plan {}", self.id)?;
-        writeln!(f, "  arch {}, {} threads, cta_tile ({})", self.arch, self.threads, tile.join(","))?;
+        writeln!(
+            f,
+            "  arch {}, {} threads, cta_tile ({})",
+            self.arch,
+            self.threads,
+            tile.join(",")
+        )?;
         writeln!(f, "  raster {}", self.raster)?;
         if let Some(ctas) = self.min_ctas_per_sm {
             writeln!(f, "  at least {ctas} CTAs per SM")?;
@@ -55,7 +61,11 @@ impl fmt::Display for Plan {
         }
         if let Some(epilogue) = &self.epilogue {
             let atoms = [&epilogue.pack, &epilogue.convert];
-            let ids: Vec<&str> = atoms.into_iter().flatten().map(|atom| atom.id.as_str()).collect();
+            let ids: Vec<&str> = atoms
+                .into_iter()
+                .flatten()
+                .map(|atom| atom.id.as_str())
+                .collect();
             writeln!(f, "  epilogue converts by {}", ids.join(", "))?;
         }
         for assumption in &self.assumptions {
@@ -66,10 +76,19 @@ impl fmt::Display for Plan {
 }
 
 fn write_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
-    writeln!(f, "  copy {}.{} {}", step.operand, step.hop.name(), step.atom.id)?;
+    writeln!(
+        f,
+        "  copy {}.{} {}",
+        step.operand,
+        step.hop.name(),
+        step.atom.id
+    )?;
     let [rows, columns] = step.tile;
     let (tv, tiler) = (step.tiled.tv(), step.tiled.tiler());
-    writeln!(f, "    (thread,value) {tv} over {tiler}, tile ({rows},{columns})")?;
+    writeln!(
+        f,
+        "    (thread,value) {tv} over {tiler}, tile ({rows},{columns})"
+    )?;
     match &step.element_atom {
         Some(atom) => writeln!(f, "    single elements by {}", atom.id),
         None => Ok(()),

@@ -1,7 +1,8 @@
 //! Shared-memory tiles: their layouts, swizzles, and what a warp's access costs in bank conflicts.
 //!
-//! Banks: 32 of 4 bytes. A warp's access is served in phases of 32, 16 or 8 lanes for 4, 8 or 16 bytes a lane (8 lanes for
-//! ldmatrix); a phase takes as many cycles as the most distinct words asked of one bank.
+//! Banks: 32 of 4 bytes. A warp's access is served in phases of 32, 16 or 8 lanes for 4, 8 or 16
+//! bytes a lane (8 lanes for ldmatrix); a phase takes as many cycles as the most distinct words
+//! asked of one bank.
 
 use tilewright_layout::{ComposedLayout, Layout, Swizzle};
 
@@ -61,7 +62,11 @@ pub(super) fn tile_layout(
     pitch: i64,
     swizzle: Swizzle,
 ) -> Result<ComposedLayout> {
-    let stride = if contiguous == 1 { [pitch, 1] } else { [1, pitch] };
+    let stride = if contiguous == 1 {
+        [pitch, 1]
+    } else {
+        [1, pitch]
+    };
     let layout = Layout::flat(&shape, &stride)?;
     Ok(ComposedLayout::new(swizzle, layout))
 }

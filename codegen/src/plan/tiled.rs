@@ -1,8 +1,11 @@
-//! Pieces of planning that both families share: vector copies over a tile, shared-memory placement, assumptions.
+//! Pieces of planning that both families share: vector copies over a tile, shared-memory placement,
+//! assumptions.
 
 use std::sync::Arc;
 
-use tilewright_layout::{ComposedLayout, CopyAtom, IntTuple, Layout, Swizzle, TiledCopy, make_tiled_copy};
+use tilewright_layout::{
+    ComposedLayout, CopyAtom, IntTuple, Layout, Swizzle, TiledCopy, make_tiled_copy,
+};
 
 use crate::atoms::model::Atom;
 use crate::dtype::Dtype;
@@ -12,9 +15,12 @@ use crate::plan::model::{Assumption, Plan, SmemTile, Step};
 use crate::plan::{partition, smem};
 use crate::spec::model::{Auto, Operand, Stride};
 
-/// The layouts of a copy atom in elements of that type; `None` when an element is wider than the atom's access.
+/// The layouts of a copy atom in elements of that type; `None` when an element is wider than the
+/// atom's access.
 pub(super) fn copy_of(atom: &Atom, dtype: Dtype) -> Result<Option<CopyAtom>> {
-    let Some(facts) = &atom.copy else { return Ok(None) };
+    let Some(facts) = &atom.copy else {
+        return Ok(None);
+    };
     let bits = i64::from(dtype.bits());
     if i64::from(facts.access_bytes) * 8 < bits {
         return Ok(None);
@@ -40,7 +46,10 @@ pub(super) fn vector_copy(
     what: &str,
 ) -> Result<Option<TiledCopy>> {
     let Some(copy) = copy_of(atom, dtype)? else {
-        let message = format!("{what}: {} is narrower than one {dtype}: choose auto", atom.id);
+        let message = format!(
+            "{what}: {} is narrower than one {dtype}: choose auto",
+            atom.id
+        );
         chooser.violate("atom-width", message);
         return Ok(None);
     };
@@ -80,7 +89,10 @@ pub(super) fn vector_copy(
 
 /// The largest number that divides both.
 fn largest_divisor(a: i64, b: i64) -> i64 {
-    (1..=a.min(b)).rev().find(|candidate| a % candidate == 0 && b % candidate == 0).unwrap_or(1)
+    (1..=a.min(b))
+        .rev()
+        .find(|candidate| a % candidate == 0 && b % candidate == 0)
+        .unwrap_or(1)
 }
 
 /// Notes what the atom's vectors demand of the operand's pointer and strides.
@@ -112,7 +124,8 @@ pub(super) fn assume(plan: &mut Plan, operand: &Operand, atom: &Atom, what: &str
     }
 }
 
-/// Places the operand's tile in shared memory, with the swizzle and pitch that cost the two steps the fewest cycles.
+/// Places the operand's tile in shared memory, with the swizzle and pitch that cost the two steps
+/// the fewest cycles.
 pub(super) fn place_smem(
     chooser: &mut Chooser<'_>,
     plan: &mut Plan,
@@ -124,7 +137,9 @@ pub(super) fn place_smem(
 ) -> Result<()> {
     let mut best: Option<(u64, ComposedLayout)> = None;
     for layout in candidates(operand.dtype, tile, contiguous, swizzle)? {
-        let Some(cycles) = cost(plan, operand.dtype, &layout, steps)? else { continue };
+        let Some(cycles) = cost(plan, operand.dtype, &layout, steps)? else {
+            continue;
+        };
         if best.as_ref().is_none_or(|(fewest, _)| cycles < *fewest) {
             best = Some((cycles, layout));
         }
@@ -139,7 +154,9 @@ pub(super) fn place_smem(
     };
     let elements = layout.inner.cosize()?;
     let size_bytes = u32::try_from(elements * i64::from(operand.dtype.bytes())).unwrap_or(u32::MAX);
-    let size_bytes = size_bytes.checked_next_multiple_of(1024).unwrap_or(u32::MAX);
+    let size_bytes = size_bytes
+        .checked_next_multiple_of(1024)
+        .unwrap_or(u32::MAX);
     plan.smem.push(SmemTile {
         operand: operand.name.clone(),
         dtype: operand.dtype,
@@ -151,7 +168,8 @@ pub(super) fn place_smem(
     Ok(())
 }
 
-/// Layouts to try: the user's swizzle, or every swizzle of 16-byte units and, without one, a few pitches.
+/// Layouts to try: the user's swizzle, or every swizzle of 16-byte units and, without one, a few
+/// pitches.
 fn candidates(
     dtype: Dtype,
     tile: [i64; 2],
@@ -162,7 +180,9 @@ fn candidates(
     let identity = Swizzle::new(0, 0, 0)?;
     let mut layouts = Vec::new();
     match swizzle {
-        Auto::Given(swizzle) => layouts.push(smem::tile_layout(tile, contiguous, extent, *swizzle)?),
+        Auto::Given(swizzle) => {
+            layouts.push(smem::tile_layout(tile, contiguous, extent, *swizzle)?)
+        }
         Auto::Auto if contiguous == 1 => {
             layouts.push(smem::tile_layout(tile, contiguous, extent, identity)?);
             let unit = i64::from((16 / dtype.bytes()).ilog2());
@@ -183,10 +203,17 @@ fn candidates(
 }
 
 /// Cycles of warp 0 over all accesses of the two steps; `None` when a vector is torn apart.
-fn cost(plan: &Plan, dtype: Dtype, layout: &ComposedLayout, steps: [&Step; 2]) -> Result<Option<u64>> {
+fn cost(
+    plan: &Plan,
+    dtype: Dtype,
+    layout: &ComposedLayout,
+    steps: [&Step; 2],
+) -> Result<Option<u64>> {
     let mut total = 0;
     for step in steps {
-        let Some(cycles) = partition::smem_cycles(plan, dtype, layout, step)? else { return Ok(None) };
+        let Some(cycles) = partition::smem_cycles(plan, dtype, layout, step)? else {
+            return Ok(None);
+        };
         total += cycles;
     }
     Ok(Some(total))

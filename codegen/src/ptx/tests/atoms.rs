@@ -57,7 +57,10 @@ fn every_atom_assembles() {
             let module = emit(&program, arch, &atom.id).unwrap();
             assert!(module.version >= atom.min_ptx, "{}", atom.id);
             if let Err(errors) = tilewright_emulator::Module::parse(&module.text) {
-                panic!("the emulator refuses {} on {arch}: {errors}\n{}", atom.id, module.text);
+                panic!(
+                    "the emulator refuses {} on {arch}: {errors}\n{}",
+                    atom.id, module.text
+                );
             }
             // ptxas 13.0 knows sm_75 and later; one portable and one specific architecture stand
             // for all.

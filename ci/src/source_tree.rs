@@ -9,7 +9,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Folders nobody writes by hand, relative to the root.
-const NOT_WRITTEN_BY_HAND: [&str; 5] = [".git", ".tools", "target", "ci/data", "bench/results"];
+const NOT_WRITTEN_BY_HAND: [&str; 3] = ["target", "ci/data", "bench/results"];
+
+/// The hidden folders of the root that are part of the repository.
+const HIDDEN_SOURCES: [&str; 2] = [".cargo", ".ci"];
 
 /// The endings of the files that house style is about.
 const ENDINGS: [&str; 8] = ["rs", "tera", "sh", "toml", "md", "yaml", "yml", "py"];
@@ -92,5 +95,9 @@ fn collect(folder: &Path, prefix: &str, found: &mut Vec<SourceFile>) -> io::Resu
 }
 
 fn is_skipped(path: &str) -> bool {
-    NOT_WRITTEN_BY_HAND.contains(&path) || path.starts_with("target-") || path.ends_with("/target")
+    let hidden = path.starts_with('.') && !path.contains('/') && !HIDDEN_SOURCES.contains(&path);
+    hidden
+        || NOT_WRITTEN_BY_HAND.contains(&path)
+        || path.starts_with("target-")
+        || path.ends_with("/target")
 }

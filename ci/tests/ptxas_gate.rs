@@ -2,7 +2,7 @@
 //! memory or a warning about matrix instructions.
 //!
 //! Where there is no assembler the test fails and says how to get one.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Mutex;
 use std::thread;

@@ -1,10 +1,8 @@
 //! The `build.rs` entry point: specs of a folder become a bundle in `OUT_DIR`.
 //!
 //! ```no_run
-//! // build.rs
-//! fn main() {
-//!     tilewright_codegen::build::compile("kernels");
-//! }
+//! // In `main` of build.rs.
+//! tilewright_codegen::build::compile("kernels");
 //! ```
 //!
 //! The service embeds the bundle with `static KERNELS: &[(&str, &[u8])] =

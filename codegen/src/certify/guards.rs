@@ -28,7 +28,10 @@ fn walk(body: &[Stmt], predicated: bool, guards: &mut Guards) -> Result<(), Stri
                 walk(otherwise, predicated, guards)?;
             }
             Stmt::Atom { atom, args } => {
-                let global = |arg: &Arg| matches!(arg, Arg::Address(address) if address.space == Space::Gmem);
+                let global = |arg: &Arg| match arg {
+                    Arg::Address(address) => address.space == Space::Gmem,
+                    _ => false,
+                };
                 if !args.iter().any(global) {
                     continue;
                 }

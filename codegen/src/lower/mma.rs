@@ -102,6 +102,7 @@ impl Lowering<'_> {
     /// The fragment that a step reads or writes.
     pub(super) fn fragment_name(&self, step: &Step, by_element: bool) -> &'static str {
         let epilogue = self.plan.epilogue.as_ref();
+        let converts = epilogue.is_some_and(|epilogue| epilogue.convert.is_some());
         match (self.plan.family, step.operand.as_str(), step.hop) {
             (Family::Copy, ..) if by_element => "data_edge",
             (Family::Copy, ..) => "data",
@@ -111,13 +112,8 @@ impl Lowering<'_> {
             (_, "b", _) if self.widens() => "b_raw",
             (_, "a", _) => "a",
             (_, "b", _) => "b",
-            _ if by_element || step.element_atom.is_none() => {
-                if epilogue.is_some_and(|epilogue| epilogue.convert.is_some()) {
-                    "d_edge"
-                } else {
-                    "acc"
-                }
-            }
+            _ if (by_element || step.element_atom.is_none()) && converts => "d_edge",
+            _ if by_element || step.element_atom.is_none() => "acc",
             _ if epilogue.is_some_and(|epilogue| epilogue.pack.is_some()) => "d",
             _ => "acc",
         }

@@ -71,7 +71,8 @@ impl<'c> Chooser<'c> {
                 let found = self.copies(wanted).into_iter().next();
                 if found.is_none() {
                     let message = format!(
-                        "{what}: {} has no copy atom from {:?} to {:?} of {} bytes: choose another arch or path",
+                        "{what}: {} has no copy atom from {:?} to {:?} of {} bytes: choose \
+                         another arch or path",
                         self.arch,
                         wanted.from,
                         wanted.to,

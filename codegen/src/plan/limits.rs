@@ -29,11 +29,12 @@ pub(super) fn check_smem(chooser: &mut Chooser<'_>, plan: &Plan) {
     }
 }
 
-/// Threads of a CTA, asked for and possible.
-pub(super) fn check_threads(spec: &Spec, chooser: &mut Chooser<'_>, threads: u32) {
+/// Threads of a CTA, asked for and possible. Whether a CTA can have them.
+pub(super) fn check_threads(spec: &Spec, chooser: &mut Chooser<'_>, threads: u32) -> bool {
     if threads > MAX_THREADS_PER_CTA {
         let message = format!(
-            "the tiled mma has {threads} threads; a CTA has at most {MAX_THREADS_PER_CTA}: use fewer mma.atoms"
+            "the tiled mma has {threads} threads; a CTA has at most {MAX_THREADS_PER_CTA}: use \
+             fewer mma.atoms"
         );
         chooser.violate("threads", message);
     }
@@ -44,6 +45,7 @@ pub(super) fn check_threads(spec: &Spec, chooser: &mut Chooser<'_>, threads: u32
             format!("threads {asked} is not what the tiled mma has: use {threads} or auto");
         chooser.violate("threads", message);
     }
+    threads <= MAX_THREADS_PER_CTA
 }
 
 /// Accumulators against the register file.
@@ -55,8 +57,8 @@ pub(super) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, threads: u
         (i64::from(REGISTERS_PER_SM) / threads).min(i64::from(MAX_REGISTERS_PER_THREAD));
     if accumulators + OTHER_REGISTERS > available {
         let message = format!(
-            "{accumulators} accumulator registers a thread and {OTHER_REGISTERS} more exceed the {available} of {threads} threads: \
-             use more mma.atoms or a smaller cta_tile"
+            "{accumulators} accumulator registers a thread and {OTHER_REGISTERS} more exceed the \
+             {available} of {threads} threads: use more mma.atoms or a smaller cta_tile"
         );
         chooser.violate("registers", message);
     }
@@ -66,10 +68,11 @@ pub(super) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, threads: u
 /// is even.
 pub(super) fn check_blocks(chooser: &mut Chooser<'_>, plan: &Plan) {
     let blocks = plan.k_blocks();
-    if plan.stages > 1 && blocks % 2 != 0 {
+    if plan.stages > 1 && !blocks.is_multiple_of(2) {
         let k = plan.cta_tile.get(2).copied().unwrap_or(0);
         let message = format!(
-            "cta_tile k {k} holds {blocks} mma blocks; double-buffered fragments need an even number: use {}",
+            "cta_tile k {k} holds {blocks} mma blocks; double-buffered fragments need an even \
+             number: use {}",
             k * 2
         );
         chooser.violate("k-blocks", message);

@@ -70,7 +70,8 @@ pub(super) fn vector_copy(
     let threads_across = threads / threads_along;
     if threads % threads_along != 0 || tile[across] % threads_across != 0 {
         let message = format!(
-            "{what}: {threads} threads of {vector} elements do not tile ({},{}): change cta_tile or the number of threads",
+            "{what}: {threads} threads of {vector} elements do not tile ({},{}): change cta_tile \
+             or the number of threads",
             tile[0], tile[1]
         );
         chooser.violate("threads-tile", message);
@@ -152,11 +153,7 @@ pub(super) fn place_smem(
         chooser.violate("swizzle", message);
         return Ok(());
     };
-    let elements = layout.inner.cosize()?;
-    let size_bytes = u32::try_from(elements * i64::from(operand.dtype.bytes())).unwrap_or(u32::MAX);
-    let size_bytes = size_bytes
-        .checked_next_multiple_of(1024)
-        .unwrap_or(u32::MAX);
+    let size_bytes = placed_bytes(layout.inner.cosize()?, operand.dtype);
     plan.smem.push(SmemTile {
         operand: operand.name.clone(),
         dtype: operand.dtype,
@@ -166,6 +163,14 @@ pub(super) fn place_smem(
     });
     plan.stage_bytes = plan.stage_bytes.saturating_add(size_bytes);
     Ok(())
+}
+
+/// Bytes that a tile of that many elements takes in shared memory: the next tile starts where every
+/// swizzle starts over.
+pub(super) fn placed_bytes(elements: i64, dtype: Dtype) -> u32 {
+    let bytes = elements.saturating_mul(i64::from(dtype.bytes()));
+    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    bytes.checked_next_multiple_of(1024).unwrap_or(u32::MAX)
 }
 
 /// Layouts to try: the user's swizzle, or every swizzle of 16-byte units and, without one, a few

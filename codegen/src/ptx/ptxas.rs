@@ -1,11 +1,11 @@
 //! NVIDIA's assembler: where it is, what it says of a kernel, and which of that is not acceptable.
 //!
 //! Comes in: PTX text and an architecture. Goes out: a [`PtxasReport`] of resources and warnings,
-//! and the cubin. The tool is found at `TILEWRIGHT_PTXAS`, below `.tools/` of a folder above the
-//! working folder or the executable, on the `PATH`, or in `CUDA_HOME/bin`, in that order.
+//! and the cubin. The tool is what `TILEWRIGHT_PTXAS` names, else the one on the `PATH`, else the
+//! one in `CUDA_HOME/bin`. No other place is searched: a working folder has no say in what runs.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -41,47 +41,20 @@ pub struct PtxasReport {
 
 /// The assembler's path, if there is one.
 pub fn find() -> Option<PathBuf> {
-    let named = env::var_os(VARIABLE)
-        .filter(|value| !value.is_empty())
-        .map(PathBuf::from);
-    let starts = [env::current_dir().ok(), env::current_exe().ok()];
+    search(|variable| env::var_os(variable))
+}
+
+/// The first place in the order of search, among those that the variables name.
+fn search(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let named = variable(VARIABLE).filter(|value| !value.is_empty());
+    let in_home = |home: OsString| {
+        let path = Path::new(&home).join("bin/ptxas");
+        path.is_file().then_some(path)
+    };
     named
-        .or_else(|| {
-            starts
-                .into_iter()
-                .flatten()
-                .find_map(|start| in_tools(&start))
-        })
-        .or_else(|| on_path(env::var_os("PATH").as_deref()))
-        .or_else(|| {
-            Some(Path::new(&env::var_os("CUDA_HOME")?).join("bin/ptxas"))
-                .filter(|path| path.is_file())
-        })
-}
-
-/// `.tools/bin/ptxas`, or a `bin/ptxas` one or more folders deeper, in a folder at or above
-/// `start`.
-fn in_tools(start: &Path) -> Option<PathBuf> {
-    start
-        .ancestors()
-        .map(|folder| folder.join(".tools"))
-        .find_map(|tools| in_folder(&tools, 6))
-}
-
-fn in_folder(folder: &Path, depth: u32) -> Option<PathBuf> {
-    let here = folder.join("bin/ptxas");
-    if here.is_file() || depth == 0 {
-        return Some(here).filter(|path| path.is_file());
-    }
-    let mut folders: Vec<PathBuf> = fs::read_dir(folder)
-        .ok()?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.is_dir())
-        .collect();
-    folders.sort();
-    folders
-        .iter()
-        .find_map(|folder| in_folder(folder, depth - 1))
+        .map(PathBuf::from)
+        .or_else(|| on_path(variable("PATH").as_deref()))
+        .or_else(|| variable("CUDA_HOME").and_then(in_home))
 }
 
 fn on_path(path: Option<&OsStr>) -> Option<PathBuf> {
@@ -305,15 +278,30 @@ mod tests {
     }
 
     #[test]
-    fn tools_are_found_above() {
+    fn the_tool_is_named_or_on_the_path_or_in_cuda_home() {
         let folder = tempfile::tempdir().unwrap();
-        let bin = folder.path().join(".tools/a/b/bin");
-        fs::create_dir_all(&bin).unwrap();
-        fs::write(bin.join("ptxas"), "").unwrap();
-        let deep = folder.path().join("x/y");
-        fs::create_dir_all(&deep).unwrap();
-        assert_eq!(in_tools(&deep), Some(bin.join("ptxas")));
-        assert_eq!(on_path(Some(bin.as_os_str())), Some(bin.join("ptxas")));
-        assert_eq!(on_path(None), None);
+        let (bin, home) = (folder.path().join("path"), folder.path().join("home"));
+        for tools in [&bin, &home.join("bin")] {
+            fs::create_dir_all(tools).unwrap();
+            fs::write(tools.join("ptxas"), "").unwrap();
+        }
+        let empty = folder.path().as_os_str();
+        let found = |named: &str, path: &OsStr, home: &OsStr| {
+            search(|variable| match variable {
+                VARIABLE => Some(named.into()),
+                "PATH" => Some(path.into()),
+                "CUDA_HOME" => Some(home.into()),
+                _ => None,
+            })
+        };
+        let (bin, home) = (bin.as_os_str(), home.as_os_str());
+        assert_eq!(found("/a/tool", bin, home), Some("/a/tool".into()));
+        assert_eq!(found("", bin, home), Some(Path::new(bin).join("ptxas")));
+        assert_eq!(
+            found("", empty, home),
+            Some(Path::new(home).join("bin/ptxas"))
+        );
+        assert_eq!(found("", empty, empty), None);
+        assert_eq!(search(|_| None), None);
     }
 }

@@ -1,0 +1,133 @@
+//! The tiled MMA of a gemm: which atom, how many of them side by side, which tiles they cover.
+
+use std::sync::Arc;
+
+use tilewright_layout::{Layout, MmaAtom, TiledMma, Tiler};
+
+use crate::atoms::model::{Atom, MmaFacts};
+use crate::error::Result;
+use crate::plan::choose::Chooser;
+use crate::plan::model::MmaPlan;
+use crate::spec::model::{Auto, Operand, Spec};
+
+/// The atom, and the widening of stored elements to its types where they are narrower. `None` when
+/// there is none, which is then among the violations.
+pub(super) fn mma_atom(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    a: &Operand,
+    b: &Operand,
+    multistage: bool,
+) -> Option<(Arc<Atom>, Option<Arc<Atom>>)> {
+    let accumulator = spec.accumulator;
+    let atom = match &spec.mma.atom {
+        Auto::Given(id) => chooser.named("mma.atom", id, |atom| atom.mma.is_some())?,
+        Auto::Auto => {
+            let types = if multistage {
+                [accumulator, a.dtype, b.dtype]
+            } else {
+                [accumulator; 3]
+            };
+            let found = chooser.mma(types);
+            if found.is_none() {
+                let [d, a, b] = types;
+                let message = format!("{} has no mma of {a} and {b} into {d}", chooser.arch);
+                chooser.violate("no-mma-atom", message);
+            }
+            found?
+        }
+    };
+    let facts = atom.mma.as_ref()?;
+    if facts.types[1] == a.dtype && facts.types[2] == b.dtype {
+        return Some((atom, None));
+    }
+    let widen = chooser.convert(a.dtype, facts.types[1], 1);
+    if widen.is_none() || a.dtype != b.dtype || facts.types[1] != facts.types[2] {
+        let message = format!(
+            "{} multiplies {} and {}, the operands are {} and {}: choose auto",
+            atom.id, facts.types[1], facts.types[2], a.dtype, b.dtype
+        );
+        chooser.violate("mma-types", message);
+        return None;
+    }
+    Some((atom, widen))
+}
+
+/// Warps side by side: 64 rows and columns each where the tile allows it, at most 8 warps. Whether
+/// they cover the tile is for [`check_tile`] to say.
+pub(super) fn tiled_mma(
+    spec: &Spec,
+    atom: Arc<Atom>,
+    widen: Option<Arc<Atom>>,
+    multistage: bool,
+) -> Result<Option<MmaPlan>> {
+    let Some(facts) = atom.mma.clone() else {
+        return Ok(None);
+    };
+    let [m, n, _] = facts.mnk;
+    let atoms = spec.mma.atoms.unwrap_or_else(|| {
+        if multistage {
+            let along =
+                |extent: i64, atom: i64| (extent / 64).clamp(1, 4).min(extent / atom).max(1);
+            [along(spec.cta_tile[0], m), along(spec.cta_tile[1], n), 1]
+        } else {
+            [16, 16, 1]
+        }
+    });
+    let permutation = match &spec.mma.permutation {
+        Auto::Given(extents) => plain_permutation(extents)?,
+        Auto::Auto => default_permutation(&facts, atoms, spec.cta_tile[1])?,
+    };
+    let grid = [atoms[1], 1, 1];
+    let grid = Layout::flat(&atoms, &grid)?;
+    let tiled = TiledMma::new(mma_of(&facts), &grid, permutation)?;
+    Ok(Some(MmaPlan { atom, tiled, widen }))
+}
+
+/// Whether the CTA's tile is a whole number of tiled MMAs along each mode.
+pub(super) fn check_tile(spec: &Spec, chooser: &mut Chooser<'_>, mma: &MmaPlan) -> Result<bool> {
+    let unit = mma.tiled.tile_mnk()?;
+    let mut divides = true;
+    for (index, name) in ["m", "n", "k"].into_iter().enumerate() {
+        let (cta, unit) = (spec.cta_tile[index], unit[index]);
+        if cta % unit != 0 {
+            divides = false;
+            let nearest = (cta / unit).max(1) * unit;
+            let message = format!(
+                "cta_tile {name} {cta} is no multiple of {unit}, what the tiled mma of {} covers: \
+                 use {nearest}, or other mma.atoms",
+                mma.atom.id
+            );
+            chooser.violate("tile-divides", message);
+        }
+    }
+    Ok(divides)
+}
+
+/// Two atoms along n for each warp, side by side, so that one ldmatrix x4 feeds both and a warp
+/// stores whole sectors.
+fn default_permutation(facts: &MmaFacts, atoms: [i64; 3], tile_n: i64) -> Result<[Tiler; 3]> {
+    let n = facts.mnk[1];
+    let wide = n == 8 && tile_n % (2 * n * atoms[1]) == 0;
+    let along_n = if wide {
+        Tiler::Layout(Layout::flat(&[n, atoms[1], 2], &[1, 2 * n, n])?)
+    } else {
+        Tiler::Keep
+    };
+    Ok([Tiler::Keep, along_n, Tiler::Keep])
+}
+
+fn plain_permutation(extents: &[i64; 3]) -> Result<[Tiler; 3]> {
+    let [m, n, k] = extents.map(|extent| Layout::single(extent, 1));
+    Ok([Tiler::Layout(m?), Tiler::Layout(n?), Tiler::Layout(k?)])
+}
+
+fn mma_of(facts: &MmaFacts) -> MmaAtom {
+    MmaAtom {
+        mnk: facts.mnk,
+        thr_id: facts.thr_id.clone(),
+        a_tv: facts.a_tv.clone(),
+        b_tv: facts.b_tv.clone(),
+        c_tv: facts.c_tv.clone(),
+    }
+}

@@ -69,7 +69,9 @@ fn tiled_threads(
     plan.threads = u32::try_from(mma.tiled.thread_count()?).unwrap_or(u32::MAX);
     let divides = mma::check_tile(spec, chooser, &mma)?;
     let fits = check_threads(spec, chooser, plan.threads);
-    check_registers(spec, chooser, plan.threads);
+    if fits {
+        check_registers(spec, chooser, plan.threads);
+    }
     plan.mma = Some(mma);
     Ok(divides && fits)
 }

@@ -18,8 +18,9 @@ pub(super) fn check_smem(chooser: &mut Chooser<'_>, plan: &Plan) {
             0 => "use a smaller cta_tile".to_string(),
             stages => format!("use at most {stages} stages"),
         };
+        let noun = if plan.stages == 1 { "stage" } else { "stages" };
         let message = format!(
-            "{} stages of cta_tile {} need {} bytes of smem; {} allows {allowed}: {way_out}",
+            "{} {noun} of cta_tile {} need {} bytes of smem; {} allows {allowed}: {way_out}",
             plan.stages,
             tile.join("x"),
             plan.smem_bytes,

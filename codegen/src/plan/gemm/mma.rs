@@ -31,7 +31,10 @@ pub(super) fn mma_atom(
             let found = chooser.mma(types);
             if found.is_none() {
                 let [d, a, b] = types;
-                let message = format!("{} has no mma of {a} and {b} into {d}", chooser.arch);
+                let message = format!(
+                    "{} has no mma of {a} and {b} into {d}: choose other types or a newer arch",
+                    chooser.arch
+                );
                 chooser.violate("no-mma-atom", message);
             }
             found?

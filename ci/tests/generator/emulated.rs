@@ -1,0 +1,60 @@
+//! Every point of every shipped spec computes the right thing: its bundle runs on the emulator over
+//! edge sizes, padded rows and the least alignment it takes, against f64, by the rule of
+//! `tilewright_runtime::verify`. The problems of a kernel run in turn under asynchronous copies
+//! that land as early and as late as they may, and under several orders of warps.
+
+use tilewright_bundle::Kernel;
+use tilewright_codegen::{compile, pack};
+use tilewright_runtime::verify::{Options, Outcome, verify};
+use tilewright_runtime::{Device, Runtime};
+
+use crate::shipped;
+
+/// Problems of each kernel; a multiple of four covers every schedule with both kinds of data.
+const OPTIONS: Options = Options {
+    problems: 24,
+    seed: 2026,
+};
+
+/// The bundle of all shipped points, opened on the emulator.
+fn shipped_bundle() -> Runtime {
+    let artifacts = shipped::on_each(&shipped::points(), |point| {
+        let made = compile(point).unwrap_or_else(|error| panic!("{}", error.report(false)));
+        let (plan, program) = (&made.plan, &made.program);
+        pack::artifact(plan, program, &made.certificate, made.ptx, None).unwrap()
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bundle");
+    pack::write(artifacts, pack::provenance(), &path).unwrap();
+    Runtime::open(&path, Device::emulator()).unwrap()
+}
+
+#[test]
+fn every_shipped_point_computes_the_right_thing() {
+    let runtime = shipped_bundle();
+    let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
+    assert_eq!(kernels.len(), shipped::points().len());
+    let outcomes: Vec<Outcome> = shipped::on_each(&kernels, |kernel| {
+        verify(&runtime, &[*kernel], OPTIONS, |_| {})
+            .unwrap()
+            .outcomes
+    })
+    .concat();
+    let failures: Vec<String> = outcomes
+        .iter()
+        .filter_map(|outcome| {
+            let reason = outcome.failure.as_ref()?;
+            Some(format!(
+                "{} on {}: {reason}",
+                outcome.kernel, outcome.problem
+            ))
+        })
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert_eq!(outcomes.len(), kernels.len() * OPTIONS.problems);
+    assert!(
+        outcomes
+            .iter()
+            .all(|outcome| outcome.thread_instructions > 0)
+    );
+}

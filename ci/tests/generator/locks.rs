@@ -1,0 +1,73 @@
+//! `ptx.lock` has one hash of PTX for each shipped point, `ptxas.lock` what the assembler made of
+//! it. Their head names the versions of the tools that decide the texts; other versions make other
+//! texts, so hashes and registers are compared at equal versions only, the list of points always.
+
+use std::fs;
+
+use tilewright_bundle::Sha256Hex;
+use tilewright_ci::{golden, source_tree};
+use tilewright_codegen::ptx::{llvm_version, ptxas};
+use tilewright_codegen::{arch::Arch, compile};
+
+use crate::shipped;
+
+/// The versions that the PTX depends on.
+fn llvm() -> String {
+    let (major, minor, patch) = llvm_version();
+    format!("llvm {major}.{minor}.{patch}")
+}
+
+/// What the lock holds against the lines of today.
+fn differences(name: &str, tools: &str, lines: &[String]) -> Vec<String> {
+    let text = format!("# {tools}\n{}\n", lines.join("\n"));
+    let recorded = fs::read_to_string(source_tree::root().join(name)).unwrap_or_default();
+    let head = recorded.lines().next().unwrap_or_default();
+    if golden::blessing() || head == format!("# {tools}") {
+        return golden::difference(name, &text)
+            .unwrap()
+            .into_iter()
+            .collect();
+    }
+    // Another version of a tool: the points must still be the same.
+    eprintln!("{name} was made with {head}, here is {tools}: only the list of points is compared");
+    let id = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
+    let was: Vec<String> = recorded.lines().skip(1).map(id).collect();
+    let is: Vec<String> = lines.iter().map(|line| id(line)).collect();
+    let differs = was != is;
+    let message = || format!("{name}: the points were {was:?} and are {is:?}");
+    differs.then(message).into_iter().collect()
+}
+
+#[test]
+fn ptx_is_as_locked() {
+    let mut lines = shipped::on_each(&shipped::points(), |point| {
+        let text = compile(point).unwrap().ptx.text;
+        format!("{} {}", point.id, Sha256Hex::of(text.as_bytes()))
+    });
+    lines.sort();
+    golden::assert_none(&differences("ptx.lock", &llvm(), &lines), "generator");
+}
+
+/// What ptxas makes of a point, as a line of the lock.
+fn resources(id: &str, arch: &Arch, text: &str, dynamic_smem_bytes: u32) -> String {
+    let report = ptxas::assemble(text, arch).unwrap();
+    format!(
+        "{id} registers {} smem_bytes {} spill_bytes {}",
+        report.registers,
+        report.smem_bytes + dynamic_smem_bytes,
+        report.spill_load_bytes + report.spill_store_bytes
+    )
+}
+
+#[test]
+fn resources_are_as_locked() {
+    let ptxas = ptxas::find().expect("no ptxas: run ci/setup.sh, or set TILEWRIGHT_PTXAS");
+    let tools = format!("ptxas {}, {}", ptxas::version(&ptxas).unwrap(), llvm());
+    let mut lines = shipped::on_each(&shipped::points(), |point| {
+        let compiled = compile(point).unwrap();
+        let (plan, text) = (&compiled.plan, &compiled.ptx.text);
+        resources(&point.id, &plan.arch, text, plan.smem_bytes)
+    });
+    lines.sort();
+    golden::assert_none(&differences("ptxas.lock", &tools, &lines), "generator");
+}

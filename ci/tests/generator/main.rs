@@ -1,0 +1,13 @@
+//! The generator from end to end, on the shipped specs: its stages as recorded, its PTX locked,
+//! assembled by ptxas and run on the emulator, and the plans it refuses.
+//!
+//! `BLESS=1` rewrites what is recorded: `ptx.lock`, `ptxas.lock`, `ci/data/golden`,
+//! `ci/data/plans_refused`.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod shipped;
+mod locks;
+mod assembled;
+mod stages;
+mod refused_plans;
+mod emulated;

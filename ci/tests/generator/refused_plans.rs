@@ -1,0 +1,73 @@
+//! Specs that are legal and have no kernel: each `ci/data/plans_refused/<family>/<code>[__variant]`
+//! is refused with a violation of that code, and the whole report is the `.txt` file beside it.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use tilewright_ci::{golden, source_tree};
+use tilewright_codegen::error::Error;
+use tilewright_codegen::{plan, spec};
+
+const FOLDER: &str = "ci/data/plans_refused";
+
+/// The paths of the specs, relative to the root.
+fn specs() -> Vec<String> {
+    let mut paths = Vec::new();
+    for family in ["copy", "gemm"] {
+        let folder = format!("{FOLDER}/{family}");
+        for entry in fs::read_dir(source_tree::root().join(&folder)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if name.ends_with(".yaml") {
+                paths.push(format!("{folder}/{name}"));
+            }
+        }
+    }
+    paths.sort();
+    paths
+}
+
+/// The violation a file is named for: `tile-divides` of `…/tile_divides__k.yaml`.
+fn code(path: &str) -> String {
+    let stem = path.rsplit('/').next().unwrap().trim_end_matches(".yaml");
+    stem.split("__").next().unwrap().replace('_', "-")
+}
+
+/// Why there is no plan.
+fn refusal(path: &str) -> Error {
+    let text = fs::read_to_string(source_tree::root().join(path)).unwrap();
+    let file = match spec::parse(path, &text) {
+        Ok(file) => file,
+        Err(error) => panic!("{path} is no legal spec: {}", error.report(false)),
+    };
+    match plan::plan(&file.points[0]) {
+        Ok(plan) => panic!("{path} has a plan: {plan}"),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn refused_plans_are_reported_as_recorded() {
+    let mut differences = Vec::new();
+    for path in specs() {
+        let error = refusal(&path);
+        let Error::Plan { violations, .. } = &error else {
+            panic!("{path}: {}", error.report(false))
+        };
+        let code = code(&path);
+        let found: Vec<&str> = violations.iter().map(|violation| violation.code).collect();
+        assert!(found.contains(&code.as_str()), "{path} has {found:?}");
+        let report = path.replace(".yaml", ".txt");
+        differences.extend(golden::difference(&report, &error.report(false)).unwrap());
+    }
+    golden::assert_none(&differences, "generator");
+}
+
+#[test]
+fn limits_are_reported_together() {
+    let path = "ci/data/plans_refused/gemm/smem_capacity__and_registers.yaml";
+    let Error::Plan { violations, .. } = refusal(path) else {
+        panic!("another error")
+    };
+    let found: BTreeSet<&str> = violations.iter().map(|violation| violation.code).collect();
+    assert_eq!(found, BTreeSet::from(["registers", "smem-capacity"]));
+}

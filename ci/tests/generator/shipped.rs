@@ -1,0 +1,44 @@
+//! The shipped specs and their points, and a way to work on all points at once.
+
+use std::sync::Mutex;
+use std::thread;
+
+use tilewright_ci::source_tree;
+use tilewright_codegen::spec::{self, Point};
+
+/// Every point of every shipped spec, in the order of the files.
+pub fn points() -> Vec<Point> {
+    let files = source_tree::files().unwrap();
+    let is_spec = |path: &str| path.starts_with("specs/") && !path.starts_with("specs/atoms/");
+    let specs = files
+        .iter()
+        .filter(|file| is_spec(&file.path) && file.ends_in("yaml"));
+    let points: Vec<Point> = specs
+        .flat_map(|file| match spec::parse(&file.path, &file.text) {
+            Ok(file) => file.points,
+            Err(error) => panic!("{}", error.report(false)),
+        })
+        .collect();
+    assert!(points.len() >= 9, "only {} are shipped", points.len());
+    points
+}
+
+/// `work` on every item, on every core; the results in the order of the items.
+pub fn on_each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let left = Mutex::new(items.iter().enumerate());
+    let results = Mutex::new(Vec::new());
+    let worker = || {
+        while let Some((index, item)) = { left.lock().unwrap().next() } {
+            let result = work(item);
+            results.lock().unwrap().push((index, result));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(worker);
+        }
+    });
+    let mut results = results.into_inner().unwrap();
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
+}

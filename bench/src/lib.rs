@@ -1,1 +1,1 @@
-//! See ARCHITECTURE.md.
+//! Nothing by itself: the benches of the other crates stand in `benches`.

@@ -1,1 +1,114 @@
-//! Nothing by itself: the benches of the other crates stand in `benches`.
+//! Benches of the CPU parts live in `benches/`; measurements of GPUs in `results/`. This crate turns the latter into
+//! tables: rows in (one JSON object a line, see the design of result rows), Markdown out.
+//!
+//! ```
+//! let row = r#"{"gpu":"NVIDIA H200","family":"copy","kernel":"copy_x@1x2-abc","problem":{"m":8,"n":8,"k":1},
+//!   "dtype":{"a":"f32"},"mode":"rested","ours_us":2.0,"best_us":3.0,"peer":"cuMemcpyDtoDAsync","ratio_best":1.5,
+//!   "ratio_default":1.5,"aa_ratio":1.0,"tflops":0.0,"tbps":3.0,"rel_err":0.0,"max_err":0.0}"#.replace('\n', " ");
+//! let table = tilewright_bench::markdown(&row)?;
+//! assert!(table.contains("| copy_x@1x2-abc | 8x8 | rested | 2.00 | 3.000 TB/s | 1.500 |"));
+//! # Ok::<(), tilewright_bench::Error>(())
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+
+/// A line that is no result row.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line} is no result row: {source}")]
+pub struct Error {
+    /// Line, from 1.
+    pub line: usize,
+    /// What the parser says.
+    pub source: serde_json::Error,
+}
+
+/// The fields of a result row that tables show; others are ignored.
+#[derive(Clone, Debug, Deserialize)]
+struct Row {
+    gpu: String,
+    family: String,
+    kernel: String,
+    problem: Extents,
+    mode: String,
+    ours_us: f64,
+    peer: String,
+    ratio_best: Option<f64>,
+    ratio_default: Option<f64>,
+    aa_ratio: Option<f64>,
+    tflops: f64,
+    tbps: f64,
+    rel_err: f64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+struct Extents {
+    m: u64,
+    n: u64,
+    k: u64,
+}
+
+impl Row {
+    fn problem(&self) -> String {
+        let Extents { m, n, k } = self.problem;
+        if self.family == "copy" { format!("{m}x{n}") } else { format!("{m}x{n}x{k}") }
+    }
+
+    fn rate(&self) -> String {
+        if self.family == "copy" {
+            format!("{:.3} TB/s", self.tbps)
+        } else {
+            format!("{:.1} TFLOP/s", self.tflops)
+        }
+    }
+}
+
+/// One Markdown table for each GPU and kind of kernel: problems in order, fastest kernel first.
+///
+/// # Errors
+/// [`Error`] with the first line that is no row.
+pub fn markdown(rows: &str) -> Result<String, Error> {
+    let mut tables: BTreeMap<(String, String), Vec<Row>> = BTreeMap::new();
+    for (index, line) in rows.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let row: Row =
+            serde_json::from_str(line).map_err(|source| Error { line: index + 1, source })?;
+        let spec = row.kernel.split('@').next().unwrap_or_default();
+        let kind = if row.family == "copy" { row.family.as_str() } else { spec };
+        let key = (row.gpu.clone(), kind.to_owned());
+        tables.entry(key).or_default().push(row);
+    }
+    let mut text = String::new();
+    for ((gpu, kind), mut rows) in tables {
+        rows.sort_by(|a, b| {
+            (a.problem, &a.mode).cmp(&(b.problem, &b.mode)).then(a.ours_us.total_cmp(&b.ours_us))
+        });
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "### {kind} on {gpu}\n");
+        text.push_str("| kernel | problem | mode | us | rate | over best | over default ");
+        text.push_str("| A/A | rel. error | peer |\n|---|---|---|---:|---:|---:|---:|---:|---:|---|\n");
+        for row in rows {
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {:.2} | {} | {} | {} | {} | {:.1e} | {} |",
+                row.kernel,
+                row.problem(),
+                row.mode,
+                row.ours_us,
+                row.rate(),
+                ratio(row.ratio_best),
+                ratio(row.ratio_default),
+                ratio(row.aa_ratio),
+                row.rel_err,
+                row.peer
+            );
+        }
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+fn ratio(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"))
+}

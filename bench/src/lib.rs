@@ -53,7 +53,11 @@ struct Extents {
 impl Row {
     fn problem(&self) -> String {
         let Extents { m, n, k } = self.problem;
-        if self.family == "copy" { format!("{m}x{n}") } else { format!("{m}x{n}x{k}") }
+        if self.family == "copy" {
+            format!("{m}x{n}")
+        } else {
+            format!("{m}x{n}x{k}")
+        }
     }
 
     fn rate(&self) -> String {
@@ -71,23 +75,37 @@ impl Row {
 /// [`Error`] with the first line that is no row.
 pub fn markdown(rows: &str) -> Result<String, Error> {
     let mut tables: BTreeMap<(String, String), Vec<Row>> = BTreeMap::new();
-    for (index, line) in rows.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let row: Row =
-            serde_json::from_str(line).map_err(|source| Error { line: index + 1, source })?;
+    for (index, line) in rows
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+    {
+        let row: Row = serde_json::from_str(line).map_err(|source| Error {
+            line: index + 1,
+            source,
+        })?;
         let spec = row.kernel.split('@').next().unwrap_or_default();
-        let kind = if row.family == "copy" { row.family.as_str() } else { spec };
+        let kind = if row.family == "copy" {
+            row.family.as_str()
+        } else {
+            spec
+        };
         let key = (row.gpu.clone(), kind.to_owned());
         tables.entry(key).or_default().push(row);
     }
     let mut text = String::new();
     for ((gpu, kind), mut rows) in tables {
         rows.sort_by(|a, b| {
-            (a.problem, &a.mode).cmp(&(b.problem, &b.mode)).then(a.ours_us.total_cmp(&b.ours_us))
+            (a.problem, &a.mode)
+                .cmp(&(b.problem, &b.mode))
+                .then(a.ours_us.total_cmp(&b.ours_us))
         });
         // Writing to a string cannot fail.
         let _ = writeln!(text, "### {kind} on {gpu}\n");
         text.push_str("| kernel | problem | mode | us | rate | over best | over default ");
-        text.push_str("| A/A | rel. error | peer |\n|---|---|---|---:|---:|---:|---:|---:|---:|---|\n");
+        text.push_str(
+            "| A/A | rel. error | peer |\n|---|---|---|---:|---:|---:|---:|---:|---:|---|\n",
+        );
         for row in rows {
             let _ = writeln!(
                 text,

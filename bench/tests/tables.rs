@@ -9,10 +9,15 @@ fn tables_are_made_from_their_rows() {
     let mut seen = 0;
     for entry in std::fs::read_dir(&folder).unwrap() {
         let rows = entry.unwrap().path();
-        if rows.extension().is_none_or(|extension| extension != "jsonl") {
+        if rows
+            .extension()
+            .is_none_or(|extension| extension != "jsonl")
+        {
             continue;
         }
-        let Ok(table) = std::fs::read_to_string(rows.with_extension("md")) else { continue };
+        let Ok(table) = std::fs::read_to_string(rows.with_extension("md")) else {
+            continue;
+        };
         let made = tilewright_bench::markdown(&std::fs::read_to_string(&rows).unwrap()).unwrap();
         assert!(
             table.ends_with(&made),

@@ -59,6 +59,8 @@ impl Failure {
     }
 }
 
+// Only commands that compile have several failures to tell.
+#[cfg(any(feature = "codegen", test))]
 impl Failure {
     /// The one failure that several are told as: the reports of all, under the worst exit code.
     pub fn all(failures: Vec<Failure>) -> Option<Failure> {

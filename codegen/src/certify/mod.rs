@@ -9,6 +9,8 @@
 mod alignment;
 mod guards;
 mod tile;
+#[cfg(test)]
+mod tests;
 
 use serde::Serialize;
 

@@ -2,6 +2,8 @@
 //!
 //! Each subcommand's file under `cmd` turns its struct here into the request it works on.
 
+pub mod layout;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -61,6 +63,9 @@ pub enum Command {
     /// Look into a bundle
     #[command(subcommand)]
     Bundle(Bundle),
+    /// Evaluate, draw, explain and check layouts
+    #[command(subcommand)]
+    Layout(layout::Layout),
     /// Report what is installed, what is missing and how to get it
     Doctor(Doctor),
     /// Print a completion script for a shell

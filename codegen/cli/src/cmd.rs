@@ -17,6 +17,7 @@ mod run;
 mod emulate;
 mod bench;
 mod bundle;
+mod layout;
 mod doctor;
 mod completions;
 
@@ -45,6 +46,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Emulate(args) => emulate::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Bundle(args) => bundle::run(&args),
+        Command::Layout(args) => layout::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
         #[cfg(feature = "codegen")]

@@ -8,7 +8,7 @@
 //! (the four exit codes as types), [`progress`], [`worker`] (child processes of this binary),
 //! [`quantity`] (sizes and extents as people write them), [`args`] (what clap parses), [`device`]
 //! (where kernels run), [`specs`] (which specs and points), [`jobs`] (what workers compile),
-//! [`cmd`] (a file per subcommand).
+//! [`layout`] (the algebra: expressions, pictures, conformance), [`cmd`] (a file per subcommand).
 
 mod terminal;
 mod outcome;
@@ -22,6 +22,7 @@ mod device;
 mod specs;
 #[cfg(feature = "codegen")]
 mod jobs;
+mod layout;
 mod cmd;
 
 use std::process::ExitCode;

@@ -8,6 +8,7 @@ mod session;
 mod help;
 mod streams;
 mod bundles;
+mod layout;
 mod launches;
 #[cfg(feature = "codegen")]
 mod specs;

@@ -1,0 +1,144 @@
+//! `layout`: the algebra evaluated, drawn, explained and checked.
+//!
+//! In: an expression or a file of conformance rows. Out: its value or picture on stdout; a refusal
+//! of the algebra is a negative verdict, an expression of the wrong form is wrong usage.
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::args::layout as args;
+use crate::layout::eval::{self, Trouble};
+use crate::layout::{functions, vectors, words};
+use crate::outcome::{Failure, Outcome, Verdict};
+use crate::terminal::{self, BAD, FAINT, STRONG};
+
+/// Runs the subcommand that was asked for.
+pub fn run(args: &args::Layout) -> Outcome {
+    match args {
+        args::Layout::Eval(args) => evaluate(args),
+        args::Layout::Vectors(args) => check_vectors(args),
+    }
+}
+
+fn evaluate(args: &args::Eval) -> Outcome {
+    if args.list {
+        return list(args.json);
+    }
+    let Some(text) = &args.expression else {
+        return Err(Failure::could_not_run("an expression is missing"));
+    };
+    match eval::evaluate(text) {
+        Ok(found) => {
+            let assumed: Vec<String> = found.assumed.iter().map(ToString::to_string).collect();
+            if args.json {
+                let mut fields = found.value.json();
+                fields["assumed"] = json!(assumed);
+                terminal::print_json(&fields)?;
+            } else {
+                terminal::print_line(&found.value.to_string())?;
+                for fact in assumed {
+                    terminal::print_line(&terminal::paint(FAINT, format_args!("if {fact}")))?;
+                }
+            }
+            Ok(Verdict::Good)
+        }
+        Err(trouble) => fail(text, &trouble, args.json),
+    }
+}
+
+/// Tells a trouble: a refusal is a verdict, wrong form is wrong usage.
+fn fail(text: &str, trouble: &Trouble, json: bool) -> Outcome {
+    if json {
+        terminal::print_json(&words::json(trouble))?;
+    }
+    let report = words::report(text, trouble);
+    Err(match trouble {
+        Trouble::Refused(_) => Failure::Rejected(report),
+        Trouble::Form(_) => {
+            // The head of the report is the same word that complaints begin with.
+            let report = report.strip_prefix("error: ").unwrap_or(&report);
+            Failure::CouldNotRun(report.to_owned())
+        }
+    })
+}
+
+/// What the listing says of a function.
+#[derive(Debug, Serialize)]
+struct Listed {
+    chapter: &'static str,
+    name: &'static str,
+    signature: String,
+    about: &'static str,
+}
+
+fn list(json: bool) -> Outcome {
+    if json {
+        let all = functions::CHAPTERS.iter().flat_map(|chapter| {
+            chapter.functions.iter().map(|function| Listed {
+                chapter: chapter.title,
+                name: function.name,
+                signature: function.signature(),
+                about: function.about,
+            })
+        });
+        terminal::print_json(&all.collect::<Vec<_>>())?;
+        return Ok(Verdict::Good);
+    }
+    let mut text = String::new();
+    for chapter in &functions::CHAPTERS {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        text.push_str(&format!(
+            "{gap}{}\n",
+            terminal::paint(STRONG, chapter.title)
+        ));
+        for function in chapter.functions {
+            let about = terminal::paint(FAINT, function.about);
+            text.push_str(&format!("  {}\n      {about}\n", function.signature()));
+        }
+    }
+    terminal::print(&text)?;
+    Ok(Verdict::Good)
+}
+
+/// A row that is not met.
+#[derive(Debug, Serialize)]
+struct Failed {
+    line: usize,
+    why: String,
+    row: String,
+}
+
+fn check_vectors(args: &args::Vectors) -> Outcome {
+    let text = std::fs::read_to_string(&args.file)
+        .map_err(|error| Failure::io(args.file.display(), &error))?;
+    let (mut passed, mut failed) = (0usize, Vec::new());
+    for (index, row) in text.lines().enumerate() {
+        if row.trim().is_empty() {
+            continue;
+        }
+        match vectors::judge_line(row) {
+            Ok(()) => passed += 1,
+            Err(why) => failed.push(Failed {
+                line: index + 1,
+                why,
+                row: row.to_owned(),
+            }),
+        }
+    }
+    let closing = format!("{passed} passed, {} failed", failed.len());
+    if args.json {
+        terminal::print_json(&json!({
+            "passed": passed,
+            "failed": failed.len(),
+            "failures": failed,
+        }))?;
+        terminal::diagnose(&closing);
+    } else {
+        for Failed { line, why, row } in &failed {
+            let head = terminal::paint(BAD, "FAIL");
+            terminal::print_line(&format!("{head} line {line}: {why}\n     {row}"))?;
+        }
+        terminal::print_line(&closing)?;
+    }
+    Ok(Verdict::from_good(failed.is_empty()))
+}

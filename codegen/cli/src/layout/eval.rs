@@ -1,0 +1,265 @@
+//! Expressions to values.
+//!
+//! In: an expression's text. Out: its value and the facts about symbols it assumed, or why there
+//! is none: a text or a call of the wrong form, or a refusal of the algebra, with the part at
+//! fault. Invariant: an operation that lacks a divisor of a symbol is tried again with it, and the
+//! fact is told.
+
+use std::ops::Range;
+
+use tilewright_layout::{Basis, ComposedLayout, Error, Fact, Facts, Result as Algebra, Sym};
+
+use super::atoms;
+use super::expr::{self, Expr, Kind, Malformed};
+use super::functions::{self, Arguments, Function, Stop};
+use super::value::{Tensor, Value};
+
+/// Most facts that one expression assumes.
+const MOST_ASSUMED: usize = 64;
+
+/// Why an expression has no value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Trouble {
+    /// The text or a call is of the wrong form.
+    Form(Malformed),
+    /// The algebra refuses a call.
+    Refused(Box<Refusal>),
+}
+
+/// A call that the algebra refuses.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal {
+    /// The call in the text.
+    pub span: Range<usize>,
+    /// The function.
+    pub function: &'static str,
+    /// What it was called with.
+    pub arguments: Vec<Value>,
+    /// Why it has no answer.
+    pub error: Error,
+}
+
+impl From<Malformed> for Trouble {
+    fn from(malformed: Malformed) -> Trouble {
+        Trouble::Form(malformed)
+    }
+}
+
+/// A value and the facts it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluated {
+    /// The value.
+    pub value: Value,
+    /// What was assumed about symbols, such as `m % 128 == 0`.
+    pub assumed: Vec<Fact>,
+}
+
+/// Evaluates a text.
+///
+/// # Errors
+///
+/// The first part that is no expression or has no value.
+pub fn evaluate(text: &str) -> Result<Evaluated, Trouble> {
+    let expr = expr::parse(text)?;
+    let mut session = Session::default();
+    let value = session.value(&expr)?;
+    let assumed = session.assumed;
+    Ok(Evaluated { value, assumed })
+}
+
+#[derive(Debug, Default)]
+struct Session {
+    facts: Facts,
+    assumed: Vec<Fact>,
+}
+
+impl Session {
+    fn value(&mut self, expr: &Expr) -> Result<Value, Trouble> {
+        match &expr.kind {
+            Kind::Literal(value) => Ok(value.clone()),
+            Kind::Name(name) => named(name, &expr.span),
+            Kind::List(parts) => Ok(Value::List(self.values(parts)?)),
+            Kind::Chain(parts) => self.chain(parts),
+            Kind::Call(name, parts) => {
+                let function = self.function(name, parts, &expr.span)?;
+                let arguments = self.values(parts)?;
+                let spans: Vec<Range<usize>> = parts.iter().map(|p| p.span.clone()).collect();
+                self.call(function, arguments, &expr.span, &spans)
+            }
+        }
+    }
+
+    fn values(&mut self, parts: &[Expr]) -> Result<Vec<Value>, Trouble> {
+        parts.iter().map(|part| self.value(part)).collect()
+    }
+
+    fn function(
+        &self,
+        name: &str,
+        parts: &[Expr],
+        span: &Range<usize>,
+    ) -> Result<&'static Function, Trouble> {
+        let at_name = span.start..span.start + name.len();
+        let Some(function) = functions::find(name) else {
+            let hint = match functions::nearest(name) {
+                Some(known) => format!("; did you mean `{known}`?"),
+                None => "; `layout eval --list` lists all".to_owned(),
+            };
+            return Err(Trouble::Form(Malformed {
+                span: at_name,
+                message: format!("no function is called `{name}`{hint}"),
+            }));
+        };
+        if !function.takes(parts.len()) {
+            let count = parts.len();
+            return Err(Trouble::Form(Malformed {
+                span: at_name,
+                message: format!("{count} arguments do not fit {}", function.signature()),
+            }));
+        }
+        Ok(function)
+    }
+
+    /// `a o b`: a swizzle takes its offset and its layout, layouts are composed.
+    fn chain(&mut self, parts: &[Expr]) -> Result<Value, Trouble> {
+        let mut values = Vec::with_capacity(parts.len());
+        for part in parts {
+            values.push((self.value(part)?, part.span.clone()));
+        }
+        let whole = match (parts.first(), parts.last()) {
+            (Some(first), Some(last)) => first.span.start..last.span.end,
+            _ => 0..0,
+        };
+        if let [
+            (Value::Swizzle(swizzle), _),
+            (Value::Int(offset), _),
+            (inner, at),
+        ] = &values[..]
+        {
+            let Ok(inner) = Arguments(std::slice::from_ref(inner)).layout(0) else {
+                let message = "expected a layout of numbers after swizzle and offset".to_owned();
+                let span = at.clone();
+                return Err(Trouble::Form(Malformed { span, message }));
+            };
+            return Ok(Value::Composed(ComposedLayout {
+                swizzle: *swizzle,
+                offset: *offset,
+                inner,
+            }));
+        }
+        let function = functions::composition();
+        // From the right, so that `Sw o a o b` composes a with b before it is swizzled.
+        let (mut right, mut right_span) = match values.pop() {
+            Some(last) => last,
+            None => return Ok(Value::List(Vec::new())),
+        };
+        while let Some((left, left_span)) = values.pop() {
+            let spans = [left_span.clone(), right_span.clone()];
+            right_span = left_span.start..right_span.end;
+            right = self.call(function, vec![left, right], &whole, &spans)?;
+        }
+        Ok(right)
+    }
+
+    fn call(
+        &mut self,
+        function: &'static Function,
+        mut arguments: Vec<Value>,
+        span: &Range<usize>,
+        parts: &[Range<usize>],
+    ) -> Result<Value, Trouble> {
+        loop {
+            for argument in &mut arguments {
+                *argument = with_facts(argument, &self.facts).unwrap_or(argument.clone());
+            }
+            match function.call(Arguments(&arguments)) {
+                Ok(value) => return Ok(value),
+                Err(Stop::Wrong { argument, wanted }) => {
+                    let found = arguments
+                        .get(argument)
+                        .map_or("nothing", Value::kind_with_article);
+                    let at = parts.get(argument).unwrap_or(span);
+                    let signature = function.signature();
+                    return Err(Trouble::Form(Malformed {
+                        span: at.clone(),
+                        message: format!("expected {wanted}, found {found}: {signature}"),
+                    }));
+                }
+                Err(Stop::Refused(error)) => {
+                    if !self.assume(&error) {
+                        return Err(Trouble::Refused(Box::new(Refusal {
+                            span: span.clone(),
+                            function: function.name,
+                            arguments,
+                            error,
+                        })));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the divisor that an operation lacks, if that is all it lacks.
+    fn assume(&mut self, error: &Error) -> bool {
+        let Error::Unproven { fact } = error else {
+            return false;
+        };
+        let Fact::Divides { value, by } = fact else {
+            return false;
+        };
+        if self.assumed.len() >= MOST_ASSUMED || self.facts.divides(value, *by).is_err() {
+            return false;
+        }
+        self.assumed.push(fact.clone());
+        true
+    }
+}
+
+/// An atom of the catalogue, or a symbol.
+fn named(name: &str, span: &Range<usize>) -> Result<Value, Trouble> {
+    if let Some(atom) = atoms::find(name) {
+        return Ok(atom);
+    }
+    // The ids of atoms begin with their architecture; symbols of kernels are short.
+    if name.starts_with("sm") && name.contains('_') {
+        return Err(Trouble::Form(Malformed {
+            span: span.clone(),
+            message: atoms::unknown(name),
+        }));
+    }
+    name.parse::<Sym>().map(Value::Symbol).map_err(|error| {
+        Trouble::Form(Malformed {
+            span: span.clone(),
+            message: error.to_string(),
+        })
+    })
+}
+
+/// The value whose symbols know the facts.
+fn with_facts(value: &Value, facts: &Facts) -> Algebra<Value> {
+    Ok(match value {
+        Value::Symbol(symbol) => Value::Symbol(facts.apply(symbol)?),
+        Value::Tensor(Tensor::Symbolic(layout)) => layout.map(|x| facts.apply(x))?.into(),
+        Value::Tensor(Tensor::SymbolicCoords(layout)) => {
+            let shape = layout
+                .shape()
+                .leaves()
+                .iter()
+                .map(|s| facts.apply(s))
+                .collect::<Algebra<Vec<_>>>()?;
+            let shape = tilewright_layout::IntTuple::with_profile(layout.profile().clone(), shape)?;
+            let stride = layout.map_stride(|d| basis_with_facts(d, facts))?.stride();
+            tilewright_layout::Layout::new(shape, stride)?.into()
+        }
+        other => other.clone(),
+    })
+}
+
+fn basis_with_facts(value: &Basis<Sym>, facts: &Facts) -> Algebra<Basis<Sym>> {
+    use tilewright_layout::Stride as _;
+    let mut sum = Basis::default();
+    for (path, c) in value.terms() {
+        sum = sum.plus(&Basis::scaled_unit(facts.apply(c)?, *path))?;
+    }
+    Ok(sum)
+}

@@ -1,0 +1,176 @@
+//! `layout`: expressions and their refusals, conformance files, pictures and explanations.
+
+use crate::session::{Run, tilewright};
+
+/// The conformance rows of the repository.
+const ROWS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../ci/data/layout_vectors.jsonl"
+);
+
+fn eval(expression: &str) -> Run {
+    tilewright(["layout", "eval", expression])
+}
+
+#[track_caller]
+fn assert_value(expression: &str, value: &str) {
+    let run = eval(expression).expect(0);
+    assert_eq!(run.stdout.trim_end(), value, "{expression}");
+    assert_eq!(run.stderr, "");
+}
+
+#[test]
+fn every_row_of_the_conformance_file_passes() {
+    let run = tilewright(["layout", "vectors", ROWS]).expect(0);
+    assert_eq!(run.stdout, "473 passed, 0 failed\n");
+}
+
+#[test]
+fn rows_that_are_not_met_are_printed_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.jsonl");
+    let rows = [
+        r#"{"op":"size","inputs":{"L":"(4,8):(1,4)"},"verdict":"exact","expected":32}"#,
+        r#"{"op":"size","inputs":{"L":"(4,8):(1,4)"},"verdict":"exact","expected":31}"#,
+        "",
+        r#"{"op":"sieze"}"#,
+    ];
+    std::fs::write(&file, rows.join("\n")).unwrap();
+    let file = file.to_str().unwrap();
+    let run = tilewright(["layout", "vectors", file]).expect(1);
+    assert!(
+        run.stdout.contains("FAIL line 2: 32, expected 31"),
+        "{run:?}"
+    );
+    assert!(run.stdout.contains("FAIL line 4: no operation"), "{run:?}");
+    assert!(run.stdout.ends_with("\n1 passed, 2 failed\n"), "{run:?}");
+    let run = tilewright(["layout", "vectors", "--json", file]).expect(1);
+    assert_eq!(run.json()["failed"], 2);
+    tilewright(["layout", "vectors", "/nonexistent/rows"]).expect(2);
+}
+
+#[test]
+fn expressions_have_values() {
+    assert_value("(4,8):(13,1) o 8:2", "(2,4):(26,1)");
+    assert_value("composition((4,8):(13,1), 8:2)", "(2,4):(26,1)");
+    assert_value("complement((2,2):(1,6), 24)", "(3,2):(2,12)");
+    assert_value("size(zipped_divide((8,8):(1,8), (4,2)))", "64");
+    assert_value("slice((_,1,_), (2,2,6):(12,6,1))", "[(2,6):(12,1), 6]");
+    assert_value("identity(((2,1),3))", "((2,1),3):((1@0@0,1@1@0),1@1)");
+    assert_value(
+        "Sw<3,3,3> o 0 o (8,64):(64,1)",
+        "Sw<3,3,3> o 0 o (8,64):(64,1)",
+    );
+    assert_value(
+        "Sw<3,3,3> o (8,64):(64,1) o <8,8:2>",
+        "Sw<3,3,3> o 0 o (8,8):(64,2)",
+    );
+    assert_value("logical_divide(16:1, (2,2):(1,8))", "((2,2),4):((1,8),2)");
+    assert_value(
+        "logical_divide((8,8):(1,8), <4:2,_>)",
+        "((4,2),8):((2,1),8)",
+    );
+    assert_value("compatible((4,8), ((2,2),8))", "true");
+    assert_value("[1, [2, 3]]", "[1, [2, 3]]");
+    assert_value("from_offsets(0, 2, 4, 6)", "4:2");
+    assert_value("offsets(Sw<1,0,1> o 0 o 4:1)", "[0, 1, 3, 2]");
+}
+
+#[test]
+fn facts_about_symbols_are_told() {
+    assert_value(
+        "zipped_divide((m,k):(lda,1), (128,64))",
+        "((128,64),(ceil_div(m,128),ceil_div(k,64))):((lda,1),(128*lda,64))",
+    );
+    let atom = "mma_atom((16,8,16), 32:1, ((4,8),(2,2,2)):((32,1),(16,8,128)), \
+                ((4,8),(2,2)):((16,1),(8,64)), ((4,8),(2,2)):((32,1),(16,8)))";
+    let share = format!("partition_a(tiled_mma({atom}, (2,2,1):(1,2,0)), (m,k):(lda,1))");
+    let run = eval(&share).expect(0);
+    assert!(
+        run.stdout.ends_with("\nif m % 32 == 0\nif k % 16 == 0\n"),
+        "{run:?}"
+    );
+    let json = tilewright(["layout", "eval", "--json", &share])
+        .expect(0)
+        .json();
+    assert_eq!(json["assumed"][0], "m % 32 == 0");
+}
+
+#[test]
+fn a_refusal_tells_its_counterexample_in_words() {
+    let pair = "composition((36,18):(1,72), (9,4):(4,9))";
+    let run = eval(pair).expect(1);
+    assert_eq!(run.stdout, "");
+    for part in [
+        "is no layout",
+        "at index 16, coordinate (7,1) of the right layout, its value is 37",
+        "splits 37 into (1,1) and maps it to 73",
+        "carry from one digit",
+    ] {
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+    let run = tilewright(["layout", "eval", "--json", pair]).expect(1);
+    assert_eq!(run.json()["error"]["kind"], "not_a_layout");
+    assert_eq!(run.json()["error"]["counterexample"]["at"], 16);
+    let run = eval("size((6,4):(1,100) o 9:1)").expect(1);
+    assert!(run.stderr.contains("6 does not divide 9"), "{}", run.stderr);
+}
+
+#[test]
+fn wrong_form_stands_over_a_caret() {
+    for (expression, why, caret) in [
+        (
+            "compositon(4:1, 2:1)",
+            "did you mean `composition`?",
+            "^^^^^^^^^^",
+        ),
+        (
+            "composition((4,8:(1,4), 2:1)",
+            "expected `)`, found `:`",
+            "                ^",
+        ),
+        ("complement(4:1, (_,1))", "expected a shape", "^^^^^"),
+        ("logical_divide(4:1)", "1 arguments do not fit", "^^^^^"),
+        ("size(4:1) 3", "expected the end", "^"),
+        ("size(4:1", "the text ends", "^"),
+        ("(4,8):(1)", "not congruent", "^"),
+    ] {
+        let run = eval(expression).expect(2);
+        assert!(run.stderr.contains(why), "{expression}: {}", run.stderr);
+        assert!(run.stderr.contains(caret), "{expression}: {}", run.stderr);
+        assert!(run.stderr.starts_with("error: "), "{}", run.stderr);
+        assert_eq!(run.stderr.matches("error").count(), 1, "{}", run.stderr);
+    }
+    eval("").expect(2);
+    tilewright(["layout", "eval"]).expect(2);
+}
+
+#[test]
+fn hostile_expressions_are_refused() {
+    let deep = format!("{}4:1{}", "size(".repeat(5000), ")".repeat(5000));
+    let run = eval(&deep).expect(2);
+    assert!(
+        run.stderr.contains("nested deeper"),
+        "{}",
+        &run.stderr[..200]
+    );
+    eval(&format!("{}4{}:1", "(".repeat(5000), ")".repeat(5000))).expect(2);
+    eval("99999999999999999999:1").expect(2);
+    eval("size((9223372036854775807,2):(1,1))").expect(1);
+    eval("offsets(9223372036854775807:1)").expect(2);
+}
+
+#[test]
+fn every_function_is_listed_with_its_signature() {
+    let listing = tilewright(["layout", "eval", "--list"]).expect(0).stdout;
+    for line in [
+        "  composition(a: layout, b: layout | tiler) -> layout\n",
+        "  complement(a: layout, size?: int) -> layout\n",
+    ] {
+        assert!(listing.contains(line), "{line}");
+    }
+    let json = tilewright(["layout", "eval", "--list", "--json"])
+        .expect(0)
+        .json();
+    assert!(json.as_array().unwrap().len() > 60);
+}

@@ -8,6 +8,7 @@
 mod compare;
 mod manifest;
 mod record;
+mod tensor;
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,7 @@ use tilewright_emulator::{
 };
 
 pub use compare::BufferOutcome;
-pub use manifest::{BufferArg, LaunchArg, LaunchFile, Role};
+pub use manifest::{BufferArg, Im2colArg, LaunchArg, LaunchFile, Role, TensormapArg};
 pub use record::{FindingRecord, ScheduleOutcome};
 
 /// Why a launch file could not be run at all.
@@ -202,13 +203,12 @@ impl LaunchFile {
         let mut args = Vec::new();
         for arg in &self.args {
             let placed = self.place(folder, arg, &mut memory)?;
-            if let LaunchArg::Memory(_) = arg {
-                buffers.extend(placed.1);
-                continue;
+            if !matches!(arg, LaunchArg::Memory(_)) {
+                args.push(placed.0);
             }
-            args.push(placed.0);
             buffers.extend(placed.1);
         }
+        self.encode_maps(&memory, &mut args)?;
         let launch = Launch {
             entry: self.entry.clone(),
             grid: self.grid,
@@ -242,6 +242,26 @@ impl LaunchFile {
         Ok(())
     }
 
+    /// Fills in the tensor maps, whose buffers are placed by now.
+    fn encode_maps(&self, memory: &Memory, args: &mut [Arg]) -> Result<(), LaunchFileError> {
+        let passed = |arg: &&LaunchArg| !matches!(arg, LaunchArg::Memory(_));
+        for (arg, value) in self.args.iter().filter(passed).zip(args) {
+            let LaunchArg::Tensormap(map) = arg else {
+                continue;
+            };
+            let buffer = memory.buffer(&map.buffer).ok_or_else(|| {
+                argument(
+                    &map.name,
+                    format!("no buffer {} in this launch", map.buffer),
+                )
+            })?;
+            let bytes = tensor::encode(map, memory.address(buffer));
+            let bytes = bytes.map_err(|problem| argument(&map.name, problem))?;
+            *value = Arg::Bytes(bytes.to_vec());
+        }
+        Ok(())
+    }
+
     /// Allocates what an argument needs and makes its value.
     fn place<'a>(
         &self,
@@ -265,9 +285,8 @@ impl LaunchFile {
                     None,
                 ))
             }
-            LaunchArg::Tensormap { name } => {
-                Err(argument(name, "unsupported: tensor maps".to_owned()))
-            }
+            // Its buffer may follow: the bytes are made when all buffers are placed.
+            LaunchArg::Tensormap(_) => Ok((Arg::Bytes(Vec::new()), None)),
             LaunchArg::Buffer(arg) | LaunchArg::Memory(arg) => {
                 let read = |file: &Option<String>| {
                     file.as_ref()

@@ -9,25 +9,8 @@ use std::path::{Path, PathBuf};
 use tilewright_emulator::Sanitize;
 use tilewright_runtime::launch_file::{self, LaunchFile};
 
-/// Cases that need mbarriers, bulk and tensor copies, wgmma or clusters.
-const NOT_YET: &[&str] = &[
-    "bug11_mbarrier_deadlock",
-    "bug23_missing_proxy_fence",
-    "bug43_async_not_waited",
-    "bug44_missing_wgmma_fence",
-    "bug46_dsmem_cta_exited",
-    "neg08_mbarrier_uninit",
-    "nv_bulk_1d",
-    "nv_cluster_ring",
-    "nv_gemm_ws",
-    "nv_tma2d_at_m5",
-    "nv_tma2d_at_m8",
-    "nv_tma2d_step_4",
-    "nv_wgmma_bf16_k128",
-    "nv_wgmma_e4m3",
-    "tr_matmul_bf16_sm90",
-    "tr_matmul_tma_sm90",
-];
+/// Cases that need the race detector.
+const NOT_YET: &[&str] = &["bug23_missing_proxy_fence"];
 
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../ci/data/ptx")

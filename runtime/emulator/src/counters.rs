@@ -150,6 +150,10 @@ pub struct Counters {
     pub local_bytes: u64,
     /// Floating-point or integer operations of tensor-core products (two for each multiply-add).
     pub mma_flop: u64,
+    /// Bytes of bulk copies.
+    pub bulk_bytes: u64,
+    /// Bytes of the tiles of tensor copies, each counted once however many CTAs get it.
+    pub tensor_bytes: u64,
     /// Waits at CTA barriers, counted for each warp.
     pub barrier_waits: u64,
 }
@@ -194,6 +198,8 @@ impl Counters {
         }
         self.local_bytes += other.local_bytes;
         self.mma_flop += other.mma_flop;
+        self.bulk_bytes += other.bulk_bytes;
+        self.tensor_bytes += other.tensor_bytes;
         self.barrier_waits += other.barrier_waits;
     }
 }

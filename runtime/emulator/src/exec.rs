@@ -13,7 +13,19 @@ mod async_copy;
 mod atomic;
 mod call;
 mod collective;
-mod cta;
+mod async_queue;
+mod bulk;
+mod bytes;
+mod cluster;
+mod cluster_sync;
+mod mbarrier;
+mod set_registers;
+mod far_access;
+mod tensor;
+mod tensor_edit;
+mod traffic;
+mod warpgroup;
+mod wgmma;
 mod matrix;
 mod mma;
 mod warp;
@@ -168,34 +180,34 @@ fn launch_finding(id: FindingId, entry: &str, cta: [u32; 3], message: String) ->
     }
 }
 
-/// Runs all CTAs, in parallel when nothing they do can tell their order.
+/// Runs all clusters, in parallel when nothing they do can tell their order.
 fn run_grid(env: &Env<'_>) -> Report {
-    let [x, y, _] = env.launch.grid.map(u64::from);
-    let ctas = volume(env.launch.grid);
+    let clusters = volume(env.launch.grid) / volume(env.launch.cluster).max(1);
     let most = env.options.instructions_total;
-    if ctas > most {
-        let message = format!("{ctas} CTAs cannot end within {most} warp instructions");
+    if clusters > most {
+        let message = format!("{clusters} clusters cannot end within {most} warp instructions");
         return Report {
             findings: vec![budget_finding(env, [0; 3], message)],
             ..Report::default()
         };
     }
     let used = AtomicU64::new(0);
-    let one = |linear: u64| -> cta::Outcome {
-        let cta = [linear % x, linear / x % y, linear / x / y].map(|axis| axis as u32);
+    let one = |linear: u64| -> cluster::Outcome {
+        let ctas = ctas_of(env.launch, linear);
         let Some(left) = most.checked_sub(used.load(Relaxed)) else {
             let mut findings = FindingLog::new(1);
+            let first = ctas.first().copied().unwrap_or_default();
             let message = format!("the launch executed {most} warp instructions before this CTA");
             findings.add(FindingId::NoProgress, 0, || {
-                budget_finding(env, cta, message)
+                budget_finding(env, first, message)
             });
-            return cta::Outcome {
+            return cluster::Outcome {
                 findings,
                 counters: Counters::default(),
                 executed: 0,
             };
         };
-        let outcome = cta::run(env, cta, linear, left);
+        let outcome = cluster::run(env, &ctas, linear, left);
         used.fetch_add(outcome.executed, Relaxed);
         outcome
     };
@@ -204,14 +216,15 @@ fn run_grid(env: &Env<'_>) -> Report {
         counters: Counters::default(),
         executed: 0,
     };
-    // The reduction keeps the order of CTAs, so the report does not depend on the number of
+    // The reduction keeps the order of clusters, so the report does not depend on the number of
     // threads.
-    let total = if env.options.parallel && env.entry.independent && ctas > 1 {
-        let ctas = (0..ctas).into_par_iter();
-        ctas.fold(empty, |total, linear| total.add(one(linear)))
+    let total = if env.options.parallel && env.entry.independent && clusters > 1 {
+        let clusters = (0..clusters).into_par_iter();
+        clusters
+            .fold(empty, |total, linear| total.add(one(linear)))
             .reduce(empty, Total::join)
     } else {
-        (0..ctas).fold(empty(), |total, linear| total.add(one(linear)))
+        (0..clusters).fold(empty(), |total, linear| total.add(one(linear)))
     };
     let thread_instructions = total.counters.classes.iter().map(|class| class.lanes).sum();
     Report {
@@ -222,7 +235,25 @@ fn run_grid(env: &Env<'_>) -> Report {
     }
 }
 
-/// Sums over consecutive CTAs.
+/// The CTAs of a cluster by rank, x first.
+fn ctas_of(launch: &Launch, linear: u64) -> Vec<[u32; 3]> {
+    let [cx, cy, cz] = launch.cluster.map(|extent| extent.max(1));
+    let (x, y) = (
+        u64::from(launch.grid[0] / cx),
+        u64::from(launch.grid[1] / cy),
+    );
+    let (x, y) = (x.max(1), y.max(1));
+    let first = [linear % x, linear / x % y, linear / x / y].map(|axis| axis as u32);
+    let mut ctas = Vec::new();
+    for rank in 0..cx * cy * cz {
+        let inside = [rank % cx, rank / cx % cy, rank / cx / cy];
+        let axis = |d: usize| first[d] * [cx, cy, cz][d] + inside[d];
+        ctas.push(std::array::from_fn(axis));
+    }
+    ctas
+}
+
+/// Sums over consecutive clusters.
 struct Total {
     findings: FindingLog,
     counters: Counters,
@@ -230,8 +261,8 @@ struct Total {
 }
 
 impl Total {
-    fn add(self, outcome: cta::Outcome) -> Total {
-        let cta::Outcome {
+    fn add(self, outcome: cluster::Outcome) -> Total {
+        let cluster::Outcome {
             findings,
             counters,
             executed,

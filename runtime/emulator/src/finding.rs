@@ -86,19 +86,73 @@ finding_ids! {
     ShflInactive = "shfl_inactive", Error;
     /// An aligned collective executed by a part of the warp.
     WarpDivergent = "warp_divergent", Error;
+    /// Threads touch one shared byte without order.
+    RaceShared = "race_shared", Error;
+    /// Threads touch one global byte without order.
+    RaceGlobal = "race_global", Error;
+    /// A source that an asynchronous operation may still read is overwritten.
+    BulkSourceOverwritten = "bulk_source_overwritten", Error;
+    /// An asynchronous write hits what another asynchronous operation may still read.
+    RaceTmaOverwrite = "race_tma_overwrite", Error;
+    /// The async proxy reads generic writes without `fence.proxy.async`.
+    MissingProxyFence = "missing_proxy_fence", Error;
+    /// A tensor map edited on the device is used without an acquiring proxy fence.
+    MissingTensormapFence = "missing_tensormap_fence", Error;
+    /// An mbarrier is used by a thread that is not ordered behind its initialisation.
+    MbarrierInitRace = "mbarrier_init_race", Error;
+    /// Registers of an unfinished wgmma are touched, or wgmma.fence is missing.
+    WgmmaRegisterInFlight = "wgmma_register_in_flight", Error;
+    /// An mbarrier operation on memory that is no mbarrier.
+    MbarrierUninit = "mbarrier_uninit", Error;
+    /// A plain access destroys an mbarrier.
+    MbarrierClobbered = "mbarrier_clobbered", Error;
+    /// More arrivals than the phase of an mbarrier expects.
+    MbarrierOverarrive = "mbarrier_overarrive", Error;
+    /// The bytes announced to an mbarrier are not the bytes that came.
+    MbarrierTxMismatch = "mbarrier_tx_mismatch", Error;
+    /// Shared memory of another CTA is used before the cluster met.
+    DsmemBeforeClusterSync = "dsmem_before_cluster_sync", Error;
+    /// Shared memory of a CTA that has exited is used.
+    DsmemCtaExited = "dsmem_cta_exited", Error;
+    /// A tensor map does not hold together, or the copy does not fit it.
+    TensormapInvalid = "tensormap_invalid", Error;
+    /// The innermost coordinate of a tensor copy is not at a multiple of 16 bytes.
+    TmaCoordinateMisaligned = "tma_coordinate_misaligned", Error;
+    /// `setmaxnreg` in the wrong direction, divergent, or beyond the CTA's registers.
+    Setmaxnreg = "setmaxnreg", Error;
     /// A thread executed `trap`.
     Trap = "trap", Error;
     /// The launch breaks a limit of the kernel or the architecture.
     LaunchLimit = "launch_limit", Error;
+    /// wgmma or a bulk copy reads what cp.async wrote without `fence.proxy.async`.
+    MissingProxyFenceCpAsync = "missing_proxy_fence_cp_async", Warning;
+    /// An asynchronous write follows generic accesses without `fence.proxy.async`.
+    MissingProxyFenceWar = "missing_proxy_fence_war", Warning;
+    /// A wait names a parity that is two phases old.
+    MbarrierPhaseSkipped = "mbarrier_phase_skipped", Warning;
     /// Read of a register that was never written.
     UninitRegister = "uninit_register", Warning;
     /// Integer division by zero.
     DivByZero = "div_by_zero", Info;
+    /// Two writers store equal bytes without order.
+    RaceSameValue = "race_same_value", Info;
+    /// The kernel ends while an mbarrier waits for bytes or arrivals.
+    MbarrierTxPendingAtExit = "mbarrier_tx_pending_at_exit", Info;
     /// Threads of one barrier generation arrived at different instructions.
     BarrierDivergentSite = "barrier_divergent_site", Info;
 }
 
 impl FindingId {
+    /// Whether the id is an error in strict mode and a warning otherwise.
+    pub fn is_strict(self) -> bool {
+        matches!(
+            self,
+            FindingId::MissingProxyFenceCpAsync
+                | FindingId::MissingProxyFenceWar
+                | FindingId::MbarrierPhaseSkipped
+        )
+    }
+
     /// The id of a stable text, if there is one.
     pub fn parse(text: &str) -> Option<FindingId> {
         FindingId::ALL

@@ -8,8 +8,10 @@ use crate::counters::InstClass;
 use crate::finding::Space;
 use crate::num::convert::Conversion;
 
+mod hopper;
 mod operation;
 
+pub(crate) use hopper::*;
 pub(crate) use operation::*;
 
 /// One value for each lane of a warp, zero-extended to 64 bits.
@@ -291,6 +293,42 @@ pub(crate) enum Exec {
         src: Src,
     },
     Mma(Box<Mma>),
+    Mbarrier(Box<MbarrierOp>),
+    /// `cp.async.mbarrier.arrive`.
+    CopyArrive {
+        space: AccessSpace,
+        address: Address,
+        no_increment: bool,
+    },
+    ClusterArrive {
+        aligned: bool,
+    },
+    ClusterWait {
+        aligned: bool,
+    },
+    Mapa(Box<Mapa>),
+    Bulk(Box<BulkCopy>),
+    BulkCommit,
+    /// Waits until at most so many bulk groups are pending. With `.read` their writes need not
+    /// be visible yet, which no thread of the launch can tell apart.
+    BulkWait {
+        pending: u32,
+    },
+    Tensor(Box<TensorCopy>),
+    MapReplace(Box<MapReplace>),
+    MapCopy(Box<MapCopy>),
+    StoreAsync(Box<StoreAsync>),
+    Fence(Box<Fence>),
+    SetMaxRegisters {
+        increase: bool,
+        count: u32,
+    },
+    Wgmma(Box<Wgmma>),
+    WgmmaFence,
+    WgmmaCommit,
+    WgmmaWait {
+        pending: u32,
+    },
 }
 
 /// A guard `@p` or `@!p`.
@@ -307,4 +345,6 @@ pub(crate) struct Inst {
     pub(crate) guard: Option<Guard>,
     pub(crate) class: InstClass,
     pub(crate) line: u32,
+    /// The registers it names: start and count in the module's list.
+    pub(crate) operands: (u32, u32),
 }

@@ -16,6 +16,8 @@ mod memory;
 mod control;
 mod warp;
 mod matrix;
+mod hopper;
+mod wgmma;
 mod link;
 
 use std::collections::HashMap;
@@ -166,6 +168,12 @@ impl<'a> Decoder<'_, 'a> {
     /// Whether the modifier is there.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.form.mods.contains(&name)
+    }
+
+    /// The modifier that starts so.
+    pub(crate) fn starting_with(&self, prefix: &str) -> Option<&'static str> {
+        let mut mods = self.form.mods.iter().copied();
+        mods.find(|name| name.starts_with(prefix))
     }
 
     /// The value of the first modifier that is there.

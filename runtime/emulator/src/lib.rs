@@ -9,7 +9,7 @@
 //! table and decoded into a compact form; warps execute that form for 32 lanes at a time; CTAs
 //! run in parallel when the kernel cannot tell. Modules, in layers:
 //!
-//! - `finding`, `counters`, `options`, `memory`: the vocabulary
+//! - `finding`, `counters`, `options`, `memory`, `tensor_map`: the vocabulary
 //! - `num`: arithmetic as PTX defines it, without machine state
 //! - `types`, `inst`, `module`: the decoded program
 //! - `lexer`, `operand`, `isa`, `syntax`: text to decoded program
@@ -21,6 +21,7 @@ mod finding;
 mod counters;
 mod options;
 mod memory;
+mod tensor_map;
 mod num;
 mod types;
 mod inst;
@@ -40,3 +41,4 @@ pub use memory::{BufferId, Content, Memory, MemoryError};
 pub use module::{Entry, Module, Param};
 pub use options::{AsyncOrder, Options, Sanitize, WarpOrder};
 pub use syntax::{ParseError, ParseErrors};
+pub use tensor_map::{Im2col, TensorFill, TensorMap, TensorMapError, TensorSwizzle, TensorType};

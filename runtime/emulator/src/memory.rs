@@ -188,6 +188,32 @@ impl Region {
         }
     }
 
+    /// Reads bytes that [`Region::contains`]; says whether all are defined.
+    pub(crate) fn read(&self, address: u64, data: &mut [u8]) -> bool {
+        let mut all = true;
+        let mut at = address;
+        for part in data.chunks_mut(4) {
+            if part.len() == 4 && at.is_multiple_of(4) {
+                let (value, defined) = self.load(at, 4);
+                part.copy_from_slice(&(value as u32).to_le_bytes());
+                all &= defined;
+            } else {
+                for (index, byte) in part.iter_mut().enumerate() {
+                    let (value, defined) = self.byte(at + index as u64);
+                    *byte = value;
+                    all &= defined;
+                }
+            }
+            at += part.len() as u64;
+        }
+        all
+    }
+
+    /// Writes bytes that [`Region::contains`].
+    pub(crate) fn write(&self, address: u64, data: &[u8]) {
+        self.fill(address - self.base, data);
+    }
+
     fn byte(&self, address: u64) -> (u8, bool) {
         let (value, defined) = self.load(address, 1);
         (value as u8, defined)

@@ -130,6 +130,10 @@ pub struct Module {
     pub(crate) entries: Vec<Entry>,
     pub(crate) functions: Vec<Function>,
     pub(crate) code: Vec<Inst>,
+    /// The registers that instructions name, see [`Inst::operands`].
+    pub(crate) operand_slots: Vec<u32>,
+    /// Whether registers may be in flight: some instruction is a wgmma.
+    pub(crate) uses_wgmma: bool,
     pub(crate) shared: Vec<SharedVariable>,
     pub(crate) globals: Vec<GlobalVariable>,
     /// The constant bank.

@@ -26,6 +26,12 @@ pub(crate) enum Operand<'a> {
         address: Address,
         space: Option<Space>,
     },
+    /// `[map, {c0, c1}]`: the coordinates are a range of the element list.
+    Tensor {
+        address: Address,
+        start: usize,
+        len: usize,
+    },
     /// `{…}`: a range of the element list.
     Vector { start: usize, len: usize },
     /// `a|b`: the second one is the next element of the element list.
@@ -48,6 +54,7 @@ impl Operand<'_> {
             Operand::Special(_) => "a special register",
             Operand::Variable { .. } => "a variable",
             Operand::Memory { .. } => "an address in brackets",
+            Operand::Tensor { .. } => "a tensor map with coordinates",
             Operand::Vector { .. } => "a vector",
             Operand::Pair { .. } => "a pair",
             Operand::Sink => "_",

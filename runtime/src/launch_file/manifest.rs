@@ -71,6 +71,55 @@ pub struct BufferArg {
     pub atol: Option<f64>,
 }
 
+/// A tensor map as the driver's function takes it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct TensormapArg {
+    /// Its name.
+    pub name: String,
+    /// The buffer of the same launch that holds the tensor.
+    pub buffer: String,
+    /// `CUtensorMapDataType` without its prefix.
+    pub data_type: String,
+    /// Dimensions.
+    pub rank: u8,
+    /// Extents, innermost first.
+    pub global_dim: Vec<u64>,
+    /// Byte strides of dimensions 1 and up.
+    pub global_strides: Vec<u64>,
+    /// Extents of the box.
+    #[serde(default)]
+    pub box_dim: Vec<u16>,
+    /// Every how manieth element is taken.
+    #[serde(default)]
+    pub element_strides: Vec<u8>,
+    /// NONE, 16B or 32B.
+    pub interleave: String,
+    /// NONE, 32B, 64B or 128B.
+    pub swizzle: String,
+    /// NONE or NAN_REQUEST_ZERO_FMA.
+    pub oob_fill: String,
+    /// Set for im2col maps.
+    #[serde(default)]
+    pub im2col: Option<Im2colArg>,
+}
+
+/// The part of an im2col map that a tiled one does not have.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Im2colArg {
+    /// First position along each spatial dimension, innermost first.
+    #[serde(alias = "pixel_box_lower_corner")]
+    pub lower: Vec<i16>,
+    /// Last position, counted from the tensor's last one.
+    #[serde(alias = "pixel_box_upper_corner")]
+    pub upper: Vec<i16>,
+    /// Channels of a column.
+    #[serde(alias = "channels_per_pixel")]
+    pub channels: u16,
+    /// Positions of a copy.
+    #[serde(alias = "pixels_per_column")]
+    pub pixels: u16,
+}
+
 /// One entry of `args`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -89,10 +138,7 @@ pub enum LaunchArg {
     /// A device allocation that no argument points to.
     Memory(BufferArg),
     /// A tensor map.
-    Tensormap {
-        /// Its name.
-        name: String,
-    },
+    Tensormap(TensormapArg),
     /// A null pointer.
     Null {
         /// Its name.

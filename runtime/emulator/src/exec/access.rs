@@ -1,7 +1,6 @@
 //! Loads and stores: addresses, spaces, bounds, alignment, defined bytes.
 
 use super::alu::space_of;
-use super::env::SHARED_START;
 use super::state::{AccessKind, DEFINED, IN_FLIGHT, Site, State};
 use super::warp::{Flow, Warp};
 use crate::finding::{FindingId, Space};
@@ -92,7 +91,7 @@ impl Warp {
         let mut out = [[0u64; 32]; 4];
         let total = bytes * dst.len() as u32;
         self.by_space(space, &addresses, mask, |warp, space, addresses, lanes| {
-            st.observe(space, AccessKind::Load, lanes, addresses, total);
+            st.observe(space, AccessKind::Load, warp.site(lanes), addresses, total);
             let lanes = warp.aligned_lanes(st, space, addresses, total, lanes);
             warp.load_space(st, space, addresses, (bytes, dst.len()), lanes, &mut out);
         });
@@ -167,8 +166,11 @@ impl Warp {
         let size = bytes as usize;
         let (value, state) = match space {
             Space::Shared => {
-                let at = address.checked_sub(u64::from(SHARED_START))?;
-                st.shared.load(usize::try_from(at).ok()?, size)?
+                let at = address.wrapping_sub(st.near.base);
+                match st.near.shared.load(at as usize, size) {
+                    Some(loaded) => loaded,
+                    None => self.load_far(st, address, size, lane)?,
+                }
             }
             Space::Local => self
                 .local
@@ -204,7 +206,7 @@ impl Warp {
         }
         let total = bytes * src.len() as u32;
         self.by_space(space, &addresses, mask, |warp, space, addresses, lanes| {
-            st.observe(space, AccessKind::Store, lanes, addresses, total);
+            st.observe(space, AccessKind::Store, warp.site(lanes), addresses, total);
             let lanes = warp.aligned_lanes(st, space, addresses, total, lanes);
             warp.store_space(st, space, addresses, bytes, lanes, &values[..src.len()]);
         });
@@ -262,9 +264,13 @@ impl Warp {
     ) -> bool {
         let size = bytes as usize;
         let stored = match space {
-            Space::Shared => address
-                .checked_sub(u64::from(SHARED_START))
-                .and_then(|at| st.shared.store(usize::try_from(at).ok()?, size, value)),
+            Space::Shared => {
+                let at = address.wrapping_sub(st.near.base);
+                match st.near.shared.store(at as usize, size, value) {
+                    None => self.store_far(st, address, size, value, lane),
+                    stored => stored,
+                }
+            }
             Space::Local => usize::try_from(address)
                 .ok()
                 .and_then(|at| self.local.get_mut(lane)?.store(at, size, value)),
@@ -273,9 +279,8 @@ impl Warp {
         match stored {
             None => false,
             Some(before) => {
-                if before == IN_FLIGHT && st.sanitize() {
-                    let site = self.site(1 << lane);
-                    self.not_waited(st, space, address, site);
+                if before != 0 {
+                    self.special_store(st, space, address, (bytes, before), lane);
                 }
                 true
             }
@@ -343,7 +348,7 @@ impl Warp {
     }
 
     #[cold]
-    fn not_waited(&self, st: &mut State<'_>, space: Space, address: u64, site: Site) {
+    pub(crate) fn not_waited(&self, st: &mut State<'_>, space: Space, address: u64, site: Site) {
         let location = st.locate(space, address);
         st.report(FindingId::AsyncNotWaited, site, Some(location), || {
             "access to the destination of an asynchronous copy whose group was not \

@@ -269,6 +269,36 @@ impl Warp {
             Exec::StoreMatrix(moved) => self.store_matrix(st, moved, mask),
             Exec::MoveMatrix { dst, src } => self.move_matrix(st, *dst, src, mask),
             Exec::Mma(mma) => self.mma(st, mma, mask),
+            _ => self.execute_async(st, inst, mask),
+        }
+    }
+
+    fn execute_async(&mut self, st: &mut State<'_>, inst: &Inst, mask: u32) -> Flow {
+        match &inst.exec {
+            Exec::Mbarrier(op) => self.mbarrier(st, op, mask),
+            Exec::CopyArrive {
+                space,
+                address,
+                no_increment,
+            } => self.copy_arrive(st, (*space, address), *no_increment, mask),
+            Exec::ClusterArrive { aligned } => self.cluster_barrier_arrive(st, *aligned, mask),
+            Exec::ClusterWait { aligned } => self.cluster_barrier_wait(st, *aligned, mask),
+            Exec::Mapa(op) => self.map_address(st, op, mask),
+            Exec::Bulk(op) => self.bulk(st, op, mask),
+            Exec::BulkCommit => self.bulk_commit(mask),
+            Exec::BulkWait { pending } => self.bulk_wait(st, *pending, mask),
+            Exec::Tensor(op) => self.tensor(st, op, mask),
+            Exec::MapReplace(op) => self.map_replace(st, op, mask),
+            Exec::MapCopy(op) => self.map_copy(st, op, mask),
+            Exec::StoreAsync(op) => self.store_async(st, op, mask),
+            Exec::Fence(fence) => self.fence(st, fence, mask),
+            Exec::SetMaxRegisters { increase, count } => {
+                self.set_max_registers(st, *increase, *count, mask)
+            }
+            Exec::Wgmma(op) => self.wgmma(st, op, mask),
+            Exec::WgmmaFence => self.wgmma_fence(st, mask),
+            Exec::WgmmaCommit => self.wgmma_commit(st, mask),
+            Exec::WgmmaWait { pending } => self.wgmma_wait(st, *pending, mask),
             _ => Flow::Next,
         }
     }

@@ -5,7 +5,6 @@
 //! and an access in between is `async_not_waited` either way. An uncommitted copy belongs to no
 //! group that a wait covers.
 
-use super::env::SHARED_START;
 use super::state::{AccessKind, DEFINED, IN_FLIGHT, Site, State};
 use super::warp::{Flow, Warp};
 use crate::finding::{FindingId, Space};
@@ -45,13 +44,25 @@ impl Warp {
             & mask;
         // `cvta` of a shared address gives a generic one; the instruction wants the plain address.
         let bytes = copy.bytes;
-        st.observe(Space::Shared, AccessKind::AsyncCopy, mask, &shared, bytes);
-        st.observe(Space::Global, AccessKind::AsyncCopy, reads, &global, bytes);
+        st.observe(
+            Space::Shared,
+            AccessKind::AsyncCopy,
+            self.site(mask),
+            &shared,
+            bytes,
+        );
+        st.observe(
+            Space::Global,
+            AccessKind::AsyncCopy,
+            self.site(reads),
+            &global,
+            bytes,
+        );
         let lanes = self.aligned_lanes(st, Space::Shared, &shared, bytes, mask);
         let aligned_reads = self.aligned_lanes(st, Space::Global, &global, bytes, reads & lanes);
         let lanes = lanes & (aligned_reads | !reads);
         for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
-            let dst = shared[lane].wrapping_sub(u64::from(SHARED_START));
+            let dst = shared[lane].wrapping_sub(st.near.base);
             let end = dst.checked_add(limit);
             if end.is_none_or(|end| end > u64::from(st.env.shared_bytes)) {
                 self.out_of_bounds(st, Space::Shared, shared[lane], limit, lane);
@@ -85,6 +96,7 @@ impl Warp {
                 self.move_bytes(st, &mut pending, lane);
             }
             if let Some(state) = st
+                .near
                 .shared
                 .state
                 .get_mut(pending.dst..pending.dst + bytes as usize)
@@ -126,7 +138,8 @@ impl Warp {
             }
         }
         if let (Some(dst), Some(data)) = (
-            st.shared
+            st.near
+                .shared
                 .data
                 .get_mut(copy.dst..copy.dst + copy.bytes as usize),
             buffer.get(..copy.bytes as usize),
@@ -137,8 +150,7 @@ impl Warp {
         if undefined && st.sanitize() {
             let site = Site {
                 pc: copy.pc,
-                warp: self.id,
-                lanes: 1 << lane,
+                ..self.site(1 << lane)
             };
             self.uninitialized(st, Space::Global, copy.src, site);
         }
@@ -164,23 +176,26 @@ impl Warp {
         }
         for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
             let done = self.committed[lane].saturating_sub(pending);
-            loop {
-                let queue = self.copies.get_mut(lane);
-                let Some(mut copy) =
-                    queue.and_then(|queue| queue.pop_front_if(|copy| copy.group < done))
-                else {
-                    break;
-                };
-                if !copy.moved {
-                    self.move_bytes(st, &mut copy, lane);
-                }
-                let target = copy.dst..copy.dst + copy.bytes as usize;
-                if let Some(state) = st.shared.state.get_mut(target) {
-                    state.fill(DEFINED);
-                }
-            }
+            self.complete_copies(st, done, lane);
         }
         Flow::Next
+    }
+
+    /// Completes the copies of a lane that belong to groups before `done`.
+    pub(crate) fn complete_copies(&mut self, st: &mut State<'_>, done: u32, lane: usize) {
+        loop {
+            let queue = self.copies.get_mut(lane);
+            let Some(mut copy) =
+                queue.and_then(|queue| queue.pop_front_if(|copy| copy.group < done))
+            else {
+                break;
+            };
+            if !copy.moved {
+                self.move_bytes(st, &mut copy, lane);
+            }
+            let bytes = copy.bytes as usize;
+            st.near.shared.mark(copy.dst, bytes, DEFINED);
+        }
     }
 
     /// Copies that nobody waited for when the warp ended.
@@ -199,8 +214,7 @@ impl Warp {
             {
                 let site = Site {
                     pc: copy.pc,
-                    warp: self.id,
-                    lanes: 1 << lane,
+                    ..self.site(1 << lane)
                 };
                 st.report(FindingId::AsyncNotWaited, site, None, || {
                     "the thread exits with an asynchronous copy that was never committed".to_owned()

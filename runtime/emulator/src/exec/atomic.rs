@@ -6,9 +6,9 @@
 use super::state::{AccessKind, State};
 use super::warp::{Flow, Warp};
 use crate::finding::Space;
-use crate::inst::{AtomOp, AtomType, Atomic, Lanes};
+use crate::inst::{AtomOp, AtomType, Atomic, Lanes, Reduction};
 use crate::num::double::{add64, minmax64};
-use crate::num::float::{FloatMods, add32};
+use crate::num::float::{FloatMods, add32, minmax32};
 use crate::num::int::{sign_extend, truncate};
 use crate::num::short::Short;
 
@@ -34,7 +34,13 @@ impl Warp {
             &addresses,
             mask,
             |warp, space, addresses, lanes| {
-                st.observe(space, AccessKind::Atomic, lanes, addresses, total);
+                st.observe(
+                    space,
+                    AccessKind::Atomic,
+                    warp.site(lanes),
+                    addresses,
+                    total,
+                );
                 let lanes = warp.aligned_lanes(st, space, addresses, total, lanes);
                 for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
                     for (element, (old, values)) in old.iter_mut().zip(&values).enumerate() {
@@ -44,7 +50,8 @@ impl Warp {
                             break;
                         };
                         old[lane] = before;
-                        let after = apply(op, before, values[lane], swap[lane]);
+                        let after =
+                            combine((op.op, op.ty, op.bits), before, values[lane], swap[lane]);
                         warp.atomic_store(st, space, at, bytes, after, lane);
                     }
                 }
@@ -101,11 +108,16 @@ impl Warp {
     }
 }
 
+/// The new value of an element that a copy reduces.
+pub(crate) fn reduce(reduction: &Reduction, old: u64, value: u64) -> u64 {
+    let Reduction { op, ty, bits } = *reduction;
+    combine((op, ty, bits), old, value, 0)
+}
+
 /// The new value of a memory location.
-fn apply(op: &Atomic, old: u64, value: u64, swap: u64) -> u64 {
-    let bits = op.bits;
+fn combine((op, ty, bits): (AtomOp, AtomType, u32), old: u64, value: u64, swap: u64) -> u64 {
     let value = truncate(value, bits);
-    match op.op {
+    match op {
         AtomOp::And => old & value,
         AtomOp::Or => old | value,
         AtomOp::Xor => old ^ value,
@@ -131,9 +143,9 @@ fn apply(op: &Atomic, old: u64, value: u64, swap: u64) -> u64 {
                 old - 1
             }
         }
-        AtomOp::Add => add(op, old, value),
-        AtomOp::Min => pick(op, old, value, false),
-        AtomOp::Max => pick(op, old, value, true),
+        AtomOp::Add => add(ty, bits, old, value),
+        AtomOp::Min => pick(ty, bits, old, value, false),
+        AtomOp::Max => pick(ty, bits, old, value, true),
     }
 }
 
@@ -141,9 +153,9 @@ fn halves(old: u64, value: u64, f: impl Fn(u64, u64) -> u64) -> u64 {
     f(old & 0xffff, value & 0xffff) | f(old >> 16 & 0xffff, value >> 16 & 0xffff) << 16
 }
 
-fn add(op: &Atomic, old: u64, value: u64) -> u64 {
+fn add(ty: AtomType, bits: u32, old: u64, value: u64) -> u64 {
     let rn = FloatMods(0);
-    match op.ty {
+    match ty {
         // ISA 9.7.13.6: f32 addition on global memory flushes subnormals.
         AtomType::F32 => add32(old, value, rn),
         AtomType::F64 => add64(old, value, rn),
@@ -151,18 +163,18 @@ fn add(op: &Atomic, old: u64, value: u64) -> u64 {
         AtomType::Bf16 => Short::BF16.add(old, value, rn),
         AtomType::F16x2 => halves(old, value, |a, b| Short::F16.add(a, b, rn)),
         AtomType::Bf16x2 => halves(old, value, |a, b| Short::BF16.add(a, b, rn)),
-        _ => truncate(old.wrapping_add(value), op.bits),
+        _ => truncate(old.wrapping_add(value), bits),
     }
 }
 
-fn pick(op: &Atomic, old: u64, value: u64, larger: bool) -> u64 {
+fn pick(ty: AtomType, bits: u32, old: u64, value: u64, larger: bool) -> u64 {
     let rn = FloatMods(0);
     let first = |old_wins: bool| if old_wins { old } else { value };
-    match op.ty {
+    match ty {
         AtomType::Signed => {
             let (a, b) = (
-                sign_extend(old, op.bits) as i64,
-                sign_extend(value, op.bits) as i64,
+                sign_extend(old, bits) as i64,
+                sign_extend(value, bits) as i64,
             );
             first((a >= b) == larger)
         }
@@ -171,6 +183,7 @@ fn pick(op: &Atomic, old: u64, value: u64, larger: bool) -> u64 {
         AtomType::F16x2 => halves(old, value, |a, b| Short::F16.minmax(a, b, larger, rn)),
         AtomType::Bf16x2 => halves(old, value, |a, b| Short::BF16.minmax(a, b, larger, rn)),
         AtomType::F64 => minmax64(old, value, larger),
+        AtomType::F32 => minmax32(old, value, larger, rn),
         _ => first((old >= value) == larger),
     }
 }

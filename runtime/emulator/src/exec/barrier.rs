@@ -38,13 +38,13 @@ impl BarrierState {
 
 impl State<'_> {
     pub(crate) fn live_threads(&self) -> u32 {
-        self.live.iter().map(|lanes| lanes.count_ones()).sum()
+        self.near.live.iter().map(|lanes| lanes.count_ones()).sum()
     }
 
     /// Completes a barrier's generation if all threads it counts are there.
     fn try_complete(&mut self, id: usize, site: Site) {
-        let live = self.live.clone();
-        let Some(barrier) = self.barriers.get_mut(id) else {
+        let live = self.near.live.clone();
+        let Some(barrier) = self.near.barriers.get_mut(id) else {
             return;
         };
         let Some(count) = barrier.count else { return };
@@ -82,6 +82,7 @@ impl State<'_> {
         for id in 0..16 {
             self.try_complete(id, site);
         }
+        self.try_complete_cluster();
     }
 }
 
@@ -138,9 +139,9 @@ impl Warp {
         (reduces, votes): (bool, u32),
     ) -> u64 {
         let site = self.site(mask);
-        let warps = st.live.len();
+        let warps = st.near.live.len();
         let threads = if bar.aligned { 32 } else { mask.count_ones() };
-        let Some(barrier) = st.barriers.get_mut(id) else {
+        let Some(barrier) = st.near.barriers.get_mut(id) else {
             return 0;
         };
         let fresh = barrier.count.is_none();
@@ -190,7 +191,7 @@ impl Warp {
 
     /// After the wait: the results of a reduction.
     pub(crate) fn finish_barrier(&mut self, st: &State<'_>, bar: &Barrier, id: u32, mask: u32) {
-        let Some(barrier) = st.barriers.get(id as usize) else {
+        let Some(barrier) = st.near.barriers.get(id as usize) else {
             return;
         };
         let (true_votes, votes) = barrier.result;

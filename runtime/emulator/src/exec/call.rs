@@ -347,7 +347,7 @@ impl Warp {
         let (pc, depth, function) = (self.pc(), self.depth(), self.function());
         let rest = self.group_mask() & !mask;
         self.replace_group([(rest, pc + 1, depth, function)]);
-        if let Some(live) = st.live.get_mut(self.id as usize) {
+        if let Some(live) = st.near.live.get_mut(self.id as usize) {
             *live &= !mask;
         }
         self.wake();

@@ -12,6 +12,11 @@ use crate::options::Options;
 /// 1024; a null shared pointer is out of bounds this way.
 pub(crate) const SHARED_START: u32 = 1024;
 
+/// Where the rank of a CTA stands in an address of the cluster's shared window.
+pub(crate) const RANK_SHIFT: u32 = 24;
+/// The offset part of such an address.
+pub(crate) const OFFSET_MASK: u64 = (1 << RANK_SHIFT) - 1;
+
 /// All global memory a kernel may touch, sorted by address.
 pub(crate) struct GlobalSpace<'a> {
     regions: Vec<&'a Region>,

@@ -44,7 +44,7 @@ impl Warp {
                 }
             }
         }
-        st.observe(Space::Shared, kind, givers, &rows, 16);
+        st.observe(Space::Shared, kind, self.site(givers), &rows, 16);
         let lanes = self.aligned_lanes(st, Space::Shared, &rows, 16, givers);
         (rows, lanes)
     }

@@ -1,6 +1,5 @@
 //! Reading and writing the registers of the frame at hand.
 
-use super::env::SHARED_START;
 use super::state::State;
 use super::warp::Warp;
 use crate::inst::{Lanes, PredSrc, Reg, Src};
@@ -43,7 +42,7 @@ impl Warp {
                     .get(var as usize)
                     .copied()
                     .unwrap_or(0);
-                *tmp = [u64::from(SHARED_START + start) + u64::from(offset); 32];
+                *tmp = [st.near.base + u64::from(start) + u64::from(offset); 32];
             }
             Src::Local(offset) => {
                 for (value, base) in tmp.iter_mut().zip(self.frame.local_base) {

@@ -17,6 +17,13 @@ impl Warp {
         }
     }
 
+    /// Whether every group waits for something.
+    pub(crate) fn waits(&self) -> bool {
+        self.groups
+            .iter()
+            .all(|group| group.status != Status::Ready)
+    }
+
     /// Lets one group go on without the lanes it waits for. False when there is none.
     pub(crate) fn force(&mut self) -> bool {
         let waiting = self
@@ -35,8 +42,17 @@ impl Warp {
             let Some(group) = self.groups.get(index).copied() else {
                 continue;
             };
+            if let Status::Events { seen, .. } = group.status {
+                if seen != st.events
+                    && let Some(group) = self.groups.get_mut(index)
+                {
+                    group.status = Status::Ready;
+                }
+                continue;
+            }
             if let Status::Barrier { id, generation } = group.status
                 && st
+                    .near
                     .barriers
                     .get(id as usize)
                     .is_some_and(|bar| bar.generation > generation)

@@ -7,7 +7,7 @@ use crate::inst::{Lanes, Special};
 impl Warp {
     /// The values of a special register.
     pub(super) fn special(&self, st: &State<'_>, special: Special, out: &mut Lanes) {
-        let (launch, cta) = (st.env.launch, st.cta);
+        let (launch, cta) = (st.env.launch, st.near.cta);
         let (block, grid, cluster) = (launch.block, launch.grid, launch.cluster);
         let axis = |dims: [u32; 3], axis: u8| dims.get(axis as usize).copied().unwrap_or(0);
         let per = |a: [u32; 3], f: fn(u32, u32) -> u32| {
@@ -54,7 +54,7 @@ impl Warp {
             Special::Ctaid(dim) => axis(cta, dim),
             Special::Nctaid(dim) => axis(grid, dim),
             Special::Warpid => self.id,
-            Special::Nwarpid => st.live.len() as u32,
+            Special::Nwarpid => st.near.live.len() as u32,
             Special::Smid | Special::ClockHi | Special::Gridid => 0,
             Special::Nsmid => 132,
             // Time is the warp's own instruction count: monotonic and deterministic.

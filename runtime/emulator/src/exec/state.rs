@@ -1,99 +1,30 @@
-//! The state of one CTA that its warps share: shared memory, barriers, findings, counters.
+//! The state of a cluster that its warps share: memory, barriers, findings, counters.
+//!
+//! One CTA is *near*: the one whose warp runs. The others wait in `far`; a warp reaches them by
+//! rank.
 
+use super::async_queue::Queue;
 use super::barrier::BarrierState;
-use super::env::{Env, SHARED_START};
+use super::bytes::Bytes;
+use super::cluster_sync::ClusterBarrier;
+use super::env::{Env, RANK_SHIFT, SHARED_START};
+use super::mbarrier::Mbarrier;
 use super::mma::Tile;
+use super::tensor_edit::EditedMap;
+use super::warpgroup::Warpgroup;
 use crate::counters::Counters;
-use crate::finding::{Finding, FindingId, FindingLog, Location, Space};
-use crate::memory::POISON;
+use crate::finding::{Finding, FindingId, FindingLog, Level, Location};
 use crate::options::Sanitize;
+use std::collections::BTreeMap;
 
-/// State of a byte that nothing wrote.
-pub(crate) const UNDEFINED: u8 = 0;
-/// State of a byte with a value.
-pub(crate) const DEFINED: u8 = 1;
-/// State of a byte that an asynchronous copy will write or has written, but nobody waited.
-pub(crate) const IN_FLIGHT: u8 = 2;
-
-/// Bytes with one state each.
-#[derive(Debug, Default)]
-pub(crate) struct Bytes {
-    pub(crate) data: Vec<u8>,
-    pub(crate) state: Vec<u8>,
-}
-
-impl Bytes {
-    pub(crate) fn new(bytes: usize) -> Bytes {
-        Bytes {
-            data: vec![POISON; bytes],
-            state: vec![UNDEFINED; bytes],
-        }
-    }
-
-    /// Grows (undefined) or shrinks.
-    pub(crate) fn resize(&mut self, bytes: usize) {
-        self.data.resize(bytes, POISON);
-        self.state.resize(bytes, UNDEFINED);
-    }
-
-    /// Loads up to 8 bytes; the worst state of them comes along. `None` out of bounds.
-    #[inline]
-    pub(crate) fn load(&self, at: usize, bytes: usize) -> Option<(u64, u8)> {
-        let data = self.data.get(at..at.checked_add(bytes)?)?;
-        let state = self.state.get(at..at + bytes)?;
-        if let (Ok(data), Ok(state)) = (<[u8; 4]>::try_from(data), <[u8; 4]>::try_from(state)) {
-            let all = u32::from_le_bytes(state);
-            return Some((
-                u64::from(u32::from_le_bytes(data)),
-                worst(&state, all == 0x0101_0101),
-            ));
-        }
-        let mut wide = [0; 8];
-        wide.get_mut(..bytes)?.copy_from_slice(data);
-        Some((u64::from_le_bytes(wide), worst(state, false)))
-    }
-
-    /// Stores up to 8 bytes and defines them; the former worst state comes back. `None` out of
-    /// bounds.
-    #[inline]
-    pub(crate) fn store(&mut self, at: usize, bytes: usize, value: u64) -> Option<u8> {
-        let data = self.data.get_mut(at..at.checked_add(bytes)?)?;
-        let state = self.state.get_mut(at..at + bytes)?;
-        let source = value.to_le_bytes();
-        let mut in_flight = 0;
-        if bytes == 4 {
-            data.copy_from_slice(&source[..4]);
-            in_flight = state.iter().fold(0, |all, byte| all | byte) & IN_FLIGHT;
-            state.copy_from_slice(&[DEFINED; 4]);
-            return Some(in_flight);
-        }
-        for ((byte, state), source) in data.iter_mut().zip(state).zip(source) {
-            *byte = source;
-            in_flight |= *state & IN_FLIGHT;
-            *state = DEFINED;
-        }
-        Some(in_flight)
-    }
-}
-
-#[inline]
-fn worst(state: &[u8], all_defined: bool) -> u8 {
-    if all_defined {
-        return DEFINED;
-    }
-    if state.iter().any(|byte| *byte & IN_FLIGHT != 0) {
-        IN_FLIGHT
-    } else if state.iter().all(|byte| *byte == DEFINED) {
-        DEFINED
-    } else {
-        UNDEFINED
-    }
-}
+pub(crate) use super::bytes::{DEFINED, IN_FLIGHT, UNDEFINED};
 
 /// Who did something, for findings.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Site {
     pub(crate) pc: u32,
+    /// The rank of the CTA in its cluster.
+    pub(crate) rank: u32,
     pub(crate) warp: u32,
     pub(crate) lanes: u32,
 }
@@ -109,39 +40,93 @@ pub(crate) enum AccessKind {
     StoreMatrix,
 }
 
-/// The shared part of a CTA.
-pub(crate) struct State<'a> {
-    pub(crate) env: &'a Env<'a>,
+/// What belongs to one CTA.
+#[derive(Default)]
+pub(crate) struct CtaPart {
     pub(crate) cta: [u32; 3],
+    /// Address of the first shared byte in the window of the cluster.
+    pub(crate) base: u64,
     pub(crate) shared: Bytes,
     pub(crate) barriers: [BarrierState; 16],
     /// Lanes of each warp that have not exited.
     pub(crate) live: Vec<u32>,
-    pub(crate) findings: FindingLog,
-    pub(crate) counters: Counters,
-    /// The region of the last global access.
-    pub(crate) region_hint: usize,
-    /// Warp instructions of this CTA.
-    pub(crate) executed: u64,
-    /// Room for the dense operands of a tensor-core product.
-    pub(super) tile: Option<Box<Tile<f32>>>,
-    /// Set when the CTA cannot go on.
-    pub(crate) stopped: bool,
+    /// The mbarrier objects by offset.
+    pub(crate) mbarriers: BTreeMap<u32, Mbarrier>,
+    pub(crate) warpgroups: Vec<Warpgroup>,
+    /// Registers of each warp, by `setmaxnreg`; 0 before the first one.
+    pub(crate) registers: Vec<u32>,
 }
 
-impl<'a> State<'a> {
-    pub(crate) fn new(env: &'a Env<'a>, cta: [u32; 3]) -> State<'a> {
+impl CtaPart {
+    pub(crate) fn new(env: &Env<'_>, cta: [u32; 3], rank: u32) -> CtaPart {
         let warps = env.threads.div_ceil(32);
         let lanes = |warp: u32| match env.threads - 32 * warp {
             rest @ 1..32 => (1 << rest) - 1,
             _ => u32::MAX,
         };
+        CtaPart {
+            cta,
+            base: u64::from(rank) << RANK_SHIFT | u64::from(SHARED_START),
+            shared: Bytes::new(env.shared_bytes as usize),
+            live: (0..warps).map(lanes).collect(),
+            warpgroups: (0..warps.div_ceil(4))
+                .map(|_| Warpgroup::default())
+                .collect(),
+            registers: vec![0; warps as usize],
+            ..CtaPart::default()
+        }
+    }
+
+    /// Whether a thread of the CTA has not exited.
+    pub(crate) fn alive(&self) -> bool {
+        self.live.iter().any(|lanes| *lanes != 0)
+    }
+}
+
+/// What the warps of a cluster share.
+pub(crate) struct State<'a> {
+    pub(crate) env: &'a Env<'a>,
+    /// The CTA at hand.
+    pub(crate) near: CtaPart,
+    /// All CTAs by rank; the place of the one at hand is empty.
+    far: Vec<CtaPart>,
+    /// The rank of the CTA at hand.
+    pub(crate) rank: u32,
+    pub(super) cluster_barrier: ClusterBarrier,
+    /// Completed generations of the cluster barrier.
+    pub(crate) cluster_generation: u64,
+    /// Counts every event that a waiting thread may wait for.
+    pub(crate) events: u64,
+    pub(crate) queue: Queue,
+    /// Tensor maps in global memory that threads of the cluster edited.
+    pub(crate) edited_maps: BTreeMap<u64, EditedMap>,
+    pub(crate) findings: FindingLog,
+    pub(crate) counters: Counters,
+    /// The region of the last global access.
+    pub(crate) region_hint: usize,
+    /// Warp instructions of this cluster.
+    pub(crate) executed: u64,
+    /// Room for the dense operands of a tensor-core product.
+    pub(super) tile: Option<Box<Tile<f32>>>,
+    /// Set when the cluster cannot go on.
+    pub(crate) stopped: bool,
+}
+
+impl<'a> State<'a> {
+    pub(crate) fn new(env: &'a Env<'a>, ctas: &[[u32; 3]]) -> State<'a> {
+        let part = |(rank, cta): (usize, &[u32; 3])| CtaPart::new(env, *cta, rank as u32);
+        let mut far: Vec<CtaPart> = ctas.iter().enumerate().map(part).collect();
+        let near = far.first_mut().map(std::mem::take).unwrap_or_default();
         State {
             env,
-            cta,
-            shared: Bytes::new(env.shared_bytes as usize),
-            barriers: Default::default(),
-            live: (0..warps).map(lanes).collect(),
+            near,
+            far,
+            rank: 0,
+            cluster_barrier: ClusterBarrier::default(),
+            cluster_generation: 0,
+            events: 0,
+            queue: Queue::default(),
+            edited_maps: BTreeMap::new(),
             findings: FindingLog::new(env.options.max_findings),
             counters: Counters::default(),
             region_hint: 0,
@@ -149,6 +134,40 @@ impl<'a> State<'a> {
             tile: None,
             stopped: false,
         }
+    }
+
+    /// Makes the CTA of a rank the one at hand.
+    pub(crate) fn switch(&mut self, rank: u32) {
+        if rank == self.rank {
+            return;
+        }
+        if let Some(place) = self.far.get_mut(self.rank as usize) {
+            std::mem::swap(place, &mut self.near);
+        }
+        if let Some(place) = self.far.get_mut(rank as usize) {
+            std::mem::swap(place, &mut self.near);
+        }
+        self.rank = rank;
+    }
+
+    pub(crate) fn cluster_ctas(&self) -> u32 {
+        self.far.len() as u32
+    }
+
+    /// The CTA of a rank.
+    pub(crate) fn part(&self, rank: u32) -> Option<&CtaPart> {
+        if rank == self.rank {
+            return Some(&self.near);
+        }
+        self.far.get(rank as usize)
+    }
+
+    /// The CTA of a rank.
+    pub(crate) fn part_mut(&mut self, rank: u32) -> Option<&mut CtaPart> {
+        if rank == self.rank {
+            return Some(&mut self.near);
+        }
+        self.far.get_mut(rank as usize)
     }
 
     pub(crate) fn sanitize(&self) -> bool {
@@ -164,10 +183,15 @@ impl<'a> State<'a> {
         location: Option<Location>,
         message: impl FnOnce() -> String,
     ) {
-        let (env, cta) = (self.env, self.cta);
+        let env = self.env;
+        let cta = self.part(site.rank).map_or([0; 3], |part| part.cta);
+        let level = match (env.options.sanitize, id.is_strict()) {
+            (Sanitize::Strict, true) => Level::Error,
+            _ => id.level(),
+        };
         self.findings.add(id, site.pc, || Finding {
             id,
-            level: id.level(),
+            level,
             kernel: env.entry.name.clone(),
             function: env
                 .module
@@ -184,125 +208,8 @@ impl<'a> State<'a> {
         });
     }
 
-    /// An address as buffer and offset.
-    #[cold]
-    pub(crate) fn locate(&self, space: Space, address: u64) -> Location {
-        let (buffer, offset_bytes) = match space {
-            Space::Global => match self.env.global.nearest(address) {
-                Some((region, offset)) => (Some(region.name.clone()), offset),
-                None => (None, address as i64),
-            },
-            Space::Shared => self.locate_shared(address),
-            Space::Param => self.locate_param(address),
-            Space::Local | Space::Const => (None, address as i64),
-        };
-        Location {
-            space,
-            buffer,
-            offset_bytes,
-            address,
-        }
-    }
-
-    fn locate_shared(&self, address: u64) -> (Option<String>, i64) {
-        let offset = address.wrapping_sub(u64::from(SHARED_START)) as i64;
-        let entry = self.env.entry;
-        let variables = self.env.module.shared.iter().zip(&entry.shared_offsets);
-        let holding = variables.filter(|(variable, start)| {
-            let bytes = if variable.dynamic {
-                u32::MAX
-            } else {
-                variable.bytes
-            };
-            (i64::from(**start)..i64::from(**start) + i64::from(bytes)).contains(&offset)
-        });
-        match holding.max_by_key(|(_, start)| **start) {
-            Some((variable, start)) => (Some(variable.name.clone()), offset - i64::from(*start)),
-            None => (None, offset),
-        }
-    }
-
-    fn locate_param(&self, address: u64) -> (Option<String>, i64) {
-        let params = self.env.entry.params.iter();
-        let before = params.filter(|param| u64::from(param.offset_bytes) <= address);
-        match before.max_by_key(|param| param.offset_bytes) {
-            Some(param) => (
-                Some(param.name.clone()),
-                (address as i64).wrapping_sub(i64::from(param.offset_bytes)),
-            ),
-            None => (None, address as i64),
-        }
-    }
-
-    /// Every access of a warp passes here once: counters now, and the place where a race detector
-    /// listens.
-    #[inline]
-    pub(crate) fn observe(
-        &mut self,
-        space: Space,
-        kind: AccessKind,
-        mask: u32,
-        addresses: &[u64; 32],
-        bytes: u32,
-    ) {
-        if self.env.options.counters {
-            self.count_access(space, kind, mask, addresses, bytes);
-        }
-    }
-
-    fn count_access(
-        &mut self,
-        space: Space,
-        kind: AccessKind,
-        mask: u32,
-        addresses: &[u64; 32],
-        bytes: u32,
-    ) {
-        match space {
-            Space::Global => {
-                let mut active = [0u64; 32];
-                let mut count = 0;
-                for (lane, address) in addresses.iter().enumerate() {
-                    if mask >> lane & 1 == 1 {
-                        active[count] = *address;
-                        count += 1;
-                    }
-                }
-                let traffic = match kind {
-                    AccessKind::Load => &mut self.counters.global_load,
-                    AccessKind::Atomic => &mut self.counters.global_atomic,
-                    AccessKind::AsyncCopy => &mut self.counters.async_copy,
-                    _ => &mut self.counters.global_store,
-                };
-                traffic.count(&active[..count], u64::from(bytes));
-            }
-            Space::Shared => self.count_shared(kind, mask, addresses, bytes),
-            Space::Local => {
-                self.counters.local_bytes += u64::from(bytes) * u64::from(mask.count_ones());
-            }
-            Space::Param | Space::Const => {}
-        }
-    }
-
-    fn count_shared(&mut self, kind: AccessKind, mask: u32, addresses: &[u64; 32], bytes: u32) {
-        let traffic = match kind {
-            AccessKind::Load => &mut self.counters.shared_load,
-            AccessKind::Store => &mut self.counters.shared_store,
-            AccessKind::Atomic => &mut self.counters.shared_atomic,
-            AccessKind::AsyncCopy => &mut self.counters.shared_async,
-            AccessKind::LoadMatrix => &mut self.counters.shared_ldmatrix,
-            AccessKind::StoreMatrix => &mut self.counters.shared_stmatrix,
-        };
-        let mut active = [0u32; 32];
-        let mut count = 0;
-        for (lane, address) in addresses.iter().enumerate() {
-            if mask >> lane & 1 == 1 {
-                active[count] = *address as u32;
-                count += 1;
-            }
-        }
-        // Lanes of one phase move 128 bytes.
-        let phase = (128 / bytes.max(4)) as usize;
-        traffic.count(&active[..count], bytes, phase);
+    /// The line of an instruction in the PTX text.
+    pub(crate) fn line(&self, pc: u32) -> u32 {
+        self.env.code.get(pc as usize).map_or(0, |inst| inst.line)
     }
 }

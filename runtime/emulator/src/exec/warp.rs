@@ -8,7 +8,10 @@
 use std::collections::VecDeque;
 
 use super::async_copy::PendingCopy;
-use super::state::{Bytes, Site, State};
+use super::bytes::Bytes;
+use super::mbarrier::Place;
+use super::state::{Site, State};
+use super::wgmma::Products;
 use crate::counters::InstClass;
 use crate::finding::FindingId;
 use crate::inst::{Inst, Lanes, PredSrc};
@@ -24,6 +27,25 @@ pub(crate) enum Status {
         id: u32,
         generation: u64,
     },
+    /// Something to happen; the instruction runs again after it.
+    Events {
+        /// The state's event count when the wait began.
+        seen: u64,
+        wait: Wait,
+    },
+}
+
+/// What a suspended instruction waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// A phase of an mbarrier.
+    Mbarrier { place: Place, parity: u64 },
+    /// The cluster barrier.
+    Cluster,
+    /// The other warps of the warpgroup.
+    Warpgroup,
+    /// Registers that other warps give back.
+    Registers,
 }
 
 /// Lanes at one place.
@@ -53,6 +75,8 @@ pub(crate) enum Flow {
     Converge,
     /// The group waits; the instruction is done but for its results.
     Wait(Status),
+    /// The group waits; the instruction runs again.
+    Suspend(Status),
     /// The groups were rearranged.
     Regroup,
 }
@@ -67,6 +91,9 @@ pub(crate) struct Frame {
     pub(crate) defined: Vec<u32>,
     pub(crate) preds: Vec<u32>,
     pub(crate) preds_defined: Vec<u32>,
+    /// The `wgmma.fence` count at the last touch of each register, all ones while it is in flight;
+    /// empty when the module has no wgmma.
+    pub(crate) touched: Vec<u32>,
     /// Where the frame's variables start in each lane's local memory.
     pub(crate) local_base: [u32; 32],
 }
@@ -81,6 +108,8 @@ pub(crate) struct Return {
 /// One warp of a CTA.
 pub(crate) struct Warp {
     pub(crate) id: u32,
+    /// The rank of its CTA.
+    pub(crate) rank: u32,
     pub(crate) groups: Vec<Group>,
     /// The group at hand.
     pub(crate) current: usize,
@@ -92,6 +121,13 @@ pub(crate) struct Warp {
     pub(crate) copies: Vec<VecDeque<PendingCopy>>,
     /// Committed groups of asynchronous copies of each lane.
     pub(crate) committed: [u32; 32],
+    /// Committed groups of bulk copies of each lane.
+    pub(crate) bulk_committed: [u32; 32],
+    /// The generation of the cluster barrier in which each lane arrived and did not wait.
+    pub(crate) cluster_arrivals: [Option<u64>; 32],
+    /// Set by an instruction that polls in vain.
+    pub(crate) spinning: bool,
+    pub(crate) products: Products,
     pub(crate) carry: u32,
     /// Lanes that read an undefined register in this instruction.
     pub(crate) undefined: u32,
@@ -109,6 +145,7 @@ impl Frame {
             defined: vec![0; regs],
             preds: vec![0; preds],
             preds_defined: vec![0; preds],
+            touched: Vec::new(),
             local_base: [0; 32],
         }
     }
@@ -127,7 +164,7 @@ impl Warp {
                 code.local_bytes as usize,
             )
         });
-        let mask = st.live.get(id as usize).copied().unwrap_or(0);
+        let mask = st.near.live.get(id as usize).copied().unwrap_or(0);
         let group = Group {
             mask,
             pc: start,
@@ -137,16 +174,25 @@ impl Warp {
             forced: false,
             turn: 0,
         };
+        let mut frame = Frame::new(0, function, regs, preds);
+        if st.env.module.uses_wgmma {
+            frame.touched = vec![0; regs as usize];
+        }
         Warp {
             id,
+            rank: st.rank,
             groups: vec![group],
             current: 0,
-            frame: Frame::new(0, function, regs, preds),
+            frame,
             frames: Vec::new(),
             stacks: vec![Vec::new(); 32],
             local: (0..32).map(|_| Bytes::new(local_bytes)).collect(),
             copies: vec![VecDeque::new(); 32],
             committed: [0; 32],
+            bulk_committed: [0; 32],
+            cluster_arrivals: [None; 32],
+            spinning: false,
+            products: Products::default(),
             carry: 0,
             undefined: 0,
             executed: 0,
@@ -182,6 +228,7 @@ impl Warp {
     pub(crate) fn site(&self, lanes: u32) -> Site {
         Site {
             pc: self.pc(),
+            rank: self.rank,
             warp: self.id,
             lanes,
         }
@@ -189,7 +236,7 @@ impl Warp {
 
     /// Lanes of the warp that have not exited.
     pub(crate) fn live(&self, st: &State<'_>) -> u32 {
-        st.live.get(self.id as usize).copied().unwrap_or(0)
+        st.near.live.get(self.id as usize).copied().unwrap_or(0)
     }
 
     /// Whether an aligned instruction has all live lanes; a forced group reports that it has not.
@@ -220,6 +267,7 @@ impl Warp {
         let env = st.env;
         let start = self.executed;
         let budget = env.options.instructions_per_warp;
+        self.spinning = false;
         while self.executed - start < slice && !st.stopped && self.select(st) {
             let mut turn = 0;
             while let Some(group) = self.groups.get_mut(self.current) {
@@ -253,7 +301,15 @@ impl Warp {
                         self.set_status(status);
                         break;
                     }
+                    Flow::Suspend(status) => {
+                        self.executed -= 1;
+                        self.set_status(status);
+                        break;
+                    }
                     Flow::Regroup => break,
+                }
+                if self.spinning {
+                    return self.executed - start;
                 }
                 if self.groups.len() > 1 && self.should_yield(turn)
                     || self.executed - start >= slice
@@ -289,11 +345,17 @@ impl Warp {
             class.executions += 1;
             class.lanes += u64::from(mask.count_ones());
         }
+        if !self.frame.touched.is_empty() && mask != 0 {
+            self.touch(st, inst, mask);
+        }
         let flow = if mask == 0 {
             Flow::Next
         } else {
             self.execute(st, inst, mask)
         };
+        if let Flow::Suspend(_) = flow {
+            st.uncount(inst.class, mask);
+        }
         if self.undefined != 0 {
             self.report_undefined(st, inst, mask);
         }

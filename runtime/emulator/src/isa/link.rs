@@ -11,6 +11,8 @@ use crate::module::Module;
 /// # Errors
 /// A call of a function that is declared but not defined.
 pub(crate) fn link(module: &mut Module) -> Result<(), String> {
+    let product = |inst: &crate::inst::Inst| matches!(inst.exec, Exec::Wgmma(_));
+    module.uses_wgmma = module.code.iter().any(product);
     for inst in &module.code {
         if let Exec::Call(call) = &inst.exec
             && let Ok(id) = call.target

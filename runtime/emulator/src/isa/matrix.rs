@@ -74,7 +74,7 @@ fn registers(d: &Decoder<'_, '_>, index: usize) -> Decoded<Vec<Reg>> {
         .collect()
 }
 
-fn sources(d: &Decoder<'_, '_>, index: usize, ty: Ty) -> Decoded<Vec<Src>> {
+pub(super) fn sources(d: &Decoder<'_, '_>, index: usize, ty: Ty) -> Decoded<Vec<Src>> {
     d.elements(index)?
         .into_iter()
         .map(|operand| to_src(operand, ty))
@@ -129,7 +129,7 @@ pub(super) fn movmatrix(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     })
 }
 
-fn element(ty: Ty) -> Decoded<MmaType> {
+pub(super) fn element(ty: Ty) -> Decoded<MmaType> {
     Ok(match ty {
         Ty::F16 => MmaType::F16,
         Ty::Bf16 => MmaType::Bf16,

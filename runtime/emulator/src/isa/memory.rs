@@ -87,6 +87,7 @@ fn space(d: &Decoder<'_, '_>, named: Option<Space>, is_address: bool) -> AccessS
         ("global", Space::Global),
         ("shared", Space::Shared),
         ("shared::cta", Space::Shared),
+        ("shared::cluster", Space::Shared),
         ("local", Space::Local),
         ("const", Space::Const),
         ("param", Space::Param),
@@ -110,6 +111,11 @@ fn note_strong(d: &mut Decoder<'_, '_>, space: AccessSpace, atomic: bool) {
     if global && (atomic || strong.iter().any(|name| d.has(name))) {
         d.function.communicates = true;
     }
+}
+
+/// Reductions on global memory order CTAs like atomics do.
+pub(super) fn note_global(d: &mut Decoder<'_, '_>, reduces: bool) {
+    d.function.communicates |= reduces;
 }
 
 /// Number of elements of a vector access.
@@ -193,7 +199,7 @@ pub(super) fn st(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     })
 }
 
-fn atom_type(ty: Ty) -> AtomType {
+pub(super) fn atom_type(ty: Ty) -> AtomType {
     match ty {
         Ty::F16 => AtomType::F16,
         Ty::F16x2 => AtomType::F16x2,
@@ -208,7 +214,7 @@ fn atom_type(ty: Ty) -> AtomType {
 }
 
 /// Refuses pairs of operation and type that PTX does not have.
-fn check_atom(op: AtomOp, ty: Ty) -> Decoded<()> {
+pub(super) fn check_atom(op: AtomOp, ty: Ty) -> Decoded<()> {
     let bits = matches!(ty, Ty::B16 | Ty::B32 | Ty::B64);
     let fits = match op {
         AtomOp::Add => !bits,

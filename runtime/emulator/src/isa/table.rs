@@ -3,7 +3,9 @@
 //! Sections follow the instruction set chapter of the PTX ISA (9.7).
 
 mod arithmetic;
+mod hopper;
 mod machine;
+mod warpgroup;
 
 use super::{Group, Spec};
 use crate::counters::InstClass;
@@ -119,15 +121,23 @@ pub(super) const SPACE: Group = opt(&[
     "global",
     "shared",
     "shared::cta",
+    "shared::cluster",
     "local",
     "param",
     "param::entry",
     "param::func",
     "const",
 ]);
-pub(super) const MEMORY_SPACE: Group = opt(&["global", "shared", "shared::cta"]);
-pub(super) const SPACE_REQ: Group =
-    req(&["global", "shared", "shared::cta", "local", "param", "const"]);
+pub(super) const MEMORY_SPACE: Group = opt(&["global", "shared", "shared::cta", "shared::cluster"]);
+pub(super) const SPACE_REQ: Group = req(&[
+    "global",
+    "shared",
+    "shared::cta",
+    "shared::cluster",
+    "local",
+    "param",
+    "const",
+]);
 pub(super) const ORDER: Group = opt(&[
     "weak", "relaxed", "acquire", "release", "acq_rel", "volatile",
 ]);
@@ -154,7 +164,11 @@ pub(super) const BARRIER_OP: Group = opt(&["popc", "and", "or"]);
 
 /// All opcodes.
 pub(super) fn rows() -> impl Iterator<Item = &'static Spec> {
-    arithmetic::ROWS.iter().chain(machine::ROWS)
+    arithmetic::ROWS
+        .iter()
+        .chain(machine::ROWS)
+        .chain(hopper::ROWS)
+        .chain(warpgroup::ROWS)
 }
 
 #[cfg(test)]

@@ -137,16 +137,40 @@ impl<'a> Parser<'a> {
             function: &mut self.builder.function,
         };
         let class = form.class();
-        match decoder.decode() {
+        let decoded = decoder.decode();
+        let operands = self.note_registers();
+        match decoded {
             Ok(exec) => self.module.code.push(Inst {
                 exec,
                 guard,
                 class,
                 line: place.0,
+                operands,
             }),
             Err(problem) => self.error(place, format!("{opcode}: {problem}")),
         }
         Ok(())
+    }
+
+    /// Appends the registers of the operands at hand to the module's list.
+    fn note_registers(&mut self) -> (u32, u32) {
+        let slots = &mut self.module.operand_slots;
+        let start = slots.len();
+        for operand in self.operands.iter().chain(&self.elements) {
+            match operand {
+                Operand::Reg { reg, .. } => slots.push(reg.slot),
+                Operand::Memory {
+                    address:
+                        Address {
+                            base: Src::Reg(slot),
+                            ..
+                        },
+                    ..
+                } => slots.push(*slot),
+                _ => {}
+            }
+        }
+        (start as u32, (slots.len() - start) as u32)
     }
 
     fn operand(&mut self) -> Parsed<Operand<'a>> {
@@ -219,11 +243,23 @@ impl<'a> Parser<'a> {
                 ));
             }
         };
-        self.expect(b']')?;
         let address = Address {
             base: base.0,
             offset: base.1,
         };
+        if self.lexer.eat(b',') {
+            self.expect(b'{')?;
+            let Operand::Vector { start, len } = self.vector(b'}')? else {
+                return Err("expected coordinates".to_owned());
+            };
+            self.expect(b']')?;
+            return Ok(Operand::Tensor {
+                address,
+                start,
+                len,
+            });
+        }
+        self.expect(b']')?;
         Ok(Operand::Memory { address, space })
     }
 

@@ -212,6 +212,7 @@ impl<'a> Parser<'a> {
             guard: None,
             class: InstClass::Control,
             line,
+            operands: (0, 0),
         };
         self.module.code.push(end);
         self.resolve_labels(start);

@@ -47,8 +47,8 @@ fn unknown_opcodes_modifiers_and_directives() {
             "cp.async.cg.shared.global: size 8; allowed are [16]",
         ),
         (
-            "wgmma.fence.sync.aligned;",
-            "unsupported opcode wgmma.fence.sync.aligned",
+            "tcgen05.fence.sync.aligned;",
+            "unsupported opcode tcgen05.fence.sync.aligned",
         ),
         ("mov.u32 %r1, 0x;", "0x is no number"),
         (

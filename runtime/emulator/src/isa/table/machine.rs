@@ -148,23 +148,6 @@ pub(super) static ROWS: &[Spec] = &[
     ),
     spec!("bar.warp", [SYNC], [], Collective, warp::bar_warp),
     spec!(
-        "membar",
-        [req(&["cta", "gl", "sys", "gpu"])],
-        [],
-        Other,
-        control::nop
-    ),
-    spec!(
-        "fence",
-        [
-            opt(&["sc", "acq_rel"]),
-            req(&["cta", "cluster", "gpu", "sys"])
-        ],
-        [],
-        Other,
-        control::nop
-    ),
-    spec!(
         "atom",
         [
             ORDER,

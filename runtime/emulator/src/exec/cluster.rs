@@ -1,0 +1,220 @@
+//! One cluster: the warps of its CTAs in some order, until all have exited or none can go on.
+
+use super::env::Env;
+use super::state::{Site, State};
+use super::warp::{Status, Wait, Warp};
+use crate::counters::Counters;
+use crate::finding::{FindingId, FindingLog};
+use crate::options::WarpOrder;
+
+/// Instructions a warp may run before the next one has its turn.
+const SLICE: u64 = 10_000;
+/// Turns after which a queued copy completes although warps are busy.
+const PATIENCE: u32 = 64;
+
+/// What a cluster leaves behind.
+pub(crate) struct Outcome {
+    pub(crate) findings: FindingLog,
+    pub(crate) counters: Counters,
+    pub(crate) executed: u64,
+}
+
+/// Small generator for the random order; quality does not matter, repeatability does (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+}
+
+/// Runs one cluster; `budget` is what is left of the launch's instructions.
+pub(crate) fn run(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget: u64) -> Outcome {
+    let mut st = State::new(env, ctas);
+    let mut warps: Vec<Warp> = Vec::new();
+    for rank in 0..st.cluster_ctas() {
+        st.switch(rank);
+        let ids = 0..st.near.live.len() as u32;
+        warps.extend(ids.map(|id| Warp::new(&st, id)));
+    }
+    let seed = match env.options.warp_order {
+        WarpOrder::Random(seed) => seed ^ linear.wrapping_mul(0xd134_2543_de82_ef95),
+        _ => 0,
+    };
+    let mut random = Random(seed);
+    let mut turns = 0;
+    while !st.stopped && warps.iter().any(|warp| !warp.done()) {
+        let before = (st.executed, st.events);
+        turn(&mut warps, &mut st, &mut random);
+        if st.executed > budget {
+            let total = env.options.instructions_total;
+            st.report(FindingId::NoProgress, Site::default(), None, || {
+                format!("the launch executed {total} warp instructions without coming to its end")
+            });
+            break;
+        }
+        turns += 1;
+        let idle = warps
+            .iter()
+            .all(|warp| warp.done() || warp.spinning || warp.waits());
+        if (idle && st.events == before.1 || turns > PATIENCE) && complete_one(&mut st, &mut random)
+        {
+            turns = 0;
+            continue;
+        }
+        let stuck = (st.executed, st.events) == before && warps.iter().any(|warp| !warp.done());
+        if stuck && !st.stopped && !warps.iter_mut().any(Warp::force) {
+            report_deadlock(&warps, &mut st);
+            break;
+        }
+    }
+    end(&mut warps, &mut st);
+    Outcome {
+        findings: st.findings,
+        counters: st.counters,
+        executed: st.executed,
+    }
+}
+
+/// Completes one queued copy, or the operands of one warpgroup product. False if there is none.
+fn complete_one(st: &mut State<'_>, random: &mut Random) -> bool {
+    let count = st.queue.pending.len();
+    if count == 0 {
+        return false;
+    }
+    let index = match st.env.options.warp_order {
+        WarpOrder::Random(_) => random.next() as usize % count,
+        _ => 0,
+    };
+    st.perform_at(index);
+    true
+}
+
+/// What is left when nothing runs any more.
+fn end(warps: &mut [Warp], st: &mut State<'_>) {
+    while !st.queue.pending.is_empty() {
+        st.perform_at(0);
+    }
+    for warp in warps.iter_mut() {
+        warp.report_unwaited(st);
+    }
+    if st.sanitize() && !st.stopped && warps.iter().all(Warp::done) {
+        for rank in 0..st.cluster_ctas() {
+            st.report_pending_mbarriers(rank);
+        }
+    }
+}
+
+/// Gives every warp one turn.
+fn turn(warps: &mut [Warp], st: &mut State<'_>, random: &mut Random) {
+    let count = warps.len();
+    let random_order = matches!(st.env.options.warp_order, WarpOrder::Random(_));
+    for index in 0..count {
+        let (index, slice) = match st.env.options.warp_order {
+            WarpOrder::RoundRobin => (index, SLICE),
+            WarpOrder::Reverse => (count - 1 - index, SLICE),
+            WarpOrder::Random(_) => (
+                (random.next() % count as u64) as usize,
+                1 + random.next() % 64,
+            ),
+        };
+        if let Some(warp) = warps.get_mut(index) {
+            run_one(warp, st, slice);
+        }
+    }
+    if random_order {
+        // Chance may have passed over the only warp that can run.
+        for warp in warps {
+            run_one(warp, st, 1);
+        }
+    }
+}
+
+fn run_one(warp: &mut Warp, st: &mut State<'_>, slice: u64) {
+    if !warp.done() {
+        st.switch(warp.rank);
+        st.executed += warp.run(st, slice);
+    }
+}
+
+/// Names every waiting group and what it waits for.
+fn report_deadlock(warps: &[Warp], st: &mut State<'_>) {
+    let mut waits = Vec::new();
+    let mut site = None;
+    let mut missing_bytes = None;
+    for warp in warps {
+        st.switch(warp.rank);
+        let live = st.live_threads();
+        for group in &warp.groups {
+            let line = st.line(group.pc);
+            let here = Site {
+                pc: group.pc,
+                rank: warp.rank,
+                warp: warp.id,
+                lanes: group.mask,
+            };
+            if let Status::Events {
+                wait: Wait::Mbarrier { place, .. },
+                ..
+            } = group.status
+                && let Some(object) = st.mbarrier(place).filter(|object| object.tx != 0)
+                && object.pending == 0
+            {
+                missing_bytes.get_or_insert((here, place, object.describe()));
+            }
+            let what = waits_for(st, &group.status, live);
+            site.get_or_insert(here);
+            waits.push(format!(
+                "cta {} warp {} lanes {:#010x} at line {line}: {what}",
+                warp.rank, warp.id, group.mask
+            ));
+        }
+    }
+    if let Some((site, place, what)) = missing_bytes {
+        let location = st.locate(crate::finding::Space::Shared, st.address_of(place));
+        st.report(FindingId::MbarrierTxMismatch, site, Some(location), || {
+            format!("no copy is left and an mbarrier is in {what}")
+        });
+    }
+    let shown = waits.len().min(8);
+    let more = waits.len() - shown;
+    waits.truncate(shown);
+    st.report(FindingId::Deadlock, site.unwrap_or_default(), None, || {
+        let rest = if more == 0 {
+            String::new()
+        } else {
+            format!("; and {more} more")
+        };
+        format!("nothing can go on: {}{rest}", waits.join("; "))
+    });
+}
+
+fn waits_for(st: &State<'_>, status: &Status, live: u32) -> String {
+    match *status {
+        Status::Barrier { id, .. } => {
+            let bar = st.near.barriers.get(id as usize);
+            let progress = bar.map_or(String::new(), |bar| bar.describe(live));
+            format!("barrier {id} ({progress})")
+        }
+        Status::Converge => "other lanes of the warp".to_owned(),
+        Status::Ready => "its turn".to_owned(),
+        Status::Events { wait, .. } => match wait {
+            Wait::Mbarrier { place, parity } => {
+                let state = st.mbarrier(place);
+                let state = state.map_or("gone".to_owned(), |object| object.describe());
+                let at = st.locate(crate::finding::Space::Shared, st.address_of(place));
+                format!(
+                    "mbarrier at {at} of CTA {}, parity {parity} ({state})",
+                    place.0
+                )
+            }
+            Wait::Cluster => format!("the cluster barrier ({})", st.describe_cluster_barrier()),
+            Wait::Warpgroup => "the other warps of its warpgroup".to_owned(),
+            Wait::Registers => "registers for setmaxnreg.inc".to_owned(),
+        },
+    }
+}

@@ -1,0 +1,313 @@
+//! Tensor copies and the editing of tensor maps on the device.
+
+use super::async_queue::{End, Span, TileAt, Work};
+use super::bytes::DEFINED;
+use super::mbarrier::Place;
+use super::state::{Site, State};
+use super::warp::{Flow, Warp};
+use crate::finding::{FindingId, Space};
+use crate::inst::{AtomOp, AtomType, Lanes, Reduction, TensorCopy, TensorKind};
+use crate::tensor_map::{TensorFill, TensorMap, TensorType};
+
+/// Shared addresses of tensor copies (ISA 9.7.9.25.5.2).
+const TILE_ALIGN: u64 = 128;
+
+impl State<'_> {
+    /// Fills a tile of shared memory in every CTA named.
+    pub(super) fn load_tile(&mut self, map: u64, at: &TileAt, dst: &[Place], site: Site) {
+        let Some(map) = self.tensor_map(map) else {
+            return;
+        };
+        let mut tile = vec![0u8; map.tile_bytes() as usize];
+        if map.fill == TensorFill::Nan {
+            fill_nan(&map, &mut tile);
+        }
+        let mut outside = None;
+        map.walk(&at.coords, &at.offsets, |run| {
+            let Some(address) = run.address else { return };
+            let range = run.at as usize..(run.at + run.bytes) as usize;
+            let Some(part) = tile.get_mut(range) else {
+                return;
+            };
+            let hint = &mut self.region_hint;
+            if self.env.global.find(address, run.bytes, hint).is_none() {
+                outside.get_or_insert((address, run.bytes));
+                return;
+            }
+            self.read_span(Span::Global(address), part, site);
+        });
+        if let Some((address, bytes)) = outside {
+            self.outside_tensor(address, bytes, site);
+        }
+        for place in dst {
+            let base = self.address_of(*place);
+            let Some(part) = self.part_mut(place.0) else {
+                continue;
+            };
+            let rank = base & !super::env::OFFSET_MASK;
+            for (index, piece) in tile.chunks(16).enumerate() {
+                let packed = base + 16 * index as u64;
+                let to = map.swizzle.apply(packed).wrapping_sub(rank);
+                let to = to.wrapping_sub(u64::from(super::env::SHARED_START)) as usize;
+                if let Some((data, state)) = part.shared.range_mut(to, piece.len()) {
+                    data.copy_from_slice(piece);
+                    state.fill(DEFINED);
+                }
+            }
+        }
+    }
+
+    /// Moves a tile of shared memory to the tensor; what lies outside of it is left out.
+    pub(super) fn store_tile(
+        &mut self,
+        map: u64,
+        at: &TileAt,
+        src: Place,
+        reduce: Option<Reduction>,
+        site: Site,
+    ) {
+        let Some(map) = self.tensor_map(map) else {
+            return;
+        };
+        let base = self.address_of(src);
+        let mut pieces = Vec::new();
+        let mut outside = None;
+        map.walk(&at.coords, &at.offsets, |run| {
+            let Some(address) = run.address else { return };
+            let hint = &mut self.region_hint;
+            if self.env.global.find(address, run.bytes, hint).is_none() {
+                outside.get_or_insert((address, run.bytes));
+                return;
+            }
+            pieces.push((run.at, run.bytes, address));
+        });
+        for (at, bytes, address) in pieces {
+            let mut done = 0;
+            while done < bytes {
+                // A swizzle keeps pieces of 16 bytes together.
+                let packed = base + at + done;
+                let step = (16 - packed % 16).min(bytes - done);
+                let mut data = [0u8; 16];
+                let data = &mut data[..step as usize];
+                if let Some(place) = self.place(map.swizzle.apply(packed)) {
+                    self.read_span(Span::Shared(place), data, site);
+                }
+                self.write_span(Span::Global(address + done), data, reduce, site);
+                done += step;
+            }
+        }
+        if let Some((address, bytes)) = outside {
+            self.outside_tensor(address, bytes, site);
+        }
+    }
+
+    #[cold]
+    fn outside_tensor(&mut self, address: u64, bytes: u64, site: Site) {
+        let location = self.locate(Space::Global, address);
+        self.report(FindingId::OobGlobal, site, Some(location), || {
+            format!("a tensor copy touches {bytes} bytes at {address:#x}, which are in no buffer")
+        });
+    }
+}
+
+/// Fills a tile with the NaN of its type.
+fn fill_nan(map: &TensorMap, tile: &mut [u8]) {
+    let nan: u64 = match map.ty {
+        TensorType::Float16 | TensorType::Bfloat16 => 0x7fff,
+        TensorType::Float64 => 0x7fff_ffff_ffff_ffff,
+        _ => 0x7fff_ffff,
+    };
+    for element in tile.chunks_mut(map.ty.bytes() as usize) {
+        for (byte, value) in element.iter_mut().zip(nan.to_le_bytes()) {
+            *byte = value;
+        }
+    }
+}
+
+/// The operation of a reducing tensor copy on the map's type.
+fn reduction(op: AtomOp, ty: TensorType) -> Reduction {
+    let (atom, bits) = match ty {
+        TensorType::Float16 => (AtomType::F16, 16),
+        TensorType::Bfloat16 => (AtomType::Bf16, 16),
+        TensorType::Float64 => (AtomType::F64, 64),
+        TensorType::Int32 => (AtomType::Signed, 32),
+        TensorType::Int64 => (AtomType::Signed, 64),
+        ty if ty.is_float() => (AtomType::F32, 32),
+        ty => (AtomType::Unsigned, 8 * ty.bytes() as u32),
+    };
+    let ty = atom;
+    Reduction { op, ty, bits }
+}
+
+/// The addresses of one lane's copy.
+struct TilePlaces {
+    map_at: u64,
+    shared: Option<u64>,
+    object: Option<u64>,
+    ranks: Option<u64>,
+}
+
+impl Warp {
+    pub(crate) fn tensor(&mut self, st: &mut State<'_>, op: &TensorCopy, mask: u32) -> Flow {
+        if op.kind == TensorKind::Prefetch {
+            return Flow::Next;
+        }
+        let maps = self.addresses(st, &op.map, mask);
+        let list = |warp: &mut Warp, st: &mut State<'_>, sources: &[crate::inst::Src]| {
+            let values = sources.iter().map(|src| warp.values(st, src, mask));
+            values.collect::<Vec<Lanes>>()
+        };
+        let coords = list(self, st, &op.coords);
+        let offsets = list(self, st, &op.offsets);
+        let shared = op
+            .shared
+            .as_ref()
+            .map(|address| self.shared_operand(st, address, mask));
+        let objects = op
+            .mbarrier
+            .as_ref()
+            .map(|address| self.shared_operand(st, address, mask));
+        let ranks = op.multicast.as_ref().map(|src| self.values(st, src, mask));
+        for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
+            let Some(map) = self.valid_map(st, op, maps[lane], lane) else {
+                continue;
+            };
+            let mut at = TileAt {
+                coords: [0; 5],
+                offsets: [0; 3],
+            };
+            for (coord, values) in at.coords.iter_mut().zip(&coords) {
+                *coord = i64::from(values[lane] as u32 as i32);
+            }
+            for (offset, values) in at.offsets.iter_mut().zip(&offsets) {
+                *offset = i64::from(values[lane] as u16);
+            }
+            if !self.aligned_coordinate(st, &map, at.coords[0], lane) {
+                continue;
+            }
+            let lane_of = |values: &Option<Lanes>| values.as_ref().map(|values| values[lane]);
+            let places = TilePlaces {
+                map_at: maps[lane],
+                shared: lane_of(&shared),
+                object: lane_of(&objects),
+                ranks: lane_of(&ranks),
+            };
+            self.tensor_lane(st, op, (&map, at), &places, lane);
+        }
+        Flow::Next
+    }
+
+    /// Issues the copy of one lane.
+    fn tensor_lane(
+        &mut self,
+        st: &mut State<'_>,
+        op: &TensorCopy,
+        (map, at): (&TensorMap, TileAt),
+        places: &TilePlaces,
+        lane: usize,
+    ) {
+        let bytes = map.tile_bytes();
+        st.counters.tensor_bytes += bytes;
+        let address = places.shared.unwrap_or(0);
+        let Some(place) = self.shared_span(st, address, (bytes, TILE_ALIGN), lane) else {
+            return;
+        };
+        let map_at = places.map_at;
+        if let (TensorKind::Load, Some(object)) = (op.kind, places.object) {
+            let Some(object) = self.end_object(st, object, lane) else {
+                return;
+            };
+            let dst = self.multicast(st, place, places.ranks, lane);
+            let objects = self.multicast(st, object, places.ranks, lane);
+            for place in &dst {
+                st.begin_write(*place, bytes as usize);
+            }
+            let work = Work::Load {
+                map: map_at,
+                at,
+                dst,
+            };
+            return self.issue(st, work, End::Mbarriers(objects, bytes as i64), lane);
+        }
+        let reduce = match op.kind {
+            TensorKind::Reduce(op) => Some(reduction(op, map.ty)),
+            _ => None,
+        };
+        let work = Work::Store {
+            map: map_at,
+            at,
+            src: place,
+            reduce,
+        };
+        self.issue(st, work, End::Group(self.bulk_committed[lane]), lane);
+    }
+
+    /// The map at an address, when it holds together and fits the copy.
+    fn valid_map(
+        &mut self,
+        st: &mut State<'_>,
+        op: &TensorCopy,
+        address: u64,
+        lane: usize,
+    ) -> Option<TensorMap> {
+        let site = self.site(1 << lane);
+        let invalid = |st: &mut State<'_>, message: String| {
+            st.report(FindingId::TensormapInvalid, site, None, || message);
+            None
+        };
+        if !address.is_multiple_of(64) {
+            return invalid(st, format!("map at {address:#x}, no multiple of 64"));
+        }
+        let Some(map) = st.tensor_map(address) else {
+            return invalid(st, format!("no tensor map at {address:#x}"));
+        };
+        if let Err(error) = map.check() {
+            return invalid(st, error.to_string());
+        }
+        let rank = usize::from(map.rank);
+        if rank != op.coords.len() {
+            let given = op.coords.len();
+            return invalid(
+                st,
+                format!("{given} coordinates for a tensor of rank {rank}"),
+            );
+        }
+        if map.im2col.is_some() != op.im2col {
+            return invalid(st, "tile and im2col do not go together".to_owned());
+        }
+        if map.interleave != 0 {
+            return invalid(st, "unsupported interleaved layout".to_owned());
+        }
+        if st
+            .edited_maps
+            .get(&address)
+            .is_some_and(|map| !map.acquired(site))
+        {
+            st.report(FindingId::MissingTensormapFence, site, None, || {
+                format!(
+                    "the map at {address:#x} was edited; fence.proxy.tensormap::generic.acquire \
+                     is needed first"
+                )
+            });
+        }
+        Some(map)
+    }
+
+    fn aligned_coordinate(
+        &mut self,
+        st: &mut State<'_>,
+        map: &TensorMap,
+        coord: i64,
+        lane: usize,
+    ) -> bool {
+        let size = map.ty.bytes() as i64;
+        let aligned = (coord * size) % 16 == 0;
+        if !aligned {
+            let site = self.site(1 << lane);
+            st.report(FindingId::TmaCoordinateMisaligned, site, None, || {
+                format!("coordinate {coord} times {size} bytes is no multiple of 16")
+            });
+        }
+        aligned
+    }
+}

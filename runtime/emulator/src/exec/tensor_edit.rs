@@ -1,0 +1,144 @@
+//! Tensor maps edited on the device: `tensormap.replace`, `tensormap.cp_fenceproxy`, and who
+//! acquired the result.
+
+use super::async_queue::Span;
+use super::state::{Site, State};
+use super::warp::{Flow, Warp};
+use crate::finding::{FindingId, Space};
+use crate::inst::{AccessSpace, Lanes, MapCopy, MapField, MapReplace};
+use crate::module::window;
+use crate::tensor_map::{TensorFill, TensorMap, TensorSwizzle, TensorType};
+
+impl Warp {
+    /// Remembers that the lanes acquired the maps at these addresses.
+    pub(crate) fn acquire_maps(&mut self, st: &mut State<'_>, addresses: &Lanes, mask: u32) {
+        for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
+            let site = self.site(1 << lane);
+            if let Some(map) = st.edited_maps.get_mut(&addresses[lane]) {
+                map.acquired_by.push((site.rank, site.warp, site.lanes));
+            }
+        }
+    }
+
+    pub(crate) fn map_replace(&mut self, st: &mut State<'_>, op: &MapReplace, mask: u32) -> Flow {
+        let addresses = self.addresses(st, &op.address, mask);
+        let values = self.values(st, &op.value, mask);
+        let generic = match op.space {
+            AccessSpace::Generic => 0,
+            AccessSpace::Of(space) => window(space),
+        };
+        for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
+            let address = addresses[lane].wrapping_add(generic);
+            let mut map = self.map_at(st, address, lane);
+            let edited = map
+                .as_mut()
+                .is_some_and(|map| replace(map, op.field, op.ordinal, values[lane]));
+            let Some(map) = map.filter(|_| edited) else {
+                let (site, value) = (self.site(1 << lane), values[lane]);
+                st.report(FindingId::TensormapInvalid, site, None, || {
+                    format!("no tensor map at {address:#x}, or {value} is no value of the field")
+                });
+                continue;
+            };
+            self.put_map(st, address, &map, lane);
+        }
+        Flow::Next
+    }
+
+    pub(crate) fn map_copy(&mut self, st: &mut State<'_>, op: &MapCopy, mask: u32) -> Flow {
+        let dst = self.addresses(st, &op.dst, mask);
+        let src = self.shared_operand(st, &op.src, mask);
+        if !self.converged(st, mask) {
+            return Flow::Converge;
+        }
+        let lane = mask.trailing_zeros() as usize & 31;
+        match self.map_at(st, src[lane].wrapping_add(window(Space::Shared)), lane) {
+            Some(map) => self.put_map(st, dst[lane], &map, lane),
+            None => {
+                let site = self.site(1 << lane);
+                st.report(FindingId::TensormapInvalid, site, None, || {
+                    "the bytes to copy are no tensor map".to_owned()
+                });
+            }
+        }
+        Flow::Next
+    }
+
+    fn map_at(&mut self, st: &mut State<'_>, address: u64, lane: usize) -> Option<TensorMap> {
+        if super::alu::space_of(address) != Space::Shared {
+            return st.tensor_map(address);
+        }
+        let local = address - window(Space::Shared);
+        let place = self.shared_span(st, local, (128, 64), lane)?;
+        let mut bytes = [0u8; 128];
+        st.read_span(Span::Shared(place), &mut bytes, self.site(1 << lane));
+        TensorMap::decode(&bytes)
+    }
+
+    fn put_map(&mut self, st: &mut State<'_>, address: u64, map: &TensorMap, lane: usize) {
+        let (bytes, site) = (map.to_bytes(), self.site(1 << lane));
+        if super::alu::space_of(address) == Space::Shared {
+            let local = address - window(Space::Shared);
+            if let Some(place) = self.shared_span(st, local, (128, 64), lane) {
+                st.write_span(Span::Shared(place), &bytes, None, site);
+            }
+        } else if self.global_span(st, address, 128, lane).is_some() {
+            st.write_span(Span::Global(address), &bytes, None, site);
+            st.edited_maps.insert(address, EditedMap::default());
+        }
+    }
+}
+
+/// A map in global memory that a thread edited, and who acquired it since.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EditedMap {
+    acquired_by: Vec<(u32, u32, u32)>,
+}
+
+impl EditedMap {
+    pub(crate) fn acquired(&self, site: Site) -> bool {
+        let mine =
+            |by: &(u32, u32, u32)| (by.0, by.1) == (site.rank, site.warp) && by.2 & site.lanes != 0;
+        self.acquired_by.iter().any(mine)
+    }
+}
+
+/// Changes one field; false when the value is none of its values (ISA 9.7.9.26, tables).
+fn replace(map: &mut TensorMap, field: MapField, ordinal: u32, value: u64) -> bool {
+    let index = ordinal as usize;
+    let small = value as u32;
+    match field {
+        MapField::GlobalAddress => map.base = value,
+        MapField::Rank if small < 5 => map.rank = small as u8 + 1,
+        MapField::BoxDim if index < 5 => map.box_dims[index] = small as u16,
+        MapField::GlobalDim if index < 5 => map.dims[index] = u64::from(small),
+        MapField::GlobalStride if index < 4 => map.strides[index] = value,
+        MapField::ElementStride if index < 5 => map.element_strides[index] = small as u8,
+        MapField::ElemType => {
+            let ty = match small {
+                8 => Some(TensorType::Float32Ftz),
+                9 => Some(TensorType::Float64),
+                10 => Some(TensorType::Bfloat16),
+                other => TensorType::ALL.get(other as usize).copied(),
+            };
+            let Some(ty) = ty else { return false };
+            map.ty = ty;
+        }
+        MapField::Interleave if small < 3 => map.interleave = small as u8,
+        MapField::Swizzle => {
+            let Some(swizzle) = TensorSwizzle::ALL.get(small as usize) else {
+                return false;
+            };
+            map.swizzle = *swizzle;
+        }
+        MapField::Fill if small < 2 => {
+            map.fill = if small == 0 {
+                TensorFill::Zero
+            } else {
+                TensorFill::Nan
+            };
+        }
+        _ => return false,
+    }
+    true
+}

@@ -1,0 +1,379 @@
+//! `wgmma`: D = A B + D of a warpgroup, its groups, and the registers in flight.
+//!
+//! Warp w of the group owns rows 16w to 16w+15. With g = lane/4 and t = lane%4 register 4j+q of
+//! an f32 or s32 accumulator is (g + 8 (q div 2), 8j + 2t + q mod 2); an f16 register 2j+h holds
+//! (g + 8h, 8j + 2t) and its right neighbour (ISA 9.7.15.5).
+
+use super::state::State;
+use super::warp::{Flow, Status, Wait, Warp};
+use super::warpgroup::{ALL_WARPS, Operands, Product, element, element_bytes};
+use crate::finding::FindingId;
+use crate::inst::{Accumulator, Exec, Inst, Lanes, Wgmma};
+use crate::num::round::{F16, F32, Round, round};
+use crate::options::AsyncOrder;
+use half::f16;
+
+/// A product that this warp has issued and not taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Issued {
+    number: u64,
+    pc: u32,
+    accumulates: bool,
+    /// The registers of A at issue, under EARLY.
+    a: Option<Vec<Lanes>>,
+}
+
+/// What a warp remembers of its products.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Products {
+    pub(crate) issued: Vec<Issued>,
+    count: u64,
+    /// The products before each committed group's end.
+    groups: Vec<u64>,
+    /// Counts `wgmma.fence`; a register touched in the current count needs a fence.
+    fences: u32,
+}
+
+impl Warp {
+    fn warpgroup(&self) -> (usize, u8) {
+        (self.id as usize / 4, 1 << (self.id % 4))
+    }
+
+    /// Marks the registers that an instruction names; finds those in flight.
+    pub(crate) fn touch(&mut self, st: &mut State<'_>, inst: &Inst, mask: u32) {
+        if matches!(inst.exec, Exec::Wgmma(_)) {
+            return;
+        }
+        let (start, count) = inst.operands;
+        let slots = st.env.module.operand_slots.get(start as usize..);
+        let slots = slots
+            .and_then(|slots| slots.get(..count as usize))
+            .unwrap_or_default();
+        let fences = self.products.fences;
+        let mut hit = false;
+        for slot in slots {
+            if let Some(touched) = self.frame.touched.get_mut(*slot as usize) {
+                hit |= *touched == u32::MAX;
+                if *touched != u32::MAX {
+                    *touched = fences;
+                }
+            }
+        }
+        if hit && st.sanitize() {
+            let site = self.site(mask);
+            st.report(FindingId::WgmmaRegisterInFlight, site, None, || {
+                "touches a register of a wgmma that was not waited for".to_owned()
+            });
+        }
+    }
+
+    fn set_touched(&mut self, op: &Wgmma, value: u32) {
+        let a = op.a.as_ref().ok().into_iter().flatten();
+        let a = a.filter_map(|src| match src {
+            crate::inst::Src::Reg(slot) => Some(*slot),
+            _ => None,
+        });
+        for slot in op.d.iter().map(|reg| reg.slot).chain(a) {
+            if let Some(touched) = self.frame.touched.get_mut(slot as usize) {
+                *touched = value;
+            }
+        }
+    }
+
+    /// Whether a register of D or A was touched since the last fence.
+    fn unfenced(&self, op: &Wgmma) -> bool {
+        let stale = |slot: u32| {
+            let touched = self.frame.touched.get(slot as usize).copied();
+            touched.is_some_and(|touched| touched != u32::MAX && touched >= self.products.fences)
+        };
+        let a = op.a.as_ref().ok().into_iter().flatten();
+        let mut a = a.filter_map(|src| match src {
+            crate::inst::Src::Reg(slot) => Some(*slot),
+            _ => None,
+        });
+        op.d.iter().any(|reg| stale(reg.slot)) || a.any(stale)
+    }
+
+    pub(crate) fn wgmma_fence(&mut self, st: &mut State<'_>, mask: u32) -> Flow {
+        if !self.converged(st, mask) {
+            return Flow::Converge;
+        }
+        self.products.fences += 1;
+        Flow::Next
+    }
+
+    pub(crate) fn wgmma(&mut self, st: &mut State<'_>, op: &Wgmma, mask: u32) -> Flow {
+        if !self.converged(st, mask) {
+            return Flow::Converge;
+        }
+        let site = self.site(mask);
+        if self.unfenced(op) && st.sanitize() {
+            st.report(FindingId::WgmmaRegisterInFlight, site, None, || {
+                "the registers of D or A were touched without wgmma.fence behind it".to_owned()
+            });
+        }
+        let first = mask.trailing_zeros() as usize & 31;
+        let b = self.values(st, &op.b, mask)[first];
+        let a = match &op.a {
+            Ok(_) => 0,
+            Err(src) => self.values(st, src, mask)[first],
+        };
+        let accumulates = self.pred(&op.scale_d, mask) & mask != 0;
+        let early = st.env.options.async_order == AsyncOrder::Early;
+        let a_registers = match &op.a {
+            Ok(sources) if early => {
+                let values = sources.iter().map(|src| self.values(st, src, mask));
+                Some(values.collect())
+            }
+            _ => None,
+        };
+        let (group, warp) = self.warpgroup();
+        let number = self.products.count;
+        self.products.count += 1;
+        self.products.issued.push(Issued {
+            number,
+            pc: site.pc,
+            accumulates,
+            a: a_registers,
+        });
+        self.set_touched(op, u32::MAX);
+        st.counters.mma_flop += 2 * (16 * op.n * op.k) as u64;
+        let Some(warpgroup) = st.near.warpgroups.get_mut(group) else {
+            return Flow::Next;
+        };
+        if warpgroup.product(number).is_none() {
+            warpgroup.products.push_back(Product {
+                site,
+                descriptors: (a, b),
+                issued: 0,
+                taken: 0,
+                operands: None,
+            });
+        }
+        let mut differs = false;
+        let mut complete = false;
+        if let Some(product) = warpgroup.product(number) {
+            product.issued |= warp;
+            complete = product.issued == ALL_WARPS;
+            differs = product.site.pc != site.pc || product.descriptors != (a, b);
+        }
+        if differs {
+            st.report(FindingId::WarpDivergent, site, None, || {
+                "the warps of a warpgroup execute different products".to_owned()
+            });
+        }
+        if complete {
+            st.events += 1;
+            if early {
+                st.read_operands(group, number);
+            }
+        }
+        Flow::Next
+    }
+
+    pub(crate) fn wgmma_commit(&mut self, st: &mut State<'_>, mask: u32) -> Flow {
+        if !self.converged(st, mask) {
+            return Flow::Converge;
+        }
+        self.products.groups.push(self.products.count);
+        Flow::Next
+    }
+
+    pub(crate) fn wgmma_wait(&mut self, st: &mut State<'_>, pending: u32, mask: u32) -> Flow {
+        if !self.converged(st, mask) {
+            return Flow::Converge;
+        }
+        let done = self.products.groups.len().saturating_sub(pending as usize);
+        let Some(limit) = done
+            .checked_sub(1)
+            .and_then(|at| self.products.groups.get(at))
+        else {
+            return Flow::Next;
+        };
+        let (limit, (group, warp)) = (*limit, self.warpgroup());
+        let wanted = |issued: &&Issued| issued.number < limit;
+        let numbers: Vec<u64> = self
+            .products
+            .issued
+            .iter()
+            .filter(wanted)
+            .map(|issued| issued.number)
+            .collect();
+        for number in &numbers {
+            let product = st.near.warpgroups.get_mut(group);
+            let product = product.and_then(|group| group.product(*number));
+            if product.is_some_and(|product| product.issued != ALL_WARPS) {
+                let (seen, wait) = (st.events, Wait::Warpgroup);
+                return Flow::Suspend(Status::Events { seen, wait });
+            }
+        }
+        self.products.groups.drain(..done);
+        let split = numbers.len();
+        let taken: Vec<Issued> = self.products.issued.drain(..split).collect();
+        for issued in &taken {
+            st.read_operands(group, issued.number);
+            let Some(warpgroup) = st.near.warpgroups.get_mut(group) else {
+                continue;
+            };
+            let Some(product) = warpgroup.product(issued.number) else {
+                continue;
+            };
+            product.taken |= warp;
+            let operands = product.operands.clone();
+            warpgroup.retire();
+            let env = st.env;
+            if let (Some(operands), Some(Exec::Wgmma(op))) = (
+                operands,
+                env.code.get(issued.pc as usize).map(|inst| &inst.exec),
+            ) {
+                self.multiply(st, op, issued, &operands, mask);
+            }
+        }
+        // What is still in flight stays so; the others count as untouched.
+        let env = st.env;
+        for issued in &taken {
+            if let Some(Exec::Wgmma(op)) = env.code.get(issued.pc as usize).map(|inst| &inst.exec) {
+                self.set_touched(op, 0);
+            }
+        }
+        for issued in self.products.issued.clone() {
+            if let Some(Exec::Wgmma(op)) = env.code.get(issued.pc as usize).map(|inst| &inst.exec) {
+                self.set_touched(op, u32::MAX);
+            }
+        }
+        Flow::Next
+    }
+
+    /// The 16 rows of A that this warp owns.
+    fn rows_of_a(
+        &mut self,
+        st: &State<'_>,
+        op: &Wgmma,
+        issued: &Issued,
+        operands: &Operands,
+        mask: u32,
+    ) -> Vec<f32> {
+        let k = op.k;
+        let Ok(sources) = &op.a else {
+            let first = 16 * (self.id as usize % 4) * k;
+            let rows = operands.a.get(first..first + 16 * k);
+            return rows.unwrap_or_default().to_vec();
+        };
+        let values: Vec<Lanes> = match &issued.a {
+            Some(values) => values.clone(),
+            None => sources
+                .iter()
+                .map(|src| self.values(st, src, mask))
+                .collect(),
+        };
+        let size = element_bytes(op.a_type);
+        let each = 4 / size;
+        let mut rows = vec![0f32; 16 * k];
+        for (r, values) in values.iter().enumerate() {
+            for (lane, value) in values.iter().enumerate() {
+                let bytes = (*value as u32).to_le_bytes();
+                for (i, bytes) in bytes.chunks_exact(size).enumerate() {
+                    let row = lane / 4 + 8 * (r % 2);
+                    let column = (r / 2) * 4 * each + (lane % 4) * each + i;
+                    if let Some(place) = rows.get_mut(row * k + column) {
+                        *place = element(op.a_type, bytes);
+                    }
+                }
+            }
+        }
+        rows
+    }
+
+    fn multiply(
+        &mut self,
+        st: &State<'_>,
+        op: &Wgmma,
+        issued: &Issued,
+        operands: &Operands,
+        mask: u32,
+    ) {
+        let n = op.n;
+        let mut a = self.rows_of_a(st, op, issued, operands, mask);
+        if op.negate_a != op.negate_b {
+            for value in &mut a {
+                *value = -*value;
+            }
+        }
+        let integer = matches!(op.d_type, Accumulator::S32 { .. });
+        let mut sums = vec![0f32; 16 * n];
+        if issued.accumulates && !integer {
+            self.gather_d(op, &mut sums);
+        }
+        for (sums, a) in sums.chunks_exact_mut(n).zip(a.chunks_exact(op.k)) {
+            for (a, b) in a.iter().zip(operands.b.chunks_exact(n)) {
+                for (sum, b) in sums.iter_mut().zip(b) {
+                    *sum += a * b;
+                }
+            }
+        }
+        self.scatter_d(op, issued.accumulates, &sums, mask);
+    }
+
+    fn register(&self, slot: u32) -> Lanes {
+        let register = self.frame.regs.get(slot as usize);
+        register.copied().unwrap_or([0; 32])
+    }
+
+    fn gather_d(&self, op: &Wgmma, sums: &mut [f32]) {
+        for (r, reg) in op.d.iter().enumerate() {
+            let values = self.register(reg.slot);
+            for (lane, value) in values.iter().enumerate() {
+                if op.d_type == Accumulator::F16 {
+                    for half in 0..2 {
+                        let at = place(op, lane, r, half);
+                        sums[at] = f16::from_bits((value >> (16 * half)) as u16).to_f32();
+                    }
+                } else {
+                    sums[place(op, lane, r, 0)] = f32::from_bits(*value as u32);
+                }
+            }
+        }
+    }
+
+    fn scatter_d(&mut self, op: &Wgmma, accumulates: bool, sums: &[f32], mask: u32) {
+        for (r, reg) in op.d.iter().enumerate() {
+            let old = self.register(reg.slot);
+            let value = |lane: usize| match op.d_type {
+                Accumulator::S32 { saturate } => {
+                    // The sum of one product is exact in f32.
+                    let sum = sums[place(op, lane, r, 0)] as i64;
+                    let old = if accumulates {
+                        i64::from(old[lane] as u32 as i32)
+                    } else {
+                        0
+                    };
+                    let clamped = (old + sum).clamp(i64::from(i32::MIN), i64::from(i32::MAX));
+                    u64::from((if saturate { clamped } else { old + sum }) as u32)
+                }
+                Accumulator::F16 => {
+                    let half = |half: usize| {
+                        let sum = f64::from(sums[place(op, lane, r, half)]);
+                        u64::from(round(sum, F16, Round::Nearest, false))
+                    };
+                    half(0) | half(1) << 16
+                }
+                _ => {
+                    let sum = sums[place(op, lane, r, 0)];
+                    u64::from(if sum.is_nan() { F32.nan } else { sum.to_bits() })
+                }
+            };
+            let values = std::array::from_fn(value);
+            self.write(*reg, mask, &values);
+        }
+    }
+}
+
+/// The index of an element of D in the warp's 16 rows.
+fn place(op: &Wgmma, lane: usize, r: usize, half: usize) -> usize {
+    let (g, t) = (lane / 4, lane % 4);
+    if op.d_type == Accumulator::F16 {
+        return (g + 8 * (r % 2)) * op.n + 8 * (r / 2) + 2 * t + half;
+    }
+    let (j, q) = (r / 4, r % 4);
+    (g + 8 * (q / 2)) * op.n + 8 * j + 2 * t + q % 2
+}

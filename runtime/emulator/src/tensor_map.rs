@@ -1,0 +1,268 @@
+//! Tensor maps: what a tensor copy needs to know, in the emulator's own 128-byte encoding.
+//!
+//! Comes in: the description a host gives to the driver. Goes out: the bytes of a kernel
+//! parameter, after the driver's rules were checked. The bits NVIDIA's driver writes are opaque
+//! and never read here: decoding anything else than this encoding fails.
+
+mod encoding;
+mod walk;
+
+/// Types of the elements, numbered as the driver's `CUtensorMapDataType`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+#[repr(u8)]
+pub enum TensorType {
+    Uint8,
+    Uint16,
+    Uint32,
+    Int32,
+    Uint64,
+    Int64,
+    Float16,
+    Float32,
+    Float64,
+    Bfloat16,
+    Float32Ftz,
+    Tfloat32,
+    Tfloat32Ftz,
+}
+
+impl TensorType {
+    /// All types in the order of their numbers.
+    pub const ALL: [TensorType; 13] = [
+        TensorType::Uint8,
+        TensorType::Uint16,
+        TensorType::Uint32,
+        TensorType::Int32,
+        TensorType::Uint64,
+        TensorType::Int64,
+        TensorType::Float16,
+        TensorType::Float32,
+        TensorType::Float64,
+        TensorType::Bfloat16,
+        TensorType::Float32Ftz,
+        TensorType::Tfloat32,
+        TensorType::Tfloat32Ftz,
+    ];
+
+    /// Bytes of one element.
+    pub fn bytes(self) -> u64 {
+        match self {
+            TensorType::Uint8 => 1,
+            TensorType::Uint16 | TensorType::Float16 | TensorType::Bfloat16 => 2,
+            TensorType::Uint64 | TensorType::Int64 | TensorType::Float64 => 8,
+            _ => 4,
+        }
+    }
+
+    /// Whether the type is a floating-point one.
+    pub fn is_float(self) -> bool {
+        self as u8 >= TensorType::Float16 as u8
+    }
+}
+
+/// How 16-byte pieces of a tile are permuted in shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+#[repr(u8)]
+pub enum TensorSwizzle {
+    None,
+    Bytes32,
+    Bytes64,
+    Bytes128,
+}
+
+impl TensorSwizzle {
+    /// All modes in the order of their numbers.
+    pub const ALL: [TensorSwizzle; 4] = [
+        TensorSwizzle::None,
+        TensorSwizzle::Bytes32,
+        TensorSwizzle::Bytes64,
+        TensorSwizzle::Bytes128,
+    ];
+
+    /// Where the byte at an address of the packed tile lies.
+    pub(crate) fn apply(self, address: u64) -> u64 {
+        address ^ ((address >> 7) & ((1 << self as u64) - 1)) << 4
+    }
+
+    /// Bytes of the innermost box at most; `None` is no limit.
+    fn span_bytes(self) -> Option<u64> {
+        (self != TensorSwizzle::None).then_some(16 << self as u64)
+    }
+}
+
+/// What an element outside the tensor reads as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TensorFill {
+    /// Zero.
+    Zero,
+    /// A NaN, for floating-point types.
+    Nan,
+}
+
+/// The part of an im2col map that a tiled one does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Im2col {
+    /// First position along W, H, D.
+    pub lower: [i16; 3],
+    /// Last position along W, H, D, counted from the tensor's last one.
+    pub upper: [i16; 3],
+    /// Channels of a column.
+    pub channels: u16,
+    /// Positions of a copy.
+    pub pixels: u16,
+}
+
+/// A tensor map. Dimension 0 is the innermost one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorMap {
+    /// Type of the elements.
+    pub ty: TensorType,
+    /// Dimensions, 1 to 5.
+    pub rank: u8,
+    /// Address of the tensor.
+    pub base: u64,
+    /// Extents in elements.
+    pub dims: [u64; 5],
+    /// Distance between neighbours along dimensions 1 to 4, in bytes.
+    pub strides: [u64; 4],
+    /// Extents of the box in elements of the tensor.
+    pub box_dims: [u16; 5],
+    /// Every how manieth element is taken.
+    pub element_strides: [u8; 5],
+    /// 0 for none, 1 for 16 bytes, 2 for 32 bytes.
+    pub interleave: u8,
+    /// The permutation in shared memory.
+    pub swizzle: TensorSwizzle,
+    /// Elements outside.
+    pub fill: TensorFill,
+    /// Set for im2col maps.
+    pub im2col: Option<Im2col>,
+}
+
+/// Every rule of the driver that a map breaks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("tensor map: {}", .problems.join("; "))]
+pub struct TensorMapError {
+    /// One sentence each, with both numbers.
+    pub problems: Vec<String>,
+}
+
+impl TensorMap {
+    /// The rules of `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col`.
+    ///
+    /// # Errors
+    /// Every rule that is broken.
+    pub fn check(&self) -> Result<(), TensorMapError> {
+        let mut problems = Vec::new();
+        let least = if self.im2col.is_some() || self.interleave != 0 {
+            3
+        } else {
+            1
+        };
+        if !(least..=5).contains(&self.rank) {
+            let rank = self.rank;
+            problems.push(format!("rank {rank}; {least} to 5"));
+            return Err(TensorMapError { problems });
+        }
+        let unit = if self.interleave == 2 { 32 } else { 16 };
+        if !self.base.is_multiple_of(unit) {
+            let base = self.base;
+            problems.push(format!("address {base:#x} is no multiple of {unit}"));
+        }
+        self.check_extents(unit, &mut problems);
+        self.check_box(&mut problems);
+        if self.fill == TensorFill::Nan && !self.ty.is_float() {
+            problems.push(format!("NaN fill goes with float types, not {:?}", self.ty));
+        }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(TensorMapError { problems })
+        }
+    }
+
+    fn check_extents(&self, unit: u64, problems: &mut Vec<String>) {
+        let rank = usize::from(self.rank);
+        for (index, extent) in self.dims.iter().enumerate().take(rank) {
+            if *extent == 0 || *extent > 1 << 32 {
+                problems.push(format!("dimension {index} is {extent}; 1 to 2^32"));
+            }
+        }
+        for (index, stride) in self.strides.iter().enumerate().take(rank - 1) {
+            if !stride.is_multiple_of(unit) || *stride >= 1 << 40 {
+                problems.push(format!(
+                    "stride of dimension {} is {stride} bytes; a multiple of {unit} below 2^40",
+                    index + 1
+                ));
+            }
+        }
+    }
+
+    fn check_box(&self, problems: &mut Vec<String>) {
+        let rank = usize::from(self.rank);
+        for (index, step) in self.element_strides.iter().enumerate().take(rank) {
+            if !(1..=8).contains(step) {
+                problems.push(format!("element stride {index} is {step}; 1 to 8"));
+            }
+        }
+        let inner = match &self.im2col {
+            Some(im2col) => {
+                let (channels, pixels) = (im2col.channels, im2col.pixels);
+                if !(1..=256).contains(&channels) || !(1..=1024).contains(&pixels) {
+                    problems.push(format!(
+                        "{channels} channels and {pixels} pixels; at most 256 and 1024"
+                    ));
+                }
+                u64::from(channels) * self.ty.bytes()
+            }
+            None => {
+                for (index, extent) in self.box_dims.iter().enumerate().take(rank) {
+                    if !(1..=256).contains(extent) {
+                        problems.push(format!("box extent {index} is {extent}; 1 to 256"));
+                    }
+                }
+                u64::from(self.box_dims[0]) * self.ty.bytes()
+            }
+        };
+        if self.interleave == 0 && !inner.is_multiple_of(16) {
+            problems.push(format!(
+                "the innermost box has {inner} bytes; a multiple of 16"
+            ));
+        }
+        if let Some(span) = self.swizzle.span_bytes()
+            && self.interleave == 0
+            && inner > span
+        {
+            problems.push(format!(
+                "the innermost box has {inner} bytes; swizzle {:?} allows {span}",
+                self.swizzle
+            ));
+        }
+    }
+
+    /// The extents of the tile that a copy moves, innermost first.
+    pub(crate) fn tile(&self) -> [u64; 5] {
+        std::array::from_fn(|d| {
+            if d >= usize::from(self.rank) {
+                return 1;
+            }
+            let step = u64::from(self.element_strides[d].max(1));
+            u64::from(self.box_dims[d]).div_ceil(step)
+        })
+    }
+
+    /// The bytes that a copy moves.
+    pub(crate) fn tile_bytes(&self) -> u64 {
+        let elements = match &self.im2col {
+            Some(im2col) => u64::from(im2col.channels) * u64::from(im2col.pixels),
+            None => self.tile().iter().product(),
+        };
+        elements * self.ty.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,20 +1,35 @@
 //! The complement: what is missing for a layout to tile an interval.
 //!
 //! In: a layout and the size to cover. Out: the increasing layout whose translations of the input
-//! do not overlap. Invariant: all sums `a(i) + r(j)` are distinct.
+//! do not overlap. Invariant: all sums `a(i) + r(j)` are distinct, modes of stride 0 left out.
+//!
+//! How it is decided: two sets tile an interval only when they alternate along a chain of
+//! divisors. So sorted strides whose extents divide the next stride give the one tiling there is;
+//! extents that only end before the next stride leave gaps that no translation fills; and modes
+//! that run into one another have no tiling, which the first offset out of reach shows.
 
-use crate::error::{Error, Result};
+use std::collections::BTreeMap;
+
+use crate::error::{Counterexample, Error, Reason, Result};
 use crate::inline::Inline;
 use crate::int::Int;
 use crate::layout::Layout;
-use crate::simplify::coalesce;
+use crate::simplify::{coalesce, filter};
 
 /// The increasing layout `r` such that translations of `a` by `r` tile `[0, size)`, rounded up to
 /// the last extent of `a`: `complement(&"4:2", 24)` is `(2,3):(1,8)`.
 ///
 /// # Errors
-/// [`Error::Domain`] for negative strides, a size below 1, or modes that run into one another.
+/// [`Error::NotALayout`] for modes that run into one another, with the first offset that cannot be
+/// covered once; [`Error::Domain`] for negative strides or a size below 1, and for such modes when
+/// they are too large to list or symbolic.
 pub fn complement<I: Int>(a: &Layout<I>, size: &I) -> Result<Layout<I>> {
+    coalesce(&open_complement(a, size)?)
+}
+
+/// The complement with its last mode, whatever its extent, so that its values past the end go on
+/// clear of `a`.
+pub(crate) fn open_complement<I: Int>(a: &Layout<I>, size: &I) -> Result<Layout<I>> {
     if !I::constant(1).le(size)? {
         return Err(Error::domain(format!(
             "complement of {a} in {size}: the size is at least 1"
@@ -38,6 +53,9 @@ pub fn complement<I: Int>(a: &Layout<I>, size: &I) -> Result<Layout<I>> {
     let mut out: Inline<(I, I), 8> = Inline::new();
     for (s, d) in modes.iter() {
         if !covered.le(d)? {
+            if let Some(witness) = witness(a)? {
+                return Err(witness);
+            }
             return Err(Error::domain(format!(
                 "complement of {a}: its mode {s}:{d} begins inside the {covered} offsets that its \
                  other modes span, so translations would overlap"
@@ -48,5 +66,62 @@ pub fn complement<I: Int>(a: &Layout<I>, size: &I) -> Result<Layout<I>> {
         covered = d.try_mul(s)?;
     }
     out.push((size.ceil_div(&covered)?, covered));
-    coalesce(&Layout::from_leaves(out.iter().cloned()))
+    Ok(Layout::from_leaves(out.iter().cloned()))
+}
+
+/// Most values of a layout whose first overlap is looked for.
+const MOST_VALUES: i64 = 1 << 12;
+
+/// The first offset that cannot be covered exactly once by translations of `a`.
+fn witness<I: Int>(a: &Layout<I>) -> Result<Option<Error>> {
+    let a = &filter(a)?;
+    let plain = a.map(|x| x.as_i64().ok_or_else(|| Error::domain("a symbol")));
+    let Ok(plain) = plain else { return Ok(None) };
+    if plain.size()? > MOST_VALUES {
+        return Ok(None);
+    }
+    let refuse = |at: i64, want: &str, sum: String, reason| {
+        Some(Error::NotALayout(Box::new(Counterexample {
+            what: format!("complement of {a}"),
+            at,
+            want: want.to_owned(),
+            sum_of_modes: sum,
+            reason,
+        })))
+    };
+    let mut at: BTreeMap<i64, i64> = BTreeMap::new();
+    for (second, offset) in (0..).zip(plain.offsets()?) {
+        if let Some(first) = at.insert(offset, second) {
+            let sum = format!("the indices {first} and {second}");
+            return Ok(refuse(
+                offset,
+                "one index",
+                sum,
+                Reason::Shared { first, second },
+            ));
+        }
+    }
+    // The first offset that is not covered has to be the next translation.
+    let offsets: Vec<i64> = at.keys().copied().collect();
+    let mut covered: BTreeMap<i64, i64> = offsets.iter().map(|&x| (x, 0)).collect();
+    let mut next = 0;
+    for _ in 0..MOST_VALUES {
+        while covered.contains_key(&next) {
+            next += 1;
+        }
+        for &x in &offsets {
+            let sum = x.try_add(&next)?;
+            if let Some(first) = covered.insert(sum, next) {
+                let text = format!("{first}+{} and {next}+{x}", sum - first);
+                let (first, second) = (first, next);
+                return Ok(refuse(
+                    sum,
+                    "one sum",
+                    text,
+                    Reason::Overlap { first, second },
+                ));
+            }
+        }
+    }
+    Ok(None)
 }

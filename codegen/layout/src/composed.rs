@@ -4,6 +4,10 @@
 //! inner one. Invariant: slicing moves into the offset, which stays inside the swizzle because the
 //! swizzle is not linear.
 
+mod ops;
+
+pub use ops::InverseLayout;
+
 use std::fmt;
 
 use crate::composition::{composition, composition_by};

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::inline::Inline;
 use crate::int::{Int, Stride};
 use crate::layout::Layout;
-use crate::tuple::{IntTuple, Node, Profile};
+use crate::tuple::{IntTuple, Node};
 
 /// An entry of a slicing coordinate.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -176,6 +176,25 @@ pub fn slice<I: Int, D: Stride<I>>(
     Ok((kept, offset))
 }
 
+/// Keeps the modes that the coordinate fixes and drops those marked `_`: the other half of
+/// [`slice()`].
+///
+/// `dice(&"(_,1,_)", &"(2,2,6):(12,6,1)")` is `(2):(6)`.
+///
+/// # Errors
+/// As [`slice()`].
+pub fn dice<I: Int, D: Stride<I>>(
+    coord: &IntTuple<Slot<I>>,
+    layout: &Layout<I, D>,
+) -> Result<Layout<I, D>> {
+    // Turned round, fixed entries are kept; index 0 adds no offset.
+    let turned = coord.map(|slot| match slot {
+        Slot::Keep => Slot::At(I::default()),
+        Slot::At(_) => Slot::Keep,
+    });
+    Ok(slice(&turned, layout)?.0)
+}
+
 fn slice_node<I: Int, D: Stride<I>>(
     coord: &IntTuple<Slot<I>>,
     c: &Node,
@@ -289,38 +308,4 @@ impl Layout<i64, Basis<i64>> {
     pub fn coords(&self, rank: usize) -> Result<impl Iterator<Item = Result<IntTuple<i64>>>> {
         Ok(self.offsets()?.map(move |v| v.to_coord(rank)))
     }
-}
-
-/// Whether two profiles are the same tree.
-pub fn congruent(a: &Profile, b: &Profile) -> bool {
-    a == b
-}
-
-/// Whether `b` refines `a`: every leaf of `a` is a subtree of `b` of the same size.
-///
-/// # Errors
-/// [`Error::Overflow`].
-pub fn compatible<I: Int>(a: &IntTuple<I>, b: &IntTuple<I>) -> Result<bool> {
-    fn walk<I: Int>(a: &IntTuple<I>, x: &Node, b: &IntTuple<I>, y: &Node) -> Result<bool> {
-        if a.profile.node_is_leaf(x) {
-            let part = &b.leaves[y.leaves.clone()];
-            let size = part.iter().try_fold(I::constant(1), |p, s| p.try_mul(s))?;
-            return Ok(size == a.leaves[x.leaves.start]);
-        }
-        if b.profile.node_is_leaf(y) {
-            return Ok(false);
-        }
-        let xs: Vec<Node> = a.profile.children(x).collect();
-        let ys: Vec<Node> = b.profile.children(y).collect();
-        if xs.len() != ys.len() {
-            return Ok(false);
-        }
-        for (x, y) in xs.iter().zip(&ys) {
-            if !walk(a, x, b, y)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-    walk(a, &a.profile.root(), b, &b.profile.root())
 }

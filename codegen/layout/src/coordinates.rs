@@ -2,7 +2,10 @@
 //!
 //! In: a layout and a coordinate layout, such as the (thread, value) layout of a tile. Out: a
 //! layout of offsets. How: the left side is linear over its modes, so the answer is the sum over
-//! modes of the composition of that mode with the coordinates that go to it.
+//! modes of the composition of that mode with the coordinates that go to it. Where the parts do not
+//! compose or split alike, their sum may still be a layout by accident: the values decide.
+
+mod listed;
 
 use crate::basis::{Basis, Path};
 use crate::composition::composition;
@@ -25,7 +28,7 @@ use crate::tuple::{Node, Profile};
 ///
 /// # Errors
 /// As [`composition`]; [`Error::Mismatch`] when `b` names a mode that `a` does not have;
-/// [`Error::Undecided`] when the two splits of one mode do not divide one another.
+/// [`Error::Undecided`] when parts that do not fit one another have too many values to list.
 pub fn composition_coords<I: Int, D: Stride<I>>(
     a: &Layout<I, D>,
     b: &Layout<I, Basis<I>>,
@@ -43,11 +46,25 @@ pub fn composition_coords<I: Int, D: Stride<I>>(
             )));
         }
     }
+    match summed(a, b, &paths) {
+        Err(Error::NotALayout(_) | Error::Undecided { .. }) if paths.len() > 1 => {
+            listed::composition(a, b, &paths)
+        }
+        done => done,
+    }
+}
+
+/// The sum of the compositions of each path, over their common splits.
+fn summed<I: Int, D: Stride<I>>(
+    a: &Layout<I, D>,
+    b: &Layout<I, Basis<I>>,
+    paths: &[Path],
+) -> Result<Layout<I, D>> {
     let mut sum: Vec<Layout<I, D>> = b
         .leaves()
         .map(|(s, _)| Layout::single(s.clone(), D::default()))
         .collect::<Result<_>>()?;
-    for path in &paths {
+    for path in paths {
         let mode = subtree(a, path)?;
         let share = b.map_stride(|d| Ok(d.coefficient(path)))?;
         let part = composition(&mode, &share)?;

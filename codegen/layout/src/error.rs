@@ -81,6 +81,7 @@ pub struct Counterexample {
 
 /// Why a function stops being a layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reason {
     /// One mode alone changes its step at a place that does not divide its extent.
     Leaf {
@@ -93,6 +94,22 @@ pub enum Reason {
     },
     /// The sum over modes carries from one digit of the left operand into the next.
     Carry,
+    /// Two indices share one offset, so nothing can tell them apart again.
+    Shared {
+        /// The smaller index.
+        first: i64,
+        /// The larger index.
+        second: i64,
+    },
+    /// Two translations of a layout hold one offset.
+    Overlap {
+        /// The smaller translation.
+        first: i64,
+        /// The larger translation: nothing else reaches the offset of the same value.
+        second: i64,
+    },
+    /// Every choice of extents and strides that is right before this point is wrong here.
+    NoStrides,
 }
 
 /// A statement about symbols that would let an operation proceed.
@@ -193,6 +210,17 @@ impl fmt::Display for Counterexample {
                 " (leaf {leaf} bends at {step_changes_at}, which does not divide {extent})"
             ),
             Reason::Carry => f.write_str(" (the sum carries into the next digit)"),
+            Reason::Shared { first, second } => {
+                write!(f, " (the indices {first} and {second} share this offset)")
+            }
+            Reason::Overlap { first, second } => write!(
+                f,
+                " (only a translation by {second} reaches {second}, and it overlaps the one by \
+                 {first})"
+            ),
+            Reason::NoStrides => {
+                f.write_str(" (no extents and strides agree with all values up to here)")
+            }
         }
     }
 }

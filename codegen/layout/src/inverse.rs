@@ -1,11 +1,21 @@
 //! Inverses, and the vectors that two layouts share.
 //!
-//! In: a layout of integers. Out: the layout that undoes it from the right or from the left.
+//! In: a layout of integers. Out: the layout that undoes it from the right or from the left, or the
+//! smallest counterexample. How: where the strides, sorted, leave each extent before the next
+//! stride, the inverse is read off them; anything else is searched for within a bound.
+
+mod left;
+mod search;
+
+pub use left::{left_inverse, left_pseudo_inverse};
+pub use search::INVERSE_LIMIT;
 
 use crate::composition::composition;
 use crate::error::{Error, Result};
 use crate::inline::Inline;
-use crate::int::Int;
+use crate::int::{Int, Stride};
+use search::{Largest, MOST_VALUES, Search};
+
 use crate::layout::Layout;
 use crate::simplify::{coalesce, merged};
 
@@ -40,13 +50,96 @@ fn placed<I: Int>(a: &Layout<I>) -> Result<Inline<Placed<I>, 8>> {
     Ok(out)
 }
 
-/// The largest `r` found by following strides 1, s, s*t, …, with `a(r(i)) == i`.
+/// The largest layout `r` with `a(r(i)) == i` and every `r(i)` an index of `a`.
 ///
-/// `right_inverse(&"(4,8):(8,1)")` is `(8,4):(4,1)`. Without a stride of 1 it is `1:0`.
+/// `right_inverse(&"(4,8):(8,1)")` is `(8,4):(4,1)`. Without an offset 1 it is `1:0`.
+///
+/// It is read off the strides when they lead as far as offsets go without a gap; else a bounded
+/// search decides. With symbols it is the largest that follows strides 1, s, s*t, ….
 ///
 /// # Errors
+/// [`Error::Undecided`] when modes overlap and the search exceeds [`INVERSE_LIMIT`];
 /// [`Error::Overflow`]; [`Error::Unproven`] when the order of symbolic strides is not known.
 pub fn right_inverse<I: Int>(a: &Layout<I>) -> Result<Layout<I>> {
+    let chain = chain_inverse(a)?;
+    let Some(plain) = constant(a) else {
+        return Ok(chain);
+    };
+    let (run, near) = reachable(&plain)?;
+    if run.is_some_and(|run| chain.size().is_ok_and(|size| size.is(run))) {
+        return Ok(chain);
+    }
+    let search = Search::new(format!("the largest right inverse of {a}"));
+    if near.size()? > MOST_VALUES {
+        return Err(search.undecided());
+    }
+    let largest = Largest {
+        search: &search,
+        values: near.offsets()?.zip(plain_values(&plain, &near)?).collect(),
+        best: constant(&chain).unwrap_or(Layout::from_leaves([])),
+    };
+    coalesce(&lift(&largest.run()?)?)
+}
+
+/// How far offsets can go without a gap, and the indices, as a layout, that can hold them: a stride
+/// beyond all smaller modes together leaves a gap before it. Negative strides have no such bound.
+fn reachable(a: &Layout) -> Result<(Option<i64>, Layout)> {
+    let mut modes: Vec<(i64, i64, i64)> = Vec::new();
+    let mut index = 1i64;
+    for (s, d) in a.leaves() {
+        // Steps through a mode of stride 0 carry into the next mode too.
+        if *s > 1 {
+            modes.push((*d, *s, index));
+        }
+        index = index.try_mul(s)?;
+    }
+    modes.sort_unstable();
+    let indices = |m: &[(i64, i64, i64)]| Layout::from_leaves(m.iter().map(|m| (m.1, m.2)));
+    if modes.first().is_some_and(|m| m.0 < 0) {
+        return Ok((None, indices(&modes)));
+    }
+    let mut run = 1i64;
+    for (i, (d, s, _)) in modes.iter().enumerate() {
+        if *d > run {
+            return Ok((Some(run), indices(&modes[..i])));
+        }
+        run = run.try_add(&(s - 1).try_mul(d)?)?;
+    }
+    Ok((Some(run), indices(&modes)))
+}
+
+/// The values of `a` at the indices that `near` lists.
+fn plain_values(a: &Layout, near: &Layout) -> Result<Vec<i64>> {
+    near.offsets()?.map(|index| a.at(index)).collect()
+}
+
+/// The layout over `i64`, when nothing in it is a symbol.
+fn constant<I: Int>(a: &Layout<I>) -> Option<Layout> {
+    let missing = || Error::domain("a symbol");
+    a.map(|x| x.as_i64().ok_or_else(missing)).ok()
+}
+
+fn lift<I: Int>(a: &Layout) -> Result<Layout<I>> {
+    a.map(|&x| Ok(I::constant(x)))
+}
+
+/// Whether no stride is negative and each extent ends before the next stride, so that an offset has
+/// one index up to modes of stride 0.
+fn nested(a: &Layout) -> Result<bool> {
+    if a.leaves().any(|(s, d)| *s > 1 && *d < 0) {
+        return Ok(false);
+    }
+    let modes = placed(a)?;
+    for pair in modes.windows(2) {
+        if pair[0].stride.try_mul(&pair[0].extent)? > pair[1].stride {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The largest right inverse found by following strides 1, s, s*t, ….
+fn chain_inverse<I: Int>(a: &Layout<I>) -> Result<Layout<I>> {
     let modes = placed(a)?;
     // For each mode, the farthest end of a chain that begins with it, and the mode that follows.
     let mut reach: Vec<(I, Option<usize>)> = Vec::new();
@@ -86,39 +179,44 @@ pub fn right_inverse<I: Int>(a: &Layout<I>) -> Result<Layout<I>> {
     coalesce(&Layout::from_leaves(out.iter().cloned()))
 }
 
-/// A layout `r` with `r(a(i)) == i`: values between the points of `a` are free.
+/// The layout of the indices that modes of stride 0 alone reach: its values are the indices that
+/// share the offset of index 0.
 ///
-/// `left_inverse(&"(4,8):(1,5)")` is `(5,8):(1,4)`.
+/// `nullspace(&"(4,2,8):(1,0,4)")` is `2:4`; without a mode of stride 0 it is `1:0`.
 ///
 /// # Errors
-/// [`Error::Unsupported`] when two modes of `a` overlap or its strides do not divide one another.
-pub fn left_inverse<I: Int>(a: &Layout<I>) -> Result<Layout<I>> {
-    let refuse = |why: String| Err(Error::unsupported(format!("left inverse of {a}: {why}")));
-    for (s, d) in merged(a, false)?.iter() {
-        if d.is(0) || !I::default().le(d)? {
-            return refuse(format!("its mode {s}:{d} does not increase"));
-        }
-    }
-    let modes = placed(a)?;
+/// [`Error::Overflow`].
+pub fn nullspace<I: Int, D: Stride<I>>(a: &Layout<I, D>) -> Result<Layout<I>> {
     let mut out: Inline<(I, I), 8> = Inline::new();
-    let (mut unit, mut index) = (I::constant(1), I::default());
-    let mut covered = I::constant(1);
-    for mode in modes.iter() {
-        let (gap, rest) = mode.stride.div_rem(&unit)?;
-        if !rest.is(0) || !covered.le(&mode.stride)? {
-            return refuse(format!(
-                "the stride {} does not follow the modes of smaller stride, which span {covered}",
-                mode.stride
-            ));
+    let mut index = I::constant(1);
+    for (s, d) in a.leaves() {
+        if d.is_zero() && !s.is(1) {
+            out.push((s.clone(), index.clone()));
         }
-        out.push((gap, index));
-        (unit, index) = (mode.stride.clone(), mode.index.clone());
-        covered = mode.stride.try_mul(&mode.extent)?;
-    }
-    if let Some(last) = modes.last() {
-        out.push((last.extent.clone(), index));
+        index = index.try_mul(s)?;
     }
     coalesce(&Layout::from_leaves(out.iter().cloned()))
+}
+
+/// The indices of the consecutive offsets from 0 that lie at the same indices in both layouts:
+/// `a(r(i)) == b(r(i)) == i`. Its size is [`max_common_vector`].
+///
+/// `max_common_layout(&"(8,3):(1,8)", &"(8,3):(1,16)")` is `8:1`.
+///
+/// # Errors
+/// As [`max_common_vector`].
+pub fn max_common_layout<I: Int>(a: &Layout<I>, b: &Layout<I>) -> Result<Layout<I>> {
+    let size = max_common_vector(a, b)?;
+    let vector = Layout::single(size, I::constant(1))?;
+    coalesce(&composition(&settled_inverse(b)?, &vector)?)
+}
+
+/// The right inverse, or where its search stays open the one that follows the strides.
+fn settled_inverse<I: Int>(a: &Layout<I>) -> Result<Layout<I>> {
+    match right_inverse(a) {
+        Err(Error::Undecided { .. }) => chain_inverse(a),
+        done => done,
+    }
 }
 
 /// How many consecutive offsets, from 0, hold the same coordinates in both layouts.
@@ -128,7 +226,7 @@ pub fn left_inverse<I: Int>(a: &Layout<I>) -> Result<Layout<I>> {
 /// # Errors
 /// [`Error::Overflow`].
 pub fn max_common_vector<I: Int>(a: &Layout<I>, b: &Layout<I>) -> Result<I> {
-    let inverse = right_inverse(b)?;
+    let inverse = settled_inverse(b)?;
     let leaves: Vec<(I, I)> = inverse
         .leaves()
         .map(|(s, d)| (s.clone(), d.clone()))

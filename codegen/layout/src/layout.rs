@@ -241,6 +241,56 @@ impl<I: Int> Layout<I> {
         Self::from_parts(shape.profile, shape.leaves, stride.into_iter().collect())
     }
 
+    /// The compact layout of a shape whose leaves follow one another by rising `order`, equal
+    /// entries from the left: `(2,4,8)` by `[2,0,1]` gives `(2,4,8):(32,1,4)`.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] when the order has not one entry for each leaf; as [`Layout::compact`].
+    pub fn ordered(shape: IntTuple<I>, order: &[i64]) -> Result<Self> {
+        if order.len() != shape.leaves.len() {
+            return Err(Error::mismatch(format!(
+                "an order of {} entries for the shape {shape} of {} leaves",
+                order.len(),
+                shape.leaves.len()
+            )));
+        }
+        let mut by_order: Vec<usize> = (0..order.len()).collect();
+        by_order.sort_by_key(|&i| order[i]);
+        let mut stride = shape.leaves.clone();
+        let mut next = I::constant(1);
+        for i in by_order {
+            stride[i] = next.clone();
+            next = next.try_mul(&shape.leaves[i])?;
+        }
+        Self::from_parts(shape.profile, shape.leaves, stride)
+    }
+
+    /// A compact layout of the same shape whose modes follow one another as those of `self` do:
+    /// modes of stride 0 keep stride 0. This is `make_layout_like`.
+    ///
+    /// `(8,2,4):(16,0,2)` gives `(8,2,4):(4,0,1)`.
+    ///
+    /// # Errors
+    /// [`Error::Unproven`] when the order of symbolic strides is not known; [`Error::Overflow`].
+    pub fn compact_like(&self) -> Result<Self> {
+        let mut by_stride: Vec<usize> = Vec::with_capacity(self.stride.len());
+        for (i, d) in self.stride.iter().enumerate().filter(|(_, d)| !d.is(0)) {
+            let mut place = by_stride.len();
+            let size = d.magnitude()?;
+            while place > 0 && !self.stride[by_stride[place - 1]].magnitude()?.le(&size)? {
+                place -= 1;
+            }
+            by_stride.insert(place, i);
+        }
+        let mut stride: Inline<I, 8> = self.shape.iter().map(|_| I::default()).collect();
+        let mut next = I::constant(1);
+        for i in by_stride {
+            stride[i] = next.clone();
+            next = next.try_mul(&self.shape[i])?;
+        }
+        Self::from_parts(self.profile.clone(), self.shape.clone(), stride)
+    }
+
     /// One past the largest offset between two coordinates: `1 + sum (s-1)*|d|`.
     ///
     /// # Errors

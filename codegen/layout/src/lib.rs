@@ -101,6 +101,7 @@
 //! The modules stand below in their layering, lowest first: a module uses only those above it.
 
 mod inline;
+mod lattice;
 mod error;
 mod int;
 mod tuple;
@@ -108,6 +109,7 @@ mod basis;
 mod sym;
 mod layout;
 mod coord;
+mod relate;
 mod edit;
 mod simplify;
 mod tiler;
@@ -124,13 +126,15 @@ mod swizzle;
 mod composed;
 mod mma;
 mod copy;
+mod view;
+mod rules;
 mod text;
 
 pub use basis::{Basis, MAX_PATH, Path};
 pub use complement::complement;
-pub use composed::ComposedLayout;
+pub use composed::{ComposedLayout, InverseLayout};
 pub use composition::{SEARCH_LIMIT, composition, composition_by};
-pub use coord::{Offsets, Slot, compatible, congruent, crd2idx, idx2crd, slice};
+pub use coord::{Offsets, Slot, crd2idx, dice, idx2crd, slice};
 pub use coordinates::composition_coords;
 pub use copy::{
     CopyAtom, Side, TiledCopy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b,
@@ -143,18 +147,24 @@ pub use edit::{
 pub use enumerate::from_offsets;
 pub use error::{Counterexample, Error, Fact, Reason, Result};
 pub use int::{Int, Stride};
-pub use inverse::{left_inverse, max_common_vector, right_inverse};
+pub use inverse::{
+    INVERSE_LIMIT, left_inverse, left_pseudo_inverse, max_common_layout, max_common_vector,
+    nullspace, right_inverse,
+};
 pub use layout::Layout;
 pub use mma::{MmaAtom, Operand, TiledMma};
 pub use product::{
     blocked_product, flat_product, logical_product, logical_product_by, raked_product,
-    tile_to_shape, tiled_product, zipped_product,
+    tile_to_shape, tile_to_shape_by, tiled_product, zipped_product,
 };
 pub use recast::{downcast, recast, upcast};
+pub use relate::{compatible, congruent, crd2crd, weakly_compatible, weakly_congruent};
+pub use rules::{Comparison, Verdict, cute_rule, disjoint_intervals, left_divisible};
 pub use simplify::{coalesce, coalesce_by, coalesce_keeping_end, filter, filter_zeros};
 pub use swizzle::Swizzle;
 pub use sym::{Facts, MAX_DEGREE, MAX_TERMS, Sym};
 pub use text::{Leaf, MAX_TEXT_BYTES, Reader};
-pub use tile::{local_partition, local_tile};
+pub use tile::{inner_partition, local_partition, local_tile, outer_partition};
 pub use tiler::Tiler;
 pub use tuple::{IntTuple, MAX_DEPTH, MAX_LEAVES, Profile};
+pub use view::{Holder, ThrCopy, ThrMma};

@@ -3,7 +3,7 @@
 //! In: a block and a tiler. Out: the block in mode 0 and its repetitions after it. Invariant: no
 //! two repetitions share an offset unless the tiler itself repeats (stride 0).
 
-use crate::complement::complement;
+use crate::complement::open_complement;
 use crate::composition::composition;
 use crate::edit::{append, zip};
 use crate::error::{Error, Result};
@@ -18,9 +18,10 @@ use crate::tuple::{IntTuple, Profile};
 /// `logical_product(&"(2,2):(4,1)", &"6:1")` is `((2,2),(2,3)):((4,1),(2,8))`.
 ///
 /// # Errors
-/// As [`complement`] and [`composition`].
+/// As [`complement`](crate::complement) and [`composition`].
 pub fn logical_product<I: Int>(a: &Layout<I>, b: &Layout<I>) -> Result<Layout<I>> {
-    let room = complement(a, &a.size()?.try_mul(&b.cosize()?)?)?;
+    // Gaps that do not divide leave the complement short of `b`: its last mode goes on.
+    let room = open_complement(a, &a.size()?.try_mul(&b.cosize()?)?)?;
     Layout::from_modes([a.clone(), composition(&room, b)?])
 }
 
@@ -119,6 +120,22 @@ pub fn raked_product<I: Int>(a: &Layout<I>, b: &Layout<I>) -> Result<Layout<I>> 
 /// [`Error::Indivisible`] when a mode of the block does not divide the target,
 /// [`Error::Mismatch`] when the block has more modes than the target.
 pub fn tile_to_shape<I: Int>(block: &Layout<I>, target: &IntTuple<I>) -> Result<Layout<I>> {
+    let order: Vec<i64> = (0..).take(target.rank()).collect();
+    tile_to_shape_by(block, target, &order)
+}
+
+/// [`tile_to_shape`] with blocks repeated along the mode of smallest order first.
+///
+/// `tile_to_shape_by(&"(8,8):(8,1)", &"(16,16)", &[2, 1])` is
+/// `((8,2),(8,2)):((8,128),(1,64))`.
+///
+/// # Errors
+/// As [`tile_to_shape`]; [`Error::Mismatch`] when the order has not one entry for each mode.
+pub fn tile_to_shape_by<I: Int>(
+    block: &Layout<I>,
+    target: &IntTuple<I>,
+    order: &[i64],
+) -> Result<Layout<I>> {
     let rank = target.rank();
     if block.rank() > rank {
         return Err(Error::mismatch(format!(
@@ -143,7 +160,7 @@ pub fn tile_to_shape<I: Int>(block: &Layout<I>, target: &IntTuple<I>) -> Result<
         }
         repeat.push(q);
     }
-    let copies = Layout::compact(IntTuple::flat(repeat))?;
+    let copies = Layout::ordered(IntTuple::flat(repeat), order)?;
     let product = blocked_product(&Layout::from_modes(modes)?, &copies)?;
     by_profile(&product, &Profile::flat(rank), &mut |m| {
         crate::simplify::coalesce(&m)

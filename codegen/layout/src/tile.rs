@@ -39,6 +39,34 @@ pub fn local_tile<I: Int, D: Stride<I>>(
     Ok((if fixed { tile.need_mode(0)? } else { tile }, offset))
 }
 
+/// The tile at `coord`: [`local_tile`] under CuTe's name.
+///
+/// # Errors
+/// As [`local_tile`].
+pub fn inner_partition<I: Int, D: Stride<I>>(
+    a: &Layout<I, D>,
+    tiler: &Tiler<I>,
+    coord: &IntTuple<Slot<I>>,
+) -> Result<(Layout<I, D>, D)> {
+    local_tile(a, tiler, coord)
+}
+
+/// The element at `coord` within each tile, over all tiles: the rest modes of a [`zipped_divide`].
+///
+/// `outer_partition((8,6):(1,8), <2,3>, (1,2))` is `(4,2):(2,24)` at offset 17.
+///
+/// # Errors
+/// As [`zipped_divide`] and [`slice()`].
+pub fn outer_partition<I: Int, D: Stride<I>>(
+    a: &Layout<I, D>,
+    tiler: &Tiler<I>,
+    coord: &IntTuple<Slot<I>>,
+) -> Result<(Layout<I, D>, D)> {
+    let (rest, offset) = slice(&with_keep(false, coord), &zipped_divide(a, tiler)?)?;
+    let fixed = coord.leaves.iter().all(|s| *s != Slot::Keep);
+    Ok((if fixed { rest.need_mode(0)? } else { rest }, offset))
+}
+
 /// The share of thread `thread` of `a`, when the threads lie on `a` as `threads` says.
 ///
 /// # Errors
@@ -59,7 +87,5 @@ pub fn local_partition<I: Int, D: Stride<I>>(
     let shape = IntTuple::flat(sizes);
     let index = place.at(thread.clone())?;
     let coord = crate::coord::idx2crd(&index, &shape)?.map(|x| Slot::At(x.clone()));
-    let divided = zipped_divide(a, &Tiler::by_shape(&shape)?)?;
-    let (rest, offset) = slice(&with_keep(false, &coord), &divided)?;
-    Ok((rest.need_mode(0)?, offset))
+    outer_partition(a, &Tiler::by_shape(&shape)?, &coord)
 }

@@ -5,146 +5,13 @@
 //! refining layout exists, and the counterexample is the smallest.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod brute;
+
+use brute::*;
 use tilewright_layout::*;
 
 fn l(text: &str) -> Layout {
     text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
-}
-
-/// The values of a layout past its end too, written from the definition.
-fn value(a: &[(i64, i64)], mut x: i64) -> i64 {
-    let mut sum = 0;
-    for (i, (n, d)) in a.iter().enumerate() {
-        let digit = if i + 1 == a.len() { x } else { x % n };
-        sum += digit * d;
-        x /= n;
-    }
-    sum
-}
-
-/// The splits of a size into factors of at least 2, in order.
-fn splits(size: i64) -> Vec<Vec<i64>> {
-    if size == 1 {
-        return vec![vec![]];
-    }
-    let heads = (2..=size).filter(|f| size % f == 0);
-    heads
-        .flat_map(|f| {
-            splits(size / f).into_iter().map(move |mut rest| {
-                rest.insert(0, f);
-                rest
-            })
-        })
-        .collect()
-}
-
-/// Whether some layout whose modes split the shape of `b` has the wanted values at the first
-/// `upto` indices.
-fn refinement_exists(b: &[(i64, i64)], want: &[i64], upto: usize) -> bool {
-    let mut all: Vec<Vec<i64>> = vec![vec![]];
-    for (n, _) in b {
-        let parts = splits(*n);
-        all = all
-            .into_iter()
-            .flat_map(|head| {
-                parts
-                    .iter()
-                    .map(move |p| [head.clone(), p.clone()].concat())
-            })
-            .collect();
-    }
-    all.iter().any(|shape| {
-        let mut unit = 1;
-        let modes: Vec<(i64, i64)> = shape
-            .iter()
-            .map(|&n| {
-                // A mode that begins beyond `upto` plays no part.
-                let stride = if unit < upto as i64 {
-                    want[unit as usize]
-                } else {
-                    0
-                };
-                unit *= n;
-                (n, stride)
-            })
-            .collect();
-        let exact = |x: usize| {
-            if modes.is_empty() {
-                0
-            } else {
-                value(&modes, x as i64)
-            }
-        };
-        want[..upto].iter().enumerate().all(|(x, &v)| exact(x) == v)
-    })
-}
-
-fn build(modes: &[(i64, i64)]) -> Layout {
-    let (s, d): (Vec<i64>, Vec<i64>) = modes.iter().copied().unzip();
-    Layout::flat(&s, &d).unwrap()
-}
-
-fn check_pair(a: &[(i64, i64)], b: &[(i64, i64)]) -> bool {
-    let size: i64 = b.iter().map(|m| m.0).product();
-    let want: Vec<i64> = (0..size)
-        .map(|mut x| {
-            let mut index = 0;
-            for (n, d) in b {
-                index += x % n * d;
-                x /= n;
-            }
-            value(a, index)
-        })
-        .collect();
-    let (la, lb) = (build(a), build(b));
-    match composition(&la, &lb) {
-        Ok(r) => {
-            assert_eq!(
-                r.offsets().unwrap().collect::<Vec<_>>(),
-                want,
-                "{la} o {lb} = {r}"
-            );
-            assert!(
-                compatible(&lb.shape(), &r.shape()).unwrap(),
-                "{la} o {lb} = {r}"
-            );
-            true
-        }
-        Err(Error::NotALayout(c)) => {
-            let at = usize::try_from(c.at).unwrap();
-            assert!(
-                !refinement_exists(b, &want, at + 1),
-                "{la} o {lb} refused though valid: {c:?}"
-            );
-            assert!(
-                refinement_exists(b, &want, at),
-                "{la} o {lb}: not the smallest: {c:?}"
-            );
-            assert_eq!(c.want, want[at].to_string(), "{la} o {lb}: {c:?}");
-            assert_ne!(c.want, c.sum_of_modes, "{la} o {lb}: {c:?}");
-            false
-        }
-        Err(e) => panic!("{la} o {lb}: {e}"),
-    }
-}
-
-/// Flat layouts of `rank` modes with extents and strides from the given ranges.
-fn layouts(rank: usize, extents: &[i64], strides: &[i64]) -> Vec<Vec<(i64, i64)>> {
-    let mut out: Vec<Vec<(i64, i64)>> = vec![vec![]];
-    for _ in 0..rank {
-        out = out
-            .into_iter()
-            .flat_map(|head| {
-                extents.iter().flat_map(move |&n| {
-                    let head = head.clone();
-                    strides
-                        .iter()
-                        .map(move |&d| [head.clone(), vec![(n, d)]].concat())
-                })
-            })
-            .collect();
-    }
-    out
 }
 
 #[test]
@@ -155,16 +22,47 @@ fn composition_agrees_with_brute_force_on_all_small_pairs() {
     left.extend(layouts(3, &[1, 2, 3], &[0, 1, 3, 10]));
     let mut right = layouts(1, &[1, 2, 3, 4, 6, 8, 9], &[0, 1, 2, 3, 4, 6]);
     right.extend(layouts(2, &[2, 3, 4], &[0, 1, 2, 3, 4, 6]));
-    let (mut pairs, mut composed) = (0u32, 0u32);
-    for a in &left {
-        for b in &right {
-            pairs += 1;
-            composed += u32::from(check_pair(a, b));
-        }
-    }
+    let count = compositions(&left, &right);
     assert!(
-        pairs > 700_000 && composed > pairs / 10,
-        "{composed} of {pairs}"
+        count.cases > 700_000 && count.answered > count.cases / 10,
+        "{count}"
+    );
+}
+
+#[test]
+fn inverses_agree_with_brute_force_on_all_small_layouts() {
+    let mut all = layouts(1, &[1, 2, 3, 5], &[-1, 0, 1, 2, 3]);
+    all.extend(layouts(2, &[1, 2, 3, 4], &[-2, 0, 1, 2, 3, 4, 5]));
+    all.extend(layouts(3, &[2, 3], &[0, 1, 2, 3, 4]));
+    let right = right_inverses(&all);
+    assert!(
+        right.cases > 1700 && right.answered == right.cases,
+        "{right}"
+    );
+    let all: Vec<_> = all.into_iter().filter(|l| cosize(l) <= 14).collect();
+    let left = left_inverses(&all);
+    assert!(left.cases > 900 && left.answered > 300, "{left}");
+    let pseudo = left_pseudo_inverses(&all);
+    assert!(pseudo.cases > 900 && pseudo.answered > 700, "{pseudo}");
+}
+
+#[test]
+fn complements_divides_and_products_agree_with_brute_force() {
+    let mut tiles = layouts(1, &[1, 2, 3, 4], &[0, 1, 2, 3, 4]);
+    tiles.extend(layouts(2, &[2, 3, 4], &[0, 1, 2, 3, 4, 6, 8]));
+    let complement = complements(&tiles, &[1, 6, 12, 24, 30]);
+    assert!(
+        complement.cases > 2000 && complement.answered > 500,
+        "{complement}"
+    );
+    let mut left = layouts(1, &[4, 6, 12], &[1, 2]);
+    left.extend(layouts(2, &[2, 3, 4, 6], &[1, 3, 12]));
+    let divide = divides(&left, &tiles);
+    assert!(divide.cases > 50_000 && divide.answered > 5000, "{divide}");
+    let product = products(&tiles, &tiles);
+    assert!(
+        product.cases > 100_000 && product.answered > 10_000,
+        "{product}"
     );
 }
 

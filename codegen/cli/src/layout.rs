@@ -12,4 +12,5 @@ pub mod atoms;
 pub mod functions;
 pub mod eval;
 pub mod words;
+pub mod show;
 pub mod vectors;

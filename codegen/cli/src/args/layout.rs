@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 /// `layout`.
 #[derive(Debug, Subcommand)]
 pub enum Layout {
     /// Evaluate an expression: layouts, tilers, swizzles, and every operation as a function
     Eval(Eval),
+    /// Draw a layout, a swizzle with its banks, a tiled copy or an MMA
+    Show(Show),
     /// Run a conformance file, one JSON object a line
     Vectors(Vectors),
 }
@@ -26,6 +28,39 @@ pub struct Eval {
     /// Print the value as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// How a picture is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A table in the colours of the terminal
+    Text,
+    /// A drawing for documents and browsers
+    Svg,
+    /// A LaTeX document drawn by TikZ
+    Latex,
+    /// The cells, for programs
+    Json,
+}
+
+/// `layout show`.
+#[derive(Debug, Args)]
+pub struct Show {
+    /// An expression: a layout, a swizzle, a tiled copy, an MMA or the id of an atom
+    #[arg(value_name = "EXPRESSION", allow_hyphen_values = true)]
+    pub expression: String,
+    /// How to write the picture
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: Format,
+    /// Read the layout as (thread, value) to cell of a tile of these extents
+    #[arg(long, value_name = "ROWS,COLUMNS", value_delimiter = ',', num_args = 2)]
+    pub tile: Vec<i64>,
+    /// Bytes of an element, for the bank map
+    #[arg(long, value_name = "BYTES", default_value_t = 2)]
+    pub elem_bytes: i64,
+    /// Bytes that one thread accesses at once, for the bank map
+    #[arg(long, value_name = "BYTES", default_value_t = 16)]
+    pub access_bytes: i64,
 }
 
 /// `layout vectors`.

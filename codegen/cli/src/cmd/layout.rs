@@ -8,6 +8,8 @@ use serde_json::json;
 
 use crate::args::layout as args;
 use crate::layout::eval::{self, Trouble};
+use crate::layout::show::banks::Access;
+use crate::layout::show::{draw, latex, svg, table};
 use crate::layout::{functions, vectors, words};
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::terminal::{self, BAD, FAINT, STRONG};
@@ -16,6 +18,7 @@ use crate::terminal::{self, BAD, FAINT, STRONG};
 pub fn run(args: &args::Layout) -> Outcome {
     match args {
         args::Layout::Eval(args) => evaluate(args),
+        args::Layout::Show(args) => show(args),
         args::Layout::Vectors(args) => check_vectors(args),
     }
 }
@@ -60,6 +63,29 @@ fn fail(text: &str, trouble: &Trouble, json: bool) -> Outcome {
             Failure::CouldNotRun(report.to_owned())
         }
     })
+}
+
+fn show(args: &args::Show) -> Outcome {
+    let text = match args.tile[..] {
+        [rows, columns] => format!("coords_of({}, ({rows},{columns}))", args.expression),
+        _ => args.expression.clone(),
+    };
+    let value = match eval::evaluate(&text) {
+        Ok(found) => found.value,
+        Err(trouble) => return fail(&text, &trouble, args.format == args::Format::Json),
+    };
+    let access = Access {
+        elem_bytes: args.elem_bytes,
+        access_bytes: args.access_bytes,
+    };
+    let picture = draw::picture(&value, access).map_err(Failure::CouldNotRun)?;
+    match args.format {
+        args::Format::Text => terminal::print(&table::render(&picture))?,
+        args::Format::Svg => terminal::print(&svg::render(&picture))?,
+        args::Format::Latex => terminal::print(&latex::render(&picture))?,
+        args::Format::Json => terminal::print_json(&picture)?,
+    }
+    Ok(Verdict::Good)
 }
 
 /// What the listing says of a function.

@@ -76,7 +76,7 @@ struct Session {
 impl Session {
     fn value(&mut self, expr: &Expr) -> Result<Value, Trouble> {
         match &expr.kind {
-            Kind::Literal(value) => Ok(value.clone()),
+            Kind::Literal(value) => Ok(value.as_ref().clone()),
             Kind::Name(name) => named(name, &expr.span),
             Kind::List(parts) => Ok(Value::List(self.values(parts)?)),
             Kind::Chain(parts) => self.chain(parts),

@@ -26,7 +26,7 @@ pub struct Expr {
 #[derive(Debug, Clone)]
 pub enum Kind {
     /// A value as it stands.
-    Literal(Value),
+    Literal(Box<Value>),
     /// A name alone: an atom of the catalogue, or a symbol.
     Name(String),
     /// A function and its arguments.
@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
         self.at = start + text.len();
         Ok(Expr {
             span: start..self.at,
-            kind: Kind::Literal(value),
+            kind: Kind::Literal(Box::new(value)),
         })
     }
 }

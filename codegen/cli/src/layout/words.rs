@@ -130,6 +130,18 @@ pub fn explanation(refusal: &Refusal) -> Vec<String> {
              {step_changes_at} of {extent} places, and {step_changes_at} does not divide {extent}",
             found.sum_of_modes
         ),
+        Reason::Shared { first, second } => format!(
+            "the indices {first} and {second} share one offset, so nothing can tell them apart \
+             again"
+        ),
+        Reason::Overlap { first, second } => format!(
+            "the translations by {first} and by {second} hold one offset in common, and nothing \
+             but {second} reaches the offset {second} itself"
+        ),
+        _ => format!(
+            "every choice of extents and strides that is right up to there gives {} instead",
+            found.sum_of_modes
+        ),
     });
     words
 }

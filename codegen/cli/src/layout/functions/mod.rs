@@ -13,7 +13,7 @@ mod algebra;
 mod swizzles;
 mod threads;
 
-pub use arguments::{Arguments, Stop};
+pub use arguments::{Arguments, Stop, one_atom};
 
 use arguments::Answer;
 

@@ -1,0 +1,215 @@
+//! Pictures as SVG.
+//!
+//! In: a picture. Out: one SVG document with its own background and fonts. Invariant: the same
+//! picture gives the same bytes; all positions are whole pixels.
+
+use svg::Document;
+use svg::node::element::{Group, Line, Rectangle, Style, Text};
+
+use super::colour::{Shade, hex};
+use super::picture::{Panel, Picture};
+
+const MARGIN: usize = 24;
+const GAP: usize = 34;
+const TITLE: usize = 26;
+const NAME: usize = 20;
+const HEADS: usize = 18;
+const SIDE: usize = 30;
+const NOTE: usize = 20;
+
+const STYLE: &str = "\
+text { font-family: 'DejaVu Sans Mono', ui-monospace, Menlo, Consolas, monospace; \
+text-anchor: middle; dominant-baseline: central }
+.title { font-size: 15px; font-weight: 600; fill: #1f2430; text-anchor: start }
+.name { font-size: 13px; font-weight: 600; fill: #1f2430; text-anchor: start }
+.head { font-size: 10px; fill: #7a8194 }
+.axis { font-size: 11px; fill: #4a5164; font-style: italic }
+.note { font-size: 12px; fill: #4a5164; text-anchor: start }
+.dark { fill: #1f2430 }
+.light { fill: #ffffff }
+.big { font-size: 11px }
+.small { font-size: 9px }";
+
+/// Width and height of the cells of a panel.
+fn cell_size(panel: &Panel) -> (usize, usize) {
+    let width = (panel.widest() * 7 + 8).max(26);
+    (width, if panel.has_details() { 30 } else { 24 })
+}
+
+/// Width and height of a panel with its heads.
+fn panel_size(panel: &Panel) -> (usize, usize) {
+    let (width, height) = cell_size(panel);
+    (
+        SIDE + width * panel.columns.count,
+        NAME + HEADS + height * panel.rows.count,
+    )
+}
+
+/// The extents of rows or columns of panels.
+fn tracks(picture: &Picture, across: bool) -> Vec<usize> {
+    let mut tracks = Vec::new();
+    for panel in &picture.panels {
+        let (width, height) = panel_size(panel);
+        let (at, extent) = match across {
+            true => (panel.place.column, width),
+            false => (panel.place.row, height),
+        };
+        if tracks.len() <= at {
+            tracks.resize(at + 1, 0);
+        }
+        tracks[at] = tracks[at].max(extent);
+    }
+    tracks
+}
+
+/// The document.
+pub fn render(picture: &Picture) -> String {
+    let (columns, rows) = (tracks(picture, true), tracks(picture, false));
+    let total = |tracks: &[usize]| tracks.iter().sum::<usize>() + GAP * tracks.len().max(1) - GAP;
+    let words = picture.notes.iter().chain([&picture.title]);
+    let longest = words.map(|line| line.chars().count()).max().unwrap_or(0);
+    let width = 2 * MARGIN + total(&columns).max(longest * 9);
+    let notes = picture.notes.len() * NOTE;
+    let height = 2 * MARGIN + TITLE + total(&rows) + notes + if notes > 0 { 12 } else { 0 };
+    let mut document = Document::new()
+        .set("viewBox", (0, 0, width, height))
+        .set("width", width)
+        .set("height", height)
+        .add(Style::new(STYLE))
+        .add(rectangle(0, 0, width, height).set("fill", "#ffffff"))
+        .add(words_at(&picture.title, "title", MARGIN, MARGIN + 6));
+    for panel in &picture.panels {
+        let before = |tracks: &[usize], at: usize| tracks.iter().take(at).sum::<usize>() + GAP * at;
+        // A panel is flush right and low in its track, so that A, B and C share their edges.
+        let (wide, high) = panel_size(panel);
+        let slack =
+            |tracks: &[usize], at: usize, own: usize| tracks.get(at).map_or(0, |track| track - own);
+        let x = MARGIN + before(&columns, panel.place.column);
+        let y =
+            MARGIN + TITLE + before(&rows, panel.place.row) + slack(&rows, panel.place.row, high);
+        let x = match panel.place.row {
+            0 => x,
+            _ if columns.len() > 1 => x + slack(&columns, panel.place.column, wide),
+            _ => x,
+        };
+        document = document.add(panel_at(panel, x, y));
+    }
+    for (index, note) in picture.notes.iter().enumerate() {
+        let y = MARGIN + TITLE + total(&rows) + 20 + index * NOTE;
+        document = document.add(words_at(note, "note", MARGIN, y));
+    }
+    format!("{document}\n")
+}
+
+fn rectangle(x: usize, y: usize, width: usize, height: usize) -> Rectangle {
+    Rectangle::new()
+        .set("x", x)
+        .set("y", y)
+        .set("width", width)
+        .set("height", height)
+}
+
+fn words_at(words: &str, class: &str, x: usize, y: usize) -> Text {
+    Text::new(words).set("class", class).set("x", x).set("y", y)
+}
+
+fn panel_at(panel: &Panel, x: usize, y: usize) -> Group {
+    let (width, height) = cell_size(panel);
+    let (left, top) = (x + SIDE, y + NAME + HEADS);
+    let mut group = Group::new().add(words_at(&panel.title, "name", left, y + 8));
+    group = axis_names(group, panel, left, y);
+    for column in 0..panel.columns.count {
+        let x = left + column * width + width / 2;
+        group = group.add(words_at(&column.to_string(), "head", x, top - 8));
+    }
+    for row in 0..panel.rows.count {
+        if panel.rows.count > 1 || !panel.rows.name.is_empty() {
+            let y = top + row * height + height / 2;
+            group = group.add(words_at(&row.to_string(), "head", left - 12, y));
+        }
+        for column in 0..panel.columns.count {
+            if let Some(cell) = panel.cell(row, column) {
+                let (x, y) = (left + column * width, top + row * height);
+                let fill = format!("#{}", hex(cell.shade.fill()));
+                let stroke = if cell.shade == Shade::Blank {
+                    "#e4e6ec"
+                } else {
+                    "#ffffff"
+                };
+                let square = rectangle(x, y, width, height);
+                group = group.add(square.set("fill", fill).set("stroke", stroke));
+                let tone = if cell.shade.text_is_light() {
+                    "light"
+                } else {
+                    "dark"
+                };
+                let middle = (x + width / 2, y + height / 2);
+                for (line, size, shift) in lines(&cell.text, &cell.detail) {
+                    let class = format!("{tone} {size}");
+                    let at = middle.1.saturating_add_signed(shift);
+                    group = group.add(words_at(line, &class, middle.0, at));
+                }
+            }
+        }
+    }
+    cuts(group, panel, left, top)
+}
+
+/// The one or two lines of a cell with their sizes and their distance from its middle.
+fn lines<'a>(text: &'a str, detail: &'a str) -> Vec<(&'a str, &'static str, isize)> {
+    match (text, detail) {
+        ("", _) => Vec::new(),
+        (text, "") => vec![(text, "big", 0)],
+        (text, detail) => vec![(text, "big", -6), (detail, "small", 7)],
+    }
+}
+
+fn axis_names(group: Group, panel: &Panel, left: usize, y: usize) -> Group {
+    let (width, _) = panel_size(panel);
+    let mut group = group;
+    let right = left + width - SIDE;
+    if !panel.columns.name.is_empty() {
+        let name = format!("{} \u{2192}", panel.columns.name);
+        let at = words_at(&name, "axis", right, y + 8).set("style", "text-anchor: end");
+        group = group.add(at);
+    }
+    if !panel.rows.name.is_empty() {
+        let name = format!("{} \u{2193}", panel.rows.name);
+        let at = words_at(&name, "axis", left - 4, y + NAME + HEADS - 8);
+        group = group.add(at.set("style", "text-anchor: end"));
+    }
+    group
+}
+
+/// Heavier lines between the blocks of nested modes, and the frame.
+fn cuts(group: Group, panel: &Panel, left: usize, top: usize) -> Group {
+    let (width, height) = cell_size(panel);
+    let (right, bottom) = (
+        left + width * panel.columns.count,
+        top + height * panel.rows.count,
+    );
+    let mut group = group;
+    let line = |x1: usize, y1: usize, x2: usize, y2: usize| {
+        let line = Line::new()
+            .set("x1", x1)
+            .set("y1", y1)
+            .set("x2", x2)
+            .set("y2", y2);
+        line.set("stroke", "#4a5164").set("stroke-width", 2)
+    };
+    for column in (0..panel.columns.count).filter(|&at| panel.columns.is_cut_before(at)) {
+        let x = left + column * width;
+        group = group.add(line(x, top, x, bottom));
+    }
+    for row in (0..panel.rows.count).filter(|&at| panel.rows.is_cut_before(at)) {
+        let y = top + row * height;
+        group = group.add(line(left, y, right, y));
+    }
+    let frame = rectangle(left, top, right - left, bottom - top);
+    group.add(
+        frame
+            .set("fill", "none")
+            .set("stroke", "#4a5164")
+            .set("stroke-width", 1),
+    )
+}

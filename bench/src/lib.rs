@@ -1,11 +1,15 @@
-//! Benches of the CPU parts live in `benches/`; measurements of GPUs in `results/`. This crate turns the latter into
-//! tables: rows in (one JSON object a line, see the design of result rows), Markdown out.
+//! Benches of the CPU parts live in `benches/`; measurements of GPUs in `results/`. This crate
+//! turns the latter into tables: rows in (one JSON object a line, see the design of result rows),
+//! Markdown out.
 //!
 //! ```
-//! let row = r#"{"gpu":"NVIDIA H200","family":"copy","kernel":"copy_x@1x2-abc","problem":{"m":8,"n":8,"k":1},
-//!   "dtype":{"a":"f32"},"mode":"rested","ours_us":2.0,"best_us":3.0,"peer":"cuMemcpyDtoDAsync","ratio_best":1.5,
-//!   "ratio_default":1.5,"aa_ratio":1.0,"tflops":0.0,"tbps":3.0,"rel_err":0.0,"max_err":0.0}"#.replace('\n', " ");
-//! let table = tilewright_bench::markdown(&row)?;
+//! let row = concat!(
+//!     r#"{"gpu":"NVIDIA H200","family":"copy","kernel":"copy_x@1x2-abc","#,
+//!     r#""problem":{"m":8,"n":8,"k":1},"dtype":{"a":"f32"},"mode":"rested","ours_us":2.0,"#,
+//!     r#""best_us":3.0,"peer":"cuMemcpyDtoDAsync","ratio_best":1.5,"ratio_default":1.5,"#,
+//!     r#""aa_ratio":1.0,"tflops":0.0,"tbps":3.0,"rel_err":0.0,"max_err":0.0}"#,
+//! );
+//! let table = tilewright_bench::markdown(row)?;
 //! assert!(table.contains("| copy_x@1x2-abc | 8x8 | rested | 2.00 | 3.000 TB/s | 1.500 |"));
 //! # Ok::<(), tilewright_bench::Error>(())
 //! ```

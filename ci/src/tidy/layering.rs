@@ -81,8 +81,12 @@ pub fn check(files: &[SourceFile]) -> Vec<Complaint> {
                     .iter()
                     .filter(|file| file.path != root.path && file.ends_in("rs") && !file.is_test());
                 for file in modules {
-                    if let Some(inner) = file.path.strip_prefix(source) {
-                        complaints.extend(check_module(&layers, file, inner));
+                    match file.path.strip_prefix(source) {
+                        // Each file of `bin/` is the root of a crate of its own.
+                        Some(inner) if !inner.starts_with("bin/") => {
+                            complaints.extend(check_module(&layers, file, inner));
+                        }
+                        _ => {}
                     }
                 }
             }

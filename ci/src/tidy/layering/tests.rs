@@ -54,6 +54,11 @@ fn tests_may_use_everything() {
 }
 
 #[test]
+fn programs_beside_the_library_are_crates_of_their_own() {
+    assert!(complaints("codegen/src/bin/tool.rs", "use codegen::plan::Plan;").is_empty());
+}
+
+#[test]
 fn a_file_that_no_root_lists_is_found() {
     assert_eq!(
         complaints("codegen/src/orphan.rs", ""),

@@ -28,10 +28,11 @@ pub fn upcast<I: Int>(a: &Layout<I>, n: &I) -> Result<Layout<I>> {
 
 fn upcast_mode<I: Int>(a: &Layout<I>, s: &I, d: &I, n: &I) -> Result<(I, I)> {
     let size = d.magnitude()?;
-    if let Ok((q, r)) = d.div_rem(n)
-        && r.is(0)
-    {
-        return Ok((s.clone(), q));
+    match d.div_rem(n) {
+        Ok((q, r)) if r.is(0) => return Ok((s.clone(), q)),
+        // A symbolic stride has no other way: the missing fact is the answer.
+        Err(e) if size.as_i64().is_none() => return Err(e),
+        _ => {}
     }
     let (share, r) = n.div_rem(&size)?;
     if !r.is(0) {

@@ -170,7 +170,8 @@ pub fn disjoint_intervals(a: &Layout, b: &Layout) -> Result<()> {
 /// let c = Comparison::of(&"(36,18):(1,72)".parse()?, &"(9,4):(4,9)".parse()?);
 /// assert_eq!(c.to_string(), "\
 /// (36,18):(1,72) o (9,4):(4,9)
-/// exact               refuses: at 16 it must be 73, its modes give 37 (the sum carries into the next digit)
+/// exact               refuses: at 16 it must be 73, its modes give 37 \
+/// (the sum carries into the next digit)
 /// CuTe                accepts (9,4):(4,9): wrong
 /// left divisibility   accepts: wrong
 /// disjoint intervals  refuses: right");

@@ -213,6 +213,7 @@ impl Largest<'_> {
             }
             for count in (2..=count).rev() {
                 indices.truncate((count * n) as usize);
+                self.search.look(indices.len())?;
                 let mut modes = part.modes.clone();
                 modes.push((count, step));
                 let next = Partial {

@@ -1,0 +1,32 @@
+//! Compositions in bulk, for comparison with other implementations.
+//!
+//! In: pairs on stdin, one `A<tab>B` a line. Out: a line for each pair, `ok<tab>layout`,
+//! `refused<tab>reason` or `undecided<tab>reason`, and last `time<tab>nanoseconds` of all
+//! compositions together, reading and printing left out.
+
+use std::io::{self, BufRead, Write};
+use std::time::Instant;
+
+use tilewright_layout::{Error, Layout, composition};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut pairs: Vec<(Layout, Layout)> = Vec::new();
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let (a, b) = line.split_once('\t').ok_or("a line without a tab")?;
+        pairs.push((a.parse()?, b.parse()?));
+    }
+    let start = Instant::now();
+    let answers: Vec<_> = pairs.iter().map(|(a, b)| composition(a, b)).collect();
+    let time = start.elapsed().as_nanos();
+    let mut out = io::stdout().lock();
+    for answer in answers {
+        match answer {
+            Ok(r) => writeln!(out, "ok\t{r}")?,
+            Err(e @ Error::Undecided { .. }) => writeln!(out, "undecided\t{e}")?,
+            Err(e) => writeln!(out, "refused\t{e}")?,
+        }
+    }
+    writeln!(out, "time\t{time}")?;
+    Ok(())
+}

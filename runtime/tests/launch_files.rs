@@ -10,7 +10,7 @@ use tilewright_emulator::Sanitize;
 use tilewright_runtime::launch_file::{self, LaunchFile};
 
 /// Cases that need the race detector.
-const NOT_YET: &[&str] = &["bug23_missing_proxy_fence"];
+const NOT_YET: &[&str] = &[];
 
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../ci/data/ptx")

@@ -241,6 +241,8 @@ pub(crate) enum Exec {
         sign_bits: u32,
         dst: [Option<Reg>; 4],
         count: u32,
+        /// Not weak: orders itself with the others at its location.
+        strong: bool,
     },
     Store {
         space: AccessSpace,
@@ -248,6 +250,7 @@ pub(crate) enum Exec {
         bytes: u32,
         src: [Src; 4],
         count: u32,
+        strong: bool,
     },
     Atomic(Box<Atomic>),
     /// `cvta`: between a space's addresses and generic ones.

@@ -6,9 +6,11 @@ mod emulator {
     mod control;
     mod conversions;
     mod counting;
+    mod hopper;
     mod hostile;
     mod matrix;
     mod opcodes;
+    mod races;
     mod refused;
     mod sanitizer;
     mod warp_ops;

@@ -82,16 +82,21 @@ impl Warp {
     pub(crate) fn load(
         &mut self,
         st: &mut State<'_>,
-        (space, address): (AccessSpace, &Address),
+        (space, address, strong): (AccessSpace, &Address, bool),
         (bytes, sign_bits): (u32, u32),
         dst: &[Option<Reg>],
         mask: u32,
     ) -> Flow {
         let addresses = self.addresses(st, address, mask);
         let mut out = [[0u64; 32]; 4];
+        let kind = if strong {
+            AccessKind::StrongLoad
+        } else {
+            AccessKind::Load
+        };
         let total = bytes * dst.len() as u32;
         self.by_space(space, &addresses, mask, |warp, space, addresses, lanes| {
-            st.observe(space, AccessKind::Load, warp.site(lanes), addresses, total);
+            st.observe(space, kind, warp.site(lanes), addresses, total);
             let lanes = warp.aligned_lanes(st, space, addresses, total, lanes);
             warp.load_space(st, space, addresses, (bytes, dst.len()), lanes, &mut out);
         });
@@ -194,22 +199,28 @@ impl Warp {
     pub(crate) fn store(
         &mut self,
         st: &mut State<'_>,
-        (space, address): (AccessSpace, &Address),
+        (space, address, strong): (AccessSpace, &Address, bool),
         bytes: u32,
         src: &[Src],
         mask: u32,
     ) -> Flow {
         let addresses = self.addresses(st, address, mask);
         let mut values = [[0u64; 32]; 4];
+        let kind = if strong {
+            AccessKind::StrongStore
+        } else {
+            AccessKind::Store
+        };
         for (values, src) in values.iter_mut().zip(src) {
             *values = self.values(st, src, mask);
         }
         let total = bytes * src.len() as u32;
         self.by_space(space, &addresses, mask, |warp, space, addresses, lanes| {
-            st.observe(space, AccessKind::Store, warp.site(lanes), addresses, total);
+            st.observe(space, kind, warp.site(lanes), addresses, total);
             let lanes = warp.aligned_lanes(st, space, addresses, total, lanes);
             warp.store_space(st, space, addresses, bytes, lanes, &values[..src.len()]);
         });
+        st.settle_rewrites();
         Flow::Next
     }
 

@@ -37,9 +37,10 @@ impl Warp {
                 sign_bits,
                 dst,
                 count,
+                strong,
             } => self.load(
                 st,
-                (*space, address),
+                (*space, address, *strong),
                 (*bytes, *sign_bits),
                 &dst[..*count as usize],
                 mask,
@@ -50,7 +51,14 @@ impl Warp {
                 bytes,
                 src,
                 count,
-            } => self.store(st, (*space, address), *bytes, &src[..*count as usize], mask),
+                strong,
+            } => self.store(
+                st,
+                (*space, address, *strong),
+                *bytes,
+                &src[..*count as usize],
+                mask,
+            ),
             Exec::Setp {
                 compare,
                 imm,

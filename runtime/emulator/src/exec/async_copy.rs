@@ -5,6 +5,7 @@
 //! and an access in between is `async_not_waited` either way. An uncommitted copy belongs to no
 //! group that a wait covers.
 
+use super::race::Signal;
 use super::state::{AccessKind, DEFINED, IN_FLIGHT, Site, State};
 use super::warp::{Flow, Warp};
 use crate::finding::{FindingId, Space};
@@ -73,7 +74,7 @@ impl Warp {
             } else {
                 0
             };
-            let mut pending = PendingCopy {
+            let pending = PendingCopy {
                 dst: dst as usize,
                 src: global[lane],
                 bytes,
@@ -92,22 +93,27 @@ impl Warp {
                     continue;
                 }
             }
-            if st.env.options.async_order == AsyncOrder::Early {
-                self.move_bytes(st, &mut pending, lane);
-            }
-            if let Some(state) = st
-                .near
-                .shared
-                .state
-                .get_mut(pending.dst..pending.dst + bytes as usize)
-            {
-                state.fill(IN_FLIGHT);
-            }
-            if let Some(queue) = self.copies.get_mut(lane) {
-                queue.push_back(pending);
-            }
+            self.issue_copy(st, pending, lane);
         }
+        st.report_conflicts();
         Flow::Next
+    }
+
+    /// Queues a copy; its data moves at once under EARLY.
+    fn issue_copy(&mut self, st: &mut State<'_>, mut pending: PendingCopy, lane: usize) {
+        if let Some(race) = &mut st.race {
+            let place = (self.rank, pending.dst as u32);
+            let span = (place, pending.bytes);
+            race.cp_async(span, pending.group, self.site(1 << lane));
+        }
+        if st.env.options.async_order == AsyncOrder::Early {
+            self.move_bytes(st, &mut pending, lane);
+        }
+        let bytes = pending.bytes as usize;
+        st.near.shared.mark(pending.dst, bytes, IN_FLIGHT);
+        if let Some(queue) = self.copies.get_mut(lane) {
+            queue.push_back(pending);
+        }
     }
 
     /// Moves the data of a copy; what the source does not give is zero.
@@ -178,7 +184,23 @@ impl Warp {
             let done = self.committed[lane].saturating_sub(pending);
             self.complete_copies(st, done, lane);
         }
+        self.pass_copies(st, pending, mask);
+        st.report_conflicts();
         Flow::Next
+    }
+
+    /// Tells the race detector which groups the lanes waited for.
+    fn pass_copies(&self, st: &mut State<'_>, pending: u32, mask: u32) {
+        let Some(race) = &mut st.race else { return };
+        let signal = Signal::Copies(race.warp(self.rank, self.id));
+        let mut rest = mask;
+        while rest != 0 {
+            let committed = self.committed[rest.trailing_zeros() as usize & 31];
+            let same = |lane: usize| u32::from(self.committed[lane] == committed) << lane;
+            let lanes = (0..32).fold(0, |all, lane| all | same(lane)) & rest;
+            race.signal_pass(signal, committed.saturating_sub(pending), self.site(lanes));
+            rest &= !lanes;
+        }
     }
 
     /// Completes the copies of a lane that belong to groups before `done`.

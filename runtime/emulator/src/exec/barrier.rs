@@ -64,6 +64,10 @@ impl State<'_> {
         let (threads, wanted) = (barrier.threads, count.unwrap_or(0));
         barrier.result = (barrier.true_votes, barrier.votes);
         let generation = barrier.generation + 1;
+        let rank = self.rank;
+        if let Some(race) = &mut self.race {
+            race.barrier_complete(rank, id as u32);
+        }
         let result = barrier.result;
         *barrier = BarrierState {
             generation,
@@ -139,6 +143,9 @@ impl Warp {
         (reduces, votes): (bool, u32),
     ) -> u64 {
         let site = self.site(mask);
+        if let Some(race) = &mut st.race {
+            race.barrier_arrive(id as u32, site);
+        }
         let warps = st.near.live.len();
         let threads = if bar.aligned { 32 } else { mask.count_ones() };
         let Some(barrier) = st.near.barriers.get_mut(id) else {
@@ -190,7 +197,10 @@ impl Warp {
     }
 
     /// After the wait: the results of a reduction.
-    pub(crate) fn finish_barrier(&mut self, st: &State<'_>, bar: &Barrier, id: u32, mask: u32) {
+    pub(crate) fn finish_barrier(&mut self, st: &mut State<'_>, bar: &Barrier, id: u32, mask: u32) {
+        if let Some(race) = &mut st.race {
+            race.barrier_pass(id, self.site(mask));
+        }
         let Some(barrier) = st.near.barriers.get(id as usize) else {
             return;
         };

@@ -1,7 +1,8 @@
 //! Issue of bulk copies, their groups, and asynchronous stores to other CTAs.
 
 use super::async_queue::{End, Pending, Span, Work};
-use super::mbarrier::Place;
+use super::mbarrier::{Place, lanes_of};
+use super::race::Signal;
 use super::state::State;
 use super::warp::{Flow, Warp};
 use crate::finding::{FindingId, Space};
@@ -127,6 +128,7 @@ impl Warp {
             work,
             end,
         };
+        st.watch_copy(&op);
         if st.env.options.async_order == AsyncOrder::Early {
             st.perform(op);
         } else {
@@ -227,10 +229,15 @@ impl Warp {
     }
 
     pub(crate) fn bulk_wait(&mut self, st: &mut State<'_>, pending: u32, mask: u32) -> Flow {
-        if !st.queue.pending.is_empty() {
-            for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
-                let limit = self.bulk_committed[lane].saturating_sub(pending);
-                st.perform_groups(self.site(1 << lane), limit);
+        for lane in lanes_of(mask) {
+            let limit = self.bulk_committed[lane].saturating_sub(pending);
+            let site = self.site(1 << lane);
+            st.perform_groups(site, limit);
+            if limit > 0
+                && let Some(race) = &mut st.race
+            {
+                let thread = 32 * race.warp(self.rank, self.id) + lane as u32;
+                race.signal_pass(Signal::Bulk(thread), limit, site);
             }
         }
         Flow::Next
@@ -284,9 +291,13 @@ impl Warp {
                 continue;
             };
             self.complete_copies(st, u32::MAX, lane);
+            let site = self.site(1 << lane);
+            if let Some(race) = &mut st.race {
+                race.object_sees_copies(place, self.committed[lane] + 1, site);
+            }
             // Without .noinc the arrival was added to what is expected first: nothing changes.
             if no_increment {
-                st.mbarrier_arrive(place, 1, false, self.site(1 << lane));
+                st.mbarrier_arrive(place, 1, false, site);
             }
         }
         Flow::Next
@@ -296,6 +307,9 @@ impl Warp {
         if let Fence::TensormapAcquire(address) = fence {
             let addresses = self.addresses(st, address, mask);
             self.acquire_maps(st, &addresses, mask);
+        }
+        if let (Fence::ProxyAsync, Some(race)) = (fence, &mut st.race) {
+            race.proxy_fence(self.site(mask));
         }
         Flow::Next
     }

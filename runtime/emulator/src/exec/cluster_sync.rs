@@ -33,6 +33,9 @@ impl State<'_> {
         });
         if complete {
             self.cluster_barrier.arrived.clear();
+            if let Some(race) = &mut self.race {
+                race.cluster_complete();
+            }
             self.cluster_generation += 1;
             self.events += 1;
         }
@@ -84,6 +87,9 @@ impl Warp {
                 *of_lane = Some(generation);
             }
         }
+        if let Some(race) = &mut st.race {
+            race.cluster_arrive(site);
+        }
         let twice = st.cluster_arrive(site);
         if twice != 0 {
             st.report(FindingId::BarrierOverrun, site, None, || {
@@ -121,6 +127,9 @@ impl Warp {
                 seen: st.events,
                 wait: Wait::Cluster,
             });
+        }
+        if let Some(race) = &mut st.race {
+            race.cluster_pass(self.site(mask));
         }
         for (lane, of_lane) in self.cluster_arrivals.iter_mut().enumerate() {
             if mask >> lane & 1 == 1 {

@@ -81,7 +81,12 @@ impl Warp {
         let mut out = [0u64; 32];
         let mut flags = 0;
         match op.kind {
-            Kind::BarWarp => return,
+            Kind::BarWarp => {
+                if let Some(race) = &mut st.race {
+                    race.warp_join(self.site(lanes));
+                }
+                return;
+            }
             Kind::ShflUp | Kind::ShflDown | Kind::ShflBfly | Kind::ShflIdx => {
                 flags = self.shuffle(st, op.kind, lanes, (a, b, c), &mut out);
             }

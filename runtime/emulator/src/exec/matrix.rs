@@ -109,6 +109,7 @@ impl Warp {
                 }
             }
         }
+        st.settle_rewrites();
         Flow::Next
     }
 

@@ -115,6 +115,9 @@ impl State<'_> {
             object.phase += 1;
             object.pending = object.expected;
             self.events += 1;
+            if let Some(race) = &mut self.race {
+                race.object_complete(place);
+            }
         }
     }
 
@@ -262,6 +265,9 @@ impl Warp {
             };
             part.mbarriers.insert(place.1, object);
         }
+        if let Some(race) = &mut st.race {
+            race.object_init(place, site);
+        }
     }
 
     fn invalidate(&mut self, st: &mut State<'_>, place: Place, lane: usize) {
@@ -285,6 +291,7 @@ impl Warp {
         count: &Lanes,
     ) {
         let mut tokens = [0; 32];
+        self.release_to_objects(st, lanes, places);
         for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
             let (site, place) = (self.site(1 << lane), places[lane]);
             let before = st.mbarrier(place);
@@ -357,6 +364,7 @@ impl Warp {
             self.write_pred(slot, lanes, done);
         }
         self.spinning |= waiting.is_some();
+        self.acquire_from_objects(st, done, places);
         Flow::Next
     }
 }

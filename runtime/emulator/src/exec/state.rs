@@ -8,8 +8,9 @@ use super::barrier::BarrierState;
 use super::bytes::Bytes;
 use super::cluster_sync::ClusterBarrier;
 use super::env::{Env, RANK_SHIFT, SHARED_START};
-use super::mbarrier::Mbarrier;
+use super::mbarrier::{Mbarrier, Place};
 use super::mma::Tile;
+use super::race::Race;
 use super::tensor_edit::EditedMap;
 use super::warpgroup::Warpgroup;
 use crate::counters::Counters;
@@ -38,6 +39,10 @@ pub(crate) enum AccessKind {
     AsyncCopy,
     LoadMatrix,
     StoreMatrix,
+    /// A volatile, relaxed or acquiring load.
+    StrongLoad,
+    /// A volatile, relaxed or releasing store.
+    StrongStore,
 }
 
 /// What belongs to one CTA.
@@ -97,6 +102,10 @@ pub(crate) struct State<'a> {
     pub(crate) cluster_generation: u64,
     /// Counts every event that a waiting thread may wait for.
     pub(crate) events: u64,
+    /// The race detector, unless checks are off.
+    pub(crate) race: Option<Box<Race>>,
+    /// What the product whose operands are read has read so far.
+    pub(crate) operand_spans: Vec<(Place, u32)>,
     pub(crate) queue: Queue,
     /// Tensor maps in global memory that threads of the cluster edited.
     pub(crate) edited_maps: BTreeMap<u64, EditedMap>,
@@ -125,6 +134,8 @@ impl<'a> State<'a> {
             cluster_barrier: ClusterBarrier::default(),
             cluster_generation: 0,
             events: 0,
+            race: Race::new(env, ctas.len() as u32),
+            operand_spans: Vec::new(),
             queue: Queue::default(),
             edited_maps: BTreeMap::new(),
             findings: FindingLog::new(env.options.max_findings),

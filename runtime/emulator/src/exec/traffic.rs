@@ -69,6 +69,9 @@ impl State<'_> {
         if self.env.options.counters {
             self.count_access(space, kind, site.lanes, addresses, bytes);
         }
+        if space == Space::Shared && self.race.is_some() {
+            self.watch_shared(kind, site, addresses, bytes);
+        }
     }
 
     /// Takes back the count of an instruction that will run again.
@@ -98,7 +101,7 @@ impl State<'_> {
                     }
                 }
                 let traffic = match kind {
-                    AccessKind::Load => &mut self.counters.global_load,
+                    AccessKind::Load | AccessKind::StrongLoad => &mut self.counters.global_load,
                     AccessKind::Atomic => &mut self.counters.global_atomic,
                     AccessKind::AsyncCopy => &mut self.counters.async_copy,
                     _ => &mut self.counters.global_store,
@@ -115,8 +118,8 @@ impl State<'_> {
 
     fn count_shared(&mut self, kind: AccessKind, mask: u32, addresses: &[u64; 32], bytes: u32) {
         let traffic = match kind {
-            AccessKind::Load => &mut self.counters.shared_load,
-            AccessKind::Store => &mut self.counters.shared_store,
+            AccessKind::Load | AccessKind::StrongLoad => &mut self.counters.shared_load,
+            AccessKind::Store | AccessKind::StrongStore => &mut self.counters.shared_store,
             AccessKind::Atomic => &mut self.counters.shared_atomic,
             AccessKind::AsyncCopy => &mut self.counters.shared_async,
             AccessKind::LoadMatrix => &mut self.counters.shared_ldmatrix,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::bytes::{DEFINED, IN_FLIGHT};
 use super::env::SHARED_START;
+use super::race::ProductClock;
 use super::state::{Site, State};
 use crate::finding::FindingId;
 use crate::inst::{Exec, MmaType, Wgmma};
@@ -35,6 +36,7 @@ pub(crate) struct Product {
     pub(crate) descriptors: (u64, u64),
     pub(crate) issued: u8,
     pub(crate) taken: u8,
+    pub(crate) clock: ProductClock,
     pub(crate) operands: Option<Arc<Operands>>,
 }
 
@@ -141,7 +143,7 @@ impl State<'_> {
     fn operand_atom(&mut self, site: Site, address: u64) -> [u8; 16] {
         let mut atom = [0; 16];
         let offset = address.wrapping_sub(u64::from(SHARED_START));
-        let mut bad = None;
+        let (mut bad, mut read) = (None, false);
         let Some(part) = self.part_mut(site.rank) else {
             return atom;
         };
@@ -154,6 +156,7 @@ impl State<'_> {
             }
             Some((data, state)) => {
                 atom.copy_from_slice(data);
+                read = true;
                 if state
                     .iter()
                     .any(|state| *state & (IN_FLIGHT | DEFINED) != DEFINED)
@@ -161,6 +164,9 @@ impl State<'_> {
                     bad = Some(state.iter().any(|state| state & IN_FLIGHT != 0));
                 }
             }
+        }
+        if read && self.race.is_some() {
+            self.operand_spans.push(((site.rank, offset as u32), 16));
         }
         if let Some(in_flight) = bad {
             self.report_source((site.rank, offset as u32), in_flight, site);
@@ -234,11 +240,18 @@ impl State<'_> {
             return;
         }
         let (site, (a, b)) = (product.site, product.descriptors);
+        let clock = std::mem::take(&mut product.clock);
         let env = self.env;
         let Some(Exec::Wgmma(op)) = env.code.get(site.pc as usize).map(|inst| &inst.exec) else {
             return;
         };
         let operands = Arc::new(self.dense(site, op, a, b));
+        if let Some(mut race) = self.race.take() {
+            let spans = std::mem::take(&mut self.operand_spans);
+            race.product_reads(&spans, number, &clock, site);
+            self.race = Some(race);
+            self.report_conflicts();
+        }
         if let Some(group) = self.near.warpgroups.get_mut(group)
             && let Some(product) = group.product(number)
         {

@@ -2,8 +2,9 @@
 //!
 //! Warp w of the group owns rows 16w to 16w+15. With g = lane/4 and t = lane%4 register 4j+q of
 //! an f32 or s32 accumulator is (g + 8 (q div 2), 8j + 2t + q mod 2); an f16 register 2j+h holds
-//! (g + 8h, 8j + 2t) and its right neighbour (ISA 9.7.15.5).
+//! (g + 8h, 8j + 2t) and the next one (ISA 9.7.15.5).
 
+use super::race::{ProductClock, Signal};
 use super::state::State;
 use super::warp::{Flow, Status, Wait, Warp};
 use super::warpgroup::{ALL_WARPS, Operands, Product, element, element_bytes};
@@ -138,8 +139,22 @@ impl Warp {
         });
         self.set_touched(op, u32::MAX);
         st.counters.mma_flop += 2 * (16 * op.n * op.k) as u64;
+        self.join_product(st, (group, warp, number), (a, b), mask);
+        Flow::Next
+    }
+
+    /// Enters the warp's part of a product into its warpgroup.
+    fn join_product(
+        &mut self,
+        st: &mut State<'_>,
+        (group, warp, number): (usize, u8, u64),
+        (a, b): (u64, u64),
+        mask: u32,
+    ) {
+        let site = self.site(mask);
+        let early = st.env.options.async_order == AsyncOrder::Early;
         let Some(warpgroup) = st.near.warpgroups.get_mut(group) else {
-            return Flow::Next;
+            return;
         };
         if warpgroup.product(number).is_none() {
             warpgroup.products.push_back(Product {
@@ -147,6 +162,7 @@ impl Warp {
                 descriptors: (a, b),
                 issued: 0,
                 taken: 0,
+                clock: ProductClock::default(),
                 operands: None,
             });
         }
@@ -154,6 +170,9 @@ impl Warp {
         let mut complete = false;
         if let Some(product) = warpgroup.product(number) {
             product.issued |= warp;
+            if let Some(race) = &st.race {
+                race.issue_product(&mut product.clock, site);
+            }
             complete = product.issued == ALL_WARPS;
             differs = product.site.pc != site.pc || product.descriptors != (a, b);
         }
@@ -168,7 +187,6 @@ impl Warp {
                 st.read_operands(group, number);
             }
         }
-        Flow::Next
     }
 
     pub(crate) fn wgmma_commit(&mut self, st: &mut State<'_>, mask: u32) -> Flow {
@@ -207,6 +225,10 @@ impl Warp {
                 return Flow::Suspend(Status::Events { seen, wait });
             }
         }
+        if let Some(race) = &mut st.race {
+            let first = race.warp(self.rank, self.id / 4 * 4);
+            race.signal_pass(Signal::Products(first), limit as u32, self.site(mask));
+        }
         self.products.groups.drain(..done);
         let split = numbers.len();
         let taken: Vec<Issued> = self.products.issued.drain(..split).collect();
@@ -229,7 +251,7 @@ impl Warp {
                 self.multiply(st, op, issued, &operands, mask);
             }
         }
-        // What is still in flight stays so; the others count as untouched.
+        // What is still in flight stays so.
         let env = st.env;
         for issued in &taken {
             if let Some(Exec::Wgmma(op)) = env.code.get(issued.pc as usize).map(|inst| &inst.exec) {
@@ -292,7 +314,6 @@ impl Warp {
         operands: &Operands,
         mask: u32,
     ) {
-        let n = op.n;
         let mut a = self.rows_of_a(st, op, issued, operands, mask);
         if op.negate_a != op.negate_b {
             for value in &mut a {
@@ -300,12 +321,12 @@ impl Warp {
             }
         }
         let integer = matches!(op.d_type, Accumulator::S32 { .. });
-        let mut sums = vec![0f32; 16 * n];
+        let mut sums = vec![0f32; 16 * op.n];
         if issued.accumulates && !integer {
             self.gather_d(op, &mut sums);
         }
-        for (sums, a) in sums.chunks_exact_mut(n).zip(a.chunks_exact(op.k)) {
-            for (a, b) in a.iter().zip(operands.b.chunks_exact(n)) {
+        for (sums, a) in sums.chunks_exact_mut(op.n).zip(a.chunks_exact(op.k)) {
+            for (a, b) in a.iter().zip(operands.b.chunks_exact(op.n)) {
                 for (sum, b) in sums.iter_mut().zip(b) {
                     *sum += a * b;
                 }

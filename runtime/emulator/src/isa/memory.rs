@@ -104,11 +104,16 @@ fn space(d: &Decoder<'_, '_>, named: Option<Space>, is_address: bool) -> AccessS
     }
 }
 
+/// Whether an access is not weak.
+fn is_strong(d: &Decoder<'_, '_>) -> bool {
+    let strong = ["relaxed", "acquire", "release", "acq_rel", "volatile"];
+    strong.iter().any(|name| d.has(name))
+}
+
 /// Strong accesses to global memory order CTAs; their kernels run CTA by CTA.
 fn note_strong(d: &mut Decoder<'_, '_>, space: AccessSpace, atomic: bool) {
-    let strong = ["relaxed", "acquire", "release", "acq_rel", "volatile"];
     let global = matches!(space, AccessSpace::Generic | AccessSpace::Of(Space::Global));
-    if global && (atomic || strong.iter().any(|name| d.has(name))) {
+    if global && (atomic || is_strong(d)) {
         d.function.communicates = true;
     }
 }
@@ -162,7 +167,9 @@ pub(super) fn ld(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     }
     let sign_bits = if ty.is_signed() { ty.bits() } else { 0 };
     let (bytes, count) = (ty.bytes(), count as u32);
+    let strong = is_strong(d);
     Ok(Exec::Load {
+        strong,
         space,
         address,
         bytes,
@@ -191,6 +198,7 @@ pub(super) fn st(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
         *place = to_src(operand, ty)?;
     }
     Ok(Exec::Store {
+        strong: is_strong(d),
         space,
         address,
         bytes: ty.bytes(),

@@ -11,7 +11,9 @@ fn global_and_shared_traffic() {
         mul.wide.u32 %rd4, %r1, 128; add.u64 %rd5, %rd1, %rd4; st.global.u32 [%rd5], %r1;
             ld.global.u32 %r5, [%rd5];
         shl.b32 %r2, %r1, 2; add.u32 %r2, %r2, %r9; st.shared.u32 [%r2], %r1;
+        bar.warp.sync -1;
         shl.b32 %r3, %r1, 7; add.u32 %r3, %r3, %r9; st.shared.u32 [%r3], %r1;
+        bar.warp.sync -1;
         shl.b32 %r4, %r1, 4; add.u32 %r4, %r4, %r9; st.shared.v4.u32 [%r4], {%r1, %r1, %r1, %r1};";
     let run = launch(&module(1, "", body), &WARP, &[None], &Options::default());
     assert!(run.report.is_clean(), "{:?}", run.report.findings);

@@ -32,7 +32,10 @@ fn bounds_of_every_space() {
     let end = |offset: i32| format!("{BASE} st.global.u32 [%rd1+{offset}], 1;");
     pair("oob_global", &end(4092), &end(4096));
     pair("oob_global", &end(0), &end(-4));
-    let shared = |offset| format!(".shared .align 4 .b8 s[64]; st.shared.u32 [s+{offset}], 1;");
+    let shared = |offset| {
+        let first = "setp.eq.u32 %p1, %r1, 0; .shared .align 4 .b8 s[64];";
+        format!("{BASE} {first} @%p1 st.shared.u32 [s+{offset}], 1;")
+    };
     pair("oob_shared", &shared(60), &shared(64));
     let local = |offset| format!(".local .align 4 .b8 l[16]; st.local.u32 [l+{offset}], 1;");
     pair("oob_local", &local(12), &local(16));
@@ -95,7 +98,8 @@ fn defined_bytes() {
         ),
         &format!("{BASE} st.global.u16 [%rd3], 1; ld.global.u32 %r2, [%rd3];"),
     );
-    let shared = ".shared .align 4 .b8 s[8]; st.shared.u8 [s], 1;";
+    let shared = ".shared .align 4 .b8 s[8]; elect.sync _|%p1, -1; @%p1 st.shared.u8 [s], 1;
+        bar.warp.sync -1;";
     pair(
         "uninit_shared",
         &format!("{shared} ld.shared.u8 %r1, [s];"),
@@ -279,7 +283,8 @@ fn budgets_end_what_does_not_end() {
 fn launches_keep_to_the_limits() {
     let head = ".version 8.0\n.target sm_80\n.address_size 64\n";
     let text = format!(
-        "{head}.visible .entry k() .reqntid 64 {{ .shared .b8 s[1024]; st.shared.u8 [s], 1; ret; }}"
+        "{head}.visible .entry k() .reqntid 64 {{\n \
+         .reg .b32 %r<2>; .shared .align 4 .b8 s[1024];\n           mov.u32 %r1, s; ret; }}"
     );
     let module = Module::parse(&text).unwrap();
     let broken = |block: u32, dynamic_shared_bytes: u32| {

@@ -1,0 +1,134 @@
+//! Race detection in shared memory: vector clocks of threads and of asynchronous operations.
+//!
+//! An *agent* is a thread, or a signal: an mbarrier, the bulk groups of a thread, the copies of a
+//! warp or the products of a warpgroup, whose value counts what is complete. A clock says for
+//! each agent up to which epoch its accesses are ordered before its owner (`seen`), and which of
+//! those are ordered for the async proxy too (`fenced`). Threads of a warp share the epoch, and
+//! share their clock as long as they know the same.
+
+mod check;
+mod clock;
+mod shadow;
+mod sync;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::env::Env;
+use super::mbarrier::Place;
+use crate::options::Sanitize;
+use clock::Clock;
+use shadow::Cell;
+
+pub(crate) use check::{Conflict, ProductClock};
+
+/// What a synchronization object passes on.
+#[derive(Debug, Default)]
+struct Channel {
+    pending: Clock,
+    complete: Rc<Clock>,
+}
+
+/// An mbarrier as a channel, and as the signal of the copies that end in it.
+#[derive(Debug, Default)]
+struct Object {
+    channel: Channel,
+    signal: u32,
+    /// Who initialised it, and when.
+    init: (u32, u32),
+}
+
+/// Whose progress a signal counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Signal {
+    /// Bulk groups of a thread.
+    Bulk(u32),
+    /// cp.async of a warp.
+    Copies(u32),
+    /// Products of a warpgroup, by its first warp.
+    Products(u32),
+}
+
+/// The detector of one cluster.
+#[derive(Debug)]
+pub(crate) struct Race {
+    strict: bool,
+    /// Warps of a CTA.
+    warps: u32,
+    /// Threads of the cluster; signals are numbered from here.
+    threads: u32,
+    clocks: Vec<Rc<Clock>>,
+    /// By warp of the cluster.
+    epochs: Vec<u32>,
+    /// Words of shared memory by rank.
+    shadow: Vec<Vec<Cell>>,
+    barriers: BTreeMap<(u32, u32), Channel>,
+    objects: BTreeMap<Place, Object>,
+    cluster: Channel,
+    /// Locations that strong accesses synchronize on.
+    locations: BTreeMap<Place, Clock>,
+    signals: BTreeMap<Signal, u32>,
+    next_signal: u32,
+    /// Signals whose writes are of the generic proxy.
+    copy_signals: Vec<u32>,
+    pub(crate) conflicts: Vec<Conflict>,
+    /// Two plain stores to one word: its value before the later one.
+    pub(crate) rewrites: Vec<(Conflict, u64)>,
+}
+
+impl Race {
+    pub(crate) fn new(env: &Env<'_>, ctas: u32) -> Option<Box<Race>> {
+        if env.options.sanitize == Sanitize::Off || env.shared_bytes == 0 {
+            return None;
+        }
+        let warps = env.threads.div_ceil(32);
+        let threads = ctas * warps * 32;
+        let words = env.shared_bytes.div_ceil(4) as usize;
+        let start = Rc::new(Clock::default());
+        Some(Box::new(Race {
+            strict: env.options.sanitize == Sanitize::Strict,
+            warps,
+            threads,
+            clocks: vec![start; threads as usize],
+            epochs: vec![1; (ctas * warps) as usize],
+            shadow: (0..ctas).map(|_| vec![Cell::default(); words]).collect(),
+            barriers: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            cluster: Channel::default(),
+            locations: BTreeMap::new(),
+            signals: BTreeMap::new(),
+            next_signal: threads,
+            copy_signals: Vec::new(),
+            conflicts: Vec::new(),
+            rewrites: Vec::new(),
+        }))
+    }
+
+    /// The number of a warp in the cluster.
+    pub(crate) fn warp(&self, rank: u32, warp: u32) -> u32 {
+        rank * self.warps + warp
+    }
+
+    fn epoch(&self, warp: u32) -> u32 {
+        self.epochs.get(warp as usize).copied().unwrap_or(0)
+    }
+
+    fn clock(&self, thread: u32) -> Rc<Clock> {
+        let clock = self.clocks.get(thread as usize);
+        clock.cloned().unwrap_or_default()
+    }
+
+    /// The agent of a signal, made on first use.
+    fn signal(&mut self, signal: Signal) -> u32 {
+        if let Some(agent) = self.signals.get(&signal) {
+            return *agent;
+        }
+        let agent = self.next_signal;
+        self.next_signal += 1;
+        self.signals.insert(signal, agent);
+        if let Signal::Copies(_) = signal {
+            self.copy_signals.push(agent);
+        }
+        agent
+    }
+}

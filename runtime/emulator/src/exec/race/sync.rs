@@ -1,0 +1,205 @@
+//! What orders accesses: barriers, mbarriers, fences, waits.
+
+use std::rc::Rc;
+
+use super::clock::Clock;
+use super::{Object, Race, Signal};
+use crate::exec::mbarrier::{Place, lanes_of};
+use crate::exec::state::Site;
+
+impl Race {
+    /// What the lanes of a site know together, their own accesses included.
+    pub(super) fn published(&self, site: Site) -> Clock {
+        let warp = self.warp(site.rank, site.warp);
+        let epoch = self.epoch(warp);
+        let mut known: Vec<Rc<Clock>> = Vec::new();
+        for lane in lanes_of(site.lanes) {
+            let clock = self.clock(32 * warp + lane as u32);
+            if !known.iter().any(|other| Rc::ptr_eq(other, &clock)) {
+                known.push(clock);
+            }
+        }
+        let mut clock = known
+            .first()
+            .map(|clock| (**clock).clone())
+            .unwrap_or_default();
+        for other in known.iter().skip(1) {
+            clock.join(other);
+        }
+        for lane in lanes_of(site.lanes) {
+            clock.see(32 * warp + lane as u32, epoch);
+        }
+        clock
+    }
+
+    fn next_epoch(&mut self, site: Site) {
+        let warp = self.warp(site.rank, site.warp);
+        if let Some(epoch) = self.epochs.get_mut(warp as usize) {
+            *epoch += 1;
+        }
+    }
+
+    /// Changes the clocks of the lanes; lanes that knew the same still do.
+    fn update(&mut self, site: Site, change: impl Fn(&mut Clock)) {
+        let warp = self.warp(site.rank, site.warp);
+        let mut done: Vec<(Rc<Clock>, Rc<Clock>)> = Vec::new();
+        for lane in lanes_of(site.lanes) {
+            let index = 32 * warp as usize + lane;
+            let Some(clock) = self.clocks.get_mut(index) else {
+                continue;
+            };
+            let known = done.iter().find(|(old, _)| Rc::ptr_eq(old, clock));
+            if let Some((_, new)) = known {
+                *clock = Rc::clone(new);
+                continue;
+            }
+            let mut new = (**clock).clone();
+            change(&mut new);
+            let new = Rc::new(new);
+            done.push((Rc::clone(clock), Rc::clone(&new)));
+            *clock = new;
+        }
+    }
+
+    fn acquire(&mut self, site: Site, from: &Rc<Clock>) {
+        self.update(site, |clock| clock.join(from));
+    }
+
+    /// An arrival at a CTA barrier.
+    pub(crate) fn barrier_arrive(&mut self, id: u32, site: Site) {
+        let published = self.published(site);
+        let channel = self.barriers.entry((site.rank, id)).or_default();
+        channel.pending.join(&published);
+        self.next_epoch(site);
+    }
+
+    /// A generation of a CTA barrier is complete.
+    pub(crate) fn barrier_complete(&mut self, rank: u32, id: u32) {
+        if let Some(channel) = self.barriers.get_mut(&(rank, id)) {
+            channel.complete = Rc::new(std::mem::take(&mut channel.pending));
+        }
+    }
+
+    /// The lanes go on behind a CTA barrier.
+    pub(crate) fn barrier_pass(&mut self, id: u32, site: Site) {
+        let from = self.barriers.get(&(site.rank, id));
+        if let Some(from) = from.map(|channel| Rc::clone(&channel.complete)) {
+            self.acquire(site, &from);
+        }
+    }
+
+    pub(crate) fn cluster_arrive(&mut self, site: Site) {
+        let published = self.published(site);
+        self.cluster.pending.join(&published);
+        self.next_epoch(site);
+    }
+
+    pub(crate) fn cluster_complete(&mut self) {
+        self.cluster.complete = Rc::new(std::mem::take(&mut self.cluster.pending));
+    }
+
+    pub(crate) fn cluster_pass(&mut self, site: Site) {
+        let from = Rc::clone(&self.cluster.complete);
+        self.acquire(site, &from);
+    }
+
+    /// `bar.warp.sync`.
+    pub(crate) fn warp_join(&mut self, site: Site) {
+        let joined = Rc::new(self.published(site));
+        self.next_epoch(site);
+        self.acquire(site, &joined);
+    }
+
+    /// `fence.proxy.async`.
+    pub(crate) fn proxy_fence(&mut self, site: Site) {
+        let warp = self.warp(site.rank, site.warp);
+        let epoch = self.epoch(warp);
+        self.update(site, |clock| {
+            clock.fence();
+            for lane in lanes_of(site.lanes) {
+                clock.fence_agent(32 * warp + lane as u32, epoch);
+            }
+        });
+        self.next_epoch(site);
+    }
+
+    /// A new mbarrier.
+    pub(crate) fn object_init(&mut self, place: Place, site: Site) {
+        let warp = self.warp(site.rank, site.warp);
+        let init = (32 * warp + site.lanes.trailing_zeros(), self.epoch(warp));
+        let signal = self.next_signal;
+        self.next_signal += 1;
+        let object = Object {
+            signal,
+            init,
+            ..Object::default()
+        };
+        self.objects.insert(place, object);
+    }
+
+    /// Whether the lanes are ordered behind the initialisation of an mbarrier.
+    pub(crate) fn object_ordered(&self, place: Place, site: Site) -> bool {
+        let Some(object) = self.objects.get(&place) else {
+            return true;
+        };
+        let (agent, epoch) = object.init;
+        let first = 32 * self.warp(site.rank, site.warp);
+        lanes_of(site.lanes)
+            .map(|lane| first + lane as u32)
+            .all(|thread| thread == agent || self.clock(thread).seen(agent) >= epoch)
+    }
+
+    /// An arrival at an mbarrier, before it may complete the phase.
+    pub(crate) fn object_arrive(&mut self, place: Place, site: Site) {
+        let published = self.published(site);
+        if let Some(object) = self.objects.get_mut(&place) {
+            object.channel.pending.join(&published);
+        }
+        self.next_epoch(site);
+    }
+
+    /// The phase of an mbarrier is complete; what was passed on stays known.
+    pub(crate) fn object_complete(&mut self, place: Place) {
+        if let Some(object) = self.objects.get_mut(&place) {
+            object.channel.complete = Rc::new(object.channel.pending.clone());
+        }
+    }
+
+    /// The lanes saw that so many phases are complete.
+    pub(crate) fn object_pass(&mut self, place: Place, phases: u64, site: Site) {
+        let Some(object) = self.objects.get(&place) else {
+            return;
+        };
+        let (from, signal) = (Rc::clone(&object.channel.complete), object.signal);
+        self.update(site, |clock| {
+            clock.join(&from);
+            clock.see(signal, phases as u32);
+        });
+    }
+
+    /// The lanes waited for everything of a signal up to a value.
+    pub(crate) fn signal_pass(&mut self, signal: Signal, value: u32, site: Site) {
+        let agent = self.signal(signal);
+        self.update(site, |clock| clock.see(agent, value));
+    }
+
+    /// An mbarrier is told of the end of a warp's copies.
+    pub(crate) fn object_sees_copies(&mut self, place: Place, value: u32, site: Site) {
+        let agent = self.signal(Signal::Copies(self.warp(site.rank, site.warp)));
+        if let Some(object) = self.objects.get_mut(&place) {
+            object.channel.pending.see(agent, value);
+        }
+    }
+
+    /// A strong access orders itself with the others at its location.
+    pub(crate) fn strong(&mut self, place: Place, site: Site) {
+        let mut clock = self.published(site);
+        if let Some(known) = self.locations.get(&place) {
+            clock.join(known);
+        }
+        let joined = Rc::new(clock.clone());
+        self.locations.insert(place, clock);
+        self.next_epoch(site);
+        self.acquire(site, &joined);
+    }
+}

@@ -1,0 +1,168 @@
+//! From accesses of warps to the race detector, and from its conflicts to findings.
+
+use super::async_queue::{End, Pending, Span, Work};
+use super::mbarrier::Place;
+use super::race::Conflict;
+use super::state::{AccessKind, Site, State};
+use crate::finding::{FindingId, Space};
+
+impl State<'_> {
+    /// Shows the shared accesses of a warp to the detector.
+    pub(crate) fn watch_shared(
+        &mut self,
+        kind: AccessKind,
+        site: Site,
+        addresses: &[u64; 32],
+        bytes: u32,
+    ) {
+        if kind == AccessKind::AsyncCopy {
+            return;
+        }
+        let strong = matches!(
+            kind,
+            AccessKind::Atomic | AccessKind::StrongLoad | AccessKind::StrongStore
+        );
+        let Some(mut race) = self.race.take() else {
+            return;
+        };
+        for lane in super::mbarrier::lanes_of(site.lanes) {
+            let Some(place) = self.place(addresses[lane]) else {
+                continue;
+            };
+            let here = Site {
+                lanes: 1 << lane,
+                ..site
+            };
+            if strong {
+                race.strong(place, here);
+            }
+            race.thread_access(kind, (place, bytes), lane as u32, here);
+        }
+        for (conflict, before) in &mut race.rewrites {
+            if *before == 0 {
+                *before = 1 + u64::from(self.word_at(conflict.place));
+            }
+        }
+        self.race = Some(race);
+        self.report_conflicts();
+    }
+
+    fn word_at(&self, (rank, offset): Place) -> u32 {
+        let part = self.part(rank);
+        let loaded = part.and_then(|part| part.shared.load(offset as usize / 4 * 4, 4));
+        loaded.map_or(0, |(word, _)| word as u32)
+    }
+
+    /// Two stores to one word without order: equal values are no error.
+    #[inline]
+    pub(crate) fn settle_rewrites(&mut self) {
+        let Some(race) = &mut self.race else { return };
+        if race.rewrites.is_empty() {
+            return;
+        }
+        for (mut conflict, before) in std::mem::take(&mut race.rewrites) {
+            // Lanes of one instruction that hit one word: one of them wins.
+            let together = conflict.other_pc == conflict.site.pc;
+            if together || before == 1 + u64::from(self.word_at(conflict.place)) {
+                conflict.id = FindingId::RaceSameValue;
+            }
+            self.report_conflict(&conflict);
+        }
+    }
+
+    /// Makes findings of the conflicts the detector saw.
+    pub(crate) fn report_conflicts(&mut self) {
+        let Some(race) = &mut self.race else { return };
+        if race.conflicts.is_empty() {
+            return;
+        }
+        for conflict in std::mem::take(&mut race.conflicts) {
+            self.report_conflict(&conflict);
+        }
+    }
+
+    #[cold]
+    fn report_conflict(&mut self, conflict: &Conflict) {
+        let location = self.locate(Space::Shared, self.address_of(conflict.place));
+        let (kind, line) = (conflict.kind, self.line(conflict.other_pc));
+        self.report(conflict.id, conflict.site, Some(location), || {
+            let what = match conflict.id {
+                FindingId::MissingProxyFence
+                | FindingId::MissingProxyFenceWar
+                | FindingId::MissingProxyFenceCpAsync => "fence.proxy.async is missing behind it",
+                FindingId::AsyncNotWaited => "its completion was not waited for",
+                FindingId::BulkSourceOverwritten | FindingId::RaceTmaOverwrite => {
+                    "it may still read the bytes"
+                }
+                _ => "nothing orders the two",
+            };
+            format!("{kind} with the access at line {line}: {what}")
+        });
+    }
+
+    /// mbarriers that were used by threads not ordered behind their initialisation.
+    pub(crate) fn report_init_races(&mut self, unordered: &[(Place, Site)]) {
+        for (place, site) in unordered {
+            let location = self.locate(Space::Shared, self.address_of(*place));
+            self.report(FindingId::MbarrierInitRace, *site, Some(location), || {
+                "nothing orders the use of the mbarrier behind its initialisation".to_owned()
+            });
+        }
+    }
+
+    /// Shows a copy that is issued to the detector.
+    pub(crate) fn watch_copy(&mut self, op: &Pending) {
+        let Some(mut race) = self.race.take() else {
+            return;
+        };
+        let site = op.site;
+        let object = |place: &Place| {
+            let phase = self.mbarrier(*place).map_or(0, |object| object.phase);
+            (*place, phase)
+        };
+        let (objects, tile) = match &op.end {
+            End::Mbarriers(places, bytes) => {
+                let objects: Vec<(Place, u64)> = places.iter().map(object).collect();
+                (objects, *bytes as u32)
+            }
+            End::Group(_) => (Vec::new(), 0),
+        };
+        let group = match op.end {
+            End::Group(group) => group,
+            End::Mbarriers(..) => 0,
+        };
+        let mut writes: Vec<(Place, u32)> = Vec::new();
+        let mut reads = None;
+        match &op.work {
+            Work::Copy {
+                src, dst, bytes, ..
+            } => {
+                let bytes = *bytes as u32;
+                if let Span::Shared(place) = src {
+                    reads = Some((*place, bytes));
+                }
+                for dst in dst {
+                    if let Span::Shared(place) = dst {
+                        writes.push((*place, bytes));
+                    }
+                }
+            }
+            Work::Write { dst, data, .. } => writes.push((*dst, data.len() as u32)),
+            Work::Load { dst, .. } => writes.extend(dst.iter().map(|place| (*place, tile))),
+            Work::Store { map, src, .. } => {
+                let bytes = self.tensor_map(*map).map_or(0, |map| map.tile_bytes());
+                reads = Some((*src, bytes as u32));
+            }
+        }
+        match (reads, objects.first()) {
+            (Some(span), None) => race.copy_reads(span, group, site),
+            (Some(span), Some(object)) => race.copy_reads_until(span, *object, site),
+            _ => {}
+        }
+        for (span, object) in writes.into_iter().zip(objects) {
+            race.copy_writes(span, object, site);
+        }
+        self.race = Some(race);
+        self.report_conflicts();
+    }
+}

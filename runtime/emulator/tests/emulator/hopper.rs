@@ -1,0 +1,119 @@
+//! mbarriers and clusters: what they do, and what is said when they are misused.
+
+use super::kernel::{Shape, WARP, launch, module};
+use tilewright_emulator::{Arg, Content, Launch, Memory, Module, Options, Params, Report, run};
+
+const OBJECT: &str = ".shared .align 8 .b64 bar; mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0;
+    @%p1 mbarrier.init.shared::cta.b64 [bar], 2; bar.sync 0;";
+
+fn ids(body: &str) -> Vec<&'static str> {
+    let text = module(0, "", &format!("{OBJECT}\n{body}"));
+    launch(&text, &WARP, &[], &Options::default()).ids()
+}
+
+#[test]
+fn misuse_of_an_mbarrier_has_its_names() {
+    let one = "@%p1 mbarrier.arrive.shared::cta.b64 _, [bar]";
+    assert_eq!(ids(&format!("{one}; {one};")), [""; 0]);
+    assert_eq!(ids(&format!("{one};")), ["mbarrier_tx_pending_at_exit"]);
+    assert_eq!(ids(&format!("{one}, 3;")), ["mbarrier_overarrive"]);
+    assert_eq!(
+        ids(&format!("@%p1 st.shared.u32 [bar+4], 0; {one};")),
+        ["mbarrier_clobbered", "mbarrier_uninit"]
+    );
+    assert_eq!(
+        ids(&format!(
+            "@%p1 mbarrier.inval.shared::cta.b64 [bar]; {one};"
+        )),
+        ["mbarrier_uninit"]
+    );
+}
+
+#[test]
+fn a_deadlock_names_the_mbarrier_and_what_is_missing() {
+    let body = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 64;
+        W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra W;";
+    let text = module(0, "", &format!("{OBJECT}\n@!%p1 bra X; {body} X:"));
+    let run = launch(&text, &WARP, &[], &Options::default());
+    let found = run
+        .report
+        .findings
+        .iter()
+        .find(|f| f.id.as_str() == "deadlock");
+    let message = &found.unwrap().message;
+    assert!(
+        message.contains("1 of 2 arrivals and 64 bytes missing"),
+        "{message}"
+    );
+    let both = module(
+        0,
+        "",
+        &format!("{OBJECT}\n@!%p1 bra X; {body} X:").replace("bar], 2", "bar], 1"),
+    );
+    let run = launch(&both, &WARP, &[], &Options::default());
+    assert_eq!(run.ids(), ["deadlock", "mbarrier_tx_mismatch"]);
+}
+
+fn cluster(body: &str) -> (Vec<u32>, Report) {
+    let module = Module::parse(&module(1, "", body)).unwrap_or_else(|e| panic!("{e}"));
+    let mut memory = Memory::new();
+    let out = memory.alloc("out", 512, Content::Undefined).unwrap();
+    let launch = Launch {
+        entry: "k".to_owned(),
+        grid: [4, 1, 1],
+        block: [32, 1, 1],
+        cluster: [2, 1, 1],
+        dynamic_shared_bytes: 0,
+        params: Params::Args(vec![Arg::Buffer(out)]),
+    };
+    let report = run(&module, &launch, &mut memory, &Options::default()).unwrap();
+    let words = memory.read(out);
+    let words = words.chunks_exact(4);
+    let words = words
+        .map(|c| u32::from_le_bytes(c.try_into().unwrap()))
+        .collect();
+    (words, report)
+}
+
+const SYNC: &str = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;";
+
+#[test]
+fn a_cluster_reads_its_neighbours_shared_memory() {
+    let body = |first: &str, last: &str| {
+        format!(
+            ".shared .align 4 .b8 s[128]; mov.u32 %r1, %laneid; mov.u32 %r2, %cluster_ctarank;
+             mov.u32 %r3, %ctaid.x; shl.b32 %r4, %r3, 5; add.u32 %r4, %r4, %r1;
+             shl.b32 %r5, %r1, 2; mov.u32 %r6, s; add.u32 %r5, %r5, %r6;
+             st.shared.u32 [%r5], %r4; {first} xor.b32 %r7, %r2, 1;
+             mapa.shared::cluster.u32 %r8, %r5, %r7; ld.shared::cluster.u32 %r9, [%r8];
+             ld.param.u64 %rd1, [p0]; mul.wide.u32 %rd2, %r4, 4; add.u64 %rd1, %rd1, %rd2;
+             st.global.u32 [%rd1], %r9; {last}"
+        )
+    };
+    let (words, report) = cluster(&body(SYNC, SYNC));
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    for (index, word) in words.iter().enumerate() {
+        assert_eq!(*word as usize, index ^ 32);
+    }
+    let has = |report: &Report, id: &str| report.findings.iter().any(|f| f.id.as_str() == id);
+    assert!(has(
+        &cluster(&body("", SYNC)).1,
+        "dsmem_before_cluster_sync"
+    ));
+    assert!(has(&cluster(&body(SYNC, "")).1, "dsmem_cta_exited"));
+}
+
+#[test]
+fn setmaxnreg_goes_the_way_it_says() {
+    let shape = Shape {
+        grid: 1,
+        block: 128,
+        shared: 0,
+    };
+    let text = |body: &str| module(0, "", body).replace(".visible .entry k()", ENTRY);
+    const ENTRY: &str = ".visible .entry k() .maxnreg 128";
+    let ids = |body: &str| launch(&text(body), &shape, &[], &Options::default()).ids();
+    assert_eq!(ids("setmaxnreg.dec.sync.aligned.u32 40;"), [""; 0]);
+    assert_eq!(ids("setmaxnreg.dec.sync.aligned.u32 160;"), ["setmaxnreg"]);
+    assert_eq!(ids("setmaxnreg.inc.sync.aligned.u32 160;"), ["deadlock"]);
+}

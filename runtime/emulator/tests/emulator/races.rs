@@ -1,0 +1,151 @@
+//! Each race is found, and not in its right neighbour, under every schedule.
+
+use super::kernel::{Run, Shape, launch, module};
+use tilewright_emulator::{AsyncOrder, Options, Sanitize, WarpOrder};
+
+const SHAPE: Shape = Shape {
+    grid: 1,
+    block: 64,
+    shared: 0,
+};
+
+/// Thread t of 64 has %r1 = t, %r2 the address of word t of `s`, %r3 that of its mirror.
+const BASE: &str = "ld.param.u64 %rd1, [p0]; .shared .align 128 .b8 s[256];
+    .shared .align 8 .b64 bar; mov.u32 %r1, %tid.x; mov.u32 %r9, s;
+    setp.eq.u32 %p1, %r1, 0; shl.b32 %r2, %r1, 2; sub.u32 %r3, 252, %r2;
+    add.u32 %r2, %r2, %r9; add.u32 %r3, %r3, %r9;";
+
+fn runs(body: &str, sanitize: Sanitize) -> Vec<Run> {
+    let text = module(1, "", &format!("{BASE}\n{body}"));
+    let orders = [
+        (WarpOrder::RoundRobin, AsyncOrder::Late),
+        (WarpOrder::Reverse, AsyncOrder::Early),
+        (WarpOrder::Random(3), AsyncOrder::Late),
+    ];
+    let run = |(warp_order, async_order)| {
+        let options = Options {
+            warp_order,
+            async_order,
+            sanitize,
+            ..Options::default()
+        };
+        launch(&text, &SHAPE, &[None], &options)
+    };
+    orders.into_iter().map(run).collect()
+}
+
+/// Every schedule gives exactly these ids.
+fn gives(sanitize: Sanitize, ids: &[&str], body: &str) {
+    for run in runs(body, sanitize) {
+        assert_eq!(run.ids(), ids, "{body}\n{:?}", run.report.findings);
+    }
+}
+
+#[test]
+fn threads_need_a_barrier_between_them() {
+    let body = |between| {
+        format!(
+            "st.shared.u32 [%r2], %r1; {between} ld.shared.u32 %r4, [%r2];
+        st.shared.u32 [%r2], %r4; {between} ld.shared.u32 %r5, [%r3];"
+        )
+    };
+    gives(Sanitize::Default, &[], &body("bar.sync 0;"));
+    for run in runs(&body("bar.warp.sync -1;"), Sanitize::Default) {
+        assert!(
+            run.ids().contains(&"race_shared"),
+            "{:?}",
+            run.report.findings
+        );
+    }
+}
+
+#[test]
+fn equal_values_are_no_error() {
+    gives(
+        Sanitize::Default,
+        &["race_same_value"],
+        "st.shared.u32 [s], 7;",
+    );
+}
+
+#[test]
+fn atomics_do_not_race_with_each_other() {
+    let zero = "@%p1 st.shared.u32 [s], 0; bar.sync 0;";
+    gives(
+        Sanitize::Strict,
+        &[],
+        &format!("{zero} atom.shared.add.u32 %r4, [s], 1;"),
+    );
+    for run in runs(
+        &format!("{zero} atom.shared.add.u32 %r4, [s], 1; ld.shared.u32 %r5, [s];"),
+        Sanitize::Default,
+    ) {
+        assert!(run.ids().contains(&"race_shared"), "{:?}", run.ids());
+    }
+}
+
+#[test]
+fn an_mbarrier_orders_what_came_before_the_arrival() {
+    let body = |init: &str, before: &str, after: &str| {
+        format!(
+            "@%p1 mbarrier.init.shared::cta.b64 [bar], 64; {init}
+             {before} mbarrier.arrive.shared::cta.b64 %rd5, [bar]; {after}
+             W: mbarrier.try_wait.shared::cta.b64 %p2, [bar], %rd5; @!%p2 bra W;
+             ld.shared.u32 %r5, [%r3];"
+        )
+    };
+    let store = "st.shared.u32 [%r2], %r1;";
+    gives(Sanitize::Strict, &[], &body("bar.sync 0;", store, ""));
+    for run in runs(&body("bar.sync 0;", "", store), Sanitize::Default) {
+        let ids = run.ids();
+        assert!(ids.contains(&"race_shared"), "{:?}", run.report.findings);
+    }
+}
+
+#[test]
+fn the_async_proxy_needs_its_fence() {
+    let body = |fence, wait| {
+        format!(
+            "st.shared.u32 [%r2], %r1; {fence} bar.sync 0;
+             @%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [s], 256;
+             @%p1 cp.async.bulk.commit_group; {wait}
+             @%p1 st.shared.u32 [s], 1;"
+        )
+    };
+    let wait = "@%p1 cp.async.bulk.wait_group.read 0;";
+    let fence = "fence.proxy.async.shared::cta;";
+    gives(Sanitize::Strict, &[], &body(fence, wait));
+    gives(Sanitize::Default, &["missing_proxy_fence"], &body("", wait));
+    gives(
+        Sanitize::Default,
+        &["bulk_source_overwritten"],
+        &body(fence, ""),
+    );
+}
+
+#[test]
+fn a_copy_must_be_waited_for_by_its_readers() {
+    let body = |wait| {
+        format!(
+            "st.global.u32 [%rd1], 1; shl.b32 %r7, %r1, 2; cvt.u64.u32 %rd2, %r7;
+             add.u64 %rd2, %rd2, %rd1; st.global.u32 [%rd2], %r1;
+             @%p1 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0;
+             @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 256;
+             @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes
+                 [s], [%rd1], 256, [bar];
+             {wait} ld.shared.u32 %r5, [%r2];"
+        )
+    };
+    let wait = "W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra W;";
+    gives(Sanitize::Strict, &[], &body(wait));
+    let stop = "@%p1 bra W; bra X; W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;
+        @!%p2 bra W; X:";
+    for run in runs(&body(stop), Sanitize::Default) {
+        let ids = run.ids();
+        assert!(
+            ids.contains(&"async_not_waited"),
+            "{:?}",
+            run.report.findings
+        );
+    }
+}

@@ -1,7 +1,7 @@
 //! Hostile symbolic layouts, read from text, to the operations that kernels use on them.
 //!
-//! In: lines of text: a symbolic layout, a second one, a tiler, and facts as `name divisor`. Out: no
-//! panic; what is assumed is listed.
+//! In: lines of text: a symbolic layout, a second one, a tiler, and facts as `name divisor`. Out:
+//! no panic; what is assumed is listed.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

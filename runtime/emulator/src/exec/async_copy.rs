@@ -63,40 +63,47 @@ impl Warp {
         let aligned_reads = self.aligned_lanes(st, Space::Global, &global, bytes, reads & lanes);
         let lanes = lanes & (aligned_reads | !reads);
         for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
-            let dst = shared[lane].wrapping_sub(st.near.base);
-            let end = dst.checked_add(limit);
-            if end.is_none_or(|end| end > u64::from(st.env.shared_bytes)) {
-                self.out_of_bounds(st, Space::Shared, shared[lane], limit, lane);
-                continue;
-            }
-            let src_bytes = if reads >> lane & 1 == 1 {
-                src_bytes[lane] as u32
-            } else {
-                0
-            };
+            let reads = reads >> lane & 1 == 1;
             let pending = PendingCopy {
-                dst: dst as usize,
+                dst: shared[lane].wrapping_sub(st.near.base) as usize,
                 src: global[lane],
                 bytes,
-                src_bytes,
+                src_bytes: if reads { src_bytes[lane] as u32 } else { 0 },
                 group: self.committed[lane],
                 pc: self.pc(),
                 moved: false,
             };
-            if src_bytes > 0 {
-                let source =
-                    st.env
-                        .global
-                        .find(pending.src, u64::from(src_bytes), &mut st.region_hint);
-                if source.is_none() || pending.src >> WINDOW_SHIFT >= 0x7b {
-                    self.out_of_bounds(st, Space::Global, pending.src, u64::from(src_bytes), lane);
-                    continue;
-                }
+            if self.copy_in_bounds(st, &pending, shared[lane], lane) {
+                self.issue_copy(st, pending, lane);
             }
-            self.issue_copy(st, pending, lane);
         }
         st.report_conflicts();
         Flow::Next
+    }
+
+    /// Whether both sides of a copy exist; reports the side that does not.
+    fn copy_in_bounds(
+        &mut self,
+        st: &mut State<'_>,
+        copy: &PendingCopy,
+        shared: u64,
+        lane: usize,
+    ) -> bool {
+        let end = (copy.dst as u64).checked_add(u64::from(copy.bytes));
+        if end.is_none_or(|end| end > u64::from(st.env.shared_bytes)) {
+            self.out_of_bounds(st, Space::Shared, shared, u64::from(copy.bytes), lane);
+            return false;
+        }
+        let bytes = u64::from(copy.src_bytes);
+        if bytes == 0 {
+            return true;
+        }
+        let source = st.env.global.find(copy.src, bytes, &mut st.region_hint);
+        let inside = source.is_some() && copy.src >> WINDOW_SHIFT < 0x7b;
+        if !inside {
+            self.out_of_bounds(st, Space::Global, copy.src, bytes, lane);
+        }
+        inside
     }
 
     /// Queues a copy; its data moves at once under EARLY.

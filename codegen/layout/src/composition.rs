@@ -17,7 +17,6 @@ use crate::int::{Int, Stride};
 use crate::layout::Layout;
 use crate::simplify::merged;
 use crate::tiler::{Tiler, by_mode};
-use crate::tuple::Profile;
 
 /// Most points that are looked at when strides cancel one another by accident.
 pub const SEARCH_LIMIT: u64 = 1 << 20;
@@ -276,13 +275,6 @@ impl<I: Int, D: Stride<I>> Composer<'_, I, D> {
                 stride,
             });
         }
-        let part = |&n: &usize| {
-            if n == 1 {
-                Profile::leaf()
-            } else {
-                Profile::flat(n)
-            }
-        };
-        Layout::from_parts(self.b.profile.graft(counts.iter().map(part)), shape, stride)
+        Layout::from_parts(self.b.profile.split(&counts), shape, stride)
     }
 }

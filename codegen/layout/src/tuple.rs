@@ -146,6 +146,20 @@ impl Profile {
         Self(tokens)
     }
 
+    /// The profile in which each leaf is split into as many leaves as `counts` says.
+    pub(crate) fn split(&self, counts: &[usize]) -> Self {
+        let mut tokens = Inline::new();
+        let mut counts = counts.iter().peekable();
+        for &token in self.0.iter() {
+            let leaves = counts.next_if(|_| token == LEAF).copied().unwrap_or(1);
+            if leaves != 1 {
+                tokens.push(leaves.min(usize::from(LEAF - 1)) as u16);
+            }
+            tokens.extend(std::iter::repeat_n(token, leaves));
+        }
+        Self(tokens)
+    }
+
     /// Refuses trees beyond the limits of this crate.
     pub(crate) fn check(&self) -> Result<()> {
         let (leaves, depth) = (self.leaves(), self.depth());

@@ -13,4 +13,5 @@ pub mod functions;
 pub mod eval;
 pub mod words;
 pub mod show;
+pub mod explain;
 pub mod vectors;

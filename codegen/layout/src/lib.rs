@@ -129,6 +129,7 @@ mod copy;
 mod view;
 mod rules;
 mod text;
+pub mod tutorial;
 
 pub use basis::{Basis, MAX_PATH, Path};
 pub use complement::complement;

@@ -11,6 +11,8 @@ pub enum Layout {
     Eval(Eval),
     /// Draw a layout, a swizzle with its banks, a tiled copy or an MMA
     Show(Show),
+    /// Walk through an operation step by step, with the numbers of the case
+    Explain(Explain),
     /// Run a conformance file, one JSON object a line
     Vectors(Vectors),
 }
@@ -53,14 +55,22 @@ pub struct Show {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: Format,
     /// Read the layout as (thread, value) to cell of a tile of these extents
-    #[arg(long, value_name = "ROWS,COLUMNS", value_delimiter = ',', num_args = 2)]
-    pub tile: Vec<i64>,
+    #[arg(long, value_name = "ROWSxCOLUMNS", value_parser = tile)]
+    pub tile: Option<[i64; 2]>,
     /// Bytes of an element, for the bank map
     #[arg(long, value_name = "BYTES", default_value_t = 2)]
     pub elem_bytes: i64,
     /// Bytes that one thread accesses at once, for the bank map
     #[arg(long, value_name = "BYTES", default_value_t = 16)]
     pub access_bytes: i64,
+}
+
+/// `layout explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// A call, such as "complement((2,2):(1,6), 24)"
+    #[arg(value_name = "EXPRESSION", allow_hyphen_values = true)]
+    pub expression: String,
 }
 
 /// `layout vectors`.
@@ -72,4 +82,12 @@ pub struct Vectors {
     /// Print the failures as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Two extents: `16x8`.
+fn tile(text: &str) -> Result<[i64; 2], String> {
+    let extents = text.split_once('x').and_then(|(rows, columns)| {
+        Some([rows.trim().parse().ok()?, columns.trim().parse().ok()?])
+    });
+    extents.ok_or_else(|| "expected two extents, such as 16x8".to_owned())
 }

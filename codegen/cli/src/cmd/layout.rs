@@ -10,7 +10,7 @@ use crate::args::layout as args;
 use crate::layout::eval::{self, Trouble};
 use crate::layout::show::banks::Access;
 use crate::layout::show::{draw, latex, svg, table};
-use crate::layout::{functions, vectors, words};
+use crate::layout::{explain, functions, vectors, words};
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::terminal::{self, BAD, FAINT, STRONG};
 
@@ -19,6 +19,7 @@ pub fn run(args: &args::Layout) -> Outcome {
     match args {
         args::Layout::Eval(args) => evaluate(args),
         args::Layout::Show(args) => show(args),
+        args::Layout::Explain(args) => explain_call(&args.expression),
         args::Layout::Vectors(args) => check_vectors(args),
     }
 }
@@ -66,9 +67,9 @@ fn fail(text: &str, trouble: &Trouble, json: bool) -> Outcome {
 }
 
 fn show(args: &args::Show) -> Outcome {
-    let text = match args.tile[..] {
-        [rows, columns] => format!("coords_of({}, ({rows},{columns}))", args.expression),
-        _ => args.expression.clone(),
+    let text = match args.tile {
+        Some([rows, columns]) => format!("coords_of({}, ({rows},{columns}))", args.expression),
+        None => args.expression.clone(),
     };
     let value = match eval::evaluate(&text) {
         Ok(found) => found.value,
@@ -86,6 +87,31 @@ fn show(args: &args::Show) -> Outcome {
         args::Format::Json => terminal::print_json(&picture)?,
     }
     Ok(Verdict::Good)
+}
+
+/// A refusal is explained like an answer, and is a negative verdict all the same.
+fn explain_call(text: &str) -> Outcome {
+    let form = |trouble| fail(text, &trouble, false);
+    let called = match eval::outermost_call(text) {
+        Ok(called) => called,
+        Err(trouble) => return form(trouble),
+    };
+    let walk = |outcome| explain::walk(called.function, &called.arguments, outcome);
+    match eval::evaluate(text) {
+        Ok(found) => {
+            terminal::print(&walk(Ok(&found.value)))?;
+            Ok(Verdict::Good)
+        }
+        Err(Trouble::Refused(refusal)) => {
+            let mut told = words::explanation(&refusal);
+            if told.is_empty() {
+                told.push(refusal.error.to_string());
+            }
+            terminal::print(&walk(Err(&told)))?;
+            Ok(Verdict::Negative)
+        }
+        Err(trouble) => form(trouble),
+    }
 }
 
 /// What the listing says of a function.

@@ -54,6 +54,15 @@ pub struct Evaluated {
     pub assumed: Vec<Fact>,
 }
 
+/// The call that an expression is, with its arguments evaluated.
+#[derive(Debug, Clone)]
+pub struct Called {
+    /// The function.
+    pub function: &'static Function,
+    /// Its arguments.
+    pub arguments: Vec<Value>,
+}
+
 /// Evaluates a text.
 ///
 /// # Errors
@@ -65,6 +74,41 @@ pub fn evaluate(text: &str) -> Result<Evaluated, Trouble> {
     let value = session.value(&expr)?;
     let assumed = session.assumed;
     Ok(Evaluated { value, assumed })
+}
+
+/// The outermost call of a text, ready to be explained.
+///
+/// # Errors
+///
+/// As [`evaluate`]; when the text is no call.
+pub fn outermost_call(text: &str) -> Result<Called, Trouble> {
+    let expr = expr::parse(text)?;
+    let mut session = Session::default();
+    match &expr.kind {
+        Kind::Call(name, parts) => {
+            let function = session.function(name, parts, &expr.span)?;
+            let arguments = session.values(parts)?;
+            Ok(Called {
+                function,
+                arguments,
+            })
+        }
+        Kind::Chain(parts) => {
+            let arguments = match &parts[..] {
+                [first, second] => vec![session.value(first)?, session.value(second)?],
+                [first, rest @ ..] => vec![session.value(first)?, session.chain(rest)?],
+                [] => Vec::new(),
+            };
+            Ok(Called {
+                function: functions::composition(),
+                arguments,
+            })
+        }
+        _ => Err(Trouble::Form(Malformed {
+            span: expr.span,
+            message: "expected a call to explain, such as composition(4:2, 2:1)".to_owned(),
+        })),
+    }
 }
 
 #[derive(Debug, Default)]

@@ -174,3 +174,87 @@ fn every_function_is_listed_with_its_signature() {
         .json();
     assert!(json.as_array().unwrap().len() > 60);
 }
+
+#[test]
+fn explanations_walk_through_the_numbers() {
+    let explain = |text: &str, code: i32| tilewright(["layout", "explain", text]).expect(code);
+    let walk = explain("complement((2,2):(1,6), 24)", 0).stdout;
+    for part in [
+        "a gap of 3 steps of 2: mode 3:2",
+        "mode 2:12",
+        "answer is (3,2):(2,12)",
+    ] {
+        assert!(walk.contains(part), "{part}: {walk}");
+    }
+    let walk = explain("(6,2):(8,2) o (4,3):(3,1)", 0).stdout;
+    assert!(walk.contains("a(b(7)) = a(10) = 34 = r(7)"), "{walk}");
+    let walk = explain("(36,18):(1,72) o (9,4):(4,9)", 1).stdout;
+    assert!(walk.contains("there is no answer"), "{walk}");
+    let walk = explain("cosize((4,8):(1,5))", 0).stdout;
+    assert!(walk.contains("answer is 39"), "{walk}");
+    explain("(4,8):(1,4)", 2);
+}
+
+#[test]
+fn pictures_come_in_four_formats() {
+    let show = |format: &str| {
+        let args = [
+            "layout",
+            "show",
+            "--format",
+            format,
+            "((2,2),(2,4)):((1,4),(2,8))",
+        ];
+        tilewright(args).expect(0).stdout
+    };
+    let text = show("text");
+    assert!(
+        text.contains("\n 3   5  7  13 15  21 23  29 31\n"),
+        "{text}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&show("json")).unwrap();
+    assert_eq!(json["panels"][0]["cells"][8]["text"], "1");
+    assert!(show("svg").starts_with("<svg "));
+    assert!(show("latex").contains("\\begin{tikzpicture}"));
+    let banks = tilewright(["layout", "show", "Sw<2,3,3> o 0 o (128,64):(64,1)"]).expect(0);
+    assert!(banks.stdout.contains("2-way conflicts"), "{}", banks.stdout);
+    let tile = [
+        "layout",
+        "show",
+        "--tile",
+        "16x8",
+        "((4,8),(2,2)):((32,1),(16,8))",
+    ];
+    let held = tilewright(tile).expect(0).stdout;
+    assert!(held.contains("\n15  T28V2 T28V3 T29V2"), "{held}");
+    tilewright(["layout", "show", "(1024,1024):(1,1024)"]).expect(2);
+    tilewright(["layout", "show", "(m,4):(1,m)"]).expect(2);
+}
+
+/// The picture on the tutorial page of the algebra, as `show` draws it.
+#[track_caller]
+fn assert_drawing(name: &str, expression: &str) {
+    let args = ["layout", "show", "--format", "svg", expression];
+    let drawn = tilewright(args).expect(0).stdout;
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../layout/docs");
+    let path = std::path::Path::new(docs).join(name);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, &drawn).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(drawn == kept, "{name} differs; rewrite it with BLESS=1");
+}
+
+#[test]
+fn the_pictures_of_the_tutorial_are_what_show_draws() {
+    let atom = "mma_atom((16,8,16), 32:1, ((4,8),(2,2,2)):((32,1),(16,8,128)), \
+                ((4,8),(2,2)):((16,1),(8,64)), ((4,8),(2,2)):((32,1),(16,8)))";
+    assert_drawing("nested.svg", "(2,(3,1)):(1,(2,6))");
+    assert_drawing("swizzle.svg", "Sw<3,3,3>");
+    assert_drawing("copy.svg", "make_tiled_copy(8, (4,8):(8,1), (1,8):(0,1))");
+    assert_drawing("atom.svg", atom);
+    assert_drawing(
+        "tiled_mma.svg",
+        &format!("tiled_mma({atom}, (2,2,1):(1,2,0))"),
+    );
+}

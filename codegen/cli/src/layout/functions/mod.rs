@@ -12,6 +12,7 @@ mod edits;
 mod algebra;
 mod swizzles;
 mod threads;
+mod relations;
 
 pub use arguments::{Arguments, Stop, one_atom};
 
@@ -42,7 +43,7 @@ pub struct Chapter {
 }
 
 /// Every function.
-pub const CHAPTERS: [Chapter; 5] = [
+pub const CHAPTERS: [Chapter; 6] = [
     Chapter {
         title: "Layouts as functions",
         functions: coordinates::FUNCTIONS,
@@ -62,6 +63,10 @@ pub const CHAPTERS: [Chapter; 5] = [
     Chapter {
         title: "Threads and values",
         functions: threads::FUNCTIONS,
+    },
+    Chapter {
+        title: "Relations, and the rules of others",
+        functions: relations::FUNCTIONS,
     },
 ];
 

@@ -78,6 +78,7 @@ pub fn map(all: &ComposedLayout, access: Access) -> std::result::Result<BankMap,
             .flatten()
             .map(|&byte| start_cell(byte, access))
             .collect(),
+        room: 0,
     };
     let panels = vec![starts, phases(&firsts, per_phase, access)];
     Ok(BankMap {
@@ -135,6 +136,7 @@ fn phases(firsts: &[Vec<i64>], per_phase: usize, access: Access) -> Panel {
         rows: Axis::plain("phase", count),
         columns: Axis::plain("bank", BANKS as usize),
         cells,
+        room: 0,
     }
 }
 

@@ -33,7 +33,8 @@ pub fn picture(value: &Value, access: Access) -> Drawn<Picture> {
         Value::Composed(all) => of_composed(all, access),
         Value::Swizzle(swizzle) => of_swizzle(*swizzle, access),
         Value::MmaAtom(atom) => {
-            let title = format!("{}x{}x{}", atom.mnk[0], atom.mnk[1], atom.mnk[2]);
+            let [m, n, k] = atom.mnk;
+            let title = format!("mma m{m}n{n}k{k}");
             of_mma(&told(one_atom(atom.clone()))?, title)
         }
         Value::TiledMma(mma) => {
@@ -150,6 +151,7 @@ fn panels_of(layout: &Layout, cell: &dyn Fn(i64) -> Cell) -> Drawn<Vec<Panel>> {
             rows: axis(if layout.rank() > 1 { "mode 0" } else { "" }, &down)?,
             columns: axis(if layout.rank() > 1 { "mode 1" } else { "" }, &right)?,
             cells,
+            room: 0,
         });
     }
     Ok(panels)
@@ -214,6 +216,7 @@ fn holders(
         rows: Axis::plain(down, rows as usize),
         columns: Axis::plain(right, columns as usize),
         cells,
+        room: 0,
     })
 }
 
@@ -247,6 +250,8 @@ fn of_mma(mma: &TiledMma, title: String) -> Drawn<Picture> {
         panel.place = Place { row, column };
         panels.push(panel);
     }
+    let room = panels.iter().map(Panel::widest).max().unwrap_or(0);
+    panels.iter_mut().for_each(|panel| panel.room = room);
     Ok(Picture {
         title,
         panels,

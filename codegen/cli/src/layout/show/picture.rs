@@ -43,6 +43,9 @@ pub struct Panel {
     pub columns: Axis,
     /// The cells, row by row.
     pub cells: Vec<Cell>,
+    /// Characters that a cell has room for at least, so that panels can share edges.
+    #[serde(skip)]
+    pub room: usize,
 }
 
 /// One side of a grid.
@@ -114,7 +117,8 @@ impl Panel {
             .cells
             .iter()
             .flat_map(|cell| [&cell.text, &cell.detail]);
-        lines.map(|line| line.chars().count()).max().unwrap_or(0)
+        let widest = lines.map(|line| line.chars().count()).max();
+        widest.unwrap_or(0).max(self.room)
     }
 
     /// Whether cells have a second line.

@@ -15,20 +15,24 @@ const TITLE: usize = 26;
 const NAME: usize = 20;
 const HEADS: usize = 18;
 const SIDE: usize = 30;
+/// Width of a character of a head or an axis.
+const CHARACTER: usize = 7;
+/// How far the foot of a line lies below its middle.
+const FOOT: usize = 4;
 const NOTE: usize = 20;
 
 const STYLE: &str = "\
-text { font-family: 'DejaVu Sans Mono', ui-monospace, Menlo, Consolas, monospace; \
-text-anchor: middle; dominant-baseline: central }
-.title { font-size: 15px; font-weight: 600; fill: #1f2430; text-anchor: start }
-.name { font-size: 13px; font-weight: 600; fill: #1f2430; text-anchor: start }
-.head { font-size: 10px; fill: #7a8194 }
-.axis { font-size: 11px; fill: #4a5164; font-style: italic }
-.note { font-size: 12px; fill: #4a5164; text-anchor: start }
-.dark { fill: #1f2430 }
-.light { fill: #ffffff }
-.big { font-size: 11px }
-.small { font-size: 9px }";
+.tw text { font-family: 'DejaVu Sans Mono', ui-monospace, Menlo, Consolas, monospace; \
+text-anchor: middle }
+.tw .title { font-size: 15px; font-weight: 600; fill: #1f2430; text-anchor: start }
+.tw .name { font-size: 13px; font-weight: 600; fill: #1f2430; text-anchor: start }
+.tw .head { font-size: 10px; fill: #7a8194 }
+.tw .axis { font-size: 11px; fill: #4a5164; font-style: italic }
+.tw .note { font-size: 12px; fill: #4a5164; text-anchor: start }
+.tw .dark { fill: #1f2430 }
+.tw .light { fill: #ffffff }
+.tw .big { font-size: 11px }
+.tw .small { font-size: 9px }";
 
 /// Width and height of the cells of a panel.
 fn cell_size(panel: &Panel) -> (usize, usize) {
@@ -36,13 +40,25 @@ fn cell_size(panel: &Panel) -> (usize, usize) {
     (width, if panel.has_details() { 30 } else { 24 })
 }
 
+/// Space left of the cells, for the rows' numbers and name.
+fn side(panel: &Panel) -> usize {
+    SIDE.max((panel.rows.name.chars().count() + 2) * CHARACTER + 4)
+}
+
+/// Space right of the cells, for the columns' name.
+fn beyond(panel: &Panel) -> usize {
+    match panel.columns.name.chars().count() {
+        0 => 0,
+        name => (name + 2) * CHARACTER + 6,
+    }
+}
+
 /// Width and height of a panel with its heads.
 fn panel_size(panel: &Panel) -> (usize, usize) {
     let (width, height) = cell_size(panel);
-    (
-        SIDE + width * panel.columns.count,
-        NAME + HEADS + height * panel.rows.count,
-    )
+    let titled = side(panel) + panel.title.chars().count() * 9;
+    let grid = side(panel) + width * panel.columns.count + beyond(panel);
+    (grid.max(titled), NAME + HEADS + height * panel.rows.count)
 }
 
 /// The extents of rows or columns of panels.
@@ -75,6 +91,9 @@ pub fn render(picture: &Picture) -> String {
         .set("viewBox", (0, 0, width, height))
         .set("width", width)
         .set("height", height)
+        // A page that holds the drawing keeps its own style and its width.
+        .set("class", "tw")
+        .set("style", "max-width: 100%; height: auto")
         .add(Style::new(STYLE))
         .add(rectangle(0, 0, width, height).set("fill", "#ffffff"))
         .add(words_at(&picture.title, "title", MARGIN, MARGIN + 6));
@@ -110,12 +129,15 @@ fn rectangle(x: usize, y: usize, width: usize, height: usize) -> Rectangle {
 }
 
 fn words_at(words: &str, class: &str, x: usize, y: usize) -> Text {
-    Text::new(words).set("class", class).set("x", x).set("y", y)
+    Text::new(words)
+        .set("class", class)
+        .set("x", x)
+        .set("y", y + FOOT)
 }
 
 fn panel_at(panel: &Panel, x: usize, y: usize) -> Group {
     let (width, height) = cell_size(panel);
-    let (left, top) = (x + SIDE, y + NAME + HEADS);
+    let (left, top) = (x + side(panel), y + NAME + HEADS);
     let mut group = Group::new().add(words_at(&panel.title, "name", left, y + 8));
     group = axis_names(group, panel, left, y);
     for column in 0..panel.columns.count {
@@ -165,12 +187,13 @@ fn lines<'a>(text: &'a str, detail: &'a str) -> Vec<(&'a str, &'static str, isiz
 }
 
 fn axis_names(group: Group, panel: &Panel, left: usize, y: usize) -> Group {
-    let (width, _) = panel_size(panel);
+    let (width, _) = cell_size(panel);
     let mut group = group;
-    let right = left + width - SIDE;
+    let right = left + width * panel.columns.count;
     if !panel.columns.name.is_empty() {
         let name = format!("{} \u{2192}", panel.columns.name);
-        let at = words_at(&name, "axis", right, y + 8).set("style", "text-anchor: end");
+        let at = words_at(&name, "axis", right + 6, y + NAME + HEADS - 8);
+        let at = at.set("style", "text-anchor: start");
         group = group.add(at);
     }
     if !panel.rows.name.is_empty() {

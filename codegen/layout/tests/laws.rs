@@ -183,7 +183,11 @@ proptest! {
 
     #[test]
     fn inverses_invert(a in any_layout(), c in compact_layout()) {
-        let right = right_inverse(&a).unwrap();
+        // Accidental strides may leave a bounded search undecided; any other refusal is wrong.
+        let right = match right_inverse(&a) {
+            Err(Error::Undecided { .. }) => return Ok(()),
+            right => right.unwrap(),
+        };
         for (i, x) in values(&right).into_iter().enumerate() {
             prop_assert_eq!(a.at(x).unwrap(), i as i64);
         }
@@ -198,8 +202,11 @@ proptest! {
 
     #[test]
     fn common_vectors_hold_the_same_coordinates(a in any_layout(), b in any_layout()) {
+        let right = match right_inverse(&b) {
+            Err(Error::Undecided { .. }) => return Ok(()),
+            right => right.unwrap(),
+        };
         let n = max_common_vector(&a, &b).unwrap();
-        let right = right_inverse(&b).unwrap();
         for i in 0..n {
             let x = right.at(i).unwrap();
             prop_assert_eq!((a.at(x).unwrap(), b.at(x).unwrap()), (i, i));

@@ -46,7 +46,10 @@ proptest! {
 
     #[test]
     fn common_layouts_are_right_inverses_of_both(a in layout(0i64..9), b in layout(0i64..9)) {
-        let r = max_common_layout(&a, &b).unwrap();
+        let r = match max_common_layout(&a, &b) {
+            Err(Error::Undecided { .. }) => return Ok(()),
+            r => r.unwrap(),
+        };
         for (i, x) in (0..).zip(r.offsets().unwrap()) {
             prop_assert_eq!((a.at(x).unwrap(), b.at(x).unwrap()), (i, i), "{} of {} {}", r, a, b);
         }

@@ -283,6 +283,12 @@ pub fn prepare(
         let at = param.offset as usize;
         match &param.value {
             ParamValue::Scalar { .. } => {}
+            ParamValue::TensorMap(_) => refusals.push(Refusal::Abi {
+                problem: format!(
+                    "parameter {} is a tensor map, which is not made yet",
+                    param.name
+                ),
+            }),
             ParamValue::Workspace => workspace_at = Some(at),
             ParamValue::Pointer { operand } => {
                 if let Some(view) = views.iter().find(|v| v.operand == operand) {

@@ -1,11 +1,13 @@
 //! How a kernel is launched: parameters with their offsets, and sizes as expressions.
 //!
-//! Parameters are laid out as C would: each at the next multiple of its own size. The offsets
-//! stand in the manifest so that a reader in any language can pack without knowing that rule.
+//! Parameters are laid out as C would: each at the next multiple of its alignment, which is its
+//! own size, and 64 for a tensor map. The offsets stand in the manifest so that a reader in any
+//! language can pack without knowing that rule.
 
 use serde::{Deserialize, Serialize};
 
 use crate::expr::Expr;
+use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMapAbi};
 
 /// Largest parameter block of a kernel, in bytes (PTX ISA, kernel function parameters, before 8.1).
 pub const MAX_PARAM_BYTES: u32 = 4096;
@@ -60,10 +62,7 @@ impl LaunchAbi {
 
     /// Every expression, with the key it stands under.
     pub fn exprs(&self) -> impl Iterator<Item = (String, &Expr)> {
-        let params = self.params.iter().filter_map(|p| match &p.value {
-            ParamValue::Scalar { expr, .. } => Some((format!("params.{}", p.name), expr)),
-            ParamValue::Pointer { .. } | ParamValue::Workspace => None,
-        });
+        let params = self.params.iter().flat_map(Param::exprs);
         let grid = ["grid.x", "grid.y", "grid.z"]
             .into_iter()
             .map(str::to_owned)
@@ -91,13 +90,13 @@ pub struct Param {
 }
 
 impl Param {
-    /// Lays out parameters in order, each at the next multiple of its own size.
+    /// Lays out parameters in order, each at the next multiple of its alignment.
     pub fn pack<'a>(values: impl IntoIterator<Item = (&'a str, ParamValue)>) -> Vec<Param> {
         let mut end = 0u32;
         let place = |(name, value): (&str, ParamValue)| {
             let size = value.size();
             let offset = end
-                .checked_next_multiple_of(size.max(1))
+                .checked_next_multiple_of(value.align())
                 .unwrap_or(u32::MAX);
             end = offset.saturating_add(size);
             Param {
@@ -108,6 +107,22 @@ impl Param {
             }
         };
         values.into_iter().map(place).collect()
+    }
+
+    /// Every expression of the parameter, with the key it stands under.
+    fn exprs(&self) -> Vec<(String, &Expr)> {
+        let name = &self.name;
+        let listed = |key: &'static str, list: &'_ [Expr]| {
+            (0..list.len()).map(move |at| format!("params.{name}.{key}.{at}"))
+        };
+        match &self.value {
+            ParamValue::Scalar { expr, .. } => vec![(format!("params.{name}"), expr)],
+            ParamValue::TensorMap(map) => listed("dims", &map.dims)
+                .zip(&map.dims)
+                .chain(listed("strides", &map.strides).zip(&map.strides))
+                .collect(),
+            ParamValue::Pointer { .. } | ParamValue::Workspace => Vec::new(),
+        }
     }
 }
 
@@ -130,6 +145,8 @@ pub enum ParamValue {
     },
     /// The 64-bit address of the workspace.
     Workspace,
+    /// A tensor map of an operand, made at launch: a `.param .align 64 .b8 name[128]` of the PTX.
+    TensorMap(TensorMapAbi),
 }
 
 impl ParamValue {
@@ -150,6 +167,16 @@ impl ParamValue {
         match self {
             ParamValue::Pointer { .. } | ParamValue::Workspace => 8,
             ParamValue::Scalar { ty, .. } => ty.bytes(),
+            ParamValue::TensorMap(_) => TENSOR_MAP_BYTES,
+        }
+    }
+
+    /// What its offset is a multiple of, in bytes.
+    pub const fn align(&self) -> u32 {
+        match self {
+            // What tensor copies ask of the map's address (PTX ISA, tensor-map).
+            ParamValue::TensorMap(_) => 64,
+            _ => self.size(),
         }
     }
 }

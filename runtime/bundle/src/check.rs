@@ -1,5 +1,7 @@
 //! The rules a manifest must satisfy beyond being well-typed. Every broken rule is reported.
 
+mod tensor_map;
+
 use std::collections::BTreeSet;
 
 use crate::abi::{LaunchAbi, MAX_PARAM_BYTES, ParamValue};
@@ -149,15 +151,20 @@ fn params(id: &str, abi: &LaunchAbi, semantics: &Semantics, problems: &mut Probl
         problems.check(size == want, id, || {
             format!("parameter {name:?} has {size} bytes; what it passes has {want}")
         });
-        let at = end.checked_next_multiple_of(want).unwrap_or(u32::MAX);
+        let align = param.value.align();
+        let at = end.checked_next_multiple_of(align).unwrap_or(u32::MAX);
         problems.check(offset == at, id, || {
             format!("parameter {name:?} is at offset {offset}; expected {at}")
         });
         end = at.saturating_add(want);
-        if let ParamValue::Pointer { operand } = &param.value {
-            problems.check(semantics.operand(operand).is_some(), id, || {
-                format!("parameter {name:?} points to `{operand}`, which is no operand")
-            });
+        match &param.value {
+            ParamValue::Pointer { operand } => {
+                problems.check(semantics.operand(operand).is_some(), id, || {
+                    format!("parameter {name:?} points to `{operand}`, which is no operand")
+                });
+            }
+            ParamValue::TensorMap(map) => tensor_map::check(id, name, map, semantics, problems),
+            ParamValue::Scalar { .. } | ParamValue::Workspace => {}
         }
     }
     problems.check(end <= MAX_PARAM_BYTES, id, || {

@@ -47,6 +47,10 @@ mod hash;
 
 mod expr;
 
+mod dtype;
+
+mod tensor_map;
+
 mod abi;
 
 mod manifest;
@@ -60,12 +64,14 @@ mod read;
 mod write;
 
 pub use abi::{LaunchAbi, MAX_PARAM_BYTES, Param, ParamValue, ScalarType};
+pub use dtype::DType;
 pub use error::{Error, Problem};
 pub use expr::{Condition, Env, EvalError, Expr, MAX_DEPTH, MAX_NODES, MAX_TEXT, Name, ParseError};
 pub use hash::Sha256Hex;
 pub use manifest::{
-    Assumption, Capability, CubinFile, DType, FORMAT_VERSION, Family, FileEntry, Kernel, Manifest,
+    Assumption, Capability, CubinFile, FORMAT_VERSION, Family, FileEntry, Kernel, Manifest,
     Operand, Provenance, PtxFile, Resources, Role, Semantics,
 };
 pub use read::Bundle;
+pub use tensor_map::{L2Promotion, OobFill, TENSOR_MAP_BYTES, TensorMapAbi, TensorSwizzle};
 pub use write::BundleWriter;

@@ -1,0 +1,53 @@
+//! Element types, with their spelling and size.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! dtypes {
+    ($($variant:ident $text:literal $bits:literal),* $(,)?) => {
+        /// An element type, named as PTX names it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        pub enum DType { $(#[doc = concat!("`", $text, "`, ", $bits, " bits.")] $variant),* }
+
+        impl DType {
+            /// Every element type.
+            pub const ALL: &'static [DType] = &[$(DType::$variant),*];
+
+            /// The spelling in specs and manifests.
+            pub const fn text(self) -> &'static str {
+                match self { $(DType::$variant => $text),* }
+            }
+
+            /// Bits of one element in memory.
+            pub const fn bits(self) -> u32 {
+                match self { $(DType::$variant => $bits),* }
+            }
+        }
+    };
+}
+
+dtypes! {
+    F16 "f16" 16, BF16 "bf16" 16, TF32 "tf32" 32, F32 "f32" 32, F64 "f64" 64,
+    E4M3 "e4m3" 8, E5M2 "e5m2" 8,
+    S8 "s8" 8, U8 "u8" 8, S16 "s16" 16, U16 "u16" 16,
+    S32 "s32" 32, U32 "u32" 32, S64 "s64" 64, U64 "u64" 64,
+    B8 "b8" 8, B16 "b16" 16, B32 "b32" 32, B64 "b64" 64, B128 "b128" 128,
+}
+
+impl DType {
+    /// Bytes of one element in memory.
+    pub const fn bytes(self) -> u32 {
+        self.bits() / 8
+    }
+
+    /// The element type spelled `text`.
+    pub fn from_text(text: &str) -> Option<DType> {
+        DType::ALL.iter().copied().find(|d| d.text() == text)
+    }
+}
+
+impl std::fmt::Display for DType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.text())
+    }
+}

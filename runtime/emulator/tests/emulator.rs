@@ -14,4 +14,5 @@ mod emulator {
     mod refused;
     mod sanitizer;
     mod warp_ops;
+    mod wgmma;
 }

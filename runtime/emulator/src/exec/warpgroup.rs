@@ -71,6 +71,8 @@ struct Descriptor {
     leading: u64,
     stride: u64,
     swizzle: TensorSwizzle,
+    /// Bytes by which the swizzle pattern starts behind a multiple of its size.
+    pattern: u64,
 }
 
 impl Descriptor {
@@ -87,7 +89,17 @@ impl Descriptor {
             leading: field(16),
             stride: field(32),
             swizzle,
+            pattern: (bits >> 49 & 7) << 7,
         }
+    }
+
+    /// NOTE: a base offset says where the pattern starts (ISA 9.7.15.5.1.2.2), so its rows count
+    /// from there; that an H200 does the same was not measured.
+    fn swizzled(&self, at: u64) -> u64 {
+        let low = at & 0x7f;
+        let line = at.wrapping_sub(self.pattern) & !0x7f;
+        let moved = self.swizzle.apply(line | low) & 0x7f;
+        at & !0x7f | moved
     }
 
     /// Bytes of one row of the swizzle pattern.
@@ -102,7 +114,7 @@ impl Descriptor {
         } else {
             self.start + r % 8 * self.span() + r / 8 * self.stride + kb
         };
-        self.swizzle.apply(at)
+        self.swizzled(at)
     }
 
     /// The address of 16 bytes: byte `rb` along M or N and row `k`, MN-major.
@@ -113,7 +125,7 @@ impl Descriptor {
             let span = self.span();
             self.start + k % 8 * span + k / 8 * self.stride + rb / span * self.leading + rb % span
         };
-        self.swizzle.apply(at)
+        self.swizzled(at)
     }
 }
 
@@ -184,13 +196,6 @@ impl State<'_> {
         transposed: bool,
     ) -> Vec<f32> {
         let descriptor = Descriptor::new(bits);
-        if bits >> 49 & 7 != 0 {
-            self.report(FindingId::Misaligned, site, None, || {
-                "unsupported base offset in a matrix descriptor: start patterns at a multiple of \
-                 their size"
-                    .to_owned()
-            });
-        }
         let size = element_bytes(ty);
         let each = 16 / size;
         let mut out = vec![0f32; rows * k];

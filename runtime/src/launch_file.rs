@@ -122,7 +122,7 @@ pub fn default_schedules(sanitize: Sanitize) -> Vec<Options> {
         (WarpOrder::RoundRobin, AsyncOrder::Late),
         (WarpOrder::RoundRobin, AsyncOrder::Early),
         (WarpOrder::Reverse, AsyncOrder::Late),
-        (WarpOrder::Random(1), AsyncOrder::Early),
+        (WarpOrder::Random(1), AsyncOrder::Random(1)),
     ];
     let options = |(warp_order, async_order)| Options {
         sanitize,

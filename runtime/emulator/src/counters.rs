@@ -164,11 +164,22 @@ impl Counters {
         self.classes[class as usize]
     }
 
+    /// What was counted since `before` was taken.
+    pub(crate) fn since(&self, before: &Counters) -> Counters {
+        let mut now = self.clone();
+        now.combine(before, |mine, theirs| *mine = mine.wrapping_sub(theirs));
+        now
+    }
+
     /// Adds the counters of another part of the same run.
     pub fn add(&mut self, other: &Counters) {
+        self.combine(other, |mine, theirs| *mine += theirs);
+    }
+
+    fn combine(&mut self, other: &Counters, with: impl Fn(&mut u64, u64)) {
         for (mine, theirs) in self.classes.iter_mut().zip(&other.classes) {
-            mine.executions += theirs.executions;
-            mine.lanes += theirs.lanes;
+            with(&mut mine.executions, theirs.executions);
+            with(&mut mine.lanes, theirs.lanes);
         }
         let global = [
             (&mut self.global_load, &other.global_load),
@@ -177,10 +188,10 @@ impl Counters {
             (&mut self.async_copy, &other.async_copy),
         ];
         for (mine, theirs) in global {
-            mine.requests += theirs.requests;
-            mine.bytes += theirs.bytes;
-            mine.sectors += theirs.sectors;
-            mine.lines += theirs.lines;
+            with(&mut mine.requests, theirs.requests);
+            with(&mut mine.bytes, theirs.bytes);
+            with(&mut mine.sectors, theirs.sectors);
+            with(&mut mine.lines, theirs.lines);
         }
         let shared = [
             (&mut self.shared_load, &other.shared_load),
@@ -191,16 +202,16 @@ impl Counters {
             (&mut self.shared_atomic, &other.shared_atomic),
         ];
         for (mine, theirs) in shared {
-            mine.requests += theirs.requests;
-            mine.bytes += theirs.bytes;
-            mine.wavefronts += theirs.wavefronts;
-            mine.excess += theirs.excess;
+            with(&mut mine.requests, theirs.requests);
+            with(&mut mine.bytes, theirs.bytes);
+            with(&mut mine.wavefronts, theirs.wavefronts);
+            with(&mut mine.excess, theirs.excess);
         }
-        self.local_bytes += other.local_bytes;
-        self.mma_flop += other.mma_flop;
-        self.bulk_bytes += other.bulk_bytes;
-        self.tensor_bytes += other.tensor_bytes;
-        self.barrier_waits += other.barrier_waits;
+        with(&mut self.local_bytes, other.local_bytes);
+        with(&mut self.mma_flop, other.mma_flop);
+        with(&mut self.bulk_bytes, other.bulk_bytes);
+        with(&mut self.tensor_bytes, other.tensor_bytes);
+        with(&mut self.barrier_waits, other.barrier_waits);
     }
 }
 

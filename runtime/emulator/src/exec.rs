@@ -1,6 +1,7 @@
 //! Runs a launch: checks it, lays out memory, runs the CTAs, collects what they found.
 
 mod env;
+mod random;
 mod state;
 mod schedule;
 mod registers;
@@ -27,6 +28,7 @@ mod far_access;
 mod tensor;
 mod tensor_edit;
 mod traffic;
+mod observe;
 mod warpgroup;
 mod wgmma;
 mod matrix;
@@ -43,7 +45,9 @@ use crate::launch::{Launch, RunError, broken_limits, pack, volume};
 use crate::memory::Memory;
 use crate::module::Module;
 use crate::options::Options;
+use crate::trace::{LineProfile, TraceStep};
 use env::{Env, GlobalSpace};
+use observe::Observed;
 
 /// What a run gave besides the contents of the buffers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,6 +56,11 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// What was counted.
     pub counters: Counters,
+    /// What each instruction did, for those executed, in the order of the code; empty unless the
+    /// options ask for it.
+    pub profile: Vec<LineProfile>,
+    /// The steps of the traced warp.
+    pub trace: Vec<TraceStep>,
     /// Warp instructions executed.
     pub warp_instructions: u64,
     /// Lanes of all warp instructions, after predication.
@@ -178,6 +187,7 @@ fn launch_finding(id: FindingId, entry: &str, cta: [u32; 3], message: String) ->
         warp: 0,
         lanes: 0,
         location: None,
+        other: None,
         message,
         count: 1,
     }
@@ -207,6 +217,7 @@ fn run_grid(env: &Env<'_>) -> Report {
             return cluster::Outcome {
                 findings,
                 counters: Counters::default(),
+                observed: Observed::default(),
                 executed: 0,
             };
         };
@@ -217,6 +228,7 @@ fn run_grid(env: &Env<'_>) -> Report {
     let empty = || Total {
         findings: FindingLog::new(env.options.max_findings),
         counters: Counters::default(),
+        observed: Observed::default(),
         executed: 0,
     };
     // The reduction keeps the order of clusters, so the report does not depend on the number of
@@ -233,9 +245,25 @@ fn run_grid(env: &Env<'_>) -> Report {
     Report {
         findings: total.findings.into_findings(),
         counters: total.counters,
+        profile: line_profiles(env, total.observed.profile),
+        trace: total.observed.steps,
         warp_instructions: total.executed,
         thread_instructions,
     }
+}
+
+/// The instructions that were executed, with their lines.
+fn line_profiles(env: &Env<'_>, profile: Vec<Counters>) -> Vec<LineProfile> {
+    let executed = |counters: &Counters| counters.classes.iter().any(|class| class.executions > 0);
+    let lines = env.code.iter().zip(profile).enumerate();
+    lines
+        .filter(|(_, (_, counters))| executed(counters))
+        .map(|(pc, (inst, counters))| LineProfile {
+            line: inst.line,
+            pc: pc as u32,
+            counters,
+        })
+        .collect()
 }
 
 /// The CTAs of a cluster by rank, x first.
@@ -260,6 +288,7 @@ fn ctas_of(launch: &Launch, linear: u64) -> Vec<[u32; 3]> {
 struct Total {
     findings: FindingLog,
     counters: Counters,
+    observed: Observed,
     executed: u64,
 }
 
@@ -268,11 +297,13 @@ impl Total {
         let cluster::Outcome {
             findings,
             counters,
+            observed,
             executed,
         } = outcome;
         self.join(Total {
             findings,
             counters,
+            observed,
             executed,
         })
     }
@@ -280,6 +311,7 @@ impl Total {
     fn join(mut self, later: Total) -> Total {
         self.findings.merge(later.findings);
         self.counters.add(&later.counters);
+        self.observed.join(later.observed);
         self.executed += later.executed;
         self
     }

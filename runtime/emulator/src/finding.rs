@@ -218,6 +218,39 @@ impl fmt::Display for Location {
     }
 }
 
+/// The earlier access that a finding's access is in conflict with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherSide {
+    /// The index of the instruction in the module's code.
+    pub pc: u32,
+    /// The line of the PTX text, from 1.
+    pub line: u32,
+    /// Who made it; `None` for an asynchronous operation that the instruction issued.
+    pub by: Option<Threads>,
+}
+
+/// Lanes of one warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threads {
+    /// The CTA.
+    pub cta: [u32; 3],
+    /// The warp within its CTA.
+    pub warp: u32,
+    /// One bit for each lane.
+    pub lanes: u32,
+}
+
+impl fmt::Display for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Threads {
+            cta: [x, y, z],
+            warp,
+            lanes,
+        } = self;
+        write!(f, "cta ({x},{y},{z}), warp {warp}, lanes {lanes:#010x}")
+    }
+}
+
 /// One thing the run found, with the place of its first occurrence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
@@ -241,6 +274,8 @@ pub struct Finding {
     pub lanes: u32,
     /// The first address concerned.
     pub location: Option<Location>,
+    /// The other access, when two are in conflict.
+    pub other: Option<OtherSide>,
     /// One sentence with the numbers.
     pub message: String,
     /// How often it occurred (warp executions).
@@ -251,10 +286,13 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}: {}", self.level.as_str(), self.id, self.message)?;
         write!(f, " [kernel {}, ptx line {}", self.kernel, self.line)?;
-        write!(f, ", cta ({},{},{})", self.cta[0], self.cta[1], self.cta[2])?;
-        write!(f, ", warp {}, lanes {:#010x}", self.warp, self.lanes)?;
+        let (cta, warp, lanes) = (self.cta, self.warp, self.lanes);
+        write!(f, ", {}", Threads { cta, warp, lanes })?;
         if let Some(location) = &self.location {
             write!(f, ", {location}")?;
+        }
+        if let Some(OtherSide { by: Some(by), .. }) = &self.other {
+            write!(f, ", against {by}")?;
         }
         if self.count > 1 {
             write!(f, ", {} times", self.count)?;

@@ -9,7 +9,7 @@
 //! table and decoded into a compact form; warps execute that form for 32 lanes at a time; CTAs
 //! run in parallel when the kernel cannot tell. Modules, in layers:
 //!
-//! - `finding`, `counters`, `options`, `memory`, `tensor_map`: the vocabulary
+//! - `finding`, `counters`, `trace`, `options`, `memory`, `tensor_map`: the vocabulary
 //! - `num`: arithmetic as PTX defines it, without machine state
 //! - `types`, `inst`, `module`: the decoded program
 //! - `lexer`, `operand`, `isa`, `syntax`: text to decoded program
@@ -19,6 +19,7 @@
 
 mod finding;
 mod counters;
+mod trace;
 mod options;
 mod memory;
 mod tensor_map;
@@ -35,10 +36,11 @@ mod exec;
 
 pub use counters::{ClassCount, Counters, GlobalTraffic, InstClass, SharedTraffic};
 pub use exec::{Report, run};
-pub use finding::{Finding, FindingId, Level, Location, Space};
+pub use finding::{Finding, FindingId, Level, Location, OtherSide, Space, Threads};
 pub use launch::{Arg, Launch, Params, RunError};
 pub use memory::{BufferId, Content, Memory, MemoryError};
 pub use module::{Entry, Module, Param};
 pub use options::{AsyncOrder, Options, Sanitize, WarpOrder};
 pub use syntax::{ParseError, ParseErrors};
 pub use tensor_map::{Im2col, TensorFill, TensorMap, TensorMapError, TensorSwizzle, TensorType};
+pub use trace::{LineProfile, TraceOperand, TraceStep, TraceTarget};

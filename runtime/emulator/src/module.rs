@@ -83,6 +83,21 @@ pub(crate) enum Formal {
     Pred(u32),
 }
 
+/// Marks the slot of a predicate register in a list of operands.
+pub(crate) const PREDICATE: u32 = 1 << 31;
+
+/// The names of consecutive registers: `%r<5>`, or one register or vector register.
+#[derive(Clone, Debug)]
+pub(crate) struct RegisterNames {
+    pub(crate) name: String,
+    /// The first slot, with [`PREDICATE`] for predicates.
+    pub(crate) first: u32,
+    /// Whether the name is followed by a number.
+    pub(crate) family: bool,
+    /// Slots of one register: more than 1 for vectors.
+    pub(crate) len: u32,
+}
+
 /// A function or the body of an entry.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Function {
@@ -91,6 +106,8 @@ pub(crate) struct Function {
     pub(crate) start: Option<u32>,
     pub(crate) registers: u32,
     pub(crate) predicates: u32,
+    /// Names of its registers, in the order of the text.
+    pub(crate) names: Vec<RegisterNames>,
     /// Bytes of local and `.param` variables of a frame, a multiple of 16.
     pub(crate) local_bytes: u32,
     pub(crate) results: Vec<Formal>,
@@ -140,6 +157,30 @@ pub struct Module {
     pub(crate) constants: Vec<u8>,
     /// Functions whose addresses stand in initialisers.
     pub(crate) addressed: Vec<u32>,
+}
+
+impl Function {
+    /// The name of a register, by its slot.
+    pub(crate) fn register_name(&self, slot: u32) -> String {
+        let kind = slot & PREDICATE;
+        let before = self
+            .names
+            .iter()
+            .filter(|names| names.first & PREDICATE == kind && names.first <= slot);
+        let Some(names) = before.max_by_key(|names| names.first) else {
+            return String::new();
+        };
+        let (index, part) = (slot - names.first, names.len.max(1));
+        let mut name = names.name.clone();
+        if names.family {
+            name.push_str(&(index / part).to_string());
+        }
+        if part > 1 {
+            name.push('.');
+            name.push_str(["x", "y", "z", "w"][(index % part % 4) as usize]);
+        }
+        name
+    }
 }
 
 impl Module {

@@ -1,5 +1,7 @@
 //! How a run is made: which checks, which schedule, which budgets.
 
+use crate::trace::TraceTarget;
+
 /// How much the sanitizer checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sanitize {
@@ -11,13 +13,15 @@ pub enum Sanitize {
     Strict,
 }
 
-/// When asynchronous work takes effect. A program is right only if both give the same result.
+/// When asynchronous work takes effect. A program is right only if all give the same result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AsyncOrder {
     /// At issue.
     Early,
     /// Not before someone waits for it.
     Late,
+    /// At issue or later, by chance, and in random order; equal seeds give equal runs.
+    Random(u64),
 }
 
 /// In which order the warps of a CTA get their turns.
@@ -53,6 +57,10 @@ pub struct Options {
     pub max_findings: usize,
     /// Whether counters beyond the instruction counts are kept.
     pub counters: bool,
+    /// Whether counters are kept for each instruction too.
+    pub profile: bool,
+    /// The warp whose steps are kept.
+    pub trace: Option<TraceTarget>,
     /// Whether CTAs may run on several threads. Kernels with global atomics or strong global
     /// accesses always run their CTAs in order, so that results do not depend on the machine.
     pub parallel: bool,
@@ -70,6 +78,8 @@ impl Default for Options {
             local_bytes: 512 << 10,
             max_findings: 1000,
             counters: true,
+            profile: false,
+            trace: None,
             parallel: true,
         }
     }

@@ -9,6 +9,7 @@ mod emulator {
     mod hopper;
     mod hostile;
     mod matrix;
+    mod observing;
     mod opcodes;
     mod races;
     mod refused;

@@ -94,8 +94,9 @@ impl ScheduleOutcome {
 /// The name of a schedule.
 pub(super) fn schedule_name(options: &Options) -> String {
     let order = match options.async_order {
-        AsyncOrder::Early => "early",
-        AsyncOrder::Late => "late",
+        AsyncOrder::Early => "early".to_owned(),
+        AsyncOrder::Late => "late".to_owned(),
+        AsyncOrder::Random(seed) => format!("random({seed})"),
     };
     match options.warp_order {
         WarpOrder::RoundRobin => format!("round_robin/{order}"),

@@ -11,7 +11,6 @@ use super::warp::{Flow, Warp};
 use crate::finding::{FindingId, Space};
 use crate::inst::AsyncCopy;
 use crate::module::WINDOW_SHIFT;
-use crate::options::AsyncOrder;
 
 /// A copy that was issued and not waited for.
 #[derive(Clone, Copy, Debug)]
@@ -113,7 +112,7 @@ impl Warp {
             let span = (place, pending.bytes);
             race.cp_async(span, pending.group, self.site(1 << lane));
         }
-        if st.env.options.async_order == AsyncOrder::Early {
+        if st.is_early() {
             self.move_bytes(st, &mut pending, lane);
         }
         let bytes = pending.bytes as usize;

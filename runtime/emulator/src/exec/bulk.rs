@@ -7,7 +7,6 @@ use super::state::State;
 use super::warp::{Flow, Warp};
 use crate::finding::{FindingId, Space};
 use crate::inst::{AccessSpace, Address, BulkCopy, Fence, Lanes, StoreAsync};
-use crate::options::AsyncOrder;
 
 impl Warp {
     /// The place of `bytes` shared bytes at an address that is a multiple of `align`; what is
@@ -129,7 +128,7 @@ impl Warp {
             end,
         };
         st.watch_copy(&op);
-        if st.env.options.async_order == AsyncOrder::Early {
+        if st.is_early() {
             st.perform(op);
         } else {
             st.queue.pending.push(op);

@@ -1,11 +1,13 @@
 //! One cluster: the warps of its CTAs in some order, until all have exited or none can go on.
 
 use super::env::Env;
+use super::observe::Observed;
+use super::random::Random;
 use super::state::{Site, State};
 use super::warp::{Status, Wait, Warp};
 use crate::counters::Counters;
 use crate::finding::{FindingId, FindingLog};
-use crate::options::WarpOrder;
+use crate::options::{AsyncOrder, WarpOrder};
 
 /// Instructions a warp may run before the next one has its turn.
 const SLICE: u64 = 10_000;
@@ -16,20 +18,8 @@ const PATIENCE: u32 = 64;
 pub(crate) struct Outcome {
     pub(crate) findings: FindingLog,
     pub(crate) counters: Counters,
+    pub(crate) observed: Observed,
     pub(crate) executed: u64,
-}
-
-/// Small generator for the random order; quality does not matter, repeatability does (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
 }
 
 /// Runs one cluster; `budget` is what is left of the launch's instructions.
@@ -41,11 +31,13 @@ pub(crate) fn run(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget: u64) ->
         let ids = 0..st.near.live.len() as u32;
         warps.extend(ids.map(|id| Warp::new(&st, id)));
     }
-    let seed = match env.options.warp_order {
-        WarpOrder::Random(seed) => seed ^ linear.wrapping_mul(0xd134_2543_de82_ef95),
-        _ => 0,
+    let mut random = match env.options.warp_order {
+        WarpOrder::Random(seed) => Random::of_cluster(seed, linear),
+        _ => Random::default(),
     };
-    let mut random = Random(seed);
+    if let AsyncOrder::Random(seed) = env.options.async_order {
+        st.chance = Random::of_cluster(seed, linear);
+    }
     let mut turns = 0;
     while !st.stopped && warps.iter().any(|warp| !warp.done()) {
         let before = (st.executed, st.events);
@@ -61,8 +53,8 @@ pub(crate) fn run(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget: u64) ->
         let idle = warps
             .iter()
             .all(|warp| warp.done() || warp.spinning || warp.waits());
-        if (idle && st.events == before.1 || turns > PATIENCE) && complete_one(&mut st, &mut random)
-        {
+        let due = idle && st.events == before.1 || turns > PATIENCE || st.completes_by_chance();
+        if due && complete_one(&mut st, &mut random) {
             turns = 0;
             continue;
         }
@@ -76,6 +68,7 @@ pub(crate) fn run(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget: u64) ->
     Outcome {
         findings: st.findings,
         counters: st.counters,
+        observed: st.observed,
         executed: st.executed,
     }
 }
@@ -86,8 +79,10 @@ fn complete_one(st: &mut State<'_>, random: &mut Random) -> bool {
     if count == 0 {
         return false;
     }
-    let index = match st.env.options.warp_order {
-        WarpOrder::Random(_) => random.next() as usize % count,
+    let options = st.env.options;
+    let index = match (options.async_order, options.warp_order) {
+        (AsyncOrder::Random(_), _) => st.chance.next() as usize % count,
+        (_, WarpOrder::Random(_)) => random.next() as usize % count,
         _ => 0,
     };
     st.perform_at(index);

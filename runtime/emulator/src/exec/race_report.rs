@@ -4,7 +4,7 @@ use super::async_queue::{End, Pending, Span, Work};
 use super::mbarrier::Place;
 use super::race::Conflict;
 use super::state::{AccessKind, Site, State};
-use crate::finding::{FindingId, Space};
+use crate::finding::{FindingId, OtherSide, Space, Threads};
 
 impl State<'_> {
     /// Shows the shared accesses of a warp to the detector.
@@ -62,7 +62,7 @@ impl State<'_> {
         }
         for (mut conflict, before) in std::mem::take(&mut race.rewrites) {
             // Lanes of one instruction that hit one word: one of them wins.
-            let together = conflict.other_pc == conflict.site.pc;
+            let together = conflict.other.pc == conflict.site.pc;
             if together || before == 1 + u64::from(self.word_at(conflict.place)) {
                 conflict.id = FindingId::RaceSameValue;
             }
@@ -84,8 +84,19 @@ impl State<'_> {
     #[cold]
     fn report_conflict(&mut self, conflict: &Conflict) {
         let location = self.locate(Space::Shared, self.address_of(conflict.place));
-        let (kind, line) = (conflict.kind, self.line(conflict.other_pc));
-        self.report(conflict.id, conflict.site, Some(location), || {
+        let (kind, line) = (conflict.kind, self.line(conflict.other.pc));
+        let by = self
+            .race
+            .as_ref()
+            .and_then(|race| race.threads_of(conflict.other));
+        let by = by.map(|(rank, warp, lanes)| Threads {
+            cta: self.part(rank).map_or([0; 3], |part| part.cta),
+            warp,
+            lanes,
+        });
+        let pc = conflict.other.pc;
+        let sides = (Some(location), Some(OtherSide { pc, line, by }));
+        self.report_pair(conflict.id, conflict.site, sides, || {
             let what = match conflict.id {
                 FindingId::MissingProxyFence
                 | FindingId::MissingProxyFenceWar

@@ -2,7 +2,7 @@
 
 use super::state::State;
 use super::warp::Warp;
-use crate::inst::{Lanes, PredSrc, Reg, Src};
+use crate::inst::{Inst, Lanes, PredSrc, Reg, Src};
 
 impl Warp {
     /// The values of a source; constants and special registers are made in `tmp`.
@@ -77,6 +77,21 @@ impl Warp {
                 let defined = self.frame.preds_defined.get(slot).copied().unwrap_or(0);
                 self.undefined |= mask & !defined;
                 if negate { !value } else { value }
+            }
+        }
+    }
+
+    /// The lanes for which the guard of an instruction holds.
+    #[inline]
+    pub(super) fn guarded(&mut self, inst: &Inst, lanes: u32) -> u32 {
+        match inst.guard {
+            None => lanes,
+            Some(guard) => {
+                let source = PredSrc::Reg {
+                    slot: guard.slot,
+                    negate: guard.negate,
+                };
+                self.pred(&source, lanes) & lanes
             }
         }
     }

@@ -10,11 +10,13 @@ use super::cluster_sync::ClusterBarrier;
 use super::env::{Env, RANK_SHIFT, SHARED_START};
 use super::mbarrier::{Mbarrier, Place};
 use super::mma::Tile;
+use super::observe::Observed;
 use super::race::Race;
+use super::random::Random;
 use super::tensor_edit::EditedMap;
 use super::warpgroup::Warpgroup;
 use crate::counters::Counters;
-use crate::finding::{Finding, FindingId, FindingLog, Level, Location};
+use crate::finding::{Finding, FindingId, FindingLog, Level, Location, OtherSide};
 use crate::options::Sanitize;
 use std::collections::BTreeMap;
 
@@ -111,6 +113,10 @@ pub(crate) struct State<'a> {
     pub(crate) edited_maps: BTreeMap<u64, EditedMap>,
     pub(crate) findings: FindingLog,
     pub(crate) counters: Counters,
+    /// Decides when asynchronous work takes effect, if chance is to.
+    pub(crate) chance: Random,
+    /// Steps and profile, when asked for.
+    pub(crate) observed: Observed,
     /// The region of the last global access.
     pub(crate) region_hint: usize,
     /// Warp instructions of this cluster.
@@ -140,6 +146,8 @@ impl<'a> State<'a> {
             edited_maps: BTreeMap::new(),
             findings: FindingLog::new(env.options.max_findings),
             counters: Counters::default(),
+            chance: Random::default(),
+            observed: Observed::default(),
             region_hint: 0,
             executed: 0,
             tile: None,
@@ -194,6 +202,18 @@ impl<'a> State<'a> {
         location: Option<Location>,
         message: impl FnOnce() -> String,
     ) {
+        self.report_pair(id, site, (location, None), message);
+    }
+
+    /// Adds one occurrence of a finding that another access takes part in.
+    #[cold]
+    pub(crate) fn report_pair(
+        &mut self,
+        id: FindingId,
+        site: Site,
+        (location, other): (Option<Location>, Option<OtherSide>),
+        message: impl FnOnce() -> String,
+    ) {
         let env = self.env;
         let cta = self.part(site.rank).map_or([0; 3], |part| part.cta);
         let level = match (env.options.sanitize, id.is_strict()) {
@@ -214,6 +234,7 @@ impl<'a> State<'a> {
             warp: site.warp,
             lanes: site.lanes,
             location,
+            other,
             message: message(),
             count: 1,
         });

@@ -14,7 +14,7 @@ use super::state::{Site, State};
 use super::wgmma::Products;
 use crate::counters::InstClass;
 use crate::finding::FindingId;
-use crate::inst::{Inst, Lanes, PredSrc};
+use crate::inst::{Inst, Lanes};
 
 /// What a group of lanes waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -267,6 +267,7 @@ impl Warp {
         let env = st.env;
         let start = self.executed;
         let budget = env.options.instructions_per_warp;
+        let watched = env.options.profile || env.options.trace.is_some();
         self.spinning = false;
         while self.executed - start < slice && !st.stopped && self.select(st) {
             let mut turn = 0;
@@ -283,7 +284,11 @@ impl Warp {
                     self.give_up(st, lanes);
                     return self.executed - start;
                 }
-                let flow = self.step(st, inst, lanes);
+                let flow = if watched {
+                    self.watched_step(st, inst, lanes)
+                } else {
+                    self.step(st, inst, lanes)
+                };
                 match flow {
                     Flow::Next => {
                         if let Some(group) = self.groups.get_mut(self.current) {
@@ -330,17 +335,8 @@ impl Warp {
 
     /// Evaluates the guard, counts, and executes.
     #[inline]
-    fn step(&mut self, st: &mut State<'_>, inst: &Inst, lanes: u32) -> Flow {
-        let mask = match inst.guard {
-            None => lanes,
-            Some(guard) => {
-                let source = PredSrc::Reg {
-                    slot: guard.slot,
-                    negate: guard.negate,
-                };
-                self.pred(&source, lanes) & lanes
-            }
-        };
+    pub(super) fn step(&mut self, st: &mut State<'_>, inst: &Inst, lanes: u32) -> Flow {
+        let mask = self.guarded(inst, lanes);
         if let Some(class) = st.counters.classes.get_mut(inst.class as usize) {
             class.executions += 1;
             class.lanes += u64::from(mask.count_ones());

@@ -11,7 +11,6 @@ use super::warpgroup::{ALL_WARPS, Operands, Product, element, element_bytes};
 use crate::finding::FindingId;
 use crate::inst::{Accumulator, Exec, Inst, Lanes, Wgmma};
 use crate::num::round::{F16, F32, Round, round};
-use crate::options::AsyncOrder;
 use half::f16;
 
 /// A product that this warp has issued and not taken.
@@ -120,7 +119,7 @@ impl Warp {
             Err(src) => self.values(st, src, mask)[first],
         };
         let accumulates = self.pred(&op.scale_d, mask) & mask != 0;
-        let early = st.env.options.async_order == AsyncOrder::Early;
+        let early = st.is_early();
         let a_registers = match &op.a {
             Ok(sources) if early => {
                 let values = sources.iter().map(|src| self.values(st, src, mask));
@@ -152,7 +151,7 @@ impl Warp {
         mask: u32,
     ) {
         let site = self.site(mask);
-        let early = st.env.options.async_order == AsyncOrder::Early;
+        let early = st.is_early();
         let Some(warpgroup) = st.near.warpgroups.get_mut(group) else {
             return;
         };

@@ -6,6 +6,7 @@ use crate::finding::Space;
 use crate::inst::{Address, Guard, Inst, Reg, Src};
 use crate::isa::{Decoder, Form};
 use crate::lexer::{Literal, Token, literal};
+use crate::module::PREDICATE;
 use crate::operand::Operand;
 
 /// Instructions a module may have.
@@ -159,14 +160,12 @@ impl<'a> Parser<'a> {
         for operand in self.operands.iter().chain(&self.elements) {
             match operand {
                 Operand::Reg { reg, .. } => slots.push(reg.slot),
-                Operand::Memory {
-                    address:
-                        Address {
-                            base: Src::Reg(slot),
-                            ..
-                        },
-                    ..
-                } => slots.push(*slot),
+                Operand::Pred { slot, .. } => slots.push(*slot | PREDICATE),
+                Operand::Memory { address, .. } | Operand::Tensor { address, .. } => {
+                    if let Src::Reg(slot) = address.base {
+                        slots.push(slot);
+                    }
+                }
                 _ => {}
             }
         }

@@ -6,7 +6,9 @@ use crate::finding::Space;
 use crate::inst::Src;
 use crate::lexer::{Token, literal};
 use crate::memory::RED_ZONE_BYTES;
-use crate::module::{CONST_WINDOW, FUNCTION_WINDOW, GlobalVariable, SharedVariable};
+use crate::module::{
+    CONST_WINDOW, FUNCTION_WINDOW, GlobalVariable, PREDICATE, RegisterNames, SharedVariable,
+};
 use crate::types::Ty;
 
 /// What stands before the name of a variable.
@@ -133,6 +135,12 @@ impl<'a> Parser<'a> {
             return Err(format!("{total} registers; at most {MAX_REGISTERS}"));
         }
         *used = total as u32;
+        function.names.push(RegisterNames {
+            name: name.to_owned(),
+            first: if predicate { first | PREDICATE } else { first },
+            family: true,
+            len,
+        });
         self.scopes.declare_family(name, first, count, width, len);
         Ok(())
     }

@@ -7,7 +7,7 @@ use crate::finding::Space;
 use crate::inst::Reg;
 use crate::isa::Form;
 use crate::lexer::{Lexer, Literal, Token, literal};
-use crate::module::{Function, Module};
+use crate::module::{Function, Module, PREDICATE, RegisterNames};
 use crate::operand::{LabelUse, Operand};
 
 /// One problem of a PTX text.
@@ -301,7 +301,18 @@ impl<'a> Parser<'a> {
         len: u32,
     ) -> Parsed<Named> {
         let function = &mut self.builder.function;
-        let named = if ty == crate::types::Ty::Pred {
+        let predicate = ty == crate::types::Ty::Pred;
+        function.names.push(RegisterNames {
+            name: name.to_owned(),
+            first: if predicate {
+                function.predicates | PREDICATE
+            } else {
+                function.registers
+            },
+            family: false,
+            len: if predicate { 1 } else { len },
+        });
+        let named = if predicate {
             function.predicates += 1;
             Named::Pred(function.predicates - 1)
         } else {

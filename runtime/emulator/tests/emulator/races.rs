@@ -1,7 +1,7 @@
 //! Each race is found, and not in its right neighbour, under every schedule.
 
 use super::kernel::{Run, Shape, launch, module};
-use tilewright_emulator::{AsyncOrder, Options, Sanitize, WarpOrder};
+use tilewright_emulator::{AsyncOrder, Finding, FindingId, Options, Sanitize, WarpOrder};
 
 const SHAPE: Shape = Shape {
     grid: 1,
@@ -21,6 +21,7 @@ fn runs(body: &str, sanitize: Sanitize) -> Vec<Run> {
         (WarpOrder::RoundRobin, AsyncOrder::Late),
         (WarpOrder::Reverse, AsyncOrder::Early),
         (WarpOrder::Random(3), AsyncOrder::Late),
+        (WarpOrder::RoundRobin, AsyncOrder::Random(4)),
     ];
     let run = |(warp_order, async_order)| {
         let options = Options {
@@ -56,6 +57,20 @@ fn threads_need_a_barrier_between_them() {
             "{:?}",
             run.report.findings
         );
+    }
+}
+
+#[test]
+fn a_race_names_both_sides() {
+    let body = "st.shared.u32 [%r2], %r1; ld.shared.u32 %r5, [%r3];";
+    for run in runs(body, Sanitize::Default) {
+        let is_race = |found: &&Finding| found.id == FindingId::RaceShared;
+        let race = run.report.findings.iter().find(is_race).unwrap();
+        let other = race.other.as_ref().unwrap();
+        let by = other.by.unwrap();
+        assert_eq!((race.warp ^ by.warp, race.line), (1, other.line));
+        assert_eq!(race.lanes, by.lanes.reverse_bits());
+        assert!(race.to_string().contains("against cta (0,0,0), warp"));
     }
 }
 

@@ -16,8 +16,35 @@ pub(crate) struct Conflict {
     pub(crate) kind: &'static str,
     pub(crate) place: Place,
     pub(crate) site: Site,
-    /// The instruction and the agent of the other side.
-    pub(crate) other_pc: u32,
+    pub(crate) other: Other,
+}
+
+/// The other side of a conflict: its instruction, the agent, and the lanes when that is a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Other {
+    pub(crate) pc: u32,
+    agent: u32,
+    lanes: u32,
+}
+
+impl Writer {
+    fn side(&self) -> Other {
+        Other {
+            pc: self.pc,
+            agent: self.agent,
+            lanes: 1 << (self.agent % 32),
+        }
+    }
+}
+
+impl Reader {
+    fn side(&self) -> Other {
+        Other {
+            pc: self.pc,
+            agent: self.agent,
+            lanes: self.lanes,
+        }
+    }
 }
 
 /// Who accesses, and what it knows.
@@ -33,6 +60,14 @@ pub(super) struct Actor<'c> {
 impl Race {
     fn is_signal(&self, agent: u32) -> bool {
         agent >= self.threads
+    }
+
+    /// The rank, warp and lanes of the other side; `None` when it is an asynchronous operation.
+    pub(crate) fn threads_of(&self, other: Other) -> Option<(u32, u32, u32)> {
+        let warp = other.agent / 32;
+        let warps = self.warps.max(1);
+        let threads = (warp / warps, warp % warps, other.lanes);
+        (!self.is_signal(other.agent)).then_some(threads)
     }
 
     /// What is wrong with an actor behind a writer.
@@ -88,13 +123,13 @@ impl Race {
         Some(FindingId::MissingProxyFenceWar).filter(|_| actor.asynchronous && self.strict && late)
     }
 
-    fn conflict(&mut self, id: FindingId, what: &'static str, at: (Place, Site), other_pc: u32) {
+    fn conflict(&mut self, id: FindingId, what: &'static str, at: (Place, Site), other: Other) {
         self.conflicts.push(Conflict {
             id,
             kind: what,
             place: at.0,
             site: at.1,
-            other_pc,
+            other,
         });
     }
 
@@ -115,12 +150,12 @@ impl Race {
             && let Some(id) = self.behind_writer(actor, &cell.writer, writes)
         {
             let plain = id == FindingId::RaceShared && writes && !reads && !actor.asynchronous;
-            let other_pc = cell.writer.pc;
+            let other = cell.writer.side();
             if plain {
-                self.rewrite(id, (place, site), other_pc);
+                self.rewrite(id, (place, site), other);
             } else {
                 let what = if writes { "waw" } else { "raw" };
-                self.conflict(id, what, (place, site), other_pc);
+                self.conflict(id, what, (place, site), other);
             }
         }
         let mut reader = Reader {
@@ -135,7 +170,7 @@ impl Race {
             if bytes == 0xf {
                 for reader in &cell.readers {
                     if let Some(id) = self.behind_reader(actor, reader) {
-                        self.conflict(id, "war", (place, site), reader.pc);
+                        self.conflict(id, "war", (place, site), reader.side());
                     }
                 }
                 cell.readers = Default::default();
@@ -169,13 +204,13 @@ impl Race {
         }
     }
 
-    fn rewrite(&mut self, id: FindingId, at: (Place, Site), other_pc: u32) {
+    fn rewrite(&mut self, id: FindingId, at: (Place, Site), other: Other) {
         let conflict = Conflict {
             id,
             kind: "waw",
             place: at.0,
             site: at.1,
-            other_pc,
+            other,
         };
         self.rewrites.push((conflict, 0));
     }

@@ -3,7 +3,7 @@
 //! `cuda` runs kernels on a GPU through the driver, `emulator` runs their PTX on the CPU. Memory
 //! of either starts poisoned with [`POISON`].
 
-use tilewright_bundle::{Bundle, Kernel};
+use tilewright_bundle::{Bundle, Kernel, Name};
 
 use crate::cuda;
 use crate::emulated::{
@@ -11,7 +11,7 @@ use crate::emulated::{
 };
 use crate::error::{Error, refused};
 use crate::info::{DeviceInfo, POISON};
-use crate::launch::{Fit, LaunchReport, View, fit, prepare, runs_on};
+use crate::launch::{Fit, Launch, LaunchReport, View, dynamic_smem_bytes, fit, prepare, runs_on};
 use crate::problem::Problem;
 
 /// A device; clones share it.
@@ -280,7 +280,7 @@ impl Device {
         let fit = self.fit(kernel, problem)?;
         match (self, &loaded.code) {
             (Device::Cuda(device), Code::Cuda(code)) => {
-                let launch = prepare_cuda(kernel, &fit, device, args)?;
+                let launch = prepare_cuda(loaded, &fit, device, args)?;
                 device.launch(code, &launch)?;
                 Ok(LaunchReport::default())
             }
@@ -312,11 +312,12 @@ fn emulated<'a>(args: &[Arg<'a>]) -> Result<Vec<EmulatedArg<'a>>, Error> {
 
 /// Checks and packs a launch on GPU memory.
 pub(crate) fn prepare_cuda(
-    kernel: &Kernel,
+    loaded: &LoadedKernel,
     fit: &Fit,
     device: &cuda::CudaDevice,
     args: &[Arg<'_>],
-) -> Result<crate::launch::Launch, Error> {
+) -> Result<Launch, Error> {
+    let kernel = loaded.kernel();
     let mut views = Vec::with_capacity(args.len());
     for arg in args {
         let Buffer::Cuda(memory) = arg.buffer else {
@@ -328,5 +329,24 @@ pub(crate) fn prepare_cuda(
             bytes: memory.bytes().saturating_sub(arg.offset_bytes),
         });
     }
-    prepare(kernel, fit, device.info(), &views).map_err(|refusals| refused(kernel, refusals))
+    let fit = counted(loaded, fit, device)?;
+    let refused = |refusals| refused(kernel, refusals);
+    let mut launch = prepare(kernel, &fit, device.info(), &views).map_err(refused)?;
+    launch
+        .encode_maps(cuda::encode_tensor_map)
+        .map_err(refused)?;
+    Ok(launch)
+}
+
+/// The fit with the driver's own number of clusters, if the launch depends on it.
+fn counted(loaded: &LoadedKernel, fit: &Fit, device: &cuda::CudaDevice) -> Result<Fit, Error> {
+    let kernel = loaded.kernel();
+    let mut names = kernel.exprs().flat_map(|(_, expr)| expr.names());
+    let (true, Some(code)) = (names.any(|name| name == Name::MaxClusters), loaded.cuda()) else {
+        return Ok(fit.clone());
+    };
+    let smem_bytes = dynamic_smem_bytes(kernel, fit, device.info())
+        .map_err(|refusals| refused(kernel, refusals))?;
+    let clusters = device.max_clusters(kernel, code, smem_bytes)?;
+    Ok(fit.clone().with_max_clusters(clusters))
 }

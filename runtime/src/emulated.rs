@@ -174,6 +174,14 @@ impl EmulatedKernel {
                 kernel.abi.block
             ));
         }
+        if let Some(cluster) = entry.reqnctapercluster
+            && cluster != kernel.abi.cluster.unwrap_or([1; 3])
+        {
+            contradiction(format!(
+                "cluster is {cluster:?}; manifest says {:?}",
+                kernel.abi.cluster
+            ));
+        }
         if refusals.is_empty() {
             Ok(EmulatedKernel { module })
         } else {
@@ -252,7 +260,11 @@ impl EmulatorDevice {
                 bytes: arg.buffer.bytes.saturating_sub(arg.offset_bytes),
             });
         }
-        let launch = prepare(kernel, fit, &self.info, &views).map_err(|r| refused(kernel, r))?;
+        let mut launch =
+            prepare(kernel, fit, &self.info, &views).map_err(|r| refused(kernel, r))?;
+        launch
+            .encode_maps(|placed| placed.map.encode().map_err(|e| e.to_string()))
+            .map_err(|r| refused(kernel, r))?;
         let params = with_workspace(&launch, &mut memory).map_err(|e| failed(e.to_string()))?;
         let request = emulator::Launch {
             entry: kernel.entry.clone(),

@@ -226,6 +226,37 @@ pub enum Refusal {
         /// The address.
         address: u64,
     },
+    /// An extent of a tensor map is outside what the driver takes.
+    #[error("dim {dim} of the tensor map of `{operand}` is {extent}; 1 to 2^32 is allowed")]
+    TensorExtent {
+        /// The operand.
+        operand: String,
+        /// The dimension, the contiguous one being 0.
+        dim: usize,
+        /// Its extent.
+        extent: i64,
+    },
+    /// A stride of a tensor map is none that the driver takes.
+    #[error(
+        "the tensor map of `{operand}` has a stride of {bytes} bytes along dim {dim}; \
+         a multiple of 16 below 2^40 is needed"
+    )]
+    TensorStride {
+        /// The operand.
+        operand: String,
+        /// The dimension, the contiguous one being 0.
+        dim: usize,
+        /// The distance between neighbours along it.
+        bytes: i64,
+    },
+    /// A tensor map breaks another rule of the driver.
+    #[error("the tensor map {parameter} cannot be made: {problem}")]
+    TensorMap {
+        /// The parameter.
+        parameter: String,
+        /// Which one.
+        problem: String,
+    },
     /// No buffer was given for an operand.
     #[error("no buffer was given for `{operand}`")]
     NoBuffer {
@@ -276,6 +307,17 @@ pub enum Refusal {
         /// The largest allowed.
         most: i64,
     },
+    /// Not one cluster finds the multiprocessors and memory it needs.
+    #[error(
+        "no cluster {cluster:?} with {smem_bytes} bytes of dynamic shared memory a CTA fits on \
+         the device"
+    )]
+    NoRoom {
+        /// CTAs of a cluster.
+        cluster: [u32; 3],
+        /// Dynamic shared memory of a CTA.
+        smem_bytes: u32,
+    },
     /// The loaded code is not what the manifest says.
     #[error("the loaded code contradicts the manifest: {problem}")]
     Abi {
@@ -307,6 +349,9 @@ impl Refusal {
             Refusal::Layout { .. } | Refusal::LayoutText { .. } => "layout",
             Refusal::Assumption { .. } => "assumption",
             Refusal::Alignment { .. } => "alignment",
+            Refusal::TensorExtent { .. }
+            | Refusal::TensorStride { .. }
+            | Refusal::TensorMap { .. } => "tensor_map",
             Refusal::NoBuffer { .. }
             | Refusal::ExtraBuffer { .. }
             | Refusal::BufferTooSmall { .. } => "buffer",
@@ -314,6 +359,7 @@ impl Refusal {
             Refusal::Expression { .. } | Refusal::Range { .. } => "range",
             Refusal::Abi { .. } | Refusal::Load { .. } => "load",
             Refusal::LocalMemory { .. } => "local_memory",
+            Refusal::NoRoom { .. } => "no_room",
         }
     }
 }

@@ -4,20 +4,42 @@
 //! picking a kernel uses. [`prepare`] adds the buffers and packs the parameters. Neither touches a
 //! device, and both report everything that is wrong at once.
 
-use tilewright_bundle::{Assumption, Env, Kernel, Name, Operand, ParamValue};
+mod memory;
+mod values;
+
+use tilewright_bundle::{Assumption, Env, Kernel, Name, Operand, Param, ParamValue};
+
+pub use memory::alignment_bytes;
 
 use crate::error::Refusal;
 use crate::info::DeviceInfo;
 use crate::layout::{Extents, OperandLayout};
 use crate::problem::Problem;
+use crate::tensor_map::PlacedMap;
+use values::{scalars, sizes, tensor_maps};
+
+/// First driver with `cuTensorMapEncodeTiled`, in CUDA's own count of versions.
+const TENSOR_MAP_DRIVER: u32 = 12_000;
+/// First driver with `cuLaunchKernelEx` and `cuOccupancyMaxActiveClusters`.
+const CLUSTER_DRIVER: u32 = 11_080;
 
 /// A kernel that takes a problem: names bound, operands with extents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fit {
-    /// Values of all names.
+    /// Values of all names. Until [`Fit::with_max_clusters`], `max_clusters` is an estimate: one
+    /// CTA on every multiprocessor.
     pub env: Env,
     /// Extents of the operands, in the kernel's order.
     pub operands: Vec<Extents>,
+}
+
+impl Fit {
+    /// The same with the number of clusters that a loaded kernel has room for at once.
+    #[must_use]
+    pub fn with_max_clusters(mut self, clusters: u32) -> Fit {
+        self.env.set(Name::MaxClusters, i64::from(clusters));
+        self
+    }
 }
 
 /// Memory given for an operand, as far as the checks need it.
@@ -44,12 +66,41 @@ pub struct Launch {
     pub dynamic_smem_bytes: u32,
     /// Scratch memory to provide.
     pub workspace_bytes: u64,
-    /// The parameter block, with zeros where the workspace's address goes.
+    /// The parameter block, with zeros where the workspace's address and tensor maps go.
     pub params: Vec<u8>,
+    /// The tensor maps, for the backend to encode: see [`Launch::encode_maps`].
+    pub tensor_maps: Vec<PlacedMap>,
     /// Offset of each parameter in the block.
     pub param_offsets: Vec<u32>,
     /// Where the workspace's address goes.
     pub workspace_at: Option<usize>,
+}
+
+impl Launch {
+    /// Writes every tensor map into the parameter block with a backend's encoder.
+    ///
+    /// # Errors
+    /// The maps that the encoder refuses.
+    pub fn encode_maps(
+        &mut self,
+        encode: impl Fn(&PlacedMap) -> Result<[u8; 128], String>,
+    ) -> Result<(), Vec<Refusal>> {
+        let mut refusals = Vec::new();
+        for placed in &self.tensor_maps {
+            match encode(placed) {
+                Ok(bytes) => put(&mut self.params, placed.at, &bytes),
+                Err(problem) => refusals.push(Refusal::TensorMap {
+                    parameter: placed.parameter.clone(),
+                    problem,
+                }),
+            }
+        }
+        if refusals.is_empty() {
+            Ok(())
+        } else {
+            Err(refusals)
+        }
+    }
 }
 
 /// What a finished or enqueued launch says about itself.
@@ -74,15 +125,25 @@ pub(crate) fn runs_on(kernel: &Kernel, device: &DeviceInfo) -> Vec<Refusal> {
             has: sm,
         });
     }
-    if let Some(driver) = device.driver
-        && driver < kernel.min_driver
+    let needs = kernel.min_driver.max(launching_driver(kernel));
+    if let Some(has) = device.driver
+        && has < needs
     {
-        refusals.push(Refusal::Driver {
-            needs: kernel.min_driver,
-            has: driver,
-        });
+        refusals.push(Refusal::Driver { needs, has });
     }
     refusals
+}
+
+/// The first driver that has the calls which a launch of the kernel needs.
+fn launching_driver(kernel: &Kernel) -> u32 {
+    let is_map = |p: &Param| matches!(p.value, ParamValue::TensorMap(_));
+    if kernel.abi.params.iter().any(is_map) {
+        TENSOR_MAP_DRIVER
+    } else if kernel.abi.cluster.is_some() {
+        CLUSTER_DRIVER
+    } else {
+        0
+    }
 }
 
 /// Matches `kernel` with `problem` on a device.
@@ -120,6 +181,7 @@ pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fi
         &mut vec![0; kernel.abi.param_bytes() as usize],
         &mut refusals,
     );
+    tensor_maps(kernel, &fit.env, |_| Some(0), &mut refusals);
     if refusals.is_empty() {
         Ok(fit)
     } else {
@@ -174,84 +236,21 @@ fn assumptions(kernel: &Kernel, env: &Env, refusals: &mut Vec<Refusal>) {
     }
 }
 
-/// Grid and memory sizes, checked against the device.
-fn sizes(
+/// Dynamic shared memory of a CTA of a kernel that fits.
+///
+/// # Errors
+/// As [`fit`], for the sizes alone.
+pub(crate) fn dynamic_smem_bytes(
     kernel: &Kernel,
-    env: &Env,
+    fit: &Fit,
     device: &DeviceInfo,
-    refusals: &mut Vec<Refusal>,
-) -> ([u32; 3], u32, u64) {
-    let mut value = |what: &str, expr: &tilewright_bundle::Expr, least: i64, most: i64| {
-        match expr.eval(env) {
-            Ok(value) if (least..=most).contains(&value) => return value,
-            Ok(value) => {
-                refusals.push(Refusal::Range {
-                    what: what.to_owned(),
-                    value,
-                    least,
-                    most,
-                });
-            }
-            Err(error) => refusals.push(Refusal::Expression {
-                what: what.to_owned(),
-                error,
-            }),
-        }
-        least
-    };
-    let abi = &kernel.abi;
-    // Limits of the grid: CUDA programming guide, compute capabilities.
-    let grid = [
-        value("grid.x", &abi.grid[0], 1, i64::from(i32::MAX)),
-        value("grid.y", &abi.grid[1], 1, 65_535),
-        value("grid.z", &abi.grid[2], 1, 65_535),
-    ];
-    let statics = i64::from(kernel.resources.static_smem_bytes);
-    let smem_most = (i64::from(device.max_smem_bytes) - statics).max(0);
-    let smem = value("dynamic_smem_bytes", &abi.dynamic_smem_bytes, 0, smem_most);
-    let workspace = value("workspace_bytes", &abi.workspace_bytes, 0, 1 << 40);
-    for (at, (count, cluster)) in grid.iter().zip(abi.cluster.unwrap_or([1; 3])).enumerate() {
-        if cluster == 0 || count % i64::from(cluster) != 0 {
-            refusals.push(Refusal::Abi {
-                problem: format!("grid {count} along {at} is no multiple of cluster {cluster}"),
-            });
-        }
-    }
-    (grid.map(|d| d as u32), smem as u32, workspace as u64)
-}
-
-/// Writes the scalars into the parameter block.
-fn scalars(kernel: &Kernel, env: &Env, params: &mut [u8], refusals: &mut Vec<Refusal>) {
-    for param in &kernel.abi.params {
-        let ParamValue::Scalar { ty, expr } = &param.value else {
-            continue;
-        };
-        let what = || format!("parameter {}", param.name);
-        let value = match expr.eval(env) {
-            Ok(value) => value,
-            Err(error) => {
-                refusals.push(Refusal::Expression {
-                    what: what(),
-                    error,
-                });
-                continue;
-            }
-        };
-        let Some((bytes, count)) = ty.encode(value) else {
-            let (least, most) = match ty {
-                tilewright_bundle::ScalarType::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
-                tilewright_bundle::ScalarType::U32 => (0, i64::from(u32::MAX)),
-                _ => (0, i64::MAX),
-            };
-            refusals.push(Refusal::Range {
-                what: what(),
-                value,
-                least,
-                most,
-            });
-            continue;
-        };
-        put(params, param.offset as usize, &bytes[..count]);
+) -> Result<u32, Vec<Refusal>> {
+    let mut refusals = Vec::new();
+    let (_, bytes, _) = sizes(kernel, &fit.env, device, &mut refusals);
+    if refusals.is_empty() {
+        Ok(bytes)
+    } else {
+        Err(refusals)
     }
 }
 
@@ -277,22 +276,22 @@ pub fn prepare(
         sizes(kernel, &fit.env, device, &mut refusals);
     let mut params = vec![0; kernel.abi.param_bytes() as usize];
     scalars(kernel, &fit.env, &mut params, &mut refusals);
-    memory(kernel, fit, views, &mut refusals);
+    memory::check(kernel, fit, views, &mut refusals);
+    let address = |operand: &str| {
+        let view = views.iter().find(|v| v.operand == operand)?;
+        Some(view.address)
+    };
+    let tensor_maps = tensor_maps(kernel, &fit.env, address, &mut refusals);
+    memory::check_maps(&tensor_maps, views, &mut refusals);
     let mut workspace_at = None;
     for param in &kernel.abi.params {
         let at = param.offset as usize;
         match &param.value {
-            ParamValue::Scalar { .. } => {}
-            ParamValue::TensorMap(_) => refusals.push(Refusal::Abi {
-                problem: format!(
-                    "parameter {} is a tensor map, which is not made yet",
-                    param.name
-                ),
-            }),
+            ParamValue::Scalar { .. } | ParamValue::TensorMap(_) => {}
             ParamValue::Workspace => workspace_at = Some(at),
             ParamValue::Pointer { operand } => {
-                if let Some(view) = views.iter().find(|v| v.operand == operand) {
-                    put(&mut params, at, &view.address.to_le_bytes());
+                if let Some(address) = address(operand) {
+                    put(&mut params, at, &address.to_le_bytes());
                 }
             }
         }
@@ -307,82 +306,8 @@ pub fn prepare(
         dynamic_smem_bytes,
         workspace_bytes,
         params,
+        tensor_maps,
         param_offsets: kernel.abi.params.iter().map(|p| p.offset).collect(),
         workspace_at,
     })
-}
-
-/// Checks size, alignment and overlap of the memory given for each operand.
-fn memory(kernel: &Kernel, fit: &Fit, views: &[View<'_>], refusals: &mut Vec<Refusal>) {
-    let operands = &kernel.semantics.operands;
-    for (at, view) in views.iter().enumerate() {
-        let known = operands.iter().any(|o| o.name == view.operand);
-        if !known || views[..at].iter().any(|v| v.operand == view.operand) {
-            refusals.push(Refusal::ExtraBuffer {
-                operand: view.operand.to_owned(),
-            });
-        }
-    }
-    let mut ranges: Vec<(&Operand, u64, u64)> = Vec::new();
-    for (operand, extents) in operands.iter().zip(&fit.operands) {
-        let Some(view) = views.iter().find(|v| v.operand == operand.name) else {
-            refusals.push(Refusal::NoBuffer {
-                operand: operand.name.clone(),
-            });
-            continue;
-        };
-        let elem = u64::from(operand.dtype.bytes());
-        let span = extents.span_elems().and_then(|s| u64::try_from(s).ok());
-        let needs = span.and_then(|s| s.checked_mul(elem)).unwrap_or(u64::MAX);
-        if needs > view.bytes {
-            refusals.push(Refusal::BufferTooSmall {
-                operand: operand.name.clone(),
-                needs,
-                has: view.bytes,
-            });
-        }
-        aligned(kernel, operand, view.address, refusals);
-        ranges.push((operand, view.address, view.address.saturating_add(needs)));
-    }
-    for (at, (one, start, end)) in ranges.iter().enumerate() {
-        for (other, other_start, other_end) in &ranges[..at] {
-            let shared = start < other_end && other_start < end;
-            let written = if one.role.is_written() {
-                Some((one, other))
-            } else {
-                None
-            }
-            .or_else(|| other.role.is_written().then_some((other, one)));
-            if let (true, Some((output, other))) = (shared, written) {
-                refusals.push(Refusal::Overlap {
-                    output: output.name.clone(),
-                    other: other.name.clone(),
-                });
-            }
-        }
-    }
-}
-
-fn aligned(kernel: &Kernel, operand: &Operand, address: u64, refusals: &mut Vec<Refusal>) {
-    let needs = alignment_bytes(kernel, operand);
-    if !address.is_multiple_of(u64::from(needs)) {
-        refusals.push(Refusal::Alignment {
-            operand: operand.name.clone(),
-            needs,
-            address,
-        });
-    }
-}
-
-/// Alignment the first element of `operand` must have: its own size, or what is assumed.
-pub fn alignment_bytes(kernel: &Kernel, operand: &Operand) -> u32 {
-    let assumed = kernel.assumptions.iter().filter_map(|a| match a {
-        Assumption::Align {
-            operand: name,
-            bytes,
-            ..
-        } if *name == operand.name => Some(*bytes),
-        _ => None,
-    });
-    assumed.chain([operand.dtype.bytes(), 1]).max().unwrap_or(1)
 }

@@ -26,6 +26,8 @@ mod layout;
 
 mod info;
 
+mod tensor_map;
+
 mod launch;
 
 pub mod cuda;
@@ -57,5 +59,6 @@ pub use packed::packed;
 pub use pick::{Pick, Query, Skip, SkipCounts, find, pick};
 pub use problem::{MAX_EXTENT, Problem, Strides};
 pub use runtime::Runtime;
+pub use tensor_map::PlacedMap;
 pub use tilewright_bundle as bundle;
 pub use tilewright_emulator as emulator;

@@ -115,7 +115,7 @@ impl Bench<'_> {
         let mut launches = Vec::new();
         for set in sets {
             let args = [Arg::new("s", &set.s), Arg::new("d", &set.d)];
-            launches.push(prepare_cuda(kernel, &fit, self.device, &args)?);
+            launches.push(prepare_cuda(&loaded, &fit, self.device, &args)?);
         }
         let mut runner = Runner {
             kernel,

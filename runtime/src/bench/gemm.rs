@@ -231,7 +231,7 @@ impl Bench<'_> {
                 Arg::new("b", &set.b),
                 Arg::new("d", &set.d),
             ];
-            launches.push(prepare_cuda(entry.kernel, &entry.fit, self.device, &args)?);
+            launches.push(prepare_cuda(&loaded, &entry.fit, self.device, &args)?);
         }
         let mut runner = Runner {
             kernel: entry.kernel,

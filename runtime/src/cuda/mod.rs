@@ -7,7 +7,9 @@
 //! All work of a device is ordered on its own stream, copies included.
 
 mod blas;
+mod launching;
 mod module;
+mod tensor_map;
 mod timing;
 
 use std::sync::Arc;
@@ -17,6 +19,7 @@ use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 
 pub use blas::{Algorithm, BlasLt, MatrixOrder, Product, Side};
 pub use module::CudaKernel;
+pub(crate) use tensor_map::encode as encode_tensor_map;
 pub use timing::Graph;
 
 use crate::error::Error;

@@ -1,16 +1,16 @@
-//! Code on a GPU: loading with the compiler's log, checks against the manifest, launching.
+//! Code on a GPU: loading with the compiler's log, and checks against the manifest.
 
 use std::ffi::{CString, c_void};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex};
 
 use cudarc::driver::sys::{self, CUfunction_attribute as Attribute, CUjit_option as Jit};
 use cudarc::driver::{CudaContext, DriverError, result};
-use tilewright_bundle::Kernel;
+use tilewright_bundle::{Env, Kernel};
 
+use super::launching::Room;
 use super::{CudaDevice, DeviceMemory, driver_text, failed};
 use crate::error::{Error, Refusal, refused};
-use crate::launch::Launch;
 
 /// Bytes of each log of the driver's compiler.
 const LOG_BYTES: usize = 16 << 10;
@@ -40,13 +40,15 @@ impl Drop for Module {
 pub struct CudaKernel {
     /// Keeps the function below alive.
     _module: Module,
-    function: sys::CUfunction,
+    pub(super) function: sys::CUfunction,
     registers: u32,
     log: String,
     /// Dynamic shared memory the function may use so far.
-    smem_allowed: AtomicU32,
+    pub(super) smem_allowed: AtomicU32,
+    /// Clusters that have room at once, for the last dynamic shared memory asked about.
+    pub(super) room: Mutex<Option<Room>>,
     /// Scratch memory, grown to the largest launch so far.
-    workspace: Mutex<Option<DeviceMemory>>,
+    pub(super) workspace: Mutex<Option<DeviceMemory>>,
 }
 
 // SAFETY: module and function handles may be used from every thread that has made their context
@@ -122,14 +124,22 @@ impl CudaDevice {
             let which = Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
             set_attribute(function, which, 1)?;
         }
-        Ok(CudaKernel {
+        let code = CudaKernel {
             _module: module,
             function,
             registers,
             log,
             smem_allowed: AtomicU32::new(SMEM_WITHOUT_ASKING),
+            room: Mutex::new(None),
             workspace: Mutex::new(None),
-        })
+        };
+        // A cluster that can never be resident is found here, so that another kernel is picked.
+        if kernel.abi.cluster.is_some()
+            && let Ok(smem) = kernel.abi.dynamic_smem_bytes.eval(&Env::new())
+        {
+            self.max_clusters(kernel, &code, u32::try_from(smem).unwrap_or(u32::MAX))?;
+        }
+        Ok(code)
     }
 
     /// Loads PTX (with its final NUL) or machine code.
@@ -194,6 +204,7 @@ impl CudaDevice {
                 ),
             });
         }
+        refusals.extend(other_cluster(kernel, function)?);
         let found = self.param_layout(function)?;
         let stated: Vec<(u32, u32)> = kernel
             .abi
@@ -234,96 +245,32 @@ impl CudaDevice {
             }
         }
     }
+}
 
-    /// Enqueues a launch that passed every check.
-    ///
-    /// # Errors
-    /// When the driver refuses it; failures of the kernel itself show at the next wait.
-    pub(crate) fn launch(&self, kernel: &CudaKernel, launch: &Launch) -> Result<(), Error> {
-        self.bind()?;
-        let smem = launch.dynamic_smem_bytes;
-        if smem > kernel.smem_allowed.load(Ordering::Relaxed) {
-            let which = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            set_attribute(kernel.function, which, smem)?;
-            kernel.smem_allowed.fetch_max(smem, Ordering::Relaxed);
-        }
-        let mut params = launch.params.clone();
-        if let Some(at) = launch.workspace_at {
-            let address = self.workspace(kernel, launch.workspace_bytes)?;
-            if let Some(place) = params.get_mut(at..at + 8) {
-                place.copy_from_slice(&address.to_le_bytes());
-            }
-        }
-        let base = params.as_mut_ptr();
-        let mut pointers: Vec<*mut c_void> = launch
-            .param_offsets
-            .iter()
-            // SAFETY: the bundle's checks put every offset inside the parameter block.
-            .map(|offset| unsafe { base.add(*offset as usize) }.cast())
-            .collect();
-        self.enqueue(kernel, launch, &mut pointers)
-    }
-
-    fn enqueue(
-        &self,
-        kernel: &CudaKernel,
-        launch: &Launch,
-        params: &mut [*mut c_void],
-    ) -> Result<(), Error> {
-        let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
-        let (stream, smem) = (self.stream().cu_stream(), launch.dynamic_smem_bytes);
-        let Some([x, y, z]) = launch.cluster else {
-            // SAFETY: the function is loaded in the current context; `params` has one pointer per
-            // parameter, of the sizes that `check` compared; the driver copies them before it
-            // returns. The buffers' addresses and sizes passed `prepare`.
-            return unsafe {
-                result::launch_kernel(
-                    kernel.function,
-                    (gx, gy, gz),
-                    (bx, by, bz),
-                    smem,
-                    stream,
-                    params,
-                )
-            }
-            .map_err(failed("cuLaunchKernel"));
-        };
-        let dim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
-        let mut attributes = [sys::CUlaunchAttribute {
-            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-            pad: [0; 4],
-            value: sys::CUlaunchAttributeValue { clusterDim: dim },
-        }];
-        let config = sys::CUlaunchConfig {
-            gridDimX: gx,
-            gridDimY: gy,
-            gridDimZ: gz,
-            blockDimX: bx,
-            blockDimY: by,
-            blockDimZ: bz,
-            sharedMemBytes: smem,
-            hStream: stream,
-            attrs: attributes.as_mut_ptr(),
-            numAttrs: attributes.len() as u32,
-        };
-        let none = std::ptr::null_mut();
-        // SAFETY: as for `launch_kernel` above; `attributes` outlives the call.
-        unsafe { sys::cuLaunchKernelEx(&config, kernel.function, params.as_mut_ptr(), none) }
-            .result()
-            .map_err(failed("cuLaunchKernelEx"))
-    }
-
-    /// Address of at least `bytes` of scratch memory of this kernel.
-    fn workspace(&self, kernel: &CudaKernel, bytes: u64) -> Result<u64, Error> {
-        let mut held = kernel
-            .workspace
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        match held.as_ref() {
-            Some(memory) if memory.bytes() >= bytes => Ok(memory.address()),
-            _ => Ok(held.insert(self.alloc(bytes)?).address()),
-        }
-    }
+/// The refusal when the code was compiled for another cluster than the manifest's.
+fn other_cluster(kernel: &Kernel, function: sys::CUfunction) -> Result<Option<Refusal>, Error> {
+    let Some(stated) = kernel.abi.cluster else {
+        return Ok(None);
+    };
+    let found = [
+        attribute(
+            function,
+            Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
+        )?,
+        attribute(
+            function,
+            Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT,
+        )?,
+        attribute(
+            function,
+            Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH,
+        )?,
+    ];
+    // Zeros stand for code that takes the launch's cluster.
+    let differs = found != [0; 3] && found != stated;
+    Ok(differs.then(|| Refusal::Abi {
+        problem: format!("cluster is {found:?}; the manifest says {stated:?}"),
+    }))
 }
 
 fn attribute(function: sys::CUfunction, which: Attribute) -> Result<u32, Error> {
@@ -335,7 +282,11 @@ fn attribute(function: sys::CUfunction, which: Attribute) -> Result<u32, Error> 
     Ok(u32::try_from(value).unwrap_or(0))
 }
 
-fn set_attribute(function: sys::CUfunction, which: Attribute, value: u32) -> Result<(), Error> {
+pub(super) fn set_attribute(
+    function: sys::CUfunction,
+    which: Attribute,
+    value: u32,
+) -> Result<(), Error> {
     let value = i32::try_from(value).unwrap_or(i32::MAX);
     // SAFETY: the function is loaded; a value out of range is answered with an error.
     unsafe { sys::cuFuncSetAttribute(function, which, value) }

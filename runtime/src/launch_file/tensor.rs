@@ -6,6 +6,7 @@
 use tilewright_emulator::{Im2col, TensorFill, TensorMap, TensorSwizzle, TensorType};
 
 use super::manifest::TensormapArg;
+use crate::tensor_map::padded;
 
 const TYPES: [(&str, TensorType); 13] = [
     ("UINT8", TensorType::Uint8),
@@ -42,25 +43,6 @@ fn choose<T: Copy>(what: &str, text: &str, choices: &[(&str, T)]) -> Result<T, S
     })
 }
 
-fn fill<T: Copy, const N: usize>(
-    what: &str,
-    values: &[T],
-    wanted: usize,
-    rest: T,
-) -> Result<[T; N], String> {
-    if values.len() != wanted || wanted > N {
-        let given = values.len();
-        return Err(format!(
-            "{what} has {given} entries; the rank asks for {wanted}"
-        ));
-    }
-    let mut out = [rest; N];
-    for (place, value) in out.iter_mut().zip(values) {
-        *place = *value;
-    }
-    Ok(out)
-}
-
 /// The 128 bytes of the parameter.
 pub(super) fn encode(arg: &TensormapArg, base: u64) -> Result<[u8; 128], String> {
     let rank = usize::from(arg.rank);
@@ -68,8 +50,8 @@ pub(super) fn encode(arg: &TensormapArg, base: u64) -> Result<[u8; 128], String>
     let im2col = match &arg.im2col {
         None => None,
         Some(columns) => Some(Im2col {
-            lower: fill("lower", &columns.lower, spatial, 0)?,
-            upper: fill("upper", &columns.upper, spatial, 0)?,
+            lower: padded("lower", &columns.lower, spatial, 0)?,
+            upper: padded("upper", &columns.upper, spatial, 0)?,
             channels: columns.channels,
             pixels: columns.pixels,
         }),
@@ -79,15 +61,15 @@ pub(super) fn encode(arg: &TensormapArg, base: u64) -> Result<[u8; 128], String>
         ty: choose("data_type", &arg.data_type, &TYPES)?,
         rank: arg.rank,
         base,
-        dims: fill("global_dim", &arg.global_dim, rank, 1)?,
-        strides: fill(
+        dims: padded("global_dim", &arg.global_dim, rank, 1)?,
+        strides: padded(
             "global_strides",
             &arg.global_strides,
             rank.saturating_sub(1),
             0,
         )?,
-        box_dims: fill("box_dim", &arg.box_dim, boxed, 1)?,
-        element_strides: fill("element_strides", &arg.element_strides, rank, 1)?,
+        box_dims: padded("box_dim", &arg.box_dim, boxed, 1)?,
+        element_strides: padded("element_strides", &arg.element_strides, rank, 1)?,
         interleave: choose("interleave", &arg.interleave, &INTERLEAVES)?,
         swizzle: choose("swizzle", &arg.swizzle, &SWIZZLES)?,
         fill: choose("oob_fill", &arg.oob_fill, &FILLS)?,

@@ -1,0 +1,215 @@
+//! Launches on a GPU: clusters, shared memory beyond the default, scratch memory.
+//!
+//! Everything is enqueued on the device's stream, so the same calls are captured into graphs.
+
+use std::ffi::c_void;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use cudarc::driver::result;
+use cudarc::driver::sys::{self, CUfunction_attribute as Attribute};
+use tilewright_bundle::Kernel;
+
+use super::module::{CudaKernel, set_attribute};
+use super::{CudaDevice, failed};
+use crate::error::{Error, Refusal, refused};
+use crate::launch::Launch;
+
+/// How many clusters have room on the device at once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    smem_bytes: u32,
+    clusters: u32,
+}
+
+impl CudaDevice {
+    /// Enqueues a launch that passed every check.
+    ///
+    /// # Errors
+    /// When the driver refuses it; failures of the kernel itself show at the next wait.
+    pub(crate) fn launch(&self, kernel: &CudaKernel, launch: &Launch) -> Result<(), Error> {
+        self.bind()?;
+        allow_smem(kernel, launch.dynamic_smem_bytes)?;
+        let mut params = launch.params.clone();
+        if let Some(at) = launch.workspace_at {
+            let address = self.workspace(kernel, launch.workspace_bytes)?;
+            if let Some(place) = params.get_mut(at..at + 8) {
+                place.copy_from_slice(&address.to_le_bytes());
+            }
+        }
+        let base = params.as_mut_ptr();
+        let mut pointers: Vec<*mut c_void> = launch
+            .param_offsets
+            .iter()
+            // SAFETY: the bundle's checks put every offset inside the parameter block.
+            .map(|offset| unsafe { base.add(*offset as usize) }.cast())
+            .collect();
+        self.enqueue(kernel, launch, &mut pointers)
+    }
+
+    fn enqueue(
+        &self,
+        kernel: &CudaKernel,
+        launch: &Launch,
+        params: &mut [*mut c_void],
+    ) -> Result<(), Error> {
+        let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
+        let (stream, smem) = (self.stream().cu_stream(), launch.dynamic_smem_bytes);
+        let Some(cluster) = launch.cluster else {
+            // SAFETY: the function is loaded in the current context; `params` has one pointer per
+            // parameter, of the sizes that `check` compared; the driver copies them before it
+            // returns. The buffers' addresses and sizes passed `prepare`.
+            return unsafe {
+                result::launch_kernel(
+                    kernel.function,
+                    (gx, gy, gz),
+                    (bx, by, bz),
+                    smem,
+                    stream,
+                    params,
+                )
+            }
+            .map_err(failed("cuLaunchKernel"));
+        };
+        let mut attributes = [cluster_attribute(cluster)];
+        let config = config(launch.grid, launch.block, smem, stream, &mut attributes);
+        let none = std::ptr::null_mut();
+        // SAFETY: as for `launch_kernel` above; `attributes` outlives the call.
+        unsafe { sys::cuLaunchKernelEx(&config, kernel.function, params.as_mut_ptr(), none) }
+            .result()
+            .map_err(failed("cuLaunchKernelEx"))
+    }
+
+    /// How many clusters of a kernel the device holds at once when each CTA has `smem_bytes` of
+    /// dynamic shared memory; without clusters, how many CTAs.
+    ///
+    /// # Errors
+    /// [`Refusal::NoRoom`] when it is none, else the driver's failure.
+    pub(crate) fn max_clusters(
+        &self,
+        kernel: &Kernel,
+        code: &CudaKernel,
+        smem_bytes: u32,
+    ) -> Result<u32, Error> {
+        let mut held = code.room.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(room) = held.as_ref().filter(|room| room.smem_bytes == smem_bytes) {
+            return Ok(room.clusters);
+        }
+        self.bind()?;
+        allow_smem(code, smem_bytes)?;
+        let clusters = match kernel.abi.cluster {
+            Some(cluster) => self.resident_clusters(kernel, code, cluster, smem_bytes)?,
+            None => self.resident_ctas(kernel, code, smem_bytes)?,
+        };
+        if clusters == 0 {
+            let cluster = kernel.abi.cluster.unwrap_or([1; 3]);
+            let refusal = Refusal::NoRoom {
+                cluster,
+                smem_bytes,
+            };
+            return Err(refused(kernel, vec![refusal]));
+        }
+        *held = Some(Room {
+            smem_bytes,
+            clusters,
+        });
+        Ok(clusters)
+    }
+
+    fn resident_clusters(
+        &self,
+        kernel: &Kernel,
+        code: &CudaKernel,
+        cluster: [u32; 3],
+        smem_bytes: u32,
+    ) -> Result<u32, Error> {
+        let mut attributes = [cluster_attribute(cluster)];
+        let stream = self.stream().cu_stream();
+        // The grid only has to be whole clusters.
+        let config = config(
+            cluster,
+            kernel.abi.block,
+            smem_bytes,
+            stream,
+            &mut attributes,
+        );
+        let mut clusters = 0;
+        // SAFETY: the function is loaded; the driver reads the configuration and its attributes
+        // and writes one integer, all of which outlive the call.
+        unsafe { sys::cuOccupancyMaxActiveClusters(&mut clusters, code.function, &config) }
+            .result()
+            .map_err(failed("cuOccupancyMaxActiveClusters"))?;
+        Ok(u32::try_from(clusters).unwrap_or(0))
+    }
+
+    fn resident_ctas(
+        &self,
+        kernel: &Kernel,
+        code: &CudaKernel,
+        smem_bytes: u32,
+    ) -> Result<u32, Error> {
+        let threads = i32::try_from(kernel.abi.threads()).unwrap_or(i32::MAX);
+        let (mut ctas, smem) = (0, smem_bytes as usize);
+        let call = sys::cuOccupancyMaxActiveBlocksPerMultiprocessor;
+        // SAFETY: the function is loaded; the driver writes one integer that outlives the call.
+        unsafe { call(&mut ctas, code.function, threads, smem) }
+            .result()
+            .map_err(failed("cuOccupancyMaxActiveBlocksPerMultiprocessor"))?;
+        Ok(u32::try_from(ctas)
+            .unwrap_or(0)
+            .saturating_mul(self.info().sms))
+    }
+
+    /// Address of at least `bytes` of scratch memory of this kernel.
+    fn workspace(&self, kernel: &CudaKernel, bytes: u64) -> Result<u64, Error> {
+        let mut held = kernel
+            .workspace
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match held.as_ref() {
+            Some(memory) if memory.bytes() >= bytes => Ok(memory.address()),
+            _ => Ok(held.insert(self.alloc(bytes)?).address()),
+        }
+    }
+}
+
+/// Lets the function use `smem` bytes of dynamic shared memory.
+fn allow_smem(kernel: &CudaKernel, smem: u32) -> Result<(), Error> {
+    if smem > kernel.smem_allowed.load(Ordering::Relaxed) {
+        let which = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        set_attribute(kernel.function, which, smem)?;
+        kernel.smem_allowed.fetch_max(smem, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+fn cluster_attribute([x, y, z]: [u32; 3]) -> sys::CUlaunchAttribute {
+    let dim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
+    sys::CUlaunchAttribute {
+        id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+        pad: [0; 4],
+        value: sys::CUlaunchAttributeValue { clusterDim: dim },
+    }
+}
+
+/// A launch's configuration, which points to `attributes`.
+fn config(
+    [grid_x, grid_y, grid_z]: [u32; 3],
+    [block_x, block_y, block_z]: [u32; 3],
+    smem_bytes: u32,
+    stream: sys::CUstream,
+    attributes: &mut [sys::CUlaunchAttribute],
+) -> sys::CUlaunchConfig {
+    sys::CUlaunchConfig {
+        gridDimX: grid_x,
+        gridDimY: grid_y,
+        gridDimZ: grid_z,
+        blockDimX: block_x,
+        blockDimY: block_y,
+        blockDimZ: block_z,
+        sharedMemBytes: smem_bytes,
+        hStream: stream,
+        attrs: attributes.as_mut_ptr(),
+        numAttrs: attributes.len() as u32,
+    }
+}

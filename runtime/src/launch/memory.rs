@@ -1,0 +1,118 @@
+//! Whether the memory given for a launch is large, aligned and separate enough.
+
+use tilewright_bundle::{Assumption, Kernel, Operand, Param, ParamValue};
+use tilewright_emulator::TensorMap;
+
+use super::{Fit, View};
+use crate::error::Refusal;
+use crate::tensor_map::{PlacedMap, TENSOR_UNIT_BYTES};
+
+/// Checks size, alignment and overlap of the memory given for each operand.
+pub(super) fn check(kernel: &Kernel, fit: &Fit, views: &[View<'_>], refusals: &mut Vec<Refusal>) {
+    let operands = &kernel.semantics.operands;
+    for (at, view) in views.iter().enumerate() {
+        let known = operands.iter().any(|o| o.name == view.operand);
+        if !known || views[..at].iter().any(|v| v.operand == view.operand) {
+            refusals.push(Refusal::ExtraBuffer {
+                operand: view.operand.to_owned(),
+            });
+        }
+    }
+    let mut ranges: Vec<(&Operand, u64, u64)> = Vec::new();
+    for (operand, extents) in operands.iter().zip(&fit.operands) {
+        let Some(view) = views.iter().find(|v| v.operand == operand.name) else {
+            refusals.push(Refusal::NoBuffer {
+                operand: operand.name.clone(),
+            });
+            continue;
+        };
+        let elem = u64::from(operand.dtype.bytes());
+        let span = extents.span_elems().and_then(|s| u64::try_from(s).ok());
+        let needs = span.and_then(|s| s.checked_mul(elem)).unwrap_or(u64::MAX);
+        if needs > view.bytes {
+            refusals.push(Refusal::BufferTooSmall {
+                operand: operand.name.clone(),
+                needs,
+                has: view.bytes,
+            });
+        }
+        aligned(kernel, operand, view.address, refusals);
+        ranges.push((operand, view.address, view.address.saturating_add(needs)));
+    }
+    for (at, (one, start, end)) in ranges.iter().enumerate() {
+        for (other, other_start, other_end) in &ranges[..at] {
+            let shared = start < other_end && other_start < end;
+            let written = if one.role.is_written() {
+                Some((one, other))
+            } else {
+                None
+            }
+            .or_else(|| other.role.is_written().then_some((other, one)));
+            if let (true, Some((output, other))) = (shared, written) {
+                refusals.push(Refusal::Overlap {
+                    output: output.name.clone(),
+                    other: other.name.clone(),
+                });
+            }
+        }
+    }
+}
+
+/// Checks that no tensor map reaches beyond the memory given for its operand.
+pub(super) fn check_maps(maps: &[PlacedMap], views: &[View<'_>], refusals: &mut Vec<Refusal>) {
+    for placed in maps {
+        let needs = span_bytes(&placed.map).unwrap_or(u64::MAX);
+        for view in views.iter().filter(|v| v.operand == placed.operand) {
+            if needs > view.bytes {
+                refusals.push(Refusal::BufferTooSmall {
+                    operand: placed.operand.clone(),
+                    needs,
+                    has: view.bytes,
+                });
+            }
+        }
+    }
+}
+
+/// Bytes from the first to behind the last element of a tensor, or `None` beyond 64 bits.
+fn span_bytes(map: &TensorMap) -> Option<u64> {
+    let element = map.ty.bytes();
+    let steps = std::iter::once(element).chain(map.strides);
+    let mut span = element;
+    for (extent, step) in map.dims.iter().zip(steps).take(usize::from(map.rank)) {
+        span = span.checked_add(extent.saturating_sub(1).checked_mul(step)?)?;
+    }
+    Some(span)
+}
+
+fn aligned(kernel: &Kernel, operand: &Operand, address: u64, refusals: &mut Vec<Refusal>) {
+    let needs = alignment_bytes(kernel, operand);
+    if !address.is_multiple_of(u64::from(needs)) {
+        refusals.push(Refusal::Alignment {
+            operand: operand.name.clone(),
+            needs,
+            address,
+        });
+    }
+}
+
+/// Alignment the first element of `operand` must have: its own size, what is assumed, or what a
+/// tensor map of it asks.
+pub fn alignment_bytes(kernel: &Kernel, operand: &Operand) -> u32 {
+    let assumed = kernel.assumptions.iter().filter_map(|a| match a {
+        Assumption::Align {
+            operand: name,
+            bytes,
+            ..
+        } if *name == operand.name => Some(*bytes),
+        _ => None,
+    });
+    let is_mapped = |p: &Param| match &p.value {
+        ParamValue::TensorMap(map) => map.operand == operand.name,
+        _ => false,
+    };
+    let mapped = kernel.abi.params.iter().any(is_mapped);
+    let mapped = mapped.then_some(TENSOR_UNIT_BYTES);
+    let least = operand.dtype.bytes().max(1);
+    assumed.chain(mapped).fold(least, u32::max)
+}

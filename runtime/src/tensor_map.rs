@@ -1,0 +1,265 @@
+//! Tensor maps of a launch: the manifest's description filled in for one problem.
+//!
+//! Comes in: the description, the values of its names, the operand's address. Goes out: numbers
+//! that every rule of the driver holds for, which the backend encodes into 128 bytes. What depends
+//! on the problem and would break a rule is a [`Refusal`] of its own.
+
+use tilewright_bundle::{DType, Env, L2Promotion, OobFill, TensorMapAbi, TensorSwizzle};
+use tilewright_emulator as emulator;
+use tilewright_emulator::{TensorFill, TensorMap, TensorType};
+
+use crate::error::Refusal;
+
+/// What the address and the strides of a tensor are multiples of, in bytes (driver API,
+/// `cuTensorMapEncodeTiled`, without interleaving).
+pub(crate) const TENSOR_UNIT_BYTES: u32 = 16;
+/// Largest extent of a tensor (as above).
+const MAX_EXTENT: i64 = 1 << 32;
+/// First stride that is too large, in bytes (as above).
+const STRIDE_BYTES_END: i64 = 1 << 40;
+
+/// A tensor map in a parameter block, still to be encoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacedMap {
+    /// The parameter.
+    pub parameter: String,
+    /// The operand.
+    pub operand: String,
+    /// Offset of its 128 bytes in the parameter block.
+    pub at: usize,
+    /// The map with its address.
+    pub map: TensorMap,
+    /// How much the second-level cache fetches at once; the emulator has no such cache.
+    pub l2_promotion: L2Promotion,
+}
+
+/// The map of parameter `name` for the names bound in `env`, at address `base`; `None` after
+/// adding what keeps it from being made.
+pub(crate) fn describe(
+    name: &str,
+    abi: &TensorMapAbi,
+    env: &Env,
+    base: u64,
+    refusals: &mut Vec<Refusal>,
+) -> Option<TensorMap> {
+    let dims = extents(name, abi, env, refusals);
+    let strides = strides(name, abi, env, refusals);
+    let map = numbers(abi, base, &dims?, &strides?);
+    let refuse = |problem| Refusal::TensorMap {
+        parameter: name.to_owned(),
+        problem,
+    };
+    map.map_err(|problem| refusals.push(refuse(problem))).ok()
+}
+
+fn extents(
+    name: &str,
+    abi: &TensorMapAbi,
+    env: &Env,
+    refusals: &mut Vec<Refusal>,
+) -> Option<Vec<u64>> {
+    let mut all = Some(Vec::new());
+    for (dim, expr) in abi.dims.iter().enumerate() {
+        let refusal = match expr.eval(env) {
+            Ok(extent) if (1..=MAX_EXTENT).contains(&extent) => {
+                all.iter_mut().for_each(|all| all.push(extent as u64));
+                continue;
+            }
+            Ok(extent) => Refusal::TensorExtent {
+                operand: abi.operand.clone(),
+                dim,
+                extent,
+            },
+            Err(error) => Refusal::Expression {
+                what: format!("parameter {name}, dim {dim}"),
+                error,
+            },
+        };
+        refusals.push(refusal);
+        all = None;
+    }
+    all
+}
+
+/// The strides in bytes.
+fn strides(
+    name: &str,
+    abi: &TensorMapAbi,
+    env: &Env,
+    refusals: &mut Vec<Refusal>,
+) -> Option<Vec<u64>> {
+    let mut all = Some(Vec::new());
+    for (at, expr) in abi.strides.iter().enumerate() {
+        let dim = at + 1;
+        let refusal = match expr.eval(env) {
+            Ok(elems) => {
+                let bytes = elems.saturating_mul(i64::from(abi.dtype.bytes()));
+                if fits_stride(bytes) {
+                    all.iter_mut().for_each(|all| all.push(bytes as u64));
+                    continue;
+                }
+                Refusal::TensorStride {
+                    operand: abi.operand.clone(),
+                    dim,
+                    bytes,
+                }
+            }
+            Err(error) => Refusal::Expression {
+                what: format!("parameter {name}, stride of dim {dim}"),
+                error,
+            },
+        };
+        refusals.push(refusal);
+        all = None;
+    }
+    all
+}
+
+fn fits_stride(bytes: i64) -> bool {
+    (0..STRIDE_BYTES_END).contains(&bytes) && bytes % i64::from(TENSOR_UNIT_BYTES) == 0
+}
+
+fn numbers(
+    abi: &TensorMapAbi,
+    base: u64,
+    dims: &[u64],
+    strides: &[u64],
+) -> Result<TensorMap, String> {
+    let rank = dims.len();
+    let steps = if abi.element_strides.is_empty() {
+        vec![1; rank]
+    } else {
+        narrow("element_strides", &abi.element_strides)?
+    };
+    let map = TensorMap {
+        ty: tensor_type(abi.dtype)
+            .ok_or_else(|| format!("no map has elements of {}", abi.dtype))?,
+        rank: u8::try_from(rank).map_err(|e| e.to_string())?,
+        base,
+        dims: padded("dims", dims, rank, 1)?,
+        strides: padded("strides", strides, rank.saturating_sub(1), 0)?,
+        box_dims: padded("box_dims", &narrow("box_dims", &abi.box_dims)?, rank, 1)?,
+        element_strides: padded("element_strides", &steps, rank, 1)?,
+        interleave: 0,
+        swizzle: match abi.swizzle {
+            TensorSwizzle::None => emulator::TensorSwizzle::None,
+            TensorSwizzle::Bytes32 => emulator::TensorSwizzle::Bytes32,
+            TensorSwizzle::Bytes64 => emulator::TensorSwizzle::Bytes64,
+            TensorSwizzle::Bytes128 => emulator::TensorSwizzle::Bytes128,
+        },
+        fill: match abi.oob_fill {
+            OobFill::Zeros => TensorFill::Zero,
+            OobFill::Nan => TensorFill::Nan,
+        },
+        im2col: None,
+    };
+    Ok(map)
+}
+
+fn narrow<T: TryFrom<u32>>(what: &str, values: &[u32]) -> Result<Vec<T>, String> {
+    let one = |value: &u32| T::try_from(*value).map_err(|_| format!("{what} holds {value}"));
+    values.iter().map(one).collect()
+}
+
+/// `values` with `rest` behind them, when there are as many as `wanted`.
+pub(crate) fn padded<T: Copy, const N: usize>(
+    what: &str,
+    values: &[T],
+    wanted: usize,
+    rest: T,
+) -> Result<[T; N], String> {
+    if values.len() != wanted || wanted > N {
+        let given = values.len();
+        return Err(format!(
+            "{what} has {given} entries; the rank asks for {wanted}"
+        ));
+    }
+    let mut out = [rest; N];
+    for (place, value) in out.iter_mut().zip(values) {
+        *place = *value;
+    }
+    Ok(out)
+}
+
+/// The driver's type for elements; bits without a meaning, and 8-bit floats, are integers.
+fn tensor_type(dtype: DType) -> Option<TensorType> {
+    Some(match dtype {
+        DType::F16 => TensorType::Float16,
+        DType::BF16 => TensorType::Bfloat16,
+        DType::TF32 => TensorType::Tfloat32,
+        DType::F32 => TensorType::Float32,
+        DType::F64 => TensorType::Float64,
+        DType::E4M3 | DType::E5M2 | DType::S8 | DType::U8 | DType::B8 => TensorType::Uint8,
+        DType::S16 | DType::U16 | DType::B16 => TensorType::Uint16,
+        DType::S32 => TensorType::Int32,
+        DType::U32 | DType::B32 => TensorType::Uint32,
+        DType::S64 => TensorType::Int64,
+        DType::U64 | DType::B64 => TensorType::Uint64,
+        DType::B128 => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use tilewright_bundle::{Expr, Name};
+
+    fn abi(dtype: DType) -> TensorMapAbi {
+        let expr = |text: &str| text.parse::<Expr>().unwrap();
+        TensorMapAbi {
+            swizzle: TensorSwizzle::Bytes64,
+            ..TensorMapAbi::new("a", dtype, [expr("k"), expr("m")], [expr("lda")], [16, 8])
+        }
+    }
+
+    fn made(dtype: DType, k: i64, m: i64, lda: i64) -> Result<TensorMap, Vec<String>> {
+        let env = Env::new()
+            .with(Name::K, k)
+            .with(Name::M, m)
+            .with(Name::Lda, lda);
+        let mut refusals = Vec::new();
+        let map = describe("a_map", &abi(dtype), &env, 0x1000, &mut refusals);
+        map.ok_or_else(|| refusals.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn numbers_are_in_bytes() {
+        let map = made(DType::BF16, 17, 5, 24).unwrap();
+        assert_eq!((map.rank, map.base), (2, 0x1000));
+        assert_eq!(map.dims, [17, 5, 1, 1, 1]);
+        assert_eq!(map.strides, [48, 0, 0, 0]);
+        assert_eq!(map.box_dims, [16, 8, 1, 1, 1]);
+        assert_eq!(map.element_strides, [1; 5]);
+        assert_eq!(map.swizzle, emulator::TensorSwizzle::Bytes64);
+        assert!(map.encode().is_ok());
+    }
+
+    #[test]
+    fn limits_are_refused_with_their_numbers() {
+        assert_eq!(
+            made(DType::BF16, 0, 1 << 33, 7).unwrap_err(),
+            [
+                "dim 0 of the tensor map of `a` is 0; 1 to 2^32 is allowed",
+                "dim 1 of the tensor map of `a` is 8589934592; 1 to 2^32 is allowed",
+                "the tensor map of `a` has a stride of 14 bytes along dim 1; \
+                 a multiple of 16 below 2^40 is needed",
+            ]
+        );
+        let refused = |dtype, lda: i64| made(dtype, 8, 8, lda).is_err();
+        assert!(!refused(DType::BF16, 1 << 32) && refused(DType::BF16, 1 << 39));
+        assert!(refused(DType::BF16, -8) && refused(DType::BF16, i64::MAX));
+        assert!(refused(DType::F32, 6) && !refused(DType::F32, 4));
+        let unbound = describe("a", &abi(DType::F32), &Env::new(), 0, &mut Vec::new());
+        assert_eq!(unbound, None);
+    }
+
+    #[test]
+    fn every_type_that_a_manifest_may_name_has_its_width() {
+        for dtype in DType::ALL {
+            let bytes = tensor_type(*dtype).map(TensorType::bytes);
+            let want = (*dtype != DType::B128).then(|| u64::from(dtype.bytes()));
+            assert_eq!(bytes, want, "{dtype}");
+        }
+    }
+}

@@ -15,7 +15,7 @@ use crate::error::Refusal;
 use crate::info::DeviceInfo;
 use crate::layout::{Extents, OperandLayout};
 use crate::problem::Problem;
-use crate::tensor_map::PlacedMap;
+use crate::tensor_map::{PlacedMap, strides_fit};
 use values::{scalars, sizes, tensor_maps};
 
 /// First driver with `cuTensorMapEncodeTiled`, in CUDA's own count of versions.
@@ -234,6 +234,25 @@ fn assumptions(kernel: &Kernel, env: &Env, refusals: &mut Vec<Refusal>) {
             }),
         }
     }
+}
+
+/// Whether the kernel takes the value of `name` as far as the names bound in `env` tell: every
+/// assumption and every stride of a tensor map that mentions it and can be evaluated.
+pub(crate) fn allows(kernel: &Kernel, env: &Env, name: Name) -> bool {
+    let assumed = kernel
+        .assumptions
+        .iter()
+        .all(|assumption| match assumption {
+            Assumption::Expr { expr, .. } if expr.names().any(|n| n == name) => {
+                expr.holds(env).unwrap_or(true)
+            }
+            _ => true,
+        });
+    let mapped = kernel.abi.params.iter().all(|param| match &param.value {
+        ParamValue::TensorMap(map) => strides_fit(map, env, name),
+        _ => true,
+    });
+    assumed && mapped
 }
 
 /// Dynamic shared memory of a CTA of a kernel that fits.

@@ -2,11 +2,12 @@
 //! passed over.
 //!
 //! The order is the bundle's: a family's kernels as its maker ranked them, plain kernels that take
-//! every layout and alignment last. A kernel is *plain* when it assumes nothing.
+//! every layout and alignment last. A kernel is *plain* when it assumes nothing and has no tensor
+//! maps, which take aligned rows alone.
 
 use std::collections::BTreeMap;
 
-use tilewright_bundle::{Bundle, DType, Family, Kernel};
+use tilewright_bundle::{Bundle, DType, Family, Kernel, Param, ParamValue};
 
 use crate::device::Arg;
 use crate::error::{Error, Refusal};
@@ -120,7 +121,7 @@ fn first_that_fits<'a>(
     addresses: &[(&str, u64)],
 ) -> Result<Pick<'a>, Error> {
     let mut candidates: Vec<&Kernel> = candidates.collect();
-    candidates.sort_by_key(|k| k.assumptions.is_empty());
+    candidates.sort_by_key(|k| is_plain(k));
     let mut skips = Vec::new();
     for kernel in candidates {
         let mut refusals = fit(kernel, problem, device).err().unwrap_or_default();
@@ -145,6 +146,11 @@ fn first_that_fits<'a>(
         family: family.text(),
         skips: skips.iter().map(first).collect(),
     })
+}
+
+fn is_plain(kernel: &Kernel) -> bool {
+    let is_map = |p: &Param| matches!(p.value, ParamValue::TensorMap(_));
+    kernel.assumptions.is_empty() && !kernel.abi.params.iter().any(is_map)
 }
 
 fn misaligned(kernel: &Kernel, addresses: &[(&str, u64)]) -> Vec<Refusal> {

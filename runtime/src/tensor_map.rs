@@ -4,7 +4,9 @@
 //! that every rule of the driver holds for, which the backend encodes into 128 bytes. What depends
 //! on the problem and would break a rule is a [`Refusal`] of its own.
 
-use tilewright_bundle::{DType, Env, L2Promotion, OobFill, TensorMapAbi, TensorSwizzle};
+use tilewright_bundle::{
+    DType, Env, Expr, L2Promotion, Name, OobFill, TensorMapAbi, TensorSwizzle,
+};
 use tilewright_emulator as emulator;
 use tilewright_emulator::{TensorFill, TensorMap, TensorType};
 
@@ -93,7 +95,7 @@ fn strides(
         let dim = at + 1;
         let refusal = match expr.eval(env) {
             Ok(elems) => {
-                let bytes = elems.saturating_mul(i64::from(abi.dtype.bytes()));
+                let bytes = stride_bytes(abi, elems);
                 if fits_stride(bytes) {
                     all.iter_mut().for_each(|all| all.push(bytes as u64));
                     continue;
@@ -113,6 +115,19 @@ fn strides(
         all = None;
     }
     all
+}
+
+/// Whether the strides that mention `name` are legal, as far as `env` tells.
+pub(crate) fn strides_fit(abi: &TensorMapAbi, env: &Env, name: Name) -> bool {
+    let mentions = |e: &&Expr| e.names().any(|n| n == name);
+    abi.strides.iter().filter(mentions).all(|expr| {
+        let bytes = expr.eval(env).map(|elems| stride_bytes(abi, elems));
+        bytes.map_or(true, fits_stride)
+    })
+}
+
+fn stride_bytes(abi: &TensorMapAbi, elems: i64) -> i64 {
+    elems.saturating_mul(i64::from(abi.dtype.bytes()))
 }
 
 fn fits_stride(bytes: i64) -> bool {
@@ -203,7 +218,6 @@ fn tensor_type(dtype: DType) -> Option<TensorType> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use tilewright_bundle::{Expr, Name};
 
     fn abi(dtype: DType) -> TensorMapAbi {
         let expr = |text: &str| text.parse::<Expr>().unwrap();

@@ -57,10 +57,18 @@ fn written(kernel: Kernel) -> Result<Bundle, Error> {
 #[test]
 fn maps_are_packed_at_multiples_of_64() {
     let kernel = kernel(map());
-    let places: Vec<_> = kernel.abi.params.iter().map(|p| (p.offset, p.size)).collect();
+    let places: Vec<_> = kernel
+        .abi
+        .params
+        .iter()
+        .map(|p| (p.offset, p.size))
+        .collect();
     assert_eq!(places, [(0, 8), (64, 128), (192, 4)]);
     assert_eq!(kernel.abi.param_bytes(), 196);
-    let keys: Vec<_> = kernel.exprs().map(|(key, e)| format!("{key}={e}")).collect();
+    let keys: Vec<_> = kernel
+        .exprs()
+        .map(|(key, e)| format!("{key}={e}"))
+        .collect();
     let maps: Vec<&str> = keys
         .iter()
         .map(String::as_str)

@@ -1,7 +1,8 @@
 //! Random problems a kernel must take: edge sizes, padded rows, the least alignment allowed.
 //!
-//! A problem is drawn, then checked as a launch would; what an assumption forbids is drawn again,
-//! each time with coarser sizes, until one fits.
+//! Each extent and stride is rounded up as little as the assumptions and tensor maps that speak of
+//! it alone allow, so that odd sizes stay odd. The problem is then checked as a launch would; what
+//! is still forbidden is drawn again, each time with coarser sizes, until one fits.
 
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -10,7 +11,7 @@ use tilewright_bundle::{Env, Family, Kernel, Name};
 
 use crate::error::{Error, Refusal, refused};
 use crate::info::{Backend, DeviceInfo};
-use crate::launch::{Fit, alignment_bytes, fit};
+use crate::launch::{Fit, alignment_bytes, allows, fit};
 use crate::layout::{OperandLayout, single_name};
 use crate::problem::Problem;
 
@@ -97,6 +98,9 @@ impl<'a> Draw<'a> {
             let multiple = self.granularity(attempt).max(least);
             *extent = round_up(*extent, multiple);
         }
+        for (extent, name) in extents.iter_mut().zip([Name::M, Name::N, Name::K]) {
+            *extent = self.least_allowed(&Env::new(), name, *extent);
+        }
         let [m, n, mut k] = extents;
         if self.kernel.family == Family::Copy {
             k = 1;
@@ -168,7 +172,7 @@ impl<'a> Draw<'a> {
         let pad = self.rng.random_range(0..4) * self.rng.random_range(0..3);
         let multiple = self.granularity(attempt).max(least);
         let spaced = |tight: i64| round_up(tight + pad, multiple);
-        let chosen = match (row, col) {
+        let mut chosen = match (row, col) {
             (Some(row), Some(col)) => (row, col),
             (None, Some(col)) => (spaced(cols * col.max(1)), col),
             (Some(row), None) => (row, spaced(rows * row.max(1))),
@@ -181,14 +185,23 @@ impl<'a> Draw<'a> {
                 }
             }
         };
-        for (name, value) in names.into_iter().zip([chosen.0, chosen.1]) {
+        for (name, value) in names.into_iter().zip([&mut chosen.0, &mut chosen.1]) {
             if let Some(name) = name
                 && env.get(name).is_none()
             {
-                env.set(name, value);
+                *value = self.least_allowed(env, name, *value);
+                env.set(name, *value);
             }
         }
         chosen
+    }
+
+    /// `value` for `name`, rounded up to the least power of two that the kernel allows beside what
+    /// `env` binds; as it is when none of them helps.
+    fn least_allowed(&self, env: &Env, name: Name, value: i64) -> i64 {
+        let rounded = (0..=8).map(|p| round_up(value, 1 << p));
+        let mut allowed = rounded.filter(|v| allows(self.kernel, &env.with(name, *v), name));
+        allowed.next().unwrap_or(value)
     }
 
     /// Offsets that are aligned as far as the kernel asks and, mostly, no further.

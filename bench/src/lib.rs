@@ -42,6 +42,11 @@ struct Row {
     ratio_best: Option<f64>,
     ratio_default: Option<f64>,
     aa_ratio: Option<f64>,
+    /// Absent from rows of before slices were interleaved, as is the next.
+    ratio_spread: Option<f64>,
+    aa_spread: Option<f64>,
+    #[serde(default)]
+    layout: String,
     tflops: f64,
     tbps: f64,
     rel_err: f64,
@@ -60,7 +65,7 @@ impl Row {
         if self.family == "copy" {
             format!("{m}x{n}")
         } else {
-            format!("{m}x{n}x{k}")
+            format!("{m}x{n}x{k} {}", self.layout).trim_end().to_owned()
         }
     }
 
@@ -119,9 +124,9 @@ pub fn markdown(rows: &str) -> Result<String, Error> {
                 row.mode,
                 row.ours_us,
                 row.rate(),
-                ratio(row.ratio_best),
-                ratio(row.ratio_default),
-                ratio(row.aa_ratio),
+                ratio(row.ratio_best, row.ratio_spread),
+                ratio(row.ratio_default, None),
+                ratio(row.aa_ratio, row.aa_spread),
                 row.rel_err,
                 row.peer
             );
@@ -131,6 +136,11 @@ pub fn markdown(rows: &str) -> Result<String, Error> {
     Ok(text)
 }
 
-fn ratio(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"))
+/// A ratio, with its interquartile range over median where the row has one.
+fn ratio(value: Option<f64>, spread: Option<f64>) -> String {
+    match (value, spread) {
+        (None, _) => "-".to_owned(),
+        (Some(value), None) => format!("{value:.3}"),
+        (Some(value), Some(spread)) => format!("{value:.3} ±{:.1}%", 100.0 * spread),
+    }
 }

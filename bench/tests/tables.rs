@@ -35,3 +35,16 @@ fn a_line_that_is_no_row_is_named() {
     let error = tilewright_bench::markdown("\n{}\n").unwrap_err();
     assert_eq!(error.line, 2);
 }
+
+#[test]
+fn spreads_stand_beside_their_ratios_where_rows_have_them() {
+    let row = concat!(
+        r#"{"gpu":"H","family":"gemm","kernel":"g@1","problem":{"m":8,"n":8,"k":4},"layout":"TN","#,
+        r#""mode":"cold","ours_us":2.0,"best_us":3.0,"peer":"p","ratio_best":1.5,"#,
+        r#""ratio_default":1.25,"aa_ratio":1.001,"ratio_spread":0.0123,"aa_spread":0.004,"#,
+        r#""tflops":7.0,"tbps":3.0,"rel_err":0.001,"candidates":40}"#,
+    );
+    let table = tilewright_bench::markdown(row).unwrap();
+    let cells = "| 8x8x4 TN | cold | 2.00 | 7.0 TFLOP/s | 1.500 ±1.2% | 1.250 | 1.001 ±0.4% |";
+    assert!(table.contains(cells), "{table}");
+}

@@ -227,6 +227,40 @@ fn packed_problems_obey_assumptions() {
 }
 
 #[test]
+fn extents_are_measured_in_the_order_asked_for() {
+    use tilewright_runtime::bench::{Extent, Letters};
+    let runtime = runtime();
+    let info = runtime.device().info();
+    let at = |letters| Extent {
+        m: 5,
+        n: 6,
+        k: 16,
+        letters,
+    };
+    let strides = |id: &str, letters| {
+        let kernel = runtime.bundle().kernel(id).unwrap();
+        let problem = at(letters).problem(kernel, info)?;
+        let of = |name| problem.strides(name).map(|s| (s.row, s.col)).unwrap();
+        Ok::<_, Error>([of("a"), of("b")])
+    };
+    let plain = "gemm_f32@plain-2";
+    assert_eq!(strides(plain, None).unwrap(), [(16, 1), (16, 1)]);
+    let orders = [
+        (Letters::Tn, [(16, 1), (16, 1)]),
+        (Letters::Nn, [(1, 5), (16, 1)]),
+        (Letters::Nt, [(1, 5), (1, 6)]),
+        (Letters::Tt, [(16, 1), (1, 6)]),
+    ];
+    for (letters, expected) in orders {
+        assert_eq!(strides(plain, Some(letters)).unwrap(), expected);
+    }
+    let picky = "gemm_f32@picky-1";
+    assert!(strides(picky, Some(Letters::Tn)).is_ok());
+    let refused = strides(picky, Some(Letters::Nt)).unwrap_err();
+    assert!(matches!(refused, Error::Refused { .. }), "{refused}");
+}
+
+#[test]
 fn right_kernels_verify() {
     let runtime = runtime();
     let kernels: Vec<_> = runtime.kernels().iter().collect();

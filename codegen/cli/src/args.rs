@@ -260,6 +260,10 @@ pub enum Mode {
     Rested,
     /// Back to back, at the clocks the power limit allows
     Sustained,
+    /// Each launch with an empty second-level cache
+    Cold,
+    /// The host's part of a launch alone
+    Launch,
 }
 
 /// `bench`.
@@ -271,16 +275,23 @@ pub struct Bench {
     /// Only the kernels whose name starts so
     #[arg(long, value_name = "K")]
     pub kernel: Vec<String>,
-    /// Products to measure, m by n by k
-    #[arg(long, value_name = "MxNxK", default_values = ["4096x4096x4096", "8192x8192x8192"])]
+    /// Products to measure, m by n by k; with `:TN`, `:NN`, `:NT` or `:TT` in that order only
+    #[arg(long, value_name = "MxNxK[:LAYOUT]")]
+    #[arg(default_values = ["4096x4096x4096", "8192x8192x8192"])]
     pub problem: Vec<Product>,
     /// How much a copy moves
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
     #[arg(default_values = ["64MiB", "256MiB", "1GiB"])]
     pub sizes: Vec<Bytes>,
-    /// How the GPU is kept [default: both; with --quick, sustained]
+    /// How the GPU is kept [default: rested and sustained; with --quick, sustained]
     #[arg(long)]
     pub mode: Vec<Mode>,
+    /// Rounds, each a slice of every kernel and peer [default: 41, rested 11; with --quick, 9]
+    #[arg(long, value_name = "N")]
+    pub rounds: Option<std::num::NonZeroUsize>,
+    /// The seed of the inputs and of the order of the slices
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
     /// Fewer rounds and no noise floor, for a first look
     #[arg(long)]
     pub quick: bool,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use tilewright_runtime::bench::{Extent, Letters};
+
 /// A number of bytes, written `64MiB`, `1GiB` or `4096`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bytes(pub u64);
@@ -43,7 +45,8 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// The extents of a product, written `4096x4096x4096` for m, n and k.
+/// A product, written `4096x4096x4096` for m, n and k, or `4096x4096x4096:TT` for one memory order
+/// alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Product {
     /// Rows of the output.
@@ -52,6 +55,20 @@ pub struct Product {
     pub n: u32,
     /// The summed extent.
     pub k: u32,
+    /// The memory order of the factors; `None` leaves it to the kernel.
+    pub letters: Option<Letters>,
+}
+
+impl Product {
+    /// Where kernels are measured.
+    pub fn extent(self) -> Extent {
+        Extent {
+            m: self.m.into(),
+            n: self.n.into(),
+            k: self.k.into(),
+            letters: self.letters,
+        }
+    }
 }
 
 impl FromStr for Product {
@@ -63,13 +80,18 @@ impl FromStr for Product {
             Ok(extent) => Ok(extent),
             Err(error) => Err(format!("`{part}`: {error}")),
         };
-        match text.split('x').collect::<Vec<_>>()[..] {
+        let (extents, letters) = match text.split_once(':') {
+            Some((extents, letters)) => (extents, Some(letters.parse()?)),
+            None => (text, None),
+        };
+        match extents.split('x').collect::<Vec<_>>()[..] {
             [m, n, k] => Ok(Product {
+                letters,
                 m: extent(m)?,
                 n: extent(n)?,
                 k: extent(k)?,
             }),
-            _ => Err("write m, n and k as 4096x4096x4096".to_owned()),
+            _ => Err("write m, n and k as 4096x4096x4096 or 4096x4096x4096:TN".to_owned()),
         }
     }
 }
@@ -108,7 +130,16 @@ mod tests {
 
     #[test]
     fn products_have_three_extents() {
-        assert_eq!("8x16x32".parse(), Ok(Product { m: 8, n: 16, k: 32 }));
+        let product = |letters| {
+            Ok(Product {
+                m: 8,
+                n: 16,
+                k: 32,
+                letters,
+            })
+        };
+        assert_eq!("8x16x32".parse(), product(None));
+        assert_eq!("8x16x32:NT".parse(), product(Some(Letters::Nt)));
         for wrong in [
             "",
             "8x16",
@@ -116,6 +147,9 @@ mod tests {
             "8x0x32",
             "8xnx32",
             "8x16x99999999999",
+            "8x16x32:",
+            "8x16x32:TNT",
+            "8x16:TN",
         ] {
             assert!(wrong.parse::<Product>().is_err(), "{wrong}");
         }

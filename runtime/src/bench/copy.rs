@@ -5,10 +5,11 @@
 
 use tilewright_bundle::Kernel;
 
-use super::contest::{Contender, Timing, contest};
 use super::peer::memory;
+use super::rotation::Samples;
 use super::rows::{Mode, Row, RowProblem};
-use super::{Bench, Event, Extent};
+use super::slices::{Contender, contest};
+use super::{Arms, Bench, Event, Extent};
 use crate::device::{Arg, Buffer, prepare_cuda};
 use crate::error::Error;
 use crate::launch::Launch;
@@ -88,9 +89,13 @@ impl Bench<'_> {
         let bytes = source.len() as u64;
         let mut rows = Vec::new();
         for mode in &self.options.modes {
-            let (peers, ours) = self.time_copies(&runners, sets, bytes, *mode)?;
-            for (runner, timing) in runners.iter().zip(&ours) {
-                let row = self.copy_row(runner, bytes, *mode, timing, &peers);
+            let samples = self.time_copies(&runners, sets, bytes, *mode)?;
+            for (at, runner) in runners.iter().enumerate() {
+                let arms = Arms {
+                    samples: &samples,
+                    ours: self.memcpys() + at,
+                };
+                let row = self.copy_row(runner, bytes, *mode, &arms);
                 report(Event::Row(&row));
                 rows.push(row);
             }
@@ -135,17 +140,16 @@ impl Bench<'_> {
         self.device.launch(code, &runner.launches[set])
     }
 
-    /// Times of memcpy (twice with noise) and of the kernels.
+    /// The rotation of memcpy (twice with noise) and of the kernels.
     fn time_copies(
         &self,
         runners: &[Runner<'_>],
         sets: &[Set],
         bytes: u64,
         mode: Mode,
-    ) -> Result<(Vec<Timing>, Vec<Timing>), Error> {
-        let peers = if self.options.noise { 2 } else { 1 };
+    ) -> Result<Samples, Error> {
         let mut contenders = Vec::new();
-        for _ in 0..peers {
+        for _ in 0..self.memcpys() {
             let enqueue = Box::new(move |set: usize| {
                 self.device
                     .copy(memory(&sets[set].s)?, memory(&sets[set].d)?, bytes)
@@ -156,29 +160,23 @@ impl Bench<'_> {
             let enqueue = Box::new(move |set| self.enqueue_copy(runner, set));
             contenders.push(Contender { enqueue });
         }
-        let rules = self.rules(mode, sets.len(), false);
-        let mut times = contest(self.device, &self.sensors, &contenders, &rules)?;
-        let ours = times.split_off(peers);
-        Ok((times, ours))
+        let (cut, rules) = (self.cut(mode, sets.len(), false), self.rules(mode));
+        contest(self.device, &self.sensors, &contenders, &cut, &rules)
     }
 
-    fn copy_row(
-        &self,
-        runner: &Runner<'_>,
-        bytes: u64,
-        mode: Mode,
-        ours: &Timing,
-        peers: &[Timing],
-    ) -> Row {
-        let mut row = self.row(runner.kernel, mode, ours);
+    /// How many arms of a rotation are memcpy.
+    fn memcpys(&self) -> usize {
+        if self.options.noise { 2 } else { 1 }
+    }
+
+    fn copy_row(&self, runner: &Runner<'_>, bytes: u64, mode: Mode, arms: &Arms<'_>) -> Row {
+        let mut row = self.row(runner.kernel, mode, arms);
         let Problem { m, n, k, batch, .. } = runner.problem;
         row.problem = RowProblem { m, n, k, batch };
         row.peer = "cuMemcpyDtoDAsync".to_owned();
-        row.best_us = peers.first().map_or(0.0, Timing::median_us);
         row.default_us = Some(row.best_us);
-        row.ratio_best = row.best_us / row.ours_us;
         row.ratio_default = Some(row.ratio_best);
-        row.aa_ratio = peers.get(1).map(|again| again.median_us() / row.best_us);
+        row.candidates = 1;
         row.tbps = 2.0 * bytes as f64 / row.ours_us / 1e6;
         if !runner.is_right {
             row.rel_err = 1.0;

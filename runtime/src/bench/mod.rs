@@ -1,19 +1,27 @@
 //! Kernels measured beside their peers in one process: cuBLASLt for products, memcpy for copies.
 //!
-//! Launches of all contenders are interleaved in rounds and rotate through sets of buffers that
-//! together are larger than twice the second-level cache. The output of every timed kernel is
-//! compared with an f64 reference in the same run. Times are medians over the rounds; the peer
-//! against itself gives the noise that a ratio stands beside.
+//! All kernels of one problem and the peer (its fastest candidate twice, and its default) are arms
+//! of one rotation: each round takes a slice of about 10 ms of every arm, in an order drawn anew,
+//! and launches rotate through sets of buffers that together are larger than twice the second-level
+//! cache. A ratio is the median over the rounds of the ratio inside a round; the peer against
+//! itself gives the noise that it stands beside. The output of every timed kernel is compared with
+//! an f64 reference in the same run.
+
+mod extent;
 
 mod rows;
 
 mod sensors;
 
-mod contest;
+mod rotation;
+
+mod slices;
 
 mod strided;
 
 mod peer;
+
+mod ground;
 
 mod gemm;
 
@@ -21,19 +29,26 @@ mod copy;
 
 use tilewright_bundle::{Family, Kernel};
 
+pub use extent::{Extent, Letters};
 pub use rows::{Mode, Row, RowProblem, RowTypes, Stamp};
 
 use crate::cuda::{BlasLt, CudaDevice};
 use crate::device::Device;
 use crate::error::Error;
 use crate::runtime::Runtime;
-use contest::{Rules, Timing};
+use rotation::{Rules, Samples};
 use sensors::Sensors;
+use slices::Cut;
 
 /// Bytes that the sets of buffers must exceed together; the L2 of an H200 has 60 MB.
 const ROTATED_BYTES: u64 = 128 << 20;
 /// Most sets of buffers.
 const MOST_SETS: u64 = 1024;
+
+/// Length of a slice of mode sustained.
+const SUSTAINED_US: f64 = 10e3;
+/// Length of a slice of mode rested.
+const RESTED_US: f64 = 7e3;
 
 /// How to measure.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,77 +57,51 @@ pub struct Options {
     pub modes: Vec<Mode>,
     /// Rounds; medians are over them.
     pub rounds: usize,
-    /// Length of one sustained measurement.
-    pub sustained_us: f64,
-    /// Candidates asked of cuBLASLt.
+    /// Rounds of mode rested, whose slices take 0.3 s each.
+    pub rested_rounds: usize,
+    /// Candidates asked of cuBLASLt at a time.
     pub candidates: usize,
-    /// Kernels that share rounds with one measurement of the peer.
+    /// Ask cuBLASLt under other preferences than its default as well.
+    pub all: bool,
+    /// Kernels that share a rotation with one peer.
     pub together: usize,
     /// Measure the peer's default choice and the peer against itself as well.
     pub noise: bool,
-    /// Seed of the inputs.
+    /// Seed of the inputs and of the order of the slices.
     pub seed: u64,
     /// What to write into the rows.
     pub stamp: Stamp,
 }
 
 impl Options {
-    /// For tables: both modes, seven rounds, the best of 64 candidates, the noise floor.
+    /// For tables: rested and sustained, the best of all candidates, the noise floor.
     pub fn full(stamp: Stamp) -> Options {
         Options {
             modes: vec![Mode::Rested, Mode::Sustained],
-            rounds: 7,
-            sustained_us: 45e3,
+            rounds: 41,
+            rested_rounds: 11,
             candidates: 64,
-            together: 4,
+            all: true,
+            together: 32,
             noise: true,
             seed: 1,
             stamp,
         }
     }
 
-    /// For sweeps over many kernels: sustained, three short rounds, the peer's fastest candidate
-    /// once for every eight kernels.
+    /// For sweeps over many kernels: sustained, few rounds, the peer's fastest candidate under its
+    /// default preference alone.
     pub fn quick(stamp: Stamp) -> Options {
         Options {
             modes: vec![Mode::Sustained],
-            rounds: 3,
-            sustained_us: 10e3,
+            rounds: 9,
+            rested_rounds: 3,
             candidates: 16,
-            together: 8,
+            all: false,
+            together: 32,
             noise: false,
             seed: 1,
             stamp,
-        }
-    }
-}
-
-/// Extents to measure a kernel at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Extent {
-    /// Rows of the output.
-    pub m: i64,
-    /// Columns of the output.
-    pub n: i64,
-    /// The contracted extent; ignored for copies.
-    pub k: i64,
-}
-
-impl Extent {
-    /// A copy of `bytes` bytes of elements of `elem_bytes`: rows of 8192 elements, or one row where
-    /// that does not divide.
-    pub fn of_copy(bytes: u64, elem_bytes: u32) -> Extent {
-        let elems = (bytes / u64::from(elem_bytes.max(1))).max(1);
-        let n = if elems.is_multiple_of(8192) {
-            8192
-        } else {
-            elems
-        };
-        let count = |x: u64| i64::try_from(x).unwrap_or(i64::MAX);
-        Extent {
-            m: count(elems / n),
-            n: count(n),
-            k: 1,
         }
     }
 }
@@ -131,6 +120,12 @@ pub enum Event<'a> {
         /// Why.
         error: &'a Error,
     },
+}
+
+/// A rotation, and which of its arms is the kernel in question.
+pub(crate) struct Arms<'s> {
+    pub samples: &'s Samples,
+    pub ours: usize,
 }
 
 /// What every measurement on a device shares.
@@ -215,19 +210,29 @@ pub fn bench_copies(
 }
 
 impl Bench<'_> {
-    pub(crate) fn rules(&self, mode: Mode, sets: usize, graph: bool) -> Rules {
-        let Options {
-            rounds,
-            sustained_us,
-            ..
-        } = *self.options;
-        Rules {
-            mode,
-            rounds: rounds.max(1),
+    pub(crate) fn rules(&self, mode: Mode) -> Rules {
+        let rounds = match mode {
+            Mode::Rested => self.options.rested_rounds,
+            Mode::Sustained | Mode::Cold | Mode::Launch => self.options.rounds,
+        };
+        Rules::new(mode, rounds, self.options.seed)
+    }
+
+    pub(crate) fn cut(&self, mode: Mode, sets: usize, graph: bool) -> Cut {
+        let slice_us = match mode {
+            Mode::Rested => RESTED_US,
+            Mode::Sustained | Mode::Cold | Mode::Launch => SUSTAINED_US,
+        };
+        Cut {
             sets,
-            sustained_us,
+            slice_us,
             graph,
         }
+    }
+
+    /// The device as the runtime has it.
+    pub(crate) fn any_device(&self) -> &Device {
+        self.runtime.device()
     }
 
     /// Sets of buffers for operands of `bytes` bytes together.
@@ -240,8 +245,12 @@ impl Bench<'_> {
             .min(room.max(1)) as usize
     }
 
-    /// A row with everything but the measurements of a family.
-    pub(crate) fn row(&self, kernel: &Kernel, mode: Mode, ours: &Timing) -> Row {
+    /// A row with everything but what belongs to a family. The peer's fastest candidate is arm 0
+    /// and, with noise, arm 1 as well.
+    pub(crate) fn row(&self, kernel: &Kernel, mode: Mode, arms: &Arms<'_>) -> Row {
+        let Arms { samples, ours } = *arms;
+        let (reading, ratio) = (samples.reading(), samples.ratio(0, ours));
+        let aa = self.options.noise.then(|| samples.ratio(1, 0));
         let info = self.device.info();
         let stamp = &self.options.stamp;
         let version = info.driver.unwrap_or(0);
@@ -253,8 +262,8 @@ impl Bench<'_> {
             driver: self.sensors.driver().unwrap_or_else(counted),
             cublaslt: None,
             ptxas: stamp.ptxas.clone(),
-            sm_clock_mhz: ours.reading.sm_clock_mhz,
-            power_w: ours.reading.power_w,
+            sm_clock_mhz: reading.sm_clock_mhz,
+            power_w: reading.power_w,
             family: kernel.family.text(),
             kernel: kernel.id.clone(),
             problem: RowProblem {
@@ -266,19 +275,22 @@ impl Bench<'_> {
             dtype: RowTypes::of(kernel),
             layout: "row".to_owned(),
             mode,
-            ours_us: ours.median_us(),
+            ours_us: samples.median_us(ours),
             default_us: None,
-            best_us: 0.0,
+            best_us: samples.median_us(0),
             peer: String::new(),
             ratio_default: None,
-            ratio_best: 0.0,
-            aa_ratio: None,
+            ratio_best: ratio.median,
+            aa_ratio: aa.map(|aa| aa.median),
             tflops: 0.0,
             tbps: 0.0,
             rel_err: 0.0,
             max_err: 0.0,
-            rounds: ours.samples_us.len(),
-            spread: ours.spread(),
+            rounds: samples.rounds(),
+            spread: samples.spread(ours),
+            ratio_spread: ratio.spread,
+            aa_spread: aa.map(|aa| aa.spread),
+            candidates: 0,
         }
     }
 }

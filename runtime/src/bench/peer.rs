@@ -1,15 +1,22 @@
 //! cuBLASLt as the peer of a gemm: the same operands in the same memory.
 
-use super::contest::{Contender, Rules, contest, estimate_us};
+use super::rotation::Rules;
 use super::rows::Mode;
 use super::sensors::Sensors;
+use super::slices::{Contender, Cut, contest, estimate_us};
 use crate::cuda::{Algorithm, BlasLt, CudaDevice, DeviceMemory, MatrixOrder, Product, Side};
 use crate::error::Error;
 use crate::layout::Extents;
 use crate::verify::GemmForm;
 
 /// Finalists that are measured a second time.
-const FINALISTS: usize = 4;
+const FINALISTS: usize = 6;
+/// Rounds of the finalists.
+const ROUNDS: usize = 15;
+/// Slices of the finalists.
+const SLICE_US: f64 = 5e3;
+/// Load before the finalists' first round.
+const HEAT_US: f64 = 100e3;
 
 /// The device memory of one set of operands.
 pub(crate) struct Set {
@@ -40,22 +47,15 @@ pub(crate) fn order(extents: Extents, name: &str) -> Result<(MatrixOrder, i64), 
     }
 }
 
-/// `TN`, `NN`, `NT` or `TT`.
-pub(crate) fn letters(form: &GemmForm, extents: &[Extents]) -> Result<String, Error> {
-    let (a, _) = order(form.a.orient(extents), "a")?;
-    let (b, _) = order(form.b.orient(extents), "b")?;
-    let first = if a == MatrixOrder::KMajor { 'T' } else { 'N' };
-    let second = if b == MatrixOrder::KMajor { 'N' } else { 'T' };
-    Ok(format!("{first}{second}"))
-}
-
 impl Peer {
-    /// Describes the product and asks for at most `candidates` ways to compute it.
+    /// Describes the product and asks for ways to compute it, at most `candidates` at a time: under
+    /// the library's own preference, or under every other as well.
     pub fn new(
         blas: &BlasLt,
         form: &GemmForm,
         extents: &[Extents],
         candidates: usize,
+        all: bool,
     ) -> Result<Peer, Error> {
         let (a, b, d) = (
             form.a.orient(extents),
@@ -78,7 +78,11 @@ impl Peer {
         let k = form.shape.k as i64;
         let out = (form.d.dtype, leading);
         let product = blas.product(left, right, k, out, form.accumulator)?;
-        let algorithms = blas.algorithms(&product, candidates)?;
+        let algorithms = if all {
+            blas.all_algorithms(&product, candidates)?
+        } else {
+            blas.algorithms(&product, candidates)?
+        };
         if algorithms.is_empty() {
             return Err(Error::Request(format!(
                 "cuBLASLt proposes nothing for {:?}",
@@ -119,6 +123,7 @@ impl Peer {
         device: &CudaDevice,
         sensors: &Sensors,
         sets: &[Set],
+        seed: u64,
     ) -> Result<usize, Error> {
         let mut times: Vec<(usize, f64)> = Vec::new();
         for candidate in 0..self.algorithms.len() {
@@ -135,19 +140,26 @@ impl Peer {
             .iter()
             .map(|(c, _)| self.contender(*c, sets))
             .collect();
-        let rules = Rules {
-            mode: Mode::Sustained,
-            rounds: 5,
+        let cut = Cut {
             sets: sets.len(),
-            sustained_us: 10e3,
+            slice_us: SLICE_US,
             graph: true,
         };
-        let timings = contest(device, sensors, &finalists, &rules)?;
-        let medians = timings.iter().map(|t| t.median_us());
+        let rules = Rules {
+            heat_us: HEAT_US,
+            ..Rules::new(Mode::Sustained, ROUNDS, seed)
+        };
+        let samples = contest(device, sensors, &finalists, &cut, &rules)?;
+        let medians = (0..times.len()).map(|at| samples.median_us(at));
         let fastest = medians.zip(&times).min_by(|a, b| a.0.total_cmp(&b.0));
         fastest
             .map(|(_, (candidate, _))| *candidate)
             .ok_or_else(|| Error::Request("no candidate of cuBLASLt could run".to_owned()))
+    }
+
+    /// How many ways of computing the product were found.
+    pub fn candidates(&self) -> usize {
+        self.algorithms.len()
     }
 
     /// What the best candidate is called in a row.

@@ -20,8 +20,12 @@ pub struct Stamp {
 pub enum Mode {
     /// Bursts of 5 to 10 ms, each after 0.3 s of rest: what the clocks allow.
     Rested,
-    /// At least 40 ms back to back: what the power limit allows.
+    /// Slices without a gap after half a second of load: what the power limit allows.
     Sustained,
+    /// Each launch after a write to more than twice the second-level cache.
+    Cold,
+    /// The host's time from the call of a launch to its return.
+    Launch,
 }
 
 /// Extents of a row's problem.
@@ -104,9 +108,9 @@ pub struct Row {
     pub best_us: f64,
     /// What the fastest candidate is.
     pub peer: String,
-    /// `default_us / ours_us`.
+    /// Median over the rounds of the default's time over ours.
     pub ratio_default: Option<f64>,
-    /// `best_us / ours_us`.
+    /// Median over the rounds of the peer's fastest candidate's time over ours.
     pub ratio_best: f64,
     /// The peer's fastest candidate against itself: the noise of a ratio.
     pub aa_ratio: Option<f64>,
@@ -122,6 +126,12 @@ pub struct Row {
     pub rounds: usize,
     /// Interquartile range over median of our times.
     pub spread: f64,
+    /// The same of `ratio_best` over the rounds.
+    pub ratio_spread: f64,
+    /// The same of `aa_ratio`.
+    pub aa_spread: Option<f64>,
+    /// Ways of the peer that were measured to find its fastest.
+    pub candidates: usize,
 }
 
 impl Row {

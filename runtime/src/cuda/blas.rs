@@ -15,18 +15,18 @@ use super::{CudaDevice, DeviceMemory};
 use crate::error::Error;
 
 /// Scratch memory offered to every algorithm; what NVIDIA recommends for Hopper is half of it.
-const WORKSPACE_BYTES: usize = 64 << 20;
+pub(super) const WORKSPACE_BYTES: usize = 64 << 20;
 
 /// A cuBLASLt handle with its workspace.
 #[derive(Debug, Clone)]
 pub struct BlasLt {
-    device: CudaDevice,
-    handle: Arc<Handle>,
+    pub(super) device: CudaDevice,
+    pub(super) handle: Arc<Handle>,
     workspace: Arc<DeviceMemory>,
 }
 
 #[derive(Debug)]
-struct Handle(sys::cublasLtHandle_t);
+pub(super) struct Handle(pub(super) sys::cublasLtHandle_t);
 
 // SAFETY: a cuBLASLt handle may be used from several threads (cuBLAS manual, thread safety).
 unsafe impl Send for Handle {}
@@ -65,8 +65,9 @@ pub struct Side {
 /// A product's descriptors.
 #[derive(Debug)]
 pub struct Product {
-    desc: sys::cublasLtMatmulDesc_t,
-    layouts: [sys::cublasLtMatrixLayout_t; 3],
+    pub(super) desc: sys::cublasLtMatmulDesc_t,
+    pub(super) layouts: [sys::cublasLtMatrixLayout_t; 3],
+    pub(super) kinds: Kinds,
     scale: Scale,
     /// Bytes that left, right and out cover.
     spans: [u64; 3],
@@ -83,9 +84,18 @@ impl Drop for Product {
     }
 }
 
+/// The types a product's algorithms are listed by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kinds {
+    pub compute: sys::cublasComputeType_t,
+    pub scale: sys::cudaDataType_t,
+    /// Of left, right and out.
+    pub data: [sys::cudaDataType_t; 3],
+}
+
 /// One way cuBLASLt can compute a product.
 #[derive(Debug, Clone, Copy)]
-pub struct Algorithm(sys::cublasLtMatmulHeuristicResult_t);
+pub struct Algorithm(pub(super) sys::cublasLtMatmulHeuristicResult_t);
 
 /// The type of alpha and beta.
 #[derive(Debug, Clone, Copy)]
@@ -115,7 +125,7 @@ impl Scale {
     }
 }
 
-fn failed(call: &'static str) -> impl FnOnce(CublasError) -> Error {
+pub(super) fn failed(call: &'static str) -> impl FnOnce(CublasError) -> Error {
     move |error| Error::Cuda {
         call: call.to_owned(),
         reason: error.to_string(),
@@ -223,6 +233,11 @@ impl BlasLt {
         let mut made = Product {
             desc,
             layouts: [std::ptr::null_mut(); 3],
+            kinds: Kinds {
+                compute: compute_type,
+                scale: scale_type,
+                data: types,
+            },
             scale,
             spans: [0; 3],
         };
@@ -255,58 +270,6 @@ impl BlasLt {
             .map_err(failed("cublasLtMatmulDescSetAttribute"))?;
         }
         Ok(made)
-    }
-
-    /// The library's proposals for a product, its own favourite first.
-    ///
-    /// # Errors
-    /// When it has none.
-    pub fn algorithms(&self, product: &Product, most: usize) -> Result<Vec<Algorithm>, Error> {
-        self.device.bind()?;
-        let preference = result::create_matmul_pref().map_err(failed("cublasLtPreference"))?;
-        let bytes = WORKSPACE_BYTES;
-        let limit =
-            sys::cublasLtMatmulPreferenceAttributes_t::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
-        // SAFETY: the preference is alive and the attribute is a `usize`, read in the call.
-        let set = unsafe {
-            let value = std::ptr::from_ref(&bytes).cast();
-            result::set_matmul_pref_attribute(preference, limit, value, size_of::<usize>())
-        };
-        let mut found: Vec<std::mem::MaybeUninit<sys::cublasLtMatmulHeuristicResult_t>> =
-            Vec::with_capacity(most);
-        let mut count = 0;
-        let [left, right, out] = product.layouts;
-        // SAFETY: all descriptors are alive; the array has room for `most` results.
-        let status = unsafe {
-            sys::cublasLtMatmulAlgoGetHeuristic(
-                self.handle.0,
-                product.desc,
-                left,
-                right,
-                out,
-                out,
-                preference,
-                i32::try_from(most).unwrap_or(i32::MAX),
-                found.as_mut_ptr().cast(),
-                &mut count,
-            )
-        };
-        // SAFETY: destroyed once, after its last use.
-        let _ = unsafe { result::destroy_matmul_pref(preference) };
-        set.map_err(failed("cublasLtMatmulPreferenceSetAttribute"))?;
-        status
-            .result()
-            .map_err(failed("cublasLtMatmulAlgoGetHeuristic"))?;
-        let count = usize::try_from(count).unwrap_or(0).min(most);
-        // SAFETY: the library has written the first `count` results.
-        unsafe { found.set_len(count) };
-        // SAFETY: as above.
-        let results = found.iter().map(|r| unsafe { r.assume_init() });
-        let usable = results.filter(|r| {
-            r.state == sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS
-                && r.workspaceSize <= WORKSPACE_BYTES
-        });
-        Ok(usable.map(Algorithm).collect())
     }
 
     /// Enqueues a product.

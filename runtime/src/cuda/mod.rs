@@ -7,6 +7,7 @@
 //! All work of a device is ordered on its own stream, copies included.
 
 mod blas;
+mod blas_search;
 mod launching;
 mod module;
 mod tensor_map;
@@ -20,7 +21,7 @@ use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 pub use blas::{Algorithm, BlasLt, MatrixOrder, Product, Side};
 pub use module::CudaKernel;
 pub(crate) use tensor_map::encode as encode_tensor_map;
-pub use timing::Graph;
+pub use timing::{Event, Graph};
 
 use crate::error::Error;
 use crate::info::{Backend, DeviceInfo, POISON};

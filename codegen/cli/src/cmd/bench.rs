@@ -55,6 +55,10 @@ fn options(runtime: &Runtime, args: &args::Bench) -> Options {
     if !args.mode.is_empty() {
         options.modes = args.mode.iter().map(|mode| of(*mode)).collect();
     }
+    if let Some(rounds) = args.rounds {
+        (options.rounds, options.rested_rounds) = (rounds.get(), rounds.get());
+    }
+    options.seed = args.seed;
     options
 }
 
@@ -62,6 +66,8 @@ fn of(mode: Mode) -> bench::Mode {
     match mode {
         Mode::Rested => bench::Mode::Rested,
         Mode::Sustained => bench::Mode::Sustained,
+        Mode::Cold => bench::Mode::Cold,
+        Mode::Launch => bench::Mode::Launch,
     }
 }
 
@@ -94,17 +100,17 @@ fn measure(
     };
     let (gemms, copies): (Vec<_>, Vec<_>) =
         (of(Family::Gemm).collect(), of(Family::Copy).collect());
-    let extents: Vec<Extent> = args.problem.iter().copied().map(extent).collect();
+    let extents: Vec<Extent> = args.problem.iter().copied().map(Product::extent).collect();
     let sizes: Vec<u64> = args.sizes.iter().map(|Bytes(bytes)| *bytes).collect();
     let spinner = progress::spinner("measuring");
     let mut report = |event: Event<'_>| match event {
         Event::Row(row) => spinner.set_message(format!("{} {:.1} us", row.kernel, row.ours_us)),
         Event::Skipped {
             kernel,
-            extent: Extent { m, n, k },
+            extent,
             error,
         } => spinner.suspend(|| {
-            terminal::diagnose(&format!("left out {kernel} at {m}x{n}x{k}: {error}"));
+            terminal::diagnose(&format!("left out {kernel} at {extent}: {error}"));
         }),
     };
     let mut rows = Vec::new();
@@ -118,15 +124,6 @@ fn measure(
     }
     progress::finish(&spinner);
     Ok(rows)
-}
-
-fn extent(product: Product) -> Extent {
-    let Product { m, n, k } = product;
-    Extent {
-        m: m.into(),
-        n: n.into(),
-        k: k.into(),
-    }
 }
 
 /// The rows as JSON, one a line.
@@ -155,21 +152,22 @@ fn append(path: &Path, rows: &[Row]) -> Result<(), Failure> {
 /// A row per measurement; ratios are the peer's time over ours.
 fn table(rows: &[Row]) -> Table {
     let heads = [
-        "kernel", "problem", "mode", "us", "TB/s", "TFLOP/s", "peer us", "ratio", "A/A",
+        "kernel", "problem", "mode", "us", "TB/s", "TFLOP/s", "peer us", "ratio", "spread",
     ];
-    let mut table = Table::new(heads.into_iter().chain(["default", "max err"]));
+    let mut table = Table::new(heads.into_iter().chain(["A/A", "default", "max err"]));
     let ratio = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |r| format!("{r:.3}"));
     for row in rows {
         let problem = &row.problem;
         table.row([
             row.kernel.clone(),
-            format!("{}x{}x{}", problem.m, problem.n, problem.k),
+            format!("{}x{}x{} {}", problem.m, problem.n, problem.k, row.layout),
             format!("{:?}", row.mode).to_lowercase(),
             format!("{:.2}", row.ours_us),
             format!("{:.3}", row.tbps),
             format!("{:.1}", row.tflops),
             format!("{:.2}", row.best_us),
             ratio(Some(row.ratio_best)),
+            format!("{:.2}%", 100.0 * row.ratio_spread),
             ratio(row.aa_ratio),
             ratio(row.ratio_default),
             format!("{:.2}", row.max_err),

@@ -1,0 +1,155 @@
+//! Where a kernel is measured: extents, and the memory order of a product's factors.
+
+use tilewright_bundle::Kernel;
+
+use crate::error::Error;
+use crate::info::DeviceInfo;
+use crate::launch::fit;
+use crate::layout::Extents;
+use crate::packed::packed;
+use crate::problem::Problem;
+use crate::verify::GemmForm;
+
+macro_rules! letters {
+    ($($variant:ident $text:literal $doc:literal),*) => {
+        /// The BLAS view of a product's factors: first T for a row-major `a`, N for a column-major
+        /// one; then N for a `b` with contiguous k, T for one with contiguous n.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Letters { $(#[doc = $doc] $variant),* }
+
+        impl Letters {
+            /// The spelling.
+            pub const fn text(self) -> &'static str {
+                match self { $(Letters::$variant => $text),* }
+            }
+        }
+
+        impl std::str::FromStr for Letters {
+            type Err = String;
+            fn from_str(text: &str) -> Result<Letters, String> {
+                match text {
+                    $($text => Ok(Letters::$variant),)*
+                    _ => Err(format!("layout `{text}` is none of {}", [$($text),*].join(", "))),
+                }
+            }
+        }
+    };
+}
+
+letters! {
+    Tn "TN" "Contiguous k in both.",
+    Nn "NN" "Contiguous m in `a`, contiguous k in `b`.",
+    Nt "NT" "Contiguous m in `a`, contiguous n in `b`.",
+    Tt "TT" "Contiguous k in `a`, contiguous n in `b`."
+}
+
+impl Letters {
+    /// The letters of two factors with k contiguous or not.
+    const fn of(a_k_major: bool, b_k_major: bool) -> Letters {
+        match (a_k_major, b_k_major) {
+            (true, true) => Letters::Tn,
+            (false, true) => Letters::Nn,
+            (false, false) => Letters::Nt,
+            (true, false) => Letters::Tt,
+        }
+    }
+
+    const fn k_major(self) -> (bool, bool) {
+        match self {
+            Letters::Tn => (true, true),
+            Letters::Nn => (false, true),
+            Letters::Nt => (false, false),
+            Letters::Tt => (true, false),
+        }
+    }
+
+    /// The letters of a gemm's operands.
+    ///
+    /// # Errors
+    /// When a factor has no contiguous index.
+    pub(crate) fn of_form(form: &GemmForm, extents: &[Extents]) -> Result<Letters, Error> {
+        let k_major = |extents: Extents, name: &str| match (extents.row_stride, extents.col_stride)
+        {
+            (_, 1) => Ok(true),
+            (1, _) => Ok(false),
+            (row, col) => Err(Error::Request(format!(
+                "`{name}` has strides ({row},{col}); one of them has to be 1"
+            ))),
+        };
+        let a = k_major(form.a.orient(extents), "a")?;
+        Ok(Letters::of(a, k_major(form.b.orient(extents), "b")?))
+    }
+}
+
+/// Extents to measure a kernel at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Rows of the output.
+    pub m: i64,
+    /// Columns of the output.
+    pub n: i64,
+    /// The contracted extent; ignored for copies.
+    pub k: i64,
+    /// Which index of each factor of a product is contiguous; `None` leaves it to the kernel.
+    pub letters: Option<Letters>,
+}
+
+impl Extent {
+    /// A copy of `bytes` bytes of elements of `elem_bytes`: rows of 8192 elements, or one row where
+    /// that does not divide.
+    pub fn of_copy(bytes: u64, elem_bytes: u32) -> Extent {
+        let elems = (bytes / u64::from(elem_bytes.max(1))).max(1);
+        let n = if elems.is_multiple_of(8192) {
+            8192
+        } else {
+            elems
+        };
+        let count = |x: u64| i64::try_from(x).unwrap_or(i64::MAX);
+        Extent {
+            m: count(elems / n),
+            n: count(n),
+            k: 1,
+            letters: None,
+        }
+    }
+
+    /// The tightest problem of these extents and this order that a gemm kernel takes.
+    ///
+    /// # Errors
+    /// When the kernel takes no such problem.
+    pub fn problem(&self, kernel: &Kernel, device: &DeviceInfo) -> Result<Problem, Error> {
+        let problem = packed(kernel, self.m, self.n, self.k, device)?;
+        let Some(wanted) = self.letters else {
+            return Ok(problem);
+        };
+        let refused = |refusals| crate::error::refused(kernel, refusals);
+        let fits = fit(kernel, &problem, device).map_err(refused)?;
+        let form = GemmForm::of(kernel, &fits.operands)?;
+        if Letters::of_form(&form, &fits.operands)? == wanted {
+            return Ok(problem);
+        }
+        let (a, b) = wanted.k_major();
+        let mut turned = problem;
+        for (name, factor, k_major) in [("a", &form.a, a), ("b", &form.b, b)] {
+            let Extents { rows, cols, .. } = factor.orient(&fits.operands);
+            turned = match (k_major, factor.swapped) {
+                (true, false) => turned.row_major(name, cols),
+                (true, true) => turned.col_major(name, cols),
+                (false, false) => turned.col_major(name, rows),
+                (false, true) => turned.row_major(name, rows),
+            };
+        }
+        fit(kernel, &turned, device).map_err(refused)?;
+        Ok(turned)
+    }
+}
+
+impl std::fmt::Display for Extent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}x{}x{}", self.m, self.n, self.k)?;
+        match self.letters {
+            Some(letters) => write!(f, ":{}", letters.text()),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What kernels of one product share: inputs in memory, the f64 reference, the peer at its best.
+//!
+//! A kernel enters as an [`Entry`], its problem worked out, and becomes a [`Runner`], which has run
+//! once on a poisoned output and been compared. Only runners are timed.
+
+use std::cell::RefCell;
+
+use tilewright_bundle::Kernel;
+
+use super::extent::Letters;
+use super::peer::{Peer, Set};
+use super::slices::Contender;
+use super::strided::{gather, image, span_bytes};
+use super::{Bench, Extent};
+use crate::cuda::BlasLt;
+use crate::device::{Arg, LoadedKernel, prepare_cuda};
+use crate::error::Error;
+use crate::launch::{Fit, Launch};
+use crate::problem::Problem;
+use crate::verify::{
+    CPU_MOST, Comparison, Data, GemmForm, Reference, compare, decode, on_cpu, on_gpu,
+    random_elements,
+};
+
+/// A kernel at its problem.
+pub(crate) struct Entry<'k> {
+    pub kernel: &'k Kernel,
+    pub problem: Problem,
+    pub fit: Fit,
+    pub form: GemmForm,
+}
+
+/// What kernels of one problem share.
+pub(crate) struct Ground {
+    pub sets: Vec<Set>,
+    pub reference: Reference,
+    pub peer: Peer,
+    pub layout: Letters,
+    /// An output and its judgement: kernels that add in the same order give the same bytes.
+    judged: RefCell<Option<(Vec<u8>, Comparison)>>,
+}
+
+/// A kernel that is loaded, checked, and ready to be timed.
+pub(crate) struct Runner<'k> {
+    pub kernel: &'k Kernel,
+    loaded: std::sync::Arc<LoadedKernel>,
+    launches: Vec<Launch>,
+    pub comparison: Comparison,
+}
+
+impl Bench<'_> {
+    /// A kernel at an extent, if it takes it.
+    pub(crate) fn entry<'k>(&self, kernel: &'k Kernel, extent: Extent) -> Result<Entry<'k>, Error> {
+        let problem = extent.problem(kernel, self.device.info())?;
+        let fit = self.runtime.device().fit(kernel, &problem)?;
+        let form = GemmForm::of(kernel, &fit.operands)?;
+        Ok(Entry {
+            kernel,
+            problem,
+            fit,
+            form,
+        })
+    }
+
+    /// Fills memory, computes the reference and finds the peer's best.
+    pub(crate) fn ground(&mut self, entry: &Entry<'_>) -> Result<Ground, Error> {
+        let blas = match &self.blas {
+            Some(blas) => blas.clone(),
+            None => self.blas.insert(BlasLt::open(self.device)?).clone(),
+        };
+        let (form, extents) = (&entry.form, &entry.fit.operands);
+        let shape = form.shape;
+        let seed = self.options.seed;
+        let random =
+            |dtype, rows: usize, seed| random_elements(dtype, Data::Normals, rows * shape.k, seed);
+        let (a_bytes, a) = random(form.a.dtype, shape.m, seed)?;
+        let (b_bytes, b) = random(form.b.dtype, shape.n, seed ^ 0xB0B)?;
+        let a_image = image(
+            form.a.orient(extents),
+            &a_bytes,
+            form.a.dtype.bytes() as usize,
+        )?;
+        let b_image = image(
+            form.b.orient(extents),
+            &b_bytes,
+            form.b.dtype.bytes() as usize,
+        )?;
+        let d_bytes = span_bytes(form.d.orient(extents), form.d.dtype.bytes() as usize)? as u64;
+        let device = self.runtime.device();
+        let each = a_image.len() as u64 + b_image.len() as u64 + d_bytes;
+        let mut sets = Vec::new();
+        for _ in 0..self.sets(each) {
+            sets.push(Set {
+                a: device.alloc_with(&a_image)?,
+                b: device.alloc_with(&b_image)?,
+                d: device.alloc(d_bytes)?,
+            });
+        }
+        let reference = if shape.volume() > CPU_MOST {
+            on_gpu(self.device, &blas, &a, &b, shape)?
+        } else {
+            on_cpu(&a, &b, shape)
+        };
+        let candidates = self.options.candidates.max(1);
+        let mut peer = Peer::new(&blas, form, extents, candidates, self.options.all)?;
+        peer.best = peer.find_best(self.device, &self.sensors, &sets, seed)?;
+        let layout = Letters::of_form(form, extents)?;
+        let ground = Ground {
+            sets,
+            reference,
+            peer,
+            layout,
+            judged: RefCell::default(),
+        };
+        self.check_peer(entry, &ground)?;
+        Ok(ground)
+    }
+
+    /// The peer's output must obey the rule too, or it computes something else.
+    fn check_peer(&self, entry: &Entry<'_>, ground: &Ground) -> Result<(), Error> {
+        let device = self.runtime.device();
+        device.poison(&ground.sets[0].d)?;
+        ground.peer.run(ground.peer.best, &ground.sets[0])?;
+        let found = self.output(entry, ground)?;
+        match found.worst {
+            None => Ok(()),
+            Some(worst) => Err(Error::Request(format!(
+                "{} disagrees with the f64 reference at {} elements, worst {} for {}",
+                ground.peer.name(),
+                found.wrong,
+                worst.got,
+                worst.want
+            ))),
+        }
+    }
+
+    /// Compares the output in the first set with the reference.
+    fn output(&self, entry: &Entry<'_>, ground: &Ground) -> Result<Comparison, Error> {
+        let d = entry.form.d.orient(&entry.fit.operands);
+        let dtype = entry.form.d.dtype;
+        let found = self.runtime.device().download(&ground.sets[0].d)?;
+        if let Some((seen, comparison)) = ground.judged.borrow().as_ref()
+            && *seen == found
+        {
+            return Ok(*comparison);
+        }
+        let dense = gather(d, &found, dtype.bytes() as usize)?;
+        let rule = entry.form.rule(Data::Normals);
+        let comparison = compare(&decode(dtype, &dense)?, &ground.reference, &rule);
+        *ground.judged.borrow_mut() = Some((found, comparison));
+        Ok(comparison)
+    }
+
+    /// Loads a kernel, runs it once on a poisoned output, and compares that.
+    pub(crate) fn runner<'k>(
+        &self,
+        entry: &Entry<'k>,
+        ground: &Ground,
+    ) -> Result<Runner<'k>, Error> {
+        let loaded = self.runtime.load(entry.kernel)?;
+        let mut launches = Vec::new();
+        for set in &ground.sets {
+            let args = [
+                Arg::new("a", &set.a),
+                Arg::new("b", &set.b),
+                Arg::new("d", &set.d),
+            ];
+            launches.push(prepare_cuda(&loaded, &entry.fit, self.device, &args)?);
+        }
+        let mut runner = Runner {
+            kernel: entry.kernel,
+            loaded,
+            launches,
+            comparison: Comparison {
+                rel_err: 0.0,
+                max_err: 0.0,
+                wrong: 0,
+                worst: None,
+            },
+        };
+        self.runtime.device().poison(&ground.sets[0].d)?;
+        self.enqueue(&runner, 0)?;
+        runner.comparison = self.output(entry, ground)?;
+        Ok(runner)
+    }
+
+    fn enqueue(&self, runner: &Runner<'_>, set: usize) -> Result<(), Error> {
+        let code = runner.loaded.cuda().ok_or(Error::ForeignBuffer)?;
+        self.device.launch(code, &runner.launches[set])
+    }
+
+    /// A contender that runs a kernel.
+    pub(crate) fn contender<'s>(&'s self, runner: &'s Runner<'_>) -> Contender<'s> {
+        Contender {
+            enqueue: Box::new(move |set| self.enqueue(runner, set)),
+        }
+    }
+}
+
+impl Entry<'_> {
+    /// Whether two kernels compute the same problem from the same memory.
+    pub fn shares_with(&self, other: &Entry<'_>) -> bool {
+        let types = |e: &Entry<'_>| {
+            (
+                e.form.a.dtype,
+                e.form.b.dtype,
+                e.form.d.dtype,
+                e.form.accumulator,
+            )
+        };
+        let places = |e: &Entry<'_>| {
+            let extents = &e.fit.operands;
+            [&e.form.a, &e.form.b, &e.form.d].map(|f| f.orient(extents))
+        };
+        types(self) == types(other) && places(self) == places(other)
+    }
+}

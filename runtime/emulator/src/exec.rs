@@ -21,6 +21,8 @@ mod cluster;
 mod cluster_sync;
 mod mbarrier;
 mod mbarrier_order;
+mod lifetime;
+mod deadlock;
 mod race;
 mod race_report;
 mod set_registers;

@@ -305,6 +305,8 @@ pub(crate) enum Exec {
     },
     ClusterArrive {
         aligned: bool,
+        /// Passes on only what a fence released before.
+        relaxed: bool,
     },
     ClusterWait {
         aligned: bool,

@@ -11,6 +11,7 @@ mod emulator {
     mod matrix;
     mod observing;
     mod opcodes;
+    mod pipeline;
     mod races;
     mod refused;
     mod sanitizer;

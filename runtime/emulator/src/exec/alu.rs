@@ -289,7 +289,9 @@ impl Warp {
                 address,
                 no_increment,
             } => self.copy_arrive(st, (*space, address), *no_increment, mask),
-            Exec::ClusterArrive { aligned } => self.cluster_barrier_arrive(st, *aligned, mask),
+            Exec::ClusterArrive { aligned, relaxed } => {
+                self.cluster_barrier_arrive(st, (*aligned, *relaxed), mask)
+            }
             Exec::ClusterWait { aligned } => self.cluster_barrier_wait(st, *aligned, mask),
             Exec::Mapa(op) => self.map_address(st, op, mask),
             Exec::Bulk(op) => self.bulk(st, op, mask),

@@ -1,7 +1,7 @@
 //! `cp.async` and its groups.
 //!
 //! A copy is queued for its lane. Its destination is *in flight* from issue until the lane waits
-//! for its group, under both orders: EARLY moves the data at issue, LATE when it is waited for,
+//! for its group, under every order: EARLY moves the data at issue, LATE when it is waited for,
 //! and an access in between is `async_not_waited` either way. An uncommitted copy belongs to no
 //! group that a wait covers.
 

@@ -74,6 +74,8 @@ pub(crate) struct Pending {
     pub(crate) site: Site,
     pub(crate) work: Work,
     pub(crate) end: End,
+    /// The phase of each mbarrier that is told, when the copy was issued.
+    pub(crate) phases: Vec<u64>,
 }
 
 /// All copies of a cluster that are not complete.
@@ -111,7 +113,8 @@ impl State<'_> {
             } => self.store_tile(map, &at, src, reduce, site),
         }
         if let End::Mbarriers(places, bytes) = op.end {
-            for place in places {
+            for (index, place) in places.into_iter().enumerate() {
+                self.check_phase(place, op.phases.get(index).copied(), bytes, site);
                 self.mbarrier_complete(place, bytes, site);
             }
         }

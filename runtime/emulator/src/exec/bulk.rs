@@ -122,10 +122,19 @@ impl Warp {
 
     /// Queues a copy, or performs it at once.
     pub(crate) fn issue(&mut self, st: &mut State<'_>, work: Work, end: End, lane: usize) {
+        let site = self.site(1 << lane);
+        let phases = match &end {
+            End::Mbarriers(places, _) => st.note_copy(places, site),
+            End::Group(group) => {
+                self.bulk_open[lane] = Some((*group, site.pc));
+                Vec::new()
+            }
+        };
         let op = Pending {
-            site: self.site(1 << lane),
+            site,
             work,
             end,
+            phases,
         };
         st.watch_copy(&op);
         if st.is_early() {
@@ -232,6 +241,9 @@ impl Warp {
             let limit = self.bulk_committed[lane].saturating_sub(pending);
             let site = self.site(1 << lane);
             st.perform_groups(site, limit);
+            if self.bulk_open[lane].is_some_and(|(group, _)| group < limit) {
+                self.bulk_open[lane] = None;
+            }
             if limit > 0
                 && let Some(race) = &mut st.race
             {
@@ -307,8 +319,14 @@ impl Warp {
             let addresses = self.addresses(st, address, mask);
             self.acquire_maps(st, &addresses, mask);
         }
-        if let (Fence::ProxyAsync, Some(race)) = (fence, &mut st.race) {
-            race.proxy_fence(self.site(mask));
+        let site = self.site(mask);
+        if let Some(race) = &mut st.race {
+            match fence {
+                Fence::ProxyAsync => race.proxy_fence(site),
+                Fence::MbarrierInit => race.init_fence(site),
+                Fence::Thread { wide } => race.thread_fence(*wide, site),
+                _ => {}
+            }
         }
         Flow::Next
     }

@@ -344,6 +344,7 @@ impl Warp {
     /// Ends the lanes; what waits for them is told.
     pub(crate) fn exit(&mut self, st: &mut State<'_>, mask: u32) -> Flow {
         let site = self.site(mask);
+        self.leave(st, mask);
         let (pc, depth, function) = (self.pc(), self.depth(), self.function());
         let rest = self.group_mask() & !mask;
         self.replace_group([(rest, pc + 1, depth, function)]);
@@ -352,6 +353,7 @@ impl Warp {
         }
         self.wake();
         st.after_exit(site);
+        self.left(st);
         Flow::Regroup
     }
 }

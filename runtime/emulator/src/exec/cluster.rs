@@ -1,10 +1,11 @@
 //! One cluster: the warps of its CTAs in some order, until all have exited or none can go on.
 
+use super::deadlock;
 use super::env::Env;
 use super::observe::Observed;
 use super::random::Random;
 use super::state::{Site, State};
-use super::warp::{Status, Wait, Warp};
+use super::warp::Warp;
 use crate::counters::Counters;
 use crate::finding::{FindingId, FindingLog};
 use crate::options::{AsyncOrder, WarpOrder};
@@ -60,7 +61,7 @@ pub(crate) fn run(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget: u64) ->
         }
         let stuck = (st.executed, st.events) == before && warps.iter().any(|warp| !warp.done());
         if stuck && !st.stopped && !warps.iter_mut().any(Warp::force) {
-            report_deadlock(&warps, &mut st);
+            deadlock::report(&warps, &mut st);
             break;
         }
     }
@@ -97,9 +98,12 @@ fn end(warps: &mut [Warp], st: &mut State<'_>) {
     for warp in warps.iter_mut() {
         warp.report_unwaited(st);
     }
-    if st.sanitize() && !st.stopped && warps.iter().all(Warp::done) {
+    if st.sanitize() && !st.stopped {
         for rank in 0..st.cluster_ctas() {
-            st.report_pending_mbarriers(rank);
+            st.check_register_steps(rank);
+            if warps.iter().all(Warp::done) {
+                st.report_pending_mbarriers(rank);
+            }
         }
     }
 }
@@ -133,83 +137,5 @@ fn run_one(warp: &mut Warp, st: &mut State<'_>, slice: u64) {
     if !warp.done() {
         st.switch(warp.rank);
         st.executed += warp.run(st, slice);
-    }
-}
-
-/// Names every waiting group and what it waits for.
-fn report_deadlock(warps: &[Warp], st: &mut State<'_>) {
-    let mut waits = Vec::new();
-    let mut site = None;
-    let mut missing_bytes = None;
-    for warp in warps {
-        st.switch(warp.rank);
-        let live = st.live_threads();
-        for group in &warp.groups {
-            let line = st.line(group.pc);
-            let here = Site {
-                pc: group.pc,
-                rank: warp.rank,
-                warp: warp.id,
-                lanes: group.mask,
-            };
-            if let Status::Events {
-                wait: Wait::Mbarrier { place, .. },
-                ..
-            } = group.status
-                && let Some(object) = st.mbarrier(place).filter(|object| object.tx != 0)
-                && object.pending == 0
-            {
-                missing_bytes.get_or_insert((here, place, object.describe()));
-            }
-            let what = waits_for(st, &group.status, live);
-            site.get_or_insert(here);
-            waits.push(format!(
-                "cta {} warp {} lanes {:#010x} at line {line}: {what}",
-                warp.rank, warp.id, group.mask
-            ));
-        }
-    }
-    if let Some((site, place, what)) = missing_bytes {
-        let location = st.locate(crate::finding::Space::Shared, st.address_of(place));
-        st.report(FindingId::MbarrierTxMismatch, site, Some(location), || {
-            format!("no copy is left and an mbarrier is in {what}")
-        });
-    }
-    let shown = waits.len().min(8);
-    let more = waits.len() - shown;
-    waits.truncate(shown);
-    st.report(FindingId::Deadlock, site.unwrap_or_default(), None, || {
-        let rest = if more == 0 {
-            String::new()
-        } else {
-            format!("; and {more} more")
-        };
-        format!("nothing can go on: {}{rest}", waits.join("; "))
-    });
-}
-
-fn waits_for(st: &State<'_>, status: &Status, live: u32) -> String {
-    match *status {
-        Status::Barrier { id, .. } => {
-            let bar = st.near.barriers.get(id as usize);
-            let progress = bar.map_or(String::new(), |bar| bar.describe(live));
-            format!("barrier {id} ({progress})")
-        }
-        Status::Converge => "other lanes of the warp".to_owned(),
-        Status::Ready => "its turn".to_owned(),
-        Status::Events { wait, .. } => match wait {
-            Wait::Mbarrier { place, parity } => {
-                let state = st.mbarrier(place);
-                let state = state.map_or("gone".to_owned(), |object| object.describe());
-                let at = st.locate(crate::finding::Space::Shared, st.address_of(place));
-                format!(
-                    "mbarrier at {at} of CTA {}, parity {parity} ({state})",
-                    place.0
-                )
-            }
-            Wait::Cluster => format!("the cluster barrier ({})", st.describe_cluster_barrier()),
-            Wait::Warpgroup => "the other warps of its warpgroup".to_owned(),
-            Wait::Registers => "registers for setmaxnreg.inc".to_owned(),
-        },
     }
 }

@@ -74,7 +74,7 @@ impl Warp {
     pub(crate) fn cluster_barrier_arrive(
         &mut self,
         st: &mut State<'_>,
-        aligned: bool,
+        (aligned, relaxed): (bool, bool),
         mask: u32,
     ) -> Flow {
         if aligned && !self.converged(st, mask) {
@@ -88,7 +88,7 @@ impl Warp {
             }
         }
         if let Some(race) = &mut st.race {
-            race.cluster_arrive(site);
+            race.cluster_arrive(relaxed, site);
         }
         let twice = st.cluster_arrive(site);
         if twice != 0 {

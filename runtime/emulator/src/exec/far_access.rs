@@ -18,6 +18,7 @@ impl Warp {
         if !self.reachable(st, rank, lane) {
             return Some((0, DEFINED));
         }
+        self.note_remote(st, rank, lane);
         st.part(rank)?.shared.load(offset as usize, bytes)
     }
 
@@ -34,8 +35,16 @@ impl Warp {
         if !self.reachable(st, rank, lane) {
             return Some(0);
         }
+        self.note_remote(st, rank, lane);
         let part = st.part_mut(rank)?;
         part.shared.store(offset as usize, bytes, value)
+    }
+
+    /// Remembers an access to another CTA, which must not have exited before.
+    pub(super) fn note_remote(&self, st: &mut State<'_>, rank: u32, lane: usize) {
+        if let Some(race) = &mut st.race {
+            race.remote_access(rank, self.site(1 << lane));
+        }
     }
 
     /// A store to bytes that are an mbarrier or in flight.

@@ -8,7 +8,7 @@ use super::alu::space_of;
 use super::bytes::{DEFINED, OBJECT, UNDEFINED};
 use super::env::{OFFSET_MASK, RANK_SHIFT, SHARED_START};
 use super::state::{Site, State};
-use super::warp::{Flow, Status, Wait, Warp};
+use super::warp::{Flow, Warp};
 use crate::finding::{FindingId, Space};
 use crate::inst::{AccessSpace, Address, Arrival, Lanes, MbarrierKind, MbarrierOp};
 use crate::module::window;
@@ -28,15 +28,21 @@ pub(crate) struct Mbarrier {
     pub(crate) tx: i64,
     /// Completed phases.
     pub(crate) phase: u64,
+    /// Phases up to the last one that a thread saw complete.
+    pub(crate) observed: u64,
+    /// Phases up to the last one that a copy ends in, and the copy's instruction.
+    pub(crate) copied: (u64, Site),
 }
 
 impl Mbarrier {
     /// One line about the phase at hand.
     pub(crate) fn describe(&self) -> String {
-        format!(
-            "phase {}, {} of {} arrivals and {} bytes missing",
-            self.phase, self.pending, self.expected, self.tx
-        )
+        let (bytes, way) = match self.tx {
+            tx @ ..0 => (-tx, "too many"),
+            tx => (tx, "missing"),
+        };
+        let (phase, pending, expected) = (self.phase, self.pending, self.expected);
+        format!("phase {phase}, {pending} of {expected} arrivals missing, {bytes} bytes {way}")
     }
 }
 
@@ -57,7 +63,7 @@ impl State<'_> {
         self.part(rank)?.mbarriers.get(&offset)
     }
 
-    fn mbarrier_mut(&mut self, (rank, offset): Place) -> Option<&mut Mbarrier> {
+    pub(super) fn mbarrier_mut(&mut self, (rank, offset): Place) -> Option<&mut Mbarrier> {
         self.part_mut(rank)?.mbarriers.get_mut(&offset)
     }
 
@@ -142,23 +148,6 @@ impl State<'_> {
             "a plain store overwrites an mbarrier; invalidate it first".to_owned()
         });
     }
-
-    /// Objects that wait for something when their CTA ends.
-    pub(crate) fn report_pending_mbarriers(&mut self, rank: u32) {
-        let Some(part) = self.part(rank) else { return };
-        let waits = |object: &&Mbarrier| object.tx != 0 || object.pending != object.expected;
-        let Some(object) = part.mbarriers.values().find(waits) else {
-            return;
-        };
-        let what = object.describe();
-        let site = Site {
-            rank,
-            ..Site::default()
-        };
-        self.report(FindingId::MbarrierTxPendingAtExit, site, None, || {
-            format!("the CTA ends with an mbarrier in {what}")
-        });
-    }
 }
 
 impl Warp {
@@ -197,6 +186,8 @@ impl Warp {
                     places[lane] = place;
                     if !self.reachable(st, place.0, lane) {
                         lanes &= !(1 << lane);
+                    } else if place.0 != st.rank {
+                        self.note_remote(st, place.0, lane);
                     }
                 }
                 _ => {
@@ -320,52 +311,6 @@ impl Warp {
         if let Some(dst) = op.dst {
             self.write(dst, lanes, &tokens);
         }
-    }
-
-    fn wait_object(
-        &mut self,
-        st: &mut State<'_>,
-        op: &MbarrierOp,
-        (parity, suspends): (bool, bool),
-        (lanes, places): (u32, &[Place; 32]),
-        given: &Lanes,
-    ) -> Flow {
-        let mut done = 0;
-        let mut waiting = None;
-        for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
-            let place = places[lane];
-            let Some(object) = st.mbarrier(place) else {
-                st.mbarrier_missing(place, self.site(1 << lane));
-                done |= 1 << lane;
-                continue;
-            };
-            let passed = if parity {
-                object.phase & 1 != given[lane] & 1
-            } else {
-                object.phase & 0xffff_ffff != given[lane] & 0xffff_ffff
-            };
-            if passed {
-                done |= 1 << lane;
-            } else {
-                waiting = Some((place, given[lane] & 1));
-            }
-        }
-        if suspends
-            && done == 0
-            && let Some((place, parity)) = waiting
-        {
-            let wait = Wait::Mbarrier { place, parity };
-            return Flow::Suspend(Status::Events {
-                seen: st.events,
-                wait,
-            });
-        }
-        if let Some(slot) = op.dst_pred {
-            self.write_pred(slot, lanes, done);
-        }
-        self.spinning |= waiting.is_some();
-        self.acquire_from_objects(st, done, places);
-        Flow::Next
     }
 }
 

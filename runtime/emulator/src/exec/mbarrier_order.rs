@@ -1,10 +1,92 @@
-//! What arrivals at mbarriers and waits for them order, for the race detector.
+//! Waits for mbarriers, and what arrivals and waits order for the race detector.
 
-use super::mbarrier::Place;
+use super::mbarrier::{Place, lanes_of};
 use super::state::State;
-use super::warp::Warp;
+use super::warp::{Flow, Status, Wait, Warp};
+use crate::finding::{FindingId, Space};
+use crate::inst::{Lanes, MbarrierOp};
 
 impl Warp {
+    pub(super) fn wait_object(
+        &mut self,
+        st: &mut State<'_>,
+        op: &MbarrierOp,
+        (parity, suspends): (bool, bool),
+        (lanes, places): (u32, &[Place; 32]),
+        given: &Lanes,
+    ) -> Flow {
+        let mut done = 0;
+        let mut waiting = None;
+        let mut skipped = 0;
+        for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
+            let place = places[lane];
+            let Some(object) = st.mbarrier(place) else {
+                st.mbarrier_missing(place, self.site(1 << lane));
+                done |= 1 << lane;
+                continue;
+            };
+            let passed = if parity {
+                object.phase & 1 != given[lane] & 1
+            } else {
+                object.phase & 0xffff_ffff != given[lane] & 0xffff_ffff
+            };
+            let target = object.phase + u64::from(!passed);
+            if parity && target > object.observed + 2 && (target - object.observed) % 2 == 1 {
+                skipped |= 1 << lane;
+            }
+            if passed {
+                done |= 1 << lane;
+            } else {
+                waiting = Some((place, given[lane] & 1));
+            }
+        }
+        self.report_skipped(st, skipped, places);
+        for lane in lanes_of(done) {
+            if let Some(object) = st.mbarrier_mut(places[lane]) {
+                object.observed = object.observed.max(object.phase);
+            }
+        }
+        if suspends
+            && done == 0
+            && let Some((place, parity)) = waiting
+        {
+            let wait = Wait::Mbarrier { place, parity };
+            return Flow::Suspend(Status::Events {
+                seen: st.events,
+                wait,
+            });
+        }
+        if let Some(slot) = op.dst_pred {
+            self.write_pred(slot, lanes, done);
+        }
+        self.spinning |= waiting.is_some();
+        self.acquire_from_objects(st, done, places);
+        Flow::Next
+    }
+    /// Lanes that wait with the parity of a phase two before the one they get.
+    ///
+    /// The phases that no thread of the cluster has seen complete are counted, not those this
+    /// lane has not: warps that take turns see every other one.
+    fn report_skipped(&mut self, st: &mut State<'_>, lanes: u32, places: &[Place; 32]) {
+        if lanes == 0 || !st.sanitize() {
+            return;
+        }
+        let place = places[lanes.trailing_zeros() as usize & 31];
+        let (site, location) = (
+            self.site(lanes),
+            st.locate(Space::Shared, st.address_of(place)),
+        );
+        let (phase, observed) = st
+            .mbarrier(place)
+            .map_or((0, 0), |object| (object.phase, object.observed));
+        st.report(FindingId::MbarrierPhaseSkipped, site, Some(location), || {
+            format!(
+                "{phase} phases are complete and {observed} were waited for: the parity is that of \
+                 a phase long past"
+            )
+        });
+    }
+
     /// Calls `f` with each object and the lanes that name it.
     fn by_object(lanes: u32, places: &[Place; 32], mut f: impl FnMut(Place, u32)) {
         let mut rest = lanes;

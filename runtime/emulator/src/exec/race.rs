@@ -8,6 +8,7 @@
 
 mod check;
 mod clock;
+mod lifetime;
 mod shadow;
 mod sync;
 
@@ -16,6 +17,7 @@ use std::rc::Rc;
 
 use super::env::Env;
 use super::mbarrier::Place;
+use super::state::Site;
 use crate::options::Sanitize;
 use clock::Clock;
 use shadow::Cell;
@@ -34,8 +36,16 @@ struct Channel {
 struct Object {
     channel: Channel,
     signal: u32,
-    /// Who initialised it, and when.
-    init: (u32, u32),
+    init: Init,
+}
+
+/// Who initialised an mbarrier, and when.
+#[derive(Clone, Copy, Debug, Default)]
+struct Init {
+    thread: u32,
+    epoch: u32,
+    /// The signal and the value that tell of a fence behind it.
+    fence: (u32, u32),
 }
 
 /// Whose progress a signal counts.
@@ -69,6 +79,14 @@ pub(crate) struct Race {
     locations: BTreeMap<Place, Clock>,
     signals: BTreeMap<Signal, u32>,
     next_signal: u32,
+    /// The signal of each thread's initialisations and their number.
+    inits: BTreeMap<u32, (u32, u32)>,
+    /// What each thread's fences released, for relaxed arrivals.
+    released: Vec<Rc<Clock>>,
+    /// The last access of a thread to the shared memory of another CTA, by rank and thread.
+    remotes: BTreeMap<(u32, u32), (u32, Site)>,
+    /// What the exited threads of a CTA knew.
+    exits: BTreeMap<u32, Clock>,
     /// Signals whose writes are of the generic proxy.
     copy_signals: Vec<u32>,
     pub(crate) conflicts: Vec<Conflict>,
@@ -89,6 +107,7 @@ impl Race {
             strict: env.options.sanitize == Sanitize::Strict,
             warps,
             threads,
+            released: vec![Rc::clone(&start); threads as usize],
             clocks: vec![start; threads as usize],
             epochs: vec![1; (ctas * warps) as usize],
             shadow: (0..ctas).map(|_| vec![Cell::default(); words]).collect(),
@@ -98,6 +117,9 @@ impl Race {
             locations: BTreeMap::new(),
             signals: BTreeMap::new(),
             next_signal: threads,
+            inits: BTreeMap::new(),
+            remotes: BTreeMap::new(),
+            exits: BTreeMap::new(),
             copy_signals: Vec::new(),
             conflicts: Vec::new(),
             rewrites: Vec::new(),

@@ -116,7 +116,9 @@ impl State<'_> {
         for (place, site) in unordered {
             let location = self.locate(Space::Shared, self.address_of(*place));
             self.report(FindingId::MbarrierInitRace, *site, Some(location), || {
-                "nothing orders the use of the mbarrier behind its initialisation".to_owned()
+                "nothing orders this use of the mbarrier behind its initialisation; another CTA needs \
+                 fence.mbarrier_init and the cluster barrier"
+                    .to_owned()
             });
         }
     }
@@ -170,10 +172,15 @@ impl State<'_> {
             (Some(span), Some(object)) => race.copy_reads_until(span, *object, site),
             _ => {}
         }
+        let unordered = |object: &(Place, u64)| {
+            (!race.object_ordered(object.0, site)).then_some((object.0, site))
+        };
+        let unordered: Vec<(Place, Site)> = objects.iter().filter_map(unordered).collect();
         for (span, object) in writes.into_iter().zip(objects) {
             race.copy_writes(span, object, site);
         }
         self.race = Some(race);
         self.report_conflicts();
+        self.report_init_races(&unordered);
     }
 }

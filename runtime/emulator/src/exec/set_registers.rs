@@ -1,6 +1,6 @@
 //! `setmaxnreg`: registers move between the warps of a CTA (ISA 9.7.19.5).
 
-use super::state::State;
+use super::state::{Site, State};
 use super::warp::{Flow, Status, Wait, Warp};
 use crate::finding::FindingId;
 
@@ -18,6 +18,46 @@ impl State<'_> {
         let threads = self.env.threads.next_multiple_of(128);
         let count = REGISTERS_PER_SM / (ctas * threads).max(1);
         Some((count / 8 * 8).min(255))
+    }
+}
+
+impl State<'_> {
+    /// The warps of a warpgroup must all have set the same counts.
+    pub(crate) fn check_register_steps(&mut self, rank: u32) {
+        let Some(part) = self.part(rank) else { return };
+        let mut wrong = Vec::new();
+        for (group, steps) in part.register_steps.chunks(4).enumerate() {
+            let counts = |steps: &[(u32, Site)]| -> Vec<u32> {
+                steps.iter().map(|(count, _)| *count).collect()
+            };
+            let first = steps.iter().max_by_key(|steps| steps.len());
+            let Some(first) = first.filter(|first| !first.is_empty()) else {
+                continue;
+            };
+            let wanted = counts(first);
+            let other = steps.iter().position(|steps| counts(steps) != wanted);
+            if let (Some(other), Some((_, site))) = (other, first.last()) {
+                let got = steps.get(other).map(|steps| counts(steps));
+                wrong.push((*site, 4 * group + other, wanted, got.unwrap_or_default()));
+            }
+        }
+        for (site, warp, wanted, got) in wrong {
+            self.report(FindingId::Setmaxnreg, site, None, || {
+                format!(
+                    "the warps of a warpgroup do not set the same registers: {wanted:?} here, \
+                     {got:?} in warp {warp}"
+                )
+            });
+        }
+    }
+
+    /// One line about registers that a warp waits for.
+    pub(crate) fn describe_registers(&self) -> String {
+        let launch = self.launch_registers().unwrap_or(0);
+        let held = |registers: &u32| if *registers == 0 { launch } else { *registers };
+        let used: u32 = self.near.registers.iter().map(held).sum();
+        let pool = launch * self.near.registers.len() as u32;
+        format!("the warps hold {used} of {pool} registers a lane")
     }
 }
 
@@ -61,6 +101,10 @@ impl Warp {
         }
         if let Some(registers) = st.near.registers.get_mut(self.id as usize) {
             *registers = count;
+        }
+        let site = self.site(mask);
+        if let Some(steps) = st.near.register_steps.get_mut(self.id as usize) {
+            steps.push((count, site));
         }
         st.events += 1;
         Flow::Next

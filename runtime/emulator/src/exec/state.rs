@@ -8,7 +8,7 @@ use super::barrier::BarrierState;
 use super::bytes::Bytes;
 use super::cluster_sync::ClusterBarrier;
 use super::env::{Env, RANK_SHIFT, SHARED_START};
-use super::mbarrier::{Mbarrier, Place};
+use super::mbarrier::Mbarrier;
 use super::mma::Tile;
 use super::observe::Observed;
 use super::race::Race;
@@ -62,6 +62,8 @@ pub(crate) struct CtaPart {
     pub(crate) warpgroups: Vec<Warpgroup>,
     /// Registers of each warp, by `setmaxnreg`; 0 before the first one.
     pub(crate) registers: Vec<u32>,
+    /// The counts each warp has set, one after the other, and where.
+    pub(crate) register_steps: Vec<Vec<(u32, Site)>>,
 }
 
 impl CtaPart {
@@ -80,6 +82,7 @@ impl CtaPart {
                 .map(|_| Warpgroup::default())
                 .collect(),
             registers: vec![0; warps as usize],
+            register_steps: vec![Vec::new(); warps as usize],
             ..CtaPart::default()
         }
     }
@@ -106,8 +109,6 @@ pub(crate) struct State<'a> {
     pub(crate) events: u64,
     /// The race detector, unless checks are off.
     pub(crate) race: Option<Box<Race>>,
-    /// What the product whose operands are read has read so far.
-    pub(crate) operand_spans: Vec<(Place, u32)>,
     pub(crate) queue: Queue,
     /// Tensor maps in global memory that threads of the cluster edited.
     pub(crate) edited_maps: BTreeMap<u64, EditedMap>,
@@ -141,7 +142,6 @@ impl<'a> State<'a> {
             cluster_generation: 0,
             events: 0,
             race: Race::new(env, ctas.len() as u32),
-            operand_spans: Vec::new(),
             queue: Queue::default(),
             edited_maps: BTreeMap::new(),
             findings: FindingLog::new(env.options.max_findings),

@@ -123,6 +123,9 @@ pub(crate) struct Warp {
     pub(crate) committed: [u32; 32],
     /// Committed groups of bulk copies of each lane.
     pub(crate) bulk_committed: [u32; 32],
+    /// The last bulk group of each lane that reads shared memory and was not waited for, and the
+    /// instruction of its last copy.
+    pub(crate) bulk_open: [Option<(u32, u32)>; 32],
     /// The generation of the cluster barrier in which each lane arrived and did not wait.
     pub(crate) cluster_arrivals: [Option<u64>; 32],
     /// Set by an instruction that polls in vain.
@@ -190,6 +193,7 @@ impl Warp {
             copies: vec![VecDeque::new(); 32],
             committed: [0; 32],
             bulk_committed: [0; 32],
+            bulk_open: [None; 32],
             cluster_arrivals: [None; 32],
             spinning: false,
             products: Products::default(),

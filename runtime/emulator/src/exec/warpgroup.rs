@@ -1,14 +1,16 @@
 //! Four warps that multiply together: which products were issued, and their operands.
 //!
 //! A product belongs to the warpgroup. Its operands are read from shared memory once all four
-//! warps have issued it: at once under EARLY, when a warp waits for it under LATE. Each warp adds
-//! its quarter of the rows to its own registers when it waits.
+//! warps have issued it: at once under EARLY, when a warp waits for it under LATE. The race
+//! detector sees the reads when the last warp issues it. Each warp adds its quarter of the rows to
+//! its own registers when it waits.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::bytes::{DEFINED, IN_FLIGHT};
 use super::env::SHARED_START;
+use super::mbarrier::Place;
 use super::race::ProductClock;
 use super::state::{Site, State};
 use crate::finding::FindingId;
@@ -71,12 +73,13 @@ struct Descriptor {
     leading: u64,
     stride: u64,
     swizzle: TensorSwizzle,
+    mn_major: bool,
     /// Bytes by which the swizzle pattern starts behind a multiple of its size.
     pattern: u64,
 }
 
 impl Descriptor {
-    fn new(bits: u64) -> Descriptor {
+    fn new(bits: u64, mn_major: bool) -> Descriptor {
         let field = |at: u32| (bits >> at & 0x3fff) << 4;
         let swizzle = match bits >> 62 {
             1 => TensorSwizzle::Bytes128,
@@ -89,6 +92,7 @@ impl Descriptor {
             leading: field(16),
             stride: field(32),
             swizzle,
+            mn_major,
             pattern: (bits >> 49 & 7) << 7,
         }
     }
@@ -107,23 +111,18 @@ impl Descriptor {
         16 << self.swizzle as u64
     }
 
-    /// The address of 16 bytes: row `r` and byte `kb` along K, K-major.
-    fn k_major(&self, r: u64, kb: u64) -> u64 {
-        let at = if self.swizzle == TensorSwizzle::None {
-            self.start + r % 8 * 16 + r / 8 * self.stride + kb / 16 * self.leading
-        } else {
-            self.start + r % 8 * self.span() + r / 8 * self.stride + kb
-        };
-        self.swizzled(at)
-    }
-
-    /// The address of 16 bytes: byte `rb` along M or N and row `k`, MN-major.
-    fn mn_major(&self, rb: u64, k: u64) -> u64 {
-        let at = if self.swizzle == TensorSwizzle::None {
-            self.start + k % 8 * 16 + k / 8 * self.leading + rb / 16 * self.stride
-        } else {
-            let span = self.span();
-            self.start + k % 8 * span + k / 8 * self.stride + rb / span * self.leading + rb % span
+    /// The address of 16 bytes: row `o` of those that follow one another in memory and byte `i`
+    /// in it; rows of M or N when K-major, of K when MN-major.
+    fn at(&self, o: u64, i: u64) -> u64 {
+        let span = self.span();
+        let at = match (self.mn_major, self.swizzle == TensorSwizzle::None) {
+            (false, true) => self.start + o % 8 * 16 + o / 8 * self.stride + i / 16 * self.leading,
+            (true, true) => self.start + o % 8 * 16 + o / 8 * self.leading + i / 16 * self.stride,
+            (false, false) => self.start + o % 8 * span + o / 8 * self.stride + i,
+            (true, false) => {
+                let row = self.start + o % 8 * span + o / 8 * self.stride;
+                row + i / span * self.leading + i % span
+            }
         };
         self.swizzled(at)
     }
@@ -155,7 +154,7 @@ impl State<'_> {
     fn operand_atom(&mut self, site: Site, address: u64) -> [u8; 16] {
         let mut atom = [0; 16];
         let offset = address.wrapping_sub(u64::from(SHARED_START));
-        let (mut bad, mut read) = (None, false);
+        let mut bad = None;
         let Some(part) = self.part_mut(site.rank) else {
             return atom;
         };
@@ -168,7 +167,6 @@ impl State<'_> {
             }
             Some((data, state)) => {
                 atom.copy_from_slice(data);
-                read = true;
                 if state
                     .iter()
                     .any(|state| *state & (IN_FLIGHT | DEFINED) != DEFINED)
@@ -176,9 +174,6 @@ impl State<'_> {
                     bad = Some(state.iter().any(|state| state & IN_FLIGHT != 0));
                 }
             }
-        }
-        if read && self.race.is_some() {
-            self.operand_spans.push(((site.rank, offset as u32), 16));
         }
         if let Some(in_flight) = bad {
             self.report_source((site.rank, offset as u32), in_flight, site);
@@ -195,7 +190,7 @@ impl State<'_> {
         mn_major: bool,
         transposed: bool,
     ) -> Vec<f32> {
-        let descriptor = Descriptor::new(bits);
+        let descriptor = Descriptor::new(bits, mn_major);
         let size = element_bytes(ty);
         let each = 16 / size;
         let mut out = vec![0f32; rows * k];
@@ -212,12 +207,7 @@ impl State<'_> {
         let (outer, inner) = if mn_major { (k, rows) } else { (rows, k) };
         for o in 0..outer {
             for chunk in 0..inner.div_ceil(each) {
-                let byte = 16 * chunk as u64;
-                let address = if mn_major {
-                    descriptor.mn_major(byte, o as u64)
-                } else {
-                    descriptor.k_major(o as u64, byte)
-                };
+                let address = descriptor.at(o as u64, 16 * chunk as u64);
                 let atom = self.operand_atom(site, address);
                 for (index, bytes) in atom.chunks_exact(size).enumerate() {
                     let i = chunk * each + index;
@@ -245,18 +235,11 @@ impl State<'_> {
             return;
         }
         let (site, (a, b)) = (product.site, product.descriptors);
-        let clock = std::mem::take(&mut product.clock);
         let env = self.env;
         let Some(Exec::Wgmma(op)) = env.code.get(site.pc as usize).map(|inst| &inst.exec) else {
             return;
         };
         let operands = Arc::new(self.dense(site, op, a, b));
-        if let Some(mut race) = self.race.take() {
-            let spans = std::mem::take(&mut self.operand_spans);
-            race.product_reads(&spans, number, &clock, site);
-            self.race = Some(race);
-            self.report_conflicts();
-        }
         if let Some(group) = self.near.warpgroups.get_mut(group)
             && let Some(product) = group.product(number)
         {
@@ -271,5 +254,57 @@ impl State<'_> {
         };
         let b = self.operand(site, b, (op.b_type, op.n, op.k), op.trans_b, true);
         Operands { a, b }
+    }
+
+    /// Shows the operands of a product that all warps issued to the race detector.
+    pub(crate) fn watch_product(&mut self, group: usize, number: u64) {
+        let Some(mut race) = self.race.take() else {
+            return;
+        };
+        let product = self.near.warpgroups.get_mut(group);
+        if let Some(product) = product.and_then(|group| group.product(number)) {
+            let (site, (a, b)) = (product.site, product.descriptors);
+            let inst = self.env.code.get(site.pc as usize);
+            if let Some(Exec::Wgmma(op)) = inst.map(|inst| &inst.exec) {
+                let mut spans = Vec::new();
+                if op.a.is_err() {
+                    operand_spans(a, (op.a_type, 64, op.k), op.trans_a, site.rank, &mut spans);
+                }
+                operand_spans(
+                    b,
+                    (op.b_type, op.n, op.k),
+                    op.trans_b,
+                    site.rank,
+                    &mut spans,
+                );
+                race.product_reads(&spans, number, &product.clock, site);
+            }
+        }
+        self.race = Some(race);
+        self.report_conflicts();
+    }
+}
+
+/// The shared bytes of an operand, joined where they follow one another.
+fn operand_spans(
+    bits: u64,
+    (ty, rows, k): (MmaType, usize, usize),
+    mn_major: bool,
+    rank: u32,
+    spans: &mut Vec<(Place, u32)>,
+) {
+    let descriptor = Descriptor::new(bits, mn_major);
+    let (outer, inner) = if mn_major { (k, rows) } else { (rows, k) };
+    let bytes = (inner * element_bytes(ty)) as u64;
+    for o in 0..outer as u64 {
+        for i in (0..bytes).step_by(16) {
+            let offset = descriptor.at(o, i).wrapping_sub(u64::from(SHARED_START)) as u32;
+            match spans.last_mut() {
+                Some(((_, start), length)) if start.wrapping_add(*length) == offset => {
+                    *length += 16
+                }
+                _ => spans.push(((rank, offset), 16)),
+            }
+        }
     }
 }

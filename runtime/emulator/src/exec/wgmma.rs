@@ -19,7 +19,7 @@ pub(crate) struct Issued {
     number: u64,
     pc: u32,
     accumulates: bool,
-    /// The registers of A at issue, under EARLY.
+    /// The registers of A at issue, when they are read early.
     a: Option<Vec<Lanes>>,
 }
 
@@ -151,7 +151,6 @@ impl Warp {
         mask: u32,
     ) {
         let site = self.site(mask);
-        let early = st.is_early();
         let Some(warpgroup) = st.near.warpgroups.get_mut(group) else {
             return;
         };
@@ -182,7 +181,8 @@ impl Warp {
         }
         if complete {
             st.events += 1;
-            if early {
+            st.watch_product(group, number);
+            if st.is_early() {
                 st.read_operands(group, number);
             }
         }

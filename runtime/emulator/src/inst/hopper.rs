@@ -131,8 +131,8 @@ pub(crate) struct StoreAsync {
 /// Fences that tell more than the order of one thread.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Fence {
-    /// `fence`, `membar`.
-    Thread,
+    /// `fence`, `membar`; wide when it reaches other CTAs.
+    Thread { wide: bool },
     /// `fence.mbarrier_init`.
     MbarrierInit,
     /// `fence.proxy.async`.

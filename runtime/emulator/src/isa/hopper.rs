@@ -116,8 +116,8 @@ pub(super) fn copy_arrive(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
 
 pub(super) fn cluster_arrive(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     d.count(0, 0)?;
-    let aligned = d.has("aligned");
-    Ok(Exec::ClusterArrive { aligned })
+    let (aligned, relaxed) = (d.has("aligned"), d.has("relaxed"));
+    Ok(Exec::ClusterArrive { aligned, relaxed })
 }
 
 pub(super) fn cluster_wait(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
@@ -362,7 +362,9 @@ pub(super) fn fence(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
             d.count(2, 2)?;
             Fence::TensormapAcquire(d.address(0)?.0)
         }
-        "fence" | "membar" => Fence::Thread,
+        "fence" | "membar" => Fence::Thread {
+            wide: !d.has("cta"),
+        },
         _ => Fence::Other,
     };
     Ok(Exec::Fence(Box::new(fence)))

@@ -31,7 +31,8 @@ pub(crate) fn link(module: &mut Module) -> Result<(), String> {
         let reached = reach(module, entry.function);
         let used = |var: usize| reached.iter().any(|f| f.shared.contains(&(var as u32)));
         entry.independent = !reached.iter().any(|function| function.communicates);
-        let mut offsets = vec![0u32; module.shared.len()];
+        // Variables the entry does not use are nowhere.
+        let mut offsets = vec![u32::MAX; module.shared.len()];
         let mut end = 0u64;
         let mut dynamic_align = 16;
         for (var, (variable, offset)) in module.shared.iter().zip(&mut offsets).enumerate() {

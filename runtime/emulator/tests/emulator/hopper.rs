@@ -42,7 +42,7 @@ fn a_deadlock_names_the_mbarrier_and_what_is_missing() {
         .find(|f| f.id.as_str() == "deadlock");
     let message = &found.unwrap().message;
     assert!(
-        message.contains("1 of 2 arrivals and 64 bytes missing"),
+        message.contains("1 of 2 arrivals missing, 64 bytes missing"),
         "{message}"
     );
     let both = module(
@@ -115,5 +115,30 @@ fn setmaxnreg_goes_the_way_it_says() {
     let ids = |body: &str| launch(&text(body), &shape, &[], &Options::default()).ids();
     assert_eq!(ids("setmaxnreg.dec.sync.aligned.u32 40;"), [""; 0]);
     assert_eq!(ids("setmaxnreg.dec.sync.aligned.u32 160;"), ["setmaxnreg"]);
-    assert_eq!(ids("setmaxnreg.inc.sync.aligned.u32 160;"), ["deadlock"]);
+    assert_eq!(
+        ids("setmaxnreg.inc.sync.aligned.u32 160;"),
+        ["deadlock", "setmaxnreg"]
+    );
+}
+
+#[test]
+fn a_parity_two_phases_old_is_told() {
+    let arrive = "mbarrier.arrive.shared::cta.b64 _, [bar], 2;";
+    let wait = |n: u32, parity: u32| {
+        format!(
+            "W{n}: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], {parity}; @!%p2 bra W{n};"
+        )
+    };
+    let body = |between: &str| {
+        let (first, second) = match between {
+            "" => (String::new(), String::new()),
+            _ => (wait(0, 0), wait(1, 1)),
+        };
+        format!(
+            "@!%p1 bra X; {arrive} {first} {arrive} {second} {arrive} {} X:",
+            wait(2, 0)
+        )
+    };
+    assert_eq!(ids(&body("waits")), [""; 0]);
+    assert_eq!(ids(&body("")), ["mbarrier_phase_skipped"]);
 }

@@ -1,7 +1,7 @@
 //! Small kernels around the instructions under test.
 
 use tilewright_emulator::{
-    Arg, BufferId, Content, Launch, Memory, Module, Options, Params, Report, run,
+    Arg, BufferId, Content, Finding, Launch, Memory, Module, Options, Params, Report, run,
 };
 
 /// One value for each lane of a warp.
@@ -43,11 +43,16 @@ impl Run {
 
     /// The ids of the findings, sorted, each once.
     pub fn ids(&self) -> Vec<&'static str> {
-        let mut ids: Vec<_> = self.report.findings.iter().map(|f| f.id.as_str()).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        ids
+        sorted_ids(&self.report.findings)
     }
+}
+
+/// The ids of findings, sorted, each once.
+pub fn sorted_ids<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> Vec<&'static str> {
+    let mut ids: Vec<_> = findings.into_iter().map(|f| f.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
 }
 
 /// The geometry of a launch.

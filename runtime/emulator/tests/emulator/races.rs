@@ -133,7 +133,7 @@ fn the_async_proxy_needs_its_fence() {
     gives(Sanitize::Default, &["missing_proxy_fence"], &body("", wait));
     gives(
         Sanitize::Default,
-        &["bulk_source_overwritten"],
+        &["async_not_waited", "bulk_source_overwritten"],
         &body(fence, ""),
     );
 }

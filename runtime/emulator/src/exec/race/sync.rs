@@ -32,7 +32,7 @@ impl Race {
         clock
     }
 
-    fn next_epoch(&mut self, site: Site) {
+    pub(super) fn next_epoch(&mut self, site: Site) {
         let warp = self.warp(site.rank, site.warp);
         if let Some(epoch) = self.epochs.get_mut(warp as usize) {
             *epoch += 1;
@@ -40,7 +40,7 @@ impl Race {
     }
 
     /// Changes the clocks of the lanes; lanes that knew the same still do.
-    fn update(&mut self, site: Site, change: impl Fn(&mut Clock)) {
+    pub(super) fn update(&mut self, site: Site, change: impl Fn(&mut Clock)) {
         let warp = self.warp(site.rank, site.warp);
         let mut done: Vec<(Rc<Clock>, Rc<Clock>)> = Vec::new();
         for lane in lanes_of(site.lanes) {
@@ -88,8 +88,12 @@ impl Race {
         }
     }
 
-    pub(crate) fn cluster_arrive(&mut self, site: Site) {
-        let published = self.published(site);
+    pub(crate) fn cluster_arrive(&mut self, relaxed: bool, site: Site) {
+        let published = if relaxed {
+            self.released(site)
+        } else {
+            self.published(site)
+        };
         self.cluster.pending.join(&published);
         self.next_epoch(site);
     }
@@ -126,7 +130,7 @@ impl Race {
     /// A new mbarrier.
     pub(crate) fn object_init(&mut self, place: Place, site: Site) {
         let warp = self.warp(site.rank, site.warp);
-        let init = (32 * warp + site.lanes.trailing_zeros(), self.epoch(warp));
+        let init = self.next_init(32 * warp + site.lanes.trailing_zeros(), self.epoch(warp));
         let signal = self.next_signal;
         self.next_signal += 1;
         let object = Object {
@@ -135,18 +139,6 @@ impl Race {
             ..Object::default()
         };
         self.objects.insert(place, object);
-    }
-
-    /// Whether the lanes are ordered behind the initialisation of an mbarrier.
-    pub(crate) fn object_ordered(&self, place: Place, site: Site) -> bool {
-        let Some(object) = self.objects.get(&place) else {
-            return true;
-        };
-        let (agent, epoch) = object.init;
-        let first = 32 * self.warp(site.rank, site.warp);
-        lanes_of(site.lanes)
-            .map(|lane| first + lane as u32)
-            .all(|thread| thread == agent || self.clock(thread).seen(agent) >= epoch)
     }
 
     /// An arrival at an mbarrier, before it may complete the phase.

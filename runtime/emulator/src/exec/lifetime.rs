@@ -1,0 +1,138 @@
+//! What must be over when a thread or a CTA ends, and when a copy's bytes must come.
+//!
+//! Shared memory dies with its CTA: bulk copies that read it, copies that write it and accesses
+//! of other CTAs have to be known complete before. "Known" means waited for, not done by chance,
+//! so the verdict is the same under every schedule.
+
+use super::async_queue::{Span, Work};
+use super::mbarrier::{Mbarrier, Place};
+use super::state::{Site, State};
+use super::warp::Warp;
+use crate::finding::{FindingId, Space};
+
+impl State<'_> {
+    /// Remembers that a copy ends in these mbarriers; gives their phases.
+    pub(super) fn note_copy(&mut self, places: &[Place], site: Site) -> Vec<u64> {
+        let note = |place: &Place| {
+            self.mbarrier_mut(*place).map_or(0, |object| {
+                object.copied = (object.phase + 1, site);
+                object.phase
+            })
+        };
+        places.iter().map(note).collect()
+    }
+
+    /// The bytes of a copy come: they must belong to the phase in which it was issued.
+    pub(super) fn check_phase(
+        &mut self,
+        place: Place,
+        issued: Option<u64>,
+        bytes: i64,
+        site: Site,
+    ) {
+        let Some(now) = self.mbarrier(place).map(|object| object.phase) else {
+            return;
+        };
+        let Some(issued) = issued.filter(|issued| *issued < now) else {
+            return;
+        };
+        let location = self.locate(Space::Shared, self.address_of(place));
+        self.report(FindingId::MbarrierTxMismatch, site, Some(location), || {
+            format!(
+                "{bytes} bytes of a copy issued in phase {issued} come in phase {now}: fewer bytes \
+                 were announced than the copies bring"
+            )
+        });
+    }
+
+    /// Objects that wait for something when the launch ends.
+    pub(super) fn report_pending_mbarriers(&mut self, rank: u32) {
+        let Some(part) = self.part(rank) else { return };
+        let bytes = |object: &&Mbarrier| object.tx != 0;
+        let arrivals = |object: &&Mbarrier| object.pending != object.expected;
+        let objects = || part.mbarriers.values();
+        let (id, object) = match (objects().find(bytes), objects().find(arrivals)) {
+            (Some(object), _) => (FindingId::MbarrierTxMismatch, object),
+            (None, Some(object)) => (FindingId::MbarrierTxPendingAtExit, object),
+            (None, None) => return,
+        };
+        let what = object.describe();
+        let site = Site {
+            rank,
+            ..object.copied.1
+        };
+        self.report(id, site, None, || {
+            format!("the CTA ends with an mbarrier in {what}")
+        });
+    }
+
+    /// The last thread of a CTA exits: nothing may be left that touches its shared memory.
+    fn cta_ended(&mut self, rank: u32) {
+        let Some(part) = self.part(rank) else { return };
+        let unseen = |(offset, object): (&u32, &Mbarrier)| {
+            let (copied, site) = object.copied;
+            (copied > object.observed).then_some((*offset, site))
+        };
+        let unseen: Vec<(u32, Site)> = part.mbarriers.iter().filter_map(unseen).collect();
+        for (offset, site) in unseen {
+            let location = self.locate(Space::Shared, self.address_of((rank, offset)));
+            self.report(FindingId::DsmemCtaExited, site, Some(location), || {
+                format!(
+                    "CTA {rank} exits and nobody waited for the end of this copy into its shared \
+                     memory"
+                )
+            });
+        }
+        let reads = |work: &Work| matches!(work, Work::Copy { src: Span::Shared(place), .. } if place.0 == rank);
+        let copies = self.queue.pending.iter().filter(|op| !op.phases.is_empty());
+        let left = copies.filter(|op| reads(&op.work)).map(|op| op.site);
+        let left: Vec<Site> = left.collect();
+        for site in left {
+            self.report(FindingId::DsmemCtaExited, site, None, || {
+                format!("CTA {rank} exits while a copy may still read its shared memory")
+            });
+        }
+        let unordered = self.race.as_mut().map(|race| race.unordered_remotes(rank));
+        for site in unordered.unwrap_or_default() {
+            self.report(FindingId::DsmemCtaExited, site, None, || {
+                format!(
+                    "CTA {rank} may exit before this access to its shared memory: nothing orders \
+                     its exit behind it"
+                )
+            });
+        }
+    }
+}
+
+impl Warp {
+    /// Lanes are about to exit.
+    pub(super) fn leave(&mut self, st: &mut State<'_>, mask: u32) {
+        if !st.sanitize() {
+            return;
+        }
+        for lane in super::mbarrier::lanes_of(mask) {
+            let Some((_, pc)) = self.bulk_open[lane].take() else {
+                continue;
+            };
+            let site = Site {
+                pc,
+                ..self.site(1 << lane)
+            };
+            st.report(FindingId::AsyncNotWaited, site, None, || {
+                "the thread exits without cp.async.bulk.wait_group.read for this copy, which may \
+                 still read shared memory"
+                    .to_owned()
+            });
+        }
+        if let Some(race) = &mut st.race {
+            race.thread_exit(self.site(mask));
+        }
+    }
+
+    /// Lanes have exited.
+    pub(super) fn left(&mut self, st: &mut State<'_>) {
+        if st.sanitize() && !st.near.alive() {
+            st.cta_ended(self.rank);
+        }
+    }
+}

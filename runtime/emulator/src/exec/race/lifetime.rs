@@ -1,0 +1,116 @@
+//! Order between CTAs of a cluster: initialised mbarriers, relaxed arrivals, and exits.
+
+use std::rc::Rc;
+
+use super::clock::Clock;
+use super::{Init, Race};
+use crate::exec::mbarrier::{Place, lanes_of};
+use crate::exec::state::Site;
+
+impl Race {
+    fn lanes_at(&self, site: Site) -> impl Iterator<Item = u32> + use<> {
+        let first = 32 * self.warp(site.rank, site.warp);
+        lanes_of(site.lanes).map(move |lane| first + lane as u32)
+    }
+
+    /// The next initialisation of a thread.
+    pub(super) fn next_init(&mut self, thread: u32, epoch: u32) -> Init {
+        let next_signal = &mut self.next_signal;
+        let (agent, count) = self.inits.entry(thread).or_insert_with(|| {
+            *next_signal += 1;
+            (*next_signal - 1, 0)
+        });
+        *count += 1;
+        Init {
+            thread,
+            epoch,
+            fence: (*agent, *count),
+        }
+    }
+
+    /// `fence.mbarrier_init`: a relaxed arrival passes on the initialisations.
+    pub(crate) fn init_fence(&mut self, site: Site) {
+        for thread in self.lanes_at(site) {
+            let Some((agent, count)) = self.inits.get(&thread).copied() else {
+                continue;
+            };
+            self.change_released(thread, |clock| clock.see(agent, count));
+            let lane = Site {
+                lanes: 1 << (thread % 32),
+                ..site
+            };
+            self.update(lane, |clock| clock.see(agent, count));
+        }
+    }
+
+    /// `fence`, `membar`: a relaxed arrival passes on everything before it.
+    pub(crate) fn thread_fence(&mut self, wide: bool, site: Site) {
+        if wide {
+            self.init_fence(site);
+        }
+        for thread in self.lanes_at(site) {
+            let lane = Site {
+                lanes: 1 << (thread % 32),
+                ..site
+            };
+            let known = self.published(lane);
+            self.change_released(thread, |clock| clock.join(&known));
+        }
+        self.next_epoch(site);
+    }
+
+    fn change_released(&mut self, thread: u32, change: impl FnOnce(&mut Clock)) {
+        if let Some(released) = self.released.get_mut(thread as usize) {
+            change(Rc::make_mut(released));
+        }
+    }
+
+    /// What fences of the lanes released.
+    pub(super) fn released(&self, site: Site) -> Clock {
+        let mut clock = Clock::default();
+        for thread in self.lanes_at(site) {
+            if let Some(released) = self.released.get(thread as usize) {
+                clock.join(released);
+            }
+        }
+        clock
+    }
+
+    /// Whether the lanes are ordered behind the initialisation of an mbarrier. In strict mode
+    /// another CTA needs `fence.mbarrier_init` behind it.
+    pub(crate) fn object_ordered(&self, place: Place, site: Site) -> bool {
+        let Some(object) = self.objects.get(&place) else {
+            return true;
+        };
+        let init = object.init;
+        let foreign = self.strict && place.0 != site.rank;
+        self.lanes_at(site).all(|thread| {
+            let clock = self.clock(thread);
+            thread == init.thread
+                || clock.seen(init.fence.0) >= init.fence.1
+                || !foreign && clock.seen(init.thread) >= init.epoch
+        })
+    }
+
+    /// A lane touches the shared memory of another CTA.
+    pub(crate) fn remote_access(&mut self, rank: u32, site: Site) {
+        let epoch = self.epoch(self.warp(site.rank, site.warp));
+        for thread in self.lanes_at(site) {
+            self.remotes.insert((rank, thread), (epoch, site));
+        }
+    }
+
+    /// Lanes exit: what they know orders the end of their CTA.
+    pub(crate) fn thread_exit(&mut self, site: Site) {
+        let known = self.published(site);
+        self.exits.entry(site.rank).or_default().join(&known);
+    }
+
+    /// Accesses of other CTAs that the end of a CTA is not ordered behind.
+    pub(crate) fn unordered_remotes(&mut self, rank: u32) -> Vec<Site> {
+        let known = self.exits.remove(&rank).unwrap_or_default();
+        let touched = self.remotes.range((rank, 0)..=(rank, u32::MAX));
+        let late = touched.filter(|((_, thread), (epoch, _))| known.seen(*thread) < *epoch);
+        late.map(|(_, (_, site))| *site).collect()
+    }
+}

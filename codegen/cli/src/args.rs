@@ -309,10 +309,21 @@ pub struct Bench {
 /// `bundle`.
 #[derive(Debug, Subcommand)]
 pub enum Bundle {
-    /// List the kernels of a bundle
-    Show(BundlePath),
+    /// List the kernels of a bundle, or show some of them in full
+    Show(BundleShow),
     /// Check every hash and every rule of a bundle
     Verify(BundlePath),
+}
+
+/// `bundle show`.
+#[derive(Debug, Args)]
+pub struct BundleShow {
+    /// The bundle, and how to print
+    #[command(flatten)]
+    pub path: BundlePath,
+    /// Only the kernels whose name starts so, in full: operands, launch, parameters, assumptions
+    #[arg(long, value_name = "K")]
+    pub kernel: Vec<String>,
 }
 
 /// A bundle and how to print what is found in it.

@@ -3,6 +3,8 @@
 //!
 //! Opening checks every hash and rule, so both commands stand on [`open`].
 
+mod kernel_card;
+
 use std::path::Path;
 
 use serde::Serialize;
@@ -71,12 +73,24 @@ pub fn refusal(path: &Path, error: Error) -> Failure {
     }
 }
 
-fn show(args: &args::BundlePath) -> Outcome {
-    let bundle = open(&args.bundle)?;
-    if args.json {
-        terminal::print_json(bundle.manifest())?;
-        return Ok(Verdict::Good);
+fn show(args: &args::BundleShow) -> Outcome {
+    let bundle = open(&args.path.bundle)?;
+    let is_some = !args.kernel.is_empty();
+    match (is_some, args.path.json) {
+        (true, true) => terminal::print_json(&choose(&bundle, &args.kernel)?)?,
+        (false, true) => terminal::print_json(bundle.manifest())?,
+        (true, false) => {
+            let cards = choose(&bundle, &args.kernel)?;
+            let cards: Vec<String> = cards.into_iter().map(kernel_card::render).collect();
+            terminal::print(&cards.join("\n"))?;
+        }
+        (false, false) => list(&bundle)?,
     }
+    Ok(Verdict::Good)
+}
+
+/// Prints the table of all kernels.
+fn list(bundle: &Bundle) -> Result<(), Failure> {
     let mut table = Table::new([
         "kernel", "family", "operands", "needs", "PTX", "regs", "smem",
     ]);
@@ -87,7 +101,7 @@ fn show(args: &args::BundlePath) -> Outcome {
     let (hash, provenance) = (bundle.hash(), bundle.provenance());
     terminal::print_line(&format!("\nsha256 {hash}"))?;
     terminal::print_line(&format!("made by {}", provenance.generator))?;
-    Ok(Verdict::Good)
+    Ok(())
 }
 
 /// The cells of a kernel's row.

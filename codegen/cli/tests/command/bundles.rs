@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use tilewright_bundle::*;
 
-use crate::session::tilewright;
+use crate::session::{assert_golden, tilewright};
 
 /// A copy of an `m` x `n` matrix of f32, one element a thread.
 pub const COPY_PTX: &str = include_str!("../data/copy_f32.ptx");
@@ -22,9 +22,13 @@ pub fn bundle() -> (TempDir, PathBuf) {
 
 /// The same with another text for its kernel.
 pub fn bundle_of(ptx: &str) -> (TempDir, PathBuf) {
+    written(copy_kernel(), ptx)
+}
+
+fn copy_kernel() -> Kernel {
     let scalar = |text: &str| ParamValue::scalar(ScalarType::I32, text.parse().unwrap());
     let wide = |text: &str| ParamValue::scalar(ScalarType::I64, text.parse().unwrap());
-    let kernel = Kernel {
+    Kernel {
         abi: LaunchAbi {
             params: Param::pack([
                 ("s", ParamValue::pointer("s")),
@@ -50,7 +54,10 @@ pub fn bundle_of(ptx: &str) -> (TempDir, PathBuf) {
             ..Semantics::default()
         },
         ..Kernel::new(COPY_ID, Family::Copy, "copy_f32")
-    };
+    }
+}
+
+fn written(kernel: Kernel, ptx: &str) -> (TempDir, PathBuf) {
     let mut writer = BundleWriter::new(Provenance::new("command tests"));
     writer.add(kernel, ptx, None).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -93,6 +100,58 @@ fn the_json_of_show_is_the_manifest() {
     let verified = tilewright(["bundle", "verify", "--json", path.to_str().unwrap()]).expect(0);
     assert_eq!(verified.json()["kernels"], 1);
     assert_eq!(verified.json()["sha256"], shown["bundle_sha256"]);
+}
+
+#[test]
+fn a_kernel_is_shown_in_full() {
+    let map = TensorMapAbi {
+        swizzle: TensorSwizzle::Bytes128,
+        l2_promotion: L2Promotion::Bytes256,
+        ..TensorMapAbi::new(
+            "s",
+            DType::F32,
+            ["n".parse().unwrap(), "m".parse().unwrap()],
+            ["lds".parse().unwrap()],
+            [32, 8],
+        )
+    };
+    let mut kernel = copy_kernel();
+    kernel.abi.params = Param::pack([
+        ("d", ParamValue::pointer("d")),
+        ("s_map", ParamValue::TensorMap(map)),
+        (
+            "ldd",
+            ParamValue::scalar(ScalarType::I64, "ldd".parse().unwrap()),
+        ),
+    ]);
+    kernel.abi.cluster = Some([2, 1, 1]);
+    kernel.abi.grid[0] = "min(ceil_div(n, 256), max_clusters) * 2".parse().unwrap();
+    kernel.assumptions.push(Assumption::Align {
+        operand: "s".to_owned(),
+        bytes: 16,
+        reason: "the tensor map".to_owned(),
+    });
+    let (_folder, path) = written(kernel, COPY_PTX);
+    let shown = |options: &[&str]| {
+        let bundle = path.to_str().unwrap();
+        tilewright(["bundle", "show", bundle].iter().chain(options)).expect(0)
+    };
+    assert_golden(
+        "bundle_show_kernel.txt",
+        &shown(&["--kernel", "copy_f32@pl"]).stdout,
+    );
+    let json = shown(&["--kernel", "copy_f32", "--json"]).json();
+    assert_eq!(json[0]["id"], COPY_ID);
+    assert_eq!(
+        json[0]["abi"]["params"][1]["value"]["tensor_map"]["operand"],
+        "s"
+    );
+    let gemm = ["--kernel", "gemm"];
+    let unknown = ["bundle", "show", path.to_str().unwrap()]
+        .into_iter()
+        .chain(gemm);
+    let unknown = tilewright(unknown).expect(2);
+    assert!(unknown.stderr.contains(COPY_ID), "{}", unknown.stderr);
 }
 
 #[test]

@@ -8,18 +8,22 @@
 mod compare;
 mod manifest;
 mod record;
+mod schedule;
+mod summary;
 mod tensor;
 
 use std::path::{Path, PathBuf};
 
 use tilewright_emulator::{
-    Arg, AsyncOrder, BufferId, Content, Launch, Memory, MemoryError, Module, Options, Params,
-    ParseErrors, RunError, Sanitize, WarpOrder, run,
+    Arg, BufferId, Content, Launch, Memory, MemoryError, Module, Options, Params, ParseErrors,
+    RunError, run,
 };
 
 pub use compare::BufferOutcome;
 pub use manifest::{BufferArg, Im2colArg, LaunchArg, LaunchFile, Role, TensormapArg};
-pub use record::{FindingRecord, ScheduleOutcome};
+pub use record::{FindingRecord, OtherRecord, ScheduleOutcome, counters};
+pub use schedule::Schedule;
+pub use summary::Summary;
 
 /// Why a launch file could not be run at all.
 #[derive(Debug, thiserror::Error)]
@@ -113,24 +117,6 @@ pub fn find_manifests(path: &Path) -> Result<Vec<PathBuf>, LaunchFileError> {
         return Err(LaunchFileError::NoManifests(path.display().to_string()));
     }
     Ok(manifests)
-}
-
-/// The schedules every case is run under: both orders of asynchronous work, and warps in three
-/// orders.
-pub fn default_schedules(sanitize: Sanitize) -> Vec<Options> {
-    let orders = [
-        (WarpOrder::RoundRobin, AsyncOrder::Late),
-        (WarpOrder::RoundRobin, AsyncOrder::Early),
-        (WarpOrder::Reverse, AsyncOrder::Late),
-        (WarpOrder::Random(1), AsyncOrder::Random(1)),
-    ];
-    let options = |(warp_order, async_order)| Options {
-        sanitize,
-        warp_order,
-        async_order,
-        ..Options::default()
-    };
-    orders.into_iter().map(options).collect()
 }
 
 fn io(path: &Path, source: std::io::Error) -> LaunchFileError {
@@ -227,7 +213,7 @@ impl LaunchFile {
         if outcome.schedules.is_empty() || wrong && !known_wrong {
             outcome.buffers = compared.clone();
         }
-        let name = record::schedule_name(options);
+        let name = Schedule::of(options).to_string();
         if self.expect_error.is_none() {
             for buffer in compared.iter().filter(|buffer| !buffer.passed) {
                 outcome.reasons.push(format!("{name}: {buffer}"));
@@ -238,7 +224,7 @@ impl LaunchFile {
         }
         outcome
             .schedules
-            .push(ScheduleOutcome::new(name, &report, wrong));
+            .push(ScheduleOutcome::new(name, report, wrong));
         Ok(())
     }
 

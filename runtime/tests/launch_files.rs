@@ -6,8 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use tilewright_emulator::Sanitize;
-use tilewright_runtime::launch_file::{self, LaunchFile};
+use tilewright_emulator::{Options, Sanitize};
+use tilewright_runtime::launch_file::{self, LaunchFile, Schedule};
 
 /// Cases that need the race detector.
 const NOT_YET: &[&str] = &[];
@@ -20,7 +20,8 @@ fn data() -> PathBuf {
 fn outcome(manifest: &Path) -> (String, bool, String) {
     let folder = manifest.parent().unwrap();
     let file = LaunchFile::read(manifest).unwrap();
-    let schedules = launch_file::default_schedules(Sanitize::Default);
+    let schedules = Schedule::first(6).into_iter();
+    let schedules: Vec<Options> = schedules.map(|s| s.options(Sanitize::Default)).collect();
     match file.run(folder, &schedules) {
         Ok(outcome) => (file.id, outcome.passed, outcome.reasons.join("\n  ")),
         Err(error) => (file.id, false, error.to_string()),

@@ -2,6 +2,7 @@
 //!
 //! Each subcommand's file under `cmd` turns its struct here into the request it works on.
 
+pub mod emulate;
 pub mod layout;
 
 use std::path::PathBuf;
@@ -57,7 +58,7 @@ pub enum Command {
     /// Launch one kernel of a bundle, checked and timed
     Run(Run),
     /// Execute launch files on the CPU and compare what they write
-    Emulate(Emulate),
+    Emulate(emulate::Emulate),
     /// Measure the kernels of a bundle beside their peers
     Bench(Bench),
     /// Look into a bundle
@@ -240,17 +241,6 @@ pub struct Problem {
     /// Leading dimension of a copy's source, in elements
     #[arg(long)]
     pub lds: Option<u32>,
-}
-
-/// `emulate`.
-#[derive(Debug, Args)]
-pub struct Emulate {
-    /// A manifest, or a folder with `cases/*/manifest.json` in it
-    #[arg(value_name = "DIR|MANIFEST", value_hint = ValueHint::AnyPath)]
-    pub path: PathBuf,
-    /// Print every outcome, finding and counter as JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// How the GPU is kept while measuring.

@@ -30,11 +30,11 @@ impl Level {
 }
 
 macro_rules! finding_ids {
-    ($($(#[$doc:meta])* $variant:ident = $text:literal, $level:ident;)*) => {
+    ($(#[doc = $doc:literal] $variant:ident = $text:literal, $level:ident;)*) => {
         /// The stable name of a kind of finding.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
-        pub enum FindingId { $($(#[$doc])* $variant,)* }
+        pub enum FindingId { $(#[doc = $doc] $variant,)* }
 
         impl FindingId {
             /// All ids, in the order of the reference.
@@ -43,6 +43,11 @@ macro_rules! finding_ids {
             /// The stable text of the id.
             pub fn as_str(self) -> &'static str {
                 match self { $(FindingId::$variant => $text,)* }
+            }
+
+            /// One sentence that says what it is.
+            pub fn summary(self) -> &'static str {
+                match self { $(FindingId::$variant => $doc.trim_ascii(),)* }
             }
 
             /// The level of the id in default mode.

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use tilewright_emulator::{
-    AsyncOrder, Counters, Finding, GlobalTraffic, InstClass, Options, Report, SharedTraffic,
-    WarpOrder,
+    Counters, Finding, GlobalTraffic, InstClass, LineProfile, OtherSide, Report, SharedTraffic,
+    TraceStep,
 };
 
 /// One finding.
@@ -33,10 +33,36 @@ pub struct FindingRecord {
     pub offset_bytes: Option<i64>,
     /// The address.
     pub address: Option<u64>,
+    /// The earlier access, when two are in conflict.
+    pub other: Option<OtherRecord>,
     /// What happened.
     pub message: String,
     /// How often.
     pub count: u64,
+}
+
+/// The earlier access of a conflict.
+#[derive(Clone, Debug, Serialize)]
+pub struct OtherRecord {
+    /// The line of the PTX file.
+    pub line: u32,
+    /// The CTA; `None` when an asynchronous operation made the access, as for the two that follow.
+    pub cta: Option<[u32; 3]>,
+    /// The warp.
+    pub warp: Option<u32>,
+    /// The lanes.
+    pub lanes: Option<u32>,
+}
+
+impl From<&OtherSide> for OtherRecord {
+    fn from(other: &OtherSide) -> OtherRecord {
+        OtherRecord {
+            line: other.line,
+            cta: other.by.map(|by| by.cta),
+            warp: other.by.map(|by| by.warp),
+            lanes: other.by.map(|by| by.lanes),
+        }
+    }
 }
 
 impl From<&Finding> for FindingRecord {
@@ -55,6 +81,7 @@ impl From<&Finding> for FindingRecord {
             buffer: location.and_then(|location| location.buffer.clone()),
             offset_bytes: location.map(|location| location.offset_bytes),
             address: location.map(|location| location.address),
+            other: finding.other.as_ref().map(OtherRecord::from),
             message: finding.message.clone(),
             count: finding.count,
         }
@@ -64,7 +91,7 @@ impl From<&Finding> for FindingRecord {
 /// What one schedule gave.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScheduleOutcome {
-    /// Its name, such as `round_robin/late`.
+    /// Its name, such as `round-robin/late`.
     pub name: String,
     /// Whether a buffer was wrong.
     pub wrong_bytes: bool,
@@ -76,10 +103,16 @@ pub struct ScheduleOutcome {
     pub thread_instructions: u64,
     /// The emulator's counters.
     pub counters: serde_json::Value,
+    /// What each instruction did, when the options ask for it.
+    #[serde(skip)]
+    pub profile: Vec<LineProfile>,
+    /// The steps of the warp that the options ask for.
+    #[serde(skip)]
+    pub trace: Vec<TraceStep>,
 }
 
 impl ScheduleOutcome {
-    pub(super) fn new(name: String, report: &Report, wrong_bytes: bool) -> ScheduleOutcome {
+    pub(super) fn new(name: String, report: Report, wrong_bytes: bool) -> ScheduleOutcome {
         ScheduleOutcome {
             name,
             wrong_bytes,
@@ -87,26 +120,14 @@ impl ScheduleOutcome {
             warp_instructions: report.warp_instructions,
             thread_instructions: report.thread_instructions,
             counters: counters(&report.counters),
+            profile: report.profile,
+            trace: report.trace,
         }
     }
 }
 
-/// The name of a schedule.
-pub(super) fn schedule_name(options: &Options) -> String {
-    let order = match options.async_order {
-        AsyncOrder::Early => "early".to_owned(),
-        AsyncOrder::Late => "late".to_owned(),
-        AsyncOrder::Random(seed) => format!("random({seed})"),
-    };
-    match options.warp_order {
-        WarpOrder::RoundRobin => format!("round_robin/{order}"),
-        WarpOrder::Reverse => format!("reverse/{order}"),
-        WarpOrder::Random(seed) => format!("random({seed})/{order}"),
-    }
-}
-
 /// The counters as an object; what is zero is left out.
-fn counters(counters: &Counters) -> serde_json::Value {
+pub fn counters(counters: &Counters) -> serde_json::Value {
     let mut object = serde_json::Map::new();
     for class in InstClass::ALL {
         let count = counters.class(class);
@@ -126,7 +147,7 @@ fn counters(counters: &Counters) -> serde_json::Value {
 /// Name, a number that is zero when there is nothing to say, and what to say.
 type Part = (&'static str, u64, serde_json::Value);
 
-fn traffic(c: &Counters) -> [Part; 13] {
+fn traffic(c: &Counters) -> [Part; 15] {
     let on_global = |name, t: &GlobalTraffic| (name, t.requests, global(t));
     let on_shared = |name, t: &SharedTraffic| (name, t.requests, shared(t));
     [
@@ -142,6 +163,8 @@ fn traffic(c: &Counters) -> [Part; 13] {
         on_shared("shared_atomic", &c.shared_atomic),
         ("local_bytes", c.local_bytes, c.local_bytes.into()),
         ("mma_flop", c.mma_flop, c.mma_flop.into()),
+        ("bulk_bytes", c.bulk_bytes, c.bulk_bytes.into()),
+        ("tensor_bytes", c.tensor_bytes, c.tensor_bytes.into()),
         ("barrier_waits", c.barrier_waits, c.barrier_waits.into()),
     ]
 }

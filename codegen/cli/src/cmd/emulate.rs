@@ -1,107 +1,149 @@
 //! `emulate`: launch files executed on the CPU, their buffers and findings compared.
 //!
-//! In: a manifest, or a folder with `cases/*/manifest.json`. Out: a line per launch file with what
-//! went wrong, then `N passed, N failed`. With `--json` stdout holds only JSON and that line goes
-//! to stderr.
+//! In: a manifest, or a folder with `cases/*/manifest.json`. Out: a line per launch file, what
+//! went wrong and where in the PTX, then `N passed, N failed`. With `--json` stdout holds only
+//! JSON lines and that line goes to stderr. A launch file that could not be run at all (a missing
+//! file, PTX that is refused) counts as failed and makes the exit code 2.
 
-use std::path::Path;
+mod json;
+mod operands;
+mod profile;
+mod sarif;
+mod text;
+mod trace;
 
-use serde::Serialize;
-use tilewright_emulator::{Options, Sanitize};
-use tilewright_runtime::launch_file::{self, LaunchFile};
+use std::path::{Path, PathBuf};
 
-use crate::args;
+use tilewright_emulator::{Options, Sanitize, TraceTarget};
+use tilewright_runtime::launch_file::{self, LaunchFile, LaunchFileError};
+
+use crate::args::emulate::{Emulate, Mode};
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::progress;
-use crate::terminal::{self, BAD, GOOD};
+use crate::terminal;
 
 /// One launch file and what came of it.
-#[derive(Debug, Serialize)]
-struct Case {
-    manifest: String,
-    passed: bool,
-    /// Why it could not be run at all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-    #[serde(flatten)]
-    outcome: Option<launch_file::Outcome>,
+#[derive(Debug)]
+pub(super) struct Case {
+    /// Where its manifest is.
+    manifest: PathBuf,
+    /// Its name; that of its folder when the manifest could not be read.
+    id: String,
+    /// The PTX file as the manifest names it, and its lines.
+    ptx: String,
+    lines: Vec<String>,
+    result: Result<launch_file::Outcome, String>,
 }
 
-/// What `emulate --json` prints.
-#[derive(Debug, Serialize)]
-struct Summary {
-    passed: usize,
-    failed: usize,
-    cases: Vec<Case>,
+impl Case {
+    fn passed(&self) -> bool {
+        self.result.as_ref().is_ok_and(|outcome| outcome.passed)
+    }
+
+    /// A line of the PTX, counted from 1, with single blanks only.
+    fn line(&self, line: u32) -> String {
+        let index = (line as usize).checked_sub(1);
+        let line = index.and_then(|index| self.lines.get(index));
+        let words = line.map(|line| line.split_whitespace().collect::<Vec<&str>>());
+        words.unwrap_or_default().join(" ")
+    }
 }
 
 /// Runs every launch file and prints what came of each.
-pub fn run(args: &args::Emulate) -> Outcome {
+pub fn run(args: &Emulate) -> Outcome {
     let manifests = launch_file::find_manifests(&args.path).map_err(Failure::could_not_run)?;
-    let schedules = launch_file::default_schedules(Sanitize::Default);
+    let schedules = options(args);
     let bar = progress::bar("emulating", manifests.len() as u64);
     let mut cases = Vec::with_capacity(manifests.len());
     for manifest in &manifests {
         bar.set_message(manifest.display().to_string());
         let case = run_one(manifest, &schedules);
-        if !args.json {
-            bar.suspend(|| terminal::print(&lines(&case)))?;
-        }
+        bar.suspend(|| print_case(args, &case, manifests.len() == 1))?;
         cases.push(case);
         bar.inc(1);
     }
     progress::finish(&bar);
-    summarize(args.json, cases)
+    if let Some(path) = &args.sarif {
+        let text = sarif::log(&cases).map_err(|error| Failure::Bug(error.to_string()))?;
+        std::fs::write(path, text).map_err(|error| Failure::io(path.display(), &error))?;
+    }
+    summarize(args.json, &cases)
+}
+
+/// The schedules as options; only the first one is traced and profiled.
+fn options(args: &Emulate) -> Vec<Options> {
+    let sanitize = match args.sanitize {
+        Mode::Strict => Sanitize::Strict,
+        Mode::Default => Sanitize::Default,
+        Mode::Off => Sanitize::Off,
+    };
+    let schedules = args.schedules.0.iter();
+    let mut options: Vec<Options> = schedules.map(|one| one.options(sanitize)).collect();
+    if let Some(first) = options.first_mut() {
+        first.profile = args.profile;
+        first.trace = args.trace.map(|trace| TraceTarget {
+            cta: trace.cta,
+            warp: trace.warp,
+            most: args.trace_steps,
+        });
+    }
+    options
 }
 
 fn run_one(manifest: &Path, schedules: &[Options]) -> Case {
     let folder = manifest.parent().unwrap_or(Path::new("."));
-    let result = LaunchFile::read(manifest).and_then(|file| file.run(folder, schedules));
-    let (error, outcome) = match result {
-        Ok(outcome) => (None, Some(outcome)),
-        Err(error) => (Some(error.to_string()), None),
+    let mut case = Case {
+        manifest: manifest.to_path_buf(),
+        id: folder.file_name().map_or_else(
+            || manifest.display().to_string(),
+            |name| name.to_string_lossy().into_owned(),
+        ),
+        ptx: String::new(),
+        lines: Vec::new(),
+        result: Err(String::new()),
     };
-    let passed = outcome.as_ref().is_some_and(|outcome| outcome.passed);
-    Case {
-        manifest: manifest.display().to_string(),
-        passed,
-        error,
-        outcome,
-    }
+    let result: Result<launch_file::Outcome, LaunchFileError> = LaunchFile::read(manifest)
+        .and_then(|file| {
+            let text = std::fs::read(folder.join("../..").join(&file.ptx)).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            case.lines = text.lines().map(str::to_owned).collect();
+            case.id.clone_from(&file.id);
+            case.ptx.clone_from(&file.ptx);
+            file.run(folder, schedules)
+        });
+    case.result = result.map_err(|error| error.to_string());
+    case
 }
 
-/// The lines of a case: its name, then each reason it failed for.
-fn lines(case: &Case) -> String {
-    let (style, word) = if case.passed {
-        (GOOD, "pass")
-    } else {
-        (BAD, "FAIL")
-    };
-    let name = case
-        .outcome
-        .as_ref()
-        .map_or(case.manifest.as_str(), |outcome| &outcome.id);
-    let mut text = format!("{} {name}\n", terminal::paint(style, word));
-    let reasons = case.outcome.iter().flat_map(|outcome| &outcome.reasons);
-    for reason in case.error.iter().chain(reasons) {
-        text.push_str(&format!("     {reason}\n"));
+fn print_case(args: &Emulate, case: &Case, only: bool) -> std::io::Result<()> {
+    if args.json {
+        return json::print(case);
     }
-    text
+    terminal::print(&text::lines(case, only))?;
+    if args.trace.is_some() {
+        terminal::print(&trace::lines(case))?;
+    }
+    if args.profile {
+        terminal::print(&profile::lines(case))?;
+    }
+    Ok(())
 }
 
-fn summarize(json: bool, cases: Vec<Case>) -> Outcome {
-    let passed = cases.iter().filter(|case| case.passed).count();
+fn summarize(json: bool, cases: &[Case]) -> Outcome {
+    let passed = cases.iter().filter(|case| case.passed()).count();
     let failed = cases.len() - passed;
     let closing = format!("{passed} passed, {failed} failed");
     if json {
-        terminal::print_json(&Summary {
-            passed,
-            failed,
-            cases,
-        })?;
+        json::print_summary(passed, failed)?;
         terminal::diagnose(&closing);
     } else {
         terminal::print_line(&closing)?;
+    }
+    let not_run = cases.iter().filter(|case| case.result.is_err()).count();
+    if not_run > 0 {
+        let all = cases.len();
+        let reason = format!("{not_run} of {all} launch files could not be run");
+        return Err(Failure::CouldNotRun(reason));
     }
     Ok(Verdict::from_good(failed == 0))
 }

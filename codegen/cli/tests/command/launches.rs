@@ -131,12 +131,11 @@ fn launch_files_pass_and_fail_by_what_they_expect() {
     let run = tilewright(["emulate", wrong.path().to_str().unwrap()]).expect(1);
     assert_eq!(run.stdout.lines().last(), Some("0 passed, 1 failed"));
     let run = tilewright(["emulate", "--json", wrong.path().to_str().unwrap()]).expect(1);
-    let report = run.json();
-    assert_eq!(
-        (&report["passed"], &report["failed"]),
-        (&0.into(), &1.into())
-    );
-    assert_eq!(report["cases"][0]["passed"], false);
+    let lines = run.json_lines();
+    let last = lines.last().unwrap();
+    assert_eq!((&last["passed"], &last["failed"]), (&0.into(), &1.into()));
+    let case = lines.iter().find(|line| line["event"] == "case").unwrap();
+    assert_eq!(case["passed"], false);
     assert_eq!(run.stderr.lines().last(), Some("0 passed, 1 failed"));
 }
 

@@ -13,3 +13,4 @@ mod launches;
 #[cfg(feature = "codegen")]
 mod specs;
 mod doctor;
+mod emulate;

@@ -21,6 +21,13 @@ impl Run {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
+    /// The JSON values on stdout, one a line.
+    #[track_caller]
+    pub fn json_lines(&self) -> Vec<serde_json::Value> {
+        let read = |line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        self.stdout.lines().map(read).collect()
+    }
+
     /// The run itself, after its exit code was found to be `code`.
     #[track_caller]
     pub fn expect(self, code: i32) -> Run {

@@ -1,0 +1,108 @@
+//! What came of a launch file, for a person: its verdict, then each finding with its place in the
+//! PTX and both sides of a race.
+
+use std::fmt::Write as _;
+
+use tilewright_runtime::launch_file::{FindingRecord, OtherRecord, Outcome, Summary};
+
+use super::Case;
+use crate::terminal::{BAD, FAINT, GOOD, STRONG, paint};
+
+/// The lines of a case. Findings are shown when it failed, or when it is the `only` one.
+pub fn lines(case: &Case, only: bool) -> String {
+    let (style, word) = match (&case.result, case.passed()) {
+        (_, true) => (GOOD, "pass"),
+        _ => (BAD, "FAIL"),
+    };
+    let mut text = format!("{} {}\n", paint(style, word), case.id);
+    match &case.result {
+        Err(reason) => text.push_str(&format!("     {reason}\n")),
+        Ok(outcome) => {
+            for reason in reasons(outcome) {
+                text.push_str(&format!("     {reason}\n"));
+            }
+            if only || !outcome.passed {
+                for summary in outcome.findings() {
+                    text.push_str(&finding(case, outcome, &summary));
+                }
+            }
+        }
+    }
+    text
+}
+
+/// The reasons that are no finding: those have their own lines.
+fn reasons(outcome: &Outcome) -> impl Iterator<Item = &String> {
+    let is_finding = |reason: &str| reason.contains(": error: ");
+    outcome.reasons.iter().filter(move |one| !is_finding(one))
+}
+
+fn finding(case: &Case, outcome: &Outcome, summary: &Summary<'_>) -> String {
+    let one = summary.finding;
+    let style = if one.level == "error" { BAD } else { STRONG };
+    let head = paint(style, format_args!("{}[{}]", one.level, one.id));
+    let mut text = format!("     {head}: {}\n", one.message);
+    if one.line > 0 {
+        let _ = writeln!(text, "       at {}", place(case, one.line));
+    }
+    let _ = writeln!(text, "          {}", whereabouts(one));
+    if let Some(other) = &one.other {
+        let _ = writeln!(text, "       and {}", place(case, other.line));
+        let _ = writeln!(text, "          {}", other_side(other));
+    }
+    let all = outcome.schedules.len();
+    let under = if summary.schedules.len() == all {
+        format!("all {all} schedules")
+    } else {
+        summary.schedules.join(", ")
+    };
+    let _ = writeln!(
+        text,
+        "       {}",
+        paint(FAINT, format_args!("under {under}"))
+    );
+    text
+}
+
+/// `ptx/k.ptx:12: ld.shared.u32 …`.
+fn place(case: &Case, line: u32) -> String {
+    format!("{}:{line}: {}", case.ptx, case.line(line))
+}
+
+fn whereabouts(one: &FindingRecord) -> String {
+    let mut text = format!(
+        "kernel {}, {}",
+        one.kernel,
+        threads(one.cta, one.warp, one.lanes)
+    );
+    if one.function != one.kernel {
+        let _ = write!(text, ", function {}", one.function);
+    }
+    if let (Some(space), Some(offset)) = (one.space, one.offset_bytes) {
+        let _ = match &one.buffer {
+            Some(buffer) => write!(text, ", {space} {buffer}{offset:+}"),
+            None => write!(text, ", {space} {:#x}", one.address.unwrap_or(0)),
+        };
+    }
+    if one.count > 1 {
+        let _ = write!(text, ", {} times", one.count);
+    }
+    text
+}
+
+fn other_side(other: &OtherRecord) -> String {
+    match (other.cta, other.warp, other.lanes) {
+        (Some(cta), Some(warp), Some(lanes)) => threads(cta, warp, lanes),
+        _ => "an asynchronous operation that it issued".to_owned(),
+    }
+}
+
+fn threads([x, y, z]: [u32; 3], warp: u32, lanes: u32) -> String {
+    let who = match lanes.count_ones() {
+        0 => "no lane".to_owned(),
+        1 => format!("lane {}", lanes.trailing_zeros()),
+        32 => "all lanes".to_owned(),
+        _ => format!("lanes {lanes:#010x}"),
+    };
+    format!("cta ({x},{y},{z}), warp {warp}, {who}")
+}

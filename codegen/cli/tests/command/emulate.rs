@@ -1,0 +1,136 @@
+//! `emulate` on launch files of other compilers: findings for people and programs, traces,
+//! profiles, schedules and exit codes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::session::{Run, assert_golden, command, finish};
+
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/data/ptx")
+}
+
+/// Runs `emulate` on one case, from the folder above the cases.
+fn emulate(case: &str, options: &[&str]) -> Run {
+    let mut command = command();
+    command.current_dir(data()).arg("emulate");
+    command.arg(format!("cases/{case}/manifest.json"));
+    finish(command.args(options).output().unwrap())
+}
+
+#[test]
+fn findings_show_both_sides() {
+    let mut page = String::new();
+    for case in [
+        "bug23_missing_proxy_fence",
+        "bug11_mbarrier_deadlock",
+        "neg01_oob_global",
+    ] {
+        page.push_str(&emulate(case, &[]).expect(0).stdout);
+    }
+    assert_golden("emulate_findings.txt", &page);
+}
+
+#[test]
+fn one_warp_is_traced_and_lines_are_profiled() {
+    let options = ["--trace", "1:2", "--trace-steps", "12", "--profile"];
+    let page = emulate("nv_saxpy", &options).expect(0).stdout;
+    let options = ["--profile", "--schedules", "reverse/early"];
+    let tensor = emulate("tr_matmul_tma_sm90", &options).expect(0).stdout;
+    assert_golden("emulate_profile.txt", &(page + &tensor));
+    let absent = emulate("nv_saxpy", &["--trace", "9:0"]).expect(0);
+    assert!(absent.stdout.contains("no such warp"), "{}", absent.stdout);
+}
+
+#[test]
+fn json_lines_have_findings_steps_lines_and_counters() {
+    let options = "--json --schedules round-robin/late --trace 0:0 --trace-steps 2 --profile";
+    let options: Vec<&str> = options.split(' ').collect();
+    let run = emulate("bug23_missing_proxy_fence", &options).expect(0);
+    let events: Vec<String> = run
+        .json_lines()
+        .iter()
+        .map(|line| line["event"].as_str().unwrap().to_owned())
+        .collect();
+    for event in ["finding", "schedule", "buffer", "step", "line", "case"] {
+        assert!(events.iter().any(|one| one == event), "no {event}");
+    }
+    assert_eq!(events.last().map(String::as_str), Some("summary"));
+    assert_golden("emulate.jsonl", &run.stdout);
+}
+
+#[test]
+fn sarif_has_rules_results_and_related_locations() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("findings.sarif");
+    let options = ["--sarif", path.to_str().unwrap()];
+    emulate("bug23_missing_proxy_fence", &options).expect(0);
+    let text = fs::read_to_string(&path).unwrap();
+    let log: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let rules = log["runs"][0]["tool"]["driver"]["rules"]
+        .as_array()
+        .unwrap();
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    for result in results {
+        let known = rules.iter().any(|rule| rule["id"] == result["ruleId"]);
+        assert!(known, "{result}");
+        assert!(result["relatedLocations"][0]["physicalLocation"].is_object());
+    }
+    assert_eq!(results.len(), 2);
+    assert_golden("emulate.sarif", &text);
+}
+
+#[test]
+fn strict_mode_finds_more_and_off_finds_less() {
+    let found = |mode: &str| {
+        let options = ["--json", "--sanitize", mode, "--schedules", "1"];
+        let lines = emulate("bug23_missing_proxy_fence", &options).json_lines();
+        let findings = lines.iter().filter(|line| line["event"] == "finding");
+        findings.count()
+    };
+    assert_eq!(found("off"), 0);
+    assert_eq!(found("default"), 2);
+    // Triton leaves out a fence that the document asks for.
+    let triton = |mode: &str| emulate("tr_matmul_bf16_sm90", &["--sanitize", mode]);
+    triton("default").expect(0);
+    let strict = triton("strict").expect(1).stdout;
+    assert!(
+        strict.contains("error[missing_proxy_fence_cp_async]"),
+        "{strict}"
+    );
+}
+
+#[test]
+fn wrong_words_are_refused_with_those_allowed() {
+    for (options, allowed) in [
+        (
+            ["--schedules", "sideways"],
+            "round-robin, reverse or random:SEED",
+        ),
+        (["--schedules", "0"], "1..=1000"),
+        (["--trace", "1"], "2,0,1:3"),
+        (["--sanitize", "loose"], "strict, default, off"),
+    ] {
+        let run = emulate("nv_saxpy", &options).expect(2);
+        assert!(run.stderr.contains(allowed), "{}", run.stderr);
+    }
+}
+
+/// PTX that the emulator refuses is no verdict on the kernel: the exit code is 2.
+#[test]
+fn what_cannot_be_run_exits_with_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir_all(at("cases/odd")).unwrap();
+    let text = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry odd() {\n\
+                tex.level.2d.v4.f32.f32 {a, b, c, d}, [t, {x, y}], z;\nret;\n}\n";
+    fs::write(at("odd.ptx"), text).unwrap();
+    let manifest = serde_json::json!({"id": "odd", "ptx": "odd.ptx", "arch": "sm_80",
+        "entry": "odd", "grid": [1, 1, 1], "block": [32, 1, 1], "args": []});
+    fs::write(at("cases/odd/manifest.json"), manifest.to_string()).unwrap();
+    let path = folder.path().to_str().unwrap();
+    let run = crate::session::tilewright(["emulate", path]).expect(2);
+    assert!(run.stdout.contains("odd.ptx: 5:1"), "{}", run.stdout);
+    assert!(run.stdout.contains("tex.level.2d"), "{}", run.stdout);
+    assert_eq!(run.stdout.lines().last(), Some("0 passed, 1 failed"));
+}

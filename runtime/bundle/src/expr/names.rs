@@ -45,7 +45,7 @@ names! {
     Rss "rss" "Row stride of a copy's source `s`.",
     Css "css" "Column stride of a copy's source `s`.",
     Sms "sms" "Streaming multiprocessors of the device.",
-    MaxClusters "max_clusters" "Clusters of the kernel, or CTAs where it has none, that fit on the device at once.",
+    MaxClusters "max_clusters" "Clusters, or CTAs of a kernel without, that fit at once.",
 }
 
 impl Name {

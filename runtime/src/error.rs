@@ -309,8 +309,8 @@ pub enum Refusal {
     },
     /// Not one cluster finds the multiprocessors and memory it needs.
     #[error(
-        "no cluster {cluster:?} with {smem_bytes} bytes of dynamic shared memory a CTA fits on \
-         the device"
+        "no cluster of {cluster:?} CTAs with {smem_bytes} bytes of dynamic shared memory each fits \
+         on the device: a smaller cluster or tile may"
     )]
     NoRoom {
         /// CTAs of a cluster.

@@ -1,15 +1,19 @@
 //! Speed of the emulator on one core: thread instructions of real kernels per second, and bytes
 //! of PTX parsed per second.
 //!
-//! The kernels are launch files of `ci/data/ptx` (nvrtc's saxpy and mma.sync GEMM, Triton's sm_80
-//! GEMM) on larger problems than their cases. All checks and counters are on, as users run it.
+//! The kernels are launch files of `ci/data/ptx` (nvrtc's saxpy, mma.sync GEMM and warp-specialized
+//! wgmma GEMM, Triton's sm_80 GEMM) on problems of other sizes than their cases. Checked runs have
+//! all checks and counters on, as users run it.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::hint::black_box;
 use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use tilewright_emulator::{Arg, Content, Launch, Memory, Module, Options, Params, Sanitize, run};
+use tilewright_emulator::{
+    Arg, Content, Launch, Memory, Module, Options, Params, Sanitize, TensorFill, TensorMap,
+    TensorSwizzle, TensorType, run,
+};
 
 fn ptx(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ci/data/ptx/ptx");
@@ -110,10 +114,60 @@ fn triton_gemm() -> Case {
     }
 }
 
+/// A map of a bf16 matrix in boxes of 64 columns, 128B swizzle.
+fn tensor_map(base: u64, rows: usize, columns: usize, box_rows: u16) -> Arg {
+    let map = TensorMap {
+        ty: TensorType::Bfloat16,
+        rank: 2,
+        base,
+        dims: [columns as u64, rows as u64, 1, 1, 1],
+        strides: [2 * columns as u64, 0, 0, 0],
+        box_dims: [64, box_rows, 1, 1, 1],
+        element_strides: [1; 5],
+        interleave: 0,
+        swizzle: TensorSwizzle::Bytes128,
+        fill: TensorFill::Zero,
+        im2col: None,
+    };
+    Arg::Bytes(map.encode().unwrap().to_vec())
+}
+
+/// TMA, three stages, two warpgroups of wgmma m64n64k16: tiles of 128 x 64.
+fn hopper_gemm(name: &'static str, [m, n, k]: [usize; 3]) -> Case {
+    let mut memory = Memory::new();
+    let buffers = operands(&mut memory, m, n, k);
+    let address = |arg: &Arg| match arg {
+        Arg::Buffer(id) => memory.address(*id),
+        _ => 0,
+    };
+    let maps = [
+        tensor_map(address(&buffers[0]), m, k, 128),
+        tensor_map(address(&buffers[1]), n, k, 64),
+    ];
+    let mut args = maps.to_vec();
+    args.push(buffers[2].clone());
+    args.extend([m, n, k].map(|extent| Arg::S32(extent as i32)));
+    let module = Module::parse(&ptx("nv_gemm_ws.ptx")).unwrap();
+    let grid = [(m / 128) as u32, (n / 64) as u32, 1];
+    Case {
+        name,
+        module,
+        launch: launch("gemm_ws_tma_wgmma", grid, 384, 73_776, args),
+        memory,
+    }
+}
+
 fn execute(c: &mut Criterion) {
     let mut group = c.benchmark_group("emulate");
     group.sample_size(20);
-    for mut case in [saxpy(), nvrtc_gemm(), triton_gemm()] {
+    let cases = [
+        saxpy(),
+        nvrtc_gemm(),
+        triton_gemm(),
+        hopper_gemm("nv_gemm_ws_128x128x64", [128, 128, 64]),
+        hopper_gemm("nv_gemm_ws_512x512x512", [512, 512, 512]),
+    ];
+    for mut case in cases {
         for (mode, sanitize) in [("checked", Sanitize::Default), ("unchecked", Sanitize::Off)] {
             let counters = sanitize != Sanitize::Off;
             let options = Options {
@@ -135,7 +189,11 @@ fn execute(c: &mut Criterion) {
 
 fn parse(c: &mut Criterion) {
     let mut group = c.benchmark_group("parse");
-    for name in ["nv_gemm_mma_bf16.ptx", "tr_matmul_bf16_sm80.ptx"] {
+    for name in [
+        "nv_gemm_mma_bf16.ptx",
+        "tr_matmul_bf16_sm80.ptx",
+        "nv_gemm_ws.ptx",
+    ] {
         let text = ptx(name);
         group.throughput(Throughput::Bytes(text.len() as u64));
         group.bench_function(name, |b| {

@@ -2,6 +2,7 @@
 
 mod env;
 mod random;
+mod global_words;
 mod state;
 mod schedule;
 mod registers;
@@ -25,6 +26,7 @@ mod lifetime;
 mod deadlock;
 mod race;
 mod race_report;
+mod global_report;
 mod set_registers;
 mod far_access;
 mod tensor;
@@ -37,6 +39,7 @@ mod matrix;
 mod mma;
 mod warp;
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
@@ -49,6 +52,7 @@ use crate::module::Module;
 use crate::options::Options;
 use crate::trace::{LineProfile, TraceStep};
 use env::{Env, GlobalSpace};
+use global_words::GlobalWords;
 use observe::Observed;
 
 /// What a run gave besides the contents of the buffers.
@@ -164,6 +168,7 @@ pub fn run(
         global: GlobalSpace::new(memory, &variables),
         shared_bytes,
         threads: volume(launch.block) as u32,
+        meetings: Mutex::default(),
     };
     Ok(run_grid(&env))
 }
@@ -220,6 +225,7 @@ fn run_grid(env: &Env<'_>) -> Report {
                 findings,
                 counters: Counters::default(),
                 observed: Observed::default(),
+                words: GlobalWords::default(),
                 executed: 0,
             };
         };
@@ -231,6 +237,7 @@ fn run_grid(env: &Env<'_>) -> Report {
         findings: FindingLog::new(env.options.max_findings),
         counters: Counters::default(),
         observed: Observed::default(),
+        words: GlobalWords::default(),
         executed: 0,
     };
     // The reduction keeps the order of clusters, so the report does not depend on the number of
@@ -238,10 +245,10 @@ fn run_grid(env: &Env<'_>) -> Report {
     let total = if env.options.parallel && env.entry.independent && clusters > 1 {
         let clusters = (0..clusters).into_par_iter();
         clusters
-            .fold(empty, |total, linear| total.add(one(linear)))
-            .reduce(empty, Total::join)
+            .fold(empty, |total, linear| total.add(env, one(linear)))
+            .reduce(empty, |total, later| total.join(env, later))
     } else {
-        (0..clusters).fold(empty(), |total, linear| total.add(one(linear)))
+        (0..clusters).fold(empty(), |total, linear| total.add(env, one(linear)))
     };
     let thread_instructions = total.counters.classes.iter().map(|class| class.lanes).sum();
     Report {
@@ -291,27 +298,36 @@ struct Total {
     findings: FindingLog,
     counters: Counters,
     observed: Observed,
+    words: GlobalWords,
     executed: u64,
 }
 
 impl Total {
-    fn add(self, outcome: cluster::Outcome) -> Total {
+    fn add(self, env: &Env<'_>, outcome: cluster::Outcome) -> Total {
         let cluster::Outcome {
             findings,
             counters,
             observed,
+            words,
             executed,
         } = outcome;
-        self.join(Total {
+        let later = Total {
             findings,
             counters,
             observed,
+            words,
             executed,
-        })
+        };
+        self.join(env, later)
     }
 
-    fn join(mut self, later: Total) -> Total {
+    fn join(mut self, env: &Env<'_>, later: Total) -> Total {
         self.findings.merge(later.findings);
+        for found in self.words.join(later.words) {
+            let pc = found.later.0.site.pc;
+            self.findings
+                .add(found.id, pc, || global_report::crossing(env, &found));
+        }
         self.counters.add(&later.counters);
         self.observed.join(later.observed);
         self.executed += later.executed;

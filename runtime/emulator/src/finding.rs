@@ -135,6 +135,10 @@ finding_ids! {
     MissingProxyFenceWar = "missing_proxy_fence_war", Warning;
     /// A wait names a parity that is two phases old.
     MbarrierPhaseSkipped = "mbarrier_phase_skipped", Warning;
+    /// An atomic whose scope does not reach all that share its location.
+    AtomicScope = "atomic_scope", Warning;
+    /// An atomic and a reducing copy at one location, which are not atomic to each other.
+    MixedProxyAtomic = "mixed_proxy_atomic", Warning;
     /// Read of a register that was never written.
     UninitRegister = "uninit_register", Warning;
     /// Integer division by zero.

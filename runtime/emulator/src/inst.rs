@@ -241,8 +241,7 @@ pub(crate) enum Exec {
         sign_bits: u32,
         dst: [Option<Reg>; 4],
         count: u32,
-        /// Not weak: orders itself with the others at its location.
-        strong: bool,
+        order: Order,
     },
     Store {
         space: AccessSpace,
@@ -250,7 +249,7 @@ pub(crate) enum Exec {
         bytes: u32,
         src: [Src; 4],
         count: u32,
-        strong: bool,
+        order: Order,
     },
     Atomic(Box<Atomic>),
     /// `cvta`: between a space's addresses and generic ones.
@@ -315,9 +314,10 @@ pub(crate) enum Exec {
     Bulk(Box<BulkCopy>),
     BulkCommit,
     /// Waits until at most so many bulk groups are pending. With `.read` their writes need not
-    /// be visible yet, which no thread of the launch can tell apart.
+    /// be visible yet.
     BulkWait {
         pending: u32,
+        read: bool,
     },
     Tensor(Box<TensorCopy>),
     MapReplace(Box<MapReplace>),

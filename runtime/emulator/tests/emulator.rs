@@ -6,6 +6,7 @@ mod emulator {
     mod control;
     mod conversions;
     mod counting;
+    mod global_races;
     mod hopper;
     mod hostile;
     mod matrix;

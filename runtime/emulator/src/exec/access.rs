@@ -1,10 +1,12 @@
 //! Loads and stores: addresses, spaces, bounds, alignment, defined bytes.
 
 use super::alu::space_of;
+use super::global_report::word_of;
+use super::race::Touch;
 use super::state::{AccessKind, DEFINED, IN_FLIGHT, Site, State};
 use super::warp::{Flow, Warp};
 use crate::finding::{FindingId, Space};
-use crate::inst::{AccessSpace, Address, Lanes, Reg, Src};
+use crate::inst::{AccessSpace, Address, Lanes, Order, Reg, Src};
 use crate::module::window;
 use crate::num::int::sign_extend;
 
@@ -82,14 +84,14 @@ impl Warp {
     pub(crate) fn load(
         &mut self,
         st: &mut State<'_>,
-        (space, address, strong): (AccessSpace, &Address, bool),
+        (space, address, order): (AccessSpace, &Address, Order),
         (bytes, sign_bits): (u32, u32),
         dst: &[Option<Reg>],
         mask: u32,
     ) -> Flow {
         let addresses = self.addresses(st, address, mask);
         let mut out = [[0u64; 32]; 4];
-        let kind = if strong {
+        let kind = if order.strong {
             AccessKind::StrongLoad
         } else {
             AccessKind::Load
@@ -98,6 +100,10 @@ impl Warp {
         self.by_space(space, &addresses, mask, |warp, space, addresses, lanes| {
             st.observe(space, kind, warp.site(lanes), addresses, total);
             let lanes = warp.aligned_lanes(st, space, addresses, total, lanes);
+            if space == Space::Global && st.race.is_some() {
+                let touch = Touch::load(order);
+                st.watch_global(touch, order, warp.site(lanes), (addresses, total), |_, _| 0);
+            }
             warp.load_space(st, space, addresses, (bytes, dst.len()), lanes, &mut out);
         });
         for (dst, values) in dst.iter().zip(&mut out) {
@@ -199,14 +205,14 @@ impl Warp {
     pub(crate) fn store(
         &mut self,
         st: &mut State<'_>,
-        (space, address, strong): (AccessSpace, &Address, bool),
+        (space, address, order): (AccessSpace, &Address, Order),
         bytes: u32,
         src: &[Src],
         mask: u32,
     ) -> Flow {
         let addresses = self.addresses(st, address, mask);
         let mut values = [[0u64; 32]; 4];
-        let kind = if strong {
+        let kind = if order.strong {
             AccessKind::StrongStore
         } else {
             AccessKind::Store
@@ -218,6 +224,11 @@ impl Warp {
         self.by_space(space, &addresses, mask, |warp, space, addresses, lanes| {
             st.observe(space, kind, warp.site(lanes), addresses, total);
             let lanes = warp.aligned_lanes(st, space, addresses, total, lanes);
+            if space == Space::Global && st.race.is_some() {
+                let word = |lane: usize, offset: u32| word_of(&values, bytes, lane, offset);
+                let touch = Touch::store(order);
+                st.watch_global(touch, order, warp.site(lanes), (addresses, total), word);
+            }
             warp.store_space(st, space, addresses, bytes, lanes, &values[..src.len()]);
         });
         st.settle_rewrites();

@@ -5,7 +5,6 @@
 //! and an access in between is `async_not_waited` either way. An uncommitted copy belongs to no
 //! group that a wait covers.
 
-use super::race::Signal;
 use super::state::{AccessKind, DEFINED, IN_FLIGHT, Site, State};
 use super::warp::{Flow, Warp};
 use crate::finding::{FindingId, Space};
@@ -198,13 +197,12 @@ impl Warp {
     /// Tells the race detector which groups the lanes waited for.
     fn pass_copies(&self, st: &mut State<'_>, pending: u32, mask: u32) {
         let Some(race) = &mut st.race else { return };
-        let signal = Signal::Copies(race.warp(self.rank, self.id));
         let mut rest = mask;
         while rest != 0 {
             let committed = self.committed[rest.trailing_zeros() as usize & 31];
             let same = |lane: usize| u32::from(self.committed[lane] == committed) << lane;
             let lanes = (0..32).fold(0, |all, lane| all | same(lane)) & rest;
-            race.signal_pass(signal, committed.saturating_sub(pending), self.site(lanes));
+            race.copies_waited(committed.saturating_sub(pending), self.site(lanes));
             rest &= !lanes;
         }
     }

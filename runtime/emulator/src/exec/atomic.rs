@@ -3,6 +3,7 @@
 //! Lanes act one after the other in ascending order, each on the memory the former one left.
 //! Kernels with global atomics run CTA by CTA, so a plain read-modify-write is atomic.
 
+use super::race::Touch;
 use super::state::{AccessKind, State};
 use super::warp::{Flow, Warp};
 use crate::finding::Space;
@@ -42,6 +43,11 @@ impl Warp {
                     total,
                 );
                 let lanes = warp.aligned_lanes(st, space, addresses, total, lanes);
+                if space == Space::Global && st.race.is_some() {
+                    let touch = Touch::atomic(op.order);
+                    let site = warp.site(lanes);
+                    st.watch_global(touch, op.order, site, (addresses, total), |_, _| 0);
+                }
                 for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
                     for (element, (old, values)) in old.iter_mut().zip(&values).enumerate() {
                         let at = addresses[lane] + u64::from(bytes) * element as u64;

@@ -236,7 +236,13 @@ impl Warp {
         Flow::Next
     }
 
-    pub(crate) fn bulk_wait(&mut self, st: &mut State<'_>, pending: u32, mask: u32) -> Flow {
+    pub(crate) fn bulk_wait(
+        &mut self,
+        st: &mut State<'_>,
+        pending: u32,
+        read: bool,
+        mask: u32,
+    ) -> Flow {
         for lane in lanes_of(mask) {
             let limit = self.bulk_committed[lane].saturating_sub(pending);
             let site = self.site(1 << lane);
@@ -249,6 +255,9 @@ impl Warp {
             {
                 let thread = 32 * race.warp(self.rank, self.id) + lane as u32;
                 race.signal_pass(Signal::Bulk(thread), limit, site);
+                if !read {
+                    race.signal_pass(Signal::BulkWrites(thread), limit, site);
+                }
             }
         }
         Flow::Next

@@ -2,6 +2,7 @@
 
 use super::deadlock;
 use super::env::Env;
+use super::global_words::GlobalWords;
 use super::observe::Observed;
 use super::random::Random;
 use super::state::{Site, State};
@@ -20,12 +21,17 @@ pub(crate) struct Outcome {
     pub(crate) findings: FindingLog,
     pub(crate) counters: Counters,
     pub(crate) observed: Observed,
+    /// What the cluster touched in global memory.
+    pub(crate) words: GlobalWords,
     pub(crate) executed: u64,
 }
 
 /// Runs one cluster; `budget` is what is left of the launch's instructions.
 pub(crate) fn run(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget: u64) -> Outcome {
     let mut st = State::new(env, ctas);
+    if let Some(race) = &mut st.race {
+        race.number = linear as u32;
+    }
     let mut warps: Vec<Warp> = Vec::new();
     for rank in 0..st.cluster_ctas() {
         st.switch(rank);
@@ -66,10 +72,12 @@ pub(crate) fn run(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget: u64) ->
         }
     }
     end(&mut warps, &mut st);
+    let words = st.race.take().map(|race| race.words).unwrap_or_default();
     Outcome {
         findings: st.findings,
         counters: st.counters,
         observed: st.observed,
+        words,
         executed: st.executed,
     }
 }

@@ -1,5 +1,8 @@
 //! What all CTAs of a launch share, read-only but for the words of global memory.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+
 use crate::inst::Inst;
 use crate::launch::Launch;
 use crate::memory::{Content, Memory, Region};
@@ -73,6 +76,8 @@ pub(crate) struct Env<'a> {
     /// Static and dynamic shared bytes of a CTA.
     pub(crate) shared_bytes: u32,
     pub(crate) threads: u32,
+    /// The clusters that released at an address, for kernels whose clusters meet there.
+    pub(crate) meetings: Mutex<BTreeMap<u64, BTreeSet<u32>>>,
 }
 
 /// Fresh copies of the module's `.global` variables.

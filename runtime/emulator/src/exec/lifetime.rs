@@ -83,7 +83,13 @@ impl State<'_> {
                 )
             });
         }
-        let reads = |work: &Work| matches!(work, Work::Copy { src: Span::Shared(place), .. } if place.0 == rank);
+        let reads = |work: &Work| match work {
+            Work::Copy {
+                src: Span::Shared(place),
+                ..
+            } => place.0 == rank,
+            _ => false,
+        };
         let copies = self.queue.pending.iter().filter(|op| !op.phases.is_empty());
         let left = copies.filter(|op| reads(&op.work)).map(|op| op.site);
         let left: Vec<Site> = left.collect();

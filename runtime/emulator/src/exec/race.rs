@@ -8,21 +8,26 @@
 
 mod check;
 mod clock;
+mod copies;
+mod global;
 mod lifetime;
 mod shadow;
 mod sync;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::env::Env;
+use super::global_words::GlobalWords;
 use super::mbarrier::Place;
 use super::state::Site;
 use crate::options::Sanitize;
 use clock::Clock;
-use shadow::Cell;
+use shadow::{Cell, Reader};
 
-pub(crate) use check::{Conflict, ProductClock};
+pub(crate) use check::Conflict;
+pub(crate) use copies::ProductClock;
+pub(crate) use global::Touch;
 
 /// What a synchronization object passes on.
 #[derive(Debug, Default)]
@@ -48,12 +53,21 @@ struct Init {
     fence: (u32, u32),
 }
 
+/// Where strong accesses meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Location {
+    Shared(Place),
+    Global(u64),
+}
+
 /// Whose progress a signal counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Signal {
-    /// Bulk groups of a thread.
+    /// Bulk groups of a thread, whose sources were read.
     Bulk(u32),
-    /// cp.async of a warp.
+    /// The same, when they have written too.
+    BulkWrites(u32),
+    /// cp.async of a thread, as far as mbarriers are told of it.
     Copies(u32),
     /// Products of a warpgroup, by its first warp.
     Products(u32),
@@ -63,6 +77,12 @@ pub(crate) enum Signal {
 #[derive(Debug)]
 pub(crate) struct Race {
     strict: bool,
+    /// The number of the cluster in the launch.
+    pub(crate) number: u32,
+    /// What the cluster touched in global memory.
+    pub(crate) words: GlobalWords,
+    /// Clusters that released where this one read, up to the next fence.
+    met: BTreeSet<u32>,
     /// Warps of a CTA.
     warps: u32,
     /// Threads of the cluster; signals are numbered from here.
@@ -76,7 +96,7 @@ pub(crate) struct Race {
     objects: BTreeMap<Place, Object>,
     cluster: Channel,
     /// Locations that strong accesses synchronize on.
-    locations: BTreeMap<Place, Clock>,
+    locations: BTreeMap<Location, Clock>,
     signals: BTreeMap<Signal, u32>,
     next_signal: u32,
     /// The signal of each thread's initialisations and their number.
@@ -87,8 +107,12 @@ pub(crate) struct Race {
     remotes: BTreeMap<(u32, u32), (u32, Site)>,
     /// What the exited threads of a CTA knew.
     exits: BTreeMap<u32, Clock>,
-    /// Signals whose writes are of the generic proxy.
-    copy_signals: Vec<u32>,
+    /// The thread whose cp.async a signal stands for, by signal.
+    copy_owners: BTreeMap<u32, u32>,
+    /// By thread: up to which group it waited for its cp.async, and in which epoch.
+    copy_waits: Vec<Vec<(u32, u32)>>,
+    /// Readers that found no place in their word.
+    crowded: BTreeMap<(u32, u32), Vec<Reader>>,
     pub(crate) conflicts: Vec<Conflict>,
     /// Two plain stores to one word: its value before the later one.
     pub(crate) rewrites: Vec<(Conflict, u64)>,
@@ -96,7 +120,7 @@ pub(crate) struct Race {
 
 impl Race {
     pub(crate) fn new(env: &Env<'_>, ctas: u32) -> Option<Box<Race>> {
-        if env.options.sanitize == Sanitize::Off || env.shared_bytes == 0 {
+        if env.options.sanitize == Sanitize::Off {
             return None;
         }
         let warps = env.threads.div_ceil(32);
@@ -105,6 +129,9 @@ impl Race {
         let start = Rc::new(Clock::default());
         Some(Box::new(Race {
             strict: env.options.sanitize == Sanitize::Strict,
+            number: 0,
+            words: GlobalWords::default(),
+            met: BTreeSet::new(),
             warps,
             threads,
             released: vec![Rc::clone(&start); threads as usize],
@@ -120,7 +147,9 @@ impl Race {
             inits: BTreeMap::new(),
             remotes: BTreeMap::new(),
             exits: BTreeMap::new(),
-            copy_signals: Vec::new(),
+            copy_owners: BTreeMap::new(),
+            copy_waits: vec![Vec::new(); threads as usize],
+            crowded: BTreeMap::new(),
             conflicts: Vec::new(),
             rewrites: Vec::new(),
         }))
@@ -148,8 +177,8 @@ impl Race {
         let agent = self.next_signal;
         self.next_signal += 1;
         self.signals.insert(signal, agent);
-        if let Signal::Copies(_) = signal {
-            self.copy_signals.push(agent);
+        if let Signal::Copies(thread) = signal {
+            self.copy_owners.insert(agent, thread);
         }
         agent
     }

@@ -2,7 +2,7 @@
 
 use super::async_queue::{End, Pending, Span, Work};
 use super::mbarrier::Place;
-use super::race::Conflict;
+use super::race::{Conflict, Location};
 use super::state::{AccessKind, Site, State};
 use crate::finding::{FindingId, OtherSide, Space, Threads};
 
@@ -34,7 +34,7 @@ impl State<'_> {
                 ..site
             };
             if strong {
-                race.strong(place, here);
+                race.strong(Location::Shared(place), here);
             }
             race.thread_access(kind, (place, bytes), lane as u32, here);
         }
@@ -83,7 +83,10 @@ impl State<'_> {
 
     #[cold]
     fn report_conflict(&mut self, conflict: &Conflict) {
-        let location = self.locate(Space::Shared, self.address_of(conflict.place));
+        let location = match conflict.address {
+            Some(address) => self.locate(Space::Global, address),
+            None => self.locate(Space::Shared, self.address_of(conflict.place)),
+        };
         let (kind, line) = (conflict.kind, self.line(conflict.other.pc));
         let by = self
             .race
@@ -102,6 +105,10 @@ impl State<'_> {
                 | FindingId::MissingProxyFenceWar
                 | FindingId::MissingProxyFenceCpAsync => "fence.proxy.async is missing behind it",
                 FindingId::AsyncNotWaited => "its completion was not waited for",
+                FindingId::AtomicScope => "its scope does not reach the other CTA",
+                FindingId::MixedProxyAtomic => {
+                    "an atomic and a reducing copy are not atomic to each other"
+                }
                 FindingId::BulkSourceOverwritten | FindingId::RaceTmaOverwrite => {
                     "it may still read the bytes"
                 }
@@ -116,8 +123,8 @@ impl State<'_> {
         for (place, site) in unordered {
             let location = self.locate(Space::Shared, self.address_of(*place));
             self.report(FindingId::MbarrierInitRace, *site, Some(location), || {
-                "nothing orders this use of the mbarrier behind its initialisation; another CTA needs \
-                 fence.mbarrier_init and the cluster barrier"
+                "nothing orders this use of the mbarrier behind its initialisation; another CTA \
+                 needs fence.mbarrier_init and the cluster barrier"
                     .to_owned()
             });
         }
@@ -167,6 +174,7 @@ impl State<'_> {
                 reads = Some((*src, bytes as u32));
             }
         }
+        self.watch_global_copy(&mut race, op);
         match (reads, objects.first()) {
             (Some(span), None) => race.copy_reads(span, group, site),
             (Some(span), Some(object)) => race.copy_reads_until(span, *object, site),

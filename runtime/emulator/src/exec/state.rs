@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 pub(crate) use super::bytes::{DEFINED, IN_FLIGHT, UNDEFINED};
 
 /// Who did something, for findings.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Site {
     pub(crate) pc: u32,
     /// The rank of the CTA in its cluster.

@@ -3,6 +3,25 @@
 use super::{AccessSpace, Address, PredSrc, Reg, Src};
 use crate::num::float::FloatMods;
 
+/// Whom a strong access or a fence reaches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Scope {
+    Cta,
+    Cluster,
+    #[default]
+    Gpu,
+}
+
+/// How an access orders itself with others at its location.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Order {
+    /// Not weak.
+    pub(crate) strong: bool,
+    pub(crate) acquire: bool,
+    pub(crate) release: bool,
+    pub(crate) scope: Scope,
+}
+
 /// Atomic operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtomOp {
@@ -46,6 +65,7 @@ pub(crate) struct Atomic {
     pub(crate) values: Vec<Src>,
     /// The new value of a compare-and-swap.
     pub(crate) swap: Option<Src>,
+    pub(crate) order: Order,
 }
 
 /// How actual arguments are passed.

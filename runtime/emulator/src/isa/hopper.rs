@@ -209,6 +209,7 @@ pub(super) fn bulk_wait(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     d.count(1, 1)?;
     Ok(Exec::BulkWait {
         pending: d.number(0)? as u32,
+        read: d.has("read"),
     })
 }
 

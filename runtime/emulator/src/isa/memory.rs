@@ -4,7 +4,8 @@ use super::integer::{ZERO, lanes};
 use super::{Decoded, Decoder, to_dst, to_pred_dst, to_src};
 use crate::finding::Space;
 use crate::inst::{
-    AccessSpace, Address, AtomOp, AtomType, Atomic, Exec, LaneFn, Lanes, PredOp, PredSrc, Reg, Src,
+    AccessSpace, Address, AtomOp, AtomType, Atomic, Exec, LaneFn, Lanes, Order, PredOp, PredSrc,
+    Reg, Scope, Src,
 };
 use crate::operand::Operand;
 use crate::types::Ty;
@@ -104,6 +105,18 @@ fn space(d: &Decoder<'_, '_>, named: Option<Space>, is_address: bool) -> AccessS
     }
 }
 
+/// How an access orders itself with others.
+fn order(d: &Decoder<'_, '_>) -> Order {
+    let scopes = [("cta", Scope::Cta), ("cluster", Scope::Cluster)];
+    let both = d.has("acq_rel");
+    Order {
+        strong: is_strong(d),
+        acquire: both || d.has("acquire"),
+        release: both || d.has("release"),
+        scope: d.choose(&scopes).unwrap_or_default(),
+    }
+}
+
 /// Whether an access is not weak.
 fn is_strong(d: &Decoder<'_, '_>) -> bool {
     let strong = ["relaxed", "acquire", "release", "acq_rel", "volatile"];
@@ -167,9 +180,9 @@ pub(super) fn ld(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     }
     let sign_bits = if ty.is_signed() { ty.bits() } else { 0 };
     let (bytes, count) = (ty.bytes(), count as u32);
-    let strong = is_strong(d);
+    let order = order(d);
     Ok(Exec::Load {
-        strong,
+        order,
         space,
         address,
         bytes,
@@ -198,7 +211,7 @@ pub(super) fn st(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
         *place = to_src(operand, ty)?;
     }
     Ok(Exec::Store {
-        strong: is_strong(d),
+        order: order(d),
         space,
         address,
         bytes: ty.bytes(),
@@ -291,6 +304,7 @@ pub(super) fn atom(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
         None
     };
     let (bits, ty) = (ty.bits(), atom_type(ty));
+    let order = order(d);
     Ok(Exec::Atomic(Box::new(Atomic {
         op,
         ty,
@@ -300,6 +314,7 @@ pub(super) fn atom(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
         dst,
         values,
         swap,
+        order,
     })))
 }
 

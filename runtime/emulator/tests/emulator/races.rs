@@ -16,6 +16,10 @@ const BASE: &str = "ld.param.u64 %rd1, [p0]; .shared .align 128 .b8 s[256];
     add.u32 %r2, %r2, %r9; add.u32 %r3, %r3, %r9;";
 
 fn runs(body: &str, sanitize: Sanitize) -> Vec<Run> {
+    runs_of(&SHAPE, body, sanitize)
+}
+
+fn runs_of(shape: &Shape, body: &str, sanitize: Sanitize) -> Vec<Run> {
     let text = module(1, "", &format!("{BASE}\n{body}"));
     let orders = [
         (WarpOrder::RoundRobin, AsyncOrder::Late),
@@ -30,7 +34,7 @@ fn runs(body: &str, sanitize: Sanitize) -> Vec<Run> {
             sanitize,
             ..Options::default()
         };
-        launch(&text, &SHAPE, &[None], &options)
+        launch(&text, shape, &[None], &options)
     };
     orders.into_iter().map(run).collect()
 }
@@ -142,8 +146,8 @@ fn the_async_proxy_needs_its_fence() {
 fn a_copy_must_be_waited_for_by_its_readers() {
     let body = |wait| {
         format!(
-            "st.global.u32 [%rd1], 1; shl.b32 %r7, %r1, 2; cvt.u64.u32 %rd2, %r7;
-             add.u64 %rd2, %rd2, %rd1; st.global.u32 [%rd2], %r1;
+            "shl.b32 %r7, %r1, 2; cvt.u64.u32 %rd2, %r7;
+             add.u64 %rd2, %rd2, %rd1; st.global.u32 [%rd2], %r1; fence.proxy.async;
              @%p1 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0;
              @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 256;
              @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes
@@ -162,5 +166,44 @@ fn a_copy_must_be_waited_for_by_its_readers() {
             "{:?}",
             run.report.findings
         );
+    }
+}
+
+#[test]
+fn each_thread_waits_for_its_own_copies() {
+    let body = |first: &str, then: &str| {
+        format!(
+            "mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd1; st.global.u32 [%rd2], %r1;
+             cp.async.ca.shared.global [%r2], [%rd2], 4; cp.async.commit_group;
+             and.b32 %r4, %r1, 16; setp.eq.u32 %p2, %r4, 0; {first} cp.async.wait_group 0;
+             bar.sync 0; {then} xor.b32 %r5, %r2, 64; ld.shared.u32 %r6, [%r5];"
+        )
+    };
+    gives(Sanitize::Strict, &[], &body("", ""));
+    let late = "@!%p2 cp.async.wait_group 0;";
+    gives(Sanitize::Strict, &["async_not_waited"], &body("@%p2", late));
+}
+
+#[test]
+fn every_reader_of_a_word_is_remembered() {
+    let shape = Shape {
+        block: 256,
+        ..SHAPE
+    };
+    let body = |left_out: u32| {
+        format!(
+            "@%p1 st.shared.u32 [s], 7; bar.sync 0; ld.shared.u32 %r4, [s];
+             shr.u32 %r5, %r1, 5; setp.eq.u32 %p2, %r5, {left_out}; @%p2 bra X;
+             bar.sync 1, 224; @%p1 st.shared.u32 [s], 8; X:"
+        )
+    };
+    for left_out in 1..8 {
+        for run in runs_of(&shape, &body(left_out), Sanitize::Default) {
+            assert_eq!(run.ids(), ["race_shared"], "warp {left_out}");
+        }
+    }
+    let all = body(9).replace("224", "256");
+    for run in runs_of(&shape, &all, Sanitize::Default) {
+        assert_eq!(run.ids(), [""; 0], "{:?}", run.report.findings);
     }
 }

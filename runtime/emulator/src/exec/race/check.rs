@@ -1,13 +1,14 @@
 //! Accesses against what is remembered of their words.
 
-use std::rc::Rc;
-
+use super::Race;
 use super::clock::Clock;
 use super::shadow::{Reader, Writer};
-use super::{Race, Signal};
-use crate::exec::mbarrier::Place;
+use crate::exec::mbarrier::{Place, lanes_of};
 use crate::exec::state::{AccessKind, Site};
 use crate::finding::FindingId;
+
+/// Readers of one word that are kept beside it.
+const CROWD: usize = 64;
 
 /// Two accesses without order.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +16,8 @@ pub(crate) struct Conflict {
     pub(crate) id: FindingId,
     pub(crate) kind: &'static str,
     pub(crate) place: Place,
+    /// The address when it is in global memory.
+    pub(crate) address: Option<u64>,
     pub(crate) site: Site,
     pub(crate) other: Other,
 }
@@ -25,6 +28,14 @@ pub(crate) struct Other {
     pub(crate) pc: u32,
     agent: u32,
     lanes: u32,
+}
+
+impl Other {
+    /// A lane of the warp whose lane 0 is an agent, or a signal.
+    pub(super) fn new(pc: u32, agent: u32, lane: u32) -> Other {
+        let lanes = 1 << (lane % 32);
+        Other { pc, agent, lanes }
+    }
 }
 
 impl Writer {
@@ -49,12 +60,12 @@ impl Reader {
 
 /// Who accesses, and what it knows.
 pub(super) struct Actor<'c> {
-    agent: u32,
-    epoch: u32,
-    clock: &'c Clock,
+    pub(super) agent: u32,
+    pub(super) epoch: u32,
+    pub(super) clock: &'c Clock,
     /// An operation of the async proxy.
-    asynchronous: bool,
-    strong: bool,
+    pub(super) asynchronous: bool,
+    pub(super) strong: bool,
 }
 
 impl Race {
@@ -71,12 +82,20 @@ impl Race {
     }
 
     /// What is wrong with an actor behind a writer.
-    fn behind_writer(&self, actor: &Actor<'_>, w: &Writer, writes: bool) -> Option<FindingId> {
+    pub(super) fn behind_writer(
+        &self,
+        actor: &Actor<'_>,
+        w: &Writer,
+        writes: bool,
+    ) -> Option<FindingId> {
         if w.bytes == 0 || w.agent == actor.agent && !actor.asynchronous {
             return None;
         }
         let signal = self.is_signal(w.agent);
-        let copies = signal && self.copy_signals.contains(&w.agent);
+        let owner = self.copy_owners.get(&w.agent).filter(|_| signal);
+        if let Some(thread) = owner {
+            return self.behind_copy(actor, (*thread, w), writes);
+        }
         if actor.clock.seen(w.agent) < w.epoch {
             return match (signal, w.strong && actor.strong) {
                 (true, _) if w.agent == actor.agent => None,
@@ -86,18 +105,17 @@ impl Race {
             };
         }
         let fenced = actor.clock.fenced(w.agent) >= w.epoch;
-        if !actor.asynchronous || fenced || signal && !copies {
+        if !actor.asynchronous || fenced || signal {
             return None;
         }
-        match (writes, copies) {
-            (true, _) => Some(FindingId::MissingProxyFenceWar).filter(|_| self.strict),
-            (false, true) => Some(FindingId::MissingProxyFenceCpAsync),
-            (false, false) => Some(FindingId::MissingProxyFence),
+        if writes {
+            return Some(FindingId::MissingProxyFenceWar).filter(|_| self.strict);
         }
+        Some(FindingId::MissingProxyFence)
     }
 
     /// What is wrong with a writing actor behind a reader.
-    fn behind_reader(&self, actor: &Actor<'_>, r: &Reader) -> Option<FindingId> {
+    pub(super) fn behind_reader(&self, actor: &Actor<'_>, r: &Reader) -> Option<FindingId> {
         if r.lanes == 0 || r.strong && actor.strong {
             return None;
         }
@@ -123,18 +141,35 @@ impl Race {
         Some(FindingId::MissingProxyFenceWar).filter(|_| actor.asynchronous && self.strict && late)
     }
 
+    /// A write to a word with more readers than it remembers.
+    fn behind_crowd(&mut self, actor: &Actor<'_>, place: Place, site: Site) {
+        if self.crowded.is_empty() {
+            return;
+        }
+        for reader in self
+            .crowded
+            .remove(&(place.0, place.1 / 4))
+            .unwrap_or_default()
+        {
+            if let Some(id) = self.behind_reader(actor, &reader) {
+                self.conflict(id, "war", (place, site), reader.side());
+            }
+        }
+    }
+
     fn conflict(&mut self, id: FindingId, what: &'static str, at: (Place, Site), other: Other) {
         self.conflicts.push(Conflict {
             id,
             kind: what,
             place: at.0,
+            address: None,
             site: at.1,
             other,
         });
     }
 
     /// One access to bytes of one word.
-    fn access(
+    pub(super) fn access(
         &mut self,
         actor: &Actor<'_>,
         (place, bytes): (Place, u8),
@@ -174,6 +209,7 @@ impl Race {
                     }
                 }
                 cell.readers = Default::default();
+                self.behind_crowd(actor, place, site);
             }
             cell.writer = Writer {
                 agent: actor.agent,
@@ -188,12 +224,17 @@ impl Race {
                 reader.agent = actor.agent / 32 * 32;
             }
             let clock = actor.clock;
-            cell.read(reader, |known| {
-                let first = known.lanes.trailing_zeros();
+            let ordered = |known: &Reader| {
+                let threads = lanes_of(known.lanes).map(|lane| known.agent + lane as u32);
                 !self.is_signal(known.agent)
-                    && known.lanes.count_ones() == 1
-                    && clock.seen(known.agent + first) >= known.epoch
-            });
+                    && threads
+                        .map(|thread| clock.seen(thread))
+                        .all(|seen| seen >= known.epoch)
+            };
+            if let Some(left) = cell.read(reader, ordered) {
+                let word = (place.0, place.1 / 4);
+                crowd(self.crowded.entry(word).or_default(), left);
+            }
         }
         if let Some(place) = self
             .shadow
@@ -209,6 +250,7 @@ impl Race {
             id,
             kind: "waw",
             place: at.0,
+            address: None,
             site: at.1,
             other,
         };
@@ -251,7 +293,7 @@ impl Race {
         });
     }
 
-    fn words(&mut self, span: (Place, u32), mut f: impl FnMut(&mut Race, (Place, u8))) {
+    pub(super) fn words(&mut self, span: (Place, u32), mut f: impl FnMut(&mut Race, (Place, u8))) {
         let ((rank, offset), bytes) = span;
         let mut at = offset;
         let end = offset.saturating_add(bytes);
@@ -262,102 +304,13 @@ impl Race {
             at = next;
         }
     }
-
-    /// Accesses of an asynchronous operation that the signal tells the end of.
-    fn async_access(
-        &mut self,
-        (agent, value, clock): (u32, u32, &Clock),
-        span: (Place, u32),
-        writes: bool,
-        site: Site,
-    ) {
-        let actor = Actor {
-            agent,
-            epoch: value,
-            clock,
-            asynchronous: true,
-            strong: false,
-        };
-        self.words(span, |race, part| {
-            race.access(&actor, part, (!writes, writes), site);
-        });
-    }
-
-    /// A copy of a lane that writes shared bytes and ends in an mbarrier.
-    pub(crate) fn copy_writes(&mut self, span: (Place, u32), object: (Place, u64), site: Site) {
-        let clock = self.snapshot(site);
-        let signal = self.objects.get(&object.0).map(|object| object.signal);
-        if let Some(agent) = signal {
-            let value = object.1 as u32 + 1;
-            self.async_access((agent, value, &clock), span, true, site);
-        }
-    }
-
-    /// A copy of a lane that reads shared bytes; `group` is its bulk group.
-    pub(crate) fn copy_reads(&mut self, span: (Place, u32), group: u32, site: Site) {
-        let clock = self.snapshot(site);
-        let lane = site.lanes.trailing_zeros();
-        let agent = self.signal(Signal::Bulk(32 * self.warp(site.rank, site.warp) + lane));
-        self.async_access((agent, group + 1, &clock), span, false, site);
-    }
-
-    /// A shared-to-shared copy reads until the mbarrier's phase ends.
-    pub(crate) fn copy_reads_until(
-        &mut self,
-        span: (Place, u32),
-        object: (Place, u64),
-        site: Site,
-    ) {
-        let clock = self.snapshot(site);
-        let signal = self.objects.get(&object.0).map(|object| object.signal);
-        if let Some(agent) = signal {
-            let value = object.1 as u32 + 1;
-            self.async_access((agent, value, &clock), span, false, site);
-        }
-    }
-
-    /// A cp.async of a lane: a generic write that is ordered by its group.
-    pub(crate) fn cp_async(&mut self, span: (Place, u32), group: u32, site: Site) {
-        let clock = self.snapshot(site);
-        let agent = self.signal(Signal::Copies(self.warp(site.rank, site.warp)));
-        let actor = Actor {
-            agent,
-            epoch: group + 1,
-            clock: &clock,
-            asynchronous: false,
-            strong: false,
-        };
-        self.words(span, |race, part| {
-            race.access(&actor, part, (true, true), site)
-        });
-    }
-
-    /// The operands of a product, read by the warpgroup with that first warp.
-    pub(crate) fn product_reads(
-        &mut self,
-        spans: &[(Place, u32)],
-        number: u64,
-        clock: &ProductClock,
-        site: Site,
-    ) {
-        let first = self.warp(site.rank, site.warp / 4 * 4);
-        let agent = self.signal(Signal::Products(first));
-        for span in spans {
-            self.async_access((agent, number as u32 + 1, &clock.0), *span, false, site);
-        }
-    }
-
-    /// What the lanes of a site know when they issue something.
-    pub(super) fn snapshot(&self, site: Site) -> Rc<Clock> {
-        Rc::new(self.published(site))
-    }
-
-    /// The clock of a product, to which every warp that issues it adds what it knows.
-    pub(crate) fn issue_product(&self, clock: &mut ProductClock, site: Site) {
-        clock.0.join(&self.published(site));
-    }
 }
 
-/// What the warps of a warpgroup know when they issue a product.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ProductClock(Clock);
+/// Keeps a reader beside its word. A later one of the same lanes stands for an earlier one.
+fn crowd(readers: &mut Vec<Reader>, left: Reader) {
+    readers.retain(|known| !known.before(&left));
+    if readers.len() >= CROWD {
+        readers.remove(0);
+    }
+    readers.push(left);
+}

@@ -1,11 +1,13 @@
 //! Order between CTAs of a cluster: initialised mbarriers, relaxed arrivals, and exits.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::clock::Clock;
-use super::{Init, Race};
+use super::{Init, Race, Touch};
 use crate::exec::mbarrier::{Place, lanes_of};
 use crate::exec::state::Site;
+use crate::inst::Order;
 
 impl Race {
     fn lanes_at(&self, site: Site) -> impl Iterator<Item = u32> + use<> {
@@ -57,6 +59,8 @@ impl Race {
             self.change_released(thread, |clock| clock.join(&known));
         }
         self.next_epoch(site);
+        let met = std::mem::take(&mut self.met);
+        self.know(met);
     }
 
     fn change_released(&mut self, thread: u32, change: impl FnOnce(&mut Clock)) {
@@ -74,6 +78,38 @@ impl Race {
             }
         }
         clock
+    }
+
+    fn know(&mut self, clusters: BTreeSet<u32>) {
+        if !clusters.is_empty() {
+            let known = self.words.knows.entry(self.number).or_default();
+            known.extend(clusters);
+        }
+    }
+
+    /// A strong access meets the clusters that released at its address, or releases there.
+    pub(crate) fn meet(
+        &mut self,
+        touch: Touch,
+        order: Order,
+        meeting: &mut BTreeSet<u32>,
+        site: Site,
+    ) {
+        let others = meeting
+            .iter()
+            .copied()
+            .filter(|other| *other != self.number);
+        if touch.reads && order.acquire {
+            let others = others.collect();
+            self.know(others);
+        } else if touch.reads {
+            self.met.extend(others);
+        }
+        let released = self.released(site).is_empty();
+        if touch.writes && (order.release || !released) {
+            meeting.insert(self.number);
+            meeting.extend(self.words.knows.get(&self.number).into_iter().flatten());
+        }
     }
 
     /// Whether the lanes are ordered behind the initialisation of an mbarrier. In strict mode

@@ -1,4 +1,5 @@
-//! What is remembered of each word of shared memory: its last writer and up to four readers.
+//! What is remembered of each word of shared memory: its last writer and up to four readers;
+//! further ones are kept beside.
 
 /// Readers of one word that are remembered.
 const READERS: usize = 4;
@@ -12,6 +13,16 @@ pub(super) struct Reader {
     pub(super) lanes: u32,
     pub(super) pc: u32,
     pub(super) strong: bool,
+}
+
+impl Reader {
+    /// Whether whatever is ordered behind the later one is ordered behind this one too.
+    pub(super) fn before(&self, later: &Reader) -> bool {
+        self.lanes != 0
+            && (self.agent, self.strong) == (later.agent, later.strong)
+            && self.epoch <= later.epoch
+            && self.lanes & !later.lanes == 0
+    }
 }
 
 /// The last writer of a word.
@@ -33,15 +44,24 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    /// Remembers a reader; `ordered` says whether an earlier one is before it.
-    pub(super) fn read(&mut self, reader: Reader, ordered: impl Fn(&Reader) -> bool) {
+    /// Remembers a reader; `ordered` says whether an earlier one is before it. Gives one that has
+    /// no place any more.
+    pub(super) fn read(
+        &mut self,
+        reader: Reader,
+        ordered: impl Fn(&Reader) -> bool,
+    ) -> Option<Reader> {
         let same = |known: &&mut Reader| {
             (known.agent, known.epoch, known.strong) == (reader.agent, reader.epoch, reader.strong)
                 && known.lanes != 0
         };
+        if let Some(known) = self.readers.iter_mut().find(|known| known.before(&reader)) {
+            *known = reader;
+            return None;
+        }
         if let Some(known) = self.readers.iter_mut().find(same) {
             known.lanes |= reader.lanes;
-            return;
+            return None;
         }
         let free = self
             .readers
@@ -49,8 +69,8 @@ impl Cell {
             .position(|known| known.lanes == 0)
             .or_else(|| self.readers.iter().position(&ordered));
         let index = free.unwrap_or(reader.epoch as usize % READERS);
-        if let Some(place) = self.readers.get_mut(index) {
-            *place = reader;
-        }
+        let place = self.readers.get_mut(index)?;
+        let before = std::mem::replace(place, reader);
+        free.is_none().then_some(before)
     }
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::clock::Clock;
-use super::{Object, Race, Signal};
+use super::{Location, Object, Race, Signal};
 use crate::exec::mbarrier::{Place, lanes_of};
 use crate::exec::state::Site;
 
@@ -177,14 +177,15 @@ impl Race {
 
     /// An mbarrier is told of the end of a warp's copies.
     pub(crate) fn object_sees_copies(&mut self, place: Place, value: u32, site: Site) {
-        let agent = self.signal(Signal::Copies(self.warp(site.rank, site.warp)));
+        let thread = 32 * self.warp(site.rank, site.warp) + site.lanes.trailing_zeros();
+        let agent = self.signal(Signal::Copies(thread));
         if let Some(object) = self.objects.get_mut(&place) {
             object.channel.pending.see(agent, value);
         }
     }
 
     /// A strong access orders itself with the others at its location.
-    pub(crate) fn strong(&mut self, place: Place, site: Site) {
+    pub(crate) fn strong(&mut self, place: Location, site: Site) {
         let mut clock = self.published(site);
         if let Some(known) = self.locations.get(&place) {
             clock.join(known);

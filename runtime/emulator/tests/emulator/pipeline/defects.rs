@@ -46,7 +46,8 @@ fn bytes_that_were_not_announced() {
     let arrive = "mbarrier.arrive.shared::cta.b64 _, [%r26];";
     finds(&[TX, "async_not_waited"], &[("expect", arrive)]);
     let alone = "mov.b16 %rs1, 1; cp.async.bulk.tensor.2d.shared::cluster.global.tile\
-        .mbarrier::complete_tx::bytes.multicast::cluster [%r32], [%rd2, {%r30, %r33}], [%r26], %rs1;";
+        .mbarrier::complete_tx::bytes.multicast::cluster [%r32], [%rd2, {%r30, %r33}], [%r26], \
+        %rs1;";
     finds(&[TX, "deadlock"], &[("load_b", alone)]);
 }
 

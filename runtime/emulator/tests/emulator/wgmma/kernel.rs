@@ -258,8 +258,14 @@ impl Problem<'_> {
             products += &format!(
                 "ld.global.u64 %rd10, [%rd2+{at}]; ld.global.u64 %rd11, [%rd2+{}];
                  setp.ne.b32 %p1, {scale}, 0; wgmma.fence.sync.aligned;
-                 wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{} {{{d}}}, {a}, %rd11, %p1{flags};\n",
-                at + 8, case.n, self.k, case.d, case.ab, self.b_type,
+                 wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{}
+                   {{{d}}}, {a}, %rd11, %p1{flags};\n",
+                at + 8,
+                case.n,
+                self.k,
+                case.d,
+                case.ab,
+                self.b_type,
             );
         }
         format!("{HEAD}\n{load}\n{products}\n{TAIL}\n{store}\nret;\n}}\n")

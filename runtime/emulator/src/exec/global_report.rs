@@ -1,0 +1,192 @@
+//! From accesses to global memory to the race detector, and from clusters in conflict to findings.
+
+use super::async_queue::{End, Pending, Span, TileAt, Work};
+use super::ctas_of;
+use super::env::Env;
+use super::global_words::Crossing;
+use super::mbarrier::lanes_of;
+use super::race::{Location, Race, Touch};
+use super::state::{Site, State};
+use crate::finding::{self, Finding, FindingId, Level, OtherSide, Space, Threads};
+use crate::inst::{Lanes, Order};
+
+impl State<'_> {
+    /// Shows accesses of a warp to the detector; `value` gives the word that a lane stores.
+    pub(crate) fn watch_global(
+        &mut self,
+        touch: Touch,
+        order: Order,
+        site: Site,
+        (addresses, bytes): (&[u64; 32], u32),
+        value: impl Fn(usize, u32) -> u32,
+    ) {
+        let Some(mut race) = self.race.take() else {
+            return;
+        };
+        let exists = |lane: &usize| {
+            let hint = &mut self.region_hint;
+            let region = self
+                .env
+                .global
+                .find(addresses[*lane], u64::from(bytes), hint);
+            region.is_some()
+        };
+        let lanes = lanes_of(site.lanes)
+            .filter(exists)
+            .fold(0, |all, lane| all | 1 << lane);
+        let site = Site { lanes, ..site };
+        if touch.way.strong {
+            for lane in lanes_of(lanes) {
+                let here = Site {
+                    lanes: 1 << lane,
+                    ..site
+                };
+                race.strong(Location::Global(addresses[lane]), here);
+                if let Ok(mut meetings) = self.env.meetings.lock() {
+                    let meeting = meetings.entry(addresses[lane]).or_default();
+                    race.meet(touch, order, meeting, here);
+                }
+            }
+        }
+        race.global_access(touch, site, (addresses, bytes), value);
+        self.race = Some(race);
+        self.report_conflicts();
+    }
+
+    /// Shows what a copy touches in global memory.
+    pub(super) fn watch_global_copy(&mut self, race: &mut Race, op: &Pending) {
+        let reduces = |reduce: &Option<_>| reduce.is_some();
+        let (spans, touch) = match &op.work {
+            Work::Copy {
+                src,
+                dst,
+                bytes,
+                reduce,
+            } => match (src, dst.first()) {
+                (Span::Global(at), _) => (vec![(*at, *bytes as u32)], Touch::copy(false, false)),
+                (_, Some(Span::Global(at))) => {
+                    let touch = Touch::copy(true, reduces(reduce));
+                    (vec![(*at, *bytes as u32)], touch)
+                }
+                _ => return,
+            },
+            Work::Load { map, at, .. } => (self.tile_spans(*map, at), Touch::copy(false, false)),
+            Work::Store {
+                map, at, reduce, ..
+            } => (
+                self.tile_spans(*map, at),
+                Touch::copy(true, reduces(reduce)),
+            ),
+            Work::Write { .. } => return,
+        };
+        let signal = match &op.end {
+            End::Group(group) => Some(race.bulk_writes(*group, op.site)),
+            End::Mbarriers(places, _) => {
+                let first = places.first().copied().zip(op.phases.first().copied());
+                first.and_then(|object| race.object_signal(object))
+            }
+        };
+        if let Some(signal) = signal {
+            race.global_copy(touch, signal, &spans, op.site);
+        }
+    }
+
+    /// The bytes of a tile in global memory.
+    fn tile_spans(&mut self, map: u64, at: &TileAt) -> Vec<(u64, u32)> {
+        let mut spans = Vec::new();
+        if let Some(map) = self.tensor_map(map) {
+            map.walk(&at.coords, &at.offsets, |run| {
+                let Some(address) = run.address else { return };
+                let hint = &mut self.region_hint;
+                if self.env.global.find(address, run.bytes, hint).is_some() {
+                    spans.push((address, run.bytes as u32));
+                }
+            });
+        }
+        spans
+    }
+}
+
+/// The finding of two clusters that touch one word.
+pub(super) fn crossing(env: &Env<'_>, found: &Crossing) -> Finding {
+    let threads = |(who, lane): (super::global_words::Who, u8)| {
+        let ctas = ctas_of(env.launch, u64::from(who.cluster));
+        let cta = ctas
+            .get(who.site.rank as usize)
+            .copied()
+            .unwrap_or_default();
+        let lanes = if who.way.asynchronous {
+            who.site.lanes
+        } else {
+            1 << lane
+        };
+        Threads {
+            cta,
+            warp: who.site.warp,
+            lanes,
+        }
+    };
+    let (pc, other_pc) = (found.later.0.site.pc, found.earlier.0.site.pc);
+    let line = |pc: u32| env.code.get(pc as usize).map_or(0, |inst| inst.line);
+    let (mine, theirs) = (threads(found.later), threads(found.earlier));
+    let region = env.global.nearest(found.address);
+    let location = finding::Location {
+        space: Space::Global,
+        buffer: region.map(|(region, _)| region.name.clone()),
+        offset_bytes: region.map_or(found.address as i64, |(_, offset)| offset),
+        address: found.address,
+    };
+    let function = env.module.function_at(pc);
+    // A compare-and-swap loop reads its seed without order; a lost race makes it repeat.
+    let seed = found.kind == "raw" && found.earlier.0.way.atomic && !found.later.0.way.strong;
+    let seed = seed || found.kind == "war" && found.later.0.way.atomic;
+    let level = match (found.id, seed) {
+        (FindingId::RaceGlobal, true) => Level::Info,
+        (id, _) => id.level(),
+    };
+    let what = match found.id {
+        FindingId::AtomicScope => "its scope does not reach the other CTA",
+        FindingId::MixedProxyAtomic => "an atomic and a reducing copy are not atomic to each other",
+        _ => "nothing orders the two CTAs",
+    };
+    Finding {
+        id: found.id,
+        level,
+        kernel: env.entry.name.clone(),
+        function: function.map_or(String::new(), |f| f.name.clone()),
+        pc,
+        line: line(pc),
+        cta: mine.cta,
+        warp: mine.warp,
+        lanes: mine.lanes,
+        location: Some(location),
+        other: Some(OtherSide {
+            pc: other_pc,
+            line: line(other_pc),
+            by: Some(theirs),
+        }),
+        message: format!(
+            "{} with the access at line {}: {what}",
+            found.kind,
+            line(other_pc)
+        ),
+        count: 1,
+    }
+}
+
+/// The 32 bits from `offset` on of what a lane stores.
+pub(super) fn word_of(values: &[Lanes; 4], bytes: u32, lane: usize, offset: u32) -> u32 {
+    let value = values.get((offset / bytes) as usize);
+    let value = value.map_or(0, |value| value[lane]) >> (8 * (offset % bytes));
+    match (bytes, values.get((offset / bytes) as usize + 1)) {
+        // Two halves, or four bytes, make a word.
+        (1 | 2, Some(_)) => {
+            let parts = (0..4 / bytes).filter_map(|index| {
+                let value = values.get((offset / bytes + index) as usize)?[lane];
+                Some((value as u32) << (8 * bytes * index))
+            });
+            parts.fold(0, |all, part| all | part)
+        }
+        _ => value as u32,
+    }
+}

@@ -1,0 +1,157 @@
+//! Asynchronous operations: what they touch, and what is ordered behind them.
+
+use std::rc::Rc;
+
+use super::check::Actor;
+use super::clock::Clock;
+use super::shadow::Writer;
+use super::{Race, Signal};
+use crate::exec::mbarrier::{Place, lanes_of};
+use crate::exec::state::Site;
+use crate::finding::FindingId;
+
+/// What the warps of a warpgroup know when they issue a product.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ProductClock(Clock);
+
+impl Race {
+    /// What is wrong with an actor behind a thread's cp.async: the thread must have waited, and
+    /// others must be ordered behind its wait, or an mbarrier told of the end.
+    pub(super) fn behind_copy(
+        &self,
+        actor: &Actor<'_>,
+        (thread, w): (u32, &Writer),
+        writes: bool,
+    ) -> Option<FindingId> {
+        let waits = self.copy_waits.get(thread as usize);
+        let waited = waits.and_then(|waits| {
+            let index = waits.partition_point(|(groups, _)| *groups < w.epoch);
+            waits.get(index).map(|(_, epoch)| *epoch)
+        });
+        let told = actor.clock.seen(w.agent) >= w.epoch;
+        let own = thread == actor.agent && !actor.asynchronous;
+        let seen = waited.is_some_and(|epoch| own || actor.clock.seen(thread) >= epoch);
+        if !told && !seen {
+            let same = w.agent == actor.agent;
+            return Some(FindingId::AsyncNotWaited).filter(|_| !same);
+        }
+        let fenced = waited.is_some_and(|epoch| actor.clock.fenced(thread) >= epoch)
+            || actor.clock.fenced(w.agent) >= w.epoch;
+        if !actor.asynchronous || fenced {
+            return None;
+        }
+        if writes {
+            return Some(FindingId::MissingProxyFenceWar).filter(|_| self.strict);
+        }
+        Some(FindingId::MissingProxyFenceCpAsync)
+    }
+
+    /// A thread waited for its cp.async up to a group.
+    pub(crate) fn copies_waited(&mut self, groups: u32, site: Site) {
+        let warp = self.warp(site.rank, site.warp);
+        let epoch = self.epoch(warp);
+        for lane in lanes_of(site.lanes) {
+            let Some(waits) = self.copy_waits.get_mut(32 * warp as usize + lane) else {
+                continue;
+            };
+            if waits.last().is_none_or(|(last, _)| *last < groups) {
+                waits.push((groups, epoch));
+            }
+        }
+    }
+
+    /// Accesses of an asynchronous operation that the signal tells the end of.
+    fn async_access(
+        &mut self,
+        (agent, value, clock): (u32, u32, &Clock),
+        span: (Place, u32),
+        writes: bool,
+        site: Site,
+    ) {
+        let actor = Actor {
+            agent,
+            epoch: value,
+            clock,
+            asynchronous: true,
+            strong: false,
+        };
+        self.words(span, |race, part| {
+            race.access(&actor, part, (!writes, writes), site);
+        });
+    }
+
+    /// A copy of a lane that writes shared bytes and ends in an mbarrier.
+    pub(crate) fn copy_writes(&mut self, span: (Place, u32), object: (Place, u64), site: Site) {
+        let clock = self.snapshot(site);
+        let signal = self.objects.get(&object.0).map(|object| object.signal);
+        if let Some(agent) = signal {
+            let value = object.1 as u32 + 1;
+            self.async_access((agent, value, &clock), span, true, site);
+        }
+    }
+
+    /// A copy of a lane that reads shared bytes; `group` is its bulk group.
+    pub(crate) fn copy_reads(&mut self, span: (Place, u32), group: u32, site: Site) {
+        let clock = self.snapshot(site);
+        let lane = site.lanes.trailing_zeros();
+        let agent = self.signal(Signal::Bulk(32 * self.warp(site.rank, site.warp) + lane));
+        self.async_access((agent, group + 1, &clock), span, false, site);
+    }
+
+    /// A shared-to-shared copy reads until the mbarrier's phase ends.
+    pub(crate) fn copy_reads_until(
+        &mut self,
+        span: (Place, u32),
+        object: (Place, u64),
+        site: Site,
+    ) {
+        let clock = self.snapshot(site);
+        let signal = self.objects.get(&object.0).map(|object| object.signal);
+        if let Some(agent) = signal {
+            let value = object.1 as u32 + 1;
+            self.async_access((agent, value, &clock), span, false, site);
+        }
+    }
+
+    /// A cp.async of a lane: a generic write that is ordered by its group.
+    pub(crate) fn cp_async(&mut self, span: (Place, u32), group: u32, site: Site) {
+        let clock = self.snapshot(site);
+        let thread = 32 * self.warp(site.rank, site.warp) + site.lanes.trailing_zeros();
+        let agent = self.signal(Signal::Copies(thread));
+        let actor = Actor {
+            agent,
+            epoch: group + 1,
+            clock: &clock,
+            asynchronous: false,
+            strong: false,
+        };
+        self.words(span, |race, part| {
+            race.access(&actor, part, (true, true), site)
+        });
+    }
+
+    /// The operands of a product, read by the warpgroup with that first warp.
+    pub(crate) fn product_reads(
+        &mut self,
+        spans: &[(Place, u32)],
+        number: u64,
+        clock: &ProductClock,
+        site: Site,
+    ) {
+        let first = self.warp(site.rank, site.warp / 4 * 4);
+        let agent = self.signal(Signal::Products(first));
+        for span in spans {
+            self.async_access((agent, number as u32 + 1, &clock.0), *span, false, site);
+        }
+    }
+
+    /// What the lanes of a site know when they issue something.
+    pub(super) fn snapshot(&self, site: Site) -> Rc<Clock> {
+        Rc::new(self.published(site))
+    }
+
+    /// The clock of a product, to which every warp that issues it adds what it knows.
+    pub(crate) fn issue_product(&self, clock: &mut ProductClock, site: Site) {
+        clock.0.join(&self.published(site));
+    }
+}

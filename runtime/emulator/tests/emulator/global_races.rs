@@ -1,0 +1,153 @@
+//! Races in global memory: within a CTA, between CTAs, and with the async proxy.
+
+use super::kernel::{Run, Shape, launch, module};
+use tilewright_emulator::{AsyncOrder, Options, Sanitize, WarpOrder};
+
+/// Thread t of 64 in CTA c of 4: %r1 = t, %r2 = 64 c + t, %rd2 the address of word %r2 of the
+/// buffer at %rd1, %rd3 that of word t.
+const BASE: &str = "ld.param.u64 %rd1, [p0]; .shared .align 128 .b8 s[256];
+    mov.u32 %r1, %tid.x; mov.u32 %r3, %ctaid.x; shl.b32 %r2, %r3, 6; add.u32 %r2, %r2, %r1;
+    setp.eq.u32 %p1, %r1, 0; setp.eq.u32 %p2, %r3, 0; setp.eq.u32 %p3, %r2, 0;
+    mul.wide.u32 %rd2, %r2, 4; add.u64 %rd2, %rd2, %rd1;
+    mul.wide.u32 %rd3, %r1, 4; add.u64 %rd3, %rd3, %rd1;
+    shl.b32 %r4, %r1, 2; mov.u32 %r5, s; add.u32 %r4, %r4, %r5;";
+
+fn runs(body: &str) -> Vec<Run> {
+    let text = module(1, "", &format!("{BASE}\n{body}"));
+    let orders = [
+        (WarpOrder::RoundRobin, AsyncOrder::Late, true),
+        (WarpOrder::Reverse, AsyncOrder::Early, false),
+        (WarpOrder::Random(3), AsyncOrder::Random(4), true),
+    ];
+    let run = |(warp_order, async_order, parallel)| {
+        let options = Options {
+            sanitize: Sanitize::Strict,
+            warp_order,
+            async_order,
+            parallel,
+            ..Options::default()
+        };
+        let shape = Shape {
+            grid: 4,
+            block: 64,
+            shared: 0,
+        };
+        launch(&text, &shape, &[Some(&[0; 4096])], &options)
+    };
+    orders.into_iter().map(run).collect()
+}
+
+fn gives(ids: &[&str], body: &str) {
+    for run in runs(body) {
+        assert_eq!(run.ids(), ids, "{body}\n{:#?}", run.report.findings);
+    }
+}
+
+#[test]
+fn ctas_own_what_they_write() {
+    gives(&[], "st.global.u32 [%rd2], %r2;");
+    gives(&["race_global"], "st.global.u32 [%rd3], %r2;");
+    // The same bytes twice are suspicious at most.
+    gives(&["race_same_value"], "st.global.u32 [%rd3], %r1;");
+    // Neighbours may share a word, not a byte.
+    let halves = "mul.wide.u32 %rd4, %r2, 2; add.u64 %rd4, %rd4, %rd1; add.u64 %rd4, %rd4, 2;
+        cvt.u16.u32 %h1, %r2; st.global.u16 [%rd4], %h1;";
+    gives(&[], halves);
+    gives(
+        &["race_global"],
+        "@%p2 st.global.u32 [%rd3], %r2; @!%p2 ld.global.u32 %r6, [%rd3];",
+    );
+}
+
+#[test]
+fn reads_of_other_ctas_race_with_writes() {
+    let first = "@%p2 st.global.v2.u32 [%rd1+2048], {%r2, %r2};";
+    gives(
+        &["race_global"],
+        &format!("@!%p1 bra X; {first} @!%p2 ld.global.u32 %r6, [%rd1+2052]; X:"),
+    );
+    gives(
+        &[],
+        &format!("@!%p1 bra X; {first} @!%p2 ld.global.u32 %r6, [%rd1+2056]; X:"),
+    );
+}
+
+#[test]
+fn threads_of_a_cta_need_a_barrier() {
+    let body = |between: &str| {
+        format!(
+            "st.global.u32 [%rd2], %r2; {between} xor.b32 %r7, %r2, 63;
+             mul.wide.u32 %rd4, %r7, 4; add.u64 %rd4, %rd4, %rd1; ld.global.u32 %r6, [%rd4];"
+        )
+    };
+    gives(&[], &body("bar.sync 0;"));
+    gives(&["race_global"], &body(""));
+}
+
+/// The last CTA to arrive at a counter reads what the others wrote.
+fn turnstile(before: &str, atomic: &str, after: &str) -> String {
+    format!(
+        "st.global.u32 [%rd2], %r2; {before} bar.sync 0; .shared .align 4 .b32 last;
+         @%p1 {atomic} %r8, [%rd1+2048], 1; @%p1 st.shared.u32 [last], %r8; bar.sync 0;
+         {after} ld.shared.u32 %r8, [last]; setp.ne.u32 %p4, %r8, 3; @%p4 bra X;
+         ld.global.u32 %r9, [%rd3]; X:"
+    )
+}
+
+#[test]
+fn a_counter_with_fences_orders_ctas() {
+    let fence = "fence.acq_rel.gpu;";
+    gives(&[], &turnstile(fence, "atom.global.add.u32", fence));
+    gives(&[], &turnstile("", "atom.global.acq_rel.gpu.add.u32", ""));
+    gives(&["race_global"], &turnstile("", "atom.global.add.u32", ""));
+    gives(
+        &["race_global"],
+        &turnstile("", "atom.global.add.u32", fence),
+    );
+}
+
+#[test]
+fn atomics_reach_as_far_as_their_scope() {
+    gives(&[], "red.global.add.u32 [%rd1], 1;");
+    gives(
+        &["atomic_scope"],
+        "red.relaxed.cta.global.add.u32 [%rd1], 1;",
+    );
+    gives(&[], "red.relaxed.cta.global.add.u32 [%rd2], 1;");
+    gives(
+        &["race_global"],
+        "red.global.add.u32 [%rd1], 1; @%p3 st.global.u32 [%rd1], 7;",
+    );
+}
+
+#[test]
+fn a_reducing_copy_and_an_atomic_are_not_atomic_to_each_other() {
+    let body = |atomic: &str| {
+        format!(
+            "st.shared.u32 [%r4], %r1; fence.proxy.async.shared::cta; bar.sync 0;
+             @!%p1 bra X;
+             cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [s], 256;
+             cp.async.bulk.commit_group; {atomic} cp.async.bulk.wait_group 0; X:"
+        )
+    };
+    gives(&[], &body(""));
+    gives(
+        &["mixed_proxy_atomic"],
+        &body("red.global.add.u32 [%rd1+4], 1;"),
+    );
+}
+
+#[test]
+fn bulk_stores_are_written_after_the_full_wait() {
+    let body = |wait: &str, fence: &str| {
+        format!(
+            "st.shared.u32 [%r4], %r1; fence.proxy.async.shared::cta; bar.sync 0;
+             @!%p1 bra X;
+             cp.async.bulk.global.shared::cta.bulk_group [%rd2], [s], 256;
+             cp.async.bulk.commit_group; cp.async.bulk.wait_group{wait} 0; {fence}
+             ld.global.u32 %r6, [%rd2+4]; X: bar.sync 0;"
+        )
+    };
+    gives(&[], &body("", ""));
+    gives(&["async_not_waited"], &body(".read", ""));
+}

@@ -63,7 +63,7 @@ fn stages(c: &mut Criterion) {
             black_box(lower::lower(&plan, &tile).unwrap());
         });
         briefly(c, &name("certify"), || {
-            black_box(certify::certify(&plan, black_box(&program)).unwrap());
+            black_box(certify::certify(&plan, &tile, black_box(&program)).unwrap());
         });
         briefly(c, &name("llvm"), || {
             black_box(ptx::emit(black_box(&program), &plan.arch, &plan.id).unwrap());

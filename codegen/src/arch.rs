@@ -30,6 +30,11 @@ pub struct Arch {
 pub const MAX_REGISTERS_PER_THREAD: u32 = 255;
 /// Registers of one SM.
 pub const REGISTERS_PER_SM: u32 = 65_536;
+/// CTAs a cluster may have on every GPU that has clusters (CUDA C++ Programming Guide, "Thread
+/// Block Clusters").
+pub const PORTABLE_CLUSTER: i64 = 8;
+/// Threads of a warpgroup.
+pub const WARPGROUP: u32 = 128;
 /// Threads one CTA may have.
 pub const MAX_THREADS_PER_CTA: u32 = 1024;
 
@@ -58,6 +63,11 @@ pub const ARCHES: &[Arch] = &[
 ];
 
 impl Arch {
+    /// Whether `elect.sync` exists (PTX ISA).
+    pub fn has_election(&self) -> bool {
+        self.sm >= 90
+    }
+
     /// The architecture of that name, if it is known.
     pub fn parse(name: &str) -> Option<Arch> {
         ARCHES.iter().copied().find(|arch| arch.name == name)

@@ -68,7 +68,7 @@ pub fn compile(point: &Point) -> Result<Compiled> {
     let plan = plan::plan(point)?;
     let tile = ir::build::build(&plan);
     let program = lower::lower(&plan, &tile)?;
-    let certificate = certify::certify(&plan, &program)?;
+    let certificate = certify::certify(&plan, &tile, &program)?;
     let ptx = ptx::emit(&program, &plan.arch, &plan.id)?;
     Ok(Compiled {
         plan,

@@ -5,6 +5,7 @@
 
 use tilewright_layout::Layout;
 
+use crate::arch::Arch;
 use crate::dtype::Dtype;
 
 /// What an atom does.
@@ -74,8 +75,17 @@ pub enum OperandKind {
         /// How many.
         count: u32,
     },
+    /// `count` registers the atom reads and writes in place.
+    RegsInOut {
+        /// Register type.
+        ty: RegType,
+        /// How many.
+        count: u32,
+    },
     /// An address in that space.
     Address(Space),
+    /// A tensor map among the kernel's parameters.
+    TensorMap,
     /// A run-time 32-bit integer.
     Int,
     /// A constant of the instruction text.
@@ -158,6 +168,9 @@ pub struct MmaFacts {
     pub b_tv: Layout<i64>,
     /// (thread, value) to `m + M*n`.
     pub c_tv: Layout<i64>,
+    /// Whether a and b are read from shared memory, through matrix descriptors, by the tensor
+    /// cores themselves.
+    pub smem: [bool; 2],
 }
 
 /// Layouts of a copy atom.
@@ -182,6 +195,17 @@ pub struct CopyFacts {
     /// Name of the operand that says how many source bytes are valid (the rest arrive as zeros), if
     /// there is one.
     pub src_bytes: Option<String>,
+    /// Whether it moves whole boxes of a tensor that a tensor map describes, and how.
+    pub tensor: Option<TensorFacts>,
+}
+
+/// A copy of boxes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TensorFacts {
+    /// Modes of the tensor.
+    pub rank: u32,
+    /// Whether the box arrives in several CTAs of the cluster.
+    pub multicast: bool,
 }
 
 /// Types of a convert atom.
@@ -216,6 +240,8 @@ pub struct Atom {
     pub align_bytes: u32,
     /// Lowest compute capability times ten.
     pub min_sm: u32,
+    /// Whether the instruction exists on architecture-specific targets (`sm_90a`) alone.
+    pub exact: bool,
     /// Lowest PTX `.version`, major * 10 + minor.
     pub min_ptx: u32,
     /// Section of the PTX ISA or other source of the facts.
@@ -225,13 +251,27 @@ pub struct Atom {
 }
 
 impl Atom {
+    /// Whether that architecture has the instruction.
+    pub fn runs_on(&self, arch: Arch) -> bool {
+        arch.sm >= self.min_sm && (!self.exact || (arch.exact && arch.sm == self.min_sm))
+    }
+
+    /// The architecture it needs, as specs name it.
+    pub fn needs(&self) -> String {
+        format!("sm_{}{}", self.min_sm, if self.exact { "a" } else { "" })
+    }
+
     /// Bits of all registers one thread reads and writes in one run.
     pub fn register_bits(&self) -> u32 {
         let bits = |operand: &OperandDecl| match operand.kind {
             OperandKind::RegsIn { ty, count } | OperandKind::RegsOut { ty, count } => {
                 ty.bits() * count
             }
-            OperandKind::Address(_) | OperandKind::Int | OperandKind::Imm => 0,
+            OperandKind::RegsInOut { ty, count } => 2 * ty.bits() * count,
+            OperandKind::Address(_)
+            | OperandKind::TensorMap
+            | OperandKind::Int
+            | OperandKind::Imm => 0,
         };
         self.operands.iter().map(bits).sum()
     }

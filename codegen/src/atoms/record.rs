@@ -12,11 +12,12 @@ use tilewright_layout::Layout;
 
 use super::model::{
     Atom, ConvertFacts, CopyFacts, Emit, IntrinsicArg, Kind, LlvmOp, MmaFacts, OperandDecl,
-    OperandKind, RegType, Space,
+    OperandKind, RegType, Space, TensorFacts,
 };
 use crate::dtype::Dtype;
 use form::{
-    Convert, Copy, EmitForm, KindName, LlvmName, Mma, Operand, Record, RegName, Side, SpaceName,
+    Convert, Copy, EmitForm, KindName, LlvmName, Mma, MmaSource, Operand, Record, RegName, Side,
+    SpaceName,
 };
 
 type Result<T> = std::result::Result<T, String>;
@@ -82,6 +83,7 @@ fn translate(record: Record) -> Result<Atom> {
         operands,
         align_bytes: record.align_bytes,
         min_sm: record.min_sm,
+        exact: record.exact,
         min_ptx: record.min_ptx,
         source: record.source,
         emit,
@@ -104,6 +106,14 @@ fn operand(operand: Operand) -> OperandDecl {
                 count,
             },
         ),
+        Operand::InOut { name, reg, count } => (
+            name,
+            OperandKind::RegsInOut {
+                ty: reg_type(reg),
+                count,
+            },
+        ),
+        Operand::TensorMap { name } => (name, OperandKind::TensorMap),
         Operand::Address { name, space } => (name, OperandKind::Address(space_of(space))),
         Operand::Int { name } => (name, OperandKind::Int),
         Operand::Imm { name } => (name, OperandKind::Imm),
@@ -151,6 +161,7 @@ fn mma_facts(mma: Mma) -> Result<MmaFacts> {
         a_tv: layout(&mma.a_tv)?,
         b_tv: layout(&mma.b_tv)?,
         c_tv: layout(&mma.c_tv)?,
+        smem: [MmaSource::A, MmaSource::B].map(|source| mma.smem.contains(&source)),
     })
 }
 
@@ -165,6 +176,10 @@ fn copy_facts(copy: Copy) -> Result<CopyFacts> {
         access_bytes: copy.access_bytes,
         asynchronous: copy.asynchronous,
         src_bytes: copy.src_bytes,
+        tensor: copy.tensor.map(|tensor| TensorFacts {
+            rank: tensor.rank,
+            multicast: tensor.multicast,
+        }),
     })
 }
 

@@ -25,7 +25,20 @@ pub(super) const SOURCES: &[(&str, &str)] = &[
         include_str!("../../../specs/atoms/ldmatrix.yaml"),
     ),
     (
+        "mbarrier.yaml",
+        include_str!("../../../specs/atoms/mbarrier.yaml"),
+    ),
+    (
         "mma_sync.yaml",
         include_str!("../../../specs/atoms/mma_sync.yaml"),
+    ),
+    (
+        "stmatrix.yaml",
+        include_str!("../../../specs/atoms/stmatrix.yaml"),
+    ),
+    ("tma.yaml", include_str!("../../../specs/atoms/tma.yaml")),
+    (
+        "wgmma.yaml",
+        include_str!("../../../specs/atoms/wgmma.yaml"),
     ),
 ];

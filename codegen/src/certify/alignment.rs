@@ -48,7 +48,10 @@ fn assignments(body: &[Stmt]) -> Vec<(VarId, &Expr)> {
     let mut found = Vec::new();
     for statement in body {
         match statement {
-            Stmt::Let(var, value) | Stmt::Pin(var, value) | Stmt::Assign(var, value) => {
+            Stmt::Let(var, value)
+            | Stmt::Pin(var, value)
+            | Stmt::Uniform(var, value)
+            | Stmt::Assign(var, value) => {
                 found.push((*var, value));
             }
             Stmt::For {
@@ -81,6 +84,7 @@ impl Divisors<'_> {
             Expr::Var(var) => self.vars.get(var).copied().unwrap_or(0),
             Expr::Param(param) => self.param(param.0 as usize),
             Expr::Special(_) | Expr::Compare(..) => 1,
+            Expr::Smem => i64::from(self.program.smem_align_bytes),
             Expr::Convert(_, inner) => self.of(inner),
             Expr::Select(_, a, b) => gcd(self.of(a), self.of(b)),
             Expr::Binary(op, a, b) => self.binary(*op, a, b),
@@ -99,6 +103,7 @@ impl Divisors<'_> {
                 _ => 1,
             },
             BinOp::Rem => gcd(x, y),
+            BinOp::Shl => x,
         }
     }
 

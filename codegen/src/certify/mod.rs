@@ -7,7 +7,9 @@
 //! bytes, and each address is shown to be aligned from the assumptions the launch checks.
 
 mod alignment;
+mod boxes;
 mod guards;
+mod pipeline;
 mod tile;
 #[cfg(test)]
 mod tests;
@@ -16,6 +18,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::ir::program::Program;
+use crate::ir::tile::Kernel;
 use crate::plan::model::Plan;
 
 /// What one tiled copy costs and covers.
@@ -55,22 +58,35 @@ pub struct Certificate {
     pub guarded_by_size: u32,
     /// Addresses shown to be aligned.
     pub aligned_addresses: u32,
+    /// Runs of the pipeline over lengths of the main loop, none with a finding; 0 without roles.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub pipeline_runs: u32,
     /// What the launch must guarantee for this.
     pub assumptions: Vec<String>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Proves the kernel right or refuses it.
 ///
 /// # Errors
 /// [`Error::Bug`] with the first thing that does not hold.
-pub fn certify(plan: &Plan, program: &Program) -> Result<Certificate> {
+pub fn certify(plan: &Plan, kernel: &Kernel, program: &Program) -> Result<Certificate> {
     let refuse = |message: String, dump: String| Error::Bug {
         stage: "certificate",
         kernel: plan.id.clone(),
         message,
         dump,
     };
-    let steps = tile::check(plan, &refuse)?;
+    let mut pipeline_runs = 0;
+    let mut steps = tile::check(plan, &refuse)?;
+    if let Some(roles) = &plan.roles {
+        steps.extend(boxes::check(plan, roles, &refuse)?);
+        pipeline_runs = pipeline::check(plan, roles, kernel)
+            .map_err(|message| refuse(format!("pipeline: {message}"), kernel.to_string()))?;
+    }
     let guards = guards::check(program).map_err(|message| refuse(message, program.to_string()))?;
     let aligned =
         alignment::check(plan, program).map_err(|message| refuse(message, program.to_string()))?;
@@ -80,6 +96,7 @@ pub fn certify(plan: &Plan, program: &Program) -> Result<Certificate> {
         guarded_by_predicate: guards.by_predicate,
         guarded_by_size: guards.by_size,
         aligned_addresses: aligned,
+        pipeline_runs,
         assumptions: plan.assumptions.iter().map(ToString::to_string).collect(),
     })
 }

@@ -1,7 +1,8 @@
 //! A certificate refuses what is wrong: each test breaks one thing of a right kernel.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use super::certify;
+mod pipeline;
+
 use crate::error::{Error, Result};
 use crate::ir::program::{Arg, Program, Stmt};
 use crate::plan::model::{Assumption, Hop, Plan};
@@ -24,6 +25,10 @@ fn right() -> (Plan, Program) {
     let plan = plan::plan(&file.points[0]).unwrap();
     let program = lower::lower(&plan, &ir::build::build(&plan)).unwrap();
     (plan, program)
+}
+
+fn certify(plan: &Plan, program: &Program) -> Result<super::Certificate> {
+    super::certify(plan, &ir::build::build(plan), program)
 }
 
 fn refusal(result: Result<super::Certificate>) -> String {

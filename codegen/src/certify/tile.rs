@@ -50,7 +50,7 @@ fn check_step(
     let sectors = match step.hop {
         Hop::G2s | Hop::G2r => Some(&partition.src),
         Hop::R2g => Some(&partition.dst),
-        Hop::S2r | Hop::R2s => None,
+        Hop::S2r | Hop::R2s | Hop::S2g => None,
     }
     .and_then(|part| sectors(plan, step, part));
     Ok(StepCertificate {

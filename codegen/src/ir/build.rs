@@ -4,6 +4,8 @@
 //! k-block from shared memory while the current one is multiplied. The buffer filled in a trip is
 //! the one all threads finished reading before the barrier of the trip before.
 
+mod specialized;
+
 use crate::ir::tile::{Bounds, Kernel, Op, Share, Stage, TileIndex, View, WHOLE};
 use crate::plan::model::{Hop, Plan};
 use crate::spec::model::Family;
@@ -12,6 +14,7 @@ use crate::spec::model::Family;
 pub fn build(plan: &Plan) -> Kernel {
     let body = match plan.family {
         Family::Copy => copy(plan),
+        Family::Gemm if plan.roles.is_some() => specialized::body(plan),
         Family::Gemm if plan.step("a", Hop::G2s).is_some() => gemm_multistage(plan),
         Family::Gemm => gemm_synchronous(plan),
     };
@@ -159,7 +162,7 @@ fn store(plan: &Plan) -> Vec<Op> {
         Op::Raster(plan.raster),
         by_edge(|bounds| {
             vec![
-                Op::Convert(bounds),
+                Op::Convert(bounds, WHOLE),
                 step("d", Hop::R2g, View::Rmem(0), TILE_MN, bounds),
             ]
         }),

@@ -82,6 +82,24 @@ pub fn and(a: Expr, b: Expr) -> Expr {
     binary(BinOp::And, a, b)
 }
 
+/// `a << b`
+pub fn shl(a: Expr, b: Expr) -> Expr {
+    match &b {
+        Expr::Int(0, _) => a,
+        _ => binary(BinOp::Shl, a, b),
+    }
+}
+
+/// `a == b`
+pub fn eq(a: Expr, b: Expr) -> Expr {
+    Expr::Compare(CmpOp::Eq, Rc::new(a), Rc::new(b))
+}
+
+/// `a | b`
+pub fn or(a: Expr, b: Expr) -> Expr {
+    binary(BinOp::Or, a, b)
+}
+
 /// `a < b`, signed.
 pub fn lt(a: Expr, b: Expr) -> Expr {
     Expr::Compare(CmpOp::Lt, Rc::new(a), Rc::new(b))
@@ -134,5 +152,6 @@ fn fold(op: BinOp, x: i64, y: i64) -> Option<i64> {
         BinOp::Xor => Some(x ^ y),
         BinOp::Min => Some(x.min(y)),
         BinOp::Max => Some(x.max(y)),
+        BinOp::Shl => u32::try_from(y).ok().and_then(|y| x.checked_shl(y)),
     }
 }

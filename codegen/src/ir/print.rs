@@ -24,6 +24,7 @@ impl fmt::Display for Program {
                 }
                 ParamType::I32 => writeln!(f, "  param {}: i32", param.name)?,
                 ParamType::I64 => writeln!(f, "  param {}: i64", param.name)?,
+                ParamType::TensorMap => writeln!(f, "  param {}: tensor map", param.name)?,
             }
         }
         writeln!(f, "  threads {}", self.threads)?;
@@ -57,6 +58,10 @@ impl Text<'_> {
                 Stmt::Pin(var, value) => {
                     writeln!(f, "{pad}pin {} = {}", self.var(var.0), self.expr(value))?;
                 }
+                Stmt::Uniform(var, value) => {
+                    writeln!(f, "{pad}uniform {} = {}", self.var(var.0), self.expr(value))?;
+                }
+                Stmt::Elect(var) => writeln!(f, "{pad}elect {}", self.var(var.0))?,
                 Stmt::Assign(var, value) => {
                     writeln!(f, "{pad}{} := {}", self.var(var.0), self.expr(value))?;
                 }
@@ -153,6 +158,7 @@ impl Text<'_> {
             Arg::Address(address) => self.address(address),
             Arg::Int(value) => self.expr(value),
             Arg::Imm(value) => value.to_string(),
+            Arg::TensorMap(param) => self.param(param.0).to_string(),
         }
     }
 
@@ -174,6 +180,7 @@ impl Text<'_> {
             Expr::Var(var) => self.var(var.0),
             Expr::Param(param) => self.param(param.0).to_string(),
             Expr::Special(special) => special_name(*special).to_string(),
+            Expr::Smem => "smem".to_string(),
             Expr::Binary(op, a, b) => match op {
                 BinOp::Min => format!("min({}, {})", self.expr(a), self.expr(b)),
                 BinOp::Max => format!("max({}, {})", self.expr(a), self.expr(b)),
@@ -230,5 +237,6 @@ fn operator(op: BinOp) -> &'static str {
         BinOp::Xor => "^",
         BinOp::Min => "min",
         BinOp::Max => "max",
+        BinOp::Shl => "<<",
     }
 }

@@ -66,6 +66,8 @@ pub enum BinOp {
     Min,
     /// Signed maximum.
     Max,
+    /// Shift left of a non-negative value by fewer bits than it has; no bit is lost.
+    Shl,
 }
 
 /// Signed comparisons.
@@ -100,6 +102,8 @@ pub enum Expr {
     Select(Rc<Expr>, Rc<Expr>, Rc<Expr>),
     /// Sign extension or truncation to that type.
     Convert(IntType, Rc<Expr>),
+    /// Where the kernel's shared memory starts in the window of the CTA: 32-bit, in bytes.
+    Smem,
 }
 
 /// One register: file and constant index.
@@ -144,6 +148,8 @@ pub enum Arg {
     Int(Expr),
     /// A constant of the instruction.
     Imm(i64),
+    /// A tensor map.
+    TensorMap(ParamId),
 }
 
 /// One statement.
@@ -155,6 +161,11 @@ pub enum Stmt {
     /// through: what depends on it stays where it is written, instead of holding registers across a
     /// loop.
     Pin(VarId, Expr),
+    /// Defines an immutable 32-bit variable: the value that the first lane of the warp has, which
+    /// the assembler then knows to be the same in all of them.
+    Uniform(VarId, Expr),
+    /// Defines an immutable predicate that holds in one lane of the warp.
+    Elect(VarId),
     /// Gives a mutable variable (declared so in [`Program::vars`]) a value.
     Assign(VarId, Expr),
     /// `for var in from..to step step`: `var` is immutable in the body, all of one type; no trip
@@ -207,6 +218,18 @@ pub enum ParamType {
     I32,
     /// A 64-bit integer.
     I64,
+    /// A tensor map: 128 bytes, aligned to 64.
+    TensorMap,
+}
+
+impl ParamType {
+    /// Bytes in the parameter block, with the gap before the largest alignment.
+    pub fn bytes(self) -> usize {
+        match self {
+            ParamType::Pointer { .. } | ParamType::I32 | ParamType::I64 => 8,
+            ParamType::TensorMap => 192,
+        }
+    }
 }
 
 /// A kernel parameter.

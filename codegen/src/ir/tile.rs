@@ -26,6 +26,10 @@ pub enum Stage {
     Read,
     /// The buffer being filled; [`Op::NextTile`] steps it.
     Write,
+    /// The role's slot of the ring; [`Op::Advance`] steps it.
+    Slot,
+    /// The staging buffers of results.
+    Staging,
 }
 
 /// One side of a copy.
@@ -33,7 +37,7 @@ pub enum Stage {
 pub enum View {
     /// A tile of an operand in global memory.
     Gmem([TileIndex; 2]),
-    /// A tile of the ring, or one k-block of it.
+    /// A tile of the ring, or one k-block of it; one buffer's load of the staging buffers.
     Smem(Stage, Option<u32>),
     /// The fragment buffer of that number.
     Rmem(u32),
@@ -53,6 +57,46 @@ pub enum Bounds {
     Inside,
     /// Elements past the extents are not touched; loads give zeros for them.
     Checked,
+}
+
+/// Who runs a role's operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Team {
+    /// One thread of the last warpgroup; the others have nothing to do.
+    Producer,
+    /// The other warpgroups, all threads.
+    Consumers,
+}
+
+/// What some warps of a warp-specialized kernel do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Role {
+    /// Who.
+    pub team: Team,
+    /// Registers of a thread from here on.
+    pub registers: u32,
+    /// Operations in order.
+    pub body: Vec<Op>,
+}
+
+/// Which slot a consumer gives back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// The one it is at.
+    Current,
+    /// The one before, which does not exist in a tile's first trip.
+    Previous,
+}
+
+/// How far a role's place in the ring moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distance {
+    /// One slot.
+    Slot,
+    /// All slots of one output tile.
+    Tile,
+    /// All slots of the output tiles of the consumers before this one.
+    Turns,
 }
 
 /// One operation of the CTA.
@@ -82,8 +126,9 @@ pub enum Op {
     Widen(u32),
     /// `acc += a · bᵀ` over the fragments of that buffer, or a share of its atoms.
     Mma(u32, Share),
-    /// Rounds the accumulators to d's type; for a checked store, each into a register of its own.
-    Convert(Bounds),
+    /// Rounds a share of the accumulators to d's type; for a checked store, each into a register of
+    /// its own.
+    Convert(Bounds, Share),
     /// Closes a group of asynchronous copies.
     Commit,
     /// Waits until at most that many groups are in flight.
@@ -96,6 +141,43 @@ pub enum Op {
     NextRead,
     /// Runs the body once for each tile along k.
     ForEachKTile(Vec<Op>),
+    /// Makes the barriers of the ring, once for the CTA, and meets the other CTAs of the cluster.
+    InitBarriers,
+    /// Every warp runs the role of its team.
+    Roles(Vec<Role>),
+    /// Runs the first body when the boxes of the tile end where the tensor does, the second
+    /// otherwise: the hardware cuts boxes at 16 bytes only.
+    IfBoxesEnd(Vec<Op>, Vec<Op>),
+    /// Runs the body once for each output tile that is this CTA's, or this consumer's.
+    ForEachTile(Vec<Op>),
+    /// Waits until the slot is empty in every CTA that this one writes into.
+    Acquire,
+    /// Announces the bytes that will make the slot full.
+    Arm,
+    /// Waits until the slot is full.
+    Await,
+    /// Tells every CTA that writes into the slot that it is empty.
+    Release(Slot),
+    /// Steps to another slot.
+    Advance(Distance),
+    /// Waits until every slot is empty again.
+    Drain,
+    /// Starts the products of a whole k tile in the slot, as one group.
+    MmaSlot,
+    /// Waits until at most that many groups of products are in flight.
+    MmaWait(u32),
+    /// Waits for all products; the accumulators may be read after it.
+    MmaDone,
+    /// Waits for this consumer's turn at the tensor cores.
+    TakeTurn,
+    /// Gives the turn to the next consumer.
+    PassTurn,
+    /// Waits until the next staging buffer has been read, then the consumers of a warpgroup meet.
+    StagingFree(u32),
+    /// Hands what the warpgroup wrote into a staging buffer to the bulk copies.
+    StagingFull,
+    /// Waits until all stores have read their staging buffers.
+    StagingDrain,
     /// Runs the first body when the CTA's output tile is wholly inside d, the second otherwise.
     IfInside(Vec<Op>, Vec<Op>),
 }
@@ -146,13 +228,55 @@ fn write_ops(f: &mut fmt::Formatter<'_>, ops: &[Op], depth: usize) -> fmt::Resul
             Op::Mma(buffer, share) => {
                 writeln!(f, "{pad}acc += a.r[{buffer}] * b.r[{buffer}]{share}")?;
             }
-            Op::Convert(Bounds::Inside) => writeln!(f, "{pad}d.r[0] = convert acc")?,
-            Op::Convert(Bounds::Checked) => writeln!(f, "{pad}d.r[0] = convert acc, each element")?,
+            Op::Convert(Bounds::Inside, share) => {
+                writeln!(f, "{pad}d.r[0] = convert acc{share}")?;
+            }
+            Op::Convert(Bounds::Checked, share) => {
+                writeln!(f, "{pad}d.r[0] = convert acc, each element{share}")?;
+            }
             Op::Commit => writeln!(f, "{pad}commit")?,
             Op::Wait(groups) => writeln!(f, "{pad}wait {groups}")?,
             Op::Barrier => writeln!(f, "{pad}barrier")?,
             Op::NextTile => writeln!(f, "{pad}next tile_k, stage_write")?,
             Op::NextRead => writeln!(f, "{pad}next stage_read")?,
+            Op::InitBarriers => writeln!(f, "{pad}init barriers")?,
+            Op::Roles(roles) => {
+                for role in roles {
+                    let (team, registers) = (role.team, role.registers);
+                    writeln!(f, "{pad}{team} with {registers} registers {{")?;
+                    write_ops(f, &role.body, depth + 1)?;
+                    writeln!(f, "{pad}}}")?;
+                }
+            }
+            Op::ForEachTile(body) => {
+                writeln!(f, "{pad}for each tile {{")?;
+                write_ops(f, body, depth + 1)?;
+                writeln!(f, "{pad}}}")?;
+            }
+            Op::IfBoxesEnd(boxes, elements) => {
+                writeln!(f, "{pad}if boxes end at the edge {{")?;
+                write_ops(f, boxes, depth + 1)?;
+                writeln!(f, "{pad}}} else {{")?;
+                write_ops(f, elements, depth + 1)?;
+                writeln!(f, "{pad}}}")?;
+            }
+            Op::Acquire => writeln!(f, "{pad}acquire slot")?,
+            Op::Arm => writeln!(f, "{pad}arm slot")?,
+            Op::Await => writeln!(f, "{pad}await slot")?,
+            Op::Release(Slot::Current) => writeln!(f, "{pad}release slot")?,
+            Op::Release(Slot::Previous) => writeln!(f, "{pad}release previous slot")?,
+            Op::Advance(Distance::Slot) => writeln!(f, "{pad}next slot")?,
+            Op::Advance(Distance::Tile) => writeln!(f, "{pad}skip the slots of a tile")?,
+            Op::Advance(Distance::Turns) => writeln!(f, "{pad}skip the slots of earlier turns")?,
+            Op::Drain => writeln!(f, "{pad}drain slots")?,
+            Op::MmaSlot => writeln!(f, "{pad}acc += a.s[slot] * b.s[slot]")?,
+            Op::MmaWait(groups) => writeln!(f, "{pad}wait mma {groups}")?,
+            Op::MmaDone => writeln!(f, "{pad}wait mma, acc ready")?,
+            Op::TakeTurn => writeln!(f, "{pad}take turn")?,
+            Op::PassTurn => writeln!(f, "{pad}pass turn")?,
+            Op::StagingFree(stores) => writeln!(f, "{pad}staging free, {stores} in flight")?,
+            Op::StagingFull => writeln!(f, "{pad}staging full")?,
+            Op::StagingDrain => writeln!(f, "{pad}staging drain")?,
             Op::ForEachKTile(body) => {
                 writeln!(f, "{pad}for each k tile {{")?;
                 write_ops(f, body, depth + 1)?;
@@ -168,6 +292,15 @@ fn write_ops(f: &mut fmt::Formatter<'_>, ops: &[Op], depth: usize) -> fmt::Resul
         }
     }
     Ok(())
+}
+
+impl fmt::Display for Team {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Team::Producer => "producer",
+            Team::Consumers => "consumers",
+        })
+    }
 }
 
 impl fmt::Display for Share {
@@ -193,6 +326,8 @@ impl fmt::Display for View {
                     Stage::Fixed(number) => write!(f, "s[{number}]")?,
                     Stage::Read => write!(f, "s[stage_read]")?,
                     Stage::Write => write!(f, "s[stage_write]")?,
+                    Stage::Slot => write!(f, "s[slot]")?,
+                    Stage::Staging => write!(f, "staging")?,
                 }
                 match block {
                     Some(block) => write!(f, "(_, k block {block})"),

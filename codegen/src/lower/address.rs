@@ -150,6 +150,7 @@ pub(super) fn smem_address(
             imm += i64::from(number) * i64::from(plan.stage_bytes);
             run_time
         }
+        Stage::Slot | Stage::Staging => run_time,
         Stage::Read => add(run_time, Expr::Var(state.read)),
         Stage::Write => add(run_time, Expr::Var(state.write)),
     };

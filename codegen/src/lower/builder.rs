@@ -16,7 +16,7 @@ use crate::ir::program::{
 };
 use crate::plan::model::{Assumption, Plan};
 use crate::plan::part::Digit;
-use crate::spec::model::Stride;
+use crate::spec::model::{Operand, Stride};
 
 /// A thread program under construction.
 pub(super) struct Builder {
@@ -25,6 +25,14 @@ pub(super) struct Builder {
     hoisted: HashMap<Expr, VarId>,
     cta: Expr,
     tid: Expr,
+    /// Threads that share out a tile.
+    threads: i64,
+}
+
+/// A section set aside while a part of it is built.
+pub(super) struct Scope {
+    prologue: Vec<Stmt>,
+    hoisted: HashMap<Expr, VarId>,
 }
 
 impl Builder {
@@ -33,7 +41,7 @@ impl Builder {
         let program = Program {
             entry: plan.entry.clone(),
             params: params(plan),
-            threads: plan.threads,
+            threads: plan.cta_threads(),
             min_ctas_per_sm: plan.min_ctas_per_sm,
             smem_bytes: plan.smem_bytes,
             smem_align_bytes: smem_align(plan.arch),
@@ -46,8 +54,41 @@ impl Builder {
             prologue: Vec::new(),
             hoisted: HashMap::new(),
             cta: Expr::Special(Special::CtaidX),
-            tid: Expr::Special(Special::TidX),
+            tid: if plan.cta_threads() / 2 < plan.threads {
+                Expr::Special(Special::TidX)
+            } else {
+                let threads = int(i64::from(plan.threads));
+                rem(Expr::Special(Special::TidX), threads)
+            },
+            threads: i64::from(plan.threads),
         }
+    }
+
+    /// Starts a part of the section whose statements stand together: what is hoisted from here on
+    /// is computed at the part's start.
+    pub(super) fn begin_scope(&mut self) -> Scope {
+        Scope {
+            prologue: std::mem::take(&mut self.prologue),
+            hoisted: self.hoisted.clone(),
+        }
+    }
+
+    /// Ends the part and hands out the statements it starts with.
+    pub(super) fn end_scope(&mut self, scope: Scope) -> Vec<Stmt> {
+        self.hoisted = scope.hoisted;
+        std::mem::replace(&mut self.prologue, scope.prologue)
+    }
+
+    /// Computes the expression once at the section's start, as the first lane of each warp has it.
+    pub(super) fn uniform(&mut self, name: &str, expr: Expr) -> Expr {
+        let id = self.var(name, IntType::I32, false);
+        self.prologue.push(Stmt::Uniform(id, expr));
+        Expr::Var(id)
+    }
+
+    /// The kernel's parameters.
+    pub(super) fn params(&self) -> &[Param] {
+        &self.program.params
     }
 
     /// Ends a section: hands out the statements it starts with and forgets what they computed.
@@ -138,7 +179,7 @@ impl Builder {
         digits: &[Digit<N>],
         component: usize,
     ) -> Expr {
-        let threads = i64::from(self.program.threads);
+        let threads = self.threads;
         let tid = self.hoist("tid", self.tid.clone());
         let mut sum = int(0);
         for digit in digits.iter().filter(|digit| digit.strides[component] != 0) {
@@ -166,9 +207,9 @@ impl Builder {
             Expr::Var(id) => self.program.vars[id.0 as usize].ty,
             Expr::Param(id) => match self.program.params[id.0 as usize].ty {
                 ParamType::I32 => IntType::I32,
-                ParamType::I64 | ParamType::Pointer { .. } => IntType::I64,
+                ParamType::I64 | ParamType::Pointer { .. } | ParamType::TensorMap => IntType::I64,
             },
-            Expr::Special(_) => IntType::I32,
+            Expr::Special(_) | Expr::Smem => IntType::I32,
             Expr::Binary(_, a, _) | Expr::Select(_, a, _) => self.type_of(a),
             Expr::Compare(..) => IntType::I1,
         }
@@ -179,6 +220,13 @@ impl Builder {
 fn params(plan: &Plan) -> Vec<Param> {
     let mut params = Vec::new();
     for operand in &plan.operands {
+        if plan.roles.is_some() {
+            push_once(&mut params, &map_name(&operand.name), ParamType::TensorMap);
+            // Results that boxes cannot cut are stored by address.
+            if operand.name != "d" {
+                continue;
+            }
+        }
         let ty = ParamType::Pointer {
             align_bytes: pointer_align(plan, &operand.name),
             readonly: operand.name != "d",
@@ -191,12 +239,19 @@ fn params(plan: &Plan) -> Vec<Param> {
     for name in plan.operands.iter().flat_map(|operand| &operand.extents) {
         push_once(&mut params, name, ParamType::I32);
     }
-    for stride in plan.operands.iter().flat_map(|operand| &operand.strides) {
+    // Tensor maps hold the strides of the others.
+    let named = |operand: &&Operand| plan.roles.is_none() || operand.name == "d";
+    for stride in (plan.operands.iter().filter(named)).flat_map(|operand| &operand.strides) {
         if let Stride::Named(name) = stride {
             push_once(&mut params, name, ParamType::I64);
         }
     }
     params
+}
+
+/// The parameter that holds an operand's tensor map.
+pub(super) fn map_name(operand: &str) -> String {
+    format!("{operand}_map")
 }
 
 fn push_once(params: &mut Vec<Param>, name: &str, ty: ParamType) {

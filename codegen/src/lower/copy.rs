@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::atoms::model::{Atom, OperandKind, Space};
 use crate::error::Result;
-use crate::ir::expr::{and, int, lt, max, min, mul, select, sub};
+use crate::ir::expr::{add, and, int, lt, max, min, mul, select, sub};
 use crate::ir::program::{Address, Arg, Expr, IntType, Reg, Stmt};
 use crate::ir::tile::{Bounds, Share, Stage, View};
 use crate::lower::address::{GmemTile, smem_address};
@@ -18,6 +18,7 @@ use crate::lower::{Lowering, bug, call};
 use crate::plan::model::{Hop, SmemTile, Step};
 use crate::plan::part::Part;
 use crate::plan::partition::{self, Partition};
+use crate::plan::roles::BoxPlace;
 use crate::spec::model::Stride;
 
 /// What one side of a copy is made of.
@@ -67,6 +68,12 @@ impl<'p> Lowering<'p> {
         share: Share,
     ) -> Result<Vec<Stmt>> {
         let plan = self.plan;
+        if let Some(boxes) = plan.boxes(operand, hop) {
+            return match (hop, src) {
+                (Hop::S2g, View::Smem(_, Some(number))) => self.store_box(boxes, number),
+                _ => self.load_boxes(boxes),
+            };
+        }
         let step = plan.step(operand, hop);
         let step = step.ok_or_else(|| bug(plan, format!("no step {operand}.{}", hop.name())))?;
         let parts = self.partitions[&(operand.to_string(), hop)].clone();
@@ -94,8 +101,8 @@ impl<'p> Lowering<'p> {
         let instances = run.parts.instances();
         let ends = [share.0, share.0 + 1].map(|end| instances * end as usize / share.1 as usize);
         for instance in ends[0]..ends[1] {
-            let [_, column] = run.parts.dst.values[instance * run.parts.dst_values];
-            if block.is_some_and(|block| column / self.k_block_extent() != block) {
+            let element = run.parts.dst.values[instance * run.parts.dst_values];
+            if block.is_some_and(|block| self.block_of(hop, element) != block) {
                 continue;
             }
             self.instance(&mut run, instance, &mut out)?;
@@ -203,8 +210,13 @@ impl<'p> Lowering<'p> {
             } => {
                 let [value] = offsets.values[values.start];
                 let state = &self.state;
-                let address =
+                let mut address =
                     smem_address(&mut self.builder, plan, tile, offsets, value, *stage, state);
+                if *stage == Stage::Staging
+                    && let Some(set) = self.staging_set()?
+                {
+                    address.offset = add(address.offset, set);
+                }
                 Ok(Place::Address(address))
             }
             Side::Rmem { fragment, buffer } => {
@@ -301,6 +313,23 @@ impl<'p> Lowering<'p> {
             args.push(arg.ok_or_else(|| bug(self.plan, message()))?);
         }
         Ok(args)
+    }
+
+    /// Which block of the copy an element is in: of a k-block, or of a staging buffer's load.
+    fn block_of(&self, hop: Hop, [row, column]: [i64; 2]) -> i64 {
+        match (&self.plan.roles, hop) {
+            (Some(roles), Hop::R2s) => {
+                let inside = |place: &BoxPlace| {
+                    let [rows, columns] = roles.store.box_extents;
+                    let [first_row, first_column] = place.coord;
+                    (first_row..first_row + rows).contains(&row)
+                        && (first_column..first_column + columns).contains(&column)
+                };
+                let number = roles.store.places.iter().position(inside);
+                number.map_or(-1, |number| number as i64)
+            }
+            _ => column / self.k_block_extent(),
+        }
     }
 
     /// Extent along k that one MMA of the tiled MMA consumes.

@@ -55,10 +55,18 @@ impl Lowering<'_> {
             .ok_or_else(|| bug(plan, "no mma".to_string()))?;
         let buffers = if plan.stages > 1 { 2 } else { 1 };
         let parts = partition::of_mma(plan, mma)?;
+        let in_smem = mma
+            .atom
+            .mma
+            .as_ref()
+            .is_some_and(|facts| facts.smem == [true; 2]);
         for (name, raw, dtype, part) in [
             ("a", "a_raw", a_type, parts.a),
             ("b", "b_raw", b_type, parts.b),
         ] {
+            if in_smem {
+                continue;
+            }
             let ty = operand_type(&mma.atom, name)
                 .ok_or_else(|| bug(plan, format!("no operand {name}")))?;
             if mma.widen.is_some() {
@@ -70,7 +78,7 @@ impl Lowering<'_> {
             self.declare(name, ty, dtype.bits(), part, buffers);
         }
         let ty =
-            operand_type(&mma.atom, "c").ok_or_else(|| bug(plan, "no operand c".to_string()))?;
+            operand_type(&mma.atom, "d").ok_or_else(|| bug(plan, "no operand d".to_string()))?;
         self.declare("acc", ty, acc_type.bits(), parts.c.clone(), 1);
         if let Some(epilogue) = &plan.epilogue {
             let bits = plan.operand("d").map_or(32, |operand| operand.dtype.bits());
@@ -112,6 +120,7 @@ impl Lowering<'_> {
             (_, "b", _) if self.widens() => "b_raw",
             (_, "a", _) => "a",
             (_, "b", _) => "b",
+            (_, "d", Hop::R2s) if epilogue.is_some_and(|epilogue| epilogue.pack.is_some()) => "d",
             _ if (by_element || step.element_atom.is_none()) && converts => "d_edge",
             _ if by_element || step.element_atom.is_none() => "acc",
             _ if epilogue.is_some_and(|epilogue| epilogue.pack.is_some()) => "d",
@@ -140,19 +149,24 @@ impl Lowering<'_> {
         Ok(out)
     }
 
-    pub(super) fn convert(&mut self, bounds: Bounds) -> Result<Vec<Stmt>> {
+    pub(super) fn convert(&mut self, bounds: Bounds, share: Share) -> Result<Vec<Stmt>> {
         let Some(epilogue) = &self.plan.epilogue else {
             return Ok(Vec::new());
         };
         let acc = self.buffer("acc", 0)?;
         let step = self.plan.step("d", Hop::R2g);
-        let vector = step.is_some_and(|step| step.element_atom.is_some());
+        let staged = self.plan.step("d", Hop::R2s).is_some();
+        let vector = staged || step.is_some_and(|step| step.element_atom.is_some());
         match (&epilogue.pack, &epilogue.convert) {
             (Some(pack), _) if bounds == Bounds::Inside && vector => {
                 let to = self.buffer("d", 0)?;
+                let [first, end] =
+                    [share.0, share.0 + 1].map(|end| to.len() * end as usize / share.1 as usize);
                 Ok(acc
                     .chunks(2)
                     .zip(to)
+                    .take(end)
+                    .skip(first)
                     .map(|(pair, to)| convert(pack, pair.to_vec(), to))
                     .collect())
             }
@@ -168,7 +182,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn buffer(&self, name: &str, buffer: u32) -> Result<Vec<Reg>> {
+    pub(super) fn buffer(&self, name: &str, buffer: u32) -> Result<Vec<Reg>> {
         let fragment = self.fragment(name)?;
         let count = fragment.buffer_registers as u32;
         Ok((0..count)
@@ -242,7 +256,9 @@ fn operand_type(atom: &Atom, name: &str) -> Option<RegType> {
         .iter()
         .find(|operand| operand.name == name)
         .and_then(|operand| match operand.kind {
-            OperandKind::RegsIn { ty, .. } | OperandKind::RegsOut { ty, .. } => Some(ty),
+            OperandKind::RegsIn { ty, .. }
+            | OperandKind::RegsOut { ty, .. }
+            | OperandKind::RegsInOut { ty, .. } => Some(ty),
             _ => None,
         })
 }

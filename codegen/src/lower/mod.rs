@@ -9,6 +9,7 @@ mod builder;
 mod copy;
 mod fragment;
 mod mma;
+mod roles;
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use crate::atoms::{self};
 use crate::error::{Error, Result};
 use crate::ir::expr::{add, ceil_div, div, int, le, long, min, mul, rem, select, sub};
 use crate::ir::program::{Arg, Expr, IntType, Program, Stmt};
-use crate::ir::tile::{Kernel, Op};
+use crate::ir::tile::{Kernel, Op, Team};
 use crate::plan::model::{Hop, Plan};
 use crate::plan::partition::{self, Partition};
 use crate::spec::model::Raster;
@@ -26,6 +27,7 @@ use std::sync::Arc;
 use address::State;
 use builder::Builder;
 use fragment::Fragment;
+use roles::RoleState;
 
 /// Lowers a kernel of that plan.
 ///
@@ -54,6 +56,8 @@ struct Lowering<'p> {
     commit: Arc<Atom>,
     wait: Arc<Atom>,
     barrier: Arc<Atom>,
+    role_state: Option<RoleState>,
+    team: Option<Team>,
 }
 
 impl<'p> Lowering<'p> {
@@ -80,6 +84,8 @@ impl<'p> Lowering<'p> {
             commit: sync("sm80_cp_async_commit_group")?,
             wait: sync("sm80_cp_async_wait_group")?,
             barrier: sync("sm50_barrier_cta_sync")?,
+            role_state: None,
+            team: None,
         };
         lowering.declare_fragments()?;
         Ok(lowering)
@@ -96,8 +102,11 @@ impl<'p> Lowering<'p> {
     fn op(&mut self, op: &Op) -> Result<Vec<Stmt>> {
         Ok(match op {
             Op::Raster(raster) => {
-                let (tile_m, tile_n) = raster_tile(&mut self.builder, self.plan, *raster);
-                (self.state.tile_m, self.state.tile_n) = (tile_m, tile_n);
+                let cta = self.builder.cta();
+                let tiles = self.tiles()?;
+                let [m, n] = raster_tile(&mut self.builder, cta, tiles, *raster);
+                self.state.tile_m = self.builder.hoist("tile_m", m);
+                self.state.tile_n = self.builder.hoist("tile_n", n);
                 Vec::new()
             }
             Op::Copy {
@@ -114,13 +123,31 @@ impl<'p> Lowering<'p> {
             }
             Op::Widen(buffer) => self.widen(*buffer)?,
             Op::Mma(buffer, share) => self.mma(*buffer, *share)?,
-            Op::Convert(bounds) => self.convert(*bounds)?,
+            Op::Convert(bounds, share) => self.convert(*bounds, *share)?,
             Op::Commit => vec![call(&self.commit, Vec::new())],
             Op::Wait(groups) => vec![call(&self.wait, vec![Arg::Imm(i64::from(*groups))])],
             Op::Barrier => vec![call(&self.barrier, Vec::new())],
             Op::NextTile => self.next_tile()?,
             Op::NextRead => vec![self.next_buffer(self.state.read)],
             Op::ForEachKTile(body) => vec![self.for_each_k_tile(body)?],
+            Op::InitBarriers
+            | Op::Roles(_)
+            | Op::ForEachTile(_)
+            | Op::IfBoxesEnd(..)
+            | Op::Acquire
+            | Op::Arm
+            | Op::Await
+            | Op::Release(_)
+            | Op::Advance(_)
+            | Op::Drain
+            | Op::MmaSlot
+            | Op::MmaWait(_)
+            | Op::MmaDone
+            | Op::TakeTurn
+            | Op::PassTurn
+            | Op::StagingFree(_)
+            | Op::StagingFull
+            | Op::StagingDrain => self.role_op(op)?,
             Op::IfInside(inside, edge) => {
                 let then = self.ops(inside)?;
                 let otherwise = self.ops(edge)?;
@@ -134,15 +161,17 @@ impl<'p> Lowering<'p> {
     }
 
     fn for_each_k_tile(&mut self, body: &[Op]) -> Result<Stmt> {
-        let k = self.param("k")?;
-        let tiles = self.builder.hoist("k_tiles", ceil_div(k, self.tile_k()?));
+        let tiles = self.k_tiles()?;
         let var = self.builder.var("k_tile", IntType::I32, false);
+        self.set_trip(Expr::Var(var));
+        let body = self.ops(body)?;
+        self.set_trip(int(0));
         Ok(Stmt::For {
             var,
             from: int(0),
             to: tiles,
             step: int(1),
-            body: self.ops(body)?,
+            body,
         })
     }
 
@@ -188,6 +217,16 @@ impl<'p> Lowering<'p> {
             });
         }
         inside.ok_or_else(|| bug(self.plan, "a tile has no modes".to_string()))
+    }
+
+    /// Output tiles of the problem along m and n.
+    fn tiles(&mut self) -> Result<[Expr; 2]> {
+        let mut tiles = [int(1), int(1)];
+        for (mode, name) in ["m", "n"].into_iter().enumerate() {
+            let count = ceil_div(self.param(name)?, self.plan.cta_tile[mode]);
+            tiles[mode] = self.builder.hoist("tiles", count);
+        }
+        Ok(tiles)
     }
 
     fn tile_k(&self) -> Result<i64> {
@@ -237,29 +276,27 @@ fn start_state(builder: &mut Builder) -> State {
     }
 }
 
-fn raster_tile(builder: &mut Builder, plan: &Plan, raster: Raster) -> (Expr, Expr) {
-    let cta = builder.cta();
-    let mut tiles = |name: &str, extent: i64| {
-        let param = builder.param(name).map_or(int(1), Expr::Param);
-        builder.hoist("tiles", ceil_div(param, extent))
-    };
-    let tiles_m = tiles("m", plan.cta_tile[0]);
-    let tiles_n = tiles("n", plan.cta_tile[1]);
-    let (m, n) = match raster {
-        Raster::Row => (div(cta.clone(), tiles_n.clone()), rem(cta, tiles_n)),
-        Raster::Column => (rem(cta.clone(), tiles_m.clone()), div(cta, tiles_m)),
+/// Which output tile has that number.
+fn raster_tile(
+    builder: &mut Builder,
+    number: Expr,
+    [tiles_m, tiles_n]: [Expr; 2],
+    raster: Raster,
+) -> [Expr; 2] {
+    match raster {
+        Raster::Row => [div(number.clone(), tiles_n.clone()), rem(number, tiles_n)],
+        Raster::Column => [rem(number.clone(), tiles_m.clone()), div(number, tiles_m)],
         Raster::Grouped(rows) => {
             let rows = int(i64::from(rows));
             let band = builder.hoist("band", mul(rows.clone(), tiles_n));
-            let first = mul(div(cta.clone(), band.clone()), rows.clone());
+            let first = mul(div(number.clone(), band.clone()), rows.clone());
             let first = builder.hoist("first", first);
             let height = builder.hoist("height", min(sub(tiles_m, first.clone()), rows));
-            let within = builder.hoist("within", rem(cta, band));
-            (
+            let within = builder.hoist("within", rem(number, band));
+            [
                 add(first, rem(within.clone(), height.clone())),
                 div(within, height),
-            )
+            ]
         }
-    };
-    (builder.hoist("tile_m", m), builder.hoist("tile_n", n))
+    }
 }

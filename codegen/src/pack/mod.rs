@@ -7,8 +7,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tilewright_bundle::{
-    Assumption, BundleWriter, Capability, DType, Family, Kernel, LaunchAbi, Operand, Param,
-    ParamValue, Provenance, Resources, Role, ScalarType, Semantics, Sha256Hex,
+    Assumption, BundleWriter, Capability, DType, Family, Kernel, L2Promotion, LaunchAbi, Operand,
+    Param, ParamValue, Provenance, Resources, Role, ScalarType, Semantics, Sha256Hex, TensorMapAbi,
+    TensorSwizzle,
 };
 
 use crate::certify::Certificate;
@@ -150,20 +151,81 @@ fn abi(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, String>
             ParamType::Pointer { .. } => ParamValue::pointer(&param.name),
             ParamType::I32 => ParamValue::scalar(ScalarType::I32, parse(&param.name)?),
             ParamType::I64 => ParamValue::scalar(ScalarType::I64, parse(&param.name)?),
+            ParamType::TensorMap => ParamValue::TensorMap(tensor_map(plan, &param.name)?),
         };
         params.push((param.name.as_str(), value));
     }
-    let (m, n) = (plan.cta_tile[0], plan.cta_tile[1]);
     Ok(LaunchAbi {
         params: Param::pack(params),
-        grid: [
-            parse(&format!("ceil_div(m, {m}) * ceil_div(n, {n})"))?,
-            1u32.into(),
-            1u32.into(),
-        ],
-        block: [plan.threads, 1, 1],
+        grid: [parse(&grid(plan))?, 1u32.into(), 1u32.into()],
+        block: [plan.cta_threads(), 1, 1],
+        cluster: plan.roles.as_ref().and_then(|roles| {
+            let ctas = roles.cluster_size();
+            (ctas > 1).then_some([ctas, 1, 1])
+        }),
         dynamic_smem_bytes: plan.smem_bytes.into(),
         ..LaunchAbi::default()
+    })
+}
+
+/// CTAs of a launch: one for each output tile, or as many clusters as run at a time.
+fn grid(plan: &Plan) -> String {
+    let (m, n) = (plan.cta_tile[0], plan.cta_tile[1]);
+    let Some(roles) = &plan.roles else {
+        return format!("ceil_div(m, {m}) * ceil_div(n, {n})");
+    };
+    let [along_m, along_n] = roles.cluster.map(i64::from);
+    let size = along_m * along_n;
+    let tiles = format!(
+        "ceil_div(m, {}) * ceil_div(n, {})",
+        m * along_m,
+        n * along_n
+    );
+    let clusters = match (roles.kind, roles.ctas) {
+        (spec::SchedulerKind::Single, _) => tiles,
+        (spec::SchedulerKind::Persistent, None) => format!("min({tiles}, max_clusters)"),
+        (spec::SchedulerKind::Persistent, Some(ctas)) => {
+            let most = (i64::from(ctas) / size).max(1);
+            format!("min(min({tiles}, max_clusters), {most})")
+        }
+    };
+    format!("{clusters} * {size}")
+}
+
+/// The tensor map of that parameter, through which an operand's boxes are moved.
+fn tensor_map(plan: &Plan, param: &str) -> std::result::Result<TensorMapAbi, String> {
+    let operand = param.strip_suffix("_map").unwrap_or(param);
+    let missing = || format!("operand {operand} is not moved by boxes");
+    let roles = plan.roles.as_ref().ok_or_else(missing)?;
+    let mut copies = roles.loads.iter().chain([&roles.store]);
+    let copy = copies
+        .find(|copy| copy.operand == operand)
+        .ok_or_else(missing)?;
+    let facts = plan.operand(operand).ok_or_else(missing)?;
+    let parse = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
+    let (inner, outer) = (copy.contiguous, 1 - copy.contiguous);
+    let stride = match &facts.strides[outer] {
+        spec::Stride::Const(value) => value.to_string(),
+        spec::Stride::Named(name) => name.clone(),
+    };
+    let extent = |mode: usize| {
+        u32::try_from(copy.box_extents[mode]).map_err(|error| format!("box: {error}"))
+    };
+    Ok(TensorMapAbi {
+        swizzle: match copy.swizzle_bytes {
+            128 => TensorSwizzle::Bytes128,
+            64 => TensorSwizzle::Bytes64,
+            32 => TensorSwizzle::Bytes32,
+            _ => TensorSwizzle::None,
+        },
+        l2_promotion: L2Promotion::Bytes256,
+        ..TensorMapAbi::new(
+            operand,
+            dtype(facts.dtype.name())?,
+            [parse(&facts.extents[inner])?, parse(&facts.extents[outer])?],
+            [parse(&stride)?],
+            [extent(inner)?, extent(outer)?],
+        )
     })
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::arch::Arch;
 use crate::atoms::Catalogue;
-use crate::atoms::model::{Atom, ConvertFacts, CopyFacts, Space};
+use crate::atoms::model::{Atom, ConvertFacts, CopyFacts, MmaFacts, Space};
 use crate::dtype::Dtype;
 use crate::error::Violation;
 use crate::spec::model::Auto;
@@ -32,6 +32,8 @@ pub(super) struct Wanted {
     pub asynchronous: bool,
     /// Whether threads of a warp work together.
     pub collective: bool,
+    /// Whether it moves boxes of a tensor, and whether to several CTAs.
+    pub tensor: Option<bool>,
 }
 
 impl<'c> Chooser<'c> {
@@ -47,12 +49,10 @@ impl<'c> Chooser<'c> {
                 && facts.to == wanted.to
                 && wanted.bytes.is_none_or(|bytes| bytes == facts.access_bytes)
                 && facts.asynchronous == wanted.asynchronous
+                && facts.tensor.map(|tensor| tensor.multicast) == wanted.tensor
                 && (facts.thr_id.size().is_ok_and(|threads| threads > 1)) == wanted.collective
         };
-        let atoms = self
-            .catalogue
-            .iter()
-            .filter(|atom| atom.min_sm <= self.arch.sm);
+        let atoms = self.catalogue.iter().filter(|atom| atom.runs_on(self.arch));
         atoms
             .filter(|atom| atom.copy.as_ref().is_some_and(fits))
             .cloned()
@@ -100,10 +100,11 @@ impl<'c> Chooser<'c> {
             self.violate("unknown-atom", format!("{what}: there is no atom {id}"));
             return None;
         };
-        if atom.min_sm > self.arch.sm {
+        if !atom.runs_on(self.arch) {
             let message = format!(
-                "{what}: {id} needs sm_{}, the arch is {}: choose auto or a newer arch",
-                atom.min_sm, self.arch
+                "{what}: {id} needs {}, the arch is {}: choose auto or another arch",
+                atom.needs(),
+                self.arch
             );
             self.violate("atom-arch", message);
             return None;
@@ -118,14 +119,24 @@ impl<'c> Chooser<'c> {
         Some(atom.clone())
     }
 
-    /// The largest MMA of those types, d a b, that the architecture has.
+    /// The largest MMA on registers of those types, d a b, that the architecture has.
     pub(super) fn mma(&self, types: [Dtype; 3]) -> Option<Arc<Atom>> {
+        self.largest_mma(types, |mma| mma.smem == [false; 2])
+    }
+
+    /// The MMA on shared memory of those types, d a b, that is `n` wide.
+    pub(super) fn smem_mma(&self, types: [Dtype; 3], n: i64) -> Option<Arc<Atom>> {
+        self.largest_mma(types, |mma| mma.smem == [true; 2] && mma.mnk[1] == n)
+    }
+
+    fn largest_mma(
+        &self,
+        types: [Dtype; 3],
+        also: impl Fn(&MmaFacts) -> bool,
+    ) -> Option<Arc<Atom>> {
         let fits = |atom: &&Arc<Atom>| {
-            atom.min_sm <= self.arch.sm
-                && atom
-                    .mma
-                    .as_ref()
-                    .is_some_and(|mma| [mma.types[0], mma.types[1], mma.types[2]] == types)
+            let facts = atom.mma.as_ref();
+            atom.runs_on(self.arch) && facts.is_some_and(|mma| mma.types[..3] == types && also(mma))
         };
         let volume = |atom: &&Arc<Atom>| {
             atom.mma
@@ -142,10 +153,7 @@ impl<'c> Chooser<'c> {
     /// The conversion from `from` to `to` of `values` values at once, if the architecture has one.
     pub(super) fn convert(&self, from: Dtype, to: Dtype, values: u32) -> Option<Arc<Atom>> {
         let wanted = ConvertFacts { from, to, values };
-        let mut atoms = self
-            .catalogue
-            .iter()
-            .filter(|atom| atom.min_sm <= self.arch.sm);
+        let mut atoms = self.catalogue.iter().filter(|atom| atom.runs_on(self.arch));
         atoms
             .find(|atom| atom.convert.as_ref() == Some(&wanted))
             .cloned()

@@ -76,6 +76,7 @@ fn step(
         Hop::R2s => (Space::Rmem, Space::Smem),
         Hop::G2r => (Space::Gmem, Space::Rmem),
         Hop::R2g => (Space::Rmem, Space::Gmem),
+        Hop::S2g => (Space::Smem, Space::Gmem),
     };
     let asynchronous = hop == Hop::G2s;
     let wanted = |bytes| Wanted {
@@ -84,6 +85,7 @@ fn step(
         bytes: Some(bytes),
         asynchronous,
         collective: false,
+        tensor: None,
     };
     let along = operand
         .strides

@@ -1,20 +1,25 @@
 //! Planning a gemm: `d = a · bᵀ` with `a: (m,k)`, `b: (n,k)`, `d: (m,n)`.
 //!
-//! Two ways lead through it. *Multistage*: 16-byte asynchronous copies fill a swizzled ring,
+//! Three ways lead through it. *Specialized*: boxes of tensor maps fill a swizzled ring that the
+//! tensor cores read themselves; one warpgroup loads, the others compute. *Multistage*: 16-byte asynchronous copies fill a swizzled ring,
 //! ldmatrix and tensor-core MMAs empty it; it needs both operands contiguous along k.
 //! *Synchronous*: element by element through registers, one fma a value; it takes every layout and
 //! alignment.
 
 mod mma;
 mod operands;
+mod specialized;
 
+use std::sync::Arc;
+
+use crate::atoms::model::Atom;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
 use crate::plan::limits::{check_blocks, check_registers, check_smem, check_threads};
 use crate::plan::model::{EpiloguePlan, Plan};
 use crate::plan::start;
 use crate::plan::tiled::placed_bytes;
-use crate::spec::model::{Operand, Point, Spec, Stride};
+use crate::spec::model::{Auto, Operand, Point, Schedule, SchedulerKind, Spec, Stride};
 
 /// Plans the point. What a violation leaves open is not decided, so that everything else that can
 /// be known is reported with it; `None` when nothing can.
@@ -25,10 +30,16 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
         return Ok(None);
     };
     let inputs = [(a, spec.cta_tile[0]), (b, spec.cta_tile[1])];
-    let multistage = wants_multistage(spec, chooser, a, b);
     let mut plan = start(point, 0);
-    plan.stages = stages(spec, chooser, multistage);
     plan.epilogue = epilogue(spec, chooser, d);
+    if wants_roles(spec, chooser, [a, b, d]) {
+        specialized::plan(point, chooser, &mut plan, [a, b, d])?;
+        check_smem(chooser, &plan);
+        return Ok(Some(plan));
+    }
+    check_whole_warps_alike(spec, chooser);
+    let multistage = wants_multistage(spec, chooser, a, b);
+    plan.stages = stages(spec, chooser, multistage);
     let tiles = tiled_threads(spec, chooser, &mut plan, [a, b], multistage)?;
     if tiles {
         for (operand, rows) in inputs {
@@ -74,6 +85,70 @@ fn tiled_threads(
     }
     plan.mma = Some(mma);
     Ok(divides && fits)
+}
+
+/// The specialized way is taken when the spec names its schedule, or leaves the choice and
+/// architecture, types and layouts allow it.
+fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> bool {
+    match spec.pipeline.schedule {
+        Auto::Given(Schedule::Cooperative | Schedule::Pingpong) => return true,
+        Auto::Given(Schedule::Multistage) => return false,
+        Auto::Auto => {}
+    }
+    let named = |id: &Option<Auto<String>>| match id {
+        Some(Auto::Given(id)) => chooser.catalogue.get(id),
+        _ => None,
+    };
+    let otherwise = spec.copy.values().any(|path| {
+        let boxes = |atom: &Arc<Atom>| {
+            let facts = atom.copy.as_ref();
+            facts.is_some_and(|copy| copy.tensor.is_some())
+        };
+        let direct = path.s2r.is_some() || path.g2r.is_some() || path.r2g.is_some();
+        direct || named(&path.g2s).is_some_and(|atom| !boxes(atom))
+    });
+    let on_registers = match &spec.mma.atom {
+        Auto::Given(id) => chooser.catalogue.get(id).is_some_and(|atom| {
+            let facts = atom.mma.as_ref();
+            facts.is_some_and(|mma| mma.smem == [false; 2])
+        }),
+        Auto::Auto => false,
+    };
+    let types = [spec.accumulator, a.dtype, b.dtype];
+    let contiguous = |operand| specialized::contiguous_mode(operand).is_some();
+    !otherwise
+        && !on_registers
+        && chooser.smem_mma(types, 8).is_some()
+        && contiguous(a)
+        && contiguous(b)
+        && d.dtype.bytes() == 2
+        && d.strides[1] == Stride::Const(1)
+}
+
+/// What only the specialized way does.
+fn check_whole_warps_alike(spec: &Spec, chooser: &mut Chooser<'_>) {
+    let asked = [
+        (spec.cluster != [1; 3], "cluster"),
+        (
+            matches!(spec.scheduler.kind, Auto::Given(SchedulerKind::Persistent)),
+            "scheduler.kind",
+        ),
+        (
+            matches!(spec.scheduler.ctas, Auto::Given(_)),
+            "scheduler.ctas",
+        ),
+        (
+            matches!(spec.pipeline.in_flight, Auto::Given(_)),
+            "pipeline.in_flight",
+        ),
+    ];
+    for (_, key) in asked.iter().filter(|(asked, _)| *asked) {
+        let message = format!(
+            "{key} is for warp-specialized kernels: use arch sm_90a and pipeline.schedule \
+             cooperative, or leave it out"
+        );
+        chooser.violate("schedule", message);
+    }
 }
 
 /// The multistage way is taken when the spec names an asynchronous copy, or leaves the choice and

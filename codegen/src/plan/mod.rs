@@ -4,6 +4,8 @@
 //! launch must guarantee. It decides; it emits nothing. All limits a point violates are reported
 //! together.
 
+pub mod descriptor;
+pub mod roles;
 pub mod model;
 pub mod part;
 pub mod smem;
@@ -71,6 +73,7 @@ fn start(point: &Point, threads: u32) -> Plan {
         stage_bytes: 0,
         smem_bytes: 0,
         steps: Vec::new(),
+        roles: None,
         mma: None,
         epilogue: None,
         assumptions: Vec::new(),

@@ -8,6 +8,7 @@ use tilewright_layout::{ComposedLayout, TiledCopy, TiledMma};
 use crate::arch::Arch;
 use crate::atoms::model::Atom;
 use crate::dtype::Dtype;
+use crate::plan::roles::{BoxCopy, Roles};
 use crate::spec::model::{Family, Operand, Raster};
 
 /// One hop of an operand's way, from one memory space to the next.
@@ -23,6 +24,8 @@ pub enum Hop {
     G2r,
     /// Registers to global memory.
     R2g,
+    /// Shared to global memory.
+    S2g,
 }
 
 impl Hop {
@@ -34,6 +37,7 @@ impl Hop {
             Hop::R2s => "r2s",
             Hop::G2r => "g2r",
             Hop::R2g => "r2g",
+            Hop::S2g => "s2g",
         }
     }
 }
@@ -155,7 +159,7 @@ pub struct Plan {
     pub accumulator: Dtype,
     /// `(m,n)` or `(m,n,k)`.
     pub cta_tile: Vec<i64>,
-    /// Threads of a CTA.
+    /// Threads that share out a tile: all of a CTA, or the consumers of one tile.
     pub threads: u32,
     /// `.minnctapersm`.
     pub min_ctas_per_sm: Option<u32>,
@@ -171,6 +175,8 @@ pub struct Plan {
     pub smem_bytes: u32,
     /// Every tiled copy.
     pub steps: Vec<Step>,
+    /// Who does what, where warps differ.
+    pub roles: Option<Roles>,
     /// The arithmetic (gemm).
     pub mma: Option<MmaPlan>,
     /// The conversion of results (gemm).
@@ -180,11 +186,23 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Threads of a CTA.
+    pub fn cta_threads(&self) -> u32 {
+        self.roles.as_ref().map_or(self.threads, Roles::threads)
+    }
+
     /// The step of that operand and hop.
     pub fn step(&self, operand: &str, hop: Hop) -> Option<&Step> {
         self.steps
             .iter()
             .find(|step| step.operand == operand && step.hop == hop)
+    }
+
+    /// The copy by boxes of that operand and hop.
+    pub fn boxes(&self, operand: &str, hop: Hop) -> Option<&BoxCopy> {
+        let roles = self.roles.as_ref()?;
+        let mut copies = roles.loads.iter().chain([&roles.store]);
+        copies.find(|copy| copy.operand == operand && copy.hop == hop)
     }
 
     /// The shared-memory tile of that operand.

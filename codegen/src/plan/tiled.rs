@@ -99,22 +99,27 @@ fn largest_divisor(a: i64, b: i64) -> i64 {
 /// Notes what the atom's vectors demand of the operand's pointer and strides.
 pub(super) fn assume(plan: &mut Plan, operand: &Operand, atom: &Atom, what: &str) {
     let bytes = atom.align_bytes;
+    let reason = format!("{what}: {} moves {bytes} bytes", atom.id);
+    assume_bytes(plan, operand, bytes, &reason);
+}
+
+/// Notes that the operand's pointer and strides are multiples of that many bytes.
+pub(super) fn assume_bytes(plan: &mut Plan, operand: &Operand, bytes: u32, reason: &str) {
     let element = operand.dtype.bytes();
     if bytes <= element {
         return;
     }
-    let reason = format!("{what}: {} moves {bytes} bytes", atom.id);
     let mut wanted = vec![Assumption::PointerAlignment {
         operand: operand.name.clone(),
         bytes,
-        reason: reason.clone(),
+        reason: reason.to_string(),
     }];
     for stride in &operand.strides {
         if let Stride::Named(stride) = stride {
             wanted.push(Assumption::StrideMultiple {
                 stride: stride.clone(),
                 multiple: i64::from(bytes / element),
-                reason: reason.clone(),
+                reason: reason.to_string(),
             });
         }
     }

@@ -94,6 +94,10 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
         }
     }
 
+    pub(super) fn mark_convergent(&self, call: CallSiteValue<'ctx>) {
+        self.mark(call, "convergent");
+    }
+
     fn mark(&self, call: CallSiteValue<'ctx>, name: &str) {
         let kind = Attribute::get_named_enum_kind_id(name);
         call.add_attribute(
@@ -128,7 +132,12 @@ fn argument<'a>(name: &str, atom: &Atom, args: &'a [Arg]) -> Result<&'a Arg> {
 
 /// Every output register with its operand.
 fn outputs_of<'a>(atom: &'a Atom, args: &[Arg]) -> Vec<(&'a OperandDecl, Reg)> {
-    let outputs = |decl: &OperandDecl| matches!(decl.kind, OperandKind::RegsOut { .. });
+    let outputs = |decl: &OperandDecl| {
+        matches!(
+            decl.kind,
+            OperandKind::RegsOut { .. } | OperandKind::RegsInOut { .. }
+        )
+    };
     let pairs = atom
         .operands
         .iter()

@@ -135,9 +135,11 @@ impl<'p> Checker<'p> {
                 "{registers} registers; at most {MAX_REGISTERS} are allowed"
             ));
         }
-        if program.params.len() * 8 > MAX_PARAM_BYTES {
-            let (count, most) = (program.params.len(), MAX_PARAM_BYTES / 8);
-            self.problem(format!("{count} parameters; at most {most} are allowed"));
+        let bytes: usize = program.params.iter().map(|param| param.ty.bytes()).sum();
+        if bytes > MAX_PARAM_BYTES {
+            self.problem(format!(
+                "{bytes} bytes of parameters; at most {MAX_PARAM_BYTES} are allowed"
+            ));
         }
         for param in &program.params {
             if let ParamType::Pointer { align_bytes, .. } = param.ty
@@ -168,9 +170,19 @@ impl<'p> Checker<'p> {
     fn stmt(&mut self, stmt: &'p Stmt, depth: usize) {
         match stmt {
             Stmt::Let(var, value) => self.definition(*var, value, false),
-            Stmt::Pin(var, value) => {
+            Stmt::Pin(var, value) | Stmt::Uniform(var, value) => {
                 self.definition(*var, value, false);
                 self.expect(value, IntType::I32);
+            }
+            Stmt::Elect(var) => {
+                self.definition(*var, &Expr::Int(0, IntType::I1), false);
+                if !self.arch.has_election() {
+                    self.unsupported.push(Error::Unsupported {
+                        feature: "elect.sync".to_owned(),
+                        arch: self.arch.to_string(),
+                        hint: "it needs sm_90 or later".to_owned(),
+                    });
+                }
             }
             Stmt::Assign(var, value) => self.definition(*var, value, true),
             Stmt::For {

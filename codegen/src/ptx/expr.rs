@@ -32,6 +32,7 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
                 _ => return Err(format!("parameter {} is no integer", param.0)),
             },
             Expr::Special(special) => self.special(*special)?,
+            Expr::Smem => self.smem_start()?,
             Expr::Binary(op, left, right) => {
                 let (left, right) = (self.expr(left)?, self.expr(right)?);
                 self.binary(*op, left, right)?
@@ -59,6 +60,13 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
         };
         self.values.insert(node(expr), value);
         Ok(value)
+    }
+
+    fn smem_start(&self) -> Result<IntValue<'ctx>> {
+        let start = self.smem.ok_or("the kernel has no shared memory")?;
+        self.builder
+            .build_ptr_to_int(start, self.context.i32_type(), "")
+            .map_err(in_builder)
     }
 
     fn variable(&self, var: u32, slot: PointerValue<'ctx>) -> Result<IntValue<'ctx>> {
@@ -125,6 +133,7 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
             BinOp::And => builder.build_and(left, right, ""),
             BinOp::Or => builder.build_or(left, right, ""),
             BinOp::Xor => builder.build_xor(left, right, ""),
+            BinOp::Shl => builder.build_left_shift(left, right, ""),
             BinOp::Min | BinOp::Max => {
                 let order = if op == BinOp::Min {
                     IntPredicate::SLT

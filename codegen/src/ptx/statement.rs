@@ -10,6 +10,9 @@ use inkwell::values::{BasicValueEnum, IntValue};
 use super::translate::{Result, Translator, Var, in_builder};
 use crate::ir::program::{Expr, Stmt, VarId};
 
+/// The mask of a whole warp.
+const ALL_LANES: u64 = 0xffff_ffff;
+
 impl<'ctx, 'p> Translator<'ctx, 'p> {
     /// Translates a body; what it defines is unknown after it.
     pub(super) fn body(&mut self, body: &'p [Stmt]) -> Result<()> {
@@ -30,6 +33,15 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
             Stmt::Pin(var, value) => {
                 let value = self.expr(value)?;
                 let value = self.pin(value)?;
+                self.define(*var, value)
+            }
+            Stmt::Uniform(var, value) => {
+                let value = self.expr(value)?;
+                let value = self.first_lane(value)?;
+                self.define(*var, value)
+            }
+            Stmt::Elect(var) => {
+                let value = self.elect()?;
                 self.define(*var, value)
             }
             Stmt::Assign(var, value) => {
@@ -79,6 +91,40 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
         match call.map_err(in_builder)?.try_as_basic_value().basic() {
             Some(BasicValueEnum::IntValue(value)) => Ok(value),
             _ => Err("a move has no result".to_owned()),
+        }
+    }
+
+    /// The first lane's value, in all lanes.
+    fn first_lane(&self, value: IntValue<'ctx>) -> Result<IntValue<'ctx>> {
+        let i32_type = self.context.i32_type();
+        let signature = i32_type.fn_type(&[i32_type.into(); 4], false);
+        let constant = |bits: u64| i32_type.const_int(bits, false).into();
+        // The last operand is the clamp of the idx mode (PTX ISA, shfl.sync).
+        let values = [constant(ALL_LANES), value.into(), constant(0), constant(31)];
+        let call = self.call_intrinsic("llvm.nvvm.shfl.sync.idx.i32", signature, &values)?;
+        self.mark_convergent(call);
+        match call.try_as_basic_value().basic() {
+            Some(BasicValueEnum::IntValue(value)) => Ok(value),
+            _ => Err("a shuffle gives no integer".to_owned()),
+        }
+    }
+
+    /// A predicate that one lane of the warp has.
+    fn elect(&self) -> Result<IntValue<'ctx>> {
+        let (i32_type, bool_type) = (self.context.i32_type(), self.context.bool_type());
+        let pair = [i32_type.into(), bool_type.into()];
+        let signature = self.context.struct_type(&pair, false);
+        let signature = signature.fn_type(&[i32_type.into()], false);
+        let mask = i32_type.const_int(ALL_LANES, false).into();
+        let call = self.call_intrinsic("llvm.nvvm.elect.sync", signature, &[mask])?;
+        self.mark_convergent(call);
+        let Some(BasicValueEnum::StructValue(pair)) = call.try_as_basic_value().basic() else {
+            return Err("an election has no result".to_owned());
+        };
+        let elected = self.builder.build_extract_value(pair, 1, "elected");
+        match elected.map_err(in_builder)? {
+            BasicValueEnum::IntValue(value) => Ok(value),
+            other => Err(format!("an election gives {other}")),
         }
     }
 

@@ -33,6 +33,54 @@ pub(super) const SOURCES: &[(&str, &str)] = &[
         "copy/st_v4_b32_policy.tera",
         include_str!("../../../templates/ptx/copy/st_v4_b32_policy.tera"),
     ),
+    (
+        "copy/stmatrix.tera",
+        include_str!("../../../templates/ptx/copy/stmatrix.tera"),
+    ),
+    (
+        "copy/tma_load_2d.tera",
+        include_str!("../../../templates/ptx/copy/tma_load_2d.tera"),
+    ),
+    (
+        "copy/tma_load_2d_multicast.tera",
+        include_str!("../../../templates/ptx/copy/tma_load_2d_multicast.tera"),
+    ),
+    (
+        "copy/tma_store_2d.tera",
+        include_str!("../../../templates/ptx/copy/tma_store_2d.tera"),
+    ),
+    (
+        "mma/wgmma_ss.tera",
+        include_str!("../../../templates/ptx/mma/wgmma_ss.tera"),
+    ),
+    (
+        "mma/wgmma_wait.tera",
+        include_str!("../../../templates/ptx/mma/wgmma_wait.tera"),
+    ),
+    (
+        "sync/bar.tera",
+        include_str!("../../../templates/ptx/sync/bar.tera"),
+    ),
+    (
+        "sync/mbarrier.tera",
+        include_str!("../../../templates/ptx/sync/mbarrier.tera"),
+    ),
+    (
+        "sync/mbarrier_arrive.tera",
+        include_str!("../../../templates/ptx/sync/mbarrier_arrive.tera"),
+    ),
+    (
+        "sync/mbarrier_arrive_remote.tera",
+        include_str!("../../../templates/ptx/sync/mbarrier_arrive_remote.tera"),
+    ),
+    (
+        "sync/mbarrier_wait.tera",
+        include_str!("../../../templates/ptx/sync/mbarrier_wait.tera"),
+    ),
+    (
+        "sync/prefetch_tensormap.tera",
+        include_str!("../../../templates/ptx/sync/prefetch_tensormap.tera"),
+    ),
 ];
 
 fn templates() -> Result<&'static Tera> {

@@ -11,16 +11,19 @@ use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::{Builder, BuilderError};
 use inkwell::context::Context;
 use inkwell::module::{Linkage, Module};
-use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum, IntType as LlvmIntType};
+use inkwell::types::{AnyType, BasicMetadataTypeEnum, BasicTypeEnum, IntType as LlvmIntType};
 use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
 
 use crate::atoms::model::RegType;
-use crate::ir::program::{Expr, IntType, ParamType, Program, Reg, VarId};
+use crate::ir::program::{Expr, IntType, ParamId, ParamType, Program, Reg, VarId};
 
 pub(super) type Result<T> = std::result::Result<T, String>;
 
 /// LLVM's number of the `ptx_kernel` calling convention.
 const PTX_KERNEL: u32 = 71;
+/// Bytes of a tensor map, and their alignment (PTX ISA, tensor map).
+const TENSOR_MAP_BYTES: u32 = 128;
+const TENSOR_MAP_ALIGN: u64 = 64;
 /// LLVM's numbers of the PTX state spaces.
 pub(super) const GLOBAL: u16 = 1;
 pub(super) const SHARED: u16 = 3;
@@ -90,6 +93,8 @@ fn declare<'ctx>(
         .iter()
         .map(|param| match param.ty {
             ParamType::Pointer { .. } => context.ptr_type(AddressSpace::from(GLOBAL)).into(),
+            // A generic pointer to a copy in parameter space, see `declare`.
+            ParamType::TensorMap => context.ptr_type(AddressSpace::default()).into(),
             ParamType::I32 => context.i32_type().into(),
             ParamType::I64 => context.i64_type().into(),
         })
@@ -113,6 +118,20 @@ fn declare<'ctx>(
             .get_nth_param(at)
             .ok_or("a parameter is missing")?
             .set_name(&param.name);
+        if param.ty == ParamType::TensorMap {
+            let bytes = context.i8_type().array_type(TENSOR_MAP_BYTES);
+            let byval = Attribute::get_named_enum_kind_id("byval");
+            function.add_attribute(
+                AttributeLoc::Param(at),
+                context.create_type_attribute(byval, bytes.as_any_type_enum()),
+            );
+            function.add_attribute(AttributeLoc::Param(at), flag("align", TENSOR_MAP_ALIGN));
+            function.add_attribute(
+                AttributeLoc::Param(at),
+                context.create_string_attribute("nvvm.grid_constant", ""),
+            );
+            continue;
+        }
         let ParamType::Pointer {
             align_bytes,
             readonly,
@@ -189,6 +208,14 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
             self.vars[at] = Some(Var::Slot(slot));
         }
         Ok(())
+    }
+
+    /// The address of a tensor map among the parameters.
+    pub(super) fn tensor_map(&self, param: ParamId) -> Result<BasicValueEnum<'ctx>> {
+        match self.function.get_nth_param(param.0) {
+            Some(pointer @ BasicValueEnum::PointerValue(_)) => Ok(pointer),
+            _ => Err(format!("parameter {} is no tensor map", param.0)),
+        }
     }
 
     fn slot(&self, reg: Reg) -> Result<PointerValue<'ctx>> {

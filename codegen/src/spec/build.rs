@@ -19,7 +19,7 @@ use super::node::{Node, Value};
 use super::problems::{Problems, span_of};
 use super::read::{Field, Fields, Reader};
 use super::values::{MAX_TILE_EXTENT, MAX_TILE_SIZE};
-use crate::arch::Arch;
+use crate::arch::{Arch, PORTABLE_CLUSTER};
 use crate::dtype::Dtype;
 use crate::error::shown;
 
@@ -83,9 +83,10 @@ impl Reader<'_> {
             .and_then(|field| self.tuple(&field, tile, MAX_TILE_EXTENT, MAX_TILE_SIZE));
         let threads = self.auto(file.get("threads"), Reader::count);
         let min_ctas_per_sm = self.auto(file.get("min_ctas_per_sm"), Reader::count);
-        if let Some(field) = file.get("cluster") {
-            self.cluster(&field);
-        }
+        let cluster = match file.get("cluster") {
+            Some(field) => self.cluster(&field, arch),
+            None => Some([1; 3]),
+        };
         let mma = file
             .get("mma")
             .map(|field| self.mma(&field))
@@ -116,6 +117,7 @@ impl Reader<'_> {
             cta_tile: cta_tile?,
             threads,
             min_ctas_per_sm,
+            cluster: cluster?,
             mma,
             copy,
             swizzle,
@@ -168,23 +170,25 @@ impl Reader<'_> {
         self.int(field).and_then(|value| u32::try_from(value).ok())
     }
 
-    fn cluster(&mut self, field: &Field<'_>) {
-        let Some(shape) = self.tuple(field, &["m", "n", "k"], 16, 16) else {
-            return;
+    /// A cluster shape: CTAs along m and n, none along k, at most as many as are portable.
+    fn cluster(&mut self, field: &Field<'_>, arch: Option<Arch>) -> Option<[i64; 3]> {
+        let shape = self.tuple(field, &["m", "n", "k"], PORTABLE_CLUSTER, PORTABLE_CLUSTER)?;
+        let shape: [i64; 3] = shape.try_into().ok()?;
+        let [m, n, k] = shape;
+        let (problem, help) = if k != 1 {
+            ("clusters along k are not generated", "use 1 along k")
+        } else if shape != [1; 3] && arch.is_some_and(|arch| arch.sm < 90) {
+            (
+                "clusters need sm_90 or newer",
+                "use (1,1,1), or a newer arch",
+            )
+        } else {
+            return Some(shape);
         };
-        if shape != [1, 1, 1] {
-            let [m, n, k] = [shape[0], shape[1], shape[2]];
-            let message = format!(
-                "`cluster` is ({m},{n},{k}): clusters need sm_90 features that this version does \
-                 not generate yet"
-            );
-            self.problems.add(
-                "unsupported-cluster",
-                &field.node.span,
-                message,
-                "use (1,1,1)",
-            );
-        }
+        let message = format!("`cluster` is ({m},{n},{k}): {problem}");
+        self.problems
+            .add("unsupported-cluster", &field.node.span, message, help);
+        None
     }
 
     fn mma(&mut self, field: &Field<'_>) -> Mma {
@@ -287,17 +291,17 @@ impl Reader<'_> {
         let record = self.record(field.node, field.key.kind, &field.path, field.key_span);
         Pipeline {
             stages: self.auto(record.get("stages"), Reader::count),
-            schedule: record
-                .get("schedule")
-                .and_then(|field| self.schedule(&field))
-                .unwrap_or_default(),
+            schedule: self.auto(record.get("schedule"), Reader::schedule),
+            in_flight: self.auto(record.get("in_flight"), Reader::count),
         }
     }
 
     fn scheduler(&mut self, field: &Field<'_>) -> Scheduler {
         let record = self.record(field.node, field.key.kind, &field.path, field.key_span);
         Scheduler {
+            kind: self.auto(record.get("kind"), Reader::scheduler_kind),
             raster: self.auto(record.get("raster"), Reader::raster),
+            ctas: self.auto(record.get("ctas"), Reader::count),
         }
     }
 
@@ -330,15 +334,17 @@ impl Reader<'_> {
                 continue;
             };
             let Some(atom) =
-                catalogue::atoms().find(|atom| atom.id == text && atom.min_sm > arch.sm)
+                catalogue::atoms().find(|atom| atom.id == text && !atom.atom.runs_on(arch))
             else {
                 continue;
             };
             let message = format!(
-                "`{path}` is `{text}`, which needs sm_{}; `arch` is {arch}",
-                atom.min_sm
+                "`{path}` is `{text}`, which needs {}; `arch` is {arch}",
+                atom.atom.needs()
             );
-            let help = format!("use `auto`, or an `arch` of at least sm_{}", atom.min_sm);
+            let least = if atom.atom.exact { "" } else { "at least " };
+            let needs = atom.atom.needs();
+            let help = format!("use `auto`, or an `arch` of {least}{needs}");
             self.problems
                 .add("atom-needs-arch", &node.span, message, help);
         }

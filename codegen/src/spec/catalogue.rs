@@ -24,8 +24,8 @@ pub(super) struct Known {
     pub id: &'static str,
     /// What it does.
     pub job: Job,
-    /// Lowest compute capability times ten.
-    pub min_sm: u32,
+    /// The record.
+    pub atom: &'static model::Atom,
 }
 
 /// Every atom of the catalogue; none when its records are malformed, which the catalogue reports
@@ -42,7 +42,7 @@ pub(super) fn atoms() -> impl Iterator<Item = Known> {
                 (Some(copy), model::Kind::Copy) => Job::Move(copy.from, copy.to),
                 _ => Job::Other,
             },
-            min_sm: atom.min_sm,
+            atom,
         })
 }
 

@@ -55,6 +55,8 @@ pub(super) enum Kind {
     Swizzle,
     /// Main loop schedule.
     Schedule,
+    /// How tiles come to CTAs.
+    Scheduler,
     /// Tile order.
     Raster,
     /// Epilogue expression.
@@ -158,9 +160,10 @@ pub(super) static FILE: &[Key] = &[
     key(
         "cluster",
         Kind::Cluster,
-        "CTAs of a cluster along m, n and k.",
+        "CTAs of a cluster along m, n and k: those along m share b's tiles, those along n a's.",
     )
-    .gemm(),
+    .gemm()
+    .tunable(),
     key("mma", Kind::Record(MMA), "The tiled MMA.").gemm(),
     key(
         "copy",
@@ -205,6 +208,16 @@ const STAGES: Kind = Kind::Int {
     most: 32,
     step: 1,
 };
+const IN_FLIGHT: Kind = Kind::Int {
+    least: 0,
+    most: 1,
+    step: 1,
+};
+const GRID_CTAS: Kind = Kind::Int {
+    least: 1,
+    most: 65_536,
+    step: 1,
+};
 
 /// Keys of one operand.
 static OPERAND: &[Key] = &[
@@ -235,15 +248,36 @@ static MMA: &[Key] = &[
 
 static PIPELINE: &[Key] = &[
     key("stages", STAGES, "Buffers of the shared-memory ring.").auto(),
-    key("schedule", Kind::Schedule, "Who loads and who computes.").tunable(),
+    key("schedule", Kind::Schedule, "Who loads and who computes.")
+        .gemm()
+        .auto(),
+    key(
+        "in_flight",
+        IN_FLIGHT,
+        "Groups of asynchronous MMAs that run on while the next are issued.",
+    )
+    .gemm()
+    .auto(),
 ];
 
-static SCHEDULER: &[Key] = &[key(
-    "raster",
-    Kind::Raster,
-    "Order in which CTAs visit output tiles.",
-)
-.auto()];
+static SCHEDULER: &[Key] = &[
+    key("kind", Kind::Scheduler, "One tile for each CTA, or many.")
+        .gemm()
+        .auto(),
+    key(
+        "raster",
+        Kind::Raster,
+        "Order in which CTAs visit output tiles.",
+    )
+    .auto(),
+    key(
+        "ctas",
+        GRID_CTAS,
+        "Most CTAs of a persistent grid; fewer than the GPU has may save power.",
+    )
+    .gemm()
+    .auto(),
+];
 
 const fn hop(name: &'static str, from: Space, to: Space, doc: &'static str) -> Key {
     key(name, Kind::CopyAtom { from, to }, doc).auto()

@@ -88,12 +88,15 @@ pub struct Mma {
 }
 
 /// How loads run ahead of the arithmetic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Schedule {
     /// Every warp loads and computes; `stages` cp.async groups in flight. `stages: 1` is
     /// synchronous.
-    #[default]
     Multistage,
+    /// One warpgroup loads, the others compute parts of one tile.
+    Cooperative,
+    /// One warpgroup loads, two others compute a tile each, taking turns at the tensor cores.
+    Pingpong,
 }
 
 /// Stages and schedule of the main loop.
@@ -102,7 +105,9 @@ pub struct Pipeline {
     /// Buffers of the shared-memory ring.
     pub stages: Auto<u32>,
     /// The schedule.
-    pub schedule: Schedule,
+    pub schedule: Auto<Schedule>,
+    /// Groups of asynchronous MMAs that may run on while the next are issued.
+    pub in_flight: Auto<u32>,
 }
 
 /// Order in which CTAs visit output tiles.
@@ -116,11 +121,24 @@ pub enum Raster {
     Grouped(u32),
 }
 
+/// How output tiles come to CTAs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SchedulerKind {
+    /// One tile for each CTA of the grid.
+    Single,
+    /// As many CTAs as run at a time; each takes every so-manieth tile.
+    Persistent,
+}
+
 /// Tile scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Scheduler {
+    /// Whether a CTA makes one tile or many.
+    pub kind: Auto<SchedulerKind>,
     /// Order of the output tiles.
     pub raster: Auto<Raster>,
+    /// Most CTAs of a persistent grid.
+    pub ctas: Auto<u32>,
 }
 
 /// A checked spec, or one point of its tuning space (then every tuned field holds its value).
@@ -142,6 +160,8 @@ pub struct Spec {
     pub threads: Auto<u32>,
     /// Lower bound of resident CTAs per SM handed to ptxas (`.minnctapersm`).
     pub min_ctas_per_sm: Auto<u32>,
+    /// CTAs of a cluster along m, n and k.
+    pub cluster: [i64; 3],
     /// Tiled MMA (gemm).
     pub mma: Mma,
     /// Data paths by operand name.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use sha2::{Digest, Sha256};
 
-use super::model::{Auto, Point, Raster, Spec};
+use super::model::{Auto, Point, Raster, SchedulerKind, Spec};
 use super::print::canonical;
 use crate::error::Result;
 
@@ -61,8 +61,19 @@ fn suffix(spec: &Spec, tuned: &[&str]) -> String {
         out.push_str(&text);
     };
     let is_tuned = |path: &str| tuned.contains(&path);
+    if spec.cluster != [1; 3] {
+        add(format!("c{}x{}", spec.cluster[0], spec.cluster[1]));
+    }
     if let Auto::Given(stages) = spec.pipeline.stages {
         add(format!("s{stages}"));
+    }
+    if let (Auto::Given(schedule), true) = (&spec.pipeline.schedule, is_tuned("pipeline.schedule"))
+    {
+        add(schedule.name().chars().take(4).collect());
+    }
+    if let (Auto::Given(groups), true) = (&spec.pipeline.in_flight, is_tuned("pipeline.in_flight"))
+    {
+        add(format!("f{groups}"));
     }
     if let (Auto::Given([m, n, k]), true) = (&spec.mma.atoms, is_tuned("mma.atoms")) {
         add(if *k == 1 {
@@ -86,6 +97,15 @@ fn suffix(spec: &Spec, tuned: &[&str]) -> String {
             Raster::Column => "col".into(),
             Raster::Grouped(group) => format!("g{group}"),
         });
+    }
+    if let (Auto::Given(kind), true) = (&spec.scheduler.kind, is_tuned("scheduler.kind")) {
+        add(match kind {
+            SchedulerKind::Single => "single".into(),
+            SchedulerKind::Persistent => "pers".into(),
+        });
+    }
+    if let (Auto::Given(ctas), true) = (&spec.scheduler.ctas, is_tuned("scheduler.ctas")) {
+        add(format!("n{ctas}"));
     }
     out
 }

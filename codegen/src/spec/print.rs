@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use tilewright_layout::Swizzle;
 
-use super::model::{Auto, CopyPath, Operand, Raster, Schedule, Spec, Stride};
+use super::model::{Auto, CopyPath, Operand, Raster, Schedule, SchedulerKind, Spec, Stride};
 use crate::error::{Error, Result};
 
 impl Spec {
@@ -104,6 +104,9 @@ fn tree(spec: &Spec) -> Printed {
     let int = |value: &u32| Printed::Int(i64::from(*value));
     file.auto("threads", &spec.threads, int);
     file.auto("min_ctas_per_sm", &spec.min_ctas_per_sm, int);
+    if spec.cluster != [1; 3] {
+        file.put("cluster", print_tuple(&spec.cluster));
+    }
     let mut mma = Map::default();
     mma.auto("atom", &spec.mma.atom, |id| Printed::Text(id.clone()));
     mma.auto("atoms", &spec.mma.atoms, |atoms| print_tuple(atoms));
@@ -123,14 +126,19 @@ fn tree(spec: &Spec) -> Printed {
     file.map("swizzle", swizzle);
     let mut pipeline = Map::default();
     pipeline.auto("stages", &spec.pipeline.stages, int);
-    if spec.pipeline.schedule != Schedule::default() {
-        pipeline.text("schedule", spec.pipeline.schedule.name());
-    }
+    pipeline.auto("schedule", &spec.pipeline.schedule, |schedule| {
+        Printed::Text(schedule.name().into())
+    });
+    pipeline.auto("in_flight", &spec.pipeline.in_flight, int);
     file.map("pipeline", pipeline);
     let mut scheduler = Map::default();
+    scheduler.auto("kind", &spec.scheduler.kind, |kind| {
+        Printed::Text(kind.name().into())
+    });
     scheduler.auto("raster", &spec.scheduler.raster, |raster| {
         Printed::Text(raster.to_string())
     });
+    scheduler.auto("ctas", &spec.scheduler.ctas, int);
     file.map("scheduler", scheduler);
     if spec.epilogue != facts.epilogue {
         file.text("epilogue", &spec.epilogue);
@@ -196,10 +204,32 @@ fn print_tuple(extents: &[i64]) -> Printed {
 }
 
 impl Schedule {
+    /// Every schedule.
+    pub const ALL: [Schedule; 3] = [
+        Schedule::Multistage,
+        Schedule::Cooperative,
+        Schedule::Pingpong,
+    ];
+
     /// The word in specs: `multistage`.
     pub fn name(self) -> &'static str {
         match self {
             Schedule::Multistage => "multistage",
+            Schedule::Cooperative => "cooperative",
+            Schedule::Pingpong => "pingpong",
+        }
+    }
+}
+
+impl SchedulerKind {
+    /// Both kinds.
+    pub const ALL: [SchedulerKind; 2] = [SchedulerKind::Single, SchedulerKind::Persistent];
+
+    /// The word in specs: `persistent`.
+    pub fn name(self) -> &'static str {
+        match self {
+            SchedulerKind::Single => "single",
+            SchedulerKind::Persistent => "persistent",
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::catalogue::{self, Job};
 use super::families::{FAMILIES, FamilyFacts, OperandFacts};
 use super::keys::{FILE, Key, Kind, fields, paths};
-use super::model::Schedule;
+use super::model::{Schedule, SchedulerKind};
 use super::operands::stride_names;
 use super::swizzle::BYTE_NAMES;
 use crate::arch::ARCHES;
@@ -82,7 +82,7 @@ fn plain(kind: Kind, facts: &FamilyFacts, operand: Option<&OperandFacts>) -> Val
         Kind::Layout => json!({ "type": "string", "pattern": operand.map(layout_pattern) }),
         Kind::Tile => json!({ "type": "string", "pattern": tuple_pattern(facts.tile.len()) }),
         Kind::Triple { .. } => json!({ "type": "string", "pattern": tuple_pattern(3) }),
-        Kind::Cluster => json!({ "const": "(1,1,1)" }),
+        Kind::Cluster => json!({ "type": "string", "pattern": tuple_pattern(3) }),
         Kind::Int { least, most, step } => {
             json!({ "type": "integer", "minimum": least, "maximum": most, "multipleOf": step })
         }
@@ -93,7 +93,8 @@ fn plain(kind: Kind, facts: &FamilyFacts, operand: Option<&OperandFacts>) -> Val
             words(["none"].into_iter().chain(BYTE_NAMES.iter().map(|(name, _)| *name))),
             { "type": "string", "pattern": "^Sw<[0-9]+,[0-9]+,-?[0-9]+>$" },
         ] }),
-        Kind::Schedule => words([Schedule::Multistage.name()]),
+        Kind::Schedule => words(Schedule::ALL.iter().map(|schedule| schedule.name())),
+        Kind::Scheduler => words(SchedulerKind::ALL.iter().map(|kind| kind.name())),
         Kind::Raster => json!({ "anyOf": [
             words(["row", "column"]),
             { "type": "string", "pattern": "^grouped_[0-9]+$" },

@@ -8,7 +8,7 @@ use tilewright_layout::Int;
 use super::catalogue;
 use super::families::FAMILIES;
 use super::keys::Kind;
-use super::model::{Family, Raster, Schedule};
+use super::model::{Family, Raster, Schedule, SchedulerKind};
 use super::nearest::{nearest, one_of, suggestion};
 use super::node::Value;
 use super::notation::{self, Entry};
@@ -46,13 +46,16 @@ impl Reader<'_> {
 
     /// The schedule.
     pub fn schedule(&mut self, field: &Field<'_>) -> Option<Schedule> {
-        self.word(
-            field,
-            "unknown-schedule",
-            "schedule",
-            &[Schedule::Multistage.name()],
-        )?;
-        Some(Schedule::Multistage)
+        let names = Schedule::ALL.map(Schedule::name);
+        let at = self.word(field, "unknown-schedule", "schedule", &names)?;
+        Schedule::ALL.get(at).copied()
+    }
+
+    /// How tiles come to CTAs.
+    pub fn scheduler_kind(&mut self, field: &Field<'_>) -> Option<SchedulerKind> {
+        let names = SchedulerKind::ALL.map(SchedulerKind::name);
+        let at = self.word(field, "unknown-scheduler", "scheduler", &names)?;
+        SchedulerKind::ALL.get(at).copied()
     }
 
     /// An integer in the limits of its key.

@@ -17,6 +17,8 @@ pub(super) struct Record {
     pub(super) operands: Vec<Operand>,
     pub(super) align_bytes: u32,
     pub(super) min_sm: u32,
+    #[serde(default)]
+    pub(super) exact: bool,
     pub(super) min_ptx: u32,
     pub(super) source: String,
     pub(super) emit: EmitForm,
@@ -62,9 +64,18 @@ pub(super) enum Operand {
         reg: RegName,
         count: u32,
     },
+    InOut {
+        name: String,
+        reg: RegName,
+        count: u32,
+    },
     Address {
         name: String,
         space: SpaceName,
+    },
+    #[serde(rename = "tensor_map")]
+    TensorMap {
+        name: String,
     },
     Int {
         name: String,
@@ -83,6 +94,15 @@ pub(super) struct Mma {
     pub(super) a_tv: String,
     pub(super) b_tv: String,
     pub(super) c_tv: String,
+    #[serde(default)]
+    pub(super) smem: Vec<MmaSource>,
+}
+
+#[derive(Deserialize, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum MmaSource {
+    A,
+    B,
 }
 
 #[derive(Deserialize)]
@@ -107,6 +127,15 @@ pub(super) struct Copy {
     #[serde(default)]
     pub(super) asynchronous: bool,
     pub(super) src_bytes: Option<String>,
+    pub(super) tensor: Option<Tensor>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tensor {
+    pub(super) rank: u32,
+    #[serde(default)]
+    pub(super) multicast: bool,
 }
 
 #[derive(Deserialize)]

@@ -56,6 +56,38 @@ pub(super) fn mma_atom(
     Some((atom, widen))
 }
 
+/// The MMA that reads both operands from shared memory and is `n` wide. `None` when there is none,
+/// which is then among the violations.
+pub(super) fn smem_mma_atom(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    a: &Operand,
+    b: &Operand,
+    n: i64,
+) -> Option<Arc<Atom>> {
+    let types = [spec.accumulator, a.dtype, b.dtype];
+    let fits = |atom: &Atom| {
+        let facts = atom.mma.as_ref();
+        facts.is_some_and(|mma| mma.smem == [true; 2] && mma.types[..3] == types && mma.mnk[1] == n)
+    };
+    match &spec.mma.atom {
+        Auto::Given(id) => chooser.named("mma.atom", id, fits),
+        Auto::Auto => {
+            let found = chooser.smem_mma(types, n);
+            if found.is_none() {
+                let [d, a, b] = types;
+                let message = format!(
+                    "{} has no mma of {a} and {b} in shared memory into {d}, {n} wide: choose \
+                     schedule multistage, or arch sm_90a",
+                    chooser.arch
+                );
+                chooser.violate("no-mma-atom", message);
+            }
+            found
+        }
+    }
+}
+
 /// Warps side by side: 64 rows and columns each where the tile allows it, at most 8 warps. Whether
 /// they cover the tile is for [`check_tile`] to say.
 pub(super) fn tiled_mma(
@@ -125,7 +157,7 @@ fn plain_permutation(extents: &[i64; 3]) -> Result<[Tiler; 3]> {
     Ok([Tiler::Layout(m?), Tiler::Layout(n?), Tiler::Layout(k?)])
 }
 
-fn mma_of(facts: &MmaFacts) -> MmaAtom {
+pub(super) fn mma_of(facts: &MmaFacts) -> MmaAtom {
     MmaAtom {
         mnk: facts.mnk,
         thr_id: facts.thr_id.clone(),

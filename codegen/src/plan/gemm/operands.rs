@@ -41,6 +41,7 @@ pub(super) fn multistage_operand(
         bytes: Some(VECTOR_BYTES),
         asynchronous: true,
         collective: false,
+        tensor: None,
     };
     let Some(atom) = chooser.copy(&what, &g2s, wanted) else {
         return Ok(());
@@ -99,6 +100,7 @@ fn fragment_copy(
         bytes: None,
         asynchronous: false,
         collective,
+        tensor: None,
     };
     let candidates = match &given {
         Auto::Given(_) => {
@@ -215,6 +217,7 @@ fn element(from: Space, to: Space, dtype: Dtype) -> Wanted {
         bytes: Some(dtype.bytes()),
         asynchronous: false,
         collective: false,
+        tensor: None,
     }
 }
 
@@ -228,6 +231,7 @@ pub(super) fn store(
     let Some(mma) = plan.mma.clone() else {
         return Ok(());
     };
+    // Where boxes store, this is the way of the columns that boxes cannot end at.
     let given = spec
         .copy
         .get("d")
@@ -249,6 +253,7 @@ pub(super) fn store(
         bytes: Some(elements * d.dtype.bytes()),
         asynchronous: false,
         collective: false,
+        tensor: None,
     };
     let Some(atom) = chooser.copy("copy.d.r2g", &given, wanted(vector)) else {
         return Ok(());

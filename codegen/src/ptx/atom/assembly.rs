@@ -39,7 +39,8 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
             self.assembly_operand(decl, arg, outputs, &mut assembly, &mut context)?;
         }
         let touches_memory = args.iter().any(|arg| matches!(arg, Arg::Address(_)));
-        let ordered = touches_memory || atom.kind == Kind::Sync;
+        let descriptors = atom.mma.as_ref().is_some_and(|mma| mma.smem != [false; 2]);
+        let ordered = touches_memory || descriptors || atom.kind == Kind::Sync;
         let mut constraints = assembly.outputs;
         constraints.append(&mut assembly.inputs);
         if ordered {
@@ -94,6 +95,23 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
                     let value = self.cast(self.read(reg)?, self.reg_type(ty))?;
                     assembly.input(constraint(ty), value)?;
                 }
+            }
+            // Read and written in place: the input is tied to the output's register.
+            (OperandKind::RegsInOut { ty, .. }, Arg::Regs(regs)) => {
+                let at = assembly.outputs.len();
+                let names: Vec<_> = (at..at + regs.len()).map(|at| format!("${at}")).collect();
+                context.insert(decl.name.clone(), &names);
+                for (at, &reg) in (at..).zip(regs) {
+                    assembly.outputs.push(format!("={}", constraint(ty)));
+                    assembly.results.push((reg, self.reg_type(ty)));
+                    let value = self.cast(self.read(reg)?, self.reg_type(ty))?;
+                    assembly.input(&at.to_string(), value)?;
+                }
+            }
+            (OperandKind::TensorMap, Arg::TensorMap(param)) => {
+                let name = format!("${}", outputs + assembly.inputs.len());
+                context.insert(decl.name.clone(), &name);
+                assembly.input("l", self.tensor_map(*param)?)?;
             }
             (OperandKind::Address(space), Arg::Address(address)) => {
                 let name = format!("${}", outputs + assembly.inputs.len());

@@ -24,9 +24,13 @@ impl<'p> Checker<'p> {
     }
 
     pub(super) fn atom(&mut self, atom: &'p Atom, args: &'p [Arg]) {
-        if self.arch.sm < atom.min_sm {
-            let (sm, arch) = (atom.min_sm, self.arch.to_string());
-            let hint = format!("it needs sm_{sm} or later");
+        if !atom.runs_on(*self.arch) {
+            let arch = self.arch.to_string();
+            let hint = if atom.exact {
+                format!("it needs {} exactly", atom.needs())
+            } else {
+                format!("it needs {} or later", atom.needs())
+            };
             self.unsupported.push(Error::Unsupported {
                 feature: atom.id.clone(),
                 arch,
@@ -51,7 +55,9 @@ impl<'p> Checker<'p> {
         let here = format!("operand {} of {}", operand.name, atom.id);
         match (operand.kind, arg) {
             (
-                OperandKind::RegsIn { ty, count } | OperandKind::RegsOut { ty, count },
+                OperandKind::RegsIn { ty, count }
+                | OperandKind::RegsOut { ty, count }
+                | OperandKind::RegsInOut { ty, count },
                 Arg::Regs(regs),
             ) => {
                 self.registers(&here, atom, (ty, count), regs);
@@ -62,6 +68,13 @@ impl<'p> Checker<'p> {
                     && atom.copy.as_ref().is_some_and(|copy| copy.to == space);
                 if written && self.is_readonly(address) {
                     self.problem(format!("{here} writes through a read-only parameter"));
+                }
+            }
+            (OperandKind::TensorMap, Arg::TensorMap(param)) => {
+                let params = &self.program.params;
+                let ty = params.get(param.0 as usize).map(|param| param.ty);
+                if ty != Some(ParamType::TensorMap) {
+                    self.problem(format!("{here}: parameter {} is no tensor map", param.0));
                 }
             }
             (OperandKind::Int, Arg::Int(value)) => self.expect(value, IntType::I32),

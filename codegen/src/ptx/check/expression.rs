@@ -59,6 +59,8 @@ impl<'p> Checker<'p> {
                 }
             }
             Expr::Special(_) => Ok(IntType::I32),
+            Expr::Smem if program.smem_bytes == 0 => bad("the kernel has no shared memory"),
+            Expr::Smem => Ok(IntType::I32),
             Expr::Binary(BinOp::Div | BinOp::Rem, _, by) if matches!(**by, Expr::Int(..=0, _)) => {
                 bad("a division by no positive number")
             }

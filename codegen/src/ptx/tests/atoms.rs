@@ -17,15 +17,18 @@ fn kernel_of(atom: &Arc<Atom>) -> Program {
     for (number, operand) in (0..).zip(&atom.operands) {
         let here = |at: usize| 64 * number + 8 * at as i64;
         match operand.kind {
-            OperandKind::RegsIn { ty, count } | OperandKind::RegsOut { ty, count } => {
+            OperandKind::RegsIn { ty, count }
+            | OperandKind::RegsOut { ty, count }
+            | OperandKind::RegsInOut { ty, count } => {
                 let file = b.file(&operand.name, ty, count);
                 let width = ty.bits() / 8;
                 for (at, reg) in file.iter().enumerate() {
                     let one = || Arg::Regs(vec![*reg]);
-                    if matches!(operand.kind, OperandKind::RegsIn { .. }) {
+                    if !matches!(operand.kind, OperandKind::RegsOut { .. }) {
                         let id = format!("sm50_ld_global_{width}");
                         before.push(run(&id, vec![one(), gmem(s, bytes(), here(at))]));
-                    } else {
+                    }
+                    if !matches!(operand.kind, OperandKind::RegsIn { .. }) {
                         let id = format!("sm50_st_global_{width}");
                         after.push(run(&id, vec![gmem(d, bytes(), here(at)), one()]));
                     }
@@ -36,8 +39,24 @@ fn kernel_of(atom: &Arc<Atom>) -> Program {
             OperandKind::Address(_) if operand.name == "dst" => args.push(gmem(d, bytes(), 512)),
             OperandKind::Address(_) => args.push(gmem(s, bytes(), 512)),
             OperandKind::Int => args.push(Arg::Int(Expr::Param(n))),
-            OperandKind::Imm => args.push(Arg::Imm(0)),
+            OperandKind::TensorMap => {
+                args.push(Arg::TensorMap(b.param("map", ParamType::TensorMap)));
+            }
+            OperandKind::Imm => args.push(Arg::Imm(match operand.name.as_str() {
+                "count" => 1,
+                "steps" => 2,
+                "registers" => 40,
+                "threads" => 128,
+                _ => 0,
+            })),
         }
+    }
+    let asynchronous = atom.mma.as_ref().is_some_and(|mma| mma.smem != [false; 2]);
+    if asynchronous {
+        before.push(run("sm90_wgmma_fence", vec![]));
+        let id = format!("sm90_wgmma_wait_{}", b.0.files[0].len);
+        let wait = run(&id, vec![args[0].clone(), Arg::Imm(0)]);
+        after.splice(0..0, [run("sm90_wgmma_commit_group", vec![]), wait]);
     }
     before.push(Stmt::Atom {
         atom: Arc::clone(atom),
@@ -53,7 +72,7 @@ fn every_atom_assembles() {
     let mut kernels = 0;
     for atom in catalogue().unwrap().iter() {
         let program = kernel_of(atom);
-        for arch in ARCHES.iter().filter(|arch| arch.sm >= atom.min_sm) {
+        for arch in ARCHES.iter().filter(|arch| atom.runs_on(**arch)) {
             let module = emit(&program, arch, &atom.id).unwrap();
             assert!(module.version >= atom.min_ptx, "{}", atom.id);
             if let Err(errors) = tilewright_emulator::Module::parse(&module.text) {

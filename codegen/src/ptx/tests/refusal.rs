@@ -79,7 +79,7 @@ fn malformed_programs_are_bugs() {
     };
     assert!(refused(divide).contains("division"));
     assert!(refused(|p| p.files[0].len = u32::MAX).contains("at most 16384"));
-    assert!(refused(|p| p.params.resize(600, p.params[2].clone())).contains("600 parameters"));
+    assert!(refused(|p| p.params.resize(600, p.params[2].clone())).contains("bytes of parameters"));
     let deep = |p: &mut Program| {
         let sum = (0..2000).fold(int(0), |sum, _| add(sum, tid()));
         p.body.push(Stmt::If {

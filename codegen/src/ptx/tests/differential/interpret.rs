@@ -33,6 +33,7 @@ impl Thread {
                     BinOp::Xor => left ^ right,
                     BinOp::Min => left.min(right),
                     BinOp::Max => left.max(right),
+                    BinOp::Shl => left << right,
                 }
             }
             Expr::Compare(op, left, right) => {
@@ -47,13 +48,20 @@ impl Thread {
             Expr::Select(cond, yes, no) => self.eval(if self.eval(cond) != 0 { yes } else { no }),
             Expr::Convert(IntType::I32, value) => i64::from(self.eval(value) as i32),
             Expr::Convert(_, value) => self.eval(value),
+            Expr::Smem => 0,
         }
     }
 
     fn run(&mut self, stmt: &Stmt, table: &[u32], shared: &mut [u32]) {
         match stmt {
-            Stmt::Let(var, value) | Stmt::Pin(var, value) | Stmt::Assign(var, value) => {
+            Stmt::Let(var, value)
+            | Stmt::Pin(var, value)
+            | Stmt::Uniform(var, value)
+            | Stmt::Assign(var, value) => {
                 self.vars.insert(*var, self.eval(value));
+            }
+            Stmt::Elect(var) => {
+                self.vars.insert(*var, i64::from(self.tid % 32 == 0));
             }
             Stmt::Zero(regs) => self.data.extend(regs.iter().map(|&reg| (reg, 0))),
             Stmt::If {

@@ -1,0 +1,100 @@
+//! Boxes of tensor maps over one full tile: every element is in exactly one box, each box lies in
+//! shared memory where the layout puts its elements, aligned as its swizzle demands, and the bytes
+//! of a slot's boxes are those its barrier waits for.
+
+use crate::certify::StepCertificate;
+use crate::error::{Error, Result};
+use crate::plan::model::{Hop, Plan};
+use crate::plan::roles::{BoxCopy, Roles};
+
+/// Checks every copy by boxes.
+pub(super) fn check(
+    plan: &Plan,
+    roles: &Roles,
+    refuse: &impl Fn(String, String) -> Error,
+) -> Result<Vec<StepCertificate>> {
+    let mut steps = Vec::new();
+    let mut bytes = 0;
+    for copy in roles.loads.iter().chain([&roles.store]) {
+        let name = format!("{}.{}", copy.operand, copy.hop.name());
+        let elements = check_copy(plan, copy)
+            .map_err(|message| refuse(format!("{name}: {message}"), plan.to_string()))?;
+        if copy.hop == Hop::G2s {
+            bytes += elements * u64::from(copy.dtype.bytes());
+        }
+        steps.push(StepCertificate {
+            step: name,
+            atom: copy.atom.id.clone(),
+            elements,
+            owners: 1,
+            bank_conflict_degree: None,
+            sectors_per_request: None,
+            sectors_ideal: None,
+        });
+    }
+    if bytes != u64::from(roles.ring.bytes) {
+        let message = format!(
+            "a slot's boxes bring {bytes} bytes, its barrier waits for {}",
+            roles.ring.bytes
+        );
+        return Err(refuse(message, plan.to_string()));
+    }
+    Ok(steps)
+}
+
+fn check_copy(plan: &Plan, copy: &BoxCopy) -> std::result::Result<u64, String> {
+    let tile = plan
+        .smem_tile(&copy.operand)
+        .ok_or("the operand has no tile in shared memory")?;
+    let extents = match copy.operand.as_str() {
+        "a" => [plan.cta_tile[0], plan.cta_tile[2]],
+        "b" => [plan.cta_tile[1], plan.cta_tile[2]],
+        _ => [plan.cta_tile[0], plan.cta_tile[1]],
+    };
+    let bytes = i64::from(copy.dtype.bytes());
+    // A pattern is eight rows of its width (PTX ISA, swizzling modes).
+    let pattern = 8 * i64::from(copy.swizzle_bytes);
+    let mut seen = vec![false; (extents[0] * extents[1]) as usize];
+    for place in copy.all_places() {
+        let first = place.offset_bytes + i64::from(tile.offset_bytes);
+        if first % pattern != 0 {
+            return Err(format!(
+                "the box at ({},{}) starts at byte {first}, no multiple of {pattern}",
+                place.coord[0], place.coord[1]
+            ));
+        }
+        for row in 0..copy.box_extents[0] {
+            for column in 0..copy.box_extents[1] {
+                let at = [place.coord[0] + row, place.coord[1] + column];
+                if at[0] >= extents[0] || at[1] >= extents[1] {
+                    return Err(format!("a box reaches ({},{})", at[0], at[1]));
+                }
+                let index = at[0] + extents[0] * at[1];
+                let slot = seen.get_mut(index as usize).ok_or("no such element")?;
+                if std::mem::replace(slot, true) {
+                    return Err(format!("({},{}) is in two boxes", at[0], at[1]));
+                }
+                let box_at = [row, column];
+                let inside = box_at[copy.contiguous]
+                    + copy.box_extents[copy.contiguous] * box_at[1 - copy.contiguous];
+                let here = tile.layout.inner.at(index).map_err(|e| e.to_string())? * bytes;
+                if here != place.offset_bytes + inside * bytes {
+                    return Err(format!(
+                        "({},{}) is at byte {here}, its box puts it at {}",
+                        at[0],
+                        at[1],
+                        place.offset_bytes + inside * bytes
+                    ));
+                }
+            }
+        }
+    }
+    match seen.iter().position(|seen| !seen) {
+        None => Ok(seen.len() as u64),
+        Some(at) => {
+            let at = at as i64;
+            let (row, column) = (at % extents[0], at / extents[0]);
+            Err(format!("({row},{column}) is in no box"))
+        }
+    }
+}

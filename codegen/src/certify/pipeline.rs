@@ -1,0 +1,478 @@
+//! The pipeline of a warp-specialized kernel, run without data: every wait has its arrivals and its
+//! bytes, phases alternate, no slot is filled before it is given back nor read before it is full,
+//! and all roles come to an end.
+//!
+//! All roles of all CTAs of a cluster run their operations of the tile IR against barriers that
+//! count as the hardware's do. A role does the same whatever the others do, so a run ends the same
+//! way in any order; what an order can hide is an access too early, and the two orders tried are
+//! the worst for that: producers always first, consumers always first. A role's place in the ring
+//! repeats after twice its slots, so trips along k are tried up to past that.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use crate::ir::tile::{Distance, Kernel, Op, Role, Slot, Team};
+use crate::plan::model::{Hop, Plan};
+use crate::plan::roles::Roles;
+use crate::spec::model::Schedule;
+
+/// Warps of a warpgroup, each of which gives slots back.
+const WARPS: u32 = 4;
+
+/// Runs the pipeline over every length that matters. How many runs were made.
+pub(super) fn check(plan: &Plan, roles: &Roles, kernel: &Kernel) -> Result<u32, String> {
+    let parts = kernel.body.iter().find_map(|op| match op {
+        Op::Roles(parts) => Some(parts),
+        _ => None,
+    });
+    let parts = parts.ok_or("the kernel has no roles")?;
+    let stages = roles.ring.stages;
+    let mut lengths = vec![1, 2, stages - 1, stages, stages + 1, 2 * stages + 1];
+    lengths.retain(|length| *length > 0);
+    lengths.sort_unstable();
+    lengths.dedup();
+    let mut runs = 0;
+    for trips in lengths {
+        for tiles in [1, 2, 5] {
+            for eager in [Team::Producer, Team::Consumers] {
+                let mut machine = Machine::new(plan, roles, parts, trips, tiles);
+                machine.run(eager).map_err(|error| {
+                    format!("{error} ({tiles} tiles of {trips} trips, {eager} first)")
+                })?;
+                runs += 1;
+            }
+        }
+    }
+    Ok(runs)
+}
+
+/// One step of a role, unrolled.
+#[derive(Clone, Copy, Debug)]
+enum Step<'k> {
+    Op(&'k Op),
+    /// A trip along k begins; whether it is a tile's first.
+    Trip(bool),
+}
+
+/// A barrier in shared memory.
+#[derive(Clone, Copy, Debug, Default)]
+struct Barrier {
+    count: u32,
+    pending: u32,
+    bytes: i64,
+    phase: u64,
+}
+
+impl Barrier {
+    fn new(count: u32) -> Barrier {
+        Barrier {
+            count,
+            pending: count,
+            ..Barrier::default()
+        }
+    }
+
+    fn settle(&mut self) {
+        if self.pending == 0 && self.bytes == 0 {
+            self.phase += 1;
+            self.pending = self.count;
+        }
+    }
+}
+
+/// What a slot holds.
+#[derive(Clone, Debug, Default)]
+struct SlotState {
+    /// Bytes of the current filling.
+    filled: i64,
+    /// Consumers that have the slot and not given it back.
+    holders: Vec<usize>,
+    /// Whether somebody has read the current filling.
+    used: bool,
+}
+
+/// One role of one CTA: a producer, or a consumer warpgroup.
+struct Agent<'k> {
+    cta: usize,
+    team: Team,
+    number: u32,
+    steps: VecDeque<Step<'k>>,
+    position: u64,
+    turn: u64,
+    first_trip: bool,
+    reading: VecDeque<u64>,
+}
+
+impl fmt::Display for Agent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.team {
+            Team::Producer => write!(f, "the producer of CTA {}", self.cta),
+            Team::Consumers => write!(f, "consumer {} of CTA {}", self.number, self.cta),
+        }
+    }
+}
+
+/// What became of a step.
+enum Outcome {
+    Done,
+    Blocked(String),
+}
+
+struct Machine<'k> {
+    plan: &'k Plan,
+    roles: &'k Roles,
+    trips: u32,
+    agents: Vec<Agent<'k>>,
+    full: Vec<Vec<Barrier>>,
+    empty: Vec<Vec<Barrier>>,
+    turns: Vec<Vec<Barrier>>,
+    slots: Vec<Vec<SlotState>>,
+}
+
+impl<'k> Machine<'k> {
+    fn new(
+        plan: &'k Plan,
+        roles: &'k Roles,
+        parts: &'k [Role],
+        trips: u32,
+        tiles: u32,
+    ) -> Machine<'k> {
+        let ctas = roles.cluster_size() as usize;
+        let stages = roles.ring.stages as usize;
+        let mut agents = Vec::new();
+        for cta in 0..ctas {
+            for part in parts {
+                let members = match part.team {
+                    Team::Producer => 1,
+                    Team::Consumers => roles.consumers,
+                };
+                for number in 0..members {
+                    let turns =
+                        part.team == Team::Consumers && roles.schedule == Schedule::Pingpong;
+                    let own = if turns {
+                        (tiles + members - 1 - number) / members
+                    } else {
+                        tiles
+                    };
+                    let mut steps = VecDeque::new();
+                    unroll(&part.body, [own, trips], &mut steps);
+                    agents.push(Agent {
+                        cta,
+                        team: part.team,
+                        number,
+                        steps,
+                        position: 0,
+                        turn: 0,
+                        first_trip: true,
+                        reading: VecDeque::new(),
+                    });
+                }
+            }
+        }
+        let ring = |count: u32| vec![vec![Barrier::new(count); stages]; ctas];
+        Machine {
+            plan,
+            roles,
+            trips,
+            agents,
+            full: ring(roles.ring.full_arrivals),
+            empty: ring(roles.ring.empty_arrivals),
+            turns: vec![vec![Barrier::new(1); roles.consumers as usize]; ctas],
+            slots: vec![vec![SlotState::default(); stages]; ctas],
+        }
+    }
+
+    /// Runs all roles to their end; those of the eager team go on as long as they can.
+    fn run(&mut self, eager: Team) -> Result<(), String> {
+        loop {
+            let mut moved = false;
+            for of_eager in [true, false] {
+                for at in 0..self.agents.len() {
+                    if (self.agents[at].team == eager) == of_eager && self.advance(at, of_eager)? {
+                        moved = true;
+                    }
+                }
+                if moved && of_eager {
+                    break;
+                }
+            }
+            if self.agents.iter().all(|agent| agent.steps.is_empty()) {
+                return self.at_end();
+            }
+            if !moved {
+                return Err(self.deadlock());
+            }
+        }
+    }
+
+    /// Runs one role: as far as it goes, or one step.
+    fn advance(&mut self, at: usize, far: bool) -> Result<bool, String> {
+        let mut moved = false;
+        while let Some(step) = self.agents[at].steps.front().copied() {
+            if let Outcome::Blocked(_) = self.step(at, step)? {
+                break;
+            }
+            self.agents[at].steps.pop_front();
+            moved = true;
+            if !far {
+                break;
+            }
+        }
+        Ok(moved)
+    }
+
+    fn deadlock(&mut self) -> String {
+        let mut waits = Vec::new();
+        for at in 0..self.agents.len() {
+            if let Some(step) = self.agents[at].steps.front().copied()
+                && let Ok(Outcome::Blocked(what)) = self.step(at, step)
+            {
+                waits.push(format!("{} waits for {what}", self.agents[at]));
+            }
+        }
+        format!("deadlock: {}", waits.join("; "))
+    }
+
+    fn at_end(&self) -> Result<(), String> {
+        for (cta, slots) in self.slots.iter().enumerate() {
+            for (slot, state) in slots.iter().enumerate() {
+                if !state.holders.is_empty() {
+                    return Err(format!("slot {slot} of CTA {cta} is never given back"));
+                }
+                if state.filled > 0 && !state.used {
+                    return Err(format!("slot {slot} of CTA {cta} is filled and never read"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, at: usize, step: Step<'k>) -> Result<Outcome, String> {
+        let stages = u64::from(self.roles.ring.stages);
+        let (cta, position) = (self.agents[at].cta, self.agents[at].position);
+        let slot = (position % stages) as usize;
+        let round = position / stages;
+        let op = match step {
+            Step::Trip(first) => {
+                self.agents[at].first_trip = first;
+                return Ok(Outcome::Done);
+            }
+            Step::Op(op) => op,
+        };
+        match op {
+            // The first round's slots are empty without anybody's word.
+            Op::Acquire | Op::Drain if round == 0 && matches!(op, Op::Acquire) => {}
+            Op::Acquire => {
+                let what = format!("slot {slot} to be empty");
+                return wait(&self.empty[cta][slot], round - 1, what);
+            }
+            Op::Drain => return Ok(self.drained(cta, position)),
+            Op::Arm => {
+                let barrier = &mut self.full[cta][slot];
+                barrier.bytes += i64::from(self.roles.ring.bytes);
+                arrive(barrier, 1, || format!("full barrier of slot {slot}"))?;
+            }
+            Op::Copy {
+                operand,
+                hop: Hop::G2s,
+                ..
+            } => self.load(at, operand, slot)?,
+            Op::Await => {
+                let what = format!("slot {slot} to be full");
+                let outcome = wait(&self.full[cta][slot], round, what)?;
+                if matches!(outcome, Outcome::Done) {
+                    self.slots[cta][slot].holders.push(at);
+                    self.slots[cta][slot].used = true;
+                }
+                return Ok(outcome);
+            }
+            Op::MmaSlot => {
+                if !self.slots[cta][slot].holders.contains(&at) {
+                    return Err(format!("{} reads slot {slot} unawaited", self.agents[at]));
+                }
+                self.agents[at].reading.push_back(position);
+            }
+            Op::MmaWait(groups) => {
+                let reading = &mut self.agents[at].reading;
+                let over = reading.len().saturating_sub(*groups as usize);
+                reading.drain(..over);
+            }
+            Op::MmaDone => self.agents[at].reading.clear(),
+            Op::Release(which) => self.release(at, *which)?,
+            Op::Advance(distance) => {
+                let trips = u64::from(self.trips);
+                self.agents[at].position += match distance {
+                    Distance::Slot => 1,
+                    Distance::Tile => trips,
+                    Distance::Turns => trips * u64::from(self.agents[at].number),
+                };
+            }
+            Op::TakeTurn => return self.take_turn(at),
+            Op::PassTurn => {
+                let next = (self.agents[at].number + 1) % self.roles.consumers;
+                let barrier = &mut self.turns[cta][next as usize];
+                arrive(barrier, 1, || format!("turn of consumer {next}"))?;
+            }
+            _ => {}
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// Whether every slot up to that position has come back.
+    fn drained(&self, cta: usize, position: u64) -> Outcome {
+        let stages = u64::from(self.roles.ring.stages);
+        for slot in 0..stages {
+            let fillings = (position + stages - 1 - slot) / stages;
+            let barrier = &self.empty[cta][slot as usize];
+            if barrier.phase < fillings {
+                let what = format!("slot {slot} to be empty at the end");
+                return Outcome::Blocked(missing(&what, barrier));
+            }
+        }
+        Outcome::Done
+    }
+
+    fn take_turn(&mut self, at: usize) -> Result<Outcome, String> {
+        let agent = &self.agents[at];
+        let (turn, number) = (agent.turn, agent.number);
+        let before = if number == 0 {
+            turn.checked_sub(1)
+        } else {
+            Some(turn)
+        };
+        if let Some(phase) = before {
+            let barrier = &self.turns[agent.cta][number as usize];
+            if let Outcome::Blocked(what) = wait(barrier, phase, "its turn".to_string())? {
+                return Ok(Outcome::Blocked(what));
+            }
+        }
+        self.agents[at].turn += 1;
+        Ok(Outcome::Done)
+    }
+
+    /// The CTAs that get a share of the operand's tile from this one.
+    fn sharers(&self, cta: usize, operand: &str) -> Vec<usize> {
+        let [along_m, along_n] = self.roles.cluster.map(|ctas| ctas as usize);
+        let (m, n) = (cta % along_m, cta / along_m);
+        if operand == "a" {
+            (0..along_n).map(|n| m + along_m * n).collect()
+        } else {
+            (0..along_m).map(|m| m + along_m * n).collect()
+        }
+    }
+
+    fn load(&mut self, at: usize, operand: &str, slot: usize) -> Result<(), String> {
+        let copy = self.plan.boxes(operand, Hop::G2s);
+        let copy = copy.ok_or_else(|| format!("{operand} is not loaded by boxes"))?;
+        let bytes = copy.box_bytes() * copy.places.len() as i64;
+        for cta in self.sharers(self.agents[at].cta, operand) {
+            let whole = i64::from(self.roles.ring.bytes);
+            let state = &mut self.slots[cta][slot];
+            if let Some(holder) = state.holders.first() {
+                return Err(format!(
+                    "{} fills slot {slot} of CTA {cta} while {} reads it",
+                    self.agents[at], self.agents[*holder]
+                ));
+            }
+            if state.filled == whole {
+                if !state.used {
+                    return Err(format!(
+                        "{} fills slot {slot} of CTA {cta}, which nobody has read yet",
+                        self.agents[at]
+                    ));
+                }
+                (state.filled, state.used) = (0, false);
+            }
+            state.filled += bytes;
+            let barrier = &mut self.full[cta][slot];
+            barrier.bytes -= bytes;
+            barrier.settle();
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, at: usize, which: Slot) -> Result<(), String> {
+        let agent = &self.agents[at];
+        let position = match which {
+            Slot::Current => agent.position,
+            Slot::Previous if agent.first_trip => return Ok(()),
+            Slot::Previous => match agent.position.checked_sub(1) {
+                Some(position) => position,
+                None => return Err(format!("{agent} gives a slot back before it had one")),
+            },
+        };
+        let slot = (position % u64::from(self.roles.ring.stages)) as usize;
+        if agent.reading.contains(&position) {
+            return Err(format!(
+                "{agent} gives slot {slot} back while its products read it"
+            ));
+        }
+        let cta = agent.cta;
+        let holders = &mut self.slots[cta][slot].holders;
+        let Some(held) = holders.iter().position(|holder| *holder == at) else {
+            return Err(format!("{agent} gives slot {slot} back without having it"));
+        };
+        holders.remove(held);
+        let mut told = self.sharers(cta, "a");
+        told.extend(self.sharers(cta, "b"));
+        told.sort_unstable();
+        told.dedup();
+        for other in told {
+            let barrier = &mut self.empty[other][slot];
+            arrive(barrier, WARPS, || {
+                format!("empty barrier of slot {slot} of CTA {other}")
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn arrive(barrier: &mut Barrier, times: u32, what: impl Fn() -> String) -> Result<(), String> {
+    if barrier.pending < times {
+        return Err(format!(
+            "the {} gets an arrival more than the {} it counts",
+            what(),
+            barrier.count
+        ));
+    }
+    barrier.pending -= times;
+    barrier.settle();
+    Ok(())
+}
+
+fn missing(what: &str, barrier: &Barrier) -> String {
+    format!(
+        "{what} ({} of {} arrivals and {} bytes missing)",
+        barrier.pending, barrier.count, barrier.bytes
+    )
+}
+
+fn wait(barrier: &Barrier, phase: u64, what: String) -> Result<Outcome, String> {
+    match barrier.phase.checked_sub(phase) {
+        None | Some(0) => Ok(Outcome::Blocked(missing(&what, barrier))),
+        Some(1) => Ok(Outcome::Done),
+        Some(ahead) => Err(format!(
+            "the wait for {what} comes {ahead} phases late, when its parity means another phase"
+        )),
+    }
+}
+
+/// A role's operations in the order they run, for that many tiles and trips.
+fn unroll<'k>(ops: &'k [Op], [tiles, trips]: [u32; 2], out: &mut VecDeque<Step<'k>>) {
+    for op in ops {
+        match op {
+            Op::ForEachTile(body) => (0..tiles).for_each(|_| unroll(body, [tiles, trips], out)),
+            Op::ForEachKTile(body) => {
+                for trip in 0..trips {
+                    out.push_back(Step::Trip(trip == 0));
+                    unroll(body, [tiles, trips], out);
+                }
+                // What follows the loop comes after a tile's last trip.
+                out.push_back(Step::Trip(false));
+            }
+            // Either way touches nothing of the pipeline but staging buffers of its own.
+            Op::IfBoxesEnd(boxes, _) => unroll(boxes, [tiles, trips], out),
+            op => out.push_back(Step::Op(op)),
+        }
+    }
+}

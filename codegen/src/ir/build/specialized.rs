@@ -1,0 +1,123 @@
+//! The warp-specialized gemm: a producer keeps the ring full, consumers multiply what it holds and
+//! store finished tiles while the producer already loads the next ones.
+//!
+//! The ring's state is carried over output tiles: it never starts anew. With one group in flight a
+//! consumer gives a slot back a trip late, when the group that read it is done.
+
+use crate::ir::tile::{
+    Bounds, Distance, Op, Role, Share, Slot, Stage, Team, TileIndex, View, WHOLE,
+};
+use crate::plan::model::{Hop, Plan};
+use crate::plan::roles::Roles;
+use crate::spec::model::Schedule;
+
+/// The kernel of a plan with roles.
+pub(super) fn body(plan: &Plan) -> Vec<Op> {
+    let Some(roles) = &plan.roles else {
+        return Vec::new();
+    };
+    let [producer, consumer] = roles.registers;
+    vec![
+        Op::InitBarriers,
+        Op::Roles(vec![
+            Role {
+                team: Team::Producer,
+                registers: producer,
+                body: produce(),
+            },
+            Role {
+                team: Team::Consumers,
+                registers: consumer,
+                body: consume(plan, roles),
+            },
+        ]),
+    ]
+}
+
+fn produce() -> Vec<Op> {
+    let mut trip = vec![Op::Acquire, Op::Arm];
+    for (operand, tile) in [("a", TileIndex::M), ("b", TileIndex::N)] {
+        trip.push(Op::Copy {
+            operand,
+            hop: Hop::G2s,
+            src: View::Gmem([tile, TileIndex::K]),
+            dst: View::Smem(Stage::Slot, None),
+            bounds: Bounds::Checked,
+            share: WHOLE,
+        });
+    }
+    trip.push(Op::Advance(Distance::Slot));
+    vec![Op::ForEachTile(vec![Op::ForEachKTile(trip)]), Op::Drain]
+}
+
+fn consume(plan: &Plan, roles: &Roles) -> Vec<Op> {
+    let turns = roles.schedule == Schedule::Pingpong;
+    let late = roles.in_flight > 0;
+    let mut trip = vec![Op::Await, Op::MmaSlot, Op::MmaWait(roles.in_flight)];
+    trip.push(Op::Release(if late {
+        Slot::Previous
+    } else {
+        Slot::Current
+    }));
+    trip.push(Op::Advance(Distance::Slot));
+    let mut tile = Vec::new();
+    tile.extend(turns.then_some(Op::TakeTurn));
+    tile.push(Op::ForEachKTile(trip));
+    tile.extend(turns.then_some(Op::PassTurn));
+    tile.push(Op::MmaDone);
+    tile.extend(late.then_some(Op::Release(Slot::Previous)));
+    tile.push(Op::IfBoxesEnd(store(plan, roles), store_elements()));
+    tile.extend(turns.then_some(Op::Advance(Distance::Tile)));
+    let mut body = Vec::new();
+    body.extend(turns.then_some(Op::Advance(Distance::Turns)));
+    body.push(Op::ForEachTile(tile));
+    body.push(Op::StagingDrain);
+    body
+}
+
+/// Every element by itself, where it is inside.
+fn store_elements() -> Vec<Op> {
+    vec![
+        Op::Convert(Bounds::Checked, WHOLE),
+        Op::Copy {
+            operand: "d",
+            hop: Hop::R2g,
+            src: View::Rmem(0),
+            dst: View::Gmem([TileIndex::M, TileIndex::N]),
+            bounds: Bounds::Checked,
+            share: WHOLE,
+        },
+    ]
+}
+
+/// One box after another: round, write it into a staging buffer, send it off.
+fn store(plan: &Plan, roles: &Roles) -> Vec<Op> {
+    let boxes = roles.store.places.len() as u32;
+    let in_flight = (roles.staging.buffers - 1) as u32;
+    let convert = plan.epilogue.is_some();
+    (0..boxes)
+        .flat_map(|number| {
+            let share = Share(number, boxes);
+            let staged = View::Smem(Stage::Staging, Some(number));
+            let copy = |hop, src, dst| Op::Copy {
+                operand: "d",
+                hop,
+                src,
+                dst,
+                bounds: match hop {
+                    Hop::S2g => Bounds::Checked,
+                    _ => Bounds::Inside,
+                },
+                share: WHOLE,
+            };
+            let mut ops = Vec::new();
+            ops.extend(convert.then_some(Op::Convert(Bounds::Inside, share)));
+            ops.push(Op::StagingFree(in_flight));
+            ops.push(copy(Hop::R2s, View::Rmem(0), staged));
+            ops.push(Op::StagingFull);
+            let tile = View::Gmem([TileIndex::M, TileIndex::N]);
+            ops.push(copy(Hop::S2g, staged, tile));
+            ops
+        })
+        .collect()
+}

@@ -1,0 +1,325 @@
+//! Warp-specialized kernels: roles, tile scheduling, and the state each role keeps.
+//!
+//! Values that tell warps apart come from the first lane of each warp, so that the assembler knows
+//! them to be uniform. Each role has variables of its own, and so has each output tile: what one
+//! computes does not hold registers of another.
+
+mod boxes;
+mod products;
+mod ring;
+
+use crate::arch::WARPGROUP;
+use crate::atoms;
+use crate::error::Result;
+use crate::ir::expr::{add, ceil_div, div, eq, int, le, lt, mul, or, rem, select, sub, xor};
+use crate::ir::program::{Arg, Expr, IntType, Special, Stmt, VarId};
+use crate::ir::tile::{Distance, Op, Role, Team};
+use crate::lower::{Lowering, bug, call, raster_tile};
+use crate::plan::roles::Roles;
+use crate::spec::model::Schedule;
+
+/// What the code of a warp-specialized kernel refers to.
+#[derive(Clone, Debug)]
+pub(super) struct RoleState {
+    /// The warpgroup, the same in all threads of a warp. Consumers come first.
+    warpgroup: Expr,
+    /// The warp of the CTA, likewise.
+    warp: Expr,
+    /// Lane of the warp.
+    lane: Expr,
+    /// The CTA's place in its cluster along m and n.
+    place: [Expr; 2],
+    /// The cluster, and how many there are.
+    cluster: [Expr; 2],
+    /// The role's slot of the ring.
+    slot: VarId,
+    /// Parity of the phase that the role waits for in its slot.
+    parity: VarId,
+    /// Parity of the phase in which this consumer's turn comes (pingpong).
+    turn: Option<VarId>,
+    /// The trip along k.
+    trip: Expr,
+}
+
+/// A role's mutable variables, before a role has begun.
+const NO_VAR: VarId = VarId(u32::MAX);
+
+impl Lowering<'_> {
+    pub(super) fn roles_of(&self) -> Result<&Roles> {
+        let roles = self.plan.roles.as_ref();
+        roles.ok_or_else(|| bug(self.plan, "the plan has no roles".to_string()))
+    }
+
+    pub(super) fn role(&self) -> Result<&RoleState> {
+        let state = self.role_state.as_ref();
+        state.ok_or_else(|| bug(self.plan, "no role has begun".to_string()))
+    }
+
+    /// What every role needs to know; the first thing the kernel computes.
+    pub(super) fn begin_roles(&mut self) -> Result<()> {
+        let [along_m, along_n] = self.roles_of()?.cluster.map(i64::from);
+        let size = along_m * along_n;
+        let tid = Expr::Special(Special::TidX);
+        let warpgroup = div(tid.clone(), int(i64::from(WARPGROUP)));
+        let warpgroup = self.builder.uniform("warpgroup", warpgroup);
+        let warp = self.builder.uniform("warp", div(tid.clone(), int(32)));
+        let lane = self.builder.hoist("lane", rem(tid, int(32)));
+        let cta = Expr::Special(Special::CtaidX);
+        let rank = rem(cta.clone(), int(size));
+        let place = [
+            self.builder
+                .hoist("place_m", rem(rank.clone(), int(along_m))),
+            self.builder.hoist("place_n", div(rank, int(along_m))),
+        ];
+        let cluster = [cta, Expr::Special(Special::NctaidX)].map(|ctas| div(ctas, int(size)));
+        let [cluster, clusters] = cluster;
+        let cluster = [
+            self.builder.hoist("cluster", cluster),
+            self.builder.hoist("clusters", clusters),
+        ];
+        self.role_state = Some(RoleState {
+            warpgroup,
+            warp,
+            lane,
+            place,
+            cluster,
+            slot: NO_VAR,
+            parity: NO_VAR,
+            turn: None,
+            trip: int(0),
+        });
+        Ok(())
+    }
+
+    /// Operations of warp-specialized kernels.
+    pub(super) fn role_op(&mut self, op: &Op) -> Result<Vec<Stmt>> {
+        match op {
+            Op::InitBarriers => {
+                self.begin_roles()?;
+                self.init_barriers()
+            }
+            Op::Roles(roles) => self.roles(roles),
+            Op::ForEachTile(body) => self.for_each_tile(body),
+            Op::IfBoxesEnd(boxes, elements) => self.if_boxes_end(boxes, elements),
+            Op::Acquire => self.acquire(),
+            Op::Arm => self.arm(),
+            Op::Await => self.await_slot(),
+            Op::Release(slot) => self.release(*slot),
+            Op::Advance(distance) => self.advance(*distance),
+            Op::Drain => self.drain(),
+            Op::TakeTurn => self.take_turn(),
+            Op::PassTurn => self.pass_turn(),
+            Op::MmaSlot => self.mma_slot(),
+            Op::MmaWait(groups) => self.run("sm90_wgmma_wait", vec![Arg::Imm(i64::from(*groups))]),
+            Op::MmaDone => self.mma_done(),
+            Op::StagingFree(stores) => self.staging_free(*stores),
+            Op::StagingFull => self.staging_full(),
+            Op::StagingDrain => self.staging_drain(),
+            other => Err(bug(
+                self.plan,
+                format!("{other:?} is no operation of roles"),
+            )),
+        }
+    }
+
+    /// One call of the atom of that id.
+    fn run(&self, id: &str, args: Vec<Arg>) -> Result<Vec<Stmt>> {
+        let atom = atoms::catalogue()?.get(id);
+        let atom = atom.ok_or_else(|| bug(self.plan, format!("there is no atom {id}")))?;
+        Ok(vec![call(atom, args)])
+    }
+
+    /// The roles, told apart by warpgroup.
+    fn roles(&mut self, roles: &[Role]) -> Result<Vec<Stmt>> {
+        let consumers = i64::from(self.roles_of()?.consumers);
+        let (mut producer, mut consumer) = (Vec::new(), Vec::new());
+        for role in roles {
+            let (way, place) = match role.team {
+                Team::Producer => ("sm90_setmaxnreg_dec", &mut producer),
+                Team::Consumers => ("sm90_setmaxnreg_inc", &mut consumer),
+            };
+            let scope = self.builder.begin_scope();
+            self.begin_role(role.team)?;
+            let mut body = self.ops(&role.body)?;
+            let prologue = self.builder.end_scope(scope);
+            body.splice(0..0, prologue);
+            let mut statements = self.run(way, vec![Arg::Imm(i64::from(role.registers))])?;
+            match role.team {
+                Team::Producer => statements.push(self.one_thread(consumers, body)?),
+                Team::Consumers => statements.extend(body),
+            }
+            *place = statements;
+        }
+        Ok(vec![Stmt::If {
+            cond: lt(self.role()?.warpgroup.clone(), int(consumers)),
+            then: consumer,
+            otherwise: producer,
+        }])
+    }
+
+    /// The body, run by one thread of the first warp behind the consumers.
+    fn one_thread(&mut self, consumers: i64, body: Vec<Stmt>) -> Result<Stmt> {
+        let elected = self.builder.var("elected", IntType::I1, false);
+        let first = consumers * i64::from(WARPGROUP / 32);
+        Ok(Stmt::If {
+            cond: eq(self.role()?.warp.clone(), int(first)),
+            then: vec![
+                Stmt::Elect(elected),
+                Stmt::If {
+                    cond: Expr::Var(elected),
+                    then: body,
+                    otherwise: Vec::new(),
+                },
+            ],
+            otherwise: Vec::new(),
+        })
+    }
+
+    /// Gives the role its state. A producer's first wait is for slots nobody has filled yet: the
+    /// parity before a barrier's first phase counts as over (PTX ISA, mbarrier.test_wait).
+    fn begin_role(&mut self, team: Team) -> Result<()> {
+        let parity = match team {
+            Team::Producer => 1,
+            Team::Consumers => 0,
+        };
+        let slot = self.builder.state("slot", IntType::I32, int(0));
+        let parity = self.builder.state("parity", IntType::I32, int(parity));
+        let turns = self.roles_of()?.turns_at.is_some();
+        let turn = if turns && team == Team::Consumers {
+            let first = eq(self.role()?.warpgroup.clone(), int(0));
+            let start = select(first, int(1), int(0));
+            Some(self.builder.state("turn", IntType::I32, start))
+        } else {
+            None
+        };
+        if let Some(state) = &mut self.role_state {
+            (state.slot, state.parity, state.turn) = (slot, parity, turn);
+        }
+        self.team = Some(team);
+        Ok(())
+    }
+
+    /// Output tiles come to clusters in turn; in a cluster each CTA has its place.
+    fn for_each_tile(&mut self, body: &[Op]) -> Result<Vec<Stmt>> {
+        let plan = self.plan;
+        let (schedule, shape) = {
+            let roles = self.roles_of()?;
+            (roles.schedule, roles.cluster.map(i64::from))
+        };
+        let state = self.role()?.clone();
+        let [cluster, clusters] = state.cluster;
+        let mut tiles = [int(1), int(1)];
+        for (mode, name) in ["m", "n"].into_iter().enumerate() {
+            let extent = plan.cta_tile[mode] * shape[mode];
+            let count = ceil_div(self.param(name)?, extent);
+            tiles[mode] = self.builder.hoist("tiles", count);
+        }
+        let total = mul(tiles[0].clone(), tiles[1].clone());
+        let total = self.builder.hoist("all_tiles", total);
+        let takes_turns = schedule == Schedule::Pingpong && self.team == Some(Team::Consumers);
+        let (from, step) = if takes_turns {
+            let consumers = int(i64::from(self.roles_of()?.consumers));
+            let first = add(cluster, mul(state.warpgroup.clone(), clusters.clone()));
+            (first, mul(clusters, consumers))
+        } else {
+            (cluster, clusters)
+        };
+        let from = self.builder.hoist("first_tile", from);
+        let step = self.builder.hoist("tile_step", step);
+        let var = self.builder.var("tile", IntType::I32, false);
+        let scope = self.builder.begin_scope();
+        let at = raster_tile(&mut self.builder, Expr::Var(var), tiles, plan.raster);
+        let [m, n] = [0, 1].map(|mode| {
+            add(
+                mul(at[mode].clone(), int(shape[mode])),
+                state.place[mode].clone(),
+            )
+        });
+        self.state.tile_m = self.builder.hoist("tile_m", m);
+        self.state.tile_n = self.builder.hoist("tile_n", n);
+        let statements = self.ops(body)?;
+        let mut body = self.builder.end_scope(scope);
+        body.extend(statements);
+        Ok(vec![Stmt::For {
+            var,
+            from,
+            to: total,
+            step,
+            body,
+        }])
+    }
+
+    /// Boxes end at the edge when the edge is a multiple of 16 bytes or the tile is inside.
+    fn if_boxes_end(&mut self, boxes: &[Op], elements: &[Op]) -> Result<Vec<Stmt>> {
+        const GRANULE: i64 = 16;
+        let bytes = self.plan.operand("d").map_or(1, |d| d.dtype.bytes());
+        let n = self.param("n")?;
+        let whole = eq(rem(n.clone(), int(GRANULE / i64::from(bytes))), int(0));
+        let end = add(self.state.tile_n.clone(), int(1));
+        let inside = le(mul(end, int(self.plan.cta_tile[1])), n);
+        let mut branch = |ops: &[Op]| -> Result<Vec<Stmt>> {
+            let scope = self.builder.begin_scope();
+            let statements = self.ops(ops)?;
+            let mut body = self.builder.end_scope(scope);
+            body.extend(statements);
+            Ok(body)
+        };
+        Ok(vec![Stmt::If {
+            cond: or(whole, inside),
+            then: branch(boxes)?,
+            otherwise: branch(elements)?,
+        }])
+    }
+
+    /// Steps to another slot; the parity flips with each way around the ring.
+    fn advance(&mut self, distance: Distance) -> Result<Vec<Stmt>> {
+        let stages = int(i64::from(self.plan.stages));
+        let state = self.role()?.clone();
+        let (slot, parity) = (Expr::Var(state.slot), Expr::Var(state.parity));
+        let by = match distance {
+            Distance::Slot => int(1),
+            Distance::Tile => self.k_tiles()?,
+            Distance::Turns => mul(self.k_tiles()?, state.warpgroup.clone()),
+        };
+        if distance == Distance::Slot {
+            let next = self.builder.var("next_slot", IntType::I32, false);
+            let wraps = le(stages, Expr::Var(next));
+            return Ok(vec![
+                Stmt::Let(next, add(slot, by)),
+                Stmt::Assign(
+                    state.parity,
+                    select(wraps.clone(), xor(parity.clone(), int(1)), parity),
+                ),
+                Stmt::Assign(state.slot, select(wraps, int(0), Expr::Var(next))),
+            ]);
+        }
+        let far = self.builder.var("far_slot", IntType::I32, false);
+        let rounds = rem(div(Expr::Var(far), stages.clone()), int(2));
+        Ok(vec![
+            Stmt::Let(far, add(slot, by)),
+            Stmt::Assign(state.parity, xor(parity, rounds)),
+            Stmt::Assign(state.slot, rem(Expr::Var(far), stages)),
+        ])
+    }
+
+    /// Tiles along k of an output tile.
+    pub(super) fn k_tiles(&mut self) -> Result<Expr> {
+        let k = self.param("k")?;
+        let tiles = ceil_div(k, self.tile_k()?);
+        Ok(self.builder.hoist("k_tiles", tiles))
+    }
+
+    /// Names the trip along k that the operations to come belong to.
+    pub(super) fn set_trip(&mut self, trip: Expr) {
+        if let Some(state) = &mut self.role_state {
+            state.trip = trip;
+        }
+    }
+
+    /// The slot before the role's own.
+    fn previous_slot(&self) -> Result<Expr> {
+        let slot = Expr::Var(self.role()?.slot);
+        let last = int(i64::from(self.plan.stages) - 1);
+        Ok(select(eq(slot.clone(), int(0)), last, sub(slot, int(1))))
+    }
+}

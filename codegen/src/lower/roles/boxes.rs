@@ -1,0 +1,205 @@
+//! Boxes of tensor maps: loads into the ring's slots, stores out of the staging buffers.
+
+use crate::arch::WARPGROUP;
+use crate::error::Result;
+use crate::ir::expr::{add, eq, int, mul, rem, shl};
+use crate::ir::program::{Arg, Expr, ParamId, Special, Stmt};
+use crate::ir::tile::TileIndex;
+use crate::lower::builder::map_name;
+use crate::lower::roles::ring::smem;
+use crate::lower::{Lowering, bug, call};
+use crate::plan::roles::{BoxCopy, BoxPlace};
+use crate::spec::model::Schedule;
+
+impl Lowering<'_> {
+    /// The loads of one operand's tile of the next trip along k.
+    pub(in crate::lower) fn load_boxes(&mut self, copy: &BoxCopy) -> Result<Vec<Stmt>> {
+        let plan = self.plan;
+        let tile = plan
+            .smem_tile(&copy.operand)
+            .ok_or_else(|| bug(plan, format!("no tile of {}", copy.operand)))?;
+        let along_m = copy.operand == "a";
+        // CTAs along n share a, those along m share b.
+        let state = self.role()?.clone();
+        let part = state.place[usize::from(along_m)].clone();
+        let rows = if along_m { TileIndex::M } else { TileIndex::N };
+        let starts = [
+            self.tile_start(rows)?,
+            mul(state.trip.clone(), int(plan.cta_tile[2])),
+        ];
+        let slot = mul(Expr::Var(state.slot), int(i64::from(plan.stage_bytes)));
+        let map = self.map(&copy.operand)?;
+        let mut out = Vec::new();
+        for place in &copy.places {
+            let offset = add(
+                slot.clone(),
+                mul(part.clone(), int(copy.part_step.offset_bytes)),
+            );
+            let dst = smem(offset, place.offset_bytes + i64::from(tile.offset_bytes));
+            let [x, y] = self.coordinates(copy, *place, &starts, &part);
+            let barrier = self.slot_full()?;
+            let args = copy
+                .atom
+                .operands
+                .iter()
+                .map(|operand| match operand.name.as_str() {
+                    "dst" => Ok(Arg::Address(dst.clone())),
+                    "map" => Ok(Arg::TensorMap(map)),
+                    "x" => Ok(Arg::Int(x.clone())),
+                    "y" => Ok(Arg::Int(y.clone())),
+                    "barrier" => Ok(Arg::Address(barrier.clone())),
+                    "ctas" => self.sharers(along_m).map(Arg::Int),
+                    other => Err(bug(
+                        plan,
+                        format!("{} has an operand {other}", copy.atom.id),
+                    )),
+                })
+                .collect::<Result<_>>()?;
+            out.push(call(&copy.atom, args));
+        }
+        Ok(out)
+    }
+
+    /// A bit for each CTA of the cluster that the operand's tile is for: this CTA's row for a, its
+    /// column for b.
+    fn sharers(&self, row: bool) -> Result<Expr> {
+        let [along_m, along_n] = self.roles_of()?.cluster.map(i64::from);
+        let [place_m, place_n] = self.role()?.place.clone();
+        Ok(if row {
+            let row: i64 = (0..along_n).map(|n| 1 << (n * along_m)).sum();
+            shl(int(row), place_m)
+        } else {
+            let column = (1 << along_m) - 1;
+            shl(int(column), mul(place_n, int(along_m)))
+        })
+    }
+
+    /// Coordinates of a box in the tensor, innermost first.
+    fn coordinates(
+        &mut self,
+        copy: &BoxCopy,
+        place: BoxPlace,
+        starts: &[Expr; 2],
+        part: &Expr,
+    ) -> [Expr; 2] {
+        let coordinate = |mode: usize| {
+            let moved = mul(part.clone(), int(copy.part_step.coord[mode]));
+            add(add(starts[mode].clone(), moved), int(place.coord[mode]))
+        };
+        [copy.contiguous, 1 - copy.contiguous].map(coordinate)
+    }
+
+    /// The first element of the CTA's tile along m or n.
+    fn tile_start(&mut self, index: TileIndex) -> Result<Expr> {
+        let (tile, extent) = match index {
+            TileIndex::M => (self.state.tile_m.clone(), self.plan.cta_tile[0]),
+            TileIndex::N => (self.state.tile_n.clone(), self.plan.cta_tile[1]),
+            TileIndex::K => return Err(bug(self.plan, "tiles along k have trips".to_string())),
+        };
+        Ok(self.builder.hoist("start", mul(tile, int(extent))))
+    }
+
+    fn map(&self, operand: &str) -> Result<ParamId> {
+        let param = self.builder.param(&map_name(operand));
+        param.ok_or_else(|| bug(self.plan, format!("no tensor map of {operand}")))
+    }
+
+    /// The store of one staging buffer, by one thread of the warpgroup.
+    pub(in crate::lower) fn store_box(&mut self, copy: &BoxCopy, number: u32) -> Result<Vec<Stmt>> {
+        let plan = self.plan;
+        let place = copy.places.get(number as usize).copied();
+        let place = place.ok_or_else(|| bug(plan, format!("there is no box {number}")))?;
+        let part = self.part()?;
+        let starts = [
+            self.tile_start(TileIndex::M)?,
+            self.tile_start(TileIndex::N)?,
+        ];
+        let [x, y] = self.coordinates(copy, place, &starts, &part);
+        let mut offset = mul(part, int(copy.part_step.offset_bytes));
+        if let Some(set) = self.staging_set()? {
+            offset = add(offset, set);
+        }
+        let staging = i64::from(self.roles_of()?.staging.offset_bytes);
+        let src = smem(offset, place.offset_bytes + staging);
+        let map = self.map(&copy.operand)?;
+        let args = copy
+            .atom
+            .operands
+            .iter()
+            .map(|operand| match operand.name.as_str() {
+                "map" => Ok(Arg::TensorMap(map)),
+                "x" => Ok(Arg::Int(x.clone())),
+                "y" => Ok(Arg::Int(y.clone())),
+                "src" => Ok(Arg::Address(src.clone())),
+                other => Err(bug(
+                    plan,
+                    format!("{} has an operand {other}", copy.atom.id),
+                )),
+            })
+            .collect::<Result<_>>()?;
+        let mut then = vec![call(&copy.atom, args)];
+        then.extend(self.run("sm90_bulk_commit_group", Vec::new())?);
+        Ok(vec![Stmt::If {
+            cond: self.first_of_warpgroup()?,
+            then,
+            otherwise: Vec::new(),
+        }])
+    }
+
+    /// Which part of the tile this consumer has.
+    pub(super) fn part(&self) -> Result<Expr> {
+        Ok(match self.roles_of()?.schedule {
+            Schedule::Pingpong => int(0),
+            _ => self.role()?.warpgroup.clone(),
+        })
+    }
+
+    /// Where this consumer's own set of staging buffers starts, when each consumer has a tile of
+    /// its own.
+    pub(in crate::lower) fn staging_set(&self) -> Result<Option<Expr>> {
+        let bytes = self.plan.smem_tile("d").map_or(0, |tile| tile.size_bytes);
+        Ok(match self.roles_of()?.schedule {
+            Schedule::Pingpong => Some(mul(self.role()?.warpgroup.clone(), int(i64::from(bytes)))),
+            _ => None,
+        })
+    }
+
+    /// The thread that stores for its warpgroup.
+    pub(super) fn first_of_warpgroup(&mut self) -> Result<Expr> {
+        let index = rem(Expr::Special(Special::TidX), int(i64::from(WARPGROUP)));
+        let index = self.builder.hoist("in_warpgroup", index);
+        Ok(eq(index, int(0)))
+    }
+
+    /// All threads of the warpgroup meet, at a barrier of its own.
+    pub(super) fn warpgroup_meets(&self) -> Result<Vec<Stmt>> {
+        let id = add(self.role()?.warpgroup.clone(), int(1));
+        let args = vec![Arg::Int(id), Arg::Imm(i64::from(WARPGROUP))];
+        self.run("sm70_barrier_sync", args)
+    }
+
+    pub(super) fn staging_free(&mut self, stores: u32) -> Result<Vec<Stmt>> {
+        let groups = vec![Arg::Imm(i64::from(stores))];
+        let mut out = vec![Stmt::If {
+            cond: self.first_of_warpgroup()?,
+            then: self.run("sm90_bulk_wait_group_read", groups)?,
+            otherwise: Vec::new(),
+        }];
+        out.extend(self.warpgroup_meets()?);
+        Ok(out)
+    }
+
+    pub(super) fn staging_full(&mut self) -> Result<Vec<Stmt>> {
+        let mut out = self.run("sm90_fence_proxy_async_smem", Vec::new())?;
+        out.extend(self.warpgroup_meets()?);
+        Ok(out)
+    }
+
+    pub(super) fn staging_drain(&mut self) -> Result<Vec<Stmt>> {
+        Ok(vec![Stmt::If {
+            cond: self.first_of_warpgroup()?,
+            then: self.run("sm90_bulk_wait_group_read", vec![Arg::Imm(0)])?,
+            otherwise: Vec::new(),
+        }])
+    }
+}

@@ -1,0 +1,100 @@
+//! The products of a slot: descriptors and asynchronous warpgroup MMAs.
+
+use crate::error::Result;
+use crate::ir::expr::{add, and, div, int, mul, rem};
+use crate::ir::program::{Arg, Expr, Reg, Stmt};
+use crate::lower::{Lowering, bug, call};
+use crate::plan::descriptor::{Descriptor, Major};
+
+/// Bytes that one unit of a descriptor's address stands for.
+const UNIT: i64 = 16;
+/// Bits of a shared address that a descriptor holds; those above tell CTAs of a cluster apart.
+const ADDRESS_BITS: i64 = 0x3_ffff;
+
+impl Lowering<'_> {
+    /// All products of the slot, in one group.
+    pub(super) fn mma_slot(&mut self) -> Result<Vec<Stmt>> {
+        let plan = self.plan;
+        let [a, b] = self.roles_of()?.descriptors;
+        let mma = plan.mma.as_ref();
+        let mma = mma.ok_or_else(|| bug(plan, "no mma".to_string()))?;
+        let [along_m, along_n] = self.warpgroups()?;
+        let consumer = self.part()?;
+        let a_low = self.low_word("a", &a, div(consumer.clone(), int(along_n)))?;
+        let b_low = self.low_word("b", &b, rem(consumer, int(along_n)))?;
+        let accumulate = self.role()?.trip.clone();
+        let mut out = self.run("sm90_wgmma_fence", Vec::new())?;
+        for (rest, registers) in self.accumulators()?.into_iter().enumerate() {
+            let down = rest as i64 * along_m * a.row_step_bytes / UNIT;
+            let a_low = add(a_low.clone(), int(down));
+            let args = mma.atom.operands.iter();
+            let args = args.map(|operand| {
+                Ok(match operand.name.as_str() {
+                    "d" => Arg::Regs(registers.clone()),
+                    "a" => Arg::Int(a_low.clone()),
+                    "b" => Arg::Int(b_low.clone()),
+                    "accumulate" => Arg::Int(accumulate.clone()),
+                    "a_high" => Arg::Imm(a.high_word()),
+                    "b_high" => Arg::Imm(b.high_word()),
+                    "a_step" => Arg::Imm(a.k_step_bytes / UNIT),
+                    "b_step" => Arg::Imm(b.k_step_bytes / UNIT),
+                    "a_mn" => Arg::Imm(i64::from(a.major == Major::Mn)),
+                    "b_mn" => Arg::Imm(i64::from(b.major == Major::Mn)),
+                    "steps" => Arg::Imm(i64::from(plan.k_blocks())),
+                    other => {
+                        let message = format!("{} has an operand {other}", mma.atom.id);
+                        return Err(bug(plan, message));
+                    }
+                })
+            });
+            out.push(call(&mma.atom, args.collect::<Result<_>>()?));
+        }
+        out.extend(self.run("sm90_wgmma_commit_group", Vec::new())?);
+        Ok(out)
+    }
+
+    /// Waits for all products. The accumulators pass through the wait, so that what reads them
+    /// stays behind it.
+    pub(super) fn mma_done(&mut self) -> Result<Vec<Stmt>> {
+        let mut out = Vec::new();
+        for registers in self.accumulators()? {
+            let id = format!("sm90_wgmma_wait_{}", registers.len());
+            out.extend(self.run(&id, vec![Arg::Regs(registers), Arg::Imm(0)])?);
+        }
+        Ok(out)
+    }
+
+    /// The accumulators of each MMA of a consumer, along m.
+    fn accumulators(&self) -> Result<Vec<Vec<Reg>>> {
+        let acc = self.buffer("acc", 0)?;
+        let mma = self.plan.mma.as_ref().and_then(|mma| mma.atom.mma.as_ref());
+        let each = mma.map_or(1, |facts| facts.mnk[1] / 2) as usize;
+        Ok(acc.chunks(each).map(<[Reg]>::to_vec).collect())
+    }
+
+    /// Consumers of one tile along m and n.
+    fn warpgroups(&self) -> Result<[i64; 2]> {
+        let store = &self.roles_of()?.store;
+        let parts = i64::from(store.parts);
+        Ok(if store.part_step.coord[1] > 0 {
+            [1, parts]
+        } else {
+            [parts, 1]
+        })
+    }
+
+    /// The low word of the descriptor of a consumer's first MMA in the slot.
+    fn low_word(&mut self, operand: &str, descriptor: &Descriptor, number: Expr) -> Result<Expr> {
+        let plan = self.plan;
+        let tile = plan.smem_tile(operand);
+        let tile = tile.ok_or_else(|| bug(plan, format!("no tile of {operand}")))?;
+        let start = add(Expr::Smem, int(i64::from(tile.offset_bytes)));
+        let start = add(start, mul(number, int(descriptor.row_step_bytes)));
+        let start = and(start, int(ADDRESS_BITS));
+        let start = add(div(start, int(UNIT)), int(descriptor.low_word()));
+        let start = self.builder.hoist("descriptor", start);
+        let slot = Expr::Var(self.role()?.slot);
+        let stage = i64::from(plan.stage_bytes) / UNIT;
+        Ok(add(start, mul(slot, int(stage))))
+    }
+}

@@ -1,0 +1,181 @@
+//! The data of a warp-specialized plan: who loads, who computes, what they hand one another.
+//!
+//! The consumers are the first warpgroups of a CTA, the producer is the last one, so that a
+//! consumer's thread index is its index in the tiled MMA (cooperative), or that index plus whole
+//! warpgroups (pingpong).
+
+use std::sync::Arc;
+
+use crate::arch::WARPGROUP;
+use crate::atoms::model::Atom;
+use crate::dtype::Dtype;
+use crate::plan::descriptor::Descriptor;
+use crate::plan::model::Hop;
+use crate::spec::model::{Schedule, SchedulerKind};
+
+/// A copy of an operand's tile by boxes of a tensor map.
+#[derive(Clone, Debug)]
+pub struct BoxCopy {
+    /// Operand moved.
+    pub operand: String,
+    /// From where to where.
+    pub hop: Hop,
+    /// Instruction.
+    pub atom: Arc<Atom>,
+    /// Element type.
+    pub dtype: Dtype,
+    /// Mode that is contiguous in global memory.
+    pub contiguous: usize,
+    /// Extents of a box along the operand's two modes.
+    pub box_extents: [i64; 2],
+    /// Bytes of the tensor map's swizzle pattern: 128, 64 or 32.
+    pub swizzle_bytes: u32,
+    /// Boxes of part 0.
+    pub places: Vec<BoxPlace>,
+    /// CTAs of the cluster that load a part each, for all of them.
+    pub parts: u32,
+    /// What the next part adds to each place.
+    pub part_step: BoxPlace,
+}
+
+/// Where a box lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct BoxPlace {
+    /// Coordinates of its first element in the CTA's tile.
+    pub coord: [i64; 2],
+    /// Its first byte in the tile's shared memory.
+    pub offset_bytes: i64,
+}
+
+impl BoxPlace {
+    /// This place, that many parts on.
+    pub fn after(self, step: BoxPlace, parts: i64) -> BoxPlace {
+        BoxPlace {
+            coord: std::array::from_fn(|mode| self.coord[mode] + parts * step.coord[mode]),
+            offset_bytes: self.offset_bytes + parts * step.offset_bytes,
+        }
+    }
+}
+
+impl BoxCopy {
+    /// Bytes of one box in shared memory.
+    pub fn box_bytes(&self) -> i64 {
+        self.box_extents[0] * self.box_extents[1] * i64::from(self.dtype.bytes())
+    }
+
+    /// Every box of the tile, over all parts.
+    pub fn all_places(&self) -> impl Iterator<Item = BoxPlace> + '_ {
+        (0..i64::from(self.parts)).flat_map(|part| {
+            let step = self.part_step;
+            self.places.iter().map(move |place| place.after(step, part))
+        })
+    }
+}
+
+/// Staging buffers through which results leave, a set for each consumer warpgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Staging {
+    /// Columns of one buffer.
+    pub columns: i64,
+    /// Buffers a warpgroup uses in turn.
+    pub buffers: i64,
+    /// Bytes of one buffer.
+    pub buffer_bytes: i64,
+    /// Where they start in shared memory.
+    pub offset_bytes: u32,
+}
+
+/// A ring of shared-memory slots, filled by one role and emptied by another, with a barrier for
+/// each direction of each slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    /// Name, in dumps and reports.
+    pub name: &'static str,
+    /// Slots.
+    pub stages: u32,
+    /// Arrivals that make a slot full, besides its bytes.
+    pub full_arrivals: u32,
+    /// Bytes that make a slot full.
+    pub bytes: u32,
+    /// Arrivals that make a slot empty.
+    pub empty_arrivals: u32,
+    /// First byte of its barriers: `full` of every slot, then `empty` of every slot.
+    pub barriers_at: u32,
+}
+
+/// Bytes of an mbarrier (PTX ISA, mbarrier).
+pub const BARRIER_BYTES: u32 = 8;
+
+impl Ring {
+    /// First byte of slot 0's full barrier.
+    pub fn full_at(&self) -> u32 {
+        self.barriers_at
+    }
+
+    /// First byte of slot 0's empty barrier.
+    pub fn empty_at(&self) -> u32 {
+        self.barriers_at + self.stages * BARRIER_BYTES
+    }
+
+    /// Bytes of all its barriers.
+    pub fn barrier_bytes(&self) -> u32 {
+        2 * self.stages * BARRIER_BYTES
+    }
+}
+
+/// The roles of a warp-specialized kernel.
+#[derive(Clone, Debug)]
+pub struct Roles {
+    /// Cooperative or pingpong.
+    pub schedule: Schedule,
+    /// Warpgroups that compute.
+    pub consumers: u32,
+    /// Registers of a thread after the roles part: producer, consumer.
+    pub registers: [u32; 2],
+    /// Groups of MMAs that run on while the next are issued.
+    pub in_flight: u32,
+    /// CTAs of a cluster along m and n.
+    pub cluster: [u32; 2],
+    /// One tile for each CTA, or many.
+    pub kind: SchedulerKind,
+    /// Most CTAs of a persistent grid; `None` for as many as run at a time.
+    pub ctas: Option<u32>,
+    /// The loads of a and b.
+    pub loads: Vec<BoxCopy>,
+    /// How the MMA finds a and b in shared memory.
+    pub descriptors: [Descriptor; 2],
+    /// The store of d.
+    pub store: BoxCopy,
+    /// Its buffers.
+    pub staging: Staging,
+    /// The ring of tiles of a and b.
+    pub ring: Ring,
+    /// Who may use the tensor cores (pingpong): a barrier for each consumer.
+    pub turns_at: Option<u32>,
+}
+
+impl Roles {
+    /// CTAs of a cluster.
+    pub fn cluster_size(&self) -> u32 {
+        self.cluster[0] * self.cluster[1]
+    }
+
+    /// Threads of a CTA.
+    pub fn threads(&self) -> u32 {
+        (self.consumers + 1) * WARPGROUP
+    }
+
+    /// CTAs that write into one slot of a CTA's ring, or have a slot of theirs written by it: those
+    /// of its row and its column of the cluster.
+    pub fn neighbours(&self) -> u32 {
+        self.cluster[0] + self.cluster[1] - 1
+    }
+
+    /// Consumers that work on one output tile together.
+    pub fn consumers_of_a_tile(&self) -> u32 {
+        match self.schedule {
+            Schedule::Pingpong => 1,
+            _ => self.consumers,
+        }
+    }
+}

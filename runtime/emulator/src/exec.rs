@@ -34,6 +34,7 @@ mod tensor_edit;
 mod traffic;
 mod observe;
 mod warpgroup;
+mod accumulator;
 mod wgmma;
 mod matrix;
 mod mma;

@@ -58,11 +58,19 @@ impl Slot {
     }
 }
 
-/// The last accesses to one word.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Word {
-    pub(crate) writers: [Slot; 2],
-    pub(crate) readers: [Slot; 2],
+/// The last two accesses of one kind to a word.
+pub(crate) type Pair = [Slot; 2];
+
+/// What is remembered of a page, as far as it was read or written at all.
+#[derive(Debug, Default)]
+struct Page {
+    writers: Option<Box<[Pair]>>,
+    readers: Option<Box<[Pair]>>,
+}
+
+/// The words of a page that are touched first.
+fn fresh() -> Box<[Pair]> {
+    vec![Pair::default(); PAGE_WORDS].into_boxed_slice()
 }
 
 /// Two accesses of different clusters without order.
@@ -78,7 +86,10 @@ pub(crate) struct Crossing {
 /// The words that clusters touched.
 #[derive(Debug, Default)]
 pub(crate) struct GlobalWords {
-    pages: HashMap<u64, Box<[Word]>>,
+    places: HashMap<u64, u32>,
+    pages: Vec<Page>,
+    /// The page that was touched last, one more than its number, and its place.
+    last: (u64, u32),
     whos: Vec<Who>,
     recent: Vec<u32>,
     /// For each cluster those that are ordered before some of its accesses.
@@ -108,62 +119,125 @@ impl GlobalWords {
         self.whos.get((slot.who as usize).checked_sub(1)?)
     }
 
+    fn page(&mut self, page: u64) -> Option<&mut Page> {
+        if self.last.0 != page + 1 {
+            let pages = &mut self.pages;
+            let place = self.places.entry(page).or_insert_with(|| {
+                pages.push(Page::default());
+                pages.len() as u32 - 1
+            });
+            self.last = (page + 1, *place);
+        }
+        self.pages.get_mut(self.last.1 as usize)
+    }
+
+    /// Remembers an access that no earlier one can be in conflict with: reads of what nobody
+    /// wrote, and writes of what nobody touched. False leaves the word as it is.
     #[inline]
-    pub(crate) fn word(&mut self, address: u64) -> &mut Word {
-        let page = self
-            .pages
-            .entry(address / PAGE_BYTES)
-            .or_insert_with(|| vec![Word::default(); PAGE_WORDS].into_boxed_slice());
-        &mut page[(address % PAGE_BYTES / 4) as usize % PAGE_WORDS]
+    pub(crate) fn first_touch(&mut self, address: u64, slot: Slot, way: (bool, bool)) -> bool {
+        let index = (address % PAGE_BYTES / 4) as usize;
+        let Some(page) = self.page(address / PAGE_BYTES) else {
+            return false;
+        };
+        let free = |list: &Option<Box<[Pair]>>| {
+            let pair = list.as_ref().and_then(|list| list.get(index));
+            pair.is_none_or(|pair| pair[0].who == 0)
+        };
+        let (list, alone) = match way {
+            (true, false) => (&mut page.readers, free(&page.writers)),
+            (false, true) => {
+                let alone = free(&page.writers) && free(&page.readers);
+                (&mut page.writers, alone)
+            }
+            _ => return false,
+        };
+        if alone && let Some(pair) = list.get_or_insert_with(fresh).get_mut(index) {
+            add(pair, slot);
+        }
+        alone
+    }
+
+    /// The last writers and readers of a word.
+    #[inline]
+    pub(crate) fn word(&mut self, address: u64) -> (Pair, Pair) {
+        let index = (address % PAGE_BYTES / 4) as usize;
+        let Some(page) = self.page(address / PAGE_BYTES) else {
+            return Default::default();
+        };
+        let at = |list: &Option<Box<[Pair]>>| {
+            let pair = list.as_ref().and_then(|list| list.get(index));
+            pair.copied().unwrap_or_default()
+        };
+        (at(&page.writers), at(&page.readers))
+    }
+
+    /// Remembers an access to a word.
+    #[inline]
+    pub(crate) fn remember(&mut self, address: u64, slot: Slot, (reads, writes): (bool, bool)) {
+        let index = (address % PAGE_BYTES / 4) as usize;
+        let Some(page) = self.page(address / PAGE_BYTES) else {
+            return;
+        };
+        if writes && let Some(pair) = page.writers.get_or_insert_with(fresh).get_mut(index) {
+            add(pair, slot);
+        }
+        if reads && let Some(pair) = page.readers.get_or_insert_with(fresh).get_mut(index) {
+            add(pair, slot);
+        }
     }
 
     /// Adds the words of later clusters; gives what is in conflict with the earlier ones.
-    pub(crate) fn join(&mut self, later: GlobalWords) -> Vec<Crossing> {
+    pub(crate) fn join(&mut self, mut later: GlobalWords) -> Vec<Crossing> {
         let mut crossings = Vec::new();
         let base = self.whos.len() as u32;
-        self.whos.extend(&later.whos);
+        self.whos.append(&mut later.whos);
         self.recent.clear();
-        self.knows.extend(later.knows);
-        let moved = |mut slot: Slot| {
-            slot.who += if slot.who == 0 { 0 } else { base };
-            slot
-        };
-        let mut pages: Vec<(u64, Box<[Word]>)> = later.pages.into_iter().collect();
-        pages.sort_unstable_by_key(|(page, _)| *page);
-        for (page, mut words) in pages {
-            for word in words.iter_mut() {
-                word.writers = word.writers.map(moved);
-                word.readers = word.readers.map(moved);
-            }
-            let Some(mut mine) = self.pages.remove(&page) else {
-                self.pages.insert(page, words);
+        self.last = (0, 0);
+        self.knows.append(&mut later.knows);
+        let mut places: Vec<(u64, u32)> = later.places.into_iter().collect();
+        places.sort_unstable();
+        for (page, place) in places {
+            let Some(theirs) = later.pages.get_mut(place as usize) else {
                 continue;
             };
-            for (index, (mine, theirs)) in mine.iter_mut().zip(words.iter()).enumerate() {
-                let address = page * PAGE_BYTES + 4 * index as u64;
-                self.compare(mine, theirs, address, &mut crossings);
-                for slot in theirs.writers {
-                    add(&mut mine.writers, slot);
-                }
-                for slot in theirs.readers {
-                    add(&mut mine.readers, slot);
+            let mut theirs = std::mem::take(theirs);
+            for pair in theirs
+                .writers
+                .iter_mut()
+                .chain(&mut theirs.readers)
+                .flatten()
+            {
+                for slot in pair {
+                    slot.who += if slot.who == 0 { 0 } else { base };
                 }
             }
-            self.pages.insert(page, mine);
+            let mut mine = self.page(page).map(std::mem::take).unwrap_or_default();
+            self.compare(&mine, &theirs, page * PAGE_BYTES, &mut crossings);
+            merge(&mut mine.writers, theirs.writers);
+            merge(&mut mine.readers, theirs.readers);
+            if let Some(page) = self.page(page) {
+                *page = mine;
+            }
         }
         crossings
     }
 
-    fn compare(&self, mine: &Word, theirs: &Word, address: u64, found: &mut Vec<Crossing>) {
+    fn compare(&self, mine: &Page, theirs: &Page, start: u64, found: &mut Vec<Crossing>) {
         let pairs = [
-            (theirs.writers, mine.writers, "waw"),
-            (theirs.writers, mine.readers, "war"),
-            (theirs.readers, mine.writers, "raw"),
+            (&theirs.writers, &mine.writers, "waw"),
+            (&theirs.writers, &mine.readers, "war"),
+            (&theirs.readers, &mine.writers, "raw"),
         ];
         for (later, earlier, kind) in pairs {
-            for later in later.iter().filter(|slot| slot.who != 0) {
-                for earlier in earlier.iter().filter(|slot| slot.bytes & later.bytes != 0) {
-                    found.extend(self.crossing((*later, *earlier), kind, address));
+            let (Some(later), Some(earlier)) = (later, earlier) else {
+                continue;
+            };
+            for (index, (later, earlier)) in later.iter().zip(earlier.iter()).enumerate() {
+                let address = start + 4 * index as u64;
+                for later in later.iter().filter(|slot| slot.who != 0) {
+                    for earlier in earlier.iter().filter(|slot| slot.bytes & later.bytes != 0) {
+                        found.extend(self.crossing((*later, *earlier), kind, address));
+                    }
                 }
             }
         }
@@ -229,7 +303,8 @@ pub(crate) fn same_value(a: (Slot, &Who), b: (Slot, &Who), kind: &str) -> bool {
 }
 
 /// Remembers an access: in place of one to the same bytes, in a free place, or of the older one.
-pub(crate) fn add(slots: &mut [Slot; 2], slot: Slot) {
+#[inline]
+fn add(slots: &mut Pair, slot: Slot) {
     if slot.who == 0 {
         return;
     }
@@ -241,6 +316,20 @@ pub(crate) fn add(slots: &mut [Slot; 2], slot: Slot) {
     } else {
         *first = *second;
         *second = slot;
+    }
+}
+
+/// Joins the words of a page. Two accesses are enough to tell whether a third one is alone.
+fn merge(mine: &mut Option<Box<[Pair]>>, theirs: Option<Box<[Pair]>>) {
+    let Some(theirs) = theirs else { return };
+    let Some(mine) = mine else {
+        *mine = Some(theirs);
+        return;
+    };
+    for (mine, theirs) in mine.iter_mut().zip(theirs.iter()) {
+        for slot in theirs {
+            add(mine, *slot);
+        }
     }
 }
 

@@ -1,8 +1,6 @@
 //! `wgmma`: D = A B + D of a warpgroup, its groups, and the registers in flight.
 //!
-//! Warp w of the group owns rows 16w to 16w+15. With g = lane/4 and t = lane%4 register 4j+q of
-//! an f32 or s32 accumulator is (g + 8 (q div 2), 8j + 2t + q mod 2); an f16 register 2j+h holds
-//! (g + 8h, 8j + 2t) and the next one (ISA 9.7.15.5).
+//! Warp w of the group owns rows 16w to 16w+15; `accumulator` says which register holds what.
 
 use super::race::{ProductClock, Signal};
 use super::state::State;
@@ -10,8 +8,6 @@ use super::warp::{Flow, Status, Wait, Warp};
 use super::warpgroup::{ALL_WARPS, Operands, Product, element, element_bytes};
 use crate::finding::FindingId;
 use crate::inst::{Accumulator, Exec, Inst, Lanes, Wgmma};
-use crate::num::round::{F16, F32, Round, round};
-use half::f16;
 
 /// A product that this warp has issued and not taken.
 #[derive(Clone, Debug)]
@@ -231,7 +227,28 @@ impl Warp {
         self.products.groups.drain(..done);
         let split = numbers.len();
         let taken: Vec<Issued> = self.products.issued.drain(..split).collect();
+        self.take_products(st, &taken, mask);
+        // What is still in flight stays so.
+        let env = st.env;
         for issued in &taken {
+            if let Some(Exec::Wgmma(op)) = env.code.get(issued.pc as usize).map(|inst| &inst.exec) {
+                self.set_touched(op, 0);
+            }
+        }
+        for issued in self.products.issued.clone() {
+            if let Some(Exec::Wgmma(op)) = env.code.get(issued.pc as usize).map(|inst| &inst.exec) {
+                self.set_touched(op, u32::MAX);
+            }
+        }
+        Flow::Next
+    }
+
+    /// Multiplies what the warp waited for.
+    fn take_products(&mut self, st: &mut State<'_>, taken: &[Issued], mask: u32) {
+        let (group, warp) = self.warpgroup();
+        // Sums stay rows from product to product of one D.
+        let mut held: Option<(&Wgmma, Vec<f32>)> = None;
+        for issued in taken {
             st.read_operands(group, issued.number);
             let Some(warpgroup) = st.near.warpgroups.get_mut(group) else {
                 continue;
@@ -247,22 +264,18 @@ impl Warp {
                 operands,
                 env.code.get(issued.pc as usize).map(|inst| &inst.exec),
             ) {
-                self.multiply(st, op, issued, &operands, mask);
+                let kept = held.take_if(|(old, _)| same_rows(old, op));
+                self.put_back(held.take(), mask);
+                let kept = kept.map(|(_, sums)| sums);
+                let sums = self.multiply(st, op, issued, &operands, (kept, mask));
+                if op.d_type == Accumulator::F32 {
+                    held = Some((op, sums));
+                } else {
+                    self.scatter_d(op, issued.accumulates, &sums, mask);
+                }
             }
         }
-        // What is still in flight stays so.
-        let env = st.env;
-        for issued in &taken {
-            if let Some(Exec::Wgmma(op)) = env.code.get(issued.pc as usize).map(|inst| &inst.exec) {
-                self.set_touched(op, 0);
-            }
-        }
-        for issued in self.products.issued.clone() {
-            if let Some(Exec::Wgmma(op)) = env.code.get(issued.pc as usize).map(|inst| &inst.exec) {
-                self.set_touched(op, u32::MAX);
-            }
-        }
-        Flow::Next
+        self.put_back(held, mask);
     }
 
     /// The 16 rows of A that this warp owns.
@@ -305,14 +318,15 @@ impl Warp {
         rows
     }
 
+    /// The rows of A B + D; those of D are read unless they were kept.
     fn multiply(
         &mut self,
         st: &State<'_>,
         op: &Wgmma,
         issued: &Issued,
         operands: &Operands,
-        mask: u32,
-    ) {
+        (kept, mask): (Option<Vec<f32>>, u32),
+    ) -> Vec<f32> {
         let mut a = self.rows_of_a(st, op, issued, operands, mask);
         if op.negate_a != op.negate_b {
             for value in &mut a {
@@ -320,10 +334,14 @@ impl Warp {
             }
         }
         let integer = matches!(op.d_type, Accumulator::S32 { .. });
-        let mut sums = vec![0f32; 16 * op.n];
-        if issued.accumulates && !integer {
-            self.gather_d(op, &mut sums);
-        }
+        let sums = kept.filter(|_| issued.accumulates);
+        let mut sums = sums.unwrap_or_else(|| {
+            let mut sums = vec![0f32; 16 * op.n];
+            if issued.accumulates && !integer {
+                self.gather_d(op, &mut sums);
+            }
+            sums
+        });
         for (sums, a) in sums.chunks_exact_mut(op.n).zip(a.chunks_exact(op.k)) {
             for (a, b) in a.iter().zip(operands.b.chunks_exact(op.n)) {
                 for (sum, b) in sums.iter_mut().zip(b) {
@@ -331,69 +349,17 @@ impl Warp {
                 }
             }
         }
-        self.scatter_d(op, issued.accumulates, &sums, mask);
+        sums
     }
 
-    fn register(&self, slot: u32) -> Lanes {
-        let register = self.frame.regs.get(slot as usize);
-        register.copied().unwrap_or([0; 32])
-    }
-
-    fn gather_d(&self, op: &Wgmma, sums: &mut [f32]) {
-        for (r, reg) in op.d.iter().enumerate() {
-            let values = self.register(reg.slot);
-            for (lane, value) in values.iter().enumerate() {
-                if op.d_type == Accumulator::F16 {
-                    for half in 0..2 {
-                        let at = place(op, lane, r, half);
-                        sums[at] = f16::from_bits((value >> (16 * half)) as u16).to_f32();
-                    }
-                } else {
-                    sums[place(op, lane, r, 0)] = f32::from_bits(*value as u32);
-                }
-            }
-        }
-    }
-
-    fn scatter_d(&mut self, op: &Wgmma, accumulates: bool, sums: &[f32], mask: u32) {
-        for (r, reg) in op.d.iter().enumerate() {
-            let old = self.register(reg.slot);
-            let value = |lane: usize| match op.d_type {
-                Accumulator::S32 { saturate } => {
-                    // The sum of one product is exact in f32.
-                    let sum = sums[place(op, lane, r, 0)] as i64;
-                    let old = if accumulates {
-                        i64::from(old[lane] as u32 as i32)
-                    } else {
-                        0
-                    };
-                    let clamped = (old + sum).clamp(i64::from(i32::MIN), i64::from(i32::MAX));
-                    u64::from((if saturate { clamped } else { old + sum }) as u32)
-                }
-                Accumulator::F16 => {
-                    let half = |half: usize| {
-                        let sum = f64::from(sums[place(op, lane, r, half)]);
-                        u64::from(round(sum, F16, Round::Nearest, false))
-                    };
-                    half(0) | half(1) << 16
-                }
-                _ => {
-                    let sum = sums[place(op, lane, r, 0)];
-                    u64::from(if sum.is_nan() { F32.nan } else { sum.to_bits() })
-                }
-            };
-            let values = std::array::from_fn(value);
-            self.write(*reg, mask, &values);
+    fn put_back(&mut self, held: Option<(&Wgmma, Vec<f32>)>, mask: u32) {
+        if let Some((op, sums)) = held {
+            self.scatter_d(op, false, &sums, mask);
         }
     }
 }
 
-/// The index of an element of D in the warp's 16 rows.
-fn place(op: &Wgmma, lane: usize, r: usize, half: usize) -> usize {
-    let (g, t) = (lane / 4, lane % 4);
-    if op.d_type == Accumulator::F16 {
-        return (g + 8 * (r % 2)) * op.n + 8 * (r / 2) + 2 * t + half;
-    }
-    let (j, q) = (r / 4, r % 4);
-    (g + 8 * (q / 2)) * op.n + 8 * j + 2 * t + q % 2
+/// Whether two products add to the same rows of f32.
+fn same_rows(a: &Wgmma, b: &Wgmma) -> bool {
+    b.d_type == Accumulator::F32 && (a.n, &a.d) == (b.n, &b.d)
 }

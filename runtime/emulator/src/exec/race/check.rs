@@ -2,7 +2,7 @@
 
 use super::Race;
 use super::clock::Clock;
-use super::shadow::{Reader, Writer};
+use super::shadow::{Cell, Reader, Writer};
 use crate::exec::mbarrier::{Place, lanes_of};
 use crate::exec::state::{AccessKind, Site};
 use crate::finding::FindingId;
@@ -172,15 +172,11 @@ impl Race {
     pub(super) fn access(
         &mut self,
         actor: &Actor<'_>,
+        cell: &mut Cell,
         (place, bytes): (Place, u8),
         (reads, writes): (bool, bool),
         site: Site,
     ) {
-        let at = (place.0 as usize, (place.1 / 4) as usize);
-        let Some(cell) = self.shadow.get(at.0).and_then(|words| words.get(at.1)) else {
-            return;
-        };
-        let mut cell = *cell;
         if cell.writer.bytes & bytes != 0
             && let Some(id) = self.behind_writer(actor, &cell.writer, writes)
         {
@@ -236,13 +232,6 @@ impl Race {
                 crowd(self.crowded.entry(word).or_default(), left);
             }
         }
-        if let Some(place) = self
-            .shadow
-            .get_mut(at.0)
-            .and_then(|words| words.get_mut(at.1))
-        {
-            *place = cell;
-        }
     }
 
     fn rewrite(&mut self, id: FindingId, at: (Place, Site), other: Other) {
@@ -288,20 +277,32 @@ impl Race {
             AccessKind::Load | AccessKind::StrongLoad | AccessKind::LoadMatrix
         );
         let way = (loads || kind == AccessKind::Atomic, !loads);
-        self.words((place, bytes), |race, part| {
-            race.access(&actor, part, way, site)
+        self.words((place, bytes), |race, cell, part| {
+            race.access(&actor, cell, part, way, site)
         });
     }
 
-    pub(super) fn words(&mut self, span: (Place, u32), mut f: impl FnMut(&mut Race, (Place, u8))) {
+    /// Calls `f` with each word of a span and the bytes of it that are meant.
+    pub(super) fn words(
+        &mut self,
+        span: (Place, u32),
+        mut f: impl FnMut(&mut Race, &mut Cell, (Place, u8)),
+    ) {
         let ((rank, offset), bytes) = span;
+        let row = self.shadow.get_mut(rank as usize);
+        let mut row = row.map(std::mem::take).unwrap_or_default();
         let mut at = offset;
         let end = offset.saturating_add(bytes);
         while at < end {
             let next = (at / 4 * 4 + 4).min(end);
             let mask = ((1u32 << (next - at)) - 1) << (at % 4);
-            f(self, ((rank, at), mask as u8));
+            if let Some(cell) = row.get_mut(at as usize / 4) {
+                f(self, cell, ((rank, at), mask as u8));
+            }
             at = next;
+        }
+        if let Some(place) = self.shadow.get_mut(rank as usize) {
+            *place = row;
         }
     }
 }

@@ -75,8 +75,8 @@ impl Race {
             asynchronous: true,
             strong: false,
         };
-        self.words(span, |race, part| {
-            race.access(&actor, part, (!writes, writes), site);
+        self.words(span, |race, cell, part| {
+            race.access(&actor, cell, part, (!writes, writes), site);
         });
     }
 
@@ -125,8 +125,8 @@ impl Race {
             asynchronous: false,
             strong: false,
         };
-        self.words(span, |race, part| {
-            race.access(&actor, part, (true, true), site)
+        self.words(span, |race, cell, part| {
+            race.access(&actor, cell, part, (true, true), site)
         });
     }
 

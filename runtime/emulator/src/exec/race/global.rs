@@ -6,9 +6,7 @@ use super::check::{Actor, Conflict, Other};
 use super::clock::Clock;
 use super::shadow::{Reader, Writer};
 use super::{Race, Signal};
-use crate::exec::global_words::{
-    GlobalWords, Slot, Way, Who, Word, add, same_value, slot, unordered,
-};
+use crate::exec::global_words::{GlobalWords, Slot, Way, Who, same_value, slot, unordered};
 use crate::exec::mbarrier::{Place, lanes_of};
 use crate::exec::state::Site;
 use crate::finding::FindingId;
@@ -83,15 +81,6 @@ impl Race {
         let mut words = std::mem::take(&mut self.words);
         let number = words.intern(who);
         for lane in lanes_of(site.lanes) {
-            let agent = 32 * warp + lane as u32;
-            let clock = self.clock(agent);
-            let actor = Actor {
-                agent,
-                epoch: who.epoch,
-                clock: &clock,
-                asynchronous: false,
-                strong: touch.way.strong,
-            };
             let (start, end) = (
                 addresses[lane],
                 addresses[lane].wrapping_add(u64::from(bytes)),
@@ -102,7 +91,17 @@ impl Race {
                 let mask = (((1u32 << (next - at)) - 1) << (at % 4)) as u8;
                 let value = value(lane, (at - start) as u32) << (8 * (at % 4));
                 let slot = slot(number, value, mask, lane as u32);
-                self.global_word(&mut words, (touch, &who), &actor, (at, slot));
+                if !words.first_touch(at, slot, (touch.reads, touch.writes)) {
+                    let agent = 32 * warp + lane as u32;
+                    let actor = Actor {
+                        agent,
+                        epoch: who.epoch,
+                        clock: &self.clock(agent),
+                        asynchronous: false,
+                        strong: touch.way.strong,
+                    };
+                    self.global_word(&mut words, (touch, &who), &actor, (at, slot));
+                }
                 at = next;
             }
         }
@@ -141,7 +140,9 @@ impl Race {
                 let next = (at / 4 * 4 + 4).min(end);
                 let mask = (((1u32 << (next - at)) - 1) << (at % 4)) as u8;
                 let slot = slot(number, 0, mask, 0);
-                self.global_word(&mut words, (touch, &who), &actor, (at, slot));
+                if !words.first_touch(at, slot, (touch.reads, touch.writes)) {
+                    self.global_word(&mut words, (touch, &who), &actor, (at, slot));
+                }
                 at = next;
             }
         }
@@ -161,7 +162,7 @@ impl Race {
         Some((object.signal, phase as u32 + 1))
     }
 
-    #[inline]
+    /// Judges an access to a word behind those that are remembered, and remembers it.
     fn global_word(
         &mut self,
         words: &mut GlobalWords,
@@ -169,17 +170,13 @@ impl Race {
         actor: &Actor<'_>,
         (address, slot): (u64, Slot),
     ) {
-        let word: Word = *words.word(address);
-        let first = actor.agent - actor.agent % 32;
-        let mine = |other: &Who, lane: u8| {
-            other.agent == first && u32::from(lane) == actor.agent % 32 && !actor.asynchronous
+        let (writers, readers) = words.word(address);
+        let lane = (actor.agent % 32) as u8;
+        let mine = |other: &Who, known: &Slot| {
+            other.agent == who.agent && known.lane == lane && !actor.asynchronous
         };
-        for known in word
-            .writers
-            .iter()
-            .filter(|known| known.bytes & slot.bytes != 0)
-        {
-            let Some(other) = words.who(*known).filter(|other| !mine(other, known.lane)) else {
+        for known in writers.iter().filter(|known| known.bytes & slot.bytes != 0) {
+            let Some(other) = words.who(*known).filter(|other| !mine(other, known)) else {
                 continue;
             };
             let kind = if touch.writes { "waw" } else { "raw" };
@@ -194,27 +191,17 @@ impl Race {
                 self.global_conflict(id, kind, (address, who, slot), (other, *known));
             }
         }
-        if touch.writes {
-            for known in word
-                .readers
-                .iter()
-                .filter(|known| known.bytes & slot.bytes != 0)
+        for known in readers.iter().filter(|known| known.bytes & slot.bytes != 0) {
+            let Some(other) = words.who(*known).filter(|other| !mine(other, known)) else {
+                continue;
+            };
+            if touch.writes
+                && let Some(id) = self.behind_global_reader(actor, (other, *known), touch)
             {
-                let Some(other) = words.who(*known).filter(|other| !mine(other, known.lane)) else {
-                    continue;
-                };
-                if let Some(id) = self.behind_global_reader(actor, (other, *known), touch) {
-                    self.global_conflict(id, "war", (address, who, slot), (other, *known));
-                }
+                self.global_conflict(id, "war", (address, who, slot), (other, *known));
             }
         }
-        let word = words.word(address);
-        if touch.writes {
-            add(&mut word.writers, slot);
-        }
-        if touch.reads {
-            add(&mut word.readers, slot);
-        }
+        words.remember(address, slot, (touch.reads, touch.writes));
     }
 
     fn behind_global_writer(

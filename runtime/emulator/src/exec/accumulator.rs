@@ -1,0 +1,108 @@
+//! Between the accumulator registers of a warp and the 16 rows of D that it owns.
+//!
+//! With g = lane/4 and t = lane%4 register 4j+q of an f32 or s32 accumulator is
+//! (g + 8 (q div 2), 8j + 2t + q mod 2); an f16 register 2j+h holds (g + 8h, 8j + 2t) and the
+//! next one (ISA 9.7.15.5).
+
+use super::warp::Warp;
+use crate::inst::{Accumulator, Lanes, Wgmma};
+use crate::num::round::{F16, F32, Round, round};
+use half::f16;
+
+impl Warp {
+    fn register(&self, slot: u32) -> Lanes {
+        let register = self.frame.regs.get(slot as usize);
+        register.copied().unwrap_or([0; 32])
+    }
+
+    fn scatter_single(&mut self, op: &Wgmma, sums: &[f32], mask: u32) {
+        for (r, reg) in op.d.iter().enumerate() {
+            let mut values = [0; 32];
+            for (g, values) in values.chunks_exact_mut(4).enumerate() {
+                let start = place(op, 4 * g, r, 0);
+                let row = sums.iter().skip(start).step_by(2);
+                for (value, sum) in values.iter_mut().zip(row) {
+                    let bits = if sum.is_nan() { F32.nan } else { sum.to_bits() };
+                    *value = u64::from(bits);
+                }
+            }
+            self.write(*reg, mask, &values);
+        }
+    }
+
+    /// The values of D, by rows.
+    pub(super) fn gather_d(&self, op: &Wgmma, sums: &mut [f32]) {
+        if op.d_type == Accumulator::F32 {
+            for (r, reg) in op.d.iter().enumerate() {
+                let values = self.register(reg.slot);
+                for (g, values) in values.chunks_exact(4).enumerate() {
+                    let start = place(op, 4 * g, r, 0);
+                    let row = sums.iter_mut().skip(start).step_by(2);
+                    for (sum, value) in row.zip(values) {
+                        *sum = f32::from_bits(*value as u32);
+                    }
+                }
+            }
+            return;
+        }
+        for (r, reg) in op.d.iter().enumerate() {
+            let values = self.register(reg.slot);
+            for (lane, value) in values.iter().enumerate() {
+                if op.d_type == Accumulator::F16 {
+                    for half in 0..2 {
+                        let at = place(op, lane, r, half);
+                        sums[at] = f16::from_bits((value >> (16 * half)) as u16).to_f32();
+                    }
+                } else {
+                    sums[place(op, lane, r, 0)] = f32::from_bits(*value as u32);
+                }
+            }
+        }
+    }
+
+    /// Writes D, from rows; integer sums are of one product and still to be added.
+    pub(super) fn scatter_d(&mut self, op: &Wgmma, accumulates: bool, sums: &[f32], mask: u32) {
+        if op.d_type == Accumulator::F32 {
+            return self.scatter_single(op, sums, mask);
+        }
+        for (r, reg) in op.d.iter().enumerate() {
+            let old = self.register(reg.slot);
+            let value = |lane: usize| match op.d_type {
+                Accumulator::S32 { saturate } => {
+                    // The sum of one product is exact in f32.
+                    let sum = sums[place(op, lane, r, 0)] as i64;
+                    let old = if accumulates {
+                        i64::from(old[lane] as u32 as i32)
+                    } else {
+                        0
+                    };
+                    let clamped = (old + sum).clamp(i64::from(i32::MIN), i64::from(i32::MAX));
+                    u64::from((if saturate { clamped } else { old + sum }) as u32)
+                }
+                Accumulator::F16 => {
+                    let half = |half: usize| {
+                        let sum = f64::from(sums[place(op, lane, r, half)]);
+                        u64::from(round(sum, F16, Round::Nearest, false))
+                    };
+                    half(0) | half(1) << 16
+                }
+                _ => {
+                    let sum = sums[place(op, lane, r, 0)];
+                    u64::from(if sum.is_nan() { F32.nan } else { sum.to_bits() })
+                }
+            };
+            let values = std::array::from_fn(value);
+            self.write(*reg, mask, &values);
+        }
+    }
+}
+
+/// The index of an element of D in the warp's 16 rows.
+fn place(op: &Wgmma, lane: usize, r: usize, half: usize) -> usize {
+    let (g, t) = (lane / 4, lane % 4);
+    if op.d_type == Accumulator::F16 {
+        return (g + 8 * (r % 2)) * op.n + 8 * (r / 2) + 2 * t + half;
+    }
+    let (j, q) = (r / 4, r % 4);
+    (g + 8 * (q / 2)) * op.n + 8 * j + 2 * t + q % 2
+}

@@ -4,7 +4,11 @@
 //! runs, and all of them are reported together. Everything else that can go wrong is an
 //! [`Error`].
 
+mod records;
+
 use tilewright_bundle as bundle;
+
+pub use records::RecordsError;
 
 /// What the runtime could not do.
 #[derive(Debug, thiserror::Error)]
@@ -106,6 +110,15 @@ pub enum Error {
         /// Bytes asked for.
         bytes: u64,
         /// The allocator's answer.
+        reason: String,
+    },
+    /// A file of tuning records cannot be used.
+    #[error(transparent)]
+    Records(#[from] RecordsError),
+    /// A kernel took the device with it while it was tuned; what it did is recorded.
+    #[error("the device was lost: {reason}")]
+    DeviceLost {
+        /// The kernel and what happened.
         reason: String,
     },
     /// The request itself makes no sense.

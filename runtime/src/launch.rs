@@ -10,6 +10,7 @@ mod values;
 use tilewright_bundle::{Assumption, Env, Kernel, Name, Operand, Param, ParamValue};
 
 pub use memory::alignment_bytes;
+pub(crate) use values::range_of;
 
 use crate::error::Refusal;
 use crate::info::DeviceInfo;

@@ -16,7 +16,8 @@
 //! extents, alignment, sizes, overlap. What fails is a [`Refusal`], and all of them are reported.
 //!
 //! [`verify`] compares kernels with f64 references on random problems, [`bench`] measures them
-//! beside cuBLASLt and memcpy. The crate knows no compiler, no YAML and no layout algebra.
+//! beside cuBLASLt and memcpy, [`tune`] finds the fastest of many for [`Runtime::select`]. The crate
+//! knows no compiler, no YAML and no layout algebra.
 
 mod error;
 
@@ -40,18 +41,24 @@ mod packed;
 
 mod pick;
 
+mod accept;
+
+mod select;
+
 mod runtime;
 
 pub mod verify;
 
 pub mod bench;
 
+pub mod tune;
+
 pub mod launch_file;
 
 pub use cuda::driver_present;
 pub use device::{Arg, Buffer, Device, LoadedKernel};
 pub use emulated::EmulatorSettings;
-pub use error::{Error, Refusal};
+pub use error::{Error, RecordsError, Refusal};
 pub use info::{Backend, DeviceInfo, POISON};
 pub use launch::{Fit, Launch, LaunchReport, View, alignment_bytes, fit, prepare};
 pub use layout::{Extents, OperandLayout};
@@ -59,6 +66,7 @@ pub use packed::packed;
 pub use pick::{Pick, Query, Skip, SkipCounts, find, pick};
 pub use problem::{MAX_EXTENT, Problem, Strides};
 pub use runtime::Runtime;
+pub use select::{Selection, Selector, Source};
 pub use tensor_map::PlacedMap;
 pub use tilewright_bundle as bundle;
 pub use tilewright_emulator as emulator;

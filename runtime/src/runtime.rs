@@ -11,12 +11,14 @@ use crate::error::{Error, Refusal};
 use crate::launch::LaunchReport;
 use crate::pick::{Pick, Query, Skip, SkipCounts, addresses, find, pick};
 use crate::problem::Problem;
+use crate::select::{Selection, Selector, Source};
 
 /// A bundle on a device, with each kernel loaded when it is first used.
 #[derive(Debug)]
 pub struct Runtime {
     bundle: Bundle,
     device: Device,
+    selector: Selector,
     loaded: Mutex<HashMap<String, Arc<LoadedKernel>>>,
     skipped: Mutex<SkipCounts>,
 }
@@ -33,9 +35,11 @@ impl Runtime {
     /// Uses a bundle that is open already, such as one embedded in the program.
     pub fn new(bundle: Bundle, device: Device) -> Runtime {
         let (loaded, skipped) = (Mutex::default(), Mutex::default());
+        let selector = Selector::new(&bundle, device.info());
         Runtime {
             bundle,
             device,
+            selector,
             loaded,
             skipped,
         }
@@ -84,7 +88,29 @@ impl Runtime {
         Ok(pick)
     }
 
-    /// As [`Runtime::pick`], then launches; a kernel whose code the device refuses is passed over
+    /// The kernel that the bundle's tuning tables choose for a problem, as a lookup that does not
+    /// allocate; where they choose none, the one that [`Runtime::pick`] picks.
+    ///
+    /// # Errors
+    /// [`Error::NothingFits`] when no kernel takes the problem.
+    pub fn select(
+        &self,
+        query: &Query,
+        problem: &Problem,
+        args: &[Arg<'_>],
+    ) -> Result<Selection<'_>, Error> {
+        match self.selector.select(&self.bundle, query, problem, args) {
+            Some(selection) => Ok(selection),
+            None => self.pick(query, problem, args).map(|pick| Selection {
+                kernel: pick.kernel,
+                source: Source::Untuned,
+                nearest: None,
+                distance: 0.0,
+            }),
+        }
+    }
+
+    /// As [`Runtime::select`], then launches; a kernel whose code the device refuses is passed over
     /// as well.
     ///
     /// # Errors
@@ -97,22 +123,30 @@ impl Runtime {
     ) -> Result<(&Kernel, LaunchReport), Error> {
         let mut refused: Vec<Skip> = Vec::new();
         let device = self.device.info();
+        let mut selected = self.selector.select(&self.bundle, query, problem, args);
         loop {
             let is_left = |k: &&Kernel| !refused.iter().any(|s| s.kernel == k.id);
             let left = self.bundle.kernels().iter().filter(is_left);
-            let pick = crate::pick::among(left, query, problem, device, &addresses(args))?;
-            self.count(&pick.counts());
-            match self.load(pick.kernel) {
+            let kernel = match selected.take() {
+                Some(selection) => selection.kernel,
+                None => {
+                    let at = addresses(args);
+                    let pick = crate::pick::among(left, query, problem, device, &at)?;
+                    self.count(&pick.counts());
+                    pick.kernel
+                }
+            };
+            match self.load(kernel) {
                 Ok(loaded) => {
                     let report = self.device.launch(&loaded, problem, args)?;
-                    return Ok((pick.kernel, report));
+                    return Ok((kernel, report));
                 }
                 Err(error @ (Error::Load { .. } | Error::Refused { .. })) => {
                     let refusal = Refusal::Load {
                         reason: error.to_string(),
                     };
                     self.count(&SkipCounts::from([(refusal.kind(), 1)]));
-                    let kernel = pick.kernel.id.clone();
+                    let kernel = kernel.id.clone();
                     refused.push(Skip {
                         kernel,
                         refusals: vec![refusal],

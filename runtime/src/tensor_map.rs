@@ -16,7 +16,7 @@ use crate::error::Refusal;
 /// `cuTensorMapEncodeTiled`, without interleaving).
 pub(crate) const TENSOR_UNIT_BYTES: u32 = 16;
 /// Largest extent of a tensor (as above).
-const MAX_EXTENT: i64 = 1 << 32;
+pub(crate) const MAX_EXTENT: i64 = 1 << 32;
 /// First stride that is too large, in bytes (as above).
 const STRIDE_BYTES_END: i64 = 1 << 40;
 
@@ -130,7 +130,8 @@ fn stride_bytes(abi: &TensorMapAbi, elems: i64) -> i64 {
     elems.saturating_mul(i64::from(abi.dtype.bytes()))
 }
 
-fn fits_stride(bytes: i64) -> bool {
+/// Whether a stride of a map may have so many bytes.
+pub(crate) fn fits_stride(bytes: i64) -> bool {
     (0..STRIDE_BYTES_END).contains(&bytes) && bytes % i64::from(TENSOR_UNIT_BYTES) == 0
 }
 

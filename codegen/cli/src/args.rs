@@ -4,6 +4,7 @@
 
 pub mod emulate;
 pub mod layout;
+pub mod tune;
 
 use std::path::PathBuf;
 
@@ -61,6 +62,8 @@ pub enum Command {
     Emulate(emulate::Emulate),
     /// Measure the kernels of a bundle beside their peers
     Bench(Bench),
+    /// Find the fastest kernel of a bundle for each problem and write the bundle's selection table
+    Tune(tune::Tune),
     /// Look into a bundle
     #[command(subcommand)]
     Bundle(Bundle),

@@ -16,6 +16,7 @@ mod verify;
 mod run;
 mod emulate;
 mod bench;
+mod tune;
 mod bundle;
 mod layout;
 mod doctor;
@@ -45,6 +46,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Run(args) => run::run(&args),
         Command::Emulate(args) => emulate::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Tune(args) => tune::run(&args),
         Command::Bundle(args) => bundle::run(&args),
         Command::Layout(args) => layout::run(&args),
         Command::Doctor(args) => doctor::run(&args),

@@ -3,8 +3,9 @@
 //! A bundle is `manifest.json` beside PTX files and optional cubins. Per kernel the manifest
 //! holds what it computes ([`Semantics`]), how it is launched ([`LaunchAbi`], with integer
 //! expressions over the problem's extents), where it runs ([`Capability`]), what it needs to be
-//! true ([`Assumption`]) and hashes of all of it. This crate writes bundles deterministically
-//! ([`BundleWriter`]) and opens them ([`Bundle::open`]) only when every check passes.
+//! true ([`Assumption`]) and hashes of all of it. A tuned bundle says in [`Tuning`] tables which
+//! kernels were fastest where. This crate writes bundles deterministically ([`BundleWriter`]) and
+//! opens them ([`Bundle::open`]) only when every check passes.
 //!
 //! It knows no GPU, no driver, no compiler and no layout algebra.
 //!
@@ -57,6 +58,8 @@ mod manifest;
 
 mod source;
 
+mod tuning;
+
 mod check;
 
 mod read;
@@ -74,4 +77,8 @@ pub use manifest::{
 };
 pub use read::Bundle;
 pub use tensor_map::{L2Promotion, OobFill, TENSOR_MAP_BYTES, TensorMapAbi, TensorSwizzle};
+pub use tuning::{
+    Contiguous, TUNING_FILE, TUNING_FORMAT, TunedChoice, TunedDevice, TunedOperand, TunedPoint,
+    Tuning, TuningTable,
+};
 pub use write::BundleWriter;

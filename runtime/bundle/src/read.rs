@@ -1,8 +1,8 @@
 //! Opening a bundle: bytes in, kernels and their code out, or every reason why not.
 //!
 //! The order of the checks: size, format, bundle hash, types, consistency, content hashes, file
-//! hashes, file headers. The code is held in memory from then on, so what was checked is what is
-//! loaded.
+//! hashes, selection tables, file headers. The code is held in memory from then on, so what was
+//! checked is what is loaded.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,12 +12,14 @@ use crate::error::{Error, Problems, shorten};
 use crate::hash::Sha256Hex;
 use crate::manifest::{FORMAT_VERSION, Kernel, Manifest, Provenance, PtxFile};
 use crate::source::{MANIFEST, MAX_FILE_BYTES, MAX_MANIFEST_BYTES, Source};
+use crate::tuning::{TUNING_FILE, Tuning};
 
 /// An opened bundle: every check has passed and all code is in memory.
 #[derive(Debug, Clone)]
 pub struct Bundle {
     manifest: Manifest,
     files: BTreeMap<String, Vec<u8>>,
+    tuning: Option<Tuning>,
 }
 
 impl Bundle {
@@ -80,6 +82,11 @@ impl Bundle {
         std::str::from_utf8(bytes).unwrap_or_default()
     }
 
+    /// The selection tables, if the bundle was tuned.
+    pub fn tuning(&self) -> Option<&Tuning> {
+        self.tuning.as_ref()
+    }
+
     /// The machine code of a kernel of this bundle, if it is shipped.
     pub fn cubin(&self, kernel: &Kernel) -> Option<&[u8]> {
         let cubin = kernel.cubin.as_ref()?;
@@ -101,7 +108,12 @@ fn open(source: &Source<'_>) -> Result<Bundle, Error> {
     check::manifest(&manifest)?;
     check_content_hashes(&manifest)?;
     let files = read_files(source, &manifest)?;
-    let bundle = Bundle { manifest, files };
+    let tuning = read_tuning(&manifest, &files)?;
+    let bundle = Bundle {
+        manifest,
+        files,
+        tuning,
+    };
     check_code(&bundle)?;
     Ok(bundle)
 }
@@ -240,6 +252,19 @@ fn read_files(
     }
     problems.into_result()?;
     Ok(files)
+}
+
+/// The selection tables, if the bundle was tuned.
+fn read_tuning(
+    manifest: &Manifest,
+    files: &BTreeMap<String, Vec<u8>>,
+) -> Result<Option<Tuning>, Error> {
+    let Some(bytes) = files.get(TUNING_FILE) else {
+        return Ok(None);
+    };
+    let tuning = Tuning::parse(bytes)?;
+    tuning.check(&manifest.kernels)?;
+    Ok(Some(tuning))
 }
 
 /// Checks that each PTX is text, says the version and target of its entry, and has the entry.

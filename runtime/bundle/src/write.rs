@@ -11,8 +11,9 @@ use crate::check;
 use crate::error::{Error, Problems, shorten};
 use crate::hash::Sha256Hex;
 use crate::manifest::{CubinFile, FORMAT_VERSION, FileEntry, Kernel, Manifest, Provenance};
-use crate::read::{content_hash, hashed_part, ptx_header};
+use crate::read::{Bundle, content_hash, hashed_part, ptx_header};
 use crate::source::MANIFEST;
+use crate::tuning::{TUNING_FILE, Tuning};
 
 /// Collects kernels and writes them as one bundle; see the crate's example.
 #[derive(Debug, Clone)]
@@ -70,6 +71,33 @@ impl BundleWriter {
         });
         kernel.content_hash = content_hash(&kernel)?;
         self.kernels.insert(kernel.id.clone(), kernel);
+        Ok(())
+    }
+
+    /// A writer of the same bundle, to which kernels or tables can be added.
+    ///
+    /// # Errors
+    /// Never for a bundle that was opened.
+    pub fn from_bundle(bundle: &Bundle) -> Result<BundleWriter, Error> {
+        let mut writer = BundleWriter::new(bundle.provenance().clone());
+        for kernel in bundle.kernels() {
+            let target = kernel.cubin.as_ref().map(|cubin| cubin.target.as_str());
+            let cubin = target.zip(bundle.cubin(kernel));
+            writer.add(kernel.clone(), bundle.ptx(kernel), cubin)?;
+        }
+        if let Some(tuning) = bundle.tuning() {
+            writer.tune(tuning)?;
+        }
+        Ok(writer)
+    }
+
+    /// Sets the selection tables, in place of earlier ones.
+    ///
+    /// # Errors
+    /// When they speak of kernels that were not added, or break another of their rules.
+    pub fn tune(&mut self, tuning: &Tuning) -> Result<(), Error> {
+        tuning.check(self.kernels.values())?;
+        self.put(TUNING_FILE, &tuning.to_bytes()?);
         Ok(())
     }
 

@@ -100,9 +100,6 @@ impl Bench<'_> {
                 rows.push(row);
             }
         }
-        kernels
-            .iter()
-            .for_each(|kernel| self.runtime.unload(kernel));
         Ok(rows)
     }
 

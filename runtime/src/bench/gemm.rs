@@ -81,29 +81,42 @@ impl Bench<'_> {
                 }
             }
         }
+        let runners: Vec<(&Entry<'_>, &Runner<'_>)> = runners
+            .iter()
+            .map(|(entry, runner)| (*entry, runner))
+            .collect();
         let mut rows = Vec::new();
         for mode in &self.options.modes {
-            let samples = self.time(&runners, ground, *mode)?;
-            for (at, (entry, runner)) in runners.iter().enumerate() {
-                let arms = Arms {
-                    samples: &samples,
-                    ours: self.peers() + at,
-                };
-                let row = self.gemm_row(entry, runner, ground, *mode, &arms);
+            for row in self.gemm_rows(&runners, ground, *mode)? {
                 report(Event::Row(&row));
                 rows.push(row);
             }
         }
-        entries
-            .iter()
-            .for_each(|entry| self.runtime.unload(entry.kernel));
         Ok(rows)
+    }
+
+    /// Times kernels beside the peer in one rotation; a row each, in their order.
+    pub(crate) fn gemm_rows(
+        &self,
+        runners: &[(&Entry<'_>, &Runner<'_>)],
+        ground: &Ground,
+        mode: Mode,
+    ) -> Result<Vec<Row>, Error> {
+        let samples = self.time(runners, ground, mode)?;
+        let row = |(at, (entry, runner)): (usize, &(&Entry<'_>, &Runner<'_>))| {
+            let arms = Arms {
+                samples: &samples,
+                ours: self.peers() + at,
+            };
+            self.gemm_row(entry, runner, ground, mode, &arms)
+        };
+        Ok(runners.iter().enumerate().map(row).collect())
     }
 
     /// The rotation of the peer (best, and with noise: best again and default) and of the kernels.
     fn time(
         &self,
-        runners: &[(&Entry<'_>, Runner<'_>)],
+        runners: &[(&Entry<'_>, &Runner<'_>)],
         ground: &Ground,
         mode: Mode,
     ) -> Result<Samples, Error> {
@@ -151,14 +164,16 @@ impl Bench<'_> {
             + bytes(n, k, form.b.dtype.bytes())
             + bytes(m, n, form.d.dtype.bytes());
         row.tbps = moved / row.ours_us / 1e6;
-        row.rel_err = finite(runner.comparison.rel_err);
-        row.max_err = finite(runner.comparison.max_err);
+        // An output that nobody has judged counts as wrong.
+        let judged = runner.comparison;
+        row.rel_err = judged.map_or(f64::MAX, |c| finite(c.rel_err));
+        row.max_err = judged.map_or(f64::MAX, |c| finite(c.max_err));
         row
     }
 }
 
 /// JSON has no infinities: a number that is larger than any error.
-fn finite(value: f64) -> f64 {
+pub(crate) fn finite(value: f64) -> f64 {
     if value.is_finite() { value } else { f64::MAX }
 }
 

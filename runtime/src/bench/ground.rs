@@ -45,13 +45,23 @@ pub(crate) struct Runner<'k> {
     pub kernel: &'k Kernel,
     loaded: std::sync::Arc<LoadedKernel>,
     launches: Vec<Launch>,
-    pub comparison: Comparison,
+    /// What the judge said; `None` before it was asked.
+    pub comparison: Option<Comparison>,
 }
 
 impl Bench<'_> {
     /// A kernel at an extent, if it takes it.
     pub(crate) fn entry<'k>(&self, kernel: &'k Kernel, extent: Extent) -> Result<Entry<'k>, Error> {
         let problem = extent.problem(kernel, self.device.info())?;
+        self.entry_of(kernel, problem)
+    }
+
+    /// A kernel at a problem, if it takes it.
+    pub(crate) fn entry_of<'k>(
+        &self,
+        kernel: &'k Kernel,
+        problem: Problem,
+    ) -> Result<Entry<'k>, Error> {
         let fit = self.runtime.device().fit(kernel, &problem)?;
         let form = GemmForm::of(kernel, &fit.operands)?;
         Ok(Entry {
@@ -102,36 +112,47 @@ impl Bench<'_> {
             on_cpu(&a, &b, shape)
         };
         let candidates = self.options.candidates.max(1);
-        let mut peer = Peer::new(&blas, form, extents, candidates, self.options.all)?;
-        peer.best = peer.find_best(self.device, &self.sensors, &sets, seed)?;
+        let peer = Peer::new(&blas, form, extents, candidates, self.options.all)?;
         let layout = Letters::of_form(form, extents)?;
-        let ground = Ground {
+        let ranked = peer.fastest(self.device, &self.sensors, &sets, seed)?;
+        let mut ground = Ground {
             sets,
             reference,
             peer,
             layout,
             judged: RefCell::default(),
         };
-        self.check_peer(entry, &ground)?;
+        self.choose_peer(entry, &mut ground, &ranked)?;
         Ok(ground)
     }
 
-    /// The peer's output must obey the rule too, or it computes something else.
-    fn check_peer(&self, entry: &Entry<'_>, ground: &Ground) -> Result<(), Error> {
+    /// The fastest candidate of the peer whose output obeys the rule: another one computes
+    /// something else.
+    fn choose_peer(
+        &self,
+        entry: &Entry<'_>,
+        ground: &mut Ground,
+        ranked: &[usize],
+    ) -> Result<(), Error> {
         let device = self.runtime.device();
-        device.poison(&ground.sets[0].d)?;
-        ground.peer.run(ground.peer.best, &ground.sets[0])?;
-        let found = self.output(entry, ground)?;
-        match found.worst {
-            None => Ok(()),
-            Some(worst) => Err(Error::Request(format!(
+        let mut last = "no candidate of cuBLASLt could run".to_owned();
+        for candidate in ranked {
+            ground.peer.best = *candidate;
+            device.poison(&ground.sets[0].d)?;
+            ground.peer.run(*candidate, &ground.sets[0])?;
+            let found = self.output(entry, ground)?;
+            let Some(worst) = found.worst else {
+                return Ok(());
+            };
+            last = format!(
                 "{} disagrees with the f64 reference at {} elements, worst {} for {}",
                 ground.peer.name(),
                 found.wrong,
                 worst.got,
                 worst.want
-            ))),
+            );
         }
+        Err(Error::Request(last))
     }
 
     /// Compares the output in the first set with the reference.
@@ -157,6 +178,17 @@ impl Bench<'_> {
         entry: &Entry<'k>,
         ground: &Ground,
     ) -> Result<Runner<'k>, Error> {
+        let mut runner = self.loaded(entry, ground)?;
+        self.judge(&mut runner, entry, ground)?;
+        Ok(runner)
+    }
+
+    /// Loads a kernel and prepares its launches; its output is not judged yet.
+    pub(crate) fn loaded<'k>(
+        &self,
+        entry: &Entry<'k>,
+        ground: &Ground,
+    ) -> Result<Runner<'k>, Error> {
         let loaded = self.runtime.load(entry.kernel)?;
         let mut launches = Vec::new();
         for set in &ground.sets {
@@ -167,21 +199,26 @@ impl Bench<'_> {
             ];
             launches.push(prepare_cuda(&loaded, &entry.fit, self.device, &args)?);
         }
-        let mut runner = Runner {
+        Ok(Runner {
             kernel: entry.kernel,
             loaded,
             launches,
-            comparison: Comparison {
-                rel_err: 0.0,
-                max_err: 0.0,
-                wrong: 0,
-                worst: None,
-            },
-        };
+            comparison: None,
+        })
+    }
+
+    /// Runs a kernel once on a poisoned output and compares that.
+    pub(crate) fn judge(
+        &self,
+        runner: &mut Runner<'_>,
+        entry: &Entry<'_>,
+        ground: &Ground,
+    ) -> Result<Comparison, Error> {
         self.runtime.device().poison(&ground.sets[0].d)?;
-        self.enqueue(&runner, 0)?;
-        runner.comparison = self.output(entry, ground)?;
-        Ok(runner)
+        self.enqueue(runner, 0)?;
+        let comparison = self.output(entry, ground)?;
+        runner.comparison = Some(comparison);
+        Ok(comparison)
     }
 
     fn enqueue(&self, runner: &Runner<'_>, set: usize) -> Result<(), Error> {

@@ -36,9 +36,11 @@ use crate::cuda::{BlasLt, CudaDevice};
 use crate::device::Device;
 use crate::error::Error;
 use crate::runtime::Runtime;
-use rotation::{Rules, Samples};
-use sensors::Sensors;
-use slices::Cut;
+pub(crate) use ground::{Entry, Ground, Runner};
+pub(crate) use rotation::Rules;
+use rotation::Samples;
+pub(crate) use sensors::Sensors;
+pub(crate) use slices::{Cut, contest, quick_us};
 
 /// Bytes that the sets of buffers must exceed together; the L2 of an H200 has 60 MB.
 const ROTATED_BYTES: u64 = 128 << 20;
@@ -176,6 +178,7 @@ pub fn bench(
         found.sort_by(|a, b| b.ratio_best.total_cmp(&a.ratio_best));
         rows.append(&mut found);
     }
+    kernels.iter().for_each(|kernel| runtime.unload(kernel));
     Ok(rows)
 }
 
@@ -251,46 +254,27 @@ impl Bench<'_> {
         let Arms { samples, ours } = *arms;
         let (reading, ratio) = (samples.reading(), samples.ratio(0, ours));
         let aa = self.options.noise.then(|| samples.ratio(1, 0));
-        let info = self.device.info();
         let stamp = &self.options.stamp;
-        let version = info.driver.unwrap_or(0);
-        let counted = || format!("CUDA {}.{}", version / 1000, version % 1000 / 10);
         Row {
-            date: stamp.date.clone(),
-            commit: stamp.commit.clone(),
-            gpu: info.name.clone(),
-            driver: self.sensors.driver().unwrap_or_else(counted),
-            cublaslt: None,
-            ptxas: stamp.ptxas.clone(),
             sm_clock_mhz: reading.sm_clock_mhz,
             power_w: reading.power_w,
-            family: kernel.family.text(),
-            kernel: kernel.id.clone(),
-            problem: RowProblem {
-                m: 0,
-                n: 0,
-                k: 1,
-                batch: 1,
-            },
-            dtype: RowTypes::of(kernel),
-            layout: "row".to_owned(),
             mode,
             ours_us: samples.median_us(ours),
-            default_us: None,
             best_us: samples.median_us(0),
-            peer: String::new(),
-            ratio_default: None,
             ratio_best: ratio.median,
             aa_ratio: aa.map(|aa| aa.median),
-            tflops: 0.0,
-            tbps: 0.0,
-            rel_err: 0.0,
-            max_err: 0.0,
             rounds: samples.rounds(),
             spread: samples.spread(ours),
             ratio_spread: ratio.spread,
             aa_spread: aa.map(|aa| aa.spread),
-            candidates: 0,
+            ..Row::blank(kernel, &self.device.info().name, self.driver(), stamp)
         }
+    }
+
+    /// The driver's version, as NVML or else as CUDA counts it.
+    pub(crate) fn driver(&self) -> String {
+        let version = self.device.info().driver.unwrap_or(0);
+        let counted = || format!("CUDA {}.{}", version / 1000, version % 1000 / 10);
+        self.sensors.driver().unwrap_or_else(counted)
     }
 }

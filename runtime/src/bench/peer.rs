@@ -117,14 +117,14 @@ impl Peer {
         }
     }
 
-    /// Measures every candidate briefly and the fastest few again; says which is best.
-    pub fn find_best(
+    /// Measures every candidate briefly and the fastest few again; the latter, fastest first.
+    pub fn fastest(
         &self,
         device: &CudaDevice,
         sensors: &Sensors,
         sets: &[Set],
         seed: u64,
-    ) -> Result<usize, Error> {
+    ) -> Result<Vec<usize>, Error> {
         let mut times: Vec<(usize, f64)> = Vec::new();
         for candidate in 0..self.algorithms.len() {
             let contender = self.contender(candidate, sets);
@@ -150,11 +150,13 @@ impl Peer {
             ..Rules::new(Mode::Sustained, ROUNDS, seed)
         };
         let samples = contest(device, sensors, &finalists, &cut, &rules)?;
-        let medians = (0..times.len()).map(|at| samples.median_us(at));
-        let fastest = medians.zip(&times).min_by(|a, b| a.0.total_cmp(&b.0));
-        fastest
-            .map(|(_, (candidate, _))| *candidate)
-            .ok_or_else(|| Error::Request("no candidate of cuBLASLt could run".to_owned()))
+        let mut ranked: Vec<(usize, f64)> = times
+            .iter()
+            .enumerate()
+            .map(|(at, (candidate, _))| (*candidate, samples.median_us(at)))
+            .collect();
+        ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
+        Ok(ranked.into_iter().map(|(candidate, _)| candidate).collect())
     }
 
     /// How many ways of computing the product were found.

@@ -1,6 +1,6 @@
 //! Result rows: one JSON object for one kernel on one problem in one mode.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tilewright_bundle::Kernel;
 
 /// What the caller knows about a run and this crate does not.
@@ -15,7 +15,7 @@ pub struct Stamp {
 }
 
 /// How launches follow each other while they are timed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Bursts of 5 to 10 ms, each after 0.3 s of rest: what the clocks allow.
@@ -29,7 +29,7 @@ pub enum Mode {
 }
 
 /// Extents of a row's problem.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RowProblem {
     /// Rows of the output.
     pub m: i64,
@@ -42,35 +42,38 @@ pub struct RowProblem {
 }
 
 /// Element types of a row, `null` where the family has no such operand.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowTypes {
     /// Of `a`, or of a copy's source.
-    pub a: Option<&'static str>,
+    pub a: Option<String>,
     /// Of `b`.
-    pub b: Option<&'static str>,
+    pub b: Option<String>,
     /// Of `c`.
-    pub c: Option<&'static str>,
+    pub c: Option<String>,
     /// Of `d`.
-    pub d: Option<&'static str>,
+    pub d: Option<String>,
     /// Of the accumulator.
-    pub acc: Option<&'static str>,
+    pub acc: Option<String>,
 }
 
 impl RowTypes {
     pub(crate) fn of(kernel: &Kernel) -> RowTypes {
-        let of = |name: &str| kernel.semantics.operand(name).map(|o| o.dtype.text());
+        let of = |name: &str| {
+            let operand = kernel.semantics.operand(name);
+            operand.map(|o| o.dtype.text().to_owned())
+        };
         RowTypes {
             a: of("a").or_else(|| of("s")),
             b: of("b"),
             c: of("c"),
             d: of("d"),
-            acc: kernel.semantics.accumulator.map(|d| d.text()),
+            acc: kernel.semantics.accumulator.map(|d| d.text().to_owned()),
         }
     }
 }
 
 /// One measured kernel. `ratio_*` is the peer's time over ours: above 1 we are faster.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// When, as RFC 3339.
     pub date: String,
@@ -89,7 +92,7 @@ pub struct Row {
     /// Power drawn under load.
     pub power_w: Option<f64>,
     /// The kernel's family.
-    pub family: &'static str,
+    pub family: String,
     /// The kernel's id.
     pub kernel: String,
     /// Extents.
@@ -127,14 +130,57 @@ pub struct Row {
     /// Interquartile range over median of our times.
     pub spread: f64,
     /// The same of `ratio_best` over the rounds.
+    #[serde(default)]
     pub ratio_spread: f64,
     /// The same of `aa_ratio`.
     pub aa_spread: Option<f64>,
     /// Ways of the peer that were measured to find its fastest.
+    #[serde(default)]
     pub candidates: usize,
 }
 
 impl Row {
+    /// A row of a kernel that says nothing of its times yet.
+    pub(crate) fn blank(kernel: &Kernel, gpu: &str, driver: String, stamp: &Stamp) -> Row {
+        Row {
+            date: stamp.date.clone(),
+            commit: stamp.commit.clone(),
+            gpu: gpu.to_owned(),
+            driver,
+            cublaslt: None,
+            ptxas: stamp.ptxas.clone(),
+            sm_clock_mhz: None,
+            power_w: None,
+            family: kernel.family.text().to_owned(),
+            kernel: kernel.id.clone(),
+            problem: RowProblem {
+                m: 0,
+                n: 0,
+                k: 1,
+                batch: 1,
+            },
+            dtype: RowTypes::of(kernel),
+            layout: "row".to_owned(),
+            mode: Mode::Sustained,
+            ours_us: 0.0,
+            default_us: None,
+            best_us: 0.0,
+            peer: String::new(),
+            ratio_default: None,
+            ratio_best: 0.0,
+            aa_ratio: None,
+            tflops: 0.0,
+            tbps: 0.0,
+            rel_err: 0.0,
+            max_err: 0.0,
+            rounds: 0,
+            spread: 0.0,
+            ratio_spread: 0.0,
+            aa_spread: None,
+            candidates: 0,
+        }
+    }
+
     /// Whether the timed kernel's output obeyed the correctness rule.
     pub fn is_correct(&self) -> bool {
         self.max_err <= 1.0

@@ -53,6 +53,16 @@ pub(super) fn sizes(
     (grid.map(|d| d as u32), smem as u32, workspace as u64)
 }
 
+/// The least and the largest value of a scalar.
+pub(crate) fn range_of(ty: ScalarType) -> (i64, i64) {
+    match ty {
+        ScalarType::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        ScalarType::U32 => (0, i64::from(u32::MAX)),
+        ScalarType::U64 => (0, i64::MAX),
+        ScalarType::I64 => (i64::MIN, i64::MAX),
+    }
+}
+
 /// Writes the scalars into the parameter block.
 pub(super) fn scalars(kernel: &Kernel, env: &Env, params: &mut [u8], refusals: &mut Vec<Refusal>) {
     for param in &kernel.abi.params {
@@ -71,11 +81,7 @@ pub(super) fn scalars(kernel: &Kernel, env: &Env, params: &mut [u8], refusals: &
             }
         };
         let Some((bytes, count)) = ty.encode(value) else {
-            let (least, most) = match ty {
-                ScalarType::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
-                ScalarType::U32 => (0, i64::from(u32::MAX)),
-                _ => (0, i64::MAX),
-            };
+            let (least, most) = range_of(*ty);
             refusals.push(Refusal::Range {
                 what: what(),
                 value,

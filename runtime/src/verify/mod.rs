@@ -67,6 +67,9 @@ pub struct Outcome {
     pub data: &'static str,
     /// Why it failed; `None` when it passed.
     pub failure: Option<String>,
+    /// Whether it failed without an output: refused, or stopped by a fault or a budget.
+    #[serde(skip)]
+    pub stopped: bool,
     /// `‖out − ref‖ / ‖ref‖`.
     pub rel_err: f64,
     /// Largest error over allowed error.
@@ -200,6 +203,7 @@ fn one(
         problem: String::new(),
         data: data.text(),
         failure: None,
+        stopped: false,
         rel_err: 0.0,
         max_err: 0.0,
         thread_instructions: 0,
@@ -212,6 +216,7 @@ fn one(
         Ok(ready) => ready,
         Err(error) => {
             outcome.failure = Some(error.to_string());
+            outcome.stopped = true;
             return Ok(outcome);
         }
     };
@@ -227,6 +232,7 @@ fn one(
         Family::Gemm => trial.gemm(blas, &mut outcome),
         Family::Copy => trial.copy(&mut outcome),
     };
+    outcome.stopped = ran.is_err();
     outcome.failure = ran.unwrap_or_else(|error| Some(error.to_string()));
     // A kernel that faults takes the context of the driver with it.
     device.synchronize().map_err(|error| Error::Cuda {

@@ -41,12 +41,7 @@ pub fn run(args: &args::Bench) -> Outcome {
 
 /// How to measure, and what to write into every row.
 fn options(runtime: &Runtime, args: &args::Bench) -> Options {
-    let ptxas = runtime.bundle().provenance().ptxas.clone();
-    let stamp = Stamp {
-        date: jiff::Timestamp::now().to_string(),
-        commit: args.commit.clone().unwrap_or_else(commit),
-        ptxas: ptxas.unwrap_or_default(),
-    };
+    let stamp = stamp(runtime, args.commit.clone());
     let mut options = if args.quick {
         Options::quick(stamp)
     } else {
@@ -62,7 +57,18 @@ fn options(runtime: &Runtime, args: &args::Bench) -> Options {
     options
 }
 
-fn of(mode: Mode) -> bench::Mode {
+/// What every row says of the run.
+pub(super) fn stamp(runtime: &Runtime, asked: Option<String>) -> Stamp {
+    let ptxas = runtime.bundle().provenance().ptxas.clone();
+    Stamp {
+        date: jiff::Timestamp::now().to_string(),
+        commit: asked.unwrap_or_else(commit),
+        ptxas: ptxas.unwrap_or_default(),
+    }
+}
+
+/// The mode as the runtime has it.
+pub(super) fn of(mode: Mode) -> bench::Mode {
     match mode {
         Mode::Rested => bench::Mode::Rested,
         Mode::Sustained => bench::Mode::Sustained,

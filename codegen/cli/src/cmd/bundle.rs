@@ -5,6 +5,7 @@
 
 mod kernel_card;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
@@ -101,7 +102,20 @@ fn list(bundle: &Bundle) -> Result<(), Failure> {
     let (hash, provenance) = (bundle.hash(), bundle.provenance());
     terminal::print_line(&format!("\nsha256 {hash}"))?;
     terminal::print_line(&format!("made by {}", provenance.generator))?;
+    for line in tuned(bundle) {
+        terminal::print_line(&line)?;
+    }
     Ok(())
+}
+
+/// A line for each device that the bundle was tuned on.
+fn tuned(bundle: &Bundle) -> Vec<String> {
+    let mut devices: BTreeMap<&str, usize> = BTreeMap::new();
+    for table in bundle.tuning().iter().flat_map(|tuning| &tuning.tables) {
+        *devices.entry(&table.device.name).or_default() += table.points.len();
+    }
+    let line = |(device, problems)| format!("tuned for {problems} problems on {device}");
+    devices.into_iter().map(line).collect()
 }
 
 /// The cells of a kernel's row.

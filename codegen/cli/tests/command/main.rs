@@ -10,6 +10,7 @@ mod streams;
 mod bundles;
 mod layout;
 mod launches;
+mod tuning;
 #[cfg(feature = "codegen")]
 mod specs;
 mod doctor;

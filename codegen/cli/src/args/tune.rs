@@ -1,0 +1,85 @@
+//! The command line of `tune`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::{Device, Mode};
+use crate::quantity::Product;
+
+/// The last part of `tune --help`.
+const TUNING: &str = "\
+The bundle is one that `build` made of specs with a `tune` section: every legal point is a kernel.
+For each problem every kernel that takes it is looked at for a few milliseconds; the fastest are
+checked against f64, on the problem itself and on random ones, and only those that are right go on
+to races that halve their number and double their length. The last few are measured beside
+cuBLASLt's default and fastest candidate, as `bench` does. A kernel that is wrong, does not load,
+stops or never ends is dropped with its reason: tuning runs in a process that is watched.
+
+What became of each kernel is a line of JSON in RECORDS.jsonl: a row as of `bench`, with `format`,
+`outcome` (measured, screened, dropped), `reason`, `detail`, `content_hash`, `backend`, `sm`, `sms`.
+A later run with the same file goes on where it ends: what was recorded of the same kernel, problem,
+mode, device and driver is not done again.
+
+The output is the same bundle with a `tuning.json`: of each problem the fastest kernels. At run time
+a problem that was measured gets its fastest, another one that of the nearest measured problem.
+
+On the emulator time is the number of executed instructions, and nothing stands beside it.";
+
+/// `tune`.
+#[derive(Debug, Args)]
+#[command(after_long_help = TUNING)]
+pub struct Tune {
+    /// The bundle's folder
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub bundle: PathBuf,
+    /// Only the kernels whose name starts so
+    #[arg(long, value_name = "K")]
+    pub kernel: Vec<String>,
+    /// Problems to tune for, m by n by k; with `:TN`, `:NN`, `:NT` or `:TT` in that order only
+    #[arg(
+        long,
+        value_name = "MxNxK[:LAYOUT]",
+        required_unless_present = "problems_file"
+    )]
+    pub problem: Vec<Product>,
+    /// More of them from a file, one a line; `#` starts a comment
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub problems_file: Option<PathBuf>,
+    /// The file of records: read to go on, and added to
+    #[arg(long, value_name = "RECORDS.jsonl", value_hint = ValueHint::FilePath)]
+    pub records: PathBuf,
+    /// Seconds for all of it, shared by the problems [default: as long as it takes]
+    #[arg(long, value_name = "SECONDS", overrides_with = "budget")]
+    pub budget: Option<f64>,
+    /// The folder to write the tuned bundle into; it may be the bundle's own
+    #[arg(short, long, value_name = "BUNDLE2", value_hint = ValueHint::DirPath)]
+    pub output: PathBuf,
+    /// Where to run [default: cuda where there is a GPU, else emulator]
+    #[arg(long)]
+    pub device: Option<Device>,
+    /// How the GPU is kept in the last measurement
+    #[arg(long, default_value = "sustained")]
+    pub mode: Mode,
+    /// Rounds of the last measurement
+    #[arg(long, value_name = "N", default_value = "21")]
+    pub rounds: std::num::NonZeroUsize,
+    /// How many kernels of a problem are checked and raced
+    #[arg(long, value_name = "N", default_value = "16")]
+    pub contestants: std::num::NonZeroUsize,
+    /// How many of them are measured beside the peer
+    #[arg(long, value_name = "N", default_value = "4")]
+    pub finalists: std::num::NonZeroUsize,
+    /// The seed of the inputs and of all orders
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// The commit to write into the records [default: that of the working folder]
+    #[arg(long, value_name = "HASH")]
+    pub commit: Option<String>,
+    /// Print what was found as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Tune in this very process, and tell of it in lines
+    #[arg(long, hide = true)]
+    pub worker: bool,
+}

@@ -1,0 +1,254 @@
+//! `tune`: the fastest kernels of a bundle for problems, as records and as the bundle's table.
+//!
+//! The command supervises; a child of it tunes (`--worker`): see [`supervise`]. The child holds the
+//! file of records while it lives, the supervisor only between two children.
+
+mod supervise;
+mod summary;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use tilewright_bundle::BundleWriter;
+use tilewright_runtime::bench::Extent;
+use tilewright_runtime::tune::{self, Journal, Progress, Record, Settings, Step, Tuned};
+use tilewright_runtime::{Error, RecordsError, Runtime};
+
+use crate::args;
+use crate::cmd::{bench, bundle};
+use crate::device;
+use crate::outcome::{Failure, Outcome, Verdict};
+use crate::progress;
+use crate::quantity::Product;
+use crate::terminal;
+use summary::Summary;
+use supervise::{End, Line, watch};
+
+/// Tunes, in a child that is watched or as that child.
+pub fn run(args: &args::tune::Tune) -> Outcome {
+    if args
+        .budget
+        .is_some_and(|budget| !(budget >= 0.0 && budget.is_finite()))
+    {
+        let budget = args.budget.unwrap_or_default();
+        return Err(Failure::CouldNotRun(format!(
+            "--budget {budget}: a number of seconds from 0 is needed"
+        )));
+    }
+    if args.worker {
+        work(args)
+    } else {
+        supervise(args)
+    }
+}
+
+/// Starts children until one comes to the end.
+fn supervise(args: &args::tune::Tune) -> Outcome {
+    let start = Instant::now();
+    let spinner = progress::spinner("tuning");
+    loop {
+        let mut child = child(args, start.elapsed().as_secs_f64())?;
+        let hear = |line: &Line| match line {
+            Line::Next(step) => spinner.set_message(message(step)),
+            Line::Note(text) => spinner.suspend(|| terminal::diagnose(text)),
+            Line::Recorded(record) => spinner.suspend(|| tell_dropped(record)),
+            Line::Done(_) | Line::Lost(_) => {}
+        };
+        let end = watch(&mut child, hear);
+        match end.map_err(|error| Failure::io("cannot start the tuner", &error))? {
+            End::Done(artefact) => {
+                progress::finish(&spinner);
+                return finish(args, &artefact);
+            }
+            End::Lost => {}
+            End::Died(step, reason, detail) => {
+                let (mut journal, _) = Journal::open(&args.records).map_err(unusable)?;
+                for kernel in step.kernels {
+                    let record = kernel.dropped(reason, detail.clone());
+                    journal.append(&record).map_err(unusable)?;
+                    spinner.suspend(|| tell_dropped(&record));
+                }
+            }
+            End::Failed(code) => {
+                progress::finish(&spinner);
+                let why = "the tuner gave up; see above".to_owned();
+                return Err(match code {
+                    Some(1) => Failure::Rejected(why),
+                    Some(2) | None => Failure::CouldNotRun(why),
+                    Some(_) => Failure::Bug(why),
+                });
+            }
+        }
+    }
+}
+
+/// This command again, as the child that tunes, with what is left of the budget.
+fn child(args: &args::tune::Tune, spent_s: f64) -> Result<Command, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::io("cannot find this command's own file", &error))?;
+    let mut child = Command::new(program);
+    child.args(std::env::args_os().skip(1)).arg("--worker");
+    if let Some(budget) = args.budget {
+        let left = (budget - spent_s).max(0.0);
+        child.args(["--budget", &left.to_string()]);
+    }
+    Ok(child)
+}
+
+fn message(step: &Step) -> String {
+    let kernel = match step.kernels.as_slice() {
+        [one] => one.row.kernel.clone(),
+        [] => String::new(),
+        some => format!("{} kernels", some.len()),
+    };
+    format!("{} {} {kernel}", step.problem, step.what)
+}
+
+/// Says why a kernel was dropped, and nothing of others.
+fn tell_dropped(record: &Record) {
+    if let (Some(reason), Some(detail)) = (record.reason, &record.detail) {
+        let problem = record.row.problem;
+        let (m, n, k) = (problem.m, problem.n, problem.k);
+        let detail = detail.lines().next().unwrap_or_default();
+        let (kernel, reason) = (&record.row.kernel, reason.text());
+        terminal::diagnose(&format!(
+            "dropped {kernel} at {m}x{n}x{k} ({reason}): {detail}"
+        ));
+    }
+}
+
+/// Prints what the child found.
+fn finish(args: &args::tune::Tune, artefact: &str) -> Outcome {
+    let summary: Summary = serde_json::from_str(artefact)
+        .map_err(|error| Failure::Bug(format!("the tuner's summary: {error}")))?;
+    if args.json {
+        terminal::print_json(&summary)?;
+    } else {
+        terminal::print(&summary.text())?;
+    }
+    Ok(Verdict::from_good(summary.is_complete()))
+}
+
+/// A file of records that is damaged is a negative verdict; one that is in use is not.
+fn unusable(error: RecordsError) -> Failure {
+    match error {
+        RecordsError::Line { .. } | RecordsError::Format { .. } => {
+            Failure::Rejected(error.to_string())
+        }
+        RecordsError::Io { .. } | RecordsError::Busy { .. } => Failure::could_not_run(error),
+    }
+}
+
+/// The child: tunes, writes the bundle, and tells of all of it.
+fn work(args: &args::tune::Tune) -> Outcome {
+    let extents = extents(args)?;
+    let runtime = Runtime::new(bundle::open(&args.bundle)?, device::open(args.device)?);
+    let kernels = bundle::choose(runtime.bundle(), &args.kernel)?;
+    let (mut journal, mut records) = Journal::open(&args.records).map_err(unusable)?;
+    let settings = Settings {
+        mode: bench::of(args.mode),
+        contestants: args.contestants.get(),
+        finalists: args.finalists.get(),
+        rounds: args.rounds.get(),
+        budget_s: args.budget,
+        seed: args.seed,
+        ..Settings::default()
+    };
+    let known = records.clone();
+    let mut tell = |progress: Progress<'_>| {
+        match progress {
+            Progress::Next(step) => say(&Line::Next(Box::new(step.clone()))),
+            Progress::Record(record) => {
+                journal.append(record)?;
+                records.push(record.clone());
+                say(&Line::Recorded(Box::new(record.clone())))
+            }
+            Progress::Skipped { problem, error } => {
+                say(&Line::Note(format!("left out {problem}: {error}")))
+            }
+        }
+        .map_err(|error| Error::Request(format!("stdout: {error}")))
+    };
+    let stamp = bench::stamp(&runtime, args.commit.clone());
+    let tuned = tune::tune(
+        &runtime, &kernels, &extents, &known, &settings, stamp, &mut tell,
+    );
+    let tuned = match tuned {
+        Ok(tuned) => tuned,
+        Err(Error::DeviceLost { reason }) => {
+            say(&Line::Lost(reason))?;
+            return Ok(Verdict::Negative);
+        }
+        Err(error) => return Err(Failure::could_not_run(error)),
+    };
+    let summary = write(args, &runtime, &extents, &records, &tuned)?;
+    let text = serde_json::to_string(&summary).map_err(|e| Failure::Bug(e.to_string()))?;
+    say(&Line::Done(text))?;
+    Ok(Verdict::Good)
+}
+
+/// Prints a line for the supervisor.
+fn say(line: &Line) -> std::io::Result<()> {
+    terminal::print_line(&serde_json::to_string(line)?)
+}
+
+/// Writes the bundle with its tables.
+fn write(
+    args: &args::tune::Tune,
+    runtime: &Runtime,
+    extents: &[Extent],
+    records: &[Record],
+    tuned: &Tuned,
+) -> Result<Summary, Failure> {
+    let tables = tuned.tables(runtime, records);
+    let writer = BundleWriter::from_bundle(runtime.bundle()).and_then(|mut writer| {
+        writer.tune(&tables)?;
+        Ok(writer)
+    });
+    let writer = writer.map_err(|error| Failure::Bug(error.to_string()))?;
+    let hash = writer
+        .write(&args.output)
+        .map_err(|error| bundle::refusal(&args.output, error))?;
+    let mut summary = Summary::new(runtime, extents, records, tuned, &tables);
+    summary.bundle = args.output.display().to_string();
+    summary.sha256 = hash.to_string();
+    Ok(summary)
+}
+
+/// The problems of the command line and of the file, each once.
+fn extents(args: &args::tune::Tune) -> Result<Vec<Extent>, Failure> {
+    let mut extents: Vec<Extent> = args.problem.iter().copied().map(Product::extent).collect();
+    if let Some(path) = &args.problems_file {
+        extents.extend(read_problems(path)?);
+    }
+    let mut each: Vec<Extent> = Vec::new();
+    for extent in extents {
+        if !each.contains(&extent) {
+            each.push(extent);
+        }
+    }
+    if each.is_empty() {
+        return Err(Failure::CouldNotRun(
+            "there is no problem to tune for".to_owned(),
+        ));
+    }
+    Ok(each)
+}
+
+fn read_problems(path: &Path) -> Result<Vec<Extent>, Failure> {
+    let text =
+        std::fs::read_to_string(path).map_err(|error| Failure::io(path.display(), &error))?;
+    let mut extents = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let problem = line.split('#').next().unwrap_or_default().trim();
+        if problem.is_empty() {
+            continue;
+        }
+        let product: Product = problem.parse().map_err(|error| {
+            Failure::CouldNotRun(format!("{} line {}: {error}", path.display(), at + 1))
+        })?;
+        extents.push(product.extent());
+    }
+    Ok(extents)
+}

@@ -1,0 +1,176 @@
+//! What a tuning run found: the fastest kernel of each problem, and what became of all others.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tilewright_bundle::Tuning;
+use tilewright_runtime::Runtime;
+use tilewright_runtime::bench::Extent;
+use tilewright_runtime::tune::{Outcome, Record, Tally, Tuned};
+
+use crate::device;
+use crate::terminal::Table;
+
+/// What `tune --json` prints.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Summary {
+    device: String,
+    /// The tuned bundle's folder.
+    pub bundle: String,
+    /// Its hash.
+    pub sha256: String,
+    winners: Vec<Winner>,
+    tally: Tally,
+    /// Pairs of a kernel and a problem that do not fit, by reason.
+    unfit: BTreeMap<String, u64>,
+    /// Problems in the selection table, of this and earlier runs.
+    problems: usize,
+    /// Problems asked for that no kernel was measured on.
+    missing: Vec<String>,
+}
+
+/// The fastest kernel of one problem of one class.
+#[derive(Debug, Serialize, Deserialize)]
+struct Winner {
+    problem: String,
+    kernel: String,
+    us: f64,
+    ratio_best: Option<f64>,
+    ratio_default: Option<f64>,
+    aa_ratio: Option<f64>,
+    ratio_spread: f64,
+}
+
+impl Summary {
+    /// What tables and records say of the problems that were asked for.
+    pub fn new(
+        runtime: &Runtime,
+        extents: &[Extent],
+        records: &[Record],
+        tuned: &Tuned,
+        tables: &Tuning,
+    ) -> Summary {
+        let mut summary = Summary {
+            device: device::describe(runtime.device()),
+            tally: tuned.tally.clone(),
+            problems: tables.points(),
+            ..Summary::default()
+        };
+        for (kind, count) in &tuned.unfit {
+            summary.unfit.insert((*kind).to_owned(), *count);
+        }
+        for extent in extents {
+            let before = summary.winners.len();
+            summary.winners_of(extent, records, tables);
+            if summary.winners.len() == before {
+                summary.missing.push(extent.to_string());
+            }
+        }
+        summary
+    }
+
+    fn winners_of(&mut self, extent: &Extent, records: &[Record], tables: &Tuning) {
+        for table in &tables.tables {
+            let here = [extent.m, extent.n, extent.k, 1];
+            let copied = [extent.m, extent.n, 1, 1];
+            let at = table
+                .points
+                .iter()
+                .find(|p| p.extents == here || p.extents == copied);
+            let Some(choice) = at.and_then(|point| point.choices.first()) else {
+                continue;
+            };
+            let is_it = |record: &&Record| {
+                let problem = record.row.problem;
+                record.outcome == Outcome::Measured
+                    && record.content_hash == choice.content_hash.as_str()
+                    && (problem.m, problem.n) == (extent.m, extent.n)
+                    && (problem.k == extent.k || problem.k == 1)
+                    && extent
+                        .letters
+                        .is_none_or(|letters| letters.text() == record.row.layout)
+            };
+            let Some(record) = records.iter().rev().find(is_it) else {
+                continue;
+            };
+            let row = &record.row;
+            self.winners.push(Winner {
+                problem: format!("{}x{}x{} {}", extent.m, extent.n, extent.k, row.layout),
+                kernel: choice.kernel.clone(),
+                us: choice.us,
+                ratio_best: choice.ratio_best,
+                ratio_default: row.ratio_default,
+                aa_ratio: row.aa_ratio,
+                ratio_spread: row.ratio_spread,
+            });
+        }
+    }
+
+    /// Whether every problem that was asked for has a kernel.
+    pub fn is_complete(&self) -> bool {
+        self.missing.is_empty()
+    }
+
+    /// The same for people.
+    pub fn text(&self) -> String {
+        let ratio = |value: Option<f64>| value.map_or("-".to_owned(), |r| format!("{r:.3}"));
+        let heads = [
+            "problem",
+            "kernel",
+            "us",
+            "over best",
+            "spread",
+            "over default",
+            "A/A",
+        ];
+        let mut table = Table::new(heads);
+        for winner in &self.winners {
+            table.row([
+                winner.problem.clone(),
+                winner.kernel.clone(),
+                format!("{:.2}", winner.us),
+                ratio(winner.ratio_best),
+                format!("{:.2}%", 100.0 * winner.ratio_spread),
+                ratio(winner.ratio_default),
+                ratio(winner.aa_ratio),
+            ]);
+        }
+        let mut text = table.render();
+        let Tally {
+            known,
+            measured,
+            screened,
+            unseen,
+            ..
+        } = self.tally;
+        text.push_str(&format!(
+            "\n{measured} measured, {screened} screened out, {known} known before, {unseen} not \
+             reached, {} dropped{}, {} do not fit{}\n",
+            self.tally.dropped.values().sum::<usize>(),
+            counted(&self.tally.dropped),
+            self.unfit.values().sum::<u64>(),
+            counted(&self.unfit),
+        ));
+        for problem in &self.missing {
+            text.push_str(&format!("{problem}: no kernel was measured\n"));
+        }
+        let (bundle, problems, sha256) = (&self.bundle, self.problems, &self.sha256);
+        let device = &self.device;
+        text.push_str(&format!(
+            "{bundle}: {problems} problems in its table, tuned on {device}, sha256 {sha256}\n"
+        ));
+        text
+    }
+}
+
+/// Counts as ` (load 2, wrong 1)`.
+fn counted<N: std::fmt::Display>(counts: &BTreeMap<String, N>) -> String {
+    let parts: Vec<String> = counts
+        .iter()
+        .map(|(kind, n)| format!("{kind} {n}"))
+        .collect();
+    match parts.as_slice() {
+        [] => String::new(),
+        parts => format!(" ({})", parts.join(", ")),
+    }
+}

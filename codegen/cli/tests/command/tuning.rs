@@ -1,0 +1,190 @@
+//! `tune` on the emulator: records, resuming, tables, and what is refused.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use tilewright_bundle::*;
+
+use crate::bundles::{COPY_PTX, bundle};
+use crate::session::{Run, tilewright};
+
+/// The line of the copy that its slower and wrong forms change.
+const LOAD: &str = "ld.global.b32 %value, [%from];";
+
+/// A folder with a bundle of a copy in fast, slow and wrong form, and the paths a run needs.
+struct Ground {
+    folder: TempDir,
+    bundle: PathBuf,
+}
+
+impl Ground {
+    fn new() -> Ground {
+        let (_folder, plain) = bundle();
+        let plain = Bundle::open(&plain).unwrap();
+        let mut writer = BundleWriter::new(Provenance::new("command tests"));
+        let forms = [
+            ("copy_f32@a_slow-1", format!("mov.u32 %n, %n;\n{LOAD}")),
+            ("copy_f32@fast-2", LOAD.to_owned()),
+            ("copy_f32@wrong-3", "mov.u32 %value, 7;".to_owned()),
+        ];
+        for (id, line) in forms {
+            let mut kernel = plain.kernels()[0].clone();
+            kernel.id = id.to_owned();
+            let ptx = COPY_PTX.replace(LOAD, &line);
+            writer.add(kernel, &ptx, None).unwrap();
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let bundle = folder.path().join("points");
+        writer.write(&bundle).unwrap();
+        Ground { folder, bundle }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs `tune` with these arguments more.
+    fn tune(&self, more: &[&str]) -> Run {
+        let text = |path: &Path| path.to_str().unwrap().to_owned();
+        let mut args = vec!["tune".to_owned(), text(&self.bundle)];
+        for (flag, name) in [("--records", "records.jsonl"), ("-o", "tuned")] {
+            args.extend([flag.to_owned(), text(&self.at(name))]);
+        }
+        args.extend(["--device", "emulator"].map(str::to_owned));
+        tilewright(args.iter().map(String::as_str).chain(more.iter().copied()))
+    }
+
+    fn records(&self) -> Vec<serde_json::Value> {
+        let text = fs::read_to_string(self.at("records.jsonl")).unwrap();
+        let lines = text.lines().map(serde_json::from_str);
+        lines.collect::<Result<_, _>>().unwrap()
+    }
+}
+
+#[test]
+fn the_fastest_right_kernel_of_each_problem_comes_into_the_table() {
+    let ground = Ground::new();
+    let problems = ["--problem", "3x130x1", "--problem", "6x300x1"];
+    let run = ground.tune(&problems).expect(0);
+    let row = run
+        .stdout
+        .lines()
+        .find(|l| l.starts_with("3x130x1 row"))
+        .unwrap();
+    assert!(row.contains("copy_f32@fast-2"), "{}", run.stdout);
+    let counts = "4 measured, 0 screened out, 0 known before, 0 not reached, 2 dropped (wrong 2)";
+    assert!(run.stdout.contains(counts), "{}", run.stdout);
+    assert!(
+        run.stderr
+            .contains("dropped copy_f32@wrong-3 at 3x130x1 (wrong)"),
+        "{}",
+        run.stderr
+    );
+    let outcomes: Vec<String> = ground
+        .records()
+        .iter()
+        .map(|r| r["outcome"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(outcomes.iter().filter(|o| *o == "measured").count(), 4);
+    assert_eq!(outcomes.iter().filter(|o| *o == "dropped").count(), 2);
+
+    let tuned = Bundle::open(&ground.at("tuned")).unwrap();
+    assert_eq!(tuned.kernels().len(), 3);
+    let point = &tuned.tuning().unwrap().tables[0].points[0];
+    assert_eq!(point.extents, [3, 130, 1, 1]);
+    assert_eq!(point.choices[0].kernel, "copy_f32@fast-2");
+    let shown = tilewright(["bundle", "show", ground.at("tuned").to_str().unwrap()]).expect(0);
+    assert!(
+        shown.stdout.contains("tuned for 2 problems on emulator"),
+        "{}",
+        shown.stdout
+    );
+}
+
+#[test]
+fn a_second_run_goes_on_where_the_first_ended() {
+    let ground = Ground::new();
+    ground.tune(&["--problem", "3x130x1"]).expect(0);
+    let first = fs::read(ground.at("records.jsonl")).unwrap();
+    let file = ground.at("problems.txt");
+    fs::write(&file, "# twice\n3x130x1\n\n3x130x1 # again\n 4x64x1\n").unwrap();
+    let run = ground
+        .tune(&["--json", "--problems-file", file.to_str().unwrap()])
+        .expect(0);
+    let report = run.json();
+    assert_eq!(
+        (&report["tally"]["known"], &report["tally"]["measured"]),
+        (&3.into(), &2.into())
+    );
+    assert_eq!(report["winners"].as_array().unwrap().len(), 2);
+    assert_eq!(report["problems"], 2);
+    let all = fs::read(ground.at("records.jsonl")).unwrap();
+    assert!(all.starts_with(&first));
+    assert_eq!(ground.records().len(), 6);
+}
+
+#[test]
+fn a_tuner_that_is_killed_loses_no_record() {
+    let ground = Ground::new();
+    ground.tune(&["--problem", "3x130x1"]).expect(0);
+    let path = ground.at("records.jsonl");
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() - 9]).unwrap();
+    let run = ground.tune(&["--problem", "3x130x1", "--json"]).expect(0);
+    assert_eq!(run.json()["tally"]["known"], 2);
+    assert_eq!(ground.records().len(), 3);
+    assert!(ground.at("records.jsonl.torn").exists());
+}
+
+#[test]
+fn damaged_records_are_refused_by_line() {
+    let ground = Ground::new();
+    fs::write(ground.at("records.jsonl"), "{\"format\":1}\n").unwrap();
+    let run = ground.tune(&["--problem", "3x130x1"]).expect(1);
+    assert!(run.stderr.contains("line 1 is no record"), "{}", run.stderr);
+    assert_eq!(
+        fs::read(ground.at("records.jsonl")).unwrap(),
+        b"{\"format\":1}\n"
+    );
+    assert!(!ground.at("tuned").exists());
+}
+
+#[test]
+fn a_budget_that_is_used_up_is_told() {
+    let ground = Ground::new();
+    let run = ground
+        .tune(&["--problem", "3x130x1", "--budget", "0"])
+        .expect(1);
+    assert!(run.stdout.contains("3 not reached"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("3x130x1: no kernel was measured"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(
+        Bundle::open(&ground.at("tuned")).unwrap().kernels().len(),
+        3
+    );
+    ground
+        .tune(&["--problem", "3x130x1", "--budget=-1"])
+        .expect(2);
+}
+
+#[test]
+fn what_cannot_be_tuned_is_refused() {
+    let ground = Ground::new();
+    ground.tune(&[]).expect(2);
+    let run = ground.tune(&["--problem", "3x130"]).expect(2);
+    assert!(run.stderr.contains("4096x4096x4096:TN"), "{}", run.stderr);
+    let run = ground
+        .tune(&["--problem", "3x130x1", "--kernel", "gemm"])
+        .expect(2);
+    assert!(run.stderr.contains("copy_f32@fast-2"), "{}", run.stderr);
+    let file = ground.at("problems.txt");
+    fs::write(&file, "3x130x1\nnone\n").unwrap();
+    let run = ground
+        .tune(&["--problems-file", file.to_str().unwrap()])
+        .expect(2);
+    assert!(run.stderr.contains("line 2"), "{}", run.stderr);
+}

@@ -1,0 +1,297 @@
+//! `tuning.json`: which kernels of the bundle were fastest on which problems of which device.
+//!
+//! A [`Tuning`] holds one [`TuningTable`] for each device and class of problems: the family, the
+//! element types, and which mode of each operand is contiguous. A table holds measured problems,
+//! each with the kernels that were fastest there, fastest first. The file is listed and hashed as
+//! every other one; opening a bundle checks that it speaks of the bundle's own kernels.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use crate::dtype::DType;
+use crate::error::{Error, Problems, shorten};
+use crate::hash::Sha256Hex;
+use crate::manifest::{Family, Kernel};
+
+/// The name of the file in a bundle.
+pub const TUNING_FILE: &str = "tuning.json";
+/// The format of the file that this crate writes and the only one it reads.
+pub const TUNING_FORMAT: u32 = 1;
+/// Most tables.
+const MAX_TABLES: usize = 4096;
+/// Most problems in all tables together.
+const MAX_POINTS: usize = 1 << 18;
+/// Most kernels of one problem.
+const MAX_CHOICES: usize = 16;
+/// Largest extent.
+const MAX_EXTENT: i64 = i32::MAX as i64;
+
+/// The selection tables of a bundle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tuning {
+    /// [`TUNING_FORMAT`].
+    pub format: u32,
+    /// One for each device and class of problems.
+    pub tables: Vec<TuningTable>,
+}
+
+impl Default for Tuning {
+    fn default() -> Tuning {
+        Tuning {
+            format: TUNING_FORMAT,
+            tables: Vec::new(),
+        }
+    }
+}
+
+/// The device a table was measured on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TunedDevice {
+    /// As the driver names it: `NVIDIA H200`.
+    pub name: String,
+    /// Compute capability, ten times major plus minor; absent for the emulator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sm: Option<u32>,
+    /// Streaming multiprocessors.
+    pub sms: u32,
+}
+
+/// Which mode of an operand is contiguous.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Contiguous {
+    /// The first: column-major.
+    First,
+    /// The second: row-major.
+    Second,
+    /// Neither.
+    Neither,
+}
+
+impl Contiguous {
+    /// The mode of an operand with these strides; the second where both are 1.
+    pub const fn of(row_stride: i64, col_stride: i64) -> Contiguous {
+        match (row_stride, col_stride) {
+            (_, 1) => Contiguous::Second,
+            (1, _) => Contiguous::First,
+            _ => Contiguous::Neither,
+        }
+    }
+}
+
+/// An operand of a class of problems.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TunedOperand {
+    /// Its name.
+    pub name: String,
+    /// Its element type.
+    pub dtype: DType,
+    /// Which of its modes is contiguous.
+    pub contiguous: Contiguous,
+}
+
+/// The measured problems of one class on one device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TuningTable {
+    /// Where.
+    pub device: TunedDevice,
+    /// The family.
+    pub family: Family,
+    /// The operands.
+    pub operands: Vec<TunedOperand>,
+    /// Type of the sums of a gemm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accumulator: Option<DType>,
+    /// The epilogue's formula.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epilogue: Option<String>,
+    /// The problems, ordered by their extents.
+    pub points: Vec<TunedPoint>,
+}
+
+/// One measured problem.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TunedPoint {
+    /// `m`, `n`, `k` and `batch`.
+    pub extents: [i64; 4],
+    /// The fastest kernels, fastest first.
+    pub choices: Vec<TunedChoice>,
+}
+
+/// A kernel that was fast.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TunedChoice {
+    /// Its id.
+    pub kernel: String,
+    /// Its content hash when it was measured.
+    pub content_hash: Sha256Hex,
+    /// Time of one launch; on the emulator, executed instructions.
+    pub us: f64,
+    /// The peer's fastest time over this one's, where there is a peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio_best: Option<f64>,
+}
+
+impl TuningTable {
+    /// Whether two tables are of the same device and class.
+    pub fn same_class(&self, other: &TuningTable) -> bool {
+        self.device == other.device
+            && self.family == other.family
+            && self.operands == other.operands
+            && self.accumulator == other.accumulator
+            && self.epilogue == other.epilogue
+    }
+}
+
+impl Tuning {
+    /// Reads the file's bytes, as far as they can be judged without the kernels.
+    ///
+    /// # Errors
+    /// When they are no tables of this format.
+    pub fn parse(bytes: &[u8]) -> Result<Tuning, Error> {
+        #[derive(Deserialize)]
+        struct Head {
+            format: u64,
+        }
+        let refuse = |error: serde_json::Error| {
+            let text: String = error.to_string().chars().take(400).collect();
+            Error::invalid(TUNING_FILE, shorten(&text))
+        };
+        let head: Head = serde_json::from_slice(bytes).map_err(refuse)?;
+        if head.format != u64::from(TUNING_FORMAT) {
+            return Err(Error::invalid(
+                TUNING_FILE,
+                format!(
+                    "it has format {}; this program reads format {TUNING_FORMAT}: tune anew",
+                    head.format
+                ),
+            ));
+        }
+        serde_json::from_slice(bytes).map_err(refuse)
+    }
+
+    /// The file's bytes, the same for the same tables.
+    ///
+    /// # Errors
+    /// When a number is not finite.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        let mut text = serde_json::to_string_pretty(self)
+            .map_err(|e| Error::invalid(TUNING_FILE, e.to_string()))?;
+        text.push('\n');
+        Ok(text.into_bytes())
+    }
+
+    /// How many problems were measured.
+    pub fn points(&self) -> usize {
+        self.tables.iter().map(|table| table.points.len()).sum()
+    }
+
+    /// Checks everything against the bundle's kernels.
+    pub(crate) fn check<'k>(
+        &self,
+        kernels: impl IntoIterator<Item = &'k Kernel>,
+    ) -> Result<(), Error> {
+        let mut problems = Problems::default();
+        let kernels: Kernels<'k> = kernels.into_iter().map(|k| (k.id.as_str(), k)).collect();
+        let tables = self.tables.len();
+        problems.check(tables <= MAX_TABLES, TUNING_FILE, || {
+            format!("{tables} tables; at most {MAX_TABLES} are allowed")
+        });
+        let points = self.points();
+        problems.check(points <= MAX_POINTS, TUNING_FILE, || {
+            format!("{points} problems; at most {MAX_POINTS} are allowed")
+        });
+        for (at, table) in self.tables.iter().enumerate().take(MAX_TABLES) {
+            let what = format!("{TUNING_FILE} table {at}");
+            let twice = self.tables.iter().take(at).any(|t| t.same_class(table));
+            problems.check(!twice, &what, || {
+                "its device and class appear twice".to_owned()
+            });
+            check_table(table, &what, &kernels, &mut problems);
+        }
+        problems.into_result()
+    }
+}
+
+/// The kernels of a bundle by id.
+type Kernels<'k> = HashMap<&'k str, &'k Kernel>;
+
+fn check_table(table: &TuningTable, what: &str, kernels: &Kernels<'_>, problems: &mut Problems) {
+    let is_word =
+        |text: &str| (1..=200).contains(&text.len()) && !text.chars().any(char::is_control);
+    problems.check(is_word(&table.device.name), what, || {
+        "the device's name is no line of 1 to 200 bytes".to_owned()
+    });
+    let names: BTreeSet<&str> = table.operands.iter().map(|o| o.name.as_str()).collect();
+    let named = (1..=16).contains(&table.operands.len()) && names.len() == table.operands.len();
+    problems.check(named, what, || {
+        "1 to 16 operands with different names are allowed".to_owned()
+    });
+    let ordered = table.points.is_sorted_by(|a, b| a.extents < b.extents);
+    problems.check(ordered, what, || {
+        "the problems are not ordered by extents, or one appears twice".to_owned()
+    });
+    for point in &table.points {
+        check_point(table, point, what, kernels, problems);
+    }
+}
+
+fn check_point(
+    table: &TuningTable,
+    point: &TunedPoint,
+    what: &str,
+    kernels: &Kernels<'_>,
+    problems: &mut Problems,
+) {
+    let extents = point.extents;
+    let what = format!("{what} problem {extents:?}");
+    let fits = extents.iter().all(|e| (1..=MAX_EXTENT).contains(e));
+    problems.check(fits, &what, || format!("extents are 1 to {MAX_EXTENT}"));
+    let count = point.choices.len();
+    problems.check((1..=MAX_CHOICES).contains(&count), &what, || {
+        format!("{count} kernels; 1 to {MAX_CHOICES} are allowed")
+    });
+    for choice in point.choices.iter().take(MAX_CHOICES) {
+        let Some(kernel) = kernels.get(choice.kernel.as_str()) else {
+            let id = shorten(&choice.kernel);
+            problems.add(&what, format!("{id:?} is no kernel of this bundle"));
+            continue;
+        };
+        problems.check(kernel.content_hash == choice.content_hash, &what, || {
+            format!(
+                "{} is not the kernel that was measured: tune anew",
+                kernel.id
+            )
+        });
+        problems.check(computes(kernel, table), &what, || {
+            format!("{} computes another class of problems", kernel.id)
+        });
+        let times = choice.us.is_finite() && choice.us > 0.0;
+        let ratio = choice.ratio_best.is_none_or(|r| r.is_finite() && r > 0.0);
+        problems.check(times && ratio, &what, || {
+            format!("{}: times and ratios are positive", kernel.id)
+        });
+    }
+}
+
+/// Whether a kernel has the family and the types of a table's class.
+fn computes(kernel: &Kernel, table: &TuningTable) -> bool {
+    let has = |operand: &TunedOperand| {
+        kernel
+            .semantics
+            .operand(&operand.name)
+            .is_some_and(|o| o.dtype == operand.dtype)
+    };
+    kernel.family == table.family
+        && kernel.semantics.operands.len() == table.operands.len()
+        && table.operands.iter().all(has)
+        && kernel.semantics.accumulator == table.accumulator
+        && kernel.semantics.epilogue == table.epilogue
+}

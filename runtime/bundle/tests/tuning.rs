@@ -1,0 +1,216 @@
+//! Selection tables: what was written is read back, and what is not right is refused by name.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use tilewright_bundle::*;
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+fn kernel(id: &str) -> Kernel {
+    Kernel {
+        abi: LaunchAbi {
+            params: Param::pack([
+                ("s", ParamValue::pointer("s")),
+                ("d", ParamValue::pointer("d")),
+            ]),
+            ..LaunchAbi::default()
+        },
+        semantics: Semantics {
+            operands: vec![
+                Operand::new("s", Role::In, DType::F32, "(m,n):(lds,1)"),
+                Operand::new("d", Role::Out, DType::F32, "(m,n):(ldd,1)"),
+            ],
+            ..Semantics::default()
+        },
+        ..Kernel::new(id, Family::Copy, "copy")
+    }
+}
+
+fn writer() -> BundleWriter {
+    let ptx = ".version 7.0\n.target sm_80\n.visible .entry copy() { ret; }\n";
+    let mut writer = BundleWriter::new(Provenance::new("test"));
+    for id in ["copy_x@fast-1", "copy_x@slow-2"] {
+        writer.add(kernel(id), ptx, None).unwrap();
+    }
+    writer
+}
+
+fn open(files: &Files) -> Result<Bundle, Error> {
+    Bundle::from_files(files.iter().map(|(p, b)| (p.as_str(), b.as_slice())))
+}
+
+fn plain() -> Bundle {
+    open(&writer().to_files().unwrap()).unwrap()
+}
+
+fn choice(bundle: &Bundle, id: &str, us: f64) -> TunedChoice {
+    TunedChoice {
+        kernel: id.to_owned(),
+        content_hash: bundle.kernel(id).unwrap().content_hash.clone(),
+        us,
+        ratio_best: None,
+    }
+}
+
+fn tuning(bundle: &Bundle) -> Tuning {
+    let operand = |name: &str| TunedOperand {
+        name: name.to_owned(),
+        dtype: DType::F32,
+        contiguous: Contiguous::Second,
+    };
+    let point = |extents| TunedPoint {
+        extents,
+        choices: vec![
+            choice(bundle, "copy_x@fast-1", 1.5),
+            choice(bundle, "copy_x@slow-2", 2.25),
+        ],
+    };
+    Tuning {
+        tables: vec![TuningTable {
+            device: TunedDevice {
+                name: "NVIDIA H200".to_owned(),
+                sm: Some(90),
+                sms: 132,
+            },
+            family: Family::Copy,
+            operands: vec![operand("s"), operand("d")],
+            accumulator: None,
+            epilogue: None,
+            points: vec![point([8, 16, 1, 1]), point([8, 32, 1, 1])],
+        }],
+        ..Tuning::default()
+    }
+}
+
+#[test]
+fn tables_are_read_back_and_hashed_with_the_rest() {
+    let bundle = plain();
+    assert!(bundle.tuning().is_none());
+    let mut writer = BundleWriter::from_bundle(&bundle).unwrap();
+    assert_eq!(
+        writer.to_files().unwrap(),
+        self::writer().to_files().unwrap()
+    );
+    writer.tune(&tuning(&bundle)).unwrap();
+    let files = writer.to_files().unwrap();
+    let tuned = open(&files).unwrap();
+    assert_eq!(tuned.tuning(), Some(&tuning(&bundle)));
+    assert_ne!(tuned.hash(), bundle.hash());
+    assert!(tuned.manifest().files.iter().any(|f| f.path == TUNING_FILE));
+    let again = BundleWriter::from_bundle(&tuned).unwrap();
+    assert_eq!(again.to_files().unwrap(), files);
+    let mut changed = files;
+    let text = changed.get_mut(TUNING_FILE).unwrap();
+    let at = text.iter().position(|c| *c == b'5').unwrap();
+    text[at] = b'6';
+    let refused = open(&changed).unwrap_err().to_string();
+    assert!(refused.contains("tuning.json"), "{refused}");
+}
+
+/// One change to the tables, and a word of its refusal.
+fn refused(change: impl FnOnce(&mut Tuning), word: &str) {
+    let bundle = plain();
+    let mut tables = tuning(&bundle);
+    change(&mut tables);
+    let mut writer = writer();
+    let error = writer.tune(&tables).unwrap_err().to_string();
+    assert!(error.contains(word), "{word}: {error}");
+}
+
+#[test]
+fn tables_that_are_wrong_are_refused_by_name() {
+    let point = |t: &mut Tuning| t.tables[0].points[0].clone();
+    refused(|t| t.tables[0].points[0].choices.clear(), "0 kernels");
+    refused(
+        |t| {
+            let one = point(t).choices[0].clone();
+            t.tables[0].points[0].choices = vec![one; 17];
+        },
+        "17 kernels",
+    );
+    refused(
+        |t| t.tables[0].points[0].choices[0].kernel = "copy_y@\u{1b}[31m".to_owned(),
+        "is no kernel of this bundle",
+    );
+    refused(
+        |t| t.tables[0].points[1].choices[1].content_hash = Sha256Hex::of(b"another"),
+        "copy_x@slow-2 is not the kernel that was measured",
+    );
+    refused(|t| t.tables[0].points[0].choices[0].us = -1.0, "positive");
+    refused(
+        |t| t.tables[0].points[0].choices[0].us = f64::NAN,
+        "positive",
+    );
+    refused(
+        |t| t.tables[0].points[0].choices[0].ratio_best = Some(0.0),
+        "positive",
+    );
+    refused(|t| t.tables[0].points[0].extents[2] = 0, "extents are 1 to");
+    refused(
+        |t| t.tables[0].points[1].extents[1] = 1 << 31,
+        "extents are 1 to",
+    );
+    refused(|t| t.tables[0].points.swap(0, 1), "not ordered");
+    refused(
+        |t| t.tables[0].points[1] = point(t),
+        "not ordered by extents, or one appears twice",
+    );
+    refused(|t| t.tables.push(t.tables[0].clone()), "appear twice");
+    refused(
+        |t| t.tables[0].operands[0].dtype = DType::BF16,
+        "another class",
+    );
+    refused(|t| t.tables[0].family = Family::Gemm, "another class");
+    refused(|t| t.tables[0].operands.truncate(1), "another class");
+    refused(
+        |t| t.tables[0].operands[1].name = "s".to_owned(),
+        "different names",
+    );
+    refused(
+        |t| t.tables[0].device.name = "\n".to_owned(),
+        "device's name",
+    );
+}
+
+#[test]
+fn another_format_is_called_that() {
+    let refused = Tuning::parse(br#"{"format": 7, "tables": 3}"#).unwrap_err();
+    let text = refused.to_string();
+    assert!(
+        text.contains("format 7") && text.contains("tune anew"),
+        "{text}"
+    );
+    let unknown = br#"{"format": 1, "tables": [], "more": 1}"#;
+    assert!(Tuning::parse(unknown).is_err());
+}
+
+#[test]
+fn strides_say_which_mode_is_contiguous() {
+    let cases = [
+        ((8, 1), Contiguous::Second),
+        ((1, 8), Contiguous::First),
+        ((1, 1), Contiguous::Second),
+        ((4, 2), Contiguous::Neither),
+    ];
+    for ((row, col), expected) in cases {
+        assert_eq!(Contiguous::of(row, col), expected);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_are_read_as_tables_without_being_tables(at in 0usize..4096, byte: u8) {
+        let mut bytes = tuning(&plain()).to_bytes().unwrap();
+        let at = at % bytes.len();
+        bytes[at] = byte;
+        if let Ok(read) = Tuning::parse(&bytes) {
+            let mut writer = writer();
+            if writer.tune(&read).is_ok() {
+                let bundle = open(&writer.to_files().unwrap()).unwrap();
+                prop_assert_eq!(bundle.tuning(), Some(&read));
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What can be wrong with a file of tuning records.
+
+use std::path::PathBuf;
+
+/// Why a file of tuning records cannot be used; the file is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordsError {
+    /// The operating system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Its answer.
+        source: std::io::Error,
+    },
+    /// Another process is adding records.
+    #[error("{}: another tuner is writing to it: wait, or name another file", path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A whole line is no record.
+    #[error(
+        "{} line {line} is no record: {problem}. Nothing was changed; mend or remove the line",
+        path.display()
+    )]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A record has another format.
+    #[error(
+        "{} line {line} has record format {found}; this program reads {known}: name another file",
+        path.display()
+    )]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The record's format.
+        found: u64,
+        /// Ours.
+        known: u32,
+    },
+}

@@ -1,0 +1,133 @@
+//! The file of records: read as a whole, then only ever added to.
+//!
+//! A record is one line, written at once. A last line without its end is what a process left that
+//! was killed while it wrote: it is moved to a file beside, `FILE.torn`, and its kernel is tuned
+//! again. Anything else that is no record is an error, and the file stays as it is.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::record::{RECORD_FORMAT, Record};
+use crate::error::RecordsError;
+
+/// An open file of records, locked against other tuners.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+impl Journal {
+    /// Opens a file, made when it is missing, and reads what it holds.
+    ///
+    /// # Errors
+    /// When it cannot be read, another process holds it, or a whole line is no record.
+    pub fn open(path: &Path) -> Result<(Journal, Vec<Record>), RecordsError> {
+        let io = |source| RecordsError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let opened = OpenOptions::new()
+            .create(true)
+            .read(true)
+            .append(true)
+            .open(path);
+        let mut file = opened.map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(RecordsError::Busy {
+                    path: path.to_owned(),
+                });
+            }
+            Err(TryLockError::Error(source)) => return Err(io(source)),
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(io)?;
+        let whole = bytes
+            .iter()
+            .rposition(|c| *c == b'\n')
+            .map_or(0, |at| at + 1);
+        let (lines, torn) = bytes.split_at(whole);
+        let records = parse(path, lines)?;
+        let mut journal = Journal {
+            path: path.to_owned(),
+            file,
+        };
+        journal.set_aside(torn, whole as u64)?;
+        Ok((journal, records))
+    }
+
+    /// Moves what is left of a line to the file beside.
+    fn set_aside(&mut self, torn: &[u8], whole: u64) -> Result<(), RecordsError> {
+        if torn.is_empty() {
+            return Ok(());
+        }
+        let mut name = self.path.clone().into_os_string();
+        name.push(".torn");
+        let beside = PathBuf::from(name);
+        let io = |path: &Path, source| RecordsError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let mut kept = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&beside)
+            .map_err(|e| io(&beside, e))?;
+        kept.write_all(&[torn, b"\n"].concat())
+            .and_then(|()| kept.sync_all())
+            .map_err(|e| io(&beside, e))?;
+        self.file
+            .set_len(whole)
+            .and_then(|()| self.file.seek(SeekFrom::End(0)))
+            .map_err(|e| io(&self.path, e))?;
+        Ok(())
+    }
+
+    /// Adds a record.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn append(&mut self, record: &Record) -> Result<(), RecordsError> {
+        let io = |source| RecordsError::Io {
+            path: self.path.clone(),
+            source,
+        };
+        let mut line = serde_json::to_vec(record).map_err(|e| io(e.into()))?;
+        line.push(b'\n');
+        self.file.write_all(&line).map_err(io)
+    }
+}
+
+/// The records of whole lines.
+fn parse(path: &Path, lines: &[u8]) -> Result<Vec<Record>, RecordsError> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        format: u64,
+    }
+    let mut records = Vec::new();
+    for (at, line) in lines.split(|c| *c == b'\n').enumerate() {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let line_number = at + 1;
+        let refuse = |error: serde_json::Error| RecordsError::Line {
+            path: path.to_owned(),
+            line: line_number,
+            problem: error.to_string().chars().take(400).collect(),
+        };
+        let head: Head = serde_json::from_slice(line).map_err(refuse)?;
+        if head.format != u64::from(RECORD_FORMAT) {
+            return Err(RecordsError::Format {
+                path: path.to_owned(),
+                line: line_number,
+                found: head.format,
+                known: RECORD_FORMAT,
+            });
+        }
+        records.push(serde_json::from_slice(line).map_err(refuse)?);
+    }
+    Ok(records)
+}

@@ -1,0 +1,264 @@
+//! Tuning: which kernels of a bundle are fastest on which problems of the device at hand.
+//!
+//! In: a bundle that holds many points of its specs, problems, and a file of records. Out: records
+//! of every candidate, and a [`Tuning`](tilewright_bundle::Tuning) that
+//! [`Runtime::select`](crate::Runtime::select) reads.
+//!
+//! ```no_run
+//! use tilewright_runtime::bench::{Extent, Stamp};
+//! use tilewright_runtime::tune::{Journal, Settings, tune};
+//! use tilewright_runtime::{Device, Runtime};
+//! let runtime = Runtime::open("points.bundle".as_ref(), Device::emulator())?;
+//! let kernels: Vec<_> = runtime.kernels().iter().collect();
+//! let extents = [Extent { m: 128, n: 128, k: 64, letters: None }];
+//! let (mut journal, mut records) = Journal::open("records.jsonl".as_ref())?;
+//! let tuned = tune(
+//!     &runtime, &kernels, &extents, &records.clone(), &Settings::default(), Stamp::default(),
+//!     &mut |progress| {
+//!         if let tilewright_runtime::tune::Progress::Record(record) = progress {
+//!             journal.append(record)?;
+//!             records.push(record.clone());
+//!         }
+//!         Ok(())
+//!     },
+//! )?;
+//! let tuning = tuned.tables(&runtime, &records);
+//! # Ok::<(), tilewright_runtime::Error>(())
+//! ```
+
+mod record;
+
+mod journal;
+
+mod halving;
+
+mod arena;
+
+mod emulated;
+
+mod on_gpu;
+
+mod campaign;
+
+mod tables;
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Instant;
+
+use tilewright_bundle::{Family, Kernel, Tuning};
+
+pub use campaign::{Progress, Settings, Step, Tally};
+pub use halving::{Stage, split, stages};
+pub use journal::Journal;
+pub use record::{Key, Outcome, RECORD_FORMAT, Reason, Record};
+pub use tables::{Origin, tables};
+
+use crate::bench::{self, Bench, Extent, Letters, RowProblem, Sensors, Stamp};
+use crate::device::Device;
+use crate::error::Error;
+use crate::launch::fit;
+use crate::pick::SkipCounts;
+use crate::runtime::Runtime;
+use crate::verify::GemmForm;
+use arena::{Candidate, Field};
+use campaign::Campaign;
+use emulated::EmulatedField;
+use on_gpu::GpuField;
+
+/// What a run did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tuned {
+    /// What became of the candidates.
+    pub tally: Tally,
+    /// Pairs of a kernel and a problem that do not fit, by the kind of the first refusal.
+    pub unfit: SkipCounts,
+    /// The device's driver, as rows name it.
+    pub driver: String,
+    mode: Option<bench::Mode>,
+}
+
+impl Tuned {
+    /// The bundle's tables with all that the records say of this device.
+    pub fn tables(&self, runtime: &Runtime, records: &[Record]) -> Tuning {
+        let origin = Origin {
+            bundle: runtime.bundle(),
+            device: runtime.device().info(),
+            driver: &self.driver,
+            mode: self.mode.unwrap_or(bench::Mode::Sustained),
+        };
+        tables(&origin, records)
+    }
+}
+
+/// Tunes kernels of a runtime's bundle on problems, telling of everything as it comes.
+///
+/// `known` are earlier records: what they tell is not done again. The caller keeps the records that
+/// it is told of.
+///
+/// # Errors
+/// When the device is lost, after the kernel that was at work was recorded, or `tell` fails.
+pub fn tune(
+    runtime: &Runtime,
+    kernels: &[&Kernel],
+    extents: &[Extent],
+    known: &[Record],
+    settings: &Settings,
+    stamp: Stamp,
+    tell: &mut dyn FnMut(Progress<'_>) -> Result<(), Error>,
+) -> Result<Tuned, Error> {
+    let start = Instant::now();
+    let clock = move || start.elapsed().as_secs_f64();
+    let mut tuned = Tuned {
+        mode: Some(settings.mode),
+        ..Tuned::default()
+    };
+    let groups = groups(runtime, kernels, extents, &mut tuned.unfit);
+    let mut campaign = Campaign {
+        settings,
+        known: known.iter().map(Record::key).collect(),
+        clock: &clock,
+        tell,
+        tally: Tally::default(),
+    };
+    let blank = |field: &dyn Field<'_>, candidate: &Candidate<'_>| {
+        blank(runtime, field, candidate, settings.mode)
+    };
+    match runtime.device() {
+        Device::Emulator(_) => {
+            let mut field = EmulatedField {
+                runtime,
+                stamp,
+                seed: settings.seed,
+                drawn: settings.drawn,
+            };
+            campaign.run(&mut field, &groups, blank)?;
+        }
+        Device::Cuda(device) => {
+            let options = bench::Options {
+                rounds: settings.rounds,
+                rested_rounds: settings.rounds,
+                seed: settings.seed,
+                ..bench::Options::full(stamp)
+            };
+            let bench = Bench {
+                runtime,
+                device,
+                sensors: Sensors::open(device),
+                options: &options,
+                blas: None,
+            };
+            tuned.driver = bench.driver();
+            let mut field = GpuField {
+                bench,
+                drawn: settings.drawn,
+                passed: HashSet::new(),
+            };
+            campaign.run(&mut field, &groups, blank)?;
+        }
+    }
+    tuned.tally = campaign.tally;
+    Ok(tuned)
+}
+
+/// The candidates of each problem. Kernels whose operands lie otherwise in memory have problems of
+/// their own, and so have other types.
+fn groups<'k>(
+    runtime: &Runtime,
+    kernels: &[&'k Kernel],
+    extents: &[Extent],
+    unfit: &mut SkipCounts,
+) -> Vec<(String, Vec<Candidate<'k>>)> {
+    let info = runtime.device().info();
+    let on_gpu = matches!(runtime.device(), Device::Cuda(_));
+    let mut groups: Vec<(String, Vec<Candidate<'k>>)> = Vec::new();
+    for extent in extents {
+        let first = groups.len();
+        for kernel in kernels {
+            if on_gpu && kernel.family != Family::Gemm {
+                *unfit.entry("family").or_default() += 1;
+                continue;
+            }
+            let problem = match extent.problem(kernel, info) {
+                Ok(problem) => problem,
+                Err(error) => {
+                    *unfit.entry(kind(&error)).or_default() += 1;
+                    continue;
+                }
+            };
+            let candidate = Candidate { kernel, problem };
+            let mut here = groups.iter_mut().skip(first);
+            match here.find(|(_, group)| group.first().is_some_and(|one| same(one, &candidate))) {
+                Some((_, group)) => group.push(candidate),
+                None => groups.push((extent.to_string(), vec![candidate])),
+            }
+        }
+    }
+    groups
+}
+
+/// The kind of an error's first refusal.
+fn kind(error: &Error) -> &'static str {
+    match error {
+        Error::Refused { refusals, .. } => refusals.first().map_or("refused", |r| r.kind()),
+        _ => "request",
+    }
+}
+
+/// Whether two candidates compute the same from the same memory.
+fn same(one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
+    let types = |candidate: &Candidate<'_>| {
+        let semantics = &candidate.kernel.semantics;
+        let operands = semantics.operands.iter();
+        let operands: BTreeMap<String, _> =
+            operands.map(|o| (o.name.clone(), o.dtype.text())).collect();
+        (operands, semantics.accumulator, semantics.epilogue.clone())
+    };
+    let strides = |candidate: &Candidate<'_>| -> BTreeMap<String, (i64, i64)> {
+        let operands = candidate.problem.operands();
+        operands
+            .map(|(name, strides)| (name.to_owned(), (strides.row, strides.col)))
+            .collect()
+    };
+    types(one) == types(other)
+        && strides(one) == strides(other)
+        && one.kernel.family == other.kernel.family
+}
+
+/// A candidate's record before anything is known of it.
+fn blank(
+    runtime: &Runtime,
+    field: &dyn Field<'_>,
+    candidate: &Candidate<'_>,
+    mode: bench::Mode,
+) -> Record {
+    let Candidate { kernel, problem } = candidate;
+    let info = runtime.device().info();
+    let letters = || {
+        let fit = fit(kernel, problem, info).ok()?;
+        let form = GemmForm::of(kernel, &fit.operands).ok()?;
+        Letters::of_form(&form, &fit.operands).ok()
+    };
+    let mut row = field.blank(kernel);
+    row.mode = mode;
+    row.problem = RowProblem {
+        m: problem.m,
+        n: problem.n,
+        k: problem.k,
+        batch: problem.batch,
+    };
+    row.layout = match kernel.family {
+        Family::Copy => "row".to_owned(),
+        Family::Gemm => letters().map_or_else(String::new, |l| l.text().to_owned()),
+    };
+    Record {
+        format: RECORD_FORMAT,
+        outcome: Outcome::Screened,
+        reason: None,
+        detail: None,
+        content_hash: kernel.content_hash.to_string(),
+        backend: info.backend.text().to_owned(),
+        sm: info.sm,
+        sms: info.sms,
+        row,
+    }
+}

@@ -1,0 +1,201 @@
+//! Selection allocates nothing, and what it takes is what a launch takes.
+#![allow(clippy::unwrap_used)]
+
+mod fixture;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use fixture::*;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tilewright_runtime::bundle::*;
+use tilewright_runtime::{Arg, Device, EmulatorSettings, Problem, Query, Runtime, Source, fit};
+
+/// The system's allocator, counting the calls of each thread.
+struct Counting;
+
+thread_local! {
+    static CALLS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is handed to the system's allocator as it is; the counter is a plain cell of
+// the thread that has no destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        CALLS.with(|calls| calls.set(calls.get() + 1));
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`, and `alloc` above is the system's.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A runtime whose table has one problem for each kernel, the kernel first and then all others.
+fn tabled(kernels: Vec<Kernel>) -> Runtime {
+    let mut writer = BundleWriter::new(Provenance::new("fixture"));
+    for kernel in kernels {
+        writer.add(kernel, GEMM, None).unwrap();
+    }
+    let open = |writer: &BundleWriter| {
+        let files = writer.to_files().unwrap();
+        Bundle::from_files(files.iter().map(|(p, b)| (p.as_str(), b.as_slice()))).unwrap()
+    };
+    let bundle = open(&writer);
+    let choices = bundle.kernels().iter().map(|kernel| TunedChoice {
+        kernel: kernel.id.clone(),
+        content_hash: kernel.content_hash.clone(),
+        us: 1.0,
+        ratio_best: None,
+    });
+    let operand = |name: &str| TunedOperand {
+        name: name.to_owned(),
+        dtype: DType::F32,
+        contiguous: Contiguous::Second,
+    };
+    let tuning = Tuning {
+        tables: vec![TuningTable {
+            device: TunedDevice {
+                name: "emulator".to_owned(),
+                sm: Some(80),
+                sms: 4,
+            },
+            family: Family::Gemm,
+            operands: ["a", "b", "d"].map(operand).to_vec(),
+            accumulator: Some(DType::F32),
+            epilogue: Some("d = acc".to_owned()),
+            points: vec![TunedPoint {
+                extents: [64, 64, 64, 1],
+                choices: choices.collect(),
+            }],
+        }],
+        ..Tuning::default()
+    };
+    writer.tune(&tuning).unwrap();
+    let settings = EmulatorSettings {
+        sm: Some(80),
+        ..EmulatorSettings::default()
+    };
+    Runtime::new(open(&writer), Device::emulator_with(settings))
+}
+
+fn problem(m: i64, n: i64, k: i64) -> Problem {
+    Problem::new(m, n, k)
+        .row_major("a", k)
+        .row_major("b", k)
+        .row_major("d", n)
+}
+
+#[test]
+fn a_selection_does_not_allocate() {
+    let runtime = tabled(vec![
+        picky_gemm("gemm_f32@a-1"),
+        gemm_kernel("gemm_f32@b-2"),
+    ]);
+    let query = Query::family(Family::Gemm).with_dtype("a", DType::F32);
+    let buffer = runtime.device().alloc(64).unwrap();
+    for (problem, source) in [
+        (problem(64, 64, 64), Source::Measured),
+        (problem(60, 66, 64), Source::Interpolated),
+        (problem(1, 4096, 64), Source::Extrapolated),
+        // The first kernel does not take this one.
+        (problem(64, 64, 63), Source::Interpolated),
+    ] {
+        let args = [Arg::new("a", &buffer)];
+        let before = CALLS.with(Cell::get);
+        let found = runtime.select(&query, &problem, &args);
+        let after = CALLS.with(Cell::get);
+        assert_eq!(found.unwrap().source, source);
+        assert_eq!(after - before, 0, "{problem}");
+    }
+}
+
+/// Problems that are right, and such as are wrong in many ways.
+fn any_problem(rng: &mut StdRng) -> Problem {
+    let mut extent = || match rng.random_range(0..12) {
+        0 => 0,
+        1 => -5,
+        2 => 1,
+        3 => i64::from(i32::MAX) + rng.random_range(0..2),
+        4 => 70_000,
+        _ => rng.random_range(1..40) * 8,
+    };
+    let (m, n, k) = (extent(), extent(), extent());
+    let mut problem = Problem::new(m, n, k);
+    if rng.random_range(0..10) == 0 {
+        problem.batch = rng.random_range(-1..3);
+    }
+    for (name, rows, cols) in [("a", m, k), ("b", n, k), ("d", m, n)] {
+        let pad = [0, 0, 8, 1, -8][rng.random_range(0..5)];
+        problem = match rng.random_range(0..12) {
+            0 => problem,
+            1 => problem.col_major(name, rows + pad),
+            2 => problem.with_strides(name, cols * 2, 2),
+            3 => problem.with_strides(name, i64::MAX - pad.abs(), 1),
+            4 => problem.with_strides(name, 0, 1),
+            _ => problem.row_major(name, cols + pad),
+        };
+    }
+    problem
+}
+
+#[test]
+fn what_is_accepted_is_what_fits() {
+    let large = |id: &str, what: &str| {
+        let mut kernel = gemm_kernel(id);
+        match what {
+            "grid" => kernel.abi.grid[1] = expr("m * n"),
+            "smem" => kernel.abi.dynamic_smem_bytes = expr("k * 1024"),
+            "scalar" => {
+                kernel.abi.params[3].value = ParamValue::scalar(ScalarType::U32, expr("m - n"))
+            }
+            "cluster" => kernel.abi.cluster = Some([2, 1, 1]),
+            _ => kernel.abi.workspace_bytes = expr("m / (n - k)"),
+        }
+        kernel
+    };
+    let kernels = [
+        gemm_kernel("gemm_f32@plain-1"),
+        picky_gemm("gemm_f32@picky-2"),
+        hopper_gemm("gemm_f32@hopper-3"),
+        large("gemm_f32@grid-4", "grid"),
+        large("gemm_f32@smem-5", "smem"),
+        large("gemm_f32@scalar-6", "scalar"),
+        large("gemm_f32@cluster-7", "cluster"),
+        large("gemm_f32@workspace-8", "workspace"),
+    ];
+    let query = Query::family(Family::Gemm);
+    let mut rng = StdRng::seed_from_u64(11);
+    for kernel in kernels {
+        let runtime = tabled(vec![kernel]);
+        let kernel = &runtime.kernels()[0];
+        let info = runtime.device().info();
+        let (mut taken, mut refused) = (0, 0);
+        for _ in 0..4000 {
+            let problem = any_problem(&mut rng);
+            let fits = fit(kernel, &problem, info).is_ok();
+            let selected = runtime.select(&query, &problem, &[]);
+            assert_eq!(selected.is_ok(), fits, "{} {problem}", kernel.id);
+            let row_major = ["a", "b", "d"]
+                .iter()
+                .all(|name| problem.strides(name).is_some_and(|s| s.col == 1));
+            if let Ok(selection) = selected
+                && row_major
+            {
+                // The table speaks of it, so it is the table that chose.
+                assert_ne!(selection.source, Source::Untuned, "{} {problem}", kernel.id);
+                taken += 1;
+            } else {
+                refused += 1;
+            }
+        }
+        assert!(refused > 100, "{}", kernel.id);
+        assert_eq!(taken > 0, !kernel.id.contains("hopper"), "{}", kernel.id);
+    }
+}

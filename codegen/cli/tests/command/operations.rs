@@ -76,6 +76,12 @@ fn copy_atoms_in_bits_are_made_for_elements_first() {
     assert!(run.stderr.contains("copy_atom_for(atom, bits)"), "{run:?}");
     let run = eval(&format!("copy_atom_for({bits}, 7)")).expect(1);
     assert!(run.stderr.contains("not a multiple of 128"), "{run:?}");
+    // 64 bytes are more than the 16 that a thread reads.
+    let run = eval(&format!("copy_atom_for({bits}, 512)")).expect(1);
+    assert!(
+        run.stderr.contains("128 is not a multiple of 512"),
+        "{run:?}"
+    );
 }
 
 #[cfg(feature = "codegen")]
@@ -85,7 +91,7 @@ fn instructions_of_the_catalogue_by_their_ids() {
     let mma = show(&["sm80_mma_16x8x16_f32_bf16_bf16"]).expect(0).stdout;
     assert!(mma.starts_with("mma m16n8k16\n"), "{mma}");
     // The accumulator's first row: thread 0 holds (0,0) and (0,1).
-    assert!(mma.contains("T0V0 T0V1 T1V0 T1V1"), "{mma}");
+    assert!(mma.contains("  T0V0  T0V1  T1V0  T1V1  T2V0"), "{mma}");
     let copy = show(&["sm75_ldmatrix_x4"]).expect(0).stdout;
     let title = "copy atom of 32 threads, in elements of 2 bytes\n";
     assert!(copy.starts_with(title), "{copy}");

@@ -23,7 +23,8 @@ use crate::simplify::{coalesce, coalesce_keeping_end, merged};
 ///
 /// # Errors
 /// [`Error::NotALayout`] with the first index that no layout gets back, for example because two
-/// indices share an offset; [`Error::Undecided`] when the search exceeds [`INVERSE_LIMIT`];
+/// indices share an offset; [`Error::Undecided`] when the search exceeds
+/// [`INVERSE_LIMIT`](super::INVERSE_LIMIT);
 /// [`Error::Unsupported`] for symbols that do not follow one another.
 pub fn left_inverse<I: Int>(a: &Layout<I>) -> Result<Layout<I>> {
     if let Some(chain) = chain_left_inverse(a, false)? {

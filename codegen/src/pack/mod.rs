@@ -218,7 +218,7 @@ fn tensor_map(plan: &Plan, param: &str) -> std::result::Result<TensorMapAbi, Str
             32 => TensorSwizzle::Bytes32,
             _ => TensorSwizzle::None,
         },
-        l2_promotion: L2Promotion::Bytes256,
+        l2_promotion: L2Promotion::Bytes128,
         ..TensorMapAbi::new(
             operand,
             dtype(facts.dtype.name())?,

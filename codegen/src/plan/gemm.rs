@@ -1,10 +1,10 @@
 //! Planning a gemm: `d = a · bᵀ` with `a: (m,k)`, `b: (n,k)`, `d: (m,n)`.
 //!
 //! Three ways lead through it. *Specialized*: boxes of tensor maps fill a swizzled ring that the
-//! tensor cores read themselves; one warpgroup loads, the others compute. *Multistage*: 16-byte asynchronous copies fill a swizzled ring,
-//! ldmatrix and tensor-core MMAs empty it; it needs both operands contiguous along k.
-//! *Synchronous*: element by element through registers, one fma a value; it takes every layout and
-//! alignment.
+//! tensor cores read themselves; one warpgroup loads, the others compute. *Multistage*: 16-byte
+//! asynchronous copies fill a swizzled ring, ldmatrix and tensor-core MMAs empty it; it needs both
+//! operands contiguous along k. *Synchronous*: element by element through registers, one fma a
+//! value; it takes every layout and alignment.
 
 mod mma;
 mod operands;

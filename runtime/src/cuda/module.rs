@@ -226,12 +226,16 @@ impl CudaDevice {
         }
     }
 
-    /// Offset and size of each parameter, or `None` on drivers that do not tell.
+    /// Offset from the first and size of each parameter, or `None` on drivers that do not tell.
+    ///
+    /// NOTE: the driver counts offsets from the start of its own bank, where a first parameter
+    /// aligned to 64 bytes does not come at 0 (driver 580.159.04 puts it at 48).
     fn param_layout(&self, function: sys::CUfunction) -> Result<Option<Vec<(u32, u32)>>, Error> {
         if self.info().driver.is_none_or(|v| v < PARAM_INFO_DRIVER) {
             return Ok(None);
         }
         let mut params = Vec::new();
+        let mut first = None;
         loop {
             let (mut offset, mut size) = (0usize, 0usize);
             // SAFETY: the function is loaded; the driver writes two integers that outlive the
@@ -239,7 +243,10 @@ impl CudaDevice {
             let status =
                 unsafe { sys::cuFuncGetParamInfo(function, params.len(), &mut offset, &mut size) };
             match status {
-                sys::CUresult::CUDA_SUCCESS => params.push((offset as u32, size as u32)),
+                sys::CUresult::CUDA_SUCCESS => {
+                    let first = *first.get_or_insert(offset);
+                    params.push((offset.saturating_sub(first) as u32, size as u32));
+                }
                 sys::CUresult::CUDA_ERROR_INVALID_VALUE => return Ok(Some(params)),
                 other => return Err(failed("cuFuncGetParamInfo")(DriverError(other))),
             }

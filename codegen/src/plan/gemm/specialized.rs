@@ -1,21 +1,21 @@
 //! The warp-specialized way: boxes of tensor maps fill a swizzled ring, the tensor cores read it
 //! through descriptors, and results leave through staging buffers as boxes again.
 
-use tilewright_layout::{
-    ComposedLayout, IntTuple, Layout, Swizzle, TiledMma, Tiler, make_tiled_copy_c,
-};
+mod input;
+mod output;
+
+use tilewright_layout::{Layout, Swizzle, TiledMma, Tiler};
 
 use crate::arch::{MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARPGROUP};
-use crate::atoms::model::Space;
 use crate::error::Result;
-use crate::plan::choose::{Chooser, Wanted};
-use crate::plan::descriptor::{self, Descriptor, Major};
+use crate::plan::choose::Chooser;
+use crate::plan::descriptor::Descriptor;
 use crate::plan::gemm::mma::{mma_of, smem_mma_atom};
 use crate::plan::gemm::operands;
-use crate::plan::model::{Hop, MmaPlan, Plan, SmemTile, Step};
-use crate::plan::roles::{BoxCopy, BoxPlace, Ring, Roles, Staging};
-use crate::plan::tiled::{assume_bytes, copy_of, placed_bytes};
+use crate::plan::model::{MmaPlan, Plan};
+use crate::plan::roles::{BARRIER_BYTES, BoxCopy, Ring, Roles};
 use crate::spec::model::{Auto, Operand, Point, Schedule, SchedulerKind, Spec, Stride};
+use input::Input;
 
 /// Bytes that tensor maps demand of pointers and strides (PTX ISA, tensor map; CUDA driver API,
 /// cuTensorMapEncodeTiled).
@@ -69,56 +69,61 @@ pub(super) fn plan(
     for (operand, rows, mma_rows, parts) in
         [(a, m, MMA_ROWS, cluster[1]), (b, n, atom_n, cluster[0])]
     {
-        let tile = [rows, k];
-        let Some((load, found)) = input(spec, chooser, plan, operand, tile, mma_rows, parts)?
-        else {
-            continue;
+        let input = Input {
+            operand,
+            tile: [rows, k],
+            mma_rows,
+            parts,
         };
-        loads.push(load);
-        descriptors.push(found);
+        if let Some((load, descriptor)) = input::input(spec, chooser, plan, &input)? {
+            loads.push(load);
+            descriptors.push(descriptor);
+        }
     }
     plan.mma = Some(mma);
     operands::store(spec, chooser, plan, d)?;
-    let Some((store, staging)) = output(spec, chooser, plan, d, [along_m, along_n])? else {
+    let stored = output::output(spec, chooser, plan, d, [along_m, along_n])?;
+    let descriptors = <[Descriptor; 2]>::try_from(descriptors);
+    let (Some((store, staging)), Ok(descriptors)) = (stored, descriptors) else {
         return Ok(());
     };
-    let Ok(descriptors) = <[Descriptor; 2]>::try_from(descriptors) else {
-        return Ok(());
-    };
-    let bytes: i64 = (plan.smem.iter().filter(|tile| tile.operand != "d"))
-        .map(|tile| i64::from(tile.size_bytes))
-        .sum();
     let mut roles = Roles {
         schedule,
         consumers,
         registers,
         in_flight: spec.pipeline.in_flight.unwrap_or_else(|| 1),
         cluster,
-        kind: spec
-            .scheduler
-            .kind
-            .unwrap_or_else(|| SchedulerKind::Persistent),
+        kind: (spec.scheduler.kind).unwrap_or_else(|| SchedulerKind::Persistent),
         ctas: match spec.scheduler.ctas {
             Auto::Given(ctas) => Some(ctas),
             Auto::Auto => None,
         },
+        ring: ring(&loads),
         loads,
         descriptors,
         store,
         staging,
-        ring: Ring {
-            name: "ab",
-            stages: 0,
-            full_arrivals: 1,
-            bytes: bytes as u32,
-            empty_arrivals: 0,
-            barriers_at: 0,
-        },
         turns_at: None,
     };
     place(spec, plan, &mut roles);
     plan.roles = Some(roles);
     Ok(())
+}
+
+/// A ring for those loads, not placed yet.
+fn ring(loads: &[BoxCopy]) -> Ring {
+    let bytes: i64 = loads
+        .iter()
+        .map(|load| load.box_bytes() * load.all_places().count() as i64)
+        .sum();
+    Ring {
+        name: "ab",
+        stages: 0,
+        full_arrivals: 1,
+        bytes: bytes as u32,
+        empty_arrivals: 0,
+        barriers_at: 0,
+    }
 }
 
 /// Warpgroups side by side along m and n on one tile.
@@ -223,296 +228,6 @@ fn registers(
     registers
 }
 
-/// The load of an input, its place in shared memory and its descriptor.
-fn input(
-    spec: &Spec,
-    chooser: &mut Chooser<'_>,
-    plan: &mut Plan,
-    operand: &Operand,
-    tile: [i64; 2],
-    mma_rows: i64,
-    parts: u32,
-) -> Result<Option<(BoxCopy, Descriptor)>> {
-    let name = operand.name.as_str();
-    let Some(contiguous) = contiguous_mode(operand) else {
-        let message = format!("operand {name} has no stride 1: tensor maps need one");
-        chooser.violate("not-contiguous", message);
-        return Ok(None);
-    };
-    let given = spec.copy.get(name).and_then(|path| path.g2s.clone());
-    let what = format!("copy.{name}.g2s");
-    let wanted = Wanted {
-        from: Space::Gmem,
-        to: Space::Smem,
-        bytes: None,
-        asynchronous: true,
-        collective: false,
-        tensor: Some(parts > 1),
-    };
-    let Some(atom) = chooser.copy(&what, &given.unwrap_or_default(), wanted) else {
-        return Ok(None);
-    };
-    let facts = atom.copy.as_ref().and_then(|copy| copy.tensor);
-    if facts.map(|tensor| tensor.multicast) != Some(parts > 1) {
-        let way = if parts > 1 {
-            "to several CTAs"
-        } else {
-            "to one CTA"
-        };
-        let message = format!("{what}: {} does not load a box {way}: choose auto", atom.id);
-        chooser.violate("atom-kind", message);
-        return Ok(None);
-    }
-    let bytes = i64::from(operand.dtype.bytes());
-    let Some(width) = swizzle_width(spec, name, tile[contiguous] * bytes) else {
-        let message = format!(
-            "operand {name}: a tile of {} elements along its contiguous mode is no multiple of a \
-             swizzle of 32, 64 or 128 bytes: change cta_tile or the swizzle",
-            tile[contiguous]
-        );
-        chooser.violate("swizzle", message);
-        return Ok(None);
-    };
-    let span = width / bytes;
-    let layout = input_layout(tile, contiguous, span, bytes)?;
-    let major = if contiguous == 1 { Major::K } else { Major::Mn };
-    if major == Major::K && tile[1] != span {
-        let message = format!(
-            "operand {name}: cta_tile k {} is not the {span} elements of its swizzle: use {span}",
-            tile[1]
-        );
-        chooser.violate("tile-divides", message);
-        return Ok(None);
-    }
-    let descriptor = match descriptor::derive(&layout, major, tile, [mma_rows, 16], bytes)? {
-        Ok(descriptor) => descriptor,
-        Err(message) => {
-            chooser.violate("descriptor", format!("operand {name}: {message}"));
-            return Ok(None);
-        }
-    };
-    let across = tile[1 - contiguous];
-    let share = across / i64::from(parts);
-    if across % i64::from(parts) != 0 || share % 8 != 0 || share > MAX_BOX {
-        let message = format!(
-            "operand {name}: its tile's {across} rows do not split into {parts} boxes of a \
-             multiple of 8, at most {MAX_BOX}: change cta_tile or cluster"
-        );
-        chooser.violate("box", message);
-        return Ok(None);
-    }
-    assume_bytes(
-        plan,
-        operand,
-        TENSOR_ALIGN,
-        &format!("{what}: a tensor map"),
-    );
-    let load = BoxCopy {
-        operand: name.to_string(),
-        hop: Hop::G2s,
-        atom,
-        dtype: operand.dtype,
-        contiguous,
-        box_extents: by_mode(contiguous, span, share),
-        swizzle_bytes: width as u32,
-        places: (0..tile[contiguous] / span)
-            .map(|number| BoxPlace {
-                coord: by_mode(contiguous, number * span, 0),
-                offset_bytes: number * width * across,
-            })
-            .collect(),
-        parts,
-        part_step: BoxPlace {
-            coord: by_mode(contiguous, 0, share),
-            offset_bytes: share * width,
-        },
-    };
-    let size_bytes = placed_bytes(layout.inner.cosize()?, operand.dtype);
-    plan.smem.push(SmemTile {
-        operand: name.to_string(),
-        dtype: operand.dtype,
-        layout,
-        offset_bytes: plan.stage_bytes,
-        size_bytes,
-    });
-    plan.stage_bytes = plan.stage_bytes.saturating_add(size_bytes);
-    Ok(Some((load, descriptor)))
-}
-
-/// Rows of the swizzle's width one after another; a contiguous mode longer than that in slabs.
-fn input_layout(
-    tile: [i64; 2],
-    contiguous: usize,
-    span: i64,
-    bytes: i64,
-) -> Result<ComposedLayout> {
-    let across = tile[1 - contiguous];
-    let slabs = IntTuple::flat([span, tile[contiguous] / span]);
-    let slab_strides = IntTuple::flat([1, span * across]);
-    let (shape, stride) = if contiguous == 1 {
-        (
-            IntTuple::tuple([IntTuple::leaf(across), slabs]),
-            IntTuple::tuple([IntTuple::leaf(span), slab_strides]),
-        )
-    } else {
-        (
-            IntTuple::tuple([slabs, IntTuple::leaf(across)]),
-            IntTuple::tuple([slab_strides, IntTuple::leaf(span)]),
-        )
-    };
-    Ok(ComposedLayout::new(
-        swizzle_of(span * bytes, bytes)?,
-        Layout::new(shape, stride)?,
-    ))
-}
-
-/// The hardware's swizzle of that width, on elements of that size.
-fn swizzle_of(width: i64, bytes: i64) -> Result<Swizzle> {
-    let bits = i64::from((width / 16).ilog2());
-    Ok(Swizzle::new(bits, 4 - i64::from(bytes.ilog2()), 3)?)
-}
-
-/// Bytes of the widest swizzle whose pattern divides the tile's rows, or of the one asked for.
-fn swizzle_width(spec: &Spec, operand: &str, row_bytes: i64) -> Option<i64> {
-    let asked = match spec.swizzle.get(operand) {
-        Some(Auto::Given(swizzle)) => Some(16i64 << swizzle.bits()),
-        _ => None,
-    };
-    [128, 64, 32]
-        .into_iter()
-        .find(|width| row_bytes % width == 0 && asked.is_none_or(|asked| asked == *width))
-}
-
-/// The store of results: stmatrix into a warpgroup's staging buffers, boxes out of them.
-fn output(
-    spec: &Spec,
-    chooser: &mut Chooser<'_>,
-    plan: &mut Plan,
-    d: &Operand,
-    [along_m, along_n]: [i64; 2],
-) -> Result<Option<(BoxCopy, Staging)>> {
-    let Some(mma) = plan.mma.clone() else {
-        return Ok(None);
-    };
-    if d.strides[1] != Stride::Const(1) || d.dtype.bytes() != 2 {
-        let message = format!(
-            "operand d: boxes store 16-bit elements contiguous along n; it is {} ({},{}): use \
-             schedule multistage",
-            d.dtype, d.extents[0], d.extents[1]
-        );
-        chooser.violate("store", message);
-        return Ok(None);
-    }
-    let path = spec.copy.get("d").cloned().unwrap_or_default();
-    let wanted = |from, to, collective, tensor| Wanted {
-        from,
-        to,
-        bytes: Some(16),
-        asynchronous: tensor,
-        collective,
-        tensor: tensor.then_some(false),
-    };
-    let r2s = wanted(Space::Rmem, Space::Smem, true, false);
-    let s2g = wanted(Space::Smem, Space::Gmem, false, true);
-    let into = chooser.copy("copy.d.r2s", &path.r2s.unwrap_or_default(), r2s);
-    let out_of = chooser.copy("copy.d.s2g", &path.s2g.unwrap_or_default(), s2g);
-    let (Some(into), Some(out_of)) = (into, out_of) else {
-        return Ok(None);
-    };
-    let Some(copy) = copy_of(&into, d.dtype)? else {
-        return Ok(None);
-    };
-    let [m, n] = [spec.cta_tile[0], spec.cta_tile[1]];
-    let atom_n = n / along_n;
-    let Some((columns, buffers)) = staging_shape(atom_n) else {
-        let message = format!(
-            "an mma of n {atom_n} does not split into staging buffers of 16, 32 or 64 columns: \
-             use a multiple of 16"
-        );
-        chooser.violate("store", message);
-        return Ok(None);
-    };
-    let bytes = i64::from(d.dtype.bytes());
-    let buffer = MMA_ROWS * columns;
-    let set = buffers * buffer;
-    let rests = m / (MMA_ROWS * along_m);
-    let shape = IntTuple::tuple([
-        IntTuple::flat([MMA_ROWS, along_m, rests]),
-        IntTuple::flat([columns, buffers, atom_n / columns / buffers, along_n]),
-    ]);
-    let stride = IntTuple::tuple([
-        IntTuple::flat([columns, along_n * set, 0]),
-        IntTuple::flat([1, buffer, 0, set]),
-    ]);
-    let swizzle = swizzle_of(columns * bytes, bytes)?;
-    plan.smem.push(SmemTile {
-        operand: d.name.clone(),
-        dtype: d.dtype,
-        layout: ComposedLayout::new(swizzle, Layout::new(shape, stride)?),
-        offset_bytes: 0,
-        size_bytes: placed_bytes(along_m * along_n * set, d.dtype),
-    });
-    plan.steps.push(Step {
-        operand: d.name.clone(),
-        hop: Hop::R2s,
-        atom: into,
-        element_atom: None,
-        tiled: make_tiled_copy_c(copy, &mma.tiled)?,
-        tile: [m, n],
-    });
-    assume_bytes(plan, d, TENSOR_ALIGN, "copy.d.s2g: a tensor map");
-    let chunks = atom_n / columns;
-    let places = (0..rests).flat_map(|rest| {
-        (0..chunks).map(move |chunk| BoxPlace {
-            coord: [rest * MMA_ROWS * along_m, chunk * columns],
-            offset_bytes: chunk % buffers * buffer * bytes,
-        })
-    });
-    let store = BoxCopy {
-        operand: d.name.clone(),
-        hop: Hop::S2g,
-        atom: out_of,
-        dtype: d.dtype,
-        contiguous: 1,
-        box_extents: [MMA_ROWS, columns],
-        swizzle_bytes: (columns * bytes) as u32,
-        places: places.collect(),
-        parts: (along_m * along_n) as u32,
-        part_step: BoxPlace {
-            coord: if along_n > 1 {
-                [0, atom_n]
-            } else {
-                [MMA_ROWS, 0]
-            },
-            offset_bytes: set * bytes,
-        },
-    };
-    let staging = Staging {
-        columns,
-        buffers,
-        buffer_bytes: buffer * bytes,
-        offset_bytes: 0,
-    };
-    Ok(Some((store, staging)))
-}
-
-/// Columns and number of a warpgroup's staging buffers: two buffers as wide as the widest swizzle
-/// where they alternate evenly, a few of the whole row otherwise.
-fn staging_shape(atom_n: i64) -> Option<(i64, i64)> {
-    const FEW: i64 = 3;
-    let even = |columns: &i64| atom_n % (2 * columns) == 0;
-    let few = |columns: &i64| atom_n % columns == 0 && atom_n / columns <= FEW;
-    if let Some(columns) = [64, 32].into_iter().find(even) {
-        return Some((columns, 2));
-    }
-    if let Some(columns) = [64, 32, 16].into_iter().find(few) {
-        return Some((columns, atom_n / columns));
-    }
-    (atom_n % 32 == 0)
-        .then_some((16, 2))
-        .or((atom_n % 16 == 0).then_some((16, 1)))
-}
-
 /// Lays out shared memory: the ring, the staging buffers, the barriers.
 fn place(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
     let sets = match roles.schedule {
@@ -522,11 +237,11 @@ fn place(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
     let staging = plan.smem_tile("d").map_or(0, |tile| tile.size_bytes);
     let staging = staging.saturating_mul(sets);
     let turns = match roles.schedule {
-        Schedule::Pingpong => roles.consumers * crate::plan::roles::BARRIER_BYTES,
+        Schedule::Pingpong => roles.consumers * BARRIER_BYTES,
         _ => 0,
     };
     let fixed = staging + turns;
-    let per_stage = plan.stage_bytes.max(1) + 2 * crate::plan::roles::BARRIER_BYTES;
+    let per_stage = plan.stage_bytes.max(1) + 2 * BARRIER_BYTES;
     let fitting = plan.arch.smem_max_bytes.saturating_sub(fixed) / per_stage;
     plan.stages = (spec.pipeline.stages).unwrap_or_else(|| fitting.clamp(2, MOST_STAGES));
     let ring = plan.stage_bytes.saturating_mul(plan.stages);
@@ -545,6 +260,12 @@ fn place(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
         roles.turns_at = Some(end);
     }
     plan.smem_bytes = end.saturating_add(turns);
+}
+
+/// The hardware's swizzle of that width, on elements of that size.
+fn swizzle_of(width: i64, bytes: i64) -> Result<Swizzle> {
+    let bits = i64::from((width / 16).ilog2());
+    Ok(Swizzle::new(bits, 4 - i64::from(bytes.ilog2()), 3)?)
 }
 
 /// The mode with stride 1.

@@ -58,6 +58,11 @@ fn kernel_of(atom: &Arc<Atom>) -> Program {
         let wait = run(&id, vec![args[0].clone(), Arg::Imm(0)]);
         after.splice(0..0, [run("sm90_wgmma_commit_group", vec![]), wait]);
     }
+    // A group of nothing is open and over as well.
+    if atom.id == "sm90_wgmma_commit_group" {
+        before.push(run("sm90_wgmma_fence", vec![]));
+        after.push(run("sm90_wgmma_wait", vec![Arg::Imm(0)]));
+    }
     before.push(Stmt::Atom {
         atom: Arc::clone(atom),
         args,

@@ -1,0 +1,186 @@
+//! What each operation of a role does to the barriers and slots.
+
+use super::{Machine, Outcome, Step, WARPS, arrive, missing, wait};
+use crate::ir::tile::{Distance, Op, Slot};
+use crate::plan::model::Hop;
+
+impl<'k> Machine<'k> {
+    pub(super) fn step(&mut self, at: usize, step: Step<'k>) -> Result<Outcome, String> {
+        let stages = u64::from(self.roles.ring.stages);
+        let (cta, position) = (self.agents[at].cta, self.agents[at].position);
+        let slot = (position % stages) as usize;
+        let round = position / stages;
+        let op = match step {
+            Step::Trip(first) => {
+                self.agents[at].first_trip = first;
+                return Ok(Outcome::Done);
+            }
+            Step::Op(op) => op,
+        };
+        match op {
+            // The first round's slots are empty without anybody's word.
+            Op::Acquire | Op::Drain if round == 0 && matches!(op, Op::Acquire) => {}
+            Op::Acquire => {
+                let what = format!("slot {slot} to be empty");
+                return wait(&self.empty[cta][slot], round - 1, what);
+            }
+            Op::Drain => return Ok(self.drained(cta, position)),
+            Op::Arm => {
+                let barrier = &mut self.full[cta][slot];
+                barrier.bytes += i64::from(self.roles.ring.bytes);
+                arrive(barrier, 1, || format!("full barrier of slot {slot}"))?;
+            }
+            Op::Copy {
+                operand,
+                hop: Hop::G2s,
+                ..
+            } => self.load(at, operand, slot)?,
+            Op::Await => {
+                let what = format!("slot {slot} to be full");
+                let outcome = wait(&self.full[cta][slot], round, what)?;
+                if matches!(outcome, Outcome::Done) {
+                    self.slots[cta][slot].holders.push(at);
+                    self.slots[cta][slot].used = true;
+                }
+                return Ok(outcome);
+            }
+            Op::MmaSlot => {
+                if !self.slots[cta][slot].holders.contains(&at) {
+                    return Err(format!("{} reads slot {slot} unawaited", self.agents[at]));
+                }
+                self.agents[at].reading.push_back(position);
+            }
+            Op::MmaWait(groups) => {
+                let reading = &mut self.agents[at].reading;
+                let over = reading.len().saturating_sub(*groups as usize);
+                reading.drain(..over);
+            }
+            Op::MmaDone => self.agents[at].reading.clear(),
+            Op::Release(which) => self.release(at, *which)?,
+            Op::Advance(distance) => {
+                let trips = u64::from(self.trips);
+                self.agents[at].position += match distance {
+                    Distance::Slot => 1,
+                    Distance::Tile => trips,
+                    Distance::Turns => trips * u64::from(self.agents[at].number),
+                };
+            }
+            Op::TakeTurn => return self.take_turn(at),
+            Op::PassTurn => {
+                let next = (self.agents[at].number + 1) % self.roles.consumers;
+                let barrier = &mut self.turns[cta][next as usize];
+                arrive(barrier, 1, || format!("turn of consumer {next}"))?;
+            }
+            _ => {}
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// Whether every slot up to that position has come back.
+    fn drained(&self, cta: usize, position: u64) -> Outcome {
+        let stages = u64::from(self.roles.ring.stages);
+        for slot in 0..stages {
+            let fillings = (position + stages - 1 - slot) / stages;
+            let barrier = &self.empty[cta][slot as usize];
+            if barrier.phase < fillings {
+                let what = format!("slot {slot} to be empty at the end");
+                return Outcome::Blocked(missing(&what, barrier));
+            }
+        }
+        Outcome::Done
+    }
+
+    fn take_turn(&mut self, at: usize) -> Result<Outcome, String> {
+        let agent = &self.agents[at];
+        let (turn, number) = (agent.turn, agent.number);
+        let before = if number == 0 {
+            turn.checked_sub(1)
+        } else {
+            Some(turn)
+        };
+        if let Some(phase) = before {
+            let barrier = &self.turns[agent.cta][number as usize];
+            if let Outcome::Blocked(what) = wait(barrier, phase, "its turn".to_string())? {
+                return Ok(Outcome::Blocked(what));
+            }
+        }
+        self.agents[at].turn += 1;
+        Ok(Outcome::Done)
+    }
+
+    /// The CTAs that get a share of the operand's tile from this one.
+    fn sharers(&self, cta: usize, operand: &str) -> Vec<usize> {
+        let [along_m, along_n] = self.roles.cluster.map(|ctas| ctas as usize);
+        let (m, n) = (cta % along_m, cta / along_m);
+        if operand == "a" {
+            (0..along_n).map(|n| m + along_m * n).collect()
+        } else {
+            (0..along_m).map(|m| m + along_m * n).collect()
+        }
+    }
+
+    fn load(&mut self, at: usize, operand: &str, slot: usize) -> Result<(), String> {
+        let copy = self.plan.boxes(operand, Hop::G2s);
+        let copy = copy.ok_or_else(|| format!("{operand} is not loaded by boxes"))?;
+        let bytes = copy.box_bytes() * copy.places.len() as i64;
+        for cta in self.sharers(self.agents[at].cta, operand) {
+            let whole = i64::from(self.roles.ring.bytes);
+            let state = &mut self.slots[cta][slot];
+            if let Some(holder) = state.holders.first() {
+                return Err(format!(
+                    "{} fills slot {slot} of CTA {cta} while {} reads it",
+                    self.agents[at], self.agents[*holder]
+                ));
+            }
+            if state.filled == whole {
+                if !state.used {
+                    return Err(format!(
+                        "{} fills slot {slot} of CTA {cta}, which nobody has read yet",
+                        self.agents[at]
+                    ));
+                }
+                (state.filled, state.used) = (0, false);
+            }
+            state.filled += bytes;
+            let barrier = &mut self.full[cta][slot];
+            barrier.bytes -= bytes;
+            barrier.settle();
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, at: usize, which: Slot) -> Result<(), String> {
+        let agent = &self.agents[at];
+        let position = match which {
+            Slot::Current => agent.position,
+            Slot::Previous if agent.first_trip => return Ok(()),
+            Slot::Previous => match agent.position.checked_sub(1) {
+                Some(position) => position,
+                None => return Err(format!("{agent} gives a slot back before it had one")),
+            },
+        };
+        let slot = (position % u64::from(self.roles.ring.stages)) as usize;
+        if agent.reading.contains(&position) {
+            return Err(format!(
+                "{agent} gives slot {slot} back while its products read it"
+            ));
+        }
+        let cta = agent.cta;
+        let holders = &mut self.slots[cta][slot].holders;
+        let Some(held) = holders.iter().position(|holder| *holder == at) else {
+            return Err(format!("{agent} gives slot {slot} back without having it"));
+        };
+        holders.remove(held);
+        let mut told = self.sharers(cta, "a");
+        told.extend(self.sharers(cta, "b"));
+        told.sort_unstable();
+        told.dedup();
+        for other in told {
+            let barrier = &mut self.empty[other][slot];
+            arrive(barrier, WARPS, || {
+                format!("empty barrier of slot {slot} of CTA {other}")
+            })?;
+        }
+        Ok(())
+    }
+}

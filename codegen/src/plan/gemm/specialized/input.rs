@@ -1,0 +1,199 @@
+//! The inputs of the warp-specialized way: boxes into the ring, and how the tensor cores find them.
+
+use std::sync::Arc;
+
+use tilewright_layout::{ComposedLayout, IntTuple, Layout};
+
+use super::{MAX_BOX, TENSOR_ALIGN, by_mode, contiguous_mode, swizzle_of};
+use crate::atoms::model::{Atom, Space};
+use crate::error::Result;
+use crate::plan::choose::{Chooser, Wanted};
+use crate::plan::descriptor::{self, Descriptor, Major};
+use crate::plan::model::{Hop, Plan, SmemTile};
+use crate::plan::roles::{BoxCopy, BoxPlace};
+use crate::plan::tiled::{assume_bytes, placed_bytes};
+use crate::spec::model::{Auto, Operand, Spec};
+
+/// Extent along k of one MMA of 16-bit elements.
+const MMA_K: i64 = 16;
+
+/// What is known of an input before its copies are.
+pub(super) struct Input<'s> {
+    /// The operand.
+    pub operand: &'s Operand,
+    /// Extents of the CTA's tile.
+    pub tile: [i64; 2],
+    /// Rows of one MMA.
+    pub mma_rows: i64,
+    /// CTAs of the cluster that share the tile.
+    pub parts: u32,
+}
+
+/// The load of an input, its place in shared memory and its descriptor.
+pub(super) fn input(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    plan: &mut Plan,
+    input: &Input<'_>,
+) -> Result<Option<(BoxCopy, Descriptor)>> {
+    let (operand, tile) = (input.operand, input.tile);
+    let name = operand.name.as_str();
+    let Some(contiguous) = contiguous_mode(operand) else {
+        let message = format!("operand {name} has no stride 1: tensor maps need one");
+        chooser.violate("not-contiguous", message);
+        return Ok(None);
+    };
+    let Some(atom) = load_atom(spec, chooser, input) else {
+        return Ok(None);
+    };
+    let bytes = i64::from(operand.dtype.bytes());
+    let Some(width) = swizzle_width(spec, name, tile[contiguous] * bytes) else {
+        let message = format!(
+            "operand {name}: a tile of {} elements along its contiguous mode is no multiple of a \
+             swizzle of 32, 64 or 128 bytes: change cta_tile or the swizzle",
+            tile[contiguous]
+        );
+        chooser.violate("swizzle", message);
+        return Ok(None);
+    };
+    let span = width / bytes;
+    let layout = input_layout(tile, contiguous, span, bytes)?;
+    let Some(descriptor) = descriptor_of(chooser, input, &layout, contiguous, span)? else {
+        return Ok(None);
+    };
+    let across = tile[1 - contiguous];
+    let share = across / i64::from(input.parts);
+    if across % i64::from(input.parts) != 0 || share % 8 != 0 || share > MAX_BOX {
+        let message = format!(
+            "operand {name}: its tile's {across} rows do not split into {} boxes of a multiple of \
+             8, at most {MAX_BOX}: change cta_tile or cluster",
+            input.parts
+        );
+        chooser.violate("box", message);
+        return Ok(None);
+    }
+    let reason = format!("copy.{name}.g2s: a tensor map");
+    assume_bytes(plan, operand, TENSOR_ALIGN, &reason);
+    let size_bytes = placed_bytes(layout.inner.cosize()?, operand.dtype);
+    plan.smem.push(SmemTile {
+        operand: name.to_string(),
+        dtype: operand.dtype,
+        layout,
+        offset_bytes: plan.stage_bytes,
+        size_bytes,
+    });
+    plan.stage_bytes = plan.stage_bytes.saturating_add(size_bytes);
+    let places = (0..tile[contiguous] / span).map(|number| BoxPlace {
+        coord: by_mode(contiguous, number * span, 0),
+        offset_bytes: number * width * across,
+    });
+    let load = BoxCopy {
+        operand: name.to_string(),
+        hop: Hop::G2s,
+        atom,
+        dtype: operand.dtype,
+        contiguous,
+        box_extents: by_mode(contiguous, span, share),
+        swizzle_bytes: width as u32,
+        places: places.collect(),
+        parts: input.parts,
+        part_step: BoxPlace {
+            coord: by_mode(contiguous, 0, share),
+            offset_bytes: share * width,
+        },
+    };
+    Ok(Some((load, descriptor)))
+}
+
+/// The load of a box, to one CTA or to several.
+fn load_atom(spec: &Spec, chooser: &mut Chooser<'_>, input: &Input<'_>) -> Option<Arc<Atom>> {
+    let name = input.operand.name.as_str();
+    let several = input.parts > 1;
+    let given = spec.copy.get(name).and_then(|path| path.g2s.clone());
+    let what = format!("copy.{name}.g2s");
+    let wanted = Wanted {
+        from: Space::Gmem,
+        to: Space::Smem,
+        bytes: None,
+        asynchronous: true,
+        collective: false,
+        tensor: Some(several),
+    };
+    let atom = chooser.copy(&what, &given.unwrap_or_default(), wanted)?;
+    let facts = atom.copy.as_ref().and_then(|copy| copy.tensor);
+    if facts.map(|tensor| tensor.multicast) == Some(several) {
+        return Some(atom);
+    }
+    let way = if several { "several CTAs" } else { "one CTA" };
+    let message = format!(
+        "{what}: {} does not load a box to {way}: choose auto",
+        atom.id
+    );
+    chooser.violate("atom-kind", message);
+    None
+}
+
+fn descriptor_of(
+    chooser: &mut Chooser<'_>,
+    input: &Input<'_>,
+    layout: &ComposedLayout,
+    contiguous: usize,
+    span: i64,
+) -> Result<Option<Descriptor>> {
+    let (name, tile) = (&input.operand.name, input.tile);
+    let major = if contiguous == 1 { Major::K } else { Major::Mn };
+    if major == Major::K && tile[1] != span {
+        let message = format!(
+            "operand {name}: cta_tile k {} is not the {span} elements of its swizzle: use {span}",
+            tile[1]
+        );
+        chooser.violate("tile-divides", message);
+        return Ok(None);
+    }
+    let bytes = i64::from(input.operand.dtype.bytes());
+    match descriptor::derive(layout, major, tile, [input.mma_rows, MMA_K], bytes)? {
+        Ok(descriptor) => Ok(Some(descriptor)),
+        Err(message) => {
+            chooser.violate("descriptor", format!("operand {name}: {message}"));
+            Ok(None)
+        }
+    }
+}
+
+/// Rows of the swizzle's width one after another; a contiguous mode longer than that in slabs.
+fn input_layout(
+    tile: [i64; 2],
+    contiguous: usize,
+    span: i64,
+    bytes: i64,
+) -> Result<ComposedLayout> {
+    let across = tile[1 - contiguous];
+    let slabs = IntTuple::flat([span, tile[contiguous] / span]);
+    let slab_strides = IntTuple::flat([1, span * across]);
+    let (shape, stride) = if contiguous == 1 {
+        (
+            IntTuple::tuple([IntTuple::leaf(across), slabs]),
+            IntTuple::tuple([IntTuple::leaf(span), slab_strides]),
+        )
+    } else {
+        (
+            IntTuple::tuple([slabs, IntTuple::leaf(across)]),
+            IntTuple::tuple([slab_strides, IntTuple::leaf(span)]),
+        )
+    };
+    Ok(ComposedLayout::new(
+        swizzle_of(span * bytes, bytes)?,
+        Layout::new(shape, stride)?,
+    ))
+}
+
+/// Bytes of the widest swizzle whose pattern divides the tile's rows, or of the one asked for.
+fn swizzle_width(spec: &Spec, operand: &str, row_bytes: i64) -> Option<i64> {
+    let asked = match spec.swizzle.get(operand) {
+        Some(Auto::Given(swizzle)) => Some(16i64 << swizzle.bits()),
+        _ => None,
+    };
+    [128, 64, 32]
+        .into_iter()
+        .find(|width| row_bytes % width == 0 && asked.is_none_or(|asked| asked == *width))
+}

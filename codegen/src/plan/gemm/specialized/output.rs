@@ -1,0 +1,213 @@
+//! The results of the warp-specialized way: stmatrix into staging buffers, boxes out of them.
+
+use std::sync::Arc;
+
+use tilewright_layout::{ComposedLayout, CopyAtom, IntTuple, Layout, make_tiled_copy_c};
+
+use super::{MMA_ROWS, TENSOR_ALIGN, swizzle_of};
+use crate::atoms::model::{Atom, Space};
+use crate::error::Result;
+use crate::plan::choose::{Chooser, Wanted};
+use crate::plan::model::{Hop, MmaPlan, Plan, SmemTile, Step};
+use crate::plan::roles::{BoxCopy, BoxPlace, Staging};
+use crate::plan::tiled::{assume_bytes, copy_of, placed_bytes};
+use crate::spec::model::{Operand, Spec, Stride};
+
+/// Staging buffers of every consumer of a tile, in elements.
+struct Buffers {
+    columns: i64,
+    count: i64,
+    /// Elements of one buffer, and of a consumer's set.
+    one: i64,
+    set: i64,
+    /// Columns of a consumer, consumers along m and n, MMAs of a consumer along m.
+    atom_n: i64,
+    along: [i64; 2],
+    rests: i64,
+}
+
+/// The instructions of the store: into shared memory, with its layouts, and out of it.
+struct StoreAtoms {
+    into: Arc<Atom>,
+    copy: CopyAtom,
+    out_of: Arc<Atom>,
+}
+
+/// The store of results through staging buffers.
+pub(super) fn output(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    plan: &mut Plan,
+    d: &Operand,
+    along: [i64; 2],
+) -> Result<Option<(BoxCopy, Staging)>> {
+    let Some(mma) = plan.mma.clone() else {
+        return Ok(None);
+    };
+    if d.strides[1] != Stride::Const(1) || d.dtype.bytes() != 2 {
+        let message = format!(
+            "operand d: boxes store 16-bit elements contiguous along n; it is {} ({},{}): use \
+             schedule multistage",
+            d.dtype, d.extents[0], d.extents[1]
+        );
+        chooser.violate("store", message);
+        return Ok(None);
+    }
+    let Some(atoms) = store_atoms(spec, chooser, d)? else {
+        return Ok(None);
+    };
+    let [m, n] = [spec.cta_tile[0], spec.cta_tile[1]];
+    let atom_n = n / along[1];
+    let Some((columns, count)) = staging_shape(atom_n) else {
+        let message = format!(
+            "an mma of n {atom_n} does not split into staging buffers of 16, 32 or 64 columns: \
+             use a multiple of 16"
+        );
+        chooser.violate("store", message);
+        return Ok(None);
+    };
+    let one = MMA_ROWS * columns;
+    let buffers = Buffers {
+        columns,
+        count,
+        one,
+        set: count * one,
+        atom_n,
+        along,
+        rests: m / (MMA_ROWS * along[0]),
+    };
+    stage(plan, d, &mma, &atoms, &buffers)?;
+    assume_bytes(plan, d, TENSOR_ALIGN, "copy.d.s2g: a tensor map");
+    let staging = Staging {
+        columns,
+        buffers: count,
+        buffer_bytes: one * i64::from(d.dtype.bytes()),
+        offset_bytes: 0,
+    };
+    Ok(Some((boxes(d, atoms.out_of, &buffers), staging)))
+}
+
+/// The store from registers into shared memory, and the one out of it.
+fn store_atoms(spec: &Spec, chooser: &mut Chooser<'_>, d: &Operand) -> Result<Option<StoreAtoms>> {
+    let path = spec.copy.get("d").cloned().unwrap_or_default();
+    let wanted = |from, to, boxes: bool| Wanted {
+        from,
+        to,
+        bytes: Some(16),
+        asynchronous: boxes,
+        collective: !boxes,
+        tensor: boxes.then_some(false),
+    };
+    let r2s = wanted(Space::Rmem, Space::Smem, false);
+    let s2g = wanted(Space::Smem, Space::Gmem, true);
+    let into = chooser.copy("copy.d.r2s", &path.r2s.unwrap_or_default(), r2s);
+    let out_of = chooser.copy("copy.d.s2g", &path.s2g.unwrap_or_default(), s2g);
+    let (Some(into), Some(out_of)) = (into, out_of) else {
+        return Ok(None);
+    };
+    Ok(copy_of(&into, d.dtype)?.map(|copy| StoreAtoms { into, copy, out_of }))
+}
+
+/// Places the staging buffers and plans what is written into them. Buffers are used in turn: modes
+/// of stride 0 lead back to the first.
+fn stage(
+    plan: &mut Plan,
+    d: &Operand,
+    mma: &MmaPlan,
+    atoms: &StoreAtoms,
+    buffers: &Buffers,
+) -> Result<()> {
+    let [along_m, along_n] = buffers.along;
+    let Buffers {
+        columns,
+        count,
+        one,
+        set,
+        atom_n,
+        rests,
+        ..
+    } = *buffers;
+    let shape = IntTuple::tuple([
+        IntTuple::flat([MMA_ROWS, along_m, rests]),
+        IntTuple::flat([columns, count, atom_n / columns / count, along_n]),
+    ]);
+    let stride = IntTuple::tuple([
+        IntTuple::flat([columns, along_n * set, 0]),
+        IntTuple::flat([1, one, 0, set]),
+    ]);
+    let bytes = i64::from(d.dtype.bytes());
+    let swizzle = swizzle_of(columns * bytes, bytes)?;
+    plan.smem.push(SmemTile {
+        operand: d.name.clone(),
+        dtype: d.dtype,
+        layout: ComposedLayout::new(swizzle, Layout::new(shape, stride)?),
+        offset_bytes: 0,
+        size_bytes: placed_bytes(along_m * along_n * set, d.dtype),
+    });
+    plan.steps.push(Step {
+        operand: d.name.clone(),
+        hop: Hop::R2s,
+        atom: atoms.into.clone(),
+        element_atom: None,
+        tiled: make_tiled_copy_c(atoms.copy.clone(), &mma.tiled)?,
+        tile: [MMA_ROWS * along_m * rests, atom_n * along_n],
+    });
+    Ok(())
+}
+
+/// One box for each filling of a buffer.
+fn boxes(d: &Operand, atom: Arc<Atom>, buffers: &Buffers) -> BoxCopy {
+    let [along_m, along_n] = buffers.along;
+    let Buffers {
+        columns,
+        count,
+        one,
+        set,
+        atom_n,
+        rests,
+        ..
+    } = *buffers;
+    let bytes = i64::from(d.dtype.bytes());
+    let places = (0..rests).flat_map(|rest| {
+        (0..atom_n / columns).map(move |chunk| BoxPlace {
+            coord: [rest * MMA_ROWS * along_m, chunk * columns],
+            offset_bytes: chunk % count * one * bytes,
+        })
+    });
+    BoxCopy {
+        operand: d.name.clone(),
+        hop: Hop::S2g,
+        atom,
+        dtype: d.dtype,
+        contiguous: 1,
+        box_extents: [MMA_ROWS, columns],
+        swizzle_bytes: (columns * bytes) as u32,
+        places: places.collect(),
+        parts: (along_m * along_n) as u32,
+        part_step: BoxPlace {
+            coord: if along_n > 1 {
+                [0, atom_n]
+            } else {
+                [MMA_ROWS, 0]
+            },
+            offset_bytes: set * bytes,
+        },
+    }
+}
+
+/// Columns and number of a warpgroup's staging buffers: two buffers as wide as the widest swizzle
+/// where they alternate evenly, a few of the whole row otherwise.
+fn staging_shape(atom_n: i64) -> Option<(i64, i64)> {
+    const FEW: i64 = 3;
+    let even = |columns: &i64| atom_n % (2 * columns) == 0;
+    let few = |columns: &i64| atom_n % columns == 0 && atom_n / columns <= FEW;
+    if let Some(columns) = [64, 32].into_iter().find(even) {
+        return Some((columns, 2));
+    }
+    if let Some(columns) = [64, 32, 16].into_iter().find(few) {
+        return Some((columns, atom_n / columns));
+    }
+    (atom_n % 32 == 0)
+        .then_some((16, 2))
+        .or((atom_n % 16 == 0).then_some((16, 1)))
+}

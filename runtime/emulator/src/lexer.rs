@@ -138,6 +138,13 @@ impl<'a> Lexer<'a> {
                 }
                 at += 3;
             }
+            // `.reg.u64` is two directives; the dots of an opcode belong to it.
+            if first == b'.' {
+                let next = bytes
+                    .get(start + 1..at)
+                    .and_then(|rest| rest.iter().position(|c| *c == b'.'));
+                at = next.map_or(at, |dot| start + 1 + dot);
+            }
             self.at = at;
             return Token::Word(self.slice(start, at));
         }
@@ -273,6 +280,16 @@ mod tests {
         lexer.recover();
         assert_eq!(lexer.next(), Token::Number("0f3F800000"));
         assert_eq!(lexer.next(), Token::End);
+    }
+
+    #[test]
+    fn joined_directives_are_two() {
+        let mut lexer = Lexer::new(".reg.v4.u16 a; cvt.u32.u16");
+        for word in [".reg", ".v4", ".u16", "a"] {
+            assert_eq!(lexer.next(), Token::Word(word));
+        }
+        assert!(lexer.eat(b';'));
+        assert_eq!(lexer.next(), Token::Word("cvt.u32.u16"));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use super::state::{AccessKind, DEFINED, IN_FLIGHT, Site, State};
 use super::warp::{Flow, Warp};
 use crate::finding::{FindingId, Space};
-use crate::inst::AsyncCopy;
+use crate::inst::{AsyncCopy, Lanes};
 use crate::module::WINDOW_SHIFT;
 
 /// A copy that was issued and not waited for.
@@ -32,9 +32,9 @@ impl Warp {
         let limit = u64::from(copy.bytes);
         let mut src_bytes = [limit; 32];
         if let Some(src) = &copy.src_bytes {
-            src_bytes = self
-                .values(st, src, mask)
-                .map(|size| u64::from(size as u32).min(limit));
+            let sizes = self.values(st, src, mask);
+            self.check_sizes(st, (&sizes, &global), copy.bytes, mask);
+            src_bytes = sizes.map(|size| u64::from(size as u32).min(limit));
         }
         let ignored = self.pred(&copy.ignore_src, mask) & mask;
         let reads = (0..32)
@@ -77,6 +77,26 @@ impl Warp {
         }
         st.report_conflicts();
         Flow::Next
+    }
+
+    /// A source longer than its copy is undefined behaviour (ISA, cp.async).
+    fn check_sizes(
+        &mut self,
+        st: &mut State<'_>,
+        (sizes, sources): (&Lanes, &Lanes),
+        bytes: u32,
+        mask: u32,
+    ) {
+        let longer = |lane: &u32| mask >> lane & 1 == 1 && sizes[*lane as usize] as u32 > bytes;
+        let Some(lane) = (0..32).find(longer) else {
+            return;
+        };
+        let (size, source) = (sizes[lane as usize] as u32, sources[lane as usize]);
+        let location = st.locate(Space::Global, source);
+        let site = self.site(1 << lane);
+        st.report(FindingId::OobGlobal, site, Some(location), || {
+            format!("a copy of {bytes} bytes is told to read {size}: the source is too long")
+        });
     }
 
     /// Whether both sides of a copy exist; reports the side that does not.

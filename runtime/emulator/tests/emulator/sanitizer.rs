@@ -90,6 +90,18 @@ fn alignment() {
 }
 
 #[test]
+fn a_copy_reads_no_more_than_it_writes() {
+    let copy = |source| {
+        format!(
+            ".shared .align 16 .b8 s[64]; {BASE} st.global.v4.u32 [%rd1], {{1, 2, 3, 4}};
+            setp.eq.u32 %p1, %r1, 0; mov.u32 %r2, {source};
+            @%p1 cp.async.ca.shared.global [s], [%rd1], 8, %r2; cp.async.wait_all;"
+        )
+    };
+    pair("oob_global", &copy(8), &copy(12));
+}
+
+#[test]
 fn defined_bytes() {
     pair(
         "uninit_global",

@@ -7,6 +7,7 @@
 
 mod compare;
 mod manifest;
+mod prepared;
 mod record;
 mod schedule;
 mod summary;
@@ -14,13 +15,11 @@ mod tensor;
 
 use std::path::{Path, PathBuf};
 
-use tilewright_emulator::{
-    Arg, BufferId, Content, Launch, Memory, MemoryError, Module, Options, Params, ParseErrors,
-    RunError, run,
-};
+use tilewright_emulator::{MemoryError, Module, Options, ParseErrors, RunError};
 
 pub use compare::BufferOutcome;
 pub use manifest::{BufferArg, Im2colArg, LaunchArg, LaunchFile, Role, TensormapArg};
+pub use prepared::{Allocation, Prepared, Ran};
 pub use record::{FindingRecord, OtherRecord, ScheduleOutcome, counters};
 pub use schedule::Schedule;
 pub use summary::Summary;
@@ -130,13 +129,6 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>, LaunchFileError> {
     std::fs::read(path).map_err(|source| io(path, source))
 }
 
-/// A buffer of the launch, with the bytes it must hold in the end.
-struct Placed<'a> {
-    arg: &'a BufferArg,
-    id: BufferId,
-    expect: Option<Vec<u8>>,
-}
-
 impl LaunchFile {
     /// Reads a manifest.
     ///
@@ -156,13 +148,12 @@ impl LaunchFile {
     /// [`LaunchFileError`] when it could not be run: a file is missing, the PTX is refused, an
     /// argument does not fit.
     pub fn run(&self, folder: &Path, schedules: &[Options]) -> Result<Outcome, LaunchFileError> {
-        let path = folder.join("../..").join(&self.ptx);
-        let text = read_bytes(&path)?;
-        let text = String::from_utf8_lossy(&text);
+        let text = self.read_ptx(folder)?;
         let module = Module::parse(&text).map_err(|errors| LaunchFileError::Ptx {
             path: self.ptx.clone(),
             errors,
         })?;
+        let prepared = self.prepare(folder)?;
         let mut outcome = Outcome {
             id: self.id.clone(),
             passed: false,
@@ -171,125 +162,41 @@ impl LaunchFile {
             schedules: Vec::new(),
         };
         for options in schedules {
-            self.run_one(folder, &module, options, &mut outcome)?;
+            let ran = prepared.run(&module, options)?;
+            self.note(options, ran, &mut outcome);
         }
         self.judge(&mut outcome);
         Ok(outcome)
     }
 
-    fn run_one(
-        &self,
-        folder: &Path,
-        module: &Module,
-        options: &Options,
-        outcome: &mut Outcome,
-    ) -> Result<(), LaunchFileError> {
-        let mut memory = Memory::new();
-        let mut buffers = Vec::new();
-        let mut args = Vec::new();
-        for arg in &self.args {
-            let placed = self.place(folder, arg, &mut memory)?;
-            if !matches!(arg, LaunchArg::Memory(_)) {
-                args.push(placed.0);
-            }
-            buffers.extend(placed.1);
-        }
-        self.encode_maps(&memory, &mut args)?;
-        let launch = Launch {
-            entry: self.entry.clone(),
-            grid: self.grid,
-            block: self.block,
-            cluster: self.cluster,
-            dynamic_shared_bytes: self.dynamic_shared,
-            params: Params::Args(args),
-        };
-        let report = run(module, &launch, &mut memory, options)?;
-        let compared: Vec<BufferOutcome> = buffers
-            .iter()
-            .map(|placed| compare::compare(placed.arg, &memory.read(placed.id), &placed.expect))
-            .collect();
-        let wrong = compared.iter().any(|buffer| !buffer.passed);
+    /// The text of the PTX file; `folder` is where the manifest lies.
+    ///
+    /// # Errors
+    /// [`LaunchFileError::Io`].
+    pub fn read_ptx(&self, folder: &Path) -> Result<String, LaunchFileError> {
+        let bytes = read_bytes(&folder.join("../..").join(&self.ptx))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Adds what one schedule gave.
+    fn note(&self, options: &Options, ran: Ran, outcome: &mut Outcome) {
+        let wrong = ran.is_wrong();
         let known_wrong = outcome.buffers.iter().any(|buffer| !buffer.passed);
-        if outcome.schedules.is_empty() || wrong && !known_wrong {
-            outcome.buffers = compared.clone();
-        }
         let name = Schedule::of(options).to_string();
         if self.expect_error.is_none() {
-            for buffer in compared.iter().filter(|buffer| !buffer.passed) {
+            for buffer in ran.buffers.iter().filter(|buffer| !buffer.passed) {
                 outcome.reasons.push(format!("{name}: {buffer}"));
             }
-            for finding in report.errors() {
+            for finding in ran.report.errors() {
                 outcome.reasons.push(format!("{name}: {finding}"));
             }
         }
+        if outcome.schedules.is_empty() || wrong && !known_wrong {
+            outcome.buffers = ran.buffers;
+        }
         outcome
             .schedules
-            .push(ScheduleOutcome::new(name, report, wrong));
-        Ok(())
-    }
-
-    /// Fills in the tensor maps, whose buffers are placed by now.
-    fn encode_maps(&self, memory: &Memory, args: &mut [Arg]) -> Result<(), LaunchFileError> {
-        let passed = |arg: &&LaunchArg| !matches!(arg, LaunchArg::Memory(_));
-        for (arg, value) in self.args.iter().filter(passed).zip(args) {
-            let LaunchArg::Tensormap(map) = arg else {
-                continue;
-            };
-            let buffer = memory.buffer(&map.buffer).ok_or_else(|| {
-                argument(
-                    &map.name,
-                    format!("no buffer {} in this launch", map.buffer),
-                )
-            })?;
-            let bytes = tensor::encode(map, memory.address(buffer));
-            let bytes = bytes.map_err(|problem| argument(&map.name, problem))?;
-            *value = Arg::Bytes(bytes.to_vec());
-        }
-        Ok(())
-    }
-
-    /// Allocates what an argument needs and makes its value.
-    fn place<'a>(
-        &self,
-        folder: &Path,
-        arg: &'a LaunchArg,
-        memory: &mut Memory,
-    ) -> Result<(Arg, Option<Placed<'a>>), LaunchFileError> {
-        match arg {
-            LaunchArg::Null { .. } => Ok((Arg::Null, None)),
-            LaunchArg::Scalar { name, dtype, value } => {
-                let bytes = compare::scalar_bytes(dtype, value);
-                let problem = || format!("{value} is no value of dtype {dtype}");
-                let bytes = bytes.ok_or_else(|| argument(name, problem()))?;
-                Ok((Arg::Bytes(bytes), None))
-            }
-            LaunchArg::Bytes { name, size, hex } => {
-                let bytes = compare::hex_bytes(hex).filter(|bytes| bytes.len() == *size);
-                let problem = || format!("hex is not two digits for each of {size} bytes");
-                Ok((
-                    Arg::Bytes(bytes.ok_or_else(|| argument(name, problem()))?),
-                    None,
-                ))
-            }
-            // Its buffer may follow: the bytes are made when all buffers are placed.
-            LaunchArg::Tensormap(_) => Ok((Arg::Bytes(Vec::new()), None)),
-            LaunchArg::Buffer(arg) | LaunchArg::Memory(arg) => {
-                let read = |file: &Option<String>| {
-                    file.as_ref()
-                        .map(|file| read_bytes(&folder.join(file)))
-                        .transpose()
-                };
-                let init = read(&arg.init)?;
-                let content = init.as_deref().map_or(Content::Undefined, Content::Bytes);
-                let id = memory.alloc(&arg.name, arg.bytes, content)?;
-                let expect = match (read(&arg.expect)?, arg.role) {
-                    // What is only read must stay as it is.
-                    (None, Role::In) => init,
-                    (expect, _) => expect,
-                };
-                Ok((Arg::Buffer(id), Some(Placed { arg, id, expect })))
-            }
-        }
+            .push(ScheduleOutcome::new(name, ran.report, wrong));
     }
 
     fn judge(&self, outcome: &mut Outcome) {

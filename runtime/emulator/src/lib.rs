@@ -17,6 +17,9 @@
 
 #![forbid(unsafe_code)]
 
+#[doc = include_str!("../docs/model.md")]
+pub mod model {}
+
 mod finding;
 mod counters;
 mod trace;

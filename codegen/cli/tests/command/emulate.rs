@@ -134,3 +134,38 @@ fn what_cannot_be_run_exits_with_2() {
     assert!(run.stdout.contains("tex.level.2d"), "{}", run.stdout);
     assert_eq!(run.stdout.lines().last(), Some("0 passed, 1 failed"));
 }
+
+/// The page about the model quotes runs of the command: each `$ tilewright …` block holds what the
+/// command prints.
+#[test]
+fn the_page_about_the_model_quotes_what_is_printed() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../runtime/emulator/docs/model.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let mut now = String::new();
+    let mut parts = page.split("```text\n$ tilewright ");
+    now.push_str(parts.next().unwrap());
+    let mut runs = 0;
+    for part in parts {
+        let (block, rest) = part.split_once("```").unwrap();
+        let line = block.lines().next().unwrap();
+        let mut command = command();
+        let (asked, most) = line.split_once(" | head -").unwrap_or((line, "1000"));
+        command.current_dir(data()).args(asked.split_whitespace());
+        let printed = finish(command.output().unwrap()).stdout;
+        let most = most.parse().unwrap();
+        let printed: String = printed.split_inclusive('\n').take(most).collect();
+        now.push_str(&format!("```text\n$ tilewright {line}\n{printed}```{rest}"));
+        runs += 1;
+    }
+    assert!(runs > 0);
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, &now).unwrap();
+    }
+    let kept = fs::read_to_string(&path).unwrap();
+    assert_eq!(
+        now,
+        kept,
+        "{} differs; rewrite it with BLESS=1",
+        path.display()
+    );
+}

@@ -9,7 +9,6 @@ mod help;
 mod streams;
 mod bundles;
 mod layout;
-mod operations;
 mod launches;
 mod tuning;
 #[cfg(feature = "codegen")]

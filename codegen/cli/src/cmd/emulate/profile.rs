@@ -4,6 +4,7 @@ use tilewright_emulator::{Counters, GlobalTraffic, LineProfile, SharedTraffic};
 use tilewright_runtime::launch_file;
 
 use super::Case;
+use super::text::shorten;
 use crate::terminal::{STRONG, Table, paint};
 
 const HEADS: [&str; 8] = [
@@ -115,7 +116,7 @@ fn cells(case: &Case, line: &LineProfile) -> [String; 8] {
     };
     let requests = cost.global.requests;
     [
-        format!("{:>6}  {}", line.line, shorten(&case.line(line.line))),
+        format!("{:>6}  {}", line.line, shorten(&case.line(line.line), 60)),
         cost.executions.to_string(),
         ratio(100 * cost.lanes, 32 * cost.executions),
         some(cost.shared.wavefronts),
@@ -128,14 +129,4 @@ fn cells(case: &Case, line: &LineProfile) -> [String; 8] {
         ratio(cost.global.lines, requests),
         some(cost.bytes),
     ]
-}
-
-/// The first part of a long instruction.
-fn shorten(text: &str) -> String {
-    let most = 60;
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let head: String = text.chars().take(most - 1).collect();
-    format!("{head}…")
 }

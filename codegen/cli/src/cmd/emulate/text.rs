@@ -64,9 +64,18 @@ fn finding(case: &Case, outcome: &Outcome, summary: &Summary<'_>) -> String {
     text
 }
 
+/// The first part of a long instruction.
+pub(super) fn shorten(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(most - 1).collect();
+    format!("{head}…")
+}
+
 /// `ptx/k.ptx:12: ld.shared.u32 …`.
 fn place(case: &Case, line: u32) -> String {
-    format!("{}:{line}: {}", case.ptx, case.line(line))
+    format!("{}:{line}: {}", case.ptx, shorten(&case.line(line), 80))
 }
 
 fn whereabouts(one: &FindingRecord) -> String {

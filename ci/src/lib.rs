@@ -9,3 +9,5 @@ pub mod source_tree;
 pub mod golden;
 pub mod tokens;
 pub mod tidy;
+pub mod subject;
+pub mod mutation;

@@ -4,9 +4,7 @@
 //! that land as early and as late as they may, and under several orders of warps.
 
 use tilewright_bundle::Kernel;
-use tilewright_codegen::{compile, pack};
 use tilewright_runtime::verify::{Options, Outcome, verify};
-use tilewright_runtime::{Device, Runtime};
 
 use crate::shipped;
 
@@ -16,22 +14,9 @@ const OPTIONS: Options = Options {
     seed: 2026,
 };
 
-/// The bundle of all shipped points, opened on the emulator.
-fn shipped_bundle() -> Runtime {
-    let artifacts = shipped::on_each(&shipped::points(), |point| {
-        let made = compile(point).unwrap_or_else(|error| panic!("{}", error.report(false)));
-        let (plan, program) = (&made.plan, &made.program);
-        pack::artifact(plan, program, &made.certificate, made.ptx, None).unwrap()
-    });
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("bundle");
-    pack::write(artifacts, pack::provenance(), &path).unwrap();
-    Runtime::open(&path, Device::emulator()).unwrap()
-}
-
 #[test]
 fn every_shipped_point_computes_the_right_thing() {
-    let runtime = shipped_bundle();
+    let runtime = shipped::runtime();
     let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
     assert_eq!(kernels.len(), shipped::points().len());
     let outcomes: Vec<Outcome> = shipped::on_each(&kernels, |kernel| {

@@ -12,13 +12,13 @@ use tilewright_codegen::{arch::Arch, compile};
 use crate::shipped;
 
 /// The versions that the PTX depends on.
-fn llvm() -> String {
+pub fn llvm() -> String {
     let (major, minor, patch) = llvm_version();
     format!("llvm {major}.{minor}.{patch}")
 }
 
 /// What the lock holds against the lines of today.
-fn differences(name: &str, tools: &str, lines: &[String]) -> Vec<String> {
+pub fn differences(name: &str, tools: &str, lines: &[String]) -> Vec<String> {
     let text = format!("# {tools}\n{}\n", lines.join("\n"));
     let recorded = fs::read_to_string(source_tree::root().join(name)).unwrap_or_default();
     let head = recorded.lines().next().unwrap_or_default();

@@ -2,7 +2,7 @@
 //! assembled by ptxas and run on the emulator, and the plans it refuses.
 //!
 //! `BLESS=1` rewrites what is recorded: `ptx.lock`, `ptxas.lock`, `ci/data/golden`,
-//! `ci/data/plans_refused`.
+//! `ci/data/plans_refused`, `ci/data/counters.txt`.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod shipped;
@@ -11,3 +11,5 @@ mod assembled;
 mod stages;
 mod refused_plans;
 mod emulated;
+mod counted;
+mod mutated;

@@ -5,6 +5,8 @@ use std::thread;
 
 use tilewright_ci::source_tree;
 use tilewright_codegen::spec::{self, Point};
+use tilewright_codegen::{compile, pack};
+use tilewright_runtime::{Device, Runtime};
 
 /// Every point of every shipped spec, in the order of the files.
 pub fn points() -> Vec<Point> {
@@ -21,6 +23,19 @@ pub fn points() -> Vec<Point> {
         .collect();
     assert!(points.len() >= 9, "only {} are shipped", points.len());
     points
+}
+
+/// The bundle of all shipped points, opened on the emulator.
+pub fn runtime() -> Runtime {
+    let artifacts = on_each(&points(), |point| {
+        let made = compile(point).unwrap_or_else(|error| panic!("{}", error.report(false)));
+        let (plan, program) = (&made.plan, &made.program);
+        pack::artifact(plan, program, &made.certificate, made.ptx, None).unwrap()
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bundle");
+    pack::write(artifacts, pack::provenance(), &path).unwrap();
+    Runtime::open(&path, Device::emulator()).unwrap()
 }
 
 /// `work` on every item, on every core; the results in the order of the items.

@@ -45,12 +45,11 @@ pub enum Error {
     },
     /// The function exists but is no layout; the counterexample is the smallest one.
     NotALayout(Box<Counterexample>),
-    /// Overlapping or accidental strides: neither a proof nor a counterexample was found within the
-    /// search bound.
+    /// Accidental strides: neither a proof nor a counterexample was found within the search bound.
     Undecided {
-        /// The operation that is undecided, with its operands.
+        /// The pair that is undecided.
         what: String,
-        /// How many steps were taken; 0 when there are too many values to begin.
+        /// How many points were looked at.
         searched: u64,
     },
     /// A statement about symbols is needed that the known facts do not prove.
@@ -179,15 +178,9 @@ impl fmt::Display for Error {
                 )
             }
             Self::NotALayout(c) => c.fmt(f),
-            Self::Undecided { what, searched: 0 } => write!(
-                f,
-                "{what} is undecided: its strides settle nothing, and it has too many values to \
-                 search"
-            ),
             Self::Undecided { what, searched } => write!(
                 f,
-                "{what} is undecided after {searched} steps of a search: its modes overlap or \
-                 cancel by accident"
+                "{what} is undecided after {searched} points: its strides cancel by accident"
             ),
             Self::Unproven { fact } => write!(f, "needs the fact {fact}, which is not known"),
         }

@@ -1,0 +1,341 @@
+//! Kernels with problems of known results, ready to run on the emulator as often as one likes.
+//!
+//! In: a kernel of a bundle and extents, or a launch file. Out: a [`Subject`]: PTX text and
+//! launches whose buffers hold integers, so that every order of summation gives the bytes that are
+//! expected, computed in f64 and rounded once.
+
+use std::path::Path;
+
+use tilewright_bundle::{Family, Kernel, Operand};
+use tilewright_emulator::{Launch, Options, Params, Sanitize};
+use tilewright_runtime::launch_file::{
+    self, Allocation, BufferArg, LaunchFile, Prepared, Role, Schedule,
+};
+use tilewright_runtime::verify::{Shape, encode, on_cpu, random_bytes};
+use tilewright_runtime::{Extents, Fit, POISON, Runtime, View, fit, packed, prepare};
+
+/// What went wrong while a subject was made.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// A kernel and launches that must give what is expected.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// The kernel's id, or the launch file's.
+    pub name: String,
+    /// The PTX.
+    pub ptx: String,
+    /// How strictly it is judged: our own kernels strictly, others by default.
+    pub sanitize: Sanitize,
+    /// The launches that are run under every schedule.
+    pub launches: Vec<Prepared>,
+    /// Further launches, run under the first schedule.
+    pub edges: Vec<Prepared>,
+}
+
+impl Subject {
+    /// The options of its runs, one for each of the first `schedules`.
+    pub fn options(&self, schedules: usize) -> Vec<Options> {
+        let first = Schedule::first(schedules).into_iter();
+        first.map(|one| one.options(self.sanitize)).collect()
+    }
+
+    /// A kernel of a bundle on problems that tell.
+    ///
+    /// # Errors
+    /// When the kernel does not take such a problem.
+    pub fn of_kernel(
+        runtime: &Runtime,
+        kernel: &Kernel,
+        telling: &Telling,
+    ) -> Result<Subject, Failure> {
+        let ptx = runtime.bundle().ptx(kernel).to_owned();
+        let device = runtime.device().info();
+        let made = |extents: &[[i64; 3]]| -> Result<Vec<Prepared>, Failure> {
+            let launches = extents.iter().map(|one| launch(runtime, kernel, *one));
+            launches.collect()
+        };
+        // Some kernels take no empty problems.
+        let taken = |[m, n, k]: &&[i64; 3]| packed(kernel, *m, *n, *k, device).is_ok();
+        let edges: Vec<[i64; 3]> = telling.edges.iter().filter(taken).copied().collect();
+        Ok(Subject {
+            name: kernel.id.clone(),
+            ptx,
+            sanitize: Sanitize::Strict,
+            launches: made(&telling.main)?,
+            edges: made(&edges)?,
+        })
+    }
+
+    /// The launch files below a folder that expect no finding.
+    ///
+    /// # Errors
+    /// When a file is missing or no launch file.
+    pub fn of_launch_files(folder: &Path) -> Result<Vec<Subject>, Failure> {
+        let mut subjects = Vec::new();
+        for manifest in launch_file::find_manifests(folder)? {
+            let file = LaunchFile::read(&manifest)?;
+            if file.expect_error.is_some() {
+                continue;
+            }
+            let folder = manifest.parent().unwrap_or(folder);
+            subjects.push(Subject {
+                ptx: file.read_ptx(folder)?,
+                launches: vec![file.prepare(folder)?],
+                edges: Vec::new(),
+                name: file.id,
+                sanitize: Sanitize::Default,
+            });
+        }
+        Ok(subjects)
+    }
+}
+
+/// Problems that meet every path of a kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Telling {
+    /// Ragged edges with more k-tiles than stages, and so many rows of tiles that their order over
+    /// the grid matters.
+    pub main: Vec<[i64; 3]>,
+    /// Every eighth of a tile as an edge, whole tiles, and few k-tiles: boundaries of comparisons.
+    pub edges: Vec<[i64; 3]>,
+}
+
+impl Telling {
+    /// The problems that tell mutants of a kernel from it.
+    pub fn of(kernel: &Kernel) -> Telling {
+        let tile = tile_of(&kernel.id);
+        let extent = |at: usize| tile.get(at).copied().unwrap_or(1);
+        let (m, n, k) = (extent(0), extent(1), extent(2));
+        let gemm = kernel.family == Family::Gemm;
+        let depth = |depth: i64| if gemm { depth } else { 1 };
+        let stages = stages_of(&kernel.id);
+        let mut edges = vec![[2 * m, 2 * n, depth(k)], [m, n, depth(stages * k)]];
+        if gemm {
+            let depths = [0, k / 2, k - 8, k, k + 1, k + 8, 2 * k, 3 * k, 4 * k - 8];
+            edges.extend(depths.map(|k| [9, 10, k]));
+            edges.extend([[m + 1, 9 * n + 1, 8], [9 * m + 1, n, 8]]);
+        }
+        for step in (0..m.max(n)).step_by(8) {
+            let deep = depth((stages + 1) * k + 8);
+            for (rows, cols, k) in [(3, 2, deep), (6, 3, depth(8)), (8, 8, depth(8))] {
+                let rows = (step + rows - 1) % m + 1;
+                edges.push([rows, (step + cols - 1) % n + 1, k]);
+            }
+        }
+        edges.extend((1..=8).map(|rest| [m + rest, n + rest % 5, depth(8)]));
+        Telling {
+            main: vec![
+                [m - 1, n - 1, depth((stages + 1) * k + 8)],
+                [9 * m + 1, n + 1, depth(8)],
+            ],
+            edges,
+        }
+    }
+}
+
+/// The tile in an id such as `gemm_bf16_tn@128x256x64_s2-ebdd6c`.
+fn tile_of(id: &str) -> Vec<i64> {
+    let suffix = id.split_once('@').map_or("", |(_, suffix)| suffix);
+    let tile = suffix.split(['_', '-']).next().unwrap_or_default();
+    tile.split('x').filter_map(|one| one.parse().ok()).collect()
+}
+
+fn stages_of(id: &str) -> i64 {
+    let parts = id.split(['_', '-', '@']);
+    let mut stages = parts.filter_map(|part| part.strip_prefix('s')?.parse().ok());
+    stages.next_back().unwrap_or(1)
+}
+
+/// An operand in memory.
+struct Placed<'a> {
+    operand: &'a Operand,
+    extents: Extents,
+    bytes: u64,
+}
+
+impl Placed<'_> {
+    /// Dense elements, row by row, at their places; the gaps hold `gap`.
+    fn image(&self, dense: &[u8], gap: u8) -> Vec<u8> {
+        let size = self.operand.dtype.bytes() as usize;
+        let mut image = vec![gap; self.bytes as usize];
+        let places = (0..self.extents.rows).flat_map(|row| {
+            (0..self.extents.cols).map(move |col| self.extents.offset(row, col) as usize * size)
+        });
+        for (at, element) in places.zip(dense.chunks(size)) {
+            image[at..at + size].copy_from_slice(element);
+        }
+        image
+    }
+}
+
+/// One launch of a kernel on a problem of these extents, its rows as tight as the kernel allows.
+fn launch(runtime: &Runtime, kernel: &Kernel, [m, n, k]: [i64; 3]) -> Result<Prepared, Failure> {
+    let device = runtime.device().info();
+    let problem = packed(kernel, m, n, k, device)?;
+    let fitted = fit(kernel, &problem, device).map_err(|refusals| format!("{refusals:?}"))?;
+    let operands = kernel.semantics.operands.iter();
+    let placed: Vec<Placed<'_>> = operands
+        .zip(&fitted.operands)
+        .map(|(operand, extents)| Placed {
+            operand,
+            extents: *extents,
+            bytes: extents.span_elems().unwrap_or(0) as u64 * u64::from(operand.dtype.bytes()),
+        })
+        .collect();
+    let contents = match kernel.family {
+        Family::Copy => copy_contents(&placed)?,
+        Family::Gemm => gemm_contents(&placed, [m, n, k])?,
+    };
+    let buffers = placed
+        .iter()
+        .zip(contents)
+        .map(|(one, content)| Allocation {
+            arg: buffer_arg(
+                &one.operand.name,
+                &format!("{:?}", one.operand.dtype),
+                one.bytes,
+            ),
+            expect: content.1,
+            init: content.0,
+        });
+    let mut prepared = Prepared {
+        launch: Launch {
+            entry: kernel.entry.clone(),
+            grid: [1; 3],
+            block: kernel.abi.block,
+            cluster: kernel.abi.cluster.unwrap_or([1; 3]),
+            dynamic_shared_bytes: 0,
+            params: Params::Packed(Vec::new()),
+        },
+        buffers: buffers.collect(),
+    };
+    place(runtime, kernel, &fitted, &placed, &mut prepared)?;
+    Ok(prepared)
+}
+
+/// Fills in the grid and the parameters, now that the buffers have addresses.
+fn place(
+    runtime: &Runtime,
+    kernel: &Kernel,
+    fitted: &Fit,
+    placed: &[Placed<'_>],
+    prepared: &mut Prepared,
+) -> Result<(), Failure> {
+    let device = runtime.device().info();
+    let (memory, ids) = prepared.memory()?;
+    let views: Vec<View<'_>> = placed
+        .iter()
+        .zip(&ids)
+        .map(|(one, id)| View {
+            operand: &one.operand.name,
+            address: memory.address(*id),
+            bytes: one.bytes,
+        })
+        .collect();
+    let mut ready =
+        prepare(kernel, fitted, device, &views).map_err(|refusals| format!("{refusals:?}"))?;
+    ready
+        .encode_maps(|placed| placed.map.encode().map_err(|error| error.to_string()))
+        .map_err(|refusals| format!("{refusals:?}"))?;
+    if let Some(at) = ready.workspace_at {
+        let bytes = ready.workspace_bytes.max(1);
+        prepared.buffers.push(Allocation {
+            arg: buffer_arg("workspace", "u8", bytes),
+            init: None,
+            expect: None,
+        });
+        let (memory, ids) = prepared.memory()?;
+        let address = ids.last().map_or(0, |id| memory.address(*id));
+        ready.params[at..at + 8].copy_from_slice(&address.to_le_bytes());
+    }
+    prepared.launch.grid = ready.grid;
+    prepared.launch.dynamic_shared_bytes = ready.dynamic_smem_bytes;
+    prepared.launch.params = Params::Packed(ready.params);
+    Ok(())
+}
+
+fn buffer_arg(name: &str, dtype: &str, bytes: u64) -> BufferArg {
+    BufferArg {
+        name: name.to_owned(),
+        role: Role::Inout,
+        dtype: dtype.to_lowercase(),
+        bytes,
+        init: None,
+        expect: None,
+        rtol: None,
+        atol: None,
+    }
+}
+
+/// What a buffer holds before and after.
+type Content = (Option<Vec<u8>>, Option<Vec<u8>>);
+
+fn copy_contents(placed: &[Placed<'_>]) -> Result<Vec<Content>, Failure> {
+    let source = placed.iter().find(|one| one.operand.name == "s");
+    let source = source.ok_or("no operand s")?;
+    let elems = source.extents.elems() as usize;
+    let dense = random_bytes(elems * source.operand.dtype.bytes() as usize, 17);
+    let content = |one: &Placed<'_>| {
+        if one.operand.name == "s" {
+            let image = one.image(&dense, 0xFF);
+            (Some(image.clone()), Some(image))
+        } else {
+            (None, Some(one.image(&dense, POISON)))
+        }
+    };
+    Ok(placed.iter().map(content).collect())
+}
+
+fn gemm_contents(placed: &[Placed<'_>], [m, n, k]: [i64; 3]) -> Result<Vec<Content>, Failure> {
+    let find = |name: &str| {
+        let found = placed.iter().find(|one| one.operand.name == name);
+        found.ok_or_else(|| format!("no operand {name}"))
+    };
+    let dtype = |one: &Placed<'_>| one.operand.dtype;
+    let (a, b) = (find("a")?, find("b")?);
+    let (a_type, b_type) = (dtype(a), dtype(b));
+    let (a, b) = (integers((m * k) as usize, 3), integers((n * k) as usize, 5));
+    let (a_bytes, b_bytes) = (encode(a_type, &a)?, encode(b_type, &b)?);
+    let shape = Shape {
+        m: m as usize,
+        n: n as usize,
+        k: k as usize,
+    };
+    let product = encode(dtype(find("d")?), &on_cpu(&a, &b, shape).product)?;
+    let content = |one: &Placed<'_>| {
+        let (dense, first, rows, cols) = match one.operand.name.as_str() {
+            "a" => (&a_bytes, 'm', m, k),
+            "b" => (&b_bytes, 'n', n, k),
+            "d" => (&product, 'm', m, n),
+            other => return Err(format!("operand {other} has no reference").into()),
+        };
+        let size = dtype(one).bytes() as usize;
+        let swapped = !one.operand.layout.starts_with(&format!("({first},"));
+        let dense = if swapped {
+            turned(dense, rows as usize, cols as usize, size)
+        } else {
+            dense.clone()
+        };
+        if one.operand.name == "d" {
+            return Ok((None, Some(one.image(&dense, POISON))));
+        }
+        let image = one.image(&dense, 0xFF);
+        Ok((Some(image.clone()), Some(image)))
+    };
+    placed.iter().map(content).collect()
+}
+
+/// Integers of up to four bits: their sums are exact in 32-bit accumulators, and large enough that
+/// a 16-bit output has to be rounded.
+fn integers(count: usize, seed: u64) -> Vec<f64> {
+    let bytes = random_bytes(count, seed).into_iter();
+    bytes.map(|byte| f64::from(byte % 31) - 15.0).collect()
+}
+
+/// Dense rows as dense columns.
+fn turned(dense: &[u8], rows: usize, cols: usize, size: usize) -> Vec<u8> {
+    let places = (0..cols).flat_map(|col| (0..rows).map(move |row| (row * cols + col) * size));
+    places
+        .flat_map(|at| dense[at..at + size].iter().copied())
+        .collect()
+}

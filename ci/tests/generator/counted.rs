@@ -1,0 +1,224 @@
+//! What every shipped kernel costs: its counters on whole tiles are recorded, the same under every
+//! schedule, and they are what its certificate predicts.
+//!
+//! `ci/data/counters.txt` has them; instruction counts depend on LLVM, so that they are compared at
+//! the version that its first line names.
+
+use tilewright_bundle::Kernel;
+use tilewright_ci::golden;
+use tilewright_ci::subject::{Subject, Telling};
+use tilewright_codegen::certify::StepCertificate;
+use tilewright_codegen::compile;
+use tilewright_emulator::{Counters, GlobalTraffic, InstClass, Module, Options, SharedTraffic};
+use tilewright_runtime::launch_file::{Prepared, Schedule};
+
+use crate::locks::{differences, llvm};
+use crate::shipped;
+
+/// Four whole tiles, with as many k-tiles as the pipeline has stages and one more.
+fn whole_tiles(kernel: &Kernel) -> Telling {
+    let Telling { edges, .. } = Telling::of(kernel);
+    Telling {
+        main: edges.into_iter().take(1).collect(),
+        edges: Vec::new(),
+    }
+}
+
+fn options(schedule: Schedule) -> Options {
+    Options {
+        profile: true,
+        ..schedule.options(tilewright_emulator::Sanitize::Strict)
+    }
+}
+
+/// A kernel of the shipped bundle with its launch on whole tiles, and its certificate.
+struct Counted {
+    subject: Subject,
+    steps: Vec<StepCertificate>,
+}
+
+impl Counted {
+    fn launch(&self) -> (&Prepared, Module) {
+        let module = Module::parse(&self.subject.ptx).unwrap();
+        (&self.subject.launches[0], module)
+    }
+}
+
+fn counted() -> Vec<Counted> {
+    let runtime = shipped::runtime();
+    let points = shipped::points();
+    shipped::on_each(&points, |point| {
+        let kernel = runtime.kernels().iter().find(|one| one.id == point.id);
+        let kernel = kernel.unwrap();
+        Counted {
+            subject: Subject::of_kernel(&runtime, kernel, &whole_tiles(kernel)).unwrap(),
+            steps: compile(point).unwrap().certificate.steps,
+        }
+    })
+}
+
+/// The lines of the record: the name of the kernel, then one kind of traffic or work.
+fn lines(name: &str, counters: &Counters) -> Vec<String> {
+    let mut lines = Vec::new();
+    for class in InstClass::ALL {
+        let count = counters.class(class);
+        if count.executions > 0 {
+            let (word, executions) = (class.as_str(), count.executions);
+            lines.push(format!(
+                "{name} {word} executions {executions} lanes {}",
+                count.lanes
+            ));
+        }
+    }
+    for (word, t) in global(counters) {
+        if t.requests > 0 {
+            let GlobalTraffic {
+                requests,
+                bytes,
+                sectors,
+                lines: touched,
+            } = t;
+            lines.push(format!(
+                "{name} {word} requests {requests} bytes {bytes} sectors {sectors} lines {touched}"
+            ));
+        }
+    }
+    for (word, t) in shared(counters) {
+        if t.requests > 0 {
+            let SharedTraffic {
+                requests,
+                bytes,
+                wavefronts,
+                excess,
+            } = t;
+            lines.push(format!(
+                "{name} {word} requests {requests} bytes {bytes} wavefronts {wavefronts} \
+                 excess {excess}"
+            ));
+        }
+    }
+    let rest = [
+        ("local_bytes", counters.local_bytes),
+        ("mma_flop", counters.mma_flop),
+        ("bulk_bytes", counters.bulk_bytes),
+        ("tensor_bytes", counters.tensor_bytes),
+        ("barrier_waits", counters.barrier_waits),
+    ];
+    let rest = rest.into_iter().filter(|(_, count)| *count > 0);
+    lines.extend(rest.map(|(word, count)| format!("{name} {word} {count}")));
+    lines
+}
+
+fn global(c: &Counters) -> [(&'static str, GlobalTraffic); 4] {
+    [
+        ("global_load", c.global_load),
+        ("global_store", c.global_store),
+        ("global_atomic", c.global_atomic),
+        ("async_copy_global", c.async_copy),
+    ]
+}
+
+fn shared(c: &Counters) -> [(&'static str, SharedTraffic); 6] {
+    [
+        ("shared_load", c.shared_load),
+        ("shared_store", c.shared_store),
+        ("async_copy_shared", c.shared_async),
+        ("ldmatrix", c.shared_ldmatrix),
+        ("stmatrix", c.shared_stmatrix),
+        ("shared_atomic", c.shared_atomic),
+    ]
+}
+
+#[test]
+fn counters_are_as_recorded_under_every_schedule() {
+    let all = shipped::on_each(&counted(), |one| {
+        let (launch, module) = one.launch();
+        let runs = Schedule::first(3).into_iter().map(options);
+        let mut reports = runs.map(|options| launch.run(&module, &options).unwrap().report);
+        let first = reports.next().unwrap();
+        for report in reports {
+            assert_eq!(report.counters, first.counters, "{}", one.subject.name);
+        }
+        lines(&one.subject.name, &first.counters)
+    });
+    let found = differences("ci/data/counters.txt", &llvm(), &all.concat());
+    golden::assert_none(&found, "generator");
+}
+
+/// Wavefronts of one warp access over the fewest that its bytes need, most over the instructions.
+fn worst_degree(line: &SharedTraffic) -> f64 {
+    let fewest = line.wavefronts - line.excess;
+    line.wavefronts as f64 / fewest.max(1) as f64
+}
+
+/// The traffic that a step of the certificate speaks of: shared, global.
+fn traffic(step: &StepCertificate, c: &Counters) -> (SharedTraffic, GlobalTraffic) {
+    let hop = step.step.rsplit('.').next().unwrap_or_default();
+    let none = (SharedTraffic::default(), GlobalTraffic::default());
+    match hop {
+        "g2s" if step.atom.contains("cp_async") => (c.shared_async, c.async_copy),
+        "g2s" => (c.shared_store, c.global_load),
+        "g2r" => (none.0, c.global_load),
+        "r2g" | "s2g" => (none.0, c.global_store),
+        "s2r" if step.atom.contains("ldmatrix") => (c.shared_ldmatrix, none.1),
+        "s2r" => (c.shared_load, none.1),
+        "r2s" => (c.shared_store, none.1),
+        _ => none,
+    }
+}
+
+#[test]
+fn counters_agree_with_certificates() {
+    let complaints = shipped::on_each(&counted(), |one| {
+        let (launch, module) = one.launch();
+        let report = launch
+            .run(&module, &options(Schedule::first(1)[0]))
+            .unwrap()
+            .report;
+        let mut complaints = Vec::new();
+        let mut compared = 0;
+        // The engine of tensor copies has no lanes whose accesses could be counted.
+        let counted = one.steps.iter().filter(|step| !step.atom.contains("tma"));
+        for step in counted {
+            let lines: Vec<_> = report
+                .profile
+                .iter()
+                .map(|line| traffic(step, &line.counters))
+                .collect();
+            // Steps of one kind share their counters: the worst of them is what must agree.
+            let alike = |other: &&StepCertificate| {
+                traffic(other, &report.counters) == traffic(step, &report.counters)
+            };
+            let alike: Vec<&StepCertificate> = one.steps.iter().filter(alike).collect();
+            let name = format!("{} {} ({})", one.subject.name, step.step, step.atom);
+            if let Some(predicted) = worst(alike.iter().map(|s| s.bank_conflict_degree)) {
+                let found = lines.iter().filter(|(shared, _)| shared.requests > 0);
+                let found = worst(found.map(|(shared, _)| Some(worst_degree(shared))));
+                compared += 1;
+                if found != Some(predicted) {
+                    complaints.push(format!("{name}: degree {predicted} became {found:?}"));
+                }
+            }
+            let sectors = |s: &&StepCertificate| s.sectors_per_request.map(f64::from);
+            if let Some(predicted) = worst(alike.iter().map(sectors)) {
+                let found = lines.iter().filter(|(_, global)| global.requests > 0);
+                let per = |t: &GlobalTraffic| t.sectors as f64 / t.requests as f64;
+                let found = worst(found.map(|(_, global)| Some(per(global))));
+                compared += 1;
+                if found != Some(predicted) {
+                    complaints.push(format!("{name}: {predicted} sectors became {found:?}"));
+                }
+            }
+        }
+        if compared == 0 {
+            complaints.push(format!("{}: nothing was compared", one.subject.name));
+        }
+        complaints
+    });
+    let complaints = complaints.concat();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+fn worst(all: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    all.flatten().reduce(f64::max)
+}

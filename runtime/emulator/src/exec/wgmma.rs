@@ -203,7 +203,7 @@ impl Warp {
         else {
             return Flow::Next;
         };
-        let (limit, (group, warp)) = (*limit, self.warpgroup());
+        let (limit, group) = (*limit, self.warpgroup().0);
         let wanted = |issued: &&Issued| issued.number < limit;
         let numbers: Vec<u64> = self
             .products

@@ -252,6 +252,11 @@ pub(crate) enum Exec {
         order: Order,
     },
     Atomic(Box<Atomic>),
+    Logic(Box<Logic>),
+    /// `discard`: 128 bytes of global memory become undefined.
+    Discard {
+        address: Address,
+    },
     /// `cvta`: between a space's addresses and generic ones.
     Convey {
         space: Space,

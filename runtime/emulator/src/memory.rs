@@ -209,6 +209,15 @@ impl Region {
         all
     }
 
+    /// Makes bytes that [`Region::contains`] undefined; whole words, for the range is aligned.
+    pub(crate) fn discard(&self, address: u64, bytes: u64) {
+        let first = (address.wrapping_sub(self.origin) / 4) as usize;
+        let last = first + (bytes / 4) as usize;
+        if let Some(known) = self.defined.get(first..last) {
+            known.iter().for_each(|bits| bits.store(0, Relaxed));
+        }
+    }
+
     /// Writes bytes that [`Region::contains`].
     pub(crate) fn write(&self, address: u64, data: &[u8]) {
         self.fill(address - self.base, data);

@@ -14,6 +14,7 @@ mod emulator {
     mod opcodes;
     mod pipeline;
     mod races;
+    mod rare;
     mod refused;
     mod sanitizer;
     mod warp_ops;

@@ -248,6 +248,8 @@ impl Warp {
                 self.write_pred(*dst, mask, (0..32).fold(0, |all, i| all | holds(i)));
                 Flow::Next
             }
+            Exec::Logic(op) => self.logic(st, op, mask),
+            Exec::Discard { address } => self.discard(st, address, mask),
             _ => self.execute_other(st, inst, mask),
         }
     }

@@ -25,12 +25,16 @@ impl Warp {
         let (pc, depth, function) = (self.pc(), self.depth(), self.function());
         let rest = self.group_mask() & !mask;
         let mut groups = vec![(rest, pc + 1, depth, function)];
+        let mut beyond = 0;
         for (lane, value) in values
             .iter()
             .enumerate()
             .filter(|(lane, _)| mask >> lane & 1 == 1)
         {
             let index = *value as u32 as usize;
+            if index >= targets.len() {
+                beyond |= 1 << lane;
+            }
             // NOTE: an index beyond the list is undefined behaviour; the lane takes the last
             // target.
             let target = targets
@@ -41,6 +45,12 @@ impl Warp {
                 Some(group) => group.0 |= 1 << lane,
                 None => groups.push((1 << lane, target, depth, function)),
             }
+        }
+        if beyond != 0 && st.sanitize() {
+            let (site, count) = (self.site(beyond), targets.len());
+            st.report(FindingId::OobParam, site, None, || {
+                format!("brx.idx with an index beyond its {count} targets")
+            });
         }
         self.replace_group(groups);
         Flow::Regroup

@@ -2,13 +2,28 @@
 
 use super::state::State;
 use super::warp::{Flow, Warp};
-use crate::inst::{Combine, CompareFn, Exec, Lanes, PredSrc, Src};
+use crate::inst::{Combine, CompareFn, Exec, Lanes, Logic, PredSrc, Src};
 use crate::num::convert::Conversion;
-use crate::num::int::{sign_extend, truncate};
+use crate::num::int::{logic3, sign_extend, truncate};
 
 const NO_LANES: Lanes = [0; 32];
 
 impl Warp {
+    /// `lop3` with a predicate result.
+    pub(super) fn logic(&mut self, st: &State<'_>, op: &Logic, mask: u32) -> Flow {
+        let [a, b, c] = [0, 1, 2].map(|index| self.values(st, &op.src[index], mask));
+        let with = self.pred(&op.with, mask);
+        let values: Lanes =
+            std::array::from_fn(|lane| truncate(logic3(a[lane], b[lane], c[lane], op.table), 32));
+        let set = |lane: usize| u32::from(values[lane] != 0) << lane;
+        let set = (0..32).fold(0, |all, lane| all | set(lane));
+        if let Some(dst) = op.dst {
+            self.write(dst, mask, &values);
+        }
+        self.write_pred(op.p, mask, if op.or { set | with } else { set & with });
+        Flow::Next
+    }
+
     pub(super) fn convert(&mut self, st: &State<'_>, exec: &Exec, mask: u32) -> Flow {
         let halves = |conversion: &Conversion, value: u64, from: u32, to: u32| {
             let low = conversion.apply(truncate(value, from));

@@ -22,6 +22,18 @@ pub(crate) struct Order {
     pub(crate) scope: Scope,
 }
 
+/// `lop3` with a predicate result.
+#[derive(Clone, Debug)]
+pub(crate) struct Logic {
+    pub(crate) table: u32,
+    pub(crate) dst: Option<Reg>,
+    pub(crate) p: u32,
+    pub(crate) src: [Src; 3],
+    /// Whether the predicate joins by "or", else by "and".
+    pub(crate) or: bool,
+    pub(crate) with: PredSrc,
+}
+
 /// Atomic operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtomOp {

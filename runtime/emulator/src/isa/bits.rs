@@ -1,9 +1,10 @@
 //! Bit operations: counts, fields, shifts, permutations, dot products of bytes.
 
 use super::integer::{ZERO, bits, lanes, signed, width};
-use super::{Decoded, Decoder};
-use crate::inst::{Exec, LaneFn, Lanes};
+use super::{Decoded, Decoder, to_dst, to_pred_dst};
+use crate::inst::{Exec, LaneFn, Lanes, Logic};
 use crate::num::int::{self, Permute, sign_extend, truncate};
+use crate::operand::Operand;
 use crate::types::Ty;
 
 /// An operation `.u32 d, a` on an argument of a wider type.
@@ -147,8 +148,11 @@ pub(super) fn cnot(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
 }
 
 pub(super) fn lop3(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    if d.has("and") || d.has("or") || d.has("xor") {
-        return Err("unsupported lop3 with a predicate".to_owned());
+    if d.has("and") || d.has("or") {
+        return lop3_with_predicate(d);
+    }
+    if d.has("xor") {
+        return Err("unsupported .xor; .and or .or".to_owned());
     }
     d.count(5, 5)?;
     let table = d.number(4)?;
@@ -160,6 +164,24 @@ pub(super) fn lop3(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
         dst: d.dst(0, 32)?,
         src,
     })
+}
+
+/// `d|p, a, b, c, table, q`: p tells whether the result is not 0, joined with q.
+fn lop3_with_predicate(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    d.count(6, 6)?;
+    let (dst, p) = match d.pair(0)? {
+        (Operand::Sink, Some(p)) => (None, p),
+        (dst, Some(p)) => (Some(to_dst(dst, 32)?), p),
+        _ => return Err("the destination is a pair d|p".to_owned()),
+    };
+    Ok(Exec::Logic(Box::new(Logic {
+        table: d.number(4)? as u32 & 0xff,
+        dst,
+        p: to_pred_dst(p)?,
+        src: [d.src(1, Ty::B32)?, d.src(2, Ty::B32)?, d.src(3, Ty::B32)?],
+        or: d.has("or"),
+        with: d.pred_src(5)?,
+    })))
 }
 
 pub(super) fn shf(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {

@@ -99,6 +99,17 @@ pub(super) fn nop(_: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     Ok(Exec::Nop)
 }
 
+/// `discard [a], 128`.
+pub(super) fn discard(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    d.count(2, 2)?;
+    match d.number(1)? {
+        128 => Ok(Exec::Discard {
+            address: d.address(0)?.0,
+        }),
+        other => Err(format!("size {other}; only 128")),
+    }
+}
+
 /// Cache policies are opaque; 0 stands for all of them.
 pub(super) fn create_policy(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     let f: LaneFn = lanes!(|a, b, c, m| 0);

@@ -89,6 +89,13 @@ pub(super) static ROWS: &[Spec] = &[
         control::nop
     ),
     spec!(
+        "discard",
+        [opt(&["global"]), req(&["L2"])],
+        [],
+        Store,
+        control::discard
+    ),
+    spec!(
         "createpolicy.fractional",
         [
             req(&["L2::evict_last", "L2::evict_normal", "L2::evict_first"]),

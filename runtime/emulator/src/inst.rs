@@ -67,6 +67,13 @@ pub(crate) enum Special {
 pub(crate) enum Src {
     Reg(u32),
     Imm(u64),
+    /// A register plus a constant.
+    Moved {
+        slot: u32,
+        offset: i32,
+        /// Bits of the register; the sum wraps.
+        width: u8,
+    },
     Special(Special),
     /// The address of a shared variable, which depends on the entry.
     Shared {

@@ -344,7 +344,19 @@ pub(crate) fn to_src(operand: Operand<'_>, ty: Ty) -> Decoded<Src> {
             }
             Ok(Src::Reg(reg.slot))
         }
-        Operand::Reg { .. } => Err("unsupported operand: register with offset or sign".to_owned()),
+        Operand::Reg {
+            reg,
+            offset,
+            negate: false,
+        } => match i32::try_from(offset) {
+            Ok(offset) if reg.width >= ty.bits() => Ok(Src::Moved {
+                slot: reg.slot,
+                offset,
+                width: reg.width.clamp(1, 64) as u8,
+            }),
+            _ => Err("unsupported offset of a register".to_owned()),
+        },
+        Operand::Reg { .. } => Err("unsupported operand: register with a sign".to_owned()),
         Operand::Literal(value) => Ok(Src::Imm(literal_bits(value, ty))),
         Operand::Special(special) => Ok(Src::Special(special)),
         Operand::Variable { base, offset, .. } => Ok(offset_src(base, offset)),

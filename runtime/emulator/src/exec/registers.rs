@@ -34,6 +34,16 @@ impl Warp {
         match *src {
             Src::Reg(_) => {}
             Src::Imm(value) => *tmp = [value; 32],
+            Src::Moved {
+                slot,
+                offset,
+                width,
+            } => {
+                let keep = u64::MAX >> (64 - u32::from(width).clamp(1, 64));
+                if let Some(values) = self.frame.regs.get(slot as usize) {
+                    *tmp = values.map(|value| value.wrapping_add(i64::from(offset) as u64) & keep);
+                }
+            }
             Src::Shared { var, offset } => {
                 let start = st
                     .env

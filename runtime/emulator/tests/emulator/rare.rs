@@ -62,3 +62,23 @@ fn an_indexed_branch_beyond_its_list_is_told() {
     assert_eq!(ids("and.b32 %r1, %r1, 1;"), [""; 0]);
     assert_eq!(ids(""), ["oob_param"]);
 }
+
+#[test]
+fn a_register_plus_a_constant_is_a_source() {
+    let a = std::array::from_fn(|lane| lane as u64);
+    let out = lanes(
+        "mov.u64 %rd5, %rd1; add.u64 %rd0, %rd5 + 7, %rd5;",
+        &a,
+        &a,
+        &a,
+    );
+    for (lane, out) in out.iter().enumerate() {
+        assert_eq!(*out, 2 * lane as u64 + 7);
+    }
+    let out = lanes("mov.u32 %r4, %r1 + -1; cvt.u64.u32 %rd0, %r4;", &a, &a, &a);
+    assert_eq!(out[0], 0xffff_ffff);
+    assert_eq!(out[5], 4);
+    let wraps = "setp.lo.u32 %p1, %r1 + -2, 2; selp.u64 %rd0, 1, 0, %p1;";
+    let out = lanes(wraps, &a, &a, &a);
+    assert_eq!(out[..5], [0, 0, 1, 1, 0]);
+}

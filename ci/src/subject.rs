@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use tilewright_bundle::{Family, Kernel, Operand};
+use tilewright_bundle::{Family, Kernel, Operand, Param, ParamValue};
 use tilewright_emulator::{Launch, Options, Params, Sanitize};
 use tilewright_runtime::launch_file::{
     self, Allocation, BufferArg, LaunchFile, Prepared, Role, Schedule,
@@ -108,7 +108,14 @@ impl Telling {
         let (m, n, k) = (extent(0), extent(1), extent(2));
         let gemm = kernel.family == Family::Gemm;
         let depth = |depth: i64| if gemm { depth } else { 1 };
-        let stages = stages_of(&kernel.id);
+        // Rings of tensor copies take what shared memory there is: up to eight stages.
+        let maps = |param: &Param| matches!(param.value, ParamValue::TensorMap(_));
+        let ring = if kernel.abi.params.iter().any(maps) {
+            8
+        } else {
+            1
+        };
+        let stages = stages_of(&kernel.id).unwrap_or(ring);
         let mut edges = vec![[2 * m, 2 * n, depth(k)], [m, n, depth(stages * k)]];
         if gemm {
             let depths = [0, k / 2, k - 8, k, k + 1, k + 8, 2 * k, 3 * k, 4 * k - 8];
@@ -140,10 +147,10 @@ fn tile_of(id: &str) -> Vec<i64> {
     tile.split('x').filter_map(|one| one.parse().ok()).collect()
 }
 
-fn stages_of(id: &str) -> i64 {
+fn stages_of(id: &str) -> Option<i64> {
     let parts = id.split(['_', '-', '@']);
     let mut stages = parts.filter_map(|part| part.strip_prefix('s')?.parse().ok());
-    stages.next_back().unwrap_or(1)
+    stages.next_back()
 }
 
 /// An operand in memory.

@@ -1,7 +1,7 @@
 //! Time of selecting a kernel from a tuned bundle. Wanted: well under a microsecond.
 //!
 //! In: a bundle of eight gemms under assumptions, tuned at problems around those of transformers.
-//! Out: criterion's medians for a problem that was measured, one among the measured and one outside.
+//! Out: criterion's medians for a problem that was measured, one among the measured, one outside.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::hint::black_box;

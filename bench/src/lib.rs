@@ -47,9 +47,18 @@ struct Row {
     aa_spread: Option<f64>,
     #[serde(default)]
     layout: String,
+    #[serde(default)]
+    dtype: Types,
+    /// What became of a tuned kernel; only `measured` ones have times beside the peer.
+    outcome: Option<String>,
     tflops: f64,
     tbps: f64,
     rel_err: f64,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+struct Types {
+    a: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,21 +87,29 @@ impl Row {
     }
 }
 
+/// The rows of a text, tuning records that were not measured left out.
+fn parse(text: &str) -> Result<Vec<Row>, Error> {
+    let mut rows = Vec::new();
+    let lines = text.lines().enumerate();
+    for (index, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
+        let row: Row = serde_json::from_str(line).map_err(|source| Error {
+            line: index + 1,
+            source,
+        })?;
+        if row.outcome.as_deref().is_none_or(|what| what == "measured") {
+            rows.push(row);
+        }
+    }
+    Ok(rows)
+}
+
 /// One Markdown table for each GPU and kind of kernel: problems in order, fastest kernel first.
 ///
 /// # Errors
 /// [`Error`] with the first line that is no row.
 pub fn markdown(rows: &str) -> Result<String, Error> {
     let mut tables: BTreeMap<(String, String), Vec<Row>> = BTreeMap::new();
-    for (index, line) in rows
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty())
-    {
-        let row: Row = serde_json::from_str(line).map_err(|source| Error {
-            line: index + 1,
-            source,
-        })?;
+    for row in parse(rows)? {
         let spec = row.kernel.split('@').next().unwrap_or_default();
         let kind = if row.family == "copy" {
             row.family.as_str()
@@ -134,6 +151,72 @@ pub fn markdown(rows: &str) -> Result<String, Error> {
         text.push('\n');
     }
     Ok(text)
+}
+
+/// One Markdown table for each GPU, mode and type of products: of each problem the kernel with the
+/// largest ratio over the peer's best, and the geometric means below. Of several rows of a kernel
+/// the last counts.
+///
+/// # Errors
+/// [`Error`] with the first line that is no row.
+pub fn best(rows: &str) -> Result<String, Error> {
+    type Problems = BTreeMap<(Extents, String), BTreeMap<String, Row>>;
+    let mut tables: BTreeMap<(String, String, String), Problems> = BTreeMap::new();
+    for row in parse(rows)?.into_iter().filter(|row| row.family == "gemm") {
+        let dtype = row.dtype.a.clone().unwrap_or_default();
+        let table = tables.entry((row.gpu.clone(), row.mode.clone(), dtype));
+        let problem = table.or_default().entry((row.problem, row.layout.clone()));
+        problem.or_default().insert(row.kernel.clone(), row);
+    }
+    let mut text = String::new();
+    for ((gpu, mode, dtype), problems) in tables {
+        let fastest = |kernels: &BTreeMap<String, Row>| {
+            let over = |row: &Row| row.ratio_best.unwrap_or(0.0);
+            let mut rows = kernels.values();
+            let first = rows.next().cloned();
+            first.map(|first| {
+                rows.fold(first, |best, row| {
+                    if over(row) > over(&best) {
+                        row.clone()
+                    } else {
+                        best
+                    }
+                })
+            })
+        };
+        let rows: Vec<Row> = problems.values().filter_map(fastest).collect();
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "### {dtype} on {gpu}, {mode}\n");
+        text.push_str("| problem | us | rate | over best | over default | A/A | kernel |\n");
+        text.push_str("|---|---:|---:|---:|---:|---:|---|\n");
+        for row in &rows {
+            let _ = writeln!(
+                text,
+                "| {} | {:.2} | {} | {} | {} | {} | {} |",
+                row.problem(),
+                row.ours_us,
+                row.rate(),
+                ratio(row.ratio_best, row.ratio_spread),
+                ratio(row.ratio_default, None),
+                ratio(row.aa_ratio, row.aa_spread),
+                row.kernel
+            );
+        }
+        let means = [
+            geomean(rows.iter().filter_map(|row| row.ratio_best)),
+            geomean(rows.iter().filter_map(|row| row.ratio_default)),
+        ];
+        let [best, default] = means.map(|mean| ratio(mean, None));
+        let _ = writeln!(text, "| geometric mean | | | {best} | {default} | | |\n");
+    }
+    Ok(text)
+}
+
+/// The geometric mean of positive values.
+fn geomean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let logs: Vec<f64> = values.filter(|value| *value > 0.0).map(f64::ln).collect();
+    let count = logs.len();
+    (count > 0).then(|| (logs.iter().sum::<f64>() / count as f64).exp())
 }
 
 /// A ratio, with its interquartile range over median where the row has one.

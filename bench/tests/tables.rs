@@ -48,3 +48,36 @@ fn spreads_stand_beside_their_ratios_where_rows_have_them() {
     let cells = "| 8x8x4 TN | cold | 2.00 | 7.0 TFLOP/s | 1.500 ±1.2% | 1.250 | 1.001 ±0.4% |";
     assert!(table.contains(cells), "{table}");
 }
+
+/// A row of a product, with fields of its own before the rest.
+fn product(kernel: &str, m: u32, ratio: f64, more: &str) -> String {
+    let rest = concat!(
+        r#""best_us":3.0,"peer":"p","ratio_default":1.25,"aa_ratio":1.001,"tflops":7.0,"#,
+        r#""tbps":3.0,"rel_err":0.001,"gpu":"H","family":"gemm","layout":"TN","mode":"rested","#,
+        r#""ours_us":2.0,"dtype":{"a":"bf16"}"#,
+    );
+    let problem = format!(r#"{{"m":{m},"n":8,"k":4}}"#);
+    format!(r#"{{{more}"kernel":"{kernel}","problem":{problem},"ratio_best":{ratio},{rest}}}"#)
+}
+
+#[test]
+fn the_best_kernel_of_each_problem_stands_over_the_geometric_mean() {
+    let rows = [
+        product("g@old", 8, 9.0, ""),
+        product("g@old", 8, 0.9, ""),
+        product("g@fast", 8, 1.0, r#""outcome":"measured","#),
+        product("g@fast", 16, 4.0, ""),
+        product("g@wrong", 16, 7.0, r#""outcome":"dropped","#),
+    ];
+    let text = tilewright_bench::best(&rows.join("\n")).unwrap();
+    assert!(text.contains("### bf16 on H, rested"), "{text}");
+    assert!(text.contains("| 8x8x4 TN | 2.00 | 7.0 TFLOP/s | 1.000 | 1.250 | 1.001 | g@fast |"));
+    assert!(
+        text.contains("| geometric mean | | | 2.000 | 1.250 | | |"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("g@wrong") && !text.contains("g@old"),
+        "{text}"
+    );
+}

@@ -1,16 +1,33 @@
 //! Whether a kernel takes a problem, as one bit: no words, no allocation.
 //!
 //! [`Acceptance`] holds what [`fit`](crate::launch::fit) works out again on every call: the parsed
-//! layouts, and whether the device runs the kernel at all. A test holds the two against each other.
+//! layouts, what always holds, and whether the device runs the kernel at all. A test holds the two against each other.
 
 use tilewright_bundle::{Assumption, Env, Expr, Kernel, Name, ParamValue};
 
 use crate::device::Arg;
 use crate::info::DeviceInfo;
 use crate::launch::{alignment_bytes, range_of, runs_on};
-use crate::layout::OperandLayout;
-use crate::problem::{MAX_EXTENT, Problem};
+use crate::layout::{Extents, OperandLayout, single_name};
+use crate::problem::{MAX_EXTENT, Problem, Strides};
 use crate::tensor_map::{MAX_EXTENT as MAX_MAP_EXTENT, fits_stride};
+
+/// An expression of a layout, with the short ways to its value.
+#[derive(Debug, Clone)]
+struct Term {
+    expr: Expr,
+    /// Its name, when it is nothing else.
+    name: Option<Name>,
+    /// Its value, when it names nothing.
+    constant: Option<i64>,
+}
+
+/// A layout whose expressions are looked into once.
+#[derive(Debug, Clone)]
+struct Place {
+    shape: [Term; 2],
+    stride: [Term; 2],
+}
 
 /// A kernel prepared to be asked about many problems.
 #[derive(Debug, Clone)]
@@ -18,7 +35,7 @@ pub(crate) struct Acceptance {
     /// Whether the device runs the kernel.
     runs: bool,
     /// The layouts of the operands, in the kernel's order.
-    layouts: Vec<OperandLayout>,
+    places: Vec<Place>,
     /// Alignment that each operand needs, in the same order.
     aligned: Vec<u32>,
     /// Expressions with the range their values must have.
@@ -39,6 +56,7 @@ impl Acceptance {
         let statics = i64::from(kernel.resources.static_smem_bytes);
         let smem = (i64::from(device.max_smem_bytes) - statics).max(0);
         let [x, y, z] = abi.grid.clone();
+        let layouts = parsed.as_ref().map(Vec::as_slice).unwrap_or_default();
         let mut ranges = vec![
             (x, 1, i64::from(i32::MAX)),
             (y, 1, 65_535),
@@ -65,9 +83,14 @@ impl Acceptance {
         let ctas: i64 = abi
             .cluster
             .map_or(1, |c| c.iter().map(|d| i64::from(*d)).product());
+        let bound: Vec<Name> = layouts
+            .iter()
+            .flat_map(|layout| layout.stride.iter().filter_map(single_name))
+            .collect();
+        ranges.retain(|range| !always_holds(range, &bound));
         Acceptance {
             runs: parsed.is_ok() && runs_on(kernel, device).is_empty(),
-            layouts: parsed.unwrap_or_default(),
+            places: layouts.iter().map(Place::of).collect(),
             aligned: operands
                 .iter()
                 .map(|o| alignment_bytes(kernel, o))
@@ -106,9 +129,9 @@ impl Acceptance {
         }
         env.set(Name::Sms, self.sms);
         env.set(Name::MaxClusters, self.max_clusters);
-        for (operand, layout) in kernel.semantics.operands.iter().zip(&self.layouts) {
+        for (operand, place) in kernel.semantics.operands.iter().zip(&self.places) {
             let given = problem.strides(&operand.name)?;
-            let extents = layout.matches(given, &mut env).ok()?;
+            let extents = place.bind(given, &mut env)?;
             (!operand.role.is_written() || extents.is_injective()).then_some(())?;
         }
         let holds = kernel
@@ -127,11 +150,77 @@ impl Acceptance {
             let stride = expr.eval(&env).ok()?.checked_mul(*bytes)?;
             fits_stride(stride).then_some(())?;
         }
-        let clusters = kernel.abi.cluster.unwrap_or([1; 3]);
-        for (expr, cluster) in kernel.abi.grid.iter().zip(clusters) {
-            let count = expr.eval(&env).ok()?;
-            (cluster > 0 && count % i64::from(cluster) == 0).then_some(())?;
+        if let Some(clusters) = kernel.abi.cluster {
+            for (expr, cluster) in kernel.abi.grid.iter().zip(clusters) {
+                let count = expr.eval(&env).ok()?;
+                (cluster > 0 && count % i64::from(cluster) == 0).then_some(())?;
+            }
         }
         Some(())
+    }
+}
+
+/// Whether an expression is within its range for every problem whose extents are: it is a constant,
+/// an extent, or a stride of any size. `bound` are the names that layouts bind.
+fn always_holds((expr, least, most): &(Expr, i64, i64), bound: &[Name]) -> bool {
+    if expr.names().next().is_none() {
+        let value = expr.eval(&Env::new());
+        return value.is_ok_and(|value| (*least..=*most).contains(&value));
+    }
+    match single_name(expr) {
+        Some(Name::M | Name::N | Name::K | Name::Batch) => *least <= 1 && *most >= MAX_EXTENT,
+        Some(name) => bound.contains(&name) && *least == i64::MIN && *most == i64::MAX,
+        None => false,
+    }
+}
+
+impl Term {
+    fn of(expr: &Expr) -> Term {
+        let is_constant = expr.names().next().is_none();
+        Term {
+            expr: expr.clone(),
+            name: single_name(expr),
+            constant: expr.eval(&Env::new()).ok().filter(|_| is_constant),
+        }
+    }
+
+    fn value(&self, env: &Env) -> Option<i64> {
+        match (self.name, self.constant) {
+            (Some(name), _) => env.get(name),
+            (None, Some(value)) => Some(value),
+            (None, None) => self.expr.eval(env).ok(),
+        }
+    }
+}
+
+impl Place {
+    fn of(layout: &OperandLayout) -> Place {
+        Place {
+            shape: layout.shape.each_ref().map(Term::of),
+            stride: layout.stride.each_ref().map(Term::of),
+        }
+    }
+
+    /// As [`OperandLayout::bind`].
+    fn bind(&self, given: Strides, env: &mut Env) -> Option<Extents> {
+        let [rows, cols] = [self.shape[0].value(env)?, self.shape[1].value(env)?];
+        let pairs = [
+            (&self.stride[0], given.row, rows),
+            (&self.stride[1], given.col, cols),
+        ];
+        for (term, stride, extent) in pairs {
+            match term.name {
+                Some(name) if env.get(name).is_none() => env.set(name, stride),
+                _ => (extent <= 1 || term.value(env)? == stride).then_some(())?,
+            }
+        }
+        let extents = Extents {
+            rows,
+            cols,
+            row_stride: given.row,
+            col_stride: given.col,
+        };
+        let positive = (rows <= 1 || given.row >= 1) && (cols <= 1 || given.col >= 1);
+        (positive && extents.span_elems().is_some()).then_some(extents)
     }
 }

@@ -4,7 +4,7 @@
 //! is a single unbound name (`lda`) to the problem's stride, and compares every other one. The
 //! stride of a mode of extent 1 is never used, so it matches anything.
 
-use tilewright_bundle::{Env, EvalError, Expr, Name};
+use tilewright_bundle::{Env, Expr, Name};
 
 use crate::error::Refusal;
 use crate::problem::Strides;
@@ -126,34 +126,12 @@ impl OperandLayout {
         given: Strides,
         env: &mut Env,
     ) -> Result<Extents, Refusal> {
-        self.matches(given, env).map_err(|mismatch| match mismatch {
-            Mismatch::Expression(error) => Refusal::Expression {
+        let eval = |expr: &Expr, env: &Env| {
+            expr.eval(env).map_err(|error| Refusal::Expression {
                 what: format!("layout of `{operand}`"),
                 error,
-            },
-            Mismatch::Layout => Refusal::Layout {
-                operand: operand.to_owned(),
-                layout: text.to_owned(),
-                given: format!("({},{})", given.row, given.col),
-            },
-            Mismatch::Strides {
-                rows,
-                cols,
-                problem,
-            } => Refusal::Strides {
-                operand: operand.to_owned(),
-                rows,
-                cols,
-                row: given.row,
-                col: given.col,
-                problem,
-            },
-        })
-    }
-
-    /// As [`OperandLayout::bind`], without words for what does not match.
-    pub(crate) fn matches(&self, given: Strides, env: &mut Env) -> Result<Extents, Mismatch> {
-        let eval = |expr: &Expr, env: &Env| expr.eval(env).map_err(Mismatch::Expression);
+            })
+        };
         let (rows, cols) = (eval(&self.shape[0], env)?, eval(&self.shape[1], env)?);
         let pairs = [
             (&self.stride[0], given.row, rows),
@@ -165,7 +143,11 @@ impl OperandLayout {
             {
                 env.set(name, value);
             } else if extent > 1 && eval(expr, env)? != value {
-                return Err(Mismatch::Layout);
+                return Err(Refusal::Layout {
+                    operand: operand.to_owned(),
+                    layout: text.to_owned(),
+                    given: format!("({},{})", given.row, given.col),
+                });
             }
         }
         let extents = Extents {
@@ -174,9 +156,12 @@ impl OperandLayout {
             row_stride: given.row,
             col_stride: given.col,
         };
-        let refuse = |problem| Mismatch::Strides {
+        let refuse = |problem| Refusal::Strides {
+            operand: operand.to_owned(),
             rows,
             cols,
+            row: given.row,
+            col: given.col,
             problem,
         };
         if (rows > 1 && given.row < 1) || (cols > 1 && given.col < 1) {
@@ -187,21 +172,6 @@ impl OperandLayout {
         }
         Ok(extents)
     }
-}
-
-/// Why strides do not match a layout.
-#[derive(Debug)]
-pub(crate) enum Mismatch {
-    /// An expression of the layout has no value.
-    Expression(EvalError),
-    /// A stride is not what the layout says.
-    Layout,
-    /// The strides make no sense.
-    Strides {
-        rows: i64,
-        cols: i64,
-        problem: &'static str,
-    },
 }
 
 /// The name, when the expression is nothing else.

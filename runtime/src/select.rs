@@ -228,15 +228,16 @@ impl Class {
         if let Ok(at) = self.points.binary_search_by(|p| p.extents.cmp(extents)) {
             return self.points.get(at).map(|point| (0.0, point));
         }
-        let mut nearest: Option<(f32, &Point)> = None;
-        for point in &self.points {
-            let pairs = point.logs.iter().zip(logs);
-            let square: f32 = pairs.map(|(a, b)| (a - b) * (a - b)).sum();
-            if nearest.is_none_or(|(least, _)| square < least) {
-                nearest = Some((square, point));
+        let (mut least, mut nearest) = (f32::INFINITY, 0);
+        for (at, point) in self.points.iter().enumerate() {
+            let [m, n, k, batch] = point.logs;
+            let (m, n, k, batch) = (m - logs[0], n - logs[1], k - logs[2], batch - logs[3]);
+            let square = (m * m + n * n) + (k * k + batch * batch);
+            if square < least {
+                (least, nearest) = (square, at);
             }
         }
-        nearest.map(|(square, point)| (square.sqrt(), point))
+        self.points.get(nearest).map(|point| (least.sqrt(), point))
     }
 }
 

@@ -164,6 +164,9 @@ pub struct Build {
     /// How many worker processes compile at once [default: one per core]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<std::num::NonZeroUsize>,
+    /// Leave out the points that compile badly, as tuning spaces have them, and count them
+    #[arg(short, long)]
+    pub keep_going: bool,
 }
 
 /// Where kernels run.

@@ -62,6 +62,8 @@ impl Job {
 /// Whose fault a failed job is, as [`Failure`] has it.
 #[derive(Debug, Serialize, Deserialize)]
 enum Fault {
+    /// The point has no kernel.
+    Infeasible(Infeasible),
     Rejected(String),
     CouldNotRun(String),
     Bug(String),
@@ -69,6 +71,9 @@ enum Fault {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Fault {
+        if let Some(why) = Infeasible::of(&error) {
+            return Fault::Infeasible(why);
+        }
         match specs::failure(error) {
             Failure::Rejected(report) => Fault::Rejected(report),
             Failure::CouldNotRun(reason) => Fault::CouldNotRun(reason),
@@ -81,11 +86,52 @@ impl From<Error> for Fault {
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Failure {
         match fault {
+            Fault::Infeasible(why) => Failure::Rejected(why.report),
             Fault::Rejected(report) => Failure::Rejected(report),
             Fault::CouldNotRun(reason) => Failure::CouldNotRun(reason),
             Fault::Bug(report) => Failure::Bug(report),
         }
     }
+}
+
+/// The code of points that the compiler died of.
+pub const DIED: &str = "compiler";
+
+/// Why a point has no kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Infeasible {
+    /// The code of the first limit it violates, or [`DIED`].
+    pub code: String,
+    /// Every violated limit, with both numbers, on one line.
+    pub limits: String,
+    /// The same as it is told when it is an error.
+    pub report: String,
+}
+
+impl Infeasible {
+    /// What an error says of a point, when it says that there is no kernel.
+    pub fn of(error: &Error) -> Option<Infeasible> {
+        let Error::Plan { violations, .. } = error else {
+            return None;
+        };
+        let code = violations
+            .first()
+            .map_or("plan", |violation| violation.code);
+        Some(Infeasible {
+            code: code.to_owned(),
+            limits: error.to_string(),
+            report: error.report(true),
+        })
+    }
+}
+
+/// A point that has no kernel, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropped {
+    /// The point.
+    pub point: String,
+    /// Why.
+    pub why: Infeasible,
 }
 
 /// Answers jobs from stdin: the whole of a worker process.
@@ -138,27 +184,45 @@ pub fn text(file: &SpecFile, point: &Point, want: Want) -> Result<String, Failur
     }
 }
 
-/// Has workers compile jobs that want [`Want::Artifact`]; what failed comes second.
-pub fn artifacts(
-    crew: &Crew,
-    jobs: &[Job],
-    done: impl Fn() + Sync,
-) -> (Vec<Artifact>, Vec<Failure>) {
-    let mut made = Vec::with_capacity(jobs.len());
-    let mut failures = Vec::new();
-    for (job, answer) in jobs.iter().zip(run(crew, jobs, done)) {
+/// What workers made of jobs that want [`Want::Artifact`].
+#[derive(Debug, Default)]
+pub struct Made {
+    /// The kernels, in the order of the jobs.
+    pub artifacts: Vec<Artifact>,
+    /// Points that turned out to have none.
+    pub dropped: Vec<Dropped>,
+    /// Everything else that went wrong.
+    pub failures: Vec<Failure>,
+}
+
+/// Has workers compile jobs that want [`Want::Artifact`].
+pub fn artifacts(crew: &Crew, jobs: &[Job], done: impl Fn() + Sync) -> Made {
+    let mut made = Made::default();
+    let answers = crew.run::<Job, Result<Product, Fault>>(jobs, done);
+    for (job, answer) in jobs.iter().zip(answers) {
+        let point = &job.point;
+        let drop = |why: Infeasible| Dropped {
+            point: point.clone(),
+            why,
+        };
         match answer {
-            Ok(Product::Artifact(artifact)) => made.push(*artifact),
-            Ok(Product::Text(_)) => {
-                let point = &job.point;
-                failures.push(Failure::Bug(format!(
-                    "{point}: the worker answered with text"
-                )));
+            Ok(Ok(Product::Artifact(artifact))) => made.artifacts.push(*artifact),
+            Ok(Ok(Product::Text(_))) => made.failures.push(Failure::Bug(format!(
+                "{point}: the worker answered with text"
+            ))),
+            Ok(Err(Fault::Infeasible(why))) => made.dropped.push(drop(why)),
+            Ok(Err(fault)) => made.failures.push(blame(point, fault)),
+            Err(error @ WorkerError::Died { .. }) => {
+                made.dropped.push(drop(Infeasible {
+                    code: DIED.to_owned(),
+                    limits: error.to_string(),
+                    report: format!("{point}: {error}"),
+                }));
             }
-            Err(failure) => failures.push(failure),
+            Err(error) => made.failures.push(died(point, &error)),
         }
     }
-    (made, failures)
+    made
 }
 
 fn run(crew: &Crew, jobs: &[Job], done: impl Fn() + Sync) -> Vec<Result<Product, Failure>> {

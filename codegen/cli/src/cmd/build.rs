@@ -1,17 +1,19 @@
 //! `build`: specs become a bundle.
 //!
-//! Every spec is checked before anything is compiled. Points of a tuning space that have no kernel
-//! are dropped and counted; a point that compiles badly fails the build. Workers compile in
-//! parallel, and the bundle is written only when all of it is good.
+//! Every spec is checked before anything is compiled. Points of a tuning space that have no plan
+//! are left out, listed on stderr and counted by reason. A point that compiles badly (it spills,
+//! the assembler warns, the compiler dies) fails the build, or is left out as well with
+//! `--keep-going`. Workers compile in parallel, and the bundle is written only when all of the rest is good.
 
-use tilewright_codegen::error::Error;
+use std::collections::BTreeMap;
+
 use tilewright_codegen::pack;
 use tilewright_codegen::plan;
 use tilewright_codegen::ptx::ptxas;
 use tilewright_codegen::spec::SpecFile;
 
 use crate::args;
-use crate::jobs::{self, Job, Want};
+use crate::jobs::{self, DIED, Dropped, Infeasible, Job, Want};
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::progress;
 use crate::specs;
@@ -21,28 +23,67 @@ use crate::worker::Crew;
 /// Builds the bundle.
 pub fn run(args: &args::Build) -> Outcome {
     let files = load_all(args)?;
-    let (jobs, dropped) = feasible(&files)?;
+    let (jobs, mut dropped) = feasible(&files)?;
     if ptxas::find().is_none() {
         terminal::diagnose("no ptxas: the kernels are not assembled; run ci/setup.sh to have it");
     }
     let crew = Crew::of_this_binary(args.jobs)?;
     let bar = progress::bar("compiling", jobs.len() as u64);
-    let (artifacts, failures) = jobs::artifacts(&crew, &jobs, || bar.inc(1));
+    let mut made = jobs::artifacts(&crew, &jobs, || bar.inc(1));
     progress::finish(&bar);
-    if let Some(failure) = Failure::all(failures) {
+    if !args.keep_going {
+        let failed = made
+            .dropped
+            .drain(..)
+            .map(|one| match one.why.code.as_str() {
+                DIED => Failure::Bug(one.why.report),
+                _ => Failure::Rejected(one.why.report),
+            });
+        made.failures.extend(failed);
+    }
+    if let Some(failure) = Failure::all(made.failures) {
         return Err(failure);
     }
-    let kernels = artifacts.len();
-    let hash = pack::write(artifacts, pack::provenance(), &args.output).map_err(specs::failure)?;
+    dropped.append(&mut made.dropped);
+    tell(&dropped);
+    if made.artifacts.is_empty() {
+        return Err(Failure::Rejected("no point has a kernel".to_owned()));
+    }
+    let kernels = made.artifacts.len();
+    let hash =
+        pack::write(made.artifacts, pack::provenance(), &args.output).map_err(specs::failure)?;
     let (good, path) = (terminal::paint(GOOD, "good"), args.output.display());
-    let dropped = match dropped {
-        0 => String::new(),
-        count => format!(", {count} points without a kernel left out"),
-    };
     terminal::print_line(&format!(
-        "{good}: {path}, {kernels} kernels{dropped}, sha256 {hash}"
+        "{good}: {path}, {kernels} kernels{}, sha256 {hash}",
+        counted(&dropped)
     ))?;
     Ok(Verdict::Good)
+}
+
+/// Lists the points that have no kernel, by reason.
+fn tell(dropped: &[Dropped]) {
+    let mut sorted: Vec<&Dropped> = dropped.iter().collect();
+    sorted.sort_by_key(|one| &one.why.code);
+    for Dropped { point, why } in sorted {
+        let limits = why.limits.lines().next().unwrap_or_default();
+        terminal::diagnose(&format!("left out {point} ({}): {limits}", why.code));
+    }
+}
+
+/// How many points were left out, by reason: `, 3 points left out (smem-capacity 2, registers 1)`.
+fn counted(dropped: &[Dropped]) -> String {
+    if dropped.is_empty() {
+        return String::new();
+    }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for one in dropped {
+        *counts.entry(&one.why.code).or_default() += 1;
+    }
+    let parts: Vec<String> = counts
+        .iter()
+        .map(|(code, n)| format!("{code} {n}"))
+        .collect();
+    format!(", {} points left out ({})", dropped.len(), parts.join(", "))
 }
 
 /// Loads every spec, so that the problems of all of them are told at once.
@@ -61,11 +102,11 @@ fn load_all(args: &args::Build) -> Result<Vec<SpecFile>, Failure> {
     }
 }
 
-/// A job for every point that has a kernel, and how many points have none. A spec all of whose
-/// points have none is at fault.
-fn feasible(files: &[SpecFile]) -> Result<(Vec<Job>, usize), Failure> {
+/// A job for every point that has a plan, and the points that have none. A spec all of whose points
+/// have none is at fault.
+fn feasible(files: &[SpecFile]) -> Result<(Vec<Job>, Vec<Dropped>), Failure> {
     let mut jobs = Vec::new();
-    let mut dropped = 0;
+    let mut dropped = Vec::new();
     let mut failures = Vec::new();
     for file in files {
         let before = jobs.len();
@@ -73,14 +114,20 @@ fn feasible(files: &[SpecFile]) -> Result<(Vec<Job>, usize), Failure> {
         for point in &file.points {
             match plan::plan(point) {
                 Ok(_) => jobs.push(Job::new(file, point, Want::Artifact)),
-                Err(error @ Error::Plan { .. }) => infeasible.push(error),
-                Err(error) => failures.push(specs::failure(error)),
+                Err(error) => match Infeasible::of(&error) {
+                    Some(why) => infeasible.push(Dropped {
+                        point: point.id.clone(),
+                        why,
+                    }),
+                    None => failures.push(specs::failure(error)),
+                },
             }
         }
         if jobs.len() > before {
-            dropped += infeasible.len();
+            dropped.extend(infeasible);
         } else {
-            failures.extend(infeasible.into_iter().map(specs::failure));
+            let reports = infeasible.into_iter().map(|one| one.why.report);
+            failures.extend(reports.map(Failure::Rejected));
         }
     }
     match Failure::all(failures) {

@@ -117,6 +117,52 @@ fn a_bundle_is_built_verified_and_the_same_again() {
 }
 
 #[test]
+fn points_without_a_kernel_are_left_out_and_counted_by_reason() {
+    let wide = r#"["(16,256)", "(8,128)", "(3,20)", "(5,20)"]"#;
+    let (folder, path) = spec(&GOOD.replace(r#"["(16,256)", "(8,128)"]"#, wide));
+    let bundle = folder.path().join("bundle");
+    let args = [
+        "build",
+        path.to_str().unwrap(),
+        "-o",
+        bundle.to_str().unwrap(),
+    ];
+    let run = tilewright(args).expect(0);
+    assert!(
+        run.stdout
+            .contains("2 kernels, 2 points left out (threads-tile 2)"),
+        "{}",
+        run.stdout
+    );
+    let told: Vec<&str> = run
+        .stderr
+        .lines()
+        .filter(|l| l.starts_with("left out "))
+        .collect();
+    assert_eq!(told.len(), 2, "{}", run.stderr);
+    assert!(told[0].contains("copy_plain@3x20"), "{told:?}");
+    let code = told[0].split(['(', ')']).nth(1).unwrap();
+    assert!(
+        run.stdout.contains(&format!("{code} 2")),
+        "{} {code}",
+        run.stdout
+    );
+    let none = r#"["(3,20)", "(5,20)"]"#;
+    let (folder, path) = spec(&GOOD.replace(r#"["(16,256)", "(8,128)"]"#, none));
+    let bundle = folder.path().join("bundle");
+    let args = [
+        "build",
+        "--keep-going",
+        path.to_str().unwrap(),
+        "-o",
+        bundle.to_str().unwrap(),
+    ];
+    let run = tilewright(args).expect(1);
+    assert!(run.stderr.contains("copy_plain@5x20"), "{}", run.stderr);
+    assert!(!bundle.exists());
+}
+
+#[test]
 fn nothing_is_written_when_a_spec_is_bad() {
     let (folder, path) = spec(&GOOD.replace("f32", "f33"));
     let bundle = folder.path().join("bundle");

@@ -71,6 +71,20 @@ fn stages(c: &mut Criterion) {
     }
 }
 
+/// The certificates of the largest shipped tile, 128x256x64: wanted within 20 ms.
+fn certificates(c: &mut Criterion) {
+    let points = shipped().into_iter().flat_map(|file| file.points);
+    let largest = points.filter(|point| point.id.contains("128x256x64"));
+    for point in largest {
+        let plan = plan::plan(&point).unwrap();
+        let tile = ir::build::build(&plan);
+        let program = lower::lower(&plan, &tile).unwrap();
+        briefly(c, &format!("certificate/{}", point.id), || {
+            black_box(certify::certify(black_box(&plan), &tile, &program).unwrap());
+        });
+    }
+}
+
 /// The bundle of all shipped points, below `folder`.
 fn bundle(folder: &Path) -> PathBuf {
     let artifacts = shipped().into_iter().flat_map(|file| {
@@ -115,5 +129,5 @@ fn runtime(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, spec_to_ptx, stages, runtime);
+criterion_group!(benches, spec_to_ptx, stages, certificates, runtime);
 criterion_main!(benches);

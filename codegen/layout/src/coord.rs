@@ -157,7 +157,7 @@ impl<I: Int, D: Stride<I>> Layout<I, D> {
 
 /// Keeps the modes marked `_` and fixes the others: the kept layout and the offset of the rest.
 ///
-/// `slice(&"(2,2,6):(12,6,1)", &"(_,1,_)")` is `(2,6):(12,1)` at offset 6. A coordinate that fixes
+/// `slice(&"(_,1,_)", &"(2,2,6):(12,6,1)")` is `(2,6):(12,1)` at offset 6. A coordinate that fixes
 /// everything leaves `():()`.
 ///
 /// # Errors

@@ -44,11 +44,26 @@ impl CopyAtom {
         ref_bits: &Layout,
         elem_bits: i64,
     ) -> Result<Self> {
+        let in_elems = |bits: &Layout| {
+            let elems = upcast(bits, &elem_bits)?;
+            // An element wider than a thread's piece would put several threads on one element.
+            let (before, after) = (bits.need_mode(0)?.size()?, elems.need_mode(0)?.size()?);
+            if after != before {
+                return Err(Error::Indivisible {
+                    what: format!("the bits of a thread in {bits}"),
+                    size: bits.need_mode(1)?.size()?.to_string(),
+                    by: elem_bits.to_string(),
+                });
+            }
+            Ok(elems)
+        };
+        let (src_tv, dst_tv) = (in_elems(src_bits)?, in_elems(dst_bits)?);
+        let ref_tv = in_elems(ref_bits)?;
         Ok(Self {
             thr_id,
-            src_tv: upcast(src_bits, &elem_bits)?,
-            dst_tv: upcast(dst_bits, &elem_bits)?,
-            ref_tv: upcast(ref_bits, &elem_bits)?,
+            src_tv,
+            dst_tv,
+            ref_tv,
         })
     }
 

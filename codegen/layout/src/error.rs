@@ -45,11 +45,12 @@ pub enum Error {
     },
     /// The function exists but is no layout; the counterexample is the smallest one.
     NotALayout(Box<Counterexample>),
-    /// Accidental strides: neither a proof nor a counterexample was found within the search bound.
+    /// Overlapping or accidental strides: neither a proof nor a counterexample was found within the
+    /// search bound.
     Undecided {
-        /// The pair that is undecided.
+        /// The operation that is undecided, with its operands.
         what: String,
-        /// How many points were looked at.
+        /// How many steps were taken; 0 when there are too many values to begin.
         searched: u64,
     },
     /// A statement about symbols is needed that the known facts do not prove.
@@ -178,9 +179,15 @@ impl fmt::Display for Error {
                 )
             }
             Self::NotALayout(c) => c.fmt(f),
+            Self::Undecided { what, searched: 0 } => write!(
+                f,
+                "{what} is undecided: its strides settle nothing, and it has too many values to \
+                 search"
+            ),
             Self::Undecided { what, searched } => write!(
                 f,
-                "{what} is undecided after {searched} points: its strides cancel by accident"
+                "{what} is undecided after {searched} steps of a search: its modes overlap or \
+                 cancel by accident"
             ),
             Self::Unproven { fact } => write!(f, "needs the fact {fact}, which is not known"),
         }

@@ -6,11 +6,13 @@
 
 mod left;
 mod search;
+mod shared;
 
 pub use left::{left_inverse, left_pseudo_inverse};
 pub use search::INVERSE_LIMIT;
+pub(crate) use shared::prefix;
+pub use shared::{max_common_layout, max_common_vector};
 
-use crate::composition::composition;
 use crate::error::{Error, Result};
 use crate::inline::Inline;
 use crate::int::{Int, Stride};
@@ -82,7 +84,8 @@ pub fn right_inverse<I: Int>(a: &Layout<I>) -> Result<Layout<I>> {
 }
 
 /// How far offsets can go without a gap, and the indices, as a layout, that can hold them: a stride
-/// beyond all smaller modes together leaves a gap before it. Negative strides have no such bound.
+/// beyond all smaller modes together leaves a gap before it. A negative stride beyond all positive
+/// modes together leads below 0 for good; one that does not has no such bound.
 fn reachable(a: &Layout) -> Result<(Option<i64>, Layout)> {
     let mut modes: Vec<(i64, i64, i64)> = Vec::new();
     let mut index = 1i64;
@@ -93,6 +96,11 @@ fn reachable(a: &Layout) -> Result<(Option<i64>, Layout)> {
         }
         index = index.try_mul(s)?;
     }
+    let mut up = 0i64;
+    for (d, s, _) in modes.iter().filter(|m| m.0 > 0) {
+        up = up.try_add(&(s - 1).try_mul(d)?)?;
+    }
+    modes.retain(|m| m.0 >= -up);
     modes.sort_unstable();
     let indices = |m: &[(i64, i64, i64)]| Layout::from_leaves(m.iter().map(|m| (m.1, m.2)));
     if modes.first().is_some_and(|m| m.0 < 0) {
@@ -196,53 +204,4 @@ pub fn nullspace<I: Int, D: Stride<I>>(a: &Layout<I, D>) -> Result<Layout<I>> {
         index = index.try_mul(s)?;
     }
     coalesce(&Layout::from_leaves(out.iter().cloned()))
-}
-
-/// The indices of the consecutive offsets from 0 that lie at the same indices in both layouts:
-/// `a(r(i)) == b(r(i)) == i`. Its size is [`max_common_vector`].
-///
-/// `max_common_layout(&"(8,3):(1,8)", &"(8,3):(1,16)")` is `8:1`.
-///
-/// # Errors
-/// As [`max_common_vector`].
-pub fn max_common_layout<I: Int>(a: &Layout<I>, b: &Layout<I>) -> Result<Layout<I>> {
-    let size = max_common_vector(a, b)?;
-    let vector = Layout::single(size, I::constant(1))?;
-    coalesce(&composition(&settled_inverse(b)?, &vector)?)
-}
-
-/// The right inverse, or where its search stays open the one that follows the strides.
-fn settled_inverse<I: Int>(a: &Layout<I>) -> Result<Layout<I>> {
-    match right_inverse(a) {
-        Err(Error::Undecided { .. }) => chain_inverse(a),
-        done => done,
-    }
-}
-
-/// How many consecutive offsets, from 0, hold the same coordinates in both layouts.
-///
-/// `max_common_vector(&"(8,3):(1,8)", &"(8,3):(1,16)")` is 8.
-///
-/// # Errors
-/// [`Error::Overflow`].
-pub fn max_common_vector<I: Int>(a: &Layout<I>, b: &Layout<I>) -> Result<I> {
-    let inverse = settled_inverse(b)?;
-    let leaves: Vec<(I, I)> = inverse
-        .leaves()
-        .map(|(s, d)| (s.clone(), d.clone()))
-        .collect();
-    // The longest prefix of modes that composes; a refused longer one shares no more.
-    for count in (1..=leaves.len()).rev() {
-        let prefix = Layout::from_leaves(leaves[..count].iter().cloned());
-        match composition(a, &prefix) {
-            Ok(common) => {
-                let common = merged(&common, false)?;
-                let first = common.first().filter(|(_, d)| d.is(1));
-                return Ok(first.map_or(I::constant(1), |(s, _)| s.clone()));
-            }
-            Err(Error::NotALayout(_)) => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(I::constant(1))
 }

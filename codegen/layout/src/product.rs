@@ -114,7 +114,7 @@ pub fn raked_product<I: Int>(a: &Layout<I>, b: &Layout<I>) -> Result<Layout<I>> 
 
 /// `block` repeated, first mode fastest, until it has the shape `target`.
 ///
-/// `tile_to_shape(&"(8,8):(8,1)", &"(16,8)")` is `((8,2),(8,1)):((8,64),(1,0))`.
+/// `tile_to_shape(&"(8,8):(8,1)", &"(16,16)")` is `(16,(8,2)):(8,(1,128))`.
 ///
 /// # Errors
 /// [`Error::Indivisible`] when a mode of the block does not divide the target,

@@ -24,7 +24,7 @@ fn with_keep<I: Int>(keep_first: bool, rest: &IntTuple<Slot<I>>) -> IntTuple<Slo
 /// The tile at `coord` of `a` cut by `tiler`: its layout and its offset in `a`.
 ///
 /// `_` in the coordinate keeps that mode of tiles: `local_tile((m,k):(lda,1), <128,64>, (x,_))` has
-/// the shape `((128,64),ceil_div(k,64))`.
+/// the shape `((128,64),(ceil_div(k,64)))`.
 ///
 /// # Errors
 /// As [`zipped_divide`] and [`slice()`].

@@ -1,13 +1,27 @@
 //! From `4:1` to a tiled MMA, every number checked.
 //!
-//! In: nothing but this page; each example is a test. Out: the way through the whole algebra. The
-//! pictures are drawn by `tilewright layout show` and kept equal to it by a test of the command.
-//! Common mistakes stand in *Mistake* lines.
+//! In: C++, and no CuTe. Out: the way through the algebra: this page is about layouts, [`threads`]
+//! about who works on which element, [`elsewhere`] about what other implementations get wrong.
+//! Each example is a test. The pictures are drawn by `tilewright layout show` and kept equal to it
+//! by a test of the command. Common mistakes stand in *Mistake* lines.
+//!
+//! Whatever stands between quotes here can be typed: `tilewright layout eval` gives its value,
+//! `layout explain` walks through it with its numbers, `layout show` draws it.
 //!
 //! # A layout is a function
 //!
-//! `shape:stride`. `4:8` has four coordinates; coordinate `i` lies at offset `8 i`. A coordinate of
-//! several modes adds up one product a mode. Counted by one index, the first mode runs fastest.
+//! In C++ an element of a matrix is `p[i * ld + j]`. A layout is that address arithmetic as a
+//! value: how far each index goes, and by how many elements each of its steps moves. It is written
+//! `shape:stride`, for a row-major matrix of 3 rows and 2 columns `(3,2):(2,1)`.
+//!
+//! * A *mode* is one index with its extent and its stride; modes count from 0.
+//! * A *coordinate* `(i,j)` has an entry a mode; its *offset* is the sum of entry times stride.
+//! * An *index* is one number for a coordinate: the first mode runs fastest, as in a loop nest
+//!   whose innermost loop is mode 0. That is fixed, whatever the strides: row-major or
+//!   column-major is a matter of strides alone.
+//! * The *size* counts coordinates, the *cosize* is the room that the offsets need.
+//!
+//! `4:8` has four coordinates; coordinate `i` lies at offset `8 i`.
 //!
 //! ```
 //! use tilewright_layout::*;
@@ -15,10 +29,14 @@
 //! let rows: Layout = "(3,2):(2,1)".parse()?;
 //! assert_eq!(rows.at_coord(&"(2,0)".parse()?)?, 4);
 //! assert_eq!(rows.offsets()?.collect::<Vec<_>>(), [0, 2, 4, 1, 3, 5]);
+//! // Index 4 is row 1 of column 1.
+//! assert_eq!((rows.coord(&4)?.to_string(), rows.at(4)?), ("(1,1)".into(), 3));
+//! assert_eq!(("4:8".parse::<Layout>()?.size()?, "4:8".parse::<Layout>()?.cosize()?), (4, 25));
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! A slice of three rows and four columns of a row-major tensor with five columns, in bytes of f32:
+//! A slice of three rows and four columns of a row-major tensor with five columns, in bytes of
+//! f32:
 //!
 //! ```
 //! # use tilewright_layout::*;
@@ -29,7 +47,11 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! Modes nest: `(2,(3,1)):(1,(2,6))`. A mode is a (shape, stride) pair, possibly nested.
+//! A stride of 0 says that every step along a mode stays on the same element: a broadcast.
+//!
+//! Modes nest: `(2,(3,1)):(1,(2,6))` still has two modes, the second of which is made of two. It
+//! takes coordinates `(i,j)` and `(i,(j,k))` alike: a number where a nested mode stands is split
+//! like an index. Tiles and threads are nested modes later on.
 //!
 #![doc = include_str!("../docs/nested.svg")]
 //!
@@ -60,9 +82,27 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
+//! # Slices
+//!
+//! `_` keeps a mode, a number fixes one: what is left is a layout and the offset where it begins,
+//! the pointer and the strides of a row or a column.
+//!
+//! ```
+//! # use tilewright_layout::*;
+//! let rows: Layout = "(3,4):(4,1)".parse()?;
+//! let cut = |c: &str| -> Result<(String, i64)> {
+//!     let (kept, offset) = slice(&c.parse()?, &rows)?;
+//!     Ok((kept.to_string(), offset))
+//! };
+//! assert_eq!(cut("(1,_)")?, ("(4):(1)".into(), 4));
+//! assert_eq!(cut("(_,2)")?, ("(3):(4)".into(), 2));
+//! # Ok::<(), Error>(())
+//! ```
+//!
 //! # Coalesce
 //!
-//! Neighbours `s:d` and `t:e` are one mode exactly when `e = s d`.
+//! The same function with the fewest modes: what a compiler would do to a loop nest. Neighbours
+//! `s:d` and `t:e` are one mode exactly when `e = s d`.
 //!
 //! ```
 //! # use tilewright_layout::*;
@@ -80,7 +120,9 @@
 //!
 //! # Composition
 //!
-//! `r = a o b` has `r(i) = a(b(i))` and refines the shape of `b`.
+//! `r = a o b` has `r(i) = a(b(i))` and refines the shape of `b`: `b` picks indices of `a`, in an
+//! order and a shape of its own. Everything after this section is a composition with a clever `b`.
+//! Here `b` takes every second index of `a`:
 //!
 //! ```
 //! # use tilewright_layout::*;
@@ -103,8 +145,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! *Mistake: composing each mode of b alone is enough.* Together the modes may carry from one digit
-//! of `a` into the next. CuTe C++ answers `(9,4):(4,9)` here, wrong at 12 of 36 points:
+//! *Mistake: composing each mode of b alone is enough.* Together the modes may carry from one
+//! digit of `a` into the next. CuTe C++ answers `(9,4):(4,9)` here, wrong at 12 of 36 points:
 //!
 //! ```
 //! # use tilewright_layout::*;
@@ -132,6 +174,13 @@
 //! # }
 //! assert_eq!(o("12:1", "5:1")?, "5:1");
 //! assert_eq!(o("(12,2):(1,100)", "(3,2):(2,3)")?, "(3,2):(2,3)");
+//! // Its values are 0 2 4 3 5 7: no sum carries, though the intervals [2,4] and [3,3] meet.
+//! let (a, b): (Layout, Layout) = ("(12,2):(1,100)".parse()?, "(3,2):(2,3)".parse()?);
+//! let values: Vec<i64> = b.offsets()?.map(|i| a.at(i)).collect::<Result<_>>()?;
+//! assert_eq!(values, [0, 2, 4, 3, 5, 7]);
+//! assert!(disjoint_intervals(&a, &b).is_err());
+//! // Disjoint intervals alone are not sufficient; the condition on each mode belongs to them.
+//! assert!(o("(3,2):(1,104)", "(2,2):(1,2)").is_err());
 //! // A(B(1,1)): 6, at (2,1) of A, is 9. CuTe stops at this pair; the composition exists.
 //! let (a, b): (Layout, Layout) = ("(4,4):(4,1)".parse()?, "(2,2):(1,5)".parse()?);
 //! assert_eq!(b.at_coord(&"(1,1)".parse()?)?, 6);
@@ -143,14 +192,17 @@
 //!
 //! # Complement
 //!
-//! What tiles `[0, size)` together with a layout. *Mistake: it takes a bigger layout.* It takes a
-//! size; strides of a second layout never matter.
+//! What tiles `[0, size)` together with a layout: where else to put the tile so that every offset
+//! is met once. `4:2` fills 0, 2, 4, 6; its complement in 24 puts it at 0 and 1, and those pairs
+//! at 0, 8 and 16. *Mistake: it takes a bigger layout.* It takes a size; strides of a second
+//! layout never matter. A size that the tile does not divide is rounded up.
 //!
 //! ```
 //! # use tilewright_layout::*;
 //! let rest = |a: &str| -> Result<String> { Ok(complement(&a.parse()?, &24)?.to_string()) };
 //! assert_eq!(rest("(2,2):(1,6)")?, "(3,2):(2,12)");
 //! assert_eq!(rest("4:2")?, "(2,3):(1,8)");
+//! assert_eq!(complement(&"4:2".parse::<Layout>()?, &20)?.to_string(), "(2,3):(1,8)");
 //! # Ok::<(), Error>(())
 //! ```
 //!
@@ -186,6 +238,45 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
+//! # Product
+//!
+//! The other way round: a block, and a layout that says where its copies go. *Blocked* puts copies
+//! side by side, *raked* interleaves them; the thread layouts of [`threads`] are raked.
+//!
+//! ```
+//! # use tilewright_layout::*;
+//! let (block, grid): (Layout, Layout) = ("(2,2):(1,2)".parse()?, "(2,3):(3,1)".parse()?);
+//! let copies = logical_product(&block, &"3:1".parse()?)?;
+//! assert_eq!(copies.to_string(), "((2,2),3):((1,2),4)");
+//! assert_eq!(blocked_product(&block, &grid)?.to_string(), "((2,2),(2,3)):((1,12),(2,4))");
+//! assert_eq!(raked_product(&block, &grid)?.to_string(), "((2,2),(3,2)):((12,1),(4,2))");
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # Inverses
+//!
+//! From an offset back to the index. The *right* inverse follows offsets 0, 1, 2, … as far as they
+//! go: `a(r(i)) == i`. The *left* inverse gets every offset back: `r(a(i)) == i`, also over gaps
+//! and for strides that count down. Where several indices share an offset, none exists; the
+//! pseudo-inverse then finds one of them.
+//!
+//! ```
+//! # use tilewright_layout::*;
+//! let rows: Layout = "(4,8):(8,1)".parse()?;
+//! let right = right_inverse(&rows)?;
+//! assert_eq!(right.to_string(), "(8,4):(4,1)");
+//! // Offset 9 is row 1, column 1: index 5.
+//! assert_eq!((right.at(9)?, rows.at(5)?), (5, 9));
+//! let padded = left_inverse(&"(4,8):(1,5)".parse::<Layout>()?)?;
+//! assert_eq!((padded.to_string(), padded.at(11)?), ("(5,8):(1,4)".into(), 9));
+//! let down = left_inverse(&"(4,8):(1,-4)".parse::<Layout>()?)?;
+//! assert_eq!(down.at(-3)?, 5);
+//! let shared: Layout = "(4,2):(1,0)".parse()?;
+//! assert!(left_inverse(&shared).is_err());
+//! assert_eq!(left_pseudo_inverse(&shared)?.to_string(), "4:1");
+//! # Ok::<(), Error>(())
+//! ```
+//!
 //! # Identity tensors
 //!
 //! Their value is the coordinate itself; the same algebra then moves coordinates for predicates.
@@ -203,133 +294,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! # Swizzles
-//!
-//! `Sw<3,3,3>` XORs bits 6 to 8 of an element's offset onto bits 3 to 5. Rows of a 64-wide bf16
-//! tile begin at element bit 6, byte 128.
-//!
-//! ```
-//! # use tilewright_layout::*;
-//! let swizzle: Swizzle = "Sw<3,3,3>".parse()?;
-//! assert_eq!((swizzle.source_mask(), swizzle.target_mask()), (0b111_000_000, 0b111_000));
-//! let tile: ComposedLayout = "Sw<3,3,3> o 0 o (128,64):(64,1)".parse()?;
-//! // The 16-byte pieces of a column: 8 rows meet 8 groups of banks.
-//! let group = |sw: &str, row: i64| -> Result<i64> {
-//!     let tile: ComposedLayout = format!("{sw} o 0 o (128,64):(64,1)").parse()?;
-//!     Ok(tile.at(row)? * 2 / 16 % 8)
-//! };
-//! let ways = |sw: &str| -> Result<i64> {
-//!     let mut met = [0; 8];
-//!     for row in 0..8 {
-//!         met[group(sw, row)? as usize] += 1;
-//!     }
-//!     Ok(met.into_iter().max().unwrap())
-//! };
-//! assert_eq!(ways("Sw<0,0,0>")?, 8);
-//! // Mistake: Sw<2,3,3> removes all conflicts. Two rows still meet.
-//! assert_eq!(ways("Sw<2,3,3>")?, 2);
-//! assert_eq!(ways("Sw<3,3,3>")?, 1);
-//! # Ok::<(), Error>(())
-//! ```
-//!
-#![doc = include_str!("../docs/swizzle.svg")]
-//!
-//! # Tiled copies
-//!
-//! Threads `(4,8):(8,1)` with values `(1,8)` copy a 4×64 tile; colours are threads.
-//!
-#![doc = include_str!("../docs/copy.svg")]
-//!
-//! ```
-//! # use tilewright_layout::*;
-//! # fn copy(threads: &str, values: &str, elems: i64) -> Result<TiledCopy> {
-//! #     make_tiled_copy(CopyAtom::vector(elems)?, &threads.parse()?, &values.parse()?)
-//! # }
-//! let rows = copy("(4,8):(8,1)", "(1,8):(0,1)", 8)?;
-//! assert_eq!((rows.tile_shape()?.to_string(), rows.thread_count()?), ("(4,64)".into(), 32));
-//! assert_eq!(copy("(16,2):(2,1)", "(1,1):(0,1)", 1)?.tile_shape()?.to_string(), "(16,2)");
-//! let square = copy("(16,2):(2,1)", "(1,8):(0,1)", 8)?;
-//! assert_eq!(square.tile_shape()?.to_string(), "(16,16)");
-//! let tv = square.coords_of(Side::Source)?;
-//! let first = |t: i64| -> Result<String> { Ok(tv.coord_at(t, 2)?.to_string()) };
-//! assert_eq!((first(0)?, first(1)?, first(2)?), ("(0,0)".into(), "(0,8)".into(), "(1,0)".into()));
-//! # Ok::<(), Error>(())
-//! ```
-//!
-//! *Mistake: an alignment of 128 in a copy's name is in bytes.* It is in bits: 16 bytes.
-//!
-//! # MMA atoms
-//!
-//! An atom says for each operand which thread and value holds which cell: A counts `m + M k`, B
-//! `n + N k`, C `m + M n`. Each layout below covers its cells exactly once.
-//!
-//! ```
-//! # use tilewright_layout::*;
-//! for (tv, cells) in [
-//!     ("((2,2),(2,4)):((1,4),(2,8))", 32),                       // two levels, compact
-//!     ("((2,2,2),(2,2,2)):((1,16,4),(8,2,32))", 64),              // sm_70, C in f32
-//!     ("(8,8):(1,8)", 64),                                        // sm_70, C in f16
-//!     ("(8,4):(1,8)", 32),                                        // sm_70, A of TN
-//!     ("((4,2),4):((8,4),1)", 32),                                // sm_70, A of NT
-//!     ("((4,8,4),(2,2)):((128,1,16),(64,8))", 512),               // sm_90, C 64x8
-//!     ("((4,8,4),(2,2,16)):((128,1,16),(64,8,512))", 8192),       // sm_90, C 64x128
-//!     ("((4,8,4),(2,2,2)):((128,1,16),(64,8,512))", 1024),        // sm_90, A 64x16 of registers
-//! ] {
-//!     let mut all: Vec<i64> = tv.parse::<Layout>()?.offsets()?.collect();
-//!     all.sort();
-//!     assert!(all.into_iter().eq(0..cells), "{tv}");
-//! }
-//! // Mistake: the threads of an sm_70 quadpair are 1 to 3 and 16 to 19. Thread 0 is one, too.
-//! let quadpair: Layout = "(4,2):(1,16)".parse()?;
-//! assert_eq!(quadpair.offsets()?.collect::<Vec<_>>(), [0, 1, 2, 3, 16, 17, 18, 19]);
-//! // Mistake: operands in shared memory use the register layout. Every thread sees all of them:
-//! let shared: Layout = "(128,(64,16)):(0,(1,64))".parse()?;
-//! assert_eq!((shared.at(77)?, shared.cosize()?), (0, 1024));
-//! # Ok::<(), Error>(())
-//! ```
-//!
-//! *Mistake: wgmma exists for five values of N.* Any multiple of 8 from 8 to 256 exists (for 8-bit
-//! integers 8, 16, 24, 32 and then multiples of 16). *Mistake: m16n8k8 of f16 is Volta.* It came
-//! with sm_75; sm_80 is Ampere.
-//!
-#![doc = include_str!("../docs/atom.svg")]
-//!
-//! # A tiled MMA
-//!
-//! Two by two atoms of sm_70 (NT, f32), atoms along n first, over a tile of 32×32×4. Thread 0
-//! holds rows 0–3 and 16–19 of A; a permutation of m makes its rows contiguous.
-//!
-//! ```
-//! # use tilewright_layout::*;
-//! let atom = MmaAtom {
-//!     mnk: [8, 8, 4],
-//!     thr_id: "(4,2):(1,16)".parse()?,
-//!     a_tv: "((4,2),4):((8,4),1)".parse()?,
-//!     b_tv: "((4,2),4):((8,4),1)".parse()?,
-//!     c_tv: "((2,2,2),(2,2,2)):((1,16,4),(8,2,32))".parse()?,
-//! };
-//! let rows = |m: &str| -> Result<Vec<i64>> {
-//!     let tile = ["32:1", "4:1"].map(|t| t.parse::<Tiler>());
-//!     let [n, k] = tile;
-//!     let permutation = [m.parse()?, n?, k?];
-//!     let mma = TiledMma::new(atom.clone(), &"(2,2,1):(2,1,0)".parse()?, permutation)?;
-//!     // The four groups of eight threads begin at these threads.
-//!     let groups = mma.thr_layout_vmnk();
-//!     let mut firsts: Vec<i64> = (0..4).map(|g| groups.at(8 * g)).collect::<Result<_>>()?;
-//!     firsts.sort();
-//!     assert_eq!(firsts, [0, 4, 8, 12]);
-//!     let shares = mma.thrfrg_a(&Layout::<i64, _>::identity("(32,4)".parse()?)?)?;
-//!     let values = shares.mode(1).unwrap();
-//!     let rows = values.coords(2)?.map(|c| Ok(c?.leaves()[0]));
-//!     let mut rows: Vec<i64> = rows.collect::<Result<_>>()?;
-//!     rows.sort();
-//!     Ok(rows)
-//! };
-//! assert_eq!(rows("32:1")?, [0, 1, 2, 3, 16, 17, 18, 19]);
-//! assert_eq!(rows("(4,4,2):(1,8,4)")?, [0, 1, 2, 3, 4, 5, 6, 7]);
-//! # Ok::<(), Error>(())
-//! ```
-//!
-//! The same with m16n8k16, four warps over 32×16×16:
-//!
-#![doc = include_str!("../docs/tiled_mma.svg")]
+//! Part two: [`threads`].
+
+pub mod elsewhere;
+pub mod threads;

@@ -39,11 +39,69 @@ fn inverses_agree_with_brute_force_on_all_small_layouts() {
         right.cases > 1700 && right.answered == right.cases,
         "{right}"
     );
-    let all: Vec<_> = all.into_iter().filter(|l| cosize(l) <= 14).collect();
+    let mut all: Vec<_> = all.into_iter().filter(|l| cosize(l) <= 14).collect();
+    all.retain(|l| l.iter().all(|m| m.1 >= 0) || cosize(l) <= 10);
     let left = left_inverses(&all);
     assert!(left.cases > 900 && left.answered > 300, "{left}");
     let pseudo = left_pseudo_inverses(&all);
     assert!(pseudo.cases > 900 && pseudo.answered > 700, "{pseudo}");
+}
+
+#[test]
+fn common_layouts_agree_with_brute_force_on_all_small_pairs() {
+    // Modes that overlap, repeat and count down on both sides.
+    let mut all = layouts(1, &[2, 3, 5], &[-1, 0, 1, 2]);
+    all.extend(layouts(2, &[1, 2, 3, 4], &[-2, 0, 1, 2, 3, 4]));
+    all.extend(layouts(3, &[2], &[0, 1, 2, 3, 4]));
+    let count = common_layouts(&all, &all);
+    assert!(count.cases > 500_000 && count.answered > 20_000, "{count}");
+}
+
+#[test]
+fn inverses_of_layouts_that_count_down() {
+    for (a, r) in [
+        ("4:-1", "4:-1"),
+        ("(4,8):(1,-4)", "(4,8):(1,-4)"),
+        // A row reversed inside its padding: a flag tells which side of a row's start it is on.
+        ("(4,8):(-1,8)", "(4,2,8):(-1,8,4)"),
+        ("(64,32):(-1,128)", "(64,2,32):(-1,128,64)"),
+        ("(2,2):(-1,-3)", "(2,2,2):(-1,-1,-3)"),
+        // Read off the strides, however large it is.
+        ("(1024,1048576):(1,-4096)", "(4096,1048576):(1,-1024)"),
+    ] {
+        assert_eq!(left_inverse(&l(a)).unwrap(), l(r), "{a}");
+    }
+    // Without padding there is none: 4:-1 begins where the row before it ends.
+    let Err(Error::NotALayout(c)) = left_inverse(&l("(4,8):(-1,4)")) else {
+        panic!()
+    };
+    assert_eq!((c.at, c.want.as_str()), (2, "6"));
+    let undecided = left_inverse(&l("(256,256):(-1,512)"));
+    assert!(
+        matches!(undecided, Err(Error::Undecided { searched: 0, .. })),
+        "{undecided:?}"
+    );
+    // Steps below 0 that nothing leads back from play no part in a right inverse.
+    assert_eq!(
+        right_inverse(&l("(1024,1048576):(1,-1024)")).unwrap(),
+        l("1024:1")
+    );
+}
+
+#[test]
+fn common_layouts_are_the_largest() {
+    for (a, b, r) in [
+        // The modes of b need not fit those of a: three elements lie in both, the fourth does not.
+        ("(3,3):(1,10)", "8:1", "3:1"),
+        // No index beyond the end of the smaller one.
+        ("4:1", "8:1", "4:1"),
+        ("(128,64):(64,1)", "(128,64):(64,1)", "(64,128):(128,1)"),
+        ("(4,4096):(1,0)", "(4,4096):(1,4)", "4:1"),
+    ] {
+        for (a, b) in [(a, b), (b, a)] {
+            assert_eq!(max_common_layout(&l(a), &l(b)).unwrap(), l(r), "{a} {b}");
+        }
+    }
 }
 
 #[test]

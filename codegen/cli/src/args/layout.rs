@@ -57,7 +57,7 @@ pub struct Show {
     /// Read the layout as (thread, value) to cell of a tile of these extents
     #[arg(long, value_name = "ROWSxCOLUMNS", value_parser = tile)]
     pub tile: Option<[i64; 2]>,
-    /// Bytes of an element, for the bank map
+    /// Bytes of an element, for the bank map and the copy atoms of the catalogue
     #[arg(long, value_name = "BYTES", default_value_t = 2)]
     pub elem_bytes: i64,
     /// Bytes that one thread accesses at once, for the bank map

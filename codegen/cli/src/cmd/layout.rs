@@ -119,7 +119,7 @@ fn explain_call(text: &str) -> Outcome {
 struct Listed {
     chapter: &'static str,
     name: &'static str,
-    signature: String,
+    signature: &'static str,
     about: &'static str,
 }
 
@@ -128,8 +128,8 @@ fn list(json: bool) -> Outcome {
         let all = functions::CHAPTERS.iter().flat_map(|chapter| {
             chapter.functions.iter().map(|function| Listed {
                 chapter: chapter.title,
-                name: function.name,
-                signature: function.signature(),
+                name: function.name(),
+                signature: function.signature,
                 about: function.about,
             })
         });
@@ -145,7 +145,7 @@ fn list(json: bool) -> Outcome {
         ));
         for function in chapter.functions {
             let about = terminal::paint(FAINT, function.about);
-            text.push_str(&format!("  {}\n      {about}\n", function.signature()));
+            text.push_str(&format!("  {}\n      {about}\n", function.signature));
         }
     }
     terminal::print(&text)?;

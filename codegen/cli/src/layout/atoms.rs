@@ -20,13 +20,13 @@ pub fn find(id: &str) -> Option<Value> {
             c_tv: mma.c_tv.clone(),
         }));
     }
-    // The records count bits; whoever wants elements calls `recast`.
+    // The records count bits; whoever wants elements calls `copy_atom_for`.
     let copy = atom.copy.as_ref()?;
     let reference = match copy.ref_is_dst {
         true => &copy.dst_tv_bits,
         false => &copy.src_tv_bits,
     };
-    Some(Value::CopyAtom(CopyAtom {
+    Some(Value::CopyBits(CopyAtom {
         thr_id: copy.thr_id.clone(),
         src_tv: copy.src_tv_bits.clone(),
         dst_tv: copy.dst_tv_bits.clone(),

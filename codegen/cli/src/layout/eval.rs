@@ -158,7 +158,7 @@ impl Session {
             let count = parts.len();
             return Err(Trouble::Form(Malformed {
                 span: at_name,
-                message: format!("{count} arguments do not fit {}", function.signature()),
+                message: format!("{count} arguments do not fit {}", function.signature),
             }));
         }
         Ok(function)
@@ -190,6 +190,21 @@ impl Session {
                 offset: *offset,
                 inner,
             }));
+        }
+        // An inverse is written the other way round: `layout o -offset o swizzle`.
+        if let [
+            (layout, _),
+            (Value::Int(offset), at),
+            (Value::Swizzle(swizzle), _),
+        ] = &values[..]
+        {
+            let parts = [
+                layout.clone(),
+                Value::Int(*offset),
+                Value::Swizzle(*swizzle),
+            ];
+            let spans = [whole.clone(), at.clone(), whole.clone()];
+            return self.call(functions::inverse(), parts.to_vec(), &whole, &spans);
         }
         let function = functions::composition();
         // From the right, so that `Sw o a o b` composes a with b before it is swizzled.
@@ -223,7 +238,7 @@ impl Session {
                         .get(argument)
                         .map_or("nothing", Value::kind_with_article);
                     let at = parts.get(argument).unwrap_or(span);
-                    let signature = function.signature();
+                    let signature = function.signature;
                     return Err(Trouble::Form(Malformed {
                         span: at.clone(),
                         message: format!("expected {wanted}, found {found}: {signature}"),
@@ -233,7 +248,7 @@ impl Session {
                     if !self.assume(&error) {
                         return Err(Trouble::Refused(Box::new(Refusal {
                             span: span.clone(),
-                            function: function.name,
+                            function: function.name(),
                             arguments,
                             error,
                         })));

@@ -3,12 +3,14 @@
 //! In: results of the algebra. Out: text in the notation of the field, and JSON. Invariant: the
 //! text of a layout, swizzle, tiler or number reads back as the same value.
 
+mod from;
+
 use std::fmt;
 
 use serde_json::{Value as Json, json};
 use tilewright_layout::{
-    Basis, ComposedLayout, CopyAtom, IntTuple, Layout, MmaAtom, Result, Slot, Swizzle, Sym,
-    TiledCopy, TiledMma, Tiler,
+    Basis, ComposedLayout, CopyAtom, IntTuple, InverseLayout, Layout, MmaAtom, Result, Slot,
+    Swizzle, Sym, TiledCopy, TiledMma, Tiler,
 };
 
 /// Longest list of values that JSON shows.
@@ -27,7 +29,8 @@ pub enum Tensor {
     SymbolicCoords(Layout<Sym, Basis<Sym>>),
 }
 
-/// Evaluates an expression for whichever layout a [`Tensor`] holds; the arms give any type.
+/// Evaluates an expression for whichever layout a [`Tensor`] holds; the arms give any type. A
+/// second name stands for the integer of the layout.
 macro_rules! with_tensor {
     ($tensor:expr, $layout:ident => $result:expr) => {
         match $tensor {
@@ -37,21 +40,23 @@ macro_rules! with_tensor {
             Tensor::SymbolicCoords($layout) => $result,
         }
     };
-}
-
-/// Maps the layout in a [`Tensor`] to another of the same kind.
-macro_rules! map_tensor {
-    ($tensor:expr, $layout:ident => $result:expr) => {
+    ($tensor:expr, $layout:ident, $int:ident => $result:expr) => {{
+        use tilewright_layout::Sym;
         match $tensor {
-            Tensor::Plain($layout) => Tensor::Plain($result),
-            Tensor::Coords($layout) => Tensor::Coords($result),
-            Tensor::Symbolic($layout) => Tensor::Symbolic($result),
-            Tensor::SymbolicCoords($layout) => Tensor::SymbolicCoords($result),
+            Tensor::Plain($layout) => with_tensor!(@ $int, i64, $result),
+            Tensor::Coords($layout) => with_tensor!(@ $int, i64, $result),
+            Tensor::Symbolic($layout) => with_tensor!(@ $int, Sym, $result),
+            Tensor::SymbolicCoords($layout) => with_tensor!(@ $int, Sym, $result),
         }
-    };
+    }};
+    (@ $int:ident, $type:ty, $result:expr) => {{
+        #[allow(dead_code)]
+        type $int = $type;
+        $result
+    }};
 }
 
-pub(crate) use {map_tensor, with_tensor};
+pub(crate) use with_tensor;
 
 /// The value of an expression.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,77 +81,22 @@ pub enum Value {
     Swizzle(Swizzle),
     /// A swizzle after an offset after a layout.
     Composed(ComposedLayout),
+    /// A layout after an offset after a swizzle: what undoes the other order.
+    Inverse(InverseLayout),
     /// A matrix-multiply instruction.
     MmaAtom(MmaAtom),
     /// A tiled MMA.
     TiledMma(Box<TiledMma>),
-    /// A copy instruction.
+    /// A copy instruction, in elements.
     CopyAtom(CopyAtom),
+    /// A copy instruction as the catalogue has it, in bits.
+    CopyBits(CopyAtom),
     /// A tiled copy.
     TiledCopy(Box<TiledCopy>),
     /// Words, as a comparison gives them.
     Text(String),
     /// Several values.
     List(Vec<Value>),
-}
-
-impl From<Layout> for Value {
-    fn from(layout: Layout) -> Value {
-        Value::Tensor(Tensor::Plain(layout))
-    }
-}
-
-impl From<Layout<i64, Basis<i64>>> for Value {
-    fn from(layout: Layout<i64, Basis<i64>>) -> Value {
-        Value::Tensor(Tensor::Coords(layout))
-    }
-}
-
-impl From<Layout<Sym>> for Value {
-    fn from(layout: Layout<Sym>) -> Value {
-        Value::Tensor(Tensor::Symbolic(layout))
-    }
-}
-
-impl From<Layout<Sym, Basis<Sym>>> for Value {
-    fn from(layout: Layout<Sym, Basis<Sym>>) -> Value {
-        Value::Tensor(Tensor::SymbolicCoords(layout))
-    }
-}
-
-impl From<i64> for Value {
-    fn from(number: i64) -> Value {
-        Value::Int(number)
-    }
-}
-
-impl From<Sym> for Value {
-    fn from(number: Sym) -> Value {
-        use tilewright_layout::Int as _;
-        match number.as_i64() {
-            Some(number) => Value::Int(number),
-            None => Value::Symbol(number),
-        }
-    }
-}
-
-impl From<Basis<i64>> for Value {
-    fn from(value: Basis<i64>) -> Value {
-        use tilewright_layout::{Int as _, Stride as _};
-        let terms = value.terms().iter();
-        // The paths differ, so no sum can overflow.
-        let lifted = terms.fold(Basis::default(), |sum: Basis<Sym>, (path, c)| {
-            let term = Basis::scaled_unit(Sym::constant(*c), *path);
-            sum.plus(&term).unwrap_or(sum)
-        });
-        Value::Basis(lifted)
-    }
-}
-
-impl From<Basis<Sym>> for Value {
-    fn from(value: Basis<Sym>) -> Value {
-        Value::Basis(value)
-    }
 }
 
 impl Value {
@@ -162,9 +112,11 @@ impl Value {
             Value::Tiler(_) => "tiler",
             Value::Swizzle(_) => "swizzle",
             Value::Composed(_) => "composed layout",
+            Value::Inverse(_) => "inverse",
             Value::MmaAtom(_) => "mma atom",
             Value::TiledMma(_) => "tiled mma",
             Value::CopyAtom(_) => "copy atom",
+            Value::CopyBits(_) => "copy bits",
             Value::TiledCopy(_) => "tiled copy",
             Value::Text(_) => "text",
             Value::List(_) => "list",
@@ -186,9 +138,11 @@ impl Value {
             Value::Tiler(_) => "a tiler",
             Value::Swizzle(_) => "a swizzle",
             Value::Composed(_) => "a layout behind a swizzle",
+            Value::Inverse(_) => "the inverse of a layout behind a swizzle",
             Value::MmaAtom(_) => "an mma atom",
             Value::TiledMma(_) => "a tiled mma",
             Value::CopyAtom(_) => "a copy atom",
+            Value::CopyBits(_) => "a copy atom in bits",
             Value::TiledCopy(_) => "a tiled copy",
             Value::Text(_) => "words",
             Value::List(_) => "a list",
@@ -276,13 +230,15 @@ impl fmt::Display for Value {
             Value::Tiler(tiler) => tiler.fmt(f),
             Value::Swizzle(swizzle) => swizzle.fmt(f),
             Value::Composed(all) => all.fmt(f),
+            Value::Inverse(InverseLayout {
+                layout,
+                offset,
+                swizzle,
+            }) => write!(f, "{layout} o {} o {swizzle}", -i128::from(*offset)),
             Value::MmaAtom(atom) => write_atom(f, atom),
             Value::TiledMma(mma) => write_mma(f, mma),
-            Value::CopyAtom(atom) => write!(
-                f,
-                "copy_atom({}, {}, {}, {})",
-                atom.thr_id, atom.src_tv, atom.dst_tv, atom.ref_tv
-            ),
+            Value::CopyAtom(atom) => write_copy(f, "copy_atom", atom),
+            Value::CopyBits(atom) => write_copy(f, "copy_bits", atom),
             Value::TiledCopy(copy) => write!(
                 f,
                 "tiled_copy({}, {}, {})",
@@ -301,6 +257,12 @@ impl fmt::Display for Value {
             }
         }
     }
+}
+
+fn write_copy(f: &mut fmt::Formatter<'_>, name: &str, atom: &CopyAtom) -> fmt::Result {
+    let (threads, reference) = (&atom.thr_id, &atom.ref_tv);
+    let (source, destination) = (&atom.src_tv, &atom.dst_tv);
+    write!(f, "{name}({threads}, {source}, {destination}, {reference})")
 }
 
 fn write_atom(f: &mut fmt::Formatter<'_>, atom: &MmaAtom) -> fmt::Result {

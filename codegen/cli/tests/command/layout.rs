@@ -190,6 +190,16 @@ fn explanations_walk_through_the_numbers() {
     assert!(walk.contains("a(b(7)) = a(10) = 34 = r(7)"), "{walk}");
     let walk = explain("(36,18):(1,72) o (9,4):(4,9)", 1).stdout;
     assert!(walk.contains("there is no answer"), "{walk}");
+    let walk = explain("left_inverse((4,8):(1,-4))", 0).stdout;
+    for part in [
+        "lie below 0",
+        "4 steps of 1, exactly",
+        "each step of -4 is 4",
+    ] {
+        assert!(walk.contains(part), "{part}: {walk}");
+    }
+    let walk = explain("left_inverse((4,8):(-1,8))", 0).stdout;
+    assert!(walk.contains("borrows from it"), "{walk}");
     let walk = explain("cosize((4,8):(1,5))", 0).stdout;
     assert!(walk.contains("answer is 39"), "{walk}");
     explain("(4,8):(1,4)", 2);

@@ -9,6 +9,7 @@ mod help;
 mod streams;
 mod bundles;
 mod layout;
+mod operations;
 mod launches;
 mod tuning;
 #[cfg(feature = "codegen")]

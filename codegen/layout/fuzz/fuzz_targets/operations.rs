@@ -239,8 +239,18 @@ fuzz_target!(|data: &[u8]| {
         }
         7 => {
             let (x, y) = (max_common_vector(&a, &c), max_common_layout(&a, &c));
-            if let (Ok(x), Ok(y)) = (x, y) {
-                assert_eq!(y.size(), Ok(x), "{a} and {c}");
+            assert_eq!(y.as_ref().map(|y| y.size()), x.as_ref().map(|x| Ok(*x)));
+            if let Ok(y) = y.as_ref()
+                && few(y)
+            {
+                for i in 0..y.size().unwrap_or(0) {
+                    let value = |l: &Layout| y.at(i).and_then(|x| l.at(x));
+                    assert_eq!((value(&a), value(&c)), (Ok(i), Ok(i)), "{y} of {a} and {c}");
+                }
+            }
+            // Which layout comes first makes no difference to the size.
+            if let (Ok(x), Ok(other)) = (x, max_common_vector(&c, &a)) {
+                assert_eq!(x, other, "{a} and {c}");
             }
         }
         8 => {

@@ -11,7 +11,7 @@ use crate::edit::{flatten, group};
 use crate::error::{Error, Result};
 use crate::int::Int;
 use crate::inverse::{
-    left_inverse, left_pseudo_inverse, max_common_layout, nullspace, right_inverse,
+    left_inverse, left_pseudo_inverse, max_common_layout, nullspace, prefix, right_inverse,
 };
 use crate::layout::Layout;
 use crate::product::{
@@ -225,10 +225,7 @@ impl ComposedLayout<i64> {
                 1 << low.min(62)
             }
         };
-        let size = common.size()?;
-        let limit = plain(&self.swizzle).min(plain(&other.swizzle)).min(size);
-        let vector = Layout::single(limit, 1)?;
-        crate::composition::composition(&common, &vector)
+        prefix(&common, plain(&self.swizzle).min(plain(&other.swizzle)))
     }
 }
 

@@ -2,12 +2,13 @@
 //!
 //! In: a layout of integers. Out: a layout that takes every offset back, or the first index that
 //! none gets back. How: strides that divide one another, each extent before the next stride, are
-//! turned round; anything else is searched for within a bound.
+//! turned round; anything else is searched for within a bound. Offsets below 0 are digits too: the
+//! digits of a number round down, so only the last one, which has no limit, is below 0.
 
 use std::collections::BTreeMap;
 
 use super::search::{MOST_VALUES, Point, Search};
-use super::{constant, lift, nested, placed, right_inverse};
+use super::{Placed, constant, lift, nested, placed, right_inverse};
 use crate::error::{Counterexample, Error, Reason, Result};
 use crate::inline::Inline;
 use crate::int::Int;
@@ -17,12 +18,14 @@ use crate::simplify::{coalesce, coalesce_keeping_end, merged};
 /// A layout `r` with `r(a(i)) == i` for every index of `a`: values between its points are free.
 ///
 /// `left_inverse(&"(4,8):(1,5)")` is `(5,8):(1,4)`, and `left_inverse(&"(2,2):(2,3)")` is
-/// `(2,3):(1,1)`.
+/// `(2,3):(1,1)`. Negative strides are taken back like others, through the digits of a negative
+/// offset: `left_inverse(&"(4,8):(1,-4)")` is `(4,8):(1,-4)`, which has 4 at -4.
 ///
 /// # Errors
 /// [`Error::NotALayout`] with the first index that no layout gets back, for example because two
-/// indices share an offset; [`Error::Undecided`] when the search exceeds [`INVERSE_LIMIT`];
-/// [`Error::Unsupported`] for negative strides and for symbols that do not follow one another.
+/// indices share an offset; [`Error::Undecided`] when the search exceeds
+/// [`INVERSE_LIMIT`](super::INVERSE_LIMIT);
+/// [`Error::Unsupported`] for symbols that do not follow one another.
 pub fn left_inverse<I: Int>(a: &Layout<I>) -> Result<Layout<I>> {
     if let Some(chain) = chain_left_inverse(a, false)? {
         return Ok(chain);
@@ -109,12 +112,11 @@ fn refuse(what: &str, at: i64, want: i64, sum: i64, reason: Reason) -> Error {
     }))
 }
 
-/// The layout over `i64`, when all its offsets are known and none is negative.
+/// The layout over `i64`, when all its offsets are known.
 fn searchable<I: Int>(a: &Layout<I>, what: &str) -> Result<Layout> {
-    let plain = constant(a).filter(|l| l.leaves().all(|(s, d)| *s == 1 || *d >= 0));
-    plain.ok_or_else(|| {
+    constant(a).ok_or_else(|| {
         Error::unsupported(format!(
-            "{what} of {a}: its strides must be constants of at least 0, or follow one another"
+            "{what} of {a}: its strides must be constants, or follow one another"
         ))
     })
 }
@@ -146,17 +148,29 @@ fn first_shared(a: &Layout) -> Result<Option<(i64, i64, i64)>> {
 }
 
 /// The left inverse read off strides that divide one another, each extent before the next stride;
-/// `drop_zeros` passes over modes of stride 0.
+/// `drop_zeros` passes over modes of stride 0. A negative stride has to be the farthest: then the
+/// modes below it hold the remainder, and its digit is the last, which may be below 0.
 fn chain_left_inverse<I: Int>(a: &Layout<I>, drop_zeros: bool) -> Result<Option<Layout<I>>> {
+    let mut down: Option<Placed<I>> = None;
+    let mut index = I::constant(1);
     for (s, d) in merged(a, false)?.iter() {
-        if s.is(1) || (d.is(0) && drop_zeros) {
-            continue;
-        }
-        if d.is(0) || !I::default().le(d)? {
+        if d.is(0) && !drop_zeros {
             return Ok(None);
         }
+        if !d.is(0) && !I::default().le(d)? {
+            let placed = Placed {
+                extent: s.clone(),
+                stride: I::default().try_sub(d)?,
+                index: I::default().try_sub(&index)?,
+            };
+            if down.replace(placed).is_some() {
+                return Ok(None);
+            }
+        }
+        index = index.try_mul(s)?;
     }
-    let modes = placed(a)?;
+    let mut modes = placed(a)?;
+    down.into_iter().for_each(|mode| modes.push(mode));
     let mut out: Inline<(I, I), 8> = Inline::new();
     let (mut unit, mut index) = (I::constant(1), I::default());
     let mut covered = I::constant(1);

@@ -56,31 +56,34 @@ impl Search {
         set.require(row, value).map_err(|TooLarge| self.undecided())
     }
 
-    /// A layout that takes every offset, none negative, to one of its indices; the last mode has no
-    /// upper limit.
+    /// A layout that takes every offset to one of its indices; the last mode has no limit.
     pub fn find(&self, points: &[Point]) -> Result<Option<Layout>> {
-        let far = points.iter().map(|p| p.offset).max().unwrap_or(0);
-        self.descend(points, far, &mut Vec::new(), 1)
+        let reach = Reach {
+            low: points.iter().map(|p| p.offset).min().unwrap_or(0).min(0),
+            high: points.iter().map(|p| p.offset).max().unwrap_or(0).max(0),
+        };
+        self.descend(points, reach, &mut Vec::new(), 1)
     }
 
     fn descend(
         &self,
         points: &[Point],
-        far: i64,
+        reach: Reach,
         head: &mut Vec<i64>,
         unit: i64,
     ) -> Result<Option<Layout>> {
         let all = Solutions::all(head.len() + 1);
         if let Some(set) = self.finish(points, head, all)? {
             let strides = set.one().map_err(|TooLarge| self.undecided())?;
-            let extents = head.iter().copied().chain([far / unit + 1]);
+            let extents = head.iter().copied().chain([reach.last_extent(unit)]);
             return Ok(Some(Layout::from_leaves(extents.zip(strides))));
         }
-        for n in 2..=far / unit {
+        for n in 2..=reach.most(unit) {
             self.look(1)?;
+            let next = unit.checked_mul(n).ok_or_else(|| self.undecided())?;
             head.push(n);
-            if self.plausible(points, head, unit * n)?
-                && let Some(found) = self.descend(points, far, head, unit * n)?
+            if self.plausible(points, head, next)?
+                && let Some(found) = self.descend(points, reach, head, next)?
             {
                 return Ok(Some(found));
             }
@@ -126,8 +129,9 @@ impl Search {
             let [index] = point.indices[..] else { continue };
             let mut row = digits(point.offset, head);
             row.pop();
-            let Some((start, at)) = first.get(&(point.offset / unit)) else {
-                first.insert(point.offset / unit, (row, index));
+            let block = point.offset.div_euclid(unit);
+            let Some((start, at)) = first.get(&block) else {
+                first.insert(block, (row, index));
                 continue;
             };
             let row: Vec<i64> = row.iter().zip(start).map(|(x, y)| x - y).collect();
@@ -153,13 +157,39 @@ impl Search {
     }
 }
 
-/// The digits of a non-negative offset, the last one without limit.
+/// How far the offsets of an inverse lie from 0 on both sides, 0 included.
+#[derive(Debug, Clone, Copy)]
+struct Reach {
+    low: i64,
+    high: i64,
+}
+
+impl Reach {
+    /// The largest extent that has to be tried where the extents before it have the product `unit`.
+    ///
+    /// Without offsets below 0 the last mode has to get something to do. With them, an extent that
+    /// holds all offsets of both sides adds a flag that says which side an offset is on; all such
+    /// extents serve the same offsets, so the smallest of them is enough.
+    fn most(self, unit: i64) -> i64 {
+        let far = self.high.max(-(self.low + 1)) / unit;
+        far + i64::from(self.low < 0 && far > 0)
+    }
+
+    /// How many values the last digit has on the wider side, 0 included.
+    fn last_extent(self, unit: i64) -> i64 {
+        (self.high / unit)
+            .max(-self.low.div_euclid(unit))
+            .saturating_add(1)
+    }
+}
+
+/// The digits of an offset, rounded down, the last one without limit.
 fn digits(offset: i64, head: &[i64]) -> Vec<i64> {
     let mut left = offset;
     let mut out: Vec<i64> = Vec::with_capacity(head.len() + 1);
     for n in head {
-        out.push(left % n);
-        left /= n;
+        out.push(left.rem_euclid(*n));
+        left = left.div_euclid(*n);
     }
     out.push(left);
     out

@@ -62,13 +62,17 @@ pub fn cosize(modes: &[(i64, i64)]) -> i64 {
     1 + modes.iter().map(|m| (m.0 - 1) * m.1.abs()).sum::<i64>()
 }
 
-/// The values of a layout past its end too, written from the definition.
+/// The values of a layout past its end and below 0 too, written from the definition.
 pub fn value(a: &[(i64, i64)], mut x: i64) -> i64 {
     let mut sum = 0;
     for (i, (n, d)) in a.iter().enumerate() {
-        let digit = if i + 1 == a.len() { x } else { x % n };
+        let digit = if i + 1 == a.len() {
+            x
+        } else {
+            x.rem_euclid(*n)
+        };
         sum += digit * d;
-        x /= n;
+        x = x.div_euclid(*n);
     }
     sum
 }
@@ -135,7 +139,6 @@ pub fn build(modes: &[(i64, i64)]) -> Layout {
     Layout::flat(&s, &d).unwrap()
 }
 
-/// Composes the pair and compares with the definition; whether it has an answer.
 /// Composes the pair and compares with the definition; whether it has an answer.
 pub fn check_pair(a: &[(i64, i64)], b: &[(i64, i64)]) -> bool {
     let size: i64 = b.iter().map(|m| m.0).product();

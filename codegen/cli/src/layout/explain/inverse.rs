@@ -65,12 +65,26 @@ pub fn right(board: &mut Board, a: &Layout) -> bool {
 
 /// The steps of `left_inverse(a)`.
 pub fn left(board: &mut Board, a: &Layout) -> bool {
-    let Some(modes) = placed(a) else {
+    let Some(mut modes) = placed(a) else {
         return false;
     };
+    modes.sort_by_key(|mode| mode.stride.unsigned_abs());
     board.step("Wanted: r with r(l(i)) = i: which index has this offset?".to_owned());
     board.note(format!("l gives {}", values(a)));
     list(board, &modes);
+    if modes.iter().any(|mode| mode.stride < 0) {
+        board.step(
+            "Some offsets lie below 0. Digits round down: only the last one, which has no limit, \
+             is below 0 with them"
+                .to_owned(),
+        );
+        let last = modes.len() - 1;
+        if modes[..last].iter().any(|mode| mode.stride < 0) {
+            board.note("a mode counts down before a farther one, and borrows from it".to_owned());
+            board.note("extents are tried, and the strides for them solved for".to_owned());
+            return true;
+        }
+    }
     board.step("Walk up the offsets: between two strides only the lower mode has moved".to_owned());
     for (at, mode) in modes.iter().enumerate() {
         let Placed {
@@ -84,7 +98,7 @@ pub fn left(board: &mut Board, a: &Layout) -> bool {
             ));
             break;
         };
-        let room = next.stride / stride.max(&1);
+        let room = (next.stride.unsigned_abs() / stride.unsigned_abs().max(1)) as i64;
         let gap = match room.cmp(extent) {
             std::cmp::Ordering::Equal => "exactly its extent".to_owned(),
             std::cmp::Ordering::Greater => format!("more than its {extent}: a gap, free to choose"),

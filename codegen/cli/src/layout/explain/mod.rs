@@ -24,18 +24,18 @@ pub fn walk(
 ) -> String {
     let args = Arguments(arguments);
     let shown: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-    let mut board = Board::new(&format!("{}({})", function.name, shown.join(", ")));
-    let known = steps(&mut board, function.name, args);
+    let mut board = Board::new(&format!("{}({})", function.name(), shown.join(", ")));
+    let known = steps(&mut board, function.name(), args);
     if !known {
-        board.step(format!("{}: {}", function.signature(), function.about));
-        for (parameter, value) in function.parameters.iter().zip(arguments) {
+        board.step(format!("{}: {}", function.signature, function.about));
+        for (parameter, value) in function.parameters().zip(arguments) {
             board.note(format!("{parameter} is {value}"));
         }
     }
     match outcome {
         Ok(value) => {
             board.step(format!("So the answer is {value}"));
-            check(&mut board, function.name, args, value);
+            check(&mut board, function.name(), args, value);
         }
         Err(words) => {
             board.step("So there is no answer".to_owned());

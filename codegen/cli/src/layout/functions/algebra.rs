@@ -1,240 +1,184 @@
 //! The algebra proper: composition, complement, divide, product, inverses, casts, tiles.
 
 use tilewright_layout::{
-    Int as _, Layout, Result, Sym, blocked_product, complement, composition, composition_by,
-    composition_coords, downcast, flat_divide, flat_product, left_inverse, local_partition,
-    local_tile, logical_divide, logical_divide_by, logical_product, logical_product_by,
-    max_common_vector, raked_product, recast, right_inverse, tile_to_shape, tiled_divide,
-    tiled_product, upcast, zipped_divide, zipped_product,
+    ComposedLayout, Int as _, Layout, Result, Sym, Tiler, blocked_product, complement, composition,
+    composition_by, composition_coords, downcast, flat_divide, flat_product, inner_partition,
+    left_inverse, left_pseudo_inverse, local_partition, local_tile, logical_divide,
+    logical_divide_by, logical_product, logical_product_by, max_common_layout, nullspace,
+    outer_partition, raked_product, recast, right_inverse, tile_to_shape, tile_to_shape_by,
+    tiled_divide, tiled_product, upcast, zipped_divide, zipped_product,
 };
 
-use super::Function;
-use super::arguments::{Answer, Arguments, lift, lift_tiler};
-use crate::layout::value::{Tensor, Value};
+use super::arguments::{
+    Answer, Arguments, Unified, give, lift, lift_slots, lift_tiler, on_layout, on_part,
+};
+use super::{Function, functions};
+use crate::layout::value::{Tensor, Value, with_tensor};
 
-/// An operation by a tiler on whichever layout the first argument is.
+/// By a tiler, on any layout.
 macro_rules! by_tiler {
-    ($args:ident, $operation:path) => {{
-        let tiler = $args.tiler(1)?;
-        Ok(match $args.tensor(0)? {
-            Tensor::Plain(a) => $operation(&a, &tiler)?.into(),
-            Tensor::Coords(a) => $operation(&a, &tiler)?.into(),
-            Tensor::Symbolic(a) => $operation(&a, &lift_tiler(&tiler)?)?.into(),
-            Tensor::SymbolicCoords(a) => $operation(&a, &lift_tiler(&tiler)?)?.into(),
-        })
-    }};
-}
-
-/// An operation by a layout on whichever layout the first argument is.
-macro_rules! by_layout {
-    ($args:ident, $operation:path) => {{
-        let a = $args.tensor(0)?;
-        Ok(match (a, $args.tensor(1)?) {
-            (Tensor::Plain(a), Tensor::Plain(b)) => $operation(&a, &b)?.into(),
-            (Tensor::Coords(a), Tensor::Plain(b)) => $operation(&a, &b)?.into(),
-            (Tensor::Symbolic(a), Tensor::Plain(b)) => $operation(&a, &lift(&b)?)?.into(),
-            (Tensor::SymbolicCoords(a), Tensor::Plain(b)) => $operation(&a, &lift(&b)?)?.into(),
-            (Tensor::Plain(a), Tensor::Symbolic(b)) => {
-                let a: Layout<Sym> = lift(&a)?;
-                $operation(&a, &b)?.into()
-            }
-            (Tensor::Symbolic(a), Tensor::Symbolic(b)) => $operation(&a, &b)?.into(),
-            (Tensor::SymbolicCoords(a), Tensor::Symbolic(b)) => $operation(&a, &b)?.into(),
-            _ => return $args.wrong(1, "a layout whose values are offsets"),
-        })
-    }};
-}
-
-/// A divide: of what is inside a swizzle, by layout, or by tiler.
-macro_rules! divide {
-    ($args:ident, $operation:path) => {
-        match $args.is_composed(0) {
-            true => {
-                let (all, tiler) = ($args.composed(0)?, $args.tiler(1)?);
-                let inner = $operation(&all.inner, &tiler)?;
-                Ok(Value::Composed(all.with_inner(inner)))
-            }
-            false => by_tiler!($args, $operation),
+    ($operation:path) => {
+        |args: Arguments<'_>| -> Answer {
+            let tiler = args.tiler(1)?;
+            on_layout!(args, 0, l, I => $operation(l, &lift_tiler::<I>(&tiler)?)?)
         }
     };
 }
 
-/// The function that ` o ` stands for.
-pub const COMPOSITION: Function = Function {
-    name: "composition",
-    parameters: &["a: layout", "b: layout | tiler"],
-    gives: "layout",
-    about: "r(i) = a(b(i)), refining the shape of b; by mode with a tiler",
-    run: compose,
-};
+/// By a layout of offsets, on any layout.
+macro_rules! by_layout {
+    ($operation:path) => {
+        |args: Arguments<'_>| -> Answer {
+            if let Some(all) = args.swizzled(0) {
+                let inner = $operation(&all.inner, &args.layout(1)?)?;
+                return Ok(all.with_inner(inner).into());
+            }
+            match (args.tensor(0)?, args.tensor(1)?) {
+                (a, Tensor::Plain(b)) => {
+                    Ok(with_tensor!(a, a, I => $operation(&a, &lift::<I>(&b)?)?.into()))
+                }
+                (Tensor::Plain(a), Tensor::Symbolic(b)) => give($operation(&lift::<Sym>(&a)?, &b)),
+                (Tensor::Symbolic(a), Tensor::Symbolic(b)) => give($operation(&a, &b)),
+                (Tensor::SymbolicCoords(a), Tensor::Symbolic(b)) => give($operation(&a, &b)),
+                _ => args.wrong(1, "a layout whose values are offsets"),
+            }
+        }
+    };
+}
 
-/// The functions of this chapter.
-pub const FUNCTIONS: &[Function] = &[
-    COMPOSITION,
-    Function {
-        name: "complement",
-        parameters: &["a: layout", "size?: int"],
-        gives: "layout",
-        about: "the increasing layout that tiles [0, size) with a; size is cosize(a) if left out",
-        run: complement_of,
-    },
-    Function {
-        name: "logical_divide",
-        parameters: &["a: layout", "b: layout | tiler"],
-        gives: "layout",
-        about: "composition(a, (b, complement(b, size(a)))): (tile, rest)",
-        run: |args| match (args.is_composed(0), args.is_by_mode(1)) {
-            (true, _) => divide!(args, logical_divide_by),
-            (false, true) => by_tiler!(args, logical_divide_by),
-            (false, false) => by_layout!(args, logical_divide),
-        },
-    },
-    Function {
-        name: "zipped_divide",
-        parameters: &["a: layout", "tile: tiler"],
-        gives: "layout",
-        about: "((tile of each mode), (rest of each mode))",
-        run: |args| divide!(args, zipped_divide),
-    },
-    Function {
-        name: "tiled_divide",
-        parameters: &["a: layout", "tile: tiler"],
-        gives: "layout",
-        about: "zipped_divide with the rest unpacked: ((tile), rest, rest)",
-        run: |args| divide!(args, tiled_divide),
-    },
-    Function {
-        name: "flat_divide",
-        parameters: &["a: layout", "tile: tiler"],
-        gives: "layout",
-        about: "zipped_divide with both unpacked: (tile, tile, rest, rest)",
-        run: |args| divide!(args, flat_divide),
-    },
-    Function {
-        name: "logical_product",
-        parameters: &["a: layout", "b: layout | tiler"],
-        gives: "layout",
-        about: "a, repeated at the places of b: (block, repetitions)",
-        run: |args| match args.is_by_mode(1) {
-            true => product_by(args, logical_product_by),
-            false => product(args, logical_product),
-        },
-    },
-    Function {
-        name: "zipped_product",
-        parameters: &["a: layout", "b: tiler"],
-        gives: "layout",
-        about: "((block), (repetitions of each mode))",
-        run: |args| product_by(args, zipped_product),
-    },
-    Function {
-        name: "tiled_product",
-        parameters: &["a: layout", "b: tiler"],
-        gives: "layout",
-        about: "zipped_product with the repetitions unpacked",
-        run: |args| product_by(args, tiled_product),
-    },
-    Function {
-        name: "flat_product",
-        parameters: &["a: layout", "b: tiler"],
-        gives: "layout",
-        about: "zipped_product with both unpacked",
-        run: |args| product_by(args, flat_product),
-    },
-    Function {
-        name: "blocked_product",
-        parameters: &["a: layout", "b: layout"],
-        gives: "layout",
-        about: "blocks of a side by side: mode i is (a_i, b_i)",
-        run: |args| product(args, blocked_product),
-    },
-    Function {
-        name: "raked_product",
-        parameters: &["a: layout", "b: layout"],
-        gives: "layout",
-        about: "blocks of a interleaved: mode i is (b_i, a_i)",
-        run: |args| product(args, raked_product),
-    },
-    Function {
-        name: "tile_to_shape",
-        parameters: &["block: layout", "shape: tuple"],
-        gives: "layout",
-        about: "a block repeated, first mode fastest, until it has the shape",
-        run: |args| {
-            let shape = args.tuple(1)?;
-            inside(args, |l| tile_to_shape(l, &shape))
-        },
-    },
-    Function {
-        name: "right_inverse",
-        parameters: &["l: layout"],
-        gives: "layout",
-        about: "the largest r with l(r(i)) = i",
-        run: |args| match args.tensor(0)? {
-            Tensor::Symbolic(l) => Ok(right_inverse(&l)?.into()),
-            _ => Ok(right_inverse(&args.layout(0)?)?.into()),
-        },
-    },
-    Function {
-        name: "left_inverse",
-        parameters: &["l: layout"],
-        gives: "layout",
-        about: "an r with r(l(i)) = i",
-        run: |args| match args.tensor(0)? {
-            Tensor::Symbolic(l) => Ok(left_inverse(&l)?.into()),
-            _ => Ok(left_inverse(&args.layout(0)?)?.into()),
-        },
-    },
-    Function {
-        name: "max_common_vector",
-        parameters: &["a: layout", "b: layout"],
-        gives: "int",
-        about: "how many elements from 0 on lie consecutively in both",
-        run: |args| Ok(max_common_vector(&args.layout(0)?, &args.layout(1)?)?.into()),
-    },
-    Function {
-        name: "upcast",
-        parameters: &["l: layout", "n: int"],
-        gives: "layout",
-        about: "the layout in elements n times larger",
-        run: |args| cast(args, upcast, |all, n| all.upcast(n)),
-    },
-    Function {
-        name: "downcast",
-        parameters: &["l: layout", "n: int"],
-        gives: "layout",
-        about: "the layout in elements n times smaller",
-        run: |args| cast(args, downcast, |all, n| all.downcast(n)),
-    },
-    Function {
-        name: "recast",
-        parameters: &["l: layout", "from_bits: int", "to_bits: int"],
-        gives: "layout",
-        about: "the layout in elements of another width",
-        run: |args| Ok(recast(&args.layout(0)?, args.int(1)?, args.int(2)?)?.into()),
-    },
-    Function {
-        name: "local_tile",
-        parameters: &["l: layout", "tile: tiler", "c: coordinate"],
-        gives: "[layout, offset]",
-        about: "the tile at a coordinate of the rest",
-        run: |args| {
-            let (tile, offset) = local_tile(&args.layout(0)?, &args.tiler(1)?, &args.slots(2)?)?;
-            Ok(Value::List(vec![tile.into(), offset.into()]))
-        },
-    },
-    Function {
-        name: "local_partition",
-        parameters: &["l: layout", "threads: layout", "thread: int"],
-        gives: "[layout, offset]",
-        about: "the share of one thread when threads lie side by side over the tensor",
-        run: |args| {
-            let (a, threads) = (args.layout(0)?, args.layout(1)?);
-            let (share, offset) = local_partition(&a, &threads, &args.int(2)?)?;
-            Ok(Value::List(vec![share.into(), offset.into()]))
-        },
-    },
-];
+/// By a layout, on layouts whose values are offsets, both brought to one integer.
+macro_rules! by_offsets {
+    ($operation:path) => {
+        |args: Arguments<'_>| -> Answer {
+            if let Some(all) = args.swizzled(0) {
+                let inner = $operation(&all.inner, &args.layout(1)?)?;
+                return Ok(all.with_inner(inner).into());
+            }
+            match args.unify(vec![args.tensor(0)?, args.tensor(1)?])? {
+                Unified::Plain(both) => give($operation(&both[0], &both[1])),
+                Unified::Symbolic(both) => give($operation(&both[0], &both[1])),
+                _ => args.wrong(1, "a layout whose values are offsets"),
+            }
+        }
+    };
+}
+
+/// The tile or share at a coordinate, with its offset.
+macro_rules! part_at {
+    ($operation:path) => {
+        |args: Arguments<'_>| -> Answer {
+            let (tiler, coord) = (args.tiler(1)?, args.slots(2)?);
+            on_part!(args, 0, l, I => {
+                $operation(l, &lift_tiler::<I>(&tiler)?, &lift_slots::<I>(&coord))?
+            })
+        }
+    };
+}
+
+/// On constant, symbolic and swizzled layouts by one name.
+macro_rules! on_offsets {
+    ($operation:path, $composed:expr) => {
+        |args: Arguments<'_>| -> Answer {
+            match (args.swizzled(0), args.inner(0)?) {
+                (Some(all), _) => give($composed(all)),
+                (None, Tensor::Plain(l)) => give($operation(&l)),
+                (None, Tensor::Symbolic(l)) => give($operation(&l)),
+                _ => args.wrong(0, "a layout whose values are offsets"),
+            }
+        }
+    };
+}
+
+functions! {
+    /// r(i) = a(b(i)), refining the shape of b; by mode with a tiler
+    "composition(a: layout, b: layout | tiler) -> layout" => compose;
+    /// the increasing layout that tiles [0, size) with a; size is cosize(a) if left out
+    "complement(a: layout, size?: int) -> layout" => complement_of;
+    /// composition(a, (b, complement(b, size(a)))): (tile, rest)
+    "logical_divide(a: layout, b: layout | tiler) -> layout" => |args| match args.is_by_mode(1) {
+        true => by_tiler!(logical_divide_by)(args),
+        false => by_layout!(logical_divide)(args),
+    };
+    /// ((tile of each mode), (rest of each mode))
+    "zipped_divide(a: layout, tile: tiler) -> layout" => by_tiler!(zipped_divide);
+    /// zipped_divide with the rest unpacked: ((tile), rest, rest)
+    "tiled_divide(a: layout, tile: tiler) -> layout" => by_tiler!(tiled_divide);
+    /// zipped_divide with both unpacked: (tile, tile, rest, rest)
+    "flat_divide(a: layout, tile: tiler) -> layout" => by_tiler!(flat_divide);
+    /// a, repeated at the places of b: (block, repetitions)
+    "logical_product(a: layout, b: layout | tiler) -> layout" => |args| match args.is_by_mode(1) {
+        true => repeat(args, logical_product_by),
+        false => by_offsets!(logical_product)(args),
+    };
+    /// ((block), (repetitions of each mode))
+    "zipped_product(a: layout, b: tiler) -> layout" => |args| repeat(args, zipped_product);
+    /// zipped_product with the repetitions unpacked
+    "tiled_product(a: layout, b: tiler) -> layout" => |args| repeat(args, tiled_product);
+    /// zipped_product with both unpacked
+    "flat_product(a: layout, b: tiler) -> layout" => |args| repeat(args, flat_product);
+    /// blocks of a side by side: mode i is (a_i, b_i)
+    "blocked_product(a: layout, b: layout) -> layout" => by_offsets!(blocked_product);
+    /// blocks of a interleaved: mode i is (b_i, a_i)
+    "raked_product(a: layout, b: layout) -> layout" => by_offsets!(raked_product);
+    /// a block repeated, first mode fastest, until it has the shape
+    "tile_to_shape(block: layout, shape: tuple) -> layout" => |args| {
+        let shape = args.tuple(1)?;
+        inside(args, |block| tile_to_shape(block, &shape))
+    };
+    /// tile_to_shape with the modes repeated in this order
+    "tile_to_shape_by(block: layout, shape: tuple, order: int…) -> layout" => |args| {
+        let (shape, order) = (args.tuple(1)?, args.numbers(2)?);
+        inside(args, |block| tile_to_shape_by(block, &shape, &order))
+    };
+    /// the largest r with l(r(i)) = i
+    "right_inverse(l: layout) -> layout | inverse" =>
+        on_offsets!(right_inverse, ComposedLayout::right_inverse);
+    /// an r with r(l(i)) = i
+    "left_inverse(l: layout) -> layout | inverse" =>
+        on_offsets!(left_inverse, ComposedLayout::left_inverse);
+    /// an r with l(r(l(i))) = l(i), where several indices share an offset
+    "left_pseudo_inverse(l: layout) -> layout | inverse" =>
+        on_offsets!(left_pseudo_inverse, ComposedLayout::left_pseudo_inverse);
+    /// the coordinates that modes of stride 0 send to 0
+    "nullspace(l: layout) -> layout" =>
+        |args| Ok(with_tensor!(args.inner(0)?, l => nullspace(&l)?.into()));
+    /// the indices at which the first offsets lie in both
+    "max_common_layout(a: layout, b: layout) -> layout" => common;
+    /// how many elements from 0 on lie at the same indices in both
+    "max_common_vector(a: layout, b: layout) -> int" => |args| match common(args)? {
+        Value::Tensor(shared) => Ok(with_tensor!(shared, l => l.size()?.into())),
+        other => Ok(other),
+    };
+    /// the layout in elements n times larger
+    "upcast(l: layout, n: int) -> layout" => |args| {
+        let n = args.int(1)?;
+        cast(args, |l| upcast(l, &n), |all| all.upcast(n))
+    };
+    /// the layout in elements n times smaller
+    "downcast(l: layout, n: int) -> layout" => |args| {
+        let n = args.int(1)?;
+        cast(args, |l| downcast(l, &n), |all| all.downcast(n))
+    };
+    /// the layout in elements of another width
+    "recast(l: layout, from_bits: int, to_bits: int) -> layout" => |args| {
+        let (from, to) = (args.int(1)?, args.int(2)?);
+        cast(args, |l| recast(l, from, to), |all| all.recast(from, to))
+    };
+    /// the tile at a coordinate of the rest
+    "local_tile(l: layout, tile: tiler, c: coordinate) -> [layout, offset]" => part_at!(local_tile);
+    /// the same, by CuTe's other name
+    "inner_partition(l: layout, tile: tiler, c: coordinate) -> [layout, offset]" =>
+        part_at!(inner_partition);
+    /// what lies at one coordinate of every tile
+    "outer_partition(l: layout, tile: tiler, c: coordinate) -> [layout, offset]" =>
+        part_at!(outer_partition);
+    /// the share of one thread when threads lie side by side over the tensor
+    "local_partition(l: layout, threads: layout, thread: int) -> [layout, offset]" => |args| {
+        let (threads, thread) = (args.layout(1)?, args.int(2)?);
+        on_part!(args, 0, l, I =>
+            local_partition(l, &lift::<I>(&threads)?, &tilewright_layout::Int::constant(thread))?)
+    };
+}
 
 fn compose(args: Arguments<'_>) -> Answer {
     if let Some(Value::Swizzle(swizzle)) = args.get(0) {
@@ -243,26 +187,20 @@ fn compose(args: Arguments<'_>) -> Answer {
             return args.wrong(1, "a layout without a swizzle of its own");
         }
         all.swizzle = *swizzle;
-        return Ok(Value::Composed(all));
-    }
-    if args.is_composed(0) {
-        let all = args.composed(0)?;
-        return Ok(Value::Composed(match args.is_by_mode(1) {
-            true => all.composition_by(&args.tiler(1)?)?,
-            false => all.composition(&args.layout(1)?)?,
-        }));
+        return Ok(all.into());
     }
     if args.is_by_mode(1) {
-        return by_tiler!(args, composition_by);
+        return by_tiler!(composition_by)(args);
+    }
+    if args.swizzled(0).is_some() {
+        return by_layout!(composition)(args);
     }
     match (args.tensor(0)?, args.tensor(1)?) {
-        (Tensor::Plain(a), Tensor::Coords(b)) => Ok(composition_coords(&a, &b)?.into()),
-        (Tensor::Coords(a), Tensor::Coords(b)) => Ok(composition_coords(&a, &b)?.into()),
-        (Tensor::Symbolic(a), Tensor::SymbolicCoords(b)) => Ok(composition_coords(&a, &b)?.into()),
-        (Tensor::SymbolicCoords(a), Tensor::SymbolicCoords(b)) => {
-            Ok(composition_coords(&a, &b)?.into())
-        }
-        _ => by_layout!(args, composition),
+        (Tensor::Plain(a), Tensor::Coords(b)) => give(composition_coords(&a, &b)),
+        (Tensor::Coords(a), Tensor::Coords(b)) => give(composition_coords(&a, &b)),
+        (Tensor::Symbolic(a), Tensor::SymbolicCoords(b)) => give(composition_coords(&a, &b)),
+        (Tensor::SymbolicCoords(a), Tensor::SymbolicCoords(b)) => give(composition_coords(&a, &b)),
+        _ => by_layout!(composition)(args),
     }
 }
 
@@ -273,7 +211,7 @@ fn complement_of(args: Arguments<'_>) -> Answer {
             Some(Value::Symbol(size)) => size.clone(),
             Some(_) => Sym::constant(args.int(1)?),
         };
-        return Ok(complement(&a, &size)?.into());
+        return give(complement(&a, &size));
     }
     let a = args.layout(0)?;
     let size = match args.get(1) {
@@ -285,42 +223,38 @@ fn complement_of(args: Arguments<'_>) -> Answer {
             all.try_fold(1i64, |p, s| p.try_mul(s))?
         }
     };
-    Ok(complement(&a, &size)?.into())
+    give(complement(&a, &size))
 }
 
-fn product(args: Arguments<'_>, f: fn(&Layout, &Layout) -> Result<Layout>) -> Answer {
-    let b = args.layout(1)?;
-    inside(args, |a| f(a, &b))
+fn common(args: Arguments<'_>) -> Answer {
+    if args.swizzled(0).or(args.swizzled(1)).is_some() {
+        return give(args.composed(0)?.max_common_layout(&args.composed(1)?));
+    }
+    by_offsets!(max_common_layout)(args)
 }
 
-fn product_by(
-    args: Arguments<'_>,
-    f: fn(&Layout, &tilewright_layout::Tiler) -> Result<Layout>,
-) -> Answer {
+/// A product by a tiler.
+fn repeat(args: Arguments<'_>, f: fn(&Layout, &Tiler) -> Result<Layout>) -> Answer {
     let tiler = args.tiler(1)?;
     inside(args, |a| f(a, &tiler))
 }
 
 /// An operation on the first argument, or on the layout inside its swizzle.
 fn inside(args: Arguments<'_>, f: impl Fn(&Layout) -> Result<Layout>) -> Answer {
-    if !args.is_composed(0) {
-        return Ok(f(&args.layout(0)?)?.into());
+    match args.swizzled(0) {
+        Some(all) => Ok(all.with_inner(f(&all.inner)?).into()),
+        None => give(f(&args.layout(0)?)),
     }
-    let all = args.composed(0)?;
-    let inner = f(&all.inner)?;
-    Ok(Value::Composed(all.with_inner(inner)))
 }
 
-type Composed = tilewright_layout::ComposedLayout;
-
+/// A change of the element, which a swizzle takes part in.
 fn cast(
     args: Arguments<'_>,
-    plain: fn(&Layout, &i64) -> Result<Layout>,
-    composed: fn(&Composed, i64) -> Result<Composed>,
+    plain: impl Fn(&Layout) -> Result<Layout>,
+    composed: impl Fn(&ComposedLayout) -> Result<ComposedLayout>,
 ) -> Answer {
-    let n = args.int(1)?;
-    if args.is_composed(0) {
-        return Ok(Value::Composed(composed(&args.composed(0)?, n)?));
+    match args.swizzled(0) {
+        Some(all) => give(composed(all)),
+        None => give(plain(&args.layout(0)?)),
     }
-    Ok(plain(&args.layout(0)?, &n)?.into())
 }

@@ -35,6 +35,11 @@ pub type Answer = std::result::Result<Value, Stop>;
 /// An argument of the kind that was asked for.
 pub type Taken<T> = std::result::Result<T, Stop>;
 
+/// What the algebra gives, as an answer.
+pub fn give<T: Into<Value>>(result: Result<T>) -> Answer {
+    Ok(result?.into())
+}
+
 /// The arguments of one call.
 #[derive(Debug, Clone, Copy)]
 pub struct Arguments<'a>(pub &'a [Value]);
@@ -80,9 +85,20 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Whether the argument is a swizzle after a layout.
-    pub fn is_composed(self, argument: usize) -> bool {
-        matches!(self.get(argument), Some(Value::Composed(_)))
+    /// The argument when it is a swizzle after a layout.
+    pub fn swizzled(self, argument: usize) -> Option<&'a ComposedLayout> {
+        match self.get(argument) {
+            Some(Value::Composed(all)) => Some(all),
+            _ => None,
+        }
+    }
+
+    /// Any layout; behind a swizzle the one inside.
+    pub fn inner(self, argument: usize) -> Taken<Tensor> {
+        match self.swizzled(argument) {
+            Some(all) => Ok(Tensor::Plain(all.inner.clone())),
+            None => self.tensor(argument),
+        }
     }
 
     /// Whether the argument stands for one operation a mode: a shape or a tiler in brackets.
@@ -139,6 +155,7 @@ impl<'a> Arguments<'a> {
         match self.get(argument) {
             Some(Value::Tensor(Tensor::Plain(layout))) => Ok(layout.shape()),
             Some(Value::Tensor(Tensor::Coords(layout))) => Ok(layout.shape()),
+            Some(Value::Composed(all)) => Ok(all.shape()),
             _ => self.tuple(argument),
         }
     }
@@ -196,7 +213,19 @@ impl<'a> Arguments<'a> {
         match self.get(argument) {
             Some(Value::CopyAtom(atom)) => Ok(atom.clone()),
             Some(Value::Int(elems)) => Ok(CopyAtom::vector(*elems)?),
-            _ => self.wrong(argument, "a copy atom: vector(8), copy_atom(…) or its id"),
+            Some(Value::CopyBits(_)) => self.wrong(
+                argument,
+                "a copy atom in elements: copy_atom_for(atom, bits)",
+            ),
+            _ => self.wrong(argument, "a copy atom: vector(8) or copy_atom(…)"),
+        }
+    }
+
+    /// A copy instruction that counts bits.
+    pub fn copy_bits(self, argument: usize) -> Taken<CopyAtom> {
+        match self.get(argument) {
+            Some(Value::CopyBits(atom)) => Ok(atom.clone()),
+            _ => self.wrong(argument, "a copy atom in bits: its id, or copy_bits(…)"),
         }
     }
 
@@ -211,6 +240,43 @@ impl<'a> Arguments<'a> {
         }
     }
 }
+
+/// An operation that gives a layout, on whichever layout an argument is; behind a swizzle on the
+/// one inside.
+macro_rules! on_layout {
+    ($args:ident, $at:expr, $l:ident, $I:ident => $result:expr) => {
+        match $args.swizzled($at) {
+            Some(all) => {
+                #[allow(dead_code)]
+                type $I = i64;
+                let $l = &all.inner;
+                let inner: tilewright_layout::Layout = $result;
+                Ok($crate::layout::value::Value::from(all.with_inner(inner)))
+            }
+            None => Ok(with_tensor!(&$args.tensor($at)?, $l, $I => $result.into())),
+        }
+    };
+}
+
+/// An operation that gives a layout and its offset, likewise; the offset goes inside the swizzle.
+macro_rules! on_part {
+    ($args:ident, $at:expr, $l:ident, $I:ident => $result:expr) => {
+        match $args.swizzled($at) {
+            Some(all) => {
+                #[allow(dead_code)]
+                type $I = i64;
+                let $l = &all.inner;
+                let (inner, offset): (tilewright_layout::Layout, i64) = $result;
+                let mut part = all.with_inner(inner);
+                part.offset = tilewright_layout::Int::try_add(&all.offset, &offset)?;
+                Ok($crate::layout::value::Value::from(part))
+            }
+            None => Ok(with_tensor!(&$args.tensor($at)?, $l, $I => $result.into())),
+        }
+    };
+}
+
+pub(super) use {on_layout, on_part};
 
 /// Layouts brought to one kind.
 #[derive(Debug, Clone)]
@@ -263,6 +329,14 @@ pub fn one_atom(atom: MmaAtom) -> Result<TiledMma> {
 /// A layout of numbers over another integer.
 pub fn lift<I: Int>(layout: &Layout) -> Result<Layout<I>> {
     layout.map(|x| Ok(I::constant(*x)))
+}
+
+/// A coordinate of numbers over another integer.
+pub fn lift_slots<I: Int>(coord: &IntTuple<Slot<i64>>) -> IntTuple<Slot<I>> {
+    coord.map(|slot| match slot {
+        Slot::Keep => Slot::Keep,
+        Slot::At(x) => Slot::At(I::constant(*x)),
+    })
 }
 
 /// A tiler of numbers over another integer.

@@ -12,26 +12,36 @@ mod edits;
 mod algebra;
 mod swizzles;
 mod threads;
-mod relations;
+mod rules;
 
 pub use arguments::{Arguments, Stop, one_atom};
 
 use arguments::Answer;
 
-/// A function of expressions.
+/// A function of expressions: a line of a chapter's table.
 #[derive(Debug, Clone, Copy)]
 pub struct Function {
-    /// What expressions call it.
-    pub name: &'static str,
-    /// Its parameters as `name: kind`; `?` after the name marks one that may be left out, `…` one
-    /// that may be repeated.
-    pub parameters: &'static [&'static str],
-    /// The kind of what it gives.
-    pub gives: &'static str,
+    /// `name(parameters) -> kind`. A parameter is `name: kind`; `?` after its name marks one that
+    /// may be left out, `…` after its kind one that may be repeated.
+    pub signature: &'static str,
     /// What it is for, in a line.
     pub about: &'static str,
     run: fn(Arguments<'_>) -> Answer,
 }
+
+/// The table of a chapter: what each function is for, its signature, how it is evaluated.
+macro_rules! functions {
+    ($($(#[doc = $about:literal])+ $signature:literal => $run:expr;)+) => {
+        /// The functions of this chapter.
+        pub const FUNCTIONS: &[Function] = &[$(Function {
+            signature: $signature,
+            about: concat!($($about),+).trim_ascii_start(),
+            run: $run,
+        }),+];
+    };
+}
+
+pub(crate) use functions;
 
 /// The functions of one matter.
 #[derive(Debug, Clone, Copy)]
@@ -65,8 +75,8 @@ pub const CHAPTERS: [Chapter; 6] = [
         functions: threads::FUNCTIONS,
     },
     Chapter {
-        title: "Relations, and the rules of others",
-        functions: relations::FUNCTIONS,
+        title: "The rules of others",
+        functions: rules::FUNCTIONS,
     },
 ];
 
@@ -77,35 +87,49 @@ pub fn all() -> impl Iterator<Item = &'static Function> {
 
 /// The function of that name.
 pub fn find(name: &str) -> Option<&'static Function> {
-    all().find(|function| function.name == name)
+    all().find(|function| function.name() == name)
 }
 
 /// What ` o ` between two layouts stands for.
-pub fn composition() -> &'static Function {
-    &algebra::COMPOSITION
+pub const fn composition() -> &'static Function {
+    &algebra::FUNCTIONS[0]
+}
+
+/// What ` o -offset o ` between a layout and a swizzle stands for.
+pub const fn inverse() -> &'static Function {
+    &swizzles::FUNCTIONS[3]
 }
 
 /// The name that looks most like `name`, if one comes near.
 pub fn nearest(name: &str) -> Option<&'static str> {
     let score = |known: &str| strsim::jaro_winkler(name, known);
-    let best = all().max_by(|a, b| score(a.name).total_cmp(&score(b.name)))?;
-    (score(best.name) > 0.8).then_some(best.name)
+    let names = all().map(Function::name);
+    let best = names.max_by(|a, b| score(a).total_cmp(&score(b)))?;
+    (score(best) > 0.8).then_some(best)
 }
 
 impl Function {
-    /// `name(parameters) -> kind`.
-    pub fn signature(&self) -> String {
-        let parameters = self.parameters.join(", ");
-        format!("{}({parameters}) -> {}", self.name, self.gives)
+    /// What expressions call it.
+    pub fn name(&self) -> &'static str {
+        self.signature.split('(').next().unwrap_or(self.signature)
+    }
+
+    /// Its parameters as `name: kind`.
+    pub fn parameters(&self) -> impl Iterator<Item = &'static str> {
+        let inner = self.signature.split_once('(').map_or("", |(_, rest)| rest);
+        let inner = inner.rsplit_once(')').map_or("", |(inner, _)| inner);
+        inner.split(", ")
     }
 
     /// Whether it takes that many arguments.
     pub fn takes(&self, count: usize) -> bool {
-        let may_be_left = |p: &&&str| p.contains('?') || p.contains('…');
-        let optional = self.parameters.iter().filter(may_be_left).count();
-        let endless = self.parameters.iter().any(|p| p.contains('…'));
-        let least = self.parameters.len() - optional;
-        count >= least && (endless || count <= self.parameters.len())
+        let may_be_left = |p: &&str| p.contains('?') || p.contains('…');
+        let (all, optional) = (
+            self.parameters().count(),
+            self.parameters().filter(may_be_left).count(),
+        );
+        let endless = self.signature.contains('…');
+        count >= all - optional && (endless || count <= all)
     }
 
     /// Its value for arguments of a number it takes.
@@ -126,11 +150,25 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let mut names: Vec<&str> = all().map(|function| function.name).collect();
+        let mut names: Vec<&str> = all().map(Function::name).collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn signatures_have_the_form_that_is_read_off_them() {
+        for function in all() {
+            let (head, gives) = function.signature.split_once(") -> ").unwrap();
+            assert!(!gives.is_empty() && head.matches('(').count() == 1);
+            for parameter in function.parameters() {
+                assert!(parameter.contains(": "), "{}", function.signature);
+            }
+            assert!(!function.about.is_empty() && function.about.len() < 95);
+        }
+        assert_eq!(composition().name(), "composition");
+        assert_eq!(inverse().name(), "inverse");
     }
 
     #[test]

@@ -1,62 +1,41 @@
 //! Swizzles and the layouts behind them.
 
-use tilewright_layout::{ComposedLayout, Swizzle};
+use tilewright_layout::{ComposedLayout, InverseLayout, Result, Swizzle};
 
-use super::Function;
-use super::arguments::{Answer, Arguments};
+use super::arguments::give;
+use super::{Function, functions};
 use crate::layout::value::Value;
 
-/// The functions of this chapter.
-pub const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "swizzle",
-        parameters: &["bits: int", "base: int", "shift: int"],
-        gives: "swizzle",
-        about: "Sw<bits,base,shift>",
-        run: |args| {
-            let swizzle = Swizzle::new(args.int(0)?, args.int(1)?, args.int(2)?)?;
-            Ok(Value::Swizzle(swizzle))
-        },
-    },
-    Function {
-        name: "swizzle_apply",
-        parameters: &["s: swizzle", "offsets: int…"],
-        gives: "int | list",
-        about: "the swizzled offsets",
-        run: |args| {
-            let (swizzle, offsets) = (args.swizzle(0)?, args.numbers(1)?);
-            let mut all = offsets.iter().map(|&x| Value::Int(swizzle.apply(x)));
-            match (offsets.len(), args.get(1)) {
-                (1, Some(Value::Int(_))) => Ok(all.next().unwrap_or(Value::Int(0))),
-                _ => Ok(Value::List(all.collect())),
-            }
-        },
-    },
-    Function {
-        name: "composed",
-        parameters: &["s: swizzle", "offset: int", "l: layout"],
-        gives: "composed layout",
-        about: "the swizzle after the offset after the layout: `s o offset o l`",
-        run: composed,
-    },
-    Function {
-        name: "xor_basis",
-        parameters: &["l: layout"],
-        gives: "list",
-        about: "the values at 1, 2, 4, …: over bits a swizzled layout is linear",
-        run: |args| {
-            let all = args.composed(0)?;
-            let bits = all.size()?.trailing_zeros();
-            let values = (0..bits).map(|bit| all.at(1 << bit).map(Value::Int));
-            Ok(Value::List(values.collect::<Result<_, _>>()?))
-        },
-    },
-];
-
-fn composed(args: Arguments<'_>) -> Answer {
-    Ok(Value::Composed(ComposedLayout {
-        swizzle: args.swizzle(0)?,
-        offset: args.int(1)?,
-        inner: args.layout(2)?,
-    }))
+functions! {
+    /// Sw<bits,base,shift>
+    "swizzle(bits: int, base: int, shift: int) -> swizzle" =>
+        |args| give(Swizzle::new(args.int(0)?, args.int(1)?, args.int(2)?));
+    /// the swizzled offsets
+    "swizzle_apply(s: swizzle, offsets: int…) -> int | list" => |args| {
+        let swizzle = args.swizzle(0)?;
+        if let (2, Some(Value::Int(offset))) = (args.count(), args.get(1)) {
+            return Ok(swizzle.apply(*offset).into());
+        }
+        let offsets = args.numbers(1)?.into_iter();
+        Ok(offsets.map(|x| swizzle.apply(x)).collect::<Vec<_>>().into())
+    };
+    /// the swizzle after the offset after the layout: `s o offset o l`
+    "composed(s: swizzle, offset: int, l: layout) -> composed layout" => |args| {
+        let (swizzle, offset, inner) = (args.swizzle(0)?, args.int(1)?, args.layout(2)?);
+        Ok(ComposedLayout { swizzle, offset, inner }.into())
+    };
+    /// the layout after the offset after the swizzle: `l o offset o s`, as inverses are
+    "inverse(l: layout, offset: int, s: swizzle) -> inverse" => |args| {
+        let (layout, offset, swizzle) = (args.layout(0)?, args.int(1)?, args.swizzle(2)?);
+        let Some(offset) = offset.checked_neg() else {
+            return args.wrong(1, "an offset that can be subtracted");
+        };
+        Ok(InverseLayout { layout, offset, swizzle }.into())
+    };
+    /// the values at 1, 2, 4, …: over bits a swizzled layout is linear
+    "xor_basis(l: layout) -> list" => |args| {
+        let all = args.composed(0)?;
+        let bits = all.size()?.trailing_zeros();
+        give((0..bits).map(|bit| all.at(1 << bit)).collect::<Result<Vec<_>>>())
+    };
 }

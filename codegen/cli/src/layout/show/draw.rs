@@ -5,7 +5,8 @@
 //! and its banks.
 
 use tilewright_layout::{
-    Basis, ComposedLayout, Int as _, Layout, Operand, Result, Side, Swizzle, TiledCopy, TiledMma,
+    Basis, ComposedLayout, CopyAtom, Int as _, Layout, Operand, Result, Side, Swizzle, TiledCopy,
+    TiledMma,
 };
 
 use super::banks::{self, Access};
@@ -47,18 +48,14 @@ pub fn picture(value: &Value, access: Access) -> Drawn<Picture> {
             )
         }
         Value::TiledCopy(copy) => of_copy(copy),
-        Value::CopyAtom(atom) => {
-            let mut source = of_layout(&atom.src_tv)?;
-            source.title = format!("copy atom of {} threads", told(atom.thr_id.size())?);
-            let mut panels = source.panels;
-            panels.extend(of_layout(&atom.dst_tv)?.panels);
-            for (column, (panel, side)) in
-                panels.iter_mut().zip(["source", "destination"]).enumerate()
-            {
-                panel.place = Place { row: 0, column };
-                panel.title = format!("{side}: (thread, value) to element");
-            }
-            Ok(Picture { panels, ..source })
+        Value::CopyAtom(atom) => of_copy_atom(atom, "elements"),
+        Value::CopyBits(bits) => {
+            let elem_bits = access.elem_bytes.saturating_mul(8);
+            let (source, destination) = (&bits.src_tv, &bits.dst_tv);
+            let threads = bits.thr_id.clone();
+            let atom = CopyAtom::from_bits(threads, source, destination, &bits.ref_tv, elem_bits);
+            let elements = format!("elements of {} bytes", access.elem_bytes);
+            of_copy_atom(&told(atom)?, &elements)
         }
         other => Err(format!(
             "{} has no picture: show takes layouts, swizzles, copies and MMAs",
@@ -254,6 +251,22 @@ fn of_mma(mma: &TiledMma, title: String) -> Drawn<Picture> {
     panels.iter_mut().for_each(|panel| panel.room = room);
     Ok(Picture {
         title,
+        panels,
+        notes: Vec::new(),
+    })
+}
+
+/// What each thread of a copy instruction reads, and what it writes.
+fn of_copy_atom(atom: &CopyAtom, elements: &str) -> Drawn<Picture> {
+    let mut panels = of_layout(&atom.src_tv)?.panels;
+    panels.extend(of_layout(&atom.dst_tv)?.panels);
+    for (row, (panel, side)) in panels.iter_mut().zip(["source", "destination"]).enumerate() {
+        panel.place = Place { row, column: 0 };
+        panel.title = format!("{side}: (thread, value) to element");
+    }
+    let threads = told(atom.thr_id.size())?;
+    Ok(Picture {
+        title: format!("copy atom of {threads} threads, in {elements}"),
         panels,
         notes: Vec::new(),
     })

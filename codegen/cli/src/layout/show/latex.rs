@@ -119,17 +119,32 @@ fn draw(text: &mut String, panel: &Panel, left: usize, top: usize) {
         let x = hundredths(left + column * width);
         text.push_str(&format!("\\draw[thick] ({x},{top}) -- ({x},{bottom});\n"));
     }
+    axis_names(text, panel, left, right, top);
     let (a, b) = (hundredths(left), hundredths(right));
     text.push_str(&format!("\\draw ({a},{top}) rectangle ({b},{bottom});\n"));
 }
 
+/// Names of the axes, as in the other formats: rows down, columns to the right.
+fn axis_names(text: &mut String, panel: &Panel, left: usize, right: usize, top: usize) {
+    for (axis, x, anchor, arrow) in [
+        (&panel.rows, left, "east", "downarrow"),
+        (&panel.columns, right, "west", "rightarrow"),
+    ] {
+        if !axis.name.is_empty() {
+            let (x, name) = (hundredths(x), escaped(&axis.name));
+            text.push_str(&format!(
+                "\\node[gray,anchor={anchor}] at ({x},{top}-0.3) {{{name} $\\{arrow}$}};\n"
+            ));
+        }
+    }
+}
+
+/// Text for a typewriter font, which has `<` and `>` where other fonts of TeX have not.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {
             '_' | '%' | '&' | '#' | '$' | '{' | '}' => out.extend(['\\', c]),
-            '<' => out.push_str("\\textless{}"),
-            '>' => out.push_str("\\textgreater{}"),
             '\\' => out.push_str("\\textbackslash{}"),
             _ => out.push(c),
         }

@@ -1,13 +1,16 @@
 //! Pictures as SVG.
 //!
 //! In: a picture. Out: one SVG document with its own background and fonts. Invariant: the same
-//! picture gives the same bytes; all positions are whole pixels.
+//! picture gives the same bytes; all positions are whole pixels; no element has an id, so that a
+//! page can hold several pictures. A panel has one path for all cells of a colour and one group of
+//! texts a row.
 
 use svg::Document;
-use svg::node::element::{Group, Line, Rectangle, Style, Text};
+use svg::node::Blob;
+use svg::node::element::{Group, Line, Path, Rectangle, Style, Text};
 
 use super::colour::{Shade, hex};
-use super::picture::{Panel, Picture};
+use super::picture::{Cell, Panel, Picture};
 
 const MARGIN: usize = 24;
 const GAP: usize = 34;
@@ -19,6 +22,9 @@ const SIDE: usize = 30;
 const CHARACTER: usize = 7;
 /// How far the foot of a line lies below its middle.
 const FOOT: usize = 4;
+/// How far the upper of two lines lies above the middle of a cell, and the lower below the upper.
+const UPPER: usize = 6;
+const LOWER: usize = 13;
 const NOTE: usize = 20;
 
 const STYLE: &str = "\
@@ -29,10 +35,11 @@ text-anchor: middle }
 .tw .head { font-size: 10px; fill: #7a8194 }
 .tw .axis { font-size: 11px; fill: #4a5164; font-style: italic }
 .tw .note { font-size: 12px; fill: #4a5164; text-anchor: start }
-.tw .dark { fill: #1f2430 }
-.tw .light { fill: #ffffff }
-.tw .big { font-size: 11px }
-.tw .small { font-size: 9px }";
+.tw path { stroke: #ffffff }
+.tw .blank { stroke: #e4e6ec }
+.tw .row { font-size: 11px; fill: #1f2430 }
+.tw .row .light { fill: #ffffff }
+.tw tspan { font-size: 9px }";
 
 /// Width and height of the cells of a panel.
 fn cell_size(panel: &Panel) -> (usize, usize) {
@@ -149,41 +156,81 @@ fn panel_at(panel: &Panel, x: usize, y: usize) -> Group {
             let y = top + row * height + height / 2;
             group = group.add(words_at(&row.to_string(), "head", left - 12, y));
         }
+    }
+    group = squares(group, panel, left, top);
+    for row in 0..panel.rows.count {
+        let foot = top + row * height + height / 2 + FOOT;
+        let foot = if panel.has_details() {
+            foot - UPPER
+        } else {
+            foot
+        };
+        let mut texts = String::new();
         for column in 0..panel.columns.count {
-            if let Some(cell) = panel.cell(row, column) {
-                let (x, y) = (left + column * width, top + row * height);
-                let fill = format!("#{}", hex(cell.shade.fill()));
-                let stroke = if cell.shade == Shade::Blank {
-                    "#e4e6ec"
-                } else {
-                    "#ffffff"
-                };
-                let square = rectangle(x, y, width, height);
-                group = group.add(square.set("fill", fill).set("stroke", stroke));
-                let tone = if cell.shade.text_is_light() {
-                    "light"
-                } else {
-                    "dark"
-                };
-                let middle = (x + width / 2, y + height / 2);
-                for (line, size, shift) in lines(&cell.text, &cell.detail) {
-                    let class = format!("{tone} {size}");
-                    let at = middle.1.saturating_add_signed(shift);
-                    group = group.add(words_at(line, &class, middle.0, at));
-                }
+            if let Some(cell) = panel.cell(row, column).filter(|cell| !cell.text.is_empty()) {
+                let x = column * width + width / 2;
+                texts.push_str(&text(cell, x, panel.has_details()));
             }
+        }
+        if !texts.is_empty() {
+            let at = format!("translate({left},{foot})");
+            let row = Group::new().set("class", "row").set("transform", at);
+            group = group.add(row.add(Blob::new(texts.trim_end())));
         }
     }
     cuts(group, panel, left, top)
 }
 
-/// The one or two lines of a cell with their sizes and their distance from its middle.
-fn lines<'a>(text: &'a str, detail: &'a str) -> Vec<(&'a str, &'static str, isize)> {
-    match (text, detail) {
-        ("", _) => Vec::new(),
-        (text, "") => vec![(text, "big", 0)],
-        (text, detail) => vec![(text, "big", -6), (detail, "small", 7)],
+/// The squares of all cells, those of one colour in one path.
+fn squares(mut group: Group, panel: &Panel, left: usize, top: usize) -> Group {
+    let (width, height) = cell_size(panel);
+    let mut paths: Vec<(Shade, String)> = Vec::new();
+    for (index, cell) in panel.cells.iter().enumerate() {
+        let (row, column) = (index / panel.columns.count, index % panel.columns.count);
+        let (x, y) = (left + column * width, top + row * height);
+        let square = format!("M{x},{y}h{width}v{height}h-{width}z");
+        let known = paths
+            .iter_mut()
+            .find(|(shade, _)| shade.fill() == cell.shade.fill());
+        match known {
+            Some((_, path)) => path.push_str(&square),
+            None => paths.push((cell.shade, square)),
+        }
     }
+    for (shade, squares) in paths {
+        let path = Path::new().set("d", squares);
+        let fill = format!("#{}", hex(shade.fill()));
+        let path = path.set("fill", fill);
+        group = group.add(match shade {
+            Shade::Blank => path.set("class", "blank"),
+            _ => path,
+        });
+    }
+    group
+}
+
+/// The one or two lines of a cell, its upper line's foot at 0 where the panel has two.
+fn text(cell: &Cell, x: usize, two: bool) -> String {
+    let class = if cell.shade.text_is_light() {
+        " class=\"light\""
+    } else {
+        ""
+    };
+    let line = escaped(&cell.text);
+    match (cell.detail.as_str(), two) {
+        ("", false) => format!("<text{class} x=\"{x}\">{line}</text>\n"),
+        ("", true) => format!("<text{class} x=\"{x}\" y=\"{UPPER}\">{line}</text>\n"),
+        (detail, _) => format!(
+            "<text{class} x=\"{x}\">{line}<tspan x=\"{x}\" dy=\"{LOWER}\">{}</tspan></text>\n",
+            escaped(detail)
+        ),
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 fn axis_names(group: Group, panel: &Panel, left: usize, y: usize) -> Group {

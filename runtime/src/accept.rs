@@ -1,7 +1,8 @@
 //! Whether a kernel takes a problem, as one bit: no words, no allocation.
 //!
 //! [`Acceptance`] holds what [`fit`](crate::launch::fit) works out again on every call: the parsed
-//! layouts, what always holds, and whether the device runs the kernel at all. A test holds the two against each other.
+//! layouts, what always holds, and whether the device runs the kernel at all. A test holds the two
+//! against each other.
 
 use tilewright_bundle::{Assumption, Env, Expr, Kernel, Name, ParamValue};
 

@@ -16,8 +16,8 @@
 //! extents, alignment, sizes, overlap. What fails is a [`Refusal`], and all of them are reported.
 //!
 //! [`verify`] compares kernels with f64 references on random problems, [`bench`] measures them
-//! beside cuBLASLt and memcpy, [`tune`] finds the fastest of many for [`Runtime::select`]. The crate
-//! knows no compiler, no YAML and no layout algebra.
+//! beside cuBLASLt and memcpy, [`tune`] finds the fastest of many for [`Runtime::select`]. The
+//! crate knows no compiler, no YAML and no layout algebra.
 
 mod error;
 

@@ -3,7 +3,8 @@
 //! Every spec is checked before anything is compiled. Points of a tuning space that have no plan
 //! are left out, listed on stderr and counted by reason. A point that compiles badly (it spills,
 //! the assembler warns, the compiler dies) fails the build, or is left out as well with
-//! `--keep-going`. Workers compile in parallel, and the bundle is written only when all of the rest is good.
+//! `--keep-going`. Workers compile in parallel, and the bundle is written only when all of the rest
+//! is good.
 
 use std::collections::BTreeMap;
 

@@ -103,7 +103,7 @@ impl<'p> Lowering<'p> {
         Ok(match op {
             Op::Raster(raster) => {
                 let cta = self.builder.cta();
-                let tiles = self.tiles()?;
+                let tiles = self.tiles([1, 1])?;
                 let [m, n] = raster_tile(&mut self.builder, cta, tiles, *raster);
                 self.state.tile_m = self.builder.hoist("tile_m", m);
                 self.state.tile_n = self.builder.hoist("tile_n", n);
@@ -130,24 +130,6 @@ impl<'p> Lowering<'p> {
             Op::NextTile => self.next_tile()?,
             Op::NextRead => vec![self.next_buffer(self.state.read)],
             Op::ForEachKTile(body) => vec![self.for_each_k_tile(body)?],
-            Op::InitBarriers
-            | Op::Roles(_)
-            | Op::ForEachTile(_)
-            | Op::IfBoxesEnd(..)
-            | Op::Acquire
-            | Op::Arm
-            | Op::Await
-            | Op::Release(_)
-            | Op::Advance(_)
-            | Op::Drain
-            | Op::MmaSlot
-            | Op::MmaWait(_)
-            | Op::MmaDone
-            | Op::TakeTurn
-            | Op::PassTurn
-            | Op::StagingFree(_)
-            | Op::StagingFull
-            | Op::StagingDrain => self.role_op(op)?,
             Op::IfInside(inside, edge) => {
                 let then = self.ops(inside)?;
                 let otherwise = self.ops(edge)?;
@@ -157,6 +139,7 @@ impl<'p> Lowering<'p> {
                     otherwise,
                 }]
             }
+            of_roles => self.role_op(of_roles)?,
         })
     }
 
@@ -219,11 +202,12 @@ impl<'p> Lowering<'p> {
         inside.ok_or_else(|| bug(self.plan, "a tile has no modes".to_string()))
     }
 
-    /// Output tiles of the problem along m and n.
-    fn tiles(&mut self) -> Result<[Expr; 2]> {
+    /// Output tiles of the problem along m and n, so many tiles of the CTA counted as one.
+    fn tiles(&mut self, each: [i64; 2]) -> Result<[Expr; 2]> {
         let mut tiles = [int(1), int(1)];
         for (mode, name) in ["m", "n"].into_iter().enumerate() {
-            let count = ceil_div(self.param(name)?, self.plan.cta_tile[mode]);
+            let extent = self.plan.cta_tile[mode] * each[mode];
+            let count = ceil_div(self.param(name)?, extent);
             tiles[mode] = self.builder.hoist("tiles", count);
         }
         Ok(tiles)

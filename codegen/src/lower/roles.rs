@@ -208,12 +208,7 @@ impl Lowering<'_> {
         };
         let state = self.role()?.clone();
         let [cluster, clusters] = state.cluster;
-        let mut tiles = [int(1), int(1)];
-        for (mode, name) in ["m", "n"].into_iter().enumerate() {
-            let extent = plan.cta_tile[mode] * shape[mode];
-            let count = ceil_div(self.param(name)?, extent);
-            tiles[mode] = self.builder.hoist("tiles", count);
-        }
+        let tiles = self.tiles(shape)?;
         let total = mul(tiles[0].clone(), tiles[1].clone());
         let total = self.builder.hoist("all_tiles", total);
         let takes_turns = schedule == Schedule::Pingpong && self.team == Some(Team::Consumers);

@@ -75,12 +75,8 @@ impl BoxCopy {
 /// Staging buffers through which results leave, a set for each consumer warpgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Staging {
-    /// Columns of one buffer.
-    pub columns: i64,
     /// Buffers a warpgroup uses in turn.
     pub buffers: i64,
-    /// Bytes of one buffer.
-    pub buffer_bytes: i64,
     /// Where they start in shared memory.
     pub offset_bytes: u32,
 }
@@ -89,8 +85,6 @@ pub struct Staging {
 /// each direction of each slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
-    /// Name, in dumps and reports.
-    pub name: &'static str,
     /// Slots.
     pub stages: u32,
     /// Arrivals that make a slot full, besides its bytes.

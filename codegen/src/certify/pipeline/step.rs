@@ -19,7 +19,7 @@ impl<'k> Machine<'k> {
         };
         match op {
             // The first round's slots are empty without anybody's word.
-            Op::Acquire | Op::Drain if round == 0 && matches!(op, Op::Acquire) => {}
+            Op::Acquire if round == 0 => {}
             Op::Acquire => {
                 let what = format!("slot {slot} to be empty");
                 return wait(&self.empty[cta][slot], round - 1, what);

@@ -117,7 +117,6 @@ fn ring(loads: &[BoxCopy]) -> Ring {
         .map(|load| load.box_bytes() * load.all_places().count() as i64)
         .sum();
     Ring {
-        name: "ab",
         stages: 0,
         full_arrivals: 1,
         bytes: bytes as u32,

@@ -79,9 +79,7 @@ pub(super) fn output(
     stage(plan, d, &mma, &atoms, &buffers)?;
     assume_bytes(plan, d, TENSOR_ALIGN, "copy.d.s2g: a tensor map");
     let staging = Staging {
-        columns,
         buffers: count,
-        buffer_bytes: one * i64::from(d.dtype.bytes()),
         offset_bytes: 0,
     };
     Ok(Some((boxes(d, atoms.out_of, &buffers), staging)))
@@ -117,16 +115,15 @@ fn stage(
     atoms: &StoreAtoms,
     buffers: &Buffers,
 ) -> Result<()> {
-    let [along_m, along_n] = buffers.along;
-    let Buffers {
+    let &Buffers {
         columns,
         count,
         one,
         set,
         atom_n,
+        along: [along_m, along_n],
         rests,
-        ..
-    } = *buffers;
+    } = buffers;
     let shape = IntTuple::tuple([
         IntTuple::flat([MMA_ROWS, along_m, rests]),
         IntTuple::flat([columns, count, atom_n / columns / count, along_n]),
@@ -157,16 +154,15 @@ fn stage(
 
 /// One box for each filling of a buffer.
 fn boxes(d: &Operand, atom: Arc<Atom>, buffers: &Buffers) -> BoxCopy {
-    let [along_m, along_n] = buffers.along;
-    let Buffers {
+    let &Buffers {
         columns,
         count,
         one,
         set,
         atom_n,
+        along: [along_m, along_n],
         rests,
-        ..
-    } = *buffers;
+    } = buffers;
     let bytes = i64::from(d.dtype.bytes());
     let places = (0..rests).flat_map(|rest| {
         (0..atom_n / columns).map(move |chunk| BoxPlace {

@@ -40,6 +40,11 @@ impl Case {
         self.result.as_ref().is_ok_and(|outcome| outcome.passed)
     }
 
+    /// What the first schedule showed; `None` when nothing ran.
+    fn first_schedule(&self) -> Option<&launch_file::ScheduleOutcome> {
+        self.result.as_ref().ok()?.schedules.first()
+    }
+
     /// A line of the PTX, counted from 1, with single blanks only.
     fn line(&self, line: u32) -> String {
         let index = (line as usize).checked_sub(1);

@@ -66,12 +66,7 @@ impl Cost {
 
 /// The profile under the first schedule as a table.
 pub fn lines(case: &Case) -> String {
-    let first = case
-        .result
-        .as_ref()
-        .ok()
-        .and_then(|outcome| outcome.schedules.first());
-    let Some(schedule) = first else {
+    let Some(schedule) = case.first_schedule() else {
         return String::new();
     };
     let mut table = Table::new(HEADS);

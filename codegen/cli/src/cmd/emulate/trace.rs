@@ -10,12 +10,7 @@ use crate::terminal::{FAINT, STRONG, paint};
 
 /// The trace under the first schedule. `:=` marks a register that the instruction changed.
 pub fn lines(case: &Case) -> String {
-    let first = case
-        .result
-        .as_ref()
-        .ok()
-        .and_then(|outcome| outcome.schedules.first());
-    let Some(schedule) = first else {
+    let Some(schedule) = case.first_schedule() else {
         return String::new();
     };
     let head = format!("     trace under {}", schedule.name);

@@ -90,6 +90,8 @@ pub enum OperandKind {
     Int,
     /// A constant of the instruction text.
     Imm,
+    /// As many constants of the text as the call gives.
+    Imms,
 }
 
 /// One operand of the instruction, in the order an atom call lists its arguments.
@@ -271,7 +273,8 @@ impl Atom {
             OperandKind::Address(_)
             | OperandKind::TensorMap
             | OperandKind::Int
-            | OperandKind::Imm => 0,
+            | OperandKind::Imm
+            | OperandKind::Imms => 0,
         };
         self.operands.iter().map(bits).sum()
     }

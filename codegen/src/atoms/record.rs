@@ -117,6 +117,7 @@ fn operand(operand: Operand) -> OperandDecl {
         Operand::Address { name, space } => (name, OperandKind::Address(space_of(space))),
         Operand::Int { name } => (name, OperandKind::Int),
         Operand::Imm { name } => (name, OperandKind::Imm),
+        Operand::Imms { name } => (name, OperandKind::Imms),
     };
     OperandDecl { name, kind }
 }

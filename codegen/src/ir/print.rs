@@ -158,6 +158,7 @@ impl Text<'_> {
             Arg::Address(address) => self.address(address),
             Arg::Int(value) => self.expr(value),
             Arg::Imm(value) => value.to_string(),
+            Arg::Imms(values) => format!("{values:?}"),
             Arg::TensorMap(param) => self.param(param.0).to_string(),
         }
     }

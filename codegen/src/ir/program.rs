@@ -148,6 +148,8 @@ pub enum Arg {
     Int(Expr),
     /// A constant of the instruction.
     Imm(i64),
+    /// Several of them.
+    Imms(Vec<i64>),
     /// A tensor map.
     TensorMap(ParamId),
 }

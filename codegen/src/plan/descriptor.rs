@@ -1,11 +1,13 @@
 //! Matrix descriptors of asynchronous warpgroup MMAs, computed from shared-memory layouts.
 //!
 //! The tensor cores read an operand through the canonical layouts of the PTX ISA ("Asynchronous
-//! warpgroup level matrix shared memory layout"). With a swizzle of `w` bytes and 2-byte elements,
-//! element (r, k) of a K-major operand lies at `r/8·SBO + r%8·w + 2k`; an MN-major one at
-//! `r/(w/2)·LBO + r%(w/2)·2 + k/8·SBO + k%8·w`. The swizzle itself acts on address bits, so a start
-//! address moves freely inside its pattern. A descriptor is derived from a few offsets of the
-//! layout and then compared with it element by element.
+//! warpgroup level matrix shared memory layout"). With a swizzle of `w` bytes and elements of `e`,
+//! element (r, k) of a K-major operand lies at `r/8·SBO + r%8·w + k·e`; an MN-major one at
+//! `r/(w/e)·LBO + r%(w/e)·e + k/8·SBO + k%8·w`. Without a swizzle the unit is a core matrix of
+//! eight rows of 16 bytes: K-major elements lie at `r/8·SBO + r%8·16 + k·e/16·LBO + k·e%16`,
+//! MN-major ones at `r·e/16·SBO + r·e%16 + k/8·LBO + k%8·16`. The swizzle itself acts on address
+//! bits, so a start address moves freely inside its pattern. A descriptor is derived from a few
+//! offsets of the layout and then compared with it element by element.
 
 use tilewright_layout::ComposedLayout;
 
@@ -21,7 +23,7 @@ pub enum Major {
 }
 
 /// What a descriptor says apart from its start address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Descriptor {
     /// Which mode is contiguous.
     pub major: Major,
@@ -29,17 +31,20 @@ pub struct Descriptor {
     pub leading_bytes: i64,
     /// Stride byte offset.
     pub stride_bytes: i64,
-    /// Bytes of the swizzle pattern: 128, 64 or 32.
-    pub swizzle_bytes: u32,
-    /// What the next step of the MMA along k adds to the start address.
-    pub k_step_bytes: i64,
+    /// Bytes of the swizzle pattern's rows: 128, 64 or 32, or 16 without a swizzle.
+    pub swizzle_bytes: i64,
+    /// What each step of the MMA along k adds to the start address of the first.
+    pub k_steps_bytes: Vec<i64>,
     /// What the next MMA along m or n adds to the start address.
     pub row_step_bytes: i64,
 }
 
 /// Bits of a byte offset that a descriptor field holds, in units of 16 bytes.
 const FIELD_BITS: u32 = 14;
-const UNIT_BYTES: i64 = 16;
+/// Bytes of that unit, and of a row of a core matrix.
+pub const UNIT_BYTES: i64 = 16;
+/// Rows of a core matrix and of a swizzle pattern.
+const CORE_ROWS: i64 = 8;
 
 impl Descriptor {
     /// The high word: stride byte offset in bits 32 to 45, layout type in bits 62 and 63.
@@ -47,7 +52,8 @@ impl Descriptor {
         let kind: u32 = match self.swizzle_bytes {
             128 => 1,
             64 => 2,
-            _ => 3,
+            32 => 3,
+            _ => 0,
         };
         let field = (self.stride_bytes / UNIT_BYTES) as u32 & ((1 << FIELD_BITS) - 1);
         i64::from((field | kind << 30).cast_signed())
@@ -60,17 +66,23 @@ impl Descriptor {
 
     /// Offset of an element of the operand's tile from the start, before the swizzle.
     fn offset(&self, row: i64, k: i64, bytes: i64) -> i64 {
-        let width = i64::from(self.swizzle_bytes);
-        match self.major {
-            Major::K => row / 8 * self.stride_bytes + row % 8 * width + k * bytes,
-            Major::Mn => {
-                let span = width / bytes;
-                row / span * self.leading_bytes
-                    + row % span * bytes
-                    + k / 8 * self.stride_bytes
-                    + k % 8 * width
-            }
-        }
+        let width = self.swizzle_bytes;
+        // Along the contiguous mode: whole rows of the pattern, and bytes in one.
+        let (along, across) = match self.major {
+            Major::K => (k * bytes, row),
+            Major::Mn => (row * bytes, k),
+        };
+        let [next_row, next_group] = match (self.major, width > UNIT_BYTES) {
+            // The next row's place is the next box's affair.
+            (Major::K, true) => [0, self.stride_bytes],
+            (Major::K, false) => [self.leading_bytes, self.stride_bytes],
+            (Major::Mn, true) => [self.leading_bytes, self.stride_bytes],
+            (Major::Mn, false) => [self.stride_bytes, self.leading_bytes],
+        };
+        along / width * next_row
+            + along % width
+            + across / CORE_ROWS * next_group
+            + across % CORE_ROWS * width
     }
 }
 
@@ -91,33 +103,36 @@ pub fn derive(
     let bits = layout.swizzle.bits();
     let swizzle_bytes = UNIT_BYTES << bits;
     let unit = i64::from(layout.swizzle.base()) + i64::from(bytes.ilog2());
-    if !(1..=3).contains(&bits) || unit != 4 || layout.swizzle.shift() != 3 {
+    let is_hardware = bits == 0 || bits <= 3 && unit == 4 && layout.swizzle.shift() == 3;
+    if !is_hardware {
         return Ok(Err(format!(
             "{} is none of the swizzles of 128, 64 or 32 bytes",
             layout.swizzle
         )));
     }
-    let span = swizzle_bytes / bytes;
-    let inside = |row: i64, column: i64| row < tile[0] && column < tile[1];
+    // How far apart elements of the MMA are; what lies outside is never asked for.
     let far = |row: i64, column: i64| {
-        if inside(row, column) {
+        if row < rows && column < k {
             at(row, column)
         } else {
-            Ok(0)
+            Ok(UNIT_BYTES)
         }
     };
-    let (leading, stride) = match major {
-        Major::K => (UNIT_BYTES, far(8, 0)?),
-        Major::Mn if rows > span => (far(span, 0)?, far(0, 8)?),
-        Major::Mn => (UNIT_BYTES, far(0, 8)?),
+    let span = swizzle_bytes / bytes;
+    let (leading, stride) = match (major, bits) {
+        (Major::K, 0) => (far(0, span)?, far(CORE_ROWS, 0)?),
+        (Major::K, _) => (UNIT_BYTES, far(CORE_ROWS, 0)?),
+        (Major::Mn, 0) => (far(0, CORE_ROWS)?, far(span, 0)?),
+        (Major::Mn, _) => (far(span, 0)?, far(0, CORE_ROWS)?),
     };
+    let steps = (0..tile[1] / k).map(|step| at(0, step * k));
     let descriptor = Descriptor {
         major,
         leading_bytes: leading,
         stride_bytes: stride,
-        swizzle_bytes: swizzle_bytes as u32,
-        k_step_bytes: far(0, k)?,
-        row_step_bytes: far(rows, 0)?,
+        swizzle_bytes,
+        k_steps_bytes: steps.collect::<Result<_>>()?,
+        row_step_bytes: if rows < tile[0] { at(rows, 0)? } else { 0 },
     };
     let most = UNIT_BYTES << FIELD_BITS;
     if [leading, stride]
@@ -128,19 +143,107 @@ pub fn derive(
     }
     for column in 0..tile[1] {
         for row in 0..tile[0] {
-            let (r, c) = (row % rows, column % k);
-            let start = at(row - r, column - c)?;
-            let steps = column / k * descriptor.k_step_bytes;
-            let in_pattern = start - at(row - r, 0)? == steps || column / k == 0;
-            if at(row, column)? != start + descriptor.offset(r, c, bytes) || !in_pattern {
+            let step = descriptor.k_steps_bytes.get((column / k) as usize);
+            let start = row / rows * descriptor.row_step_bytes + step.copied().unwrap_or_default();
+            let reads = start + descriptor.offset(row % rows, column % k, bytes);
+            if at(row, column)? != reads {
                 return Ok(Err(format!(
-                    "element ({row},{column}) of {} is at byte {}, the descriptor reads byte {}",
+                    "element ({row},{column}) of {} is at byte {}, the descriptor reads byte \
+                     {reads}",
                     layout.inner,
                     at(row, column)?,
-                    start + descriptor.offset(r, c, bytes)
                 )));
             }
         }
     }
     Ok(Ok(descriptor))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use tilewright_layout::{ComposedLayout, Layout, Swizzle};
+
+    use super::*;
+
+    /// The descriptor of a 64 by k MMA of that layout of a tile.
+    fn derived(
+        layout: &str,
+        bits: i64,
+        (major, k, bytes): (Major, i64, i64),
+    ) -> std::result::Result<Descriptor, String> {
+        let swizzle = match bits {
+            0 => Swizzle::NONE,
+            _ => Swizzle::new(bits, 4 - i64::from(bytes.ilog2()), 3).unwrap(),
+        };
+        let inner: Layout<i64> = layout.parse().unwrap();
+        let extent = |mode: usize| inner.mode(mode).unwrap().size().unwrap();
+        let tile = [extent(0), extent(1)];
+        derive(
+            &ComposedLayout::new(swizzle, inner),
+            major,
+            tile,
+            [64, k],
+            bytes,
+        )
+        .unwrap()
+    }
+
+    fn numbers(descriptor: &Descriptor) -> [i64; 3] {
+        let Descriptor {
+            leading_bytes,
+            stride_bytes,
+            row_step_bytes,
+            ..
+        } = descriptor;
+        [*leading_bytes, *stride_bytes, *row_step_bytes]
+    }
+
+    #[test]
+    fn steps_along_k_go_from_box_to_box() {
+        let k_major = (Major::K, 16, 2);
+        let wide = derived("(128,(64,2)):(64,(1,8192))", 3, k_major).unwrap();
+        assert_eq!(numbers(&wide), [16, 1024, 8192]);
+        let steps = [0, 32, 64, 96, 16384, 16416, 16448, 16480];
+        assert_eq!(wide.k_steps_bytes, steps);
+        let narrow = derived("(128,(16,4)):(16,(1,2048))", 1, k_major).unwrap();
+        assert_eq!(numbers(&narrow), [16, 256, 2048]);
+        assert_eq!(narrow.k_steps_bytes, [0, 4096, 8192, 12288]);
+        let plain = derived("(128,(8,4)):(8,(1,1024))", 0, k_major).unwrap();
+        assert_eq!(numbers(&plain), [2048, 128, 1024]);
+        assert_eq!(plain.k_steps_bytes, [0, 4096]);
+        let bytes = derived("(64,(32,2)):(32,(1,2048))", 1, (Major::K, 32, 1)).unwrap();
+        assert_eq!(
+            (numbers(&bytes), bytes.k_steps_bytes),
+            ([16, 256, 0], vec![0, 2048])
+        );
+    }
+
+    #[test]
+    fn strides_change_places_without_a_swizzle() {
+        let mn_major = (Major::Mn, 16, 2);
+        let swizzled = derived("((32,4),32):((1,1024),32)", 2, mn_major).unwrap();
+        assert_eq!(numbers(&swizzled), [2048, 512, 4096]);
+        assert_eq!(swizzled.k_steps_bytes, [0, 1024]);
+        let plain = derived("((8,16),32):((1,256),8)", 0, mn_major).unwrap();
+        assert_eq!(numbers(&plain), [128, 512, 4096]);
+        assert_eq!((plain.high_word() as u32) >> 30, 0);
+    }
+
+    #[test]
+    fn layouts_that_no_descriptor_reads_are_refused() {
+        let k_major = (Major::K, 16, 2);
+        let gap = derived("(128,(64,2)):(72,(1,9216))", 3, k_major).unwrap_err();
+        assert!(gap.starts_with("element (1,0)"), "{gap}");
+        let uneven = derived("((64,2),(16,4)):((16,8192),(1,1024))", 1, k_major);
+        assert!(uneven.is_ok());
+        let torn = derived("((32,2),(16,4)):((16,8192),(1,1024))", 1, k_major).unwrap_err();
+        assert!(torn.starts_with("element (32,0)"), "{torn}");
+        let swizzle = Swizzle::new(3, 4, 3).unwrap();
+        let layout = ComposedLayout::new(swizzle, "(64,64):(64,1)".parse().unwrap());
+        let refused = derive(&layout, Major::K, [64, 64], [64, 16], 2)
+            .unwrap()
+            .unwrap_err();
+        assert!(refused.contains("none of the swizzles"), "{refused}");
+    }
 }

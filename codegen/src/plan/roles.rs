@@ -28,7 +28,7 @@ pub struct BoxCopy {
     pub contiguous: usize,
     /// Extents of a box along the operand's two modes.
     pub box_extents: [i64; 2],
-    /// Bytes of the tensor map's swizzle pattern: 128, 64 or 32.
+    /// Bytes of the rows of the tensor map's swizzle pattern: 128, 64 or 32; 16 without one.
     pub swizzle_bytes: u32,
     /// Boxes of part 0.
     pub places: Vec<BoxPlace>,

@@ -83,6 +83,9 @@ pub(super) enum Operand {
     Imm {
         name: String,
     },
+    Imms {
+        name: String,
+    },
 }
 
 #[derive(Deserialize)]

@@ -4,10 +4,8 @@ use crate::error::Result;
 use crate::ir::expr::{add, and, div, int, mul, rem};
 use crate::ir::program::{Arg, Expr, Reg, Stmt};
 use crate::lower::{Lowering, bug, call};
-use crate::plan::descriptor::{Descriptor, Major};
+use crate::plan::descriptor::{Descriptor, Major, UNIT_BYTES};
 
-/// Bytes that one unit of a descriptor's address stands for.
-const UNIT: i64 = 16;
 /// Bits of a shared address that a descriptor holds; those above tell CTAs of a cluster apart.
 const ADDRESS_BITS: i64 = 0x3_ffff;
 
@@ -15,7 +13,7 @@ impl Lowering<'_> {
     /// All products of the slot, in one group.
     pub(super) fn mma_slot(&mut self) -> Result<Vec<Stmt>> {
         let plan = self.plan;
-        let [a, b] = self.roles_of()?.descriptors;
+        let [a, b] = self.roles_of()?.descriptors.clone();
         let mma = plan.mma.as_ref();
         let mma = mma.ok_or_else(|| bug(plan, "no mma".to_string()))?;
         let [along_m, along_n] = self.warpgroups()?;
@@ -25,7 +23,7 @@ impl Lowering<'_> {
         let accumulate = self.role()?.trip.clone();
         let mut out = self.run("sm90_wgmma_fence", Vec::new())?;
         for (rest, registers) in self.accumulators()?.into_iter().enumerate() {
-            let down = rest as i64 * along_m * a.row_step_bytes / UNIT;
+            let down = rest as i64 * along_m * a.row_step_bytes / UNIT_BYTES;
             let a_low = add(a_low.clone(), int(down));
             let args = mma.atom.operands.iter();
             let args = args.map(|operand| {
@@ -36,11 +34,10 @@ impl Lowering<'_> {
                     "accumulate" => Arg::Int(accumulate.clone()),
                     "a_high" => Arg::Imm(a.high_word()),
                     "b_high" => Arg::Imm(b.high_word()),
-                    "a_step" => Arg::Imm(a.k_step_bytes / UNIT),
-                    "b_step" => Arg::Imm(b.k_step_bytes / UNIT),
+                    "a_steps" => Arg::Imms(steps(&a)),
+                    "b_steps" => Arg::Imms(steps(&b)),
                     "a_mn" => Arg::Imm(i64::from(a.major == Major::Mn)),
                     "b_mn" => Arg::Imm(i64::from(b.major == Major::Mn)),
-                    "steps" => Arg::Imm(i64::from(plan.k_blocks())),
                     other => {
                         let message = format!("{} has an operand {other}", mma.atom.id);
                         return Err(bug(plan, message));
@@ -91,10 +88,16 @@ impl Lowering<'_> {
         let start = add(Expr::Smem, int(i64::from(tile.offset_bytes)));
         let start = add(start, mul(number, int(descriptor.row_step_bytes)));
         let start = and(start, int(ADDRESS_BITS));
-        let start = add(div(start, int(UNIT)), int(descriptor.low_word()));
+        let start = add(div(start, int(UNIT_BYTES)), int(descriptor.low_word()));
         let start = self.builder.hoist("descriptor", start);
         let slot = Expr::Var(self.role()?.slot);
-        let stage = i64::from(plan.stage_bytes) / UNIT;
+        let stage = i64::from(plan.stage_bytes) / UNIT_BYTES;
         Ok(add(start, mul(slot, int(stage))))
     }
+}
+
+/// What each step along k adds to the low word of the first.
+fn steps(descriptor: &Descriptor) -> Vec<i64> {
+    let steps = descriptor.k_steps_bytes.iter();
+    steps.map(|bytes| bytes / UNIT_BYTES).collect()
 }

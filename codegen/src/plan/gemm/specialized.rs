@@ -72,7 +72,7 @@ pub(super) fn plan(
         let input = Input {
             operand,
             tile: [rows, k],
-            mma_rows,
+            mma: [mma_rows, mma.tiled.tile_mnk()?[2]],
             parts,
         };
         if let Some((load, descriptor)) = input::input(spec, chooser, plan, &input)? {
@@ -183,6 +183,14 @@ fn tiled_mma(
     let Some(facts) = &atom.mma else {
         return Ok(None);
     };
+    let (k, unit) = (spec.cta_tile[2], facts.mnk[2]);
+    if k % unit != 0 {
+        let nearest = (k / unit).max(1) * unit;
+        let message =
+            format!("cta_tile k {k} is no multiple of {unit}, the mma's k: use {nearest}");
+        chooser.violate("tile-divides", message);
+        return Ok(None);
+    }
     let grid = Layout::flat(&[along_m, along_n, 1], &[along_n, 1, 1])?;
     let tiled = TiledMma::new(mma_of(facts), &grid, [const { Tiler::Keep }; 3])?;
     Ok(Some(MmaPlan {
@@ -261,9 +269,12 @@ fn place(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
     plan.smem_bytes = end.saturating_add(turns);
 }
 
-/// The hardware's swizzle of that width, on elements of that size.
+/// The hardware's swizzle of that width, on elements of that size; none for 16 bytes.
 fn swizzle_of(width: i64, bytes: i64) -> Result<Swizzle> {
     let bits = i64::from((width / 16).ilog2());
+    if bits == 0 {
+        return Ok(Swizzle::NONE);
+    }
     Ok(Swizzle::new(bits, 4 - i64::from(bytes.ilog2()), 3)?)
 }
 

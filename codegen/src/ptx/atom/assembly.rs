@@ -133,6 +133,7 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
                 assembly.input("r", value.into())?;
             }
             (OperandKind::Imm, Arg::Imm(value)) => context.insert(decl.name.clone(), value),
+            (OperandKind::Imms, Arg::Imms(values)) => context.insert(decl.name.clone(), values),
             (kind, arg) => return Err(format!("{} is {kind:?}, not {arg:?}", decl.name)),
         }
         Ok(())

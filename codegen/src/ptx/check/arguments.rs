@@ -78,15 +78,20 @@ impl<'p> Checker<'p> {
                 }
             }
             (OperandKind::Int, Arg::Int(value)) => self.expect(value, IntType::I32),
-            (OperandKind::Imm, Arg::Imm(value)) => {
-                if i32::try_from(*value).is_err() {
-                    self.problem(format!("{here} is {value}, no 32-bit integer"));
-                }
+            (OperandKind::Imm, Arg::Imm(value)) => self.constant(&here, *value),
+            (OperandKind::Imms, Arg::Imms(values)) => {
+                values.iter().for_each(|value| self.constant(&here, *value));
             }
             (kind, _) => self.problem(clipped(
                 400,
                 format_args!("{here} is {kind:?}; the argument is {arg:?}"),
             )),
+        }
+    }
+
+    fn constant(&mut self, here: &str, value: i64) {
+        if i32::try_from(value).is_err() {
+            self.problem(format!("{here} is {value}, no 32-bit integer"));
         }
     }
 

@@ -42,9 +42,9 @@ fn kernel_of(atom: &Arc<Atom>) -> Program {
             OperandKind::TensorMap => {
                 args.push(Arg::TensorMap(b.param("map", ParamType::TensorMap)));
             }
+            OperandKind::Imms => args.push(Arg::Imms(vec![0, 2])),
             OperandKind::Imm => args.push(Arg::Imm(match operand.name.as_str() {
                 "count" => 1,
-                "steps" => 2,
                 "registers" => 40,
                 "threads" => 128,
                 _ => 0,

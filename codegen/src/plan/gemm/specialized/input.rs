@@ -14,8 +14,8 @@ use crate::plan::roles::{BoxCopy, BoxPlace};
 use crate::plan::tiled::{assume_bytes, placed_bytes};
 use crate::spec::model::{Auto, Operand, Spec};
 
-/// Extent along k of one MMA of 16-bit elements.
-const MMA_K: i64 = 16;
+/// Bytes of the rows of each swizzle's pattern, the widest first, and of a core matrix.
+const WIDTHS: [i64; 4] = [128, 64, 32, 16];
 
 /// What is known of an input before its copies are.
 pub(super) struct Input<'s> {
@@ -23,8 +23,8 @@ pub(super) struct Input<'s> {
     pub operand: &'s Operand,
     /// Extents of the CTA's tile.
     pub tile: [i64; 2],
-    /// Rows of one MMA.
-    pub mma_rows: i64,
+    /// Rows of one MMA, and its extent along k.
+    pub mma: [i64; 2],
     /// CTAs of the cluster that share the tile.
     pub parts: u32,
 }
@@ -47,18 +47,12 @@ pub(super) fn input(
         return Ok(None);
     };
     let bytes = i64::from(operand.dtype.bytes());
-    let Some(width) = swizzle_width(spec, name, tile[contiguous] * bytes) else {
-        let message = format!(
-            "operand {name}: a tile of {} elements along its contiguous mode is no multiple of a \
-             swizzle of 32, 64 or 128 bytes: change cta_tile or the swizzle",
-            tile[contiguous]
-        );
-        chooser.violate("swizzle", message);
+    let Some(width) = swizzle_width(spec, chooser, operand, tile[contiguous]) else {
         return Ok(None);
     };
     let span = width / bytes;
     let layout = input_layout(tile, contiguous, span, bytes)?;
-    let Some(descriptor) = descriptor_of(chooser, input, &layout, contiguous, span)? else {
+    let Some(descriptor) = descriptor_of(chooser, input, &layout, contiguous)? else {
         return Ok(None);
     };
     let across = tile[1 - contiguous];
@@ -138,20 +132,11 @@ fn descriptor_of(
     input: &Input<'_>,
     layout: &ComposedLayout,
     contiguous: usize,
-    span: i64,
 ) -> Result<Option<Descriptor>> {
     let (name, tile) = (&input.operand.name, input.tile);
     let major = if contiguous == 1 { Major::K } else { Major::Mn };
-    if major == Major::K && tile[1] != span {
-        let message = format!(
-            "operand {name}: cta_tile k {} is not the {span} elements of its swizzle: use {span}",
-            tile[1]
-        );
-        chooser.violate("tile-divides", message);
-        return Ok(None);
-    }
     let bytes = i64::from(input.operand.dtype.bytes());
-    match descriptor::derive(layout, major, tile, [input.mma_rows, MMA_K], bytes)? {
+    match descriptor::derive(layout, major, tile, input.mma, bytes)? {
         Ok(descriptor) => Ok(Some(descriptor)),
         Err(message) => {
             chooser.violate("descriptor", format!("operand {name}: {message}"));
@@ -187,13 +172,37 @@ fn input_layout(
     ))
 }
 
-/// Bytes of the widest swizzle whose pattern divides the tile's rows, or of the one asked for.
-fn swizzle_width(spec: &Spec, operand: &str, row_bytes: i64) -> Option<i64> {
-    let asked = match spec.swizzle.get(operand) {
-        Some(Auto::Given(swizzle)) => Some(16i64 << swizzle.bits()),
-        _ => None,
+/// Bytes of the rows of the widest swizzle whose pattern divides the tile's rows, or of the one
+/// asked for; 16 without a swizzle.
+fn swizzle_width(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    operand: &Operand,
+    row_elems: i64,
+) -> Option<i64> {
+    let bytes = i64::from(operand.dtype.bytes());
+    let given = spec.swizzle.get(&operand.name);
+    let asked = |width: &i64| match given {
+        Some(Auto::Given(swizzle)) => swizzle_of(*width, bytes).is_ok_and(|own| own == *swizzle),
+        _ => true,
     };
-    [128, 64, 32]
-        .into_iter()
-        .find(|width| row_bytes % width == 0 && asked.is_none_or(|asked| asked == *width))
+    let divides = |width: &i64| row_elems * bytes % width == 0;
+    let mut widths = WIDTHS.into_iter().filter(asked);
+    if let Some(width) = widths.clone().find(divides) {
+        return Some(width);
+    }
+    let name = &operand.name;
+    let message = match widths.next_back() {
+        Some(width) => format!(
+            "operand {name}: {row_elems} elements of its tile are contiguous, no multiple of the \
+             {} of {width} bytes: change cta_tile or the swizzle",
+            width / bytes
+        ),
+        None => format!(
+            "operand {name}: the swizzle is none of those that the tensor cores read: use auto, \
+             none, 32B, 64B or 128B"
+        ),
+    };
+    chooser.violate("swizzle", message);
+    None
 }

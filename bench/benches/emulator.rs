@@ -34,6 +34,7 @@ fn launch(entry: &str, grid: [u32; 3], block: u32, shared: u32, args: Vec<Arg>) 
         grid,
         block: [block, 1, 1],
         cluster: [1; 3],
+        programmatic: false,
         dynamic_shared_bytes: shared,
         params: Params::Args(args),
     }

@@ -211,6 +211,7 @@ fn launch(runtime: &Runtime, kernel: &Kernel, [m, n, k]: [i64; 3]) -> Result<Pre
             grid: [1; 3],
             block: kernel.abi.block,
             cluster: kernel.abi.cluster.unwrap_or([1; 3]),
+            programmatic: kernel.abi.programmatic,
             dynamic_shared_bytes: 0,
             params: Params::Packed(Vec::new()),
         },

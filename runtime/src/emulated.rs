@@ -271,6 +271,7 @@ impl EmulatorDevice {
             grid: launch.grid,
             block: launch.block,
             cluster: launch.cluster.unwrap_or([1; 3]),
+            programmatic: launch.programmatic,
             dynamic_shared_bytes: launch.dynamic_smem_bytes,
             params: emulator::Params::Packed(params),
         };

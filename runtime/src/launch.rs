@@ -63,6 +63,8 @@ pub struct Launch {
     pub block: [u32; 3],
     /// CTAs of a cluster, if launched with clusters.
     pub cluster: Option<[u32; 3]>,
+    /// Whether it may start before the launch before it in the stream has ended.
+    pub programmatic: bool,
     /// Dynamic shared memory of a CTA.
     pub dynamic_smem_bytes: u32,
     /// Scratch memory to provide.
@@ -140,7 +142,7 @@ fn launching_driver(kernel: &Kernel) -> u32 {
     let is_map = |p: &Param| matches!(p.value, ParamValue::TensorMap(_));
     if kernel.abi.params.iter().any(is_map) {
         TENSOR_MAP_DRIVER
-    } else if kernel.abi.cluster.is_some() {
+    } else if kernel.abi.cluster.is_some() || kernel.abi.programmatic {
         CLUSTER_DRIVER
     } else {
         0
@@ -323,6 +325,7 @@ pub fn prepare(
         grid,
         block: kernel.abi.block,
         cluster: kernel.abi.cluster,
+        programmatic: kernel.abi.programmatic,
         dynamic_smem_bytes,
         workspace_bytes,
         params,

@@ -16,7 +16,7 @@ use std::fmt;
 use crate::ir::tile::{Kernel, Op, Role, Team};
 use crate::plan::model::Plan;
 use crate::plan::roles::Roles;
-use crate::spec::model::Schedule;
+use crate::spec::model::{LaunchKind, Schedule};
 
 /// Warps of a warpgroup, each of which gives slots back.
 const WARPS: u32 = 4;
@@ -28,6 +28,7 @@ pub(super) fn check(plan: &Plan, roles: &Roles, kernel: &Kernel) -> Result<u32, 
         _ => None,
     });
     let parts = parts.ok_or("the kernel has no roles")?;
+    follows(roles, kernel)?;
     let stages = roles.ring.stages;
     let mut lengths = vec![1, 2, stages - 1, stages, stages + 1, 2 * stages + 1];
     lengths.retain(|length| *length > 0);
@@ -46,6 +47,24 @@ pub(super) fn check(plan: &Plan, roles: &Roles, kernel: &Kernel) -> Result<u32, 
         }
     }
     Ok(runs)
+}
+
+/// A kernel that may be launched early waits for the one before it, before any role touches memory
+/// that one may still write or read.
+fn follows(roles: &Roles, kernel: &Kernel) -> Result<(), String> {
+    let place = |wanted: fn(&Op) -> bool| kernel.body.iter().position(wanted);
+    let follow = place(|op| matches!(op, Op::FollowGrid));
+    let parts = place(|op| matches!(op, Op::Roles(_)));
+    match (roles.launch, follow) {
+        (LaunchKind::Plain, None) => Ok(()),
+        (LaunchKind::Plain, Some(_)) => {
+            Err("it waits for the kernel before it, which ends before it is launched".into())
+        }
+        (LaunchKind::Programmatic, follow) if follow.is_some() && follow < parts => Ok(()),
+        (LaunchKind::Programmatic, _) => {
+            Err("its roles begin before it has waited for the kernel before it".into())
+        }
+    }
 }
 
 /// One step of a role, unrolled.

@@ -92,7 +92,10 @@ pub fn shl(a: Expr, b: Expr) -> Expr {
 
 /// `a == b`
 pub fn eq(a: Expr, b: Expr) -> Expr {
-    Expr::Compare(CmpOp::Eq, Rc::new(a), Rc::new(b))
+    match (&a, &b) {
+        (Expr::Int(x, _), Expr::Int(y, _)) => truth(x == y),
+        _ => Expr::Compare(CmpOp::Eq, Rc::new(a), Rc::new(b)),
+    }
 }
 
 /// `a | b`
@@ -102,17 +105,27 @@ pub fn or(a: Expr, b: Expr) -> Expr {
 
 /// `a < b`, signed.
 pub fn lt(a: Expr, b: Expr) -> Expr {
-    Expr::Compare(CmpOp::Lt, Rc::new(a), Rc::new(b))
+    match (&a, &b) {
+        (Expr::Int(x, _), Expr::Int(y, _)) => truth(x < y),
+        _ => Expr::Compare(CmpOp::Lt, Rc::new(a), Rc::new(b)),
+    }
 }
 
 /// `a <= b`, signed.
 pub fn le(a: Expr, b: Expr) -> Expr {
-    Expr::Compare(CmpOp::Le, Rc::new(a), Rc::new(b))
+    match (&a, &b) {
+        (Expr::Int(x, _), Expr::Int(y, _)) => truth(x <= y),
+        _ => Expr::Compare(CmpOp::Le, Rc::new(a), Rc::new(b)),
+    }
 }
 
 /// `if cond { a } else { b }`
 pub fn select(cond: Expr, a: Expr, b: Expr) -> Expr {
-    Expr::Select(Rc::new(cond), Rc::new(a), Rc::new(b))
+    match cond {
+        Expr::Int(0, _) => b,
+        Expr::Int(..) => a,
+        cond => Expr::Select(Rc::new(cond), Rc::new(a), Rc::new(b)),
+    }
 }
 
 /// Sign extension to 64 bits.
@@ -129,6 +142,10 @@ pub fn ceil_div(a: Expr, b: i64) -> Expr {
     let quotient = div(a.clone(), int(b));
     let cut = lt(mul(quotient.clone(), int(b)), a);
     add(quotient, select(cut, int(1), int(0)))
+}
+
+fn truth(value: bool) -> Expr {
+    Expr::Int(i64::from(value), IntType::I1)
 }
 
 fn binary(op: BinOp, a: Expr, b: Expr) -> Expr {

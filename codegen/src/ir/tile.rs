@@ -143,6 +143,9 @@ pub enum Op {
     ForEachKTile(Vec<Op>),
     /// Makes the barriers of the ring, once for the CTA, and meets the other CTAs of the cluster.
     InitBarriers,
+    /// Waits until the kernel before in the stream has ended and its memory is there, then lets the
+    /// next one be set up.
+    FollowGrid,
     /// Every warp runs the role of its team.
     Roles(Vec<Role>),
     /// Runs the first body when the boxes of the tile end where the tensor does, the second
@@ -240,6 +243,7 @@ fn write_ops(f: &mut fmt::Formatter<'_>, ops: &[Op], depth: usize) -> fmt::Resul
             Op::NextTile => writeln!(f, "{pad}next tile_k, stage_write")?,
             Op::NextRead => writeln!(f, "{pad}next stage_read")?,
             Op::InitBarriers => writeln!(f, "{pad}init barriers")?,
+            Op::FollowGrid => writeln!(f, "{pad}follow the kernel before")?,
             Op::Roles(roles) => {
                 for role in roles {
                     let (team, registers) = (role.team, role.registers);

@@ -9,6 +9,7 @@ mod builder;
 mod copy;
 mod fragment;
 mod mma;
+mod raster;
 mod roles;
 
 use std::collections::BTreeMap;
@@ -16,12 +17,12 @@ use std::collections::BTreeMap;
 use crate::atoms::model::Atom;
 use crate::atoms::{self};
 use crate::error::{Error, Result};
-use crate::ir::expr::{add, ceil_div, div, int, le, long, min, mul, rem, select, sub};
+use crate::ir::expr::{add, ceil_div, int, le, long, mul, select, sub};
 use crate::ir::program::{Arg, Expr, IntType, Program, Stmt};
 use crate::ir::tile::{Kernel, Op, Team};
+use crate::lower::raster::raster_tile;
 use crate::plan::model::{Hop, Plan};
 use crate::plan::partition::{self, Partition};
-use crate::spec::model::Raster;
 use std::sync::Arc;
 
 use address::State;
@@ -104,7 +105,8 @@ impl<'p> Lowering<'p> {
             Op::Raster(raster) => {
                 let cta = self.builder.cta();
                 let tiles = self.tiles([1, 1])?;
-                let [m, n] = raster_tile(&mut self.builder, cta, tiles, *raster);
+                let mut hoist = |name: &str, expr| self.builder.hoist(name, expr);
+                let [m, n] = raster_tile(&mut hoist, cta, tiles, *raster);
                 self.state.tile_m = self.builder.hoist("tile_m", m);
                 self.state.tile_n = self.builder.hoist("tile_n", n);
                 Vec::new()
@@ -257,30 +259,5 @@ fn start_state(builder: &mut Builder) -> State {
         k_left: builder.state("k_left", IntType::I32, k),
         read: builder.state("stage_read", IntType::I32, int(0)),
         write: builder.state("stage_write", IntType::I32, int(0)),
-    }
-}
-
-/// Which output tile has that number.
-fn raster_tile(
-    builder: &mut Builder,
-    number: Expr,
-    [tiles_m, tiles_n]: [Expr; 2],
-    raster: Raster,
-) -> [Expr; 2] {
-    match raster {
-        Raster::Row => [div(number.clone(), tiles_n.clone()), rem(number, tiles_n)],
-        Raster::Column => [rem(number.clone(), tiles_m.clone()), div(number, tiles_m)],
-        Raster::Grouped(rows) => {
-            let rows = int(i64::from(rows));
-            let band = builder.hoist("band", mul(rows.clone(), tiles_n));
-            let first = mul(div(number.clone(), band.clone()), rows.clone());
-            let first = builder.hoist("first", first);
-            let height = builder.hoist("height", min(sub(tiles_m, first.clone()), rows));
-            let within = builder.hoist("within", rem(number, band));
-            [
-                add(first, rem(within.clone(), height.clone())),
-                div(within, height),
-            ]
-        }
     }
 }

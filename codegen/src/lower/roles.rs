@@ -14,7 +14,8 @@ use crate::error::Result;
 use crate::ir::expr::{add, ceil_div, div, eq, int, le, lt, mul, or, rem, select, sub, xor};
 use crate::ir::program::{Arg, Expr, IntType, Special, Stmt, VarId};
 use crate::ir::tile::{Distance, Op, Role, Team};
-use crate::lower::{Lowering, bug, call, raster_tile};
+use crate::lower::raster::raster_tile;
+use crate::lower::{Lowering, bug, call};
 use crate::plan::roles::Roles;
 use crate::spec::model::Schedule;
 
@@ -97,6 +98,11 @@ impl Lowering<'_> {
             Op::InitBarriers => {
                 self.begin_roles()?;
                 self.init_barriers()
+            }
+            Op::FollowGrid => {
+                let mut out = self.run("sm90_griddepcontrol_wait", Vec::new())?;
+                out.extend(self.run("sm90_griddepcontrol_launch_dependents", Vec::new())?);
+                Ok(out)
             }
             Op::Roles(roles) => self.roles(roles),
             Op::ForEachTile(body) => self.for_each_tile(body),
@@ -223,7 +229,8 @@ impl Lowering<'_> {
         let step = self.builder.hoist("tile_step", step);
         let var = self.builder.var("tile", IntType::I32, false);
         let scope = self.builder.begin_scope();
-        let at = raster_tile(&mut self.builder, Expr::Var(var), tiles, plan.raster);
+        let mut hoist = |name: &str, expr| self.builder.hoist(name, expr);
+        let at = raster_tile(&mut hoist, Expr::Var(var), tiles, plan.raster);
         let [m, n] = [0, 1].map(|mode| {
             add(
                 mul(at[mode].clone(), int(shape[mode])),

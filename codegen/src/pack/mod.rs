@@ -163,6 +163,10 @@ fn abi(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, String>
             let ctas = roles.cluster_size();
             (ctas > 1).then_some([ctas, 1, 1])
         }),
+        programmatic: plan
+            .roles
+            .as_ref()
+            .is_some_and(|roles| roles.launch == spec::LaunchKind::Programmatic),
         dynamic_smem_bytes: plan.smem_bytes.into(),
         ..LaunchAbi::default()
     })

@@ -19,7 +19,7 @@ use crate::plan::limits::{check_blocks, check_registers, check_smem, check_threa
 use crate::plan::model::{EpiloguePlan, Plan};
 use crate::plan::start;
 use crate::plan::tiled::placed_bytes;
-use crate::spec::model::{Auto, Operand, Point, Schedule, SchedulerKind, Spec, Stride};
+use crate::spec::model::{Auto, LaunchKind, Operand, Point, Schedule, SchedulerKind, Spec, Stride};
 
 /// Plans the point. What a violation leaves open is not decided, so that everything else that can
 /// be known is reported with it; `None` when nothing can.
@@ -136,6 +136,10 @@ fn check_whole_warps_alike(spec: &Spec, chooser: &mut Chooser<'_>) {
         (
             matches!(spec.scheduler.ctas, Auto::Given(_)),
             "scheduler.ctas",
+        ),
+        (
+            matches!(spec.scheduler.launch, Auto::Given(LaunchKind::Programmatic)),
+            "scheduler.launch programmatic",
         ),
         (
             matches!(spec.pipeline.in_flight, Auto::Given(_)),

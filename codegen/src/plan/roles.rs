@@ -11,7 +11,7 @@ use crate::atoms::model::Atom;
 use crate::dtype::Dtype;
 use crate::plan::descriptor::Descriptor;
 use crate::plan::model::Hop;
-use crate::spec::model::{Schedule, SchedulerKind};
+use crate::spec::model::{LaunchKind, Schedule, SchedulerKind};
 
 /// A copy of an operand's tile by boxes of a tensor map.
 #[derive(Clone, Debug)]
@@ -134,6 +134,8 @@ pub struct Roles {
     pub kind: SchedulerKind,
     /// Most CTAs of a persistent grid; `None` for as many as run at a time.
     pub ctas: Option<u32>,
+    /// Whether the kernel is set up while the one before it ends.
+    pub launch: LaunchKind,
     /// The loads of a and b.
     pub loads: Vec<BoxCopy>,
     /// How the MMA finds a and b in shared memory.

@@ -10,77 +10,36 @@ use tera::{Context, Tera};
 
 type Result<T> = std::result::Result<T, String>;
 
+/// Pairs of name and text.
+macro_rules! templates {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../templates/ptx/", $name)))),*]
+    };
+}
+
 /// Path below `templates/ptx` and text of every template. A test compares this table with the
 /// folder.
-pub(super) const SOURCES: &[(&str, &str)] = &[
-    (
-        "copy/cp_async_cg_16.tera",
-        include_str!("../../../templates/ptx/copy/cp_async_cg_16.tera"),
-    ),
-    (
-        "copy/ld_v4_b32.tera",
-        include_str!("../../../templates/ptx/copy/ld_v4_b32.tera"),
-    ),
-    (
-        "copy/ld_v4_b32_policy.tera",
-        include_str!("../../../templates/ptx/copy/ld_v4_b32_policy.tera"),
-    ),
-    (
-        "copy/st_v4_b32.tera",
-        include_str!("../../../templates/ptx/copy/st_v4_b32.tera"),
-    ),
-    (
-        "copy/st_v4_b32_policy.tera",
-        include_str!("../../../templates/ptx/copy/st_v4_b32_policy.tera"),
-    ),
-    (
-        "copy/stmatrix.tera",
-        include_str!("../../../templates/ptx/copy/stmatrix.tera"),
-    ),
-    (
-        "copy/tma_load_2d.tera",
-        include_str!("../../../templates/ptx/copy/tma_load_2d.tera"),
-    ),
-    (
-        "copy/tma_load_2d_multicast.tera",
-        include_str!("../../../templates/ptx/copy/tma_load_2d_multicast.tera"),
-    ),
-    (
-        "copy/tma_store_2d.tera",
-        include_str!("../../../templates/ptx/copy/tma_store_2d.tera"),
-    ),
-    (
-        "mma/wgmma_ss.tera",
-        include_str!("../../../templates/ptx/mma/wgmma_ss.tera"),
-    ),
-    (
-        "mma/wgmma_wait.tera",
-        include_str!("../../../templates/ptx/mma/wgmma_wait.tera"),
-    ),
-    (
-        "sync/bar.tera",
-        include_str!("../../../templates/ptx/sync/bar.tera"),
-    ),
-    (
-        "sync/mbarrier.tera",
-        include_str!("../../../templates/ptx/sync/mbarrier.tera"),
-    ),
-    (
-        "sync/mbarrier_arrive.tera",
-        include_str!("../../../templates/ptx/sync/mbarrier_arrive.tera"),
-    ),
-    (
-        "sync/mbarrier_arrive_remote.tera",
-        include_str!("../../../templates/ptx/sync/mbarrier_arrive_remote.tera"),
-    ),
-    (
-        "sync/mbarrier_wait.tera",
-        include_str!("../../../templates/ptx/sync/mbarrier_wait.tera"),
-    ),
-    (
-        "sync/prefetch_tensormap.tera",
-        include_str!("../../../templates/ptx/sync/prefetch_tensormap.tera"),
-    ),
+pub(super) const SOURCES: &[(&str, &str)] = templates![
+    "copy/cp_async_cg_16.tera",
+    "copy/ld_v4_b32.tera",
+    "copy/ld_v4_b32_policy.tera",
+    "copy/st_v4_b32.tera",
+    "copy/st_v4_b32_policy.tera",
+    "copy/stmatrix.tera",
+    "copy/tma_load_2d.tera",
+    "copy/tma_load_2d_multicast.tera",
+    "copy/tma_load_2d_multicast_policy.tera",
+    "copy/tma_load_2d_policy.tera",
+    "copy/tma_store_2d.tera",
+    "mma/wgmma_ss.tera",
+    "mma/wgmma_wait.tera",
+    "sync/bar.tera",
+    "sync/griddepcontrol.tera",
+    "sync/mbarrier.tera",
+    "sync/mbarrier_arrive.tera",
+    "sync/mbarrier_arrive_remote.tera",
+    "sync/mbarrier_wait.tera",
+    "sync/prefetch_tensormap.tera",
 ];
 
 fn templates() -> Result<&'static Tera> {

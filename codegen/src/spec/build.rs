@@ -302,6 +302,7 @@ impl Reader<'_> {
             kind: self.auto(record.get("kind"), Reader::scheduler_kind),
             raster: self.auto(record.get("raster"), Reader::raster),
             ctas: self.auto(record.get("ctas"), Reader::count),
+            launch: self.auto(record.get("launch"), Reader::launch_kind),
         }
     }
 

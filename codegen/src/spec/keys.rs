@@ -57,6 +57,8 @@ pub(super) enum Kind {
     Schedule,
     /// How tiles come to CTAs.
     Scheduler,
+    /// How a kernel's start relates to the one before it.
+    Launch,
     /// Tile order.
     Raster,
     /// Epilogue expression.
@@ -274,6 +276,13 @@ static SCHEDULER: &[Key] = &[
         "ctas",
         GRID_CTAS,
         "Most CTAs of a persistent grid; fewer than the GPU has may save power.",
+    )
+    .gemm()
+    .auto(),
+    key(
+        "launch",
+        Kind::Launch,
+        "Whether the kernel's start overlaps the end of the one before in the stream.",
     )
     .gemm()
     .auto(),

@@ -119,6 +119,9 @@ pub enum Raster {
     Column,
     /// Bands of that many m tiles, along m inside a band: friendly to the L2 cache.
     Grouped(u32),
+    /// Bands of that many m tiles, a power of two, there and back; inside a band squares along n,
+    /// each filled by a Hilbert curve, so that successive tiles are neighbours.
+    Hilbert(u32),
 }
 
 /// How output tiles come to CTAs.
@@ -130,6 +133,16 @@ pub enum SchedulerKind {
     Persistent,
 }
 
+/// How the start of a kernel relates to the one before it in the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LaunchKind {
+    /// It starts when the one before has ended.
+    Plain,
+    /// It is set up while the one before ends, and waits for its memory before touching any
+    /// (programmatic dependent launch).
+    Programmatic,
+}
+
 /// Tile scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Scheduler {
@@ -139,6 +152,8 @@ pub struct Scheduler {
     pub raster: Auto<Raster>,
     /// Most CTAs of a persistent grid.
     pub ctas: Auto<u32>,
+    /// Whether the kernel's start overlaps the end of the one before.
+    pub launch: Auto<LaunchKind>,
 }
 
 /// A checked spec, or one point of its tuning space (then every tuned field holds its value).

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use sha2::{Digest, Sha256};
 
-use super::model::{Auto, Point, Raster, SchedulerKind, Spec};
+use super::model::{Auto, LaunchKind, Point, Raster, SchedulerKind, Spec};
 use super::print::canonical;
 use crate::error::Result;
 
@@ -95,7 +95,8 @@ fn suffix(spec: &Spec, tuned: &[&str]) -> String {
         add(match raster {
             Raster::Row => "row".into(),
             Raster::Column => "col".into(),
-            Raster::Grouped(group) => format!("g{group}"),
+            Raster::Grouped(rows) => format!("g{rows}"),
+            Raster::Hilbert(rows) => format!("h{rows}"),
         });
     }
     if let (Auto::Given(kind), true) = (&spec.scheduler.kind, is_tuned("scheduler.kind")) {
@@ -106,6 +107,12 @@ fn suffix(spec: &Spec, tuned: &[&str]) -> String {
     }
     if let (Auto::Given(ctas), true) = (&spec.scheduler.ctas, is_tuned("scheduler.ctas")) {
         add(format!("n{ctas}"));
+    }
+    if let (Auto::Given(launch), true) = (&spec.scheduler.launch, is_tuned("scheduler.launch")) {
+        add(match launch {
+            LaunchKind::Plain => "plain".into(),
+            LaunchKind::Programmatic => "pdl".into(),
+        });
     }
     out
 }

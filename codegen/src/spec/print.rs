@@ -10,7 +10,9 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use tilewright_layout::Swizzle;
 
-use super::model::{Auto, CopyPath, Operand, Raster, Schedule, SchedulerKind, Spec, Stride};
+use super::model::{
+    Auto, CopyPath, LaunchKind, Operand, Raster, Schedule, SchedulerKind, Spec, Stride,
+};
 use crate::error::{Error, Result};
 
 impl Spec {
@@ -139,6 +141,9 @@ fn tree(spec: &Spec) -> Printed {
         Printed::Text(raster.to_string())
     });
     scheduler.auto("ctas", &spec.scheduler.ctas, int);
+    scheduler.auto("launch", &spec.scheduler.launch, |launch| {
+        Printed::Text(launch.name().to_string())
+    });
     file.map("scheduler", scheduler);
     if spec.epilogue != facts.epilogue {
         file.text("epilogue", &spec.epilogue);
@@ -234,12 +239,26 @@ impl SchedulerKind {
     }
 }
 
+impl LaunchKind {
+    /// Both kinds.
+    pub const ALL: [LaunchKind; 2] = [LaunchKind::Plain, LaunchKind::Programmatic];
+
+    /// The word in specs: `programmatic`.
+    pub fn name(self) -> &'static str {
+        match self {
+            LaunchKind::Plain => "plain",
+            LaunchKind::Programmatic => "programmatic",
+        }
+    }
+}
+
 impl std::fmt::Display for Raster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Raster::Row => f.write_str("row"),
             Raster::Column => f.write_str("column"),
-            Raster::Grouped(group) => write!(f, "grouped_{group}"),
+            Raster::Grouped(rows) => write!(f, "grouped_{rows}"),
+            Raster::Hilbert(rows) => write!(f, "hilbert_{rows}"),
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::catalogue::{self, Job};
 use super::families::{FAMILIES, FamilyFacts, OperandFacts};
 use super::keys::{FILE, Key, Kind, fields, paths};
-use super::model::{Schedule, SchedulerKind};
+use super::model::{LaunchKind, Schedule, SchedulerKind};
 use super::operands::stride_names;
 use super::swizzle::BYTE_NAMES;
 use crate::arch::ARCHES;
@@ -95,9 +95,10 @@ fn plain(kind: Kind, facts: &FamilyFacts, operand: Option<&OperandFacts>) -> Val
         ] }),
         Kind::Schedule => words(Schedule::ALL.iter().map(|schedule| schedule.name())),
         Kind::Scheduler => words(SchedulerKind::ALL.iter().map(|kind| kind.name())),
+        Kind::Launch => words(LaunchKind::ALL.iter().map(|kind| kind.name())),
         Kind::Raster => json!({ "anyOf": [
             words(["row", "column"]),
-            { "type": "string", "pattern": "^grouped_[0-9]+$" },
+            { "type": "string", "pattern": "^(grouped|hilbert)_[0-9]+$" },
         ] }),
         Kind::Epilogue => json!({ "const": facts.epilogue }),
         Kind::Record(_) | Kind::Operands | Kind::Paths | Kind::Swizzles => {

@@ -8,7 +8,7 @@ use tilewright_layout::Int;
 use super::catalogue;
 use super::families::FAMILIES;
 use super::keys::Kind;
-use super::model::{Family, Raster, Schedule, SchedulerKind};
+use super::model::{Family, LaunchKind, Raster, Schedule, SchedulerKind};
 use super::nearest::{nearest, one_of, suggestion};
 use super::node::Value;
 use super::notation::{self, Entry};
@@ -56,6 +56,13 @@ impl Reader<'_> {
         let names = SchedulerKind::ALL.map(SchedulerKind::name);
         let at = self.word(field, "unknown-scheduler", "scheduler", &names)?;
         SchedulerKind::ALL.get(at).copied()
+    }
+
+    /// How a kernel's start relates to the one before it.
+    pub fn launch_kind(&mut self, field: &Field<'_>) -> Option<LaunchKind> {
+        let names = LaunchKind::ALL.map(LaunchKind::name);
+        let at = self.word(field, "unknown-launch", "launch kind", &names)?;
+        LaunchKind::ALL.get(at).copied()
     }
 
     /// An integer in the limits of its key.
@@ -187,24 +194,34 @@ impl Reader<'_> {
     /// The tile order.
     pub fn raster(&mut self, field: &Field<'_>) -> Option<Raster> {
         const MOST: u32 = 64;
-        let text = self.scalar(field, "`auto`, `row`, `column` or `grouped_N`")?;
-        let group = text
-            .strip_prefix("grouped_")
-            .and_then(|digits| digits.parse::<u32>().ok());
-        match (text, group) {
-            ("row", _) => Some(Raster::Row),
-            ("column", _) => Some(Raster::Column),
-            (_, Some(group)) if (1..=MOST).contains(&group) => Some(Raster::Grouped(group)),
+        let text = self.scalar(field, "`auto`, `row`, `column`, `grouped_N` or `hilbert_N`")?;
+        let number = |prefix: &str| {
+            let digits = text.strip_prefix(prefix)?;
+            digits.parse::<u32>().ok()
+        };
+        let (group, square) = (number("grouped_"), number("hilbert_"));
+        let allowed = |rows: &u32| (1..=MOST).contains(rows);
+        match (text, group, square) {
+            ("row", ..) => Some(Raster::Row),
+            ("column", ..) => Some(Raster::Column),
+            (_, Some(rows), _) if allowed(&rows) => Some(Raster::Grouped(rows)),
+            (_, _, Some(rows)) if allowed(&rows) && rows.is_power_of_two() => {
+                Some(Raster::Hilbert(rows))
+            }
             _ => {
                 let message = format!(
-                    "`{}` is `{}`; known are `auto`, `row`, `column` and `grouped_1` to \
-                     `grouped_{MOST}`",
+                    "`{}` is `{}`; known are `auto`, `row`, `column`, `grouped_1` to \
+                     `grouped_{MOST}`, and `hilbert_1` to `hilbert_{MOST}` by powers of two",
                     field.path,
                     shown(text)
                 );
-                let help = match group {
-                    Some(group) => format!("use `grouped_{}`", group.clamp(1, MOST)),
-                    None => suggestion(text, &["auto", "row", "column", "grouped_8"]),
+                let help = match (group, square) {
+                    (Some(rows), _) => format!("use `grouped_{}`", rows.clamp(1, MOST)),
+                    (_, Some(rows)) => {
+                        let rows = rows.clamp(1, MOST);
+                        format!("use `hilbert_{}`", 1 << rows.ilog2())
+                    }
+                    _ => suggestion(text, &["auto", "row", "column", "grouped_8", "hilbert_8"]),
                 };
                 self.problems
                     .add("unknown-raster", &field.node.span, message, help);

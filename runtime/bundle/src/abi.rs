@@ -25,6 +25,11 @@ pub struct LaunchAbi {
     /// CTAs of a cluster along x, y, z; absent for a launch without clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<[u32; 3]>,
+    /// Whether the kernel waits by itself for the one before it in the stream
+    /// (`griddepcontrol.wait`), so that it may be launched while that one still runs: programmatic
+    /// stream serialization.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub programmatic: bool,
     /// Dynamic shared memory of a CTA.
     pub dynamic_smem_bytes: Expr,
     /// Global scratch memory, passed through a [`ParamValue::Workspace`] parameter.
@@ -39,6 +44,7 @@ impl Default for LaunchAbi {
             grid: [Expr::constant(1), Expr::constant(1), Expr::constant(1)],
             block: [1, 1, 1],
             cluster: None,
+            programmatic: false,
             dynamic_smem_bytes: Expr::constant(0),
             workspace_bytes: Expr::constant(0),
         }

@@ -117,6 +117,7 @@ impl Report {
 ///     grid: [1, 1, 1],
 ///     block: [32, 1, 1],
 ///     cluster: [1, 1, 1],
+///     programmatic: false,
 ///     dynamic_shared_bytes: 0,
 ///     params: Params::Args(vec![Arg::Buffer(out)]),
 /// };

@@ -139,6 +139,8 @@ finding_ids! {
     AtomicScope = "atomic_scope", Warning;
     /// An atomic and a reducing copy at one location, which are not atomic to each other.
     MixedProxyAtomic = "mixed_proxy_atomic", Warning;
+    /// A programmatic launch touches global memory before `griddepcontrol.wait`.
+    AccessBeforeGridWait = "access_before_grid_wait", Warning;
     /// Read of a register that was never written.
     UninitRegister = "uninit_register", Warning;
     /// Integer division by zero.
@@ -159,6 +161,7 @@ impl FindingId {
             FindingId::MissingProxyFenceCpAsync
                 | FindingId::MissingProxyFenceWar
                 | FindingId::MbarrierPhaseSkipped
+                | FindingId::AccessBeforeGridWait
         )
     }
 

@@ -128,6 +128,8 @@ pub(crate) enum PredOp {
 #[derive(Clone, Debug)]
 pub(crate) enum Exec {
     Nop,
+    /// `griddepcontrol.wait`.
+    FollowGrid,
     /// A pure function of up to three sources.
     Alu {
         f: LaneFn,

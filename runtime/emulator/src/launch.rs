@@ -46,6 +46,9 @@ pub struct Launch {
     pub block: [u32; 3],
     /// CTAs of a cluster along x, y, z.
     pub cluster: [u32; 3],
+    /// Whether it may start before the launch before it in the stream has ended, so that threads
+    /// must wait for that one (`griddepcontrol.wait`) before they touch global memory.
+    pub programmatic: bool,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared_bytes: u32,
     /// The parameters.

@@ -55,7 +55,9 @@ impl CudaDevice {
     ) -> Result<(), Error> {
         let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
         let (stream, smem) = (self.stream().cu_stream(), launch.dynamic_smem_bytes);
-        let Some(cluster) = launch.cluster else {
+        let mut attributes: Vec<_> = launch.cluster.map(cluster_attribute).into_iter().collect();
+        attributes.extend(launch.programmatic.then(programmatic_attribute));
+        if attributes.is_empty() {
             // SAFETY: the function is loaded in the current context; `params` has one pointer per
             // parameter, of the sizes that `check` compared; the driver copies them before it
             // returns. The buffers' addresses and sizes passed `prepare`.
@@ -70,8 +72,7 @@ impl CudaDevice {
                 )
             }
             .map_err(failed("cuLaunchKernel"));
-        };
-        let mut attributes = [cluster_attribute(cluster)];
+        }
         let config = config(launch.grid, launch.block, smem, stream, &mut attributes);
         let none = std::ptr::null_mut();
         // SAFETY: as for `launch_kernel` above; `attributes` outlives the call.
@@ -189,6 +190,17 @@ fn cluster_attribute([x, y, z]: [u32; 3]) -> sys::CUlaunchAttribute {
         id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
         pad: [0; 4],
         value: sys::CUlaunchAttributeValue { clusterDim: dim },
+    }
+}
+
+/// The launch may start while the one before it in the stream still runs.
+fn programmatic_attribute() -> sys::CUlaunchAttribute {
+    sys::CUlaunchAttribute {
+        id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        pad: [0; 4],
+        value: sys::CUlaunchAttributeValue {
+            programmaticStreamSerializationAllowed: 1,
+        },
     }
 }
 

@@ -20,6 +20,9 @@ pub struct LaunchFile {
     /// CTAs of a cluster along x, y, z.
     #[serde(default = "one")]
     pub cluster: [u32; 3],
+    /// Whether the launch may start before the one before it has ended.
+    #[serde(default)]
+    pub programmatic: bool,
     /// Bytes of dynamic shared memory.
     #[serde(default)]
     pub dynamic_shared: u32,

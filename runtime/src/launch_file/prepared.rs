@@ -104,6 +104,7 @@ impl LaunchFile {
                 grid: self.grid,
                 block: self.block,
                 cluster: self.cluster,
+                programmatic: self.programmatic,
                 dynamic_shared_bytes: self.dynamic_shared,
                 params: Params::Args(Vec::new()),
             },

@@ -75,6 +75,27 @@ fn twice(kernel: &Kernel, team: Team, again: &Op) -> Option<Kernel> {
 }
 
 #[test]
+fn a_kernel_launched_early_follows_the_one_before_it_first() {
+    let (plan, kernel) = right(KINDS[0]);
+    let follow = |op: &Op| *op == Op::FollowGrid;
+    let at = kernel.body.iter().position(follow).unwrap();
+    let mut without = kernel.clone();
+    without.body.remove(at);
+    let mut late = without.clone();
+    late.body.push(Op::FollowGrid);
+    for wrong in [without, late] {
+        let message = refusal(judge(&plan, &wrong));
+        assert!(
+            message.contains("has waited for the kernel before it"),
+            "{message}"
+        );
+    }
+    let (plan, _) = right("scheduler: { launch: plain }");
+    let message = refusal(judge(&plan, &kernel));
+    assert!(message.contains("ends before it is launched"), "{message}");
+}
+
+#[test]
 fn right_pipelines_are_certified() {
     for more in KINDS {
         let (plan, kernel) = right(more);

@@ -9,7 +9,7 @@ use crate::ir::tile::{
 };
 use crate::plan::model::{Hop, Plan};
 use crate::plan::roles::Roles;
-use crate::spec::model::Schedule;
+use crate::spec::model::{LaunchKind, Schedule};
 
 /// The kernel of a plan with roles.
 pub(super) fn body(plan: &Plan) -> Vec<Op> {
@@ -17,21 +17,21 @@ pub(super) fn body(plan: &Plan) -> Vec<Op> {
         return Vec::new();
     };
     let [producer, consumer] = roles.registers;
-    vec![
-        Op::InitBarriers,
-        Op::Roles(vec![
-            Role {
-                team: Team::Producer,
-                registers: producer,
-                body: produce(),
-            },
-            Role {
-                team: Team::Consumers,
-                registers: consumer,
-                body: consume(plan, roles),
-            },
-        ]),
-    ]
+    let mut body = vec![Op::InitBarriers];
+    body.extend((roles.launch == LaunchKind::Programmatic).then_some(Op::FollowGrid));
+    body.push(Op::Roles(vec![
+        Role {
+            team: Team::Producer,
+            registers: producer,
+            body: produce(),
+        },
+        Role {
+            team: Team::Consumers,
+            registers: consumer,
+            body: consume(plan, roles),
+        },
+    ]));
+    body
 }
 
 fn produce() -> Vec<Op> {

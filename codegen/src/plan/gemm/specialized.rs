@@ -14,7 +14,7 @@ use crate::plan::gemm::mma::{mma_of, smem_mma_atom};
 use crate::plan::gemm::operands;
 use crate::plan::model::{MmaPlan, Plan};
 use crate::plan::roles::{BARRIER_BYTES, BoxCopy, Ring, Roles};
-use crate::spec::model::{Auto, Operand, Point, Schedule, SchedulerKind, Spec, Stride};
+use crate::spec::model::{Auto, LaunchKind, Operand, Point, Schedule, SchedulerKind, Spec, Stride};
 use input::Input;
 
 /// Bytes that tensor maps demand of pointers and strides (PTX ISA, tensor map; CUDA driver API,
@@ -98,6 +98,7 @@ pub(super) fn plan(
             Auto::Given(ctas) => Some(ctas),
             Auto::Auto => None,
         },
+        launch: (spec.scheduler.launch).unwrap_or_else(|| LaunchKind::Programmatic),
         ring: ring(&loads),
         loads,
         descriptors,

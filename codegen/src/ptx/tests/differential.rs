@@ -38,6 +38,7 @@ fn emulated(text: &str, params: [i64; 2], table: &[u32]) -> Vec<u32> {
         grid: [1; 3],
         block: [THREADS as u32, 1, 1],
         cluster: [1; 3],
+        programmatic: false,
         dynamic_shared_bytes: 4 * THREADS as u32,
         params: Params::Args(args),
     };

@@ -105,6 +105,10 @@ impl Warp {
     fn execute_rare(&mut self, st: &mut State<'_>, inst: &Inst, mask: u32) -> Flow {
         match &inst.exec {
             Exec::Nop => Flow::Next,
+            Exec::FollowGrid => {
+                self.followed |= mask;
+                Flow::Next
+            }
             Exec::Divide {
                 bits,
                 signed,

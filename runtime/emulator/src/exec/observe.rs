@@ -5,7 +5,8 @@
 use super::state::State;
 use super::warp::{Flow, Warp};
 use crate::counters::Counters;
-use crate::inst::Inst;
+use crate::finding::{FindingId, Space};
+use crate::inst::{AccessSpace, Exec, Inst};
 use crate::module::PREDICATE;
 use crate::trace::{TraceOperand, TraceStep};
 
@@ -52,6 +53,16 @@ impl Warp {
             Vec::new()
         };
         let active = self.guarded(inst, lanes);
+        let early = active & !self.followed;
+        if st.env.launch.programmatic && st.sanitize() && early != 0 && touches_global(&inst.exec) {
+            let message = || "global memory before griddepcontrol.wait".to_owned();
+            st.report(
+                FindingId::AccessBeforeGridWait,
+                self.site(early),
+                None,
+                message,
+            );
+        }
         let (depth, function) = (self.depth(), self.function());
         let flow = self.step(st, inst, lanes);
         if let Some(before) = counted {
@@ -113,5 +124,17 @@ impl Warp {
         }
         let bits = self.frame.preds.get(index).copied().unwrap_or(0);
         std::array::from_fn(|lane| u64::from(bits >> lane & 1))
+    }
+}
+
+/// Whether an instruction accesses global memory, as far as its text says.
+fn touches_global(exec: &Exec) -> bool {
+    let global = |space: &AccessSpace| *space == AccessSpace::Of(Space::Global);
+    match exec {
+        Exec::Load { space, .. } | Exec::Store { space, .. } => global(space),
+        Exec::Atomic(atomic) => global(&atomic.space),
+        Exec::Bulk(copy) => !copy.to_shared || !copy.from_shared,
+        Exec::AsyncCopy(_) | Exec::Tensor(_) | Exec::Discard { .. } => true,
+        _ => false,
     }
 }

@@ -132,6 +132,8 @@ pub(crate) struct Warp {
     pub(crate) spinning: bool,
     pub(crate) products: Products,
     pub(crate) carry: u32,
+    /// Lanes that have waited for the launch before this one.
+    pub(crate) followed: u32,
     /// Lanes that read an undefined register in this instruction.
     pub(crate) undefined: u32,
     pub(crate) executed: u64,
@@ -198,6 +200,7 @@ impl Warp {
             spinning: false,
             products: Products::default(),
             carry: 0,
+            followed: 0,
             undefined: 0,
             executed: 0,
             tick: 0,
@@ -271,7 +274,9 @@ impl Warp {
         let env = st.env;
         let start = self.executed;
         let budget = env.options.instructions_per_warp;
-        let watched = env.options.profile || env.options.trace.is_some();
+        let options = env.options;
+        let early = env.launch.programmatic && self.followed == 0;
+        let watched = options.profile || options.trace.is_some() || early;
         self.spinning = false;
         while self.executed - start < slice && !st.stopped && self.select(st) {
             let mut turn = 0;

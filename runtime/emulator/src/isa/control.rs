@@ -99,6 +99,15 @@ pub(super) fn nop(_: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     Ok(Exec::Nop)
 }
 
+/// `griddepcontrol`.
+pub(super) fn griddepcontrol(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    Ok(if d.has("wait") {
+        Exec::FollowGrid
+    } else {
+        Exec::Nop
+    })
+}
+
 /// `discard [a], 128`.
 pub(super) fn discard(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     d.count(2, 2)?;

@@ -63,6 +63,7 @@ fn cluster(body: &str) -> (Vec<u32>, Report) {
         grid: [4, 1, 1],
         block: [32, 1, 1],
         cluster: [2, 1, 1],
+        programmatic: false,
         dynamic_shared_bytes: 0,
         params: Params::Args(vec![Arg::Buffer(out)]),
     };

@@ -101,6 +101,7 @@ fn survive(text: &str) {
             grid: [1; 3],
             block: entry.reqntid.unwrap_or([64, 1, 1]),
             cluster: [1; 3],
+            programmatic: false,
             dynamic_shared_bytes: 1024,
             params: Params::Packed(vec![0; entry.param_bytes as usize]),
         };

@@ -89,6 +89,7 @@ pub fn launch(text: &str, shape: &Shape, buffers: &[Option<&[u8]>], options: &Op
         grid: [shape.grid, 1, 1],
         block: [shape.block, 1, 1],
         cluster: [1; 3],
+        programmatic: false,
         dynamic_shared_bytes: shape.shared,
         params: Params::Args(ids.iter().map(|id| Arg::Buffer(*id)).collect()),
     };

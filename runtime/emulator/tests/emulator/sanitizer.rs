@@ -2,7 +2,7 @@
 
 use super::kernel::{Run, Shape, WARP, launch, module};
 use tilewright_emulator::{
-    AsyncOrder, Content, Launch, Memory, Module, Options, Params, Sanitize, run,
+    Arg, AsyncOrder, Content, Launch, Memory, Module, Options, Params, Sanitize, run,
 };
 
 fn warp(body: &str) -> Run {
@@ -305,6 +305,7 @@ fn launches_keep_to_the_limits() {
             grid: [1; 3],
             block: [block, 1, 1],
             cluster: [1; 3],
+            programmatic: false,
             dynamic_shared_bytes,
             params: Params::Args(Vec::new()),
         };
@@ -335,4 +336,43 @@ fn sanitize_off_keeps_the_bounds() {
     let body = format!("{BASE} ld.global.u32 %r2, [%rd3]; st.global.u32 [%rd1+4096], %r9;");
     let run = launch(&module(1, "", &body), &WARP, &[None], &options);
     assert_eq!(run.ids(), ["oob_global"]);
+}
+
+#[test]
+fn early_launches_wait_before_they_touch_global_memory() {
+    let options = Options {
+        sanitize: Sanitize::Strict,
+        ..Options::default()
+    };
+    let findings = |body: &str, programmatic: bool| {
+        let parsed = Module::parse(&module(1, "", body)).unwrap();
+        let mut memory = Memory::new();
+        let buffer = memory.alloc("b0", 4096, Content::Undefined).unwrap();
+        let launch = Launch {
+            entry: "k".to_owned(),
+            grid: [1; 3],
+            block: [32, 1, 1],
+            cluster: [1; 3],
+            programmatic,
+            dynamic_shared_bytes: 0,
+            params: Params::Args(vec![Arg::Buffer(buffer)]),
+        };
+        let report = run(&parsed, &launch, &mut memory, &options).unwrap();
+        let found = report.findings.iter();
+        found
+            .map(|finding| (finding.id.as_str(), finding.lanes))
+            .collect::<Vec<_>>()
+    };
+    let store = format!("{BASE} st.global.u32 [%rd3], 1;");
+    let right = format!("griddepcontrol.wait; griddepcontrol.launch_dependents; {store}");
+    let late = format!("{store} griddepcontrol.wait;");
+    let half = format!(
+        "{BASE} setp.lt.u32 %p1, %r1, 5; @%p1 griddepcontrol.wait; st.global.u32 [%rd3], 1;"
+    );
+    assert_eq!(findings(&right, true), []);
+    for (wrong, lanes) in [(&store, !0), (&late, !0), (&half, !0 << 5)] {
+        let early = [("access_before_grid_wait", lanes)];
+        assert_eq!(findings(wrong, true), early, "{wrong}");
+        assert_eq!(findings(wrong, false), [], "{wrong}");
+    }
 }

@@ -33,6 +33,9 @@ pub(super) fn render(kernel: &Kernel) -> String {
     if let Some(cluster) = abi.cluster {
         line("cluster", dims(cluster));
     }
+    if abi.programmatic {
+        line("launch", "programmatic".to_string());
+    }
     let statics = kernel.resources.static_smem_bytes;
     line(
         "smem",

@@ -226,7 +226,7 @@ pub(super) static ROWS: &[Spec] = &[
         [req(&["launch_dependents", "wait"])],
         [],
         Other,
-        control::nop
+        control::griddepcontrol
     ),
     // 9.7.14 matrix instructions.
     spec!(

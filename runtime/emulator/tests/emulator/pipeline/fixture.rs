@@ -114,6 +114,7 @@ pub fn once(text: &str, (warp_order, async_order): (WarpOrder, AsyncOrder)) -> O
         grid: [(M / 64) as u32, (N / 64) as u32, 1],
         block: [256, 1, 1],
         cluster: [2, 1, 1],
+        programmatic: false,
         dynamic_shared_bytes: 36_896,
         params: Params::Args(vec![
             map(a, (M, K), [64, 64]),

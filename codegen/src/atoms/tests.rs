@@ -13,6 +13,7 @@ use super::model::{
     Atom, CopyFacts, Emit, IntrinsicArg, Kind, MmaFacts, OperandKind, RegType, Space,
 };
 use super::sources::SOURCES;
+use crate::dtype::Dtype;
 
 /// Values of a layout over its domain, first leaf fastest.
 fn values(layout: &Layout<i64>) -> Vec<i64> {
@@ -94,8 +95,12 @@ fn mma_fragments_cover_their_tiles_once() {
                 assert_eq!(low_word.unwrap().kind, OperandKind::Int, "{}", atom.id);
                 continue;
             }
+            let ty = match mma.types[dtype] {
+                Dtype::S32 => RegType::B32,
+                _ => RegType::F32,
+            };
             let in_place = OperandKind::RegsInOut {
-                ty: RegType::F32,
+                ty,
                 count: (n / 2) as u32,
             };
             if atom.operands[0].kind == in_place {
@@ -175,7 +180,7 @@ fn converts_fit_their_registers() {
         let Some(convert) = &atom.convert else {
             continue;
         };
-        let bits = |dtype: crate::dtype::Dtype| i64::from(dtype.bits() * convert.values);
+        let bits = |dtype: Dtype| i64::from(dtype.bits() * convert.values);
         assert_eq!(
             register_bits(atom, "src"),
             bits(convert.from),

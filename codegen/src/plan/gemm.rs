@@ -121,7 +121,7 @@ fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> 
         && chooser.smem_mma(types, 8).is_some()
         && contiguous(a)
         && contiguous(b)
-        && d.dtype.bytes() == 2
+        && matches!(d.dtype.bytes(), 2 | 4)
         && d.strides[1] == Stride::Const(1)
 }
 

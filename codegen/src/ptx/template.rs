@@ -32,6 +32,7 @@ pub(super) const SOURCES: &[(&str, &str)] = templates![
     "copy/tma_load_2d_policy.tera",
     "copy/tma_store_2d.tera",
     "mma/wgmma_ss.tera",
+    "mma/wgmma_ss_k.tera",
     "mma/wgmma_wait.tera",
     "sync/bar.tera",
     "sync/griddepcontrol.tera",

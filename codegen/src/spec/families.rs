@@ -107,6 +107,31 @@ pub static FAMILIES: &[FamilyFacts] = &[
                 accumulator: Dtype::F32,
                 outputs: &[Dtype::F32],
             },
+            TypeRule {
+                inputs: Dtype::Tf32,
+                accumulator: Dtype::F32,
+                outputs: &[Dtype::F32],
+            },
+            TypeRule {
+                inputs: Dtype::E4m3,
+                accumulator: Dtype::F32,
+                outputs: &[Dtype::F16, Dtype::Bf16, Dtype::F32],
+            },
+            TypeRule {
+                inputs: Dtype::E5m2,
+                accumulator: Dtype::F32,
+                outputs: &[Dtype::F16, Dtype::Bf16, Dtype::F32],
+            },
+            TypeRule {
+                inputs: Dtype::S8,
+                accumulator: Dtype::S32,
+                outputs: &[Dtype::S32],
+            },
+            TypeRule {
+                inputs: Dtype::U8,
+                accumulator: Dtype::S32,
+                outputs: &[Dtype::S32],
+            },
         ],
     },
 ];

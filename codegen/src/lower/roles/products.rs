@@ -1,5 +1,6 @@
 //! The products of a slot: descriptors and asynchronous warpgroup MMAs.
 
+use crate::dtype::Dtype;
 use crate::error::Result;
 use crate::ir::expr::{add, and, div, int, mul, rem};
 use crate::ir::program::{Arg, Expr, Reg, Stmt};
@@ -54,8 +55,12 @@ impl Lowering<'_> {
     /// stays behind it.
     pub(super) fn mma_done(&mut self) -> Result<Vec<Stmt>> {
         let mut out = Vec::new();
+        let suffix = match self.plan.accumulator {
+            Dtype::S32 => "_b32",
+            _ => "",
+        };
         for registers in self.accumulators()? {
-            let id = format!("sm90_wgmma_wait_{}", registers.len());
+            let id = format!("sm90_wgmma_wait_{}{suffix}", registers.len());
             out.extend(self.run(&id, vec![Arg::Regs(registers), Arg::Imm(0)])?);
         }
         Ok(out)

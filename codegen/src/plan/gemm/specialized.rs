@@ -45,7 +45,7 @@ pub(super) fn plan(
         Auto::Given(schedule) => schedule,
         Auto::Auto => Schedule::Cooperative,
     };
-    let [m, n, k] = [spec.cta_tile[0], spec.cta_tile[1], spec.cta_tile[2]];
+    let [m, n] = [spec.cta_tile[0], spec.cta_tile[1]];
     let [along_m, along_n] = consumers(spec, schedule);
     let Some(mma) = tiled_mma(spec, chooser, [a, b], [along_m, along_n])? else {
         return Ok(());
@@ -64,22 +64,7 @@ pub(super) fn plan(
         atom_n,
     );
     let cluster = [spec.cluster[0] as u32, spec.cluster[1] as u32];
-    let mut loads = Vec::new();
-    let mut descriptors = Vec::new();
-    for (operand, rows, mma_rows, parts) in
-        [(a, m, MMA_ROWS, cluster[1]), (b, n, atom_n, cluster[0])]
-    {
-        let input = Input {
-            operand,
-            tile: [rows, k],
-            mma: [mma_rows, mma.tiled.tile_mnk()?[2]],
-            parts,
-        };
-        if let Some((load, descriptor)) = input::input(spec, chooser, plan, &input)? {
-            loads.push(load);
-            descriptors.push(descriptor);
-        }
-    }
+    let (loads, descriptors) = inputs(spec, chooser, plan, [a, b], &mma)?;
     plan.mma = Some(mma);
     operands::store(spec, chooser, plan, d)?;
     let stored = output::output(spec, chooser, plan, d, [along_m, along_n])?;
@@ -109,6 +94,36 @@ pub(super) fn plan(
     place(spec, plan, &mut roles);
     plan.roles = Some(roles);
     Ok(())
+}
+
+/// The loads of a and b and how the MMA finds them; none of what violates a limit.
+fn inputs(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    plan: &mut Plan,
+    [a, b]: [&Operand; 2],
+    mma: &MmaPlan,
+) -> Result<(Vec<BoxCopy>, Vec<Descriptor>)> {
+    let [m, n, k] = [spec.cta_tile[0], spec.cta_tile[1], spec.cta_tile[2]];
+    let (mut loads, mut descriptors) = (Vec::new(), Vec::new());
+    let Some(facts) = &mma.atom.mma else {
+        return Ok((loads, descriptors));
+    };
+    let [mma_m, mma_n, mma_k] = facts.mnk;
+    for (operand, rows, mma_rows, along) in [(a, m, mma_m, 1), (b, n, mma_n, 0)] {
+        let input = Input {
+            operand,
+            tile: [rows, k],
+            mma: [mma_rows, mma_k],
+            atom: &mma.atom,
+            parts: spec.cluster[along] as u32,
+        };
+        if let Some((load, descriptor)) = input::input(spec, chooser, plan, &input)? {
+            loads.push(load);
+            descriptors.push(descriptor);
+        }
+    }
+    Ok((loads, descriptors))
 }
 
 /// A ring for those loads, not placed yet.

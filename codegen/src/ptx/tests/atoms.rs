@@ -54,7 +54,11 @@ fn kernel_of(atom: &Arc<Atom>) -> Program {
     let asynchronous = atom.mma.as_ref().is_some_and(|mma| mma.smem != [false; 2]);
     if asynchronous {
         before.push(run("sm90_wgmma_fence", vec![]));
-        let id = format!("sm90_wgmma_wait_{}", b.0.files[0].len);
+        let suffix = match b.0.files[0].ty {
+            RegType::B32 => "_b32",
+            _ => "",
+        };
+        let id = format!("sm90_wgmma_wait_{}{suffix}", b.0.files[0].len);
         let wait = run(&id, vec![args[0].clone(), Arg::Imm(0)]);
         after.splice(0..0, [run("sm90_wgmma_commit_group", vec![]), wait]);
     }

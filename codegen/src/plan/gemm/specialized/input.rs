@@ -25,6 +25,8 @@ pub(super) struct Input<'s> {
     pub tile: [i64; 2],
     /// Rows of one MMA, and its extent along k.
     pub mma: [i64; 2],
+    /// The MMA.
+    pub atom: &'s Atom,
     /// CTAs of the cluster that share the tile.
     pub parts: u32,
 }
@@ -43,6 +45,9 @@ pub(super) fn input(
         chooser.violate("not-contiguous", message);
         return Ok(None);
     };
+    if contiguous == 0 && !reads_either_way(chooser, input) {
+        return Ok(None);
+    }
     let Some(atom) = load_atom(spec, chooser, input) else {
         return Ok(None);
     };
@@ -97,6 +102,23 @@ pub(super) fn input(
         },
     };
     Ok(Some((load, descriptor)))
+}
+
+/// Whether the MMA reads the operand contiguous along m or n as well: it then has an operand that
+/// says which.
+fn reads_either_way(chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
+    let (operand, atom) = (input.operand, input.atom);
+    let name = &operand.name;
+    let flag = format!("{name}_mn");
+    let either = atom.operands.iter().any(|operand| operand.name == flag);
+    if !either {
+        let message = format!(
+            "operand {name}: {} reads {} contiguous along k only: use layout ({},k):(ld{name},1)",
+            atom.id, operand.dtype, operand.extents[0]
+        );
+        chooser.violate("major", message);
+    }
+    either
 }
 
 /// The load of a box, to one CTA or to several.

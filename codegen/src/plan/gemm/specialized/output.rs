@@ -1,4 +1,5 @@
-//! The results of the warp-specialized way: stmatrix into staging buffers, boxes out of them.
+//! The results of the warp-specialized way: written into staging buffers, boxes out of them.
+//! Elements of 16 bits go in by stmatrix, accumulators as they are by stores of pairs.
 
 use std::sync::Arc;
 
@@ -12,6 +13,9 @@ use crate::plan::model::{Hop, MmaPlan, Plan, SmemTile, Step};
 use crate::plan::roles::{BoxCopy, BoxPlace, Staging};
 use crate::plan::tiled::{assume_bytes, copy_of, placed_bytes};
 use crate::spec::model::{Operand, Spec, Stride};
+
+/// Bytes of a row of the narrowest swizzle.
+const NARROWEST_BYTES: i64 = 32;
 
 /// Staging buffers of every consumer of a tile, in elements.
 struct Buffers {
@@ -44,10 +48,10 @@ pub(super) fn output(
     let Some(mma) = plan.mma.clone() else {
         return Ok(None);
     };
-    if d.strides[1] != Stride::Const(1) || d.dtype.bytes() != 2 {
+    if d.strides[1] != Stride::Const(1) || !matches!(d.dtype.bytes(), 2 | 4) {
         let message = format!(
-            "operand d: boxes store 16-bit elements contiguous along n; it is {} ({},{}): use \
-             schedule multistage",
+            "operand d: boxes store 16- and 32-bit elements contiguous along n; it is {} ({},{}): \
+             use schedule multistage",
             d.dtype, d.extents[0], d.extents[1]
         );
         chooser.violate("store", message);
@@ -58,10 +62,14 @@ pub(super) fn output(
     };
     let [m, n] = [spec.cta_tile[0], spec.cta_tile[1]];
     let atom_n = n / along[1];
-    let Some((columns, count)) = staging_shape(atom_n) else {
+    let bytes = i64::from(d.dtype.bytes());
+    let Some((columns, count)) = staging_shape(atom_n, bytes) else {
+        let least = NARROWEST_BYTES / bytes;
         let message = format!(
-            "an mma of n {atom_n} does not split into staging buffers of 16, 32 or 64 columns: \
-             use a multiple of 16"
+            "an mma of n {atom_n} does not split into staging buffers of {least}, {} or {} \
+             columns: use a multiple of {least}",
+            2 * least,
+            4 * least
         );
         chooser.violate("store", message);
         return Ok(None);
@@ -88,16 +96,24 @@ pub(super) fn output(
 /// The store from registers into shared memory, and the one out of it.
 fn store_atoms(spec: &Spec, chooser: &mut Chooser<'_>, d: &Operand) -> Result<Option<StoreAtoms>> {
     let path = spec.copy.get("d").cloned().unwrap_or_default();
-    let wanted = |from, to, boxes: bool| Wanted {
-        from,
-        to,
-        bytes: Some(16),
-        asynchronous: boxes,
-        collective: !boxes,
-        tensor: boxes.then_some(false),
+    // A thread holds pairs of neighbours along n; stmatrix moves 16-bit elements only.
+    let by_matrix = d.dtype.bytes() == 2;
+    let r2s = Wanted {
+        from: Space::Rmem,
+        to: Space::Smem,
+        bytes: Some(if by_matrix { 16 } else { 2 * d.dtype.bytes() }),
+        asynchronous: false,
+        collective: by_matrix,
+        tensor: None,
     };
-    let r2s = wanted(Space::Rmem, Space::Smem, false);
-    let s2g = wanted(Space::Smem, Space::Gmem, true);
+    let s2g = Wanted {
+        from: Space::Smem,
+        to: Space::Gmem,
+        bytes: Some(16),
+        asynchronous: true,
+        collective: false,
+        tensor: Some(false),
+    };
     let into = chooser.copy("copy.d.r2s", &path.r2s.unwrap_or_default(), r2s);
     let out_of = chooser.copy("copy.d.s2g", &path.s2g.unwrap_or_default(), s2g);
     let (Some(into), Some(out_of)) = (into, out_of) else {
@@ -193,17 +209,18 @@ fn boxes(d: &Operand, atom: Arc<Atom>, buffers: &Buffers) -> BoxCopy {
 
 /// Columns and number of a warpgroup's staging buffers: two buffers as wide as the widest swizzle
 /// where they alternate evenly, a few of the whole row otherwise.
-fn staging_shape(atom_n: i64) -> Option<(i64, i64)> {
+fn staging_shape(atom_n: i64, bytes: i64) -> Option<(i64, i64)> {
     const FEW: i64 = 3;
+    let least = NARROWEST_BYTES / bytes;
     let even = |columns: &i64| atom_n % (2 * columns) == 0;
     let few = |columns: &i64| atom_n % columns == 0 && atom_n / columns <= FEW;
-    if let Some(columns) = [64, 32].into_iter().find(even) {
+    if let Some(columns) = [4 * least, 2 * least].into_iter().find(even) {
         return Some((columns, 2));
     }
-    if let Some(columns) = [64, 32, 16].into_iter().find(few) {
+    if let Some(columns) = [4 * least, 2 * least, least].into_iter().find(few) {
         return Some((columns, atom_n / columns));
     }
-    (atom_n % 32 == 0)
-        .then_some((16, 2))
-        .or((atom_n % 16 == 0).then_some((16, 1)))
+    even(&least)
+        .then_some((least, 2))
+        .or((atom_n % least == 0).then_some((least, 1)))
 }

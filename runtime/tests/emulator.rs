@@ -267,6 +267,7 @@ fn right_kernels_verify() {
     let options = verify::Options {
         problems: 6,
         seed: 7,
+        ..verify::Options::default()
     };
     let mut seen = 0;
     let summary = verify::verify(&runtime, &kernels, options, |_| seen += 1).unwrap();
@@ -290,6 +291,7 @@ fn mutant_fails(family: Family, from: &str, to: &str, part: &str) {
     let options = verify::Options {
         problems: 12,
         seed: 3,
+        ..verify::Options::default()
     };
     let summary = verify::verify(&runtime, &kernels, options, |_| ()).unwrap();
     let failures: Vec<_> = summary

@@ -107,6 +107,7 @@ fn drawn_problems_are_legal_and_odd() {
     let options = verify::Options {
         problems: 12,
         seed: 11,
+        ..verify::Options::default()
     };
     let summary = verify::verify(&runtime, &kernels, options, |_| ()).unwrap();
     let failures: Vec<_> = summary.outcomes.iter().filter(|o| !o.passed()).collect();

@@ -4,7 +4,7 @@
 //! that land as early and as late as they may, and under several orders of warps.
 
 use tilewright_bundle::Kernel;
-use tilewright_runtime::verify::{Options, Outcome, verify};
+use tilewright_runtime::verify::{Inputs, Options, Outcome, verify};
 
 use crate::shipped;
 
@@ -12,6 +12,7 @@ use crate::shipped;
 const OPTIONS: Options = Options {
     problems: 24,
     seed: 2026,
+    inputs: Inputs::Mixed,
 };
 
 #[test]

@@ -13,3 +13,4 @@ mod refused_plans;
 mod emulated;
 mod counted;
 mod mutated;
+mod probes;

@@ -178,6 +178,19 @@ pub enum Device {
     Emulator,
 }
 
+/// What inputs hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Inputs {
+    /// Small integers, which must give exact results, in one problem; normal values in the next
+    Mixed,
+    /// Small integers
+    Integers,
+    /// Standard normal values
+    Normals,
+    /// One factor numbers its elements, the other selects them: a wrong result names the element
+    Indices,
+}
+
 /// `verify`.
 #[derive(Debug, Args)]
 pub struct Verify {
@@ -190,6 +203,9 @@ pub struct Verify {
     /// How many random problems for each kernel
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub problems: u32,
+    /// What the inputs hold
+    #[arg(long, value_enum, default_value_t = Inputs::Mixed)]
+    pub inputs: Inputs,
     /// Where to run [default: cuda where there is a GPU, else emulator]
     #[arg(long)]
     pub device: Option<Device>,

@@ -4,6 +4,9 @@
 //! of [`compare`], inputs must be unchanged, and no byte outside the output's elements may have
 //! changed: gaps between rows, and red zones before and behind. Findings of the emulator of level
 //! error fail a problem as well. Half of the problems hold small integers and must match exactly.
+//! Inputs may also name their elements, which tells what arrived where ([`Inputs::Indices`]).
+
+mod float8;
 
 mod numbers;
 
@@ -18,6 +21,10 @@ mod compare;
 mod form;
 
 mod trial;
+
+mod indices;
+
+use std::ops::RangeInclusive;
 
 use serde::Serialize;
 use tilewright_bundle::{Family, Kernel};
@@ -37,6 +44,19 @@ use crate::problem::Problem;
 use crate::runtime::Runtime;
 use trial::Trial;
 
+/// What the inputs of a gemm hold. Those of a copy hold random bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Inputs {
+    /// Integers in one problem, normals in the next.
+    #[default]
+    Mixed,
+    /// Random numbers.
+    Random(Data),
+    /// One factor names its elements, the other selects among them: an output that is wrong says
+    /// which element it holds. A problem takes several launches; extents are a few tiles.
+    Indices,
+}
+
 /// How much to verify.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
@@ -44,7 +64,13 @@ pub struct Options {
     pub problems: usize,
     /// The same seed draws the same problems and data.
     pub seed: u64,
+    /// What the inputs hold.
+    pub inputs: Inputs,
 }
+
+/// Extents of problems whose inputs are indices: so few elements that every one of them can be
+/// selected, more than most tiles have.
+const INDEXED: RangeInclusive<i64> = 64..=288;
 
 impl Default for Options {
     /// Eight problems.
@@ -52,6 +78,7 @@ impl Default for Options {
         Options {
             problems: 8,
             seed: 1,
+            inputs: Inputs::Mixed,
         }
     }
 }
@@ -123,17 +150,25 @@ pub fn verify(
     let blas = reference_library(runtime);
     for kernel in kernels {
         for index in 0..options.problems as u64 {
-            let data = if index.is_multiple_of(2) {
-                Data::Integers
-            } else {
-                Data::Normals
+            let data = match options.inputs {
+                Inputs::Random(data) => Some(data),
+                Inputs::Mixed if index.is_multiple_of(2) => Some(Data::Integers),
+                Inputs::Mixed => Some(Data::Normals),
+                Inputs::Indices => None,
             };
             let seed = options
                 .seed
                 .wrapping_mul(0x9E37_79B9_7F4A_7C15)
                 .wrapping_add(index);
             let device = scheduled(runtime.device(), index);
-            let draw = |device: &Device| Draw::new(kernel, device.info(), seed)?.next_case();
+            let draw = |device: &Device| {
+                let draw = Draw::new(kernel, device.info(), seed)?;
+                match data {
+                    Some(_) => draw,
+                    None => draw.with_extents(INDEXED),
+                }
+                .next_case()
+            };
             let outcome = one(runtime, blas.as_ref(), kernel, data, seed, &device, draw)?;
             report(&outcome);
             let hopeless = outcome.problem.is_empty();
@@ -172,7 +207,7 @@ pub fn verify_one(
         runtime,
         blas.as_ref(),
         kernel,
-        data,
+        Some(data),
         seed,
         runtime.device(),
         draw,
@@ -187,13 +222,13 @@ fn reference_library(runtime: &Runtime) -> Option<BlasLt> {
     }
 }
 
-/// Runs one problem. What goes wrong with the kernel is the outcome's failure; what leaves the
-/// device unusable is an error.
+/// Runs one problem, with indices where no `data` is given. What goes wrong with the kernel is the
+/// outcome's failure; what leaves the device unusable is an error.
 fn one(
     runtime: &Runtime,
     blas: Option<&BlasLt>,
     kernel: &Kernel,
-    data: Data,
+    data: Option<Data>,
     seed: u64,
     device: &Device,
     draw: impl FnOnce(&Device) -> Result<Case, Error>,
@@ -201,7 +236,7 @@ fn one(
     let mut outcome = Outcome {
         kernel: kernel.id.clone(),
         problem: String::new(),
-        data: data.text(),
+        data: data.map_or("indices", Data::text),
         failure: None,
         stopped: false,
         rel_err: 0.0,
@@ -225,12 +260,13 @@ fn one(
         device,
         loaded: &loaded,
         case: &case,
-        data,
+        data: data.unwrap_or(Data::Integers),
         seed,
     };
-    let ran = match kernel.family {
-        Family::Gemm => trial.gemm(blas, &mut outcome),
-        Family::Copy => trial.copy(&mut outcome),
+    let ran = match (kernel.family, data) {
+        (Family::Gemm, Some(_)) => trial.gemm(blas, &mut outcome),
+        (Family::Gemm, None) => trial.indices(&mut outcome),
+        (Family::Copy, _) => trial.copy(&mut outcome),
     };
     outcome.stopped = ran.is_err();
     outcome.failure = ran.unwrap_or_else(|error| Some(error.to_string()));

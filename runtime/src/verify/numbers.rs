@@ -7,6 +7,7 @@ use half::{bf16, f16};
 use rayon::prelude::*;
 use tilewright_bundle::DType;
 
+use super::float8;
 use crate::error::Error;
 
 /// Elements converted by one task.
@@ -62,10 +63,10 @@ pub fn round(dtype: DType, value: f64) -> f64 {
 }
 
 fn check(dtype: DType) -> Result<(), Error> {
-    use DType::{BF16, F16, F32, F64, S8, S16, S32, U8, U16, U32};
+    use DType::{BF16, E4M3, E5M2, F16, F32, F64, S8, S16, S32, TF32, U8, U16, U32};
     if matches!(
         dtype,
-        F16 | BF16 | F32 | F64 | S8 | S16 | S32 | U8 | U16 | U32
+        F16 | BF16 | TF32 | F32 | F64 | E4M3 | E5M2 | S8 | S16 | S32 | U8 | U16 | U32
     ) {
         return Ok(());
     }
@@ -78,6 +79,19 @@ fn check(dtype: DType) -> Result<(), Error> {
 pub fn is_integer(dtype: DType) -> bool {
     use DType::{S8, S16, S32, S64, U8, U16, U32, U64};
     matches!(dtype, S8 | S16 | S32 | S64 | U8 | U16 | U32 | U64)
+}
+
+/// How many integers from 0 up `dtype` holds exactly, as a power of two; more for wide types.
+pub(super) fn exact_integers(dtype: DType) -> f64 {
+    match dtype {
+        DType::E5M2 => 8.0,
+        DType::E4M3 => 16.0,
+        DType::S8 => 128.0,
+        DType::U8 | DType::BF16 => 256.0,
+        DType::F16 | DType::TF32 => 2048.0,
+        DType::S16 | DType::U16 => 32_768.0,
+        _ => 16_777_216.0,
+    }
 }
 
 /// Unit roundoff: largest relative error of rounding to `dtype`; 0 for integers.
@@ -110,6 +124,8 @@ fn write(dtype: DType, value: f64, place: &mut [u8]) {
         DType::F16 => place.copy_from_slice(&f16::from_f64(value).to_le_bytes()),
         DType::BF16 => place.copy_from_slice(&bf16::from_f64(value).to_le_bytes()),
         DType::F32 => place.copy_from_slice(&(value as f32).to_le_bytes()),
+        DType::TF32 => place.copy_from_slice(&tf32(value).to_le_bytes()),
+        DType::E4M3 | DType::E5M2 => place.copy_from_slice(&[float8::encode(dtype, value)]),
         DType::F64 => place.copy_from_slice(&value.to_le_bytes()),
         DType::S8 => place.copy_from_slice(&(value as i8).to_le_bytes()),
         DType::U8 => place.copy_from_slice(&(value as u8).to_le_bytes()),
@@ -121,13 +137,27 @@ fn write(dtype: DType, value: f64, place: &mut [u8]) {
     }
 }
 
+/// The nearest number with 11 bits of mantissa, held as f32.
+fn tf32(value: f64) -> f32 {
+    const LOST_BITS: u32 = 13;
+    let value = value as f32;
+    if !value.is_finite() {
+        return value;
+    }
+    let bits = value.to_bits();
+    let odd = bits >> LOST_BITS & 1;
+    let rounded = bits.wrapping_add((1 << (LOST_BITS - 1)) - 1 + odd);
+    f32::from_bits(rounded & !((1 << LOST_BITS) - 1))
+}
+
 fn read(dtype: DType, place: &[u8]) -> f64 {
     let pair = || [place[0], place[1]];
     let quad = || [place[0], place[1], place[2], place[3]];
     match dtype {
         DType::F16 => f16::from_le_bytes(pair()).to_f64(),
         DType::BF16 => bf16::from_le_bytes(pair()).to_f64(),
-        DType::F32 => f64::from(f32::from_le_bytes(quad())),
+        DType::F32 | DType::TF32 => f64::from(f32::from_le_bytes(quad())),
+        DType::E4M3 | DType::E5M2 => float8::decode(dtype, place[0]),
         DType::F64 => {
             let mut bytes = [0u8; 8];
             bytes.copy_from_slice(&place[..8]);
@@ -155,6 +185,9 @@ mod tests {
             DType::BF16,
             DType::F32,
             DType::F64,
+            DType::TF32,
+            DType::E4M3,
+            DType::E5M2,
             DType::S8,
             DType::S32,
         ] {
@@ -167,6 +200,8 @@ mod tests {
         assert_eq!(round(DType::BF16, 257.0), 256.0);
         assert_eq!(round(DType::BF16, 259.0), 260.0);
         assert_eq!(round(DType::F16, 2049.0), 2048.0);
+        assert_eq!(round(DType::TF32, 2049.0), 2048.0);
+        assert_eq!(round(DType::TF32, 2051.0), 2052.0);
         assert!(encode(DType::B128, &[1.0]).is_err());
     }
 }

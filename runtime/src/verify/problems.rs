@@ -4,6 +4,8 @@
 //! it alone allow, so that odd sizes stay odd. The problem is then checked as a launch would; what
 //! is still forbidden is drawn again, each time with coarser sizes, until one fits.
 
+use std::ops::RangeInclusive;
+
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -40,6 +42,8 @@ pub struct Draw<'a> {
     device: &'a DeviceInfo,
     layouts: Vec<OperandLayout>,
     rng: StdRng,
+    /// What extents are drawn from, instead of edges, primes and sizes up to what is done in time.
+    between: Option<RangeInclusive<i64>>,
 }
 
 impl<'a> Draw<'a> {
@@ -64,7 +68,15 @@ impl<'a> Draw<'a> {
             device,
             layouts,
             rng: StdRng::seed_from_u64(seed),
+            between: None,
         })
+    }
+
+    /// Draws extents from that range only.
+    #[must_use]
+    pub fn with_extents(mut self, between: RangeInclusive<i64>) -> Draw<'a> {
+        self.between = Some(between);
+        self
     }
 
     /// The next problem.
@@ -130,6 +142,9 @@ impl<'a> Draw<'a> {
     }
 
     fn extent(&mut self, attempt: u32) -> i64 {
+        if let Some(between) = self.between.clone() {
+            return self.rng.random_range(between);
+        }
         let on_gpu = self.device.backend == Backend::Cuda;
         let (usual, rare) = if on_gpu { (700, 2100) } else { (300, 900) };
         match self.rng.random_range(0..10) {

@@ -33,7 +33,7 @@ struct Loaded<'a> {
 }
 
 impl<'a> Trial<'a> {
-    fn kernel(&self) -> &'a Kernel {
+    pub fn kernel(&self) -> &'a Kernel {
         self.loaded.kernel()
     }
 
@@ -140,6 +140,30 @@ impl<'a> Trial<'a> {
         )))
     }
 
+    /// The product of two dense factors as the kernel makes it, row by row, or what else is wrong.
+    pub fn product(
+        &self,
+        form: &GemmForm,
+        [a, b]: [Vec<u8>; 2],
+        outcome: &mut Outcome,
+    ) -> Result<Result<Vec<u8>, String>, Error> {
+        let [m, n, k] = [form.shape.m, form.shape.n, form.shape.k].map(|extent| extent as i64);
+        // A layout (k,m) or (k,n) wants its elements the other way round.
+        let a = form.a.arrange(a, m, k);
+        let b = form.b.arrange(b, n, k);
+        let mut operands = Vec::new();
+        for at in 0..self.kernel().semantics.operands.len() {
+            let dense = match at {
+                _ if at == form.a.at => Some(a.as_slice()),
+                _ if at == form.b.at => Some(b.as_slice()),
+                _ => None,
+            };
+            operands.push(self.load(at, dense)?);
+        }
+        let found = self.launch(&operands, outcome)?;
+        Ok(found.map(|found| form.d.arrange(found, n, m)))
+    }
+
     /// A product must satisfy the rule of `compare`.
     pub fn gemm(
         &self,
@@ -154,20 +178,8 @@ impl<'a> Trial<'a> {
         let (m, n, k) = (shape.m as i64, shape.n as i64, shape.k as i64);
         let (a_bytes, a) = random(form.a.dtype, m, k, self.seed)?;
         let (b_bytes, b) = random(form.b.dtype, n, k, self.seed ^ 0xB0B)?;
-        // A layout (k,m) or (k,n) wants its elements the other way round.
-        let a_bytes = form.a.arrange(a_bytes, m, k);
-        let b_bytes = form.b.arrange(b_bytes, n, k);
-        let mut operands = Vec::new();
-        for at in 0..self.kernel().semantics.operands.len() {
-            let dense = match at {
-                _ if at == form.a.at => Some(a_bytes.as_slice()),
-                _ if at == form.b.at => Some(b_bytes.as_slice()),
-                _ => None,
-            };
-            operands.push(self.load(at, dense)?);
-        }
-        let found = match self.launch(&operands, outcome)? {
-            Ok(found) => form.d.arrange(found, n, m),
+        let found = match self.product(&form, [a_bytes, b_bytes], outcome)? {
+            Ok(found) => found,
             Err(failure) => return Ok(Some(failure)),
         };
         let reference = match (self.device, blas) {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tilewright_bundle::Kernel;
 use tilewright_runtime::Runtime;
-use tilewright_runtime::verify::{self, Options, Summary};
+use tilewright_runtime::verify::{self, Data, Inputs, Options, Summary};
 
 use crate::args;
 use crate::cmd::bundle;
@@ -82,6 +82,12 @@ fn verify_all(
     let options = Options {
         problems,
         seed: args.seed,
+        inputs: match args.inputs {
+            args::Inputs::Mixed => Inputs::Mixed,
+            args::Inputs::Integers => Inputs::Random(Data::Integers),
+            args::Inputs::Normals => Inputs::Random(Data::Normals),
+            args::Inputs::Indices => Inputs::Indices,
+        },
     };
     let bar = progress::bar("verifying", (kernels.len() * problems) as u64);
     let summary = verify::verify(runtime, kernels, options, |outcome| {

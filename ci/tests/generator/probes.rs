@@ -1,0 +1,119 @@
+//! Probes: one-tile gemms that show where the tensor cores find each element of an operand, for
+//! every element type, major mode and swizzle. Their points are `ci/data/probes`, everything about
+//! them the generator's own: layouts, matrix descriptors, tensor maps, instructions.
+//!
+//! Each runs on the emulator, strictly, on inputs that name their elements
+//! ([`Inputs::Indices`](tilewright_runtime::verify::Inputs)), under several schedules. On a GPU
+//! `tilewright build ci/data/probes/gemm -o BUNDLE` and `tilewright verify BUNDLE --inputs indices`
+//! do the same.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use tilewright_bundle::Kernel;
+use tilewright_ci::source_tree;
+use tilewright_codegen::plan::model::Hop;
+use tilewright_codegen::ptx::ptxas;
+use tilewright_codegen::spec::{self, Point};
+use tilewright_codegen::{compile, pack};
+use tilewright_emulator::{Options as EmulatorOptions, Sanitize};
+use tilewright_runtime::verify::{Inputs, Options, Outcome, verify};
+use tilewright_runtime::{Device, EmulatorSettings, Runtime};
+
+use crate::shipped;
+
+/// Problems of each kernel, each under a schedule of its own.
+const OPTIONS: Options = Options {
+    problems: 2,
+    seed: 90,
+    inputs: Inputs::Indices,
+};
+
+fn points() -> Vec<Point> {
+    let folder = source_tree::root().join("ci/data/probes/gemm");
+    let entries = fs::read_dir(folder).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let points = paths.iter().flat_map(|path| {
+        let text = fs::read_to_string(path).unwrap();
+        match spec::parse(&path.to_string_lossy(), &text) {
+            Ok(file) => file.points,
+            Err(error) => panic!("{}", error.report(false)),
+        }
+    });
+    points.collect()
+}
+
+/// What each probe is about: type, whether k is contiguous, bits of the swizzles of a and b.
+#[test]
+fn probes_cover_types_majors_and_swizzles() {
+    let mut seen = BTreeSet::new();
+    for point in points() {
+        let made = compile(&point).unwrap_or_else(|error| panic!("{}", error.report(false)));
+        for operand in ["a", "b"] {
+            let tile = made.plan.smem_tile(operand).unwrap();
+            let boxes = made.plan.boxes(operand, Hop::G2s);
+            let k_major = boxes.unwrap().contiguous == 1;
+            seen.insert((
+                operand,
+                tile.dtype.name(),
+                k_major,
+                tile.layout.swizzle.bits(),
+            ));
+        }
+    }
+    let majors = |dtype| match dtype {
+        "f16" | "bf16" => vec![true, false],
+        _ => vec![true],
+    };
+    let mut wanted = BTreeSet::new();
+    for dtype in ["f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8"] {
+        for k_major in majors(dtype) {
+            for bits in 0..=3 {
+                wanted.extend(["a", "b"].map(|operand| (operand, dtype, k_major, bits)));
+            }
+        }
+    }
+    assert_eq!(seen, wanted);
+}
+
+#[test]
+fn every_element_arrives_where_the_product_wants_it() {
+    let artifacts = shipped::on_each(&points(), |point| {
+        let made = compile(point).unwrap_or_else(|error| panic!("{}", error.report(false)));
+        let report = ptxas::assemble(&made.ptx.text, &point.spec.arch);
+        let report = report.unwrap_or_else(|error| panic!("{}", error.report(false)));
+        assert_eq!(ptxas::gate(&report), [], "{}", point.id);
+        let (plan, program) = (&made.plan, &made.program);
+        pack::artifact(plan, program, &made.certificate, made.ptx, Some(&report)).unwrap()
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bundle");
+    pack::write(artifacts, pack::provenance(), &path).unwrap();
+    let strict = Device::emulator_with(EmulatorSettings {
+        sms: 4,
+        sm: Some(90),
+        options: EmulatorOptions {
+            sanitize: Sanitize::Strict,
+            ..EmulatorOptions::default()
+        },
+    });
+    let runtime = Runtime::open(&path, strict).unwrap();
+    let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
+    let outcomes: Vec<Outcome> = shipped::on_each(&kernels, |kernel| {
+        let summary = verify(&runtime, &[*kernel], OPTIONS, |_| {});
+        summary.unwrap().outcomes
+    })
+    .concat();
+    let failures: Vec<String> = outcomes
+        .iter()
+        .filter_map(|outcome| {
+            let reason = outcome.failure.as_ref()?;
+            let (kernel, problem) = (&outcome.kernel, &outcome.problem);
+            Some(format!("{kernel} on {problem}: {reason}"))
+        })
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert_eq!(outcomes.len(), kernels.len() * OPTIONS.problems);
+}

@@ -9,11 +9,12 @@ use tilewright_codegen::ptx::llvm_version;
 use tilewright_codegen::{compile, spec};
 
 /// Specs with one point each, of small tiles so that the texts can be read.
-const SPECS: [&str; 5] = [
+const SPECS: [&str; 6] = [
     "specs/copy/vectorized.yaml",
     "specs/copy/cp_async_swizzled.yaml",
     "ci/data/specs_golden/gemm/small_tn.yaml",
     "ci/data/specs_golden/gemm/small_simt.yaml",
+    "ci/data/specs_golden/gemm/small_roles.yaml",
     "specs/gemm/simt_f32.yaml",
 ];
 

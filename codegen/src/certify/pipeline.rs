@@ -15,11 +15,8 @@ use std::fmt;
 
 use crate::ir::tile::{Kernel, Op, Role, Team};
 use crate::plan::model::Plan;
-use crate::plan::roles::Roles;
+use crate::plan::roles::{Roles, WARPS};
 use crate::spec::model::{LaunchKind, Schedule};
-
-/// Warps of a warpgroup, each of which gives slots back.
-const WARPS: u32 = 4;
 
 /// Runs the pipeline over every length that matters. How many runs were made.
 pub(super) fn check(plan: &Plan, roles: &Roles, kernel: &Kernel) -> Result<u32, String> {

@@ -157,7 +157,7 @@ fn abi(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, String>
     }
     Ok(LaunchAbi {
         params: Param::pack(params),
-        grid: [parse(&grid(plan))?, 1u32.into(), 1u32.into()],
+        grid: [parse(&plan.grid())?, 1u32.into(), 1u32.into()],
         block: [plan.cta_threads(), 1, 1],
         cluster: plan.roles.as_ref().and_then(|roles| {
             let ctas = roles.cluster_size();
@@ -170,30 +170,6 @@ fn abi(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, String>
         dynamic_smem_bytes: plan.smem_bytes.into(),
         ..LaunchAbi::default()
     })
-}
-
-/// CTAs of a launch: one for each output tile, or as many clusters as run at a time.
-fn grid(plan: &Plan) -> String {
-    let (m, n) = (plan.cta_tile[0], plan.cta_tile[1]);
-    let Some(roles) = &plan.roles else {
-        return format!("ceil_div(m, {m}) * ceil_div(n, {n})");
-    };
-    let [along_m, along_n] = roles.cluster.map(i64::from);
-    let size = along_m * along_n;
-    let tiles = format!(
-        "ceil_div(m, {}) * ceil_div(n, {})",
-        m * along_m,
-        n * along_n
-    );
-    let clusters = match (roles.kind, roles.ctas) {
-        (spec::SchedulerKind::Single, _) => tiles,
-        (spec::SchedulerKind::Persistent, None) => format!("min({tiles}, max_clusters)"),
-        (spec::SchedulerKind::Persistent, Some(ctas)) => {
-            let most = (i64::from(ctas) / size).max(1);
-            format!("min(min({tiles}, max_clusters), {most})")
-        }
-    };
-    format!("{clusters} * {size}")
 }
 
 /// The tensor map of that parameter, through which an operand's boxes are moved.

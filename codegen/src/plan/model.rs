@@ -9,7 +9,7 @@ use crate::arch::Arch;
 use crate::atoms::model::Atom;
 use crate::dtype::Dtype;
 use crate::plan::roles::{BoxCopy, Roles};
-use crate::spec::model::{Family, Operand, Raster};
+use crate::spec::model::{Family, Operand, Raster, SchedulerKind};
 
 /// One hop of an operand's way, from one memory space to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -189,6 +189,31 @@ impl Plan {
     /// Threads of a CTA.
     pub fn cta_threads(&self) -> u32 {
         self.roles.as_ref().map_or(self.threads, Roles::threads)
+    }
+
+    /// CTAs of a launch as a launch expression: one for each output tile, or as many clusters as
+    /// run at a time.
+    pub fn grid(&self) -> String {
+        let (m, n) = (self.cta_tile[0], self.cta_tile[1]);
+        let Some(roles) = &self.roles else {
+            return format!("ceil_div(m, {m}) * ceil_div(n, {n})");
+        };
+        let [along_m, along_n] = roles.cluster.map(i64::from);
+        let size = along_m * along_n;
+        let tiles = format!(
+            "ceil_div(m, {}) * ceil_div(n, {})",
+            m * along_m,
+            n * along_n
+        );
+        let clusters = match (roles.kind, roles.ctas) {
+            (SchedulerKind::Single, _) => tiles,
+            (SchedulerKind::Persistent, None) => format!("min({tiles}, max_clusters)"),
+            (SchedulerKind::Persistent, Some(ctas)) => {
+                let most = (i64::from(ctas) / size).max(1);
+                format!("min(min({tiles}, max_clusters), {most})")
+            }
+        };
+        format!("{clusters} * {size}")
     }
 
     /// The step of that operand and hop.

@@ -1,9 +1,11 @@
 //! The text form of a plan, for `tilewright plan` and golden files.
 
+mod roles;
+
 use std::fmt;
 
 use crate::plan::model::{Plan, Step};
-use crate::spec::model::Stride;
+use crate::spec::model::{Operand, Stride};
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -13,28 +15,16 @@ impl fmt::Display for Plan {
             f,
             "  arch {}, {} threads, cta_tile ({})",
             self.arch,
-            self.threads,
+            self.cta_threads(),
             tile.join(",")
         )?;
         writeln!(f, "  raster {}", self.raster)?;
+        writeln!(f, "  grid {}", self.grid())?;
         if let Some(ctas) = self.min_ctas_per_sm {
             writeln!(f, "  at least {ctas} CTAs per SM")?;
         }
         for operand in &self.operands {
-            let stride = |stride: &Stride| match stride {
-                Stride::Const(value) => value.to_string(),
-                Stride::Named(name) => name.clone(),
-            };
-            writeln!(
-                f,
-                "  gmem {}: {} ({},{}):({},{})",
-                operand.name,
-                operand.dtype,
-                operand.extents[0],
-                operand.extents[1],
-                stride(&operand.strides[0]),
-                stride(&operand.strides[1])
-            )?;
+            writeln!(f, "  gmem {operand}")?;
         }
         if self.smem_bytes > 0 {
             let (stages, stage, all) = (self.stages, self.stage_bytes, self.smem_bytes);
@@ -59,6 +49,9 @@ impl fmt::Display for Plan {
         for step in &self.steps {
             write_step(f, step)?;
         }
+        if let Some(specialized) = &self.roles {
+            roles::write(f, self, specialized)?;
+        }
         if let Some(epilogue) = &self.epilogue {
             let atoms = [&epilogue.pack, &epilogue.convert];
             let ids: Vec<&str> = atoms
@@ -72,6 +65,17 @@ impl fmt::Display for Plan {
             writeln!(f, "  assumes {assumption}")?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [row, column] = self.strides.each_ref().map(|stride| match stride {
+            Stride::Const(value) => value.to_string(),
+            Stride::Named(name) => name.clone(),
+        });
+        let (name, dtype, extents) = (&self.name, self.dtype, self.extents.join(","));
+        write!(f, "{name}: {dtype} ({extents}):({row},{column})")
     }
 }
 

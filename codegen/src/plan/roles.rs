@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::arch::WARPGROUP;
+use crate::arch::{MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARPGROUP};
 use crate::atoms::model::Atom;
 use crate::dtype::Dtype;
 use crate::plan::descriptor::Descriptor;
@@ -97,6 +97,8 @@ pub struct Ring {
     pub barriers_at: u32,
 }
 
+/// Warps of a warpgroup: each arrives by itself when it is done with a slot.
+pub const WARPS: u32 = 4;
 /// Bytes of an mbarrier (PTX ISA, mbarrier).
 pub const BARRIER_BYTES: u32 = 8;
 
@@ -167,6 +169,29 @@ impl Roles {
         self.cluster[0] + self.cluster[1] - 1
     }
 
+    /// The ranks of the CTAs that get a share of the operand's tile from that one: its row of the
+    /// cluster for a, its column for b.
+    pub fn sharers(&self, operand: &str, cta: u32) -> Vec<u32> {
+        let [along_m, along_n] = self.cluster;
+        let (m, n) = (cta % along_m, cta / along_m);
+        if operand == "a" {
+            (0..along_n).map(|n| m + along_m * n).collect()
+        } else {
+            (0..along_m).map(|m| m + along_m * n).collect()
+        }
+    }
+
+    /// The same as a bit for each rank.
+    pub fn mask(&self, operand: &str, cta: u32) -> u32 {
+        let bits = self.sharers(operand, cta).into_iter().map(|rank| 1 << rank);
+        bits.sum()
+    }
+
+    /// Sets of staging buffers: one that the consumers of a tile share out, or one each.
+    pub fn staging_sets(&self) -> u32 {
+        self.consumers / self.consumers_of_a_tile()
+    }
+
     /// Consumers that work on one output tile together.
     pub fn consumers_of_a_tile(&self) -> u32 {
         match self.schedule {
@@ -174,4 +199,9 @@ impl Roles {
             _ => self.consumers,
         }
     }
+}
+
+/// Registers of a thread when a kernel of so many threads starts, one CTA to an SM.
+pub fn entry_registers(threads: u32) -> u32 {
+    (REGISTERS_PER_SM / threads / 8 * 8).min(MAX_REGISTERS_PER_THREAD)
 }

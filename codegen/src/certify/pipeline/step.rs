@@ -110,13 +110,8 @@ impl<'k> Machine<'k> {
 
     /// The CTAs that get a share of the operand's tile from this one.
     fn sharers(&self, cta: usize, operand: &str) -> Vec<usize> {
-        let [along_m, along_n] = self.roles.cluster.map(|ctas| ctas as usize);
-        let (m, n) = (cta % along_m, cta / along_m);
-        if operand == "a" {
-            (0..along_n).map(|n| m + along_m * n).collect()
-        } else {
-            (0..along_m).map(|m| m + along_m * n).collect()
-        }
+        let ranks = self.roles.sharers(operand, cta as u32);
+        ranks.into_iter().map(|rank| rank as usize).collect()
     }
 
     fn load(&mut self, at: usize, operand: &str, slot: usize) -> Result<(), String> {

@@ -6,14 +6,14 @@ mod output;
 
 use tilewright_layout::{Layout, Swizzle, TiledMma, Tiler};
 
-use crate::arch::{MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARPGROUP};
+use crate::arch::WARPGROUP;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
 use crate::plan::descriptor::Descriptor;
 use crate::plan::gemm::mma::{mma_of, smem_mma_atom};
 use crate::plan::gemm::operands;
 use crate::plan::model::{MmaPlan, Plan};
-use crate::plan::roles::{BARRIER_BYTES, BoxCopy, Ring, Roles};
+use crate::plan::roles::{BARRIER_BYTES, BoxCopy, Ring, Roles, WARPS, entry_registers};
 use crate::spec::model::{Auto, LaunchKind, Operand, Point, Schedule, SchedulerKind, Spec, Stride};
 use input::Input;
 
@@ -30,8 +30,6 @@ const MMA_ROWS: i64 = 64;
 const ISSUE_REGISTERS: i64 = 26;
 /// Registers of a consumer besides its accumulators.
 const OTHER_REGISTERS: i64 = 40;
-/// Warps of a warpgroup: each arrives by itself when it is done with a slot.
-const WARPS: u32 = 4;
 
 /// Plans the point this way. What a violation leaves open is not decided.
 pub(super) fn plan(
@@ -231,7 +229,7 @@ fn registers(
         _ => [32, 160],
     };
     let threads = (consumers + 1) * WARPGROUP;
-    let entry = (REGISTERS_PER_SM / threads / 8 * 8).min(MAX_REGISTERS_PER_THREAD);
+    let entry = entry_registers(threads);
     let available = i64::from(registers[1]);
     if accumulators + OTHER_REGISTERS > available {
         let message = format!(
@@ -253,10 +251,7 @@ fn registers(
 
 /// Lays out shared memory: the ring, the staging buffers, the barriers.
 fn place(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
-    let sets = match roles.schedule {
-        Schedule::Pingpong => roles.consumers,
-        _ => 1,
-    };
+    let sets = roles.staging_sets();
     let staging = plan.smem_tile("d").map_or(0, |tile| tile.size_bytes);
     let staging = staging.saturating_mul(sets);
     let turns = match roles.schedule {

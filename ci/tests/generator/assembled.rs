@@ -30,6 +30,12 @@ fn every_shipped_point_assembles_well() {
 }
 
 #[test]
+fn every_rung_of_the_ladder_assembles_well() {
+    let complaints = shipped::on_each(&shipped::ladder(), complaints).concat();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
 fn the_gate_closes_for_spills_and_local_memory() {
     let clean = ptxas::PtxasReport::default();
     assert!(ptxas::gate(&clean).is_empty());

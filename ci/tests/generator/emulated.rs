@@ -4,6 +4,7 @@
 //! that land as early and as late as they may, and under several orders of warps.
 
 use tilewright_bundle::Kernel;
+use tilewright_runtime::Runtime;
 use tilewright_runtime::verify::{Inputs, Options, Outcome, verify};
 
 use crate::shipped;
@@ -18,10 +19,25 @@ const OPTIONS: Options = Options {
 #[test]
 fn every_shipped_point_computes_the_right_thing() {
     let runtime = shipped::runtime();
+    assert_eq!(runtime.kernels().len(), shipped::points().len());
+    assert_right(&runtime);
+}
+
+#[test]
+fn every_rung_of_the_ladder_computes_the_right_thing() {
+    let rungs = shipped::ladder();
+    let numbered = rungs.iter().enumerate().all(|(index, point)| {
+        let rung = format!("ladder_{:02}_", index + 1);
+        point.id.starts_with(&rung)
+    });
+    assert!(numbered, "rungs count from 1: {rungs:#?}");
+    assert_right(&shipped::runtime_of(&rungs));
+}
+
+fn assert_right(runtime: &Runtime) {
     let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
-    assert_eq!(kernels.len(), shipped::points().len());
     let outcomes: Vec<Outcome> = shipped::on_each(&kernels, |kernel| {
-        verify(&runtime, &[*kernel], OPTIONS, |_| {})
+        verify(runtime, &[*kernel], OPTIONS, |_| {})
             .unwrap()
             .outcomes
     })

@@ -8,10 +8,10 @@ use tilewright_codegen::spec::{self, Point};
 use tilewright_codegen::{compile, pack};
 use tilewright_runtime::{Device, Runtime};
 
-/// Every point of every shipped spec, in the order of the files.
-pub fn points() -> Vec<Point> {
+/// Every point of every spec below a folder, in the order of the files.
+pub fn points_below(folder: &str) -> Vec<Point> {
     let files = source_tree::files().unwrap();
-    let is_spec = |path: &str| path.starts_with("specs/") && !path.starts_with("specs/atoms/");
+    let is_spec = |path: &str| path.starts_with(folder) && !path.starts_with("specs/atoms/");
     let specs = files
         .iter()
         .filter(|file| is_spec(&file.path) && file.ends_in("yaml"));
@@ -21,13 +21,28 @@ pub fn points() -> Vec<Point> {
             Err(error) => panic!("{}", error.report(false)),
         })
         .collect();
-    assert!(points.len() >= 9, "only {} are shipped", points.len());
+    assert!(points.len() >= 9, "only {} in {folder}", points.len());
     points
+}
+
+/// Every point of every shipped spec, in the order of the files.
+pub fn points() -> Vec<Point> {
+    points_below("specs/")
+}
+
+/// The rungs of the ladder that the page of the warp-specialized gemms measures.
+pub fn ladder() -> Vec<Point> {
+    points_below("bench/ladder/")
 }
 
 /// The bundle of all shipped points, opened on the emulator.
 pub fn runtime() -> Runtime {
-    let artifacts = on_each(&points(), |point| {
+    runtime_of(&points())
+}
+
+/// The bundle of these points, opened on the emulator.
+pub fn runtime_of(points: &[Point]) -> Runtime {
+    let artifacts = on_each(points, |point| {
         let made = compile(point).unwrap_or_else(|error| panic!("{}", error.report(false)));
         let (plan, program) = (&made.plan, &made.program);
         pack::artifact(plan, program, &made.certificate, made.ptx, None).unwrap()

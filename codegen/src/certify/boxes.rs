@@ -15,7 +15,7 @@ pub(super) fn check(
 ) -> Result<Vec<StepCertificate>> {
     let mut steps = Vec::new();
     let mut bytes = 0;
-    for copy in roles.loads.iter().chain([&roles.store]) {
+    for copy in roles.loads.iter().chain(&roles.store) {
         let name = format!("{}.{}", copy.operand, copy.hop.name());
         let elements = check_copy(plan, copy)
             .map_err(|message| refuse(format!("{name}: {message}"), plan.to_string()))?;

@@ -310,7 +310,7 @@ fn unroll<'k>(ops: &'k [Op], [tiles, trips]: [u32; 2], out: &mut VecDeque<Step<'
                 out.push_back(Step::Trip(false));
             }
             // Either way touches nothing of the pipeline but staging buffers of its own.
-            Op::IfBoxesEnd(boxes, _) => unroll(boxes, [tiles, trips], out),
+            Op::IfInside(boxes, _) | Op::IfBoxesEnd(boxes, _) => unroll(boxes, [tiles, trips], out),
             op => out.push_back(Step::Op(op)),
         }
     }

@@ -14,7 +14,7 @@ use crate::ir::expr::{add, div, int, mul, rem};
 use crate::ir::program::{
     Expr, IntType, Param, ParamId, ParamType, Program, Reg, RegFile, Special, Stmt, VarDecl, VarId,
 };
-use crate::plan::model::{Assumption, Plan};
+use crate::plan::model::{Assumption, Hop, Plan};
 use crate::plan::part::Digit;
 use crate::spec::model::{Operand, Stride};
 
@@ -221,7 +221,12 @@ fn params(plan: &Plan) -> Vec<Param> {
     let mut params = Vec::new();
     for operand in &plan.operands {
         if plan.roles.is_some() {
-            push_once(&mut params, &map_name(&operand.name), ParamType::TensorMap);
+            if [Hop::G2s, Hop::S2g]
+                .iter()
+                .any(|hop| plan.boxes(&operand.name, *hop).is_some())
+            {
+                push_once(&mut params, &map_name(&operand.name), ParamType::TensorMap);
+            }
             // Results that boxes cannot cut are stored by address.
             if operand.name != "d" {
                 continue;

@@ -18,7 +18,7 @@ use crate::lower::{Lowering, bug, call};
 use crate::plan::model::{Hop, SmemTile, Step};
 use crate::plan::part::Part;
 use crate::plan::partition::{self, Partition};
-use crate::plan::roles::BoxPlace;
+use crate::plan::roles::{BoxPlace, Roles};
 use crate::spec::model::Stride;
 
 /// What one side of a copy is made of.
@@ -318,14 +318,19 @@ impl<'p> Lowering<'p> {
     /// Which block of the copy an element is in: of a k-block, or of a staging buffer's load.
     fn block_of(&self, hop: Hop, [row, column]: [i64; 2]) -> i64 {
         match (&self.plan.roles, hop) {
-            (Some(roles), Hop::R2s) => {
+            (
+                Some(Roles {
+                    store: Some(store), ..
+                }),
+                Hop::R2s,
+            ) => {
                 let inside = |place: &BoxPlace| {
-                    let [rows, columns] = roles.store.box_extents;
+                    let [rows, columns] = store.box_extents;
                     let [first_row, first_column] = place.coord;
                     (first_row..first_row + rows).contains(&row)
                         && (first_column..first_column + columns).contains(&column)
                 };
-                let number = roles.store.places.iter().position(inside);
+                let number = store.places.iter().position(inside);
                 number.map_or(-1, |number| number as i64)
             }
             _ => column / self.k_block_extent(),

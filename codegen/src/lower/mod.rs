@@ -133,8 +133,10 @@ impl<'p> Lowering<'p> {
             Op::NextRead => vec![self.next_buffer(self.state.read)],
             Op::ForEachKTile(body) => vec![self.for_each_k_tile(body)?],
             Op::IfInside(inside, edge) => {
-                let then = self.ops(inside)?;
-                let otherwise = self.ops(edge)?;
+                let [then, otherwise] = match self.role_state {
+                    Some(_) => [self.branch(inside)?, self.branch(edge)?],
+                    None => [self.ops(inside)?, self.ops(edge)?],
+                };
                 vec![Stmt::If {
                     cond: self.inside()?,
                     then,

@@ -149,7 +149,10 @@ impl Lowering<'_> {
             let mut body = self.ops(&role.body)?;
             let prologue = self.builder.end_scope(scope);
             body.splice(0..0, prologue);
-            let mut statements = self.run(way, vec![Arg::Imm(i64::from(role.registers))])?;
+            let mut statements = Vec::new();
+            if self.roles_of()?.splits_registers() {
+                statements = self.run(way, vec![Arg::Imm(i64::from(role.registers))])?;
+            }
             match role.team {
                 Team::Producer => statements.push(self.one_thread(consumers, body)?),
                 Team::Consumers => statements.extend(body),
@@ -259,18 +262,20 @@ impl Lowering<'_> {
         let whole = eq(rem(n.clone(), int(GRANULE / i64::from(bytes))), int(0));
         let end = add(self.state.tile_n.clone(), int(1));
         let inside = le(mul(end, int(self.plan.cta_tile[1])), n);
-        let mut branch = |ops: &[Op]| -> Result<Vec<Stmt>> {
-            let scope = self.builder.begin_scope();
-            let statements = self.ops(ops)?;
-            let mut body = self.builder.end_scope(scope);
-            body.extend(statements);
-            Ok(body)
-        };
         Ok(vec![Stmt::If {
             cond: or(whole, inside),
-            then: branch(boxes)?,
-            otherwise: branch(elements)?,
+            then: self.branch(boxes)?,
+            otherwise: self.branch(elements)?,
         }])
+    }
+
+    /// Operations with values of their own, which hold no registers before them.
+    pub(super) fn branch(&mut self, ops: &[Op]) -> Result<Vec<Stmt>> {
+        let scope = self.builder.begin_scope();
+        let statements = self.ops(ops)?;
+        let mut body = self.builder.end_scope(scope);
+        body.extend(statements);
+        Ok(body)
     }
 
     /// Steps to another slot; the parity flips with each way around the ring.

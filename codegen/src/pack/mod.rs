@@ -177,7 +177,7 @@ fn tensor_map(plan: &Plan, param: &str) -> std::result::Result<TensorMapAbi, Str
     let operand = param.strip_suffix("_map").unwrap_or(param);
     let missing = || format!("operand {operand} is not moved by boxes");
     let roles = plan.roles.as_ref().ok_or_else(missing)?;
-    let mut copies = roles.loads.iter().chain([&roles.store]);
+    let mut copies = roles.loads.iter().chain(&roles.store);
     let copy = copies
         .find(|copy| copy.operand == operand)
         .ok_or_else(missing)?;

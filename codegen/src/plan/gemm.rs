@@ -145,6 +145,10 @@ fn check_whole_warps_alike(spec: &Spec, chooser: &mut Chooser<'_>) {
             matches!(spec.pipeline.in_flight, Auto::Given(_)),
             "pipeline.in_flight",
         ),
+        (
+            matches!(spec.pipeline.producer_registers, Auto::Given(_)),
+            "pipeline.producer_registers",
+        ),
     ];
     for (_, key) in asked.iter().filter(|(asked, _)| *asked) {
         let message = format!(

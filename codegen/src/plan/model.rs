@@ -226,7 +226,7 @@ impl Plan {
     /// The copy by boxes of that operand and hop.
     pub fn boxes(&self, operand: &str, hop: Hop) -> Option<&BoxCopy> {
         let roles = self.roles.as_ref()?;
-        let mut copies = roles.loads.iter().chain([&roles.store]);
+        let mut copies = roles.loads.iter().chain(&roles.store);
         copies.find(|copy| copy.operand == operand && copy.hop == hop)
     }
 

@@ -73,7 +73,7 @@ impl BoxCopy {
 }
 
 /// Staging buffers through which results leave, a set for each consumer warpgroup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Staging {
     /// Buffers a warpgroup uses in turn.
     pub buffers: i64,
@@ -142,8 +142,8 @@ pub struct Roles {
     pub loads: Vec<BoxCopy>,
     /// How the MMA finds a and b in shared memory.
     pub descriptors: [Descriptor; 2],
-    /// The store of d.
-    pub store: BoxCopy,
+    /// The store of d by boxes; `None` where results leave from registers.
+    pub store: Option<BoxCopy>,
     /// Its buffers.
     pub staging: Staging,
     /// The ring of tiles of a and b.
@@ -198,6 +198,13 @@ impl Roles {
             Schedule::Pingpong => 1,
             _ => self.consumers,
         }
+    }
+}
+
+impl Roles {
+    /// Whether the producer gives registers to the consumers.
+    pub fn splits_registers(&self) -> bool {
+        self.registers[0] < self.registers[1]
     }
 }
 

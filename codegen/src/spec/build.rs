@@ -293,6 +293,7 @@ impl Reader<'_> {
             stages: self.auto(record.get("stages"), Reader::count),
             schedule: self.auto(record.get("schedule"), Reader::schedule),
             in_flight: self.auto(record.get("in_flight"), Reader::count),
+            producer_registers: self.auto(record.get("producer_registers"), Reader::count),
         }
     }
 

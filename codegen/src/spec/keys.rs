@@ -195,31 +195,16 @@ pub(super) static FILE: &[Key] = &[
     ),
 ];
 
-const THREADS: Kind = Kind::Int {
-    least: 32,
-    most: 1024,
-    step: 32,
-};
-const CTAS: Kind = Kind::Int {
-    least: 1,
-    most: 32,
-    step: 1,
-};
-const STAGES: Kind = Kind::Int {
-    least: 1,
-    most: 32,
-    step: 1,
-};
-const IN_FLIGHT: Kind = Kind::Int {
-    least: 0,
-    most: 1,
-    step: 1,
-};
-const GRID_CTAS: Kind = Kind::Int {
-    least: 1,
-    most: 65_536,
-    step: 1,
-};
+const fn int(least: i64, most: i64, step: i64) -> Kind {
+    Kind::Int { least, most, step }
+}
+
+const THREADS: Kind = int(32, 1024, 32);
+const CTAS: Kind = int(1, 32, 1);
+const STAGES: Kind = int(1, 32, 1);
+const IN_FLIGHT: Kind = int(0, 1, 1);
+const REGISTERS: Kind = int(24, 248, 8);
+const GRID_CTAS: Kind = int(1, 65_536, 1);
 
 /// Keys of one operand.
 static OPERAND: &[Key] = &[
@@ -257,6 +242,13 @@ static PIPELINE: &[Key] = &[
         "in_flight",
         IN_FLIGHT,
         "Groups of asynchronous MMAs that run on while the next are issued.",
+    )
+    .gemm()
+    .auto(),
+    key(
+        "producer_registers",
+        REGISTERS,
+        "Registers that a producer's thread keeps; consumers share out the rest.",
     )
     .gemm()
     .auto(),

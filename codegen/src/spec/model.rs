@@ -76,6 +76,13 @@ pub struct CopyPath {
     pub r2g: Option<Auto<String>>,
 }
 
+impl CopyPath {
+    /// Whether results are to leave registers for global memory at once.
+    pub fn is_direct(&self) -> bool {
+        self.r2g.is_some() && self.r2s.is_none() && self.s2g.is_none()
+    }
+}
+
 /// The tiled MMA of a gemm.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Mma {
@@ -108,6 +115,8 @@ pub struct Pipeline {
     pub schedule: Auto<Schedule>,
     /// Groups of asynchronous MMAs that may run on while the next are issued.
     pub in_flight: Auto<u32>,
+    /// Registers that a producer's thread keeps.
+    pub producer_registers: Auto<u32>,
 }
 
 /// Order in which CTAs visit output tiles.

@@ -75,6 +75,12 @@ fn suffix(spec: &Spec, tuned: &[&str]) -> String {
     {
         add(format!("f{groups}"));
     }
+    if let (Auto::Given(registers), true) = (
+        &spec.pipeline.producer_registers,
+        is_tuned("pipeline.producer_registers"),
+    ) {
+        add(format!("r{registers}"));
+    }
     if let (Auto::Given([m, n, k]), true) = (&spec.mma.atoms, is_tuned("mma.atoms")) {
         add(if *k == 1 {
             format!("w{m}x{n}")

@@ -132,6 +132,7 @@ fn tree(spec: &Spec) -> Printed {
         Printed::Text(schedule.name().into())
     });
     pipeline.auto("in_flight", &spec.pipeline.in_flight, int);
+    pipeline.auto("producer_registers", &spec.pipeline.producer_registers, int);
     file.map("pipeline", pipeline);
     let mut scheduler = Map::default();
     scheduler.auto("kind", &spec.scheduler.kind, |kind| {

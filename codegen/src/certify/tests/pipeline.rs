@@ -27,11 +27,12 @@ cta_tile: '(128,128,64)'
     (plan, kernel)
 }
 
-const KINDS: [&str; 4] = [
+const KINDS: [&str; 5] = [
     "pipeline: { stages: 3 }",
     "pipeline: { stages: 3, in_flight: 0 }",
     "cluster: '(2,1,1)'\npipeline: { stages: 4 }",
     "pipeline: { stages: 3, schedule: pingpong }",
+    "pipeline: { stages: 3, schedule: cooperative }\ncopy: { d: { r2g: auto } }",
 ];
 
 fn judge(plan: &Plan, kernel: &Kernel) -> crate::error::Result<certify::Certificate> {

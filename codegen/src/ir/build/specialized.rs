@@ -8,7 +8,7 @@ use crate::ir::tile::{
     Bounds, Distance, Op, Role, Share, Slot, Stage, Team, TileIndex, View, WHOLE,
 };
 use crate::plan::model::{Hop, Plan};
-use crate::plan::roles::Roles;
+use crate::plan::roles::{BoxCopy, Roles};
 use crate::spec::model::{LaunchKind, Schedule};
 
 /// The kernel of a plan with roles.
@@ -66,33 +66,36 @@ fn consume(plan: &Plan, roles: &Roles) -> Vec<Op> {
     tile.extend(turns.then_some(Op::PassTurn));
     tile.push(Op::MmaDone);
     tile.extend(late.then_some(Op::Release(Slot::Previous)));
-    tile.push(Op::IfBoxesEnd(store(plan, roles), store_elements()));
+    tile.push(match &roles.store {
+        Some(boxes) => Op::IfBoxesEnd(store(plan, roles, boxes), store_direct(Bounds::Checked)),
+        None => Op::IfInside(store_direct(Bounds::Inside), store_direct(Bounds::Checked)),
+    });
     tile.extend(turns.then_some(Op::Advance(Distance::Tile)));
     let mut body = Vec::new();
     body.extend(turns.then_some(Op::Advance(Distance::Turns)));
     body.push(Op::ForEachTile(tile));
-    body.push(Op::StagingDrain);
+    body.extend(roles.store.is_some().then_some(Op::StagingDrain));
     body
 }
 
-/// Every element by itself, where it is inside.
-fn store_elements() -> Vec<Op> {
+/// From registers to global memory; checked, every element by itself, where it is inside.
+fn store_direct(bounds: Bounds) -> Vec<Op> {
     vec![
-        Op::Convert(Bounds::Checked, WHOLE),
+        Op::Convert(bounds, WHOLE),
         Op::Copy {
             operand: "d",
             hop: Hop::R2g,
             src: View::Rmem(0),
             dst: View::Gmem([TileIndex::M, TileIndex::N]),
-            bounds: Bounds::Checked,
+            bounds,
             share: WHOLE,
         },
     ]
 }
 
 /// One box after another: round, write it into a staging buffer, send it off.
-fn store(plan: &Plan, roles: &Roles) -> Vec<Op> {
-    let boxes = roles.store.places.len() as u32;
+fn store(plan: &Plan, roles: &Roles, boxes: &BoxCopy) -> Vec<Op> {
+    let boxes = boxes.places.len() as u32;
     let in_flight = (roles.staging.buffers - 1) as u32;
     let convert = plan.epilogue.is_some();
     (0..boxes)

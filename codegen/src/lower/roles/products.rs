@@ -76,13 +76,10 @@ impl Lowering<'_> {
 
     /// Consumers of one tile along m and n.
     fn warpgroups(&self) -> Result<[i64; 2]> {
-        let store = &self.roles_of()?.store;
-        let parts = i64::from(store.parts);
-        Ok(if store.part_step.coord[1] > 0 {
-            [1, parts]
-        } else {
-            [parts, 1]
-        })
+        let of_a_tile = i64::from(self.roles_of()?.consumers_of_a_tile());
+        let mma = self.plan.mma.as_ref().and_then(|mma| mma.atom.mma.as_ref());
+        let wide = mma.map_or(1, |facts| self.plan.cta_tile[1] / facts.mnk[1]);
+        Ok([of_a_tile / wide, wide])
     }
 
     /// The low word of the descriptor of a consumer's first MMA in the slot.

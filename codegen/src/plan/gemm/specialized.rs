@@ -6,7 +6,7 @@ mod output;
 
 use tilewright_layout::{Layout, Swizzle, TiledMma, Tiler};
 
-use crate::arch::WARPGROUP;
+use crate::arch::{MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARPGROUP};
 use crate::error::Result;
 use crate::plan::choose::Chooser;
 use crate::plan::descriptor::Descriptor;
@@ -14,7 +14,9 @@ use crate::plan::gemm::mma::{mma_of, smem_mma_atom};
 use crate::plan::gemm::operands;
 use crate::plan::model::{MmaPlan, Plan};
 use crate::plan::roles::{BARRIER_BYTES, BoxCopy, Ring, Roles, WARPS, entry_registers};
-use crate::spec::model::{Auto, LaunchKind, Operand, Point, Schedule, SchedulerKind, Spec, Stride};
+use crate::spec::model::{
+    Auto, CopyPath, LaunchKind, Operand, Point, Schedule, SchedulerKind, Spec, Stride,
+};
 use input::Input;
 
 /// Bytes that tensor maps demand of pointers and strides (PTX ISA, tensor map; CUDA driver API,
@@ -55,21 +57,22 @@ pub(super) fn plan(
     plan.threads = (along_m * along_n) as u32 * WARPGROUP;
     plan.min_ctas_per_sm = Some(1);
     let atom_n = n / along_n;
-    let registers = registers(
-        chooser,
-        consumers,
-        m / (MMA_ROWS * along_m) * atom_n / 2,
-        atom_n,
-    );
+    let accumulators = m / (MMA_ROWS * along_m) * atom_n / 2;
+    let registers = registers(spec, chooser, consumers, accumulators, atom_n);
     let cluster = [spec.cluster[0] as u32, spec.cluster[1] as u32];
     let (loads, descriptors) = inputs(spec, chooser, plan, [a, b], &mma)?;
     plan.mma = Some(mma);
     operands::store(spec, chooser, plan, d)?;
-    let stored = output::output(spec, chooser, plan, d, [along_m, along_n])?;
+    let past_smem = spec.copy.get("d").is_some_and(CopyPath::is_direct);
+    let stored = match past_smem {
+        true => None,
+        false => output::output(spec, chooser, plan, d, [along_m, along_n])?,
+    };
     let descriptors = <[Descriptor; 2]>::try_from(descriptors);
-    let (Some((store, staging)), Ok(descriptors)) = (stored, descriptors) else {
+    let (true, Ok(descriptors)) = (past_smem || stored.is_some(), descriptors) else {
         return Ok(());
     };
+    let (store, staging) = stored.unzip();
     let mut roles = Roles {
         schedule,
         consumers,
@@ -86,7 +89,7 @@ pub(super) fn plan(
         loads,
         descriptors,
         store,
-        staging,
+        staging: staging.unwrap_or_default(),
         turns_at: None,
     };
     place(spec, plan, &mut roles);
@@ -217,25 +220,32 @@ fn tiled_mma(
 /// Registers of producer and consumers: what the entry's count leaves when the producer gives most
 /// of its own away.
 fn registers(
+    spec: &Spec,
     chooser: &mut Chooser<'_>,
     consumers: u32,
     accumulators: i64,
     atom_n: i64,
 ) -> [u32; 2] {
-    let registers = match consumers {
-        1 => [40, 248],
-        2 if accumulators >= 176 => [24, 240],
-        2 => [40, 232],
-        _ => [32, 160],
-    };
     let threads = (consumers + 1) * WARPGROUP;
     let entry = entry_registers(threads);
+    let producer = spec
+        .pipeline
+        .producer_registers
+        .unwrap_or_else(|| match consumers {
+            2 if accumulators >= 176 => 24,
+            1 | 2 => 40,
+            _ => 32,
+        });
+    let registers = split_registers(producer, consumers);
     let available = i64::from(registers[1]);
     if accumulators + OTHER_REGISTERS > available {
+        let way_out = match spec.pipeline.producer_registers {
+            Auto::Given(_) => "use fewer pipeline.producer_registers, or a smaller cta_tile",
+            Auto::Auto => "use more mma.atoms or a smaller cta_tile",
+        };
         let message = format!(
             "{accumulators} accumulator registers a thread and {OTHER_REGISTERS} more exceed the \
-             {available} of {consumers} consumer warpgroups: use more mma.atoms or a smaller \
-             cta_tile"
+             {available} of {consumers} consumer warpgroups: {way_out}"
         );
         chooser.violate("registers", message);
     } else if atom_n / 2 + ISSUE_REGISTERS > i64::from(entry) {
@@ -247,6 +257,19 @@ fn registers(
         chooser.violate("registers", message);
     }
     registers
+}
+
+/// Registers of producer and consumers when a producer's thread keeps that many: what the file has
+/// beyond the producer's, in steps of 8, but no more than a thread may hold; all those of the entry
+/// where the producer gives none away.
+fn split_registers(producer: u32, consumers: u32) -> [u32; 2] {
+    let entry = entry_registers((consumers + 1) * WARPGROUP) / 8 * 8;
+    if producer >= entry {
+        return [entry; 2];
+    }
+    let left = REGISTERS_PER_SM / WARPGROUP - producer;
+    let most = MAX_REGISTERS_PER_THREAD / 8 * 8;
+    [producer, (left / consumers / 8 * 8).min(most)]
 }
 
 /// Lays out shared memory: the ring, the staging buffers, the barriers.

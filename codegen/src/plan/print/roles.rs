@@ -17,8 +17,21 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> f
         write_boxes(f, roles, copy)?;
         write_descriptor(f, copy, descriptor)?;
     }
-    write_boxes(f, roles, &roles.store)?;
-    write_staging(f, plan, roles)
+    if let Some(store) = &roles.store {
+        write_boxes(f, roles, store)?;
+        write_staging(f, plan, roles, store)?;
+    }
+    let end = roles.ring.barriers_at + roles.ring.barrier_bytes();
+    let turns = roles
+        .turns_at
+        .map_or(0, |_| roles.consumers * BARRIER_BYTES);
+    writeln!(
+        f,
+        "  barriers at {}: {} bytes, end at {}",
+        roles.ring.barriers_at,
+        roles.ring.barrier_bytes() + turns,
+        end + turns
+    )
 }
 
 fn write_teams(f: &mut fmt::Formatter<'_>, roles: &Roles) -> fmt::Result {
@@ -26,9 +39,13 @@ fn write_teams(f: &mut fmt::Formatter<'_>, roles: &Roles) -> fmt::Result {
     let consumers = roles.consumers;
     let schedule = roles.schedule.name();
     let entry = entry_registers(roles.threads());
+    let kept = match roles.splits_registers() {
+        true => "",
+        false => ", kept by all roles",
+    };
     writeln!(
         f,
-        "  roles {schedule}, {entry} registers a thread at the entry"
+        "  roles {schedule}, {entry} registers a thread at the entry{kept}"
     )?;
     let share = match roles.schedule {
         Schedule::Pingpong => "a tile each, in turns",
@@ -177,7 +194,12 @@ fn write_descriptor(
     writeln!(f, "      k steps at {} bytes{rows}", steps.join(", "))
 }
 
-fn write_staging(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Result {
+fn write_staging(
+    f: &mut fmt::Formatter<'_>,
+    plan: &Plan,
+    roles: &Roles,
+    store: &BoxCopy,
+) -> fmt::Result {
     let bytes = plan.smem_tile("d").map_or(0, |tile| tile.size_bytes);
     let sets = roles.staging_sets();
     let (buffers, at) = (roles.staging.buffers, roles.staging.offset_bytes);
@@ -187,17 +209,6 @@ fn write_staging(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt:
          warpgroup",
         if sets == 1 { "" } else { "s" },
         if buffers == 1 { "" } else { "s" },
-        roles.store.box_bytes()
-    )?;
-    let end = roles.ring.barriers_at + roles.ring.barrier_bytes();
-    let turns = roles
-        .turns_at
-        .map_or(0, |_| roles.consumers * BARRIER_BYTES);
-    writeln!(
-        f,
-        "  barriers at {}: {} bytes, end at {}",
-        roles.ring.barriers_at,
-        roles.ring.barrier_bytes() + turns,
-        end + turns
+        store.box_bytes()
     )
 }

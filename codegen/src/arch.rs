@@ -18,6 +18,14 @@ pub struct Arch {
     pub exact: bool,
     /// Shared memory one CTA may ask for, static and dynamic together.
     pub smem_max_bytes: u32,
+    /// Shared memory of an SM that CTAs share out.
+    pub sm_smem_bytes: u32,
+    /// Shared memory that the system keeps of each CTA.
+    pub smem_reserved_bytes: u32,
+    /// Threads an SM holds at a time.
+    pub sm_threads: u32,
+    /// CTAs an SM holds at a time.
+    pub sm_ctas: u32,
     /// Lowest PTX `.version` that accepts the target, as major * 10 + minor.
     pub min_ptx: u32,
     /// Target ptxas 13.0 assembles the PTX for: the same, or the oldest it still knows.
@@ -38,13 +46,26 @@ pub const WARPGROUP: u32 = 128;
 /// Threads one CTA may have.
 pub const MAX_THREADS_PER_CTA: u32 = 1024;
 
-const fn arch(name: &'static str, sm: u32, exact: bool, smem_max_bytes: u32, min_ptx: u32) -> Arch {
+/// An SM's shared memory in KiB, threads and CTAs.
+type Sm = [u32; 3];
+
+const fn arch(
+    name: &'static str,
+    sm: u32,
+    smem_max_bytes: u32,
+    [smem_kib, sm_threads, sm_ctas]: Sm,
+    min_ptx: u32,
+) -> Arch {
     let ptxas_target = if sm < 75 { "sm_75" } else { name };
     Arch {
         name,
         sm,
-        exact,
+        exact: false,
         smem_max_bytes,
+        sm_smem_bytes: smem_kib * 1024,
+        smem_reserved_bytes: if sm < 80 { 0 } else { 1024 },
+        sm_threads,
+        sm_ctas,
         min_ptx,
         ptxas_target,
         llvm_min_ptx: min_ptx,
@@ -53,13 +74,16 @@ const fn arch(name: &'static str, sm: u32, exact: bool, smem_max_bytes: u32, min
 
 /// Every architecture that specs may name, oldest first.
 pub const ARCHES: &[Arch] = &[
-    arch("sm_70", 70, false, 98_304, 60),
-    arch("sm_75", 75, false, 65_536, 63),
-    arch("sm_80", 80, false, 166_912, 70),
-    arch("sm_86", 86, false, 101_376, 71),
-    arch("sm_89", 89, false, 101_376, 78),
-    arch("sm_90", 90, false, 232_448, 78),
-    arch("sm_90a", 90, true, 232_448, 80),
+    arch("sm_70", 70, 98_304, [96, 2048, 32], 60),
+    arch("sm_75", 75, 65_536, [64, 1024, 16], 63),
+    arch("sm_80", 80, 166_912, [164, 2048, 32], 70),
+    arch("sm_86", 86, 101_376, [100, 1536, 16], 71),
+    arch("sm_89", 89, 101_376, [100, 1536, 24], 78),
+    arch("sm_90", 90, 232_448, [228, 2048, 32], 78),
+    Arch {
+        exact: true,
+        ..arch("sm_90a", 90, 232_448, [228, 2048, 32], 80)
+    },
 ];
 
 impl Arch {

@@ -32,6 +32,7 @@ pub mod ir;
 pub mod lower;
 pub mod certify;
 pub mod ptx;
+pub mod explain;
 pub mod pack;
 pub mod build;
 

@@ -48,6 +48,9 @@ pub enum Command {
     /// Print the PTX of a spec
     #[cfg(feature = "codegen")]
     Ptx(Show),
+    /// Explain a kernel: its pipeline by the clock, its shared memory, its occupancy
+    #[cfg(feature = "codegen")]
+    Explain(Explain),
     /// Compile specs into a bundle
     #[cfg(feature = "codegen")]
     Build(Build),
@@ -135,6 +138,27 @@ pub struct Ir {
     /// Print the program as it is after this pass
     #[arg(long, value_name = "PASS", default_value = "tile")]
     pub after: Pass,
+}
+
+/// `explain`.
+#[cfg(feature = "codegen")]
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// What to explain.
+    #[command(flatten)]
+    pub show: Show,
+    /// Output tiles of a persistent CTA's run that are drawn [default: two of each consumer]
+    #[arg(long, value_name = "N")]
+    pub tiles: Option<std::num::NonZeroU16>,
+    /// K tiles of each of them [default: two more than the ring has slots]
+    #[arg(long, value_name = "N")]
+    pub k_tiles: Option<std::num::NonZeroU16>,
+    /// Write the drawing of one point into this file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub svg: Option<PathBuf>,
+    /// Print all of it as JSON, every span of the run included
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The passes of a kernel's program, in their order.

@@ -9,6 +9,8 @@ mod ir;
 #[cfg(feature = "codegen")]
 mod ptx;
 #[cfg(feature = "codegen")]
+mod explain;
+#[cfg(feature = "codegen")]
 mod build;
 #[cfg(feature = "codegen")]
 mod schema;
@@ -38,6 +40,8 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Ir(args) => ir::run(&args),
         #[cfg(feature = "codegen")]
         Command::Ptx(args) => ptx::run(&args),
+        #[cfg(feature = "codegen")]
+        Command::Explain(args) => explain::run(&args),
         #[cfg(feature = "codegen")]
         Command::Build(args) => build::run(&args),
         #[cfg(feature = "codegen")]

@@ -8,7 +8,8 @@
 //! (the four exit codes as types), [`progress`], [`worker`] (child processes of this binary),
 //! [`quantity`] (sizes and extents as people write them), [`args`] (what clap parses), [`device`]
 //! (where kernels run), [`specs`] (which specs and points), [`jobs`] (what workers compile),
-//! [`layout`] (the algebra: expressions, pictures, conformance), [`cmd`] (a file per subcommand).
+//! [`layout`] (the algebra: expressions, pictures, conformance), [`explain`] (a kernel's pipeline,
+//! memory and occupancy as text and drawing), [`cmd`] (a file per subcommand).
 
 mod terminal;
 mod outcome;
@@ -23,6 +24,8 @@ mod specs;
 #[cfg(feature = "codegen")]
 mod jobs;
 mod layout;
+#[cfg(feature = "codegen")]
+mod explain;
 mod cmd;
 
 use std::process::ExitCode;

@@ -6,6 +6,7 @@
 //! sizes, each global access is shown to stand under a predicate or to carry its count of valid
 //! bytes, and each address is shown to be aligned from the assumptions the launch checks.
 
+pub mod timeline;
 mod alignment;
 mod boxes;
 mod guards;
@@ -20,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::ir::program::Program;
 use crate::ir::tile::Kernel;
 use crate::plan::model::Plan;
+use timeline::Timeline;
 
 /// What one tiled copy costs and covers.
 #[derive(Clone, Debug, Serialize)]
@@ -67,6 +69,24 @@ pub struct Certificate {
 
 fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+/// The pipeline's run by the clock, for so many output tiles of so many k tiles for each CTA;
+/// `None` for a kernel without roles.
+///
+/// # Errors
+/// [`Error::Bug`] when the pipeline does not run.
+pub fn timeline(plan: &Plan, kernel: &Kernel, lengths: [u32; 2]) -> Result<Option<Timeline>> {
+    let Some(roles) = &plan.roles else {
+        return Ok(None);
+    };
+    let run = pipeline::clock::timeline(plan, roles, kernel, lengths);
+    run.map(Some).map_err(|message| Error::Bug {
+        stage: "timeline",
+        kernel: plan.id.clone(),
+        message: format!("pipeline: {message}"),
+        dump: kernel.to_string(),
+    })
 }
 
 /// Proves the kernel right or refuses it.

@@ -9,6 +9,7 @@
 //! repeats after twice its slots, so trips along k are tried up to past that.
 
 mod step;
+pub(super) mod clock;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -20,11 +21,7 @@ use crate::spec::model::{LaunchKind, Schedule};
 
 /// Runs the pipeline over every length that matters. How many runs were made.
 pub(super) fn check(plan: &Plan, roles: &Roles, kernel: &Kernel) -> Result<u32, String> {
-    let parts = kernel.body.iter().find_map(|op| match op {
-        Op::Roles(parts) => Some(parts),
-        _ => None,
-    });
-    let parts = parts.ok_or("the kernel has no roles")?;
+    let parts = parts_of(kernel)?;
     follows(roles, kernel)?;
     let stages = roles.ring.stages;
     let mut lengths = vec![1, 2, stages - 1, stages, stages + 1, 2 * stages + 1];
@@ -62,6 +59,15 @@ fn follows(roles: &Roles, kernel: &Kernel) -> Result<(), String> {
             Err("its roles begin before it has waited for the kernel before it".into())
         }
     }
+}
+
+/// The roles of a kernel.
+fn parts_of(kernel: &Kernel) -> Result<&[Role], String> {
+    let parts = kernel.body.iter().find_map(|op| match op {
+        Op::Roles(parts) => Some(parts.as_slice()),
+        _ => None,
+    });
+    parts.ok_or_else(|| "the kernel has no roles".to_string())
 }
 
 /// One step of a role, unrolled.

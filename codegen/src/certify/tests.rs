@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod pipeline;
+mod timeline;
 
 use crate::error::{Error, Result};
 use crate::ir::program::{Arg, Program, Stmt};
@@ -31,15 +32,15 @@ fn certify(plan: &Plan, program: &Program) -> Result<super::Certificate> {
     super::certify(plan, &ir::build::build(plan), program)
 }
 
-fn refusal(result: Result<super::Certificate>) -> String {
+fn refusal<T>(result: Result<T>) -> String {
     match result {
         Err(Error::Bug {
-            stage: "certificate",
+            stage: "certificate" | "timeline",
             message,
             ..
         }) => message,
         Err(error) => panic!("another error: {error}"),
-        Ok(_) => panic!("the certificate was given"),
+        Ok(_) => panic!("nothing was found wrong"),
     }
 }
 

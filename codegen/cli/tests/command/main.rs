@@ -14,5 +14,7 @@ mod launches;
 mod tuning;
 #[cfg(feature = "codegen")]
 mod specs;
+#[cfg(feature = "codegen")]
+mod explain;
 mod doctor;
 mod emulate;

@@ -6,7 +6,7 @@ use crate::ir::tile::{Kernel, Op, Slot, Team};
 use crate::plan::model::Plan;
 use crate::{ir, lower, plan, spec};
 
-fn right(more: &str) -> (Plan, Kernel) {
+pub(super) fn right(more: &str) -> (Plan, Kernel) {
     let text = format!(
         "
 kernel: gemm
@@ -27,7 +27,7 @@ cta_tile: '(128,128,64)'
     (plan, kernel)
 }
 
-const KINDS: [&str; 5] = [
+pub(super) const KINDS: [&str; 5] = [
     "pipeline: { stages: 3 }",
     "pipeline: { stages: 3, in_flight: 0 }",
     "cluster: '(2,1,1)'\npipeline: { stages: 4 }",
@@ -57,7 +57,7 @@ fn change(kernel: &mut Kernel, team: Team, at: &mut impl FnMut(&mut Vec<Op>) -> 
     walk(&mut role.unwrap().body, at)
 }
 
-fn without(kernel: &Kernel, team: Team, gone: &Op) -> Option<Kernel> {
+pub(super) fn without(kernel: &Kernel, team: Team, gone: &Op) -> Option<Kernel> {
     let mut kernel = kernel.clone();
     let changed = change(&mut kernel, team, &mut |ops| {
         let at = ops.iter().position(|op| op == gone);

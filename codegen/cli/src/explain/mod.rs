@@ -1,0 +1,186 @@
+//! Everything about one kernel, for a reader: what it does, the run of its pipeline by the clock,
+//! the map of its shared memory, its occupancy, what its accesses cost and what is proved about it.
+//!
+//! In: a point of a spec. Out: data that prints as JSON, as text for a terminal, and as SVG.
+//!
+//! The modules stand in their layering, lowest first.
+
+pub mod cells;
+pub mod text;
+pub mod svg;
+
+use serde::Serialize;
+use tilewright_codegen::certify::timeline::Timeline;
+use tilewright_codegen::certify::{self, Certificate};
+use tilewright_codegen::explain::occupancy::{Occupancy, occupancy};
+use tilewright_codegen::explain::smem_map::{Region, regions};
+use tilewright_codegen::plan::model::Plan;
+use tilewright_codegen::spec::model::{Family, SchedulerKind};
+use tilewright_codegen::spec::{Point, SpecFile};
+use tilewright_codegen::{ir, lower, plan};
+
+use crate::jobs::{self, Job, Want};
+use crate::outcome::Failure;
+use crate::specs;
+use crate::worker::Crew;
+
+/// What is known of one kernel.
+#[derive(Debug, Serialize)]
+pub struct Explained {
+    /// The point.
+    pub point: String,
+    /// Its target.
+    pub arch: &'static str,
+    /// What it computes, in the words of its operands.
+    pub computes: String,
+    /// Output extents of a CTA's tile, and what it sums over at a time.
+    pub cta_tile: Vec<i64>,
+    /// Threads of a CTA.
+    pub threads: u32,
+    /// CTAs of a launch.
+    pub grid: String,
+    /// Who does what; empty where all threads do the same.
+    pub roles: Vec<Part>,
+    /// What a CTA does, where there are no roles whose run could be drawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub does: Option<String>,
+    /// The pipeline's run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
+    /// Shared memory.
+    pub smem: Vec<Region>,
+    /// Bytes of it that a launch asks for.
+    pub smem_bytes: u32,
+    /// CTAs of an SM.
+    pub occupancy: Occupancy,
+    /// Why the registers are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_registers: Option<String>,
+    /// What is proved.
+    pub certificate: Certificate,
+}
+
+/// One role.
+#[derive(Debug, Serialize)]
+pub struct Part {
+    /// Who.
+    pub role: &'static str,
+    /// Warpgroups.
+    pub warpgroups: u32,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// What it does.
+    pub does: String,
+}
+
+/// How much of a run is drawn.
+#[derive(Debug, Clone, Copy)]
+pub struct Lengths {
+    /// Output tiles of a CTA.
+    pub tiles: Option<u32>,
+    /// K tiles of each.
+    pub k_tiles: Option<u32>,
+}
+
+/// Explains a point. LLVM and the assembler run in a worker, for the registers.
+pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Explained, Failure> {
+    let plan = plan::plan(point).map_err(specs::failure)?;
+    let tile = ir::build::build(&plan);
+    let program = lower::lower(&plan, &tile).map_err(specs::failure)?;
+    let certificate = certify::certify(&plan, &tile, &program).map_err(specs::failure)?;
+    let drawn = [
+        tiles(&plan, lengths.tiles),
+        lengths.k_tiles.unwrap_or(plan.stages + 2),
+    ];
+    let timeline = certify::timeline(&plan, &tile, drawn).map_err(specs::failure)?;
+    let (registers, no_registers) = match registers(file, point)? {
+        Ok(registers) => (Some(registers), None),
+        Err(why) => (None, Some(why)),
+    };
+    Ok(Explained {
+        point: plan.id.clone(),
+        arch: plan.arch.name,
+        computes: computes(&plan),
+        cta_tile: plan.cta_tile.clone(),
+        threads: plan.cta_threads(),
+        grid: plan.grid(),
+        roles: roles(&plan),
+        does: timeline.is_none().then(|| tile.to_string()),
+        timeline,
+        smem: regions(&plan),
+        smem_bytes: plan.smem_bytes,
+        occupancy: occupancy(&plan, registers),
+        no_registers,
+        certificate,
+    })
+}
+
+/// Output tiles of a CTA: as many as were asked for, else two of each consumer's, to show how one
+/// follows another; one where a CTA makes one.
+fn tiles(plan: &Plan, asked: Option<u32>) -> u32 {
+    match &plan.roles {
+        Some(roles) if roles.kind == SchedulerKind::Persistent => {
+            asked.unwrap_or(2 * roles.consumers / roles.consumers_of_a_tile())
+        }
+        _ => 1,
+    }
+}
+
+/// Registers of a thread, or why they are not known.
+fn registers(file: &SpecFile, point: &Point) -> Result<Result<u32, String>, Failure> {
+    let crew = Crew::of_this_binary(Some(std::num::NonZeroUsize::MIN))?;
+    let jobs = [Job::new(file, point, Want::Artifact)];
+    let mut made = jobs::artifacts(&crew, &jobs, || {});
+    if let Some(failure) = made.failures.pop() {
+        return Err(failure);
+    }
+    if let Some(dropped) = made.dropped.pop() {
+        return Ok(Err(dropped.why.limits));
+    }
+    let artifact = made.artifacts.pop();
+    let registers = artifact.and_then(|artifact| artifact.kernel.resources.registers);
+    Ok(registers.ok_or_else(|| "there is no ptxas: `tilewright doctor` says how to get it".into()))
+}
+
+/// The epilogue's sentence, with operands as the spec has them.
+fn computes(plan: &Plan) -> String {
+    let what = match plan.family {
+        Family::Copy => "d = s",
+        Family::Gemm => "d = a bᵀ",
+    };
+    let operands: Vec<String> = plan.operands.iter().map(ToString::to_string).collect();
+    format!("{what}; {}", operands.join("; "))
+}
+
+fn roles(plan: &Plan) -> Vec<Part> {
+    let Some(roles) = &plan.roles else {
+        return Vec::new();
+    };
+    let [producer, consumer] = roles.registers;
+    let share = match roles.consumers_of_a_tile() {
+        1 if roles.consumers > 1 => "multiply a tile each and store it, in turns",
+        1 => "multiplies a tile and stores it",
+        _ => "multiply parts of one tile and store them",
+    };
+    let boxes: Vec<String> = roles
+        .loads
+        .iter()
+        .map(|load| load.operand.clone())
+        .collect();
+    let slots = format!(
+        "one thread loads {} into {} slots of {} bytes",
+        boxes.join(" and "),
+        roles.ring.stages,
+        roles.ring.bytes
+    );
+    let part = |role, warpgroups, registers, does| Part {
+        role,
+        warpgroups,
+        registers,
+        does,
+    };
+    vec![
+        part("consumers", roles.consumers, consumer, share.to_owned()),
+        part("producer", 1, producer, slots),
+    ]
+}

@@ -1,0 +1,338 @@
+//! A kernel explained as text, at most 100 columns wide where no name is longer.
+//!
+//! In: what is known. Out: lines with ANSI colours, which the terminal layer takes out where they
+//! are not wanted. Invariant: without colours the text still says everything but the colours.
+
+use std::fmt::Write as _;
+
+use anstyle::{Color, RgbColor, Style};
+use tilewright_codegen::certify::timeline::{Doing, Lane, Span, Timeline};
+use tilewright_codegen::explain::smem_map::{Region, Use};
+
+use super::Explained;
+use super::cells::{Columns, legend, model, sign};
+use crate::layout::show::colour::{Rgb, Shade};
+use crate::terminal::{FAINT, STRONG, Table, paint};
+
+/// Columns of a line.
+const WIDTH: usize = 100;
+/// Columns of a lane's name.
+const NAME: usize = 12;
+/// Columns between two marks of the ruler.
+const MARK: usize = 10;
+/// Rows of the table of fillings.
+const FILLINGS: usize = 12;
+/// Columns of the longest bar of shared memory.
+const BAR: u64 = 40;
+
+/// All of it.
+pub fn render(explained: &Explained) -> String {
+    let mut text = format!("{}\n", paint(STRONG, &explained.point));
+    let tile: Vec<String> = explained.cta_tile.iter().map(i64::to_string).collect();
+    // Writing to a string cannot fail, here and below.
+    let _ = writeln!(text, "{}", wrapped(&explained.computes));
+    let _ = writeln!(
+        text,
+        "{}: a CTA of {} threads makes a tile of {}; CTAs of a launch:\n  {}",
+        explained.arch,
+        explained.threads,
+        tile.join("x"),
+        explained.grid
+    );
+    for part in &explained.roles {
+        let plural = if part.warpgroups == 1 { "" } else { "s" };
+        let _ = writeln!(
+            text,
+            "  {}: {} warpgroup{plural}, {} registers a thread: {}",
+            part.role, part.warpgroups, part.registers, part.does
+        );
+    }
+    if let Some(does) = &explained.does {
+        heading(&mut text, "What a CTA does");
+        text.push_str(does);
+    }
+    if let Some(timeline) = &explained.timeline {
+        heading(&mut text, "Timeline");
+        text.push_str(&lanes(timeline));
+        heading(&mut text, "Fillings of the slots, in cycles");
+        text.push_str(&fillings(timeline));
+    }
+    heading(&mut text, "Shared memory");
+    text.push_str(&smem(&explained.smem));
+    heading(&mut text, "Occupancy");
+    text.push_str(&occupancy(explained));
+    heading(&mut text, "Accesses");
+    text.push_str(&accesses(explained));
+    heading(&mut text, "Proved");
+    text.push_str(&proved(explained));
+    text
+}
+
+fn heading(text: &mut String, name: &str) {
+    let _ = writeln!(text, "\n{}", paint(STRONG, name));
+}
+
+fn lanes(timeline: &Timeline) -> String {
+    let columns = Columns::of(timeline, WIDTH - NAME - 1);
+    let mut text = String::new();
+    let busy = 100 * timeline.multiply_cycles / timeline.cycles.max(1);
+    let run = format!(
+        "CTA 0 makes {} tiles of {} k tiles in {} cycles; the tensor cores multiply {busy}% of \
+         them. A column is {} cycles, a k tile takes the tensor cores {}.",
+        timeline.tiles,
+        timeline.k_tiles,
+        timeline.cycles,
+        columns.cycles,
+        timeline.costs.k_tile_cycles
+    );
+    let _ = writeln!(text, "{}\n", wrapped(&run));
+    let marks = (0..columns.count).step_by(MARK).map(|column| {
+        let cycle = (column as u64 * columns.cycles).to_string();
+        format!("{cycle:<MARK$}")
+    });
+    let ruler: String = marks.collect();
+    let ruler = format!("{:<NAME$} {}", "cycle", ruler.trim_end());
+    let _ = writeln!(text, "{}", paint(FAINT, ruler));
+    for lane in &timeline.lanes {
+        let _ = writeln!(text, "{:<NAME$} {}", lane.name, row(lane, &columns));
+    }
+    text.push('\n');
+    if columns.is_cut {
+        let _ = writeln!(
+            text,
+            "The drawing is cut after cycle {} of {}; --svg FILE draws the whole run.",
+            columns.count as u64 * columns.cycles,
+            timeline.cycles
+        );
+    }
+    for pair in legend(timeline).chunks(2) {
+        let said = pair
+            .iter()
+            .map(|(sign, meaning)| format!("{sign:>4} {meaning:<42}"));
+        let _ = writeln!(text, "{}", said.collect::<String>().trim_end());
+    }
+    let _ = writeln!(text, "\n{}", wrapped(&model(&timeline.costs).join(" ")));
+    text
+}
+
+/// Words in lines of a terminal.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let full = |line: &String| line.chars().count() + 1 + word.chars().count() > WIDTH;
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if !full(line) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
+/// A lane's signs, neighbours of one colour painted together.
+fn row(lane: &Lane, columns: &Columns) -> String {
+    let cells: Vec<(char, Option<Style>)> = (0..columns.count)
+        .map(|column| match columns.at(lane, column) {
+            None => (' ', None),
+            Some(span) => (sign(span), style(span)),
+        })
+        .collect();
+    let end = cells.iter().rposition(|(sign, _)| *sign != ' ');
+    let cells = cells
+        .get(..end.map_or(0, |end| end + 1))
+        .unwrap_or_default();
+    let mut text = String::new();
+    for run in cells.chunk_by(|one, next| one.1 == next.1) {
+        let signs: String = run.iter().map(|(sign, _)| *sign).collect();
+        match run.first().and_then(|(_, style)| *style) {
+            None => text.push_str(&signs),
+            Some(style) => text.push_str(&paint(style, signs)),
+        }
+    }
+    text
+}
+
+fn style(span: &Span) -> Option<Style> {
+    let shade = match span.doing {
+        Doing::Request | Doing::Load | Doing::Multiply | Doing::Reading => {
+            Shade::Bank(i64::from(span.slot.unwrap_or(0)))
+        }
+        _ => return None,
+    };
+    let colour = |(r, g, b): Rgb| Some(Color::Rgb(RgbColor(r, g, b)));
+    let ink = colour((31, 36, 48));
+    Some(Style::new().bg_color(colour(shade.fill())).fg_color(ink))
+}
+
+/// The lanes whose names begin so.
+fn named<'t>(timeline: &'t Timeline, name: &'static str) -> impl Iterator<Item = &'t Lane> {
+    let lanes = timeline.lanes.iter();
+    lanes.filter(move |lane| lane.name.starts_with(name))
+}
+
+/// A row for each filling of a slot, in the order of time.
+fn fillings(timeline: &Timeline) -> String {
+    let mut fillings: Vec<(&Span, &Lane)> = named(timeline, "slot ")
+        .flat_map(|lane| lane.spans.iter().map(move |span| (span, lane)))
+        .filter(|(span, _)| span.doing == Doing::Filling)
+        .collect();
+    fillings.sort_by_key(|(span, _)| (span.tile, span.k_tile));
+    let consumers: Vec<&Lane> = named(timeline, "consumer ").collect();
+    let heads = ["tile.k", "slot", "parity", "requested", "full"].map(String::from);
+    let readers = consumers
+        .iter()
+        .map(|lane| format!("{} multiplies", lane.name));
+    let last = ["given back".to_owned()];
+    let mut table = Table::new(heads.into_iter().chain(readers).chain(last));
+    for (filling, lane) in fillings.iter().take(FILLINGS) {
+        let slot = filling.slot.unwrap_or_default();
+        let same = |span: &&Span| span.slot == filling.slot && span.phase == filling.phase;
+        let mut cells = vec![
+            format!("{}.{}", filling.tile, filling.k_tile.unwrap_or_default()),
+            slot.to_string(),
+            (filling.phase.unwrap_or_default() % 2).to_string(),
+            filling.from.to_string(),
+            filling.to.to_string(),
+        ];
+        for consumer in &consumers {
+            let mut spans = consumer.spans.iter().filter(same);
+            let products = spans.find(|span| span.doing == Doing::Multiply);
+            cells.push(products.map_or("-".into(), |span| format!("{}-{}", span.from, span.to)));
+        }
+        let mut spans = lane.spans.iter().filter(same);
+        let reading = spans.find(|span| span.doing == Doing::Reading);
+        cells.push(reading.map_or("-".into(), |span| span.to.to_string()));
+        table.row(cells);
+    }
+    let mut text = table.render();
+    if let Some(more @ 1..) = fillings.len().checked_sub(FILLINGS) {
+        let _ = writeln!(
+            text,
+            "{more} more are not shown; --json has every span of every lane."
+        );
+    }
+    text
+}
+
+/// Regions with bars; the slots of a ring between the first and the last in one row.
+fn smem(regions: &[Region]) -> String {
+    let mut table: Vec<(String, u32, u32, char)> = Vec::new();
+    let last = regions.iter().filter_map(|region| region.slot).max();
+    let mut between = (0, 0);
+    for region in regions {
+        let middle = region
+            .slot
+            .is_some_and(|slot| slot > 0 && Some(slot) < last);
+        if middle {
+            if between.1 == 0 {
+                between.0 = region.offset_bytes;
+            }
+            between.1 += region.bytes;
+            continue;
+        }
+        if between.1 > 0 {
+            let name = match last {
+                Some(last) if last > 2 => format!("… 1 to {} alike", last - 1),
+                _ => "… 1 alike".to_owned(),
+            };
+            table.push((name, between.0, between.1, '█'));
+            between = (0, 0);
+        }
+        let ink = match region.purpose {
+            Use::Ring => '█',
+            Use::Staging => '▓',
+            Use::Barriers => '▏',
+            Use::Gap | Use::Unused => '·',
+        };
+        table.push((region.name.clone(), region.offset_bytes, region.bytes, ink));
+    }
+    let all: u64 = regions.iter().map(|region| u64::from(region.bytes)).sum();
+    let mut text = String::from("    offset     bytes  what\n");
+    let width = table.iter().map(|(name, ..)| name.chars().count()).max();
+    let width = width.unwrap_or(0);
+    for (name, offset, bytes, ink) in table {
+        let length = (u64::from(bytes) * BAR).div_ceil(all.max(1));
+        let bar: String = std::iter::repeat_n(ink, length as usize).collect();
+        let _ = writeln!(text, "{offset:>10}{bytes:>10}  {name:<width$}  {bar}");
+    }
+    text
+}
+
+fn occupancy(explained: &Explained) -> String {
+    let occupancy = &explained.occupancy;
+    let [warps, most] = occupancy.warps;
+    let plural = if occupancy.ctas_per_sm == 1 { "" } else { "s" };
+    let by = occupancy.limits.first().map_or("", |limit| limit.what);
+    let mut text = format!(
+        "{} CTA{plural} an SM, {warps} of {most} warps; limited by {by}\n",
+        occupancy.ctas_per_sm
+    );
+    let mut table = Table::new(["", "a CTA", "an SM", "CTAs"]);
+    for limit in &occupancy.limits {
+        let numbers = [limit.of_cta, limit.of_sm, limit.ctas].map(|number| number.to_string());
+        table.row(std::iter::once(limit.what.to_owned()).chain(numbers));
+    }
+    text.push_str(&table.render());
+    match (&occupancy.registers, &explained.no_registers) {
+        (Some(registers), _) if explained.roles.is_empty() => {
+            let _ = writeln!(text, "ptxas gives a thread {registers} registers.");
+        }
+        (Some(registers), _) => {
+            let _ = writeln!(
+                text,
+                "A thread starts with {registers} registers; the roles share them out anew."
+            );
+        }
+        (None, Some(why)) => {
+            let _ = writeln!(text, "Registers are not known: {why}");
+        }
+        (None, None) => {}
+    }
+    text
+}
+
+fn accesses(explained: &Explained) -> String {
+    let heads = ["copy", "elements", "bank cycles", "sectors", "atom"];
+    let mut table = Table::new(heads);
+    for step in &explained.certificate.steps {
+        let degree = step.bank_conflict_degree;
+        let sectors = step.sectors_per_request.zip(step.sectors_ideal);
+        table.row([
+            step.step.clone(),
+            step.elements.to_string(),
+            degree.map_or("-".into(), |degree| format!("{degree:.1}x")),
+            sectors.map_or("-".into(), |(most, ideal)| format!("{most} of {ideal}")),
+            step.atom.clone(),
+        ]);
+    }
+    let note = "Bank cycles: of a warp's access, over the fewest. Sectors: of a warp's request.\n";
+    table.render() + note
+}
+
+fn proved(explained: &Explained) -> String {
+    let certificate = &explained.certificate;
+    let mut text = String::new();
+    if certificate.pipeline_runs > 0 {
+        let _ = writeln!(
+            text,
+            "The pipeline ran {} times over lengths of its loops without a finding.",
+            certificate.pipeline_runs
+        );
+    }
+    let accesses = format!(
+        "Every element is moved once. Of {} global accesses {} stand under a predicate, {} carry \
+         their size; {} addresses are aligned. The launch makes sure of:",
+        certificate.global_accesses,
+        certificate.guarded_by_predicate,
+        certificate.guarded_by_size,
+        certificate.aligned_addresses
+    );
+    let _ = writeln!(text, "{}", wrapped(&accesses));
+    for assumption in &certificate.assumptions {
+        let _ = writeln!(text, "  {assumption}");
+    }
+    text
+}

@@ -1,0 +1,112 @@
+//! `explain`: a kernel's run, memory and occupancy as text, drawing and JSON.
+
+use std::fs;
+
+use crate::session::tilewright;
+
+fn shipped(name: &str) -> String {
+    format!("{}/../../specs/{name}.yaml", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn a_warp_specialized_kernel_is_drawn_in_a_hundred_columns() {
+    let run = tilewright(["explain", &shipped("gemm/sm90_bf16_tn_wide")]).expect(0);
+    for word in [
+        "Timeline",
+        "consumer 1",
+        "slot 3",
+        "given back",
+        "staging of consumer 1, buffer 1",
+        "limited by bytes of shared memory",
+        "The pipeline ran",
+        "4096 flop a cycle",
+    ] {
+        assert!(run.stdout.contains(word), "{word}: {}", run.stdout);
+    }
+    let wide = run.stdout.lines().find(|line| line.chars().count() > 100);
+    assert_eq!(wide, None);
+}
+
+#[test]
+fn a_drawing_that_is_cut_says_so() {
+    let spec = shipped("gemm/sm90_bf16_tn_wide");
+    let whole = tilewright(["explain", &spec, "--k-tiles", "4"]).expect(0);
+    assert!(!whole.stdout.contains("is cut"), "{}", whole.stdout);
+    let cut = tilewright(["explain", &spec, "--tiles", "9", "--k-tiles", "30"]).expect(0);
+    let said = cut.stdout.contains("The drawing is cut after cycle ");
+    assert!(
+        said && cut.stdout.contains("--json has every span"),
+        "{}",
+        cut.stdout
+    );
+    assert!(cut.stdout.lines().all(|line| line.chars().count() <= 100));
+}
+
+#[test]
+fn programs_get_every_span() {
+    let spec = shipped("gemm/sm90_bf16_tn");
+    let args = ["explain", &spec, "--json", "--tiles", "3", "--k-tiles", "5"];
+    let all = tilewright(args).expect(0).json();
+    let timeline = &all[0]["timeline"];
+    let lanes = timeline["lanes"].as_array().unwrap();
+    let consumers = lanes
+        .iter()
+        .filter(|lane| lane["name"].as_str().unwrap().starts_with("consumer"));
+    let products: Vec<usize> = consumers
+        .map(|lane| {
+            let spans = lane["spans"].as_array().unwrap().iter();
+            spans.filter(|span| span["doing"] == "multiply").count()
+        })
+        .collect();
+    // Three tiles in turns: two of the first consumer, one of the second.
+    assert_eq!(products, [10, 5]);
+    let bytes = all[0]["smem"].as_array().unwrap().iter();
+    let bytes: u64 = bytes.map(|region| region["bytes"].as_u64().unwrap()).sum();
+    assert_eq!(bytes, 232_448);
+    assert_eq!(all[0]["occupancy"]["ctas_per_sm"], 1);
+}
+
+#[test]
+fn a_drawing_holds_the_run_and_the_map() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kernel.svg");
+    let spec = shipped("gemm/sm90_bf16_tn_wide");
+    tilewright(["explain", &spec, "--svg", path.to_str().unwrap()]).expect(0);
+    let drawing = fs::read_to_string(&path).unwrap();
+    assert!(drawing.starts_with("<svg") && drawing.trim_end().ends_with("</svg>"));
+    for word in [
+        "consumer 1",
+        "Multiply slot 3",
+        "Shared memory",
+        "staging of consumer 0",
+        "Occupancy",
+    ] {
+        assert!(drawing.contains(word), "{word}");
+    }
+    let all = ["explain", &spec, "--all", "--svg", path.to_str().unwrap()];
+    let run = tilewright(all).expect(2);
+    assert!(run.stderr.contains("--point"), "{}", run.stderr);
+}
+
+#[test]
+fn kernels_without_roles_are_explained_too() {
+    let gemm = tilewright(["explain", &shipped("gemm/bf16_tn")]).expect(0);
+    for word in [
+        "What a CTA does",
+        "wait",
+        "stage 0 a",
+        "Occupancy",
+        "a.s2r",
+        "1.0x",
+    ] {
+        assert!(gemm.stdout.contains(word), "{word}: {}", gemm.stdout);
+    }
+    assert!(!gemm.stdout.contains("Timeline"));
+    let copy = tilewright(["explain", &shipped("copy/vectorized")]).expect(0);
+    assert!(copy.stdout.contains("d = s; "), "{}", copy.stdout);
+    assert!(
+        copy.stdout.contains("limited by threads"),
+        "{}",
+        copy.stdout
+    );
+}

@@ -1,0 +1,385 @@
+//! The same run with a clock.
+//!
+//! The checks' own machine runs the roles, in the order of their clocks; beside each barrier phase
+//! stands the cycle at which it ends, beside each group of products and each store the cycle at
+//! which it is done. A wait that the machine lets pass lasts until that cycle.
+
+mod record;
+
+use std::collections::VecDeque;
+
+use record::Recorded;
+
+use super::{Machine, Outcome, Step, parts_of};
+use crate::certify::timeline::{Costs, Doing, Span, Timeline, load_bytes};
+use crate::ir::tile::{Kernel, Op, Slot, Team};
+use crate::plan::model::{Hop, Plan};
+use crate::plan::roles::Roles;
+
+/// When each phase of a barrier ends.
+type Phases = Vec<u64>;
+
+/// What a role's clock needs besides the machine's own state of it.
+#[derive(Default)]
+struct Hands {
+    now: u64,
+    tile: u32,
+    k_tile: u32,
+    began: bool,
+    /// Position and end of each group of products in flight.
+    products: VecDeque<u64>,
+    /// When each store has read its buffer.
+    stores: VecDeque<u64>,
+}
+
+struct Clock<'k> {
+    machine: Machine<'k>,
+    costs: Costs,
+    hands: Vec<Hands>,
+    full: Vec<Vec<Phases>>,
+    empty: Vec<Vec<Phases>>,
+    turns: Vec<Vec<Phases>>,
+    /// When the tensor cores, the loads and the stores of each CTA are free.
+    tensor: Vec<u64>,
+    loads: Vec<u64>,
+    stores: Vec<u64>,
+    recorded: Recorded,
+}
+
+/// The run of that many output tiles for each CTA, each of so many k tiles.
+pub(in crate::certify) fn timeline(
+    plan: &Plan,
+    roles: &Roles,
+    kernel: &Kernel,
+    [tiles, k_tiles]: [u32; 2],
+) -> Result<Timeline, String> {
+    let machine = Machine::new(plan, roles, parts_of(kernel)?, k_tiles, tiles);
+    let (ctas, stages) = (roles.cluster_size() as usize, roles.ring.stages as usize);
+    let phases = |count: usize| vec![vec![Phases::new(); count]; ctas];
+    let agents = machine.agents.len();
+    let mut clock = Clock {
+        costs: Costs::of(plan, roles),
+        hands: (0..agents).map(|_| Hands::default()).collect(),
+        full: phases(stages),
+        empty: phases(stages),
+        turns: phases(roles.consumers as usize),
+        tensor: vec![0; ctas],
+        loads: vec![0; ctas],
+        stores: vec![0; ctas],
+        recorded: Recorded::new(agents),
+        machine,
+    };
+    clock.run()?;
+    let ends = clock.hands.iter().map(|hands| hands.now);
+    let cycles = ends.max().unwrap_or(0);
+    let barriers = [&clock.full[0], &clock.empty[0]];
+    let lanes = clock.recorded.lanes(&clock.machine, barriers);
+    Ok(Timeline {
+        costs: clock.costs,
+        tiles,
+        k_tiles,
+        cycles,
+        multiply_cycles: record::multiply_cycles(&lanes),
+        lanes,
+    })
+}
+
+impl Clock<'_> {
+    /// Runs all roles to their end, always the earliest that can go on.
+    fn run(&mut self) -> Result<(), String> {
+        loop {
+            let mut order: Vec<usize> = (0..self.hands.len()).collect();
+            order.retain(|at| !self.machine.agents[*at].steps.is_empty());
+            if order.is_empty() {
+                return self.machine.at_end();
+            }
+            order.sort_by_key(|at| self.hands[*at].now);
+            let mut moved = false;
+            for at in order {
+                if self.advance(at)? {
+                    moved = true;
+                    break;
+                }
+            }
+            if !moved {
+                return Err(self.machine.deadlock());
+            }
+        }
+    }
+
+    /// Takes one step of a role, if it is not held up.
+    fn advance(&mut self, at: usize) -> Result<bool, String> {
+        let Some(step) = self.machine.agents[at].steps.front().copied() else {
+            return Ok(false);
+        };
+        let before = self.place(at);
+        let phases = self.counts();
+        if let Outcome::Blocked(_) = self.machine.step(at, step)? {
+            return Ok(false);
+        }
+        self.machine.agents[at].steps.pop_front();
+        match step {
+            Step::Trip(first) => self.trip(at, first),
+            Step::Op(op) => self.charge(at, op, before, &phases),
+        }
+        Ok(true)
+    }
+
+    /// Slot and round of a role's place in the ring.
+    fn place(&self, at: usize) -> (usize, u64) {
+        let stages = u64::from(self.machine.roles.ring.stages);
+        let position = self.machine.agents[at].position;
+        ((position % stages) as usize, position / stages)
+    }
+
+    /// The phases that every full, empty and turn barrier is in.
+    fn counts(&self) -> [Vec<Vec<u64>>; 3] {
+        let of = |barriers: &Vec<Vec<super::Barrier>>| {
+            let of_cta = |cta: &Vec<super::Barrier>| cta.iter().map(|one| one.phase).collect();
+            barriers.iter().map(of_cta).collect()
+        };
+        [
+            of(&self.machine.full),
+            of(&self.machine.empty),
+            of(&self.machine.turns),
+        ]
+    }
+
+    fn trip(&mut self, at: usize, first: bool) {
+        let hands = &mut self.hands[at];
+        match (first, hands.began) {
+            (true, false) => hands.began = true,
+            (true, true) => (hands.tile, hands.k_tile) = (hands.tile + 1, 0),
+            (false, _) => hands.k_tile += 1,
+        }
+    }
+
+    /// What a step that was taken costs, and when what it tells is heard.
+    fn charge(
+        &mut self,
+        at: usize,
+        op: &Op,
+        (slot, round): (usize, u64),
+        [full, empty, turns]: &[Vec<Vec<u64>>; 3],
+    ) {
+        let costs = self.costs;
+        let cta = self.machine.agents[at].cta;
+        let now = self.hands[at].now;
+        let ended = |phases: &Phases, phase: u64| phases.get(phase as usize).copied();
+        match op {
+            Op::Acquire => {
+                let before = round.checked_sub(1);
+                let ready = before.and_then(|phase| ended(&self.empty[cta][slot], phase));
+                self.wait(at, ready, Doing::Acquire, Some((slot, round)));
+            }
+            Op::Arm => {
+                let phase = full[cta][slot];
+                tell(&mut self.full[cta][slot], phase, now + costs.step_cycles);
+                self.spend(at, costs.step_cycles, Doing::Request, Some((slot, round)));
+            }
+            Op::Copy {
+                operand,
+                hop: Hop::G2s,
+                ..
+            } => self.load(at, operand, (slot, round), full),
+            Op::Await => {
+                let ready = ended(&self.full[cta][slot], round);
+                self.wait(at, ready, Doing::Await, Some((slot, round)));
+            }
+            Op::MmaSlot => self.multiply(at, (slot, round)),
+            Op::MmaWait(groups) => self.products_done(at, *groups as usize),
+            Op::MmaDone => self.products_done(at, 0),
+            Op::Release(which) => self.release(at, *which, empty),
+            Op::TakeTurn => {
+                let agent = &self.machine.agents[at];
+                let number = agent.number as usize;
+                let phases = &self.turns[cta][number];
+                // The machine has counted the turn already; the first of consumer 0 is free.
+                let phase = (agent.turn - 1).checked_sub(u64::from(number == 0));
+                let ready = phase.and_then(|phase| ended(phases, phase));
+                self.wait(at, ready, Doing::Turn, None);
+            }
+            Op::PassTurn => {
+                let agent = &self.machine.agents[at];
+                let next = ((agent.number + 1) % self.machine.roles.consumers) as usize;
+                let heard = now + costs.barrier_cycles;
+                tell(&mut self.turns[cta][next], turns[cta][next], heard);
+                self.hands[at].now += costs.step_cycles;
+            }
+            Op::Convert(..) => self.spend(at, costs.convert_cycles, Doing::Convert, None),
+            Op::StagingFree(stores) => self.stores_done(at, *stores as usize, Doing::StagingWait),
+            Op::StagingDrain => self.stores_done(at, 0, Doing::Drain),
+            Op::Copy { hop: Hop::R2s, .. } => {
+                self.spend(at, costs.stage_cycles, Doing::Stage, None);
+            }
+            Op::StagingFull => self.spend(at, costs.barrier_cycles, Doing::Stage, None),
+            Op::Copy { hop: Hop::S2g, .. } => self.store(at, false),
+            Op::Copy { hop: Hop::R2g, .. } => self.store(at, true),
+            Op::Drain => {
+                let latest = self.empty[cta].iter().filter_map(|phases| phases.last());
+                let ready = latest.max().copied();
+                self.wait(at, ready, Doing::Drain, None);
+            }
+            _ => {}
+        }
+    }
+
+    fn span(
+        &self,
+        at: usize,
+        [from, to]: [u64; 2],
+        doing: Doing,
+        slot: Option<(usize, u64)>,
+    ) -> Span {
+        let agent = &self.machine.agents[at];
+        let hands = &self.hands[at];
+        let turns = agent.team == Team::Consumers && self.machine.roles.turns_at.is_some();
+        let in_loop = hands.k_tile < self.machine.trips;
+        Span {
+            from,
+            to,
+            doing,
+            slot: slot.map(|(slot, _)| slot as u32),
+            phase: slot.map(|(_, round)| round),
+            tile: if turns {
+                hands.tile * self.machine.roles.consumers + agent.number
+            } else {
+                hands.tile
+            },
+            k_tile: (slot.is_some() && in_loop).then_some(hands.k_tile),
+        }
+    }
+
+    fn record(&mut self, at: usize, span: Span) {
+        if span.to > span.from {
+            self.recorded.roles[at].push(span);
+        }
+    }
+
+    /// Time that goes by with something.
+    fn spend(&mut self, at: usize, cycles: u64, doing: Doing, slot: Option<(usize, u64)>) {
+        let from = self.hands[at].now;
+        let span = self.span(at, [from, from + cycles], doing, slot);
+        self.record(at, span);
+        self.hands[at].now += cycles;
+    }
+
+    /// Time that goes by until then.
+    fn wait(&mut self, at: usize, ready: Option<u64>, doing: Doing, slot: Option<(usize, u64)>) {
+        let from = self.hands[at].now;
+        let cycles = ready.map_or(0, |ready| ready.saturating_sub(from));
+        self.spend(at, cycles, doing, slot);
+        self.hands[at].now += self.costs.step_cycles;
+    }
+
+    /// The boxes of an operand that this CTA asks for, for all that share them.
+    fn load(&mut self, at: usize, operand: &str, place: (usize, u64), full: &[Vec<u64>]) {
+        let costs = self.costs;
+        let (slot, _) = place;
+        let cta = self.machine.agents[at].cta;
+        let bytes = load_bytes(self.machine.plan, operand);
+        let start = self.hands[at].now.max(self.loads[cta]);
+        let end = start + costs.l2(bytes);
+        self.loads[cta] = end;
+        let [from, to] = [start, end].map(|cycle| cycle + costs.load_latency_cycles);
+        if cta == 0 {
+            let span = self.span(at, [from, to], Doing::Load, Some(place));
+            self.recorded.loads.push(span);
+        }
+        for other in self.machine.roles.sharers(operand, cta as u32) {
+            let other = other as usize;
+            let heard = to + costs.barrier_cycles;
+            tell(&mut self.full[other][slot], full[other][slot], heard);
+        }
+        self.spend(at, costs.step_cycles, Doing::Request, Some(place));
+    }
+
+    fn multiply(&mut self, at: usize, place: (usize, u64)) {
+        let cta = self.machine.agents[at].cta;
+        self.hands[at].now += self.costs.step_cycles;
+        let now = self.hands[at].now;
+        let start = now.max(self.tensor[cta]);
+        let end = start + self.costs.products_cycles;
+        self.tensor[cta] = end;
+        self.hands[at].products.push_back(end);
+        for (ends, doing) in [
+            ([now, start], Doing::Queue),
+            ([start, end], Doing::Multiply),
+        ] {
+            let span = self.span(at, ends, doing, Some(place));
+            self.record(at, span);
+        }
+    }
+
+    /// Goes on once no more than that many groups are in flight.
+    fn products_done(&mut self, at: usize, left: usize) {
+        let hands = &mut self.hands[at];
+        while hands.products.len() > left {
+            if let Some(end) = hands.products.pop_front() {
+                hands.now = hands.now.max(end);
+            }
+        }
+    }
+
+    fn release(&mut self, at: usize, which: Slot, empty: &[Vec<u64>]) {
+        let agent = &self.machine.agents[at];
+        if which == Slot::Previous && agent.first_trip {
+            return;
+        }
+        let back = u64::from(which == Slot::Previous);
+        let Some(position) = agent.position.checked_sub(back) else {
+            return;
+        };
+        let stages = u64::from(self.machine.roles.ring.stages);
+        let place = ((position % stages) as usize, position / stages);
+        let cta = agent.cta as u32;
+        let roles = self.machine.roles;
+        let heard = self.hands[at].now + self.costs.step_cycles + self.costs.barrier_cycles;
+        let mut told = roles.sharers("a", cta);
+        told.extend(roles.sharers("b", cta));
+        for other in told {
+            let other = other as usize;
+            tell(
+                &mut self.empty[other][place.0],
+                empty[other][place.0],
+                heard,
+            );
+        }
+        self.spend(at, self.costs.step_cycles, Doing::Release, Some(place));
+    }
+
+    fn stores_done(&mut self, at: usize, left: usize, doing: Doing) {
+        let mut ready = None;
+        while self.hands[at].stores.len() > left {
+            ready = self.hands[at].stores.pop_front().max(ready);
+        }
+        self.wait(at, ready, doing, None);
+    }
+
+    /// One store; a thread that stores from registers is held up by it.
+    fn store(&mut self, at: usize, held_up: bool) {
+        let cta = self.machine.agents[at].cta;
+        let start = self.hands[at].now.max(self.stores[cta]);
+        let end = start + self.costs.l2(self.costs.store_bytes);
+        self.stores[cta] = end;
+        let span = self.span(at, [start, end], Doing::Store, None);
+        if cta == 0 {
+            self.recorded.stores.push(span);
+        }
+        if held_up {
+            self.wait(at, Some(end), Doing::Store, None);
+        } else {
+            self.hands[at].stores.push_back(end);
+            self.hands[at].now += self.costs.step_cycles;
+        }
+    }
+}
+
+/// Something that a phase of a barrier counts is heard then.
+fn tell(phases: &mut Phases, phase: u64, heard: u64) {
+    let at = phase as usize;
+    if phases.len() <= at {
+        phases.resize(at + 1, 0);
+    }
+    phases[at] = phases[at].max(heard);
+}

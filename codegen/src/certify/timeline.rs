@@ -1,0 +1,195 @@
+//! The data of a pipeline's run by the clock, and what each thing costs.
+//!
+//! The clock counts cycles of one SM. It is a model, to see who waits for whom: costs are derived
+//! from the plan by the rates below, every load hits the L2 cache, and nothing else runs.
+
+use serde::Serialize;
+
+use crate::plan::model::{Hop, Plan};
+use crate::plan::roles::Roles;
+
+/// Operations of the tensor cores in a cycle, on 2-byte elements (NVIDIA H100 white paper: 989
+/// TFLOP/s of 132 SMs at 1830 MHz).
+const FLOP_PER_CYCLE: u64 = 4096;
+/// Bytes that come from the L2 cache in a cycle, and that go there: the gemm of 128x128 tiles needs
+/// 61 with its tensor cores busy 96% of the time (`bench/results/h200/2026-11-21-hopper.md`).
+const L2_BYTES_PER_CYCLE: u64 = 64;
+/// From a load's request to its first byte: 1415 cycles measured for 32 KiB (a published
+/// measurement on an H100), less the time of the bytes.
+const LOAD_LATENCY: u64 = 900;
+/// Bytes that shared memory takes in a cycle: 32 banks of 4 (CUDA C++ Programming Guide).
+const SMEM_BYTES_PER_CYCLE: u64 = 128;
+/// Conversions in a cycle, two elements each (CUDA C++ Programming Guide, arithmetic instructions).
+const CONVERSIONS_PER_CYCLE: u64 = 64;
+/// From an arrival to the end of the wait for it. Assumed.
+const BARRIER_LATENCY: u64 = 40;
+/// One operation of a role that does nothing but start or tell something. Assumed.
+const STEP: u64 = 10;
+
+/// Cycles and rates of the model, for one plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Costs {
+    /// The products of a k tile by one consumer.
+    pub products_cycles: u64,
+    /// A k tile of an output tile on the tensor cores, by all consumers of the tile.
+    pub k_tile_cycles: u64,
+    /// Bytes loaded by this CTA into a slot, its own and what it shares out.
+    pub slot_bytes: u64,
+    /// Conversions of one store's elements.
+    pub convert_cycles: u64,
+    /// Elements of one store into shared memory; 0 for stores past it.
+    pub stage_cycles: u64,
+    /// Bytes of one store to global memory.
+    pub store_bytes: u64,
+    /// Operations of the tensor cores in a cycle.
+    pub flop_per_cycle: u64,
+    /// Bytes from or to the L2 cache in a cycle.
+    pub l2_bytes_per_cycle: u64,
+    /// From a load's request to its first byte.
+    pub load_latency_cycles: u64,
+    /// Bytes that shared memory takes in a cycle.
+    pub smem_bytes_per_cycle: u64,
+    /// Conversions in a cycle.
+    pub conversions_per_cycle: u64,
+    /// From an arrival to the end of the wait for it.
+    pub barrier_cycles: u64,
+    /// Every other operation of a role.
+    pub step_cycles: u64,
+}
+
+impl Costs {
+    /// Costs of that plan.
+    pub(super) fn of(plan: &Plan, roles: &Roles) -> Costs {
+        let extent = |mode: usize| plan.cta_tile.get(mode).map_or(1, |extent| *extent as u64);
+        let [m, n, k] = [0, 1, 2].map(extent);
+        let input = roles.loads.first().map_or(2, |load| load.dtype.bytes());
+        let flop_per_cycle = FLOP_PER_CYCLE * 2 / u64::from(input.max(1));
+        let k_tile_cycles = 2 * m * n * k / flop_per_cycle;
+        let consumers = u64::from(roles.consumers_of_a_tile());
+        let output = plan.operand("d").map_or(2, |d| u64::from(d.dtype.bytes()));
+        let (elements, staged) = match &roles.store {
+            Some(store) => (store.box_bytes() as u64 / output, true),
+            None => (m * n / consumers, false),
+        };
+        let slot_bytes = roles.loads.iter().map(|load| {
+            let boxes = load.places.len() as i64;
+            (load.box_bytes() * boxes) as u64
+        });
+        Costs {
+            products_cycles: k_tile_cycles / consumers,
+            k_tile_cycles,
+            slot_bytes: slot_bytes.sum(),
+            convert_cycles: elements / 2 / CONVERSIONS_PER_CYCLE,
+            stage_cycles: if staged {
+                elements * output / SMEM_BYTES_PER_CYCLE
+            } else {
+                0
+            },
+            store_bytes: elements * output,
+            flop_per_cycle,
+            l2_bytes_per_cycle: L2_BYTES_PER_CYCLE,
+            load_latency_cycles: LOAD_LATENCY,
+            smem_bytes_per_cycle: SMEM_BYTES_PER_CYCLE,
+            conversions_per_cycle: CONVERSIONS_PER_CYCLE,
+            barrier_cycles: BARRIER_LATENCY,
+            step_cycles: STEP,
+        }
+    }
+
+    /// Cycles that the L2 cache gives or takes those bytes in.
+    pub(super) fn l2(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.l2_bytes_per_cycle)
+    }
+}
+
+/// What somebody does for some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doing {
+    /// The producer waits for a slot to be empty.
+    Acquire,
+    /// The producer announces bytes and asks for boxes.
+    Request,
+    /// Bytes of a slot arrive.
+    Load,
+    /// A consumer waits for a slot to be full.
+    Await,
+    /// Products of a slot wait for the tensor cores.
+    Queue,
+    /// Products of a slot run.
+    Multiply,
+    /// A consumer gives a slot back.
+    Release,
+    /// A consumer waits for its turn at the tensor cores.
+    Turn,
+    /// Accumulators are rounded.
+    Convert,
+    /// A consumer waits for a staging buffer.
+    StagingWait,
+    /// A staging buffer is written.
+    Stage,
+    /// Results go to global memory.
+    Store,
+    /// The producer waits for the last slots to be given back, or a consumer for its last stores.
+    Drain,
+    /// A slot is armed and its bytes are on their way.
+    Filling,
+    /// A slot is full and nobody reads it yet.
+    Full,
+    /// A slot is being read.
+    Reading,
+}
+
+/// A stretch of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Span {
+    /// First cycle.
+    pub from: u64,
+    /// The cycle after the last.
+    pub to: u64,
+    /// What.
+    pub doing: Doing,
+    /// Which slot of the ring.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slot: Option<u32>,
+    /// Which time around the ring: the slot's barriers are waited for by this number's parity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<u64>,
+    /// Which of the CTA's output tiles, from 0.
+    pub tile: u32,
+    /// Which k tile of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub k_tile: Option<u32>,
+}
+
+/// One row: a role, an engine or a slot of CTA 0.
+#[derive(Clone, Debug, Serialize)]
+pub struct Lane {
+    /// Who: `producer`, `loads`, `consumer 0`, `stores`, `slot 0`.
+    pub name: String,
+    /// What it does, in the order of time.
+    pub spans: Vec<Span>,
+}
+
+/// A pipeline's run by the clock, as CTA 0 of the first cluster sees it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Timeline {
+    /// The model.
+    pub costs: Costs,
+    /// Output tiles of the CTA.
+    pub tiles: u32,
+    /// K tiles of each.
+    pub k_tiles: u32,
+    /// When the last role ends.
+    pub cycles: u64,
+    /// Cycles in which the tensor cores multiply.
+    pub multiply_cycles: u64,
+    /// The rows.
+    pub lanes: Vec<Lane>,
+}
+
+/// Bytes that this CTA asks for by one load of an operand.
+pub(super) fn load_bytes(plan: &Plan, operand: &str) -> u64 {
+    plan.boxes(operand, Hop::G2s)
+        .map_or(0, |copy| copy.box_bytes() as u64 * copy.places.len() as u64)
+}

@@ -1,0 +1,142 @@
+//! The map of a CTA's shared memory: what lies where.
+//!
+//! Comes in: a plan. Goes out: regions in the order of their offsets, without overlaps, which cover
+//! all that a CTA of the architecture may ask for; what nobody uses is a region as well.
+
+use serde::Serialize;
+
+use crate::plan::model::Plan;
+use crate::plan::roles::{BARRIER_BYTES, Roles};
+
+/// What a region is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Use {
+    /// An operand's tile in a slot or stage of the ring.
+    Ring,
+    /// Staging buffers of results.
+    Staging,
+    /// Barriers.
+    Barriers,
+    /// Asked for by the kernel, and nothing lies there.
+    Gap,
+    /// Not asked for.
+    Unused,
+}
+
+/// Neighbouring bytes with one purpose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Region {
+    /// First byte.
+    pub offset_bytes: u32,
+    /// How many.
+    pub bytes: u32,
+    /// What for.
+    pub purpose: Use,
+    /// What it is called: `slot 0 a`.
+    pub name: String,
+    /// Slot of the ring, for [`Use::Ring`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slot: Option<u32>,
+}
+
+/// The regions of a plan's shared memory.
+pub fn regions(plan: &Plan) -> Vec<Region> {
+    let mut regions = ring(plan);
+    if let Some(roles) = &plan.roles {
+        staging(plan, roles, &mut regions);
+        barriers(roles, &mut regions);
+    }
+    regions.sort_by_key(|region| region.offset_bytes);
+    let mut all = Vec::new();
+    let mut end = 0;
+    let purposes = [
+        (plan.smem_bytes, Use::Gap, "nothing"),
+        (plan.arch.smem_max_bytes, Use::Unused, "not asked for"),
+    ];
+    for region in regions {
+        fill(&mut all, &mut end, region.offset_bytes, purposes[0]);
+        end = region.offset_bytes + region.bytes;
+        all.push(region);
+    }
+    for purpose in purposes {
+        fill(&mut all, &mut end, purpose.0, purpose);
+    }
+    all
+}
+
+/// A region up to that byte, when there is something left before it.
+fn fill(all: &mut Vec<Region>, end: &mut u32, to: u32, (_, purpose, name): (u32, Use, &str)) {
+    if to > *end {
+        all.push(Region {
+            offset_bytes: *end,
+            bytes: to - *end,
+            purpose,
+            name: name.to_owned(),
+            slot: None,
+        });
+        *end = to;
+    }
+}
+
+fn ring(plan: &Plan) -> Vec<Region> {
+    let word = if plan.roles.is_some() {
+        "slot"
+    } else {
+        "stage"
+    };
+    // The tile of results is no part of the ring.
+    let tiles = plan
+        .smem
+        .iter()
+        .filter(|tile| plan.roles.is_none() || tile.operand != "d");
+    let of_tile = |tile: &crate::plan::model::SmemTile| {
+        let (operand, offset, bytes) = (tile.operand.clone(), tile.offset_bytes, tile.size_bytes);
+        (0..plan.stages).map(move |slot| Region {
+            offset_bytes: slot * plan.stage_bytes + offset,
+            bytes,
+            purpose: Use::Ring,
+            name: format!("{word} {slot} {operand}"),
+            slot: Some(slot),
+        })
+    };
+    tiles.flat_map(of_tile).collect()
+}
+
+fn staging(plan: &Plan, roles: &Roles, regions: &mut Vec<Region>) {
+    let (Some(store), Some(tile)) = (&roles.store, plan.smem_tile("d")) else {
+        return;
+    };
+    let each = store.box_bytes() as u32;
+    let buffers = roles.staging.buffers as u32;
+    let warpgroups = tile.size_bytes * roles.staging_sets() / (each * buffers).max(1);
+    for warpgroup in 0..warpgroups {
+        for buffer in 0..buffers {
+            regions.push(Region {
+                offset_bytes: roles.staging.offset_bytes + (warpgroup * buffers + buffer) * each,
+                bytes: each,
+                purpose: Use::Staging,
+                name: format!("staging of consumer {warpgroup}, buffer {buffer}"),
+                slot: None,
+            });
+        }
+    }
+}
+
+fn barriers(roles: &Roles, regions: &mut Vec<Region>) {
+    let ring = &roles.ring;
+    let mut add = |offset_bytes: u32, count: u32, name: &str| {
+        regions.push(Region {
+            offset_bytes,
+            bytes: count * BARRIER_BYTES,
+            purpose: Use::Barriers,
+            name: format!("{count} {name} barriers"),
+            slot: None,
+        });
+    };
+    add(ring.full_at(), ring.stages, "full");
+    add(ring.empty_at(), ring.stages, "empty");
+    if let Some(at) = roles.turns_at {
+        add(at, roles.consumers, "turn");
+    }
+}

@@ -1,6 +1,6 @@
-//! Benches of the CPU parts live in `benches/`; measurements of GPUs in `results/`. This crate
-//! turns the latter into tables: rows in (one JSON object a line, see the design of result rows),
-//! Markdown out.
+//! Benches of the CPU parts live in `benches/`; measurements of GPUs in `results/`; specs of one
+//! technique more at a time in `ladder/`. This crate turns measurements into tables and plots: rows
+//! in (one JSON object a line, see the design of result rows), Markdown or SVG out.
 //!
 //! ```
 //! let row = concat!(
@@ -13,6 +13,8 @@
 //! assert!(table.contains("| copy_x@1x2-abc | 8x8 | rested | 2.00 | 3.000 TB/s | 1.500 |"));
 //! # Ok::<(), tilewright_bench::Error>(())
 //! ```
+
+pub mod ladder;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,37 +1,64 @@
-//! Prints the tables of result rows as Markdown: `tilewright-table [--best] FILE.jsonl…`. With
-//! `--best`, products only, and of each problem its fastest kernel.
+//! Prints the tables of result rows as Markdown: `tilewright-table [--best | --ladder] [--svg PLOT]
+//! FILE.jsonl…`. With `--best`, products only, and of each problem its fastest kernel. With
+//! `--ladder`, the rungs of `bench/ladder` one beside another; `--svg` writes their plot.
 
 use std::process::ExitCode;
 
+use tilewright_bench::{best, ladder, markdown};
+
+const USAGE: &str = "usage: tilewright-table [--best | --ladder] [--svg PLOT] FILE.jsonl...";
+
+/// What is printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Table {
+    All,
+    Best,
+    Ladder,
+}
+
 fn main() -> ExitCode {
-    let mut rows = String::new();
-    let mut is_best = false;
-    for path in std::env::args().skip(1) {
-        if path == "--best" {
-            is_best = true;
-            continue;
-        }
-        match std::fs::read_to_string(&path) {
-            Ok(text) => rows.push_str(&text),
-            Err(error) => {
-                eprintln!("{path}: {error}");
-                return ExitCode::from(2);
-            }
+    let (mut rows, mut table, mut plot) = (String::new(), Table::All, None);
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--best" => table = Table::Best,
+            "--ladder" => table = Table::Ladder,
+            "--svg" => match args.next() {
+                Some(path) => plot = Some(path),
+                None => return refuse("--svg needs the file to write"),
+            },
+            path => match std::fs::read_to_string(path) {
+                Ok(text) => rows.push_str(&text),
+                Err(error) => return refuse(&format!("{path}: {error}")),
+            },
         }
     }
-    let tables = if is_best {
-        tilewright_bench::best(&rows)
-    } else {
-        tilewright_bench::markdown(&rows)
+    if plot.is_some() && table != Table::Ladder {
+        return refuse("--svg draws the ladder: add --ladder");
+    }
+    let tables = match table {
+        Table::All => markdown(&rows),
+        Table::Best => best(&rows),
+        Table::Ladder => ladder::markdown(&rows),
     };
-    match tables {
-        Ok(tables) => {
+    let drawing = plot.map(|path| (path, ladder::plot(&rows)));
+    match (tables, drawing) {
+        (Ok(tables), None) => print!("{tables}"),
+        (Ok(tables), Some((path, Ok(drawing)))) => {
+            if let Err(error) = std::fs::write(&path, drawing) {
+                return refuse(&format!("{path}: {error}"));
+            }
             print!("{tables}");
-            ExitCode::SUCCESS
         }
-        Err(error) => {
+        (Err(error), _) | (_, Some((_, Err(error)))) => {
             eprintln!("{error}");
-            ExitCode::FAILURE
+            return ExitCode::FAILURE;
         }
     }
+    ExitCode::SUCCESS
+}
+
+fn refuse(why: &str) -> ExitCode {
+    eprintln!("{why}\n{USAGE}");
+    ExitCode::from(2)
 }

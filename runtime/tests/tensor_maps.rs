@@ -3,7 +3,7 @@
 
 mod fixture;
 
-use fixture::tma::{TMA_COPY, TMA_PAIR, tma_bundle, tma_copy, tma_pair};
+use fixture::tma::{TMA_COPY, TMA_PAIR, tma_bundle, tma_bundle_of_whole_boxes, tma_copy, tma_pair};
 use fixture::{bundle_of, copy_kernel, expr};
 use tilewright_runtime::bundle::{DType, Kernel, TensorSwizzle};
 use tilewright_runtime::emulator::{Options, Sanitize};
@@ -23,7 +23,8 @@ fn strict(sms: u32) -> Device {
     })
 }
 
-/// Copies `m x n` and compares every byte of the destination, gaps included.
+/// Copies `m x n` and compares every byte of the destination, gaps included. Boxes are cut at 16
+/// bytes: behind the last element come the zeros that the box was filled with.
 fn copies(runtime: &Runtime, kernel: &Kernel, m: i64, n: i64, lds: i64, ldd: i64) {
     let problem = Problem::new(m, n, 1)
         .row_major("s", lds)
@@ -34,10 +35,13 @@ fn copies(runtime: &Runtime, kernel: &Kernel, m: i64, n: i64, lds: i64, ldd: i64
     let args = [Arg::new("s", &s), Arg::new("d", &d)];
     runtime.launch(kernel, &problem, &args).unwrap();
     let found = runtime.device().download(&d).unwrap();
+    let stores_boxes = kernel.id.starts_with("copy_tma");
     for (at, byte) in found.iter().enumerate() {
         let (row, col) = (at as i64 / (ldd * 2), at as i64 % (ldd * 2));
         let want = if col < n * 2 {
             source[(row * lds * 2 + col) as usize]
+        } else if stores_boxes && col < (n * 2 + 15) / 16 * 16 {
+            0
         } else {
             0xCD
         };
@@ -102,7 +106,7 @@ fn persistent_clusters_are_as_many_as_fit() {
 
 #[test]
 fn drawn_problems_are_legal_and_odd() {
-    let runtime = Runtime::new(tma_bundle(), strict(4));
+    let runtime = Runtime::new(tma_bundle_of_whole_boxes(), strict(4));
     let kernels: Vec<_> = runtime.kernels().iter().collect();
     let options = verify::Options {
         problems: 12,
@@ -120,8 +124,9 @@ fn drawn_problems_are_legal_and_odd() {
     for kernel in &kernels {
         let of = || summary.outcomes.iter().filter(|o| o.kernel == kernel.id);
         let counts = [0, 1].map(|which| of().filter(|o| odd(o, which)).count());
+        let free = 2 - usize::from(kernel.id.starts_with("copy_tma"));
         assert!(
-            counts.iter().all(|count| *count >= 2),
+            counts[..free].iter().all(|count| *count >= 2),
             "{} {counts:?}",
             kernel.id
         );

@@ -244,13 +244,21 @@ fn run_grid(env: &Env<'_>) -> Report {
     };
     // The reduction keeps the order of clusters, so the report does not depend on the number of
     // threads.
-    let total = if env.options.parallel && env.entry.independent && clusters > 1 {
+    let stops = env.options.stops_at_error;
+    let total = if env.options.parallel && env.entry.independent && clusters > 1 && !stops {
         let clusters = (0..clusters).into_par_iter();
         clusters
             .fold(empty, |total, linear| total.add(env, one(linear)))
             .reduce(empty, |total, later| total.join(env, later))
     } else {
-        (0..clusters).fold(empty(), |total, linear| total.add(env, one(linear)))
+        let mut total = empty();
+        for linear in 0..clusters {
+            total = total.add(env, one(linear));
+            if stops && total.findings.has_error() {
+                break;
+            }
+        }
+        total
     };
     let thread_instructions = total.counters.classes.iter().map(|class| class.lanes).sum();
     Report {

@@ -154,7 +154,7 @@ finding_ids! {
 }
 
 impl FindingId {
-    /// Whether the id is an error in strict mode and a warning otherwise.
+    /// Whether the id is an error in strict mode, and only there.
     pub fn is_strict(self) -> bool {
         matches!(
             self,
@@ -162,6 +162,7 @@ impl FindingId {
                 | FindingId::MissingProxyFenceWar
                 | FindingId::MbarrierPhaseSkipped
                 | FindingId::AccessBeforeGridWait
+                | FindingId::MbarrierTxPendingAtExit
         )
     }
 
@@ -354,6 +355,13 @@ impl FindingLog {
                 self.list.push(finding);
             }
         }
+    }
+
+    /// Whether one of them is of level error.
+    pub(crate) fn has_error(&self) -> bool {
+        self.list
+            .iter()
+            .any(|finding| finding.level == Level::Error)
     }
 
     pub(crate) fn into_findings(self) -> Vec<Finding> {

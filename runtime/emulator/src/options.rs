@@ -64,6 +64,8 @@ pub struct Options {
     /// Whether CTAs may run on several threads. Kernels with global atomics or strong global
     /// accesses always run their CTAs in order, so that results do not depend on the machine.
     pub parallel: bool,
+    /// Whether the run ends with the first finding of level error. CTAs then run in order.
+    pub stops_at_error: bool,
 }
 
 impl Default for Options {
@@ -81,6 +83,7 @@ impl Default for Options {
             profile: false,
             trace: None,
             parallel: true,
+            stops_at_error: false,
         }
     }
 }

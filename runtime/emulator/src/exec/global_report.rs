@@ -70,11 +70,13 @@ impl State<'_> {
                 }
                 _ => return,
             },
-            Work::Load { map, at, .. } => (self.tile_spans(*map, at), Touch::copy(false, false)),
+            Work::Load { map, at, .. } => {
+                (self.tile_spans(*map, at, false), Touch::copy(false, false))
+            }
             Work::Store {
                 map, at, reduce, ..
             } => (
-                self.tile_spans(*map, at),
+                self.tile_spans(*map, at, reduce.is_none()),
                 Touch::copy(true, reduces(reduce)),
             ),
             Work::Write { .. } => return,
@@ -92,14 +94,15 @@ impl State<'_> {
     }
 
     /// The bytes of a tile in global memory.
-    fn tile_spans(&mut self, map: u64, at: &TileAt) -> Vec<(u64, u32)> {
+    fn tile_spans(&mut self, map: u64, at: &TileAt, stores: bool) -> Vec<(u64, u32)> {
         let mut spans = Vec::new();
         if let Some(map) = self.tensor_map(map) {
             map.walk(&at.coords, &at.offsets, |run| {
                 let Some(address) = run.address else { return };
                 let hint = &mut self.region_hint;
-                if self.env.global.find(address, run.bytes, hint).is_some() {
-                    spans.push((address, run.bytes as u32));
+                let bytes = run.bytes + if stores { map.spill_bytes(&run) } else { 0 };
+                if self.env.global.find(address, bytes, hint).is_some() {
+                    spans.push((address, bytes as u32));
                 }
             });
         }

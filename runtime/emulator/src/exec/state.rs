@@ -220,6 +220,7 @@ impl<'a> State<'a> {
             (Sanitize::Strict, true) => Level::Error,
             _ => id.level(),
         };
+        self.stopped |= env.options.stops_at_error && level == Level::Error;
         self.findings.add(id, site.pc, || Finding {
             id,
             level,

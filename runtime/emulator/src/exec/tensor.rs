@@ -74,14 +74,18 @@ impl State<'_> {
         let mut outside = None;
         map.walk(&at.coords, &at.offsets, |run| {
             let Some(address) = run.address else { return };
+            // What reductions do with the bytes behind the end is not known.
+            let spill = reduce.map_or_else(|| map.spill_bytes(&run), |_| 0);
             let hint = &mut self.region_hint;
-            if self.env.global.find(address, run.bytes, hint).is_none() {
-                outside.get_or_insert((address, run.bytes));
+            let bytes = run.bytes + spill;
+            if self.env.global.find(address, bytes, hint).is_none() {
+                outside.get_or_insert((address, bytes));
                 return;
             }
-            pieces.push((run.at, run.bytes, address));
+            pieces.push((run.at, run.bytes, spill, address));
         });
-        for (at, bytes, address) in pieces {
+        for (at, bytes, spill, address) in pieces {
+            self.spill(&map, (base + at + bytes, spill), address + bytes, site);
             let mut done = 0;
             while done < bytes {
                 // A swizzle keeps pieces of 16 bytes together.
@@ -99,6 +103,23 @@ impl State<'_> {
         if let Some((address, bytes)) = outside {
             self.outside_tensor(address, bytes, site);
         }
+    }
+
+    /// Writes the bytes of a box behind the end of the tensor, which share 16 bytes with its last
+    /// elements. Nobody has to have written them.
+    fn spill(&mut self, map: &TensorMap, (packed, bytes): (u64, u64), to: u64, site: Site) {
+        let mut data = [0u8; 16];
+        let Some(data) = data.get_mut(..bytes as usize).filter(|_| bytes > 0) else {
+            return;
+        };
+        let from = self.place(map.swizzle.apply(packed));
+        let part = from.and_then(|(rank, at)| Some((self.part_mut(rank)?, at as usize)));
+        if let Some((part, at)) = part
+            && let Some((source, _)) = part.shared.range_mut(at, data.len())
+        {
+            data.copy_from_slice(source);
+        }
+        self.write_span(Span::Global(to), data, None, site);
     }
 
     #[cold]

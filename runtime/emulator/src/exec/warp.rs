@@ -322,7 +322,7 @@ impl Warp {
                     }
                     Flow::Regroup => break,
                 }
-                if self.spinning {
+                if self.spinning || st.stopped {
                     return self.executed - start;
                 }
                 if self.groups.len() > 1 && self.should_yield(turn)

@@ -86,6 +86,21 @@ fn a_tile_over_the_edge_has_runs_inside_and_outside() {
 }
 
 #[test]
+fn a_store_ends_at_16_bytes_and_with_its_box() {
+    let ends = |extent: u64, x: i64| -> Vec<u64> {
+        let mut map = matrix();
+        (map.dims[0], map.strides[0]) = (extent, 256);
+        let row = &runs(&map, [x, 0, 0, 0, 0])[..1];
+        row.iter().map(|run| map.spill_bytes(run)).collect()
+    };
+    // 33 and 37 elements of a row of 64 end 2 and 10 bytes behind 16 of them; 40 and 64 at them.
+    assert_eq!((ends(97, 64), ends(101, 64)), (vec![14], vec![6]));
+    assert_eq!((ends(104, 64), ends(256, 64)), (vec![0], vec![0]));
+    // Nothing inside, nothing behind.
+    assert_eq!(ends(97, 128), [0]);
+}
+
+#[test]
 fn columns_wrap_from_row_to_row() {
     let map = TensorMap {
         rank: 4,

@@ -21,6 +21,25 @@ impl TensorMap {
         }
     }
 
+    /// Bytes behind a run that a store writes too.
+    ///
+    /// NOTE: an H200 cuts boxes of stores at 16 bytes, not at the element where the tensor ends,
+    /// so elements of the box behind the end reach the padding of a row (seen with 16-bit elements
+    /// and extents that are no multiple of 8).
+    pub(crate) fn spill_bytes(&self, run: &Run) -> u64 {
+        let Some(address) = run.address.filter(|_| self.element_strides[0] <= 1) else {
+            return 0;
+        };
+        let row = match &self.im2col {
+            Some(im2col) => u64::from(im2col.channels),
+            None => self.tile()[0],
+        };
+        let row_bytes = (row * self.ty.bytes()).max(1);
+        let behind = (row_bytes - (run.at + run.bytes) % row_bytes) % row_bytes;
+        let end = address.wrapping_add(run.bytes);
+        (end.wrapping_neg() % 16).min(behind)
+    }
+
     fn walk_tile(&self, coords: &[i64; 5], visit: &mut impl FnMut(Run)) {
         let tile = self.tile();
         let rows: u64 = tile[1..].iter().product();

@@ -1,7 +1,10 @@
 //! mbarriers and clusters: what they do, and what is said when they are misused.
 
 use super::kernel::{Shape, WARP, launch, module};
-use tilewright_emulator::{Arg, Content, Launch, Memory, Module, Options, Params, Report, run};
+use tilewright_emulator::{
+    Arg, Content, Finding, FindingId, Launch, Level, Memory, Module, Options, Params, Report,
+    Sanitize, run,
+};
 
 const OBJECT: &str = ".shared .align 8 .b64 bar; mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0;
     @%p1 mbarrier.init.shared::cta.b64 [bar], 2; bar.sync 0;";
@@ -27,6 +30,52 @@ fn misuse_of_an_mbarrier_has_its_names() {
         )),
         ["mbarrier_uninit"]
     );
+}
+
+/// An object that counts one arrival too few completes its phases and is left with a rest, which
+/// completes a phase too early after some rounds: strict readers want to know before.
+#[test]
+fn a_rest_of_arrivals_is_an_error_in_strict_mode_only() {
+    let level = |arrivals: &str, sanitize| {
+        let text = module(0, "", &format!("{OBJECT}\n{arrivals}"));
+        let options = Options {
+            sanitize,
+            ..Options::default()
+        };
+        let report = launch(&text, &WARP, &[], &options).report;
+        let of_exit = |found: &&Finding| found.id == FindingId::MbarrierTxPendingAtExit;
+        report
+            .findings
+            .iter()
+            .find(of_exit)
+            .map(|found| found.level)
+    };
+    let one = "@%p1 mbarrier.arrive.shared::cta.b64 _, [bar];";
+    let three = one.repeat(3);
+    assert_eq!(level(&three, Sanitize::Strict), Some(Level::Error));
+    assert_eq!(level(&three, Sanitize::Default), Some(Level::Info));
+    assert_eq!(level(&one.repeat(2), Sanitize::Strict), None);
+}
+
+#[test]
+fn a_run_may_end_with_its_first_error() {
+    let body = "@%p1 mbarrier.arrive.shared::cta.b64 _, [bar], 3;
+        @%p1 st.shared.u32 [bar+4], 0; @%p1 mbarrier.arrive.shared::cta.b64 _, [bar];";
+    let text = module(0, "", &format!("{OBJECT}\n{body}"));
+    let ids = |stops_at_error| {
+        let options = Options {
+            stops_at_error,
+            ..Options::default()
+        };
+        launch(&text, &WARP, &[], &options).ids()
+    };
+    let all = [
+        "mbarrier_clobbered",
+        "mbarrier_overarrive",
+        "mbarrier_uninit",
+    ];
+    assert_eq!(ids(false), all);
+    assert_eq!(ids(true), ["mbarrier_overarrive"]);
 }
 
 #[test]

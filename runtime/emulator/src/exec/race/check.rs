@@ -292,7 +292,8 @@ impl Race {
         let row = self.shadow.get_mut(rank as usize);
         let mut row = row.map(std::mem::take).unwrap_or_default();
         let mut at = offset;
-        let end = offset.saturating_add(bytes);
+        // Words outside shared memory have no shadow.
+        let end = offset.saturating_add(bytes).min(4 * row.len() as u32);
         while at < end {
             let next = (at / 4 * 4 + 4).min(end);
             let mask = ((1u32 << (next - at)) - 1) << (at % 4);

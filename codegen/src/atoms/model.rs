@@ -88,6 +88,8 @@ pub enum OperandKind {
     TensorMap,
     /// A run-time 32-bit integer.
     Int,
+    /// So many of them.
+    Ints(u32),
     /// A constant of the instruction text.
     Imm,
     /// As many constants of the text as the call gives.
@@ -101,6 +103,8 @@ pub struct OperandDecl {
     pub name: String,
     /// How it is passed.
     pub kind: OperandKind,
+    /// Alignment of an address where it is not the atom's.
+    pub align_bytes: Option<u32>,
 }
 
 /// A closed set of operations LLVM has itself.
@@ -199,6 +203,41 @@ pub struct CopyFacts {
     pub src_bytes: Option<String>,
     /// Whether it moves whole boxes of a tensor that a tensor map describes, and how.
     pub tensor: Option<TensorFacts>,
+    /// Whether it moves as many bytes in a row as its operand `bytes` says, and where to.
+    pub bulk: Option<BulkFacts>,
+    /// How what arrives is combined with what is there; `None` where it replaces it.
+    pub reduce: Option<Reduction>,
+}
+
+/// A copy of bytes in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BulkFacts {
+    /// Whether they arrive in several CTAs of the cluster.
+    pub multicast: bool,
+    /// Whether destination and barrier are in another CTA of the cluster, as registers that `mapa`
+    /// gives.
+    pub remote: bool,
+}
+
+/// Operations on values in memory (PTX ISA, cp.reduce.async.bulk).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reduction {
+    /// Sum.
+    Add,
+    /// The smaller.
+    Min,
+    /// The larger.
+    Max,
+    /// One more, or 0 when that would be more than the operand.
+    Inc,
+    /// One less, or the operand when there is no less or it is more than the operand.
+    Dec,
+    /// Bits that both have.
+    And,
+    /// Bits that one has.
+    Or,
+    /// Bits in which they differ.
+    Xor,
 }
 
 /// A copy of boxes.
@@ -238,7 +277,7 @@ pub struct Atom {
     pub convert: Option<ConvertFacts>,
     /// Operands in call order.
     pub operands: Vec<OperandDecl>,
-    /// Alignment in bytes that every address operand needs.
+    /// Alignment in bytes that every address operand needs that has none of its own.
     pub align_bytes: u32,
     /// Lowest compute capability times ten.
     pub min_sm: u32,
@@ -273,6 +312,7 @@ impl Atom {
             OperandKind::Address(_)
             | OperandKind::TensorMap
             | OperandKind::Int
+            | OperandKind::Ints(_)
             | OperandKind::Imm
             | OperandKind::Imms => 0,
         };

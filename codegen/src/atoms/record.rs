@@ -11,13 +11,13 @@ use serde_json::Value;
 use tilewright_layout::Layout;
 
 use super::model::{
-    Atom, ConvertFacts, CopyFacts, Emit, IntrinsicArg, Kind, LlvmOp, MmaFacts, OperandDecl,
-    OperandKind, RegType, Space, TensorFacts,
+    Atom, BulkFacts, ConvertFacts, CopyFacts, Emit, IntrinsicArg, Kind, LlvmOp, MmaFacts,
+    OperandDecl, OperandKind, Reduction, RegType, Space, TensorFacts,
 };
 use crate::dtype::Dtype;
 use form::{
-    Convert, Copy, EmitForm, KindName, LlvmName, Mma, MmaSource, Operand, Record, RegName, Side,
-    SpaceName,
+    Convert, Copy, EmitForm, KindName, LlvmName, Mma, MmaSource, Operand, Record, ReduceName,
+    RegName, Side, SpaceName,
 };
 
 type Result<T> = std::result::Result<T, String>;
@@ -52,13 +52,13 @@ fn translate(record: Record) -> Result<Atom> {
             if given { "has" } else { "lacks" }
         ));
     }
-    if !record.align_bytes.is_power_of_two() {
-        return Err(format!(
-            "align_bytes is {}, not a power of two",
-            record.align_bytes
-        ));
-    }
     let operands: Vec<OperandDecl> = record.operands.into_iter().map(operand).collect();
+    let aligns = operands.iter().filter_map(|operand| operand.align_bytes);
+    for align_bytes in aligns.chain([record.align_bytes]) {
+        if !align_bytes.is_power_of_two() {
+            return Err(format!("align_bytes is {align_bytes}, not a power of two"));
+        }
+    }
     let names: BTreeSet<&str> = operands
         .iter()
         .map(|operand| operand.name.as_str())
@@ -91,6 +91,10 @@ fn translate(record: Record) -> Result<Atom> {
 }
 
 fn operand(operand: Operand) -> OperandDecl {
+    let own_align = match &operand {
+        Operand::Address { align_bytes, .. } => *align_bytes,
+        _ => None,
+    };
     let (name, kind) = match operand {
         Operand::In { name, reg, count } => (
             name,
@@ -114,12 +118,17 @@ fn operand(operand: Operand) -> OperandDecl {
             },
         ),
         Operand::TensorMap { name } => (name, OperandKind::TensorMap),
-        Operand::Address { name, space } => (name, OperandKind::Address(space_of(space))),
+        Operand::Address { name, space, .. } => (name, OperandKind::Address(space_of(space))),
         Operand::Int { name } => (name, OperandKind::Int),
+        Operand::Ints { name, count } => (name, OperandKind::Ints(count)),
         Operand::Imm { name } => (name, OperandKind::Imm),
         Operand::Imms { name } => (name, OperandKind::Imms),
     };
-    OperandDecl { name, kind }
+    OperandDecl {
+        name,
+        kind,
+        align_bytes: own_align,
+    }
 }
 
 fn reg_type(name: RegName) -> RegType {
@@ -181,7 +190,25 @@ fn copy_facts(copy: Copy) -> Result<CopyFacts> {
             rank: tensor.rank,
             multicast: tensor.multicast,
         }),
+        bulk: copy.bulk.map(|bulk| BulkFacts {
+            multicast: bulk.multicast,
+            remote: bulk.remote,
+        }),
+        reduce: copy.reduce.map(reduction),
     })
+}
+
+fn reduction(name: ReduceName) -> Reduction {
+    match name {
+        ReduceName::Add => Reduction::Add,
+        ReduceName::Min => Reduction::Min,
+        ReduceName::Max => Reduction::Max,
+        ReduceName::Inc => Reduction::Inc,
+        ReduceName::Dec => Reduction::Dec,
+        ReduceName::And => Reduction::And,
+        ReduceName::Or => Reduction::Or,
+        ReduceName::Xor => Reduction::Xor,
+    }
 }
 
 fn convert_facts(convert: Convert) -> Result<ConvertFacts> {

@@ -6,6 +6,7 @@ pub(super) const SOURCES: &[(&str, &str)] = &[
         "barrier.yaml",
         include_str!("../../../specs/atoms/barrier.yaml"),
     ),
+    ("bulk.yaml", include_str!("../../../specs/atoms/bulk.yaml")),
     (
         "cp_async.yaml",
         include_str!("../../../specs/atoms/cp_async.yaml"),

@@ -153,16 +153,20 @@ fn copies_move_every_bit() {
                 // them.
                 cover(id, tv, bits);
                 assert_eq!(per_thread, i64::from(copy.access_bytes) * 8, "{id}: {name}");
-                // A load's barrier is an address too, aligned to 8.
-                let align = if copy.tensor.is_some() && copy.to == Space::Smem {
-                    8
-                } else {
-                    copy.access_bytes
+                // The barrier of a box's load is an address too, aligned to 8.
+                let barrier = atom.operands.iter().find(|one| one.name == "barrier");
+                let align = match barrier {
+                    Some(barrier) if copy.bulk.is_none() && barrier.align_bytes.is_none() => 8,
+                    _ => copy.access_bytes,
                 };
                 assert_eq!(atom.align_bytes, align, "{id}");
                 let by_map = copy.tensor.is_some() && space == Space::Gmem;
+                let remote = copy.bulk.is_some_and(|bulk| bulk.remote) && name == "dst";
                 let (name, kind) = if by_map {
                     ("map", OperandKind::TensorMap)
+                } else if remote {
+                    let ty = RegType::B32;
+                    (name, OperandKind::RegsIn { ty, count: 1 })
                 } else {
                     (name, OperandKind::Address(space))
                 };
@@ -273,7 +277,7 @@ fn agree_on_mma(atom: &Atom, mma: &MmaFacts, theirs: &Value) {
 
 fn agree_on_copy(id: &str, copy: &CopyFacts, theirs: &Value) {
     // CuTe's box copies have layouts over as many bits as a box holds.
-    if copy.tensor.is_some() {
+    if copy.tensor.is_some() || copy.bulk.is_some() {
         assert_eq!(theirs["kind"], "copy", "{id}");
         return;
     }

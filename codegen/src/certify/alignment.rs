@@ -150,7 +150,7 @@ impl Divisors<'_> {
                     self.walk(otherwise, count)?;
                 }
                 Stmt::Atom { atom, args } => {
-                    for arg in args {
+                    for (operand, arg) in atom.operands.iter().zip(args) {
                         let Arg::Address(address) = arg else { continue };
                         let parts = [
                             self.of(&address.offset),
@@ -158,7 +158,8 @@ impl Divisors<'_> {
                             self.base(address),
                         ];
                         let known = parts.into_iter().fold(0, gcd);
-                        let wanted = i64::from(atom.align_bytes);
+                        let wanted = operand.align_bytes.unwrap_or(atom.align_bytes);
+                        let wanted = i64::from(wanted);
                         if known != 0 && known % wanted != 0 {
                             return Err(format!(
                                 "{} needs addresses aligned to {wanted} bytes, {known} is shown",

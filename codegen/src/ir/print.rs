@@ -157,6 +157,10 @@ impl Text<'_> {
             Arg::Regs(registers) => self.registers(registers),
             Arg::Address(address) => self.address(address),
             Arg::Int(value) => self.expr(value),
+            Arg::Ints(values) => {
+                let values: Vec<String> = values.iter().map(|value| self.expr(value)).collect();
+                format!("({})", values.join(", "))
+            }
             Arg::Imm(value) => value.to_string(),
             Arg::Imms(values) => format!("{values:?}"),
             Arg::TensorMap(param) => self.param(param.0).to_string(),

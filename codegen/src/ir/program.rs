@@ -146,6 +146,8 @@ pub enum Arg {
     Address(Address),
     /// A run-time integer.
     Int(Expr),
+    /// Several of them.
+    Ints(Vec<Expr>),
     /// A constant of the instruction.
     Imm(i64),
     /// Several of them.

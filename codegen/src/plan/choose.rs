@@ -36,6 +36,13 @@ pub(super) struct Wanted {
     pub tensor: Option<bool>,
 }
 
+/// Whether it is a copy that plans have a place for: of boxes of two modes, or of a vector, in
+/// place of what is there.
+fn fits_plans(facts: &CopyFacts) -> bool {
+    let flat = facts.tensor.is_none_or(|tensor| tensor.rank == 2);
+    flat && facts.bulk.is_none() && facts.reduce.is_none()
+}
+
 impl<'c> Chooser<'c> {
     /// Notes a violated limit.
     pub(super) fn violate(&mut self, code: &'static str, message: String) {
@@ -50,6 +57,7 @@ impl<'c> Chooser<'c> {
                 && wanted.bytes.is_none_or(|bytes| bytes == facts.access_bytes)
                 && facts.asynchronous == wanted.asynchronous
                 && facts.tensor.map(|tensor| tensor.multicast) == wanted.tensor
+                && fits_plans(facts)
                 && (facts.thr_id.size().is_ok_and(|threads| threads > 1)) == wanted.collective
         };
         let atoms = self.catalogue.iter().filter(|atom| atom.runs_on(self.arch));
@@ -84,7 +92,9 @@ impl<'c> Chooser<'c> {
             }
             Auto::Given(id) => self.named(what, id, |atom| {
                 let facts = atom.copy.as_ref();
-                facts.is_some_and(|facts| facts.from == wanted.from && facts.to == wanted.to)
+                facts.is_some_and(|facts| {
+                    facts.from == wanted.from && facts.to == wanted.to && fits_plans(facts)
+                })
             }),
         }
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 mod atoms;
+mod bulk;
 mod differential;
 mod golden;
 mod order;

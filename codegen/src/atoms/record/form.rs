@@ -72,6 +72,7 @@ pub(super) enum Operand {
     Address {
         name: String,
         space: SpaceName,
+        align_bytes: Option<u32>,
     },
     #[serde(rename = "tensor_map")]
     TensorMap {
@@ -79,6 +80,10 @@ pub(super) enum Operand {
     },
     Int {
         name: String,
+    },
+    Ints {
+        name: String,
+        count: u32,
     },
     Imm {
         name: String,
@@ -131,6 +136,30 @@ pub(super) struct Copy {
     pub(super) asynchronous: bool,
     pub(super) src_bytes: Option<String>,
     pub(super) tensor: Option<Tensor>,
+    pub(super) bulk: Option<Bulk>,
+    pub(super) reduce: Option<ReduceName>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Bulk {
+    #[serde(default)]
+    pub(super) multicast: bool,
+    #[serde(default)]
+    pub(super) remote: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ReduceName {
+    Add,
+    Min,
+    Max,
+    Inc,
+    Dec,
+    And,
+    Or,
+    Xor,
 }
 
 #[derive(Deserialize)]

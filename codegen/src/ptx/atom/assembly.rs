@@ -132,6 +132,15 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
                 let value = self.expr(value)?;
                 assembly.input("r", value.into())?;
             }
+            (OperandKind::Ints(_), Arg::Ints(values)) => {
+                let at = outputs + assembly.inputs.len();
+                let names: Vec<_> = (at..at + values.len()).map(|at| format!("${at}")).collect();
+                context.insert(decl.name.clone(), &names);
+                for value in values {
+                    let value = self.expr(value)?;
+                    assembly.input("r", value.into())?;
+                }
+            }
             (OperandKind::Imm, Arg::Imm(value)) => context.insert(decl.name.clone(), value),
             (OperandKind::Imms, Arg::Imms(values)) => context.insert(decl.name.clone(), values),
             (kind, arg) => return Err(format!("{} is {kind:?}, not {arg:?}", decl.name)),

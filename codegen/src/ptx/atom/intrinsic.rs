@@ -35,7 +35,7 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
                     Arg::Address(address) => values.push(self.address(address)?.into()),
                     Arg::Int(value) => values.push(self.expr(value)?.into()),
                     Arg::Imm(value) => values.push(self.immediate(*value).into()),
-                    Arg::Imms(_) => return Err(format!("{operand} is a list of constants")),
+                    Arg::Ints(_) | Arg::Imms(_) => return Err(format!("{operand} is a list")),
                     Arg::TensorMap(param) => values.push(self.tensor_map(*param)?.into()),
                 },
             }

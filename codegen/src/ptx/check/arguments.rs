@@ -78,6 +78,15 @@ impl<'p> Checker<'p> {
                 }
             }
             (OperandKind::Int, Arg::Int(value)) => self.expect(value, IntType::I32),
+            (OperandKind::Ints(count), Arg::Ints(values)) => {
+                let given = values.len();
+                if given != count as usize {
+                    self.problem(format!("{here} is {count} integers; given are {given}"));
+                }
+                for value in values {
+                    self.expect(value, IntType::I32);
+                }
+            }
             (OperandKind::Imm, Arg::Imm(value)) => self.constant(&here, *value),
             (OperandKind::Imms, Arg::Imms(values)) => {
                 values.iter().for_each(|value| self.constant(&here, *value));

@@ -14,6 +14,7 @@ fn kernel_of(atom: &Arc<Atom>) -> Program {
     let n = b.param("n", ParamType::I32);
     let (mut before, mut after, mut args) = (Vec::new(), Vec::new(), Vec::new());
     let bytes = || wide(mul(tid(), int(256)));
+    let ints = |count: u32| vec![Expr::Param(n); count as usize];
     for (number, operand) in (0..).zip(&atom.operands) {
         let here = |at: usize| 64 * number + 8 * at as i64;
         match operand.kind {
@@ -39,6 +40,7 @@ fn kernel_of(atom: &Arc<Atom>) -> Program {
             OperandKind::Address(_) if operand.name == "dst" => args.push(gmem(d, bytes(), 512)),
             OperandKind::Address(_) => args.push(gmem(s, bytes(), 512)),
             OperandKind::Int => args.push(Arg::Int(Expr::Param(n))),
+            OperandKind::Ints(count) => args.push(Arg::Ints(ints(count))),
             OperandKind::TensorMap => {
                 args.push(Arg::TensorMap(b.param("map", ParamType::TensorMap)));
             }

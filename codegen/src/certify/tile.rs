@@ -35,9 +35,13 @@ fn check_step(
             )
         })
     };
-    // ldmatrix reads through the addresses of other lanes: who holds an element shows at its
-    // destination.
-    let owners = coverage(&partition.dst, "destination")?;
+    // ldmatrix and stmatrix go through the addresses of other lanes: who holds an element shows at
+    // the registers.
+    let written = coverage(&partition.dst, "destination")?;
+    let owners = match step.hop {
+        Hop::R2s => coverage(&partition.src, "source")?,
+        _ => written,
+    };
     let shared = step.hop == Hop::S2r && plan.mma.is_some();
     if owners != 1 && !shared {
         return Err(refuse(

@@ -6,21 +6,20 @@ use std::sync::Arc;
 use tilewright_layout::{ComposedLayout, CopyAtom, IntTuple, Layout, make_tiled_copy_c};
 
 use super::{MMA_ROWS, TENSOR_ALIGN, swizzle_of};
-use crate::atoms::model::{Atom, Space};
+use crate::atoms::model::{Atom, OperandKind, Space};
 use crate::error::Result;
 use crate::plan::choose::{Chooser, Wanted};
 use crate::plan::model::{Hop, MmaPlan, Plan, SmemTile, Step};
 use crate::plan::roles::{BoxCopy, BoxPlace, Staging};
 use crate::plan::tiled::{assume_bytes, copy_of, placed_bytes};
-use crate::spec::model::{Operand, Spec, Stride};
+use crate::spec::model::{Auto, Operand, Spec, Stride};
 
 /// Bytes of a row of the narrowest swizzle.
 const NARROWEST_BYTES: i64 = 32;
 
 /// Staging buffers of every consumer of a tile, in elements.
 struct Buffers {
-    columns: i64,
-    count: i64,
+    shape: Shape,
     /// Elements of one buffer, and of a consumer's set.
     one: i64,
     set: i64,
@@ -28,6 +27,17 @@ struct Buffers {
     atom_n: i64,
     along: [i64; 2],
     rests: i64,
+}
+
+/// The staging buffers of a warpgroup.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// Columns of a buffer.
+    columns: i64,
+    /// Buffers.
+    count: i64,
+    /// Bytes of the swizzle's rows; 16 without one.
+    swizzle_bytes: i64,
 }
 
 /// The instructions of the store: into shared memory, with its layouts, and out of it.
@@ -57,29 +67,17 @@ pub(super) fn output(
         chooser.violate("store", message);
         return Ok(None);
     }
-    let Some(atoms) = store_atoms(spec, chooser, d)? else {
-        return Ok(None);
-    };
     let [m, n] = [spec.cta_tile[0], spec.cta_tile[1]];
     let atom_n = n / along[1];
-    let bytes = i64::from(d.dtype.bytes());
-    let Some((columns, count)) = staging_shape(atom_n, bytes) else {
-        let least = NARROWEST_BYTES / bytes;
-        let message = format!(
-            "an mma of n {atom_n} does not split into staging buffers of {least}, {} or {} \
-             columns: use a multiple of {least}",
-            2 * least,
-            4 * least
-        );
-        chooser.violate("store", message);
+    let shape = staging_shape(atom_n, i64::from(d.dtype.bytes()));
+    let Some(atoms) = store_atoms(spec, chooser, d, shape.columns)? else {
         return Ok(None);
     };
-    let one = MMA_ROWS * columns;
+    let one = MMA_ROWS * shape.columns;
     let buffers = Buffers {
-        columns,
-        count,
+        shape,
         one,
-        set: count * one,
+        set: shape.count * one,
         atom_n,
         along,
         rests: m / (MMA_ROWS * along[0]),
@@ -87,14 +85,20 @@ pub(super) fn output(
     stage(plan, d, &mma, &atoms, &buffers)?;
     assume_bytes(plan, d, TENSOR_ALIGN, "copy.d.s2g: a tensor map");
     let staging = Staging {
-        buffers: count,
+        buffers: shape.count,
         offset_bytes: 0,
     };
     Ok(Some((boxes(d, atoms.out_of, &buffers), staging)))
 }
 
-/// The store from registers into shared memory, and the one out of it.
-fn store_atoms(spec: &Spec, chooser: &mut Chooser<'_>, d: &Operand) -> Result<Option<StoreAtoms>> {
+/// The store from registers into shared memory, of as many matrices as fit the columns of a buffer,
+/// and the one out of it.
+fn store_atoms(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    d: &Operand,
+    columns: i64,
+) -> Result<Option<StoreAtoms>> {
     let path = spec.copy.get("d").cloned().unwrap_or_default();
     // A thread holds pairs of neighbours along n; stmatrix moves 16-bit elements only.
     let by_matrix = d.dtype.bytes() == 2;
@@ -114,12 +118,44 @@ fn store_atoms(spec: &Spec, chooser: &mut Chooser<'_>, d: &Operand) -> Result<Op
         collective: false,
         tensor: Some(false),
     };
-    let into = chooser.copy("copy.d.r2s", &path.r2s.unwrap_or_default(), r2s);
+    let fits = |atom: &Atom| !by_matrix || columns % matrix_columns(atom) == 0;
+    let given = match path.r2s.unwrap_or_default() {
+        Auto::Given(id) => Auto::Given(id),
+        Auto::Auto => {
+            let atoms = chooser.copies(r2s);
+            match atoms.into_iter().find(|atom| fits(atom)) {
+                Some(atom) => Auto::Given(atom.id.clone()),
+                None => Auto::Auto,
+            }
+        }
+    };
+    let into = chooser.copy("copy.d.r2s", &given, r2s);
     let out_of = chooser.copy("copy.d.s2g", &path.s2g.unwrap_or_default(), s2g);
     let (Some(into), Some(out_of)) = (into, out_of) else {
         return Ok(None);
     };
+    if !fits(&into) {
+        let message = format!(
+            "copy.d.r2s: {} stores {} columns at a time, which do not divide the {columns} of a \
+             staging buffer: choose auto",
+            into.id,
+            matrix_columns(&into)
+        );
+        chooser.violate("atom-kind", message);
+        return Ok(None);
+    }
     Ok(copy_of(&into, d.dtype)?.map(|copy| StoreAtoms { into, copy, out_of }))
+}
+
+/// Columns of the accumulators that an stmatrix stores: its matrices come in pairs, one above the
+/// other.
+fn matrix_columns(atom: &Atom) -> i64 {
+    const MATRIX: i64 = 8;
+    let matrices = atom.operands.iter().find_map(|operand| match operand.kind {
+        OperandKind::RegsIn { count, .. } => Some(i64::from(count)),
+        _ => None,
+    });
+    (matrices.unwrap_or(1) / 2).max(1) * MATRIX
 }
 
 /// Places the staging buffers and plans what is written into them. Buffers are used in turn: modes
@@ -132,8 +168,11 @@ fn stage(
     buffers: &Buffers,
 ) -> Result<()> {
     let &Buffers {
-        columns,
-        count,
+        shape: Shape {
+            columns,
+            count,
+            swizzle_bytes,
+        },
         one,
         set,
         atom_n,
@@ -149,7 +188,7 @@ fn stage(
         IntTuple::flat([1, one, 0, set]),
     ]);
     let bytes = i64::from(d.dtype.bytes());
-    let swizzle = swizzle_of(columns * bytes, bytes)?;
+    let swizzle = swizzle_of(swizzle_bytes, bytes)?;
     plan.smem.push(SmemTile {
         operand: d.name.clone(),
         dtype: d.dtype,
@@ -171,8 +210,11 @@ fn stage(
 /// One box for each filling of a buffer.
 fn boxes(d: &Operand, atom: Arc<Atom>, buffers: &Buffers) -> BoxCopy {
     let &Buffers {
-        columns,
-        count,
+        shape: Shape {
+            columns,
+            count,
+            swizzle_bytes,
+        },
         one,
         set,
         atom_n,
@@ -193,7 +235,7 @@ fn boxes(d: &Operand, atom: Arc<Atom>, buffers: &Buffers) -> BoxCopy {
         dtype: d.dtype,
         contiguous: 1,
         box_extents: [MMA_ROWS, columns],
-        swizzle_bytes: (columns * bytes) as u32,
+        swizzle_bytes: swizzle_bytes as u32,
         places: places.collect(),
         parts: (along_m * along_n) as u32,
         part_step: BoxPlace {
@@ -207,20 +249,32 @@ fn boxes(d: &Operand, atom: Arc<Atom>, buffers: &Buffers) -> BoxCopy {
     }
 }
 
-/// Columns and number of a warpgroup's staging buffers: two buffers as wide as the widest swizzle
-/// where they alternate evenly, a few of the whole row otherwise.
-fn staging_shape(atom_n: i64, bytes: i64) -> Option<(i64, i64)> {
+/// How a warpgroup's results are staged: in two buffers as wide as the widest swizzle where they
+/// alternate evenly, in a few that are the whole row otherwise. No swizzle divides an odd number of
+/// 16-byte units, and such rows need none: eight successive ones lie in different banks. They leave
+/// as whole rows, because boxes that end within a sector of global memory are slow.
+fn staging_shape(atom_n: i64, bytes: i64) -> Shape {
     const FEW: i64 = 3;
     let least = NARROWEST_BYTES / bytes;
+    let swizzled = |columns, count| Shape {
+        columns,
+        count,
+        swizzle_bytes: columns * bytes,
+    };
     let even = |columns: &i64| atom_n % (2 * columns) == 0;
     let few = |columns: &i64| atom_n % columns == 0 && atom_n / columns <= FEW;
     if let Some(columns) = [4 * least, 2 * least].into_iter().find(even) {
-        return Some((columns, 2));
+        return swizzled(columns, 2);
     }
     if let Some(columns) = [4 * least, 2 * least, least].into_iter().find(few) {
-        return Some((columns, atom_n / columns));
+        return swizzled(columns, atom_n / columns);
     }
-    even(&least)
-        .then_some((least, 2))
-        .or((atom_n % least == 0).then_some((least, 1)))
+    if atom_n % least == 0 {
+        return swizzled(least, if even(&least) { 2 } else { 1 });
+    }
+    Shape {
+        columns: atom_n,
+        count: 1,
+        swizzle_bytes: NARROWEST_BYTES / 2,
+    }
 }

@@ -1,5 +1,8 @@
-//! The way of every problem: a first look at all candidates, a check of the fastest, races of
-//! those that are right, a measurement of the last few beside the peer.
+//! The way of every problem: a first look at all candidates, a heat among the fastest, a check of
+//! those that lead, races of those that are right, a measurement of the last few beside the peer.
+//!
+//! The heat is there because first looks are one by one: a GPU's clock moves between them by more
+//! than kernels differ. In a heat, as in a race, slices of all take turns under the same load.
 //!
 //! A candidate that is wrong, cannot be loaded or stops is dropped with its reason, and the next
 //! takes its place. What became of each is a record, told at once; what earlier records tell is not
@@ -20,6 +23,10 @@ use crate::error::Error;
 
 /// Part of a problem's time after which the first look ends.
 const LOOKING: f64 = 0.6;
+/// Candidates of a heat for each that is checked and raced.
+const HEAT: usize = 4;
+/// Rounds of a heat.
+const HEAT_ROUNDS: usize = 3;
 
 /// How to tune.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +64,7 @@ impl Default for Settings {
 /// Something about to be done that a kernel may not survive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// `prepare`, `screen`, `verify`, `race` or `measure`.
+    /// `prepare`, `screen`, `heat`, `verify`, `race` or `measure`.
     pub what: String,
     /// The problem.
     pub problem: String,
@@ -188,6 +195,9 @@ impl Campaign<'_> {
         until: Option<f64>,
     ) -> Result<(), Error> {
         let times = self.look(arena, round, until)?;
+        let Some(times) = self.heat(arena, round, times)? else {
+            return Ok(());
+        };
         let (mut left, mut out) = self.check(arena, round, times)?;
         for stage in stages(left.len(), self.settings.finalists) {
             let limit = 30.0 + 0.1 * (stage.rounds * left.len()) as f64;
@@ -252,6 +262,34 @@ impl Campaign<'_> {
         }
         times.sort_by(|a, b| a.1.total_cmp(&b.1));
         Ok(times)
+    }
+
+    /// Compares the fastest few times as many as will be checked, all in turns, and puts them in the
+    /// order of that. `None` when they were at fault.
+    fn heat(
+        &mut self,
+        arena: &mut dyn Arena,
+        round: &Round<'_>,
+        mut times: Times,
+    ) -> Result<Option<Times>, Error> {
+        let contestants = self.settings.contestants.max(1);
+        if times.len() <= contestants {
+            return Ok(Some(times));
+        }
+        let others = times.split_off(times.len().min(contestants.saturating_mul(HEAT)));
+        let entered: Vec<usize> = times.iter().map(|(at, _)| *at).collect();
+        let limit = 30.0 + 0.1 * (HEAT_ROUNDS * entered.len()) as f64;
+        let raced = self.tried("heat", arena, round, &entered, limit, |arena, entered| {
+            arena.race(entered, HEAT_ROUNDS)
+        })?;
+        let Some(raced) = raced else {
+            self.screen_out(round, &others)?;
+            return Ok(None);
+        };
+        let mut times: Times = entered.into_iter().zip(raced).collect();
+        times.sort_by(|a, b| a.1.total_cmp(&b.1));
+        times.extend(others);
+        Ok(Some(times))
     }
 
     /// Checks candidates, fastest first, until enough are right; the others come second.

@@ -1,5 +1,6 @@
 //! Speed of the generator and of what it ships: spec to PTX for each shipped point, the shares of
-//! the stages in that, opening the bundle of all points, and picking a kernel from it.
+//! the stages in that, warp-specialized kernels with the runs of their pipelines, opening the
+//! bundle of all points, and picking a kernel from it.
 //!
 //! `cargo bench --package tilewright-bench --bench codegen`; each line's middle figure is
 //! criterion's estimate, its `estimates.json` has the median.
@@ -9,7 +10,7 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tilewright_bundle::{Bundle, DType, Family, Kernel};
 use tilewright_codegen::spec::{self, Point, SpecFile};
 use tilewright_codegen::{build, certify, compile, ir, lower, pack, plan, ptx};
@@ -85,6 +86,52 @@ fn certificates(c: &mut Criterion) {
     }
 }
 
+/// Warp-specialized points: the rungs of the ladder, and the last in clusters of eight, whose
+/// pipeline has the most roles.
+fn specialized() -> Vec<Point> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("ladder");
+    let files = build::spec_files(&folder).unwrap().into_iter();
+    let files: Vec<SpecFile> = files.map(|file| spec::load(&file).unwrap()).collect();
+    let last = &files.last().unwrap().text;
+    let crowded = last
+        .replace("(2,1,1)", "(4,2,1)")
+        .replace("ladder_", "crowd_");
+    assert_ne!(*last, crowded);
+    let crowded = spec::parse("-", &crowded).unwrap();
+    let points = files
+        .into_iter()
+        .chain([crowded])
+        .flat_map(|file| file.points);
+    let has_roles = |point: &Point| plan::plan(point).unwrap().roles.is_some();
+    points.filter(has_roles).collect()
+}
+
+/// Compilation and certificates of warp-specialized kernels; the rate of the latter counts runs of
+/// the pipeline, which are part of them. Below, one run by the clock, as `explain` makes it.
+fn roles(c: &mut Criterion) {
+    for point in specialized() {
+        let plan = plan::plan(&point).unwrap();
+        let tile = ir::build::build(&plan);
+        let program = lower::lower(&plan, &tile).unwrap();
+        let certificate = certify::certify(&plan, &tile, &program).unwrap();
+        let mut group = c.benchmark_group("roles");
+        group.sample_size(10);
+        group.warm_up_time(Duration::from_millis(300));
+        group.measurement_time(Duration::from_millis(1500));
+        group.bench_function(format!("compile/{}", point.id), |b| {
+            b.iter(|| black_box(compile(black_box(&point)).unwrap()));
+        });
+        group.bench_function(format!("timeline/{}", point.id), |b| {
+            b.iter(|| black_box(certify::timeline(&plan, black_box(&tile), [4, 16]).unwrap()));
+        });
+        group.throughput(Throughput::Elements(certificate.pipeline_runs.into()));
+        group.bench_function(format!("certificate/{}", point.id), |b| {
+            b.iter(|| black_box(certify::certify(&plan, &tile, black_box(&program)).unwrap()));
+        });
+        group.finish();
+    }
+}
+
 /// The bundle of all shipped points, below `folder`.
 fn bundle(folder: &Path) -> PathBuf {
     let artifacts = shipped().into_iter().flat_map(|file| {
@@ -129,5 +176,5 @@ fn runtime(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, spec_to_ptx, stages, certificates, runtime);
+criterion_group!(benches, spec_to_ptx, stages, certificates, roles, runtime);
 criterion_main!(benches);

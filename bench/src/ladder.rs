@@ -1,8 +1,8 @@
 //! What each technique brought: the rungs of `bench/ladder`, one beside another.
 //!
-//! In: rows of kernels of the specs `ladder_<number>_<technique>`. Out: a Markdown table and a plot,
-//! with the rate of the peer's fastest candidate as a line. Of several rows of a rung, a problem and
-//! a mode the last counts.
+//! In: rows of kernels of the specs `ladder_<number>_<technique>`. Out: a Markdown table and a
+//! plot, with the rate of the peer's fastest candidate as a line. Of several rows of a rung, a
+//! problem and a mode the last counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

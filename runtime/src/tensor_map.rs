@@ -60,27 +60,20 @@ fn extents(
     env: &Env,
     refusals: &mut Vec<Refusal>,
 ) -> Option<Vec<u64>> {
-    let mut all = Some(Vec::new());
-    for (dim, expr) in abi.dims.iter().enumerate() {
-        let refusal = match expr.eval(env) {
-            Ok(extent) if (1..=MAX_EXTENT).contains(&extent) => {
-                all.iter_mut().for_each(|all| all.push(extent as u64));
-                continue;
-            }
-            Ok(extent) => Refusal::TensorExtent {
-                operand: abi.operand.clone(),
-                dim,
-                extent,
-            },
-            Err(error) => Refusal::Expression {
-                what: format!("parameter {name}, dim {dim}"),
-                error,
-            },
-        };
-        refusals.push(refusal);
-        all = None;
-    }
-    all
+    let extent = |dim: usize, expr: &Expr| match expr.eval(env) {
+        Ok(extent) if (1..=MAX_EXTENT).contains(&extent) => Ok(extent as u64),
+        Ok(extent) => Err(Refusal::TensorExtent {
+            operand: abi.operand.clone(),
+            dim,
+            extent,
+        }),
+        Err(error) => Err(Refusal::Expression {
+            what: format!("parameter {name}, dim {dim}"),
+            error,
+        }),
+    };
+    let extents = abi.dims.iter().enumerate();
+    all_or_refused(extents.map(|(dim, expr)| extent(dim, expr)), refusals)
 }
 
 /// The strides in bytes.
@@ -90,31 +83,34 @@ fn strides(
     env: &Env,
     refusals: &mut Vec<Refusal>,
 ) -> Option<Vec<u64>> {
-    let mut all = Some(Vec::new());
-    for (at, expr) in abi.strides.iter().enumerate() {
-        let dim = at + 1;
-        let refusal = match expr.eval(env) {
-            Ok(elems) => {
-                let bytes = stride_bytes(abi, elems);
-                if fits_stride(bytes) {
-                    all.iter_mut().for_each(|all| all.push(bytes as u64));
-                    continue;
-                }
-                Refusal::TensorStride {
-                    operand: abi.operand.clone(),
-                    dim,
-                    bytes,
-                }
-            }
-            Err(error) => Refusal::Expression {
-                what: format!("parameter {name}, stride of dim {dim}"),
-                error,
-            },
-        };
-        refusals.push(refusal);
-        all = None;
-    }
-    all
+    let stride = |dim: usize, expr: &Expr| {
+        let elems = expr.eval(env).map_err(|error| Refusal::Expression {
+            what: format!("parameter {name}, stride of dim {dim}"),
+            error,
+        })?;
+        let bytes = stride_bytes(abi, elems);
+        if fits_stride(bytes) {
+            return Ok(bytes as u64);
+        }
+        Err(Refusal::TensorStride {
+            operand: abi.operand.clone(),
+            dim,
+            bytes,
+        })
+    };
+    let strides = abi.strides.iter().enumerate();
+    all_or_refused(strides.map(|(at, expr)| stride(at + 1, expr)), refusals)
+}
+
+/// All values; `None` after adding every refusal there is instead of one.
+fn all_or_refused(
+    values: impl Iterator<Item = Result<u64, Refusal>>,
+    refusals: &mut Vec<Refusal>,
+) -> Option<Vec<u64>> {
+    let before = refusals.len();
+    let values = values.filter_map(|value| value.map_err(|refusal| refusals.push(refusal)).ok());
+    let values = values.collect();
+    (refusals.len() == before).then_some(values)
 }
 
 /// Whether the strides that mention `name` are legal, as far as `env` tells.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tilewright_layout::{Basis, ComposedLayout, IntTuple, Layout, Operand, Stride, TiledCopy};
+use tilewright_layout::{Basis, IntTuple, Layout, Operand, Stride, Swizzle, TiledCopy};
 
 use crate::dtype::Dtype;
 use crate::error::Result;
@@ -61,13 +61,13 @@ pub fn of_step(step: &Step) -> Result<Partition> {
 
 /// The shared-memory side of a step, in elements before the swizzle.
 pub fn smem_offsets(step: &Step, tile: &SmemTile) -> Result<Part<1>> {
-    smem_part(step.hop, &step.tiled, &tile.layout)
+    smem_part(step.hop, &step.tiled, &tile.layout.inner)
 }
 
-fn smem_part(hop: Hop, tiled: &TiledCopy, layout: &ComposedLayout) -> Result<Part<1>> {
+fn smem_part(hop: Hop, tiled: &TiledCopy, layout: &Layout<i64>) -> Result<Part<1>> {
     let partitioned = match hop {
-        Hop::S2r => tiled.partition_s(&layout.inner)?,
-        _ => tiled.partition_d(&layout.inner)?,
+        Hop::S2r => tiled.partition_s(layout)?,
+        _ => tiled.partition_d(layout)?,
     };
     Ok(part(&partitioned, |stride: &i64| [*stride]))
 }
@@ -142,52 +142,62 @@ pub fn neighbours_along_n(plan: &Plan, mma: &MmaPlan) -> Result<bool> {
     Ok(values.chunks(2).all(neighbours))
 }
 
-/// Cycles that warp 0 spends on the step's shared-memory accesses over one tile; `None` when the
-/// swizzle tears a vector apart or moves it off its alignment.
-pub fn smem_cycles(
-    plan: &Plan,
-    dtype: Dtype,
-    layout: &ComposedLayout,
-    step: &Step,
-) -> Result<Option<u64>> {
-    let offsets = smem_part(step.hop, &step.tiled, layout)?;
-    let partition = of_step(step)?;
-    let values = if step.hop == Hop::S2r {
-        partition.src_values
-    } else {
-        partition.dst_values
-    };
-    let element_bytes = i64::from(dtype.bytes());
-    let access = step
-        .atom
-        .copy
-        .as_ref()
-        .map_or(1, |facts| i64::from(facts.access_bytes));
-    let threads = i64::from(plan.threads);
-    let mut total = 0;
-    for (instance, group) in offsets.values.chunks(values).enumerate() {
-        for thread in 0..threads.min(32) {
-            let [base] = offsets.base(thread);
-            let first = layout.swizzle.apply(base + group[0][0]);
-            let whole = (0..)
-                .zip(group)
-                .all(|(step, [value])| layout.swizzle.apply(base + value) == first + step);
-            if !whole || first * element_bytes % access != 0 {
-                return Ok(None);
-            }
-        }
-        let value = instance * values;
-        let (cycles, _) = smem::warp_cycles(
-            &offsets,
-            &layout.swizzle,
-            value,
-            element_bytes,
-            access,
-            threads,
-        );
-        total += u64::from(cycles);
+/// A step's accesses to shared memory of one layout, before a swizzle.
+pub struct SmemAccesses {
+    /// Elements of each thread and value.
+    offsets: Part<1>,
+    /// Values of one access.
+    values: usize,
+    /// Bytes of one access.
+    access_bytes: i64,
+    /// Threads that share out the tile.
+    threads: i64,
+}
+
+impl SmemAccesses {
+    /// The accesses of that step.
+    pub fn new(plan: &Plan, step: &Step, layout: &Layout<i64>) -> Result<SmemAccesses> {
+        let partition = of_step(step)?;
+        let facts = step.atom.copy.as_ref();
+        Ok(SmemAccesses {
+            offsets: smem_part(step.hop, &step.tiled, layout)?,
+            values: match step.hop {
+                Hop::S2r => partition.src_values,
+                _ => partition.dst_values,
+            },
+            access_bytes: facts.map_or(1, |facts| i64::from(facts.access_bytes)),
+            threads: i64::from(plan.threads),
+        })
     }
-    Ok(Some(total))
+
+    /// Cycles that warp 0 spends on them over one tile; `None` when the swizzle tears a vector apart
+    /// or moves it off its alignment.
+    pub fn cycles(&self, swizzle: &Swizzle, dtype: Dtype) -> Option<u64> {
+        let element_bytes = i64::from(dtype.bytes());
+        let mut total = 0;
+        for (instance, group) in self.offsets.values.chunks(self.values).enumerate() {
+            for thread in 0..self.threads.min(32) {
+                let [base] = self.offsets.base(thread);
+                let first = swizzle.apply(base + group[0][0]);
+                let whole = (0..)
+                    .zip(group)
+                    .all(|(step, [value])| swizzle.apply(base + value) == first + step);
+                if !whole || first * element_bytes % self.access_bytes != 0 {
+                    return None;
+                }
+            }
+            let (cycles, _) = smem::warp_cycles(
+                &self.offsets,
+                swizzle,
+                instance * self.values,
+                element_bytes,
+                self.access_bytes,
+                self.threads,
+            );
+            total += u64::from(cycles);
+        }
+        Some(total)
+    }
 }
 
 fn identity(tile: [i64; 2]) -> Result<Layout<i64, Basis<i64>>> {

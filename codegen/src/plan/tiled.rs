@@ -12,7 +12,8 @@ use crate::dtype::Dtype;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
 use crate::plan::model::{Assumption, Plan, SmemTile, Step};
-use crate::plan::{partition, smem};
+use crate::plan::partition::SmemAccesses;
+use crate::plan::smem;
 use crate::spec::model::{Auto, Operand, Stride};
 
 /// The layouts of a copy atom in elements of that type; `None` when an element is wider than the
@@ -142,8 +143,16 @@ pub(super) fn place_smem(
     steps: [&Step; 2],
 ) -> Result<()> {
     let mut best: Option<(u64, ComposedLayout)> = None;
+    // Most candidates are one layout under several swizzles.
+    let mut known: Option<(Layout<i64>, [SmemAccesses; 2])> = None;
     for layout in candidates(operand.dtype, tile, contiguous, swizzle)? {
-        let Some(cycles) = cost(plan, operand.dtype, &layout, steps)? else {
+        if known.as_ref().is_none_or(|(of, _)| *of != layout.inner) {
+            let [one, other] = steps.map(|step| SmemAccesses::new(plan, step, &layout.inner));
+            known = Some((layout.inner.clone(), [one?, other?]));
+        }
+        let accesses = known.iter().flat_map(|(_, accesses)| accesses);
+        let cycles = accesses.map(|access| access.cycles(&layout.swizzle, operand.dtype));
+        let Some(cycles) = cycles.sum::<Option<u64>>() else {
             continue;
         };
         if best.as_ref().is_none_or(|(fewest, _)| cycles < *fewest) {
@@ -210,21 +219,4 @@ fn candidates(
         }
     }
     Ok(layouts)
-}
-
-/// Cycles of warp 0 over all accesses of the two steps; `None` when a vector is torn apart.
-fn cost(
-    plan: &Plan,
-    dtype: Dtype,
-    layout: &ComposedLayout,
-    steps: [&Step; 2],
-) -> Result<Option<u64>> {
-    let mut total = 0;
-    for step in steps {
-        let Some(cycles) = partition::smem_cycles(plan, dtype, layout, step)? else {
-            return Ok(None);
-        };
-        total += cycles;
-    }
-    Ok(Some(total))
 }

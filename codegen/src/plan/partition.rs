@@ -170,8 +170,8 @@ impl SmemAccesses {
         })
     }
 
-    /// Cycles that warp 0 spends on them over one tile; `None` when the swizzle tears a vector apart
-    /// or moves it off its alignment.
+    /// Cycles that warp 0 spends on them over one tile; `None` when the swizzle tears a vector
+    /// apart or moves it off its alignment.
     pub fn cycles(&self, swizzle: &Swizzle, dtype: Dtype) -> Option<u64> {
         let element_bytes = i64::from(dtype.bytes());
         let mut total = 0;

@@ -3,6 +3,7 @@
 //! In: what is known. Out: lines with ANSI colours, which the terminal layer takes out where they
 //! are not wanted. Invariant: without colours the text still says everything but the colours.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use anstyle::{Color, RgbColor, Style};
@@ -105,6 +106,9 @@ fn lanes(timeline: &Timeline) -> String {
             timeline.cycles
         );
     }
+    if let Some(overlap) = overlap(timeline) {
+        let _ = writeln!(text, "{}\n", wrapped(&overlap));
+    }
     for pair in legend(timeline).chunks(2) {
         let said = pair
             .iter()
@@ -130,6 +134,40 @@ fn wrapped(text: &str) -> String {
         }
     }
     lines.join("\n")
+}
+
+/// What is loaded while the first tile's results leave.
+fn overlap(timeline: &Timeline) -> Option<String> {
+    let spans = || timeline.lanes.iter().flat_map(|lane| &lane.spans);
+    let of_epilogue = |span: &&Span| {
+        let doing = matches!(span.doing, Doing::Convert | Doing::Stage | Doing::Store);
+        doing && span.tile == 0
+    };
+    let from = spans().filter(of_epilogue).map(|span| span.from).min()?;
+    let to = spans().filter(of_epilogue).map(|span| span.to).max()?;
+    let under = |span: &&Span| span.tile > 0 && span.from < to && span.to > from;
+    let of = |doing: Doing| {
+        spans()
+            .filter(under)
+            .filter(move |span| span.doing == doing)
+    };
+    let slots = of(Doing::Filling).chain(of(Doing::Full));
+    let slots: BTreeSet<Option<u32>> = slots.map(|span| span.slot).collect();
+    let loads: u64 = of(Doing::Load)
+        .map(|span| span.to.min(to) - span.from.max(from))
+        .sum();
+    let products: u64 = of(Doing::Multiply)
+        .map(|span| span.to.min(to) - span.from.max(from))
+        .sum();
+    Some(match timeline.tiles {
+        1 => format!("The epilogue takes cycles {from} to {to}; the CTA has no next tile to load."),
+        _ => format!(
+            "The epilogue of tile 0 takes cycles {from} to {to}. Meanwhile {} slots are filled or \
+             full for the next tiles, their loads run for {loads} cycles and their products for \
+             {products}.",
+            slots.len()
+        ),
+    })
 }
 
 /// A lane's signs, neighbours of one colour painted together.

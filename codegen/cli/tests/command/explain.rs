@@ -20,6 +20,7 @@ fn a_warp_specialized_kernel_is_drawn_in_a_hundred_columns() {
         "limited by bytes of shared memory",
         "The pipeline ran",
         "4096 flop a cycle",
+        "The epilogue of tile 0 takes cycles ",
     ] {
         assert!(run.stdout.contains(word), "{word}: {}", run.stdout);
     }

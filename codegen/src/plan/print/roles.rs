@@ -126,10 +126,10 @@ fn write_boxes(f: &mut fmt::Formatter<'_>, roles: &Roles, copy: &BoxCopy) -> fmt
     let count = copy.places.len();
     writeln!(
         f,
-        "    {count} box{} of ({rows},{columns}), {} bytes each, swizzle of {} bytes",
+        "    {count} box{} of ({rows},{columns}), {} bytes each, {}",
         if count == 1 { "" } else { "es" },
         copy.box_bytes(),
-        copy.swizzle_bytes
+        swizzle(i64::from(copy.swizzle_bytes))
     )?;
     let places: Vec<String> = copy
         .places
@@ -163,6 +163,13 @@ fn write_boxes(f: &mut fmt::Formatter<'_>, roles: &Roles, copy: &BoxCopy) -> fmt
     Ok(())
 }
 
+fn swizzle(width_bytes: i64) -> String {
+    match width_bytes {
+        UNIT_BYTES => "no swizzle".to_string(),
+        width => format!("swizzle of {width} bytes"),
+    }
+}
+
 /// Places of boxes that a line holds.
 const PLACES_PER_LINE: usize = 6;
 
@@ -175,10 +182,7 @@ fn write_descriptor(
         Major::K => "K",
         Major::Mn => "MN",
     };
-    let swizzle = match descriptor.swizzle_bytes {
-        UNIT_BYTES => "no swizzle".to_string(),
-        width => format!("swizzle of {width} bytes"),
-    };
+    let swizzle = swizzle(descriptor.swizzle_bytes);
     writeln!(
         f,
         "    descriptor of {}: {major}-major, LBO {}, SBO {}, {swizzle}",

@@ -82,6 +82,9 @@ pub struct Lengths {
     pub k_tiles: Option<u32>,
 }
 
+/// Longest run, in k tiles of a CTA.
+const MOST_K_TILES: u64 = 10_000;
+
 /// Explains a point. LLVM and the assembler run in a worker, for the registers.
 pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Explained, Failure> {
     let plan = plan::plan(point).map_err(specs::failure)?;
@@ -92,6 +95,13 @@ pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Expla
         tiles(&plan, lengths.tiles),
         lengths.k_tiles.unwrap_or(plan.stages + 2),
     ];
+    if u64::from(drawn[0]) * u64::from(drawn[1]) > MOST_K_TILES {
+        return Err(Failure::could_not_run(format!(
+            "{} tiles of {} k tiles are more than the {MOST_K_TILES} that are run by the clock: \
+             ask for fewer",
+            drawn[0], drawn[1]
+        )));
+    }
     let timeline = certify::timeline(&plan, &tile, drawn).map_err(specs::failure)?;
     let (registers, no_registers) = match registers(file, point)? {
         Ok(registers) => (Some(registers), None),

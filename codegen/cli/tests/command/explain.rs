@@ -44,6 +44,13 @@ fn a_drawing_that_is_cut_says_so() {
 }
 
 #[test]
+fn a_run_without_end_is_refused() {
+    let spec = shipped("gemm/sm90_bf16_tn_wide");
+    let run = tilewright(["explain", &spec, "--tiles", "60000", "--k-tiles", "60000"]).expect(2);
+    assert!(run.stderr.contains("ask for fewer"), "{}", run.stderr);
+}
+
+#[test]
 fn programs_get_every_span() {
     let spec = shipped("gemm/sm90_bf16_tn");
     let args = ["explain", &spec, "--json", "--tiles", "3", "--k-tiles", "5"];

@@ -7,6 +7,7 @@
 use crate::counters::InstClass;
 use crate::finding::Space;
 use crate::num::convert::Conversion;
+use crate::num::video::Video;
 
 mod hopper;
 mod operation;
@@ -103,6 +104,16 @@ pub(crate) enum AccessSpace {
 pub(crate) struct Address {
     pub(crate) base: Src,
     pub(crate) offset: i64,
+}
+
+/// Where a load or store goes, and how: `count` elements of `bytes`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub(crate) space: AccessSpace,
+    pub(crate) address: Address,
+    pub(crate) order: Order,
+    pub(crate) bytes: u32,
+    pub(crate) count: u32,
 }
 
 /// How a comparison joins with a predicate.
@@ -243,22 +254,25 @@ pub(crate) enum Exec {
         part_bits: u32,
         src: Src,
     },
+    /// Register by register, all read before one is written.
+    MoveVector {
+        dst: Box<[Option<Reg>]>,
+        src: Box<[Src]>,
+    },
+    /// A scalar video instruction.
+    Video {
+        video: Box<Video>,
+        dst: Reg,
+        src: [Src; 3],
+    },
     Load {
-        space: AccessSpace,
-        address: Address,
-        bytes: u32,
+        access: Access,
         sign_bits: u32,
-        dst: [Option<Reg>; 4],
-        count: u32,
-        order: Order,
+        dst: Box<[Option<Reg>]>,
     },
     Store {
-        space: AccessSpace,
-        address: Address,
-        bytes: u32,
-        src: [Src; 4],
-        count: u32,
-        order: Order,
+        access: Access,
+        src: Box<[Src]>,
     },
     Atomic(Box<Atomic>),
     Logic(Box<Logic>),
@@ -276,6 +290,8 @@ pub(crate) enum Exec {
     /// `isspacep`.
     IsSpace {
         space: Space,
+        /// Only the shared memory of the thread's own CTA.
+        own: bool,
         dst: u32,
         src: Src,
     },

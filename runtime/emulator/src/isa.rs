@@ -13,11 +13,13 @@ mod floating;
 mod compare;
 mod conversion;
 mod memory;
+mod atomic;
 mod control;
 mod warp;
 mod matrix;
 mod hopper;
 mod wgmma;
+mod video;
 mod link;
 mod operands;
 
@@ -159,6 +161,8 @@ pub(crate) struct Decoder<'d, 'a> {
     pub(crate) scope: usize,
     pub(crate) place: (u32, u32),
     pub(crate) is_entry: bool,
+    /// Bits of an address.
+    pub(crate) address_bits: u32,
     pub(crate) function: &'d mut Function,
 }
 

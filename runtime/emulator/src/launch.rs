@@ -130,7 +130,19 @@ pub(crate) fn pack(entry: &Entry, params: &Params, memory: &Memory) -> Result<Ve
     let mut block = vec![0; entry.param_bytes as usize];
     let mut problems = Vec::new();
     for (index, (arg, param)) in args.iter().zip(&entry.params).enumerate() {
-        let bytes = arg.to_bytes(memory);
+        let mut bytes = arg.to_bytes(memory);
+        if matches!(arg, Arg::Buffer(_) | Arg::Null) && param.bytes == 4 {
+            // An address of 32 bits.
+            let high = bytes.split_off(4);
+            if high.iter().any(|byte| *byte != 0) {
+                problems.push(format!(
+                    "{} has 4 bytes and the buffer of argument {index} lies above 4 GiB: make it \
+                     in a memory for addresses of 32 bits",
+                    param.name
+                ));
+                continue;
+            }
+        }
         if bytes.len() != param.bytes as usize {
             let (given, wanted) = (bytes.len(), param.bytes);
             problems.push(format!(

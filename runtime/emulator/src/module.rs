@@ -6,17 +6,42 @@ use crate::inst::Inst;
 /// Generic address windows of 2^40 bytes each; anything else is global memory.
 pub(crate) const WINDOW_SHIFT: u32 = 40;
 /// Window of shared memory.
-pub(crate) const SHARED_WINDOW: u64 = 0x7f00_0000_0000;
+pub(crate) const SHARED_WINDOW: u64 = 0x7f00_f000_0000;
 /// Window of a thread's local memory.
-pub(crate) const LOCAL_WINDOW: u64 = 0x7e00_0000_0000;
+pub(crate) const LOCAL_WINDOW: u64 = 0x7e00_e000_0000;
 /// Window of the kernel parameters.
-pub(crate) const PARAM_WINDOW: u64 = 0x7d00_0000_0000;
+pub(crate) const PARAM_WINDOW: u64 = 0x7d00_d000_0000;
 /// Window of the constant bank.
-pub(crate) const CONST_WINDOW: u64 = 0x7c00_0000_0000;
+pub(crate) const CONST_WINDOW: u64 = 0x7c00_c000_0000;
 /// Where functions have their addresses, 16 bytes apart.
-pub(crate) const FUNCTION_WINDOW: u64 = 0x7b00_0000_0000;
+pub(crate) const FUNCTION_WINDOW: u64 = 0x7b00_b000_0000;
 /// Where a module's `.global` variables lie.
 pub(crate) const GLOBAL_VARIABLES: u64 = 0x0001_0000_0000;
+/// Where they lie when addresses have 32 bits: behind the buffers, before the windows.
+pub(crate) const NARROW_VARIABLES: u64 = crate::memory::NARROW_END;
+/// The end of that place.
+pub(crate) const NARROW_VARIABLES_END: u64 = FUNCTION_WINDOW & 0xffff_ffff;
+/// Where variables lie that were declared `.extern`, so far apart that each may have any size.
+pub(crate) const EXTERN_VARIABLES: u64 = 0x0100_0000_0000;
+/// The distance between them.
+pub(crate) const EXTERN_STRIDE: u64 = 1 << 30;
+
+/// The address that a 32-bit one stands for: a window keeps the low half of its own.
+#[inline]
+pub(crate) fn widen(address: u64) -> u64 {
+    let low = address & 0xffff_ffff;
+    let windows = [
+        SHARED_WINDOW,
+        LOCAL_WINDOW,
+        PARAM_WINDOW,
+        CONST_WINDOW,
+        FUNCTION_WINDOW,
+    ];
+    let window = windows
+        .into_iter()
+        .find(|window| low >> 28 == window >> 28 & 0xf);
+    window.map_or(low, |window| window | low & 0x0fff_ffff)
+}
 
 /// The window a generic address of `space` lies in.
 pub(crate) fn window(space: Space) -> u64 {
@@ -144,6 +169,8 @@ pub(crate) struct GlobalVariable {
 pub struct Module {
     pub(crate) version: (u32, u32),
     pub(crate) target: String,
+    /// `.address_size 32`.
+    pub(crate) narrow: bool,
     pub(crate) entries: Vec<Entry>,
     pub(crate) functions: Vec<Function>,
     pub(crate) code: Vec<Inst>,
@@ -202,6 +229,12 @@ impl Module {
     /// The architecture of `.target`.
     pub fn target(&self) -> &str {
         &self.target
+    }
+
+    /// Bits of an address: 64, or the 32 of `.address_size 32`, which needs a
+    /// [`Memory::narrow`](crate::Memory::narrow).
+    pub fn address_bits(&self) -> u32 {
+        if self.narrow { 32 } else { 64 }
     }
 
     /// The function that holds an instruction.

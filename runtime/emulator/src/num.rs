@@ -7,3 +7,4 @@ pub(crate) mod short;
 pub(crate) mod approx;
 pub(crate) mod int;
 pub(crate) mod convert;
+pub(crate) mod video;

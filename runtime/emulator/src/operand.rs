@@ -3,12 +3,15 @@
 use crate::finding::Space;
 use crate::inst::{Address, Reg, Special, Src};
 use crate::lexer::Literal;
+use crate::num::video::Part;
 
 /// One operand of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Operand<'a> {
     /// A data register, perhaps with an offset (`%r1 + 4`) or a sign.
     Reg { reg: Reg, offset: i64, negate: bool },
+    /// A byte or a half of a register (`%r1.h0`).
+    Part { reg: Reg, part: Part },
     /// A predicate register.
     Pred { slot: u32, negate: bool },
     /// A number.
@@ -49,6 +52,7 @@ impl Operand<'_> {
     pub(crate) fn describe(&self) -> &'static str {
         match self {
             Operand::Reg { .. } => "a register",
+            Operand::Part { .. } => "a part of a register",
             Operand::Pred { .. } => "a predicate",
             Operand::Literal(_) => "a number",
             Operand::Special(_) => "a special register",

@@ -3,7 +3,10 @@
 mod scope;
 mod declaration;
 mod labels;
+mod external;
+mod initialiser;
 mod function;
+mod operands;
 mod body;
 mod parser;
 

@@ -177,6 +177,16 @@ impl TensorMap {
         if self.fill == TensorFill::Nan && !self.ty.is_float() {
             problems.push(format!("NaN fill goes with float types, not {:?}", self.ty));
         }
+        if self.interleave > 2 {
+            let interleave = self.interleave;
+            problems.push(format!("interleave {interleave}; 0 to 2"));
+        }
+        if self.interleave == 2 && self.swizzle != TensorSwizzle::Bytes32 {
+            let swizzle = self.swizzle;
+            problems.push(format!(
+                "interleave of 32 bytes goes with swizzle Bytes32, not {swizzle:?}"
+            ));
+        }
         if problems.is_empty() {
             Ok(())
         } else {

@@ -35,6 +35,8 @@ pub(crate) enum Ty {
     B1,
     U16x2,
     S16x2,
+    U2,
+    S2,
 }
 
 const NAMES: &[(&str, Ty, u32)] = &[
@@ -68,6 +70,8 @@ const NAMES: &[(&str, Ty, u32)] = &[
     ("b1", Ty::B1, 1),
     ("u16x2", Ty::U16x2, 32),
     ("s16x2", Ty::S16x2, 32),
+    ("u2", Ty::U2, 2),
+    ("s2", Ty::S2, 2),
 ];
 
 impl Ty {
@@ -97,7 +101,7 @@ impl Ty {
     pub(crate) fn is_signed(self) -> bool {
         matches!(
             self,
-            Ty::S8 | Ty::S16 | Ty::S32 | Ty::S64 | Ty::S4 | Ty::S16x2
+            Ty::S8 | Ty::S16 | Ty::S32 | Ty::S64 | Ty::S4 | Ty::S2 | Ty::S16x2
         )
     }
 

@@ -9,6 +9,7 @@ mod emulator {
     mod global_races;
     mod hopper;
     mod hostile;
+    mod linking;
     mod matrix;
     mod observing;
     mod opcodes;
@@ -16,7 +17,10 @@ mod emulator {
     mod races;
     mod rare;
     mod refused;
+    mod registers;
     mod sanitizer;
+    mod scopes;
+    mod tensor_edges;
     mod warp_ops;
     mod wgmma;
 }

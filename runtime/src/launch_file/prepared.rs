@@ -59,7 +59,11 @@ impl Prepared {
     /// # Errors
     /// [`LaunchFileError::Memory`] when they do not fit.
     pub fn memory(&self) -> Result<(Memory, Vec<BufferId>), LaunchFileError> {
-        let mut memory = Memory::new();
+        self.fill(Memory::new())
+    }
+
+    /// The buffers in this memory.
+    fn fill(&self, mut memory: Memory) -> Result<(Memory, Vec<BufferId>), LaunchFileError> {
         let mut ids = Vec::new();
         for Allocation { arg, init, .. } in &self.buffers {
             let content = init.as_deref().map_or(Content::Undefined, Content::Bytes);
@@ -73,7 +77,10 @@ impl Prepared {
     /// # Errors
     /// [`LaunchFileError`] when the launch could not be made.
     pub fn run(&self, module: &Module, options: &Options) -> Result<Ran, LaunchFileError> {
-        let (mut memory, ids) = self.memory()?;
+        let (mut memory, ids) = match module.address_bits() {
+            32 => self.fill(Memory::narrow())?,
+            _ => self.memory()?,
+        };
         let report = run(module, &self.launch, &mut memory, options)?;
         let bytes: Vec<Vec<u8>> = ids.into_iter().map(|id| memory.read(id)).collect();
         let held = self.buffers.iter().zip(&bytes);

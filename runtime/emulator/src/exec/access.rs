@@ -1,17 +1,30 @@
 //! Loads and stores: addresses, spaces, bounds, alignment, defined bytes.
+//!
+//! Both go the same way ([`Warp::visit`]) and differ in what they do with an element.
 
-use super::alu::space_of;
 use super::global_report::word_of;
 use super::race::Touch;
-use super::state::{AccessKind, DEFINED, IN_FLIGHT, Site, State};
+use super::state::{AccessKind, DEFINED, IN_FLIGHT, State};
 use super::warp::{Flow, Warp};
+use super::windows::space_of;
 use crate::finding::{FindingId, Space};
-use crate::inst::{AccessSpace, Address, Lanes, Order, Reg, Src};
-use crate::module::window;
+use crate::inst::{Access, AccessSpace, Address, Lanes, Reg, Src};
+use crate::memory::Region;
+use crate::module::{widen, window};
 use crate::num::int::sign_extend;
 
 /// What one access of a lane gave.
 pub(crate) type Loaded = Option<u64>;
+
+/// One element of a lane's access.
+struct Spot<'a> {
+    /// Where the element is when it is in global memory.
+    region: Option<&'a Region>,
+    space: Space,
+    address: u64,
+    index: usize,
+    lane: usize,
+}
 
 impl Warp {
     /// The addresses of an operand.
@@ -22,6 +35,9 @@ impl Warp {
             for value in &mut values {
                 *value = value.wrapping_add(address.offset as u64);
             }
+        }
+        if st.env.module.narrow {
+            values = values.map(widen);
         }
         values
     }
@@ -81,31 +97,121 @@ impl Warp {
         mask & !bad
     }
 
-    pub(crate) fn load(
+    /// Calls `element` with every element of an access that is in bounds of global memory or in
+    /// another space; it says whether the element is in bounds of that.
+    #[inline]
+    fn visit<'a>(
+        &mut self,
+        st: &mut State<'a>,
+        (access, kind, touch): (&Access, AccessKind, Touch),
+        mask: u32,
+        word: impl Fn(usize, u32) -> u32,
+        mut element: impl FnMut(&mut Warp, &mut State<'a>, &Spot<'a>) -> bool,
+    ) {
+        let addresses = self.addresses(st, &access.address, mask);
+        let total = access.bytes * access.count;
+        self.by_space(
+            access.space,
+            &addresses,
+            mask,
+            |warp, space, addresses, lanes| {
+                st.observe(space, kind, warp.site(lanes), addresses, total);
+                let lanes = warp.aligned_lanes(st, space, addresses, total, lanes);
+                if space == Space::Global && st.race.is_some() {
+                    let site = warp.site(lanes);
+                    st.watch_global(touch, access.order, site, (addresses, total), &word);
+                }
+                let mut rest = lanes;
+                while rest != 0 {
+                    let lane = rest.trailing_zeros() as usize & 31;
+                    rest &= rest - 1;
+                    warp.visit_lane(st, access, (space, addresses[lane], lane), &mut element);
+                }
+            },
+        );
+    }
+
+    /// The elements of one lane, until one is out of bounds.
+    #[inline]
+    fn visit_lane<'a>(
+        &mut self,
+        st: &mut State<'a>,
+        access: &Access,
+        (space, start, lane): (Space, u64, usize),
+        element: &mut impl FnMut(&mut Warp, &mut State<'a>, &Spot<'a>) -> bool,
+    ) {
+        let total = u64::from(access.bytes * access.count);
+        let mut region = None;
+        if space == Space::Global {
+            region = st.env.global.find(start, total, &mut st.region_hint);
+            if region.is_none() {
+                return self.out_of_bounds(st, space, start, total, lane);
+            }
+        }
+        for index in 0..access.count as usize {
+            let spot = Spot {
+                region,
+                space,
+                address: start.wrapping_add(u64::from(access.bytes) * index as u64),
+                index,
+                lane,
+            };
+            if !element(self, st, &spot) {
+                return self.out_of_bounds(st, space, start, total, lane);
+            }
+        }
+    }
+
+    /// A load of up to `N` elements.
+    #[inline]
+    pub(crate) fn load<const N: usize>(
         &mut self,
         st: &mut State<'_>,
-        (space, address, order): (AccessSpace, &Address, Order),
-        (bytes, sign_bits): (u32, u32),
+        access: &Access,
+        sign_bits: u32,
         dst: &[Option<Reg>],
         mask: u32,
     ) -> Flow {
-        let addresses = self.addresses(st, address, mask);
-        let mut out = [[0u64; 32]; 4];
-        let kind = if order.strong {
-            AccessKind::StrongLoad
+        let mut out = [[0u64; 32]; N];
+        // Lanes that load undefined bytes of global memory, and the first one's address.
+        let mut undefined = (0u32, 0);
+        let kind = if access.order.strong {
+            AccessKind::StrongLoad(access.order.scope)
         } else {
             AccessKind::Load
         };
-        let total = bytes * dst.len() as u32;
-        self.by_space(space, &addresses, mask, |warp, space, addresses, lanes| {
-            st.observe(space, kind, warp.site(lanes), addresses, total);
-            let lanes = warp.aligned_lanes(st, space, addresses, total, lanes);
-            if space == Space::Global && st.race.is_some() {
-                let touch = Touch::load(order);
-                st.watch_global(touch, order, warp.site(lanes), (addresses, total), |_, _| 0);
-            }
-            warp.load_space(st, space, addresses, (bytes, dst.len()), lanes, &mut out);
-        });
+        let way = (access, kind, Touch::load(access.order));
+        self.visit(
+            st,
+            way,
+            mask,
+            |_, _| 0,
+            |warp, st, spot| {
+                let Some(out) = out.get_mut(spot.index) else {
+                    return false;
+                };
+                let Some(region) = spot.region else {
+                    let value =
+                        warp.load_near(st, spot.space, spot.address, access.bytes, spot.lane);
+                    out[spot.lane] = value.unwrap_or(0);
+                    return value.is_some();
+                };
+                let (value, defined) = region.load(spot.address, access.bytes);
+                out[spot.lane] = value;
+                if !defined {
+                    undefined.1 = if undefined.0 == 0 {
+                        spot.address
+                    } else {
+                        undefined.1
+                    };
+                    undefined.0 |= 1 << spot.lane;
+                }
+                true
+            },
+        );
+        if undefined.0 != 0 && st.sanitize() {
+            self.uninitialized(st, Space::Global, undefined.1, self.site(undefined.0));
+        }
         for (dst, values) in dst.iter().zip(&mut out) {
             let Some(dst) = dst else { continue };
             if sign_bits != 0 {
@@ -118,50 +224,42 @@ impl Warp {
         Flow::Next
     }
 
-    fn load_space(
+    /// A store of up to `N` elements.
+    #[inline]
+    pub(crate) fn store<const N: usize>(
         &mut self,
         st: &mut State<'_>,
-        space: Space,
-        addresses: &Lanes,
-        (bytes, count): (u32, usize),
+        access: &Access,
+        src: &[Src],
         mask: u32,
-        out: &mut [Lanes; 4],
-    ) {
-        let total = u64::from(bytes) * count as u64;
-        let mut undefined = 0;
-        let mut lanes = mask;
-        while lanes != 0 {
-            let lane = lanes.trailing_zeros() as usize & 31;
-            lanes &= lanes - 1;
-            let address = addresses[lane];
-            if space == Space::Global {
-                let Some(region) = st.env.global.find(address, total, &mut st.region_hint) else {
-                    self.out_of_bounds(st, space, address, total, lane);
-                    continue;
-                };
-                for (element, out) in out.iter_mut().enumerate().take(count) {
-                    let at = address + u64::from(bytes) * element as u64;
-                    let (value, defined) = region.load(at, bytes);
-                    out[lane] = value;
-                    undefined |= u32::from(!defined) << lane;
-                }
-                continue;
-            }
-            for (element, out) in out.iter_mut().enumerate().take(count) {
-                let at = address.wrapping_add(u64::from(bytes) * element as u64);
-                match self.load_near(st, space, at, bytes, lane) {
-                    Some(value) => out[lane] = value,
-                    None => {
-                        self.out_of_bounds(st, space, address, total, lane);
-                        break;
-                    }
-                }
-            }
+    ) -> Flow {
+        let mut values = [[0u64; 32]; N];
+        for (values, src) in values.iter_mut().zip(src) {
+            *values = self.values(st, src, mask);
         }
-        if undefined != 0 && st.sanitize() {
-            let address = addresses[undefined.trailing_zeros() as usize & 31];
-            self.uninitialized(st, space, address, self.site(undefined));
-        }
+        let kind = if access.order.strong {
+            AccessKind::StrongStore(access.order.scope)
+        } else {
+            AccessKind::Store
+        };
+        let bytes = access.bytes;
+        let way = (access, kind, Touch::store(access.order));
+        let word = |lane: usize, offset: u32| word_of(&values, bytes, lane, offset);
+        self.visit(st, way, mask, word, |warp, st, spot| {
+            let Some(values) = values.get(spot.index) else {
+                return false;
+            };
+            let value = values[spot.lane];
+            match spot.region {
+                Some(region) => {
+                    region.store(spot.address, bytes, value);
+                    true
+                }
+                None => warp.store_near(st, spot.space, spot.address, bytes, value, spot.lane),
+            }
+        });
+        st.settle_rewrites();
+        Flow::Next
     }
 
     /// Loads from a space that is near the processor; reports undefined bytes. `None` is out of
@@ -202,78 +300,6 @@ impl Warp {
         Some(value)
     }
 
-    pub(crate) fn store(
-        &mut self,
-        st: &mut State<'_>,
-        (space, address, order): (AccessSpace, &Address, Order),
-        bytes: u32,
-        src: &[Src],
-        mask: u32,
-    ) -> Flow {
-        let addresses = self.addresses(st, address, mask);
-        let mut values = [[0u64; 32]; 4];
-        let kind = if order.strong {
-            AccessKind::StrongStore
-        } else {
-            AccessKind::Store
-        };
-        for (values, src) in values.iter_mut().zip(src) {
-            *values = self.values(st, src, mask);
-        }
-        let total = bytes * src.len() as u32;
-        self.by_space(space, &addresses, mask, |warp, space, addresses, lanes| {
-            st.observe(space, kind, warp.site(lanes), addresses, total);
-            let lanes = warp.aligned_lanes(st, space, addresses, total, lanes);
-            if space == Space::Global && st.race.is_some() {
-                let word = |lane: usize, offset: u32| word_of(&values, bytes, lane, offset);
-                let touch = Touch::store(order);
-                st.watch_global(touch, order, warp.site(lanes), (addresses, total), word);
-            }
-            warp.store_space(st, space, addresses, bytes, lanes, &values[..src.len()]);
-        });
-        st.settle_rewrites();
-        Flow::Next
-    }
-
-    fn store_space(
-        &mut self,
-        st: &mut State<'_>,
-        space: Space,
-        addresses: &Lanes,
-        bytes: u32,
-        mask: u32,
-        values: &[Lanes],
-    ) {
-        let total = u64::from(bytes) * values.len() as u64;
-        let mut lanes = mask;
-        while lanes != 0 {
-            let lane = lanes.trailing_zeros() as usize & 31;
-            lanes &= lanes - 1;
-            let address = addresses[lane];
-            if space == Space::Global {
-                let Some(region) = st.env.global.find(address, total, &mut st.region_hint) else {
-                    self.out_of_bounds(st, space, address, total, lane);
-                    continue;
-                };
-                for (element, values) in values.iter().enumerate() {
-                    region.store(
-                        address + u64::from(bytes) * element as u64,
-                        bytes,
-                        values[lane],
-                    );
-                }
-                continue;
-            }
-            for (element, values) in values.iter().enumerate() {
-                let at = address.wrapping_add(u64::from(bytes) * element as u64);
-                if !self.store_near(st, space, at, bytes, values[lane], lane) {
-                    self.out_of_bounds(st, space, address, total, lane);
-                    break;
-                }
-            }
-        }
-    }
-
     /// Stores to a space that is near the processor; false is out of bounds.
     pub(crate) fn store_near(
         &mut self,
@@ -307,76 +333,6 @@ impl Warp {
                 true
             }
         }
-    }
-
-    #[cold]
-    pub(crate) fn out_of_bounds(
-        &mut self,
-        st: &mut State<'_>,
-        space: Space,
-        address: u64,
-        bytes: u64,
-        lane: usize,
-    ) {
-        let id = match space {
-            Space::Global => FindingId::OobGlobal,
-            Space::Shared => FindingId::OobShared,
-            Space::Local => FindingId::OobLocal,
-            Space::Param | Space::Const => FindingId::OobParam,
-        };
-        let limit = match space {
-            Space::Shared => Some(st.env.shared_bytes as usize),
-            Space::Local => self.local.get(lane).map(|local| local.data.len()),
-            Space::Param => Some(st.env.params.len()),
-            Space::Const => Some(st.env.module.constants.len()),
-            Space::Global => None,
-        };
-        let (site, location) = (self.site(1 << lane), st.locate(space, address));
-        let size = st
-            .env
-            .global
-            .nearest(address)
-            .map_or(0, |(region, _)| region.bytes);
-        st.report(id, site, Some(location.clone()), || {
-            match (limit, &location.buffer) {
-                (Some(limit), _) => {
-                    let space = space.as_str();
-                    format!(
-                        "{bytes} bytes at {space} address {address:#x}; {limit} bytes are declared"
-                    )
-                }
-                (None, Some(buffer)) => format!(
-                    "{bytes} bytes at {address:#x} are in no buffer; nearest is {buffer} of \
-                 {size} bytes, \
-                 offset {}",
-                    location.offset_bytes
-                ),
-                (None, None) => format!("{bytes} bytes at {address:#x}: the launch has no buffers"),
-            }
-        });
-    }
-
-    #[cold]
-    pub(crate) fn uninitialized(&self, st: &mut State<'_>, space: Space, address: u64, site: Site) {
-        let id = match space {
-            Space::Shared => FindingId::UninitShared,
-            Space::Local => FindingId::UninitLocal,
-            _ => FindingId::UninitGlobal,
-        };
-        let location = st.locate(space, address);
-        st.report(id, site, Some(location), || {
-            format!("load of {} bytes that nothing wrote", space.as_str())
-        });
-    }
-
-    #[cold]
-    pub(crate) fn not_waited(&self, st: &mut State<'_>, space: Space, address: u64, site: Site) {
-        let location = st.locate(space, address);
-        st.report(FindingId::AsyncNotWaited, site, Some(location), || {
-            "access to the destination of an asynchronous copy whose group was not \
-             committed and waited for"
-                .to_owned()
-        });
     }
 }
 

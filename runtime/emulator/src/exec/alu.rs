@@ -2,9 +2,8 @@
 
 use super::state::State;
 use super::warp::{Flow, Warp};
-use crate::finding::{FindingId, Space};
+use crate::finding::FindingId;
 use crate::inst::{Exec, Inst, Lanes, PredOp, Reg, Src};
-use crate::module::{WINDOW_SHIFT, window};
 use crate::num::int::{bit_field_insert, divide, truncate};
 
 const NO_LANES: Lanes = [0; 32];
@@ -31,34 +30,19 @@ impl Warp {
                 Flow::Next
             }
             Exec::Load {
-                space,
-                address,
-                bytes,
+                access,
                 sign_bits,
                 dst,
-                count,
-                order,
-            } => self.load(
-                st,
-                (*space, address, *order),
-                (*bytes, *sign_bits),
-                &dst[..*count as usize],
-                mask,
-            ),
-            Exec::Store {
-                space,
-                address,
-                bytes,
-                src,
-                count,
-                order,
-            } => self.store(
-                st,
-                (*space, address, *order),
-                *bytes,
-                &src[..*count as usize],
-                mask,
-            ),
+            } => match dst.len() {
+                1 => self.load::<1>(st, access, *sign_bits, dst, mask),
+                2..=4 => self.load::<4>(st, access, *sign_bits, dst, mask),
+                _ => self.load::<8>(st, access, *sign_bits, dst, mask),
+            },
+            Exec::Store { access, src } => match src.len() {
+                1 => self.store::<1>(st, access, src, mask),
+                2..=4 => self.store::<4>(st, access, src, mask),
+                _ => self.store::<8>(st, access, src, mask),
+            },
             Exec::Setp {
                 compare,
                 imm,
@@ -228,28 +212,21 @@ impl Warp {
                 }
                 Flow::Next
             }
-            Exec::Convey {
-                space,
-                to_space,
-                dst,
-                src,
-            } => {
-                let base = window(*space);
-                let values = self.values(st, src, mask);
-                let moved = |v: u64| {
-                    if *to_space {
-                        v.wrapping_sub(base)
-                    } else {
-                        v.wrapping_add(base)
+            Exec::Convey { .. } | Exec::IsSpace { .. } => self.windows(st, &inst.exec, mask),
+            Exec::MoveVector { dst, src } => {
+                let all: Vec<Lanes> = src.iter().map(|src| self.values(st, src, mask)).collect();
+                for (dst, values) in dst.iter().zip(&all) {
+                    if let Some(dst) = dst {
+                        self.write(*dst, mask, values);
                     }
-                };
-                self.write(*dst, mask, &values.map(moved));
+                }
                 Flow::Next
             }
-            Exec::IsSpace { space, dst, src } => {
-                let values = self.values(st, src, mask);
-                let holds = |i: usize| u32::from(space_of(values[i]) == *space) << i;
-                self.write_pred(*dst, mask, (0..32).fold(0, |all, i| all | holds(i)));
+            Exec::Video { video, dst, src } => {
+                let [a, b] = self.two(st, &[src[0], src[1]], mask);
+                let c = self.values(st, &src[2], mask);
+                let apply = |i: usize| video.apply(a[i], b[i], c[i]);
+                self.write(*dst, mask, &std::array::from_fn(apply));
                 Flow::Next
             }
             Exec::Logic(op) => self.logic(st, op, mask),
@@ -371,17 +348,5 @@ impl Warp {
         if carry_out {
             self.carry = self.carry & !mask | carry & mask;
         }
-    }
-}
-
-/// The state space of a generic address.
-pub(crate) fn space_of(address: u64) -> Space {
-    let of = |space: Space| address >> WINDOW_SHIFT == window(space) >> WINDOW_SHIFT;
-    match () {
-        () if of(Space::Shared) => Space::Shared,
-        () if of(Space::Local) => Space::Local,
-        () if of(Space::Param) => Space::Param,
-        () if of(Space::Const) => Space::Const,
-        () => Space::Global,
     }
 }

@@ -4,11 +4,11 @@
 //! is performed: at issue under EARLY, and under LATE when somebody waits for its group or nobody
 //! can go on. Shared destinations are in flight in between.
 
-use super::alu::space_of;
 use super::atomic::reduce;
 use super::bytes::{DEFINED, IN_FLIGHT};
 use super::mbarrier::Place;
 use super::state::{Site, State};
+use super::windows::space_of;
 use crate::finding::{FindingId, Space};
 use crate::inst::Reduction;
 use crate::module::window;

@@ -22,11 +22,11 @@ impl Warp {
             .iter()
             .map(|src| self.values(st, src, mask))
             .collect();
-        let swap = op
+        let swap: Vec<Lanes> = op
             .swap
-            .as_ref()
+            .iter()
             .map(|src| self.values(st, src, mask))
-            .unwrap_or([0; 32]);
+            .collect();
         let bytes = op.bits / 8;
         let mut old = vec![[0u64; 32]; count];
         let total = bytes * count as u32;
@@ -37,7 +37,7 @@ impl Warp {
             |warp, space, addresses, lanes| {
                 st.observe(
                     space,
-                    AccessKind::Atomic,
+                    AccessKind::Atomic(op.order.scope),
                     warp.site(lanes),
                     addresses,
                     total,
@@ -49,16 +49,29 @@ impl Warp {
                     st.watch_global(touch, op.order, site, (addresses, total), |_, _| 0);
                 }
                 for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
-                    for (element, (old, values)) in old.iter_mut().zip(&values).enumerate() {
-                        let at = addresses[lane] + u64::from(bytes) * element as u64;
-                        let Some(before) = warp.atomic_load(st, space, at, bytes, lane) else {
-                            warp.out_of_bounds(st, space, at, u64::from(total), lane);
-                            break;
-                        };
-                        old[lane] = before;
-                        let after =
-                            combine((op.op, op.ty, op.bits), before, values[lane], swap[lane]);
-                        warp.atomic_store(st, space, at, bytes, after, lane);
+                    let start = addresses[lane];
+                    let at = |element: usize| start.wrapping_add(u64::from(bytes) * element as u64);
+                    let read = old.iter_mut().enumerate().all(|(element, old)| {
+                        let before = warp.atomic_load(st, space, at(element), bytes, lane);
+                        old[lane] = before.unwrap_or(0);
+                        before.is_some()
+                    });
+                    if !read {
+                        warp.out_of_bounds(st, space, start, u64::from(total), lane);
+                        continue;
+                    }
+                    let same = |(old, value): (&Lanes, &Lanes)| {
+                        old[lane] == truncate(value[lane], op.bits)
+                    };
+                    if op.op == AtomOp::Cas && !old.iter().zip(&values).all(same) {
+                        // The parts of a 128-bit value are swapped together or not at all.
+                        continue;
+                    }
+                    for (element, (old, value)) in old.iter().zip(&values).enumerate() {
+                        let swap = swap.get(element).map_or(0, |swap| swap[lane]);
+                        let what = (op.op, op.ty, op.bits);
+                        let after = combine(what, old[lane], value[lane], swap);
+                        warp.atomic_store(st, space, at(element), bytes, after, lane);
                     }
                 }
             },

@@ -8,7 +8,7 @@ use super::state::{State, UNDEFINED};
 use super::warp::{Flow, Frame, Return, Warp};
 use crate::finding::FindingId;
 use crate::inst::{Actual, Call, Exec, Inst, Lanes, PredSrc, Src};
-use crate::module::{FUNCTION_WINDOW, Formal};
+use crate::module::{FUNCTION_WINDOW, Formal, widen};
 
 /// Registers all frames of a warp may hold: 64 MiB.
 const MAX_FRAME_REGISTERS: usize = 1 << 18;
@@ -68,6 +68,10 @@ impl Warp {
                     if mask >> lane & 1 == 0 {
                         continue;
                     }
+                    let value = match st.env.module.narrow {
+                        true => widen(*value),
+                        false => *value,
+                    };
                     let id = (value.wrapping_sub(FUNCTION_WINDOW) / 16) as u32;
                     match targets.iter_mut().find(|target| target.0 == id) {
                         Some(target) => target.1 |= 1 << lane,

@@ -14,7 +14,10 @@ struct Members {
 
 impl Warp {
     pub(crate) fn collective(&mut self, st: &mut State<'_>, op: &Collective, mask: u32) -> Flow {
-        let masks = self.values(st, &op.mask, mask);
+        let masks = match &op.mask {
+            Some(named) => self.values(st, named, mask),
+            None => [u64::from(mask); 32],
+        };
         let live = self.live(st);
         let mut parties: Vec<Members> = Vec::with_capacity(1);
         for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {

@@ -41,7 +41,7 @@ impl State<'_> {
                     lanes: 1 << lane,
                     ..site
                 };
-                race.strong(Location::Global(addresses[lane]), here);
+                race.strong(Location::Global(addresses[lane]), order.scope, here);
                 if let Ok(mut meetings) = self.env.meetings.lock() {
                     let meeting = meetings.entry(addresses[lane]).or_default();
                     race.meet(touch, order, meeting, here);
@@ -178,7 +178,7 @@ pub(super) fn crossing(env: &Env<'_>, found: &Crossing) -> Finding {
 }
 
 /// The 32 bits from `offset` on of what a lane stores.
-pub(super) fn word_of(values: &[Lanes; 4], bytes: u32, lane: usize, offset: u32) -> u32 {
+pub(super) fn word_of(values: &[Lanes], bytes: u32, lane: usize, offset: u32) -> u32 {
     let value = values.get((offset / bytes) as usize);
     let value = value.map_or(0, |value| value[lane]) >> (8 * (offset % bytes));
     match (bytes, values.get((offset / bytes) as usize + 1)) {

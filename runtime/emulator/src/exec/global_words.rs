@@ -30,6 +30,13 @@ pub(crate) struct Way {
     pub(crate) exact: bool,
 }
 
+impl Way {
+    /// The scope of an access that is not weak.
+    pub(crate) fn reach(&self) -> Option<Scope> {
+        self.strong.then_some(self.scope)
+    }
+}
+
 /// Accesses of one instruction that share all but the lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Who {

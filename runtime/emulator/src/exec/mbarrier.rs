@@ -4,11 +4,11 @@
 //! offset. `phase` counts completed phases. A phase completes when no arrival and no byte is
 //! missing; the byte count may be negative in between, since data may come before it is announced.
 
-use super::alu::space_of;
 use super::bytes::{DEFINED, OBJECT, UNDEFINED};
 use super::env::{OFFSET_MASK, RANK_SHIFT, SHARED_START};
 use super::state::{Site, State};
 use super::warp::{Flow, Warp};
+use super::windows::space_of;
 use crate::finding::{FindingId, Space};
 use crate::inst::{AccessSpace, Address, Arrival, Lanes, MbarrierKind, MbarrierOp};
 use crate::module::window;
@@ -170,11 +170,12 @@ impl Warp {
     }
 
     /// Where the objects of the lanes are; lanes without a possible place are reported and left
-    /// out.
+    /// out. Arrivals tell of their own end.
     fn object_places(
         &mut self,
         st: &mut State<'_>,
         at: (AccessSpace, &Address),
+        arrives: bool,
         mask: u32,
     ) -> (u32, [Place; 32]) {
         let addresses = self.shared_addresses(st, at, mask);
@@ -186,7 +187,7 @@ impl Warp {
                     places[lane] = place;
                     if !self.reachable(st, place.0, lane) {
                         lanes &= !(1 << lane);
-                    } else if place.0 != st.rank {
+                    } else if place.0 != st.rank && !arrives {
                         self.note_remote(st, place.0, lane);
                     }
                 }
@@ -200,7 +201,8 @@ impl Warp {
     }
 
     pub(crate) fn mbarrier(&mut self, st: &mut State<'_>, op: &MbarrierOp, mask: u32) -> Flow {
-        let (lanes, places) = self.object_places(st, (op.space, &op.address), mask);
+        let arrives = matches!(op.kind, MbarrierKind::Arrive(_));
+        let (lanes, places) = self.object_places(st, (op.space, &op.address), arrives, mask);
         let count = self.values(st, &op.count, mask);
         match &op.kind {
             MbarrierKind::Init => {
@@ -282,7 +284,7 @@ impl Warp {
         count: &Lanes,
     ) {
         let mut tokens = [0; 32];
-        self.release_to_objects(st, lanes, places);
+        self.release_to_objects(st, op.reach, lanes, places);
         for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
             let (site, place) = (self.site(1 << lane), places[lane]);
             let before = st.mbarrier(place);

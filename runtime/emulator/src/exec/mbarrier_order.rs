@@ -4,7 +4,7 @@ use super::mbarrier::{Place, lanes_of};
 use super::state::State;
 use super::warp::{Flow, Status, Wait, Warp};
 use crate::finding::{FindingId, Space};
-use crate::inst::{Lanes, MbarrierOp};
+use crate::inst::{Lanes, MbarrierOp, Reach};
 
 impl Warp {
     pub(super) fn wait_object(
@@ -60,7 +60,7 @@ impl Warp {
             self.write_pred(slot, lanes, done);
         }
         self.spinning |= waiting.is_some();
-        self.acquire_from_objects(st, done, places);
+        self.acquire_from_objects(st, op.reach, done, places);
         Flow::Next
     }
     /// Lanes that wait with the parity of a phase two before the one they get.
@@ -99,7 +99,13 @@ impl Warp {
         }
     }
 
-    pub(super) fn release_to_objects(&self, st: &mut State<'_>, lanes: u32, places: &[Place; 32]) {
+    pub(super) fn release_to_objects(
+        &self,
+        st: &mut State<'_>,
+        reach: Reach,
+        lanes: u32,
+        places: &[Place; 32],
+    ) {
         let mut unordered = Vec::new();
         if let Some(race) = &mut st.race {
             Warp::by_object(lanes, places, |place, lanes| {
@@ -107,7 +113,7 @@ impl Warp {
                 if !race.object_ordered(place, site) {
                     unordered.push((place, site));
                 }
-                race.object_arrive(place, site);
+                race.object_arrive(place, reach, site);
             });
         }
         st.report_init_races(&unordered);
@@ -116,6 +122,7 @@ impl Warp {
     pub(super) fn acquire_from_objects(
         &self,
         st: &mut State<'_>,
+        reach: Reach,
         lanes: u32,
         places: &[Place; 32],
     ) {
@@ -129,7 +136,7 @@ impl Warp {
                 unordered.push((place, site));
             }
             let phases = st.mbarrier(place).map_or(0, |object| object.phase);
-            race.object_pass(place, phases, site);
+            race.object_pass((place, phases), reach, site);
         });
         st.race = Some(race);
         st.report_init_races(&unordered);

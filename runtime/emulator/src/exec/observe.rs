@@ -131,7 +131,7 @@ impl Warp {
 fn touches_global(exec: &Exec) -> bool {
     let global = |space: &AccessSpace| *space == AccessSpace::Of(Space::Global);
     match exec {
-        Exec::Load { space, .. } | Exec::Store { space, .. } => global(space),
+        Exec::Load { access, .. } | Exec::Store { access, .. } => global(&access.space),
         Exec::Atomic(atomic) => global(&atomic.space),
         Exec::Bulk(copy) => !copy.to_shared || !copy.from_shared,
         Exec::AsyncCopy(_) | Exec::Tensor(_) | Exec::Discard { .. } => true,

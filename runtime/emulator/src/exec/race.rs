@@ -39,7 +39,10 @@ struct Channel {
 /// An mbarrier as a channel, and as the signal of the copies that end in it.
 #[derive(Debug, Default)]
 struct Object {
+    /// What every wait gets.
     channel: Channel,
+    /// What a wait with the scope of the cluster gets.
+    far: Channel,
     signal: u32,
     init: Init,
 }
@@ -71,6 +74,8 @@ pub(crate) enum Signal {
     Copies(u32),
     /// Products of a warpgroup, by its first warp.
     Products(u32),
+    /// Arrivals of a thread at mbarriers of other CTAs, which whoever sees the phase end sees over.
+    Arrivals(u32),
 }
 
 /// The detector of one cluster.
@@ -95,8 +100,8 @@ pub(crate) struct Race {
     barriers: BTreeMap<(u32, u32), Channel>,
     objects: BTreeMap<Place, Object>,
     cluster: Channel,
-    /// Locations that strong accesses synchronize on.
-    locations: BTreeMap<Location, Clock>,
+    /// Locations that strong accesses synchronize on, for one CTA or for all.
+    locations: BTreeMap<(Location, Option<u32>), Clock>,
     signals: BTreeMap<Signal, u32>,
     next_signal: u32,
     /// The signal of each thread's initialisations and their number.
@@ -105,6 +110,8 @@ pub(crate) struct Race {
     released: Vec<Rc<Clock>>,
     /// The last access of a thread to the shared memory of another CTA, by rank and thread.
     remotes: BTreeMap<(u32, u32), (u32, Site)>,
+    /// The same for arrivals, with the signal and value of the last one.
+    arrivals: BTreeMap<(u32, u32), (u32, u32, Site)>,
     /// What the exited threads of a CTA knew.
     exits: BTreeMap<u32, Clock>,
     /// The thread whose cp.async a signal stands for, by signal.
@@ -146,6 +153,7 @@ impl Race {
             next_signal: threads,
             inits: BTreeMap::new(),
             remotes: BTreeMap::new(),
+            arrivals: BTreeMap::new(),
             exits: BTreeMap::new(),
             copy_owners: BTreeMap::new(),
             copy_waits: vec![Vec::new(); threads as usize],

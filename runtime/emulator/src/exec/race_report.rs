@@ -18,10 +18,6 @@ impl State<'_> {
         if kind == AccessKind::AsyncCopy {
             return;
         }
-        let strong = matches!(
-            kind,
-            AccessKind::Atomic | AccessKind::StrongLoad | AccessKind::StrongStore
-        );
         let Some(mut race) = self.race.take() else {
             return;
         };
@@ -33,8 +29,8 @@ impl State<'_> {
                 lanes: 1 << lane,
                 ..site
             };
-            if strong {
-                race.strong(Location::Shared(place), here);
+            if let Some(scope) = kind.scope() {
+                race.strong(Location::Shared(place), scope, here);
             }
             race.thread_access(kind, (place, bytes), lane as u32, here);
         }
@@ -92,6 +88,7 @@ impl State<'_> {
             .race
             .as_ref()
             .and_then(|race| race.threads_of(conflict.other));
+        let far = by.is_some_and(|(rank, ..)| rank != conflict.site.rank);
         let by = by.map(|(rank, warp, lanes)| Threads {
             cta: self.part(rank).map_or([0; 3], |part| part.cta),
             warp,
@@ -111,6 +108,9 @@ impl State<'_> {
                 }
                 FindingId::BulkSourceOverwritten | FindingId::RaceTmaOverwrite => {
                     "it may still read the bytes"
+                }
+                FindingId::RaceShared if far => {
+                    "nothing orders the two; a release in another CTA has to reach the cluster"
                 }
                 _ => "nothing orders the two",
             };

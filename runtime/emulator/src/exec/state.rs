@@ -17,6 +17,7 @@ use super::tensor_edit::EditedMap;
 use super::warpgroup::Warpgroup;
 use crate::counters::Counters;
 use crate::finding::{Finding, FindingId, FindingLog, Level, Location, OtherSide};
+use crate::inst::Scope;
 use crate::options::Sanitize;
 use std::collections::BTreeMap;
 
@@ -37,14 +38,26 @@ pub(crate) struct Site {
 pub(crate) enum AccessKind {
     Load,
     Store,
-    Atomic,
+    Atomic(Scope),
     AsyncCopy,
     LoadMatrix,
     StoreMatrix,
     /// A volatile, relaxed or acquiring load.
-    StrongLoad,
+    StrongLoad(Scope),
     /// A volatile, relaxed or releasing store.
-    StrongStore,
+    StrongStore(Scope),
+}
+
+impl AccessKind {
+    /// The scope of an access that is not weak.
+    pub(crate) fn scope(self) -> Option<Scope> {
+        match self {
+            AccessKind::Atomic(scope)
+            | AccessKind::StrongLoad(scope)
+            | AccessKind::StrongStore(scope) => Some(scope),
+            _ => None,
+        }
+    }
 }
 
 /// What belongs to one CTA.

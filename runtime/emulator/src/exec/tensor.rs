@@ -297,7 +297,14 @@ impl Warp {
             return invalid(st, "tile and im2col do not go together".to_owned());
         }
         if map.interleave != 0 {
-            return invalid(st, "unsupported interleaved layout".to_owned());
+            let bytes = 16 * u32::from(map.interleave);
+            return invalid(
+                st,
+                format!(
+                    "unsupported interleave of {bytes} bytes: the ISA does not say where its \
+                     elements lie in shared memory"
+                ),
+            );
         }
         if st
             .edited_maps

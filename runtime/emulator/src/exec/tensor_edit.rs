@@ -65,7 +65,7 @@ impl Warp {
     }
 
     fn map_at(&mut self, st: &mut State<'_>, address: u64, lane: usize) -> Option<TensorMap> {
-        if super::alu::space_of(address) != Space::Shared {
+        if super::windows::space_of(address) != Space::Shared {
             return st.tensor_map(address);
         }
         let local = address - window(Space::Shared);
@@ -77,7 +77,7 @@ impl Warp {
 
     fn put_map(&mut self, st: &mut State<'_>, address: u64, map: &TensorMap, lane: usize) {
         let (bytes, site) = (map.to_bytes(), self.site(1 << lane));
-        if super::alu::space_of(address) == Space::Shared {
+        if super::windows::space_of(address) == Space::Shared {
             let local = address - window(Space::Shared);
             if let Some(place) = self.shared_span(st, local, (128, 64), lane) {
                 st.write_span(Span::Shared(place), &bytes, None, site);

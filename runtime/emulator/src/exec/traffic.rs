@@ -101,8 +101,8 @@ impl State<'_> {
                     }
                 }
                 let traffic = match kind {
-                    AccessKind::Load | AccessKind::StrongLoad => &mut self.counters.global_load,
-                    AccessKind::Atomic => &mut self.counters.global_atomic,
+                    AccessKind::Load | AccessKind::StrongLoad(_) => &mut self.counters.global_load,
+                    AccessKind::Atomic(_) => &mut self.counters.global_atomic,
                     AccessKind::AsyncCopy => &mut self.counters.async_copy,
                     _ => &mut self.counters.global_store,
                 };
@@ -118,9 +118,9 @@ impl State<'_> {
 
     fn count_shared(&mut self, kind: AccessKind, mask: u32, addresses: &[u64; 32], bytes: u32) {
         let traffic = match kind {
-            AccessKind::Load | AccessKind::StrongLoad => &mut self.counters.shared_load,
-            AccessKind::Store | AccessKind::StrongStore => &mut self.counters.shared_store,
-            AccessKind::Atomic => &mut self.counters.shared_atomic,
+            AccessKind::Load | AccessKind::StrongLoad(_) => &mut self.counters.shared_load,
+            AccessKind::Store | AccessKind::StrongStore(_) => &mut self.counters.shared_store,
+            AccessKind::Atomic(_) => &mut self.counters.shared_atomic,
             AccessKind::AsyncCopy => &mut self.counters.shared_async,
             AccessKind::LoadMatrix => &mut self.counters.shared_ldmatrix,
             AccessKind::StoreMatrix => &mut self.counters.shared_stmatrix,

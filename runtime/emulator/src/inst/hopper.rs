@@ -31,6 +31,18 @@ pub(crate) struct MbarrierOp {
     pub(crate) count: Src,
     pub(crate) dst: Option<Reg>,
     pub(crate) dst_pred: Option<u32>,
+    pub(crate) reach: Reach,
+}
+
+/// What an arrival or a wait orders for generic accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// `.relaxed`: nothing but what fences released.
+    Relaxed,
+    /// The threads of the CTA.
+    Cta,
+    /// The threads of the cluster.
+    Cluster,
 }
 
 /// `mapa`, or `getctarank` without a rank.

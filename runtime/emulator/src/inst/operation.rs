@@ -75,8 +75,8 @@ pub(crate) struct Atomic {
     pub(crate) dst: Vec<Option<Reg>>,
     /// One value for each element.
     pub(crate) values: Vec<Src>,
-    /// The new value of a compare-and-swap.
-    pub(crate) swap: Option<Src>,
+    /// The new values of a compare-and-swap, else nothing.
+    pub(crate) swap: Vec<Src>,
     pub(crate) order: Order,
 }
 
@@ -159,7 +159,7 @@ pub(crate) struct Collective {
     pub(crate) b: Src,
     pub(crate) c: Src,
     pub(crate) pred: PredSrc,
-    pub(crate) mask: Src,
+    pub(crate) mask: Option<Src>,
     pub(crate) width: u32,
     pub(crate) mods: FloatMods,
 }

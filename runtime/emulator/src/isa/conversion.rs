@@ -67,6 +67,34 @@ fn check_rounding(d: &Decoder<'_, '_>, to: Ty, from: Ty) -> Decoded<()> {
     }
 }
 
+/// `cvt.pack`: two integers, clamped to a narrow type, side by side; the first one is the higher.
+/// The third operand fills the bits above them (ISA 9.7.9.22).
+pub(super) fn cvt_pack(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    let (to, fills) = (d.ty(0), d.ty(2) == Ty::B32);
+    if fills == (to.bits() == 16) {
+        let wanted = if fills { "no .b32" } else { ".b32" };
+        return Err(format!(".{} takes {wanted} behind .s32", to.name()));
+    }
+    let f: LaneFn = lanes!(|a, b, c, m| {
+        let (bits, signed) = (m & 0xff, m >> 8 & 1);
+        let most = (1i64 << (bits - signed)) - 1;
+        let least = -(most + 1) * i64::from(signed);
+        let narrow = |v: u64| truncate(i64::from(v as i32).clamp(least, most) as u64, bits);
+        c << (2 * bits) | narrow(a) << bits | narrow(b)
+    });
+    let imm = super::integer::width(to);
+    if fills {
+        return d.mixed(f, Ty::B32, [Ty::S32, Ty::S32, Ty::B32], imm);
+    }
+    d.count(3, 3)?;
+    Ok(Exec::Alu {
+        f,
+        imm,
+        dst: d.dst(0, 32)?,
+        src: [d.src(1, Ty::S32)?, d.src(2, Ty::S32)?, ZERO],
+    })
+}
+
 pub(super) fn cvt(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     let (to, from) = (d.ty(0), d.ty(1));
     let conversion = conversion(d, to, from);

@@ -1,12 +1,13 @@
 //! mbarriers, clusters, bulk and tensor copies, tensor maps, proxy fences.
 
+use super::atomic::{atom_type, check_atom};
 use super::integer::ZERO;
-use super::memory::{atom_type, check_atom, note_global};
+use super::memory::note_global;
 use super::{Decoded, Decoder, to_src};
 use crate::finding::Space;
 use crate::inst::{
     AccessSpace, Address, Arrival, AtomOp, BulkCopy, Exec, Fence, MapCopy, MapField, MapReplace,
-    Mapa, MbarrierKind, MbarrierOp, Reduction, Src, StoreAsync, TensorCopy, TensorKind,
+    Mapa, MbarrierKind, MbarrierOp, Reach, Reduction, Src, StoreAsync, TensorCopy, TensorKind,
 };
 use crate::operand::Operand;
 use crate::types::Ty;
@@ -32,6 +33,11 @@ pub(super) fn mbarrier(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
         count: Src::Imm(1),
         dst: None,
         dst_pred: None,
+        reach: match () {
+            () if d.has("relaxed") => Reach::Relaxed,
+            () if d.has("cluster") => Reach::Cluster,
+            () => Reach::Cta,
+        },
     };
     let mut at = 0;
     match d.form.spec.base {

@@ -1,11 +1,10 @@
-//! Moves, loads, stores, atomics and address conversions.
+//! Moves, loads, stores and address conversions.
 
 use super::integer::{ZERO, lanes};
 use super::{Decoded, Decoder, to_dst, to_pred_dst, to_src};
 use crate::finding::Space;
 use crate::inst::{
-    AccessSpace, Address, AtomOp, AtomType, Atomic, Exec, LaneFn, Lanes, Order, PredOp, PredSrc,
-    Reg, Scope, Src,
+    Access, AccessSpace, Address, Exec, LaneFn, Lanes, Order, PredOp, PredSrc, Reg, Scope, Src,
 };
 use crate::operand::Operand;
 use crate::types::Ty;
@@ -23,6 +22,7 @@ pub(super) fn mov(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
         });
     }
     match (d.operand(0)?, d.operand(1)?) {
+        (Operand::Vector { .. }, Operand::Vector { .. }) => move_vector(d, ty),
         (Operand::Vector { len, .. }, _) => {
             let part = part_type(ty, len)?;
             let parts: Decoded<Vec<Option<Reg>>> = d
@@ -68,6 +68,29 @@ pub(super) fn mov(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     }
 }
 
+/// `mov.v4.u32 {…}, {…}`, and `mov.b128` by its halves.
+fn move_vector(d: &Decoder<'_, '_>, ty: Ty) -> Decoded<Exec> {
+    let (part, count) = in_registers(ty, vector(d));
+    let (to, from) = (d.elements(0)?, d.elements(1)?);
+    if to.len() != count || from.len() != count {
+        let (to, from) = (to.len(), from.len());
+        return Err(format!("{from} registers to {to}; this type has {count}"));
+    }
+    let dst: Decoded<_> = to
+        .into_iter()
+        .map(|operand| match operand {
+            Operand::Sink => Ok(None),
+            operand => to_dst(operand, part.bits()).map(Some),
+        })
+        .collect();
+    let src: Decoded<_> = from
+        .into_iter()
+        .map(|operand| to_src(operand, part))
+        .collect();
+    let (dst, src) = (dst?, src?);
+    Ok(Exec::MoveVector { dst, src })
+}
+
 /// The type of one of `len` parts.
 fn part_type(ty: Ty, len: usize) -> Decoded<Ty> {
     match (ty.bits() as usize).checked_div(len) {
@@ -83,7 +106,7 @@ fn part_type(ty: Ty, len: usize) -> Decoded<Ty> {
 }
 
 /// The space an access names, where `.param` of a function means its frame.
-fn space(d: &Decoder<'_, '_>, named: Option<Space>, is_address: bool) -> AccessSpace {
+pub(super) fn space(d: &Decoder<'_, '_>, named: Option<Space>, is_address: bool) -> AccessSpace {
     let chosen = d.choose(&[
         ("global", Space::Global),
         ("shared", Space::Shared),
@@ -106,7 +129,7 @@ fn space(d: &Decoder<'_, '_>, named: Option<Space>, is_address: bool) -> AccessS
 }
 
 /// How an access orders itself with others.
-fn order(d: &Decoder<'_, '_>) -> Order {
+pub(super) fn order(d: &Decoder<'_, '_>) -> Order {
     let scopes = [("cta", Scope::Cta), ("cluster", Scope::Cluster)];
     let both = d.has("acq_rel");
     Order {
@@ -124,7 +147,7 @@ fn is_strong(d: &Decoder<'_, '_>) -> bool {
 }
 
 /// Strong accesses to global memory order CTAs; their kernels run CTA by CTA.
-fn note_strong(d: &mut Decoder<'_, '_>, space: AccessSpace, atomic: bool) {
+pub(super) fn note_strong(d: &mut Decoder<'_, '_>, space: AccessSpace, atomic: bool) {
     let global = matches!(space, AccessSpace::Generic | AccessSpace::Of(Space::Global));
     if global && (atomic || is_strong(d)) {
         d.function.communicates = true;
@@ -137,185 +160,85 @@ pub(super) fn note_global(d: &mut Decoder<'_, '_>, reduces: bool) {
 }
 
 /// Number of elements of a vector access.
-fn vector(d: &Decoder<'_, '_>) -> usize {
-    d.choose(&[("v2", 2), ("v4", 4)]).unwrap_or(1)
+pub(super) fn vector(d: &Decoder<'_, '_>) -> usize {
+    d.choose(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1)
 }
 
-fn check_vector(ty: Ty, count: usize) -> Decoded<()> {
+/// A value of 128 bits is two registers of 64.
+pub(super) fn in_registers(ty: Ty, count: usize) -> (Ty, usize) {
+    match ty {
+        Ty::B128 => (Ty::B64, 2 * count),
+        ty => (ty, count),
+    }
+}
+
+/// What loads and stores share: the address at one operand, the values at another.
+fn access<'a>(
+    d: &mut Decoder<'_, 'a>,
+    (address, values): (usize, usize),
+) -> Decoded<(Access, Ty, Vec<Operand<'a>>)> {
+    d.count(2, if d.has("L2::cache_hint") { 3 } else { 2 })?;
+    let (ty, count) = in_registers(d.ty(0), vector(d));
     let bytes = ty.bytes() as usize * count;
-    if bytes > 16 {
+    // ISA 9.7.9.8: 32 bytes go to and from global memory only.
+    let (address, named) = d.address(address)?;
+    let space = space(d, named, true);
+    let most = if space == AccessSpace::Of(Space::Global) {
+        32
+    } else {
+        16
+    };
+    if bytes > most {
         return Err(format!(
-            "unsupported vector access of {bytes} bytes: at most 16"
+            "unsupported vector access of {bytes} bytes: at most {most} in this space"
         ));
     }
-    Ok(())
+    note_strong(d, space, false);
+    let operands = d.elements(values)?;
+    if operands.len() != count {
+        return Err(format!("{} registers for {count} elements", operands.len()));
+    }
+    let access = Access {
+        space,
+        address,
+        order: order(d),
+        bytes: ty.bytes(),
+        count: count as u32,
+    };
+    Ok((access, ty, operands))
 }
 
 pub(super) fn ld(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    d.count(2, if d.has("L2::cache_hint") { 3 } else { 2 })?;
-    let (ty, count) = (d.ty(0), vector(d));
-    check_vector(ty, count)?;
-    let (address, named) = d.address(1)?;
-    let space = space(d, named, true);
-    note_strong(d, space, false);
-    let operands = d.elements(0)?;
-    if operands.len() != count {
-        return Err(format!(
-            "{} destinations for {count} elements",
-            operands.len()
-        ));
-    }
-    let mut dst = [None; 4];
-    for (place, operand) in dst.iter_mut().zip(operands) {
-        *place = match operand {
-            Operand::Sink => None,
-            // A signed value fills the register by its sign, any other by zeros.
-            Operand::Reg {
-                reg,
-                offset: 0,
-                negate: false,
-            } if reg.width >= ty.bits() => Some(reg),
-            operand => Some(to_dst(operand, ty.bits())?),
-        };
-    }
+    let (access, ty, operands) = access(d, (1, 0))?;
+    let place = |operand| match operand {
+        Operand::Sink => Ok(None),
+        // A signed value fills the register by its sign, any other by zeros.
+        Operand::Reg {
+            reg,
+            offset: 0,
+            negate: false,
+        } if reg.width >= ty.bits() => Ok(Some(reg)),
+        operand => to_dst(operand, ty.bits()).map(Some),
+    };
+    let dst: Decoded<_> = operands.into_iter().map(place).collect();
     let sign_bits = if ty.is_signed() { ty.bits() } else { 0 };
-    let (bytes, count) = (ty.bytes(), count as u32);
-    let order = order(d);
     Ok(Exec::Load {
-        order,
-        space,
-        address,
-        bytes,
+        access,
         sign_bits,
-        dst,
-        count,
+        dst: dst?,
     })
 }
 
 pub(super) fn st(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    d.count(2, if d.has("L2::cache_hint") { 3 } else { 2 })?;
-    let (ty, count) = (d.ty(0), vector(d));
-    check_vector(ty, count)?;
-    let (address, named) = d.address(0)?;
-    let space = space(d, named, true);
-    if matches!(space, AccessSpace::Of(Space::Const | Space::Param)) {
+    let (access, ty, operands) = access(d, (0, 1))?;
+    if matches!(access.space, AccessSpace::Of(Space::Const | Space::Param)) {
         return Err("unsupported store to a read-only space".to_owned());
     }
-    note_strong(d, space, false);
-    let operands = d.elements(1)?;
-    if operands.len() != count {
-        return Err(format!("{} sources for {count} elements", operands.len()));
-    }
-    let mut src = [ZERO; 4];
-    for (place, operand) in src.iter_mut().zip(operands) {
-        *place = to_src(operand, ty)?;
-    }
-    Ok(Exec::Store {
-        order: order(d),
-        space,
-        address,
-        bytes: ty.bytes(),
-        src,
-        count: count as u32,
-    })
-}
-
-pub(super) fn atom_type(ty: Ty) -> AtomType {
-    match ty {
-        Ty::F16 => AtomType::F16,
-        Ty::F16x2 => AtomType::F16x2,
-        Ty::Bf16 => AtomType::Bf16,
-        Ty::Bf16x2 => AtomType::Bf16x2,
-        Ty::F32 => AtomType::F32,
-        Ty::F64 => AtomType::F64,
-        _ if ty.is_signed() => AtomType::Signed,
-        Ty::U32 | Ty::U64 => AtomType::Unsigned,
-        _ => AtomType::Bits,
-    }
-}
-
-/// Refuses pairs of operation and type that PTX does not have.
-pub(super) fn check_atom(op: AtomOp, ty: Ty) -> Decoded<()> {
-    let bits = matches!(ty, Ty::B16 | Ty::B32 | Ty::B64);
-    let fits = match op {
-        AtomOp::Add => !bits,
-        AtomOp::Min | AtomOp::Max => !bits && !matches!(ty, Ty::F32 | Ty::F64),
-        AtomOp::And | AtomOp::Or | AtomOp::Xor => matches!(ty, Ty::B32 | Ty::B64),
-        AtomOp::Exch | AtomOp::Cas => bits,
-        AtomOp::Inc | AtomOp::Dec => ty == Ty::U32,
-    };
-    if fits {
-        Ok(())
-    } else {
-        Err(format!("unsupported type .{} of this operation", ty.name()))
-    }
-}
-
-pub(super) fn atom(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    let ty = d.ty(0);
-    let ops = [
-        ("add", AtomOp::Add),
-        ("min", AtomOp::Min),
-        ("max", AtomOp::Max),
-        ("and", AtomOp::And),
-        ("or", AtomOp::Or),
-        ("xor", AtomOp::Xor),
-        ("exch", AtomOp::Exch),
-        ("cas", AtomOp::Cas),
-        ("inc", AtomOp::Inc),
-        ("dec", AtomOp::Dec),
-    ];
-    let op = d.choose(&ops).ok_or("no operation")?;
-    // ISA 9.7.13.6: types .u32 .s32 .u64 .b32 .b64 are also written for cas, exch and the logic
-    // operations.
-    check_atom(op, ty)?;
-    let returns = d.form.spec.base == "atom";
-    let first = usize::from(returns);
-    let swaps = usize::from(op == AtomOp::Cas);
-    let hint = usize::from(d.has("L2::cache_hint"));
-    d.count(2 + first + swaps, 2 + first + swaps + hint)?;
-    let (address, named) = d.address(first)?;
-    let space = space(d, named, true);
-    note_strong(d, space, true);
-    let count = vector(d);
-    let dst: Decoded<Vec<Option<Reg>>> = if returns {
-        d.elements(0)?
-            .into_iter()
-            .map(|operand| match operand {
-                Operand::Sink => Ok(None),
-                operand => to_dst(operand, ty.bits()).map(Some),
-            })
-            .collect()
-    } else {
-        Ok(vec![None; count])
-    };
-    let values: Decoded<Vec<Src>> = d
-        .elements(first + 1)?
+    let src: Decoded<_> = operands
         .into_iter()
         .map(|operand| to_src(operand, ty))
         .collect();
-    let (dst, values) = (dst?, values?);
-    if dst.len() != count || values.len() != count {
-        return Err(format!("{} values for {count} elements", values.len()));
-    }
-    let swap = if swaps == 1 {
-        Some(d.src(first + 2, ty)?)
-    } else {
-        None
-    };
-    let (bits, ty) = (ty.bits(), atom_type(ty));
-    let order = order(d);
-    Ok(Exec::Atomic(Box::new(Atomic {
-        op,
-        ty,
-        bits,
-        space,
-        address,
-        dst,
-        values,
-        swap,
-        order,
-    })))
+    Ok(Exec::Store { access, src: src? })
 }
 
 fn named_space(d: &Decoder<'_, '_>) -> Space {
@@ -326,6 +249,7 @@ fn named_space(d: &Decoder<'_, '_>) -> Space {
         ("local", Space::Local),
         ("const", Space::Const),
         ("param", Space::Param),
+        ("param::entry", Space::Param),
     ])
     .unwrap_or(Space::Global)
 }
@@ -333,8 +257,9 @@ fn named_space(d: &Decoder<'_, '_>) -> Space {
 pub(super) fn cvta(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     d.count(2, 2)?;
     let ty = d.ty(0);
-    if ty != Ty::U64 {
-        return Err("unsupported .u32 addresses".to_owned());
+    if ty.bits() != d.address_bits {
+        let (given, bits) = (ty.name(), d.address_bits);
+        return Err(format!("unsupported .{given}: addresses have {bits} bits"));
     }
     let space = match (named_space(d), d.operand(1)?) {
         // The address of a function's parameter is one of its frame.
@@ -352,18 +277,23 @@ pub(super) fn cvta(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     Ok(Exec::Convey {
         space,
         to_space,
-        dst: d.dst(0, 64)?,
+        dst: d.dst(0, ty.bits())?,
         src: d.src(1, ty)?,
     })
 }
 
 pub(super) fn isspacep(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     d.count(2, 2)?;
-    let space = named_space(d);
+    let address = if d.address_bits == 32 {
+        Ty::B32
+    } else {
+        Ty::B64
+    };
     Ok(Exec::IsSpace {
-        space,
+        space: named_space(d),
+        own: !d.has("shared::cluster"),
         dst: to_pred_dst(d.operand(0)?)?,
-        src: d.src(1, Ty::B64)?,
+        src: d.src(1, address)?,
     })
 }
 

@@ -73,6 +73,7 @@ pub(super) const SHORT: TypeSet = TypeSet::of(&[Ty::F16, Ty::F16x2, Ty::Bf16, Ty
 pub(super) const FLOAT: TypeSet = F3264.or(SHORT);
 pub(super) const U32: TypeSet = TypeSet::of(&[Ty::U32]);
 pub(super) const B32: TypeSet = TypeSet::of(&[Ty::B32]);
+pub(super) const B128: TypeSet = TypeSet::of(&[Ty::B128]);
 pub(super) const B16: TypeSet = TypeSet::of(&[Ty::B16]);
 pub(super) const U3264: TypeSet = TypeSet::of(&[Ty::U32, Ty::U64]);
 pub(super) const DATA8: TypeSet = TypeSet::of(&[Ty::B8, Ty::U8, Ty::S8]);
@@ -87,6 +88,16 @@ pub(super) const CONVERT: TypeSet =
         .or(SHORT)
         .or(DATA8)
         .or(TypeSet::of(&[Ty::Tf32, Ty::E4m3x2, Ty::E5m2x2]));
+pub(super) const PACKED: TypeSet = TypeSet::of(&[
+    Ty::U16,
+    Ty::S16,
+    Ty::U8,
+    Ty::S8,
+    Ty::U4,
+    Ty::S4,
+    Ty::U2,
+    Ty::S2,
+]);
 pub(super) const ATOMIC: TypeSet = W3264.or(B3264).or(F3264).or(SHORT).or(B16);
 pub(super) const MMA: TypeSet = TypeSet::of(&[
     Ty::F16,
@@ -154,7 +165,10 @@ pub(super) const L2: Group = opt(&["L2::evict_normal", "L2::evict_first", "L2::e
 pub(super) const L2_HINT: Group = opt(&["L2::cache_hint"]);
 pub(super) const L2_SIZE: Group = opt(&["L2::64B", "L2::128B", "L2::256B"]);
 pub(super) const VECTOR: Group = opt(&["v2", "v4"]);
+pub(super) const WIDE_VECTOR: Group = opt(&["v2", "v4", "v8"]);
 pub(super) const SYNC: Group = req(&["sync"]);
+pub(super) const SYNC_OPT: Group = opt(&["sync"]);
+pub(super) const SECOND: Group = opt(&["add", "min", "max"]);
 pub(super) const ALIGNED: Group = req(&["aligned"]);
 pub(super) const ALIGNED_OPT: Group = opt(&["aligned"]);
 pub(super) const UNI: Group = opt(&["uni"]);

@@ -51,7 +51,7 @@ pub(super) fn barrier(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     Ok(Exec::Barrier(Box::new(bar)))
 }
 
-fn collective(kind: CollectiveKind, mask: Src) -> Collective {
+fn collective(kind: CollectiveKind, mask: impl Into<Option<Src>>) -> Collective {
     Collective {
         kind,
         dst: None,
@@ -60,7 +60,7 @@ fn collective(kind: CollectiveKind, mask: Src) -> Collective {
         b: ZERO,
         c: ZERO,
         pred: PredSrc::Const(true),
-        mask,
+        mask: mask.into(),
         width: 32,
         mods: crate::num::float::FloatMods(0),
     }
@@ -73,6 +73,17 @@ fn boxed(collective: Collective) -> Decoded<Exec> {
 pub(super) fn bar_warp(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     d.count(1, 1)?;
     boxed(collective(CollectiveKind::BarWarp, d.src(0, Ty::B32)?))
+}
+
+/// The member mask, the last of `all` operands. Without `.sync`, the form of old targets, the lanes
+/// that execute take part.
+fn members(d: &Decoder<'_, '_>, all: usize) -> Decoded<Option<Src>> {
+    if d.has("sync") {
+        d.count(all, all)?;
+        return d.src(all - 1, Ty::B32).map(Some);
+    }
+    d.count(all - 1, all - 1)?;
+    Ok(None)
 }
 
 /// `d|p`, either of which may be `_`.
@@ -90,28 +101,28 @@ fn results(d: &Decoder<'_, '_>, bits: u32, out: &mut Collective) -> Decoded<()> 
 }
 
 pub(super) fn shfl(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    d.count(5, 5)?;
+    let mask = members(d, 5)?;
     let kinds = [
         ("up", CollectiveKind::ShflUp),
         ("down", CollectiveKind::ShflDown),
         ("bfly", CollectiveKind::ShflBfly),
     ];
     let kind = d.choose(&kinds).unwrap_or(CollectiveKind::ShflIdx);
-    let mut out = collective(kind, d.src(4, Ty::B32)?);
+    let mut out = collective(kind, mask);
     results(d, 32, &mut out)?;
     (out.a, out.b, out.c) = (d.src(1, Ty::B32)?, d.src(2, Ty::B32)?, d.src(3, Ty::B32)?);
     boxed(out)
 }
 
 pub(super) fn vote(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    d.count(3, 3)?;
+    let mask = members(d, 3)?;
     let kinds = [
         ("all", CollectiveKind::VoteAll),
         ("any", CollectiveKind::VoteAny),
         ("uni", CollectiveKind::VoteUni),
     ];
     let kind = d.choose(&kinds).unwrap_or(CollectiveKind::VoteBallot);
-    let mut out = collective(kind, d.src(2, Ty::B32)?);
+    let mut out = collective(kind, mask);
     match (kind, d.ty(0)) {
         (CollectiveKind::VoteBallot, Ty::B32) => out.dst = Some(d.dst(0, 32)?),
         (CollectiveKind::VoteBallot, _) | (_, Ty::B32) => {

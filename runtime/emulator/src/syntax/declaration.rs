@@ -4,12 +4,15 @@ use super::parser::{MAX_REGISTERS, MAX_VARIABLE_BYTES, Parsed, Parser, show};
 use super::scope::Named;
 use crate::finding::Space;
 use crate::inst::Src;
-use crate::lexer::{Token, literal};
+use crate::lexer::Token;
 use crate::memory::RED_ZONE_BYTES;
 use crate::module::{
-    CONST_WINDOW, FUNCTION_WINDOW, GlobalVariable, PREDICATE, RegisterNames, SharedVariable,
+    GlobalVariable, NARROW_VARIABLES_END, PREDICATE, RegisterNames, SharedVariable,
 };
 use crate::types::Ty;
+
+const NO_INITIALISER: &str =
+    "unsupported initialiser: only .global and .const variables have one (ISA 5.4.4)";
 
 /// What stands before the name of a variable.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +36,17 @@ impl Shape {
         let bytes = bytes.filter(|bytes| *bytes <= MAX_VARIABLE_BYTES);
         let bytes = bytes.ok_or_else(|| format!("variable exceeds {MAX_VARIABLE_BYTES} bytes"))?;
         Ok((bytes as u32, self.align.unwrap_or(unit.max(1) as u32)))
+    }
+}
+
+impl Shape {
+    /// The type and number of the registers of one name; 128 bits are two of 64.
+    pub(crate) fn registers(&self) -> Parsed<(Ty, u32)> {
+        match (self.ty, self.vector) {
+            (Ty::B128, 1) => Ok((Ty::B64, 2)),
+            (Ty::B128, _) => Err("unsupported vector of .b128 registers".to_owned()),
+            (ty, vector) => Ok((ty, vector)),
+        }
     }
 }
 
@@ -98,9 +112,12 @@ impl<'a> Parser<'a> {
     /// `.reg .b32 %a, %r<5>;`
     pub(crate) fn registers(&mut self) -> Parsed<()> {
         let shape = self.declarator_head()?;
-        if shape.ty == Ty::B128 {
-            return Err("unsupported register type .b128".to_owned());
-        }
+        let (ty, vector) = shape.registers()?;
+        let shape = Shape {
+            ty,
+            vector,
+            ..shape
+        };
         loop {
             let name = self.word("a register")?;
             if self.lexer.eat(b'<') {
@@ -163,7 +180,7 @@ impl<'a> Parser<'a> {
                 },
             )?;
             if self.lexer.at_punct(b'=') {
-                return Err("unsupported initialiser of a local variable".to_owned());
+                return Err(NO_INITIALISER.to_owned());
             }
             if !self.lexer.eat(b',') {
                 return self.expect(b';');
@@ -197,6 +214,12 @@ impl<'a> Parser<'a> {
         } else {
             None
         };
+        if init.is_some() && space == Space::Shared {
+            return Err(NO_INITIALISER.to_owned());
+        }
+        if init.is_some() && shape.ty == Ty::B128 {
+            return Err("unsupported initialiser of .b128: the ISA has no such numbers".to_owned());
+        }
         let unit = u64::from((shape.ty.bytes() * shape.vector).max(1));
         let open = dims.first() == Some(&None);
         if let (Some(init), Some(first @ None)) = (&init, dims.first_mut()) {
@@ -226,14 +249,11 @@ impl<'a> Parser<'a> {
             }
             Space::Const => Src::Imm(self.constant(name, bytes, align, init)?),
             _ => {
-                let address = self.global_end.next_multiple_of(u64::from(align.max(256)));
-                self.global_end = address + wide + RED_ZONE_BYTES;
-                self.global_bytes += wide;
-                if self.global_bytes > MAX_VARIABLE_BYTES {
-                    return Err(format!(
-                        ".global variables exceed {MAX_VARIABLE_BYTES} bytes"
-                    ));
-                }
+                let known = self.define_external(name, space);
+                let address = match known {
+                    Some(address) => address,
+                    None => self.global_place(wide, align)?,
+                };
                 let owned = name.to_owned();
                 self.module.globals.push(GlobalVariable {
                     name: owned,
@@ -241,6 +261,9 @@ impl<'a> Parser<'a> {
                     bytes: wide,
                     init,
                 });
+                if known.is_some() {
+                    return Ok(());
+                }
                 Src::Imm(address)
             }
         };
@@ -252,6 +275,22 @@ impl<'a> Parser<'a> {
                 bytes: wide,
             },
         )
+    }
+
+    /// Room for a variable in global memory.
+    fn global_place(&mut self, bytes: u64, align: u32) -> Parsed<u64> {
+        let address = self.global_end.next_multiple_of(u64::from(align.max(256)));
+        self.global_end = address + bytes + RED_ZONE_BYTES;
+        self.global_bytes += bytes;
+        if self.global_bytes > MAX_VARIABLE_BYTES {
+            return Err(format!(
+                ".global variables exceed {MAX_VARIABLE_BYTES} bytes"
+            ));
+        }
+        if self.module.narrow && self.global_end > NARROW_VARIABLES_END {
+            return Err(".global variables do not fit addresses of 32 bits".to_owned());
+        }
+        Ok(address)
     }
 
     fn constant(
@@ -273,95 +312,5 @@ impl<'a> Parser<'a> {
             place.copy_from_slice(&init);
         }
         Ok(offset as u64)
-    }
-
-    /// A value or a braced list of them, appended as bytes.
-    fn initialiser(&mut self, ty: Ty, out: &mut Vec<u8>) -> Parsed<()> {
-        // An explicit stack of open braces: nesting depth is the text's choice.
-        let mut depth = 0u32;
-        loop {
-            while self.lexer.eat(b'{') {
-                depth += 1;
-            }
-            if !self.lexer.at_punct(b'}') {
-                let value = self.initial_value(ty)?;
-                let width = (ty.bytes().max(1) as usize).min(8);
-                out.extend_from_slice(&value.to_le_bytes()[..width]);
-            }
-            loop {
-                if depth == 0 {
-                    return Ok(());
-                }
-                if self.lexer.eat(b'}') {
-                    depth -= 1;
-                } else if self.lexer.eat(b',') {
-                    break;
-                } else {
-                    return Err(format!(
-                        "expected ',' or '}}', found {}",
-                        show(self.lexer.peek())
-                    ));
-                }
-            }
-        }
-    }
-
-    fn initial_value(&mut self, ty: Ty) -> Parsed<u64> {
-        let negative = self.lexer.eat(b'-');
-        match self.lexer.next() {
-            Token::Number(text) => {
-                let value = literal(text).ok_or_else(|| format!("{text} is no number"))?;
-                let bits = crate::isa::literal_bits(value, ty);
-                Ok(match (negative, ty) {
-                    (false, _) => bits,
-                    (true, Ty::F32) => bits ^ 1 << 31,
-                    (true, Ty::F64) => bits ^ 1 << 63,
-                    (true, _) => bits.wrapping_neg(),
-                })
-            }
-            Token::Word("generic") => {
-                self.expect(b'(')?;
-                let name = self.word("a variable")?;
-                let value = self.symbol_value(name, true)?;
-                self.expect(b')')?;
-                self.symbol_offset(value)
-            }
-            Token::Word(name) => {
-                let value = self.symbol_value(name, false)?;
-                self.symbol_offset(value)
-            }
-            other => Err(format!("expected a value, found {}", show(other))),
-        }
-    }
-
-    fn symbol_offset(&mut self, value: u64) -> Parsed<u64> {
-        if self.lexer.eat(b'+') {
-            return Ok(value.wrapping_add(self.integer()?));
-        }
-        Ok(value)
-    }
-
-    fn symbol_value(&mut self, name: &str, generic: bool) -> Parsed<u64> {
-        match self.scopes.lookup(name) {
-            Some(Named::Function(id)) => {
-                self.module.addressed.push(id);
-                Ok(FUNCTION_WINDOW + 16 * u64::from(id))
-            }
-            Some(Named::Variable {
-                base: Src::Imm(value),
-                space,
-                ..
-            }) => {
-                let window = if generic && space == Space::Const {
-                    CONST_WINDOW
-                } else {
-                    0
-                };
-                Ok(value + window)
-            }
-            _ => Err(format!(
-                "{name} is no address that is known before the launch"
-            )),
-        }
     }
 }

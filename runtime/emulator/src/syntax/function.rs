@@ -4,7 +4,7 @@ use super::parser::{Builder, Parsed, Parser};
 use super::scope::Named;
 use crate::counters::InstClass;
 use crate::finding::Space;
-use crate::inst::{Exec, Inst, Src};
+use crate::inst::{Exec, Inst, Reg, Src};
 use crate::lexer::Token;
 use crate::module::{Entry, Formal, Function, Param};
 
@@ -162,11 +162,18 @@ impl<'a> Parser<'a> {
             let shape = self.declarator_head()?;
             let (name, dims) = self.declarator_name()?;
             match keyword {
-                ".reg" => formals.push(match self.declare_register(name, shape.ty, 1)? {
-                    Named::Pred(slot) => Formal::Pred(slot),
-                    Named::Reg(reg) => Formal::Reg(reg),
-                    _ => return Err("unsupported vector register as parameter".to_owned()),
-                }),
+                ".reg" => {
+                    let (ty, len) = shape.registers()?;
+                    match self.declare_register(name, ty, len)? {
+                        Named::Pred(slot) => formals.push(Formal::Pred(slot)),
+                        Named::Reg(reg) => formals.push(Formal::Reg(reg)),
+                        Named::RegVector { first, len } => {
+                            let slots = first.slot..first.slot + len;
+                            formals.extend(slots.map(|slot| Formal::Reg(Reg { slot, ..first })));
+                        }
+                        _ => return Err(format!("{name} is no register")),
+                    }
+                }
                 ".param" => {
                     let (bytes, align) = shape.layout(&dims)?;
                     let offset = self.local_bytes(bytes, align)?;

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use super::external::External;
 use super::scope::{NameMap, Named, Scopes};
 use crate::finding::Space;
 use crate::inst::Reg;
 use crate::isa::Form;
 use crate::lexer::{Lexer, Literal, Token, literal};
-use crate::module::{Function, Module, PREDICATE, RegisterNames};
+use crate::module::{Function, Module, NARROW_VARIABLES, PREDICATE, RegisterNames};
 use crate::operand::{LabelUse, Operand};
 
 /// One problem of a PTX text.
@@ -73,6 +74,7 @@ pub(crate) struct Parser<'a> {
     pub(crate) form_of: NameMap<'a, usize>,
     pub(crate) global_end: u64,
     pub(crate) global_bytes: u64,
+    pub(crate) externals: Vec<External<'a>>,
     function_of: HashMap<&'a str, u32>,
     errors: Vec<ParseError>,
 }
@@ -91,10 +93,12 @@ pub(crate) fn parse(text: &str) -> Result<Module, ParseErrors> {
         form_of: NameMap::default(),
         global_end: crate::module::GLOBAL_VARIABLES,
         global_bytes: 0,
+        externals: Vec::new(),
         function_of: HashMap::new(),
         errors: Vec::new(),
     };
     parser.module_level();
+    parser.missing_externals();
     if parser.errors.is_empty() {
         crate::isa::link(&mut parser.module).map_err(|message| ParseErrors {
             errors: vec![ParseError {
@@ -204,7 +208,13 @@ impl<'a> Parser<'a> {
             }
             ".address_size" => match self.integer()? {
                 64 => Ok(()),
-                size => Err(format!("unsupported .address_size {size}: only 64")),
+                32 if self.module.globals.is_empty() => {
+                    self.module.narrow = true;
+                    self.global_end = NARROW_VARIABLES;
+                    Ok(())
+                }
+                32 => Err(".address_size stands behind variables".to_owned()),
+                size => Err(format!("unsupported .address_size {size}: 32 or 64")),
             },
             ".file" => self.skip_file(),
             ".loc" => self.skip_loc(),
@@ -212,8 +222,9 @@ impl<'a> Parser<'a> {
             ".section" => self.skip_section(),
             ".visible" | ".weak" | ".common" => Ok(()),
             ".extern" => match self.lexer.peek() {
-                Token::Word(".global" | ".const") => {
-                    Err("unsupported .extern variable: no other module defines it".to_owned())
+                Token::Word(".global") => self.external_variables(),
+                Token::Word(".const") => {
+                    Err("unsupported .extern .const: no other text is linked".to_owned())
                 }
                 _ => Ok(()),
             },

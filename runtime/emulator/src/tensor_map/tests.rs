@@ -62,6 +62,17 @@ fn broken_rules_are_all_named() {
     let mut map = matrix();
     (map.ty, map.fill) = (TensorType::Uint16, TensorFill::Nan);
     assert!(map.check().is_err());
+    // Interleaved maps have three dimensions and, at 32 bytes, one swizzle.
+    let mut map = matrix();
+    map.interleave = 1;
+    assert_eq!(map.check().unwrap_err().problems, ["rank 2; 3 to 5"]);
+    (map.rank, map.interleave, map.dims[2]) = (3, 2, 4);
+    map.strides[1] = 192 * 40;
+    assert_eq!(map.check().unwrap_err().problems.len(), 1);
+    map.swizzle = TensorSwizzle::Bytes32;
+    assert!(map.check().is_ok());
+    map.interleave = 3;
+    assert_eq!(map.check().unwrap_err().problems, ["interleave 3; 0 to 2"]);
 }
 
 #[test]

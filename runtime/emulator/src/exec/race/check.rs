@@ -6,6 +6,7 @@ use super::shadow::{Cell, Reader, Writer};
 use crate::exec::mbarrier::{Place, lanes_of};
 use crate::exec::state::{AccessKind, Site};
 use crate::finding::FindingId;
+use crate::inst::Scope;
 
 /// Readers of one word that are kept beside it.
 const CROWD: usize = 64;
@@ -65,10 +66,19 @@ pub(super) struct Actor<'c> {
     pub(super) clock: &'c Clock,
     /// An operation of the async proxy.
     pub(super) asynchronous: bool,
-    pub(super) strong: bool,
+    /// The scope of an access that is not weak.
+    pub(super) strong: Option<Scope>,
 }
 
 impl Race {
+    /// What is wrong with two accesses that are not weak and that nothing orders: in strict mode
+    /// those of two CTAs have to reach the cluster.
+    fn between(&self, a: (u32, Scope), b: (u32, Scope)) -> Option<FindingId> {
+        let near = self.rank_of(a.0) == self.rank_of(b.0);
+        let reach = a.1.min(b.1) != Scope::Cta;
+        Some(FindingId::AtomicScope).filter(|_| self.strict && !near && !reach)
+    }
+
     fn is_signal(&self, agent: u32) -> bool {
         agent >= self.threads
     }
@@ -97,11 +107,13 @@ impl Race {
             return self.behind_copy(actor, (*thread, w), writes);
         }
         if actor.clock.seen(w.agent) < w.epoch {
-            return match (signal, w.strong && actor.strong) {
+            return match (signal, w.strong.zip(actor.strong)) {
                 (true, _) if w.agent == actor.agent => None,
                 (true, _) => Some(FindingId::AsyncNotWaited),
-                (false, true) => None,
-                (false, false) => Some(FindingId::RaceShared),
+                (false, Some((theirs, mine))) => {
+                    self.between((w.agent, theirs), (actor.agent, mine))
+                }
+                (false, None) => Some(FindingId::RaceShared),
             };
         }
         let fenced = actor.clock.fenced(w.agent) >= w.epoch;
@@ -116,8 +128,11 @@ impl Race {
 
     /// What is wrong with a writing actor behind a reader.
     pub(super) fn behind_reader(&self, actor: &Actor<'_>, r: &Reader) -> Option<FindingId> {
-        if r.lanes == 0 || r.strong && actor.strong {
+        if r.lanes == 0 {
             return None;
+        }
+        if let Some((theirs, mine)) = r.strong.zip(actor.strong) {
+            return self.between((r.agent, theirs), (actor.agent, mine));
         }
         if self.is_signal(r.agent) {
             let seen = actor.clock.seen(r.agent) >= r.epoch || r.agent == actor.agent;
@@ -257,16 +272,12 @@ impl Race {
         let warp = self.warp(site.rank, site.warp);
         let agent = 32 * warp + lane;
         let clock = self.clock(agent);
-        let strong = matches!(
-            kind,
-            AccessKind::Atomic | AccessKind::StrongLoad | AccessKind::StrongStore
-        );
         let actor = Actor {
             agent,
             epoch: self.epoch(warp),
             clock: &clock,
             asynchronous: false,
-            strong,
+            strong: kind.scope(),
         };
         let site = Site {
             lanes: 1 << lane,
@@ -274,9 +285,9 @@ impl Race {
         };
         let loads = matches!(
             kind,
-            AccessKind::Load | AccessKind::StrongLoad | AccessKind::LoadMatrix
+            AccessKind::Load | AccessKind::StrongLoad(_) | AccessKind::LoadMatrix
         );
-        let way = (loads || kind == AccessKind::Atomic, !loads);
+        let way = (loads || matches!(kind, AccessKind::Atomic(_)), !loads);
         self.words((place, bytes), |race, cell, part| {
             race.access(&actor, cell, part, way, site)
         });

@@ -55,6 +55,15 @@ impl Clock {
         self.seen = seen;
     }
 
+    /// Forgets the agents before a number.
+    pub(super) fn keep_from(&mut self, agent: u32) {
+        for list in [&mut self.seen, &mut self.fenced] {
+            list.iter_mut()
+                .take(agent as usize)
+                .for_each(|epoch| *epoch = 0);
+        }
+    }
+
     pub(super) fn join(&mut self, other: &Clock) {
         join(&mut self.seen, &other.seen);
         join(&mut self.fenced, &other.fenced);

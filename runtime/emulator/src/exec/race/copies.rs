@@ -73,7 +73,7 @@ impl Race {
             epoch: value,
             clock,
             asynchronous: true,
-            strong: false,
+            strong: None,
         };
         self.words(span, |race, cell, part| {
             race.access(&actor, cell, part, (!writes, writes), site);
@@ -123,7 +123,7 @@ impl Race {
             epoch: group + 1,
             clock: &clock,
             asynchronous: false,
-            strong: false,
+            strong: None,
         };
         self.words(span, |race, cell, part| {
             race.access(&actor, cell, part, (true, true), site)

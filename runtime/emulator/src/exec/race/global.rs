@@ -98,7 +98,7 @@ impl Race {
                         epoch: who.epoch,
                         clock: &self.clock(agent),
                         asynchronous: false,
-                        strong: touch.way.strong,
+                        strong: touch.way.reach(),
                     };
                     self.global_word(&mut words, (touch, &who), &actor, (at, slot));
                 }
@@ -122,7 +122,7 @@ impl Race {
             epoch,
             clock: &clock,
             asynchronous: true,
-            strong: touch.way.strong,
+            strong: touch.way.reach(),
         };
         let who = Who {
             cluster: self.number,
@@ -228,7 +228,7 @@ impl Race {
             epoch: other.epoch,
             pc: other.site.pc,
             bytes: slot.bytes,
-            strong: other.way.strong,
+            strong: other.way.reach(),
         };
         match self.behind_writer(actor, &writer, touch.writes)? {
             // The seed of a compare-and-swap loop, which a lost race only makes repeat.
@@ -249,12 +249,15 @@ impl Race {
         if touch.way.atomic && !other.way.asynchronous && !other.way.strong {
             return None;
         }
+        if touch.way.strong && other.way.strong {
+            return None;
+        }
         let reader = Reader {
             agent: other.agent,
             epoch: other.epoch,
             lanes: 1 << slot.lane,
             pc: other.site.pc,
-            strong: other.way.strong,
+            strong: other.way.reach(),
         };
         let id = self.behind_reader(actor, &reader)?;
         (id != FindingId::MissingProxyFenceWar).then_some(FindingId::RaceGlobal)
@@ -282,7 +285,7 @@ impl Race {
         });
     }
 
-    fn rank_of(&self, agent: u32) -> u32 {
+    pub(super) fn rank_of(&self, agent: u32) -> u32 {
         agent / 32 / self.warps.max(1)
     }
 }

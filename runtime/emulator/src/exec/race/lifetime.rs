@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::clock::Clock;
-use super::{Init, Race, Touch};
+use super::{Init, Race, Signal, Touch};
 use crate::exec::mbarrier::{Place, lanes_of};
 use crate::exec::state::Site;
 use crate::inst::Order;
@@ -136,6 +136,19 @@ impl Race {
         }
     }
 
+    /// Lanes arrive at an mbarrier of another CTA and publish a clock with it.
+    pub(super) fn remote_arrival(&mut self, rank: u32, published: &mut Clock, site: Site) {
+        let epoch = self.epoch(self.warp(site.rank, site.warp));
+        for thread in self.lanes_at(site) {
+            let agent = self.signal(Signal::Arrivals(thread));
+            published.see(agent, epoch);
+            let lanes = 1 << (thread % 32);
+            let site = Site { lanes, ..site };
+            self.update(site, |clock| clock.see(agent, epoch));
+            self.arrivals.insert((rank, thread), (agent, epoch, site));
+        }
+    }
+
     /// Lanes exit: what they know orders the end of their CTA.
     pub(crate) fn thread_exit(&mut self, site: Site) {
         let known = self.published(site);
@@ -147,6 +160,9 @@ impl Race {
         let known = self.exits.remove(&rank).unwrap_or_default();
         let touched = self.remotes.range((rank, 0)..=(rank, u32::MAX));
         let late = touched.filter(|((_, thread), (epoch, _))| known.seen(*thread) < *epoch);
-        late.map(|(_, (_, site))| *site).collect()
+        let told = self.arrivals.range((rank, 0)..=(rank, u32::MAX));
+        let untold = told.filter(|(_, (agent, epoch, _))| known.seen(*agent) < *epoch);
+        let untold = untold.map(|(_, (_, _, site))| *site);
+        late.map(|(_, (_, site))| *site).chain(untold).collect()
     }
 }

@@ -1,6 +1,8 @@
 //! What is remembered of each word of shared memory: its last writer and up to four readers;
 //! further ones are kept beside.
 
+use crate::inst::Scope;
+
 /// Readers of one word that are remembered.
 const READERS: usize = 4;
 
@@ -12,7 +14,7 @@ pub(super) struct Reader {
     /// 0 when the place is free.
     pub(super) lanes: u32,
     pub(super) pc: u32,
-    pub(super) strong: bool,
+    pub(super) strong: Option<Scope>,
 }
 
 impl Reader {
@@ -33,7 +35,7 @@ pub(super) struct Writer {
     pub(super) pc: u32,
     /// The bytes written; 0 when nobody wrote.
     pub(super) bytes: u8,
-    pub(super) strong: bool,
+    pub(super) strong: Option<Scope>,
 }
 
 /// One word.

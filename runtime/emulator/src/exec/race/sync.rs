@@ -6,6 +6,7 @@ use super::clock::Clock;
 use super::{Location, Object, Race, Signal};
 use crate::exec::mbarrier::{Place, lanes_of};
 use crate::exec::state::Site;
+use crate::inst::{Reach, Scope};
 
 impl Race {
     /// What the lanes of a site know together, their own accesses included.
@@ -142,9 +143,30 @@ impl Race {
     }
 
     /// An arrival at an mbarrier, before it may complete the phase.
-    pub(crate) fn object_arrive(&mut self, place: Place, site: Site) {
-        let published = self.published(site);
+    ///
+    /// In strict mode one with the scope of the CTA releases nothing to other CTAs but the ends of
+    /// asynchronous operations that it knows of: those are over, whoever hears of it. Compilers and
+    /// libraries rely on more, so the default mode takes every scope for the cluster's.
+    pub(crate) fn object_arrive(&mut self, place: Place, reach: Reach, site: Site) {
+        let mut published = self.published(site);
+        let far = self.strict && place.0 != site.rank;
+        match reach {
+            _ if !self.strict => {}
+            Reach::Relaxed => {
+                published.keep_from(self.threads);
+                published.join(&self.released(site));
+            }
+            Reach::Cta if far => published.keep_from(self.threads),
+            _ => {}
+        }
+        if place.0 != site.rank {
+            self.remote_arrival(place.0, &mut published, site);
+        }
         if let Some(object) = self.objects.get_mut(&place) {
+            object.far.pending.join(&published);
+            if far {
+                published.keep_from(self.threads);
+            }
             object.channel.pending.join(&published);
         }
         self.next_epoch(site);
@@ -153,19 +175,27 @@ impl Race {
     /// The phase of an mbarrier is complete; what was passed on stays known.
     pub(crate) fn object_complete(&mut self, place: Place) {
         if let Some(object) = self.objects.get_mut(&place) {
-            object.channel.complete = Rc::new(object.channel.pending.clone());
+            for channel in [&mut object.channel, &mut object.far] {
+                channel.complete = Rc::new(channel.pending.clone());
+            }
         }
     }
 
     /// The lanes saw that so many phases are complete.
-    pub(crate) fn object_pass(&mut self, place: Place, phases: u64, site: Site) {
-        let Some(object) = self.objects.get(&place) else {
+    pub(crate) fn object_pass(&mut self, phases: (Place, u64), reach: Reach, site: Site) {
+        let Some(object) = self.objects.get(&phases.0) else {
             return;
         };
-        let (from, signal) = (Rc::clone(&object.channel.complete), object.signal);
+        let from = match reach {
+            _ if !self.strict => &object.channel,
+            Reach::Relaxed => return,
+            Reach::Cta => &object.channel,
+            Reach::Cluster => &object.far,
+        };
+        let (from, signal) = (Rc::clone(&from.complete), object.signal);
         self.update(site, |clock| {
             clock.join(&from);
-            clock.see(signal, phases as u32);
+            clock.see(signal, phases.1 as u32);
         });
     }
 
@@ -181,17 +211,29 @@ impl Race {
         let agent = self.signal(Signal::Copies(thread));
         if let Some(object) = self.objects.get_mut(&place) {
             object.channel.pending.see(agent, value);
+            object.far.pending.see(agent, value);
         }
     }
 
-    /// A strong access orders itself with the others at its location.
-    pub(crate) fn strong(&mut self, place: Location, site: Site) {
+    /// A strong access orders itself with the others at its location; in strict mode one with the
+    /// scope of the CTA only with those of its CTA.
+    pub(crate) fn strong(&mut self, place: Location, scope: Scope, site: Site) {
         let mut clock = self.published(site);
-        if let Some(known) = self.locations.get(&place) {
-            clock.join(known);
+        let (near, far) = ((place, Some(site.rank)), (place, None));
+        let meets = match (self.strict, scope) {
+            (false, _) => vec![far],
+            (true, Scope::Cta) => vec![near],
+            (true, _) => vec![near, far],
+        };
+        for key in &meets {
+            if let Some(known) = self.locations.get(key) {
+                clock.join(known);
+            }
         }
         let joined = Rc::new(clock.clone());
-        self.locations.insert(place, clock);
+        for key in meets {
+            self.locations.insert(key, clock.clone());
+        }
         self.next_epoch(site);
         self.acquire(site, &joined);
     }

@@ -1,6 +1,6 @@
 //! Arithmetic, comparison, logic and shifts (ISA 9.7.1 to 9.7.8).
 
-use super::super::{bits, compare, floating, integer};
+use super::super::{bits, compare, floating, integer, video};
 use super::*;
 
 /// The rows.
@@ -217,5 +217,55 @@ pub(super) static ROWS: &[Spec] = &[
         [B32],
         Integer,
         bits::prmt
+    ),
+    // 9.7.18 scalar video instructions.
+    spec!(
+        "vadd",
+        [SAT, SECOND],
+        [W32, W32, W32],
+        Integer,
+        video::video
+    ),
+    spec!(
+        "vsub",
+        [SAT, SECOND],
+        [W32, W32, W32],
+        Integer,
+        video::video
+    ),
+    spec!(
+        "vabsdiff",
+        [SAT, SECOND],
+        [W32, W32, W32],
+        Integer,
+        video::video
+    ),
+    spec!(
+        "vmin",
+        [SAT, SECOND],
+        [W32, W32, W32],
+        Integer,
+        video::video
+    ),
+    spec!(
+        "vmax",
+        [SAT, SECOND],
+        [W32, W32, W32],
+        Integer,
+        video::video
+    ),
+    spec!(
+        "vshl",
+        [SAT, SECOND, req(&["clamp", "wrap"])],
+        [W32, W32, U32],
+        Integer,
+        video::video
+    ),
+    spec!(
+        "vshr",
+        [SAT, SECOND, req(&["clamp", "wrap"])],
+        [W32, W32, U32],
+        Integer,
+        video::video
     ),
 ];

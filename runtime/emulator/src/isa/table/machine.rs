@@ -1,39 +1,74 @@
 //! Data movement, control flow, synchronization and matrix instructions (ISA 9.7.9 on).
 
-use super::super::{control, conversion, matrix, memory, warp};
+use super::super::{atomic, control, conversion, matrix, memory, warp};
 use super::*;
+
+/// A load or a store: the modifiers both take, and those of the one.
+macro_rules! access {
+    ($base:literal, [$($group:expr),*], $class:ident, $decode:expr) => {
+        spec!(
+            $base,
+            [ORDER, SCOPE, SPACE, CACHE, L1, L2, L2_HINT, WIDE_VECTOR $(, $group)*],
+            [DATA.or(B128)],
+            $class,
+            $decode
+        )
+    };
+}
+
+/// An atomic operation with or without a result.
+macro_rules! atomic {
+    ($base:literal, $ops:expr, $types:expr) => {
+        spec!(
+            $base,
+            [
+                ORDER,
+                SCOPE,
+                MEMORY_SPACE,
+                req(&$ops),
+                opt(&["noftz"]),
+                WIDE_VECTOR,
+                L2_HINT
+            ],
+            [$types],
+            Atomic,
+            atomic::atom
+        )
+    };
+}
+
+/// 8x8 matrices from or to shared memory.
+macro_rules! matrices {
+    ($base:literal, $decode:expr) => {
+        spec!(
+            $base,
+            [
+                SYNC,
+                ALIGNED,
+                req(&["m8n8"]),
+                req(&["x1", "x2", "x4"]),
+                opt(&["trans"]),
+                opt(&["shared", "shared::cta"])
+            ],
+            [B16],
+            Matrix,
+            $decode
+        )
+    };
+}
 
 /// The rows.
 pub(super) static ROWS: &[Spec] = &[
     // 9.7.9 data movement and conversion.
-    spec!("mov", [], [MOVE], Move, memory::mov),
-    spec!(
+    spec!("mov", [WIDE_VECTOR], [MOVE.or(B128)], Move, memory::mov),
+    access!(
         "ld",
-        [
-            ORDER,
-            SCOPE,
-            SPACE,
-            opt(&["nc"]),
-            CACHE,
-            L1,
-            L2,
-            L2_HINT,
-            L2_SIZE,
-            VECTOR,
-            opt(&["unified"])
-        ],
-        [DATA],
+        [opt(&["nc"]), L2_SIZE, opt(&["unified"])],
         Load,
         memory::ld
     ),
     spec!("ldu", [opt(&["global"]), VECTOR], [DATA], Load, memory::ld),
-    spec!(
-        "st",
-        [ORDER, SCOPE, SPACE, CACHE, L1, L2, L2_HINT, VECTOR],
-        [DATA],
-        Store,
-        memory::st
-    ),
+    access!("st", [], Store, memory::st),
     spec!(
         "cvta",
         [opt(&["to"]), SPACE_REQ],
@@ -51,6 +86,7 @@ pub(super) static ROWS: &[Spec] = &[
             "shared::cluster",
             "local",
             "param",
+            "param::entry",
             "const"
         ])],
         [U3264],
@@ -69,6 +105,14 @@ pub(super) static ROWS: &[Spec] = &[
         [CONVERT, CONVERT],
         Convert,
         conversion::cvt
+    ),
+    spec_min!(
+        2,
+        "cvt.pack",
+        [req(&["sat"])],
+        [PACKED, TypeSet::of(&[Ty::S32]), B32],
+        Convert,
+        conversion::cvt_pack
     ),
     spec!(
         "prefetch",
@@ -154,41 +198,21 @@ pub(super) static ROWS: &[Spec] = &[
         warp::barrier
     ),
     spec!("bar.warp", [SYNC], [], Collective, warp::bar_warp),
-    spec!(
+    atomic!(
         "atom",
         [
-            ORDER,
-            SCOPE,
-            MEMORY_SPACE,
-            req(&[
-                "add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"
-            ]),
-            opt(&["noftz"]),
-            VECTOR,
-            L2_HINT
+            "add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"
         ],
-        [ATOMIC],
-        Atomic,
-        memory::atom
+        ATOMIC.or(B128)
     ),
-    spec!(
+    atomic!(
         "red",
-        [
-            ORDER,
-            SCOPE,
-            MEMORY_SPACE,
-            req(&["add", "min", "max", "and", "or", "xor", "inc", "dec"]),
-            opt(&["noftz"]),
-            VECTOR,
-            L2_HINT
-        ],
-        [ATOMIC],
-        Atomic,
-        memory::atom
+        ["add", "min", "max", "and", "or", "xor", "inc", "dec"],
+        ATOMIC
     ),
     spec!(
         "vote",
-        [SYNC, req(&["all", "any", "uni", "ballot"])],
+        [SYNC_OPT, req(&["all", "any", "uni", "ballot"])],
         [TypeSet::of(&[Ty::Pred, Ty::B32])],
         Collective,
         warp::vote
@@ -215,7 +239,7 @@ pub(super) static ROWS: &[Spec] = &[
     ),
     spec!(
         "shfl",
-        [SYNC, req(&["up", "down", "bfly", "idx"])],
+        [SYNC_OPT, req(&["up", "down", "bfly", "idx"])],
         [B32],
         Collective,
         warp::shfl
@@ -229,34 +253,8 @@ pub(super) static ROWS: &[Spec] = &[
         control::griddepcontrol
     ),
     // 9.7.14 matrix instructions.
-    spec!(
-        "ldmatrix",
-        [
-            SYNC,
-            ALIGNED,
-            req(&["m8n8"]),
-            req(&["x1", "x2", "x4"]),
-            opt(&["trans"]),
-            opt(&["shared", "shared::cta"])
-        ],
-        [B16],
-        Matrix,
-        matrix::ldmatrix
-    ),
-    spec!(
-        "stmatrix",
-        [
-            SYNC,
-            ALIGNED,
-            req(&["m8n8"]),
-            req(&["x1", "x2", "x4"]),
-            opt(&["trans"]),
-            opt(&["shared", "shared::cta"])
-        ],
-        [B16],
-        Matrix,
-        matrix::stmatrix
-    ),
+    matrices!("ldmatrix", matrix::ldmatrix),
+    matrices!("stmatrix", matrix::stmatrix),
     spec!(
         "movmatrix",
         [SYNC, ALIGNED, req(&["m8n8"]), req(&["trans"])],

@@ -1,7 +1,8 @@
 //! Every point of every shipped spec computes the right thing: its bundle runs on the emulator over
 //! edge sizes, padded rows and the least alignment it takes, against f64, by the rule of
-//! `tilewright_runtime::verify`. The problems of a kernel run in turn under asynchronous copies
-//! that land as early and as late as they may, and under several orders of warps.
+//! `tilewright_runtime::verify`, and is clean in strict mode. The problems of a kernel run in turn
+//! under asynchronous copies that land as early and as late as they may, and under several orders
+//! of warps.
 
 use tilewright_bundle::Kernel;
 use tilewright_runtime::Runtime;

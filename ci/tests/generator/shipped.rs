@@ -6,7 +6,8 @@ use std::thread;
 use tilewright_ci::source_tree;
 use tilewright_codegen::spec::{self, Point};
 use tilewright_codegen::{compile, pack};
-use tilewright_runtime::{Device, Runtime};
+use tilewright_emulator::{Options, Sanitize};
+use tilewright_runtime::{Device, EmulatorSettings, Runtime};
 
 /// Every point of every spec below a folder, in the order of the files.
 pub fn points_below(folder: &str) -> Vec<Point> {
@@ -40,7 +41,7 @@ pub fn runtime() -> Runtime {
     runtime_of(&points())
 }
 
-/// The bundle of these points, opened on the emulator.
+/// The bundle of these points, opened on the emulator, which judges strictly.
 pub fn runtime_of(points: &[Point]) -> Runtime {
     let artifacts = on_each(points, |point| {
         let made = compile(point).unwrap_or_else(|error| panic!("{}", error.report(false)));
@@ -50,7 +51,15 @@ pub fn runtime_of(points: &[Point]) -> Runtime {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bundle");
     pack::write(artifacts, pack::provenance(), &path).unwrap();
-    Runtime::open(&path, Device::emulator()).unwrap()
+    let options = Options {
+        sanitize: Sanitize::Strict,
+        ..Options::default()
+    };
+    let strict = EmulatorSettings {
+        options,
+        ..EmulatorSettings::default()
+    };
+    Runtime::open(&path, Device::emulator_with(strict)).unwrap()
 }
 
 /// `work` on every item, on every core; the results in the order of the items.

@@ -233,6 +233,9 @@ pub struct Verify {
     /// Where to run [default: cuda where there is a GPU, else emulator]
     #[arg(long)]
     pub device: Option<Device>,
+    /// How much the emulator checks; a GPU checks nothing [default: strict]
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub sanitize: Option<emulate::Mode>,
     /// The seed of the problems and of their inputs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,

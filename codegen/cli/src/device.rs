@@ -3,18 +3,34 @@
 //! In: what was asked for on the command line. Out: an open [`Device`]. Asked for nothing, a
 //! machine with a GPU uses it and any other machine uses the emulator.
 
-use tilewright_runtime::{Device, Error};
+use tilewright_emulator::{Options, Sanitize};
+use tilewright_runtime::{Device, EmulatorSettings, Error};
 
 use crate::args;
 use crate::outcome::Failure;
 
 /// Opens the device that was asked for, or the best there is.
 pub fn open(asked: Option<args::Device>) -> Result<Device, Failure> {
+    open_checked(asked, Sanitize::Default)
+}
+
+/// The same; the emulator checks as much as it is told to.
+pub fn open_checked(asked: Option<args::Device>, sanitize: Sanitize) -> Result<Device, Failure> {
+    let emulator = || {
+        let options = Options {
+            sanitize,
+            ..Options::default()
+        };
+        Device::emulator_with(EmulatorSettings {
+            options,
+            ..EmulatorSettings::default()
+        })
+    };
     match asked {
-        Some(args::Device::Emulator) => Ok(Device::emulator()),
+        Some(args::Device::Emulator) => Ok(emulator()),
         Some(args::Device::Cuda) => Device::cuda(0).map_err(Failure::could_not_run),
         None => match Device::cuda(0) {
-            Err(Error::NoDriver | Error::NoDevice { .. }) => Ok(Device::emulator()),
+            Err(Error::NoDriver | Error::NoDevice { .. }) => Ok(emulator()),
             found => found.map_err(Failure::could_not_run),
         },
     }

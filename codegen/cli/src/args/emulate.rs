@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum, ValueHint};
+use tilewright_emulator::Sanitize;
 use tilewright_runtime::launch_file::Schedule;
 
 /// `emulate`.
@@ -45,6 +46,17 @@ pub enum Mode {
     Default,
     /// Bounds, alignment, deadlock and budgets only
     Off,
+}
+
+impl Mode {
+    /// What the emulator calls it.
+    pub fn sanitize(self) -> Sanitize {
+        match self {
+            Mode::Strict => Sanitize::Strict,
+            Mode::Default => Sanitize::Default,
+            Mode::Off => Sanitize::Off,
+        }
+    }
 }
 
 /// The schedules to run each launch under.

@@ -14,10 +14,10 @@ mod trace;
 
 use std::path::{Path, PathBuf};
 
-use tilewright_emulator::{Options, Sanitize, TraceTarget};
+use tilewright_emulator::{Options, TraceTarget};
 use tilewright_runtime::launch_file::{self, LaunchFile, LaunchFileError};
 
-use crate::args::emulate::{Emulate, Mode};
+use crate::args::emulate::Emulate;
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::progress;
 use crate::terminal;
@@ -77,11 +77,7 @@ pub fn run(args: &Emulate) -> Outcome {
 
 /// The schedules as options; only the first one is traced and profiled.
 fn options(args: &Emulate) -> Vec<Options> {
-    let sanitize = match args.sanitize {
-        Mode::Strict => Sanitize::Strict,
-        Mode::Default => Sanitize::Default,
-        Mode::Off => Sanitize::Off,
-    };
+    let sanitize = args.sanitize.sanitize();
     let schedules = args.schedules.0.iter();
     let mut options: Vec<Options> = schedules.map(|one| one.options(sanitize)).collect();
     if let Some(first) = options.first_mut() {

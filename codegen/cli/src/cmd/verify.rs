@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tilewright_bundle::Kernel;
-use tilewright_runtime::Runtime;
 use tilewright_runtime::verify::{self, Data, Inputs, Options, Summary};
+use tilewright_runtime::{Device, Runtime};
 
 use crate::args;
+use crate::args::emulate::Mode;
 use crate::cmd::bundle;
 use crate::device;
 use crate::outcome::{Failure, Outcome, Verdict};
@@ -30,7 +31,7 @@ struct Report<'s> {
 
 /// Verifies the kernels that were asked for.
 pub fn run(args: &args::Verify) -> Outcome {
-    let device = device::open(args.device)?;
+    let device = open_device(args)?;
     let runtime = Runtime::new(bundle::open(&args.bundle)?, device);
     let kernels = bundle::choose(runtime.bundle(), &args.kernel)?;
     let (kernels, foreign) = for_this_device(&runtime, kernels);
@@ -60,6 +61,18 @@ pub fn run(args: &args::Verify) -> Outcome {
         terminal::print_line(&closing)?;
     }
     Ok(Verdict::from_good(failed == 0))
+}
+
+/// The device that was asked for; bundles are ours, so the emulator judges them strictly.
+fn open_device(args: &args::Verify) -> Result<Device, Failure> {
+    let mode = args.sanitize.unwrap_or(Mode::Strict);
+    let device = device::open_checked(args.device, mode.sanitize())?;
+    match (&device, args.sanitize) {
+        (Device::Cuda(_), Some(_)) => Err(Failure::could_not_run(
+            "--sanitize is the emulator's: a GPU checks nothing; add --device emulator",
+        )),
+        _ => Ok(device),
+    }
 }
 
 /// The kernels whose capability rule allows the device, and how many it does not.

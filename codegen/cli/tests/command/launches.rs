@@ -36,6 +36,33 @@ fn a_wrong_kernel_is_a_negative_verdict_with_its_reason() {
     assert!(run.stderr.contains(COPY_ID), "{}", run.stderr);
 }
 
+/// Thread 0 waits for a phase of an mbarrier that is two phases old.
+const LATE_WAIT: &str = "{ .reg .pred p, q; .reg .b32 t; .shared .align 8 .b64 bar;
+    mov.u32 t, %tid.x; setp.ne.u32 p, t, 0; @p bra X; mbarrier.init.shared::cta.b64 [bar], 1;
+    mbarrier.arrive.shared::cta.b64 _, [bar]; mbarrier.arrive.shared::cta.b64 _, [bar];
+    mbarrier.arrive.shared::cta.b64 _, [bar];
+    mbarrier.test_wait.parity.shared::cta.b64 q, [bar], 0; X: }";
+
+#[test]
+fn bundles_are_judged_strictly_unless_told_otherwise() {
+    let (head, tail) = COPY_PTX.rsplit_once("ret;").unwrap();
+    let (_folder, path) = bundle_of(&format!("{head}{LATE_WAIT}\nret;{tail}"));
+    let path = path.to_str().unwrap();
+    let verify = ["verify", path, "--device", "emulator", "--problems", "1"];
+    let verify = |mode: &[&str]| tilewright(verify.iter().chain(mode));
+    for strict in [&[][..], &["--sanitize", "strict"]] {
+        let run = verify(strict).expect(1);
+        assert!(
+            run.stderr.contains("mbarrier_phase_skipped"),
+            "{}",
+            run.stderr
+        );
+    }
+    for lenient in ["default", "off"] {
+        verify(&["--sanitize", lenient]).expect(0);
+    }
+}
+
 #[test]
 fn one_launch_is_checked_and_timed() {
     let (_folder, path) = bundle();

@@ -58,8 +58,8 @@ impl Band {
     }
 }
 
-/// Whole squares of a whole band are filled by Hilbert curves, one beside the other; what is left of
-/// the band, and a band of fewer rows, go along m. Odd bands are visited backwards.
+/// Whole squares of a whole band are filled by Hilbert curves, one beside the other; what is left
+/// of the band, and a band of fewer rows, go along m. Odd bands are visited backwards.
 fn hilbert(hoist: &mut Hoist<'_>, number: Expr, tiles: [Expr; 2], rows: u32) -> [Expr; 2] {
     let side = i64::from(rows);
     let tiles_n = tiles[1].clone();

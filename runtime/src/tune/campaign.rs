@@ -264,8 +264,8 @@ impl Campaign<'_> {
         Ok(times)
     }
 
-    /// Compares the fastest few times as many as will be checked, all in turns, and puts them in the
-    /// order of that. `None` when they were at fault.
+    /// Compares the fastest, a few times as many as will be checked, all in turns, and puts them in
+    /// the order of that. `None` when they were at fault.
     fn heat(
         &mut self,
         arena: &mut dyn Arena,

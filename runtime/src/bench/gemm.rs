@@ -3,7 +3,7 @@
 
 use tilewright_bundle::Kernel;
 
-use super::ground::{Entry, Ground, Runner};
+use super::ground::{DEFAULT, Entry, Ground, Runner};
 use super::rotation::Samples;
 use super::rows::{Mode, Row, RowProblem};
 use super::slices::{Contender, contest};
@@ -102,13 +102,16 @@ impl Bench<'_> {
         ground: &Ground,
         mode: Mode,
     ) -> Result<Vec<Row>, Error> {
-        let samples = self.time(runners, ground, mode)?;
+        let best = self.best(ground, mode)?;
+        let samples = self.time(runners, ground, mode, best)?;
         let row = |(at, (entry, runner)): (usize, &(&Entry<'_>, &Runner<'_>))| {
             let arms = Arms {
                 samples: &samples,
                 ours: self.peers() + at,
             };
-            self.gemm_row(entry, runner, ground, mode, &arms)
+            let mut row = self.gemm_row(entry, runner, ground, mode, &arms);
+            row.peer = ground.peer.name(best);
+            row
         };
         Ok(runners.iter().enumerate().map(row).collect())
     }
@@ -119,9 +122,10 @@ impl Bench<'_> {
         runners: &[(&Entry<'_>, &Runner<'_>)],
         ground: &Ground,
         mode: Mode,
+        best: usize,
     ) -> Result<Samples, Error> {
         let Ground { peer, sets, .. } = ground;
-        let candidates = [peer.best, peer.best, 0];
+        let candidates = [best, best, DEFAULT];
         let mut contenders: Vec<Contender<'_>> = candidates
             .iter()
             .take(self.peers())
@@ -150,7 +154,6 @@ impl Bench<'_> {
         row.problem = RowProblem { m, n, k, batch };
         row.layout = ground.layout.text().to_owned();
         row.cublaslt = self.blas.as_ref().map(|blas| version(blas.version()));
-        row.peer = ground.peer.name();
         row.candidates = ground.peer.candidates();
         if self.options.noise {
             row.default_us = Some(arms.samples.median_us(2));

@@ -4,14 +4,15 @@
 //! once on a poisoned output and been compared. Only runners are timed.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 
 use tilewright_bundle::Kernel;
 
 use super::extent::Letters;
 use super::peer::{Peer, Set};
-use super::slices::Contender;
+use super::slices::{Contender, contest};
 use super::strided::{gather, image, span_bytes};
-use super::{Bench, Extent};
+use super::{Bench, Extent, Mode, Rules};
 use crate::cuda::BlasLt;
 use crate::device::{Arg, LoadedKernel, prepare_cuda};
 use crate::error::Error;
@@ -21,6 +22,13 @@ use crate::verify::{
     CPU_MOST, Comparison, Data, GemmForm, Reference, compare, decode, on_cpu, on_gpu,
     random_elements,
 };
+
+/// The candidate that cuBLASLt puts first.
+pub(crate) const DEFAULT: usize = 0;
+/// Candidates of the peer that are compared in each mode, besides its default.
+const LEADERS: usize = 3;
+/// Rounds of that comparison.
+const BEST_ROUNDS: usize = 3;
 
 /// A kernel at its problem.
 pub(crate) struct Entry<'k> {
@@ -35,6 +43,11 @@ pub(crate) struct Ground {
     pub sets: Vec<Set>,
     pub reference: Reference,
     pub peer: Peer,
+    /// Candidates of the peer that are right: the fastest in mode sustained, fastest first, and the
+    /// default.
+    leaders: Vec<usize>,
+    /// Which of them is fastest in a mode, as far as it was asked.
+    best: RefCell<HashMap<Mode, usize>>,
     pub layout: Letters,
     /// An output and its judgement: kernels that add in the same order give the same bytes.
     judged: RefCell<Option<(Vec<u8>, Comparison)>>,
@@ -119,40 +132,77 @@ impl Bench<'_> {
             sets,
             reference,
             peer,
+            leaders: Vec::new(),
+            best: RefCell::default(),
             layout,
             judged: RefCell::default(),
         };
-        self.choose_peer(entry, &mut ground, &ranked)?;
+        ground.leaders = self.leaders(entry, &ground, &ranked)?;
         Ok(ground)
     }
 
-    /// The fastest candidate of the peer whose output obeys the rule: another one computes
-    /// something else.
-    fn choose_peer(
+    /// The fastest candidates of the peer, and its default, whose outputs obey the rule: others
+    /// compute something else.
+    fn leaders(
         &self,
         entry: &Entry<'_>,
-        ground: &mut Ground,
+        ground: &Ground,
         ranked: &[usize],
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<usize>, Error> {
         let device = self.runtime.device();
         let mut last = "no candidate of cuBLASLt could run".to_owned();
-        for candidate in ranked {
-            ground.peer.best = *candidate;
+        let mut leaders = Vec::new();
+        for candidate in ranked.iter().chain([&DEFAULT]) {
+            let enough = leaders.len() >= LEADERS && *candidate != DEFAULT;
+            if enough || leaders.contains(candidate) {
+                continue;
+            }
             device.poison(&ground.sets[0].d)?;
             ground.peer.run(*candidate, &ground.sets[0])?;
             let found = self.output(entry, ground)?;
             let Some(worst) = found.worst else {
-                return Ok(());
+                leaders.push(*candidate);
+                continue;
             };
             last = format!(
                 "{} disagrees with the f64 reference at {} elements, worst {} for {}",
-                ground.peer.name(),
+                ground.peer.name(*candidate),
                 found.wrong,
                 worst.got,
                 worst.want
             );
         }
-        Err(Error::Request(last))
+        if leaders.is_empty() {
+            return Err(Error::Request(last));
+        }
+        Ok(leaders)
+    }
+
+    /// The candidate of the peer that is fastest in a mode: what is fastest at the clocks of a loaded
+    /// GPU need not be so at rest.
+    pub(crate) fn best(&self, ground: &Ground, mode: Mode) -> Result<usize, Error> {
+        let first = ground.leaders.first().copied().unwrap_or(DEFAULT);
+        let known = ground.best.borrow().get(&mode).copied();
+        if let Some(best) = known {
+            return Ok(best);
+        }
+        let best = match mode {
+            Mode::Sustained | Mode::Launch => first,
+            Mode::Rested | Mode::Cold => {
+                let contenders: Vec<_> = (ground.leaders.iter())
+                    .map(|candidate| ground.peer.contender(*candidate, &ground.sets))
+                    .collect();
+                let rules = Rules::new(mode, BEST_ROUNDS, self.options.seed);
+                let cut = self.cut(mode, ground.sets.len(), true);
+                let samples = contest(self.device, &self.sensors, &contenders, &cut, &rules)?;
+                let times = (0..contenders.len()).map(|at| samples.median_us(at));
+                let timed = ground.leaders.iter().copied().zip(times);
+                let fastest = timed.min_by(|a, b| a.1.total_cmp(&b.1));
+                fastest.map_or(first, |(candidate, _)| candidate)
+            }
+        };
+        ground.best.borrow_mut().insert(mode, best);
+        Ok(best)
     }
 
     /// Compares the output in the first set with the reference.

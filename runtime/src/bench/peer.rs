@@ -32,8 +32,6 @@ pub(crate) struct Peer {
     /// Whether `b` is the left factor, as it is for a row-major output.
     b_is_left: bool,
     algorithms: Vec<Algorithm>,
-    /// Which candidate is fastest.
-    pub best: usize,
 }
 
 /// Which index of a factor is contiguous, and the other one's stride.
@@ -94,7 +92,6 @@ impl Peer {
             product,
             b_is_left,
             algorithms,
-            best: 0,
         })
     }
 
@@ -164,11 +161,11 @@ impl Peer {
         self.algorithms.len()
     }
 
-    /// What the best candidate is called in a row.
-    pub fn name(&self) -> String {
+    /// What a candidate is called in a row.
+    pub fn name(&self, candidate: usize) -> String {
         format!(
             "cublasLt heuristic {} of {}",
-            self.best + 1,
+            candidate + 1,
             self.algorithms.len()
         )
     }

@@ -15,7 +15,7 @@ use tilewright_codegen::certify::{self, Certificate};
 use tilewright_codegen::explain::occupancy::{Occupancy, occupancy};
 use tilewright_codegen::explain::smem_map::{Region, regions};
 use tilewright_codegen::plan::model::Plan;
-use tilewright_codegen::spec::model::{Family, SchedulerKind};
+use tilewright_codegen::spec::model::{Family, LaunchKind, SchedulerKind};
 use tilewright_codegen::spec::{Point, SpecFile};
 use tilewright_codegen::{ir, lower, plan};
 
@@ -39,6 +39,8 @@ pub struct Explained {
     pub threads: u32,
     /// CTAs of a launch.
     pub grid: String,
+    /// Whether a launch begins while the kernel before it ends: `programmatic`, else `plain`.
+    pub launch: &'static str,
     /// Who does what; empty where all threads do the same.
     pub roles: Vec<Part>,
     /// What a CTA does, where there are no roles whose run could be drawn.
@@ -114,6 +116,7 @@ pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Expla
         cta_tile: plan.cta_tile.clone(),
         threads: plan.cta_threads(),
         grid: plan.grid(),
+        launch: launch(&plan).name(),
         roles: roles(&plan),
         does: timeline.is_none().then(|| tile.to_string()),
         timeline,
@@ -123,6 +126,11 @@ pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Expla
         no_registers,
         certificate,
     })
+}
+
+fn launch(plan: &Plan) -> LaunchKind {
+    let roles = plan.roles.as_ref();
+    roles.map_or(LaunchKind::Plain, |roles| roles.launch)
 }
 
 /// Output tiles of a CTA: as many as were asked for, else two of each consumer's, to show how one

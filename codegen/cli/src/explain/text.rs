@@ -40,6 +40,11 @@ pub fn render(explained: &Explained) -> String {
         tile.join("x"),
         explained.grid
     );
+    if explained.launch == "programmatic" {
+        text.push_str(
+            "  set up while the kernel before it ends; its roles begin when that one has\n",
+        );
+    }
     for part in &explained.roles {
         let plural = if part.warpgroups == 1 { "" } else { "s" };
         let _ = writeln!(

@@ -87,7 +87,12 @@ fn write_tiles(f: &mut fmt::Formatter<'_>, roles: &Roles) -> fmt::Result {
     let most = roles
         .ctas
         .map_or(String::new(), |ctas| format!(", at most {ctas} CTAs"));
-    writeln!(f, "  scheduler {}{most}", roles.kind.name())
+    let launch = roles.launch.name();
+    writeln!(
+        f,
+        "  scheduler {}{most}, launch {launch}",
+        roles.kind.name()
+    )
 }
 
 fn write_ring(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Result {

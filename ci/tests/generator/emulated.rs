@@ -6,7 +6,7 @@
 
 use tilewright_bundle::Kernel;
 use tilewright_runtime::Runtime;
-use tilewright_runtime::verify::{Inputs, Options, Outcome, verify};
+use tilewright_runtime::verify::{Inputs, Options, Outcome, chain, verify};
 
 use crate::shipped;
 
@@ -60,4 +60,23 @@ fn assert_right(runtime: &Runtime) {
             .iter()
             .all(|outcome| outcome.thread_instructions > 0)
     );
+}
+
+/// On a GPU `verify` runs such chains with launches that overlap; here they show that the chain
+/// itself fits every order of memory that can be chained.
+#[test]
+fn launches_read_what_the_launch_before_them_wrote() {
+    let runtime = shipped::runtime();
+    let early: Vec<&Kernel> = (runtime.kernels().iter())
+        .filter(|kernel| kernel.abi.programmatic)
+        .collect();
+    let chained = shipped::on_each(&early, |kernel| {
+        let outcome = chain(&runtime, kernel, 256, 3, 2026).unwrap();
+        (kernel.id.clone(), outcome.map(|outcome| outcome.failure))
+    });
+    for (id, failure) in &chained {
+        let by_rows = id.contains("_tn") || id.contains("_tt");
+        assert_eq!(failure, &by_rows.then_some(None), "{id}");
+    }
+    assert!(chained.iter().any(|(_, failure)| failure.is_some()));
 }

@@ -5,6 +5,7 @@
 //! changed: gaps between rows, and red zones before and behind. Findings of the emulator of level
 //! error fail a problem as well. Half of the problems hold small integers and must match exactly.
 //! Inputs may also name their elements, which tells what arrived where ([`Inputs::Indices`]).
+//! On a GPU, kernels that start before the one before them has ended also run a [`chain`].
 
 mod float8;
 
@@ -24,12 +25,15 @@ mod trial;
 
 mod indices;
 
+mod chain;
+
 use std::ops::RangeInclusive;
 
 use serde::Serialize;
 use tilewright_bundle::{Family, Kernel};
 use tilewright_emulator as emulator;
 
+pub use chain::chain;
 pub use compare::{Comparison, Rule, Worst, accumulation_factor, compare};
 pub use data::{Data, random_bytes, random_elements, random_values};
 pub(crate) use form::GemmForm;
@@ -71,6 +75,11 @@ pub struct Options {
 /// Extents of problems whose inputs are indices: so few elements that every one of them can be
 /// selected, more than most tiles have.
 const INDEXED: RangeInclusive<i64> = 64..=288;
+
+/// Extents of the gemms of a chain: enough tiles that one launch's end meets the next one's start.
+const CHAIN_SIDE: i64 = 2048;
+/// Launches of a chain.
+const CHAIN_LINKS: usize = 64;
 
 impl Default for Options {
     /// Eight problems.
@@ -175,6 +184,13 @@ pub fn verify(
             summary.outcomes.push(outcome);
             if hopeless {
                 break;
+            }
+        }
+        if kernel.abi.programmatic && matches!(runtime.device(), Device::Cuda(_)) {
+            let chained = chain(runtime, kernel, CHAIN_SIDE, CHAIN_LINKS, options.seed)?;
+            if let Some(outcome) = chained {
+                report(&outcome);
+                summary.outcomes.push(outcome);
             }
         }
         runtime.unload(kernel);

@@ -249,14 +249,14 @@ impl<'a> Parser<'a> {
             }
             Space::Const => Src::Imm(self.constant(name, bytes, align, init)?),
             _ => {
+                self.count_global(wide)?;
                 let known = self.define_external(name, space);
                 let address = match known {
                     Some(address) => address,
                     None => self.global_place(wide, align)?,
                 };
-                let owned = name.to_owned();
                 self.module.globals.push(GlobalVariable {
-                    name: owned,
+                    name: name.to_owned(),
                     address,
                     bytes: wide,
                     init,
@@ -277,16 +277,20 @@ impl<'a> Parser<'a> {
         )
     }
 
-    /// Room for a variable in global memory.
-    fn global_place(&mut self, bytes: u64, align: u32) -> Parsed<u64> {
-        let address = self.global_end.next_multiple_of(u64::from(align.max(256)));
-        self.global_end = address + bytes + RED_ZONE_BYTES;
+    fn count_global(&mut self, bytes: u64) -> Parsed<()> {
         self.global_bytes += bytes;
         if self.global_bytes > MAX_VARIABLE_BYTES {
             return Err(format!(
                 ".global variables exceed {MAX_VARIABLE_BYTES} bytes"
             ));
         }
+        Ok(())
+    }
+
+    /// Room for a variable in global memory.
+    fn global_place(&mut self, bytes: u64, align: u32) -> Parsed<u64> {
+        let address = self.global_end.next_multiple_of(u64::from(align.max(256)));
+        self.global_end = address + bytes + RED_ZONE_BYTES;
         if self.module.narrow && self.global_end > NARROW_VARIABLES_END {
             return Err(".global variables do not fit addresses of 32 bits".to_owned());
         }

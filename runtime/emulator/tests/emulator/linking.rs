@@ -137,6 +137,24 @@ fn a_variable_may_be_defined_behind_its_use() {
 }
 
 #[test]
+fn variables_have_a_limit_wherever_they_lie() {
+    let half = "[134217729];";
+    let twice = |first: &str| {
+        let text = format!("{first} .global .b8 a{half} .global .b8 b{half}");
+        Module::parse(&module(0, &text, ""))
+            .unwrap_err()
+            .to_string()
+    };
+    for first in ["", ".extern .global .b8 a[], b[];"] {
+        let errors = twice(first);
+        assert!(
+            errors.contains(".global variables exceed 268435456 bytes"),
+            "{errors}"
+        );
+    }
+}
+
+#[test]
 fn initialisers_go_with_global_and_constant_variables() {
     for variable in [".shared .b32 x = 3;", ".local .b32 x[2] = {1, 2};"] {
         let errors = Module::parse(&module(0, "", variable))

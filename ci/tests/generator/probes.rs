@@ -16,19 +16,12 @@ use tilewright_ci::source_tree;
 use tilewright_codegen::plan::model::Hop;
 use tilewright_codegen::ptx::ptxas;
 use tilewright_codegen::spec::{self, Point};
-use tilewright_codegen::{compile, pack};
+use tilewright_codegen::{compile, pack, plan};
 use tilewright_emulator::{Options as EmulatorOptions, Sanitize};
 use tilewright_runtime::verify::{Inputs, Options, Outcome, verify};
 use tilewright_runtime::{Device, EmulatorSettings, Runtime};
 
 use crate::shipped;
-
-/// Problems of each kernel, each under a schedule of its own.
-const OPTIONS: Options = Options {
-    problems: 2,
-    seed: 90,
-    inputs: Inputs::Indices,
-};
 
 fn points() -> Vec<Point> {
     let folder = source_tree::root().join("ci/data/probes/gemm");
@@ -50,10 +43,10 @@ fn points() -> Vec<Point> {
 fn probes_cover_types_majors_and_swizzles() {
     let mut seen = BTreeSet::new();
     for point in points() {
-        let made = compile(&point).unwrap_or_else(|error| panic!("{}", error.report(false)));
+        let plan = plan::plan(&point).unwrap_or_else(|error| panic!("{}", error.report(false)));
         for operand in ["a", "b"] {
-            let tile = made.plan.smem_tile(operand).unwrap();
-            let boxes = made.plan.boxes(operand, Hop::G2s);
+            let tile = plan.smem_tile(operand).unwrap();
+            let boxes = plan.boxes(operand, Hop::G2s);
             let k_major = boxes.unwrap().contiguous == 1;
             seen.insert((
                 operand,
@@ -101,8 +94,15 @@ fn every_element_arrives_where_the_product_wants_it() {
     });
     let runtime = Runtime::open(&path, strict).unwrap();
     let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
-    let outcomes: Vec<Outcome> = shipped::on_each(&kernels, |kernel| {
-        let summary = verify(&runtime, &[*kernel], OPTIONS, |_| {});
+    // A problem of each kernel, and a schedule of its own: seeds tell them apart.
+    let numbered: Vec<(usize, &Kernel)> = kernels.into_iter().enumerate().collect();
+    let outcomes: Vec<Outcome> = shipped::on_each(&numbered, |(number, kernel)| {
+        let options = Options {
+            problems: 1,
+            seed: *number as u64,
+            inputs: Inputs::Indices,
+        };
+        let summary = verify(&runtime, &[*kernel], options, |_| {});
         summary.unwrap().outcomes
     })
     .concat();
@@ -115,5 +115,5 @@ fn every_element_arrives_where_the_product_wants_it() {
         })
         .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-    assert_eq!(outcomes.len(), kernels.len() * OPTIONS.problems);
+    assert_eq!(outcomes.len(), numbered.len());
 }

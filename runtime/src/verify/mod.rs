@@ -66,7 +66,7 @@ pub enum Inputs {
 pub struct Options {
     /// Problems for each kernel.
     pub problems: usize,
-    /// The same seed draws the same problems and data.
+    /// The same seed draws the same problems and data, under the same schedules of the emulator.
     pub seed: u64,
     /// What the inputs hold.
     pub inputs: Inputs,
@@ -169,7 +169,7 @@ pub fn verify(
                 .seed
                 .wrapping_mul(0x9E37_79B9_7F4A_7C15)
                 .wrapping_add(index);
-            let device = scheduled(runtime.device(), index);
+            let device = scheduled(runtime.device(), options.seed.wrapping_add(index));
             let draw = |device: &Device| {
                 let draw = Draw::new(kernel, device.info(), seed)?;
                 match data {

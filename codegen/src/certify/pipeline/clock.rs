@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use record::Recorded;
 
-use super::{Machine, Outcome, Step, parts_of};
+use super::{Barrier, Machine, Outcome, Step, parts_of};
 use crate::certify::timeline::{Costs, Doing, Span, Timeline, load_bytes};
 use crate::ir::tile::{Kernel, Op, Slot, Team};
 use crate::plan::model::{Hop, Plan};
@@ -30,6 +30,15 @@ struct Hands {
     products: VecDeque<u64>,
     /// When each store has read its buffer.
     stores: VecDeque<u64>,
+}
+
+/// Phases of barriers before a step: of the role's slot and of the one before it in every CTA, and
+/// of its own CTA's turns.
+struct Before {
+    full: Vec<u64>,
+    empty: Vec<u64>,
+    empty_earlier: Vec<u64>,
+    turns: Vec<u64>,
 }
 
 struct Clock<'k> {
@@ -113,7 +122,7 @@ impl Clock<'_> {
             return Ok(false);
         };
         let before = self.place(at);
-        let phases = self.counts();
+        let phases = self.phases(at);
         if let Outcome::Blocked(_) = self.machine.step(at, step)? {
             return Ok(false);
         }
@@ -132,17 +141,21 @@ impl Clock<'_> {
         ((position % stages) as usize, position / stages)
     }
 
-    /// The phases that every full, empty and turn barrier is in.
-    fn counts(&self) -> [Vec<Vec<u64>>; 3] {
-        let of = |barriers: &Vec<Vec<super::Barrier>>| {
-            let of_cta = |cta: &Vec<super::Barrier>| cta.iter().map(|one| one.phase).collect();
+    /// The phases of the barriers that a role's next step may arrive at.
+    fn phases(&self, at: usize) -> Before {
+        let stages = self.machine.roles.ring.stages as usize;
+        let (slot, _) = self.place(at);
+        let of = |barriers: &[Vec<Barrier>], slot: usize| {
+            let of_cta = |cta: &Vec<Barrier>| cta.get(slot).map_or(0, |one| one.phase);
             barriers.iter().map(of_cta).collect()
         };
-        [
-            of(&self.machine.full),
-            of(&self.machine.empty),
-            of(&self.machine.turns),
-        ]
+        let turns = &self.machine.turns[self.machine.agents[at].cta];
+        Before {
+            full: of(&self.machine.full, slot),
+            empty: of(&self.machine.empty, slot),
+            empty_earlier: of(&self.machine.empty, (slot + stages - 1) % stages),
+            turns: turns.iter().map(|one| one.phase).collect(),
+        }
     }
 
     fn trip(&mut self, at: usize, first: bool) {
@@ -155,25 +168,19 @@ impl Clock<'_> {
     }
 
     /// What a step that was taken costs, and when what it tells is heard.
-    fn charge(
-        &mut self,
-        at: usize,
-        op: &Op,
-        (slot, round): (usize, u64),
-        [full, empty, turns]: &[Vec<Vec<u64>>; 3],
-    ) {
+    fn charge(&mut self, at: usize, op: &Op, (slot, round): (usize, u64), before: &Before) {
         let costs = self.costs;
         let cta = self.machine.agents[at].cta;
         let now = self.hands[at].now;
         let ended = |phases: &Phases, phase: u64| phases.get(phase as usize).copied();
         match op {
             Op::Acquire => {
-                let before = round.checked_sub(1);
-                let ready = before.and_then(|phase| ended(&self.empty[cta][slot], phase));
+                let earlier = round.checked_sub(1);
+                let ready = earlier.and_then(|phase| ended(&self.empty[cta][slot], phase));
                 self.wait(at, ready, Doing::Acquire, Some((slot, round)));
             }
             Op::Arm => {
-                let phase = full[cta][slot];
+                let phase = before.full[cta];
                 tell(&mut self.full[cta][slot], phase, now + costs.step_cycles);
                 self.spend(at, costs.step_cycles, Doing::Request, Some((slot, round)));
             }
@@ -181,7 +188,7 @@ impl Clock<'_> {
                 operand,
                 hop: Hop::G2s,
                 ..
-            } => self.load(at, operand, (slot, round), full),
+            } => self.load(at, operand, (slot, round), &before.full),
             Op::Await => {
                 let ready = ended(&self.full[cta][slot], round);
                 self.wait(at, ready, Doing::Await, Some((slot, round)));
@@ -189,7 +196,7 @@ impl Clock<'_> {
             Op::MmaSlot => self.multiply(at, (slot, round)),
             Op::MmaWait(groups) => self.products_done(at, *groups as usize),
             Op::MmaDone => self.products_done(at, 0),
-            Op::Release(which) => self.release(at, *which, empty),
+            Op::Release(which) => self.release(at, *which, before),
             Op::TakeTurn => {
                 let agent = &self.machine.agents[at];
                 let number = agent.number as usize;
@@ -203,7 +210,7 @@ impl Clock<'_> {
                 let agent = &self.machine.agents[at];
                 let next = ((agent.number + 1) % self.machine.roles.consumers) as usize;
                 let heard = now + costs.barrier_cycles;
-                tell(&mut self.turns[cta][next], turns[cta][next], heard);
+                tell(&mut self.turns[cta][next], before.turns[next], heard);
                 self.hands[at].now += costs.step_cycles;
             }
             Op::Convert(..) => self.spend(at, costs.convert_cycles, Doing::Convert, None),
@@ -273,7 +280,7 @@ impl Clock<'_> {
     }
 
     /// The boxes of an operand that this CTA asks for, for all that share them.
-    fn load(&mut self, at: usize, operand: &str, place: (usize, u64), full: &[Vec<u64>]) {
+    fn load(&mut self, at: usize, operand: &str, place: (usize, u64), full: &[u64]) {
         let costs = self.costs;
         let (slot, _) = place;
         let cta = self.machine.agents[at].cta;
@@ -289,7 +296,7 @@ impl Clock<'_> {
         for other in self.machine.roles.sharers(operand, cta as u32) {
             let other = other as usize;
             let heard = to + costs.barrier_cycles;
-            tell(&mut self.full[other][slot], full[other][slot], heard);
+            tell(&mut self.full[other][slot], full[other], heard);
         }
         self.spend(at, costs.step_cycles, Doing::Request, Some(place));
     }
@@ -321,12 +328,15 @@ impl Clock<'_> {
         }
     }
 
-    fn release(&mut self, at: usize, which: Slot, empty: &[Vec<u64>]) {
+    fn release(&mut self, at: usize, which: Slot, before: &Before) {
         let agent = &self.machine.agents[at];
         if which == Slot::Previous && agent.first_trip {
             return;
         }
-        let back = u64::from(which == Slot::Previous);
+        let (back, empty) = match which {
+            Slot::Current => (0, &before.empty),
+            Slot::Previous => (1, &before.empty_earlier),
+        };
         let Some(position) = agent.position.checked_sub(back) else {
             return;
         };
@@ -339,11 +349,7 @@ impl Clock<'_> {
         told.extend(roles.sharers("b", cta));
         for other in told {
             let other = other as usize;
-            tell(
-                &mut self.empty[other][place.0],
-                empty[other][place.0],
-                heard,
-            );
+            tell(&mut self.empty[other][place.0], empty[other], heard);
         }
         self.spend(at, self.costs.step_cycles, Doing::Release, Some(place));
     }

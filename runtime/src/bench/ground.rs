@@ -178,7 +178,7 @@ impl Bench<'_> {
         Ok(leaders)
     }
 
-    /// The candidate of the peer that is fastest in a mode: what is fastest at the clocks of a loaded
+    /// The candidate of the peer that is fastest in a mode: what is fastest at the clocks of a busy
     /// GPU need not be so at rest.
     pub(crate) fn best(&self, ground: &Ground, mode: Mode) -> Result<usize, Error> {
         let first = ground.leaders.first().copied().unwrap_or(DEFAULT);

@@ -109,6 +109,8 @@ finding_ids! {
     WgmmaRegisterInFlight = "wgmma_register_in_flight", Error;
     /// An mbarrier operation on memory that is no mbarrier.
     MbarrierUninit = "mbarrier_uninit", Error;
+    /// An mbarrier is initialised where one already is.
+    MbarrierInitAgain = "mbarrier_init_again", Warning;
     /// A plain access destroys an mbarrier.
     MbarrierClobbered = "mbarrier_clobbered", Error;
     /// More arrivals than the phase of an mbarrier expects.
@@ -162,6 +164,7 @@ impl FindingId {
                 | FindingId::MissingProxyFenceWar
                 | FindingId::MbarrierPhaseSkipped
                 | FindingId::AccessBeforeGridWait
+                | FindingId::MbarrierInitAgain
                 | FindingId::MbarrierTxPendingAtExit
         )
     }

@@ -64,6 +64,9 @@ pub struct Options {
     /// Whether CTAs may run on several threads. Kernels with global atomics or strong global
     /// accesses always run their CTAs in order, so that results do not depend on the machine.
     pub parallel: bool,
+    /// Whether waits for mbarriers that suspend (`try_wait`) come back with nothing once before
+    /// they do, as their time limit allows: whoever does not ask again goes on too early.
+    pub waits_time_out: bool,
     /// Whether the run ends with the first finding of level error. CTAs then run in order.
     pub stops_at_error: bool,
 }
@@ -83,6 +86,7 @@ impl Default for Options {
             profile: false,
             trace: None,
             parallel: true,
+            waits_time_out: false,
             stops_at_error: false,
         }
     }

@@ -248,6 +248,12 @@ impl Warp {
                 format!("an mbarrier cannot expect {count} arrivals; 1 to {MOST_ARRIVALS}")
             });
         }
+        if st.mbarrier(place).is_some() && st.sanitize() {
+            let location = st.locate(Space::Shared, st.address_of(place));
+            st.report(FindingId::MbarrierInitAgain, site, Some(location), || {
+                "an mbarrier is already there; invalidate it first (ISA 9.7.13.15.9)".to_owned()
+            });
+        }
         st.events += 1;
         if let Some(part) = st.part_mut(place.0) {
             part.shared.mark(place.1 as usize, 8, DEFINED | OBJECT);

@@ -49,6 +49,7 @@ impl Warp {
         if suspends
             && done == 0
             && let Some((place, parity)) = waiting
+            && !self.times_out(st)
         {
             let wait = Wait::Mbarrier { place, parity };
             return Flow::Suspend(Status::Events {
@@ -63,6 +64,20 @@ impl Warp {
         self.acquire_from_objects(st, op.reach, done, places);
         Flow::Next
     }
+
+    /// Whether a wait that cannot pass comes back with nothing: every other time at one place.
+    fn times_out(&self, st: &mut State<'_>) -> bool {
+        if !st.env.options.waits_time_out {
+            return false;
+        }
+        let here = (self.rank, self.id, self.pc());
+        let first = st.timed_out.insert(here);
+        if !first {
+            st.timed_out.remove(&here);
+        }
+        first
+    }
+
     /// Lanes that wait with the parity of a phase two before the one they get.
     ///
     /// The phases that no thread of the cluster has seen complete are counted, not those this

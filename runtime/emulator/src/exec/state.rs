@@ -19,7 +19,7 @@ use crate::counters::Counters;
 use crate::finding::{Finding, FindingId, FindingLog, Level, Location, OtherSide};
 use crate::inst::Scope;
 use crate::options::Sanitize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use super::bytes::{DEFINED, IN_FLIGHT, UNDEFINED};
 
@@ -137,6 +137,8 @@ pub(crate) struct State<'a> {
     pub(crate) executed: u64,
     /// Room for the dense operands of a tensor-core product.
     pub(super) tile: Option<Box<Tile<f32>>>,
+    /// Waits that came back with nothing and suspend next: rank, warp, instruction.
+    pub(crate) timed_out: BTreeSet<(u32, u32, u32)>,
     /// Set when the cluster cannot go on.
     pub(crate) stopped: bool,
 }
@@ -164,6 +166,7 @@ impl<'a> State<'a> {
             region_hint: 0,
             executed: 0,
             tile: None,
+            timed_out: BTreeSet::new(),
             stopped: false,
         }
     }

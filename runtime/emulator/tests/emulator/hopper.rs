@@ -3,7 +3,7 @@
 use super::kernel::{Shape, WARP, launch, module};
 use tilewright_emulator::{
     Arg, Content, Finding, FindingId, Launch, Level, Memory, Module, Options, Params, Report,
-    Sanitize, run,
+    Sanitize, WarpOrder, run,
 };
 
 const OBJECT: &str = ".shared .align 8 .b64 bar; mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0;
@@ -16,6 +16,14 @@ fn ids(body: &str) -> Vec<&'static str> {
 
 #[test]
 fn misuse_of_an_mbarrier_has_its_names() {
+    let again = "@%p1 mbarrier.init.shared::cta.b64 [bar], 2;";
+    assert_eq!(ids(again), ["mbarrier_init_again"]);
+    assert_eq!(
+        ids(&format!(
+            "@%p1 mbarrier.inval.shared::cta.b64 [bar]; {again}"
+        )),
+        [""; 0]
+    );
     let one = "@%p1 mbarrier.arrive.shared::cta.b64 _, [bar]";
     assert_eq!(ids(&format!("{one}; {one};")), [""; 0]);
     assert_eq!(ids(&format!("{one};")), ["mbarrier_tx_pending_at_exit"]);
@@ -76,6 +84,36 @@ fn a_run_may_end_with_its_first_error() {
     ];
     assert_eq!(ids(false), all);
     assert_eq!(ids(true), ["mbarrier_overarrive"]);
+}
+
+/// A wait may come back before its phase is complete; asking once is not enough then.
+#[test]
+fn a_wait_may_time_out() {
+    let body = |again: &str| {
+        format!(
+            ".shared .align 8 .b32 cell; @!%p1 bra X;
+            W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; {again}
+            ld.shared.u32 %r2, [cell]; bra Y;
+            X: setp.eq.u32 %p3, %r1, 32; @!%p3 bra Y; st.shared.u32 [cell], 7;
+            mbarrier.arrive.shared::cta.b64 _, [bar], 2; Y:"
+        )
+    };
+    let ids = |again: &str, waits_time_out| {
+        let text = module(0, "", &format!("{OBJECT}\n{}", body(again)));
+        let shape = Shape { block: 64, ..WARP };
+        let options = Options {
+            waits_time_out,
+            // The first warp comes last to the barrier and first to its wait.
+            warp_order: WarpOrder::Reverse,
+            ..Options::default()
+        };
+        launch(&text, &shape, &[], &options).ids()
+    };
+    let again = "@!%p2 bra W;";
+    assert_eq!(ids(again, false), [""; 0]);
+    assert_eq!(ids(again, true), [""; 0]);
+    assert_eq!(ids("", false), [""; 0]);
+    assert_eq!(ids("", true), ["race_shared"]);
 }
 
 #[test]

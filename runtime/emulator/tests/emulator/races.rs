@@ -65,6 +65,19 @@ fn threads_need_a_barrier_between_them() {
 }
 
 #[test]
+fn stores_of_half_words_race_with_readers_of_the_same_half() {
+    let body = |read: &str, between: &str| {
+        format!(
+            "mov.b16 %h1, 1; st.shared.b16 [%r2], %h1; st.shared.b16 [%r2+2], %h1; bar.sync 0;
+        ld.shared.b16 %h2, [{read}]; {between} st.shared.b16 [%r2], %h1;"
+        )
+    };
+    gives(Sanitize::Default, &[], &body("%r3", "bar.sync 0;"));
+    gives(Sanitize::Default, &[], &body("%r3+2", ""));
+    gives(Sanitize::Default, &["race_shared"], &body("%r3", ""));
+}
+
+#[test]
 fn a_race_names_both_sides() {
     let body = "st.shared.u32 [%r2], %r1; ld.shared.u32 %r5, [%r3];";
     for run in runs(body, Sanitize::Default) {

@@ -156,19 +156,35 @@ impl Race {
         Some(FindingId::MissingProxyFenceWar).filter(|_| actor.asynchronous && self.strict && late)
     }
 
-    /// A write to a word with more readers than it remembers.
-    fn behind_crowd(&mut self, actor: &Actor<'_>, place: Place, site: Site) {
-        if self.crowded.is_empty() {
-            return;
-        }
-        for reader in self
-            .crowded
-            .remove(&(place.0, place.1 / 4))
-            .unwrap_or_default()
-        {
-            if let Some(id) = self.behind_reader(actor, &reader) {
+    /// A write of bytes of a word behind its readers, those with no place beside it included. A
+    /// store of some bytes says nothing about readers of the others.
+    fn behind_readers(
+        &mut self,
+        actor: &Actor<'_>,
+        cell: &mut Cell,
+        (place, bytes): (Place, u8),
+        site: Site,
+    ) {
+        let word = (place.0, place.1 / 4);
+        let mut crowd = match self.crowded.is_empty() {
+            true => Vec::new(),
+            false => self.crowded.remove(&word).unwrap_or_default(),
+        };
+        for reader in cell.readers.iter_mut().chain(&mut crowd) {
+            if reader.bytes & bytes == 0 {
+                continue;
+            }
+            if let Some(id) = self.behind_reader(actor, reader) {
                 self.conflict(id, "war", (place, site), reader.side());
             }
+            reader.bytes &= !bytes;
+            if reader.bytes == 0 {
+                *reader = Reader::default();
+            }
+        }
+        crowd.retain(|reader| reader.lanes != 0);
+        if !crowd.is_empty() {
+            self.crowded.insert(word, crowd);
         }
     }
 
@@ -209,19 +225,11 @@ impl Race {
             epoch: actor.epoch,
             lanes: 1,
             pc: site.pc,
+            bytes,
             strong: actor.strong,
         };
         if writes {
-            // A sub-word store says nothing about readers of the other bytes.
-            if bytes == 0xf {
-                for reader in &cell.readers {
-                    if let Some(id) = self.behind_reader(actor, reader) {
-                        self.conflict(id, "war", (place, site), reader.side());
-                    }
-                }
-                cell.readers = Default::default();
-                self.behind_crowd(actor, place, site);
-            }
+            self.behind_readers(actor, cell, (place, bytes), site);
             cell.writer = Writer {
                 agent: actor.agent,
                 epoch: actor.epoch,

@@ -258,6 +258,7 @@ impl Race {
             lanes: 1 << slot.lane,
             pc: other.site.pc,
             strong: other.way.reach(),
+            bytes: slot.bytes,
         };
         let id = self.behind_reader(actor, &reader)?;
         (id != FindingId::MissingProxyFenceWar).then_some(FindingId::RaceGlobal)

@@ -14,6 +14,8 @@ pub(super) struct Reader {
     /// 0 when the place is free.
     pub(super) lanes: u32,
     pub(super) pc: u32,
+    /// The bytes of the word that were read.
+    pub(super) bytes: u8,
     pub(super) strong: Option<Scope>,
 }
 
@@ -24,6 +26,7 @@ impl Reader {
             && (self.agent, self.strong) == (later.agent, later.strong)
             && self.epoch <= later.epoch
             && self.lanes & !later.lanes == 0
+            && self.bytes & !later.bytes == 0
     }
 }
 
@@ -54,8 +57,8 @@ impl Cell {
         ordered: impl Fn(&Reader) -> bool,
     ) -> Option<Reader> {
         let same = |known: &&mut Reader| {
-            (known.agent, known.epoch, known.strong) == (reader.agent, reader.epoch, reader.strong)
-                && known.lanes != 0
+            let who = |one: &Reader| (one.agent, one.epoch, one.strong, one.bytes);
+            who(known) == who(&reader) && known.lanes != 0
         };
         if let Some(known) = self.readers.iter_mut().find(|known| known.before(&reader)) {
             *known = reader;

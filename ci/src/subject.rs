@@ -4,15 +4,19 @@
 //! launches whose buffers hold integers, so that every order of summation gives the bytes that are
 //! expected, computed in f64 and rounded once.
 
+mod telling;
+
 use std::path::Path;
 
-use tilewright_bundle::{Family, Kernel, Operand, Param, ParamValue};
+use tilewright_bundle::{Family, Kernel, Operand};
 use tilewright_emulator::{Launch, Options, Params, Sanitize};
 use tilewright_runtime::launch_file::{
     self, Allocation, BufferArg, LaunchFile, Prepared, Role, Schedule,
 };
 use tilewright_runtime::verify::{Shape, encode, on_cpu, random_bytes};
 use tilewright_runtime::{Extents, Fit, POISON, Runtime, View, fit, packed, prepare};
+
+pub use telling::Telling;
 
 /// What went wrong while a subject was made.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -50,10 +54,6 @@ impl Subject {
     ) -> Result<Subject, Failure> {
         let ptx = runtime.bundle().ptx(kernel).to_owned();
         let device = runtime.device().info();
-        let made = |extents: &[[i64; 3]]| -> Result<Vec<Prepared>, Failure> {
-            let launches = extents.iter().map(|one| launch(runtime, kernel, *one));
-            launches.collect()
-        };
         // Some kernels take no empty problems.
         let taken = |[m, n, k]: &&[i64; 3]| packed(kernel, *m, *n, *k, device).is_ok();
         let edges: Vec<[i64; 3]> = telling.edges.iter().filter(taken).copied().collect();
@@ -61,8 +61,8 @@ impl Subject {
             name: kernel.id.clone(),
             ptx,
             sanitize: Sanitize::Strict,
-            launches: made(&telling.main)?,
-            edges: made(&edges)?,
+            launches: launches(runtime, kernel, &telling.main)?,
+            edges: launches(runtime, kernel, &edges)?,
         })
     }
 
@@ -90,69 +90,6 @@ impl Subject {
     }
 }
 
-/// Problems that meet every path of a kernel.
-#[derive(Clone, Debug, Default)]
-pub struct Telling {
-    /// Ragged edges with more k-tiles than stages, and so many rows of tiles that their order over
-    /// the grid matters.
-    pub main: Vec<[i64; 3]>,
-    /// Every eighth of a tile as an edge, whole tiles, and few k-tiles: boundaries of comparisons.
-    pub edges: Vec<[i64; 3]>,
-}
-
-impl Telling {
-    /// The problems that tell mutants of a kernel from it.
-    pub fn of(kernel: &Kernel) -> Telling {
-        let tile = tile_of(&kernel.id);
-        let extent = |at: usize| tile.get(at).copied().unwrap_or(1);
-        let (m, n, k) = (extent(0), extent(1), extent(2));
-        let gemm = kernel.family == Family::Gemm;
-        let depth = |depth: i64| if gemm { depth } else { 1 };
-        // Rings of tensor copies take what shared memory there is: up to eight stages.
-        let maps = |param: &Param| matches!(param.value, ParamValue::TensorMap(_));
-        let ring = if kernel.abi.params.iter().any(maps) {
-            8
-        } else {
-            1
-        };
-        let stages = stages_of(&kernel.id).unwrap_or(ring);
-        let mut edges = vec![[2 * m, 2 * n, depth(k)], [m, n, depth(stages * k)]];
-        if gemm {
-            let depths = [0, k / 2, k - 8, k, k + 1, k + 8, 2 * k, 3 * k, 4 * k - 8];
-            edges.extend(depths.map(|k| [9, 10, k]));
-            edges.extend([[m + 1, 9 * n + 1, 8], [9 * m + 1, n, 8]]);
-        }
-        for step in (0..m.max(n)).step_by(8) {
-            let deep = depth((stages + 1) * k + 8);
-            for (rows, cols, k) in [(3, 2, deep), (6, 3, depth(8)), (8, 8, depth(8))] {
-                let rows = (step + rows - 1) % m + 1;
-                edges.push([rows, (step + cols - 1) % n + 1, k]);
-            }
-        }
-        edges.extend((1..=8).map(|rest| [m + rest, n + rest % 5, depth(8)]));
-        Telling {
-            main: vec![
-                [m - 1, n - 1, depth((stages + 1) * k + 8)],
-                [9 * m + 1, n + 1, depth(8)],
-            ],
-            edges,
-        }
-    }
-}
-
-/// The tile in an id such as `gemm_bf16_tn@128x256x64_s2-ebdd6c`.
-fn tile_of(id: &str) -> Vec<i64> {
-    let suffix = id.split_once('@').map_or("", |(_, suffix)| suffix);
-    let tile = suffix.split(['_', '-']).next().unwrap_or_default();
-    tile.split('x').filter_map(|one| one.parse().ok()).collect()
-}
-
-fn stages_of(id: &str) -> Option<i64> {
-    let parts = id.split(['_', '-', '@']);
-    let mut stages = parts.filter_map(|part| part.strip_prefix('s')?.parse().ok());
-    stages.next_back()
-}
-
 /// An operand in memory.
 struct Placed<'a> {
     operand: &'a Operand,
@@ -173,6 +110,19 @@ impl Placed<'_> {
         }
         image
     }
+}
+
+/// Launches of a kernel on problems of these extents.
+///
+/// # Errors
+/// When the kernel does not take such a problem.
+pub fn launches(
+    runtime: &Runtime,
+    kernel: &Kernel,
+    extents: &[[i64; 3]],
+) -> Result<Vec<Prepared>, Failure> {
+    let launches = extents.iter().map(|one| launch(runtime, kernel, *one));
+    launches.collect()
 }
 
 /// One launch of a kernel on a problem of these extents, its rows as tight as the kernel allows.

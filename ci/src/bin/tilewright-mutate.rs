@@ -4,17 +4,20 @@
 //! `cargo run --release -p tilewright-ci --bin tilewright-mutate -- BUNDLE` runs every mutant of
 //! every kernel; a folder of launch files may be named instead. The last line is the score. Exit
 //! code 0 when every survivor has a reason, 1 when one has not, 2 when it could not run.
+//! `ci/mutate.sh` makes the bundle of the shipped kernels and keeps record and table.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::Parser;
-use tilewright_ci::mutation::campaign::{self, Plan};
+use tilewright_ci::mutation::campaign::{self, Plan, Source};
 use tilewright_ci::mutation::operators::mutants;
+use tilewright_ci::mutation::record::{Line, Record};
+use tilewright_ci::mutation::score::{Score, table};
 use tilewright_ci::mutation::survivors::Rules;
 use tilewright_ci::source_tree;
-use tilewright_ci::subject::{Failure, Subject, Telling};
+use tilewright_ci::subject::{Failure, Subject};
 use tilewright_runtime::{Device, Runtime};
 
 /// Breaks kernels and counts what the emulator notices.
@@ -23,9 +26,12 @@ struct Args {
     /// Bundles, and folders with launch files
     #[arg(required = true)]
     paths: Vec<PathBuf>,
-    /// Only subjects whose name starts so
+    /// Only subjects whose name starts so; may be given several times
     #[arg(long)]
-    kernel: Option<String>,
+    kernel: Vec<String>,
+    /// Only mutants with these words in the line that `--list` prints
+    #[arg(long)]
+    mutant: Option<String>,
     /// This many mutants of each subject, drawn by the seed
     #[arg(long)]
     sample: Option<usize>,
@@ -33,45 +39,80 @@ struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Schedules of each launch
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 4)]
     schedules: usize,
     /// Append fates to this file, and skip those it has
     #[arg(long)]
     record: Option<PathBuf>,
+    /// Write the table of kernels and reasons to this file
+    #[arg(long)]
+    table: Option<PathBuf>,
     /// List the mutants instead of running them
     #[arg(long)]
     list: bool,
 }
 
-fn subjects(args: &Args) -> Result<Vec<Subject>, Failure> {
-    let mut subjects = Vec::new();
-    for path in &args.paths {
-        if path.join("cases").is_dir() {
-            subjects.extend(Subject::of_launch_files(path)?);
-        } else {
-            subjects.extend(of_bundle(path)?);
-        }
+impl Args {
+    fn takes(&self, name: &str) -> bool {
+        self.kernel.is_empty() || self.kernel.iter().any(|start| name.starts_with(start))
     }
-    if let Some(start) = &args.kernel {
-        subjects.retain(|one| one.name.starts_with(start));
-    }
-    Ok(subjects)
 }
 
-fn of_bundle(path: &Path) -> Result<Vec<Subject>, Failure> {
-    let runtime = Runtime::open(path, Device::emulator())?;
-    let kernels = runtime.kernels().iter();
+/// The kernels of bundles.
+fn of_bundles<'a>(runtimes: &'a [Runtime], args: &Args) -> Vec<Source<'a>> {
+    let kernels = runtimes.iter().flat_map(|runtime| {
+        runtime
+            .kernels()
+            .iter()
+            .map(move |kernel| (runtime, kernel))
+    });
     kernels
-        .map(|kernel| Subject::of_kernel(&runtime, kernel, &Telling::of(kernel)))
+        .filter(|(_, kernel)| args.takes(&kernel.id))
+        .map(|(runtime, kernel)| Source::of_kernel(runtime, kernel))
         .collect()
 }
 
+/// Prints survivors without a reason, then what was counted.
+fn print(score: &Score, rules: &Rules) {
+    for line in &score.unexplained {
+        let Line {
+            subject,
+            mutant,
+            was,
+            meaning,
+            nth,
+            is,
+            fate,
+            ..
+        } = line;
+        println!("{subject} {mutant} | {was} | {is} | {fate} | #{nth} {meaning}");
+    }
+    for (id, count) in &score.by {
+        println!("{count:>6} by {id}");
+    }
+    for (rule, count) in &score.rules {
+        let reason = rules.0.get(*rule).map_or("", |rule| &rule.reason);
+        println!("{count:>6} equal: {reason}");
+    }
+    println!("{}", score.closing_line());
+}
+
 fn run(args: &Args) -> Result<bool, Failure> {
-    let subjects = subjects(args)?;
+    let (files, bundles): (Vec<_>, Vec<_>) = args
+        .paths
+        .iter()
+        .partition(|path| path.join("cases").is_dir());
+    let open = |path: &&PathBuf| Runtime::open(path.as_path(), Device::emulator());
+    let runtimes: Vec<Runtime> = bundles.iter().map(open).collect::<Result<_, _>>()?;
+    let mut sources = of_bundles(&runtimes, args);
+    for folder in files {
+        let subjects = Subject::of_launch_files(folder)?.into_iter();
+        sources.extend(subjects.filter(|one| args.takes(&one.name)).map(Source::of));
+    }
     if args.list {
-        for subject in &subjects {
-            for mutant in mutants(&subject.ptx) {
-                let name = &subject.name;
+        for source in &sources {
+            for mutant in mutants(&source.ptx) {
+                let name = &source.name;
                 println!("{name} {} | {} | {}", mutant.id, mutant.was, mutant.is);
             }
         }
@@ -82,30 +123,21 @@ fn run(args: &Args) -> Result<bool, Failure> {
     let plan = Plan {
         schedules: args.schedules,
         sample: args.sample.map(|count| (count, args.seed)),
-        record: args.record.clone(),
+        only: args.mutant.clone(),
     };
+    let record = args.record.as_deref().map(Record::open).transpose()?;
     let done = AtomicUsize::new(0);
-    let result = campaign::run(&subjects, &plan, |line| {
+    let lines = campaign::run(&sources, &plan, &record.unwrap_or_default(), |line| {
         let count = done.fetch_add(1, Ordering::Relaxed) + 1;
         if count.is_multiple_of(100) {
             eprintln!("{count} mutants, at {}", line.subject);
         }
     })?;
-    let score = result.score(&rules);
-    for line in &score.unexplained {
-        println!(
-            "{} {} | {} | {} | {}",
-            line.subject, line.mutant, line.was, line.is, line.fate
-        );
+    if let Some(path) = &args.table {
+        std::fs::write(path, table(&lines, &rules))?;
     }
-    for (id, count) in &score.by {
-        println!("{count:>6} by {id}");
-    }
-    for (rule, count) in &score.rules {
-        let reason = rules.0.get(*rule).map_or("", |rule| &rule.reason);
-        println!("{count:>6} equal: {reason}");
-    }
-    println!("{}", score.closing_line());
+    let score = Score::of(&lines, &rules);
+    print(&score, &rules);
     Ok(score.unexplained.is_empty())
 }
 

@@ -1,6 +1,10 @@
 //! Runs a mutant until something shows: a finding, wrong bytes, or nothing in any schedule.
 
-use tilewright_emulator::{Module, Options};
+use std::slice::from_ref;
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+use tilewright_emulator::{Module, Options, Sanitize};
 
 use super::Subject;
 use super::operators::Mutant;
@@ -51,12 +55,27 @@ impl Fate {
     }
 }
 
+/// Makes launches of many tiles. They show a wrong order of tiles, which costs too much to ask of
+/// each mutant.
+pub type Rasters<'a> = dyn Fn() -> Result<Vec<Prepared>, Failure> + Send + Sync + 'a;
+
 /// A subject that was found right under every schedule, with the bytes it leaves.
 pub struct Judge<'s> {
     subject: &'s Subject,
     schedules: Vec<Options>,
-    /// For each launch and each edge, what its buffers hold in the end.
-    bytes: Vec<Vec<Vec<u8>>>,
+    /// What each launch and each edge leaves.
+    left: Vec<Left>,
+    rasters: &'s Rasters<'s>,
+    /// The launches of many tiles with what they leave, once they were asked for.
+    many: OnceLock<Result<Vec<(Prepared, Left)>, String>>,
+}
+
+/// What a launch of the unbroken subject leaves.
+struct Left {
+    /// What its buffers hold in the end.
+    bytes: Vec<Vec<u8>>,
+    /// The warp instructions it took at most.
+    instructions: u64,
 }
 
 impl<'s> Judge<'s> {
@@ -65,40 +84,40 @@ impl<'s> Judge<'s> {
     /// # Errors
     /// When it is not right and without findings under every schedule: then nothing can be learned
     /// from its mutants.
-    pub fn new(subject: &'s Subject, schedules: usize) -> Result<Judge<'s>, Failure> {
+    pub fn new(
+        subject: &'s Subject,
+        schedules: usize,
+        rasters: &'s Rasters<'s>,
+    ) -> Result<Judge<'s>, Failure> {
         let module = Module::parse(&subject.ptx)?;
         let mut schedules = subject.options(schedules);
-        let mut bytes = Vec::new();
-        let mut most = 0;
-        for (index, launch) in launches(subject).enumerate() {
-            let mut left = Vec::new();
+        let all: Vec<&Prepared> = launches(subject).collect();
+        let ran = all.par_iter().enumerate().map(|(index, launch)| {
             let edge = index >= subject.launches.len();
-            for options in schedules.iter().take(if edge { 1 } else { usize::MAX }) {
-                let ran = launch.run(&module, options)?;
-                let error = ran.report.errors().next();
-                if let Some(finding) = error {
-                    return Err(format!("{} is not clean: {finding}", subject.name).into());
-                }
-                if let Some(wrong) = ran.buffers.iter().find(|buffer| !buffer.passed) {
-                    return Err(format!("{} is not right: {wrong}", subject.name).into());
-                }
-                most = most.max(ran.report.warp_instructions);
-                left = ran.bytes;
-            }
-            bytes.push(left);
+            let count = if edge { 1 } else { schedules.len() };
+            clean(
+                subject,
+                launch,
+                &module,
+                schedules.get(..count).unwrap_or_default(),
+            )
+        });
+        let left: Vec<Left> = ran.collect::<Result<_, Failure>>()?;
+        if let Some(last) = schedules.last_mut() {
+            last.waits_time_out = true;
         }
-        // A mutant may take a longer way, but not for ever.
         for options in &mut schedules {
-            options.instructions_total = 4 * most + 10_000;
-            options.instructions_per_warp = 4 * most + 10_000;
             options.counters = false;
             // Mutants run side by side.
             options.parallel = false;
+            options.stops_at_error = true;
         }
         Ok(Judge {
             subject,
             schedules,
-            bytes,
+            left,
+            rasters,
+            many: OnceLock::new(),
         })
     }
 
@@ -114,24 +133,106 @@ impl<'s> Judge<'s> {
         for (place, options) in self.schedules.iter().enumerate() {
             // Edges are run under the first schedule, before the launches under the others.
             let count = match place {
-                0 => self.bytes.len(),
+                0 => self.left.len(),
                 _ => self.subject.launches.len(),
             };
-            for (launch, bytes) in launches(self.subject).zip(&self.bytes).take(count) {
-                let ran = launch.run(&module, options)?;
-                if let Some(finding) = ran.report.errors().next() {
-                    return Ok(Fate::Found(finding.id.as_str().to_owned()));
+            for (launch, left) in launches(self.subject).zip(&self.left).take(count) {
+                match shows(&module, launch, left, options)? {
+                    Fate::Equal => {}
+                    Fate::Close => close = true,
+                    fate => return Ok(fate),
                 }
-                if ran.is_wrong() {
-                    return Ok(Fate::Wrong);
-                }
-                close |= ran.bytes != *bytes;
+            }
+        }
+        if ["constant", "compare", "guard"].contains(&mutant.operator) {
+            let fate = self.order(&module)?;
+            if fate.is_killed() {
+                return Ok(fate);
             }
         }
         Ok(if close { Fate::Close } else { Fate::Equal })
     }
+
+    /// Whether many tiles show what few do not: bytes only, the checks are off.
+    fn order(&self, module: &Module) -> Result<Fate, Failure> {
+        let options = Options {
+            sanitize: Sanitize::Off,
+            ..self.schedules.first().cloned().unwrap_or_default()
+        };
+        let made = self.many.get_or_init(|| {
+            let make = || -> Result<Vec<(Prepared, Left)>, Failure> {
+                let module = Module::parse(&self.subject.ptx)?;
+                let launches = (self.rasters)()?.into_iter();
+                let ran = launches.map(|launch| {
+                    let left = clean(self.subject, &launch, &module, from_ref(&options))?;
+                    Ok((launch, left))
+                });
+                ran.collect()
+            };
+            make().map_err(|error| error.to_string())
+        });
+        for (launch, left) in made.as_ref().map_err(String::as_str)? {
+            let fate = shows(module, launch, left, &options)?;
+            if fate.is_killed() {
+                return Ok(fate);
+            }
+        }
+        Ok(Fate::Equal)
+    }
+}
+
+/// What one launch shows of a mutant.
+fn shows(
+    module: &Module,
+    launch: &Prepared,
+    left: &Left,
+    options: &Options,
+) -> Result<Fate, Failure> {
+    // A mutant may take a longer way, but not for ever.
+    let most = 3 * left.instructions + 10_000;
+    let options = Options {
+        instructions_total: most,
+        instructions_per_warp: most,
+        ..options.clone()
+    };
+    let ran = launch.run(module, &options)?;
+    if let Some(finding) = ran.report.errors().next() {
+        return Ok(Fate::Found(finding.id.as_str().to_owned()));
+    }
+    if ran.is_wrong() {
+        return Ok(Fate::Wrong);
+    }
+    Ok(match ran.bytes == left.bytes {
+        true => Fate::Equal,
+        false => Fate::Close,
+    })
 }
 
 fn launches(subject: &Subject) -> impl Iterator<Item = &Prepared> {
     subject.launches.iter().chain(&subject.edges)
+}
+
+/// Runs the unbroken subject on one problem under some schedules.
+fn clean(
+    subject: &Subject,
+    launch: &Prepared,
+    module: &Module,
+    schedules: &[Options],
+) -> Result<Left, Failure> {
+    let mut left = Left {
+        bytes: Vec::new(),
+        instructions: 0,
+    };
+    for options in schedules {
+        let ran = launch.run(module, options)?;
+        if let Some(finding) = ran.report.errors().next() {
+            return Err(format!("{} is not clean: {finding}", subject.name).into());
+        }
+        if let Some(wrong) = ran.buffers.iter().find(|buffer| !buffer.passed) {
+            return Err(format!("{} is not right: {wrong}", subject.name).into());
+        }
+        left.instructions = left.instructions.max(ran.report.warp_instructions);
+        left.bytes = ran.bytes;
+    }
+    Ok(left)
 }

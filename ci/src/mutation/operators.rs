@@ -19,8 +19,10 @@ mod predicates;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::ops::Range;
 
+use super::meaning::meanings;
 use super::statement::{Statement, statements};
 
 /// A text with one thing broken.
@@ -32,6 +34,10 @@ pub struct Mutant {
     pub operator: &'static str,
     /// The instruction as it was.
     pub was: String,
+    /// What it computes, whatever its registers are called.
+    pub meaning: String,
+    /// Which instruction of those that compute this, from 1.
+    pub nth: usize,
     /// What it has become; for a move, where it went.
     pub is: String,
     edits: Vec<(Range<usize>, String)>,
@@ -44,6 +50,8 @@ impl Mutant {
             id: id(one, operator, detail),
             operator,
             was: one.text(),
+            meaning: String::new(),
+            nth: 1,
             edits: vec![(one.span.clone(), is.clone())],
             is,
         }
@@ -74,11 +82,20 @@ fn id(one: &Statement<'_>, operator: &str, detail: &str) -> String {
 /// Every mutant of a text, in its order.
 pub fn mutants(text: &str) -> Vec<Mutant> {
     let all = statements(text);
+    let meanings = meanings(&all);
     let mut mutants = Vec::new();
-    for (index, one) in all.iter().enumerate() {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for (index, (one, meaning)) in all.iter().zip(meanings).enumerate() {
+        let first = mutants.len();
         ordering::mutate(&all, index, &mut mutants);
         predicates::mutate(one, &mut mutants);
         constants::mutate(one, &mut mutants);
+        let nth = seen.entry(meaning.clone()).or_default();
+        *nth += 1;
+        for mutant in &mut mutants[first..] {
+            mutant.meaning.clone_from(&meaning);
+            mutant.nth = *nth;
+        }
     }
     // Two instructions may share a line.
     for index in 1..mutants.len() {

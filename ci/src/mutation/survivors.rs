@@ -1,7 +1,11 @@
 //! Mutants that nothing tells from the kernel, and why that is no hole.
 //!
 //! In: `ci/data/mutants/survivors.txt`, a rule a line: `subject | mutant | instruction | reason`,
-//! the first three with `*` for any text. Out: the reason of a survivor, or nothing.
+//! the first three with `*` for any text. A mutant is its id, or its id with `#2` for the line, the
+//! second instruction of the kernel that computes the same. The instruction is its text or what it
+//! computes. Out: the reason of a survivor, or nothing.
+
+use super::record::Line;
 
 /// Why some survivors are equal to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,11 +50,14 @@ impl Rules {
     }
 
     /// The first rule that speaks of a survivor, by its place in the list.
-    pub fn find(&self, subject: &str, mutant: &str, instruction: &str) -> Option<usize> {
+    pub fn find(&self, line: &Line) -> Option<usize> {
+        let (_, operator) = line.mutant.split_once(':').unwrap_or_default();
+        let counted = format!("#{}:{operator}", line.nth);
         let speaks = |rule: &Rule| {
-            matches(&rule.subject, subject)
-                && matches(&rule.mutant, mutant)
-                && matches(&rule.instruction, instruction)
+            matches(&rule.subject, &line.subject)
+                && (matches(&rule.mutant, &line.mutant) || matches(&rule.mutant, &counted))
+                && (matches(&rule.instruction, &line.was)
+                    || matches(&rule.instruction, &line.meaning))
         };
         self.0.iter().position(speaks)
     }
@@ -82,8 +89,21 @@ mod tests {
     fn rules_have_four_parts() {
         let rules = Rules::parse("# head\n\n* | *:duplicate | bar.sync *; | it only orders\n");
         let rules = rules.unwrap_or_default();
-        assert_eq!(rules.find("k", "7:duplicate", "bar.sync 0;"), Some(0));
-        assert_eq!(rules.find("k", "7:drop", "bar.sync 0;"), None);
+        let line = |mutant: &str| Line {
+            subject: "k".into(),
+            ptx: String::new(),
+            mutant: mutant.into(),
+            was: "bar.sync 0;".into(),
+            meaning: "bar.sync 0".into(),
+            nth: 2,
+            is: String::new(),
+            fate: "equal".into(),
+        };
+        assert_eq!(rules.find(&line("7:duplicate")), Some(0));
+        assert_eq!(rules.find(&line("7:drop")), None);
+        let second = Rules::parse("* | #2:drop | bar.sync 0 | it only orders").unwrap_or_default();
+        assert_eq!(second.find(&line("7:drop")), Some(0));
+        assert_eq!(second.find(&line("7:duplicate")), None);
         assert!(Rules::parse("a | b | c").is_err());
     }
 }

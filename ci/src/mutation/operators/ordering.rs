@@ -193,6 +193,8 @@ fn moves(all: &[Statement<'_>], index: usize, mutants: &mut Vec<Mutant>) {
             id: id(one, "move", way),
             operator: "move",
             was: one.text(),
+            meaning: String::new(),
+            nth: 1,
             is: format!("moved {way} over {}", other.text()),
             edits: vec![
                 (one.span.clone(), String::new()),

@@ -252,7 +252,7 @@ fn boxes(d: &Operand, atom: Arc<Atom>, buffers: &Buffers) -> BoxCopy {
 /// How a warpgroup's results are staged: in two buffers as wide as the widest swizzle where they
 /// alternate evenly, in a few that are the whole row otherwise. No swizzle divides an odd number of
 /// 16-byte units, and such rows need none: eight successive ones lie in different banks. They leave
-/// as whole rows, because boxes that end within a sector of global memory are slow.
+/// as whole rows: narrower boxes that end within a sector of global memory were slower.
 fn staging_shape(atom_n: i64, bytes: i64) -> Shape {
     const FEW: i64 = 3;
     let least = NARROWEST_BYTES / bytes;

@@ -55,8 +55,23 @@ impl CudaDevice {
     ) -> Result<(), Error> {
         let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
         let (stream, smem) = (self.stream().cu_stream(), launch.dynamic_smem_bytes);
-        let mut attributes: Vec<_> = launch.cluster.map(cluster_attribute).into_iter().collect();
-        attributes.extend(launch.programmatic.then(programmatic_attribute));
+        let cluster = launch.cluster.map(cluster_attribute);
+        let (mut one, mut two);
+        let attributes: &mut [_] = match (cluster, launch.programmatic) {
+            (None, false) => &mut [],
+            (Some(cluster), false) => {
+                one = [cluster];
+                &mut one
+            }
+            (None, true) => {
+                one = [programmatic_attribute()];
+                &mut one
+            }
+            (Some(cluster), true) => {
+                two = [cluster, programmatic_attribute()];
+                &mut two
+            }
+        };
         if attributes.is_empty() {
             // SAFETY: the function is loaded in the current context; `params` has one pointer per
             // parameter, of the sizes that `check` compared; the driver copies them before it
@@ -73,7 +88,7 @@ impl CudaDevice {
             }
             .map_err(failed("cuLaunchKernel"));
         }
-        let config = config(launch.grid, launch.block, smem, stream, &mut attributes);
+        let config = config(launch.grid, launch.block, smem, stream, attributes);
         let none = std::ptr::null_mut();
         // SAFETY: as for `launch_kernel` above; `attributes` outlives the call.
         unsafe { sys::cuLaunchKernelEx(&config, kernel.function, params.as_mut_ptr(), none) }

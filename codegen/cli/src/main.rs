@@ -7,9 +7,10 @@
 //! The modules, each using only those above it: [`terminal`] (stdout, colour, tables), [`outcome`]
 //! (the four exit codes as types), [`progress`], [`worker`] (child processes of this binary),
 //! [`quantity`] (sizes and extents as people write them), [`args`] (what clap parses), [`device`]
-//! (where kernels run), [`specs`] (which specs and points), [`jobs`] (what workers compile),
-//! [`layout`] (the algebra: expressions, pictures, conformance), [`explain`] (a kernel's pipeline,
-//! memory and occupancy as text and drawing), [`cmd`] (a file per subcommand).
+//! (where kernels run), [`page`] (the frame of SVG drawings), [`specs`] (which specs and points),
+//! [`jobs`] (what workers compile), [`layout`] (the algebra: expressions, pictures, conformance),
+//! [`explain`] (a kernel's pipeline, memory and occupancy as text and drawing), [`cmd`] (a file per
+//! subcommand).
 
 mod terminal;
 mod outcome;
@@ -19,6 +20,7 @@ mod worker;
 mod quantity;
 mod args;
 mod device;
+mod page;
 #[cfg(feature = "codegen")]
 mod specs;
 #[cfg(feature = "codegen")]

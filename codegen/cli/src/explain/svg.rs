@@ -2,14 +2,14 @@
 //!
 //! In: what is known. Out: one SVG document. Each box says what it is when pointed at.
 
-use svg::Document;
-use svg::node::element::{Group, Line, Rectangle, Style, Text, Title};
+use svg::node::element::{Group, Line, Text, Title};
 use tilewright_codegen::certify::timeline::{Doing, Span, Timeline};
 use tilewright_codegen::explain::smem_map::{Region, Use};
 
 use super::Explained;
 use super::cells::{legend, model, sign};
 use crate::layout::show::colour::{Shade, hex};
+use crate::page::{page as frame, rectangle};
 
 const MARGIN: u64 = 24;
 const NAME: u64 = 92;
@@ -67,16 +67,7 @@ pub fn render(explained: &Explained) -> String {
     page.map(explained);
     page.occupancy(explained);
     let (width, height) = (page.width + 2 * MARGIN, page.y + MARGIN);
-    let document = Document::new()
-        .set("viewBox", (0, 0, width, height))
-        .set("width", width)
-        .set("height", height)
-        // A page that holds the drawing keeps its own style and its width.
-        .set("class", "tw")
-        .set("style", "max-width: 100%; height: auto")
-        .add(Style::new(STYLE))
-        .add(rectangle(0, 0, width, height).set("fill", "#ffffff"))
-        .add(page.group);
+    let document = frame(width as usize, height as usize, STYLE).add(page.group);
     format!("{document}\n")
 }
 
@@ -221,14 +212,6 @@ impl Page {
             self.words("note", &line);
         }
     }
-}
-
-fn rectangle(x: u64, y: u64, width: u64, height: u64) -> Rectangle {
-    Rectangle::new()
-        .set("x", x)
-        .set("y", y)
-        .set("width", width)
-        .set("height", height)
 }
 
 fn text(words: &str, class: &str, x: u64, y: u64) -> Text {

@@ -5,12 +5,12 @@
 //! page can hold several pictures. A panel has one path for all cells of a colour and one group of
 //! texts a row.
 
-use svg::Document;
 use svg::node::Blob;
-use svg::node::element::{Group, Line, Path, Rectangle, Style, Text};
+use svg::node::element::{Group, Line, Path, Text};
 
 use super::colour::{Shade, hex};
 use super::picture::{Cell, Panel, Picture};
+use crate::page::{page, rectangle};
 
 const MARGIN: usize = 24;
 const GAP: usize = 34;
@@ -94,16 +94,8 @@ pub fn render(picture: &Picture) -> String {
     let width = 2 * MARGIN + total(&columns).max(longest * 9);
     let notes = picture.notes.len() * NOTE;
     let height = 2 * MARGIN + TITLE + total(&rows) + notes + if notes > 0 { 12 } else { 0 };
-    let mut document = Document::new()
-        .set("viewBox", (0, 0, width, height))
-        .set("width", width)
-        .set("height", height)
-        // A page that holds the drawing keeps its own style and its width.
-        .set("class", "tw")
-        .set("style", "max-width: 100%; height: auto")
-        .add(Style::new(STYLE))
-        .add(rectangle(0, 0, width, height).set("fill", "#ffffff"))
-        .add(words_at(&picture.title, "title", MARGIN, MARGIN + 6));
+    let mut document =
+        page(width, height, STYLE).add(words_at(&picture.title, "title", MARGIN, MARGIN + 6));
     for panel in &picture.panels {
         let before = |tracks: &[usize], at: usize| tracks.iter().take(at).sum::<usize>() + GAP * at;
         // A panel is flush right and low in its track, so that A, B and C share their edges.
@@ -125,14 +117,6 @@ pub fn render(picture: &Picture) -> String {
         document = document.add(words_at(note, "note", MARGIN, y));
     }
     format!("{document}\n")
-}
-
-fn rectangle(x: usize, y: usize, width: usize, height: usize) -> Rectangle {
-    Rectangle::new()
-        .set("x", x)
-        .set("y", y)
-        .set("width", width)
-        .set("height", height)
 }
 
 fn words_at(words: &str, class: &str, x: usize, y: usize) -> Text {

@@ -112,7 +112,7 @@ pub enum Error {
         /// The allocator's answer.
         reason: String,
     },
-    /// A file of tuning records cannot be used.
+    /// A file of records cannot be used.
     #[error(transparent)]
     Records(#[from] RecordsError),
     /// A kernel took the device with it while it was tuned; what it did is recorded.

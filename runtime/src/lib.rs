@@ -16,8 +16,9 @@
 //! extents, alignment, sizes, overlap. What fails is a [`Refusal`], and all of them are reported.
 //!
 //! [`verify`] compares kernels with f64 references on random problems, [`bench`] measures them
-//! beside cuBLASLt and memcpy, [`tune`] finds the fastest of many for [`Runtime::select`]. The
-//! crate knows no compiler, no YAML and no layout algebra.
+//! beside cuBLASLt and memcpy, [`capture`] keeps what one device wrote to compare another with it,
+//! [`tune`] finds the fastest of many for [`Runtime::select`]. The crate knows no compiler, no YAML
+//! and no layout algebra.
 
 mod error;
 
@@ -50,6 +51,10 @@ mod runtime;
 pub mod verify;
 
 pub mod bench;
+
+mod json_lines;
+
+pub mod capture;
 
 pub mod tune;
 

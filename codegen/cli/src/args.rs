@@ -5,6 +5,7 @@
 pub mod emulate;
 pub mod layout;
 pub mod tune;
+pub mod verify;
 
 use std::path::PathBuf;
 
@@ -58,7 +59,7 @@ pub enum Command {
     #[cfg(feature = "codegen")]
     Schema,
     /// Verify the kernels of a bundle on random problems against f64
-    Verify(Verify),
+    Verify(verify::Verify),
     /// Launch one kernel of a bundle, checked and timed
     Run(Run),
     /// Execute launch files on the CPU and compare what they write
@@ -200,48 +201,6 @@ pub enum Device {
     Cuda,
     /// The CPU
     Emulator,
-}
-
-/// What inputs hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Inputs {
-    /// Small integers, which must give exact results, in one problem; normal values in the next
-    Mixed,
-    /// Small integers
-    Integers,
-    /// Standard normal values
-    Normals,
-    /// One factor numbers its elements, the other selects them: a wrong result names the element
-    Indices,
-}
-
-/// `verify`.
-#[derive(Debug, Args)]
-pub struct Verify {
-    /// The bundle's folder
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub bundle: PathBuf,
-    /// Only the kernels whose name starts so
-    #[arg(long, value_name = "K")]
-    pub kernel: Vec<String>,
-    /// How many random problems for each kernel
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub problems: u32,
-    /// What the inputs hold
-    #[arg(long, value_enum, default_value_t = Inputs::Mixed)]
-    pub inputs: Inputs,
-    /// Where to run [default: cuda where there is a GPU, else emulator]
-    #[arg(long)]
-    pub device: Option<Device>,
-    /// How much the emulator checks; a GPU checks nothing [default: strict]
-    #[arg(long, value_name = "MODE", value_enum)]
-    pub sanitize: Option<emulate::Mode>,
-    /// The seed of the problems and of their inputs
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    /// Print the results as JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// `run`.

@@ -271,10 +271,8 @@ impl Bench<'_> {
         }
     }
 
-    /// The driver's version, as NVML or else as CUDA counts it.
+    /// The driver's version.
     pub(crate) fn driver(&self) -> String {
-        let version = self.device.info().driver.unwrap_or(0);
-        let counted = || format!("CUDA {}.{}", version / 1000, version % 1000 / 10);
-        self.sensors.driver().unwrap_or_else(counted)
+        self.sensors.driver(self.device.info())
     }
 }

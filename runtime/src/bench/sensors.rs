@@ -4,6 +4,7 @@ use nvml_wrapper::Nvml;
 use nvml_wrapper::enum_wrappers::device::Clock;
 
 use crate::cuda::CudaDevice;
+use crate::info::DeviceInfo;
 
 /// What a GPU reports while it works.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -46,10 +47,14 @@ impl Sensors {
         }
     }
 
-    /// The driver's version as text.
-    pub fn driver(&self) -> Option<String> {
-        self.nvml
+    /// The driver's version, as NVML or else as CUDA counts it.
+    pub fn driver(&self, info: &DeviceInfo) -> String {
+        let version = info.driver.unwrap_or(0);
+        let counted = || format!("CUDA {}.{}", version / 1000, version % 1000 / 10);
+        let told = self
+            .nvml
             .as_ref()
-            .and_then(|nvml| nvml.sys_driver_version().ok())
+            .and_then(|nvml| nvml.sys_driver_version().ok());
+        told.unwrap_or_else(counted)
     }
 }

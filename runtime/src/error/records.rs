@@ -1,8 +1,8 @@
-//! What can be wrong with a file of tuning records.
+//! What can be wrong with a file of records: those of `tune`, and captures.
 
 use std::path::PathBuf;
 
-/// Why a file of tuning records cannot be used; the file is as it was.
+/// Why a file of records cannot be used; the file is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordsError {
     /// The operating system refused.

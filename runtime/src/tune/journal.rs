@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::record::{RECORD_FORMAT, Record};
 use crate::error::RecordsError;
+use crate::json_lines;
 
 /// An open file of records, locked against other tuners.
 #[derive(Debug)]
@@ -50,7 +51,7 @@ impl Journal {
             .rposition(|c| *c == b'\n')
             .map_or(0, |at| at + 1);
         let (lines, torn) = bytes.split_at(whole);
-        let records = parse(path, lines)?;
+        let records = json_lines::parse(path, lines, RECORD_FORMAT)?;
         let mut journal = Journal {
             path: path.to_owned(),
             file,
@@ -99,35 +100,4 @@ impl Journal {
         line.push(b'\n');
         self.file.write_all(&line).map_err(io)
     }
-}
-
-/// The records of whole lines.
-fn parse(path: &Path, lines: &[u8]) -> Result<Vec<Record>, RecordsError> {
-    #[derive(serde::Deserialize)]
-    struct Head {
-        format: u64,
-    }
-    let mut records = Vec::new();
-    for (at, line) in lines.split(|c| *c == b'\n').enumerate() {
-        if line.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
-        let line_number = at + 1;
-        let refuse = |error: serde_json::Error| RecordsError::Line {
-            path: path.to_owned(),
-            line: line_number,
-            problem: error.to_string().chars().take(400).collect(),
-        };
-        let head: Head = serde_json::from_slice(line).map_err(refuse)?;
-        if head.format != u64::from(RECORD_FORMAT) {
-            return Err(RecordsError::Format {
-                path: path.to_owned(),
-                line: line_number,
-                found: head.format,
-                known: RECORD_FORMAT,
-            });
-        }
-        records.push(serde_json::from_slice(line).map_err(refuse)?);
-    }
-    Ok(records)
 }

@@ -70,6 +70,7 @@ pub fn chain(
             stopped: false,
             thread_instructions: 0,
             launch_us: None,
+            trace: None,
         }));
     }
     Ok(None)

@@ -43,6 +43,8 @@ pub(crate) struct Placement {
     pub offset_bytes: u64,
     /// Size of the buffer.
     pub bytes: u64,
+    /// Bytes before and behind that belong to the device's way of watching, not to the operand.
+    zone: u64,
 }
 
 impl Placement {
@@ -70,7 +72,17 @@ impl Placement {
             dtype: operand.dtype,
             offset_bytes,
             bytes,
+            zone,
         })
+    }
+
+    /// The part of a buffer's image that is the same on every device: from the aligned address
+    /// that the operand's offset counts from, to the end of its last element.
+    pub fn window<'b>(&self, image: &'b [u8]) -> &'b [u8] {
+        let zone = self.zone as usize;
+        image
+            .get(zone..image.len().saturating_sub(zone))
+            .unwrap_or_default()
     }
 
     /// Byte position of an element in the buffer.
@@ -178,4 +190,37 @@ pub fn random_bytes(count: usize, seed: u64) -> Vec<u8> {
             rng.fill(block);
         });
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An image of two rows of three bytes, padded to five, behind `zone` bytes and an offset.
+    fn image(zone: u64) -> (Placement, Vec<u8>) {
+        let place = Placement {
+            extents: Extents {
+                rows: 2,
+                cols: 3,
+                row_stride: 5,
+                col_stride: 1,
+            },
+            dtype: DType::U8,
+            offset_bytes: zone + 4,
+            bytes: 2 * zone + 4 + 8,
+            zone,
+        };
+        (place, place.image(&[1, 2, 3, 4, 5, 6]))
+    }
+
+    #[test]
+    fn windows_leave_out_red_zones_and_nothing_else() {
+        let (bare, without) = image(0);
+        let (zoned, with) = image(RED_ZONE);
+        let gap = 0xFF;
+        let wanted = [gap, gap, gap, gap, 1, 2, 3, gap, gap, 4, 5, 6];
+        assert_eq!(bare.window(&without), wanted);
+        assert_eq!(zoned.window(&with), wanted);
+        assert_eq!(zoned.gather(&with), bare.gather(&without));
+    }
 }

@@ -21,18 +21,22 @@ mod compare;
 
 mod form;
 
+mod trace;
+
 mod trial;
 
 mod indices;
+
+mod attempt;
 
 mod chain;
 
 use std::ops::RangeInclusive;
 
 use serde::Serialize;
-use tilewright_bundle::{Family, Kernel};
-use tilewright_emulator as emulator;
+use tilewright_bundle::Kernel;
 
+pub(crate) use attempt::{Attempt, turn};
 pub use chain::chain;
 pub use compare::{Comparison, Rule, Worst, accumulation_factor, compare};
 pub use data::{Data, random_bytes, random_elements, random_values};
@@ -40,13 +44,13 @@ pub(crate) use form::GemmForm;
 pub use numbers::{decode, encode, round, unit_roundoff};
 pub use problems::{Case, Draw};
 pub use reference::{CPU_MOST, Reference, Shape, on_cpu, on_gpu};
+pub use trace::{Trace, Written};
 
 use crate::cuda::BlasLt;
 use crate::device::Device;
 use crate::error::Error;
 use crate::problem::Problem;
 use crate::runtime::Runtime;
-use trial::Trial;
 
 /// What the inputs of a gemm hold. Those of a copy hold random bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -114,6 +118,9 @@ pub struct Outcome {
     pub thread_instructions: u64,
     /// Time of the launch on a GPU, alone and cold; `bench` measures properly.
     pub launch_us: Option<f64>,
+    /// What the launch read and wrote, where that was asked for and it touched nothing else.
+    #[serde(skip)]
+    pub trace: Option<Trace>,
 }
 
 impl Outcome {
@@ -165,11 +172,7 @@ pub fn verify(
                 Inputs::Mixed => Some(Data::Normals),
                 Inputs::Indices => None,
             };
-            let seed = options
-                .seed
-                .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-                .wrapping_add(index);
-            let device = scheduled(runtime.device(), options.seed.wrapping_add(index));
+            let (seed, device) = turn(runtime.device(), options.seed, index);
             let draw = |device: &Device| {
                 let draw = Draw::new(kernel, device.info(), seed)?;
                 match data {
@@ -178,7 +181,16 @@ pub fn verify(
                 }
                 .next_case()
             };
-            let outcome = one(runtime, blas.as_ref(), kernel, data, seed, &device, draw)?;
+            let attempt = Attempt {
+                runtime,
+                blas: blas.as_ref(),
+                kernel,
+                data,
+                seed,
+                device: &device,
+                traced: false,
+            };
+            let outcome = attempt.run(draw)?;
             report(&outcome);
             let hopeless = outcome.problem.is_empty();
             summary.outcomes.push(outcome);
@@ -219,15 +231,16 @@ pub fn verify_one(
             offsets,
         })
     };
-    one(
+    let attempt = Attempt {
         runtime,
-        blas.as_ref(),
+        blas: blas.as_ref(),
         kernel,
-        Some(data),
+        data: Some(data),
         seed,
-        runtime.device(),
-        draw,
-    )
+        device: runtime.device(),
+        traced: false,
+    };
+    attempt.run(draw)
 }
 
 /// The reference of large problems on a GPU; small ones do without.
@@ -236,87 +249,4 @@ fn reference_library(runtime: &Runtime) -> Option<BlasLt> {
         Device::Cuda(device) => BlasLt::open(device).ok(),
         Device::Emulator(_) => None,
     }
-}
-
-/// Runs one problem, with indices where no `data` is given. What goes wrong with the kernel is the
-/// outcome's failure; what leaves the device unusable is an error.
-fn one(
-    runtime: &Runtime,
-    blas: Option<&BlasLt>,
-    kernel: &Kernel,
-    data: Option<Data>,
-    seed: u64,
-    device: &Device,
-    draw: impl FnOnce(&Device) -> Result<Case, Error>,
-) -> Result<Outcome, Error> {
-    let mut outcome = Outcome {
-        kernel: kernel.id.clone(),
-        problem: String::new(),
-        data: data.map_or("indices", Data::text),
-        failure: None,
-        stopped: false,
-        rel_err: 0.0,
-        max_err: 0.0,
-        thread_instructions: 0,
-        launch_us: None,
-    };
-    let ready = runtime
-        .load(kernel)
-        .and_then(|loaded| Ok((loaded, draw(device)?)));
-    let (loaded, case) = match ready {
-        Ok(ready) => ready,
-        Err(error) => {
-            outcome.failure = Some(error.to_string());
-            outcome.stopped = true;
-            return Ok(outcome);
-        }
-    };
-    outcome.problem = describe(&case, kernel);
-    let trial = Trial {
-        device,
-        loaded: &loaded,
-        case: &case,
-        data: data.unwrap_or(Data::Integers),
-        seed,
-    };
-    let ran = match (kernel.family, data) {
-        (Family::Gemm, Some(_)) => trial.gemm(blas, &mut outcome),
-        (Family::Gemm, None) => trial.indices(&mut outcome),
-        (Family::Copy, _) => trial.copy(&mut outcome),
-    };
-    outcome.stopped = ran.is_err();
-    outcome.failure = ran.unwrap_or_else(|error| Some(error.to_string()));
-    // A kernel that faults takes the context of the driver with it.
-    device.synchronize().map_err(|error| Error::Cuda {
-        call: format!("{} on {}", kernel.id, outcome.problem),
-        reason: error.to_string(),
-    })?;
-    Ok(outcome)
-}
-
-/// The emulator under one of several schedules; a GPU as it is.
-fn scheduled(device: &Device, index: u64) -> Device {
-    match device {
-        Device::Cuda(_) => device.clone(),
-        Device::Emulator(emulated) => {
-            use emulator::{AsyncOrder, WarpOrder};
-            let (async_order, warp_order) = match index % 4 {
-                0 => (AsyncOrder::Late, WarpOrder::RoundRobin),
-                1 => (AsyncOrder::Late, WarpOrder::Reverse),
-                2 => (AsyncOrder::Early, WarpOrder::Random(index)),
-                _ => (AsyncOrder::Late, WarpOrder::Random(index)),
-            };
-            Device::Emulator(emulated.with_schedule(async_order, warp_order))
-        }
-    }
-}
-
-fn describe(case: &Case, kernel: &Kernel) -> String {
-    let mut text = case.problem.to_string();
-    for (operand, offset) in kernel.semantics.operands.iter().zip(&case.offsets) {
-        if *offset != 0 {
-            text.push_str(&format!(" {}+{offset}B", operand.name));
-        }
-    }
-    text
 }

@@ -44,6 +44,8 @@ pub struct Draw<'a> {
     rng: StdRng,
     /// What extents are drawn from, instead of edges, primes and sizes up to what is done in time.
     between: Option<RangeInclusive<i64>>,
+    /// Whether a GPU does them, which has time for more.
+    large: bool,
 }
 
 impl<'a> Draw<'a> {
@@ -69,7 +71,15 @@ impl<'a> Draw<'a> {
             layouts,
             rng: StdRng::seed_from_u64(seed),
             between: None,
+            large: device.backend == Backend::Cuda,
         })
+    }
+
+    /// Draws sizes that the emulator does in time, whatever the device.
+    #[must_use]
+    pub fn for_the_emulator(mut self) -> Draw<'a> {
+        self.large = false;
+        self
     }
 
     /// Draws extents from that range only.
@@ -145,8 +155,7 @@ impl<'a> Draw<'a> {
         if let Some(between) = self.between.clone() {
             return self.rng.random_range(between);
         }
-        let on_gpu = self.device.backend == Backend::Cuda;
-        let (usual, rare) = if on_gpu { (700, 2100) } else { (300, 900) };
+        let (usual, rare) = if self.large { (700, 2100) } else { (300, 900) };
         match self.rng.random_range(0..10) {
             0..4 => EDGES.choose(&mut self.rng).copied().unwrap_or(1),
             4..6 => PRIMES.choose(&mut self.rng).copied().unwrap_or(1),
@@ -158,10 +167,7 @@ impl<'a> Draw<'a> {
 
     /// Three extents whose product the device computes, and the reference checks, in good time.
     fn extents(&mut self, attempt: u32) -> [i64; 3] {
-        let most = match self.device.backend {
-            Backend::Cuda => 1i64 << 33,
-            Backend::Emulator => 1 << 23,
-        };
+        let most = if self.large { 1i64 << 33 } else { 1 << 23 };
         let mut extents = [1; 3];
         for _ in 0..8 {
             extents = std::array::from_fn(|_| self.extent(attempt));

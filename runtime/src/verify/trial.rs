@@ -9,6 +9,7 @@ use super::form::{GemmForm, position};
 use super::numbers::decode;
 use super::problems::Case;
 use super::reference::{CPU_MOST, on_cpu, on_gpu};
+use super::trace::Tracer;
 use crate::cuda::BlasLt;
 use crate::device::{Arg, Buffer, Device, LoadedKernel};
 use crate::error::Error;
@@ -21,6 +22,8 @@ pub(super) struct Trial<'a> {
     pub case: &'a Case,
     pub data: Data,
     pub seed: u64,
+    /// Whether the outcome is to have the hashes of what was read and written.
+    pub traced: bool,
 }
 
 /// An operand in device memory, with the image it started from.
@@ -78,6 +81,7 @@ impl<'a> Trial<'a> {
         }
         outcome.thread_instructions = report.thread_instructions;
         let mut output = Err("no operand is written".to_owned());
+        let mut trace = self.traced.then(Tracer::default);
         for loaded in operands {
             let found = self.device.download(&loaded.buffer)?;
             let name = &loaded.operand.name;
@@ -90,9 +94,17 @@ impl<'a> Trial<'a> {
                         .unwrap_or(0);
                     return Ok(Err(format!("input `{name}` was changed at byte {at}")));
                 }
-                Some(_) => {}
+                Some(image) => {
+                    if let Some(trace) = &mut trace {
+                        trace.read(loaded.place.window(image));
+                    }
+                }
                 None => {
                     output = Ok(loaded.place.gather(&found));
+                    if let Some(trace) = &mut trace {
+                        let elements = output.as_deref().unwrap_or_default();
+                        trace.written(name, loaded.place.window(&found), elements);
+                    }
                     if let Some(at) = loaded.place.first_touched(found) {
                         let start = loaded.place.offset_bytes;
                         return Ok(Err(format!(
@@ -103,6 +115,7 @@ impl<'a> Trial<'a> {
                 }
             }
         }
+        outcome.trace = trace.map(Tracer::finish);
         Ok(output)
     }
 

@@ -1,18 +1,24 @@
-//! `verify`: every kernel of a bundle on random legal problems against f64.
+//! `verify`: every kernel of a bundle on random legal problems against f64, or on the problems of a
+//! capture against what another device wrote.
 //!
 //! Failures are told as they come; then a line per kernel and `N passed, N failed`. With `--json`
 //! stdout holds only JSON and that line goes to stderr.
 
+mod against;
+
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Serialize;
 use tilewright_bundle::Kernel;
+use tilewright_runtime::capture::{self, Row};
 use tilewright_runtime::verify::{self, Data, Inputs, Options, Summary};
 use tilewright_runtime::{Device, Runtime};
 
 use crate::args;
 use crate::args::emulate::Mode;
-use crate::cmd::bundle;
+use crate::args::verify::Inputs as Asked;
+use crate::cmd::{bench, bundle};
 use crate::device;
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::progress;
@@ -30,9 +36,12 @@ struct Report<'s> {
 }
 
 /// Verifies the kernels that were asked for.
-pub fn run(args: &args::Verify) -> Outcome {
+pub fn run(args: &args::verify::Verify) -> Outcome {
     let device = open_device(args)?;
     let runtime = Runtime::new(bundle::open(&args.bundle)?, device);
+    if let Some(path) = &args.against {
+        return against::run(&runtime, path, args);
+    }
     let kernels = bundle::choose(runtime.bundle(), &args.kernel)?;
     let (kernels, foreign) = for_this_device(&runtime, kernels);
     if foreign > 0 {
@@ -64,7 +73,7 @@ pub fn run(args: &args::Verify) -> Outcome {
 }
 
 /// The device that was asked for; bundles are ours, so the emulator judges them strictly.
-fn open_device(args: &args::Verify) -> Result<Device, Failure> {
+fn open_device(args: &args::verify::Verify) -> Result<Device, Failure> {
     let mode = args.sanitize.unwrap_or(Mode::Strict);
     let device = device::open_checked(args.device, mode.sanitize())?;
     match (&device, args.sanitize) {
@@ -85,37 +94,79 @@ fn for_this_device<'k>(runtime: &Runtime, kernels: Vec<&'k Kernel>) -> (Vec<&'k 
     (kernels, foreign)
 }
 
-/// Runs all problems under a progress bar that tells each failure.
+/// Runs all problems under a progress bar that tells each failure, and writes the capture.
 fn verify_all(
     runtime: &Runtime,
     kernels: &[&Kernel],
-    args: &args::Verify,
+    args: &args::verify::Verify,
 ) -> Result<Summary, Failure> {
+    let inputs = inputs(args)?;
     let problems = args.problems as usize;
-    let options = Options {
-        problems,
-        seed: args.seed,
-        inputs: match args.inputs {
-            args::Inputs::Mixed => Inputs::Mixed,
-            args::Inputs::Integers => Inputs::Random(Data::Integers),
-            args::Inputs::Normals => Inputs::Random(Data::Normals),
-            args::Inputs::Indices => Inputs::Indices,
-        },
-    };
     let bar = progress::bar("verifying", (kernels.len() * problems) as u64);
-    let summary = verify::verify(runtime, kernels, options, |outcome| {
+    let report = |outcome: &verify::Outcome| {
         bar.set_message(outcome.kernel.clone());
         bar.inc(1);
         if let Some(reason) = &outcome.failure {
-            let failed = terminal::paint(BAD, "FAIL");
             let (kernel, problem, data) = (&outcome.kernel, &outcome.problem, outcome.data);
-            bar.suspend(|| {
-                terminal::diagnose(&format!("{failed} {kernel} {problem} ({data}): {reason}"));
-            });
+            bar.suspend(|| tell("FAIL", &format!("{kernel} {problem} ({data}): {reason}")));
         }
-    });
+    };
+    let seed = args.seed;
+    let summary = if let Some(path) = &args.capture {
+        let options = capture::Options {
+            problems,
+            seed,
+            stamp: bench::stamp(runtime, args.commit.clone()),
+        };
+        let captured = capture::capture(runtime, kernels, &options, report);
+        captured.map(|captured| (captured.summary, Some((path, captured.rows))))
+    } else {
+        let options = Options {
+            problems,
+            seed,
+            inputs,
+        };
+        let summary = verify::verify(runtime, kernels, options, report);
+        summary.map(|summary| (summary, None))
+    };
     progress::finish(&bar);
-    summary.map_err(Failure::could_not_run)
+    let (summary, captured) = summary.map_err(Failure::could_not_run)?;
+    if let Some((path, rows)) = captured {
+        write(path, &rows)?;
+    }
+    Ok(summary)
+}
+
+/// What the inputs hold; a capture holds integers.
+fn inputs(args: &args::verify::Verify) -> Result<Inputs, Failure> {
+    match (args.inputs, &args.capture) {
+        (None | Some(Asked::Mixed), None) => Ok(Inputs::Mixed),
+        (Some(Asked::Integers), _) | (None, Some(_)) => Ok(Inputs::Random(Data::Integers)),
+        (Some(Asked::Normals), None) => Ok(Inputs::Random(Data::Normals)),
+        (Some(Asked::Indices), None) => Ok(Inputs::Indices),
+        (Some(_), Some(_)) => Err(Failure::could_not_run(
+            "a capture is of integers, whose products are equal bit for bit on every device; \
+             those of other inputs depend on the order of additions: leave out --inputs",
+        )),
+    }
+}
+
+/// Writes the rows of a capture in place of what the file held.
+fn write(path: &Path, rows: &[Row]) -> Result<(), Failure> {
+    let mut text = String::new();
+    for row in rows {
+        let line = row
+            .to_json()
+            .map_err(|error| Failure::Bug(error.to_string()))?;
+        text.push_str(&line);
+        text.push('\n');
+    }
+    std::fs::write(path, text).map_err(|error| Failure::io(path.display(), &error))
+}
+
+/// Tells what is wrong with one problem.
+fn tell(head: &str, text: &str) {
+    terminal::diagnose(&format!("{} {text}", terminal::paint(BAD, head)));
 }
 
 /// A row per kernel.

@@ -1,0 +1,58 @@
+//! The arguments of `verify`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+/// What inputs hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Inputs {
+    /// Small integers, which must give exact results, in one problem; normal values in the next
+    Mixed,
+    /// Small integers
+    Integers,
+    /// Standard normal values
+    Normals,
+    /// One factor numbers its elements, the other selects them: a wrong result names the element
+    Indices,
+}
+
+/// `verify`.
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// The bundle's folder
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub bundle: PathBuf,
+    /// Only the kernels whose name starts so
+    #[arg(long, value_name = "K")]
+    pub kernel: Vec<String>,
+    /// How many random problems for each kernel
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub problems: u32,
+    /// What the inputs hold [default: mixed; with --capture, integers]
+    #[arg(long, value_enum)]
+    pub inputs: Option<Inputs>,
+    /// Where to run [default: cuda where there is a GPU, else emulator]
+    #[arg(long)]
+    pub device: Option<super::Device>,
+    /// How much the emulator checks; a GPU checks nothing [default: strict]
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub sanitize: Option<super::emulate::Mode>,
+    /// The seed of the problems and of their inputs
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Write hashes of what each problem left in memory into this file, a JSON object a line, for
+    /// --against on another device; problems are as small as the emulator's
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub capture: Option<PathBuf>,
+    /// The commit to write into a capture [default: that of the working folder]
+    #[arg(long, value_name = "HASH", requires = "capture")]
+    pub commit: Option<String>,
+    /// Replay the problems of this capture in place of random ones, and compare bit for bit
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["problems", "inputs", "seed", "capture"])]
+    pub against: Option<PathBuf>,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub json: bool,
+}

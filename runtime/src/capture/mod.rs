@@ -1,0 +1,119 @@
+//! Captures: what the kernels of a bundle wrote on one device, kept as rows of hashes, to compare
+//! another device with it bit for bit.
+//!
+//! ```no_run
+//! use tilewright_runtime::bench::Stamp;
+//! use tilewright_runtime::capture::{Options, Row, capture, replay};
+//! use tilewright_runtime::{Device, Runtime};
+//! let on_gpu = Runtime::open("kernels.bundle".as_ref(), Device::cuda(0)?)?;
+//! let kernels: Vec<_> = on_gpu.kernels().iter().collect();
+//! let options = Options { problems: 4, seed: 1, stamp: Stamp::default() };
+//! let captured = capture(&on_gpu, &kernels, &options, |_| {})?;
+//!
+//! let emulated = Runtime::open("kernels.bundle".as_ref(), Device::emulator())?;
+//! assert!(replay(&emulated, &captured.rows, |_| {})?.is_good());
+//! # Ok::<(), tilewright_runtime::Error>(())
+//! ```
+//!
+//! Inputs are small integers. Their sums are exact in every order, start from +0 and are rounded
+//! once, so that right kernels write the same bits on any device and from any PTX. A row says
+//! which problem was run on which inputs and what came out, and is compared even where the kernel's
+//! PTX is another one by now: it is then counted apart, as stale. With normal values devices may
+//! add up in different orders and no equality is owed; such captures are not made.
+
+mod row;
+
+mod replay;
+
+use tilewright_bundle::Kernel;
+
+pub use replay::{Replay, Replayed, Verdict, replay};
+pub use row::{CAPTURE_FORMAT, Row, RowOperand, RowOutput, read};
+
+use crate::bench::{Sensors, Stamp};
+use crate::device::Device;
+use crate::error::Error;
+use crate::runtime::Runtime;
+use crate::verify::{Attempt, Case, Data, Draw, Outcome, Summary, turn};
+
+/// What to capture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Problems for each kernel.
+    pub problems: usize,
+    /// The same seed draws the same problems and inputs.
+    pub seed: u64,
+    /// What the rows say of the run.
+    pub stamp: Stamp,
+}
+
+/// What a device did.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Captured {
+    /// Every problem against f64, as `verify` has it.
+    pub summary: Summary,
+    /// A row for each problem that passed.
+    pub rows: Vec<Row>,
+}
+
+/// Runs kernels on random problems, judges them as [`verify`](crate::verify::verify) does, and
+/// keeps what those wrote that passed. Problems are small enough for the emulator, on every device.
+///
+/// # Errors
+/// When the device itself fails, and nothing more can be learned from it.
+pub fn capture(
+    runtime: &Runtime,
+    kernels: &[&Kernel],
+    options: &Options,
+    mut report: impl FnMut(&Outcome),
+) -> Result<Captured, Error> {
+    let mut captured = Captured::default();
+    let driver = driver(runtime.device());
+    for kernel in kernels {
+        for index in 0..options.problems as u64 {
+            let (seed, device) = turn(runtime.device(), options.seed, index);
+            let mut drawn = None;
+            let attempt = Attempt {
+                runtime,
+                blas: None,
+                kernel,
+                data: Some(Data::Integers),
+                seed,
+                device: &device,
+                traced: true,
+            };
+            let outcome = attempt.run(|device| {
+                let draw = Draw::new(kernel, device.info(), seed)?;
+                let case: Case = draw.for_the_emulator().next_case()?;
+                drawn = Some(case.clone());
+                Ok(case)
+            })?;
+            report(&outcome);
+            let kept = drawn.zip(outcome.trace.clone());
+            let hopeless = outcome.problem.is_empty();
+            if let (true, Some((case, trace))) = (outcome.passed(), kept) {
+                let origin = row::Origin {
+                    info: device.info(),
+                    driver: &driver,
+                    options,
+                    index,
+                };
+                captured.rows.push(origin.row(kernel, &case, trace));
+            }
+            captured.summary.outcomes.push(outcome);
+            if hopeless {
+                break;
+            }
+        }
+        runtime.unload(kernel);
+    }
+    Ok(captured)
+}
+
+/// The version of the device's driver; the emulator has none.
+fn driver(device: &Device) -> String {
+    match device {
+        Device::Cuda(gpu) => Sensors::open(gpu).driver(device.info()),
+        Device::Emulator(_) => String::new(),
+    }
+}

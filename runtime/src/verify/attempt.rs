@@ -1,0 +1,124 @@
+//! One kernel on one problem, from loading it to its outcome.
+
+use tilewright_bundle::{Family, Kernel};
+use tilewright_emulator as emulator;
+
+use super::Outcome;
+use super::data::Data;
+use super::problems::Case;
+use super::trial::Trial;
+use crate::cuda::BlasLt;
+use crate::device::Device;
+use crate::error::Error;
+use crate::runtime::Runtime;
+
+/// A kernel that is to be run on one problem.
+pub(crate) struct Attempt<'a> {
+    pub runtime: &'a Runtime,
+    /// Makes the references of large problems on a GPU.
+    pub blas: Option<&'a BlasLt>,
+    pub kernel: &'a Kernel,
+    /// What the inputs hold; `None` for indices.
+    pub data: Option<Data>,
+    /// The seed of the inputs.
+    pub seed: u64,
+    /// The runtime's device, under the schedule of this turn.
+    pub device: &'a Device,
+    /// Whether the outcome is to have a trace; indices have none.
+    pub traced: bool,
+}
+
+impl Attempt<'_> {
+    /// Runs one problem. What goes wrong with the kernel is the outcome's failure; what leaves the
+    /// device unusable is an error.
+    pub fn run(&self, draw: impl FnOnce(&Device) -> Result<Case, Error>) -> Result<Outcome, Error> {
+        let Attempt {
+            runtime,
+            blas,
+            kernel,
+            data,
+            seed,
+            device,
+            ..
+        } = *self;
+        let mut outcome = Outcome {
+            kernel: kernel.id.clone(),
+            problem: String::new(),
+            data: data.map_or("indices", Data::text),
+            failure: None,
+            stopped: false,
+            rel_err: 0.0,
+            max_err: 0.0,
+            thread_instructions: 0,
+            launch_us: None,
+            trace: None,
+        };
+        let ready = runtime
+            .load(kernel)
+            .and_then(|loaded| Ok((loaded, draw(device)?)));
+        let (loaded, case) = match ready {
+            Ok(ready) => ready,
+            Err(error) => {
+                outcome.failure = Some(error.to_string());
+                outcome.stopped = true;
+                return Ok(outcome);
+            }
+        };
+        outcome.problem = describe(&case, kernel);
+        let trial = Trial {
+            device,
+            loaded: &loaded,
+            case: &case,
+            data: data.unwrap_or(Data::Integers),
+            seed,
+            traced: self.traced,
+        };
+        let ran = match (kernel.family, data) {
+            (Family::Gemm, Some(_)) => trial.gemm(blas, &mut outcome),
+            (Family::Gemm, None) => trial.indices(&mut outcome),
+            (Family::Copy, _) => trial.copy(&mut outcome),
+        };
+        outcome.stopped = ran.is_err();
+        outcome.failure = ran.unwrap_or_else(|error| Some(error.to_string()));
+        // A kernel that faults takes the context of the driver with it.
+        device.synchronize().map_err(|error| Error::Cuda {
+            call: format!("{} on {}", kernel.id, outcome.problem),
+            reason: error.to_string(),
+        })?;
+        Ok(outcome)
+    }
+}
+
+/// The seed of a problem's inputs, and the device under the schedule of its turn: what a run of
+/// `seed` uses for the problem numbered `index`.
+pub(crate) fn turn(device: &Device, seed: u64, index: u64) -> (u64, Device) {
+    let inputs = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(index);
+    (inputs, scheduled(device, seed.wrapping_add(index)))
+}
+
+/// The emulator under one of several schedules; a GPU as it is.
+fn scheduled(device: &Device, index: u64) -> Device {
+    match device {
+        Device::Cuda(_) => device.clone(),
+        Device::Emulator(emulated) => {
+            use emulator::{AsyncOrder, WarpOrder};
+            let (async_order, warp_order) = match index % 4 {
+                0 => (AsyncOrder::Late, WarpOrder::RoundRobin),
+                1 => (AsyncOrder::Late, WarpOrder::Reverse),
+                2 => (AsyncOrder::Early, WarpOrder::Random(index)),
+                _ => (AsyncOrder::Late, WarpOrder::Random(index)),
+            };
+            Device::Emulator(emulated.with_schedule(async_order, warp_order))
+        }
+    }
+}
+
+fn describe(case: &Case, kernel: &Kernel) -> String {
+    let mut text = case.problem.to_string();
+    for (operand, offset) in kernel.semantics.operands.iter().zip(&case.offsets) {
+        if *offset != 0 {
+            text.push_str(&format!(" {}+{offset}B", operand.name));
+        }
+    }
+    text
+}

@@ -1,0 +1,195 @@
+//! Captures: written on one device, replayed on another, here on the emulator both times.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod fixture;
+
+use fixture::*;
+use tilewright_runtime::bench::Stamp;
+use tilewright_runtime::bundle::{DType, Kernel, Sha256Hex};
+use tilewright_runtime::capture::{Options, Replay, Row, Verdict, capture, read, replay};
+use tilewright_runtime::{Device, RecordsError, Runtime};
+
+const PROBLEMS: usize = 3;
+
+fn runtime_of(kernels: [(Kernel, &str); 2]) -> Runtime {
+    let kernels = kernels.map(|(kernel, ptx)| (kernel, ptx.to_owned()));
+    Runtime::new(bundle_of(kernels), Device::emulator())
+}
+
+/// The kernels of these tests, the gemm with this PTX.
+fn with_gemm(ptx: &str) -> Runtime {
+    runtime_of([
+        (copy_kernel("copy_f32@plain-1"), COPY),
+        (gemm_kernel("gemm_f32@plain-2"), ptx),
+    ])
+}
+
+fn captured(runtime: &Runtime) -> Vec<Row> {
+    let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
+    let options = Options {
+        problems: PROBLEMS,
+        seed: 7,
+        stamp: Stamp::default(),
+    };
+    let mut told = 0;
+    let captured = capture(runtime, &kernels, &options, |_| told += 1).unwrap();
+    assert_eq!(told, captured.summary.outcomes.len());
+    captured.rows
+}
+
+fn replayed(runtime: &Runtime, rows: &[Row]) -> Replay {
+    let mut told = 0;
+    let replay = replay(runtime, rows, |_| told += 1).unwrap();
+    assert_eq!((told, replay.rows.len()), (rows.len(), rows.len()));
+    replay
+}
+
+/// The PTX as other text that does the same.
+fn other_text(ptx: &str) -> String {
+    format!("{ptx}\n// the end\n")
+}
+
+#[test]
+fn what_was_captured_is_equal_again() {
+    let runtime = with_gemm(GEMM);
+    let rows = captured(&runtime);
+    assert_eq!(rows.len(), 2 * PROBLEMS);
+    let replay = replayed(&runtime, &rows);
+    assert_eq!((replay.equal(), replay.bad()), (rows.len(), 0));
+    assert!(replay.is_good());
+}
+
+#[test]
+fn rows_survive_their_file() {
+    let runtime = with_gemm(GEMM);
+    let rows = captured(&runtime);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.jsonl");
+    let lines: Vec<String> = rows.iter().map(|row| row.to_json().unwrap()).collect();
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    assert_eq!(read(&path).unwrap(), rows);
+    let second = lines[1].replace("\"format\":1", "\"format\":2");
+    std::fs::write(&path, format!("{}\n{second}", lines[0])).unwrap();
+    let refused = read(&path).unwrap_err();
+    let expected = matches!(
+        refused,
+        RecordsError::Format {
+            line: 2,
+            found: 2,
+            ..
+        }
+    );
+    assert!(expected, "{refused}");
+}
+
+/// One bit of the output's hash, of its size or of its name is enough.
+#[test]
+fn one_bit_makes_a_difference() {
+    let runtime = with_gemm(GEMM);
+    let rows = captured(&runtime);
+    let changes: [fn(&mut Row); 4] = [
+        |row| {
+            let text = row.outputs[0].sha256.to_string();
+            let first = u8::from_str_radix(&text[..1], 16).unwrap() ^ 1;
+            let text = format!("\"{first:x}{}\"", &text[1..]);
+            row.outputs[0].sha256 = serde_json::from_str(&text).unwrap();
+        },
+        |row| row.outputs[0].bytes += 1,
+        |row| row.outputs[0].name.push('x'),
+        |row| row.outputs.clear(),
+    ];
+    for change in changes {
+        let mut rows = rows.clone();
+        change(&mut rows[4]);
+        let replay = replayed(&runtime, &rows);
+        assert_eq!((replay.equal(), replay.bad()), (rows.len() - 1, 1));
+        let verdict = &replay.rows[4].verdict;
+        assert!(matches!(verdict, Verdict::Differs(_)), "{verdict:?}");
+        assert!(!replay.is_good());
+    }
+}
+
+#[test]
+fn other_ptx_is_compared_and_told_apart() {
+    let rows = captured(&with_gemm(GEMM));
+    let replay = replayed(&with_gemm(&other_text(GEMM)), &rows);
+    assert_eq!((replay.equal(), replay.stale()), (PROBLEMS, PROBLEMS));
+    assert!(replay.is_good());
+    let gemms: Vec<Row> = rows.into_iter().skip(PROBLEMS).collect();
+    let replay = replayed(&with_gemm(&other_text(GEMM)), &gemms);
+    assert_eq!((replay.stale(), replay.bad()), (PROBLEMS, 0));
+    assert!(
+        !replay.is_good(),
+        "nothing of the captured PTX was compared"
+    );
+}
+
+#[test]
+fn a_kernel_that_is_wrong_here_differs() {
+    let rows = captured(&with_gemm(GEMM));
+    let wrong = GEMM.replace(
+        "fma.rn.f32 %f1, %f2, %f3, %f1;",
+        "mul.rn.f32 %f1, %f2, %f3;",
+    );
+    assert_ne!(wrong, GEMM);
+    let runtime = with_gemm(&wrong);
+    let replay = replayed(&runtime, &rows);
+    assert_eq!((replay.equal(), replay.stale()), (PROBLEMS, 0));
+    let gemms = &replay.rows[PROBLEMS..];
+    let reasons = gemms.iter().map(|row| match &row.verdict {
+        Verdict::Differs(reason) => reason.as_str(),
+        verdict => panic!("{verdict:?}"),
+    });
+    let reasons: Vec<&str> = reasons.collect();
+    assert!(reasons[0].contains("elements are wrong"), "{reasons:#?}");
+    // With one product in each sum the bits tell what numbers do not: -0 in place of 0.
+    assert!(!reasons[1].contains("elements are wrong"), "{reasons:#?}");
+    assert!(gemms.iter().all(|row| row.stale));
+    // What is wrong is not captured either.
+    assert_eq!(captured(&runtime).len(), PROBLEMS + 1);
+}
+
+#[test]
+fn a_kernel_that_is_refused_here_failed() {
+    let rows = captured(&with_gemm(GEMM));
+    let runtime = with_gemm(&GEMM.replace("fma.rn.f32", "fma.unheard.f32"));
+    let replay = replayed(&runtime, &rows);
+    assert_eq!(replay.bad(), PROBLEMS);
+    assert!(matches!(&replay.rows[PROBLEMS].verdict, Verdict::Failed(_)));
+}
+
+#[test]
+fn rows_of_no_kernel_are_gone() {
+    let rows = captured(&with_gemm(GEMM));
+    let mut other = gemm_kernel("gemm_f32@plain-2");
+    other.semantics.operands[2].layout = "(m,n):(ldd,1)".to_owned();
+    let changed = runtime_of([(copy_kernel("copy_f32@plain-2"), COPY), (other, GEMM)]);
+    let replay = replayed(&changed, &rows);
+    assert_eq!((replay.gone(), replay.bad()), (2 * PROBLEMS, 0));
+    assert!(!replay.is_good());
+    let Verdict::Gone(reason) = &replay.rows[PROBLEMS].verdict else {
+        panic!("{:?}", replay.rows[PROBLEMS])
+    };
+    assert!(reason.contains("`d`"), "{reason}");
+}
+
+#[test]
+fn inputs_are_those_that_were_captured() {
+    let runtime = with_gemm(GEMM);
+    let rows = captured(&runtime);
+    let changes: [fn(&mut Row); 4] = [
+        |row| row.seed += 1,
+        |row| row.index += 1,
+        |row| row.inputs_sha256 = Sha256Hex::of(b"others"),
+        |row| row.inputs = "normals".to_owned(),
+    ];
+    for change in changes {
+        let mut rows = rows.clone();
+        change(&mut rows[5]);
+        let replay = replayed(&runtime, &rows);
+        let verdict = &replay.rows[5].verdict;
+        assert!(matches!(verdict, Verdict::OtherInputs(_)), "{verdict:?}");
+        assert_eq!((replay.bad(), replay.is_good()), (1, false));
+    }
+    assert_eq!(rows[0].operands[0].dtype, DType::F32);
+}

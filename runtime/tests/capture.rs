@@ -24,11 +24,21 @@ fn with_gemm(ptx: &str) -> Runtime {
     ])
 }
 
+/// [`PROBLEMS`] of each kernel, each the first of a seed: the second would be a large one.
 fn captured(runtime: &Runtime) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for seed in 0..PROBLEMS as u64 {
+        rows.extend(captured_by(runtime, seed, 1));
+    }
+    rows.sort_by(|a, b| a.kernel.cmp(&b.kernel));
+    rows
+}
+
+fn captured_by(runtime: &Runtime, seed: u64, problems: usize) -> Vec<Row> {
     let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
     let options = Options {
-        problems: PROBLEMS,
-        seed: 7,
+        problems,
+        seed,
         stamp: Stamp::default(),
     };
     let mut told = 0;
@@ -52,10 +62,16 @@ fn other_text(ptx: &str) -> String {
 #[test]
 fn what_was_captured_is_equal_again() {
     let runtime = with_gemm(GEMM);
-    let rows = captured(&runtime);
-    assert_eq!(rows.len(), 2 * PROBLEMS);
+    let rows = captured_by(&runtime, 7, 2);
+    let [copy, gemm] = [&rows[1], &rows[3]].map(Row::problem);
+    assert_ne!(
+        (copy.m, copy.n),
+        (gemm.m, gemm.n),
+        "each kernel has problems of its own"
+    );
+    assert!([gemm.m, gemm.n, gemm.k].iter().all(|extent| *extent > 128));
     let replay = replayed(&runtime, &rows);
-    assert_eq!((replay.equal(), replay.bad()), (rows.len(), 0));
+    assert_eq!((replay.equal(), replay.bad()), (4, 0));
     assert!(replay.is_good());
 }
 
@@ -135,18 +151,18 @@ fn a_kernel_that_is_wrong_here_differs() {
     let runtime = with_gemm(&wrong);
     let replay = replayed(&runtime, &rows);
     assert_eq!((replay.equal(), replay.stale()), (PROBLEMS, 0));
-    let gemms = &replay.rows[PROBLEMS..];
-    let reasons = gemms.iter().map(|row| match &row.verdict {
-        Verdict::Differs(reason) => reason.as_str(),
-        verdict => panic!("{verdict:?}"),
-    });
-    let reasons: Vec<&str> = reasons.collect();
-    assert!(reasons[0].contains("elements are wrong"), "{reasons:#?}");
-    // With one product in each sum the bits tell what numbers do not: -0 in place of 0.
-    assert!(!reasons[1].contains("elements are wrong"), "{reasons:#?}");
-    assert!(gemms.iter().all(|row| row.stale));
+    for (row, gemm) in rows.iter().zip(&replay.rows).skip(PROBLEMS) {
+        let Verdict::Differs(reason) = &gemm.verdict else {
+            panic!("{gemm:?}")
+        };
+        assert!(gemm.stale);
+        // Of one product the bits tell what its number does not: -0 in place of 0.
+        let wrong = reason.contains("elements are wrong");
+        assert_eq!(wrong, row.problem.k > 1, "{reason}");
+    }
     // What is wrong is not captured either.
-    assert_eq!(captured(&runtime).len(), PROBLEMS + 1);
+    let short = rows.iter().skip(PROBLEMS).filter(|row| row.problem.k == 1);
+    assert_eq!(captured(&runtime).len(), PROBLEMS + short.count());
 }
 
 #[test]

@@ -25,7 +25,9 @@ mod row;
 
 mod replay;
 
-use tilewright_bundle::Kernel;
+use std::ops::RangeInclusive;
+
+use tilewright_bundle::{Kernel, Sha256Hex};
 
 pub use replay::{Replay, Replayed, Verdict, replay};
 pub use row::{CAPTURE_FORMAT, Row, RowOperand, RowOutput, read};
@@ -35,6 +37,9 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::runtime::Runtime;
 use crate::verify::{Attempt, Case, Data, Draw, Outcome, Summary, turn};
+
+/// Extents of every second problem: more than a tile of most kernels, along each mode.
+const SEVERAL_TILES: RangeInclusive<i64> = 129..=320;
 
 /// What to capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +62,8 @@ pub struct Captured {
 }
 
 /// Runs kernels on random problems, judges them as [`verify`](crate::verify::verify) does, and
-/// keeps what those wrote that passed. Problems are small enough for the emulator, on every device.
+/// keeps what those wrote that passed. Problems are small enough for the emulator, on every device;
+/// each kernel has its own, every second of several tiles.
 ///
 /// # Errors
 /// When the device itself fails, and nothing more can be learned from it.
@@ -83,8 +89,13 @@ pub fn capture(
                 traced: true,
             };
             let outcome = attempt.run(|device| {
-                let draw = Draw::new(kernel, device.info(), seed)?;
-                let case: Case = draw.for_the_emulator().next_case()?;
+                let own = seed ^ number(&kernel.id);
+                let draw = Draw::new(kernel, device.info(), own)?.for_the_emulator();
+                let case: Case = match index % 2 {
+                    0 => draw,
+                    _ => draw.with_extents(SEVERAL_TILES),
+                }
+                .next_case()?;
                 drawn = Some(case.clone());
                 Ok(case)
             })?;
@@ -108,6 +119,16 @@ pub fn capture(
         runtime.unload(kernel);
     }
     Ok(captured)
+}
+
+/// A number of a kernel's own, so that no two kernels draw the same problems.
+fn number(id: &str) -> u64 {
+    let digits = Sha256Hex::of(id.as_bytes());
+    digits
+        .as_str()
+        .get(..16)
+        .and_then(|digits| u64::from_str_radix(digits, 16).ok())
+        .unwrap_or(0)
 }
 
 /// The version of the device's driver; the emulator has none.

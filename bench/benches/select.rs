@@ -8,35 +8,18 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use tilewright_bundle::*;
+use tilewright_fixture::{
+    assume, bundle_of, choice, empty_ptx, expr, gemm_params, gemm_semantics, table,
+};
 use tilewright_runtime::{Device, Problem, Query, Runtime, Source};
 
 /// How many kernels there are.
 const KERNELS: usize = 8;
 
-fn expr(text: &str) -> Expr {
-    text.parse().unwrap()
-}
-
 fn kernel(at: usize) -> Kernel {
-    let i32_of = |text: &str| ParamValue::scalar(ScalarType::I32, expr(text));
-    let i64_of = |text: &str| ParamValue::scalar(ScalarType::I64, expr(text));
-    let assume = |text: &str| Assumption::Expr {
-        expr: text.parse().unwrap(),
-        reason: "rows are read 16 bytes at a time".to_owned(),
-    };
     Kernel {
         abi: LaunchAbi {
-            params: Param::pack([
-                ("a", ParamValue::pointer("a")),
-                ("b", ParamValue::pointer("b")),
-                ("d", ParamValue::pointer("d")),
-                ("m", i32_of("m")),
-                ("n", i32_of("n")),
-                ("k", i32_of("k")),
-                ("lda", i64_of("lda")),
-                ("ldb", i64_of("ldb")),
-                ("ldd", i64_of("ldd")),
-            ]),
+            params: gemm_params(&["lda", "ldb", "ldd"]),
             grid: [
                 expr("min(ceil_div(m, 128) * ceil_div(n, 256), sms)"),
                 expr("1"),
@@ -45,15 +28,7 @@ fn kernel(at: usize) -> Kernel {
             block: [256, 1, 1],
             ..LaunchAbi::default()
         },
-        semantics: Semantics {
-            operands: vec![
-                Operand::new("a", Role::In, DType::BF16, "(m,k):(lda,1)"),
-                Operand::new("b", Role::In, DType::BF16, "(n,k):(ldb,1)"),
-                Operand::new("d", Role::Out, DType::BF16, "(m,n):(ldd,1)"),
-            ],
-            accumulator: Some(DType::F32),
-            epilogue: Some("d = acc".to_owned()),
-        },
+        semantics: gemm_semantics(DType::BF16, ["(lda,1)", "(ldb,1)", "(ldd,1)"]),
         assumptions: ["lda % 8 == 0", "ldb % 8 == 0", "ldd % 8 == 0"]
             .map(assume)
             .to_vec(),
@@ -63,21 +38,11 @@ fn kernel(at: usize) -> Kernel {
 
 /// A tuned bundle on the emulator: tables say nothing of how a device runs.
 fn tuned() -> (Runtime, usize) {
-    let ptx = ".version 7.0\n.target sm_80\n.visible .entry gemm() { ret; }\n";
-    let mut writer = BundleWriter::new(Provenance::new("bench"));
-    for at in 0..KERNELS {
-        writer.add(kernel(at), ptx, None).unwrap();
-    }
-    let open = |writer: &BundleWriter| {
-        let files = writer.to_files().unwrap();
-        Bundle::from_files(files.iter().map(|(p, b)| (p.as_str(), b.as_slice()))).unwrap()
-    };
-    let bundle = open(&writer);
+    let ptx = empty_ptx("gemm");
+    let bundle = bundle_of((0..KERNELS).map(|at| (kernel(at), &ptx)));
     let choice = |at: usize| TunedChoice {
-        kernel: bundle.kernels()[at].id.clone(),
-        content_hash: bundle.kernels()[at].content_hash.clone(),
-        us: 1.0,
         ratio_best: Some(1.0),
+        ..choice(&bundle.kernels()[at], 1.0)
     };
     let mut points = Vec::new();
     for m in (4..14).map(|bits| 1i64 << bits) {
@@ -92,30 +57,16 @@ fn tuned() -> (Runtime, usize) {
     }
     points.sort_by_key(|point| point.extents);
     let count = points.len();
-    let operand = |name: &str| TunedOperand {
-        name: name.to_owned(),
-        dtype: DType::BF16,
-        contiguous: Contiguous::Second,
-    };
     let device = Device::emulator();
     let info = device.info();
-    let tuning = Tuning {
-        tables: vec![TuningTable {
-            device: TunedDevice {
-                name: info.name.clone(),
-                sm: info.sm,
-                sms: info.sms,
-            },
-            family: Family::Gemm,
-            operands: ["a", "b", "d"].map(operand).to_vec(),
-            accumulator: Some(DType::F32),
-            epilogue: Some("d = acc".to_owned()),
-            points,
-        }],
-        ..Tuning::default()
+    let tuned_on = TunedDevice {
+        name: info.name.clone(),
+        sm: info.sm,
+        sms: info.sms,
     };
-    writer.tune(&tuning).unwrap();
-    (Runtime::new(open(&writer), device), count)
+    let tuning = table(&bundle.kernels()[0], tuned_on, points);
+    let bundle = tilewright_fixture::tuned(&bundle, &tuning);
+    (Runtime::new(bundle, device), count)
 }
 
 fn selecting(c: &mut Criterion) {

@@ -12,7 +12,6 @@ use tilewright_runtime::{Device, RecordsError, Runtime};
 const PROBLEMS: usize = 3;
 
 fn runtime_of(kernels: [(Kernel, &str); 2]) -> Runtime {
-    let kernels = kernels.map(|(kernel, ptx)| (kernel, ptx.to_owned()));
     Runtime::new(bundle_of(kernels), Device::emulator())
 }
 

@@ -8,8 +8,8 @@ use tilewright_runtime::{Device, Runtime, verify};
 
 fn runtime_of(ptx: &str) -> Runtime {
     let bundle = bundle_of([
-        (copy_kernel("copy_f32@plain-1"), COPY.to_owned()),
-        (gemm_kernel("gemm_f32@plain-2"), ptx.to_owned()),
+        (copy_kernel("copy_f32@plain-1"), COPY),
+        (gemm_kernel("gemm_f32@plain-2"), ptx),
     ]);
     Runtime::new(bundle, Device::emulator())
 }

@@ -309,30 +309,30 @@ fn wrong_kernels_do_not_verify() {
     // The row below the last: reads behind the source.
     mutant_fails(
         Copy,
-        "setp.ge.s32 %p1, %r6, %r2",
-        "setp.gt.s32 %p1, %r6, %r2",
+        "setp.ge.s32 %right, %column, %n",
+        "setp.gt.s32 %right, %column, %n",
         "",
     );
     // Every value moved one column on.
     mutant_fails(
         Copy,
-        "add.s64 %rd8, %rd7, %rd5",
-        "add.s64 %rd8, %rd7, 0",
+        "mad.lo.u64 %offset, %wide_row, %stride, %wide_column",
+        "mul.lo.u64 %offset, %wide_row, %stride",
         "bytes differ",
     );
     // A few elements are never written.
     mutant_fails(
         Copy,
-        "setp.ge.s32 %p2, %r7, %r1",
-        "setp.ge.s32 %p2, %r7, 3",
+        "setp.ge.s32 %below, %row, %m",
+        "setp.ge.s32 %below, %row, 3",
         "bytes differ",
     );
     // The first row is a column longer: the gap behind it is written.
     mutant_fails(
         Copy,
-        "setp.ge.s32 %p1, %r6, %r2",
-        "setp.eq.s32 %p1, %r7, 0; selp.b32 %r8, 1, 0, %p1; add.s32 %r8, %r8, %r2; \
-         setp.ge.s32 %p1, %r6, %r8",
+        "setp.ge.s32 %right, %column, %n",
+        "setp.eq.s32 %right, %row, 0; selp.b32 %block, 1, 0, %right; add.s32 %n, %n, %block; \
+         setp.ge.s32 %right, %column, %n",
         "belongs to no element",
     );
     mutant_fails(
@@ -359,7 +359,7 @@ fn wrong_kernels_do_not_verify() {
 fn code_that_contradicts_the_manifest_is_refused() {
     let mut short = copy_kernel("copy_f32@short-1");
     short.abi.params.pop();
-    let runtime = Runtime::new(bundle_of([(short, COPY.to_owned())]), Device::emulator());
+    let runtime = Runtime::new(bundle_of([(short, COPY)]), Device::emulator());
     let error = runtime.load(&runtime.kernels()[0]).unwrap_err().to_string();
     assert!(error.contains("contradicts the manifest"), "{error}");
     let settings = EmulatorSettings {

@@ -39,57 +39,23 @@ static ALLOCATOR: Counting = Counting;
 
 /// A runtime whose table has one problem for each kernel, the kernel first and then all others.
 fn tabled(kernels: Vec<Kernel>) -> Runtime {
-    let mut writer = BundleWriter::new(Provenance::new("fixture"));
-    for kernel in kernels {
-        writer.add(kernel, GEMM, None).unwrap();
-    }
-    let open = |writer: &BundleWriter| {
-        let files = writer.to_files().unwrap();
-        Bundle::from_files(files.iter().map(|(p, b)| (p.as_str(), b.as_slice()))).unwrap()
+    let bundle = bundle_of(kernels.into_iter().map(|kernel| (kernel, GEMM)));
+    let device = TunedDevice {
+        name: "emulator".to_owned(),
+        sm: Some(80),
+        sms: 4,
     };
-    let bundle = open(&writer);
-    let choices = bundle.kernels().iter().map(|kernel| TunedChoice {
-        kernel: kernel.id.clone(),
-        content_hash: kernel.content_hash.clone(),
-        us: 1.0,
-        ratio_best: None,
-    });
-    let operand = |name: &str| TunedOperand {
-        name: name.to_owned(),
-        dtype: DType::F32,
-        contiguous: Contiguous::Second,
+    let all = bundle.kernels().iter();
+    let point = TunedPoint {
+        extents: [64, 64, 64, 1],
+        choices: all.map(|kernel| choice(kernel, 1.0)).collect(),
     };
-    let tuning = Tuning {
-        tables: vec![TuningTable {
-            device: TunedDevice {
-                name: "emulator".to_owned(),
-                sm: Some(80),
-                sms: 4,
-            },
-            family: Family::Gemm,
-            operands: ["a", "b", "d"].map(operand).to_vec(),
-            accumulator: Some(DType::F32),
-            epilogue: Some("d = acc".to_owned()),
-            points: vec![TunedPoint {
-                extents: [64, 64, 64, 1],
-                choices: choices.collect(),
-            }],
-        }],
-        ..Tuning::default()
-    };
-    writer.tune(&tuning).unwrap();
+    let tuning = table(&bundle.kernels()[0], device, vec![point]);
     let settings = EmulatorSettings {
         sm: Some(80),
         ..EmulatorSettings::default()
     };
-    Runtime::new(open(&writer), Device::emulator_with(settings))
-}
-
-fn problem(m: i64, n: i64, k: i64) -> Problem {
-    Problem::new(m, n, k)
-        .row_major("a", k)
-        .row_major("b", k)
-        .row_major("d", n)
+    Runtime::new(tuned(&bundle, &tuning), Device::emulator_with(settings))
 }
 
 #[test]
@@ -101,11 +67,11 @@ fn a_selection_does_not_allocate() {
     let query = Query::family(Family::Gemm).with_dtype("a", DType::F32);
     let buffer = runtime.device().alloc(64).unwrap();
     for (problem, source) in [
-        (problem(64, 64, 64), Source::Measured),
-        (problem(60, 66, 64), Source::Interpolated),
-        (problem(1, 4096, 64), Source::Extrapolated),
+        (packed_gemm(64, 64, 64), Source::Measured),
+        (packed_gemm(60, 66, 64), Source::Interpolated),
+        (packed_gemm(1, 4096, 64), Source::Extrapolated),
         // The first kernel does not take this one.
-        (problem(64, 64, 63), Source::Interpolated),
+        (packed_gemm(64, 64, 63), Source::Interpolated),
     ] {
         let args = [Arg::new("a", &buffer)];
         let before = CALLS.with(Cell::get);

@@ -3,8 +3,7 @@
 
 mod fixture;
 
-use fixture::tma::{TMA_COPY, TMA_PAIR, tma_bundle, tma_bundle_of_whole_boxes, tma_copy, tma_pair};
-use fixture::{bundle_of, copy_kernel, expr};
+use fixture::*;
 use tilewright_runtime::bundle::{DType, Kernel, TensorSwizzle};
 use tilewright_runtime::emulator::{Options, Sanitize};
 use tilewright_runtime::{
@@ -72,7 +71,7 @@ fn a_box_is_permuted_as_its_map_says() {
     wrong.abi.params[5].value = tma_pair("x", TensorSwizzle::Bytes128).abi.params[5]
         .value
         .clone();
-    let runtime = Runtime::new(bundle_of([(wrong, TMA_PAIR.to_owned())]), strict(4));
+    let runtime = Runtime::new(bundle_of([(wrong, TMA_PAIR)]), strict(4));
     let source: Vec<u8> = (0..1024u32).map(|x| (x / 16) as u8).collect();
     let s = runtime.device().alloc_with(&source).unwrap();
     let d = runtime.device().alloc(1024).unwrap();
@@ -211,11 +210,7 @@ fn the_next_kernel_takes_what_a_map_cannot() {
     let pair = tma_pair("copy_pair@x-1", TensorSwizzle::Bytes128);
     let copy = tma_copy("copy_both@x-1", TensorSwizzle::Bytes128);
     let runtime = Runtime::new(
-        bundle_of([
-            (copy, TMA_COPY.to_owned()),
-            (pair, TMA_PAIR.to_owned()),
-            (plain, fixture::COPY.to_owned()),
-        ]),
+        bundle_of([(copy, TMA_COPY), (pair, TMA_PAIR), (plain, COPY)]),
         strict(4),
     );
     let query = Query::family(tilewright_runtime::bundle::Family::Copy);

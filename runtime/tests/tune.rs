@@ -85,18 +85,7 @@ fn tuned(runtime: &Runtime, extents: &[Extent], records: &mut Vec<Record>) -> Tu
 
 /// The runtime of the same bundle with its tables.
 fn with_tables(runtime: &Runtime, tuning: &Tuning) -> Runtime {
-    let mut writer = BundleWriter::from_bundle(runtime.bundle()).unwrap();
-    writer.tune(tuning).unwrap();
-    let files = writer.to_files().unwrap();
-    let files = files.iter().map(|(p, b)| (p.as_str(), b.as_slice()));
-    runtime_of(Bundle::from_files(files).unwrap())
-}
-
-fn problem(m: i64, n: i64, k: i64) -> Problem {
-    Problem::new(m, n, k)
-        .row_major("a", k)
-        .row_major("b", k)
-        .row_major("d", n)
+    runtime_of(fixture::tuned(runtime.bundle(), tuning))
 }
 
 #[test]
@@ -234,25 +223,28 @@ fn selection_says_how_it_came_about() {
         (selection.source, selection.kernel.id.clone())
     };
     let fast = "gemm_f32@fast-2".to_owned();
-    assert_eq!(select(&problem(6, 7, 16)), (Source::Measured, fast.clone()));
-    let between = problem(15, 18, 30);
+    assert_eq!(
+        select(&packed_gemm(6, 7, 16)),
+        (Source::Measured, fast.clone())
+    );
+    let between = packed_gemm(15, 18, 30);
     assert_eq!(select(&between), (Source::Interpolated, fast.clone()));
-    let outside = problem(6, 700, 16);
+    let outside = packed_gemm(6, 700, 16);
     assert_eq!(select(&outside), (Source::Extrapolated, fast.clone()));
     // Another order of `b` was never tuned: the bundle's own order decides, and it has the slow
     // kernel first.
-    let turned = problem(6, 7, 16).col_major("b", 7);
+    let turned = packed_gemm(6, 7, 16).col_major("b", 7);
     let slow = "gemm_f32@a_slow-1".to_owned();
     assert_eq!(select(&turned), (Source::Untuned, slow.clone()));
     assert_eq!(
         runtime
-            .select(&query, &problem(6, 7, 16), &[])
+            .select(&query, &packed_gemm(6, 7, 16), &[])
             .unwrap()
             .source,
         Source::Untuned
     );
     let none = Query::family(Family::Gemm).with_dtype("a", DType::BF16);
-    assert!(tuned.select(&none, &problem(6, 7, 16), &[]).is_err());
+    assert!(tuned.select(&none, &packed_gemm(6, 7, 16), &[]).is_err());
     let selection = tuned.select(&query, &between, &[]).unwrap();
     assert_eq!(selection.nearest, Some([6, 7, 16, 1]));
     assert!(
@@ -278,7 +270,7 @@ fn launches_follow_the_tables() {
     let args = [Arg::new("a", &a), Arg::new("b", &b), Arg::new("d", &d)];
     let query = Query::family(Family::Gemm);
     let (kernel, _) = tuned
-        .launch_best(&query, &problem(6, 7, 16), &args)
+        .launch_best(&query, &packed_gemm(6, 7, 16), &args)
         .unwrap();
     assert_eq!(kernel.id, "gemm_f32@fast-2");
     assert_eq!(device.download(&d).unwrap(), 16f32.to_le_bytes().repeat(42));
@@ -305,9 +297,9 @@ fn a_choice_that_does_not_take_the_problem_makes_way() {
         let selection = tuned.select(&query, problem, args).unwrap();
         (selection.kernel.id.clone(), selection.source)
     };
-    let fine = problem(6, 7, 16);
+    let fine = packed_gemm(6, 7, 16);
     assert_eq!(id(&fine, &[]).0, "gemm_f32@a_picky-1");
-    let odd = problem(6, 7, 17);
+    let odd = packed_gemm(6, 7, 17);
     assert_eq!(
         id(&odd, &[]),
         ("gemm_f32@slow-2".to_owned(), Source::Interpolated)
@@ -326,7 +318,9 @@ fn tables_of_another_device_are_not_used_and_not_lost() {
     tables.tables[0].device.sms += 1;
     let elsewhere = with_tables(&runtime, &tables);
     let query = Query::family(Family::Gemm);
-    let selection = elsewhere.select(&query, &problem(6, 7, 16), &[]).unwrap();
+    let selection = elsewhere
+        .select(&query, &packed_gemm(6, 7, 16), &[])
+        .unwrap();
     assert_eq!(selection.source, Source::Untuned);
     let mut records = Vec::new();
     let found = tuned(&elsewhere, &[extent(6, 7, 24)], &mut records);

@@ -5,14 +5,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use tilewright_bundle::*;
+use tilewright_fixture::{assume, empty_ptx, i32_of, open};
 
 type Files = BTreeMap<String, Vec<u8>>;
-
-fn ptx(entry: &str) -> String {
-    format!(
-        ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry {entry}()\n{{ ret; }}\n"
-    )
-}
 
 fn kernel(id: &str, entry: &str) -> Kernel {
     let operand = |name, role| Operand::new(name, role, DType::F32, "(m,n):(lds,1)");
@@ -20,10 +15,7 @@ fn kernel(id: &str, entry: &str) -> Kernel {
         abi: LaunchAbi {
             params: Param::pack([
                 ("s", ParamValue::pointer("s")),
-                (
-                    "n",
-                    ParamValue::scalar(ScalarType::I32, "n".parse().unwrap()),
-                ),
+                ("n", i32_of("n")),
                 ("d", ParamValue::pointer("d")),
             ]),
             grid: [
@@ -39,10 +31,7 @@ fn kernel(id: &str, entry: &str) -> Kernel {
             ..Semantics::default()
         },
         assumptions: vec![
-            Assumption::Expr {
-                expr: "lds % 4 == 0".parse().unwrap(),
-                reason: "rows are read 16 bytes at a time".to_owned(),
-            },
+            assume("lds % 4 == 0"),
             Assumption::Align {
                 operand: "s".to_owned(),
                 bytes: 16,
@@ -57,25 +46,17 @@ fn kernel(id: &str, entry: &str) -> Kernel {
 fn writer() -> BundleWriter {
     let mut writer = BundleWriter::new(Provenance::new("test"));
     writer
-        .add(kernel("copy_a@x-1", "one"), &ptx("one"), None)
+        .add(kernel("copy_a@x-1", "one"), &empty_ptx("one"), None)
         .unwrap();
     let cubin = Some(("sm_90a", b"machine code".as_slice()));
     writer
-        .add(kernel("copy_b@x-2", "two"), &ptx("two"), cubin)
+        .add(kernel("copy_b@x-2", "two"), &empty_ptx("two"), cubin)
         .unwrap();
     writer
 }
 
 fn files() -> Files {
     writer().to_files().unwrap()
-}
-
-fn open(files: &Files) -> Result<Bundle, Error> {
-    Bundle::from_files(
-        files
-            .iter()
-            .map(|(path, bytes)| (path.as_str(), bytes.as_slice())),
-    )
 }
 
 /// The files with an edited manifest that has the right hash again.
@@ -105,7 +86,7 @@ fn what_is_written_opens_again() {
         (two.spec.as_str(), two.ptx.version.as_str()),
         ("copy_b", "7.0")
     );
-    assert_eq!(bundle.ptx(two), ptx("two"));
+    assert_eq!(bundle.ptx(two), empty_ptx("two"));
     assert_eq!(bundle.cubin(two), Some(b"machine code".as_slice()));
     assert_eq!(bundle.of_spec("copy_a").count(), 1);
     assert_eq!(two.abi.params[2].offset, 16);
@@ -121,10 +102,10 @@ fn folders_hold_the_same_bytes_whatever_the_order() {
     let mut other = BundleWriter::new(Provenance::new("test"));
     let cubin = Some(("sm_90a", b"machine code".as_slice()));
     other
-        .add(kernel("copy_b@x-2", "two"), &ptx("two"), cubin)
+        .add(kernel("copy_b@x-2", "two"), &empty_ptx("two"), cubin)
         .unwrap();
     other
-        .add(kernel("copy_a@x-1", "one"), &ptx("one"), None)
+        .add(kernel("copy_a@x-1", "one"), &empty_ptx("one"), None)
         .unwrap();
     assert_eq!(other.to_files().unwrap(), files());
     for (path, bytes) in files() {
@@ -328,14 +309,14 @@ fn links_are_refused() {
 fn writers_refuse_what_readers_would() {
     let mut writer = writer();
     let again = writer
-        .add(kernel("copy_a@x-1", "one"), &ptx("one"), None)
+        .add(kernel("copy_a@x-1", "one"), &empty_ptx("one"), None)
         .unwrap_err();
     assert!(again.to_string().contains("used twice"));
     let mut wrong = kernel("../evil", "one");
     wrong.certificate = serde_json::json!(1);
     wrong.abi.block = [0, 1, 1];
     let all = writer
-        .add(wrong, &ptx("other"), None)
+        .add(wrong, &empty_ptx("other"), None)
         .unwrap_err()
         .to_string();
     for part in [

@@ -4,12 +4,9 @@
 use std::path::Path;
 
 use tilewright_bundle::*;
+use tilewright_fixture::{expr, open};
 
 const PTX: &str = ".version 8.0\n.target sm_90a\n.visible .entry one()\n{ ret; }\n";
-
-fn expr(text: &str) -> Expr {
-    text.parse().unwrap()
-}
 
 fn map() -> TensorMapAbi {
     TensorMapAbi {
@@ -50,8 +47,7 @@ fn kernel(map: TensorMapAbi) -> Kernel {
 fn written(kernel: Kernel) -> Result<Bundle, Error> {
     let mut writer = BundleWriter::new(Provenance::new("test"));
     writer.add(kernel, PTX, None)?;
-    let files = writer.to_files()?;
-    Bundle::from_files(files.iter().map(|(p, b)| (p.as_str(), b.as_slice())))
+    open(&writer.to_files()?)
 }
 
 #[test]

@@ -1,87 +1,43 @@
 //! Selection tables: what was written is read back, and what is not right is refused by name.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
-
 use proptest::prelude::*;
 use tilewright_bundle::*;
-
-type Files = BTreeMap<String, Vec<u8>>;
+use tilewright_fixture::{choice, copy_semantics, empty_ptx, open, opened, table, writer_of};
 
 fn kernel(id: &str) -> Kernel {
     Kernel {
         abi: LaunchAbi {
-            params: Param::pack([
-                ("s", ParamValue::pointer("s")),
-                ("d", ParamValue::pointer("d")),
-            ]),
+            params: Param::pack(["s", "d"].map(|name| (name, ParamValue::pointer(name)))),
             ..LaunchAbi::default()
         },
-        semantics: Semantics {
-            operands: vec![
-                Operand::new("s", Role::In, DType::F32, "(m,n):(lds,1)"),
-                Operand::new("d", Role::Out, DType::F32, "(m,n):(ldd,1)"),
-            ],
-            ..Semantics::default()
-        },
+        semantics: copy_semantics(DType::F32),
         ..Kernel::new(id, Family::Copy, "copy")
     }
 }
 
 fn writer() -> BundleWriter {
-    let ptx = ".version 7.0\n.target sm_80\n.visible .entry copy() { ret; }\n";
-    let mut writer = BundleWriter::new(Provenance::new("test"));
-    for id in ["copy_x@fast-1", "copy_x@slow-2"] {
-        writer.add(kernel(id), ptx, None).unwrap();
-    }
-    writer
-}
-
-fn open(files: &Files) -> Result<Bundle, Error> {
-    Bundle::from_files(files.iter().map(|(p, b)| (p.as_str(), b.as_slice())))
+    let ptx = empty_ptx("copy");
+    writer_of(["copy_x@fast-1", "copy_x@slow-2"].map(|id| (kernel(id), ptx.as_str())))
 }
 
 fn plain() -> Bundle {
-    open(&writer().to_files().unwrap()).unwrap()
-}
-
-fn choice(bundle: &Bundle, id: &str, us: f64) -> TunedChoice {
-    TunedChoice {
-        kernel: id.to_owned(),
-        content_hash: bundle.kernel(id).unwrap().content_hash.clone(),
-        us,
-        ratio_best: None,
-    }
+    opened(&writer())
 }
 
 fn tuning(bundle: &Bundle) -> Tuning {
-    let operand = |name: &str| TunedOperand {
-        name: name.to_owned(),
-        dtype: DType::F32,
-        contiguous: Contiguous::Second,
-    };
+    let kernels = bundle.kernels();
     let point = |extents| TunedPoint {
         extents,
-        choices: vec![
-            choice(bundle, "copy_x@fast-1", 1.5),
-            choice(bundle, "copy_x@slow-2", 2.25),
-        ],
+        choices: vec![choice(&kernels[0], 1.5), choice(&kernels[1], 2.25)],
     };
-    Tuning {
-        tables: vec![TuningTable {
-            device: TunedDevice {
-                name: "NVIDIA H200".to_owned(),
-                sm: Some(90),
-                sms: 132,
-            },
-            family: Family::Copy,
-            operands: vec![operand("s"), operand("d")],
-            accumulator: None,
-            epilogue: None,
-            points: vec![point([8, 16, 1, 1]), point([8, 32, 1, 1])],
-        }],
-        ..Tuning::default()
-    }
+    let device = TunedDevice {
+        name: "NVIDIA H200".to_owned(),
+        sm: Some(90),
+        sms: 132,
+    };
+    let points = vec![point([8, 16, 1, 1]), point([8, 32, 1, 1])];
+    table(&kernels[0], device, points)
 }
 
 #[test]
@@ -208,7 +164,7 @@ proptest! {
         if let Ok(read) = Tuning::parse(&bytes) {
             let mut writer = writer();
             if writer.tune(&read).is_ok() {
-                let bundle = open(&writer.to_files().unwrap()).unwrap();
+                let bundle = opened(&writer);
                 prop_assert_eq!(bundle.tuning(), Some(&read));
             }
         }

@@ -6,63 +6,27 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use tilewright_bundle::*;
+use tilewright_fixture::{COPY, copy_kernel, expr, i64_of, writer_of};
 
 use crate::session::{assert_golden, tilewright};
-
-/// A copy of an `m` x `n` matrix of f32, one element a thread.
-pub const COPY_PTX: &str = include_str!("../data/copy_f32.ptx");
 
 /// The id of the kernel in [`bundle`].
 pub const COPY_ID: &str = "copy_f32@plain-000000";
 
 /// A folder with the bundle `copy` in it; the folder lives as long as the first value.
 pub fn bundle() -> (TempDir, PathBuf) {
-    bundle_of(COPY_PTX)
+    bundle_of(COPY)
 }
 
 /// The same with another text for its kernel.
 pub fn bundle_of(ptx: &str) -> (TempDir, PathBuf) {
-    written(copy_kernel(), ptx)
-}
-
-fn copy_kernel() -> Kernel {
-    let scalar = |text: &str| ParamValue::scalar(ScalarType::I32, text.parse().unwrap());
-    let wide = |text: &str| ParamValue::scalar(ScalarType::I64, text.parse().unwrap());
-    Kernel {
-        abi: LaunchAbi {
-            params: Param::pack([
-                ("s", ParamValue::pointer("s")),
-                ("d", ParamValue::pointer("d")),
-                ("m", scalar("m")),
-                ("n", scalar("n")),
-                ("lds", wide("lds")),
-                ("ldd", wide("ldd")),
-            ]),
-            grid: [
-                "ceil_div(n, 128)".parse().unwrap(),
-                "m".parse().unwrap(),
-                1u32.into(),
-            ],
-            block: [128, 1, 1],
-            ..LaunchAbi::default()
-        },
-        semantics: Semantics {
-            operands: vec![
-                Operand::new("s", Role::In, DType::F32, "(m,n):(lds,1)"),
-                Operand::new("d", Role::Out, DType::F32, "(m,n):(ldd,1)"),
-            ],
-            ..Semantics::default()
-        },
-        ..Kernel::new(COPY_ID, Family::Copy, "copy_f32")
-    }
+    written(copy_kernel(COPY_ID), ptx)
 }
 
 fn written(kernel: Kernel, ptx: &str) -> (TempDir, PathBuf) {
-    let mut writer = BundleWriter::new(Provenance::new("command tests"));
-    writer.add(kernel, ptx, None).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("copy");
-    writer.write(&path).unwrap();
+    writer_of([(kernel, ptx)]).write(&path).unwrap();
     (folder, path)
 }
 
@@ -110,28 +74,25 @@ fn a_kernel_is_shown_in_full() {
         ..TensorMapAbi::new(
             "s",
             DType::F32,
-            ["n".parse().unwrap(), "m".parse().unwrap()],
-            ["lds".parse().unwrap()],
+            [expr("n"), expr("m")],
+            [expr("lds")],
             [32, 8],
         )
     };
-    let mut kernel = copy_kernel();
+    let mut kernel = copy_kernel(COPY_ID);
     kernel.abi.params = Param::pack([
         ("d", ParamValue::pointer("d")),
         ("s_map", ParamValue::TensorMap(map)),
-        (
-            "ldd",
-            ParamValue::scalar(ScalarType::I64, "ldd".parse().unwrap()),
-        ),
+        ("ldd", i64_of("ldd")),
     ]);
     kernel.abi.cluster = Some([2, 1, 1]);
-    kernel.abi.grid[0] = "min(ceil_div(n, 256), max_clusters) * 2".parse().unwrap();
+    kernel.abi.grid[0] = expr("min(ceil_div(n, 256), max_clusters) * 2");
     kernel.assumptions.push(Assumption::Align {
         operand: "s".to_owned(),
         bytes: 16,
         reason: "the tensor map".to_owned(),
     });
-    let (_folder, path) = written(kernel, COPY_PTX);
+    let (_folder, path) = written(kernel, COPY);
     let shown = |options: &[&str]| {
         let bundle = path.to_str().unwrap();
         tilewright(["bundle", "show", bundle].iter().chain(options)).expect(0)

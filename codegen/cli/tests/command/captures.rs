@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::bundles::{COPY_ID, COPY_PTX, bundle, bundle_of};
+use tilewright_fixture::COPY;
+
+use crate::bundles::{COPY_ID, bundle, bundle_of};
 use crate::session::{Run, tilewright};
 
 /// Captures three problems of the bundle `path` into `rows`.
@@ -74,7 +76,7 @@ fn stale_rows_alone_are_no_good_verdict() {
     let (folder, path) = bundle();
     let rows = folder.path().join("rows.jsonl");
     capture(&path, &rows).expect(0);
-    let (_folder, other) = bundle_of(&format!("{COPY_PTX}\n// the end\n"));
+    let (_folder, other) = bundle_of(&format!("{COPY}\n// the end\n"));
     let run = against(&other, &rows, &[]).expect(1);
     let last = run.stdout.lines().last().unwrap();
     assert!(

@@ -2,13 +2,15 @@
 
 use std::fs;
 
-use crate::bundles::{COPY_ID, COPY_PTX, bundle, bundle_of};
+use tilewright_fixture::COPY;
+
+use crate::bundles::{COPY_ID, bundle, bundle_of};
 use crate::session::tilewright;
 
 /// The copy that reads every element from its right neighbour's place.
 fn wrong_ptx() -> String {
-    let wrong = COPY_PTX.replace("[%from]", "[%from+4]");
-    assert_ne!(wrong, COPY_PTX);
+    let wrong = COPY.replace("[%from]", "[%from+4]");
+    assert_ne!(wrong, COPY);
     wrong
 }
 
@@ -45,7 +47,7 @@ const LATE_WAIT: &str = "{ .reg .pred p, q; .reg .b32 t; .shared .align 8 .b64 b
 
 #[test]
 fn bundles_are_judged_strictly_unless_told_otherwise() {
-    let (head, tail) = COPY_PTX.rsplit_once("ret;").unwrap();
+    let (head, tail) = COPY.rsplit_once("ret;").unwrap();
     let (_folder, path) = bundle_of(&format!("{head}{LATE_WAIT}\nret;{tail}"));
     let path = path.to_str().unwrap();
     let verify = ["verify", path, "--device", "emulator", "--problems", "1"];
@@ -116,7 +118,7 @@ fn launch_files(expect: [f32; 6]) -> tempfile::TempDir {
     };
     fs::create_dir_all(at("cases/copy")).unwrap();
     fs::create_dir_all(at("ptx")).unwrap();
-    fs::write(at("ptx/copy.ptx"), COPY_PTX).unwrap();
+    fs::write(at("ptx/copy.ptx"), COPY).unwrap();
     fs::write(
         at("cases/copy/s.in.bin"),
         raw(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use tilewright_bundle::*;
+use tilewright_fixture::{COPY, copy_kernel, writer_of};
 
-use crate::bundles::{COPY_PTX, bundle};
 use crate::session::{Run, tilewright};
 
 /// The line of the copy that its slower and wrong forms change.
@@ -20,20 +20,13 @@ struct Ground {
 
 impl Ground {
     fn new() -> Ground {
-        let (_folder, plain) = bundle();
-        let plain = Bundle::open(&plain).unwrap();
-        let mut writer = BundleWriter::new(Provenance::new("command tests"));
         let forms = [
             ("copy_f32@a_slow-1", format!("mov.u32 %n, %n;\n{LOAD}")),
             ("copy_f32@fast-2", LOAD.to_owned()),
             ("copy_f32@wrong-3", "mov.u32 %value, 7;".to_owned()),
         ];
-        for (id, line) in forms {
-            let mut kernel = plain.kernels()[0].clone();
-            kernel.id = id.to_owned();
-            let ptx = COPY_PTX.replace(LOAD, &line);
-            writer.add(kernel, &ptx, None).unwrap();
-        }
+        let writer =
+            writer_of(forms.map(|(id, line)| (copy_kernel(id), COPY.replace(LOAD, &line))));
         let folder = tempfile::tempdir().unwrap();
         let bundle = folder.path().join("points");
         writer.write(&bundle).unwrap();

@@ -17,6 +17,12 @@ pub fn llvm() -> String {
     format!("llvm {major}.{minor}.{patch}")
 }
 
+/// Whether the recorded PTX was made by the LLVM that is linked in.
+pub fn is_recorded_llvm() -> bool {
+    let lock = fs::read_to_string(source_tree::root().join("ptx.lock")).unwrap_or_default();
+    lock.starts_with(&format!("# {}\n", llvm()))
+}
+
 /// What the lock holds against the lines of today.
 pub fn differences(name: &str, tools: &str, lines: &[String]) -> Vec<String> {
     let text = format!("# {tools}\n{}\n", lines.join("\n"));

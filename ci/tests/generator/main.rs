@@ -1,5 +1,6 @@
 //! The generator from end to end, on the shipped specs: its stages as recorded, its PTX locked,
-//! assembled by ptxas and run on the emulator, and the plans it refuses.
+//! assembled by ptxas, run on the emulator and compared with what a GPU wrote, and the plans it
+//! refuses.
 //!
 //! `BLESS=1` rewrites what is recorded: `ptx.lock`, `ptxas.lock`, `ci/data/golden`,
 //! `ci/data/plans_refused`, `ci/data/counters.txt`.
@@ -11,6 +12,7 @@ mod assembled;
 mod stages;
 mod refused_plans;
 mod emulated;
+mod captured;
 mod counted;
 mod mutated;
 mod probes;

@@ -5,8 +5,9 @@
 use std::fs;
 
 use tilewright_ci::{golden, source_tree};
-use tilewright_codegen::ptx::llvm_version;
 use tilewright_codegen::{compile, spec};
+
+use crate::locks;
 
 /// Specs with one point each, of small tiles so that the texts can be read.
 const SPECS: [&str; 6] = [
@@ -17,13 +18,6 @@ const SPECS: [&str; 6] = [
     "ci/data/specs_golden/gemm/small_roles.yaml",
     "specs/gemm/simt_f32.yaml",
 ];
-
-/// Whether the recorded PTX was made by the LLVM that is linked in.
-fn is_recorded_llvm() -> bool {
-    let lock = fs::read_to_string(source_tree::root().join("ptx.lock")).unwrap_or_default();
-    let (major, minor, patch) = llvm_version();
-    lock.starts_with(&format!("# llvm {major}.{minor}.{patch}\n"))
-}
 
 #[test]
 fn stages_are_as_recorded() {
@@ -41,7 +35,7 @@ fn stages_are_as_recorded() {
             ("tile.txt", compiled.tile.to_string()),
             ("program.txt", compiled.program.to_string()),
         ];
-        if golden::blessing() || is_recorded_llvm() {
+        if golden::blessing() || locks::is_recorded_llvm() {
             stages.push(("ptx", compiled.ptx.text));
         }
         for (stage, text) in stages {

@@ -1,0 +1,95 @@
+//! What shipped kernels wrote on a GPU, which `ci/data/captures/*.jsonl` has, is what they write on
+//! the emulator: the same bits, gaps between rows included.
+//!
+//! Rows are made by `tilewright verify BUNDLE --device cuda --capture FILE` on the GPU that they
+//! name. Inputs are integers, so that results do not depend on the PTX: rows whose kernel has other
+//! PTX by now are owed the same bits and are compared all the same. They are only told apart. The
+//! test fails when no row is left that shows what this PTX did on a GPU, and when most kernels have
+//! no row: then it is time to capture again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+use tilewright_ci::source_tree;
+use tilewright_runtime::Runtime;
+use tilewright_runtime::capture::{self, Replay, Row, Verdict};
+
+use crate::{locks, shipped};
+
+const FOLDER: &str = "ci/data/captures";
+
+/// The rows of every file, by kernel.
+fn rows() -> BTreeMap<String, Vec<Row>> {
+    let entries = fs::read_dir(source_tree::root().join(FOLDER)).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut paths: Vec<PathBuf> = paths.collect();
+    paths.sort();
+    let mut rows: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+    for path in paths {
+        for row in capture::read(&path).unwrap_or_else(|error| panic!("{error}")) {
+            assert_eq!(row.backend, "cuda", "{} is of no GPU", path.display());
+            rows.entry(row.kernel.clone()).or_default().push(row);
+        }
+    }
+    rows
+}
+
+fn replayed(runtime: &Runtime, rows: &[Vec<Row>]) -> Replay {
+    let replays = shipped::on_each(rows, |rows| capture::replay(runtime, rows, |_| {}).unwrap());
+    let rows = replays.into_iter().flat_map(|replay| replay.rows);
+    Replay {
+        rows: rows.collect(),
+    }
+}
+
+#[test]
+fn what_a_gpu_wrote_is_equal_bit_for_bit() {
+    let runtime = shipped::runtime();
+    let rows: Vec<Vec<Row>> = rows().into_values().collect();
+    let replay = replayed(&runtime, &rows);
+    let bad = |verdict: &Verdict| !matches!(verdict, Verdict::Equal | Verdict::Gone(_));
+    let bad = replay.rows.iter().filter(|row| bad(&row.verdict));
+    let bad: Vec<String> = bad.map(|row| format!("{row:?}")).collect();
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
+    let equal = replay.rows.iter();
+    let equal = equal.filter(|row| row.verdict == Verdict::Equal);
+    let covered: BTreeSet<&str> = equal.map(|row| row.kernel.as_str()).collect();
+    let counts = format!(
+        "{} rows equal, {} equal but captured from other PTX, {} of kernels that are gone; {} of \
+         {} shipped kernels have rows",
+        replay.equal(),
+        replay.stale(),
+        replay.gone(),
+        covered.len(),
+        runtime.kernels().len()
+    );
+    eprintln!("{counts}");
+    let most = 2 * covered.len() >= runtime.kernels().len();
+    // Another LLVM makes other PTX of every kernel.
+    let fresh = replay.equal() > 0 || !locks::is_recorded_llvm();
+    assert!(most && fresh, "{counts}: capture again, on a GPU");
+}
+
+/// The smallest problem of each kernel, with one bit of what the GPU wrote turned over.
+#[test]
+fn one_bit_is_noticed() {
+    let turned = |rows: Vec<Row>| {
+        let volume = |row: &Row| row.problem.m * row.problem.n * row.problem.k;
+        let mut row = rows.into_iter().min_by_key(volume).unwrap();
+        let output = row.outputs.last_mut().unwrap();
+        let digits = output.sha256.to_string();
+        let (rest, last) = digits.split_at(digits.len() - 1);
+        let last = u8::from_str_radix(last, 16).unwrap() ^ 1;
+        output.sha256 = serde_json::from_value(format!("{rest}{last:x}").into()).unwrap();
+        vec![row]
+    };
+    let rows: Vec<Vec<Row>> = rows().into_values().map(turned).collect();
+    let replay = replayed(&shipped::runtime(), &rows);
+    assert!(!replay.rows.is_empty());
+    for row in &replay.rows {
+        let noticed = matches!(row.verdict, Verdict::Differs(_) | Verdict::Gone(_));
+        assert!(noticed, "{row:?}");
+    }
+    assert_eq!(replay.equal() + replay.stale(), 0);
+}

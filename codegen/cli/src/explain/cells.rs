@@ -95,7 +95,12 @@ pub fn legend(timeline: &Timeline) -> Vec<(String, &'static str)> {
         (Doing::Reading, "slot being read"),
     ];
     let spans = || timeline.lanes.iter().flat_map(|lane| &lane.spans);
-    let sign_of = |doing: Doing| spans().find(|span| span.doing == doing).map(sign);
+    // Producers and consumers wait under the same sign.
+    let stands_for = |doing: Doing, span: &Span| match doing {
+        Doing::Acquire => matches!(span.doing, Doing::Acquire | Doing::Await),
+        _ => span.doing == doing,
+    };
+    let sign_of = |doing: Doing| spans().find(|span| stands_for(doing, span)).map(sign);
     let known = all.iter().filter_map(|(doing, meaning)| {
         let sign = sign_of(*doing)?;
         let shown = if *doing == Doing::Multiply {

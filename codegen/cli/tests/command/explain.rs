@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::session::tilewright;
+use crate::session::{assert_golden, tilewright};
 
 fn shipped(name: &str) -> String {
     format!("{}/../../specs/{name}.yaml", env!("CARGO_MANIFEST_DIR"))
@@ -74,13 +74,28 @@ fn programs_get_every_span() {
     assert_eq!(all[0]["occupancy"]["ctas_per_sm"], 1);
 }
 
-#[test]
-fn a_drawing_holds_the_run_and_the_map() {
+/// The drawing that these arguments ask for.
+fn drawn(args: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kernel.svg");
+    let drawing = ["--svg", path.to_str().unwrap()];
+    tilewright(args.iter().chain(&drawing)).expect(0);
+    fs::read_to_string(&path).unwrap()
+}
+
+/// One tile of two k tiles, of the small kernel whose stages are goldens too.
+#[test]
+fn a_small_drawing_is_as_reviewed() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let spec = format!("{root}/ci/data/specs_golden/gemm/small_roles.yaml");
+    let args = ["explain", &spec, "--tiles", "1", "--k-tiles", "2"];
+    assert_golden("explain.svg", &drawn(&args));
+}
+
+#[test]
+fn a_drawing_holds_the_run_and_the_map() {
     let spec = shipped("gemm/sm90_bf16_tn_wide");
-    tilewright(["explain", &spec, "--svg", path.to_str().unwrap()]).expect(0);
-    let drawing = fs::read_to_string(&path).unwrap();
+    let drawing = drawn(&["explain", &spec]);
     assert!(drawing.starts_with("<svg") && drawing.trim_end().ends_with("</svg>"));
     for word in [
         "consumer 1",
@@ -91,7 +106,7 @@ fn a_drawing_holds_the_run_and_the_map() {
     ] {
         assert!(drawing.contains(word), "{word}");
     }
-    let all = ["explain", &spec, "--all", "--svg", path.to_str().unwrap()];
+    let all = ["explain", &spec, "--all", "--svg", "unwritten.svg"];
     let run = tilewright(all).expect(2);
     assert!(run.stderr.contains("--point"), "{}", run.stderr);
 }

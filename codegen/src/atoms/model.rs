@@ -1,15 +1,18 @@
 //! The model of an atom record: one machine instruction, or one idiom of a few, as data.
 //!
 //! Records live in `specs/atoms/*.yaml`. No code branches on an atom's id: what a stage needs to
-//! know about an instruction stands here.
+//! know about an instruction stands here. What a record spells as the model names it is read as it
+//! stands; `record` translates the rest.
 
+use serde::Deserialize;
 use tilewright_layout::Layout;
 
 use crate::arch::Arch;
 use crate::dtype::Dtype;
 
 /// What an atom does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Moves data between memory spaces.
     Copy,
@@ -22,7 +25,8 @@ pub enum Kind {
 }
 
 /// A memory space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Space {
     /// Global memory.
     Gmem,
@@ -33,7 +37,8 @@ pub enum Space {
 }
 
 /// Type of the registers an operand is held in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum RegType {
     /// 16 untyped bits: one f16 or bf16 value.
     B16,
@@ -108,7 +113,8 @@ pub struct OperandDecl {
 }
 
 /// A closed set of operations LLVM has itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LlvmOp {
     /// `regs-out = load address`: all registers as one vector, aligned to the atom's `align_bytes`.
     Load,
@@ -210,17 +216,21 @@ pub struct CopyFacts {
 }
 
 /// A copy of bytes in a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct BulkFacts {
     /// Whether they arrive in several CTAs of the cluster.
+    #[serde(default)]
     pub multicast: bool,
     /// Whether destination and barrier are in another CTA of the cluster, as registers that `mapa`
     /// gives.
+    #[serde(default)]
     pub remote: bool,
 }
 
 /// Operations on values in memory (PTX ISA, cp.reduce.async.bulk).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Reduction {
     /// Sum.
     Add,
@@ -241,11 +251,13 @@ pub enum Reduction {
 }
 
 /// A copy of boxes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TensorFacts {
     /// Modes of the tensor.
     pub rank: u32,
     /// Whether the box arrives in several CTAs of the cluster.
+    #[serde(default)]
     pub multicast: bool,
 }
 

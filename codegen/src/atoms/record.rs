@@ -11,14 +11,10 @@ use serde_json::Value;
 use tilewright_layout::Layout;
 
 use super::model::{
-    Atom, BulkFacts, ConvertFacts, CopyFacts, Emit, IntrinsicArg, Kind, LlvmOp, MmaFacts,
-    OperandDecl, OperandKind, Reduction, RegType, Space, TensorFacts,
+    Atom, ConvertFacts, CopyFacts, Emit, IntrinsicArg, Kind, MmaFacts, OperandDecl, OperandKind,
 };
 use crate::dtype::Dtype;
-use form::{
-    Convert, Copy, EmitForm, KindName, LlvmName, Mma, MmaSource, Operand, Record, ReduceName,
-    RegName, Side, SpaceName,
-};
+use form::{Convert, Copy, EmitForm, Mma, MmaSource, Operand, Record, Side};
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -35,12 +31,7 @@ pub(super) fn atom(source: Value) -> Result<Atom> {
 }
 
 fn translate(record: Record) -> Result<Atom> {
-    let kind = match record.kind {
-        KindName::Copy => Kind::Copy,
-        KindName::Mma => Kind::Mma,
-        KindName::Sync => Kind::Sync,
-        KindName::Convert => Kind::Convert,
-    };
+    let kind = record.kind;
     let facts = [
         (Kind::Mma, record.mma.is_some()),
         (Kind::Copy, record.copy.is_some()),
@@ -96,29 +87,11 @@ fn operand(operand: Operand) -> OperandDecl {
         _ => None,
     };
     let (name, kind) = match operand {
-        Operand::In { name, reg, count } => (
-            name,
-            OperandKind::RegsIn {
-                ty: reg_type(reg),
-                count,
-            },
-        ),
-        Operand::Out { name, reg, count } => (
-            name,
-            OperandKind::RegsOut {
-                ty: reg_type(reg),
-                count,
-            },
-        ),
-        Operand::InOut { name, reg, count } => (
-            name,
-            OperandKind::RegsInOut {
-                ty: reg_type(reg),
-                count,
-            },
-        ),
+        Operand::In { name, reg, count } => (name, OperandKind::RegsIn { ty: reg, count }),
+        Operand::Out { name, reg, count } => (name, OperandKind::RegsOut { ty: reg, count }),
+        Operand::InOut { name, reg, count } => (name, OperandKind::RegsInOut { ty: reg, count }),
         Operand::TensorMap { name } => (name, OperandKind::TensorMap),
-        Operand::Address { name, space, .. } => (name, OperandKind::Address(space_of(space))),
+        Operand::Address { name, space, .. } => (name, OperandKind::Address(space)),
         Operand::Int { name } => (name, OperandKind::Int),
         Operand::Ints { name, count } => (name, OperandKind::Ints(count)),
         Operand::Imm { name } => (name, OperandKind::Imm),
@@ -128,24 +101,6 @@ fn operand(operand: Operand) -> OperandDecl {
         name,
         kind,
         align_bytes: own_align,
-    }
-}
-
-fn reg_type(name: RegName) -> RegType {
-    match name {
-        RegName::B16 => RegType::B16,
-        RegName::B32 => RegType::B32,
-        RegName::B64 => RegType::B64,
-        RegName::F32 => RegType::F32,
-        RegName::F64 => RegType::F64,
-    }
-}
-
-fn space_of(name: SpaceName) -> Space {
-    match name {
-        SpaceName::Gmem => Space::Gmem,
-        SpaceName::Smem => Space::Smem,
-        SpaceName::Rmem => Space::Rmem,
     }
 }
 
@@ -177,8 +132,8 @@ fn mma_facts(mma: Mma) -> Result<MmaFacts> {
 
 fn copy_facts(copy: Copy) -> Result<CopyFacts> {
     Ok(CopyFacts {
-        from: space_of(copy.from),
-        to: space_of(copy.to),
+        from: copy.from,
+        to: copy.to,
         thr_id: layout(&copy.thr_id)?,
         src_tv_bits: layout(&copy.src_tv_bits)?,
         dst_tv_bits: layout(&copy.dst_tv_bits)?,
@@ -186,29 +141,10 @@ fn copy_facts(copy: Copy) -> Result<CopyFacts> {
         access_bytes: copy.access_bytes,
         asynchronous: copy.asynchronous,
         src_bytes: copy.src_bytes,
-        tensor: copy.tensor.map(|tensor| TensorFacts {
-            rank: tensor.rank,
-            multicast: tensor.multicast,
-        }),
-        bulk: copy.bulk.map(|bulk| BulkFacts {
-            multicast: bulk.multicast,
-            remote: bulk.remote,
-        }),
-        reduce: copy.reduce.map(reduction),
+        tensor: copy.tensor,
+        bulk: copy.bulk,
+        reduce: copy.reduce,
     })
-}
-
-fn reduction(name: ReduceName) -> Reduction {
-    match name {
-        ReduceName::Add => Reduction::Add,
-        ReduceName::Min => Reduction::Min,
-        ReduceName::Max => Reduction::Max,
-        ReduceName::Inc => Reduction::Inc,
-        ReduceName::Dec => Reduction::Dec,
-        ReduceName::And => Reduction::And,
-        ReduceName::Or => Reduction::Or,
-        ReduceName::Xor => Reduction::Xor,
-    }
 }
 
 fn convert_facts(convert: Convert) -> Result<ConvertFacts> {
@@ -228,13 +164,7 @@ fn emit(form: EmitForm, operands: &BTreeSet<&str>) -> Result<Emit> {
             types: None,
             template: None,
             values: None,
-        } => Ok(Emit::Llvm(match op {
-            LlvmName::Load => LlvmOp::Load,
-            LlvmName::Store => LlvmOp::Store,
-            LlvmName::Fma => LlvmOp::Fma,
-            LlvmName::FloatConvert => LlvmOp::FloatConvert,
-            LlvmName::FloatPack2 => LlvmOp::FloatPack2,
-        })),
+        } => Ok(Emit::Llvm(op)),
         EmitForm {
             llvm: None,
             intrinsic: Some(name),

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::atoms::model::{BulkFacts, Kind, LlvmOp, Reduction, RegType, Space, TensorFacts};
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Record {
     pub(super) id: String,
     pub(super) cute: Option<String>,
-    pub(super) kind: KindName,
+    pub(super) kind: Kind,
     pub(super) mma: Option<Mma>,
     pub(super) copy: Option<Copy>,
     pub(super) convert: Option<Convert>,
@@ -25,53 +27,26 @@ pub(super) struct Record {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum KindName {
-    Copy,
-    Mma,
-    Sync,
-    Convert,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum SpaceName {
-    Gmem,
-    Smem,
-    Rmem,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum RegName {
-    B16,
-    B32,
-    B64,
-    F32,
-    F64,
-}
-
-#[derive(Deserialize)]
 #[serde(tag = "is", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Operand {
     In {
         name: String,
-        reg: RegName,
+        reg: RegType,
         count: u32,
     },
     Out {
         name: String,
-        reg: RegName,
+        reg: RegType,
         count: u32,
     },
     InOut {
         name: String,
-        reg: RegName,
+        reg: RegType,
         count: u32,
     },
     Address {
         name: String,
-        space: SpaceName,
+        space: Space,
         align_bytes: Option<u32>,
     },
     #[serde(rename = "tensor_map")]
@@ -125,8 +100,8 @@ pub(super) struct MmaTypes {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Copy {
-    pub(super) from: SpaceName,
-    pub(super) to: SpaceName,
+    pub(super) from: Space,
+    pub(super) to: Space,
     pub(super) thr_id: String,
     pub(super) src_tv_bits: String,
     pub(super) dst_tv_bits: String,
@@ -135,39 +110,9 @@ pub(super) struct Copy {
     #[serde(default)]
     pub(super) asynchronous: bool,
     pub(super) src_bytes: Option<String>,
-    pub(super) tensor: Option<Tensor>,
-    pub(super) bulk: Option<Bulk>,
-    pub(super) reduce: Option<ReduceName>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Bulk {
-    #[serde(default)]
-    pub(super) multicast: bool,
-    #[serde(default)]
-    pub(super) remote: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum ReduceName {
-    Add,
-    Min,
-    Max,
-    Inc,
-    Dec,
-    And,
-    Or,
-    Xor,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Tensor {
-    pub(super) rank: u32,
-    #[serde(default)]
-    pub(super) multicast: bool,
+    pub(super) tensor: Option<TensorFacts>,
+    pub(super) bulk: Option<BulkFacts>,
+    pub(super) reduce: Option<Reduction>,
 }
 
 #[derive(Deserialize)]
@@ -189,20 +134,10 @@ pub(super) struct Convert {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EmitForm {
-    pub(super) llvm: Option<LlvmName>,
+    pub(super) llvm: Option<LlvmOp>,
     pub(super) intrinsic: Option<String>,
     pub(super) args: Option<Vec<Value>>,
     pub(super) types: Option<BTreeMap<String, String>>,
     pub(super) template: Option<String>,
     pub(super) values: Option<BTreeMap<String, String>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum LlvmName {
-    Load,
-    Store,
-    Fma,
-    FloatConvert,
-    FloatPack2,
 }

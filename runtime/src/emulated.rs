@@ -8,7 +8,7 @@ use tilewright_emulator as emulator;
 
 use crate::error::{Error, Refusal, refused};
 use crate::info::{Backend, DeviceInfo, POISON};
-use crate::launch::{Fit, Launch, LaunchReport, View, prepare};
+use crate::launch::{Fit, Launch, LaunchReport, View, other_params, prepare};
 
 /// How the emulator runs.
 #[derive(Debug, Clone)]
@@ -145,27 +145,17 @@ impl EmulatedKernel {
             log: e.to_string(),
         })?;
         let mut refusals = Vec::new();
-        let mut contradiction = |problem: String| refusals.push(Refusal::Abi { problem });
         let Some(entry) = module.entry(&kernel.entry) else {
-            contradiction(format!("the PTX has no entry {}", kernel.entry));
-            return Err(refused(kernel, refusals));
+            let problem = format!("the PTX has no entry {}", kernel.entry);
+            return Err(refused(kernel, vec![Refusal::Abi { problem }]));
         };
         let found: Vec<(u32, u32)> = entry
             .params
             .iter()
             .map(|p| (p.offset_bytes, p.bytes))
             .collect();
-        let stated: Vec<(u32, u32)> = kernel
-            .abi
-            .params
-            .iter()
-            .map(|p| (p.offset, p.size))
-            .collect();
-        if found != stated {
-            contradiction(format!(
-                "parameters are (offset, size) {found:?}; the manifest says {stated:?}"
-            ));
-        }
+        refusals.extend(other_params(kernel, &found));
+        let mut contradiction = |problem: String| refusals.push(Refusal::Abi { problem });
         if let Some(block) = entry.reqntid
             && block != kernel.abi.block
         {

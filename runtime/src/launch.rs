@@ -192,16 +192,19 @@ pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fi
     }
 }
 
+/// What is wrong when loaded code has other parameters than the manifest says; `found` are offset
+/// and size of each.
+pub(crate) fn other_params(kernel: &Kernel, found: &[(u32, u32)]) -> Option<Refusal> {
+    let params = kernel.abi.params.iter();
+    let stated: Vec<(u32, u32)> = params.map(|p| (p.offset, p.size)).collect();
+    let problem =
+        || format!("parameters are (offset, size) {found:?}; the manifest says {stated:?}");
+    (found != stated).then(|| Refusal::Abi { problem: problem() })
+}
+
 fn bind(operand: &Operand, problem: &Problem, env: &mut Env) -> Result<Extents, Refusal> {
     let name = operand.name.as_str();
-    let layout: OperandLayout = operand
-        .layout
-        .parse()
-        .map_err(|problem| Refusal::LayoutText {
-            operand: name.to_owned(),
-            layout: operand.layout.clone(),
-            problem,
-        })?;
+    let layout = OperandLayout::of(operand)?;
     let given = problem.strides(name).ok_or_else(|| Refusal::NoStrides {
         operand: name.to_owned(),
     })?;

@@ -4,7 +4,7 @@
 //! is a single unbound name (`lda`) to the problem's stride, and compares every other one. The
 //! stride of a mode of extent 1 is never used, so it matches anything.
 
-use tilewright_bundle::{Env, Expr, Name};
+use tilewright_bundle::{Env, Expr, Name, Operand};
 
 use crate::error::Refusal;
 use crate::problem::Strides;
@@ -115,6 +115,21 @@ fn modes(text: &str) -> Result<Vec<Expr>, String> {
 }
 
 impl OperandLayout {
+    /// The layout of a kernel's operand.
+    ///
+    /// # Errors
+    /// [`Refusal::LayoutText`] when its text is no layout.
+    pub fn of(operand: &Operand) -> Result<OperandLayout, Refusal> {
+        operand
+            .layout
+            .parse()
+            .map_err(|problem| Refusal::LayoutText {
+                operand: operand.name.clone(),
+                layout: operand.layout.clone(),
+                problem,
+            })
+    }
+
     /// Matches the layout with a problem's strides, binding stride names in `env`.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use tilewright_bundle::{Env, Kernel, Name};
 
-use crate::error::{Error, Refusal, refused};
+use crate::error::{Error, refused};
 use crate::info::DeviceInfo;
 use crate::launch::fit;
 use crate::layout::{OperandLayout, single_name};
@@ -40,17 +40,7 @@ fn spaced(kernel: &Kernel, [m, n, k]: [i64; 3], spacing: i64) -> Result<Problem,
         .with(Name::K, k);
     env.set(Name::Batch, 1);
     for operand in &kernel.semantics.operands {
-        let layout: OperandLayout = operand.layout.parse().map_err(|problem| {
-            let (operand, layout) = (operand.name.clone(), operand.layout.clone());
-            refused(
-                kernel,
-                vec![Refusal::LayoutText {
-                    operand,
-                    layout,
-                    problem,
-                }],
-            )
-        })?;
+        let layout = OperandLayout::of(operand).map_err(|r| refused(kernel, vec![r]))?;
         let extent = |at: usize| layout.shape[at].eval(&env).unwrap_or(1);
         let round = |x: i64| x.saturating_add(spacing - 1) / spacing * spacing;
         let (rows, cols) = (extent(0), extent(1));

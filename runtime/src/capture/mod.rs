@@ -36,7 +36,7 @@ use crate::bench::{Sensors, Stamp};
 use crate::device::Device;
 use crate::error::Error;
 use crate::runtime::Runtime;
-use crate::verify::{Attempt, Case, Data, Draw, Outcome, Summary, turn};
+use crate::verify::{Attempt, Case, Draw, Outcome, Summary, turn};
 
 /// Extents of every second problem: more than a tile of most kernels, along each mode.
 const SEVERAL_TILES: RangeInclusive<i64> = 129..=320;
@@ -79,15 +79,7 @@ pub fn capture(
         for index in 0..options.problems as u64 {
             let (seed, device) = turn(runtime.device(), options.seed, index);
             let mut drawn = None;
-            let attempt = Attempt {
-                runtime,
-                blas: None,
-                kernel,
-                data: Some(Data::Integers),
-                seed,
-                device: &device,
-                traced: true,
-            };
+            let attempt = Attempt::traced(runtime, kernel, seed, &device);
             let outcome = attempt.run(|device| {
                 let own = seed ^ number(&kernel.id);
                 let draw = Draw::new(kernel, device.info(), own)?.for_the_emulator();

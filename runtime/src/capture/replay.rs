@@ -123,15 +123,7 @@ fn one(runtime: &Runtime, row: &Row) -> Result<Replayed, Error> {
         return Ok(replayed);
     }
     let (seed, device) = turn(runtime.device(), row.seed, row.index);
-    let attempt = Attempt {
-        runtime,
-        blas: None,
-        kernel,
-        data: Some(Data::Integers),
-        seed,
-        device: &device,
-        traced: true,
-    };
+    let attempt = Attempt::traced(runtime, kernel, seed, &device);
     let outcome = attempt.run(|device| row.case(kernel, device))?;
     replayed.verdict = judge(row, &outcome);
     Ok(replayed)

@@ -11,6 +11,7 @@ use tilewright_bundle::{Env, Kernel};
 use super::launching::Room;
 use super::{CudaDevice, DeviceMemory, driver_text, failed};
 use crate::error::{Error, Refusal, refused};
+use crate::launch::other_params;
 
 /// Bytes of each log of the driver's compiler.
 const LOG_BYTES: usize = 16 << 10;
@@ -206,19 +207,7 @@ impl CudaDevice {
         }
         refusals.extend(other_cluster(kernel, function)?);
         let found = self.param_layout(function)?;
-        let stated: Vec<(u32, u32)> = kernel
-            .abi
-            .params
-            .iter()
-            .map(|p| (p.offset, p.size))
-            .collect();
-        if found.as_ref().is_some_and(|found| *found != stated) {
-            refusals.push(Refusal::Abi {
-                problem: format!(
-                    "parameters are (offset, size) {found:?}; the manifest says {stated:?}"
-                ),
-            });
-        }
+        refusals.extend(found.and_then(|found| other_params(kernel, &found)));
         if refusals.is_empty() {
             Ok(())
         } else {

@@ -28,7 +28,25 @@ pub(crate) struct Attempt<'a> {
     pub traced: bool,
 }
 
-impl Attempt<'_> {
+impl<'a> Attempt<'a> {
+    /// A problem that is small, of integers, and traced.
+    pub fn traced(
+        runtime: &'a Runtime,
+        kernel: &'a Kernel,
+        seed: u64,
+        device: &'a Device,
+    ) -> Attempt<'a> {
+        Attempt {
+            runtime,
+            blas: None,
+            kernel,
+            data: Some(Data::Integers),
+            seed,
+            device,
+            traced: true,
+        }
+    }
+
     /// Runs one problem. What goes wrong with the kernel is the outcome's failure; what leaves the
     /// device unusable is an error.
     pub fn run(&self, draw: impl FnOnce(&Device) -> Result<Case, Error>) -> Result<Outcome, Error> {

@@ -11,7 +11,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use tilewright_bundle::{Env, Family, Kernel, Name};
 
-use crate::error::{Error, Refusal, refused};
+use crate::error::{Error, refused};
 use crate::info::{Backend, DeviceInfo};
 use crate::launch::{Fit, alignment_bytes, allows, fit};
 use crate::layout::{OperandLayout, single_name};
@@ -54,16 +54,8 @@ impl<'a> Draw<'a> {
     /// # Errors
     /// When the kernel's layouts cannot be read.
     pub fn new(kernel: &'a Kernel, device: &'a DeviceInfo, seed: u64) -> Result<Draw<'a>, Error> {
-        let parse = |o: &tilewright_bundle::Operand| {
-            o.layout
-                .parse::<OperandLayout>()
-                .map_err(|problem| Refusal::LayoutText {
-                    operand: o.name.clone(),
-                    layout: o.layout.clone(),
-                    problem,
-                })
-        };
-        let layouts: Result<Vec<_>, _> = kernel.semantics.operands.iter().map(parse).collect();
+        let operands = kernel.semantics.operands.iter();
+        let layouts: Result<Vec<_>, _> = operands.map(OperandLayout::of).collect();
         let layouts = layouts.map_err(|r| refused(kernel, vec![r]))?;
         Ok(Draw {
             kernel,

@@ -11,8 +11,8 @@ use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tilewright_emulator::{
-    Arg, Content, Launch, Memory, Module, Options, Params, Sanitize, TensorFill, TensorMap,
-    TensorSwizzle, TensorType, run,
+    Arg, Content, Launch, Memory, Module, Options, Params, Sanitize, TensorMap, TensorSwizzle,
+    TensorType, run,
 };
 
 fn ptx(name: &str) -> String {
@@ -118,17 +118,14 @@ fn triton_gemm() -> Case {
 /// A map of a bf16 matrix in boxes of 64 columns, 128B swizzle.
 fn tensor_map(base: u64, rows: usize, columns: usize, box_rows: u16) -> Arg {
     let map = TensorMap {
-        ty: TensorType::Bfloat16,
-        rank: 2,
-        base,
-        dims: [columns as u64, rows as u64, 1, 1, 1],
-        strides: [2 * columns as u64, 0, 0, 0],
-        box_dims: [64, box_rows, 1, 1, 1],
-        element_strides: [1; 5],
-        interleave: 0,
         swizzle: TensorSwizzle::Bytes128,
-        fill: TensorFill::Zero,
-        im2col: None,
+        ..TensorMap::tiled(
+            TensorType::Bfloat16,
+            base,
+            &[columns as u64, rows as u64],
+            &[2 * columns as u64],
+            &[64, box_rows],
+        )
     };
     Arg::Bytes(map.encode().unwrap().to_vec())
 }

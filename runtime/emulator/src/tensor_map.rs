@@ -151,6 +151,40 @@ pub struct TensorMapError {
 }
 
 impl TensorMap {
+    /// A map of boxes of neighbours, in the order of memory, with zeros outside: rank and extents
+    /// by `dims`, bytes from one to the next along all dimensions but the innermost by `strides`.
+    ///
+    /// ```
+    /// use tilewright_emulator::{TensorMap, TensorType};
+    /// // 40 rows of 96 elements, 256 bytes apart, in boxes of 8 rows of 64.
+    /// let map = TensorMap::tiled(TensorType::Bfloat16, 0x1000, &[96, 40], &[256], &[64, 8]);
+    /// assert!(map.check().is_ok());
+    /// ```
+    pub fn tiled(
+        ty: TensorType,
+        base: u64,
+        dims: &[u64],
+        strides: &[u64],
+        box_dims: &[u16],
+    ) -> TensorMap {
+        fn padded<T: Copy, const N: usize>(values: &[T], rest: T) -> [T; N] {
+            std::array::from_fn(|at| values.get(at).copied().unwrap_or(rest))
+        }
+        TensorMap {
+            ty,
+            rank: u8::try_from(dims.len()).unwrap_or(u8::MAX),
+            base,
+            dims: padded(dims, 1),
+            strides: padded(strides, 0),
+            box_dims: padded(box_dims, 1),
+            element_strides: [1; 5],
+            interleave: 0,
+            swizzle: TensorSwizzle::None,
+            fill: TensorFill::Zero,
+            im2col: None,
+        }
+    }
+
     /// The rules of `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col`.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 
 mod kernel;
 
-use tilewright_emulator::{TensorFill, TensorMap, TensorSwizzle, TensorType};
+use tilewright_emulator::{TensorMap, TensorType};
 
 use super::*;
 use kernel::{
@@ -74,29 +74,10 @@ fn box_program(rank: usize, load: &str, store: &str) -> Program {
 }
 
 fn map_of(rank: usize, base: u64) -> TensorMap {
-    let mut dims = [1; 5];
-    let mut box_dims = [1; 5];
-    dims[..rank].copy_from_slice(&DIMS[..rank]);
-    box_dims[..rank].copy_from_slice(&BOX[..rank]);
-    let mut strides = [0; 4];
-    let mut stride = 4;
-    for (place, extent) in strides.iter_mut().zip(&dims[..rank - 1]) {
-        stride *= extent;
-        *place = stride;
-    }
-    TensorMap {
-        ty: TensorType::Uint32,
-        rank: rank as u8,
-        base,
-        dims,
-        strides,
-        box_dims,
-        element_strides: [1; 5],
-        interleave: 0,
-        swizzle: TensorSwizzle::None,
-        fill: TensorFill::Zero,
-        im2col: None,
-    }
+    let (dims, boxed) = (&DIMS[..rank], &BOX[..rank]);
+    let bytes = |modes: usize| 4 * dims[..modes].iter().product::<u64>();
+    let strides: Vec<u64> = (1..rank).map(bytes).collect();
+    TensorMap::tiled(TensorType::Uint32, base, dims, &strides, boxed)
 }
 
 /// Whether the element at that place of the tensor, innermost mode fastest, is in the box.

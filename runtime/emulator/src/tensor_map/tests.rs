@@ -6,17 +6,8 @@ use super::*;
 
 fn matrix() -> TensorMap {
     TensorMap {
-        ty: TensorType::Bfloat16,
-        rank: 2,
-        base: 0x1000,
-        dims: [96, 40, 1, 1, 1],
-        strides: [192, 0, 0, 0],
-        box_dims: [64, 8, 1, 1, 1],
-        element_strides: [1; 5],
-        interleave: 0,
         swizzle: TensorSwizzle::Bytes128,
-        fill: TensorFill::Zero,
-        im2col: None,
+        ..TensorMap::tiled(TensorType::Bfloat16, 0x1000, &[96, 40], &[192], &[64, 8])
     }
 }
 

@@ -2,8 +2,7 @@
 
 use super::kernel::{module, sorted_ids};
 use tilewright_emulator::{
-    Arg, Content, Launch, Memory, Module, Options, Params, Report, TensorFill, TensorMap,
-    TensorSwizzle, TensorType, run,
+    Arg, Content, Launch, Memory, Module, Options, Params, Report, TensorMap, TensorType, run,
 };
 
 /// Columns of the tensor; a row of it is 26 bytes.
@@ -41,19 +40,13 @@ fn stored(way: &str, bytes: usize, change: impl Fn(&mut TensorMap)) -> (Vec<u16>
     let mut memory = Memory::new();
     let out = memory.alloc("out", bytes as u64, Content::Bytes(&vec![0; bytes]));
     let out = out.unwrap();
-    let mut map = TensorMap {
-        ty: TensorType::Uint16,
-        rank: 2,
-        base: memory.address(out),
-        dims: [COLUMNS as u64, ROWS as u64, 1, 1, 1],
-        strides: [PITCH as u64, 0, 0, 0],
-        box_dims: [16, 8, 1, 1, 1],
-        element_strides: [1; 5],
-        interleave: 0,
-        swizzle: TensorSwizzle::None,
-        fill: TensorFill::Zero,
-        im2col: None,
-    };
+    let mut map = TensorMap::tiled(
+        TensorType::Uint16,
+        memory.address(out),
+        &[COLUMNS as u64, ROWS as u64],
+        &[PITCH as u64],
+        &[16, 8],
+    );
     change(&mut map);
     let launch = Launch {
         entry: "k".to_owned(),

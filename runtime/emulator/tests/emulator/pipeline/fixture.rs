@@ -4,7 +4,7 @@ use crate::emulator::kernel::sorted_ids;
 use half::bf16;
 use tilewright_emulator::{
     Arg, AsyncOrder, BufferId, Content, Launch, Memory, Module, Options, Params, Report, Sanitize,
-    TensorFill, TensorMap, TensorSwizzle, TensorType, WarpOrder, run,
+    TensorMap, TensorSwizzle, TensorType, WarpOrder, run,
 };
 
 /// The extents of the problem: two clusters of two CTAs.
@@ -54,21 +54,18 @@ fn matrix(seed: usize, rows: usize) -> Vec<u8> {
 fn map(base: u64, (rows, columns): (usize, usize), box_dims: [u16; 2]) -> Arg {
     let inner = box_dims[0] * 2;
     let map = TensorMap {
-        ty: TensorType::Bfloat16,
-        rank: 2,
-        base,
-        dims: [columns as u64, rows as u64, 1, 1, 1],
-        strides: [2 * columns as u64, 0, 0, 0],
-        box_dims: [box_dims[0], box_dims[1], 1, 1, 1],
-        element_strides: [1; 5],
-        interleave: 0,
         swizzle: if inner == 64 {
             TensorSwizzle::Bytes64
         } else {
             TensorSwizzle::Bytes128
         },
-        fill: TensorFill::Zero,
-        im2col: None,
+        ..TensorMap::tiled(
+            TensorType::Bfloat16,
+            base,
+            &[columns as u64, rows as u64],
+            &[2 * columns as u64],
+            &box_dims,
+        )
     };
     Arg::Bytes(map.encode().unwrap().to_vec())
 }

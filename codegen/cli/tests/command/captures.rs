@@ -87,6 +87,27 @@ fn stale_rows_alone_are_no_good_verdict() {
 }
 
 #[test]
+fn a_kernel_that_is_gone_is_told_once() {
+    let (folder, path) = bundle();
+    let rows = folder.path().join("rows.jsonl");
+    capture(&path, &rows).expect(0);
+    let text = fs::read_to_string(&rows).unwrap();
+    fs::write(
+        &rows,
+        format!("{}{text}", text.replace(COPY_ID, "copy_f32@old-1")),
+    )
+    .unwrap();
+    let run = against(&path, &rows, &[]).expect(0);
+    let last = run.stdout.lines().last().unwrap();
+    assert_eq!(last, "3 equal, 0 not; 3 of kernels that are gone");
+    let told: Vec<&str> = run.stderr.lines().collect();
+    assert!(
+        told.len() == 1 && told[0].contains("copy_f32@old-1"),
+        "{told:?}"
+    );
+}
+
+#[test]
 fn what_cannot_be_captured_or_replayed_is_refused() {
     let (folder, path) = bundle();
     let rows = folder.path().join("rows.jsonl");

@@ -35,9 +35,15 @@ struct Report<'r> {
 pub fn run(runtime: &Runtime, path: &Path, args: &Verify) -> Outcome {
     let rows = rows(path, &args.kernel)?;
     let bar = progress::bar("replaying", rows.len() as u64);
+    let mut gone = BTreeSet::new();
     let replay = capture::replay(runtime, &rows, |row| {
         bar.set_message(row.kernel.clone());
         bar.inc(1);
+        // A kernel that is gone is told once, not for each of its rows.
+        let is_gone = matches!(row.verdict, Verdict::Gone(_));
+        if is_gone && !gone.insert(row.kernel.clone()) {
+            return;
+        }
         if let Some((head, text)) = told(row) {
             bar.suspend(|| super::tell(head, &text));
         }
@@ -102,10 +108,10 @@ fn origin(row: &Row) -> String {
 fn told(row: &Replayed) -> Option<(&'static str, String)> {
     let (head, reason) = match &row.verdict {
         Verdict::Equal => return None,
+        Verdict::Gone(reason) => return Some(("GONE", format!("{}: {reason}", row.kernel))),
         Verdict::Differs(reason) => ("DIFFERS", reason),
         Verdict::Failed(reason) => ("FAIL", reason),
         Verdict::OtherInputs(reason) => ("INPUTS", reason),
-        Verdict::Gone(reason) => ("GONE", reason),
     };
     let stale = match row.stale {
         true => " (stale: captured from other PTX)",

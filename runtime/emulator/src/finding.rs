@@ -81,6 +81,8 @@ finding_ids! {
     BarrierCountMismatch = "barrier_count_mismatch", Error;
     /// More threads arrived at a barrier than it counts.
     BarrierOverrun = "barrier_overrun", Error;
+    /// A barrier is used again by threads that nothing orders behind its last use.
+    BarrierReuse = "barrier_reuse", Error;
     /// Everything that is left waits for something that cannot happen.
     Deadlock = "deadlock", Error;
     /// The instruction or recursion budget ran out.
@@ -137,6 +139,8 @@ finding_ids! {
     MissingProxyFenceWar = "missing_proxy_fence_war", Warning;
     /// A wait names a parity that is two phases old.
     MbarrierPhaseSkipped = "mbarrier_phase_skipped", Warning;
+    /// A wait names a parity that is neither 0 nor 1.
+    MbarrierParity = "mbarrier_parity", Warning;
     /// An atomic whose scope does not reach all that share its location.
     AtomicScope = "atomic_scope", Warning;
     /// An atomic and a reducing copy at one location, which are not atomic to each other.
@@ -163,6 +167,7 @@ impl FindingId {
             FindingId::MissingProxyFenceCpAsync
                 | FindingId::MissingProxyFenceWar
                 | FindingId::MbarrierPhaseSkipped
+                | FindingId::MbarrierParity
                 | FindingId::AccessBeforeGridWait
                 | FindingId::MbarrierInitAgain
                 | FindingId::MbarrierTxPendingAtExit

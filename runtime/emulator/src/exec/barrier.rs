@@ -143,8 +143,17 @@ impl Warp {
         (reduces, votes): (bool, u32),
     ) -> u64 {
         let site = self.site(mask);
-        if let Some(race) = &mut st.race {
-            race.barrier_arrive(id as u32, site);
+        let race = st.race.as_mut();
+        let other = race.and_then(|race| race.barrier_arrive(id as u32, site));
+        if let Some(other) = other {
+            let line = st.line(other.pc);
+            st.report(FindingId::BarrierReuse, site, None, || {
+                format!(
+                    "barrier {id} is used again, and nothing orders this arrival behind that of \
+                     warp {} at line {line}: they may meet in one generation",
+                    other.warp
+                )
+            });
         }
         let warps = st.near.live.len();
         let threads = if bar.aligned { 32 } else { mask.count_ones() };

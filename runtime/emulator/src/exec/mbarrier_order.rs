@@ -15,6 +15,7 @@ impl Warp {
         (lanes, places): (u32, &[Place; 32]),
         given: &Lanes,
     ) -> Flow {
+        self.check_parities(st, parity, (lanes, places), given);
         let mut done = 0;
         let mut waiting = None;
         let mut skipped = 0;
@@ -63,6 +64,25 @@ impl Warp {
         self.spinning |= waiting.is_some();
         self.acquire_from_objects(st, op.reach, done, places);
         Flow::Next
+    }
+
+    /// Finds parities that are none.
+    fn check_parities(
+        &self,
+        st: &mut State<'_>,
+        parity: bool,
+        (lanes, places): (u32, &[Place; 32]),
+        given: &Lanes,
+    ) {
+        let wrong = lanes_of(lanes).find(|lane| given[*lane] > 1);
+        let Some(lane) = wrong.filter(|_| parity && st.sanitize()) else {
+            return;
+        };
+        let location = st.locate(Space::Shared, st.address_of(places[lane]));
+        let (site, value) = (self.site(1 << lane), given[lane]);
+        st.report(FindingId::MbarrierParity, site, Some(location), || {
+            format!("parity {value}; a phase has 0 or 1 (ISA 9.7.13.15.16)")
+        });
     }
 
     /// Whether a wait that cannot pass comes back with nothing: every other time at one place.

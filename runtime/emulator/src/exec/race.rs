@@ -36,6 +36,16 @@ struct Channel {
     complete: Rc<Clock>,
 }
 
+/// A CTA barrier as a channel.
+#[derive(Debug, Default)]
+struct Meeting {
+    channel: Channel,
+    /// A lane of each warp that arrived in this generation: thread, epoch and where.
+    arrived: Vec<(u32, u32, Site)>,
+    /// Those of the generation before.
+    last: Vec<(u32, u32, Site)>,
+}
+
 /// An mbarrier as a channel, and as the signal of the copies that end in it.
 #[derive(Debug, Default)]
 struct Object {
@@ -97,7 +107,7 @@ pub(crate) struct Race {
     epochs: Vec<u32>,
     /// Words of shared memory by rank.
     shadow: Vec<Vec<Cell>>,
-    barriers: BTreeMap<(u32, u32), Channel>,
+    barriers: BTreeMap<(u32, u32), Meeting>,
     objects: BTreeMap<Place, Object>,
     cluster: Channel,
     /// Locations that strong accesses synchronize on, for one CTA or for all.

@@ -230,3 +230,15 @@ fn a_parity_two_phases_old_is_told() {
     assert_eq!(ids(&body("waits")), [""; 0]);
     assert_eq!(ids(&body("")), ["mbarrier_phase_skipped"]);
 }
+
+#[test]
+fn a_parity_is_0_or_1() {
+    let body = |parity: u32| {
+        format!(
+            "@!%p1 bra X; mbarrier.arrive.shared::cta.b64 _, [bar], 2;
+            W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], {parity}; @!%p2 bra W; X:"
+        )
+    };
+    assert_eq!(ids(&body(0)), [""; 0]);
+    assert_eq!(ids(&body(2)), ["mbarrier_parity"]);
+}

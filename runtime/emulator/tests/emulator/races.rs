@@ -220,3 +220,34 @@ fn every_reader_of_a_word_is_remembered() {
         assert_eq!(run.ids(), [""; 0], "{:?}", run.report.findings);
     }
 }
+
+#[test]
+fn a_barrier_is_used_again_by_who_knows_of_its_last_use() {
+    let shape = Shape {
+        block: 128,
+        ..SHAPE
+    };
+    let halves = |first: &str, second: &str| {
+        let half = "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 64;";
+        let body = format!("{half} @%p1 bra A; {second} bra B; A: {first} B:");
+        launch(&module(1, "", &body), &shape, &[None], &Options::default()).ids()
+    };
+    let (own, all) = ("bar.sync 1, 64;", "bar.sync 0;");
+    assert_eq!(halves(own, own), ["barrier_reuse"]);
+    assert_eq!(halves(own, "bar.sync 2, 64;"), [""; 0]);
+    assert_eq!(halves(&format!("{own} {own}"), ""), [""; 0]);
+    let meet = "barrier_divergent_site";
+    let in_turn = (format!("{own} {all}"), format!("{all} {own}"));
+    assert_eq!(halves(&in_turn.0, &in_turn.1), [meet]);
+    // Who has only arrived does not know that the others have.
+    let turns = (
+        "bar.arrive 1, 128; bar.arrive 1, 128;",
+        "bar.sync 1, 128; bar.sync 1, 128;",
+    );
+    assert!(halves(turns.0, turns.1).contains(&"barrier_overrun"));
+    let turns = (
+        "bar.arrive 1, 128; bar.sync 2, 128; bar.arrive 1, 128;",
+        "bar.sync 1, 128; bar.arrive 2, 128; bar.sync 1, 128;",
+    );
+    assert_eq!(halves(turns.0, turns.1), [meet]);
+}

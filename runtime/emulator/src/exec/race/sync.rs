@@ -66,25 +66,38 @@ impl Race {
         self.update(site, |clock| clock.join(from));
     }
 
-    /// An arrival at a CTA barrier.
-    pub(crate) fn barrier_arrive(&mut self, id: u32, site: Site) {
+    /// An arrival at a CTA barrier. Gives one of the generation before that it is not ordered
+    /// behind: whoever is behind the end of a generation is behind all its arrivals.
+    pub(crate) fn barrier_arrive(&mut self, id: u32, site: Site) -> Option<Site> {
         let published = self.published(site);
-        let channel = self.barriers.entry((site.rank, id)).or_default();
-        channel.pending.join(&published);
+        let warp = self.warp(site.rank, site.warp);
+        let here = (
+            32 * warp + site.lanes.trailing_zeros(),
+            self.epoch(warp),
+            site,
+        );
+        let meeting = self.barriers.entry((site.rank, id)).or_default();
+        meeting.channel.pending.join(&published);
+        meeting.arrived.push(here);
+        let late = |(thread, epoch, _): &&(u32, u32, Site)| published.seen(*thread) < *epoch;
+        let unordered = meeting.last.iter().find(late).map(|(.., site)| *site);
         self.next_epoch(site);
+        unordered
     }
 
     /// A generation of a CTA barrier is complete.
     pub(crate) fn barrier_complete(&mut self, rank: u32, id: u32) {
-        if let Some(channel) = self.barriers.get_mut(&(rank, id)) {
+        if let Some(meeting) = self.barriers.get_mut(&(rank, id)) {
+            let channel = &mut meeting.channel;
             channel.complete = Rc::new(std::mem::take(&mut channel.pending));
+            meeting.last = std::mem::take(&mut meeting.arrived);
         }
     }
 
     /// The lanes go on behind a CTA barrier.
     pub(crate) fn barrier_pass(&mut self, id: u32, site: Site) {
         let from = self.barriers.get(&(site.rank, id));
-        if let Some(from) = from.map(|channel| Rc::clone(&channel.complete)) {
+        if let Some(from) = from.map(|meeting| Rc::clone(&meeting.channel.complete)) {
             self.acquire(site, &from);
         }
     }

@@ -34,6 +34,7 @@ mod far_access;
 mod tensor;
 mod tensor_edit;
 mod traffic;
+mod alternatives;
 mod observe;
 mod warpgroup;
 mod accumulator;
@@ -47,6 +48,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
+use crate::alternatives::{Alternatives, Watched};
 use crate::counters::Counters;
 use crate::finding::{Finding, FindingId, FindingLog, Level};
 use crate::launch::{Launch, RunError, broken_limits, pack, volume};
@@ -134,6 +136,34 @@ pub fn run(
     memory: &mut Memory,
     options: &Options,
 ) -> Result<Report, RunError> {
+    run_watched(module, launch, memory, options, None)
+}
+
+/// Executes one launch as [`run`] does, and says by number which of the other programs may run
+/// differently: one that may not leaves the same bytes and makes the same findings.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_beside(
+    module: &Module,
+    alternatives: &Alternatives,
+    launch: &Launch,
+    memory: &mut Memory,
+    options: &Options,
+) -> Result<(Report, Vec<bool>), RunError> {
+    let watched = Watched::new(alternatives);
+    let watch = Some(&watched).filter(|_| !alternatives.is_empty());
+    let report = run_watched(module, launch, memory, options, watch)?;
+    Ok((report, watched.into_differs()))
+}
+
+fn run_watched(
+    module: &Module,
+    launch: &Launch,
+    memory: &mut Memory,
+    options: &Options,
+    watched: Option<&Watched<'_>>,
+) -> Result<Report, RunError> {
     let entry = module.entry(&launch.entry).ok_or_else(|| {
         let known: Vec<&str> = module
             .entries()
@@ -172,6 +202,7 @@ pub fn run(
         global: GlobalSpace::new(memory, &variables),
         shared_bytes,
         threads: volume(launch.block) as u32,
+        watched,
         meetings: Mutex::default(),
     };
     Ok(run_grid(&env))

@@ -107,7 +107,7 @@ pub(crate) struct Address {
 }
 
 /// Where a load or store goes, and how: `count` elements of `bytes`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Access {
     pub(crate) space: AccessSpace,
     pub(crate) address: Address,
@@ -136,7 +136,11 @@ pub(crate) enum PredOp {
 }
 
 /// What an instruction does.
-#[derive(Clone, Debug)]
+///
+/// NOTE: functions at one address do the same; one function at two addresses makes two
+/// instructions look different, which whoever compares them must bear.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(unpredictable_function_pointer_comparisons)]
 pub(crate) enum Exec {
     Nop,
     /// `griddepcontrol.wait`.
@@ -374,7 +378,7 @@ pub(crate) struct Guard {
 }
 
 /// A decoded instruction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Inst {
     pub(crate) exec: Exec,
     pub(crate) guard: Option<Guard>,

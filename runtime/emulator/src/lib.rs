@@ -11,7 +11,7 @@
 //!
 //! - `finding`, `counters`, `trace`, `options`, `memory`, `tensor_map`: the vocabulary
 //! - `num`: arithmetic as PTX defines it, without machine state
-//! - `types`, `inst`, `module`: the decoded program
+//! - `types`, `inst`, `module`, `alternatives`: the decoded program, and others beside it
 //! - `lexer`, `operand`, `isa`, `syntax`: text to decoded program
 //! - `launch`, `exec`: decoded program to memory effects
 
@@ -30,6 +30,7 @@ mod num;
 mod types;
 mod inst;
 mod module;
+mod alternatives;
 mod launch;
 mod lexer;
 mod operand;
@@ -37,8 +38,9 @@ mod isa;
 mod syntax;
 mod exec;
 
+pub use alternatives::Alternatives;
 pub use counters::{ClassCount, Counters, GlobalTraffic, InstClass, SharedTraffic};
-pub use exec::{Report, run};
+pub use exec::{Report, run, run_beside};
 pub use finding::{Finding, FindingId, Level, Location, OtherSide, Space, Threads};
 pub use launch::{Arg, Launch, Params, RunError};
 pub use memory::{BufferId, Content, Memory, MemoryError};

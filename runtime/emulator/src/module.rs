@@ -112,7 +112,7 @@ pub(crate) enum Formal {
 pub(crate) const PREDICATE: u32 = 1 << 31;
 
 /// The names of consecutive registers: `%r<5>`, or one register or vector register.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RegisterNames {
     pub(crate) name: String,
     /// The first slot, with [`PREDICATE`] for predicates.
@@ -124,7 +124,7 @@ pub(crate) struct RegisterNames {
 }
 
 /// A function or the body of an entry.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Function {
     pub(crate) name: String,
     /// First instruction, when the function is defined.
@@ -146,7 +146,7 @@ pub(crate) struct Function {
 }
 
 /// A shared variable; the layout depends on the entry.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SharedVariable {
     pub(crate) name: String,
     pub(crate) bytes: u32,
@@ -156,7 +156,7 @@ pub(crate) struct SharedVariable {
 }
 
 /// A `.global` variable, at a fixed address.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GlobalVariable {
     pub(crate) name: String,
     pub(crate) address: u64,
@@ -165,7 +165,7 @@ pub(crate) struct GlobalVariable {
 }
 
 /// A parsed and decoded PTX module.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Module {
     pub(crate) version: (u32, u32),
     pub(crate) target: String,

@@ -3,6 +3,7 @@
 
 mod emulator {
     pub mod kernel;
+    mod alternatives;
     mod control;
     mod conversions;
     mod counting;

@@ -6,7 +6,8 @@
 use std::path::Path;
 
 use tilewright_emulator::{
-    Arg, BufferId, Content, Launch, Memory, Module, Options, Params, Report, run,
+    Alternatives, Arg, BufferId, Content, Launch, Memory, Module, Options, Params, Report,
+    run_beside,
 };
 
 use super::compare::{self, BufferOutcome};
@@ -77,19 +78,35 @@ impl Prepared {
     /// # Errors
     /// [`LaunchFileError`] when the launch could not be made.
     pub fn run(&self, module: &Module, options: &Options) -> Result<Ran, LaunchFileError> {
+        let (ran, _) = self.run_beside(module, &Alternatives::default(), options)?;
+        Ok(ran)
+    }
+
+    /// One run, and which of the other programs may run differently.
+    ///
+    /// # Errors
+    /// [`LaunchFileError`] when the launch could not be made.
+    pub fn run_beside(
+        &self,
+        module: &Module,
+        alternatives: &Alternatives,
+        options: &Options,
+    ) -> Result<(Ran, Vec<bool>), LaunchFileError> {
         let (mut memory, ids) = match module.address_bits() {
             32 => self.fill(Memory::narrow())?,
             _ => self.memory()?,
         };
-        let report = run(module, &self.launch, &mut memory, options)?;
+        let (report, differs) =
+            run_beside(module, alternatives, &self.launch, &mut memory, options)?;
         let bytes: Vec<Vec<u8>> = ids.into_iter().map(|id| memory.read(id)).collect();
         let held = self.buffers.iter().zip(&bytes);
         let buffers = held.map(|(one, bytes)| compare::compare(&one.arg, bytes, &one.expect));
-        Ok(Ran {
+        let ran = Ran {
             report,
             buffers: buffers.collect(),
             bytes,
-        })
+        };
+        Ok((ran, differs))
     }
 }
 

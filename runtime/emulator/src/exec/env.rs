@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
+use crate::alternatives::Watched;
 use crate::inst::Inst;
 use crate::launch::Launch;
 use crate::memory::{Content, Memory, Region};
@@ -76,6 +77,8 @@ pub(crate) struct Env<'a> {
     /// Static and dynamic shared bytes of a CTA.
     pub(crate) shared_bytes: u32,
     pub(crate) threads: u32,
+    /// Other programs to compare with.
+    pub(crate) watched: Option<&'a Watched<'a>>,
     /// The clusters that released at an address, for kernels whose clusters meet there.
     pub(crate) meetings: Mutex<BTreeMap<u64, BTreeSet<u32>>>,
 }

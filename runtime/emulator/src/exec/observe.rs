@@ -45,6 +45,7 @@ impl Warp {
     #[cold]
     pub(super) fn watched_step(&mut self, st: &mut State<'_>, inst: &Inst, lanes: u32) -> Flow {
         let pc = self.pc();
+        self.compare_alternatives(st, inst, lanes);
         let counted = st.env.options.profile.then(|| st.counters.clone());
         let traced = self.is_traced(st);
         let mut operands = if traced {

@@ -276,7 +276,8 @@ impl Warp {
         let budget = env.options.instructions_per_warp;
         let options = env.options;
         let early = env.launch.programmatic && self.followed == 0;
-        let watched = options.profile || options.trace.is_some() || early;
+        let observed = options.profile || options.trace.is_some();
+        let watched = observed || early || env.watched.is_some();
         self.spinning = false;
         while self.executed - start < slice && !st.stopped && self.select(st) {
             let mut turn = 0;

@@ -23,7 +23,7 @@ pub(crate) enum MbarrierKind {
 }
 
 /// `mbarrier.*`. `count` is the count, the bytes, the token or the parity.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MbarrierOp {
     pub(crate) kind: MbarrierKind,
     pub(crate) space: AccessSpace,
@@ -46,7 +46,7 @@ pub(crate) enum Reach {
 }
 
 /// `mapa`, or `getctarank` without a rank.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mapa {
     pub(crate) generic: bool,
     pub(crate) dst: Reg,
@@ -63,7 +63,7 @@ pub(crate) struct Reduction {
 }
 
 /// `cp.async.bulk` and `cp.reduce.async.bulk` of contiguous bytes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BulkCopy {
     pub(crate) dst: Address,
     pub(crate) src: Address,
@@ -86,7 +86,7 @@ pub(crate) enum TensorKind {
 }
 
 /// `cp.async.bulk.tensor` and its kin.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TensorCopy {
     pub(crate) kind: TensorKind,
     pub(crate) map: Address,
@@ -114,7 +114,7 @@ pub(crate) enum MapField {
 }
 
 /// `tensormap.replace`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MapReplace {
     pub(crate) field: MapField,
     pub(crate) space: AccessSpace,
@@ -124,14 +124,14 @@ pub(crate) struct MapReplace {
 }
 
 /// `tensormap.cp_fenceproxy`: from shared to global memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MapCopy {
     pub(crate) dst: Address,
     pub(crate) src: Address,
 }
 
 /// `st.async` and `red.async`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StoreAsync {
     pub(crate) dst: Address,
     pub(crate) values: Vec<Src>,
@@ -156,7 +156,7 @@ pub(crate) enum Fence {
 }
 
 /// `wgmma.mma_async`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Wgmma {
     pub(crate) n: usize,
     pub(crate) k: usize,

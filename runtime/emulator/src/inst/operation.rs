@@ -23,7 +23,7 @@ pub(crate) struct Order {
 }
 
 /// `lop3` with a predicate result.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Logic {
     pub(crate) table: u32,
     pub(crate) dst: Option<Reg>,
@@ -64,7 +64,7 @@ pub(crate) enum AtomType {
 }
 
 /// `atom` and `red`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Atomic {
     pub(crate) op: AtomOp,
     pub(crate) ty: AtomType,
@@ -96,7 +96,7 @@ pub(crate) enum Actual {
 }
 
 /// A call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Call {
     /// A function of the module, or the register with its address.
     pub(crate) target: Result<u32, Src>,
@@ -115,7 +115,7 @@ pub(crate) enum BarrierKind {
 }
 
 /// `bar` and `barrier`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Barrier {
     pub(crate) kind: BarrierKind,
     pub(crate) aligned: bool,
@@ -150,7 +150,7 @@ pub(crate) enum CollectiveKind {
 }
 
 /// A warp collective.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Collective {
     pub(crate) kind: CollectiveKind,
     pub(crate) dst: Option<Reg>,
@@ -165,7 +165,7 @@ pub(crate) struct Collective {
 }
 
 /// `cp.async`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AsyncCopy {
     pub(crate) dst: Address,
     pub(crate) src: Address,
@@ -175,7 +175,7 @@ pub(crate) struct AsyncCopy {
 }
 
 /// `ldmatrix` and `stmatrix` of 8x8 matrices of 16-bit elements.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MatrixMove {
     pub(crate) address: Address,
     pub(crate) space: AccessSpace,
@@ -209,7 +209,7 @@ pub(crate) enum Accumulator {
 }
 
 /// `mma.sync`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mma {
     pub(crate) m: usize,
     pub(crate) n: usize,

@@ -45,7 +45,7 @@ pub(crate) enum Integral {
 }
 
 /// One conversion.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Conversion {
     pub(crate) to: Scalar,
     pub(crate) from: Scalar,
@@ -119,6 +119,9 @@ impl Scalar {
 impl Conversion {
     /// Converts one value; the result has the width of the destination type.
     pub(crate) fn apply(&self, bits: u64) -> u64 {
+        if let Some(short) = self.plainly_short(bits) {
+            return short;
+        }
         let ftz = self.mods.has(FloatMods::FTZ);
         match (self.from.read(bits, ftz), self.to) {
             (
@@ -144,6 +147,19 @@ impl Conversion {
             ) => self.float_to_int(value, width, signed),
             (Exact::Int(value), _) => self.int_to_float(value),
             (Exact::Float(value), _) => self.write(self.integral_value(value)),
+        }
+    }
+
+    /// The usual way to 16 bits: a number rounded to nearest, and nothing else.
+    fn plainly_short(&self, bits: u64) -> Option<u64> {
+        let plain = self.mode == Round::Nearest && self.integral == Integral::No;
+        let plain = plain && self.mods == FloatMods(0) && !self.satfinite;
+        let value = f32::from_bits(bits as u32);
+        match self.to {
+            _ if !plain || self.from != Scalar::F32 || value.is_nan() => None,
+            Scalar::F16 => Some(u64::from(f16::from_f32(value).to_bits())),
+            Scalar::BF16 => Some(u64::from(bf16::from_f32(value).to_bits())),
+            _ => None,
         }
     }
 
@@ -199,12 +215,7 @@ impl Conversion {
 
     /// Writes a float in the destination format.
     fn write(&self, value: f64) -> u64 {
-        let value = if self.mods.has(FloatMods::RELU) && value < 0.0 {
-            0.0
-        } else {
-            value
-        };
-        let value = if self.mods.has(FloatMods::RELU) && value == 0.0 {
+        let value = if self.mods.has(FloatMods::RELU) && value <= 0.0 {
             0.0
         } else {
             value

@@ -59,7 +59,7 @@ impl Part {
 }
 
 /// An instruction with all its modifiers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Video {
     pub(crate) op: VideoOp,
     /// Whether the result, the first and the second source are signed.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::check::Actor;
 use super::clock::Clock;
-use super::shadow::Writer;
+use super::shadow::{Cell, Writer};
 use super::{Race, Signal};
 use crate::exec::mbarrier::{Place, lanes_of};
 use crate::exec::state::Site;
@@ -64,7 +64,7 @@ impl Race {
     fn async_access(
         &mut self,
         (agent, value, clock): (u32, u32, &Clock),
-        span: (Place, u32),
+        spans: &[(Place, u32)],
         writes: bool,
         site: Site,
     ) {
@@ -75,9 +75,26 @@ impl Race {
             asynchronous: true,
             strong: None,
         };
-        self.words(span, |race, cell, part| {
-            race.access(&actor, cell, part, (!writes, writes), site);
-        });
+        // Whole tiles were written by one copy: what holds for one word holds for the next one that
+        // remembers the same.
+        let mut last: Option<(Cell, u8, Cell)> = None;
+        for span in spans {
+            self.words(*span, |race, cell, part| {
+                if let Some((before, bytes, after)) = &last
+                    && *bytes == part.1
+                    && before == cell
+                {
+                    *cell = *after;
+                    return;
+                }
+                let before = *cell;
+                let alone = race.crowded.is_empty();
+                let conflicts = race.conflicts.len();
+                race.access(&actor, cell, part, (!writes, writes), site);
+                let quiet = race.conflicts.len() == conflicts && race.crowded.is_empty();
+                last = (quiet && alone).then_some((before, part.1, *cell));
+            });
+        }
     }
 
     /// A copy of a lane that writes shared bytes and ends in an mbarrier.
@@ -86,7 +103,7 @@ impl Race {
         let signal = self.objects.get(&object.0).map(|object| object.signal);
         if let Some(agent) = signal {
             let value = object.1 as u32 + 1;
-            self.async_access((agent, value, &clock), span, true, site);
+            self.async_access((agent, value, &clock), &[span], true, site);
         }
     }
 
@@ -95,7 +112,7 @@ impl Race {
         let clock = self.snapshot(site);
         let lane = site.lanes.trailing_zeros();
         let agent = self.signal(Signal::Bulk(32 * self.warp(site.rank, site.warp) + lane));
-        self.async_access((agent, group + 1, &clock), span, false, site);
+        self.async_access((agent, group + 1, &clock), &[span], false, site);
     }
 
     /// A shared-to-shared copy reads until the mbarrier's phase ends.
@@ -109,7 +126,7 @@ impl Race {
         let signal = self.objects.get(&object.0).map(|object| object.signal);
         if let Some(agent) = signal {
             let value = object.1 as u32 + 1;
-            self.async_access((agent, value, &clock), span, false, site);
+            self.async_access((agent, value, &clock), &[span], false, site);
         }
     }
 
@@ -140,9 +157,7 @@ impl Race {
     ) {
         let first = self.warp(site.rank, site.warp / 4 * 4);
         let agent = self.signal(Signal::Products(first));
-        for span in spans {
-            self.async_access((agent, number as u32 + 1, &clock.0), *span, false, site);
-        }
+        self.async_access((agent, number as u32 + 1, &clock.0), spans, false, site);
     }
 
     /// What the lanes of a site know when they issue something.

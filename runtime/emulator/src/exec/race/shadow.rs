@@ -7,7 +7,7 @@ use crate::inst::Scope;
 const READERS: usize = 4;
 
 /// Lanes of a warp, or a signal, that read a word. `agent` is that of lane 0.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Reader {
     pub(super) agent: u32,
     pub(super) epoch: u32,
@@ -31,7 +31,7 @@ impl Reader {
 }
 
 /// The last writer of a word.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Writer {
     pub(super) agent: u32,
     pub(super) epoch: u32,
@@ -42,7 +42,7 @@ pub(super) struct Writer {
 }
 
 /// One word.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Cell {
     pub(super) writer: Writer,
     pub(super) readers: [Reader; READERS],

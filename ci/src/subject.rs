@@ -14,7 +14,7 @@ use tilewright_runtime::launch_file::{
     self, Allocation, BufferArg, LaunchFile, Prepared, Role, Schedule,
 };
 use tilewright_runtime::verify::{Shape, encode, on_cpu, random_bytes};
-use tilewright_runtime::{Extents, Fit, POISON, Runtime, View, fit, packed, prepare};
+use tilewright_runtime::{DeviceInfo, Extents, Fit, POISON, Runtime, View, fit, packed, prepare};
 
 pub use telling::Telling;
 
@@ -34,6 +34,9 @@ pub struct Subject {
     pub launches: Vec<Prepared>,
     /// Further launches, run under the first schedule.
     pub edges: Vec<Prepared>,
+    /// Further launches, of as few CTAs as there can be, run under the last schedule, in which
+    /// waits time out.
+    pub rounds: Vec<Prepared>,
 }
 
 impl Subject {
@@ -54,6 +57,12 @@ impl Subject {
     ) -> Result<Subject, Failure> {
         let ptx = runtime.bundle().ptx(kernel).to_owned();
         let device = runtime.device().info();
+        // One CTA, or one cluster of them, takes every tile.
+        let cluster = kernel.abi.cluster.unwrap_or([1; 3]);
+        let small = DeviceInfo {
+            sms: cluster.iter().product(),
+            ..device.clone()
+        };
         // Some kernels take no empty problems.
         let taken = |[m, n, k]: &&[i64; 3]| packed(kernel, *m, *n, *k, device).is_ok();
         let edges: Vec<[i64; 3]> = telling.edges.iter().filter(taken).copied().collect();
@@ -61,8 +70,9 @@ impl Subject {
             name: kernel.id.clone(),
             ptx,
             sanitize: Sanitize::Strict,
-            launches: launches(runtime, kernel, &telling.main)?,
-            edges: launches(runtime, kernel, &edges)?,
+            launches: launches(device, kernel, &telling.main)?,
+            edges: launches(device, kernel, &edges)?,
+            rounds: launches(&small, kernel, &telling.rounds)?,
         })
     }
 
@@ -82,6 +92,7 @@ impl Subject {
                 ptx: file.read_ptx(folder)?,
                 launches: vec![file.prepare(folder)?],
                 edges: Vec::new(),
+                rounds: Vec::new(),
                 name: file.id,
                 sanitize: Sanitize::Default,
             });
@@ -112,22 +123,21 @@ impl Placed<'_> {
     }
 }
 
-/// Launches of a kernel on problems of these extents.
+/// Launches of a kernel on problems of these extents, with the grids of a device.
 ///
 /// # Errors
 /// When the kernel does not take such a problem.
 pub fn launches(
-    runtime: &Runtime,
+    device: &DeviceInfo,
     kernel: &Kernel,
     extents: &[[i64; 3]],
 ) -> Result<Vec<Prepared>, Failure> {
-    let launches = extents.iter().map(|one| launch(runtime, kernel, *one));
+    let launches = extents.iter().map(|one| launch(device, kernel, *one));
     launches.collect()
 }
 
 /// One launch of a kernel on a problem of these extents, its rows as tight as the kernel allows.
-fn launch(runtime: &Runtime, kernel: &Kernel, [m, n, k]: [i64; 3]) -> Result<Prepared, Failure> {
-    let device = runtime.device().info();
+fn launch(device: &DeviceInfo, kernel: &Kernel, [m, n, k]: [i64; 3]) -> Result<Prepared, Failure> {
     let problem = packed(kernel, m, n, k, device)?;
     let fitted = fit(kernel, &problem, device).map_err(|refusals| format!("{refusals:?}"))?;
     let operands = kernel.semantics.operands.iter();
@@ -167,19 +177,18 @@ fn launch(runtime: &Runtime, kernel: &Kernel, [m, n, k]: [i64; 3]) -> Result<Pre
         },
         buffers: buffers.collect(),
     };
-    place(runtime, kernel, &fitted, &placed, &mut prepared)?;
+    place(device, kernel, &fitted, &placed, &mut prepared)?;
     Ok(prepared)
 }
 
 /// Fills in the grid and the parameters, now that the buffers have addresses.
 fn place(
-    runtime: &Runtime,
+    device: &DeviceInfo,
     kernel: &Kernel,
     fitted: &Fit,
     placed: &[Placed<'_>],
     prepared: &mut Prepared,
 ) -> Result<(), Failure> {
-    let device = runtime.device().info();
     let (memory, ids) = prepared.memory()?;
     let views: Vec<View<'_>> = placed
         .iter()

@@ -53,6 +53,21 @@ struct Args {
 }
 
 impl Args {
+    /// What a table is about.
+    fn head(&self) -> String {
+        let which = match self.sample {
+            None => "Every mutant".to_owned(),
+            Some(count) => format!("At least {count} mutants, drawn by the seed {},", self.seed),
+        };
+        let schedules = self.schedules;
+        format!("# {which} of each kernel, under {schedules} schedules: `ci/mutate.sh`.\n")
+    }
+
+    /// Whether nothing is left out.
+    fn takes_all(&self) -> bool {
+        self.kernel.is_empty() && self.mutant.is_none() && self.sample.is_none()
+    }
+
     fn takes(&self, name: &str) -> bool {
         self.kernel.is_empty() || self.kernel.iter().any(|start| name.starts_with(start))
     }
@@ -127,17 +142,23 @@ fn run(args: &Args) -> Result<bool, Failure> {
     };
     let record = args.record.as_deref().map(Record::open).transpose()?;
     let done = AtomicUsize::new(0);
-    let lines = campaign::run(&sources, &plan, &record.unwrap_or_default(), |line| {
+    let judged = campaign::run(&sources, &plan, &record.unwrap_or_default(), |line| {
         let count = done.fetch_add(1, Ordering::Relaxed) + 1;
         if count.is_multiple_of(100) {
             eprintln!("{count} mutants, at {}", line.subject);
         }
     })?;
     if let Some(path) = &args.table {
-        std::fs::write(path, table(&lines, &rules))?;
+        std::fs::write(path, format!("{}{}", args.head(), table(&judged, &rules)))?;
     }
-    let score = Score::of(&lines, &rules);
+    let score = Score::of(judged.iter().flat_map(|one| &one.lines), &rules);
     print(&score, &rules);
+    if args.takes_all() {
+        let unused = rules.0.iter().enumerate();
+        for (_, rule) in unused.filter(|(place, _)| !score.rules.contains_key(place)) {
+            println!("speaks of nothing: {rule}");
+        }
+    }
     Ok(score.unexplained.is_empty())
 }
 

@@ -32,7 +32,13 @@ impl<'a> Source<'a> {
             name: kernel.id.clone(),
             ptx: runtime.bundle().ptx(kernel).to_owned(),
             make: Box::new(|| Subject::of_kernel(runtime, kernel, &Telling::of(kernel))),
-            rasters: Box::new(|| launches(runtime, kernel, &Telling::of(kernel).rasters)),
+            rasters: Box::new(|| {
+                launches(
+                    runtime.device().info(),
+                    kernel,
+                    &Telling::of(kernel).rasters,
+                )
+            }),
         }
     }
 
@@ -58,6 +64,19 @@ pub struct Plan {
     pub only: Option<String>,
 }
 
+/// What became of the mutants of one source.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// The kernel's id, or the launch file's.
+    pub subject: String,
+    /// The hash of its text.
+    pub ptx: String,
+    /// How many mutants it has.
+    pub all: usize,
+    /// Those that were to be judged.
+    pub lines: Vec<Line>,
+}
+
 /// Runs the mutants of all sources; `progress` is called with each that is judged.
 ///
 /// # Errors
@@ -67,12 +86,11 @@ pub fn run(
     plan: &Plan,
     record: &Record,
     progress: impl Fn(&Line) + Sync,
-) -> Result<Vec<Line>, Failure> {
-    let lines = sources
+) -> Result<Vec<Judged>, Failure> {
+    let judged = sources
         .par_iter()
         .map(|source| one(source, plan, record, &progress));
-    let lines: Vec<Vec<Line>> = lines.collect::<Result<_, Failure>>()?;
-    Ok(lines.concat())
+    judged.collect()
 }
 
 /// The mutants of one source.
@@ -81,23 +99,26 @@ fn one(
     plan: &Plan,
     record: &Record,
     progress: &(impl Fn(&Line) + Sync),
-) -> Result<Vec<Line>, Failure> {
+) -> Result<Judged, Failure> {
     let ptx = Sha256Hex::of(source.ptx.as_bytes()).to_string();
-    let mutants = chosen(source, plan);
+    let all = mutants(&source.ptx);
+    let count = all.len();
     let known = |mutant: &Mutant| record.fate(&source.name, &ptx, &mutant.id);
-    let subject = if mutants.iter().all(|mutant| known(mutant).is_some()) {
-        None
-    } else {
-        Some((source.make)()?)
+    let mutants = chosen(source, plan, all, |mutant| known(mutant).is_some());
+    let new = |mutant: &&Mutant| known(mutant).is_none();
+    let new: Vec<Mutant> = mutants.iter().filter(new).cloned().collect();
+    let subject = match new[..] {
+        [] => None,
+        _ => Some((source.make)()?),
     };
-    let judge = |one| Judge::new(one, plan.schedules, &*source.rasters);
-    let judge = subject.as_ref().map(judge);
-    let judge = judge.transpose()?;
+    let judge = |one| Judge::new(one, &new, plan.schedules, &*source.rasters);
+    let judge = subject.as_ref().map(judge).transpose()?;
     let lines = mutants.par_iter().map(|mutant| {
         let told = known(mutant).map(Fate::parse);
-        let fate = match (&told, &judge) {
-            (None, Some(judge)) => judge.judge(mutant)?,
-            (told, _) => told.clone().unwrap_or(Fate::Equal),
+        let place = new.iter().position(|one| one.id == mutant.id);
+        let fate = match (&told, &judge, place) {
+            (None, Some(judge), Some(place)) => judge.judge(place)?,
+            (told, ..) => told.clone().unwrap_or(Fate::Equal),
         };
         let line = Line {
             subject: source.name.clone(),
@@ -115,12 +136,21 @@ fn one(
         progress(&line);
         Ok(line)
     });
-    lines.collect()
+    Ok(Judged {
+        subject: source.name.clone(),
+        lines: lines.collect::<Result<_, Failure>>()?,
+        all: count,
+        ptx,
+    })
 }
 
-/// The mutants to run: all, or as many as the sample asks for.
-fn chosen(source: &Source<'_>, plan: &Plan) -> Vec<Mutant> {
-    let mut all = mutants(&source.ptx);
+/// The mutants to run: all, or as many as the sample asks for, and those that are known.
+fn chosen(
+    source: &Source<'_>,
+    plan: &Plan,
+    mut all: Vec<Mutant>,
+    known: impl Fn(&Mutant) -> bool,
+) -> Vec<Mutant> {
     if let Some(words) = &plan.only {
         all.retain(|one| format!("{} | {} | {}", one.id, one.was, one.is).contains(words));
     }
@@ -133,6 +163,7 @@ fn chosen(source: &Source<'_>, plan: &Plan) -> Vec<Mutant> {
         Sha256Hex::of(text.as_bytes()).to_string()
     };
     all.sort_by_cached_key(lot);
-    all.truncate(count);
-    all
+    let drawn = all.into_iter().enumerate();
+    let kept = drawn.filter(|(place, one)| *place < count || known(one));
+    kept.map(|(_, one)| one).collect()
 }

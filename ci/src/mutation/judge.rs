@@ -1,10 +1,13 @@
 //! Runs a mutant until something shows: a finding, wrong bytes, or nothing in any schedule.
+//!
+//! The unbroken subject runs once under each schedule, and the emulator says which mutants do the
+//! same there, instruction by instruction; only the others are run.
 
-use std::slice::from_ref;
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
-use tilewright_emulator::{Module, Options, Sanitize};
+use tilewright_emulator::{Alternatives, Module, Options, Sanitize};
 
 use super::Subject;
 use super::operators::Mutant;
@@ -59,50 +62,52 @@ impl Fate {
 /// each mutant.
 pub type Rasters<'a> = dyn Fn() -> Result<Vec<Prepared>, Failure> + Send + Sync + 'a;
 
-/// A subject that was found right under every schedule, with the bytes it leaves.
+/// A subject that was found right under every schedule, and what is known of its mutants.
 pub struct Judge<'s> {
     subject: &'s Subject,
-    schedules: Vec<Options>,
-    /// What each launch and each edge leaves.
-    left: Vec<Left>,
+    mutants: &'s [Mutant],
+    /// By mutant: its place among the alternatives, unless it is refused.
+    numbers: Vec<Option<usize>>,
+    alternatives: Alternatives,
+    module: Module,
+    /// Launches under schedules in the order in which mutants are asked.
+    tests: Vec<Test<'s>>,
+    schedule: Options,
     rasters: &'s Rasters<'s>,
-    /// The launches of many tiles with what they leave, once they were asked for.
-    many: OnceLock<Result<Vec<(Prepared, Left)>, String>>,
+    /// The launches of many tiles, once they were asked for.
+    many: OnceLock<Result<Vec<Test<'s>>, String>>,
 }
 
-/// What a launch of the unbroken subject leaves.
-struct Left {
+/// A launch under one schedule, and what the unbroken subject does there.
+struct Test<'s> {
+    launch: Cow<'s, Prepared>,
+    options: Options,
     /// What its buffers hold in the end.
     bytes: Vec<Vec<u8>>,
-    /// The warp instructions it took at most.
-    instructions: u64,
+    /// The mutants that may run differently, by number; the others do what the subject does.
+    differs: Vec<bool>,
 }
 
 impl<'s> Judge<'s> {
-    /// Runs the unbroken subject.
+    /// Runs the unbroken subject, and learns which of its mutants differ where.
     ///
     /// # Errors
     /// When it is not right and without findings under every schedule: then nothing can be learned
     /// from its mutants.
     pub fn new(
         subject: &'s Subject,
+        mutants: &'s [Mutant],
         schedules: usize,
         rasters: &'s Rasters<'s>,
     ) -> Result<Judge<'s>, Failure> {
         let module = Module::parse(&subject.ptx)?;
-        let mut schedules = subject.options(schedules);
-        let all: Vec<&Prepared> = launches(subject).collect();
-        let ran = all.par_iter().enumerate().map(|(index, launch)| {
-            let edge = index >= subject.launches.len();
-            let count = if edge { 1 } else { schedules.len() };
-            clean(
-                subject,
-                launch,
-                &module,
-                schedules.get(..count).unwrap_or_default(),
-            )
+        let mut alternatives = Alternatives::default();
+        let numbers = mutants.iter().map(|mutant| {
+            let other = Module::parse(&mutant.apply(&subject.ptx)).ok()?;
+            Some(alternatives.add(&module, &other))
         });
-        let left: Vec<Left> = ran.collect::<Result<_, Failure>>()?;
+        let numbers = numbers.collect();
+        let mut schedules = subject.options(schedules);
         if let Some(last) = schedules.last_mut() {
             last.waits_time_out = true;
         }
@@ -112,127 +117,130 @@ impl<'s> Judge<'s> {
             options.parallel = false;
             options.stops_at_error = true;
         }
+        let first = schedules.first().cloned().unwrap_or_default();
+        // Edges are run under the first schedule, before the launches under the others.
+        let edges = subject.edges.iter().map(|launch| (launch, &first));
+        let pairs = |options| subject.launches.iter().map(move |launch| (launch, options));
+        let later = schedules.iter().skip(1).flat_map(pairs);
+        let last = schedules.last().unwrap_or(&first);
+        let rounds = subject.rounds.iter().map(|launch| (launch, last));
+        let all = pairs(&first).chain(edges).chain(later).chain(rounds);
+        let all: Vec<_> = all.collect();
+        let tests = all.into_par_iter().map(|(launch, options)| {
+            Test::new(
+                subject,
+                Cow::Borrowed(launch),
+                (&module, &alternatives),
+                options,
+            )
+        });
+        let tests = tests.collect::<Result<_, Failure>>()?;
         Ok(Judge {
             subject,
-            schedules,
-            left,
+            mutants,
+            numbers,
+            alternatives,
+            module,
+            tests,
+            schedule: first,
             rasters,
             many: OnceLock::new(),
         })
     }
 
-    /// What becomes of a mutant.
+    /// What becomes of a mutant, by its place in the list.
     ///
     /// # Errors
     /// When it could not be launched, which is no verdict on it.
-    pub fn judge(&self, mutant: &Mutant) -> Result<Fate, Failure> {
-        let Ok(module) = Module::parse(&mutant.apply(&self.subject.ptx)) else {
+    pub fn judge(&self, index: usize) -> Result<Fate, Failure> {
+        let (Some(mutant), Some(Some(number))) = (self.mutants.get(index), self.numbers.get(index))
+        else {
             return Ok(Fate::Refused);
         };
+        let module = Module::parse(&mutant.apply(&self.subject.ptx))?;
         let mut close = false;
-        for (place, options) in self.schedules.iter().enumerate() {
-            // Edges are run under the first schedule, before the launches under the others.
-            let count = match place {
-                0 => self.left.len(),
-                _ => self.subject.launches.len(),
-            };
-            for (launch, left) in launches(self.subject).zip(&self.left).take(count) {
-                match shows(&module, launch, left, options)? {
-                    Fate::Equal => {}
-                    Fate::Close => close = true,
-                    fate => return Ok(fate),
-                }
+        for test in &self.tests {
+            match test.shows(*number, &module)? {
+                Fate::Equal => {}
+                Fate::Close => close = true,
+                fate => return Ok(fate),
             }
         }
         if ["constant", "compare", "guard"].contains(&mutant.operator) {
-            let fate = self.order(&module)?;
-            if fate.is_killed() {
-                return Ok(fate);
+            for test in self.many()? {
+                let fate = test.shows(*number, &module)?;
+                if fate.is_killed() {
+                    return Ok(fate);
+                }
             }
         }
         Ok(if close { Fate::Close } else { Fate::Equal })
     }
 
-    /// Whether many tiles show what few do not: bytes only, the checks are off.
-    fn order(&self, module: &Module) -> Result<Fate, Failure> {
+    /// Many tiles, which may show what few do not: bytes only, the checks are off.
+    fn many(&self) -> Result<&[Test<'s>], Failure> {
         let options = Options {
             sanitize: Sanitize::Off,
-            ..self.schedules.first().cloned().unwrap_or_default()
+            ..self.schedule.clone()
         };
         let made = self.many.get_or_init(|| {
-            let make = || -> Result<Vec<(Prepared, Left)>, Failure> {
-                let module = Module::parse(&self.subject.ptx)?;
-                let launches = (self.rasters)()?.into_iter();
-                let ran = launches.map(|launch| {
-                    let left = clean(self.subject, &launch, &module, from_ref(&options))?;
-                    Ok((launch, left))
-                });
-                ran.collect()
-            };
-            make().map_err(|error| error.to_string())
+            let launches = (self.rasters)().map_err(|error| error.to_string())?;
+            let beside = (&self.module, &self.alternatives);
+            let tests = launches
+                .into_iter()
+                .map(|launch| Test::new(self.subject, Cow::Owned(launch), beside, &options));
+            let tests: Result<_, Failure> = tests.collect();
+            tests.map_err(|error| error.to_string())
         });
-        for (launch, left) in made.as_ref().map_err(String::as_str)? {
-            let fate = shows(module, launch, left, &options)?;
-            if fate.is_killed() {
-                return Ok(fate);
-            }
-        }
-        Ok(Fate::Equal)
+        Ok(made.as_deref().map_err(String::as_str)?)
     }
 }
 
-/// What one launch shows of a mutant.
-fn shows(
-    module: &Module,
-    launch: &Prepared,
-    left: &Left,
-    options: &Options,
-) -> Result<Fate, Failure> {
-    // A mutant may take a longer way, but not for ever.
-    let most = 3 * left.instructions + 10_000;
-    let options = Options {
-        instructions_total: most,
-        instructions_per_warp: most,
-        ..options.clone()
-    };
-    let ran = launch.run(module, &options)?;
-    if let Some(finding) = ran.report.errors().next() {
-        return Ok(Fate::Found(finding.id.as_str().to_owned()));
-    }
-    if ran.is_wrong() {
-        return Ok(Fate::Wrong);
-    }
-    Ok(match ran.bytes == left.bytes {
-        true => Fate::Equal,
-        false => Fate::Close,
-    })
-}
-
-fn launches(subject: &Subject) -> impl Iterator<Item = &Prepared> {
-    subject.launches.iter().chain(&subject.edges)
-}
-
-/// Runs the unbroken subject on one problem under some schedules.
-fn clean(
-    subject: &Subject,
-    launch: &Prepared,
-    module: &Module,
-    schedules: &[Options],
-) -> Result<Left, Failure> {
-    let mut left = Left {
-        bytes: Vec::new(),
-        instructions: 0,
-    };
-    for options in schedules {
-        let ran = launch.run(module, options)?;
+impl<'s> Test<'s> {
+    /// Runs the unbroken subject.
+    fn new(
+        subject: &Subject,
+        launch: Cow<'s, Prepared>,
+        (module, alternatives): (&Module, &Alternatives),
+        options: &Options,
+    ) -> Result<Test<'s>, Failure> {
+        let (ran, differs) = launch.run_beside(module, alternatives, options)?;
         if let Some(finding) = ran.report.errors().next() {
             return Err(format!("{} is not clean: {finding}", subject.name).into());
         }
         if let Some(wrong) = ran.buffers.iter().find(|buffer| !buffer.passed) {
             return Err(format!("{} is not right: {wrong}", subject.name).into());
         }
-        left.instructions = left.instructions.max(ran.report.warp_instructions);
-        left.bytes = ran.bytes;
+        // A mutant may take a longer way, but not for ever.
+        let most = 3 * ran.report.warp_instructions + 10_000;
+        let options = Options {
+            instructions_total: most,
+            instructions_per_warp: most,
+            ..options.clone()
+        };
+        Ok(Test {
+            launch,
+            options,
+            bytes: ran.bytes,
+            differs,
+        })
     }
-    Ok(left)
+
+    /// What the launch shows of a mutant.
+    fn shows(&self, number: usize, module: &Module) -> Result<Fate, Failure> {
+        if self.differs.get(number) == Some(&false) {
+            return Ok(Fate::Equal);
+        }
+        let ran = self.launch.run(module, &self.options)?;
+        if let Some(finding) = ran.report.errors().next() {
+            return Ok(Fate::Found(finding.id.as_str().to_owned()));
+        }
+        if ran.is_wrong() {
+            return Ok(Fate::Wrong);
+        }
+        Ok(match ran.bytes == self.bytes {
+            true => Fate::Equal,
+            false => Fate::Close,
+        })
+    }
 }

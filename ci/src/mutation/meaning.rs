@@ -3,11 +3,13 @@
 //! In: the instructions of a text. Out: for each of them its opcode and operands, with registers
 //! replaced by what defines them, two steps deep: `setp.ge.u32 (shr.u32 (mov.u32 %ctaid.x), 1), _`.
 //! Names of registers and labels change with every change of a kernel, this does not, so reasons
-//! of survivors can speak of single instructions. Registers with several definitions are `_`.
+//! of survivors can speak of single instructions. Registers with several definitions are `_`. Of
+//! what a branch leads to, and leads past, the first opcode that touches shared state is told:
+//! `@(setp.eq.b32 (and.b32 _, 127), 0) bra $ past bar.sync to cp.async.bulk.commit_group`.
 
 use std::collections::HashMap;
 
-use super::statement::Statement;
+use super::statement::{Statement, accesses};
 
 /// How many definitions are looked up behind one another.
 const DEPTH: usize = 2;
@@ -39,15 +41,63 @@ pub fn meanings(all: &[Statement<'_>]) -> Vec<String> {
             definitions.0.entry(register).or_default().push(one);
         }
     }
+    let ways = Ways::of(all);
     all.iter()
-        .map(|one| {
+        .enumerate()
+        .map(|(index, one)| {
             let guard = one.guard.map(|guard| {
                 let sign = if one.negated { "!" } else { "" };
                 format!("@{sign}{} ", definitions.of(guard, DEPTH))
             });
-            guard.unwrap_or_default() + &definitions.body(one, DEPTH)
+            let body = definitions.body(one, DEPTH);
+            format!(
+                "{}{body}{}",
+                guard.unwrap_or_default(),
+                ways.from(all, index)
+            )
         })
         .collect()
+}
+
+/// Where branches lead.
+struct Ways<'t> {
+    labels: HashMap<&'t str, Vec<usize>>,
+}
+
+impl<'t> Ways<'t> {
+    fn of(all: &[Statement<'t>]) -> Ways<'t> {
+        let mut labels: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (index, one) in all.iter().enumerate() {
+            for label in &one.labels {
+                labels.entry(label).or_default().push(index);
+            }
+        }
+        Ways { labels }
+    }
+
+    /// What a branch under a condition leads past and to.
+    fn from(&self, all: &[Statement<'_>], index: usize) -> String {
+        let Some(one) = all.get(index) else {
+            return String::new();
+        };
+        if one.guard.is_none() || !one.is("bra") {
+            return String::new();
+        }
+        // Labels of inline assembly are not unique; the nearest one is meant.
+        let label = one.operands.first().and_then(|name| self.labels.get(name));
+        let target = label.and_then(|all| all.iter().min_by_key(|at| at.abs_diff(index)));
+        let first = |start: usize| {
+            let block = all.get(start).map(|one| one.block);
+            let same = all[start.min(all.len())..].iter();
+            let mut same = same.take_while(|one| Some(one.block) == block);
+            same.find(|one| accesses(one)).map(|one| one.opcode)
+        };
+        let way = |word: &str, opcode: Option<&str>| {
+            opcode.map_or(String::new(), |opcode| format!(" {word} {opcode}"))
+        };
+        let to = target.and_then(|target| first(*target));
+        way("past", first(index + 1)) + &way("to", to)
+    }
 }
 
 /// The registers that an instruction writes.
@@ -128,10 +178,25 @@ mod tests {
         );
         assert_eq!(
             all[7],
-            "@!(setp.ge.u32 (mov.u32 %tid.x), (add.s32 _, %r5)) bra $"
+            "@!(setp.ge.u32 (mov.u32 %tid.x), (add.s32 _, %r5)) bra $ past st.shared.b32"
         );
         assert_eq!(all[8], "st.shared.b32 [_+8], (mov.u32 %tid.x)");
         assert_eq!(all[10], "@(elect.sync -1) bra $");
         assert_eq!(all[1], "shr.u32 (ld.param.b32 [k_param_4]), 7");
+    }
+
+    #[test]
+    fn branches_tell_where_they_lead() {
+        let text = "@%p1 bra $L_1;\nbra.uni $L_2;\n$L_1:\nadd.u32 %r1, %r2, 1;\nbar.sync 0;\n\
+                    $L_2:\n{\nagain: mbarrier.try_wait.b64 p, [%r1], %r2;\n@!p bra again;\n}\n\
+                    st.shared.b32 [%r1], %r2;\n{\nagain: bar.sync 1;\n@q bra again;\n}\n";
+        let all = meanings(&statements(text));
+        assert_eq!(all[0], "@%p1 bra $ to bar.sync");
+        assert_eq!(all[1], "bra.uni $");
+        assert_eq!(
+            all[5],
+            "@!p bra again past st.shared.b32 to mbarrier.try_wait.b64"
+        );
+        assert_eq!(all[8], "@q bra again to bar.sync");
     }
 }

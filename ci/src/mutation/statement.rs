@@ -2,6 +2,32 @@
 
 use std::ops::Range;
 
+/// Opcodes that order, wait or count, by their first words.
+const ORDERING: [&str; 22] = [
+    "bar",
+    "barrier",
+    "cp.async.wait_group",
+    "cp.async.wait_all",
+    "cp.async.commit_group",
+    "cp.async.bulk.wait_group",
+    "cp.async.bulk.commit_group",
+    "cp.async.mbarrier.arrive",
+    "fence",
+    "membar",
+    "wgmma.fence",
+    "wgmma.commit_group",
+    "wgmma.wait_group",
+    "mbarrier.init",
+    "mbarrier.inval",
+    "mbarrier.arrive",
+    "mbarrier.arrive_drop",
+    "mbarrier.expect_tx",
+    "mbarrier.complete_tx",
+    "mbarrier.test_wait",
+    "mbarrier.try_wait",
+    "setmaxnreg",
+];
+
 /// One instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement<'t> {
@@ -19,6 +45,8 @@ pub struct Statement<'t> {
     pub operands: Vec<&'t str>,
     /// The basic block; blocks are numbered in the order of the text.
     pub block: usize,
+    /// The labels before it.
+    pub labels: Vec<&'t str>,
 }
 
 impl Statement<'_> {
@@ -65,6 +93,7 @@ pub fn statements(text: &str) -> Vec<Statement<'_>> {
     // The start of the piece at hand, its line, and how deep in brackets it is.
     let mut start: Option<(usize, usize)> = None;
     let mut depth = 0usize;
+    let mut labels = Vec::new();
     while let Some(&byte) = bytes.get(at) {
         let rest = &text[at..];
         if rest.starts_with("//") {
@@ -83,15 +112,16 @@ pub fn statements(text: &str) -> Vec<Statement<'_>> {
             }
             b';' if depth == 0 => {
                 if let Some((start, line)) = start.take()
-                    && let Some(one) = instruction(text, start..at + 1, line, block)
+                    && let Some(mut one) = instruction(text, start..at + 1, line, block)
                 {
+                    one.labels = std::mem::take(&mut labels);
                     let leaves = ["bra", "ret", "exit", "call", "brx"];
                     block += usize::from(leaves.iter().any(|name| one.is(name)));
                     found.push(one);
                 }
             }
             b':' if depth == 0 && !rest.starts_with("::") && !text[..at].ends_with(':') => {
-                start = None;
+                labels.extend(start.take().map(|(start, _)| text[start..at].trim()));
                 block += 1;
             }
             byte if start.is_none() && !byte.is_ascii_whitespace() => start = Some((at, line)),
@@ -132,7 +162,22 @@ fn instruction(text: &str, span: Range<usize>, line: usize, block: usize) -> Opt
         opcode,
         operands: split(operands),
         block,
+        labels: Vec::new(),
     })
+}
+
+/// Whether an instruction orders, waits or counts.
+pub fn orders(one: &Statement<'_>) -> bool {
+    ORDERING.iter().any(|name| one.is(name)) && !one.is("bar.red")
+}
+
+/// Whether an instruction touches memory that several threads see, or orders such accesses.
+pub fn accesses(one: &Statement<'_>) -> bool {
+    let touches = [
+        "ld", "st", "atom", "red", "ldmatrix", "stmatrix", "cp", "wgmma",
+    ];
+    let param = one.has("param") || one.has("const") || one.has("local");
+    orders(one) || !param && touches.iter().any(|name| one.is(name))
 }
 
 /// Operands between commas outside brackets.
@@ -191,6 +236,10 @@ mod tests {
         );
         assert_eq!(load.operands, ["{%r1, %r2}", "[%r3+16]"]);
         assert!(load.has("shared") && load.is("ld") && !load.is("l"));
+        assert_eq!(
+            (&found[0].labels[..], &found[1].labels[..]),
+            (&["LOOP"][..], &["W"][..])
+        );
         assert_eq!(&TEXT[found[4].span.clone()], "bar.sync 0;");
         assert_eq!(found[4].block, found[5].block);
         assert_ne!(found[0].block, found[1].block);

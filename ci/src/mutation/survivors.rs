@@ -1,16 +1,17 @@
 //! Mutants that nothing tells from the kernel, and why that is no hole.
 //!
 //! In: `ci/data/mutants/survivors.txt`, a rule a line: `subject | mutant | instruction | reason`,
-//! the first three with `*` for any text. A mutant is its id, or its id with `#2` for the line, the
-//! second instruction of the kernel that computes the same. The instruction is its text or what it
-//! computes. Out: the reason of a survivor, or nothing.
+//! the first three with `*` for any text; several subjects stand between commas. A mutant is its
+//! id, or its id with `#2` for the line, the second instruction of the kernel that computes the
+//! same. The instruction is its text or what it computes. Out: the reason of a survivor, or
+//! nothing.
 
 use super::record::Line;
 
 /// Why some survivors are equal to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    subject: String,
+    subjects: Vec<String>,
     mutant: String,
     instruction: String,
     /// The reason.
@@ -20,6 +21,17 @@ pub struct Rule {
 /// All rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules(pub Vec<Rule>);
+
+impl std::fmt::Display for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let subjects = self.subjects.join(", ");
+        write!(
+            f,
+            "{subjects} | {} | {} | {}",
+            self.mutant, self.instruction, self.reason
+        )
+    }
+}
 
 impl Rules {
     /// Reads the rules; empty lines and lines with `#` at their start say nothing.
@@ -40,7 +52,7 @@ impl Rules {
                 ));
             };
             rules.push(Rule {
-                subject: subject.to_owned(),
+                subjects: subject.split(", ").map(str::to_owned).collect(),
                 mutant: mutant.to_owned(),
                 instruction: instruction.to_owned(),
                 reason: reason.to_owned(),
@@ -54,7 +66,8 @@ impl Rules {
         let (_, operator) = line.mutant.split_once(':').unwrap_or_default();
         let counted = format!("#{}:{operator}", line.nth);
         let speaks = |rule: &Rule| {
-            matches(&rule.subject, &line.subject)
+            let mut subjects = rule.subjects.iter();
+            subjects.any(|subject| matches(subject, &line.subject))
                 && (matches(&rule.mutant, &line.mutant) || matches(&rule.mutant, &counted))
                 && (matches(&rule.instruction, &line.was)
                     || matches(&rule.instruction, &line.meaning))
@@ -104,6 +117,8 @@ mod tests {
         let second = Rules::parse("* | #2:drop | bar.sync 0 | it only orders").unwrap_or_default();
         assert_eq!(second.find(&line("7:drop")), Some(0));
         assert_eq!(second.find(&line("7:duplicate")), None);
+        let others = Rules::parse("j*, kk, k | * | * | why").unwrap_or_default();
+        assert_eq!(others.find(&line("7:drop")), Some(0));
         assert!(Rules::parse("a | b | c").is_err());
     }
 }

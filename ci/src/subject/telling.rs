@@ -16,6 +16,8 @@ pub struct Telling {
     /// their order over the grid matters: boundaries of comparisons. The first one is of four
     /// whole tiles.
     pub edges: Vec<[i64; 3]>,
+    /// Several tiles for one CTA, in which parities come round again.
+    pub rounds: Vec<[i64; 3]>,
     /// More tiles along both axes than any order over the grid takes together.
     pub rasters: Vec<[i64; 3]>,
 }
@@ -52,27 +54,39 @@ impl Telling {
             let depths = halves.into_iter().chain([2 * k, 3 * k, 4 * k - 8]);
             edges.extend(depths.map(|k| [9, 10, k]));
             edges.extend([[m + 1, 9 * n + 1, 8], [8 * rows * m + 1, n + 1, 8]]);
-            if persistent {
+            edges.push(match persistent {
                 // The ring goes on from tile to tile.
-                edges.push([6 * m - 1, 2 * n - 2, deep]);
-            }
+                true => [6 * m - 1, 2 * n - 2, deep],
+                // The second group of rows begins behind whole columns.
+                false => [8 * m + 1, 2 * n, 8],
+            });
         }
+        // Loads by boxes know no edge; others look for it in each k-tile.
+        let whole = if persistent { depth(8) } else { deep };
         for step in (0..m.max(n)).step_by(8) {
-            let two = [(3, 2, shallow), (6, 3, depth(8)), (8, 8, depth(8))];
+            let two = [(3, 2, shallow), (6, 3, depth(8)), (8, 8, whole)];
             for (rows, cols, k) in two {
                 let rows = (step + rows - 1) % m + 1;
                 edges.push([rows, (step + cols - 1) % n + 1, k]);
             }
         }
         edges.extend((1..=8).map(|rest| [m + rest, n + rest % 5, depth(8)]));
-        // A Hilbert curve fills squares of up to 16 tiles.
-        let raster = [16 * rows * m + 1, 16 * n + 8, 8];
-        let rasters = if persistent { vec![raster] } else { Vec::new() };
-        Telling {
+        let mut telling = Telling {
             main,
             edges,
-            rasters,
+            ..Telling::default()
+        };
+        if persistent {
+            // Three tiles, each of which takes the ring round twice: a consumer that does not wait
+            // for its turn takes the first round for its own.
+            let twice = (2 * stages.clamp(1, 8) + 1) * k + 8;
+            telling.rounds = vec![[3 * rows * m - 1, n - 2, twice]];
+            // A Hilbert curve fills squares of up to 16 tiles: two of them side by side and a rest
+            // along both axes, then a row of tiles less than one.
+            let squares = [16 * rows * m + 1, 32 * n + 8, 8];
+            telling.rasters = vec![squares, [14 * rows * m + 1, 16 * n + 8, 8]];
         }
+        telling
     }
 }
 

@@ -21,6 +21,7 @@ fn whole_tiles(kernel: &Kernel) -> Telling {
     Telling {
         main: edges.into_iter().take(1).collect(),
         edges: Vec::new(),
+        rounds: Vec::new(),
         rasters: Vec::new(),
     }
 }

@@ -1,33 +1,7 @@
 //! Instructions that order others: barriers, waits, fences, commits, arrivals.
 
 use super::{Mutant, id};
-use crate::mutation::statement::Statement;
-
-/// Opcodes that order, wait or count, by their first words.
-const ORDERING: [&str; 22] = [
-    "bar",
-    "barrier",
-    "cp.async.wait_group",
-    "cp.async.wait_all",
-    "cp.async.commit_group",
-    "cp.async.bulk.wait_group",
-    "cp.async.bulk.commit_group",
-    "cp.async.mbarrier.arrive",
-    "fence",
-    "membar",
-    "wgmma.fence",
-    "wgmma.commit_group",
-    "wgmma.wait_group",
-    "mbarrier.init",
-    "mbarrier.inval",
-    "mbarrier.arrive",
-    "mbarrier.arrive_drop",
-    "mbarrier.expect_tx",
-    "mbarrier.complete_tx",
-    "mbarrier.test_wait",
-    "mbarrier.try_wait",
-    "setmaxnreg",
-];
+use crate::mutation::statement::{Statement, accesses, orders};
 
 /// Weaker forms: what stands in the opcode, and what it becomes.
 const WEAKER: [(&str, &str); 9] = [
@@ -61,10 +35,6 @@ pub(super) fn mutate(all: &[Statement<'_>], index: usize, mutants: &mut Vec<Muta
     weaken(one, mutants);
     numbers(one, mutants);
     moves(all, index, mutants);
-}
-
-fn orders(one: &Statement<'_>) -> bool {
-    ORDERING.iter().any(|name| one.is(name)) && !one.is("bar.red")
 }
 
 fn weaken(one: &Statement<'_>, mutants: &mut Vec<Mutant>) {
@@ -168,19 +138,18 @@ pub(super) fn with_operand(
     ))
 }
 
-/// Behind the next and before the previous access of its block.
+/// Behind the next and before the previous access of its block, where that has another meaning.
 fn moves(all: &[Statement<'_>], index: usize, mutants: &mut Vec<Mutant>) {
     let one = &all[index];
     let near = |other: &&Statement<'_>| other.block == one.block;
-    let next = all[index + 1..]
-        .iter()
-        .take_while(near)
-        .find(|other| accesses(other));
-    let previous = all[..index]
-        .iter()
-        .rev()
-        .take_while(near)
-        .find(|other| accesses(other));
+    // The order of initialisations among themselves means nothing.
+    let inits = |other: &Statement<'_>| one.is("mbarrier.init") && other.is("mbarrier.init");
+    let meets = |other: &&Statement<'_>| accesses(other) && !inits(other);
+    let differs = |other: &&Statement<'_>| other.text() != one.text();
+    let next = all[index + 1..].iter().take_while(near).find(meets);
+    let next = next.filter(differs);
+    let previous = all[..index].iter().rev().take_while(near).find(meets);
+    let previous = previous.filter(differs);
     let places = [
         ("down", next.map(|other| (other, other.span.end))),
         ("up", previous.map(|other| (other, other.span.start))),
@@ -202,13 +171,4 @@ fn moves(all: &[Statement<'_>], index: usize, mutants: &mut Vec<Mutant>) {
             ],
         });
     }
-}
-
-/// Whether an instruction touches memory that several threads see, or orders such accesses.
-fn accesses(one: &Statement<'_>) -> bool {
-    let touches = [
-        "ld", "st", "atom", "red", "ldmatrix", "stmatrix", "cp", "wgmma",
-    ];
-    let param = one.has("param") || one.has("const") || one.has("local");
-    orders(one) || !param && touches.iter().any(|name| one.is(name))
 }

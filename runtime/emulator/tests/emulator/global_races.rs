@@ -107,6 +107,20 @@ fn a_counter_with_fences_orders_ctas() {
 }
 
 #[test]
+fn a_fence_of_initialisations_releases_no_memory() {
+    let init = "@%p1 mbarrier.init.shared::cta.b64 [s], 1; fence.mbarrier_init.release.cluster;";
+    let count = |before: &str| {
+        let atomic = "atom.relaxed.gpu.global.add.u32";
+        format!(
+            "{init}\n{}",
+            turnstile(before, atomic, "fence.acq_rel.gpu;")
+        )
+    };
+    gives(&["race_global"], &count(""));
+    gives(&[], &count("fence.acq_rel.gpu;"));
+}
+
+#[test]
 fn atomics_reach_as_far_as_their_scope() {
     gives(&[], "red.global.add.u32 [%rd1], 1;");
     gives(

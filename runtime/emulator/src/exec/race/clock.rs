@@ -27,11 +27,6 @@ fn join(list: &mut Vec<u32>, other: &[u32]) {
 }
 
 impl Clock {
-    /// Whether nothing is ordered before the owner.
-    pub(super) fn is_empty(&self) -> bool {
-        self.seen.is_empty() && self.fenced.is_empty()
-    }
-
     pub(super) fn seen(&self, agent: u32) -> u32 {
         self.seen.get(agent as usize).copied().unwrap_or(0)
     }

@@ -57,6 +57,7 @@ impl Race {
             };
             let known = self.published(lane);
             self.change_released(thread, |clock| clock.join(&known));
+            self.fenced.insert(thread);
         }
         self.next_epoch(site);
         let met = std::mem::take(&mut self.met);
@@ -105,8 +106,10 @@ impl Race {
         } else if touch.reads {
             self.met.extend(others);
         }
-        let released = self.released(site).is_empty();
-        if touch.writes && (order.release || !released) {
+        let fenced = self
+            .lanes_at(site)
+            .any(|thread| self.fenced.contains(&thread));
+        if touch.writes && (order.release || fenced) {
             meeting.insert(self.number);
             meeting.extend(self.words.knows.get(&self.number).into_iter().flatten());
         }

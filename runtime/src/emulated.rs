@@ -64,6 +64,8 @@ pub(crate) struct EmulatedArg<'a> {
 #[derive(Debug)]
 pub struct EmulatedKernel {
     module: emulator::Module,
+    /// Scratch memory as the last launch left it.
+    workspace: Mutex<Vec<u8>>,
 }
 
 impl EmulatedBuffer {
@@ -137,6 +139,12 @@ fn complement(ranges: &[Range<u64>], bytes: u64) -> Vec<Range<u64>> {
 }
 
 impl EmulatedKernel {
+    fn lock_workspace(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.workspace
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Parses a kernel's PTX and checks that its entry is what the manifest says.
     pub(crate) fn parse(kernel: &Kernel, ptx: &str) -> Result<EmulatedKernel, Error> {
         let module = emulator::Module::parse(ptx).map_err(|e| Error::Load {
@@ -173,7 +181,10 @@ impl EmulatedKernel {
             ));
         }
         if refusals.is_empty() {
-            Ok(EmulatedKernel { module })
+            Ok(EmulatedKernel {
+                module,
+                workspace: Mutex::default(),
+            })
         } else {
             Err(refused(kernel, refusals))
         }
@@ -255,7 +266,9 @@ impl EmulatorDevice {
         launch
             .encode_maps(|placed| placed.map.encode().map_err(|e| e.to_string()))
             .map_err(|r| refused(kernel, r))?;
-        let params = with_workspace(&launch, &mut memory).map_err(|e| failed(e.to_string()))?;
+        let held = std::mem::take(&mut *code.lock_workspace());
+        let (params, workspace) =
+            with_workspace(&launch, held, &mut memory).map_err(|e| failed(e.to_string()))?;
         let request = emulator::Launch {
             entry: kernel.entry.clone(),
             grid: launch.grid,
@@ -271,6 +284,9 @@ impl EmulatorDevice {
             let mut content = buffer.lock();
             content.bytes = memory.read(*id);
             content.undefined = memory.undefined(*id);
+        }
+        if let Some(id) = workspace {
+            *code.lock_workspace() = memory.read(id);
         }
         summarize(kernel, &report)
     }
@@ -308,21 +324,28 @@ fn copy_in(
     Ok(id)
 }
 
-/// The parameter block with the address of scratch memory, if the kernel wants any.
+/// The parameter block with the address of scratch memory, if the kernel wants any, and which
+/// buffer that is: zero as a kernel first finds it, then what the launch before left.
 fn with_workspace(
     launch: &Launch,
+    mut held: Vec<u8>,
     memory: &mut emulator::Memory,
-) -> Result<Vec<u8>, emulator::MemoryError> {
+) -> Result<(Vec<u8>, Option<emulator::BufferId>), emulator::MemoryError> {
     let mut params = launch.params.clone();
     let Some(at) = launch.workspace_at else {
-        return Ok(params);
+        return Ok((params, None));
     };
     let bytes = launch.workspace_bytes.max(1);
     let id = memory.alloc("workspace", bytes, emulator::Content::Undefined)?;
+    if (held.len() as u64) < bytes {
+        held = vec![0; usize::try_from(bytes).unwrap_or(0)];
+    }
+    held.truncate(usize::try_from(bytes).unwrap_or(0));
+    memory.write(id, 0, &held)?;
     if let Some(place) = params.get_mut(at..at.saturating_add(8)) {
         place.copy_from_slice(&memory.address(id).to_le_bytes());
     }
-    Ok(params)
+    Ok((params, Some(id)))
 }
 
 fn summarize(kernel: &Kernel, report: &emulator::Report) -> Result<LaunchReport, Error> {

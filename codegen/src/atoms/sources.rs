@@ -34,6 +34,10 @@ pub(super) const SOURCES: &[(&str, &str)] = &[
         include_str!("../../../specs/atoms/mma_sync.yaml"),
     ),
     (
+        "pieces.yaml",
+        include_str!("../../../specs/atoms/pieces.yaml"),
+    ),
+    (
         "stmatrix.yaml",
         include_str!("../../../specs/atoms/stmatrix.yaml"),
     ),

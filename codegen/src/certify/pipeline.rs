@@ -17,7 +17,7 @@ use std::fmt;
 use crate::ir::tile::{Kernel, Op, Role, Team};
 use crate::plan::model::Plan;
 use crate::plan::roles::{Roles, WARPS};
-use crate::spec::model::{LaunchKind, Schedule};
+use crate::spec::model::{LaunchKind, Schedule, SchedulerKind};
 
 /// Runs the pipeline over every length that matters. How many runs were made.
 pub(super) fn check(plan: &Plan, roles: &Roles, kernel: &Kernel) -> Result<u32, String> {
@@ -32,15 +32,26 @@ pub(super) fn check(plan: &Plan, roles: &Roles, kernel: &Kernel) -> Result<u32, 
     for trips in lengths {
         for tiles in [1, 2, 5] {
             for eager in [Team::Producer, Team::Consumers] {
-                let mut machine = Machine::new(plan, roles, parts, trips, tiles);
-                machine.run(eager).map_err(|error| {
-                    format!("{error} ({tiles} tiles of {trips} trips, {eager} first)")
-                })?;
+                let trips = trips_of(roles, trips, tiles);
+                let what = format!("{tiles} tiles of {trips:?} trips, {eager} first");
+                let mut machine = Machine::new(plan, roles, parts, trips);
+                (machine.run(eager)).map_err(|error| format!("{error} ({what})"))?;
                 runs += 1;
             }
         }
     }
     Ok(runs)
+}
+
+/// Trips of each of so many tiles. Pieces of tiles have any number of trips: every other one has
+/// about half of them.
+fn trips_of(roles: &Roles, trips: u32, tiles: u32) -> Vec<u32> {
+    let cut = roles.kind == SchedulerKind::StreamK;
+    let of = |tile| match cut && tile % 2 == 1 {
+        true => trips / 2 + 1,
+        false => trips,
+    };
+    (0..tiles).map(of).collect()
 }
 
 /// A kernel that may be launched early waits for the one before it, before any role touches memory
@@ -74,6 +85,8 @@ fn parts_of(kernel: &Kernel) -> Result<&[Role], String> {
 #[derive(Clone, Copy, Debug)]
 enum Step<'k> {
     Op(&'k Op),
+    /// A tile of that number begins, or a piece of one.
+    Tile(usize),
     /// A trip along k begins; whether it is a tile's first.
     Trip(bool),
 }
@@ -122,6 +135,7 @@ struct Agent<'k> {
     number: u32,
     steps: VecDeque<Step<'k>>,
     position: u64,
+    tile: usize,
     turn: u64,
     first_trip: bool,
     reading: VecDeque<u64>,
@@ -145,7 +159,8 @@ enum Outcome {
 struct Machine<'k> {
     plan: &'k Plan,
     roles: &'k Roles,
-    trips: u32,
+    /// Trips along k of each tile, or of each piece of one.
+    trips: Vec<u32>,
     agents: Vec<Agent<'k>>,
     full: Vec<Vec<Barrier>>,
     empty: Vec<Vec<Barrier>>,
@@ -154,13 +169,7 @@ struct Machine<'k> {
 }
 
 impl<'k> Machine<'k> {
-    fn new(
-        plan: &'k Plan,
-        roles: &'k Roles,
-        parts: &'k [Role],
-        trips: u32,
-        tiles: u32,
-    ) -> Machine<'k> {
+    fn new(plan: &'k Plan, roles: &'k Roles, parts: &'k [Role], trips: Vec<u32>) -> Machine<'k> {
         let ctas = roles.cluster_size() as usize;
         let stages = roles.ring.stages as usize;
         let mut agents = Vec::new();
@@ -173,19 +182,19 @@ impl<'k> Machine<'k> {
                 for number in 0..members {
                     let turns =
                         part.team == Team::Consumers && roles.schedule == Schedule::Pingpong;
-                    let own = if turns {
-                        (tiles + members - 1 - number) / members
-                    } else {
-                        tiles
-                    };
+                    let (first, step) = if turns { (number, members) } else { (0, 1) };
+                    let own = trips.iter().copied().enumerate();
+                    let own = own.skip(first as usize).step_by(step as usize);
+                    let own: Vec<_> = own.collect();
                     let mut steps = VecDeque::new();
-                    unroll(&part.body, [own, trips], &mut steps);
+                    unroll(&part.body, &own, 0, &mut steps);
                     agents.push(Agent {
                         cta,
                         team: part.team,
                         number,
                         steps,
                         position: 0,
+                        tile: 0,
                         turn: 0,
                         first_trip: true,
                         reading: VecDeque::new(),
@@ -204,6 +213,11 @@ impl<'k> Machine<'k> {
             turns: vec![vec![Barrier::new(1); roles.consumers as usize]; ctas],
             slots: vec![vec![SlotState::default(); stages]; ctas],
         }
+    }
+
+    /// Trips of a tile, where all tiles have as many.
+    fn each(&self) -> u32 {
+        self.trips.first().copied().unwrap_or(0)
     }
 
     /// Runs all roles to their end; those of the eager team go on as long as they can.
@@ -302,21 +316,28 @@ fn wait(barrier: &Barrier, phase: u64, what: String) -> Result<Outcome, String> 
     }
 }
 
-/// A role's operations in the order they run, for that many tiles and trips.
-fn unroll<'k>(ops: &'k [Op], [tiles, trips]: [u32; 2], out: &mut VecDeque<Step<'k>>) {
+/// A role's operations in the order they run, for tiles of those numbers and trips.
+fn unroll<'k>(ops: &'k [Op], tiles: &[(usize, u32)], trips: u32, out: &mut VecDeque<Step<'k>>) {
     for op in ops {
         match op {
-            Op::ForEachTile(body) => (0..tiles).for_each(|_| unroll(body, [tiles, trips], out)),
+            Op::ForEachTile(body) | Op::ForEachPiece(body) => {
+                for (number, trips) in tiles {
+                    out.push_back(Step::Tile(*number));
+                    unroll(body, tiles, *trips, out);
+                }
+            }
             Op::ForEachKTile(body) => {
                 for trip in 0..trips {
                     out.push_back(Step::Trip(trip == 0));
-                    unroll(body, [tiles, trips], out);
+                    unroll(body, tiles, trips, out);
                 }
                 // What follows the loop comes after a tile's last trip.
                 out.push_back(Step::Trip(false));
             }
             // Either way touches nothing of the pipeline but staging buffers of its own.
-            Op::IfInside(boxes, _) | Op::IfBoxesEnd(boxes, _) => unroll(boxes, [tiles, trips], out),
+            Op::IfInside(way, _) | Op::IfBoxesEnd(way, _) | Op::IfContinues(_, way) => {
+                unroll(way, tiles, trips, out);
+            }
             op => out.push_back(Step::Op(op)),
         }
     }

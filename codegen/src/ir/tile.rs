@@ -97,6 +97,8 @@ pub enum Distance {
     Tile,
     /// All slots of the output tiles of the consumers before this one.
     Turns,
+    /// To the first slot of this piece of an output tile, wherever the role is.
+    Piece,
 }
 
 /// One operation of the CTA.
@@ -153,6 +155,15 @@ pub enum Op {
     IfBoxesEnd(Vec<Op>, Vec<Op>),
     /// Runs the body once for each output tile that is this CTA's, or this consumer's.
     ForEachTile(Vec<Op>),
+    /// Runs the body once for each piece of an output tile that is this CTA's, or this consumer's:
+    /// its tiles along k are then those of the piece.
+    ForEachPiece(Vec<Op>),
+    /// Runs the first body when the piece does not begin its tile, the second otherwise.
+    IfContinues(Vec<Op>, Vec<Op>),
+    /// Hands the accumulators of a piece to the CTA that began its tile.
+    GivePiece,
+    /// Adds the pieces of other CTAs to the accumulators, where the tile has any.
+    TakePieces,
     /// Waits until the slot is empty in every CTA that this one writes into.
     Acquire,
     /// Announces the bytes that will make the slot full.
@@ -264,6 +275,20 @@ fn write_ops(f: &mut fmt::Formatter<'_>, ops: &[Op], depth: usize) -> fmt::Resul
                 write_ops(f, elements, depth + 1)?;
                 writeln!(f, "{pad}}}")?;
             }
+            Op::ForEachPiece(body) => {
+                writeln!(f, "{pad}for each piece of a tile {{")?;
+                write_ops(f, body, depth + 1)?;
+                writeln!(f, "{pad}}}")?;
+            }
+            Op::IfContinues(continues, begins) => {
+                writeln!(f, "{pad}if the piece continues a tile {{")?;
+                write_ops(f, continues, depth + 1)?;
+                writeln!(f, "{pad}}} else {{")?;
+                write_ops(f, begins, depth + 1)?;
+                writeln!(f, "{pad}}}")?;
+            }
+            Op::GivePiece => writeln!(f, "{pad}give piece")?,
+            Op::TakePieces => writeln!(f, "{pad}acc += pieces of other CTAs")?,
             Op::Acquire => writeln!(f, "{pad}acquire slot")?,
             Op::Arm => writeln!(f, "{pad}arm slot")?,
             Op::Await => writeln!(f, "{pad}await slot")?,
@@ -271,6 +296,7 @@ fn write_ops(f: &mut fmt::Formatter<'_>, ops: &[Op], depth: usize) -> fmt::Resul
             Op::Release(Slot::Previous) => writeln!(f, "{pad}release previous slot")?,
             Op::Advance(Distance::Slot) => writeln!(f, "{pad}next slot")?,
             Op::Advance(Distance::Tile) => writeln!(f, "{pad}skip the slots of a tile")?,
+            Op::Advance(Distance::Piece) => writeln!(f, "{pad}to the slots of the piece")?,
             Op::Advance(Distance::Turns) => writeln!(f, "{pad}skip the slots of earlier turns")?,
             Op::Drain => writeln!(f, "{pad}drain slots")?,
             Op::MmaSlot => writeln!(f, "{pad}acc += a.s[slot] * b.s[slot]")?,

@@ -244,6 +244,13 @@ fn params(plan: &Plan) -> Vec<Param> {
     for name in plan.operands.iter().flat_map(|operand| &operand.extents) {
         push_once(&mut params, name, ParamType::I32);
     }
+    if plan.workspace().is_some() {
+        let ty = ParamType::Pointer {
+            align_bytes: WORKSPACE_ALIGN,
+            readonly: false,
+        };
+        push_once(&mut params, WORKSPACE, ty);
+    }
     // Tensor maps hold the strides of the others.
     let named = |operand: &&Operand| plan.roles.is_none() || operand.name == "d";
     for stride in (plan.operands.iter().filter(named)).flat_map(|operand| &operand.strides) {
@@ -253,6 +260,11 @@ fn params(plan: &Plan) -> Vec<Param> {
     }
     params
 }
+
+/// The parameter that points to scratch memory.
+pub(crate) const WORKSPACE: &str = "workspace";
+/// Its alignment, less than every allocation has.
+const WORKSPACE_ALIGN: u32 = 128;
 
 /// The parameter that holds an operand's tensor map.
 pub(super) fn map_name(operand: &str) -> String {

@@ -12,6 +12,8 @@ mod mma;
 mod raster;
 mod roles;
 
+pub(crate) use builder::WORKSPACE;
+
 use std::collections::BTreeMap;
 
 use crate::atoms::model::Atom;
@@ -148,7 +150,7 @@ impl<'p> Lowering<'p> {
     }
 
     fn for_each_k_tile(&mut self, body: &[Op]) -> Result<Stmt> {
-        let tiles = self.k_tiles()?;
+        let tiles = self.trips()?;
         let var = self.builder.var("k_tile", IntType::I32, false);
         self.set_trip(Expr::Var(var));
         let body = self.ops(body)?;

@@ -5,6 +5,7 @@
 //! computes does not hold registers of another.
 
 mod boxes;
+mod pieces;
 mod products;
 mod ring;
 
@@ -15,6 +16,7 @@ use crate::ir::expr::{add, ceil_div, div, eq, int, le, lt, mul, or, rem, select,
 use crate::ir::program::{Arg, Expr, IntType, Special, Stmt, VarId};
 use crate::ir::tile::{Distance, Op, Role, Team};
 use crate::lower::raster::raster_tile;
+use crate::lower::roles::pieces::Piece;
 use crate::lower::{Lowering, bug, call};
 use crate::plan::roles::Roles;
 use crate::spec::model::Schedule;
@@ -40,6 +42,8 @@ pub(super) struct RoleState {
     turn: Option<VarId>,
     /// The trip along k.
     trip: Expr,
+    /// The piece of an output tile, where tiles are cut along k.
+    piece: Option<Piece>,
 }
 
 /// A role's mutable variables, before a role has begun.
@@ -88,6 +92,7 @@ impl Lowering<'_> {
             parity: NO_VAR,
             turn: None,
             trip: int(0),
+            piece: None,
         });
         Ok(())
     }
@@ -106,6 +111,10 @@ impl Lowering<'_> {
             }
             Op::Roles(roles) => self.roles(roles),
             Op::ForEachTile(body) => self.for_each_tile(body),
+            Op::ForEachPiece(body) => self.for_each_piece(body),
+            Op::IfContinues(continues, begins) => self.if_continues(continues, begins),
+            Op::GivePiece => self.give_piece(),
+            Op::TakePieces => self.take_pieces(),
             Op::IfBoxesEnd(boxes, elements) => self.if_boxes_end(boxes, elements),
             Op::Acquire => self.acquire(),
             Op::Arm => self.arm(),
@@ -287,6 +296,7 @@ impl Lowering<'_> {
             Distance::Slot => int(1),
             Distance::Tile => self.k_tiles()?,
             Distance::Turns => mul(self.k_tiles()?, state.warpgroup.clone()),
+            Distance::Piece => return self.go_to_piece(),
         };
         if distance == Distance::Slot {
             let next = self.builder.var("next_slot", IntType::I32, false);

@@ -15,6 +15,7 @@ use tilewright_bundle::{
 use crate::certify::Certificate;
 use crate::error::{Error, Result};
 use crate::ir::program::{ParamType, Program};
+use crate::lower::WORKSPACE;
 use crate::plan::model::{self, Hop, Plan};
 use crate::plan::roles::BoxCopy;
 use crate::ptx::PtxModule;
@@ -149,6 +150,7 @@ fn abi(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, String>
     let mut params = Vec::new();
     for param in &program.params {
         let value = match param.ty {
+            ParamType::Pointer { .. } if param.name == WORKSPACE => ParamValue::Workspace,
             ParamType::Pointer { .. } => ParamValue::pointer(&param.name),
             ParamType::I32 => ParamValue::scalar(ScalarType::I32, parse(&param.name)?),
             ParamType::I64 => ParamValue::scalar(ScalarType::I64, parse(&param.name)?),
@@ -169,7 +171,10 @@ fn abi(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, String>
             .as_ref()
             .is_some_and(|roles| roles.launch == spec::LaunchKind::Programmatic),
         dynamic_smem_bytes: plan.smem_bytes.into(),
-        ..LaunchAbi::default()
+        workspace_bytes: match plan.workspace() {
+            Some(bytes) => parse(&bytes)?,
+            None => 0u32.into(),
+        },
     })
 }
 

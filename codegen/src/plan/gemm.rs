@@ -130,7 +130,10 @@ fn check_whole_warps_alike(spec: &Spec, chooser: &mut Chooser<'_>) {
     let asked = [
         (spec.cluster != [1; 3], "cluster"),
         (
-            matches!(spec.scheduler.kind, Auto::Given(SchedulerKind::Persistent)),
+            matches!(
+                spec.scheduler.kind,
+                Auto::Given(SchedulerKind::Persistent | SchedulerKind::StreamK)
+            ),
             "scheduler.kind",
         ),
         (

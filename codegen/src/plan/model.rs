@@ -194,6 +194,15 @@ impl Plan {
     /// CTAs of a launch as a launch expression: one for each output tile, or as many clusters as
     /// run at a time.
     pub fn grid(&self) -> String {
+        let size = self.roles.as_ref().map(Roles::cluster_size);
+        match size {
+            Some(size) => format!("{} * {size}", self.clusters()),
+            None => self.clusters(),
+        }
+    }
+
+    /// Clusters of the grid, or CTAs where there are none, as an expression of the launch ABI.
+    fn clusters(&self) -> String {
         let (m, n) = (self.cta_tile[0], self.cta_tile[1]);
         let Some(roles) = &self.roles else {
             return format!("ceil_div(m, {m}) * ceil_div(n, {n})");
@@ -205,15 +214,23 @@ impl Plan {
             m * along_m,
             n * along_n
         );
-        let clusters = match (roles.kind, roles.ctas) {
-            (SchedulerKind::Single, _) => tiles,
-            (SchedulerKind::Persistent, None) => format!("min({tiles}, max_clusters)"),
-            (SchedulerKind::Persistent, Some(ctas)) => {
-                let most = (i64::from(ctas) / size).max(1);
-                format!("min(min({tiles}, max_clusters), {most})")
-            }
+        let most = roles.ctas.map(|ctas| (i64::from(ctas) / size).max(1));
+        let work = match roles.kind {
+            SchedulerKind::StreamK => format!("{tiles} * ceil_div(k, {})", self.cta_tile[2]),
+            _ => tiles,
         };
-        format!("{clusters} * {size}")
+        match (roles.kind, most) {
+            (SchedulerKind::Single, _) => work,
+            (_, None) => format!("min({work}, max_clusters)"),
+            (_, Some(most)) => format!("min(min({work}, max_clusters), {most})"),
+        }
+    }
+
+    /// Bytes of scratch memory of a launch, as an expression of the launch ABI: a place for the
+    /// piece of a tile that each CTA may have to hand on.
+    pub fn workspace(&self) -> Option<String> {
+        let place = self.roles.as_ref()?.piece_bytes(&self.cta_tile)?;
+        Some(format!("{} * {place}", self.clusters()))
     }
 
     /// The step of that operand and hop.

@@ -97,6 +97,11 @@ pub struct Ring {
     pub barriers_at: u32,
 }
 
+/// Bytes before a piece of a tile in scratch memory, where its flags are; a line of the
+/// second-level cache.
+pub const FLAG_BYTES: i64 = 128;
+/// Bytes of an accumulator that is handed on.
+pub const ACCUMULATOR_BYTES: i64 = 4;
 /// Warps of a warpgroup: each arrives by itself when it is done with a slot.
 pub const WARPS: u32 = 4;
 /// Bytes of an mbarrier (PTX ISA, mbarrier).
@@ -190,6 +195,13 @@ impl Roles {
     /// Sets of staging buffers: one that the consumers of a tile share out, or one each.
     pub fn staging_sets(&self) -> u32 {
         self.consumers / self.consumers_of_a_tile()
+    }
+
+    /// Bytes in scratch memory of a piece of an output tile, behind the flags of the consumers
+    /// that made it; `None` where tiles are not cut along k.
+    pub fn piece_bytes(&self, cta_tile: &[i64]) -> Option<i64> {
+        let [m, n, ..] = cta_tile else { return None };
+        (self.kind == SchedulerKind::StreamK).then_some(FLAG_BYTES + m * n * ACCUMULATOR_BYTES)
     }
 
     /// Consumers that work on one output tile together.

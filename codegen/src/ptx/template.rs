@@ -45,12 +45,17 @@ pub(super) const SOURCES: &[(&str, &str)] = templates![
     "mma/wgmma_wait.tera",
     "sync/bar.tera",
     "sync/elect.tera",
+    "sync/flag_clear.tera",
+    "sync/flag_raise.tera",
+    "sync/flag_wait.tera",
     "sync/griddepcontrol.tera",
     "sync/mapa.tera",
     "sync/mbarrier.tera",
     "sync/mbarrier_arrive.tera",
     "sync/mbarrier_arrive_remote.tera",
     "sync/mbarrier_wait.tera",
+    "sync/piece_add.tera",
+    "sync/piece_store.tera",
     "sync/prefetch_tensormap.tera",
 ];
 

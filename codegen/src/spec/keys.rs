@@ -255,9 +255,13 @@ static PIPELINE: &[Key] = &[
 ];
 
 static SCHEDULER: &[Key] = &[
-    key("kind", Kind::Scheduler, "One tile for each CTA, or many.")
-        .gemm()
-        .auto(),
+    key(
+        "kind",
+        Kind::Scheduler,
+        "One tile for each CTA, many, or equal shares of all work.",
+    )
+    .gemm()
+    .auto(),
     key(
         "raster",
         Kind::Raster,

@@ -140,6 +140,9 @@ pub enum SchedulerKind {
     Single,
     /// As many CTAs as run at a time; each takes every so-manieth tile.
     Persistent,
+    /// The same, but where the last tiles would leave CTAs idle, theirs and those of a wave before
+    /// are cut along k into spans of equal length (stream-k); who begins a tile sums its pieces.
+    StreamK,
 }
 
 /// How the start of a kernel relates to the one before it in the stream.

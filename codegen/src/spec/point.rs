@@ -109,6 +109,7 @@ fn suffix(spec: &Spec, tuned: &[&str]) -> String {
         add(match kind {
             SchedulerKind::Single => "single".into(),
             SchedulerKind::Persistent => "pers".into(),
+            SchedulerKind::StreamK => "sk".into(),
         });
     }
     if let (Auto::Given(ctas), true) = (&spec.scheduler.ctas, is_tuned("scheduler.ctas")) {

@@ -228,14 +228,19 @@ impl Schedule {
 }
 
 impl SchedulerKind {
-    /// Both kinds.
-    pub const ALL: [SchedulerKind; 2] = [SchedulerKind::Single, SchedulerKind::Persistent];
+    /// All kinds.
+    pub const ALL: [SchedulerKind; 3] = [
+        SchedulerKind::Single,
+        SchedulerKind::Persistent,
+        SchedulerKind::StreamK,
+    ];
 
     /// The word in specs: `persistent`.
     pub fn name(self) -> &'static str {
         match self {
             SchedulerKind::Single => "single",
             SchedulerKind::Persistent => "persistent",
+            SchedulerKind::StreamK => "stream_k",
         }
     }
 }

@@ -32,7 +32,9 @@ pub struct LaunchAbi {
     pub programmatic: bool,
     /// Dynamic shared memory of a CTA.
     pub dynamic_smem_bytes: Expr,
-    /// Global scratch memory, passed through a [`ParamValue::Workspace`] parameter.
+    /// Global scratch memory in bytes, passed through a [`ParamValue::Workspace`] parameter. It is
+    /// zero when the kernel first gets it; what a kernel needs to be zero it leaves zero. Launches
+    /// that may run at the same time need one each.
     pub workspace_bytes: Expr,
 }
 

@@ -176,7 +176,7 @@ impl CudaDevice {
             .saturating_mul(self.info().sms))
     }
 
-    /// Address of at least `bytes` of scratch memory of this kernel.
+    /// Address of at least `bytes` of scratch memory of this kernel, zero at first.
     fn workspace(&self, kernel: &CudaKernel, bytes: u64) -> Result<u64, Error> {
         let mut held = kernel
             .workspace
@@ -184,7 +184,11 @@ impl CudaDevice {
             .unwrap_or_else(PoisonError::into_inner);
         match held.as_ref() {
             Some(memory) if memory.bytes() >= bytes => Ok(memory.address()),
-            _ => Ok(held.insert(self.alloc(bytes)?).address()),
+            _ => {
+                let memory = self.alloc(bytes)?;
+                self.fill(&memory, 0)?;
+                Ok(held.insert(memory).address())
+            }
         }
     }
 }

@@ -137,7 +137,7 @@ fn launch(plan: &Plan) -> LaunchKind {
 /// follows another; one where a CTA makes one.
 fn tiles(plan: &Plan, asked: Option<u32>) -> u32 {
     match &plan.roles {
-        Some(roles) if roles.kind == SchedulerKind::Persistent => {
+        Some(roles) if roles.kind != SchedulerKind::Single => {
             asked.unwrap_or(2 * roles.consumers / roles.consumers_of_a_tile())
         }
         _ => 1,

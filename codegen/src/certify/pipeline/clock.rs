@@ -62,7 +62,8 @@ pub(in crate::certify) fn timeline(
     kernel: &Kernel,
     [tiles, k_tiles]: [u32; 2],
 ) -> Result<Timeline, String> {
-    let machine = Machine::new(plan, roles, parts_of(kernel)?, k_tiles, tiles);
+    let trips = vec![k_tiles; tiles as usize];
+    let machine = Machine::new(plan, roles, parts_of(kernel)?, trips);
     let (ctas, stages) = (roles.cluster_size() as usize, roles.ring.stages as usize);
     let phases = |count: usize| vec![vec![Phases::new(); count]; ctas];
     let agents = machine.agents.len();
@@ -129,6 +130,7 @@ impl Clock<'_> {
         self.machine.agents[at].steps.pop_front();
         match step {
             Step::Trip(first) => self.trip(at, first),
+            Step::Tile(_) => {}
             Step::Op(op) => self.charge(at, op, before, &phases),
         }
         Ok(true)
@@ -241,7 +243,7 @@ impl Clock<'_> {
         let agent = &self.machine.agents[at];
         let hands = &self.hands[at];
         let turns = agent.team == Team::Consumers && self.machine.roles.turns_at.is_some();
-        let in_loop = hands.k_tile < self.machine.trips;
+        let in_loop = hands.k_tile < self.machine.each();
         Span {
             from,
             to,

@@ -15,6 +15,10 @@ impl<'k> Machine<'k> {
                 self.agents[at].first_trip = first;
                 return Ok(Outcome::Done);
             }
+            Step::Tile(number) => {
+                self.agents[at].tile = number;
+                return Ok(Outcome::Done);
+            }
             Step::Op(op) => op,
         };
         match op {
@@ -57,14 +61,7 @@ impl<'k> Machine<'k> {
             }
             Op::MmaDone => self.agents[at].reading.clear(),
             Op::Release(which) => self.release(at, *which)?,
-            Op::Advance(distance) => {
-                let trips = u64::from(self.trips);
-                self.agents[at].position += match distance {
-                    Distance::Slot => 1,
-                    Distance::Tile => trips,
-                    Distance::Turns => trips * u64::from(self.agents[at].number),
-                };
-            }
+            Op::Advance(distance) => self.go(at, *distance),
             Op::TakeTurn => return self.take_turn(at),
             Op::PassTurn => {
                 let next = (self.agents[at].number + 1) % self.roles.consumers;
@@ -74,6 +71,21 @@ impl<'k> Machine<'k> {
             _ => {}
         }
         Ok(Outcome::Done)
+    }
+
+    /// Moves a role along the ring.
+    fn go(&mut self, at: usize, distance: Distance) {
+        let each = u64::from(self.each());
+        let agent = &mut self.agents[at];
+        agent.position = match distance {
+            Distance::Slot => agent.position + 1,
+            Distance::Tile => agent.position + each,
+            Distance::Turns => agent.position + each * u64::from(agent.number),
+            Distance::Piece => {
+                let before = self.trips.iter().take(agent.tile);
+                before.copied().map(u64::from).sum()
+            }
+        };
     }
 
     /// Whether every slot up to that position has come back.

@@ -27,12 +27,14 @@ cta_tile: '(128,128,64)'
     (plan, kernel)
 }
 
-pub(super) const KINDS: [&str; 5] = [
+pub(super) const KINDS: [&str; 7] = [
     "pipeline: { stages: 3 }",
     "pipeline: { stages: 3, in_flight: 0 }",
     "cluster: '(2,1,1)'\npipeline: { stages: 4 }",
     "pipeline: { stages: 3, schedule: pingpong }",
     "pipeline: { stages: 3, schedule: cooperative }\ncopy: { d: { r2g: auto } }",
+    "pipeline: { stages: 3, schedule: cooperative }\nscheduler: { kind: stream_k }",
+    "pipeline: { stages: 3, schedule: pingpong }\nscheduler: { kind: stream_k }",
 ];
 
 fn judge(plan: &Plan, kernel: &Kernel) -> crate::error::Result<certify::Certificate> {
@@ -45,7 +47,9 @@ fn change(kernel: &mut Kernel, team: Team, at: &mut impl FnMut(&mut Vec<Op>) -> 
     fn walk(ops: &mut Vec<Op>, at: &mut impl FnMut(&mut Vec<Op>) -> bool) -> bool {
         at(ops)
             || ops.iter_mut().any(|op| match op {
-                Op::ForEachTile(body) | Op::ForEachKTile(body) => walk(body, at),
+                Op::ForEachTile(body) | Op::ForEachPiece(body) | Op::ForEachKTile(body) => {
+                    walk(body, at)
+                }
                 _ => false,
             })
     }
@@ -123,6 +127,7 @@ fn an_operation_dropped_or_doubled_is_found() {
             without(&kernel, consumers, &Op::Advance(Distance::Slot)),
             without(&kernel, consumers, &Op::Advance(Distance::Tile)),
             without(&kernel, consumers, &Op::Advance(Distance::Turns)),
+            without(&kernel, consumers, &Op::Advance(Distance::Piece)),
             without(&kernel, consumers, &Op::PassTurn),
             twice(&kernel, producer, &Op::Arm),
             twice(&kernel, producer, &Op::Advance(Distance::Slot)),

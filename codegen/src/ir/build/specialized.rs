@@ -9,7 +9,7 @@ use crate::ir::tile::{
 };
 use crate::plan::model::{Hop, Plan};
 use crate::plan::roles::{BoxCopy, Roles};
-use crate::spec::model::{LaunchKind, Schedule};
+use crate::spec::model::{LaunchKind, Schedule, SchedulerKind};
 
 /// The kernel of a plan with roles.
 pub(super) fn body(plan: &Plan) -> Vec<Op> {
@@ -23,7 +23,7 @@ pub(super) fn body(plan: &Plan) -> Vec<Op> {
         Role {
             team: Team::Producer,
             registers: producer,
-            body: produce(),
+            body: produce(roles),
         },
         Role {
             team: Team::Consumers,
@@ -34,7 +34,15 @@ pub(super) fn body(plan: &Plan) -> Vec<Op> {
     body
 }
 
-fn produce() -> Vec<Op> {
+/// The loop over what comes to a CTA: output tiles, or pieces of them.
+fn for_each(roles: &Roles, body: Vec<Op>) -> Op {
+    match roles.kind {
+        SchedulerKind::StreamK => Op::ForEachPiece(body),
+        _ => Op::ForEachTile(body),
+    }
+}
+
+fn produce(roles: &Roles) -> Vec<Op> {
     let mut trip = vec![Op::Acquire, Op::Arm];
     for (operand, tile) in [("a", TileIndex::M), ("b", TileIndex::N)] {
         trip.push(Op::Copy {
@@ -47,7 +55,7 @@ fn produce() -> Vec<Op> {
         });
     }
     trip.push(Op::Advance(Distance::Slot));
-    vec![Op::ForEachTile(vec![Op::ForEachKTile(trip)]), Op::Drain]
+    vec![for_each(roles, vec![Op::ForEachKTile(trip)]), Op::Drain]
 }
 
 fn consume(plan: &Plan, roles: &Roles) -> Vec<Op> {
@@ -60,20 +68,28 @@ fn consume(plan: &Plan, roles: &Roles) -> Vec<Op> {
         Slot::Current
     }));
     trip.push(Op::Advance(Distance::Slot));
+    let pieces = roles.kind == SchedulerKind::StreamK;
+    let skips = |distance| (turns && !pieces).then_some(Op::Advance(distance));
     let mut tile = Vec::new();
+    tile.extend(pieces.then_some(Op::ClearAccumulators));
+    tile.extend((turns && pieces).then_some(Op::Advance(Distance::Piece)));
     tile.extend(turns.then_some(Op::TakeTurn));
     tile.push(Op::ForEachKTile(trip));
     tile.extend(turns.then_some(Op::PassTurn));
     tile.push(Op::MmaDone);
     tile.extend(late.then_some(Op::Release(Slot::Previous)));
-    tile.push(match &roles.store {
+    let stores = match &roles.store {
         Some(boxes) => Op::IfBoxesEnd(store(plan, roles, boxes), store_direct(Bounds::Checked)),
         None => Op::IfInside(store_direct(Bounds::Inside), store_direct(Bounds::Checked)),
+    };
+    tile.push(match pieces {
+        true => Op::IfContinues(vec![Op::GivePiece], vec![Op::TakePieces, stores]),
+        false => stores,
     });
-    tile.extend(turns.then_some(Op::Advance(Distance::Tile)));
+    tile.extend(skips(Distance::Tile));
     let mut body = Vec::new();
-    body.extend(turns.then_some(Op::Advance(Distance::Turns)));
-    body.push(Op::ForEachTile(tile));
+    body.extend(skips(Distance::Turns));
+    body.push(for_each(roles, tile));
     body.extend(roles.store.is_some().then_some(Op::StagingDrain));
     body
 }

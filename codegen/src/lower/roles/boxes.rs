@@ -25,7 +25,7 @@ impl Lowering<'_> {
         let rows = if along_m { TileIndex::M } else { TileIndex::N };
         let starts = [
             self.tile_start(rows)?,
-            mul(state.trip.clone(), int(plan.cta_tile[2])),
+            mul(self.k_tile()?, int(plan.cta_tile[2])),
         ];
         let slot = mul(Expr::Var(state.slot), int(i64::from(plan.stage_bytes)));
         let map = self.map(&copy.operand)?;

@@ -7,6 +7,7 @@ mod output;
 use tilewright_layout::{Layout, Swizzle, TiledMma, Tiler};
 
 use crate::arch::{MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARPGROUP};
+use crate::dtype::Dtype;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
 use crate::plan::descriptor::Descriptor;
@@ -92,9 +93,32 @@ pub(super) fn plan(
         staging: staging.unwrap_or_default(),
         turns_at: None,
     };
+    check_pieces(spec, chooser, &roles);
     place(spec, plan, &mut roles);
     plan.roles = Some(roles);
     Ok(())
+}
+
+/// What tiles cut along k demand.
+fn check_pieces(spec: &Spec, chooser: &mut Chooser<'_>, roles: &Roles) {
+    if roles.kind != SchedulerKind::StreamK {
+        return;
+    }
+    if roles.cluster_size() > 1 {
+        let [m, n] = roles.cluster;
+        let message = format!(
+            "scheduler.kind stream_k cuts tiles for single CTAs, cluster is ({m},{n},1): use \
+             (1,1,1), or kind persistent"
+        );
+        chooser.violate("stream-k", message);
+    }
+    if spec.accumulator != Dtype::F32 {
+        let message = format!(
+            "scheduler.kind stream_k sums pieces of f32, accumulator is {}: use kind persistent",
+            spec.accumulator
+        );
+        chooser.violate("stream-k", message);
+    }
 }
 
 /// The loads of a and b and how the MMA finds them; none of what violates a limit.
@@ -228,14 +252,15 @@ fn registers(
 ) -> [u32; 2] {
     let threads = (consumers + 1) * WARPGROUP;
     let entry = entry_registers(threads);
-    let producer = spec
-        .pipeline
-        .producer_registers
-        .unwrap_or_else(|| match consumers {
-            2 if accumulators >= 176 => 24,
-            1 | 2 => 40,
+    let producer = spec.pipeline.producer_registers.unwrap_or_else(|| {
+        match (consumers, &spec.scheduler.kind) {
+            // It finds its pieces of tiles by itself.
+            (1 | 2, Auto::Given(SchedulerKind::StreamK)) => 56,
+            (2, _) if accumulators >= 176 => 24,
+            (1 | 2, _) => 40,
             _ => 32,
-        });
+        }
+    });
     let registers = split_registers(producer, consumers);
     let available = i64::from(registers[1]);
     if accumulators + OTHER_REGISTERS > available {

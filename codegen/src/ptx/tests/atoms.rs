@@ -6,6 +6,18 @@ use crate::arch::ARCHES;
 use crate::atoms::model::{Atom, OperandKind};
 use crate::ptx::{emit, ptxas};
 
+/// Constants of an operand: of offsets one for each four of the atom's registers.
+fn imms(atom: &Atom, name: &str) -> Vec<i64> {
+    let registers = atom.operands.iter().find_map(|operand| match operand.kind {
+        OperandKind::RegsInOut { count, .. } => Some(i64::from(count)),
+        _ => None,
+    });
+    match (name, registers) {
+        ("offsets", Some(registers)) => (0..registers / 4).map(|vector| 16 * vector).collect(),
+        _ => vec![0, 2],
+    }
+}
+
 /// A kernel that loads every input register, runs the atom once and stores every output register.
 fn kernel_of(atom: &Arc<Atom>) -> Program {
     let mut b = Build::new("k");
@@ -44,7 +56,7 @@ fn kernel_of(atom: &Arc<Atom>) -> Program {
             OperandKind::TensorMap => {
                 args.push(Arg::TensorMap(b.param("map", ParamType::TensorMap)));
             }
-            OperandKind::Imms => args.push(Arg::Imms(vec![0, 2])),
+            OperandKind::Imms => args.push(Arg::Imms(imms(atom, &operand.name))),
             OperandKind::Imm => args.push(Arg::Imm(match operand.name.as_str() {
                 "count" => 1,
                 "registers" => 40,

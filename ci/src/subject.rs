@@ -206,9 +206,11 @@ fn place(
         .map_err(|refusals| format!("{refusals:?}"))?;
     if let Some(at) = ready.workspace_at {
         let bytes = ready.workspace_bytes.max(1);
+        // The start is zero as the kernel expects it, and what is behind it may be anything.
+        let zero = ready.workspace_zero_bytes > 0;
         prepared.buffers.push(Allocation {
             arg: buffer_arg("workspace", "u8", bytes),
-            init: None,
+            init: zero.then(|| vec![0; usize::try_from(bytes).unwrap_or(0)]),
             expect: None,
         });
         let (memory, ids) = prepared.memory()?;

@@ -64,8 +64,6 @@ pub(crate) struct EmulatedArg<'a> {
 #[derive(Debug)]
 pub struct EmulatedKernel {
     module: emulator::Module,
-    /// Scratch memory as the last launch left it.
-    workspace: Mutex<Vec<u8>>,
 }
 
 impl EmulatedBuffer {
@@ -139,12 +137,6 @@ fn complement(ranges: &[Range<u64>], bytes: u64) -> Vec<Range<u64>> {
 }
 
 impl EmulatedKernel {
-    fn lock_workspace(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.workspace
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Parses a kernel's PTX and checks that its entry is what the manifest says.
     pub(crate) fn parse(kernel: &Kernel, ptx: &str) -> Result<EmulatedKernel, Error> {
         let module = emulator::Module::parse(ptx).map_err(|e| Error::Load {
@@ -181,10 +173,7 @@ impl EmulatedKernel {
             ));
         }
         if refusals.is_empty() {
-            Ok(EmulatedKernel {
-                module,
-                workspace: Mutex::default(),
-            })
+            Ok(EmulatedKernel { module })
         } else {
             Err(refused(kernel, refusals))
         }
@@ -266,9 +255,8 @@ impl EmulatorDevice {
         launch
             .encode_maps(|placed| placed.map.encode().map_err(|e| e.to_string()))
             .map_err(|r| refused(kernel, r))?;
-        let held = std::mem::take(&mut *code.lock_workspace());
         let (params, workspace) =
-            with_workspace(&launch, held, &mut memory).map_err(|e| failed(e.to_string()))?;
+            with_workspace(&launch, &mut memory).map_err(|e| failed(e.to_string()))?;
         let request = emulator::Launch {
             entry: kernel.entry.clone(),
             grid: launch.grid,
@@ -285,10 +273,16 @@ impl EmulatorDevice {
             content.bytes = memory.read(*id);
             content.undefined = memory.undefined(*id);
         }
-        if let Some(id) = workspace {
-            *code.lock_workspace() = memory.read(id);
+        let report = summarize(kernel, &report)?;
+        let workspace = workspace.map(|id| memory.read(id)).unwrap_or_default();
+        let zero = launch.workspace_zero_bytes as usize;
+        match workspace.iter().take(zero).position(|byte| *byte != 0) {
+            Some(at) => Err(failed(format!(
+                "byte {at} of the workspace is not 0 after the launch; the kernel promises to \
+                 leave the first {zero} zero"
+            ))),
+            None => Ok(report),
         }
-        summarize(kernel, &report)
     }
 }
 
@@ -325,23 +319,19 @@ fn copy_in(
 }
 
 /// The parameter block with the address of scratch memory, if the kernel wants any, and which
-/// buffer that is: zero as a kernel first finds it, then what the launch before left.
+/// buffer that is. Its start is zero as promised, the rest undefined.
 fn with_workspace(
     launch: &Launch,
-    mut held: Vec<u8>,
     memory: &mut emulator::Memory,
 ) -> Result<(Vec<u8>, Option<emulator::BufferId>), emulator::MemoryError> {
     let mut params = launch.params.clone();
     let Some(at) = launch.workspace_at else {
         return Ok((params, None));
     };
-    let bytes = launch.workspace_bytes.max(1);
-    let id = memory.alloc("workspace", bytes, emulator::Content::Undefined)?;
-    if (held.len() as u64) < bytes {
-        held = vec![0; usize::try_from(bytes).unwrap_or(0)];
-    }
-    held.truncate(usize::try_from(bytes).unwrap_or(0));
-    memory.write(id, 0, &held)?;
+    let zeros = vec![0; launch.workspace_zero_bytes as usize];
+    let bytes = launch.workspace_bytes.max(zeros.len() as u64).max(1);
+    let start = emulator::Content::Bytes(&zeros);
+    let id = memory.alloc("workspace", bytes, start)?;
     if let Some(place) = params.get_mut(at..at.saturating_add(8)) {
         place.copy_from_slice(&memory.address(id).to_le_bytes());
     }

@@ -69,6 +69,8 @@ pub struct Launch {
     pub dynamic_smem_bytes: u32,
     /// Scratch memory to provide.
     pub workspace_bytes: u64,
+    /// How many of its first bytes are zero before the launch and after it.
+    pub workspace_zero_bytes: u32,
     /// The parameter block, with zeros where the workspace's address and tensor maps go.
     pub params: Vec<u8>,
     /// The tensor maps, for the backend to encode: see [`Launch::encode_maps`].
@@ -331,6 +333,7 @@ pub fn prepare(
         programmatic: kernel.abi.programmatic,
         dynamic_smem_bytes,
         workspace_bytes,
+        workspace_zero_bytes: kernel.abi.workspace_zero_bytes,
         params,
         tensor_maps,
         param_offsets: kernel.abi.params.iter().map(|p| p.offset).collect(),

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::ir::program::{ParamType, Program};
 use crate::lower::WORKSPACE;
 use crate::plan::model::{self, Hop, Plan};
-use crate::plan::roles::BoxCopy;
+use crate::plan::roles::{BoxCopy, Roles};
 use crate::ptx::PtxModule;
 use crate::ptx::ptxas::PtxasReport;
 use crate::spec::model as spec;
@@ -175,6 +175,7 @@ fn abi(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, String>
             Some(bytes) => parse(&bytes)?,
             None => 0u32.into(),
         },
+        workspace_zero_bytes: plan.roles.as_ref().map_or(0, Roles::flag_bytes),
     })
 }
 

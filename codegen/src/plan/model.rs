@@ -8,7 +8,7 @@ use tilewright_layout::{ComposedLayout, TiledCopy, TiledMma};
 use crate::arch::Arch;
 use crate::atoms::model::Atom;
 use crate::dtype::Dtype;
-use crate::plan::roles::{BoxCopy, Roles};
+use crate::plan::roles::{BoxCopy, MOST_PIECES, Roles};
 use crate::spec::model::{Family, Operand, Raster, SchedulerKind};
 
 /// One hop of an operand's way, from one memory space to the next.
@@ -214,11 +214,13 @@ impl Plan {
             m * along_m,
             n * along_n
         );
-        let most = roles.ctas.map(|ctas| (i64::from(ctas) / size).max(1));
-        let work = match roles.kind {
-            SchedulerKind::StreamK => format!("{tiles} * ceil_div(k, {})", self.cta_tile[2]),
-            _ => tiles,
-        };
+        let mut most = roles.ctas.map(|ctas| (i64::from(ctas) / size).max(1));
+        let mut work = tiles;
+        if roles.kind == SchedulerKind::StreamK {
+            let pieces = i64::from(MOST_PIECES);
+            most = Some(most.unwrap_or(pieces).min(pieces));
+            work = format!("{work} * ceil_div(k, {})", self.cta_tile[2]);
+        }
         match (roles.kind, most) {
             (SchedulerKind::Single, _) => work,
             (_, None) => format!("min({work}, max_clusters)"),
@@ -226,11 +228,13 @@ impl Plan {
         }
     }
 
-    /// Bytes of scratch memory of a launch, as an expression of the launch ABI: a place for the
-    /// piece of a tile that each CTA may have to hand on.
+    /// Bytes of scratch memory of a launch, as an expression of the launch ABI: flags, then a place
+    /// for the piece of a tile that each CTA may have to hand on.
     pub fn workspace(&self) -> Option<String> {
-        let place = self.roles.as_ref()?.piece_bytes(&self.cta_tile)?;
-        Some(format!("{} * {place}", self.clusters()))
+        let roles = self.roles.as_ref()?;
+        let place = roles.piece_bytes(&self.cta_tile)?;
+        let flags = roles.flag_bytes();
+        Some(format!("{flags} + {} * {place}", self.clusters()))
     }
 
     /// The step of that operand and hop.

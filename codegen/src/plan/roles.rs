@@ -97,9 +97,10 @@ pub struct Ring {
     pub barriers_at: u32,
 }
 
-/// Bytes before a piece of a tile in scratch memory, where its flags are; a line of the
-/// second-level cache.
-pub const FLAG_BYTES: i64 = 128;
+/// Bytes of the flags of one piece of a tile in scratch memory: a line of the second-level cache.
+pub const FLAG_BYTES: u32 = 128;
+/// CTAs that may hand on a piece of a tile; more than any GPU runs at a time, one to an SM.
+pub const MOST_PIECES: u32 = 1024;
 /// Bytes of an accumulator that is handed on.
 pub const ACCUMULATOR_BYTES: i64 = 4;
 /// Warps of a warpgroup: each arrives by itself when it is done with a slot.
@@ -197,11 +198,20 @@ impl Roles {
         self.consumers / self.consumers_of_a_tile()
     }
 
-    /// Bytes in scratch memory of a piece of an output tile, behind the flags of the consumers
-    /// that made it; `None` where tiles are not cut along k.
+    /// Bytes in scratch memory of a piece of an output tile; `None` where tiles are not cut along
+    /// k.
     pub fn piece_bytes(&self, cta_tile: &[i64]) -> Option<i64> {
         let [m, n, ..] = cta_tile else { return None };
-        (self.kind == SchedulerKind::StreamK).then_some(FLAG_BYTES + m * n * ACCUMULATOR_BYTES)
+        (self.kind == SchedulerKind::StreamK).then_some(m * n * ACCUMULATOR_BYTES)
+    }
+
+    /// Bytes in scratch memory of the flags, in front of the pieces; they are zero outside of
+    /// launches.
+    pub fn flag_bytes(&self) -> u32 {
+        match self.kind {
+            SchedulerKind::StreamK => MOST_PIECES * FLAG_BYTES,
+            _ => 0,
+        }
     }
 
     /// Consumers that work on one output tile together.

@@ -32,10 +32,17 @@ pub struct LaunchAbi {
     pub programmatic: bool,
     /// Dynamic shared memory of a CTA.
     pub dynamic_smem_bytes: Expr,
-    /// Global scratch memory in bytes, passed through a [`ParamValue::Workspace`] parameter. It is
-    /// zero when the kernel first gets it; what a kernel needs to be zero it leaves zero. Launches
-    /// that may run at the same time need one each.
+    /// Global scratch memory in bytes, passed through a [`ParamValue::Workspace`] parameter.
+    /// Launches that may run at the same time need one each.
     pub workspace_bytes: Expr,
+    /// How many of its first bytes are zero when a kernel gets it, and when the kernel has ended:
+    /// who launches sets them once, when the memory is new.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub workspace_zero_bytes: u32,
+}
+
+fn is_zero(bytes: &u32) -> bool {
+    *bytes == 0
 }
 
 impl Default for LaunchAbi {
@@ -49,6 +56,7 @@ impl Default for LaunchAbi {
             programmatic: false,
             dynamic_smem_bytes: Expr::constant(0),
             workspace_bytes: Expr::constant(0),
+            workspace_zero_bytes: 0,
         }
     }
 }

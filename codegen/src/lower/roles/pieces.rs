@@ -8,8 +8,9 @@
 //! CTAs in reverse order: a CTA waits only for CTAs before it in the grid, which have started
 //! before it. After its span a CTA makes its whole tiles.
 //!
-//! In scratch memory each CTA has a place for one piece: a flag for each consumer warpgroup, zero
-//! outside of launches, then the accumulators, four of a thread next to four of the next thread.
+//! In scratch memory stand the flags, a line for each CTA with one for each consumer warpgroup,
+//! zero outside of launches; then a place for a piece of each CTA: its accumulators, four of a
+//! thread next to four of the next thread.
 
 use crate::arch::WARPGROUP;
 use crate::atoms::model::Space;
@@ -312,24 +313,23 @@ impl Lowering<'_> {
     fn vector(&mut self, cta: Expr) -> Result<Address> {
         let threads = i64::from(self.roles_of()?.consumers_of_a_tile() * WARPGROUP);
         let thread = rem(Expr::Special(Special::TidX), int(threads));
-        let start = add(self.place_of(cta)?, widen(mul(thread, int(VECTOR_BYTES))));
-        let start = add(start, long(FLAG_BYTES));
+        let bytes = self.roles_of()?.piece_bytes(&self.plan.cta_tile);
+        let bytes = bytes.ok_or_else(|| bug(self.plan, "tiles are not cut".to_string()))?;
+        let place = add(
+            long(i64::from(self.roles_of()?.flag_bytes())),
+            mul(widen(cta), long(bytes)),
+        );
+        let start = add(place, widen(mul(thread, int(VECTOR_BYTES))));
         let start = self.builder.hoist("vectors", start);
         self.scratch(start, 0)
     }
 
-    /// The flag of this warpgroup's part of a tile in the CTA's place.
+    /// The flag of this warpgroup's part of a tile, in the CTA's line.
     fn flag(&mut self, cta: Expr) -> Result<Address> {
-        let part = widen(mul(self.part()?, int(FLAG)));
-        let start = add(self.place_of(cta)?, part);
-        let start = self.builder.hoist("flag", start);
+        let part = mul(self.part()?, int(FLAG));
+        let line = mul(cta, int(i64::from(FLAG_BYTES)));
+        let start = self.builder.hoist("flag", widen(add(line, part)));
         self.scratch(start, 0)
-    }
-
-    fn place_of(&self, cta: Expr) -> Result<Expr> {
-        let bytes = self.roles_of()?.piece_bytes(&self.plan.cta_tile);
-        let bytes = bytes.ok_or_else(|| bug(self.plan, "tiles are not cut".to_string()))?;
-        Ok(mul(widen(cta), long(bytes)))
     }
 
     fn scratch(&self, offset: Expr, imm: i64) -> Result<Address> {

@@ -274,8 +274,9 @@ impl EmulatorDevice {
             content.undefined = memory.undefined(*id);
         }
         let report = summarize(kernel, &report)?;
-        let workspace = workspace.map(|id| memory.read(id)).unwrap_or_default();
         let zero = launch.workspace_zero_bytes as usize;
+        let promised = workspace.filter(|_| zero > 0);
+        let workspace = promised.map(|id| memory.read(id)).unwrap_or_default();
         match workspace.iter().take(zero).position(|byte| *byte != 0) {
             Some(at) => Err(failed(format!(
                 "byte {at} of the workspace is not 0 after the launch; the kernel promises to \

@@ -17,7 +17,7 @@ use std::fmt;
 use crate::ir::tile::{Kernel, Op, Role, Team};
 use crate::plan::model::Plan;
 use crate::plan::roles::{Roles, WARPS};
-use crate::spec::model::{LaunchKind, Schedule, SchedulerKind};
+use crate::spec::model::{LaunchKind, Schedule};
 
 /// Runs the pipeline over every length that matters. How many runs were made.
 pub(super) fn check(plan: &Plan, roles: &Roles, kernel: &Kernel) -> Result<u32, String> {
@@ -46,8 +46,7 @@ pub(super) fn check(plan: &Plan, roles: &Roles, kernel: &Kernel) -> Result<u32, 
 /// Trips of each of so many tiles. Pieces of tiles have any number of trips: every other one has
 /// about half of them.
 fn trips_of(roles: &Roles, trips: u32, tiles: u32) -> Vec<u32> {
-    let cut = roles.kind == SchedulerKind::StreamK;
-    let of = |tile| match cut && tile % 2 == 1 {
+    let of = |tile| match roles.cuts_tiles() && tile % 2 == 1 {
         true => trips / 2 + 1,
         false => trips,
     };

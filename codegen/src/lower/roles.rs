@@ -219,18 +219,13 @@ impl Lowering<'_> {
 
     /// Output tiles come to clusters in turn; in a cluster each CTA has its place.
     fn for_each_tile(&mut self, body: &[Op]) -> Result<Vec<Stmt>> {
-        let plan = self.plan;
-        let (schedule, shape) = {
-            let roles = self.roles_of()?;
-            (roles.schedule, roles.cluster.map(i64::from))
-        };
+        let shape = self.roles_of()?.cluster.map(i64::from);
         let state = self.role()?.clone();
         let [cluster, clusters] = state.cluster;
         let tiles = self.tiles(shape)?;
         let total = mul(tiles[0].clone(), tiles[1].clone());
         let total = self.builder.hoist("all_tiles", total);
-        let takes_turns = schedule == Schedule::Pingpong && self.team == Some(Team::Consumers);
-        let (from, step) = if takes_turns {
+        let (from, step) = if self.takes_turns()? {
             let consumers = int(i64::from(self.roles_of()?.consumers));
             let first = add(cluster, mul(state.warpgroup.clone(), clusters.clone()));
             (first, mul(clusters, consumers))
@@ -241,16 +236,7 @@ impl Lowering<'_> {
         let step = self.builder.hoist("tile_step", step);
         let var = self.builder.var("tile", IntType::I32, false);
         let scope = self.builder.begin_scope();
-        let mut hoist = |name: &str, expr| self.builder.hoist(name, expr);
-        let at = raster_tile(&mut hoist, Expr::Var(var), tiles, plan.raster);
-        let [m, n] = [0, 1].map(|mode| {
-            add(
-                mul(at[mode].clone(), int(shape[mode])),
-                state.place[mode].clone(),
-            )
-        });
-        self.state.tile_m = self.builder.hoist("tile_m", m);
-        self.state.tile_n = self.builder.hoist("tile_n", n);
+        self.enter_tile(Expr::Var(var), tiles)?;
         let statements = self.ops(body)?;
         let mut body = self.builder.end_scope(scope);
         body.extend(statements);
@@ -261,6 +247,26 @@ impl Lowering<'_> {
             step,
             body,
         }])
+    }
+
+    /// Whether the role's members make output tiles in turns.
+    fn takes_turns(&self) -> Result<bool> {
+        let schedule = self.roles_of()?.schedule;
+        Ok(schedule == Schedule::Pingpong && self.team == Some(Team::Consumers))
+    }
+
+    /// Names the output tile of that number, of so many along m and n, that the operations to come
+    /// belong to: the cluster's, and in it the CTA's.
+    fn enter_tile(&mut self, number: Expr, tiles: [Expr; 2]) -> Result<()> {
+        let shape = self.roles_of()?.cluster.map(i64::from);
+        let place = self.role()?.place.clone();
+        let mut hoist = |name: &str, expr| self.builder.hoist(name, expr);
+        let at = raster_tile(&mut hoist, number, tiles, self.plan.raster);
+        let [m, n] =
+            [0, 1].map(|mode| add(mul(at[mode].clone(), int(shape[mode])), place[mode].clone()));
+        self.state.tile_m = self.builder.hoist("tile_m", m);
+        self.state.tile_n = self.builder.hoist("tile_n", n);
+        Ok(())
     }
 
     /// Boxes end at the edge when the edge is a multiple of 16 bytes or the tile is inside.

@@ -216,7 +216,7 @@ impl Plan {
         );
         let mut most = roles.ctas.map(|ctas| (i64::from(ctas) / size).max(1));
         let mut work = tiles;
-        if roles.kind == SchedulerKind::StreamK {
+        if roles.cuts_tiles() {
             let pieces = i64::from(MOST_PIECES);
             most = Some(most.unwrap_or(pieces).min(pieces));
             work = format!("{work} * ceil_div(k, {})", self.cta_tile[2]);

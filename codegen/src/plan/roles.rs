@@ -198,19 +198,24 @@ impl Roles {
         self.consumers / self.consumers_of_a_tile()
     }
 
+    /// Whether output tiles are cut along k.
+    pub fn cuts_tiles(&self) -> bool {
+        self.kind == SchedulerKind::StreamK
+    }
+
     /// Bytes in scratch memory of a piece of an output tile; `None` where tiles are not cut along
     /// k.
     pub fn piece_bytes(&self, cta_tile: &[i64]) -> Option<i64> {
         let [m, n, ..] = cta_tile else { return None };
-        (self.kind == SchedulerKind::StreamK).then_some(m * n * ACCUMULATOR_BYTES)
+        self.cuts_tiles().then_some(m * n * ACCUMULATOR_BYTES)
     }
 
     /// Bytes in scratch memory of the flags, in front of the pieces; they are zero outside of
     /// launches.
     pub fn flag_bytes(&self) -> u32 {
-        match self.kind {
-            SchedulerKind::StreamK => MOST_PIECES * FLAG_BYTES,
-            _ => 0,
+        match self.cuts_tiles() {
+            true => MOST_PIECES * FLAG_BYTES,
+            false => 0,
         }
     }
 

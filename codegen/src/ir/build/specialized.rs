@@ -9,7 +9,7 @@ use crate::ir::tile::{
 };
 use crate::plan::model::{Hop, Plan};
 use crate::plan::roles::{BoxCopy, Roles};
-use crate::spec::model::{LaunchKind, Schedule, SchedulerKind};
+use crate::spec::model::{LaunchKind, Schedule};
 
 /// The kernel of a plan with roles.
 pub(super) fn body(plan: &Plan) -> Vec<Op> {
@@ -36,9 +36,9 @@ pub(super) fn body(plan: &Plan) -> Vec<Op> {
 
 /// The loop over what comes to a CTA: output tiles, or pieces of them.
 fn for_each(roles: &Roles, body: Vec<Op>) -> Op {
-    match roles.kind {
-        SchedulerKind::StreamK => Op::ForEachPiece(body),
-        _ => Op::ForEachTile(body),
+    match roles.cuts_tiles() {
+        true => Op::ForEachPiece(body),
+        false => Op::ForEachTile(body),
     }
 }
 
@@ -68,7 +68,7 @@ fn consume(plan: &Plan, roles: &Roles) -> Vec<Op> {
         Slot::Current
     }));
     trip.push(Op::Advance(Distance::Slot));
-    let pieces = roles.kind == SchedulerKind::StreamK;
+    let pieces = roles.cuts_tiles();
     let skips = |distance| (turns && !pieces).then_some(Op::Advance(distance));
     let mut tile = Vec::new();
     tile.extend(pieces.then_some(Op::ClearAccumulators));

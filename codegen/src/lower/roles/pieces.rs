@@ -19,11 +19,9 @@ use crate::ir::expr::{
     add, div, eq, int, le, long, lt, max, min, mul, or, rem, select, sub, widen,
 };
 use crate::ir::program::{Address, Arg, Base, Expr, IntType, Special, Stmt};
-use crate::ir::tile::{Op, Team};
-use crate::lower::raster::raster_tile;
+use crate::ir::tile::Op;
 use crate::lower::{Lowering, WORKSPACE, bug};
 use crate::plan::roles::FLAG_BYTES;
-use crate::spec::model::Schedule;
 
 /// A piece of an output tile.
 #[derive(Clone, Debug)]
@@ -73,9 +71,7 @@ impl Lowering<'_> {
     /// so-manieth.
     pub(super) fn for_each_piece(&mut self, body: &[Op]) -> Result<Vec<Stmt>> {
         let work = self.work()?;
-        let takes_turns =
-            self.roles_of()?.schedule == Schedule::Pingpong && self.team == Some(Team::Consumers);
-        let (from, step) = match takes_turns {
+        let (from, step) = match self.takes_turns()? {
             true => (
                 self.role()?.warpgroup.clone(),
                 i64::from(self.roles_of()?.consumers),
@@ -86,10 +82,7 @@ impl Lowering<'_> {
         let scope = self.builder.begin_scope();
         let piece = self.piece_of(&work, Expr::Var(var))?;
         let tiles = self.tiles([1, 1])?;
-        let mut hoist = |name: &str, expr| self.builder.hoist(name, expr);
-        let [m, n] = raster_tile(&mut hoist, piece.tile.clone(), tiles, self.plan.raster);
-        self.state.tile_m = self.builder.hoist("tile_m", m);
-        self.state.tile_n = self.builder.hoist("tile_n", n);
+        self.enter_tile(piece.tile.clone(), tiles)?;
         self.set_piece(Some(piece));
         let statements = self.ops(body)?;
         self.set_piece(None);

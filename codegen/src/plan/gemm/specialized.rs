@@ -101,7 +101,7 @@ pub(super) fn plan(
 
 /// What tiles cut along k demand.
 fn check_pieces(spec: &Spec, chooser: &mut Chooser<'_>, roles: &Roles) {
-    if roles.kind != SchedulerKind::StreamK {
+    if !roles.cuts_tiles() {
         return;
     }
     if roles.cluster_size() > 1 {

@@ -50,6 +50,31 @@ pub struct Violation {
     pub code: &'static str,
     /// Both numbers and the way out.
     pub message: String,
+    /// Dotted keys of the spec that are at fault, the likeliest first.
+    pub keys: Vec<String>,
+    /// Where the first of them stands in the file, once that is known.
+    pub span: Option<Span>,
+}
+
+impl Violation {
+    /// A violated limit without a place.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Violation {
+        Violation {
+            code,
+            message: message.into(),
+            keys: Vec::new(),
+            span: None,
+        }
+    }
+}
+
+/// A spec file as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Path as the user gave it.
+    pub path: String,
+    /// Text of the file.
+    pub text: String,
 }
 
 impl fmt::Display for Violation {
@@ -78,6 +103,8 @@ pub enum Error {
         kernel: String,
         /// Every violated limit.
         violations: Vec<Violation>,
+        /// The file that the point is of, once that is known.
+        file: Option<Box<Written>>,
     },
     /// A feature the architecture or this version does not have.
     #[error("{feature} is not supported on {arch}: {hint}")]
@@ -120,6 +147,17 @@ pub enum Error {
         /// What happened and what to do.
         message: String,
     },
+}
+
+impl Error {
+    /// The refusal of a point, without a place in a file.
+    pub fn plan(kernel: impl Into<String>, violations: Vec<Violation>) -> Error {
+        Error::Plan {
+            kernel: kernel.into(),
+            violations,
+            file: None,
+        }
+    }
 }
 
 /// Shorthand for results of this crate.

@@ -99,10 +99,7 @@ pub fn artifact(point: &Point) -> Result<Artifact> {
     if let Some(report) = &report {
         let violations = ptx::ptxas::gate(report);
         if !violations.is_empty() {
-            return Err(Error::Plan {
-                kernel: plan.id,
-                violations,
-            });
+            return Err(Error::plan(plan.id, violations));
         }
     }
     pack::artifact(&plan, &program, &certificate, ptx, report.as_ref())

@@ -33,7 +33,9 @@ impl Error {
                     .collect();
                 parts.join("\n\n") + "\n"
             }
-            Error::Plan { kernel, violations } => {
+            Error::Plan {
+                kernel, violations, ..
+            } => {
                 let mut out = format!("error: no feasible kernel for {}\n", visible(kernel));
                 for violation in violations {
                     out.push_str(&format!(
@@ -63,7 +65,9 @@ impl Error {
             Error::Spec { path, problems, .. } => {
                 json!({ "kind": "spec", "path": path, "problems": problems })
             }
-            Error::Plan { kernel, violations } => {
+            Error::Plan {
+                kernel, violations, ..
+            } => {
                 json!({ "kind": "plan", "kernel": kernel, "violations": violations })
             }
             Error::Unsupported {

@@ -46,7 +46,7 @@ fn fits_plans(facts: &CopyFacts) -> bool {
 impl<'c> Chooser<'c> {
     /// Notes a violated limit.
     pub(super) fn violate(&mut self, code: &'static str, message: String) {
-        self.violations.push(Violation { code, message });
+        self.violations.push(Violation::new(code, message));
     }
 
     /// Atoms of that description the architecture has, in catalogue order.

@@ -40,10 +40,7 @@ pub fn plan(point: &Point) -> Result<Plan> {
     };
     match plan {
         Some(plan) if chooser.violations.is_empty() => Ok(plan),
-        _ => Err(Error::Plan {
-            kernel: point.id.clone(),
-            violations: chooser.violations,
-        }),
+        _ => Err(Error::plan(&point.id, chooser.violations)),
     }
 }
 

@@ -136,15 +136,12 @@ pub fn gate(report: &PtxasReport) -> Vec<Violation> {
     let advice = "0 are allowed: use a smaller tile or more threads";
     let registers = report.registers;
     let resources = bytes.into_iter().filter(|(_, _, bytes)| *bytes > 0);
-    let resources = resources.map(|(code, what, bytes)| Violation {
-        code,
-        message: format!("{bytes} bytes of {what} at {registers} registers; {advice}"),
+    let resources = resources.map(|(code, what, bytes)| {
+        let message = format!("{bytes} bytes of {what} at {registers} registers; {advice}");
+        Violation::new(code, message)
     });
     let warnings = report.warnings.iter();
-    let warnings = warnings.map(|line| Violation {
-        code: "ptxas-warning",
-        message: line.clone(),
-    });
+    let warnings = warnings.map(|line| Violation::new("ptxas-warning", line.as_str()));
     resources.chain(warnings).collect()
 }
 

@@ -65,12 +65,14 @@ fn check(path: &Path) -> Checked {
             for point in &file.points {
                 match plan::plan(point) {
                     Ok(_) => checked.points += 1,
-                    Err(Error::Plan { kernel, violations }) => {
-                        let code = violations.first().map_or("", |violation| violation.code);
-                        *checked.dropped.entry(code.to_owned()).or_default() += 1;
-                        infeasible.push(Error::Plan { kernel, violations });
-                    }
-                    Err(error) => checked.fail(error),
+                    Err(error) => match &error {
+                        Error::Plan { violations, .. } => {
+                            let code = violations.first().map_or("", |violation| violation.code);
+                            *checked.dropped.entry(code.to_owned()).or_default() += 1;
+                            infeasible.push(error);
+                        }
+                        _ => checked.fail(error),
+                    },
                 }
             }
         }

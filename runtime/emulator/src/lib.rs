@@ -11,6 +11,7 @@
 //!
 //! - `finding`, `counters`, `trace`, `options`, `memory`, `tensor_map`: the vocabulary
 //! - `num`: arithmetic as PTX defines it, without machine state
+//! - `tensor_core`: the sums of tensor cores, to the bit
 //! - `types`, `inst`, `module`, `alternatives`: the decoded program, and others beside it
 //! - `lexer`, `operand`, `isa`, `syntax`: text to decoded program
 //! - `launch`, `exec`: decoded program to memory effects
@@ -27,6 +28,7 @@ mod options;
 mod memory;
 mod tensor_map;
 mod num;
+pub mod tensor_core;
 mod types;
 mod inst;
 mod module;

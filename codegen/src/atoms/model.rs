@@ -5,6 +5,7 @@
 //! stands; `record` translates the rest.
 
 use serde::Deserialize;
+use tilewright_bundle::Sums;
 use tilewright_layout::Layout;
 
 use crate::arch::Arch;
@@ -183,6 +184,8 @@ pub struct MmaFacts {
     /// Whether a and b are read from shared memory, through matrix descriptors, by the tensor
     /// cores themselves.
     pub smem: [bool; 2],
+    /// How it adds its products, in the words of bundles.
+    pub sums: Sums,
 }
 
 /// Layouts of a copy atom.

@@ -8,6 +8,7 @@ mod form;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use tilewright_bundle::Sums;
 use tilewright_layout::Layout;
 
 use super::model::{
@@ -114,6 +115,15 @@ fn dtype(name: &str) -> Result<Dtype> {
 }
 
 fn mma_facts(mma: Mma) -> Result<MmaFacts> {
+    let sums = Sums {
+        unit: mma.sums.unit,
+        k: u32::try_from(mma.mnk[2]).map_err(|error| format!("mnk: {error}"))?,
+        splits: None,
+        rules: mma.sums.rules,
+    };
+    if let Some(problem) = sums.problems().first() {
+        return Err(format!("sums: {problem}"));
+    }
     Ok(MmaFacts {
         mnk: mma.mnk,
         types: [
@@ -127,6 +137,7 @@ fn mma_facts(mma: Mma) -> Result<MmaFacts> {
         b_tv: layout(&mma.b_tv)?,
         c_tv: layout(&mma.c_tv)?,
         smem: [MmaSource::A, MmaSource::B].map(|source| mma.smem.contains(&source)),
+        sums,
     })
 }
 

@@ -2,6 +2,8 @@
 //! facts are those of CuTe's catalogue (`ci/data/atoms.json`).
 #![allow(clippy::panic, clippy::unwrap_used)]
 
+mod sums;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;

@@ -3,13 +3,16 @@
 //! Comes in: what [`crate::compile`] made, and ptxas' report where it could be had. Goes out: the
 //! manifest entry with its launch ABI, assumptions and certificate, and the bundle's files.
 
+#[cfg(test)]
+mod tests;
+
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tilewright_bundle::{
     Assumption, BundleWriter, Capability, DType, Family, Kernel, L2Promotion, LaunchAbi, Operand,
-    Param, ParamValue, Provenance, Resources, Role, ScalarType, Semantics, Sha256Hex, TensorMapAbi,
-    TensorSwizzle,
+    Param, ParamValue, Provenance, Resources, Role, ScalarType, Semantics, Sha256Hex, Sums,
+    TensorMapAbi, TensorSwizzle,
 };
 
 use crate::certify::Certificate;
@@ -138,7 +141,36 @@ fn semantics(plan: &Plan) -> std::result::Result<Semantics, String> {
             spec::Family::Copy => "d = s".to_string(),
             spec::Family::Gemm => "d = acc".to_string(),
         }),
+        sums: sums(plan)?,
     })
+}
+
+/// How the kernel adds products: as its instruction does, k-block after k-block of one thread's
+/// accumulators; where tiles are cut along k, in at most as many parts as there are CTAs and tiles
+/// along k.
+fn sums(plan: &Plan) -> std::result::Result<Option<Sums>, String> {
+    let Some(mma) = &plan.mma else {
+        return Ok(None);
+    };
+    let side_by_side = mma.tiled.atom_layout_mnk().mode(2);
+    let side_by_side = side_by_side.and_then(|along_k| along_k.size().ok());
+    if side_by_side != Some(1) {
+        return Ok(None);
+    }
+    let Some(facts) = &mma.atom.mma else {
+        return Ok(None);
+    };
+    let splits = match (&plan.roles, plan.cta_tile.as_slice()) {
+        (Some(roles), [_, _, k]) if roles.cuts_tiles() => {
+            let text = format!("min(ceil_div(k, {k}), {})", plan.grid());
+            Some(text.parse().map_err(|error| format!("{text}: {error}"))?)
+        }
+        _ => None,
+    };
+    Ok(Some(Sums {
+        splits,
+        ..facts.sums.clone()
+    }))
 }
 
 fn dtype(name: &str) -> std::result::Result<DType, String> {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::abi::{LaunchAbi, MAX_PARAM_BYTES, ParamValue};
 use crate::error::{Error, Problems};
 use crate::hash::Sha256Hex;
-use crate::manifest::{Assumption, FileEntry, Kernel, Manifest, Semantics};
+use crate::manifest::{Assumption, Family, FileEntry, Kernel, Manifest, Semantics};
 use crate::source::{MAX_FILE_BYTES, MAX_TOTAL_BYTES, is_safe, safe_path};
 
 const MAX_KERNELS: usize = 65_536;
@@ -47,6 +47,7 @@ pub(crate) fn kernel(kernel: &Kernel, problems: &mut Problems) {
     let id = kernel.id.as_str();
     names(kernel, problems);
     semantics(id, &kernel.semantics, problems);
+    sums(kernel, problems);
     abi(id, &kernel.abi, &kernel.semantics, problems);
     assumptions(kernel, problems);
     let sm = kernel.capability.min_sm;
@@ -112,6 +113,25 @@ fn semantics(id: &str, semantics: &Semantics, problems: &mut Problems) {
             "the epilogue is no line of text".to_owned()
         });
     }
+}
+
+/// Checks how products are added: in gemms alone, by rules of which every device that runs the
+/// kernel has one.
+fn sums(kernel: &Kernel, problems: &mut Problems) {
+    let Some(sums) = &kernel.semantics.sums else {
+        return;
+    };
+    let (id, family) = (kernel.id.as_str(), kernel.family.text());
+    problems.check(kernel.family == Family::Gemm, id, || {
+        format!("semantics.sums stand in a kernel of family {family}; gemms alone have them")
+    });
+    for problem in sums.problems() {
+        problems.add(id, format!("semantics.sums: {problem}"));
+    }
+    let sm = kernel.capability.min_sm;
+    problems.check(sums.rules.is_empty() || sums.on(sm).is_some(), id, || {
+        format!("semantics.sums: no rule is for sm {sm}, which runs the kernel")
+    });
 }
 
 fn is_line(text: &str) -> bool {

@@ -54,6 +54,8 @@ mod tensor_map;
 
 mod abi;
 
+mod sums;
+
 mod manifest;
 
 mod source;
@@ -76,6 +78,7 @@ pub use manifest::{
     Operand, Provenance, PtxFile, Resources, Role, Semantics,
 };
 pub use read::Bundle;
+pub use sums::{SumBasis, SumRounding, SumRule, SumUnit, Sums};
 pub use tensor_map::{L2Promotion, OobFill, TENSOR_MAP_BYTES, TensorMapAbi, TensorSwizzle};
 pub use tuning::{
     Contiguous, TUNING_FILE, TUNING_FORMAT, TunedChoice, TunedDevice, TunedOperand, TunedPoint,

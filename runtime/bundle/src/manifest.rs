@@ -8,6 +8,7 @@ use crate::abi::LaunchAbi;
 use crate::dtype::DType;
 use crate::expr::{Condition, Expr};
 use crate::hash::Sha256Hex;
+use crate::sums::Sums;
 
 /// The manifest format this crate writes and the only one it opens.
 pub const FORMAT_VERSION: u32 = 1;
@@ -146,6 +147,9 @@ pub struct Semantics {
     /// The epilogue's formula: `d = acc`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epilogue: Option<String>,
+    /// How a gemm adds up the products of an element.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sums: Option<Sums>,
 }
 
 impl Semantics {
@@ -319,6 +323,12 @@ impl Kernel {
 
     /// Every expression of the entry, with the key it stands under.
     pub fn exprs(&self) -> impl Iterator<Item = (String, &Expr)> {
-        self.abi.exprs()
+        let splits = self
+            .semantics
+            .sums
+            .iter()
+            .filter_map(|sums| sums.splits.as_ref());
+        let splits = splits.map(|expr| ("semantics.sums.splits".to_owned(), expr));
+        self.abi.exprs().chain(splits)
     }
 }

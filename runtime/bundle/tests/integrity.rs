@@ -306,6 +306,30 @@ fn links_are_refused() {
 }
 
 #[test]
+fn sums_are_of_gemms_and_have_a_rule_for_every_device() {
+    let gemm = |edit: fn(&mut Kernel)| {
+        let mut kernel = Kernel {
+            family: Family::Gemm,
+            ..kernel("gemm_a@x-1", "one")
+        };
+        kernel.semantics.sums = Some(Sums::fma(23));
+        edit(&mut kernel);
+        let mut writer = BundleWriter::new(Provenance::new("test"));
+        writer.add(kernel, &empty_ptx("one"), None).map(|()| writer)
+    };
+    let whole = gemm(|_| {}).unwrap().to_files().unwrap();
+    let read = open(&whole).unwrap();
+    assert_eq!(read.kernels()[0].semantics.sums, Some(Sums::fma(23)));
+    let refused = |edit| gemm(edit).err().unwrap().to_string();
+    let of_copy = refused(|kernel| kernel.family = Family::Copy);
+    assert!(of_copy.contains("family copy; gemms alone"), "{of_copy}");
+    let none = refused(|kernel| kernel.capability.min_sm = 40);
+    assert!(none.contains("no rule is for sm 40"), "{none}");
+    let many = refused(|kernel| kernel.semantics.sums.as_mut().unwrap().k = 0);
+    assert!(many.contains("0 products"), "{many}");
+}
+
+#[test]
 fn writers_refuse_what_readers_would() {
     let mut writer = writer();
     let again = writer

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
+use tilewright_bundle::{SumRule, SumUnit};
 
 use crate::atoms::model::{BulkFacts, Kind, LlvmOp, Reduction, RegType, Space, TensorFacts};
 
@@ -79,6 +80,15 @@ pub(super) struct Mma {
     pub(super) c_tv: String,
     #[serde(default)]
     pub(super) smem: Vec<MmaSource>,
+    pub(super) sums: MmaSums,
+}
+
+/// What adds, and how, on each architecture; how many products is in `mnk`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MmaSums {
+    pub(super) unit: SumUnit,
+    pub(super) rules: Vec<SumRule>,
 }
 
 #[derive(Deserialize, PartialEq)]

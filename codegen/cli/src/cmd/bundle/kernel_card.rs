@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tilewright_bundle::{Kernel, ParamValue, TensorMapAbi};
+use tilewright_bundle::{Kernel, ParamValue, SumRule, Sums, TensorMapAbi};
 
 use crate::terminal::{self, STRONG, Table};
 
@@ -25,6 +25,11 @@ pub(super) fn render(kernel: &Kernel) -> String {
     }
     if let Some(epilogue) = &kernel.semantics.epilogue {
         line("computes", epilogue.clone());
+    }
+    if let Some(sums) = &kernel.semantics.sums {
+        for rule in &sums.rules {
+            line("adds", adding(sums, rule));
+        }
     }
     line("entry", entry(kernel));
     let [x, y, z] = &abi.grid;
@@ -60,6 +65,28 @@ fn entry(kernel: &Kernel) -> String {
         driver / 1000,
         driver % 1000 / 10
     )
+}
+
+/// `32 products at a time by wgmma, 13 bits of each, results of 13 toward zero (sm 90, measured)`:
+/// bits behind the point.
+fn adding(sums: &Sums, rule: &SumRule) -> String {
+    let products = match (sums.k, rule.alignments) {
+        (1, _) => "1 product".to_owned(),
+        (k, 1) => format!("{k} products"),
+        (k, steps) => format!("{k} products in {steps} steps"),
+    };
+    let mut text = format!("{products} at a time by {}", sums.unit.text());
+    if let Some(bits) = rule.kept_bits {
+        let _ = write!(text, ", {bits} bits of each");
+    }
+    if let (Some(bits), Some(rounding)) = (rule.result_bits, rule.rounding) {
+        let _ = write!(text, ", results of {bits} {}", rounding.text());
+    }
+    if let Some(splits) = &sums.splits {
+        let _ = write!(text, ", in {splits} parts at most");
+    }
+    let _ = write!(text, " (sm {}, {})", rule.min_sm, rule.basis.text());
+    text
 }
 
 fn dims([x, y, z]: [u32; 3]) -> String {
@@ -111,4 +138,29 @@ fn tensor_map(map: &TensorMapAbi) -> String {
     let (promotion, fill) = (map.l2_promotion.text(), map.oob_fill.text());
     let _ = write!(text, " L2 {promotion} outside {fill}");
     text
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn sums_are_a_line_for_each_rule() {
+        let mut sums = Sums::fma(23);
+        let line = adding(&sums, &sums.rules[0]);
+        assert_eq!(
+            line,
+            "1 product at a time by fma, results of 23 to nearest (sm 50, defined)"
+        );
+        sums.k = 16;
+        sums.splits = Some("min(k, 4)".parse().unwrap());
+        sums.rules[0].alignments = 2;
+        (sums.rules[0].kept_bits, sums.rules[0].floor) = (Some(24), Some(-133));
+        assert_eq!(
+            adding(&sums, &sums.rules[0]),
+            "16 products in 2 steps at a time by fma, 24 bits of each, results of 23 to nearest, \
+             in min(k, 4) parts at most (sm 50, defined)"
+        );
+    }
 }

@@ -11,3 +11,4 @@ pub mod tokens;
 pub mod tidy;
 pub mod subject;
 pub mod mutation;
+pub mod random_specs;

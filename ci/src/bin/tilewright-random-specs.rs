@@ -1,0 +1,142 @@
+//! Draws specs at random over the whole schema, judges each from its text to results on the
+//! emulator, and counts what became of them.
+//!
+//! `cargo run --release -p tilewright-ci --bin tilewright-random-specs -- --count 20000` is the
+//! whole campaign; `--budget-s 60` draws for that long; `--show SEED` prints one spec and its
+//! verdict. Faults are written into the folder `--out` as specs that hold no key too many, each
+//! with what was said of it beside it. Exit code 0 when there is no fault, 1 when there is one,
+//! 2 when it could not run.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use tilewright_ci::random_specs::campaign::{Crew, Judged, serve, table};
+use tilewright_ci::random_specs::draw::draw;
+use tilewright_ci::random_specs::judge::{How, judge};
+
+/// Draws specs and judges what the generator makes of them.
+#[derive(Debug, Parser)]
+struct Args {
+    /// The first seed; each spec takes the next one
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many specs
+    #[arg(long, default_value_t = 1000)]
+    count: u64,
+    /// Begin no spec after so many seconds
+    #[arg(long)]
+    budget_s: Option<u64>,
+    /// Processes at once [default: one per core]
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// Problems of each kernel on the emulator
+    #[arg(long, default_value_t = 2)]
+    problems: usize,
+    /// Longest time for one spec, in seconds
+    #[arg(long, default_value_t = 120)]
+    limit_s: u64,
+    /// Have ptxas judge the kernels as well
+    #[arg(long)]
+    assemble: bool,
+    /// Write faults into this folder
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Most faults of one kind that are made small and written
+    #[arg(long, default_value_t = 2)]
+    most: usize,
+    /// Print the spec of this seed and its verdict, judged in this very process
+    #[arg(long)]
+    show: Option<u64>,
+    /// Judge specs from stdin, one JSON object a line
+    #[arg(long, hide = true)]
+    worker: bool,
+}
+
+fn run(args: &Args) -> io::Result<bool> {
+    let how = How {
+        problems: args.problems,
+        seed: args.seed,
+        assemble: args.assemble,
+    };
+    if args.worker {
+        return serve().map(|()| true);
+    }
+    if let Some(seed) = args.show {
+        let text = draw(seed).yaml();
+        println!("{text}");
+        let verdict = judge(&text, how);
+        println!(
+            "# {} {}\n{}",
+            verdict.end.name(),
+            verdict.code,
+            verdict.text
+        );
+        return Ok(!verdict.end.is_fault());
+    }
+    let crew = Crew {
+        program: std::env::current_exe()?,
+        size: match args.jobs {
+            Some(jobs) => jobs,
+            None => std::thread::available_parallelism().map_or(1, usize::from),
+        },
+        limit: Duration::from_secs(args.limit_s),
+        how,
+    };
+    let begun = Instant::now();
+    let budget = args.budget_s.map(Duration::from_secs);
+    let all = crew.run(args.seed, |number| {
+        if number.is_multiple_of(500) && number > 0 {
+            eprintln!("{number} specs in {:.0?}", begun.elapsed());
+        }
+        number < args.count && budget.is_none_or(|budget| begun.elapsed() < budget)
+    });
+    print!("{}", table(&all));
+    let faults: Vec<&Judged> = all
+        .iter()
+        .filter(|one| one.verdict.end.is_fault())
+        .collect();
+    if let Some(folder) = &args.out {
+        write_faults(&crew, &faults, args.most, folder)?;
+    }
+    println!("{} faults in {} specs", faults.len(), all.len());
+    Ok(faults.is_empty())
+}
+
+/// Writes each kind of fault, made small, with what was said of it.
+fn write_faults(crew: &Crew, faults: &[&Judged], most: usize, folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let mut written: Vec<&Judged> = Vec::new();
+    for fault in faults {
+        let class = fault.verdict.class();
+        if written
+            .iter()
+            .filter(|one| one.verdict.class() == class)
+            .count()
+            >= most
+        {
+            continue;
+        }
+        written.push(fault);
+        let small = crew.shrink(draw(fault.seed), &fault.verdict);
+        let stem = format!("drawn_{}", fault.seed);
+        let head = format!("# {} {}\n", fault.verdict.end.name(), fault.verdict.code);
+        fs::write(folder.join(format!("{stem}.yaml")), head + &small.yaml())?;
+        fs::write(folder.join(format!("{stem}.txt")), &fault.verdict.text)?;
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

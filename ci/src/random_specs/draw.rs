@@ -1,0 +1,254 @@
+//! A spec of a seed: a good one of its family and way, then some keys more.
+//!
+//! Weighted so that a good part is accepted: types, layouts and tiles fit one another most of the
+//! time, and most specs have few keys beyond those that must be there. Nothing else is avoided.
+
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use tilewright_codegen::arch::{ARCHES, Arch};
+use tilewright_codegen::atoms;
+use tilewright_codegen::dtype::DTYPES;
+use tilewright_codegen::spec::FAMILIES;
+
+use super::draft::Draft;
+use super::keys::{Key, keys};
+
+/// Constant strides: those that align, those that do not, and those at the limits.
+const STRIDES: [i64; 18] = [
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    8,
+    16,
+    24,
+    64,
+    96,
+    100,
+    128,
+    256,
+    1000,
+    1024,
+    4096,
+    1 << 31,
+];
+
+/// The spec of a seed.
+///
+/// ```
+/// use tilewright_ci::random_specs::draw::draw;
+/// assert_eq!(draw(7), draw(7));
+/// assert!(draw(7).yaml().contains("cta_tile: "));
+/// ```
+pub fn draw(seed: u64) -> Draft {
+    let mut pen = Pen {
+        rng: StdRng::seed_from_u64(seed),
+        draft: Draft::default(),
+    };
+    let family = if pen.rng.random_bool(0.4) {
+        "copy"
+    } else {
+        "gemm"
+    };
+    pen.draft.set("kernel", family);
+    pen.draft.set("name", format!("drawn_{seed}"));
+    match family {
+        "copy" => pen.copy(),
+        _ => pen.gemm(),
+    }
+    pen.extras(family);
+    pen.draft
+}
+
+/// A spec in the making.
+struct Pen {
+    rng: StdRng,
+    draft: Draft,
+}
+
+impl Pen {
+    fn pick<T: Clone>(&mut self, of: &[T]) -> Option<T> {
+        of.choose(&mut self.rng).cloned()
+    }
+
+    fn chance(&mut self, percent: u32) -> bool {
+        self.rng.random_range(0..100) < percent
+    }
+
+    /// A power of two between two powers.
+    fn power(&mut self, powers: std::ops::RangeInclusive<u32>) -> i64 {
+        1 << self.rng.random_range(powers)
+    }
+
+    fn arch(&mut self, least: u32, percent_newest: u32) {
+        let newest = self.chance(percent_newest);
+        let fits = |arch: &&Arch| arch.sm >= least && (arch.exact || !newest);
+        let names: Vec<&str> = ARCHES.iter().filter(fits).map(|arch| arch.name).collect();
+        let name = self.pick(&names).unwrap_or("sm_80");
+        self.draft.set("arch", name);
+    }
+
+    /// An operand's key `layout`: rows or columns contiguous, or neither, with names or numbers.
+    fn layout(&mut self, operand: &str, extents: [&str; 2], rows: bool) {
+        let named = |prefix: &str| format!("{prefix}{operand}");
+        let strides = match self.rng.random_range(0..100) {
+            0..70 if rows => [named("ld"), "1".into()],
+            0..70 => ["1".into(), named("ld")],
+            70..80 => [named("rs"), named("cs")],
+            _ => {
+                let number = self.pick(&STRIDES).unwrap_or(1).to_string();
+                let other = if self.chance(80) {
+                    "1".to_owned()
+                } else {
+                    self.pick(&STRIDES).unwrap_or(1).to_string()
+                };
+                if rows {
+                    [number, other]
+                } else {
+                    [other, number]
+                }
+            }
+        };
+        let [row, column] = strides;
+        let text = format!("({}):({row},{column})", extents.join(","));
+        self.draft.set(&format!("operands.{operand}.layout"), text);
+    }
+
+    fn copy(&mut self) {
+        self.arch(70, 15);
+        let dtype = self.pick(DTYPES).map_or("f32", |dtype| dtype.name());
+        let rows = self.chance(75);
+        let turned = self.chance(20);
+        for (operand, rows) in [("s", rows), ("d", rows != turned)] {
+            self.draft.set(&format!("operands.{operand}.dtype"), dtype);
+            self.layout(operand, ["m", "n"], rows);
+        }
+        let odd = if self.chance(12) { 3 } else { 1 };
+        let mut tile = [self.power(0..=6) * odd, self.power(4..=9)];
+        if !rows {
+            tile.reverse();
+        }
+        self.draft
+            .set("cta_tile", format!("({},{})", tile[0], tile[1]));
+        if self.chance(45) {
+            let threads = self.power(5..=10).to_string();
+            self.draft.set("threads", threads);
+        }
+        if self.chance(25) {
+            self.draft.set("copy.s.g2s", "auto");
+        }
+    }
+
+    fn gemm(&mut self) {
+        let rules = FAMILIES.iter().find(|facts| facts.name == "gemm");
+        let rules = rules.map_or(&[][..], |facts| facts.types);
+        let Some(at) = (0..rules.len())
+            .collect::<Vec<_>>()
+            .choose(&mut self.rng)
+            .copied()
+        else {
+            return;
+        };
+        let rule = &rules[at];
+        let inputs = rule.inputs.name();
+        let output = self.pick(rule.outputs).map_or(inputs, |dtype| dtype.name());
+        // Element by element, with asynchronous copies, or with tensor maps.
+        let way = self.rng.random_range(0..3);
+        self.arch([70, 80, 90][way], [10, 15, 90][way]);
+        let k_major = [50, 85, 80][way];
+        for (operand, extents) in [("a", ["m", "k"]), ("b", ["n", "k"])] {
+            let rows = self.chance(k_major);
+            self.draft.set(&format!("operands.{operand}.dtype"), inputs);
+            self.layout(operand, extents, rows);
+        }
+        self.draft.set("operands.d.dtype", output);
+        let rows = self.chance(88);
+        self.layout("d", ["m", "n"], rows);
+        self.draft.set("accumulator", rule.accumulator.name());
+        let bytes = i64::from(rule.inputs.bytes());
+        let [m, n, k] = match way {
+            0 => [self.power(4..=7), self.power(4..=7), self.power(3..=5)],
+            1 => [
+                self.power(5..=7),
+                self.power(5..=7),
+                self.power(5..=7) / bytes,
+            ],
+            _ => {
+                let n = if self.chance(60) {
+                    self.power(5..=8)
+                } else {
+                    8 * self.power(0..=5)
+                };
+                [64 * self.power(0..=2), n, self.power(5..=7) / bytes]
+            }
+        };
+        let odd = if self.chance(8) { 3 } else { 1 };
+        self.draft.set("cta_tile", format!("({m},{},{k})", n * odd));
+        if self.chance(20) {
+            let schedule = ["multistage", "cooperative", "pingpong"][way];
+            self.draft.set("pipeline.schedule", schedule);
+        }
+    }
+
+    /// Optional keys beyond those, few in most specs, and now and then a tuning space.
+    fn extras(&mut self, family: &str) {
+        let optional: Vec<Key> = keys(family)
+            .into_iter()
+            .filter(|key| !key.required)
+            .collect();
+        let count = match self.rng.random_range(0..100) {
+            0..40 => 0,
+            40..68 => 1,
+            68..85 => 2,
+            85..94 => 3,
+            _ => self.rng.random_range(4..9),
+        };
+        for _ in 0..count {
+            let Some(key) = self.pick(&optional) else {
+                return;
+            };
+            let value = self.value(&key);
+            self.draft.set(&key.path, value);
+        }
+        if self.chance(10) {
+            self.tune(family);
+        }
+    }
+
+    fn tune(&mut self, family: &str) {
+        let tunable = keys(family).into_iter().filter(|key| key.tunable);
+        let tunable: Vec<Key> = tunable.filter(|key| key.path != "cta_tile").collect();
+        for _ in 0..self.rng.random_range(1..3) {
+            let Some(key) = self.pick(&tunable) else {
+                return;
+            };
+            let mut values = vec![self.value(&key), self.value(&key)];
+            values.dedup();
+            if !self.draft.tune.iter().any(|(path, _)| *path == key.path) {
+                self.draft.tune.push((key.path, values));
+            }
+        }
+    }
+
+    /// A value of the key; of atoms mostly one that the architecture has.
+    fn value(&mut self, key: &Key) -> String {
+        let arch = self.draft.get("arch").and_then(Arch::parse);
+        let known = |id: &str| {
+            let atom = atoms::catalogue().ok().and_then(|all| all.get(id));
+            atom.zip(arch).is_none_or(|(atom, arch)| atom.runs_on(arch))
+        };
+        let fitting: Vec<String> = (key.values.iter())
+            .filter(|value| known(value))
+            .cloned()
+            .collect();
+        let of = if self.chance(85) {
+            &fitting
+        } else {
+            &key.values
+        };
+        self.pick(of).unwrap_or_else(|| "auto".to_owned())
+    }
+}

@@ -1,0 +1,18 @@
+//! Random specs over the whole schema, and what becomes of each.
+//!
+//! ```text
+//! cargo run -p tilewright-ci --bin tilewright-random-specs -- --count 2000 --seed 1
+//! cargo run -p tilewright-ci --bin tilewright-random-specs -- --budget-s 30 --out failing
+//! ```
+//!
+//! In: a seed. Out: a spec ([`draw`]), made of keys that the schema lists ([`keys`]); its verdict
+//! ([`judge`]): refused by the checks or by the plan, right on the emulator, or a fault; over many
+//! seeds the counts of each, and every fault as a spec from which no key can be taken without it
+//! becoming another ([`campaign`]). The same seed gives the same spec. LLVM may end its process, so
+//! specs are judged in processes of their own.
+
+pub mod keys;
+pub mod draft;
+pub mod draw;
+pub mod judge;
+pub mod campaign;

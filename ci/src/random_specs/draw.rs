@@ -8,8 +8,8 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use tilewright_codegen::arch::{ARCHES, Arch};
 use tilewright_codegen::atoms;
-use tilewright_codegen::dtype::DTYPES;
-use tilewright_codegen::spec::FAMILIES;
+use tilewright_codegen::dtype::{DTYPES, Dtype};
+use tilewright_codegen::spec::{FAMILIES, TypeRule};
 
 use super::draft::Draft;
 use super::keys::{Key, keys};
@@ -119,11 +119,15 @@ impl Pen {
 
     fn copy(&mut self) {
         self.arch(70, 15);
-        let dtype = self.pick(DTYPES).map_or("f32", |dtype| dtype.name());
+        let narrow = self.chance(10);
+        let fits = |dtype: &&Dtype| narrow || dtype.bytes() > 1;
+        let dtypes: Vec<Dtype> = DTYPES.iter().filter(fits).copied().collect();
+        let dtype = self.pick(&dtypes).unwrap_or(Dtype::F32);
         let rows = self.chance(75);
         let turned = self.chance(20);
         for (operand, rows) in [("s", rows), ("d", rows != turned)] {
-            self.draft.set(&format!("operands.{operand}.dtype"), dtype);
+            self.draft
+                .set(&format!("operands.{operand}.dtype"), dtype.name());
             self.layout(operand, ["m", "n"], rows);
         }
         let odd = if self.chance(12) { 3 } else { 1 };
@@ -133,8 +137,11 @@ impl Pen {
         }
         self.draft
             .set("cta_tile", format!("({},{})", tile[0], tile[1]));
-        if self.chance(45) {
-            let threads = self.power(5..=10).to_string();
+        // No more threads than there are vectors of 16 bytes, but for a few specs.
+        let vectors = tile[0] * tile[1] * i64::from(dtype.bytes()) / 16;
+        let most = vectors.clamp(32, 1024).ilog2();
+        if self.chance(25) || (vectors < 256 && self.chance(92)) {
+            let threads = self.power(5..=most).to_string();
             self.draft.set("threads", threads);
         }
         if self.chance(25) {
@@ -142,39 +149,49 @@ impl Pen {
         }
     }
 
-    fn gemm(&mut self) {
-        let rules = FAMILIES.iter().find(|facts| facts.name == "gemm");
-        let rules = rules.map_or(&[][..], |facts| facts.types);
-        let Some(at) = (0..rules.len())
-            .collect::<Vec<_>>()
-            .choose(&mut self.rng)
-            .copied()
-        else {
-            return;
+    /// Element types that the family takes, mostly some that the way is good at.
+    fn rule(&mut self, way: usize) -> Option<&'static TypeRule> {
+        let facts = FAMILIES.iter().find(|facts| facts.name == "gemm")?;
+        let any = self.chance(12);
+        let good = |rule: &&TypeRule| match way {
+            0 => matches!(rule.inputs, Dtype::F32 | Dtype::F16 | Dtype::Bf16),
+            1 => rule.inputs != Dtype::F32 && rule.inputs != Dtype::Tf32,
+            _ => rule.inputs != Dtype::F32,
         };
-        let rule = &rules[at];
-        let inputs = rule.inputs.name();
-        let output = self.pick(rule.outputs).map_or(inputs, |dtype| dtype.name());
+        let fits = |rule: &&TypeRule| any || good(rule);
+        let rules: Vec<&'static TypeRule> = facts.types.iter().filter(fits).collect();
+        self.pick(&rules)
+    }
+
+    fn gemm(&mut self) {
         // Element by element, with asynchronous copies, or with tensor maps.
         let way = self.rng.random_range(0..3);
+        let Some(rule) = self.rule(way) else { return };
+        let inputs = rule.inputs.name();
+        let output = self.pick(rule.outputs).map_or(inputs, |dtype| dtype.name());
+        let bytes = i64::from(rule.inputs.bytes());
         self.arch([70, 80, 90][way], [10, 15, 90][way]);
-        let k_major = [50, 85, 80][way];
+        let k_major = match way {
+            0 => 50,
+            1 => 90,
+            _ if bytes == 2 => 70,
+            _ => 95,
+        };
         for (operand, extents) in [("a", ["m", "k"]), ("b", ["n", "k"])] {
             let rows = self.chance(k_major);
             self.draft.set(&format!("operands.{operand}.dtype"), inputs);
             self.layout(operand, extents, rows);
         }
         self.draft.set("operands.d.dtype", output);
-        let rows = self.chance(88);
+        let rows = self.chance(90);
         self.layout("d", ["m", "n"], rows);
         self.draft.set("accumulator", rule.accumulator.name());
-        let bytes = i64::from(rule.inputs.bytes());
         let [m, n, k] = match way {
-            0 => [self.power(4..=7), self.power(4..=7), self.power(3..=5)],
+            0 => [self.power(5..=7), self.power(5..=7), self.power(3..=5)],
             1 => [
                 self.power(5..=7),
                 self.power(5..=7),
-                self.power(5..=7) / bytes,
+                self.power(6..=7) / bytes,
             ],
             _ => {
                 let n = if self.chance(60) {
@@ -182,7 +199,7 @@ impl Pen {
                 } else {
                     8 * self.power(0..=5)
                 };
-                [64 * self.power(0..=2), n, self.power(5..=7) / bytes]
+                [64 * self.power(0..=1), n, self.power(6..=7) / bytes]
             }
         };
         let odd = if self.chance(8) { 3 } else { 1 };
@@ -195,10 +212,8 @@ impl Pen {
 
     /// Optional keys beyond those, few in most specs, and now and then a tuning space.
     fn extras(&mut self, family: &str) {
-        let optional: Vec<Key> = keys(family)
-            .into_iter()
-            .filter(|key| !key.required)
-            .collect();
+        let optional = keys(family).iter().filter(|key| !key.required);
+        let optional: Vec<&Key> = optional.collect();
         let count = match self.rng.random_range(0..100) {
             0..40 => 0,
             40..68 => 1,
@@ -210,7 +225,7 @@ impl Pen {
             let Some(key) = self.pick(&optional) else {
                 return;
             };
-            let value = self.value(&key);
+            let value = self.value(key);
             self.draft.set(&key.path, value);
         }
         if self.chance(10) {
@@ -219,16 +234,16 @@ impl Pen {
     }
 
     fn tune(&mut self, family: &str) {
-        let tunable = keys(family).into_iter().filter(|key| key.tunable);
-        let tunable: Vec<Key> = tunable.filter(|key| key.path != "cta_tile").collect();
+        let tunable = keys(family).iter().filter(|key| key.tunable);
+        let tunable: Vec<&Key> = tunable.filter(|key| key.path != "cta_tile").collect();
         for _ in 0..self.rng.random_range(1..3) {
             let Some(key) = self.pick(&tunable) else {
                 return;
             };
-            let mut values = vec![self.value(&key), self.value(&key)];
+            let mut values = vec![self.value(key), self.value(key)];
             values.dedup();
             if !self.draft.tune.iter().any(|(path, _)| *path == key.path) {
-                self.draft.tune.push((key.path, values));
+                self.draft.tune.push((key.path.clone(), values));
             }
         }
     }

@@ -4,8 +4,11 @@
 //! schema and so is drawn with no change here, but for texts that follow a pattern: their values
 //! are listed by [`Key::values`].
 
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
 use serde_json::Value;
-use tilewright_codegen::spec::schema;
+use tilewright_codegen::spec::{FAMILIES, schema};
 
 /// One key that holds a single value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,13 +30,22 @@ pub struct Key {
 /// let stages = keys.iter().find(|key| key.path == "pipeline.stages").unwrap();
 /// assert!(stages.tunable && stages.values.contains(&"32".to_string()));
 /// ```
-pub fn keys(family: &str) -> Vec<Key> {
-    let schema = schema();
+pub fn keys(family: &str) -> &'static [Key] {
+    static KEYS: OnceLock<BTreeMap<&'static str, Vec<Key>>> = OnceLock::new();
+    let all = KEYS.get_or_init(|| {
+        let schema = schema();
+        let families = FAMILIES.iter().map(|facts| facts.name);
+        families.map(|name| (name, read(&schema, name))).collect()
+    });
+    all.get(family).map_or(&[], Vec::as_slice)
+}
+
+fn read(schema: &Value, family: &str) -> Vec<Key> {
     let record = &schema["$defs"][family];
     let tuned = record["properties"]["tune"]["properties"].as_object();
     let tunable = |path: &str| tuned.is_some_and(|tuned| tuned.contains_key(path));
     let mut out = Vec::new();
-    walk(&schema, record, "", true, &mut out);
+    walk(schema, record, "", true, &mut out);
     for key in &mut out {
         key.tunable = tunable(&key.path);
     }

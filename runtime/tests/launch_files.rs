@@ -1,4 +1,5 @@
-//! Every launch file of `ci/data/ptx` under every schedule.
+//! Every launch file of `ci/data/ptx` under every schedule, and those of `ci/data/mufu`, which hold
+//! what an H200 computed with approximate instructions.
 //!
 //! The cases that are not supported yet are listed: one that is not listed must pass, and one
 //! that is listed must fail, so the list is always the truth.
@@ -12,8 +13,10 @@ use tilewright_runtime::launch_file::{self, LaunchFile, Schedule};
 /// Cases that need the race detector.
 const NOT_YET: &[&str] = &[];
 
-fn data() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../ci/data/ptx")
+fn data(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../ci/data")
+        .join(folder)
 }
 
 /// The name of a case, whether it passes, and what does not.
@@ -30,7 +33,7 @@ fn outcome(manifest: &Path) -> (String, bool, String) {
 
 #[test]
 fn launch_files_behave_as_they_say() {
-    let manifests = launch_file::find_manifests(&data()).unwrap();
+    let manifests = launch_file::find_manifests(&data("ptx")).unwrap();
     assert_eq!(manifests.len(), 33);
     let mut wrong = Vec::new();
     for manifest in manifests {
@@ -42,4 +45,14 @@ fn launch_files_behave_as_they_say() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn approximate_instructions_give_what_an_h200_gave() {
+    let manifests = launch_file::find_manifests(&data("mufu")).unwrap();
+    assert_eq!(manifests.len(), 23);
+    for manifest in manifests {
+        let (id, passed, reasons) = outcome(&manifest);
+        assert!(passed, "{id} fails:\n  {reasons}");
+    }
 }

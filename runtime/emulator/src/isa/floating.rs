@@ -143,7 +143,22 @@ pub(super) fn fma(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
 pub(super) fn div(d: &Decoder<'_, '_>) -> Decoded<Exec> {
     let (ty, mods) = (d.ty(0), mods(d));
     check(d, mods)?;
+    let approximate = d.has("approx") || d.has("full");
+    if approximate && ty != Ty::F32 {
+        return Err(format!(
+            "unsupported modifier with .{}: .approx and .full are for .f32",
+            ty.name()
+        ));
+    }
     let f: LaneFn = match ty {
+        Ty::F32 if d.has("full") => lanes!(|a, b, c, m| {
+            let ftz = FloatMods(m).has(FloatMods::FTZ);
+            u64::from(Approx::full_quotient(a as u32, b as u32, ftz))
+        }),
+        Ty::F32 if approximate => lanes!(|a, b, c, m| {
+            let ftz = FloatMods(m).has(FloatMods::FTZ);
+            u64::from(Approx::quotient(a as u32, b as u32, ftz))
+        }),
         Ty::F32 => lanes!(|a, b, c, m| float::div32(a, b, FloatMods(m))),
         _ => lanes!(|a, b, c, m| double::div64(a, b, FloatMods(m))),
     };
@@ -211,6 +226,9 @@ pub(super) fn min_max(d: &Decoder<'_, '_>, larger: bool) -> Decoded<Exec> {
 }
 
 pub(super) fn rcp_sqrt(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
+    if d.has("approx") {
+        return approx(d);
+    }
     let (ty, mods) = (d.ty(0), mods(d));
     check(d, mods)?;
     const ONE32: u64 = 0x3f80_0000;
@@ -221,45 +239,80 @@ pub(super) fn rcp_sqrt(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
         (_, Ty::F32) => lanes!(|a, b, c, m| float::sqrt32(a, FloatMods(m))),
         _ => lanes!(|a, b, c, m| double::sqrt64(a, FloatMods(m))),
     };
-    let mods = if d.has("approx") && ty == Ty::F64 {
-        FloatMods(0)
-    } else {
-        mods
-    };
     d.unary(f, ty, mods.0)
 }
 
+/// Where the modifier word has the number of an approximate function.
+const FUNCTION_AT: u32 = 24;
+
+/// The function that a modifier word names.
+fn function(word: u32) -> Approx {
+    let number = (word >> FUNCTION_AT) as usize;
+    Approx::ALL.get(number).copied().unwrap_or(Approx::Rcp)
+}
+
+fn short_approx(known: Approx, short: Short, a: u64) -> u64 {
+    u64::from(match short {
+        Short::F16 => known.half(a as u16),
+        Short::BF16 => known.brain(a as u16),
+    })
+}
+
+/// What `.ftz` must be with a type; `None` where both forms are there.
+fn wanted_flush(ty: Ty) -> Option<bool> {
+    match ty {
+        Ty::Bf16 | Ty::Bf16x2 | Ty::F64 => Some(true),
+        Ty::F16 | Ty::F16x2 => Some(false),
+        _ => None,
+    }
+}
+
 pub(super) fn approx(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
-    let (ty, mods) = (d.ty(0), mods(d));
-    let which = d.form.spec.base;
-    macro_rules! by_name {
-        ($apply:ident) => {
-            match which {
-                "rsqrt" => $apply!(Approx::Rsqrt),
-                "sin" => $apply!(Approx::Sin),
-                "cos" => $apply!(Approx::Cos),
-                "lg2" => $apply!(Approx::Lg2),
-                "ex2" => $apply!(Approx::Ex2),
-                _ => $apply!(Approx::Tanh),
-            }
-        };
+    let (ty, ftz) = (d.ty(0), d.has("ftz"));
+    let name = d.form.spec.base;
+    let number = Approx::ALL.iter().position(|known| known.name() == name);
+    let number = number.ok_or_else(|| format!("no approximate function {name}"))?;
+    let known = Approx::ALL[number];
+    if ty == Ty::F64 && known == Approx::Rsqrt && !ftz {
+        // Software of ptxas, whose steps are not known: here correctly rounded.
+        let f: LaneFn = lanes!(|a, b, c, m| (1.0 / f64::from_bits(a).sqrt()).to_bits());
+        return d.unary(f, ty, 0);
     }
-    macro_rules! single {
-        ($f:expr) => {
-            lanes!(|a, b, c, m| $f.apply32(a, FloatMods(m)))
-        };
-    }
-    macro_rules! half {
-        ($f:expr) => {
-            short!(is_pair(ty), s, |a, b, c, m| $f.apply16(a, s, m))
-        };
+    // The form of tanh has no .ftz, whatever the type.
+    let flushes = d
+        .form
+        .spec
+        .groups
+        .iter()
+        .any(|group| group.names.contains(&"ftz"));
+    let wrong = wanted_flush(ty).is_some_and(|wanted| flushes && wanted != ftz);
+    if wrong || ty == Ty::F64 && known.high_word(0).is_none() {
+        let name = ty.name();
+        return Err(match ftz {
+            true => format!("unsupported modifiers .approx.ftz with .{name}"),
+            false => format!("unsupported modifier .approx without .ftz with .{name}"),
+        });
     }
     let f: LaneFn = match ty {
-        Ty::F32 => by_name!(single),
-        Ty::F64 => lanes!(|a, b, c, m| (1.0 / f64::from_bits(a).sqrt()).to_bits()),
-        _ => by_name!(half),
+        Ty::F32 => lanes!(|a, b, c, m| {
+            let ftz = FloatMods(m).has(FloatMods::FTZ);
+            u64::from(function(m).single(a as u32, ftz))
+        }),
+        Ty::F64 => lanes!(|a, b, c, m| {
+            let high = function(m).high_word((a >> 32) as u32);
+            u64::from(high.unwrap_or_default()) << 32
+        }),
+        _ => short!(is_pair(ty), s, |a, b, c, m| short_approx(
+            function(m.0),
+            s,
+            a
+        )),
     };
-    d.unary(f, ty, mods.0 | brain(ty))
+    d.unary(
+        f,
+        ty,
+        mods(d).0 | brain(ty) | (number as u32) << FUNCTION_AT,
+    )
 }
 
 pub(super) fn testp(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {

@@ -84,6 +84,29 @@ pub(crate) fn finish32(bits: u32, mods: FloatMods) -> u64 {
     })
 }
 
+/// The same, of a result rounded from `exact`, or from that rounded to odd.
+///
+/// NOTE: an H200 flushes what is below 2^-126 after rounding to 24 bits with an unbounded
+/// exponent: a result that reaches 2^-126 only because subnormals have fewer bits is flushed too.
+/// Sums have no such results, as they are multiples of the smallest subnormal.
+#[inline]
+fn finish_rounded(bits: u32, exact: impl FnOnce() -> f64, mods: FloatMods) -> u64 {
+    const SMALLEST_NORMAL: u32 = 0x0080_0000;
+    let at_the_edge = mods.has(FloatMods::FTZ) && bits & !F32.sign == SMALLEST_NORMAL;
+    if at_the_edge && is_tiny(exact(), mods.mode()) {
+        return finish32(bits & F32.sign, mods);
+    }
+    finish32(bits, mods)
+}
+
+/// Whether `exact` is below 2^-126 after rounding to 24 bits, whatever its exponent.
+#[cold]
+fn is_tiny(exact: f64, mode: Round) -> bool {
+    // 2^24 times as much is no subnormal.
+    let scaled = round(exact * 16_777_216.0, F32, mode, false);
+    scaled & !F32.sign < (24 + 1) << 23
+}
+
 /// f32 `a + b`.
 #[inline]
 pub(crate) fn add32(a: u64, b: u64, mods: FloatMods) -> u64 {
@@ -107,13 +130,11 @@ fn signed_zero(sum: f64, a: f64, b: f64, mode: Round) -> u32 {
 #[inline]
 pub(crate) fn mul32(a: u64, b: u64, mods: FloatMods) -> u64 {
     let (a, b) = (input(a, mods), input(b, mods));
+    let exact = || f64::from(a) * f64::from(b);
     if mods.mode() == Round::Nearest {
-        return finish32((a * b).to_bits(), mods);
+        return finish_rounded((a * b).to_bits(), exact, mods);
     }
-    finish32(
-        round(f64::from(a) * f64::from(b), F32, mods.mode(), false),
-        mods,
-    )
+    finish_rounded(round(exact(), F32, mods.mode(), false), exact, mods)
 }
 
 /// f32 `a * b + c` with one rounding.
@@ -122,24 +143,22 @@ pub(crate) fn fma32(a: u64, b: u64, c: u64, mods: FloatMods) -> u64 {
     let (a, b, c) = (input(a, mods), input(b, mods), input(c, mods));
     let product = f64::from(a) * f64::from(b);
     let c = f64::from(c);
-    let mode = mods.mode();
-    if mode == Round::Nearest {
-        let sum = add_odd(product, c);
-        return finish32((sum as f32).to_bits(), mods);
-    }
-    finish32(signed_zero(add_odd(product, c), product, c, mode), mods)
+    let (sum, mode) = (add_odd(product, c), mods.mode());
+    let bits = match mode {
+        Round::Nearest => (sum as f32).to_bits(),
+        _ => signed_zero(sum, product, c, mode),
+    };
+    finish_rounded(bits, || sum, mods)
 }
 
 /// f32 `a / b`.
 pub(crate) fn div32(a: u64, b: u64, mods: FloatMods) -> u64 {
     let (a, b) = (input(a, mods), input(b, mods));
+    let exact = || div_odd(f64::from(a), f64::from(b));
     if mods.mode() == Round::Nearest {
-        return finish32((a / b).to_bits(), mods);
+        return finish_rounded((a / b).to_bits(), exact, mods);
     }
-    finish32(
-        round(div_odd(f64::from(a), f64::from(b)), F32, mods.mode(), false),
-        mods,
-    )
+    finish_rounded(round(exact(), F32, mods.mode(), false), exact, mods)
 }
 
 /// f32 square root.

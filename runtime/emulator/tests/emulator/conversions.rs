@@ -50,16 +50,18 @@ fn every_f16_and_bf16_pattern_converts() {
 fn approximations_are_close() {
     let input: Lanes =
         std::array::from_fn(|lane| u64::from((0.11f32 * lane as f32 + 0.01).to_bits()));
-    let functions: [(&str, Function); 7] = [
-        ("ex2.approx.f32", f64::exp2),
-        ("lg2.approx.f32", f64::log2),
-        ("rcp.approx.ftz.f32", |x| 1.0 / x),
-        ("rsqrt.approx.f32", |x| 1.0 / x.sqrt()),
-        ("sin.approx.f32", f64::sin),
-        ("cos.approx.f32", f64::cos),
-        ("tanh.approx.f32", f64::tanh),
+    // The bounds of the PTX document: some units in the last place, absolute for waves.
+    let functions: [(&str, Function, f64); 8] = [
+        ("ex2.approx.f32", f64::exp2, 3e-7),
+        ("lg2.approx.f32", f64::log2, 3e-7),
+        ("rcp.approx.ftz.f32", |x| 1.0 / x, 2e-7),
+        ("rsqrt.approx.f32", |x| 1.0 / x.sqrt(), 2e-7),
+        ("sqrt.approx.f32", f64::sqrt, 2e-7),
+        ("sin.approx.f32", f64::sin, 2e-6),
+        ("cos.approx.f32", f64::cos, 2e-6),
+        ("tanh.approx.f32", f64::tanh, 2e-5),
     ];
-    for (name, model) in functions {
+    for (name, model, most) in functions {
         let out = lanes(
             &format!("{name} %r0, %r1; cvt.u64.u32 %rd0, %r0;"),
             &input,
@@ -69,7 +71,7 @@ fn approximations_are_close() {
         for lane in 0..32 {
             let want = model(f64::from(f(input[lane])));
             assert!(
-                (f64::from(f(out[lane])) - want).abs() <= 2e-7 * want.abs().max(1.0),
+                (f64::from(f(out[lane])) - want).abs() <= most * want.abs().max(1.0),
                 "{name}"
             );
         }

@@ -3,7 +3,8 @@
 //!
 //! The kernels are launch files of `ci/data/ptx` (nvrtc's saxpy, mma.sync GEMM and warp-specialized
 //! wgmma GEMM, Triton's sm_80 GEMM) on problems of other sizes than their cases. Checked runs have
-//! all checks and counters on, as users run it.
+//! all checks and counters on, as users run it. `ex2` is hand-written: half of its loop's
+//! arithmetic is `ex2.approx.ftz`, as in a softmax.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::hint::black_box;
@@ -61,6 +62,39 @@ fn saxpy() -> Case {
         name: "saxpy",
         module,
         launch: launch("saxpy", [256, 1, 1], 256, 0, args),
+        memory,
+    }
+}
+
+const EX2: &str = "
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry ex2(.param .u64 p)
+{
+.reg .pred %q; .reg .b32 %r<4>; .reg .f32 %f<4>; .reg .b64 %a<3>;
+ld.param.u64 %a1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %a2, %r1, 4; add.u64 %a1, %a1, %a2;
+ld.global.f32 %f1, [%a1]; mov.f32 %f3, 0f00000000; mov.u32 %r2, 0;
+LOOP:
+ex2.approx.ftz.f32 %f2, %f1; add.ftz.f32 %f3, %f3, %f2;
+ex2.approx.ftz.f32 %f2, %f3; fma.rn.ftz.f32 %f1, %f2, 0fBF800000, %f1;
+add.u32 %r2, %r2, 1; setp.lt.u32 %q, %r2, 64; @%q bra LOOP;
+st.global.f32 [%a1], %f3; ret;
+}
+";
+
+fn powers() -> Case {
+    let threads = 256;
+    let mut memory = Memory::new();
+    let data: Vec<u8> = (0..threads)
+        .flat_map(|i| (i as f32 / -16.0).to_le_bytes())
+        .collect();
+    let content = Content::Bytes(&data);
+    let buffer = memory.alloc("x", data.len() as u64, content).unwrap();
+    Case {
+        name: "ex2",
+        module: Module::parse(EX2).unwrap(),
+        launch: launch("ex2", [1; 3], threads, 0, vec![Arg::Buffer(buffer)]),
         memory,
     }
 }
@@ -160,6 +194,7 @@ fn execute(c: &mut Criterion) {
     group.sample_size(20);
     let cases = [
         saxpy(),
+        powers(),
         nvrtc_gemm(),
         triton_gemm(),
         hopper_gemm("nv_gemm_ws_128x128x64", [128, 128, 64]),

@@ -5,6 +5,7 @@
 //! the target.
 
 mod arguments;
+mod constants;
 mod expression;
 mod text;
 

@@ -1,5 +1,6 @@
-//! The check of the PTX text.
+//! The check of the PTX text: one kernel, nothing foreign, nothing that ptxas computes otherwise.
 
+use super::constants;
 use crate::arch::Arch;
 use crate::ir::program::Program;
 
@@ -20,10 +21,16 @@ pub(in crate::ptx) fn check_text(
     if text.matches(".entry").count() != 1 || !text.contains(&entry) {
         return Err(format!("the text has other entries than {}", program.entry));
     }
-    match text.lines().find(|line| is_foreign(line)) {
-        Some(line) => Err(format!(
+    if let Some(line) = text.lines().find(|line| is_foreign(line)) {
+        return Err(format!(
             "the text uses local memory or a call: {:?}",
             line.trim()
+        ));
+    }
+    match constants::folded(text) {
+        Some(line) => Err(format!(
+            "the operand of {line:?} is constant: ptxas computes the correctly rounded result, which \
+             is not always the GPU's; write the result itself"
         )),
         None => Ok(()),
     }

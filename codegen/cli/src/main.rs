@@ -5,7 +5,8 @@
 //! (usage, file, missing tool), 3 our bug.
 //!
 //! The modules, each using only those above it: [`terminal`] (stdout, colour, tables), [`outcome`]
-//! (the four exit codes as types), [`progress`], [`worker`] (child processes of this binary),
+//! (the four exit codes as types), [`progress`], [`orphan`] (children that end with this process),
+//! [`worker`] (child processes of this binary),
 //! [`quantity`] (sizes and extents as people write them), [`args`] (what clap parses), [`device`]
 //! (where kernels run), [`page`] (the frame of SVG drawings), [`specs`] (which specs and points),
 //! [`jobs`] (what workers compile), [`layout`] (the algebra: expressions, pictures, conformance),
@@ -15,6 +16,7 @@
 mod terminal;
 mod outcome;
 mod progress;
+mod orphan;
 #[cfg(feature = "codegen")]
 mod worker;
 mod quantity;

@@ -14,10 +14,16 @@ pub enum RecordsError {
         source: std::io::Error,
     },
     /// Another process is adding records.
-    #[error("{}: another tuner is writing to it: wait, or name another file", path.display())]
+    #[error(
+        "{}: another tuner{} is writing to it: wait, or name another file",
+        path.display(),
+        process(*holder)
+    )]
     Busy {
         /// The file.
         path: PathBuf,
+        /// That process, where the system tells.
+        holder: Option<u32>,
     },
     /// A whole line is no record.
     #[error(
@@ -47,4 +53,8 @@ pub enum RecordsError {
         /// Ours.
         known: u32,
     },
+}
+
+fn process(id: Option<u32>) -> String {
+    id.map(|id| format!(" (process {id})")).unwrap_or_default()
 }

@@ -40,6 +40,7 @@ impl Journal {
             Err(TryLockError::WouldBlock) => {
                 return Err(RecordsError::Busy {
                     path: path.to_owned(),
+                    holder: holder(&file),
                 });
             }
             Err(TryLockError::Error(source)) => return Err(io(source)),
@@ -100,4 +101,29 @@ impl Journal {
         line.push(b'\n');
         self.file.write_all(&line).map_err(io)
     }
+}
+
+/// The process that holds the lock of a file, as Linux lists it: `FLOCK ADVISORY WRITE pid
+/// major:minor:inode`, the device's numbers in hexadecimal.
+#[cfg(target_os = "linux")]
+fn holder(file: &File) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = file.metadata().ok()?;
+    let dev = meta.dev();
+    let major = (dev >> 8 & 0xFFF) | (dev >> 32 & !0xFFF);
+    let minor = (dev & 0xFF) | (dev >> 12 & !0xFF);
+    let place = format!("{major:02x}:{minor:02x}:{}", meta.ino());
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    locks.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let kind = words.iter().position(|word| *word == "FLOCK")?;
+        // Behind an arrow stands who waits for the lock.
+        let holds = kind == 1 && words.get(5) == Some(&place.as_str());
+        holds.then(|| words.get(4)?.parse().ok()).flatten()
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn holder(_file: &File) -> Option<u32> {
+    None
 }

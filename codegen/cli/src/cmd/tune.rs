@@ -18,6 +18,7 @@ use tilewright_runtime::{Error, RecordsError, Runtime};
 use crate::args;
 use crate::cmd::{bench, bundle};
 use crate::device;
+use crate::orphan;
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::progress;
 use crate::quantity::Product;
@@ -37,6 +38,7 @@ pub fn run(args: &args::tune::Tune) -> Outcome {
         )));
     }
     if args.worker {
+        orphan::end_with_parent();
         work(args)
     } else {
         supervise(args)
@@ -88,7 +90,9 @@ fn child(args: &args::tune::Tune, spent_s: f64) -> Result<Command, Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::io("cannot find this command's own file", &error))?;
     let mut child = Command::new(program);
-    child.args(std::env::args_os().skip(1)).arg("--worker");
+    orphan::tie(&mut child)
+        .args(std::env::args_os().skip(1))
+        .arg("--worker");
     if let Some(budget) = args.budget {
         let left = (budget - spent_s).max(0.0);
         child.args(["--budget", &left.to_string()]);

@@ -13,6 +13,8 @@ mod layout;
 mod operations;
 mod launches;
 mod tuning;
+#[cfg(target_os = "linux")]
+mod orphans;
 #[cfg(feature = "codegen")]
 mod specs;
 #[cfg(feature = "codegen")]

@@ -1,0 +1,117 @@
+//! A tuner that is killed leaves nothing behind: neither its child nor the lock of the records.
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use tilewright_fixture::{COPY, copy_kernel, writer_of};
+
+use crate::session::{command, tilewright};
+
+/// What no machine takes for a signal to arrive.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The copy behind a loop that takes an emulator hours at the problem below.
+fn endless() -> String {
+    let load = "ld.global.b32 %value, [%from];";
+    COPY.replace(
+        load,
+        &format!(
+            "mov.u32 %value, 0;\nAGAIN:\nadd.u32 %value, %value, 1;\n\
+             setp.lt.u32 %right, %value, 2000000;\n@%right bra AGAIN;\n{load}"
+        ),
+    )
+}
+
+fn args<'p>(folder: &'p Path, names: &'p mut Vec<String>) -> Vec<&'p str> {
+    *names = ["points", "records.jsonl", "tuned"]
+        .map(|name| folder.join(name).to_str().unwrap().to_owned())
+        .to_vec();
+    let [bundle, records, output] = [&names[0], &names[1], &names[2]];
+    let problem = ["--device", "emulator", "--problem", "4096x64x1"];
+    ["tune", bundle, "--records", records, "-o", output]
+        .into_iter()
+        .chain(problem)
+        .collect()
+}
+
+/// The process that holds the lock of a file, once there is one.
+fn holder(records: &Path) -> Pid {
+    let start = Instant::now();
+    while start.elapsed() < LIMIT {
+        let inode = std::fs::metadata(records).map(|meta| format!(":{}", meta.ino()));
+        let locks = std::fs::read_to_string("/proc/locks").unwrap();
+        let held = inode.ok().and_then(|inode| {
+            let line = locks
+                .lines()
+                .find(|l| l.contains("FLOCK") && l.contains(&inode))?;
+            line.split_whitespace().nth(4)?.parse().ok()
+        });
+        if let Some(id) = held {
+            return Pid::from_raw(id).unwrap();
+        }
+        std::thread::yield_now();
+    }
+    panic!("nobody locked {}", records.display());
+}
+
+/// Whether the lock of a file is free within the limit.
+fn is_freed(records: &Path) -> bool {
+    let file = File::open(records).unwrap();
+    let (send, receive) = mpsc::channel();
+    std::thread::spawn(move || send.send(file.lock().is_ok()));
+    receive.recv_timeout(LIMIT) == Ok(true)
+}
+
+/// Runs a tuner until its child is at work, ends the tuner by `signal` and looks at what is left.
+#[track_caller]
+fn end_by(signal: Signal) {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = copy_kernel("copy_f32@endless-1");
+    let writer = writer_of([(kernel, endless())]);
+    writer.write(&folder.path().join("points")).unwrap();
+    let (mut names, records) = (Vec::new(), folder.path().join("records.jsonl"));
+    let args = args(folder.path(), &mut names);
+    let mut parent: Child = command()
+        .args(&args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let child = holder(&records);
+    assert_ne!(child, Pid::from_child(&parent));
+    let second = tilewright(&args).expect(2);
+    let told = format!("another tuner (process {child}) is writing to it");
+    assert!(second.stderr.contains(&told), "{}", second.stderr);
+
+    kill_process(Pid::from_child(&parent), signal).unwrap();
+    assert!(parent.wait().unwrap().code().is_none());
+    let freed = is_freed(&records);
+    if !freed {
+        kill_process(child, Signal::KILL).unwrap();
+    }
+    assert!(freed, "process {child} still holds the records");
+    // What is left of it may wait for whoever adopted it, and has no memory any more.
+    let left = std::fs::read_to_string(format!("/proc/{child}/statm")).unwrap_or_default();
+    let gone = test_kill_process(child).is_err() || left.starts_with("0 ");
+    assert!(gone, "process {child}: {left}");
+}
+
+#[test]
+fn a_killed_tuner_takes_its_child_along() {
+    end_by(Signal::KILL);
+}
+
+#[test]
+fn a_tuner_that_is_asked_to_end_takes_its_child_along() {
+    end_by(Signal::TERM);
+}
+
+#[test]
+fn a_tuner_whose_terminal_closes_takes_its_child_along() {
+    end_by(Signal::HUP);
+}

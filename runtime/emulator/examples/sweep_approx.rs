@@ -14,6 +14,9 @@ use tilewright_emulator::Approx;
 /// A name, and what gives the output of an input.
 type Function = (&'static str, fn(u32) -> u32);
 
+/// A name, what gives the output of an input of 16 bits, and the hash of all outputs.
+type ShortFunction = (&'static str, fn(u16) -> u16, u32);
+
 /// The functions of the file; those that end in `64h` are of an f64's high word.
 const FUNCTIONS: [Function; 17] = [
     ("cos", |x| Approx::Cos.single(x, false)),
@@ -39,7 +42,7 @@ const FUNCTIONS: [Function; 17] = [
 
 /// The 16-bit forms, with the hash over all 65536 inputs that the functions above have over a
 /// block. It is that of a second implementation, which an H200 equals on all of them.
-const SHORT_FUNCTIONS: [(&str, fn(u16) -> u16, u32); 4] = [
+const SHORT_FUNCTIONS: [ShortFunction; 4] = [
     ("ex2_f16", |x| Approx::Ex2.half(x), 0x55a2_1383),
     ("ex2_bf16", |x| Approx::Ex2.brain(x), 0xa3b4_f3ed),
     ("tanh_f16", |x| Approx::Tanh.half(x), 0xf890_f493),
@@ -79,7 +82,7 @@ fn wrong_blocks(function: fn(u32) -> u32, words: &[u8], wanted: &[u32]) -> Vec<u
 
 /// The 16-bit forms whose hash is another.
 fn wrong_short_functions() -> Vec<&'static str> {
-    let differs = |(_, function, wanted): &&(_, fn(u16) -> u16, u32)| {
+    let differs = |(_, function, wanted): &&ShortFunction| {
         hash(0, 1 << 16, |x| u32::from(function(x as u16))) != *wanted
     };
     let wrong = SHORT_FUNCTIONS.iter().filter(differs);

@@ -213,6 +213,7 @@ fn comparable(module: &Module, a: &Inst, other: &Module, b: &Inst) -> bool {
 pub(crate) fn results(exec: &Exec) -> Option<Vec<u32>> {
     match exec {
         Exec::Alu { dst, .. }
+        | Exec::Folded { dst, .. }
         | Exec::Insert { dst, .. }
         | Exec::Convert { dst, .. }
         | Exec::ConvertPack { dst, .. }

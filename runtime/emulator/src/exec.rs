@@ -31,6 +31,7 @@ mod race_report;
 mod global_report;
 mod set_registers;
 mod far_access;
+mod tensor_check;
 mod tensor;
 mod tensor_edit;
 mod traffic;

@@ -151,6 +151,8 @@ finding_ids! {
     UninitRegister = "uninit_register", Warning;
     /// Integer division by zero.
     DivByZero = "div_by_zero", Info;
+    /// An approximate instruction of a constant, whose result ptxas computes correctly rounded.
+    ApproxConstant = "approx_constant", Info;
     /// Two writers store equal bytes without order.
     RaceSameValue = "race_same_value", Info;
     /// The kernel ends while an mbarrier waits for bytes or arrivals.

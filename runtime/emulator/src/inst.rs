@@ -152,6 +152,13 @@ pub(crate) enum Exec {
         dst: Reg,
         src: [Src; 3],
     },
+    /// The same of a constant of which ptxas computes another result.
+    Folded {
+        f: LaneFn,
+        imm: u32,
+        dst: Reg,
+        src: Src,
+    },
     /// Integer division and remainder, which look for zero divisors.
     Divide {
         bits: u32,

@@ -26,6 +26,8 @@ pub(crate) struct Lexer<'a> {
     at: usize,
     line: u32,
     line_start: usize,
+    /// Where a comment or a string begins that has no end, and what it is.
+    unended: Option<((u32, u32), &'static str)>,
 }
 
 const WORD: u8 = 1;
@@ -58,7 +60,13 @@ impl<'a> Lexer<'a> {
             at: 0,
             line: 1,
             line_start: 0,
+            unended: None,
         }
+    }
+
+    /// The comment or string without an end that was passed, and its place.
+    pub(crate) fn unended(&self) -> Option<((u32, u32), &'static str)> {
+        self.unended
     }
 
     fn byte(&self, at: usize) -> u8 {
@@ -68,6 +76,11 @@ impl<'a> Lexer<'a> {
     /// The line and column, from 1, of the next token.
     pub(crate) fn place(&mut self) -> (u32, u32) {
         self.skip_blanks();
+        self.here()
+    }
+
+    /// The line and column where reading has come to.
+    fn here(&self) -> (u32, u32) {
         (self.line, (self.at - self.line_start + 1) as u32)
     }
 
@@ -89,6 +102,7 @@ impl<'a> Lexer<'a> {
                     self.at += 1;
                 }
             } else if c == b'/' && self.byte(self.at + 1) == b'*' {
+                let start = self.here();
                 self.at += 2;
                 while self.at < bytes.len()
                     && !(self.byte(self.at) == b'*' && self.byte(self.at + 1) == b'/')
@@ -97,6 +111,9 @@ impl<'a> Lexer<'a> {
                         self.newline(self.at);
                     }
                     self.at += 1;
+                }
+                if self.at == bytes.len() {
+                    self.unended.get_or_insert((start, "a comment"));
                 }
                 self.at = (self.at + 2).min(bytes.len());
             } else {
@@ -152,6 +169,9 @@ impl<'a> Lexer<'a> {
             let mut at = start + 1;
             while bytes.get(at).is_some_and(|&c| c != b'"' && c != b'\n') {
                 at += 1;
+            }
+            if bytes.get(at) != Some(&b'"') {
+                self.unended.get_or_insert((self.here(), "a string"));
             }
             self.at = (at + 1).min(bytes.len());
             return Token::Text(self.slice(start + 1, at));

@@ -88,6 +88,8 @@ pub struct Entry {
     pub maxnreg: Option<u32>,
     /// Bytes of the shared variables the kernel and its callees use.
     pub static_shared_bytes: u32,
+    /// Line and column of its name.
+    pub(crate) place: (u32, u32),
     pub(crate) function: u32,
     /// Offset of each shared variable of the module from the start of the CTA's memory.
     pub(crate) shared_offsets: Vec<u32>,

@@ -7,6 +7,7 @@ mod external;
 mod initialiser;
 mod function;
 mod operands;
+mod release;
 mod body;
 mod parser;
 

@@ -7,6 +7,9 @@
 mod encoding;
 mod walk;
 
+/// Bytes that a swizzle moves as one.
+pub(crate) const PIECE_BYTES: u64 = 16;
+
 /// Types of the elements, numbered as the driver's `CUtensorMapDataType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -86,7 +89,8 @@ impl TensorSwizzle {
         address ^ ((address >> 7) & ((1 << self as u64) - 1)) << 4
     }
 
-    /// Bytes of the innermost box at most; `None` is no limit.
+    /// Bytes of the innermost box at most, which are those of a row in shared memory; `None` is no
+    /// limit.
     fn span_bytes(self) -> Option<u64> {
         (self != TensorSwizzle::None).then_some(16 << self as u64)
     }
@@ -254,13 +258,8 @@ impl TensorMap {
         }
         let inner = match &self.im2col {
             Some(im2col) => {
-                let (channels, pixels) = (im2col.channels, im2col.pixels);
-                if !(1..=256).contains(&channels) || !(1..=1024).contains(&pixels) {
-                    problems.push(format!(
-                        "{channels} channels and {pixels} pixels; at most 256 and 1024"
-                    ));
-                }
-                u64::from(channels) * self.ty.bytes()
+                self.check_columns(im2col, problems);
+                u64::from(im2col.channels) * self.ty.bytes()
             }
             None => {
                 for (index, extent) in self.box_dims.iter().enumerate().take(rank) {
@@ -287,6 +286,48 @@ impl TensorMap {
         }
     }
 
+    /// The rules of `cuTensorMapEncodeIm2col` about the box of positions.
+    fn check_columns(&self, im2col: &Im2col, problems: &mut Vec<String>) {
+        let (channels, pixels) = (im2col.channels, im2col.pixels);
+        if !(1..=256).contains(&channels) || !(1..=1024).contains(&pixels) {
+            problems.push(format!(
+                "{channels} channels and {pixels} pixels; at most 256 and 1024"
+            ));
+        }
+        let spatial = usize::from(self.rank) - 2;
+        let least = -1 - self.largest_offset() / 2;
+        let corners = im2col.lower.iter().zip(&im2col.upper).zip(&self.dims[1..]);
+        for (axis, ((lower, upper), extent)) in corners.enumerate().take(spatial) {
+            for (name, corner) in [("lower", lower), ("upper", upper)] {
+                let corner = i64::from(*corner);
+                if !(least..-least).contains(&corner) {
+                    problems.push(format!(
+                        "{name} corner {axis} is {corner}; {least} to {} with rank {}",
+                        -least - 1,
+                        self.rank
+                    ));
+                }
+            }
+            let last = *extent as i64 - 1 + i64::from(*upper);
+            if i64::from(*lower) > last {
+                problems.push(format!(
+                    "positions {lower} to {last} along dimension {}; the first must not be behind \
+                     the last",
+                    axis + 1
+                ));
+            }
+        }
+    }
+
+    /// The largest offset of an im2col copy: 16 bits are shared by the spatial dimensions.
+    pub(crate) fn largest_offset(&self) -> i64 {
+        match self.rank {
+            ..=3 => 0xffff,
+            4 => 0xff,
+            _ => 0x1f,
+        }
+    }
+
     /// The extents of the tile that a copy moves, innermost first.
     pub(crate) fn tile(&self) -> [u64; 5] {
         std::array::from_fn(|d| {
@@ -300,11 +341,46 @@ impl TensorMap {
 
     /// The bytes that a copy moves.
     pub(crate) fn tile_bytes(&self) -> u64 {
+        let rows = match &self.im2col {
+            Some(im2col) => u64::from(im2col.pixels),
+            None => self.tile().iter().skip(1).product(),
+        };
+        rows * self.row_bytes()
+    }
+
+    /// The bytes of one row of the tile.
+    pub(crate) fn row_bytes(&self) -> u64 {
         let elements = match &self.im2col {
-            Some(im2col) => u64::from(im2col.channels) * u64::from(im2col.pixels),
-            None => self.tile().iter().product(),
+            Some(im2col) => u64::from(im2col.channels),
+            None => self.tile()[0],
         };
         elements * self.ty.bytes()
+    }
+
+    /// Bytes from row to row in shared memory.
+    ///
+    /// NOTE: rows narrower than the span of their swizzle lie a span apart: where shared memory
+    /// held the packed tile only, an H200 ended the kernel with an error.
+    pub(crate) fn pitch_bytes(&self) -> u64 {
+        let span = self.swizzle.span_bytes().unwrap_or(0);
+        self.row_bytes().max(span)
+    }
+
+    /// Whether rows do not lie side by side in shared memory.
+    pub(crate) fn is_spread(&self) -> bool {
+        self.pitch_bytes() != self.row_bytes()
+    }
+
+    /// The bytes of shared memory that a tile takes.
+    pub(crate) fn shared_bytes(&self) -> u64 {
+        self.tile_bytes() / self.row_bytes().max(1) * self.pitch_bytes()
+    }
+
+    /// The shared address of the byte at offset `at` of the packed tile, which starts at `base`.
+    pub(crate) fn shared_address(&self, base: u64, at: u64) -> u64 {
+        let row_bytes = self.row_bytes().max(1);
+        let spread = at / row_bytes * self.pitch_bytes() + at % row_bytes;
+        self.swizzle.apply(base + spread)
     }
 }
 

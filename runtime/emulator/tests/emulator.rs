@@ -3,6 +3,7 @@
 
 mod emulator {
     pub mod kernel;
+    pub mod tensor_box;
     mod alternatives;
     mod control;
     mod conversions;
@@ -21,7 +22,9 @@ mod emulator {
     mod registers;
     mod sanitizer;
     mod scopes;
+    mod tensor_columns;
     mod tensor_edges;
+    mod tensor_pitch;
     mod warp_ops;
     mod wgmma;
 }

@@ -229,6 +229,20 @@ impl Warp {
                 self.write(*dst, mask, &std::array::from_fn(apply));
                 Flow::Next
             }
+            Exec::Folded { f, imm, dst, src } => {
+                let site = self.site(mask);
+                if st.sanitize() {
+                    st.report(FindingId::ApproxConstant, site, None, || {
+                        "ptxas computes this itself, correctly rounded; the result here is that of \
+                         the GPU's unit"
+                            .to_owned()
+                    });
+                }
+                let (a, mut out) = (self.values(st, src, mask), NO_LANES);
+                f(&a, &NO_LANES, &NO_LANES, &mut out, *imm);
+                self.write(*dst, mask, &out);
+                Flow::Next
+            }
             Exec::Logic(op) => self.logic(st, op, mask),
             Exec::Discard { address } => self.discard(st, address, mask),
             _ => self.execute_other(st, inst, mask),

@@ -7,7 +7,7 @@ use super::state::{Site, State};
 use super::warp::{Flow, Warp};
 use crate::finding::{FindingId, Space};
 use crate::inst::{AtomOp, AtomType, Lanes, Reduction, TensorCopy, TensorKind};
-use crate::tensor_map::{TensorFill, TensorMap, TensorType};
+use crate::tensor_map::{PIECE_BYTES, TensorFill, TensorMap, TensorType};
 
 /// Shared addresses of tensor copies (ISA 9.7.9.25.5.2).
 const TILE_ALIGN: u64 = 128;
@@ -45,9 +45,9 @@ impl State<'_> {
                 continue;
             };
             let rank = base & !super::env::OFFSET_MASK;
-            for (index, piece) in tile.chunks(16).enumerate() {
-                let packed = base + 16 * index as u64;
-                let to = map.swizzle.apply(packed).wrapping_sub(rank);
+            for (index, piece) in tile.chunks(PIECE_BYTES as usize).enumerate() {
+                let at = PIECE_BYTES * index as u64;
+                let to = map.shared_address(base, at).wrapping_sub(rank);
                 let to = to.wrapping_sub(u64::from(super::env::SHARED_START)) as usize;
                 if let Some((data, state)) = part.shared.range_mut(to, piece.len()) {
                     data.copy_from_slice(piece);
@@ -55,6 +55,18 @@ impl State<'_> {
                 }
             }
         }
+    }
+
+    /// The shared bytes of a tile: all at once, or by pieces where rows lie apart.
+    pub(super) fn tile_pieces(&self, map: &TensorMap, place: Place) -> Vec<(Place, u32)> {
+        let bytes = map.tile_bytes();
+        if !map.is_spread() {
+            return vec![(place, bytes as u32)];
+        }
+        let base = self.address_of(place);
+        let pieces = (0..bytes).step_by(PIECE_BYTES as usize);
+        let places = pieces.filter_map(|at| self.place(map.shared_address(base, at)));
+        places.map(|place| (place, PIECE_BYTES as u32)).collect()
     }
 
     /// Moves a tile of shared memory to the tensor; what lies outside of it is left out.
@@ -85,15 +97,14 @@ impl State<'_> {
             pieces.push((run.at, run.bytes, spill, address));
         });
         for (at, bytes, spill, address) in pieces {
-            self.spill(&map, (base + at + bytes, spill), address + bytes, site);
+            self.spill(&map, (base, at + bytes, spill), address + bytes, site);
             let mut done = 0;
             while done < bytes {
-                // A swizzle keeps pieces of 16 bytes together.
-                let packed = base + at + done;
-                let step = (16 - packed % 16).min(bytes - done);
-                let mut data = [0u8; 16];
+                // A swizzle keeps pieces of 16 bytes together, and rows end with a piece.
+                let step = (PIECE_BYTES - (at + done) % PIECE_BYTES).min(bytes - done);
+                let mut data = [0u8; PIECE_BYTES as usize];
                 let data = &mut data[..step as usize];
-                if let Some(place) = self.place(map.swizzle.apply(packed)) {
+                if let Some(place) = self.place(map.shared_address(base, at + done)) {
                     self.read_span(Span::Shared(place), data, site);
                 }
                 self.write_span(Span::Global(address + done), data, reduce, site);
@@ -107,12 +118,12 @@ impl State<'_> {
 
     /// Writes the bytes of a box behind the end of the tensor, which share 16 bytes with its last
     /// elements. Nobody has to have written them.
-    fn spill(&mut self, map: &TensorMap, (packed, bytes): (u64, u64), to: u64, site: Site) {
-        let mut data = [0u8; 16];
+    fn spill(&mut self, map: &TensorMap, (base, at, bytes): (u64, u64, u64), to: u64, site: Site) {
+        let mut data = [0u8; PIECE_BYTES as usize];
         let Some(data) = data.get_mut(..bytes as usize).filter(|_| bytes > 0) else {
             return;
         };
-        let from = self.place(map.swizzle.apply(packed));
+        let from = self.place(map.shared_address(base, at));
         let part = from.and_then(|(rank, at)| Some((self.part_mut(rank)?, at as usize)));
         if let Some((part, at)) = part
             && let Some((source, _)) = part.shared.range_mut(at, data.len())
@@ -203,7 +214,9 @@ impl Warp {
             for (offset, values) in at.offsets.iter_mut().zip(&offsets) {
                 *offset = i64::from(values[lane] as u16);
             }
-            if !self.aligned_coordinate(st, &map, at.coords[0], lane) {
+            let fits = self.aligned_coordinate(st, &map, at.coords[0], lane)
+                && self.fitting_offsets(st, &map, &at.offsets, lane);
+            if !fits {
                 continue;
             }
             let lane_of = |values: &Option<Lanes>| values.as_ref().map(|values| values[lane]);
@@ -233,6 +246,9 @@ impl Warp {
         let Some(place) = self.shared_span(st, address, (bytes, TILE_ALIGN), lane) else {
             return;
         };
+        if map.is_spread() && !self.spread_fits(st, map, place, lane) {
+            return;
+        }
         let map_at = places.map_at;
         if let (TensorKind::Load, Some(object)) = (op.kind, places.object) {
             let Some(object) = self.end_object(st, object, lane) else {
@@ -241,7 +257,9 @@ impl Warp {
             let dst = self.multicast(st, place, places.ranks, lane);
             let objects = self.multicast(st, object, places.ranks, lane);
             for place in &dst {
-                st.begin_write(*place, bytes as usize);
+                for (place, bytes) in st.tile_pieces(map, *place) {
+                    st.begin_write(place, bytes as usize);
+                }
             }
             let work = Work::Load {
                 map: map_at,
@@ -261,81 +279,5 @@ impl Warp {
             reduce,
         };
         self.issue(st, work, End::Group(self.bulk_committed[lane]), lane);
-    }
-
-    /// The map at an address, when it holds together and fits the copy.
-    fn valid_map(
-        &mut self,
-        st: &mut State<'_>,
-        op: &TensorCopy,
-        address: u64,
-        lane: usize,
-    ) -> Option<TensorMap> {
-        let site = self.site(1 << lane);
-        let invalid = |st: &mut State<'_>, message: String| {
-            st.report(FindingId::TensormapInvalid, site, None, || message);
-            None
-        };
-        if !address.is_multiple_of(64) {
-            return invalid(st, format!("map at {address:#x}, no multiple of 64"));
-        }
-        let Some(map) = st.tensor_map(address) else {
-            return invalid(st, format!("no tensor map at {address:#x}"));
-        };
-        if let Err(error) = map.check() {
-            return invalid(st, error.to_string());
-        }
-        let rank = usize::from(map.rank);
-        if rank != op.coords.len() {
-            let given = op.coords.len();
-            return invalid(
-                st,
-                format!("{given} coordinates for a tensor of rank {rank}"),
-            );
-        }
-        if map.im2col.is_some() != op.im2col {
-            return invalid(st, "tile and im2col do not go together".to_owned());
-        }
-        if map.interleave != 0 {
-            let bytes = 16 * u32::from(map.interleave);
-            return invalid(
-                st,
-                format!(
-                    "unsupported interleave of {bytes} bytes: the ISA does not say where its \
-                     elements lie in shared memory"
-                ),
-            );
-        }
-        if st
-            .edited_maps
-            .get(&address)
-            .is_some_and(|map| !map.acquired(site))
-        {
-            st.report(FindingId::MissingTensormapFence, site, None, || {
-                format!(
-                    "the map at {address:#x} was edited; fence.proxy.tensormap::generic.acquire \
-                     is needed first"
-                )
-            });
-        }
-        Some(map)
-    }
-
-    fn aligned_coordinate(
-        &mut self,
-        st: &mut State<'_>,
-        map: &TensorMap,
-        coord: i64,
-        lane: usize,
-    ) -> bool {
-        let size = map.ty.bytes() as i64;
-        let aligned = (coord * size) % 16 == 0;
-        if !aligned {
-            let site = self.site(1 << lane);
-            st.report(FindingId::TmaCoordinateMisaligned, site, None, || {
-                format!("coordinate {coord} times {size} bytes is no multiple of 16")
-            });
-        }
-        aligned
     }
 }

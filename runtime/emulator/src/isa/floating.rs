@@ -2,7 +2,7 @@
 
 use super::integer::{ZERO, lanes};
 use super::{Decoded, Decoder};
-use crate::inst::{Exec, LaneFn, Lanes};
+use crate::inst::{Exec, LaneFn, Lanes, Src};
 use crate::num::approx::Approx;
 use crate::num::double;
 use crate::num::float::{self, FloatMods};
@@ -308,11 +308,16 @@ pub(super) fn approx(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
             a
         )),
     };
-    d.unary(
-        f,
-        ty,
-        mods(d).0 | brain(ty) | (number as u32) << FUNCTION_AT,
-    )
+    let word = mods(d).0 | brain(ty) | (number as u32) << FUNCTION_AT;
+    let exec = d.unary(f, ty, word)?;
+    Ok(match exec {
+        // Seen of all functions of f32 but this one.
+        Exec::Alu { f, imm, dst, src } if ty == Ty::F32 && known != Approx::Tanh => match src[0] {
+            src @ Src::Imm(_) => Exec::Folded { f, imm, dst, src },
+            _ => exec,
+        },
+        _ => exec,
+    })
 }
 
 pub(super) fn testp(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {

@@ -6,11 +6,17 @@
 use crate::inst::Exec;
 use crate::module::Module;
 
-/// Fills the entries' derived fields.
-///
-/// # Errors
-/// A call of a function that is declared but not defined.
-pub(crate) fn link(module: &mut Module) -> Result<(), String> {
+/// Bytes of static shared memory that an entry may use: ptxas refuses more whatever the
+/// architecture; larger memory is dynamic.
+const MAX_STATIC_SHARED_BYTES: u64 = 48 << 10;
+
+/// A problem and its line and column.
+type Placed = ((u32, u32), String);
+
+/// Fills the entries' derived fields. Returns the problems: calls of functions that are declared but
+/// not defined, entries with too much static shared memory.
+pub(crate) fn link(module: &mut Module) -> Vec<Placed> {
+    let mut problems = Vec::new();
     let product = |inst: &crate::inst::Inst| matches!(inst.exec, Exec::Wgmma(_));
     module.uses_wgmma = module.code.iter().any(product);
     for inst in &module.code {
@@ -20,10 +26,8 @@ pub(crate) fn link(module: &mut Module) -> Result<(), String> {
             && function.start.is_none()
         {
             let name = &function.name;
-            return Err(format!(
-                "line {}: unsupported call of {name}: no definition",
-                inst.line
-            ));
+            let message = format!("unsupported call of {name}: no definition");
+            problems.push(((inst.line, 1), message));
         }
     }
     let mut entries = std::mem::take(&mut module.entries);
@@ -45,6 +49,14 @@ pub(crate) fn link(module: &mut Module) -> Result<(), String> {
             }
         }
         entry.static_shared_bytes = u32::try_from(end).unwrap_or(u32::MAX);
+        if end > MAX_STATIC_SHARED_BYTES {
+            let name = &entry.name;
+            let message = format!(
+                "entry {name} has {end} bytes of static shared memory, at most \
+                 {MAX_STATIC_SHARED_BYTES}: declare it .extern, with its size given at launch"
+            );
+            problems.push((entry.place, message));
+        }
         let dynamic = if end == 0 {
             0
         } else {
@@ -59,7 +71,7 @@ pub(crate) fn link(module: &mut Module) -> Result<(), String> {
         entry.shared_offsets = offsets;
     }
     module.entries = entries;
-    Ok(())
+    problems
 }
 
 /// The functions an entry may run; an address taken anywhere counts, since tables hold them.

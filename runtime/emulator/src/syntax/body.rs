@@ -9,8 +9,8 @@ use crate::lexer::Token;
 use crate::module::PREDICATE;
 use crate::operand::Operand;
 
-/// Instructions a module may have.
-const MAX_CODE: usize = 1 << 24;
+/// Instructions a module may have: they take a few hundred MiB when decoded.
+const MAX_CODE: usize = 1 << 20;
 /// Nested scopes a function may have.
 const MAX_DEPTH: u32 = 1000;
 

@@ -10,12 +10,14 @@ use crate::module::{Entry, Formal, Function, Param};
 
 impl<'a> Parser<'a> {
     pub(super) fn entry(&mut self) -> Parsed<()> {
+        let place = self.lexer.place();
         let name = self.word("the name of the entry")?;
         let id = self.function_id(name);
         self.begin(name, id, true)?;
         let mut entry = Entry {
             name: name.to_owned(),
             function: id,
+            place,
             ..Entry::default()
         };
         if self.lexer.eat(b'(') {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::external::External;
+use super::release;
 use super::scope::{NameMap, Named, Scopes};
 use crate::finding::Space;
 use crate::inst::Reg;
@@ -48,6 +49,8 @@ pub(crate) type Problem = String;
 pub(crate) type Parsed<T> = Result<T, Problem>;
 
 const MAX_ERRORS: usize = 100;
+/// Bytes of a text: what is made of it takes some times as much memory.
+const MAX_TEXT_BYTES: usize = 64 << 20;
 /// Registers and bytes of local memory a function may declare.
 pub(crate) const MAX_REGISTERS: u32 = 1 << 14;
 pub(crate) const MAX_LOCAL_BYTES: u64 = 512 << 10;
@@ -97,25 +100,39 @@ pub(crate) fn parse(text: &str) -> Result<Module, ParseErrors> {
         function_of: HashMap::new(),
         errors: Vec::new(),
     };
+    if text.len() > MAX_TEXT_BYTES {
+        let bytes = text.len();
+        parser.error(
+            (1, 1),
+            format!("{bytes} bytes of text; at most {MAX_TEXT_BYTES}"),
+        );
+        return parser.finished();
+    }
     parser.module_level();
+    if let Some((place, what)) = parser.lexer.unended() {
+        parser.error(place, format!("{what} begins here and does not end"));
+    }
     parser.missing_externals();
     if parser.errors.is_empty() {
-        crate::isa::link(&mut parser.module).map_err(|message| ParseErrors {
-            errors: vec![ParseError {
-                line: 0,
-                column: 0,
-                message,
-            }],
-        })?;
-        Ok(parser.module)
-    } else {
-        Err(ParseErrors {
-            errors: parser.errors,
-        })
+        let problems = crate::isa::link(&mut parser.module);
+        for (place, message) in problems {
+            parser.error(place, message);
+        }
     }
+    parser.finished()
 }
 
 impl<'a> Parser<'a> {
+    /// The module, or its problems.
+    fn finished(self) -> Result<Module, ParseErrors> {
+        match self.errors.is_empty() {
+            true => Ok(self.module),
+            false => Err(ParseErrors {
+                errors: self.errors,
+            }),
+        }
+    }
+
     pub(crate) fn error(&mut self, place: (u32, u32), message: String) {
         if self.errors.len() < MAX_ERRORS {
             self.errors.push(ParseError {
@@ -194,13 +211,13 @@ impl<'a> Parser<'a> {
                 let Token::Number(text) = self.lexer.next() else {
                     return Err("expected a version such as 8.0".to_owned());
                 };
-                let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
-                let part = |text: &str| text.parse().map_err(|_| format!("bad .version {text}"));
-                self.module.version = (part(major)?, part(minor)?);
+                self.module.version = release::version(text)?;
                 Ok(())
             }
             ".target" => {
-                self.module.target = self.word("an architecture")?.to_owned();
+                let target = self.word("an architecture")?;
+                release::check_target(target)?;
+                self.module.target = target.to_owned();
                 while self.lexer.eat(b',') {
                     self.word("a target option")?;
                 }

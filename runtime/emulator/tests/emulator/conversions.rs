@@ -77,3 +77,22 @@ fn approximations_are_close() {
         }
     }
 }
+
+#[test]
+fn a_constant_operand_is_noted_where_ptxas_folds_it() {
+    use super::kernel::{WARP, launch, module};
+    let ids = |body: &str| {
+        let run = launch(&module(0, "", body), &WARP, &[], &Default::default());
+        assert!(run.report.errors().next().is_none());
+        run.ids()
+    };
+    assert_eq!(
+        ids("rsqrt.approx.f32 %r1, 0f40000000;"),
+        ["approx_constant"]
+    );
+    assert_eq!(ids("tanh.approx.f32 %r1, 0f40000000;"), [""; 0]);
+    assert_eq!(
+        ids("mov.b32 %r2, 0f40000000; rsqrt.approx.f32 %r1, %r2;"),
+        [""; 0]
+    );
+}

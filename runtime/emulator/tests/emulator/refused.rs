@@ -87,3 +87,64 @@ fn scopes_own_their_labels_and_registers() {
     let body = "{ .reg .b32 t; mov.u32 t, 1; W: bra W; }\n{ .reg .b64 t; mov.u64 t, 1; W: bra W; }";
     assert_eq!(problems(body), Vec::<String>::new());
 }
+
+/// The problems of a whole text.
+fn problems_of(text: &str) -> Vec<String> {
+    match Module::parse(text) {
+        Ok(_) => Vec::new(),
+        Err(errors) => errors.errors.iter().map(ToString::to_string).collect(),
+    }
+}
+
+#[test]
+fn what_ptxas_refuses_of_a_whole_text_is_refused() {
+    let text = |version: &str, target: &str, body: &str| {
+        format!(
+            ".version {version}\n.target {target}\n.address_size 64\n.visible .entry k() {{\n{body}"
+        )
+    };
+    let shared =
+        ".shared .b8 a[40000]; .shared .b8 b[9152]; st.shared.u8 [a], 0; st.shared.u8 [b], 0;";
+    let cases = [
+        (
+            text("99.9", "sm_90", "ret; }"),
+            "1:1: unsupported .version 99.9: there are 1.0 to 9.4",
+        ),
+        (
+            text("8.0", "sm_999", "ret; }"),
+            "2:1: unsupported .target sm_999: an architecture such as sm_80 or sm_90a, at most sm_121",
+        ),
+        (
+            text("8.0", "sm_90", "ret; }\n  /* and so"),
+            "6:3: a comment begins here and does not end",
+        ),
+        (
+            text("8.0", "sm_90", "ret; }\n.pragma \"nounroll;\n"),
+            "6:9: a string begins here and does not end",
+        ),
+        (
+            text("8.0", "sm_90", &format!("{shared} ret; }}")),
+            "4:17: entry k has 49152 bytes of static shared memory",
+        ),
+    ];
+    for (text, want) in &cases[..4] {
+        let got = problems_of(text);
+        assert!(got.iter().any(|one| one == want), "{want}: {got:?}");
+    }
+    // 48 KiB are allowed, one byte more is not.
+    assert_eq!(problems_of(&cases[4].0), [""; 0]);
+    let got = problems_of(&cases[4].0.replace("9152", "9153"));
+    let want = "4:17: entry k has 49153 bytes of static shared memory, at most 49152: declare it \
+                .extern, with its size given at launch";
+    assert_eq!(got, [want]);
+}
+
+#[test]
+fn too_many_instructions_are_an_error() {
+    let body = "ret;".repeat((1 << 20) + 1);
+    let got = problems(&body);
+    assert_eq!(
+        got.first().map(String::as_str),
+        Some("8:4194305: more than 1048576 instructions")
+    );
+}

@@ -73,6 +73,19 @@ impl Dtype {
         }
     }
 
+    /// Bits of its numbers behind the point; `None` of integers.
+    pub fn fraction_bits(self) -> Option<u32> {
+        Some(match self {
+            Dtype::E5m2 => 2,
+            Dtype::E4m3 => 3,
+            Dtype::Bf16 => 7,
+            Dtype::F16 | Dtype::Tf32 => 10,
+            Dtype::F32 => 23,
+            Dtype::F64 => 52,
+            Dtype::S8 | Dtype::U8 | Dtype::S32 => return None,
+        })
+    }
+
     /// Size of one element in bytes.
     pub fn bytes(self) -> u32 {
         self.bits() / 8

@@ -188,6 +188,16 @@ pub struct MmaFacts {
     pub sums: Sums,
 }
 
+impl MmaFacts {
+    /// Bits that its sums keep on that architecture, where they are fewer than the accumulator's
+    /// type has.
+    pub fn short_sums(&self, arch: Arch) -> Option<u32> {
+        let kept = self.sums.on(arch.sm)?.kept_bits?;
+        let bits = self.types[0].fraction_bits()?;
+        (kept < bits).then_some(kept)
+    }
+}
+
 /// Layouts of a copy atom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyFacts {

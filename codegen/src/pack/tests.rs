@@ -49,7 +49,12 @@ fn instructions_say_how_they_add() {
         (["e5m2", "f32"], 128, Some(13), Some(13)),
         (["s8", "s32"], 128, None, None),
     ] {
-        let sums = sums_of("sm_90a", types, &format!("cta_tile: '(64,64,{k})'\n"));
+        let fast = match kept {
+            Some(13) => "accumulation: fast\n",
+            _ => "",
+        };
+        let more = format!("{fast}cta_tile: '(64,64,{k})'\n");
+        let sums = sums_of("sm_90a", types, &more);
         assert_eq!(on_an_h200(&sums), (SumUnit::Wgmma, k / 4, kept, written));
         assert_eq!(sums.splits, None);
         let rounding = sums.on(90).unwrap().rounding;

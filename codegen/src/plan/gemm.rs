@@ -74,6 +74,7 @@ fn tiled_threads(
     let Some((atom, widen)) = mma::mma_atom(spec, chooser, a, b, multistage) else {
         return Ok(false);
     };
+    mma::check_accumulation(spec, chooser, &atom);
     let Some(mma) = mma::tiled_mma(spec, atom, widen, multistage)? else {
         return Ok(false);
     };

@@ -42,6 +42,10 @@ impl fmt::Display for Plan {
             writeln!(f, "    atoms {}", mma.tiled.atom_layout_mnk())?;
             let [m, n, k] = mma.tiled.permutation_mnk();
             writeln!(f, "    permutation <{m},{n},{k}>")?;
+            let facts = mma.atom.mma.as_ref();
+            if let Some(kept) = facts.and_then(|facts| facts.short_sums(self.arch)) {
+                writeln!(f, "    sums keep {kept} bits: accumulation fast")?;
+            }
             if let Some(widen) = &mma.widen {
                 writeln!(f, "    operands widened by {}", widen.id)?;
             }

@@ -77,6 +77,8 @@ impl Reader<'_> {
             _ => accumulator,
         };
         self.types(&operands, accumulator, tree);
+        let accumulation = file.get("accumulation");
+        let accumulation = accumulation.and_then(|field| self.accumulation(&field));
         let tile = self.facts.tile;
         let cta_tile = file
             .get("cta_tile")
@@ -114,6 +116,7 @@ impl Reader<'_> {
             arch: arch?,
             operands,
             accumulator: accumulator?,
+            accumulation,
             cta_tile: cta_tile?,
             threads,
             min_ctas_per_sm,

@@ -53,6 +53,8 @@ pub(super) enum Kind {
     CopyAtom { from: Space, to: Space },
     /// Swizzle of a shared-memory tile.
     Swizzle,
+    /// What becomes of sums that are cut short.
+    Accumulation,
     /// Main loop schedule.
     Schedule,
     /// How tiles come to CTAs.
@@ -145,6 +147,12 @@ pub(super) static FILE: &[Key] = &[
     key("accumulator", Kind::Dtype, "Type that sums are held in.")
         .required()
         .gemm(),
+    key(
+        "accumulation",
+        Kind::Accumulation,
+        "What becomes of sums that tensor cores cut short: of e4m3 and e5m2 on sm_90a.",
+    )
+    .gemm(),
     key(
         "cta_tile",
         Kind::Tile,

@@ -94,6 +94,16 @@ pub struct Mma {
     pub permutation: Auto<[i64; 3]>,
 }
 
+/// What becomes of sums that the tensor cores cut short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Accumulation {
+    /// They stay as they are.
+    Fast,
+    /// Every few instructions they are added to others that keep all bits of the accumulator's
+    /// type. Not generated yet.
+    Promoted,
+}
+
 /// How loads run ahead of the arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Schedule {
@@ -181,6 +191,8 @@ pub struct Spec {
     pub operands: Vec<Operand>,
     /// Accumulator type (gemm; for copy the operand's type).
     pub accumulator: Dtype,
+    /// What becomes of sums that are cut short; there where they are, and nowhere else.
+    pub accumulation: Option<Accumulation>,
     /// Extents of one CTA's tile: `(m,n)` for copy, `(m,n,k)` for gemm.
     pub cta_tile: Vec<i64>,
     /// Threads of a CTA.

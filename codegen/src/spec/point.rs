@@ -53,13 +53,16 @@ fn hash(spec: &Spec) -> Result<String> {
     Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The tile, the stages when given, and what is tuned and has a short form.
+/// The tile, cluster, accumulation and stages when given, and what is tuned and has a short form.
 fn suffix(spec: &Spec, tuned: &[&str]) -> String {
     let mut out = by(&spec.cta_tile);
     let mut add = |text: String| {
         out.push('_');
         out.push_str(&text);
     };
+    if let Some(accumulation) = spec.accumulation {
+        add(accumulation.name().into());
+    }
     let is_tuned = |path: &str| tuned.contains(&path);
     if spec.cluster != [1; 3] {
         add(format!("c{}x{}", spec.cluster[0], spec.cluster[1]));

@@ -11,7 +11,8 @@ use serde::ser::{SerializeMap, Serializer};
 use tilewright_layout::Swizzle;
 
 use super::model::{
-    Auto, CopyPath, LaunchKind, Operand, Raster, Schedule, SchedulerKind, Spec, Stride,
+    Accumulation, Auto, CopyPath, LaunchKind, Operand, Raster, Schedule, SchedulerKind, Spec,
+    Stride,
 };
 use crate::error::{Error, Result};
 
@@ -101,6 +102,9 @@ fn tree(spec: &Spec) -> Printed {
     file.map("operands", operands);
     if !facts.types.is_empty() {
         file.text("accumulator", spec.accumulator);
+    }
+    if let Some(accumulation) = spec.accumulation {
+        file.text("accumulation", accumulation.name());
     }
     file.put("cta_tile", print_tuple(&spec.cta_tile));
     let int = |value: &u32| Printed::Int(i64::from(*value));
@@ -207,6 +211,24 @@ fn print_swizzle(swizzle: &Swizzle) -> Printed {
 fn print_tuple(extents: &[i64]) -> Printed {
     let words: Vec<String> = extents.iter().map(i64::to_string).collect();
     Printed::Text(format!("({})", words.join(",")))
+}
+
+impl Accumulation {
+    /// Both ways.
+    pub const ALL: [Accumulation; 2] = [Accumulation::Fast, Accumulation::Promoted];
+
+    /// The word in specs: `fast`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Accumulation::Fast => "fast",
+            Accumulation::Promoted => "promoted",
+        }
+    }
+
+    /// Whether this version generates it.
+    pub fn is_generated(self) -> bool {
+        self == Accumulation::Fast
+    }
 }
 
 impl Schedule {

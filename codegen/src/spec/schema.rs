@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::catalogue::{self, Job};
 use super::families::{FAMILIES, FamilyFacts, OperandFacts};
 use super::keys::{FILE, Key, Kind, fields, paths};
-use super::model::{LaunchKind, Schedule, SchedulerKind};
+use super::model::{Accumulation, LaunchKind, Schedule, SchedulerKind};
 use super::operands::stride_names;
 use super::swizzle::BYTE_NAMES;
 use crate::arch::ARCHES;
@@ -93,6 +93,12 @@ fn plain(kind: Kind, facts: &FamilyFacts, operand: Option<&OperandFacts>) -> Val
             words(["none"].into_iter().chain(BYTE_NAMES.iter().map(|(name, _)| *name))),
             { "type": "string", "pattern": "^Sw<[0-9]+,[0-9]+,-?[0-9]+>$" },
         ] }),
+        Kind::Accumulation => {
+            let generated = Accumulation::ALL
+                .into_iter()
+                .filter(|way| way.is_generated());
+            words(generated.map(Accumulation::name))
+        }
         Kind::Schedule => words(Schedule::ALL.iter().map(|schedule| schedule.name())),
         Kind::Scheduler => words(SchedulerKind::ALL.iter().map(|kind| kind.name())),
         Kind::Launch => words(LaunchKind::ALL.iter().map(|kind| kind.name())),

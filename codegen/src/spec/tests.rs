@@ -6,7 +6,7 @@
 use proptest::prelude::*;
 
 use super::keys::{FILE, Kind, fields, paths};
-use super::model::{Auto, Family};
+use super::model::{Accumulation, Auto, Family};
 use super::{FAMILIES, MAX_POINTS, MAX_SCALAR_BYTES, MAX_SIZE_BYTES, SpecFile, parse, schema};
 use crate::error::{Error, Problem};
 
@@ -327,6 +327,21 @@ fn the_space_is_bounded_and_in_order() {
         file.points[1].id
     );
     assert!(codes(&tuned(MAX_POINTS / 2 + 1, "2, 3")).contains(&"too-many-points"));
+}
+
+#[test]
+fn accumulation_is_part_of_what_a_kernel_is() {
+    let text = GEMM
+        .replace("bf16", "e4m3")
+        .replace("d: { dtype: e4m3", "d: { dtype: f32");
+    let [plain, fast] = [text.clone(), format!("{text}accumulation: fast\n")].map(|t| accepted(&t));
+    assert_eq!(fast.spec.accumulation, Some(Accumulation::Fast));
+    assert!(fast.points[0].id.starts_with("gemm_t@128x128x64_fast-"));
+    assert_ne!(plain.spec, fast.spec);
+    let printed = fast.spec.to_yaml().unwrap();
+    assert_eq!(accepted(&printed).spec, fast.spec);
+    let promoted = format!("{text}accumulation: promoted\n");
+    assert_eq!(codes(&promoted), ["unsupported-accumulation"]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use tilewright_layout::Int;
 use super::catalogue;
 use super::families::FAMILIES;
 use super::keys::Kind;
-use super::model::{Family, LaunchKind, Raster, Schedule, SchedulerKind};
+use super::model::{Accumulation, Family, LaunchKind, Raster, Schedule, SchedulerKind};
 use super::nearest::{nearest, one_of, suggestion};
 use super::node::Value;
 use super::notation::{self, Entry};
@@ -42,6 +42,26 @@ impl Reader<'_> {
         let names: Vec<&str> = DTYPES.iter().map(|dtype| dtype.name()).collect();
         let at = self.word(field, "unknown-dtype", "element type", &names)?;
         DTYPES.get(at).copied()
+    }
+
+    /// What becomes of sums that are cut short.
+    pub fn accumulation(&mut self, field: &Field<'_>) -> Option<Accumulation> {
+        let names = Accumulation::ALL.map(Accumulation::name);
+        let at = self.word(field, "unknown-accumulation", "accumulation", &names)?;
+        let given = Accumulation::ALL.get(at).copied()?;
+        if !given.is_generated() {
+            let message = format!(
+                "`{}` is `{}`; this version generates `fast` alone: sums stay in the registers \
+                 that the tensor cores cut short",
+                field.path,
+                given.name()
+            );
+            let help = "use `fast`, or inputs of f16 or bf16, whose sums are not cut short";
+            self.problems
+                .add("unsupported-accumulation", &field.node.span, message, help);
+            return None;
+        }
+        Some(given)
     }
 
     /// The schedule.

@@ -88,6 +88,29 @@ pub(super) fn smem_mma_atom(
     }
 }
 
+/// Sums that the atom cuts short are the user's choice, by a key that others do without.
+pub(super) fn check_accumulation(spec: &Spec, chooser: &mut Chooser<'_>, atom: &Atom) {
+    let Some(facts) = &atom.mma else {
+        return;
+    };
+    let message = match (spec.accumulation, facts.short_sums(chooser.arch)) {
+        (None, Some(kept)) => format!(
+            "{} keeps {kept} bits of the products it adds where {} has {}: write accumulation: \
+             fast if that will do, or use inputs of f16 or bf16",
+            atom.id,
+            spec.accumulator,
+            spec.accumulator.fraction_bits().unwrap_or_default()
+        ),
+        (Some(accumulation), None) => format!(
+            "accumulation {} is for fp8 wgmma, which cuts sums short, {} does not: leave it out",
+            accumulation.name(),
+            atom.id
+        ),
+        _ => return,
+    };
+    chooser.violate("accumulation", message);
+}
+
 /// Warps side by side: 64 rows and columns each where the tile allows it, at most 8 warps. Whether
 /// they cover the tile is for [`check_tile`] to say.
 pub(super) fn tiled_mma(

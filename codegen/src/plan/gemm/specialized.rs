@@ -11,7 +11,7 @@ use crate::dtype::Dtype;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
 use crate::plan::descriptor::Descriptor;
-use crate::plan::gemm::mma::{mma_of, smem_mma_atom};
+use crate::plan::gemm::mma::{check_accumulation, mma_of, smem_mma_atom};
 use crate::plan::gemm::operands;
 use crate::plan::model::{MmaPlan, Plan};
 use crate::plan::roles::{BARRIER_BYTES, BoxCopy, Ring, Roles, WARPS, entry_registers};
@@ -221,6 +221,7 @@ fn tiled_mma(
     let Some(atom) = smem_mma_atom(spec, chooser, a, b, n / along_n) else {
         return Ok(None);
     };
+    check_accumulation(spec, chooser, &atom);
     let Some(facts) = &atom.mma else {
         return Ok(None);
     };

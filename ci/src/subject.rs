@@ -13,7 +13,7 @@ use tilewright_emulator::{Launch, Options, Params, Sanitize};
 use tilewright_runtime::launch_file::{
     self, Allocation, BufferArg, LaunchFile, Prepared, Role, Schedule,
 };
-use tilewright_runtime::verify::{Shape, encode, on_cpu, random_bytes};
+use tilewright_runtime::verify::{Shape, decode, encode, on_cpu, random_bytes};
 use tilewright_runtime::{DeviceInfo, Extents, Fit, POISON, Runtime, View, fit, packed, prepare};
 
 pub use telling::Telling;
@@ -265,6 +265,8 @@ fn gemm_contents(placed: &[Placed<'_>], [m, n, k]: [i64; 3]) -> Result<Vec<Conte
     let (a_type, b_type) = (dtype(a), dtype(b));
     let (a, b) = (integers((m * k) as usize, 3), integers((n * k) as usize, 5));
     let (a_bytes, b_bytes) = (encode(a_type, &a)?, encode(b_type, &b)?);
+    // As their types hold them: e5m2 has three bits of each, u8 no negative ones.
+    let (a, b) = (decode(a_type, &a_bytes)?, decode(b_type, &b_bytes)?);
     let shape = Shape {
         m: m as usize,
         n: n as usize,

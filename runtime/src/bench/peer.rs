@@ -1,5 +1,7 @@
 //! cuBLASLt as the peer of a gemm: the same operands in the same memory.
 
+use tilewright_bundle::DType;
+
 use super::rotation::Rules;
 use super::rows::Mode;
 use super::sensors::Sensors;
@@ -18,6 +20,19 @@ const SLICE_US: f64 = 5e3;
 /// Load before the finalists' first round.
 const HEAT_US: f64 = 100e3;
 
+/// Products that cuBLASLt does not have, and those that it is measured with in their place: of as
+/// many bits, which the tensor cores multiply as fast, but with other results.
+const STAND_INS: &[([DType; 2], [DType; 2])] = &[
+    ([DType::E5M2, DType::E5M2], [DType::E4M3, DType::E5M2]),
+    ([DType::U8, DType::U8], [DType::S8, DType::S8]),
+];
+
+/// The types of the peer's factors for factors of those types.
+fn types_for(factors: [DType; 2]) -> [DType; 2] {
+    let stand_in = STAND_INS.iter().find(|(missing, _)| *missing == factors);
+    stand_in.map_or(factors, |(_, there)| *there)
+}
+
 /// The device memory of one set of operands.
 pub(crate) struct Set {
     pub a: crate::device::Buffer,
@@ -32,6 +47,8 @@ pub(crate) struct Peer {
     /// Whether `b` is the left factor, as it is for a row-major output.
     b_is_left: bool,
     algorithms: Vec<Algorithm>,
+    /// Types of a and b where they are not the operands'.
+    stand_in: Option<[DType; 2]>,
 }
 
 /// Which index of a factor is contiguous, and the other one's stride.
@@ -69,7 +86,9 @@ impl Peer {
                 leading,
             })
         };
-        let (a, b) = (side(a, form.a.dtype, "a")?, side(b, form.b.dtype, "b")?);
+        let factors = [form.a.dtype, form.b.dtype];
+        let types = types_for(factors);
+        let (a, b) = (side(a, types[0], "a")?, side(b, types[1], "b")?);
         let (out, leading) = order(d, "d")?;
         let b_is_left = out == MatrixOrder::KMajor;
         let (left, right) = if b_is_left { (b, a) } else { (a, b) };
@@ -92,7 +111,13 @@ impl Peer {
             product,
             b_is_left,
             algorithms,
+            stand_in: (types != factors).then_some(types),
         })
+    }
+
+    /// Whether it computes something else from the same bytes, for want of the kernels' product.
+    pub fn is_stand_in(&self) -> bool {
+        self.stand_in.is_some()
     }
 
     /// Enqueues a candidate on a set of operands.
@@ -163,11 +188,12 @@ impl Peer {
 
     /// What a candidate is called in a row.
     pub fn name(&self, candidate: usize) -> String {
-        format!(
-            "cublasLt heuristic {} of {}",
-            candidate + 1,
-            self.algorithms.len()
-        )
+        let (number, all) = (candidate + 1, self.algorithms.len());
+        let name = format!("cublasLt heuristic {number} of {all}");
+        match self.stand_in {
+            Some([a, b]) => format!("{name}, {a} x {b} in place of the kernel's types"),
+            None => name,
+        }
     }
 }
 
@@ -176,5 +202,24 @@ pub(crate) fn memory(buffer: &crate::device::Buffer) -> Result<&DeviceMemory, Er
     match buffer {
         crate::device::Buffer::Cuda(memory) => Ok(memory),
         crate::device::Buffer::Emulated(_) => Err(Error::ForeignBuffer),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_missing_products_have_a_stand_in() {
+        use DType::{BF16, E4M3, E5M2, S8, TF32, U8};
+        for dtype in [BF16, E4M3, S8, TF32] {
+            assert_eq!(types_for([dtype; 2]), [dtype; 2]);
+        }
+        assert_eq!(types_for([E5M2; 2]), [E4M3, E5M2]);
+        assert_eq!(types_for([U8; 2]), [S8; 2]);
+        for (missing, there) in STAND_INS {
+            assert_eq!(types_for(*there), *there, "{missing:?}");
+            assert_eq!(missing.map(DType::bits), there.map(DType::bits));
+        }
     }
 }

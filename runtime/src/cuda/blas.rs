@@ -73,6 +73,20 @@ pub struct Product {
     spans: [u64; 3],
 }
 
+impl Product {
+    /// Sets an attribute whose type in the manual is `T`.
+    fn describe<T: Copy>(
+        &self,
+        attribute: sys::cublasLtMatmulDescAttributes_t,
+        value: T,
+    ) -> Result<(), Error> {
+        let from = std::ptr::from_ref(&value).cast();
+        // SAFETY: the descriptor is alive, and `size_of::<T>()` bytes are read in the call.
+        unsafe { result::set_matmul_desc_attribute(self.desc, attribute, from, size_of::<T>()) }
+            .map_err(failed("cublasLtMatmulDescSetAttribute"))
+    }
+}
+
 impl Drop for Product {
     fn drop(&mut self) {
         // SAFETY: made by `BlasLt::product`, destroyed once, here.
@@ -148,6 +162,10 @@ fn data_type(dtype: DType) -> Result<sys::cudaDataType_t, Error> {
             )));
         }
     })
+}
+
+fn is_fp8(dtype: DType) -> bool {
+    matches!(dtype, DType::E4M3 | DType::E5M2)
 }
 
 /// Arithmetic and scale type for inputs of `input` accumulated in `acc`.
@@ -261,13 +279,12 @@ impl BlasLt {
         ];
         for (attribute, transpose) in attributes.into_iter().zip(transposed) {
             // CUBLAS_OP_N is 0 and CUBLAS_OP_T is 1.
-            let op = i32::from(transpose);
-            // SAFETY: the descriptor is alive and the attribute is an `i32`, read in the call.
-            unsafe {
-                let value = std::ptr::from_ref(&op).cast();
-                result::set_matmul_desc_attribute(desc, attribute, value, size_of::<i32>())
-            }
-            .map_err(failed("cublasLtMatmulDescSetAttribute"))?;
+            made.describe(attribute, i32::from(transpose))?;
+        }
+        if [left, right].iter().all(|side| is_fp8(side.dtype)) {
+            // The sums of the tensor cores as they are, like those of kernels with fast
+            // accumulation: else the library moves them to f32 on their way, which takes longer.
+            made.describe(Attribute::CUBLASLT_MATMUL_DESC_FAST_ACCUM, 1i8)?;
         }
         Ok(made)
     }

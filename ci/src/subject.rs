@@ -272,7 +272,10 @@ fn gemm_contents(placed: &[Placed<'_>], [m, n, k]: [i64; 3]) -> Result<Vec<Conte
         n: n as usize,
         k: k as usize,
     };
-    let product = encode(dtype(find("d")?), &on_cpu(&a, &b, shape).product)?;
+    let product = encode(
+        dtype(find("d")?),
+        &on_cpu(&a, &b, shape, [a_type, b_type]).product,
+    )?;
     let content = |one: &Placed<'_>| {
         let (dense, first, rows, cols) = match one.operand.name.as_str() {
             "a" => (&a_bytes, 'm', m, k),

@@ -112,6 +112,14 @@ pub enum Error {
         /// The allocator's answer.
         reason: String,
     },
+    /// The host has not the memory that a problem takes there; nothing was allocated.
+    #[error("it needs {needs} bytes on the host, which has {free} free: choose a smaller problem")]
+    HostMemory {
+        /// Bytes that are needed at once.
+        needs: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
     /// A file of records cannot be used.
     #[error(transparent)]
     Records(#[from] RecordsError),

@@ -22,6 +22,8 @@
 
 mod error;
 
+mod host;
+
 mod problem;
 
 mod layout;

@@ -7,6 +7,7 @@ use fixture::*;
 use tilewright_runtime::bench::Stamp;
 use tilewright_runtime::bundle::{DType, Kernel, Sha256Hex};
 use tilewright_runtime::capture::{Options, Replay, Row, Verdict, capture, read, replay};
+use tilewright_runtime::verify::{Data, Inputs};
 use tilewright_runtime::{Device, RecordsError, Runtime};
 
 const PROBLEMS: usize = 3;
@@ -38,6 +39,7 @@ fn captured_by(runtime: &Runtime, seed: u64, problems: usize) -> Vec<Row> {
     let options = Options {
         problems,
         seed,
+        inputs: Inputs::Random(Data::Integers),
         stamp: Stamp::default(),
     };
     let mut told = 0;

@@ -19,8 +19,7 @@ use crate::error::Error;
 use crate::launch::{Fit, Launch};
 use crate::problem::Problem;
 use crate::verify::{
-    CPU_MOST, Comparison, Data, GemmForm, Reference, compare, decode, on_cpu, on_gpu,
-    random_elements,
+    CPU_MOST, Comparison, Data, GemmForm, Judge, Reference, Samples, Steps, on_cpu, on_gpu,
 };
 
 /// The candidate that cuBLASLt puts first.
@@ -42,6 +41,8 @@ pub(crate) struct Entry<'k> {
 pub(crate) struct Ground {
     pub sets: Vec<Set>,
     pub reference: Reference,
+    /// Elements that are judged by the model of a kernel's instructions.
+    samples: Samples,
     pub peer: Peer,
     /// Candidates of the peer that are right: the fastest in mode sustained, fastest first, and the
     /// default.
@@ -49,8 +50,9 @@ pub(crate) struct Ground {
     /// Which of them is fastest in a mode, as far as it was asked.
     best: RefCell<HashMap<Mode, usize>>,
     pub layout: Letters,
-    /// An output and its judgement: kernels that add in the same order give the same bytes.
-    judged: RefCell<Option<(Vec<u8>, Comparison)>>,
+    /// An output and its judgement by such sums: kernels that add in the same order give the same
+    /// bytes.
+    judged: RefCell<Option<(Vec<u8>, Steps, Comparison)>>,
 }
 
 /// A kernel that is loaded, checked, and ready to be timed.
@@ -94,18 +96,18 @@ impl Bench<'_> {
         let (form, extents) = (&entry.form, &entry.fit.operands);
         let shape = form.shape;
         let seed = self.options.seed;
-        let random =
-            |dtype, rows: usize, seed| random_elements(dtype, Data::Normals, rows * shape.k, seed);
-        let (a_bytes, a) = random(form.a.dtype, shape.m, seed)?;
-        let (b_bytes, b) = random(form.b.dtype, shape.n, seed ^ 0xB0B)?;
+        let [a, b] = form
+            .recipes(Data::Normals, seed)
+            .map(|recipe| recipe.elements());
+        let (a, b) = (a?, b?);
         let a_image = image(
             form.a.orient(extents),
-            &a_bytes,
+            &a.bytes,
             form.a.dtype.bytes() as usize,
         )?;
         let b_image = image(
             form.b.orient(extents),
-            &b_bytes,
+            &b.bytes,
             form.b.dtype.bytes() as usize,
         )?;
         let d_bytes = span_bytes(form.d.orient(extents), form.d.dtype.bytes() as usize)? as u64;
@@ -119,10 +121,13 @@ impl Bench<'_> {
                 d: device.alloc(d_bytes)?,
             });
         }
+        let inputs = [form.a.dtype, form.b.dtype];
+        let bytes = [a.bytes.as_slice(), &b.bytes];
+        let samples = Samples::pick(shape, inputs, bytes, std::iter::empty());
         let reference = if shape.volume() > CPU_MOST {
-            on_gpu(self.device, &blas, &a, &b, shape)?
+            on_gpu(self.device, &blas, &a.values, &b.values, shape, inputs)?
         } else {
-            on_cpu(&a, &b, shape)
+            on_cpu(&a.values, &b.values, shape, inputs)
         };
         let candidates = self.options.candidates.max(1);
         let peer = Peer::new(&blas, form, extents, candidates, self.options.all)?;
@@ -131,6 +136,7 @@ impl Bench<'_> {
         let mut ground = Ground {
             sets,
             reference,
+            samples,
             peer,
             leaders: Vec::new(),
             best: RefCell::default(),
@@ -163,7 +169,8 @@ impl Bench<'_> {
             }
             device.poison(&ground.sets[0].d)?;
             ground.peer.run(*candidate, &ground.sets[0])?;
-            let found = self.output(entry, ground)?;
+            let judge = self.judge_of(entry).of_others(&entry.form);
+            let found = self.output(entry, ground, &judge)?;
             let Some(worst) = found.worst else {
                 leaders.push(*candidate);
                 continue;
@@ -209,20 +216,32 @@ impl Bench<'_> {
         Ok(best)
     }
 
-    /// Compares the output in the first set with the reference.
-    fn output(&self, entry: &Entry<'_>, ground: &Ground) -> Result<Comparison, Error> {
+    fn judge_of(&self, entry: &Entry<'_>) -> Judge {
+        let info = self.device.info();
+        Judge::of(entry.kernel, &entry.form, &entry.fit, info, Data::Normals)
+    }
+
+    /// Judges the output in the first set.
+    fn output(
+        &self,
+        entry: &Entry<'_>,
+        ground: &Ground,
+        judge: &Judge,
+    ) -> Result<Comparison, Error> {
         let d = entry.form.d.orient(&entry.fit.operands);
         let dtype = entry.form.d.dtype;
         let found = self.runtime.device().download(&ground.sets[0].d)?;
-        if let Some((seen, comparison)) = ground.judged.borrow().as_ref()
-            && *seen == found
+        let rule = &judge.rule;
+        if let Some((seen, steps, comparison)) = ground.judged.borrow().as_ref()
+            && (seen, steps) == (&found, &rule.steps)
         {
             return Ok(*comparison);
         }
         let dense = gather(d, &found, dtype.bytes() as usize)?;
-        let rule = entry.form.rule(Data::Normals);
-        let comparison = compare(&decode(dtype, &dense)?, &ground.reference, &rule);
-        *ground.judged.borrow_mut() = Some((found, comparison));
+        let reference = &ground.reference;
+        let expected = |at| rule.at(reference, at);
+        let comparison = judge.judge(&dense, expected, &ground.samples)?;
+        *ground.judged.borrow_mut() = Some((found, rule.steps, comparison));
         Ok(comparison)
     }
 
@@ -270,7 +289,7 @@ impl Bench<'_> {
     ) -> Result<Comparison, Error> {
         self.runtime.device().poison(&ground.sets[0].d)?;
         self.enqueue(runner, 0)?;
-        let comparison = self.output(entry, ground)?;
+        let comparison = self.output(entry, ground, &self.judge_of(entry))?;
         runner.comparison = Some(comparison);
         Ok(comparison)
     }

@@ -4,10 +4,12 @@
 //! ```no_run
 //! use tilewright_runtime::bench::Stamp;
 //! use tilewright_runtime::capture::{Options, Row, capture, replay};
+//! use tilewright_runtime::verify::Inputs;
 //! use tilewright_runtime::{Device, Runtime};
 //! let on_gpu = Runtime::open("kernels.bundle".as_ref(), Device::cuda(0)?)?;
 //! let kernels: Vec<_> = on_gpu.kernels().iter().collect();
-//! let options = Options { problems: 4, seed: 1, stamp: Stamp::default() };
+//! let inputs = Inputs::All;
+//! let options = Options { problems: 12, seed: 1, inputs, stamp: Stamp::default() };
 //! let captured = capture(&on_gpu, &kernels, &options, |_| {})?;
 //!
 //! let emulated = Runtime::open("kernels.bundle".as_ref(), Device::emulator())?;
@@ -15,11 +17,12 @@
 //! # Ok::<(), tilewright_runtime::Error>(())
 //! ```
 //!
-//! Inputs are small integers. Their sums are exact in every order, start from +0 and are rounded
-//! once, so that right kernels write the same bits on any device and from any PTX. A row says
-//! which problem was run on which inputs and what came out, and is compared even where the kernel's
-//! PTX is another one by now: it is then counted apart, as stale. With normal values devices may
-//! add up in different orders and no equality is owed; such captures are not made.
+//! A row says which problem was run on which inputs and what came out, and is compared even where
+//! the kernel's PTX is another one by now: it is then counted apart, as stale. Small integers give
+//! the same bits in every order of additions. With other inputs the bits are those of the kernel's
+//! instructions in their order, which the emulator follows; NaN are compared as they are. Where
+//! tiles are cut along k the order depends on the number of CTAs: of such kernels integers alone
+//! are kept.
 
 mod row;
 
@@ -36,7 +39,7 @@ use crate::bench::{Sensors, Stamp};
 use crate::device::Device;
 use crate::error::Error;
 use crate::runtime::Runtime;
-use crate::verify::{Attempt, Case, Draw, Outcome, Summary, turn};
+use crate::verify::{Attempt, Case, Data, Draw, Inputs, Outcome, Summary, turn};
 
 /// Extents of every second problem: more than a tile of most kernels, along each mode.
 const SEVERAL_TILES: RangeInclusive<i64> = 129..=320;
@@ -48,6 +51,8 @@ pub struct Options {
     pub problems: usize,
     /// The same seed draws the same problems and inputs.
     pub seed: u64,
+    /// What the inputs hold. Indices take several launches and are not captured.
+    pub inputs: Inputs,
     /// What the rows say of the run.
     pub stamp: Stamp,
 }
@@ -63,7 +68,7 @@ pub struct Captured {
 
 /// Runs kernels on random problems, judges them as [`verify`](crate::verify::verify) does, and
 /// keeps what those wrote that passed. Problems are small enough for the emulator, on every device;
-/// each kernel has its own, every second of several tiles.
+/// each kernel has its own, every second one of a kind of several tiles.
 ///
 /// # Errors
 /// When the device itself fails, and nothing more can be learned from it.
@@ -77,15 +82,16 @@ pub fn capture(
     let driver = driver(runtime.device());
     for kernel in kernels {
         for index in 0..options.problems as u64 {
+            let data = options.inputs.data(index).unwrap_or(Data::Integers);
             let (seed, device) = turn(runtime.device(), options.seed, index);
             let mut drawn = None;
-            let attempt = Attempt::traced(runtime, kernel, seed, &device);
+            let attempt = Attempt::traced(runtime, kernel, data, seed, &device);
             let outcome = attempt.run(|device| {
                 let own = seed ^ number(&kernel.id);
                 let draw = Draw::new(kernel, device.info(), own)?.for_the_emulator();
-                let case: Case = match index % 2 {
-                    0 => draw,
-                    _ => draw.with_extents(SEVERAL_TILES),
+                let case: Case = match several_tiles(options.inputs, index) {
+                    false => draw,
+                    true => draw.with_extents(SEVERAL_TILES),
                 }
                 .next_case()?;
                 drawn = Some(case.clone());
@@ -94,8 +100,15 @@ pub fn capture(
             report(&outcome);
             let kept = drawn.zip(outcome.trace.clone());
             let hopeless = outcome.problem.is_empty();
-            if let (true, Some((case, trace))) = (outcome.passed(), kept) {
+            let whole = kernel
+                .semantics
+                .sums
+                .as_ref()
+                .is_none_or(|sums| sums.splits.is_none());
+            let comparable = whole || data == Data::Integers;
+            if let (true, Some((case, trace))) = (outcome.passed() && comparable, kept) {
                 let origin = row::Origin {
+                    data,
                     info: device.info(),
                     driver: &driver,
                     options,
@@ -111,6 +124,17 @@ pub fn capture(
         runtime.unload(kernel);
     }
     Ok(captured)
+}
+
+/// Whether a problem is of several tiles: every second one of a kind.
+fn several_tiles(inputs: Inputs, index: u64) -> bool {
+    let kinds = inputs.kinds();
+    let turn = if kinds == 1 {
+        index
+    } else {
+        index + index / kinds
+    };
+    turn % 2 == 1
 }
 
 /// A number of a kernel's own, so that no two kernels draw the same problems.

@@ -30,6 +30,8 @@ pub struct Replayed {
     pub kernel: String,
     /// The problem, as text.
     pub problem: String,
+    /// What the inputs held.
+    pub inputs: String,
     /// Whether the capture was made from other PTX than the bundle has.
     pub stale: bool,
     /// What became of it.
@@ -103,6 +105,7 @@ fn one(runtime: &Runtime, row: &Row) -> Result<Replayed, Error> {
     let mut replayed = Replayed {
         kernel: row.kernel.clone(),
         problem: row.problem().to_string(),
+        inputs: row.inputs.clone(),
         stale: false,
         verdict: Verdict::Equal,
     };
@@ -115,15 +118,15 @@ fn one(runtime: &Runtime, row: &Row) -> Result<Replayed, Error> {
         replayed.verdict = Verdict::Gone(reason);
         return Ok(replayed);
     }
-    if row.inputs != Data::Integers.text() {
+    let Some(data) = Data::from_text(&row.inputs) else {
         let inputs = &row.inputs;
         replayed.verdict = Verdict::OtherInputs(format!(
-            "the capture has inputs {inputs:?}; only integers are equal on every device"
+            "the capture has inputs {inputs:?}, which this program does not make"
         ));
         return Ok(replayed);
-    }
+    };
     let (seed, device) = turn(runtime.device(), row.seed, row.index);
-    let attempt = Attempt::traced(runtime, kernel, seed, &device);
+    let attempt = Attempt::traced(runtime, kernel, data, seed, &device);
     let outcome = attempt.run(|device| row.case(kernel, device))?;
     replayed.verdict = judge(row, &outcome);
     Ok(replayed)

@@ -8,7 +8,7 @@
 //! | `kernel`, `ptx_sha256` | which kernel, and the hash of the PTX that ran |
 //! | `problem` | extents |
 //! | `operands` | types, layouts, strides in elements, bytes from a 256-byte boundary |
-//! | `inputs`, `seed`, `index` | `integers`; the run's seed and the number of the problem in it |
+//! | `inputs`, `seed`, `index` | `integers`, `wide`, ...; the run's seed and the number of the problem |
 //! | `inputs_sha256` | over all inputs, which seed and number repeat, in the kernel's order |
 //! | `outputs` | bytes and hash of each output, and its first elements |
 //!
@@ -103,6 +103,7 @@ pub(super) struct Origin<'a> {
     pub info: &'a DeviceInfo,
     pub driver: &'a str,
     pub options: &'a Options,
+    pub data: Data,
     pub index: u64,
 }
 
@@ -137,7 +138,7 @@ impl Origin<'_> {
                     })
                 })
                 .collect(),
-            inputs: Data::Integers.text().to_owned(),
+            inputs: self.data.text().to_owned(),
             seed: self.options.seed,
             index: self.index,
             inputs_sha256: trace.inputs,

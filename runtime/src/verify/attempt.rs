@@ -29,10 +29,11 @@ pub(crate) struct Attempt<'a> {
 }
 
 impl<'a> Attempt<'a> {
-    /// A problem that is small, of integers, and traced.
+    /// A problem that is small, and traced.
     pub fn traced(
         runtime: &'a Runtime,
         kernel: &'a Kernel,
+        data: Data,
         seed: u64,
         device: &'a Device,
     ) -> Attempt<'a> {
@@ -40,7 +41,7 @@ impl<'a> Attempt<'a> {
             runtime,
             blas: None,
             kernel,
-            data: Some(Data::Integers),
+            data: Some(data),
             seed,
             device,
             traced: true,
@@ -67,6 +68,7 @@ impl<'a> Attempt<'a> {
             stopped: false,
             rel_err: 0.0,
             max_err: 0.0,
+            replayed: 0,
             thread_instructions: 0,
             launch_us: None,
             trace: None,

@@ -8,7 +8,8 @@
 use tilewright_bundle::{Family, Kernel};
 
 use super::Outcome;
-use super::data::{Data, random_elements};
+use super::data::Data;
+use super::elements::random_elements;
 use super::form::GemmForm;
 use super::numbers::{decode, encode};
 use crate::device::{Arg, Device, LoadedKernel};
@@ -68,6 +69,7 @@ pub fn chain(
             },
             failure,
             stopped: false,
+            replayed: 0,
             thread_instructions: 0,
             launch_us: None,
             trace: None,

@@ -1,56 +1,13 @@
-//! The correctness rule: what an output may differ by.
+//! The correctness rule: what an output may be.
 //!
-//! Integer-valued inputs must give exactly the reference, rounded to the output's type. Otherwise
-//! each element must satisfy
-//! `|out - ref| <= c·u·(k+1)·(|A||B|) + u_out·(|ref| + that) + underflow`, where `u` is the unit
-//! roundoff of the accumulator, `u_out` that of the output, and `c` is [`accumulation_factor`].
+//! A bound says how far a right accumulator may be from the exact sum; the output must lie between
+//! the roundings of the ends of that range. Where the exact sum is NaN or infinite, so is the
+//! output. Small integers lose nothing and must match exactly.
 
 use rayon::prelude::*;
 use tilewright_bundle::DType;
 
-use super::data::Data;
-use super::numbers::{round, underflow, unit_roundoff};
-use super::reference::Reference;
-
-/// How many unit roundoffs of the accumulator one addition may lose.
-///
-/// 1 for f32 and f64 inputs, whose fused multiply-adds round. 2 for 16- and 8-bit floats: tensor
-/// cores align and truncate addends instead of rounding them, which loses up to one unit in the
-/// last place, twice the unit roundoff. 0 for integers.
-pub fn accumulation_factor(input: DType) -> f64 {
-    match input {
-        DType::F32 | DType::F64 => 1.0,
-        DType::F16 | DType::BF16 | DType::TF32 | DType::E4M3 | DType::E5M2 => 2.0,
-        _ => 0.0,
-    }
-}
-
-/// The types and extent that a comparison depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rule {
-    /// Type of the factors.
-    pub input: DType,
-    /// Type of the sums.
-    pub accumulator: DType,
-    /// Type of the output.
-    pub output: DType,
-    /// The contracted extent.
-    pub k: usize,
-    /// What the inputs hold.
-    pub data: Data,
-}
-
-impl Rule {
-    /// Largest allowed error of an element with this reference and magnitude.
-    pub fn allowed(&self, reference: f64, magnitude: f64) -> f64 {
-        if self.data == Data::Integers {
-            return 0.0;
-        }
-        let steps = accumulation_factor(self.input) * (self.k as f64 + 1.0);
-        let sum = steps * unit_roundoff(self.accumulator) * magnitude;
-        sum + unit_roundoff(self.output) * (reference.abs() + sum) + underflow(self.output)
-    }
-}
+use super::bound::Expected;
 
 /// The element that is worst by the rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,16 +16,16 @@ pub struct Worst {
     pub at: usize,
     /// What the kernel wrote.
     pub got: f64,
-    /// What it should be, rounded to the output's type for integers.
+    /// What it should be.
     pub want: f64,
     /// Error over allowed error; above 1 is wrong.
     pub ratio: f64,
 }
 
 /// An output compared with its reference.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Comparison {
-    /// `‖out − ref‖ / ‖ref‖`, in the Frobenius norm.
+    /// `‖out − ref‖ / ‖ref‖`, in the Frobenius norm, over numbers.
     pub rel_err: f64,
     /// Largest error over allowed error; at most 1 is right.
     pub max_err: f64,
@@ -76,23 +33,22 @@ pub struct Comparison {
     pub wrong: usize,
     /// The worst of them, if any does.
     pub worst: Option<Worst>,
+    /// Elements that were computed again in the kernel's order, to be equal bit for bit.
+    pub replayed: usize,
 }
 
-/// Compares `out` with `reference`, both row by row.
-pub fn compare(out: &[f64], reference: &Reference, rule: &Rule) -> Comparison {
+/// Compares `out`, row by row, with what is expected at each place.
+pub fn compare(
+    out: &[f64],
+    expected: impl Fn(usize) -> Expected + Sync,
+    output: DType,
+) -> Comparison {
     const BLOCK: usize = 1 << 14;
     let blocks = out.par_chunks(BLOCK).enumerate().map(|(block, out)| {
-        let start = block * BLOCK;
         let mut sum = Sum::default();
         for (at, got) in out.iter().enumerate() {
-            let at = start + at;
-            sum.add(
-                at,
-                *got,
-                reference.product[at],
-                reference.magnitude[at],
-                rule,
-            );
+            let at = block * BLOCK + at;
+            sum.add(at, *got, expected(at), output);
         }
         sum
     });
@@ -104,9 +60,20 @@ pub fn compare(out: &[f64], reference: &Reference, rule: &Rule) -> Comparison {
     };
     Comparison {
         rel_err,
-        max_err: sum.max_err,
-        wrong: sum.wrong,
-        worst: sum.worst,
+        ..sum.found
+    }
+}
+
+impl Comparison {
+    /// Counts an element whose ratio is known.
+    pub(super) fn add(&mut self, worst: Worst) {
+        self.max_err = self.max_err.max(worst.ratio);
+        if worst.ratio > 1.0 {
+            self.wrong += 1;
+            if self.worst.is_none_or(|known| worst.ratio > known.ratio) {
+                self.worst = Some(worst);
+            }
+        }
     }
 }
 
@@ -114,53 +81,39 @@ pub fn compare(out: &[f64], reference: &Reference, rule: &Rule) -> Comparison {
 struct Sum {
     error: f64,
     reference: f64,
-    max_err: f64,
-    wrong: usize,
-    worst: Option<Worst>,
+    found: Comparison,
 }
 
 impl Sum {
-    fn add(&mut self, at: usize, got: f64, reference: f64, magnitude: f64, rule: &Rule) {
-        let want = match rule.data {
-            Data::Integers => round(rule.output, reference),
-            Data::Normals => reference,
-        };
-        // Equal infinities differ by nothing; a NaN differs by more than anything.
-        let error = if got == want { 0.0 } else { (got - want).abs() };
-        let allowed = rule.allowed(reference, magnitude);
-        let ratio = match (error == 0.0, error.is_nan()) {
-            (true, _) => 0.0,
-            (_, true) => f64::INFINITY,
-            _ => error / allowed,
-        };
-        self.error += error * error;
-        self.reference += reference * reference;
-        self.max_err = self.max_err.max(ratio);
-        if ratio > 1.0 {
-            self.wrong += 1;
-            if self.worst.is_none_or(|w| ratio > w.ratio) {
-                self.worst = Some(Worst {
-                    at,
-                    got,
-                    want,
-                    ratio,
-                });
-            }
+    fn add(&mut self, at: usize, got: f64, expected: Expected, output: DType) {
+        let want = expected.value;
+        if want.is_finite() && got.is_finite() {
+            self.error += (got - want) * (got - want);
+            self.reference += want * want;
         }
+        self.found.add(Worst {
+            at,
+            got,
+            want,
+            ratio: expected.ratio(got, output),
+        });
     }
 
     fn merge(self, other: Sum) -> Sum {
         let worse = |a: Worst, b: Worst| if b.ratio > a.ratio { b } else { a };
-        let worst = match (self.worst, other.worst) {
+        let worst = match (self.found.worst, other.found.worst) {
             (Some(a), Some(b)) => Some(worse(a, b)),
             (a, b) => a.or(b),
         };
         Sum {
             error: self.error + other.error,
             reference: self.reference + other.reference,
-            max_err: self.max_err.max(other.max_err),
-            wrong: self.wrong + other.wrong,
-            worst,
+            found: Comparison {
+                max_err: self.found.max_err.max(other.found.max_err),
+                wrong: self.found.wrong + other.found.wrong,
+                worst,
+                ..self.found
+            },
         }
     }
 }
@@ -170,41 +123,55 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn rule(data: Data) -> Rule {
-        let (input, output) = (DType::BF16, DType::BF16);
-        Rule {
-            input,
-            accumulator: DType::F32,
-            output,
-            k: 64,
-            data,
-        }
+    const INFINITY: f64 = f64::INFINITY;
+
+    fn found(out: &[f64], value: f64, error: f64, output: DType) -> Comparison {
+        compare(out, |_| Expected { value, error }, output)
     }
 
     #[test]
-    fn integers_are_exact() {
-        let reference = Reference {
-            product: vec![257.0, 4.0],
-            magnitude: vec![300.0, 9.0],
-        };
+    fn without_an_error_outputs_are_rounded_sums() {
+        assert_eq!(found(&[256.0], 257.0, 0.0, DType::BF16).max_err, 0.0);
+        let wrong = found(&[256.0, 258.0], 257.0, 0.0, DType::BF16);
+        assert_eq!((wrong.wrong, wrong.worst.unwrap().at), (1, 1));
+        let exact = found(&[4.0, 5.0], 4.0, 0.0, DType::F32);
+        assert_eq!((exact.wrong, exact.max_err), (1, INFINITY));
+        assert_eq!(found(&[-0.0], 0.0, 0.0, DType::F32).max_err, 0.0);
+    }
+
+    #[test]
+    fn outputs_lie_between_the_roundings_of_the_ends() {
+        let close = found(&[1.0, 1.0078125, 0.99609375], 1.0, 0.005, DType::BF16);
+        assert_eq!(close.wrong, 0);
+        assert!((0.8..=1.0).contains(&close.max_err), "{close:?}");
+        let far = found(&[1.0, 1.015625, f64::NAN], 1.0, 0.005, DType::BF16);
+        assert_eq!((far.wrong, far.worst.unwrap().at), (2, 2));
+        assert_eq!(far.max_err, INFINITY);
+    }
+
+    #[test]
+    fn what_is_no_number_must_be_none() {
+        let nan = found(&[f64::NAN, 0.0, INFINITY], f64::NAN, 0.0, DType::F16);
+        assert_eq!(nan.wrong, 2);
+        let infinite = found(
+            &[-INFINITY, INFINITY, 65504.0, f64::NAN],
+            -INFINITY,
+            0.0,
+            DType::F16,
+        );
+        assert_eq!(infinite.wrong, 3);
+        // f16 ends below what f32 holds; 8-bit outputs stay at their largest number.
+        let beyond = found(&[INFINITY, 65504.0], 70000.0, 1.0, DType::F16);
+        assert_eq!((beyond.wrong, beyond.worst.unwrap().at), (1, 1));
         assert_eq!(
-            compare(&[256.0, 4.0], &reference, &rule(Data::Integers)).wrong,
+            found(&[INFINITY, 65504.0], 65520.0, 1.0, DType::F16).wrong,
             0
         );
-        let found = compare(&[258.0, 4.0], &reference, &rule(Data::Integers));
-        assert_eq!((found.wrong, found.worst.unwrap().at), (1, 0));
-    }
-
-    #[test]
-    fn normals_are_bounded() {
-        let reference = Reference {
-            product: vec![1.0; 3],
-            magnitude: vec![50.0; 3],
-        };
-        let close = compare(&[1.0, 1.0039, 0.9961], &reference, &rule(Data::Normals));
-        assert!(close.wrong == 0 && close.max_err > 0.5 && close.max_err <= 1.0);
-        let far = compare(&[1.0, 1.02, f64::NAN], &reference, &rule(Data::Normals));
-        assert_eq!((far.wrong, far.worst.unwrap().at), (2, 2));
-        assert_eq!(far.max_err, f64::INFINITY);
+        assert_eq!(found(&[448.0], INFINITY, 0.0, DType::E4M3).wrong, 0);
+        // Where it depends on rounding whether the accumulator overflows, either is right.
+        assert_eq!(
+            found(&[INFINITY, 3e38], 3.4e38, INFINITY, DType::F32).wrong,
+            0
+        );
     }
 }

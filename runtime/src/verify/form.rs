@@ -2,8 +2,8 @@
 
 use tilewright_bundle::{DType, Kernel, Name};
 
-use super::compare::Rule;
-use super::data::Data;
+use super::data::{Data, Recipe, Side};
+use super::format::Format;
 use super::reference::Shape;
 use crate::error::Error;
 use crate::layout::{Extents, OperandLayout, single_name};
@@ -100,15 +100,26 @@ impl GemmForm {
         })
     }
 
-    /// The rule its outputs are judged by.
-    pub fn rule(&self, data: Data) -> Rule {
-        Rule {
-            input: self.a.dtype,
-            accumulator: self.accumulator,
-            output: self.d.dtype,
-            k: self.shape.k,
+    /// What makes random factors.
+    pub fn recipes(&self, data: Data, seed: u64) -> [Recipe; 2] {
+        let Shape { m, n, k } = self.shape;
+        let tops = [self.accumulator, self.d.dtype]
+            .map(|dtype| Format::of(dtype).map_or(i32::MAX, Format::top_exponent));
+        let depth = k.max(1).next_power_of_two().ilog2().cast_signed();
+        let top = tops[0].min(tops[1]).saturating_sub(depth + 2);
+        let recipe = |side, dtype, rows| Recipe {
+            dtype,
             data,
-        }
+            side,
+            rows,
+            k,
+            top,
+            seed,
+        };
+        [
+            recipe(Side::A, self.a.dtype, m),
+            recipe(Side::B, self.b.dtype, n),
+        ]
     }
 }
 

@@ -7,19 +7,33 @@
 //! Inputs may also name their elements, which tells what arrived where ([`Inputs::Indices`]).
 //! On a GPU, kernels that start before the one before them has ended also run a [`chain`].
 
-mod float8;
+mod format;
 
 mod numbers;
 
 mod data;
 
+mod rows;
+
+mod elements;
+
+mod placement;
+
 mod problems;
 
 mod reference;
 
+mod form;
+
+mod steps;
+
+mod bound;
+
 mod compare;
 
-mod form;
+mod model;
+
+mod judge;
 
 mod trace;
 
@@ -37,13 +51,18 @@ use serde::Serialize;
 use tilewright_bundle::Kernel;
 
 pub(crate) use attempt::{Attempt, turn};
+pub use bound::{Expected, Rule};
 pub use chain::chain;
-pub use compare::{Comparison, Rule, Worst, accumulation_factor, compare};
-pub use data::{Data, random_bytes, random_elements, random_values};
+pub use compare::{Comparison, Worst, compare};
+pub use data::Data;
+pub use elements::{random_bytes, random_elements};
 pub(crate) use form::GemmForm;
+pub(crate) use judge::Judge;
+pub(crate) use model::Samples;
 pub use numbers::{decode, encode, round, unit_roundoff};
 pub use problems::{Case, Draw};
 pub use reference::{CPU_MOST, Reference, Shape, on_cpu, on_gpu};
+pub use steps::Steps;
 pub use trace::{Trace, Written};
 
 use crate::cuda::BlasLt;
@@ -58,11 +77,38 @@ pub enum Inputs {
     /// Integers in one problem, normals in the next.
     #[default]
     Mixed,
+    /// Every kind of random numbers in turn.
+    All,
     /// Random numbers.
     Random(Data),
     /// One factor names its elements, the other selects among them: an output that is wrong says
     /// which element it holds. A problem takes several launches; extents are a few tiles.
     Indices,
+}
+
+impl Inputs {
+    /// Kinds that take turns.
+    const fn turns(self) -> &'static [Data] {
+        match self {
+            Inputs::Mixed => &[Data::Integers, Data::Normals],
+            Inputs::All => &Data::ALL,
+            Inputs::Random(_) | Inputs::Indices => &[],
+        }
+    }
+
+    /// How many kinds take turns, problem by problem.
+    pub fn kinds(self) -> u64 {
+        self.turns().len().max(1) as u64
+    }
+
+    /// What the inputs of the problem numbered `index` hold; `None` for indices.
+    pub fn data(self, index: u64) -> Option<Data> {
+        let turns = self.turns();
+        match self {
+            Inputs::Random(data) => Some(data),
+            _ => turns.get((index % self.kinds()) as usize).copied(),
+        }
+    }
 }
 
 /// How much to verify.
@@ -114,6 +160,9 @@ pub struct Outcome {
     pub rel_err: f64,
     /// Largest error over allowed error.
     pub max_err: f64,
+    /// Elements of which the bound says little, and which were computed again in the kernel's order
+    /// and found equal, bit for bit.
+    pub replayed: usize,
     /// Instructions the emulator executed, counted per thread.
     pub thread_instructions: u64,
     /// Time of the launch on a GPU, alone and cold; `bench` measures properly.
@@ -166,16 +215,12 @@ pub fn verify(
     let blas = reference_library(runtime);
     for kernel in kernels {
         for index in 0..options.problems as u64 {
-            let data = match options.inputs {
-                Inputs::Random(data) => Some(data),
-                Inputs::Mixed if index.is_multiple_of(2) => Some(Data::Integers),
-                Inputs::Mixed => Some(Data::Normals),
-                Inputs::Indices => None,
-            };
+            let data = options.inputs.data(index);
             let (seed, device) = turn(runtime.device(), options.seed, index);
             let draw = |device: &Device| {
                 let draw = Draw::new(kernel, device.info(), seed)?;
                 match data {
+                    Some(data) if data.may_overflow() => draw.with_volume(CPU_MOST),
                     Some(_) => draw,
                     None => draw.with_extents(INDEXED),
                 }

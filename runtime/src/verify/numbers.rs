@@ -3,11 +3,10 @@
 //! Every conversion is correctly rounded (ties to even). References are f64; a type that f64 does
 //! not hold exactly is not supported.
 
-use half::{bf16, f16};
 use rayon::prelude::*;
 use tilewright_bundle::DType;
 
-use super::float8;
+use super::format::{Format, scaled};
 use crate::error::Error;
 
 /// Elements converted by one task.
@@ -53,13 +52,23 @@ pub fn decode(dtype: DType, bytes: &[u8]) -> Result<Vec<f64>, Error> {
 
 /// `value` rounded to `dtype`, or itself for types without numbers here.
 pub fn round(dtype: DType, value: f64) -> f64 {
-    let mut bytes = [0u8; 16];
+    let mut bytes = [0u8; 8];
     let size = (dtype.bytes() as usize).min(bytes.len());
     if check(dtype).is_err() {
         return value;
     }
     write(dtype, value, &mut bytes[..size]);
     read(dtype, &bytes[..size])
+}
+
+/// 2 to the exponents with which tensor cores take values; 1 for integers, 0 for zeros.
+pub(super) fn weights(values: &[f64], dtype: DType) -> Vec<f64> {
+    let format = Format::of(dtype);
+    let weight = |value: &f64| match format {
+        Some(format) => format.weight(*value),
+        None => f64::from(u8::from(*value != 0.0)),
+    };
+    values.par_iter().map(weight).collect()
 }
 
 fn check(dtype: DType) -> Result<(), Error> {
@@ -96,37 +105,19 @@ pub(super) fn exact_integers(dtype: DType) -> f64 {
 
 /// Unit roundoff: largest relative error of rounding to `dtype`; 0 for integers.
 pub fn unit_roundoff(dtype: DType) -> f64 {
-    match dtype {
-        DType::F16 | DType::TF32 => 2f64.powi(-11),
-        DType::BF16 => 2f64.powi(-8),
-        DType::F32 => 2f64.powi(-24),
-        DType::F64 => 2f64.powi(-53),
-        DType::E4M3 => 2f64.powi(-4),
-        DType::E5M2 => 2f64.powi(-3),
-        _ => 0.0,
-    }
-}
-
-/// Half the smallest subnormal: largest absolute error of rounding tiny values to `dtype`.
-pub fn underflow(dtype: DType) -> f64 {
-    match dtype {
-        DType::F16 => 2f64.powi(-25),
-        DType::BF16 => 2f64.powi(-134),
-        DType::F32 | DType::TF32 => 2f64.powi(-150),
-        DType::E4M3 => 2f64.powi(-10),
-        DType::E5M2 => 2f64.powi(-17),
-        _ => 0.0,
+    match Format::of(dtype) {
+        Some(format) => scaled(0.5, -format.fraction_bits.cast_signed()),
+        None => 0.0,
     }
 }
 
 fn write(dtype: DType, value: f64, place: &mut [u8]) {
+    if let Some(format) = Format::of(dtype) {
+        let code = format.encode(value).to_le_bytes();
+        place.copy_from_slice(&code[..place.len()]);
+        return;
+    }
     match dtype {
-        DType::F16 => place.copy_from_slice(&f16::from_f64(value).to_le_bytes()),
-        DType::BF16 => place.copy_from_slice(&bf16::from_f64(value).to_le_bytes()),
-        DType::F32 => place.copy_from_slice(&(value as f32).to_le_bytes()),
-        DType::TF32 => place.copy_from_slice(&tf32(value).to_le_bytes()),
-        DType::E4M3 | DType::E5M2 => place.copy_from_slice(&[float8::encode(dtype, value)]),
-        DType::F64 => place.copy_from_slice(&value.to_le_bytes()),
         DType::S8 => place.copy_from_slice(&(value as i8).to_le_bytes()),
         DType::U8 => place.copy_from_slice(&(value as u8).to_le_bytes()),
         DType::S16 => place.copy_from_slice(&(value as i16).to_le_bytes()),
@@ -137,39 +128,18 @@ fn write(dtype: DType, value: f64, place: &mut [u8]) {
     }
 }
 
-/// The nearest number with 11 bits of mantissa, held as f32.
-fn tf32(value: f64) -> f32 {
-    const LOST_BITS: u32 = 13;
-    let value = value as f32;
-    if !value.is_finite() {
-        return value;
-    }
-    let bits = value.to_bits();
-    let odd = bits >> LOST_BITS & 1;
-    let rounded = bits.wrapping_add((1 << (LOST_BITS - 1)) - 1 + odd);
-    f32::from_bits(rounded & !((1 << LOST_BITS) - 1))
-}
-
 fn read(dtype: DType, place: &[u8]) -> f64 {
-    let pair = || [place[0], place[1]];
-    let quad = || [place[0], place[1], place[2], place[3]];
+    let mut code = [0u8; 8];
+    code[..place.len()].copy_from_slice(place);
+    let code = u64::from_le_bytes(code);
     match dtype {
-        DType::F16 => f16::from_le_bytes(pair()).to_f64(),
-        DType::BF16 => bf16::from_le_bytes(pair()).to_f64(),
-        DType::F32 | DType::TF32 => f64::from(f32::from_le_bytes(quad())),
-        DType::E4M3 | DType::E5M2 => float8::decode(dtype, place[0]),
-        DType::F64 => {
-            let mut bytes = [0u8; 8];
-            bytes.copy_from_slice(&place[..8]);
-            f64::from_le_bytes(bytes)
-        }
-        DType::S8 => f64::from(place[0] as i8),
-        DType::U8 => f64::from(place[0]),
-        DType::S16 => f64::from(i16::from_le_bytes(pair())),
-        DType::U16 => f64::from(u16::from_le_bytes(pair())),
-        DType::S32 => f64::from(i32::from_le_bytes(quad())),
-        DType::U32 => f64::from(u32::from_le_bytes(quad())),
-        _ => f64::NAN,
+        DType::F32 | DType::TF32 => f64::from(f32::from_bits(code as u32)),
+        DType::F64 => f64::from_bits(code),
+        DType::S8 => f64::from(code as i8),
+        DType::S16 => f64::from(code as i16),
+        DType::S32 => f64::from(code as i32),
+        DType::U8 | DType::U16 | DType::U32 => code as f64,
+        _ => Format::of(dtype).map_or(f64::NAN, |format| format.decode(code)),
     }
 }
 
@@ -202,6 +172,9 @@ mod tests {
         assert_eq!(round(DType::F16, 2049.0), 2048.0);
         assert_eq!(round(DType::TF32, 2049.0), 2048.0);
         assert_eq!(round(DType::TF32, 2051.0), 2052.0);
+        // A tie but for what f32 holds far below it.
+        let above = f64::from(f32::from_bits(2049f32.to_bits() + 1));
+        assert_eq!(round(DType::F16, above), 2050.0);
         assert!(encode(DType::B128, &[1.0]).is_err());
     }
 }

@@ -46,7 +46,12 @@ pub struct Draw<'a> {
     between: Option<RangeInclusive<i64>>,
     /// Whether a GPU does them, which has time for more.
     large: bool,
+    /// Largest m·n·k, as far as the kernel takes it.
+    most: i64,
 }
+
+/// Largest m·n·k on a GPU, and on the emulator.
+const VOLUMES: [i64; 2] = [1 << 33, 1 << 23];
 
 impl<'a> Draw<'a> {
     /// A sequence of problems.
@@ -57,13 +62,15 @@ impl<'a> Draw<'a> {
         let operands = kernel.semantics.operands.iter();
         let layouts: Result<Vec<_>, _> = operands.map(OperandLayout::of).collect();
         let layouts = layouts.map_err(|r| refused(kernel, vec![r]))?;
+        let large = device.backend == Backend::Cuda;
         Ok(Draw {
             kernel,
             device,
             layouts,
             rng: StdRng::seed_from_u64(seed),
             between: None,
-            large: device.backend == Backend::Cuda,
+            large,
+            most: VOLUMES[usize::from(!large)],
         })
     }
 
@@ -71,6 +78,14 @@ impl<'a> Draw<'a> {
     #[must_use]
     pub fn for_the_emulator(mut self) -> Draw<'a> {
         self.large = false;
+        self.most = VOLUMES[1];
+        self
+    }
+
+    /// Draws no larger m·n·k, as far as the kernel takes smaller ones.
+    #[must_use]
+    pub fn with_volume(mut self, most: u64) -> Draw<'a> {
+        self.most = self.most.min(most.cast_signed());
         self
     }
 
@@ -159,11 +174,10 @@ impl<'a> Draw<'a> {
 
     /// Three extents whose product the device computes, and the reference checks, in good time.
     fn extents(&mut self, attempt: u32) -> [i64; 3] {
-        let most = if self.large { 1i64 << 33 } else { 1 << 23 };
         let mut extents = [1; 3];
         for _ in 0..8 {
             extents = std::array::from_fn(|_| self.extent(attempt));
-            if extents.iter().product::<i64>() <= most {
+            if extents.iter().product::<i64>() <= self.most {
                 break;
             }
         }

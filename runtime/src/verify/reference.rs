@@ -7,6 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 use tilewright_bundle::DType;
 
+use super::numbers::{decode, encode, weights};
 use crate::cuda::{BlasLt, CudaDevice, DeviceMemory, MatrixOrder, Side};
 use crate::error::Error;
 
@@ -38,12 +39,14 @@ impl Shape {
 pub struct Reference {
     /// `sum over k of a(i,k) * b(j,k)`.
     pub product: Vec<f64>,
-    /// `sum over k of |a(i,k)| * |b(j,k)|`.
+    /// `sum over k of |a(i,k)| * |b(j,k)|`, of what is finite.
     pub magnitude: Vec<f64>,
+    /// The largest weight in each row of either factor: 2 to the exponent of its largest number.
+    pub peaks: [Vec<f64>; 2],
 }
 
 /// The product on the CPU.
-pub fn on_cpu(a: &[f64], b: &[f64], shape: Shape) -> Reference {
+pub fn on_cpu(a: &[f64], b: &[f64], shape: Shape, inputs: [DType; 2]) -> Reference {
     let Shape { m, n, k } = shape;
     let mut product = vec![0f64; m * n];
     let mut magnitude = vec![0f64; m * n];
@@ -56,7 +59,22 @@ pub fn on_cpu(a: &[f64], b: &[f64], shape: Shape) -> Reference {
             (*p, *q) = dot(a, &b[j * k..(j + 1) * k]);
         }
     });
-    Reference { product, magnitude }
+    Reference {
+        product,
+        magnitude,
+        peaks: [peaks(a, k, m, inputs[0]), peaks(b, k, n, inputs[1])],
+    }
+}
+
+/// The largest weight in each row of a factor.
+fn peaks(values: &[f64], k: usize, rows: usize, dtype: DType) -> Vec<f64> {
+    let weights = weights(values, dtype);
+    let mut peaks: Vec<f64> = weights
+        .par_chunks(k.max(1))
+        .map(|row| row.iter().copied().fold(0.0, f64::max))
+        .collect();
+    peaks.resize(rows, 0.0);
+    peaks
 }
 
 /// Sum of products and sum of their magnitudes, in eight lanes each.
@@ -65,18 +83,28 @@ fn dot(a: &[f64], b: &[f64]) -> (f64, f64) {
     let (mut sums, mut sizes) = ([0f64; LANES], [0f64; LANES]);
     let (a8, b8) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
     let rest = a8.remainder().iter().zip(b8.remainder());
-    let tail = rest.fold((0.0, 0.0), |(s, t), (x, y)| (s + x * y, t + (x * y).abs()));
+    let tail = rest.fold((0.0, 0.0), |(s, t), (x, y)| (s + x * y, t + finite(x * y)));
     for (x, y) in a8.zip(b8) {
         for lane in 0..LANES {
             let term = x[lane] * y[lane];
             sums[lane] += term;
-            sizes[lane] += term.abs();
+            sizes[lane] += finite(term);
         }
     }
     (
         sums.iter().sum::<f64>() + tail.0,
         sizes.iter().sum::<f64>() + tail.1,
     )
+}
+
+/// The magnitude of a number; 0 for what is none.
+fn finite(term: f64) -> f64 {
+    let magnitude = term.abs();
+    if magnitude < f64::INFINITY {
+        magnitude
+    } else {
+        0.0
+    }
 }
 
 /// The product on the GPU by cuBLASLt's f64 arithmetic, checked against the CPU at random elements.
@@ -89,11 +117,19 @@ pub fn on_gpu(
     a: &[f64],
     b: &[f64],
     shape: Shape,
+    inputs: [DType; 2],
 ) -> Result<Reference, Error> {
     let absolute = |x: &[f64]| x.par_iter().map(|v| v.abs()).collect::<Vec<f64>>();
     let product = dgemm(device, blas, a, b, shape)?;
     let magnitude = dgemm(device, blas, &absolute(a), &absolute(b), shape)?;
-    let reference = Reference { product, magnitude };
+    let reference = Reference {
+        product,
+        magnitude,
+        peaks: [
+            peaks(a, shape.k, shape.m, inputs[0]),
+            peaks(b, shape.k, shape.n, inputs[1]),
+        ],
+    };
     spot_check(&reference, a, b, shape)?;
     Ok(reference)
 }
@@ -121,7 +157,7 @@ fn dgemm(
         )));
     };
     let upload = |values: &[f64]| -> Result<DeviceMemory, Error> {
-        let bytes = super::numbers::encode(DType::F64, values)?;
+        let bytes = encode(DType::F64, values)?;
         let memory = device.alloc(bytes.len() as u64)?;
         device.upload(&memory, 0, &bytes)?;
         Ok(memory)
@@ -129,7 +165,7 @@ fn dgemm(
     let (a, b) = (upload(a)?, upload(b)?);
     let out = device.alloc((shape.m as u64) * (shape.n as u64) * 8)?;
     blas.run(&product, algorithm, &b, &a, &out)?;
-    super::numbers::decode(DType::F64, &device.download(&out)?)
+    decode(DType::F64, &device.download(&out)?)
 }
 
 /// Compares random elements with the CPU's; both are f64, so they differ by rounding alone.
@@ -163,7 +199,7 @@ mod tests {
         let b: Vec<f64> = (0..shape.n * shape.k)
             .map(|x| (x % 5) as f64 - 2.0)
             .collect();
-        let found = on_cpu(&a, &b, shape);
+        let found = on_cpu(&a, &b, shape, [DType::BF16; 2]);
         for i in 0..shape.m {
             for j in 0..shape.n {
                 let terms = (0..shape.k).map(|l| a[i * shape.k + l] * b[j * shape.k + l]);
@@ -172,6 +208,7 @@ mod tests {
                 assert_eq!(found.magnitude[i * shape.n + j], size);
             }
         }
+        assert_eq!(found.peaks, [vec![2.0; 3], vec![2.0; 4]]);
         assert!(spot_check(&found, &a, &b, shape).is_ok());
         let mut wrong = found;
         wrong.product.iter_mut().for_each(|x| *x += 1e-6);

@@ -3,16 +3,18 @@
 use tilewright_bundle::{Kernel, Operand};
 
 use super::Outcome;
-use super::compare::compare;
-use super::data::{Data, Placement, random_bytes, random_elements};
+use super::data::Data;
+use super::elements::random_bytes;
 use super::form::{GemmForm, position};
-use super::numbers::decode;
+use super::judge::Judge;
+use super::model::Samples;
+use super::placement::Placement;
 use super::problems::Case;
-use super::reference::{CPU_MOST, on_cpu, on_gpu};
 use super::trace::Tracer;
 use crate::cuda::BlasLt;
 use crate::device::{Arg, Buffer, Device, LoadedKernel};
 use crate::error::Error;
+use crate::host;
 use crate::launch::LaunchReport;
 
 /// One launch to be judged.
@@ -124,6 +126,8 @@ impl<'a> Trial<'a> {
         let (s, d) = (position(self.kernel(), "s")?, position(self.kernel(), "d")?);
         let elems = self.case.fit.operands[s].elems() as usize;
         let size = self.kernel().semantics.operands[s].dtype.bytes() as usize;
+        // The source, its image, the output's and what is gathered of it.
+        host::check((elems as u64).saturating_mul(4 * size as u64))?;
         let source = random_bytes(elems * size, self.seed);
         let mut operands = vec![self.load(s, Some(&source))?, self.load(d, None)?];
         if d < s {
@@ -184,25 +188,22 @@ impl<'a> Trial<'a> {
         outcome: &mut Outcome,
     ) -> Result<Option<String>, Error> {
         let form = GemmForm::of(self.kernel(), &self.case.fit.operands)?;
-        let random = |dtype, rows: i64, cols: i64, seed| {
-            random_elements(dtype, self.data, (rows * cols) as usize, seed)
-        };
-        let shape = form.shape;
-        let (m, n, k) = (shape.m as i64, shape.n as i64, shape.k as i64);
-        let (a_bytes, a) = random(form.a.dtype, m, k, self.seed)?;
-        let (b_bytes, b) = random(form.b.dtype, n, k, self.seed ^ 0xB0B)?;
-        let found = match self.product(&form, [a_bytes, b_bytes], outcome)? {
+        host::check(host_bytes(&form))?;
+        let fit = &self.case.fit;
+        let judge = Judge::of(self.kernel(), &form, fit, self.device.info(), self.data);
+        let recipes = form.recipes(self.data, self.seed);
+        let [a, b] = recipes.map(|recipe| recipe.elements());
+        let (a, b) = (a?, b?);
+        let found = match self.product(&form, [a.bytes.clone(), b.bytes.clone()], outcome)? {
             Ok(found) => found,
             Err(failure) => return Ok(Some(failure)),
         };
-        let reference = match (self.device, blas) {
-            (Device::Cuda(device), Some(blas)) if shape.volume() > CPU_MOST => {
-                on_gpu(device, blas, &a, &b, shape)?
-            }
-            _ => on_cpu(&a, &b, shape),
-        };
-        let rule = form.rule(self.data);
-        let comparison = compare(&decode(form.d.dtype, &found)?, &reference, &rule);
+        let truth = judge.truth(&form, self.device, blas, [&a, &b])?;
+        let shape = form.shape;
+        let bytes = [a.bytes.as_slice(), &b.bytes];
+        let samples = Samples::pick(shape, judge.rule.inputs, bytes, truth.in_question());
+        let comparison = judge.judge(&found, |at| truth.at(&judge.rule, at), &samples)?;
+        outcome.replayed = comparison.replayed;
         outcome.rel_err = comparison.rel_err;
         outcome.max_err = comparison.max_err;
         Ok(comparison.worst.map(|worst| {
@@ -216,4 +217,18 @@ impl<'a> Trial<'a> {
             )
         }))
     }
+}
+
+/// Bytes that a problem takes on the host: factors and outputs as elements and as values, and what
+/// is expected of each output.
+fn host_bytes(form: &GemmForm) -> u64 {
+    let [m, n, k] = [form.shape.m, form.shape.n, form.shape.k].map(|extent| extent as u64);
+    let elements = m.saturating_add(n).saturating_mul(k);
+    let size = |bytes: u32| 3 * u64::from(bytes);
+    let factors =
+        elements.saturating_mul(size(form.a.dtype.bytes().max(form.b.dtype.bytes())) + 24);
+    let outputs = m
+        .saturating_mul(n)
+        .saturating_mul(size(form.d.dtype.bytes()) + 40);
+    factors.saturating_add(outputs)
 }

@@ -13,6 +13,17 @@ pub enum Inputs {
     Integers,
     /// Standard normal values
     Normals,
+    /// Magnitudes of normal values, so that sums only grow
+    #[value(name = "onesigned")]
+    OneSigned,
+    /// Normal values whose products cancel in pairs
+    Cancelling,
+    /// Exponents over the whole range of the type, subnormals, zeros of both signs, cancellation
+    Wide,
+    /// Normal values with NaN, infinities, the largest and the smallest numbers in some rows
+    Special,
+    /// All of these in turn
+    All,
     /// One factor numbers its elements, the other selects them: a wrong result names the element
     Indices,
 }

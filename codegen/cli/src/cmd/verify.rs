@@ -116,6 +116,7 @@ fn verify_all(
         let options = capture::Options {
             problems,
             seed,
+            inputs,
             stamp: bench::stamp(runtime, args.commit.clone()),
         };
         let captured = capture::capture(runtime, kernels, &options, report);
@@ -137,18 +138,29 @@ fn verify_all(
     Ok(summary)
 }
 
-/// What the inputs hold; a capture holds integers.
+/// What the inputs hold; those of a capture integers, unless others are asked for.
 fn inputs(args: &args::verify::Verify) -> Result<Inputs, Failure> {
-    match (args.inputs, &args.capture) {
-        (None | Some(Asked::Mixed), None) => Ok(Inputs::Mixed),
-        (Some(Asked::Integers), _) | (None, Some(_)) => Ok(Inputs::Random(Data::Integers)),
-        (Some(Asked::Normals), None) => Ok(Inputs::Random(Data::Normals)),
-        (Some(Asked::Indices), None) => Ok(Inputs::Indices),
-        (Some(_), Some(_)) => Err(Failure::could_not_run(
-            "a capture is of integers, whose products are equal bit for bit on every device; \
-             those of other inputs depend on the order of additions: leave out --inputs",
-        )),
-    }
+    let default = match args.capture {
+        Some(_) => Asked::Integers,
+        None => Asked::Mixed,
+    };
+    Ok(match args.inputs.unwrap_or(default) {
+        Asked::Mixed => Inputs::Mixed,
+        Asked::All => Inputs::All,
+        Asked::Integers => Inputs::Random(Data::Integers),
+        Asked::Normals => Inputs::Random(Data::Normals),
+        Asked::OneSigned => Inputs::Random(Data::OneSigned),
+        Asked::Cancelling => Inputs::Random(Data::Cancelling),
+        Asked::Wide => Inputs::Random(Data::Wide),
+        Asked::Special => Inputs::Random(Data::Special),
+        Asked::Indices if args.capture.is_some() => {
+            return Err(Failure::could_not_run(
+                "indices take several launches a problem, of which a capture has one: choose \
+                 other --inputs",
+            ));
+        }
+        Asked::Indices => Inputs::Indices,
+    })
 }
 
 /// Writes the rows of a capture in place of what the file held.

@@ -1,0 +1,191 @@
+//! Elements of a product computed again as the kernel's instructions do it, to the bit.
+
+use tilewright_bundle::{DType, Kernel, SumBasis, SumUnit};
+use tilewright_emulator::tensor_core::{Element, Rules, Step, Sum, Way};
+
+use super::bound::Expected;
+use super::compare::{Comparison, Worst};
+use super::form::GemmForm;
+use super::numbers::{decode, encode};
+use super::reference::Shape;
+use crate::error::Error;
+use crate::info::Backend;
+
+/// Elements that are looked at, of each problem, besides those of which nothing else is known.
+const SAMPLES: usize = 256;
+
+/// A kernel's chain of instructions for one element of its output.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Model {
+    pub step: Step,
+    pub inputs: [DType; 2],
+    pub output: DType,
+}
+
+/// Elements of an output, with the rows that make them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Samples {
+    rows: Vec<Sample>,
+}
+
+#[derive(Debug, Clone)]
+struct Sample {
+    /// Position in the row-by-row output.
+    at: usize,
+    a: Vec<u8>,
+    b: Vec<u8>,
+}
+
+impl Samples {
+    /// Some elements all over the output, and as many of those in question.
+    pub fn pick(
+        shape: Shape,
+        inputs: [DType; 2],
+        [a, b]: [&[u8]; 2],
+        in_question: impl Iterator<Item = usize>,
+    ) -> Samples {
+        let count = shape.m * shape.n;
+        // Steps of the golden ratio spread evenly, whatever the count.
+        let spread = |at: usize| (at as f64 * 0.618_033_988_749_894_9).fract() * count as f64;
+        let everywhere = (0..SAMPLES.min(count)).map(|at| (spread(at) as usize).min(count - 1));
+        let mut places: Vec<usize> = in_question.take(SAMPLES).chain(everywhere).collect();
+        places.sort_unstable();
+        places.dedup();
+        let row = |bytes: &[u8], dtype: DType, at: usize| {
+            let size = shape.k * dtype.bytes() as usize;
+            bytes.get(at * size..(at + 1) * size).map(<[u8]>::to_vec)
+        };
+        let sample = |at: usize| {
+            Some(Sample {
+                at,
+                a: row(a, inputs[0], at / shape.n)?,
+                b: row(b, inputs[1], at % shape.n)?,
+            })
+        };
+        Samples {
+            rows: places.into_iter().filter_map(sample).collect(),
+        }
+    }
+}
+
+impl Model {
+    /// The model of a kernel whose steps follow one another, on a device of compute capability
+    /// `sm`; `None` where it is not known to equal the device.
+    pub fn of(kernel: &Kernel, form: &GemmForm, sm: u32, backend: Backend) -> Option<Model> {
+        let sums = kernel.semantics.sums.as_ref()?;
+        let rules = Rules::of(&format!("sm_{sm}"));
+        let way = match sums.unit {
+            SumUnit::Fma => Way::Fma,
+            SumUnit::MmaSync => Way::Mma,
+            SumUnit::Wgmma => Way::Wgmma,
+        };
+        let emulated = backend == Backend::Emulator;
+        if !rules.proved() && !emulated && sums.on(sm)?.basis != SumBasis::Defined {
+            return None;
+        }
+        let inputs = [form.a.dtype, form.b.dtype];
+        let elements = (element(inputs[0])?, element(inputs[1])?);
+        let sum = match form.accumulator {
+            DType::F16 => Sum::F16,
+            DType::F32 => Sum::F32,
+            DType::F64 => Sum::F64,
+            _ => return None,
+        };
+        let step = Step::new(rules, way, elements, sum, sums.k as usize).ok()?;
+        Some(Model {
+            step,
+            inputs,
+            output: form.d.dtype,
+        })
+    }
+
+    /// What the kernel writes for an element of these rows.
+    fn element(&self, sample: &Sample) -> Result<Vec<u8>, Error> {
+        let codes = |bytes: &[u8], dtype: DType| -> Vec<u64> {
+            let size = dtype.bytes() as usize;
+            let elements = bytes.chunks(size);
+            elements.map(code).collect()
+        };
+        let a = codes(&sample.a, self.inputs[0]);
+        let b = codes(&sample.b, self.inputs[1]);
+        let k = self.step.k().max(1);
+        let sum = a.chunks(k).zip(b.chunks(k));
+        let sum = sum.fold(0, |c, (a, b)| self.step.dot(a, b, c));
+        encode(self.output, &[self.step.sum().value(sum)])
+    }
+
+    /// Judges elements whose bound says little: where it passes a quarter of what the sum of random
+    /// products is like, the element must be equal bit for bit. `out` is the output, row by row.
+    ///
+    /// # Errors
+    /// When a type has no numbers here.
+    pub fn judge(
+        &self,
+        samples: &Samples,
+        out: &[u8],
+        expected: impl Fn(usize) -> Expected,
+        found: &mut Comparison,
+    ) -> Result<(), Error> {
+        let size = self.output.bytes() as usize;
+        for sample in &samples.rows {
+            let known = expected(sample.at);
+            if known.error <= self.likely(sample)? / 4.0 || known.value.is_nan() {
+                continue;
+            }
+            let Some(got) = out.get(sample.at * size..(sample.at + 1) * size) else {
+                continue;
+            };
+            found.replayed += 1;
+            let want = self.element(sample)?;
+            let values = [got, want.as_slice()].map(|bytes| decode(self.output, bytes));
+            let [got_value, want_value] = values.map(|value| Ok::<f64, Error>(value?[0]));
+            let (got_value, want_value) = (got_value?, want_value?);
+            if got != want && !(got_value.is_nan() && want_value.is_nan()) {
+                found.add(Worst {
+                    at: sample.at,
+                    got: got_value,
+                    want: want_value,
+                    ratio: f64::INFINITY,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The root of the sum of the squares of all products.
+    fn likely(&self, sample: &Sample) -> Result<f64, Error> {
+        let a = decode(self.inputs[0], &sample.a)?;
+        let b = decode(self.inputs[1], &sample.b)?;
+        let squares = a.iter().zip(&b).map(|(x, y)| (x * y) * (x * y));
+        Ok(squares
+            .filter(|square| square.is_finite())
+            .sum::<f64>()
+            .sqrt())
+    }
+}
+
+/// The type of an element as the emulator names it.
+fn element(dtype: DType) -> Option<Element> {
+    Some(match dtype {
+        DType::F16 => Element::F16,
+        DType::BF16 => Element::Bf16,
+        DType::TF32 => Element::Tf32,
+        DType::E4M3 => Element::E4m3,
+        DType::E5M2 => Element::E5m2,
+        DType::F32 => Element::F32,
+        DType::F64 => Element::F64,
+        _ => return None,
+    })
+}
+
+/// The bits of one element.
+fn code(bytes: &[u8]) -> u64 {
+    let mut code = [0u8; 8];
+    for (to, from) in code.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    u64::from_le_bytes(code)
+}
+
+#[cfg(test)]
+mod tests;

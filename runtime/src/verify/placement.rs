@@ -1,0 +1,144 @@
+//! Operands as memory images: elements laid out with strides, offsets and red zones.
+
+use tilewright_bundle::{DType, Operand};
+
+use crate::device::Device;
+use crate::error::Error;
+use crate::info::{Backend, POISON};
+use crate::layout::Extents;
+
+/// Bytes around an operand that no kernel may touch, on a device that would not notice.
+const RED_ZONE: u64 = 4096;
+
+/// An operand in a buffer: where its elements are and what surrounds them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Placement {
+    pub extents: Extents,
+    pub dtype: DType,
+    /// Bytes from the start of the buffer to the first element.
+    pub offset_bytes: u64,
+    /// Size of the buffer.
+    pub bytes: u64,
+    /// Bytes before and behind that belong to the device's way of watching, not to the operand.
+    zone: u64,
+}
+
+impl Placement {
+    /// Places an operand `offset_bytes` behind an aligned address. The emulator watches the ends of
+    /// a buffer itself; elsewhere red zones are added.
+    pub fn new(
+        device: &Device,
+        operand: &Operand,
+        extents: Extents,
+        offset_bytes: u64,
+    ) -> Result<Placement, Error> {
+        let elem = u64::from(operand.dtype.bytes());
+        let span = extents.span_elems().and_then(|s| u64::try_from(s).ok());
+        let span = span.and_then(|s| s.checked_mul(elem)).ok_or_else(|| {
+            Error::Request(format!("`{}` does not fit 64-bit addresses", operand.name))
+        })?;
+        let zone = match device.info().backend {
+            Backend::Emulator => 0,
+            Backend::Cuda => RED_ZONE,
+        };
+        let offset_bytes = zone + offset_bytes;
+        let bytes = offset_bytes + span + zone;
+        Ok(Placement {
+            extents,
+            dtype: operand.dtype,
+            offset_bytes,
+            bytes,
+            zone,
+        })
+    }
+
+    /// The part of a buffer's image that is the same on every device: from the aligned address
+    /// that the operand's offset counts from, to the end of its last element.
+    pub fn window<'b>(&self, image: &'b [u8]) -> &'b [u8] {
+        let zone = self.zone as usize;
+        image
+            .get(zone..image.len().saturating_sub(zone))
+            .unwrap_or_default()
+    }
+
+    /// Byte position of an element in the buffer.
+    pub fn at(&self, row: i64, col: i64) -> usize {
+        let offset = self.extents.offset(row, col) * i64::from(self.dtype.bytes());
+        (self.offset_bytes as i64 + offset) as usize
+    }
+
+    /// The buffer's image: elements of `dense` (row by row), other bytes all ones, which is NaN in
+    /// every float type.
+    pub fn image(&self, dense: &[u8]) -> Vec<u8> {
+        let mut image = vec![0xFFu8; self.bytes as usize];
+        self.for_each_run(|at, from, bytes| {
+            image[at..at + bytes].copy_from_slice(&dense[from..from + bytes]);
+        });
+        image
+    }
+
+    /// The elements of a buffer's image, row by row.
+    pub fn gather(&self, image: &[u8]) -> Vec<u8> {
+        let size = self.dtype.bytes() as usize;
+        let mut dense = vec![0u8; self.extents.elems() as usize * size];
+        self.for_each_run(|at, to, bytes| {
+            dense[to..to + bytes].copy_from_slice(&image[at..at + bytes]);
+        });
+        dense
+    }
+
+    /// Position of the first byte outside the elements that is not poison any more.
+    pub fn first_touched(&self, mut image: Vec<u8>) -> Option<usize> {
+        self.for_each_run(|at, _, bytes| image[at..at + bytes].fill(POISON));
+        image.iter().position(|b| *b != POISON)
+    }
+
+    /// Calls with (position in the image, position in dense rows, bytes) for contiguous runs.
+    fn for_each_run(&self, mut run: impl FnMut(usize, usize, usize)) {
+        let (size, cols) = (self.dtype.bytes() as usize, self.extents.cols);
+        let whole_rows = self.extents.col_stride == 1 || cols == 1;
+        for row in 0..self.extents.rows {
+            let start = row as usize * cols as usize * size;
+            if whole_rows {
+                run(self.at(row, 0), start, cols as usize * size);
+                continue;
+            }
+            for col in 0..cols {
+                run(self.at(row, col), start + col as usize * size, size);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An image of two rows of three bytes, padded to five, behind `zone` bytes and an offset.
+    fn image(zone: u64) -> (Placement, Vec<u8>) {
+        let place = Placement {
+            extents: Extents {
+                rows: 2,
+                cols: 3,
+                row_stride: 5,
+                col_stride: 1,
+            },
+            dtype: DType::U8,
+            offset_bytes: zone + 4,
+            bytes: 2 * zone + 4 + 8,
+            zone,
+        };
+        (place, place.image(&[1, 2, 3, 4, 5, 6]))
+    }
+
+    #[test]
+    fn windows_leave_out_red_zones_and_nothing_else() {
+        let (bare, without) = image(0);
+        let (zoned, with) = image(RED_ZONE);
+        let gap = 0xFF;
+        let wanted = [gap, gap, gap, gap, 1, 2, 3, gap, gap, 4, 5, 6];
+        assert_eq!(bare.window(&without), wanted);
+        assert_eq!(zoned.window(&with), wanted);
+        assert_eq!(zoned.gather(&with), bare.gather(&without));
+    }
+}

@@ -7,6 +7,7 @@ use tilewright_bundle::Kernel;
 use tilewright_emulator as emulator;
 
 use crate::error::{Error, Refusal, refused};
+use crate::host;
 use crate::info::{Backend, DeviceInfo, POISON};
 use crate::launch::{Fit, Launch, LaunchReport, View, other_params, prepare};
 
@@ -69,6 +70,7 @@ pub struct EmulatedKernel {
 impl EmulatedBuffer {
     pub(crate) fn new(bytes: u64) -> Result<EmulatedBuffer, Error> {
         let no_memory = |reason: String| Error::NoMemory { bytes, reason };
+        host::check(bytes)?;
         let size = usize::try_from(bytes).map_err(|e| no_memory(e.to_string()))?;
         let mut content = Vec::new();
         content
@@ -232,11 +234,18 @@ impl EmulatorDevice {
             kernel: kernel.id.clone(),
             reason,
         };
+        let no_room = |error: emulator::MemoryError| match error {
+            emulator::MemoryError::Full { bytes, .. } => Error::NoMemory {
+                bytes,
+                reason: error.to_string(),
+            },
+            other => failed(other.to_string()),
+        };
         let mut memory = emulator::Memory::new();
         let buffers = distinct(args);
         let mut ids = Vec::new();
         for (name, buffer) in &buffers {
-            ids.push(copy_in(&mut memory, name, buffer).map_err(|e| failed(e.to_string()))?);
+            ids.push(copy_in(&mut memory, name, buffer).map_err(no_room)?);
         }
         let mut views = Vec::new();
         for arg in args {
@@ -255,8 +264,7 @@ impl EmulatorDevice {
         launch
             .encode_maps(|placed| placed.map.encode().map_err(|e| e.to_string()))
             .map_err(|r| refused(kernel, r))?;
-        let (params, workspace) =
-            with_workspace(&launch, &mut memory).map_err(|e| failed(e.to_string()))?;
+        let (params, workspace) = with_workspace(&launch, &mut memory).map_err(no_room)?;
         let request = emulator::Launch {
             entry: kernel.entry.clone(),
             grid: launch.grid,

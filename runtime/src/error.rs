@@ -41,12 +41,12 @@ pub enum Error {
         /// The code and the library's text.
         reason: String,
     },
-    /// The driver's compiler refused a kernel.
-    #[error("{kernel}: the driver refused the code: {reason}\n{log}")]
+    /// What compiles or reads a kernel's PTX refused it.
+    #[error("{kernel}: its code was refused: {reason}\n{log}")]
     Load {
         /// The kernel's id.
         kernel: String,
-        /// The driver's code and text.
+        /// Who refused it, or the driver's code and text.
         reason: String,
         /// The compiler's log.
         log: String,
@@ -120,6 +120,16 @@ pub enum Error {
         /// Bytes that are free.
         free: u64,
     },
+    /// There is no memory for a problem, on the host or on the device.
+    #[error("{kernel} on {problem}: {source}")]
+    OutOfMemory {
+        /// The kernel's id.
+        kernel: String,
+        /// The problem.
+        problem: String,
+        /// Whose memory, and how much.
+        source: Box<Error>,
+    },
     /// A file of records cannot be used.
     #[error(transparent)]
     Records(#[from] RecordsError),
@@ -132,6 +142,16 @@ pub enum Error {
     /// The request itself makes no sense.
     #[error("{0}")]
     Request(String),
+}
+
+impl Error {
+    /// Whether it is for want of memory: no fault of the kernel, and gone on a larger machine.
+    pub fn is_memory(&self) -> bool {
+        matches!(
+            self,
+            Error::NoMemory { .. } | Error::HostMemory { .. } | Error::OutOfMemory { .. }
+        )
+    }
 }
 
 /// The error of a kernel with these refusals.

@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 
 use tilewright_emulator::{MemoryError, Module, Options, ParseErrors, RunError};
 
+use crate::error::Error;
+
 pub use compare::BufferOutcome;
 pub use manifest::{BufferArg, Im2colArg, LaunchArg, LaunchFile, Role, TensormapArg};
 pub use prepared::{Allocation, Prepared, Ran};
@@ -66,6 +68,9 @@ pub enum LaunchFileError {
     /// The buffers do not fit.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// The host has no memory for them.
+    #[error("the buffers do not fit: {0}")]
+    Host(Box<Error>),
     /// The launch could not be made.
     #[error(transparent)]
     Run(#[from] RunError),

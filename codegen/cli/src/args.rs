@@ -19,12 +19,7 @@ const EXIT_CODES: &str = "Exit codes: 0 good, 1 a negative verdict (your spec, a
 
 /// Turns YAML kernel specs into PTX, checks the PTX on the CPU, and ships it as bundles.
 #[derive(Debug, Parser)]
-#[command(
-    name = "tilewright",
-    version,
-    disable_help_subcommand = true,
-    max_term_width = 100
-)]
+#[command(name = "tilewright", version, max_term_width = 100)]
 #[command(
 after_help = EXIT_CODES
 )]
@@ -205,6 +200,7 @@ pub enum Device {
 
 /// `run`.
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub struct Run {
     /// The bundle's folder
     #[arg(value_hint = ValueHint::DirPath)]
@@ -229,26 +225,31 @@ pub struct Run {
 #[derive(Debug, Args)]
 pub struct Problem {
     /// Rows of the output
-    #[arg(long)]
+    #[arg(long, value_parser = size())]
     pub m: u32,
     /// Columns of the output
-    #[arg(long)]
+    #[arg(long, value_parser = size())]
     pub n: Option<u32>,
     /// Length of the summed extent of a gemm
-    #[arg(long)]
+    #[arg(long, value_parser = size())]
     pub k: Option<u32>,
     /// Leading dimension of A, in elements
-    #[arg(long)]
+    #[arg(long, value_parser = size())]
     pub lda: Option<u32>,
     /// Leading dimension of B, in elements
-    #[arg(long)]
+    #[arg(long, value_parser = size())]
     pub ldb: Option<u32>,
     /// Leading dimension of D, in elements
-    #[arg(long)]
+    #[arg(long, value_parser = size())]
     pub ldd: Option<u32>,
     /// Leading dimension of a copy's source, in elements
-    #[arg(long)]
+    #[arg(long, value_parser = size())]
     pub lds: Option<u32>,
+}
+
+/// Extents and strides are from 1.
+fn size() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..)
 }
 
 /// How the GPU is kept while measuring.
@@ -266,6 +267,7 @@ pub enum Mode {
 
 /// `bench`.
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub struct Bench {
     /// The bundle's folder
     #[arg(value_hint = ValueHint::DirPath)]

@@ -78,7 +78,9 @@ impl From<Error> for Fault {
             Failure::Rejected(report) => Fault::Rejected(report),
             Failure::CouldNotRun(reason) => Fault::CouldNotRun(reason),
             Failure::Bug(report) => Fault::Bug(report),
-            Failure::ReaderGone => Fault::CouldNotRun("the reader of stdout went away".to_owned()),
+            Failure::ReaderGone | Failure::Told(_) => {
+                Fault::CouldNotRun("the reader of stdout went away".to_owned())
+            }
         }
     }
 }

@@ -42,6 +42,8 @@ pub enum Failure {
     Bug(String),
     /// The reader of stdout went away, as `head` does; quiet, exit code 0.
     ReaderGone,
+    /// A child of this command has told why on the same stderr; the exit code is the child's.
+    Told(u8),
 }
 
 /// What every subcommand returns.
@@ -59,8 +61,6 @@ impl Failure {
     }
 }
 
-// Only commands that compile have several failures to tell.
-#[cfg(any(feature = "codegen", test))]
 impl Failure {
     /// The one failure that several are told as: the reports of all, under the worst exit code.
     pub fn all(failures: Vec<Failure>) -> Option<Failure> {
@@ -80,6 +80,8 @@ impl Failure {
             (one, two) => format!("{}\n{two}", one.trim_end()),
         };
         match (self, other) {
+            (Failure::Told(one), Failure::Told(two)) => Failure::Told(one.max(two)),
+            (Failure::Told(_), other) | (other, Failure::Told(_)) => other,
             (Failure::Bug(_), _) | (_, Failure::Bug(_)) => Failure::Bug(text),
             (Failure::CouldNotRun(_), _) | (_, Failure::CouldNotRun(_)) => {
                 Failure::CouldNotRun(text)
@@ -92,7 +94,7 @@ impl Failure {
     fn text(&self) -> &str {
         match self {
             Failure::Rejected(text) | Failure::CouldNotRun(text) | Failure::Bug(text) => text,
-            Failure::ReaderGone => "",
+            Failure::ReaderGone | Failure::Told(_) => "",
         }
     }
 }
@@ -128,6 +130,7 @@ fn report(outcome: Outcome) -> u8 {
     match outcome {
         Ok(Verdict::Good) | Err(Failure::ReaderGone) => 0,
         Ok(Verdict::Negative) => 1,
+        Err(Failure::Told(code)) => code,
         Err(Failure::Rejected(diagnostic)) => {
             terminal::diagnose(&diagnostic);
             1
@@ -158,6 +161,7 @@ mod tests {
         assert_eq!(report(Err(Failure::Rejected("spec".into()))), 1);
         assert_eq!(report(Err(Failure::CouldNotRun("file".into()))), 2);
         assert_eq!(report(Err(Failure::Bug("verifier".into()))), 3);
+        assert_eq!(report(Err(Failure::Told(2))), 2);
     }
 
     #[test]

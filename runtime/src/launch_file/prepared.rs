@@ -10,6 +10,8 @@ use tilewright_emulator::{
     run_beside,
 };
 
+use crate::host;
+
 use super::compare::{self, BufferOutcome};
 use super::{
     BufferArg, LaunchArg, LaunchFile, LaunchFileError, Role, argument, read_bytes, tensor,
@@ -116,12 +118,15 @@ impl LaunchFile {
     /// # Errors
     /// [`LaunchFileError`] when a file is missing or an argument does not fit.
     pub fn prepare(&self, folder: &Path) -> Result<Prepared, LaunchFileError> {
-        let mut buffers = Vec::new();
-        for arg in &self.args {
-            if let LaunchArg::Buffer(arg) | LaunchArg::Memory(arg) = arg {
-                buffers.push(allocation(folder, arg)?);
-            }
-        }
+        let memory = self.args.iter().filter_map(|arg| match arg {
+            LaunchArg::Buffer(arg) | LaunchArg::Memory(arg) => Some(arg),
+            _ => None,
+        });
+        let bytes = memory.clone().map(host_bytes);
+        let needs = bytes.fold(0, u64::saturating_add);
+        host::check(needs).map_err(|error| LaunchFileError::Host(Box::new(error)))?;
+        let buffers = memory.map(|arg| allocation(folder, arg));
+        let buffers = buffers.collect::<Result<Vec<_>, _>>()?;
         let mut prepared = Prepared {
             launch: Launch {
                 entry: self.entry.clone(),
@@ -147,6 +152,14 @@ impl LaunchFile {
         prepared.launch.params = Params::Args(args);
         Ok(prepared)
     }
+}
+
+/// What a buffer takes of the host: what it holds before and must hold after, the memory of the
+/// launch with a mark for each byte, and what is read back.
+fn host_bytes(arg: &BufferArg) -> u64 {
+    let files = [&arg.init, &arg.expect].into_iter().flatten().count() as u64;
+    let memory = arg.bytes.saturating_add(arg.bytes / 4);
+    arg.bytes.saturating_mul(1 + files).saturating_add(memory)
 }
 
 fn allocation(folder: &Path, arg: &BufferArg) -> Result<Allocation, LaunchFileError> {

@@ -22,8 +22,20 @@ pub(crate) struct Candidate<'k> {
 pub(crate) enum Failure {
     /// The kernel is at fault, and the device as good as before.
     Dropped(Reason, String),
+    /// There is no memory for it here; nobody is at fault.
+    NoMemory(Error),
     /// The device cannot be used any more by this process.
     Lost(Error),
+}
+
+impl Failure {
+    /// What an error is that no kernel is to blame for.
+    pub fn of_device(error: Error) -> Failure {
+        match error.is_memory() {
+            true => Failure::NoMemory(error),
+            false => Failure::Lost(error),
+        }
+    }
 }
 
 /// A device.

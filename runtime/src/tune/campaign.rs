@@ -8,6 +8,7 @@
 //! takes its place. What became of each is a record, told at once; what earlier records tell is not
 //! done again. Nothing here knows a device or a clock: both are given.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
 
 use rand::SeedableRng;
@@ -81,7 +82,7 @@ pub enum Progress<'a> {
     Next(&'a Step),
     /// This is what became of a kernel; to be kept before the next step.
     Record(&'a Record),
-    /// A problem was left out as a whole, and why.
+    /// A problem was left out, as a whole or for kernels that take more memory, and why.
     Skipped {
         /// The problem.
         problem: &'a str,
@@ -105,6 +106,9 @@ pub struct Tally {
     pub dropped: BTreeMap<String, usize>,
     /// Problems left out as a whole.
     pub skipped: usize,
+    /// Pairs of a kernel and a problem that there is no memory for here: no record tells of them.
+    #[serde(default)]
+    pub no_memory: usize,
 }
 
 /// All that a campaign needs besides the device.
@@ -126,6 +130,8 @@ type Times = Vec<(usize, f64)>;
 struct Round<'p> {
     problem: &'p str,
     blanks: &'p [Record],
+    /// Whether it was said that there is no memory for some of them.
+    is_told: Cell<bool>,
 }
 
 impl Campaign<'_> {
@@ -162,6 +168,7 @@ impl Campaign<'_> {
             let round = Round {
                 problem,
                 blanks: &blanks,
+                is_told: Cell::new(false),
             };
             self.next("prepare", &round, &[], 600.0)?;
             let mut arena = match field.open(&fresh) {
@@ -346,6 +353,21 @@ impl Campaign<'_> {
         (self.tell)(Progress::Next(&step))
     }
 
+    /// Counts candidates that there is no memory for, and says so once for each problem.
+    fn leave_out(
+        &mut self,
+        round: &Round<'_>,
+        candidates: &[usize],
+        error: &Error,
+    ) -> Result<(), Error> {
+        self.tally.no_memory += candidates.len();
+        if round.is_told.replace(true) {
+            return Ok(());
+        }
+        let problem = round.problem;
+        (self.tell)(Progress::Skipped { problem, error })
+    }
+
     /// Does one step. A candidate that is at fault is recorded as dropped, and there is no answer;
     /// when the device is lost, all candidates at work are.
     fn tried<T>(
@@ -361,6 +383,9 @@ impl Campaign<'_> {
         let (reason, detail, lost) = match step(arena, candidates) {
             Ok(value) => return Ok(Some(value)),
             Err(Failure::Dropped(reason, detail)) => (reason, detail, false),
+            Err(Failure::NoMemory(error)) => {
+                return self.leave_out(round, candidates, &error).map(|()| None);
+            }
             Err(Failure::Lost(error)) => (Reason::Fault, format!("{what}: {error}"), true),
         };
         for blank in candidates.iter().filter_map(|at| round.blanks.get(*at)) {

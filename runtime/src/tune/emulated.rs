@@ -59,7 +59,8 @@ impl<'k> EmulatedArena<'_, 'k> {
     fn run(&self, candidate: &Candidate<'_>, data: Data) -> Result<(f64, f64, f64), Failure> {
         let EmulatedField { runtime, seed, .. } = self.field;
         let Candidate { kernel, problem } = candidate;
-        let outcome = verify_one(runtime, kernel, problem, data, *seed).map_err(Failure::Lost)?;
+        let outcome =
+            verify_one(runtime, kernel, problem, data, *seed).map_err(Failure::of_device)?;
         match outcome.failure {
             None => Ok((
                 outcome.thread_instructions as f64,
@@ -131,7 +132,7 @@ pub(crate) fn drawn(
             Data::Normals
         };
         let outcome = verify_one(runtime, kernel, &case.problem, data, seed ^ at as u64)
-            .map_err(Failure::Lost)?;
+            .map_err(Failure::of_device)?;
         if let Some(reason) = outcome.failure {
             let why = if outcome.stopped {
                 Reason::Fault

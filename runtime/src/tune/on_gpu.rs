@@ -67,10 +67,12 @@ impl<'k> Field<'k> for GpuField<'k> {
     }
 }
 
-/// An error of the driver leaves its context unusable; any other is the kernel's own.
+/// An error of the driver leaves its context unusable, a want of memory is nobody's fault; any
+/// other is the kernel's own.
 fn blame(error: Error) -> Failure {
     match error {
         Error::Cuda { .. } => Failure::Lost(error),
+        error if error.is_memory() => Failure::NoMemory(error),
         other => Failure::Dropped(Reason::Load, other.to_string()),
     }
 }
@@ -159,13 +161,13 @@ impl Arena for GpuArena<'_, '_> {
         };
         let cut = self.cut(RACE_US);
         let samples = contest(bench.device, &bench.sensors, &contenders, &cut, &rules)
-            .map_err(Failure::Lost)?;
+            .map_err(Failure::of_device)?;
         Ok((0..ready.len()).map(|at| samples.median_us(at)).collect())
     }
 
     fn measure(&mut self, candidates: &[usize], mode: Mode) -> Result<Vec<Row>, Failure> {
         let ready = self.ready(candidates)?;
         let rows = self.field.bench.gemm_rows(&ready, &self.ground, mode);
-        rows.map_err(Failure::Lost)
+        rows.map_err(Failure::of_device)
     }
 }

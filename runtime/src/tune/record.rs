@@ -44,6 +44,9 @@ pub enum Reason {
     Fault,
     /// The process died while it ran.
     Crashed,
+    /// The process was ended while it ran by what ends processes that ask for too much memory; a
+    /// later run tries it again.
+    Killed,
     /// It did not end in time.
     Hung,
 }
@@ -56,6 +59,7 @@ impl Reason {
             Reason::Wrong => "wrong",
             Reason::Fault => "fault",
             Reason::Crashed => "crashed",
+            Reason::Killed => "killed",
             Reason::Hung => "hung",
         }
     }
@@ -110,6 +114,19 @@ impl Record {
             problem: row.problem,
             layout: row.layout.clone(),
             mode: row.mode,
+        }
+    }
+
+    /// Whether it was dropped for want of memory, as far as can be told: the kernel may be used on a
+    /// day with more of it.
+    pub fn is_for_memory(&self) -> bool {
+        let detail = self.detail.as_deref().unwrap_or_default();
+        match self.reason {
+            Some(Reason::Killed) => true,
+            // An allocator that has nothing to give aborts; what kills a process for memory kills.
+            Some(Reason::Crashed) => detail.contains("signal: 6") || detail.contains("signal: 9"),
+            Some(Reason::Load | Reason::Fault) => detail.contains("no memory for "),
+            Some(Reason::Wrong | Reason::Hung) | None => false,
         }
     }
 

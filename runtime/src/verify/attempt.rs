@@ -6,6 +6,7 @@ use tilewright_emulator as emulator;
 use super::Outcome;
 use super::data::Data;
 use super::problems::Case;
+use super::room;
 use super::trial::Trial;
 use crate::cuda::BlasLt;
 use crate::device::Device;
@@ -49,7 +50,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Runs one problem. What goes wrong with the kernel is the outcome's failure; what leaves the
-    /// device unusable is an error.
+    /// device unusable is an error, and so is a want of memory.
     pub fn run(&self, draw: impl FnOnce(&Device) -> Result<Case, Error>) -> Result<Outcome, Error> {
         let Attempt {
             runtime,
@@ -85,6 +86,7 @@ impl<'a> Attempt<'a> {
             }
         };
         outcome.problem = describe(&case, kernel);
+        room::check(device, kernel, &case).map_err(|error| no_memory(error, &outcome))?;
         let trial = Trial {
             device,
             loaded: &loaded,
@@ -98,6 +100,10 @@ impl<'a> Attempt<'a> {
             (Family::Gemm, None) => trial.indices(&mut outcome),
             (Family::Copy, _) => trial.copy(&mut outcome),
         };
+        let ran = match ran {
+            Err(error) if error.is_memory() => return Err(no_memory(error, &outcome)),
+            ran => ran,
+        };
         outcome.stopped = ran.is_err();
         outcome.failure = ran.unwrap_or_else(|error| Some(error.to_string()));
         // A kernel that faults takes the context of the driver with it.
@@ -106,6 +112,15 @@ impl<'a> Attempt<'a> {
             reason: error.to_string(),
         })?;
         Ok(outcome)
+    }
+}
+
+/// A want of memory, and what wanted it.
+fn no_memory(error: Error, outcome: &Outcome) -> Error {
+    Error::OutOfMemory {
+        kernel: outcome.kernel.clone(),
+        problem: outcome.problem.clone(),
+        source: Box::new(error),
     }
 }
 

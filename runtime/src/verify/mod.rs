@@ -41,6 +41,8 @@ mod trial;
 
 mod indices;
 
+mod room;
+
 mod attempt;
 
 mod chain;

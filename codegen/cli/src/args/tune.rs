@@ -29,7 +29,7 @@ On the emulator time is the number of executed instructions, and nothing stands 
 
 /// `tune`.
 #[derive(Debug, Args)]
-#[command(after_long_help = TUNING)]
+#[command(after_long_help = TUNING, allow_negative_numbers = true)]
 pub struct Tune {
     /// The bundle's folder
     #[arg(value_hint = ValueHint::DirPath)]
@@ -80,7 +80,7 @@ pub struct Tune {
     /// Print what was found as JSON
     #[arg(long)]
     pub json: bool,
-    /// Tune in this very process, and tell of it in lines
-    #[arg(long, hide = true)]
-    pub worker: bool,
+    /// Tune in this very process, and tell of it in lines; so many records are of earlier runs
+    #[arg(long, hide = true, value_name = "RECORDS")]
+    pub worker: Option<usize>,
 }

@@ -30,6 +30,7 @@ pub enum Inputs {
 
 /// `verify`.
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub struct Verify {
     /// The bundle's folder
     #[arg(value_hint = ValueHint::DirPath)]
@@ -39,6 +40,7 @@ pub struct Verify {
     pub kernel: Vec<String>,
     /// How many random problems for each kernel
     #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub problems: u32,
     /// What the inputs hold [default: mixed; with --capture, integers]
     #[arg(long, value_enum)]

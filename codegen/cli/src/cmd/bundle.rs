@@ -43,16 +43,40 @@ pub fn choose<'b>(bundle: &'b Bundle, names: &[String]) -> Result<Vec<&'b Kernel
     Ok(bundle.kernels().iter().filter(is_chosen).collect())
 }
 
+/// Ids that are listed when none is like the one asked for.
+const LISTED: usize = 20;
+/// How like a name must be to be what was meant, of 1.
+const LIKE: f64 = 0.7;
+
 fn unknown_kernel(bundle: &Bundle, name: &str) -> Failure {
-    let ids = bundle
-        .kernels()
-        .iter()
-        .map(|kernel| format!("  {}\n", kernel.id));
-    let ids: String = ids.collect();
-    Failure::CouldNotRun(format!(
-        "no kernel's id starts with `{name}`; there are:\n{}",
-        ids.trim_end()
-    ))
+    let head = format!("no kernel's id starts with `{name}`");
+    if let Some(id) = nearest(bundle.kernels(), name) {
+        return Failure::CouldNotRun(format!("{head}; the nearest is {id}"));
+    }
+    let ids = bundle.kernels().iter().take(LISTED);
+    let ids: String = ids.map(|kernel| format!("\n  {}", kernel.id)).collect();
+    let more = match bundle.kernels().len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!("\n  and {more} more: `tilewright bundle show` lists them"),
+    };
+    Failure::CouldNotRun(format!("{head}; there are:{ids}{more}"))
+}
+
+/// The id that a mistyped name stands for, compared with as much of each id as is like it: all of
+/// it, the spec's part, or as many characters as were typed.
+fn nearest<'b>(kernels: &'b [Kernel], name: &str) -> Option<&'b str> {
+    let name = name.to_lowercase();
+    let likeness = |kernel: &Kernel| {
+        let beginning: String = kernel.id.chars().take(name.chars().count()).collect();
+        let parts = [kernel.id.as_str(), &kernel.spec, &beginning].map(str::to_lowercase);
+        let likeness = parts.map(|part| strsim::normalized_damerau_levenshtein(&part, &name));
+        likeness.into_iter().fold(0.0, f64::max)
+    };
+    let scored = kernels.iter().map(|kernel| (likeness(kernel), kernel));
+    // Of equals the first counts.
+    let best = scored.rev().max_by(|a, b| a.0.total_cmp(&b.0));
+    best.filter(|(likeness, _)| *likeness >= LIKE)
+        .map(|(_, kernel)| kernel.id.as_str())
 }
 
 /// How the command fails when a bundle does not open.

@@ -32,8 +32,12 @@ pub fn run(args: &args::Run) -> Outcome {
     let runtime = Runtime::new(bundle::open(&args.bundle)?, device);
     let (kernel, problem) = choose(&runtime, args)?;
     let start = Instant::now();
-    let outcome = verify::verify_one(&runtime, kernel, &problem, Data::Normals, args.seed)
+    let mut outcome = verify::verify_one(&runtime, kernel, &problem, Data::Normals, args.seed)
         .map_err(Failure::could_not_run)?;
+    if outcome.problem.is_empty() {
+        // What does not load has not come to its problem.
+        outcome.problem = problem.to_string();
+    }
     let host_ms = start.elapsed().as_secs_f64() * 1e3;
     let device = device::describe(runtime.device());
     let report = Report {
@@ -54,7 +58,10 @@ fn choose<'r>(runtime: &'r Runtime, args: &args::Run) -> Result<(&'r Kernel, Pro
     let kernels = bundle::choose(runtime.bundle(), std::slice::from_ref(&args.kernel))?;
     let mut refusals = Vec::new();
     for kernel in kernels {
-        let problem = problem(runtime, kernel, &args.problem)?;
+        let problem = match foreign(kernel, &args.problem) {
+            Some(error) => Err(error),
+            None => problem(runtime, kernel, &args.problem)?,
+        };
         match problem.and_then(|problem| {
             runtime.device().fit(kernel, &problem)?;
             Ok(problem)
@@ -64,6 +71,30 @@ fn choose<'r>(runtime: &'r Runtime, args: &args::Run) -> Result<(&'r Kernel, Pro
         }
     }
     Err(Failure::CouldNotRun(refusals.join("\n")))
+}
+
+/// The sizes that were given and that the kernel has nothing for.
+fn foreign(kernel: &Kernel, asked: &args::Problem) -> Option<Error> {
+    let takes_k = kernel.family == Family::Gemm;
+    let leading = leading(asked)
+        .into_iter()
+        .filter(|(operand, given)| given.is_some() && kernel.semantics.operand(operand).is_none());
+    let leading = leading.map(|(operand, _)| format!("--ld{operand}"));
+    let k = (asked.k.is_some() && !takes_k).then(|| "--k".to_owned());
+    let flags: Vec<String> = k.into_iter().chain(leading).collect();
+    let (id, family) = (&kernel.id, kernel.family.text());
+    let text = || format!("{id}: a {family} has no {}: leave it out", flags.join(", "));
+    (!flags.is_empty()).then(|| Error::Request(text()))
+}
+
+/// The leading dimensions, each with the operand whose it is.
+fn leading(asked: &args::Problem) -> [(&'static str, Option<u32>); 4] {
+    [
+        ("a", asked.lda),
+        ("b", asked.ldb),
+        ("d", asked.ldd),
+        ("s", asked.lds),
+    ]
 }
 
 /// The problem as it was asked for: packed, but for the leading dimensions that were given.
@@ -83,12 +114,7 @@ fn problem(
         Family::Copy => 1,
     };
     let (m, n) = (asked.m.into(), wanted(asked.n, "n")?);
-    let given = [
-        ("a", asked.lda),
-        ("b", asked.ldb),
-        ("d", asked.ldd),
-        ("s", asked.lds),
-    ];
+    let given = leading(asked);
     let packed = packed(kernel, m, n, k, runtime.device().info());
     Ok(packed.map(|problem| {
         given
@@ -117,9 +143,15 @@ fn text(report: &Report) -> String {
     } = report;
     let verdict = match &outcome.failure {
         None => terminal::paint(GOOD, "right"),
+        Some(reason) if outcome.stopped => format!("{}: {reason}", terminal::paint(BAD, "none")),
         Some(reason) => format!("{}: {reason}", terminal::paint(BAD, "wrong")),
     };
     let (rel_err, max_err) = (outcome.rel_err, outcome.max_err);
+    // What has no output, or touched what is not its own, was not compared.
+    let errors = match outcome.passed() || max_err > 0.0 {
+        true => format!(" (rel err {rel_err:.1e}, {max_err:.2} of the bound)"),
+        false => String::new(),
+    };
     let time = match outcome.launch_us {
         Some(us) => format!("{us:.2} us, one cold launch"),
         None => format!("{host_ms:.1} ms on the host, inputs and check included"),
@@ -128,7 +160,7 @@ fn text(report: &Report) -> String {
         outcome.kernel.clone(),
         format!("  problem   {}", outcome.problem),
         format!("  device    {device}"),
-        format!("  result    {verdict} (rel err {rel_err:.1e}, {max_err:.2} of the bound)"),
+        format!("  result    {verdict}{errors}"),
         format!("  time      {time}"),
     ];
     if outcome.thread_instructions > 0 {

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use tilewright_bundle::BundleWriter;
+use tilewright_bundle::{Bundle, BundleWriter, Tuning};
 use tilewright_runtime::bench::Extent;
 use tilewright_runtime::tune::{self, Journal, Progress, Record, Settings, Step, Tuned};
 use tilewright_runtime::{Error, RecordsError, Runtime};
@@ -37,20 +37,22 @@ pub fn run(args: &args::tune::Tune) -> Outcome {
             "--budget {budget}: a number of seconds from 0 is needed"
         )));
     }
-    if args.worker {
-        orphan::end_with_parent();
-        work(args)
-    } else {
-        supervise(args)
+    match args.worker {
+        Some(earlier) => {
+            orphan::end_with_parent();
+            work(args, earlier)
+        }
+        None => supervise(args),
     }
 }
 
 /// Starts children until one comes to the end.
 fn supervise(args: &args::tune::Tune) -> Outcome {
     let start = Instant::now();
+    let earlier = records_in(&args.records);
     let spinner = progress::spinner("tuning");
     loop {
-        let mut child = child(args, start.elapsed().as_secs_f64())?;
+        let mut child = child(args, earlier, start.elapsed().as_secs_f64())?;
         let hear = |line: &Line| match line {
             Line::Next(step) => spinner.set_message(message(step)),
             Line::Note(text) => spinner.suspend(|| terminal::diagnose(text)),
@@ -74,25 +76,33 @@ fn supervise(args: &args::tune::Tune) -> Outcome {
             }
             End::Failed(code) => {
                 progress::finish(&spinner);
-                let why = "the tuner gave up; see above".to_owned();
-                return Err(match code {
-                    Some(1) => Failure::Rejected(why),
-                    Some(2) | None => Failure::CouldNotRun(why),
-                    Some(_) => Failure::Bug(why),
-                });
+                return Err(Failure::Told(code));
+            }
+            End::Stopped(how) => {
+                progress::finish(&spinner);
+                return Err(Failure::CouldNotRun(how));
             }
         }
     }
 }
 
+/// How many records a file holds; those that are damaged are told of by the child.
+fn records_in(path: &Path) -> usize {
+    let text = std::fs::read(path).unwrap_or_default();
+    let lines = text.split(|byte| *byte == b'\n');
+    lines
+        .filter(|line| !line.iter().all(u8::is_ascii_whitespace))
+        .count()
+}
+
 /// This command again, as the child that tunes, with what is left of the budget.
-fn child(args: &args::tune::Tune, spent_s: f64) -> Result<Command, Failure> {
+fn child(args: &args::tune::Tune, earlier: usize, spent_s: f64) -> Result<Command, Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::io("cannot find this command's own file", &error))?;
     let mut child = Command::new(program);
     orphan::tie(&mut child)
         .args(std::env::args_os().skip(1))
-        .arg("--worker");
+        .args(["--worker", &earlier.to_string()]);
     if let Some(budget) = args.budget {
         let left = (budget - spent_s).max(0.0);
         child.args(["--budget", &left.to_string()]);
@@ -144,8 +154,9 @@ fn unusable(error: RecordsError) -> Failure {
     }
 }
 
-/// The child: tunes, writes the bundle, and tells of all of it.
-fn work(args: &args::tune::Tune) -> Outcome {
+/// The child: tunes, writes the bundle, and tells of all of it. What was dropped for want of memory
+/// by a run before this one is tried again.
+fn work(args: &args::tune::Tune, earlier: usize) -> Outcome {
     let extents = extents(args)?;
     let runtime = Runtime::new(bundle::open(&args.bundle)?, device::open(args.device)?);
     let kernels = bundle::choose(runtime.bundle(), &args.kernel)?;
@@ -159,7 +170,9 @@ fn work(args: &args::tune::Tune) -> Outcome {
         seed: args.seed,
         ..Settings::default()
     };
-    let known = records.clone();
+    let known = records.iter().enumerate();
+    let known = known.filter(|(at, record)| *at >= earlier || !record.is_for_memory());
+    let known: Vec<Record> = known.map(|(_, record)| record.clone()).collect();
     let mut tell = |progress: Progress<'_>| {
         match progress {
             Progress::Next(step) => say(&Line::Next(Box::new(step.clone()))),
@@ -211,13 +224,28 @@ fn write(
         Ok(writer)
     });
     let writer = writer.map_err(|error| Failure::Bug(error.to_string()))?;
+    let mut summary = Summary::new(runtime, extents, records, tuned, &tables);
+    summary.bundle = args.output.display().to_string();
+    if let Some(kept) = summary
+        .is_empty()
+        .then(|| already_tuned(&args.output))
+        .flatten()
+    {
+        summary.keep(&kept);
+        return Ok(summary);
+    }
     let hash = writer
         .write(&args.output)
         .map_err(|error| bundle::refusal(&args.output, error))?;
-    let mut summary = Summary::new(runtime, extents, records, tuned, &tables);
-    summary.bundle = args.output.display().to_string();
     summary.sha256 = hash.to_string();
     Ok(summary)
+}
+
+/// The bundle in a folder, when it has tables already.
+fn already_tuned(folder: &Path) -> Option<Bundle> {
+    let bundle = Bundle::open(folder).ok()?;
+    let points = bundle.tuning().map_or(0, Tuning::points);
+    (points > 0).then_some(bundle)
 }
 
 /// The problems of the command line and of the file, each once.
@@ -243,16 +271,20 @@ fn extents(args: &args::tune::Tune) -> Result<Vec<Extent>, Failure> {
 fn read_problems(path: &Path) -> Result<Vec<Extent>, Failure> {
     let text =
         std::fs::read_to_string(path).map_err(|error| Failure::io(path.display(), &error))?;
-    let mut extents = Vec::new();
+    let (mut extents, mut bad) = (Vec::new(), Vec::new());
     for (at, line) in text.lines().enumerate() {
         let problem = line.split('#').next().unwrap_or_default().trim();
         if problem.is_empty() {
             continue;
         }
-        let product: Product = problem.parse().map_err(|error| {
-            Failure::CouldNotRun(format!("{} line {}: {error}", path.display(), at + 1))
-        })?;
-        extents.push(product.extent());
+        match problem.parse::<Product>() {
+            Ok(product) => extents.push(product.extent()),
+            Err(error) => {
+                let line = at + 1;
+                let text = format!("{} line {line}: {error}", path.display());
+                bad.push(Failure::CouldNotRun(text));
+            }
+        }
     }
-    Ok(extents)
+    Failure::all(bad).map_or(Ok(extents), Err)
 }

@@ -69,7 +69,10 @@ pub fn run(args: &args::verify::Verify) -> Outcome {
         terminal::print_line(&format!("\non {device}, seed {}", args.seed))?;
         terminal::print_line(&closing)?;
     }
-    Ok(Verdict::from_good(failed == 0))
+    if passed + failed == 0 {
+        terminal::diagnose("nothing was checked");
+    }
+    Ok(Verdict::from_good(failed == 0 && passed > 0))
 }
 
 /// The device that was asked for; bundles are ours, so the emulator judges them strictly.
@@ -108,7 +111,12 @@ fn verify_all(
         bar.inc(1);
         if let Some(reason) = &outcome.failure {
             let (kernel, problem, data) = (&outcome.kernel, &outcome.problem, outcome.data);
-            bar.suspend(|| tell("FAIL", &format!("{kernel} {problem} ({data}): {reason}")));
+            // What does not load has not come to a problem.
+            let text = match problem.is_empty() {
+                true => format!("{kernel}: {reason}"),
+                false => format!("{kernel} {problem} ({data}): {reason}"),
+            };
+            bar.suspend(|| tell("FAIL", &text));
         }
     };
     let seed = args.seed;

@@ -87,6 +87,24 @@ fn stale_rows_alone_are_no_good_verdict() {
 }
 
 #[test]
+fn a_problem_larger_than_the_host_could_not_be_run() {
+    let (folder, path) = bundle();
+    let rows = folder.path().join("rows.jsonl");
+    capture(&path, &rows).expect(0);
+    let text = fs::read_to_string(&rows).unwrap();
+    let mut row: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    row["problem"]["m"] = 60_000.into();
+    row["problem"]["n"] = 2_000_000_000.into();
+    for operand in row["operands"].as_array_mut().unwrap() {
+        operand["strides"] = serde_json::json!([2_000_000_000, 1]);
+    }
+    fs::write(&rows, format!("{row}\n")).unwrap();
+    let run = against(&path, &rows, &[]).expect(2);
+    assert!(run.stderr.contains(COPY_ID), "{}", run.stderr);
+    assert!(run.stderr.contains("bytes on the host"), "{}", run.stderr);
+}
+
+#[test]
 fn a_kernel_that_is_gone_is_told_once() {
     let (folder, path) = bundle();
     let rows = folder.path().join("rows.jsonl");

@@ -9,6 +9,8 @@ fn subcommands() -> Vec<String> {
     listed
         .take_while(|line| !line.is_empty())
         .map(|line| line.split_whitespace().next().unwrap().to_owned())
+        // It is for the help of the others.
+        .filter(|name| name != "help")
         .collect()
 }
 
@@ -49,9 +51,18 @@ fn wrong_usage_exits_with_2_and_says_what_is_known() {
 
 #[test]
 fn every_shell_gets_a_completion_script() {
+    let nested = tilewright(["help", "bundle", "show"]).expect(0).stdout;
+    assert_eq!(
+        nested,
+        tilewright(["bundle", "show", "--help"]).expect(0).stdout
+    );
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = tilewright(["completions", shell]).expect(0).stdout;
         assert!(script.contains("tilewright"), "{shell}: {script}");
         assert!(script.contains("doctor"), "{shell}: {script}");
+        assert!(script.contains("contestants"), "{shell}: {script}");
+        for hidden in ["__compile-worker", "--worker", "l worker"] {
+            assert!(!script.contains(hidden), "{shell}: {script}");
+        }
     }
 }

@@ -106,6 +106,74 @@ fn what_cannot_be_run_is_refused_with_the_way_out() {
     );
 }
 
+#[test]
+fn a_problem_larger_than_the_host_is_refused_before_memory_is_taken() {
+    let (_folder, path) = bundle();
+    let path = path.to_str().unwrap();
+    let args = ["run", path, "copy_f32", "--device", "emulator"];
+    let size = ["--m", "60000", "--n", "2147483647"];
+    let run = tilewright(args.into_iter().chain(size)).expect(2);
+    let told = "on 60000x2147483647x1";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    assert!(run.stderr.contains("bytes on the host"), "{}", run.stderr);
+    assert_eq!(run.stdout, "");
+    // Few elements, far apart.
+    let sparse = ["--m", "60000", "--n", "1", "--ldd", "4294967295"];
+    let run = tilewright(args.into_iter().chain(sparse)).expect(2);
+    assert!(run.stderr.contains("bytes on the host"), "{}", run.stderr);
+    assert!(!run.stderr.contains("wrong"), "{}", run.stderr);
+}
+
+#[test]
+fn sizes_that_a_kernel_has_nothing_for_are_refused_by_name() {
+    let (_folder, path) = bundle();
+    let path = path.to_str().unwrap();
+    let args = ["run", path, "copy_f32", "--device", "emulator", "--m", "3"];
+    let run = |more: &[&str]| tilewright(args.iter().chain(more));
+    let refused = run(&["--n", "8", "--lda", "9", "--k", "7"]).expect(2);
+    let told = "a copy has no --k, --lda: leave it out";
+    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    let negative = run(&["--n", "-1"]).expect(2).stderr;
+    assert!(negative.contains("-1 is not in 1.."), "{negative}");
+    assert!(!negative.contains("'-- -1'"), "{negative}");
+}
+
+#[test]
+fn a_mistyped_kernel_is_told_the_nearest() {
+    let (_folder, path) = bundle();
+    let path = path.to_str().unwrap();
+    for name in ["cpy_f32", "copy_f23", "COPY_f32", "copy_f32@plian-1"] {
+        let run = tilewright(["run", path, name, "--m", "1", "--n", "1"]).expect(2);
+        let told = format!("the nearest is {COPY_ID}");
+        assert!(run.stderr.contains(&told), "{name}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn code_that_contradicts_the_manifest_has_no_result_to_be_wrong() {
+    let (_folder, path) = bundle_of(&COPY.replace(".param .u32 n", ".param .u64 n"));
+    let path = path.to_str().unwrap();
+    let problem = ["--device", "emulator", "--m", "3", "--n", "8"];
+    let run = tilewright(["run", path, "copy_f32"].into_iter().chain(problem)).expect(1);
+    assert!(run.stdout.contains("problem   3x8x1"), "{}", run.stdout);
+    assert!(run.stdout.contains("result    none: "), "{}", run.stdout);
+    for absent in ["wrong", "rel err", "driver"] {
+        assert!(!run.stdout.contains(absent), "{}", run.stdout);
+    }
+    let args = ["verify", path, "--device", "emulator"];
+    let run = tilewright(args).expect(1);
+    let told = format!("FAIL {COPY_ID}: {COPY_ID} cannot run");
+    assert!(run.stderr.starts_with(&told), "{}", run.stderr);
+}
+
+#[test]
+fn nothing_checked_is_nothing_verified() {
+    let (_folder, path) = bundle();
+    let path = path.to_str().unwrap();
+    let run = tilewright(["verify", path, "--problems", "0"]).expect(2);
+    assert!(run.stderr.contains("0 is not in 1.."), "{}", run.stderr);
+}
+
 /// A folder with one launch file of the copy: 2 x 3 elements, `expect` as given.
 fn launch_files(expect: [f32; 6]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -166,6 +234,18 @@ fn launch_files_pass_and_fail_by_what_they_expect() {
     let case = lines.iter().find(|line| line["event"] == "case").unwrap();
     assert_eq!(case["passed"], false);
     assert_eq!(run.stderr.lines().last(), Some("0 passed, 1 failed"));
+}
+
+#[test]
+fn buffers_larger_than_the_host_are_refused_before_memory_is_taken() {
+    let folder = launch_files([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let manifest = folder.path().join("cases/copy/manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let huge = text.replacen("\"bytes\":24", "\"bytes\":1152921504606846976", 1);
+    assert_ne!(text, huge);
+    fs::write(&manifest, huge).unwrap();
+    let run = tilewright(["emulate", manifest.to_str().unwrap()]).expect(2);
+    assert!(run.stdout.contains("bytes on the host"), "{}", run.stdout);
 }
 
 #[test]

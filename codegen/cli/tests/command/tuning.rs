@@ -181,3 +181,93 @@ fn what_cannot_be_tuned_is_refused() {
         .expect(2);
     assert!(run.stderr.contains("line 2"), "{}", run.stderr);
 }
+
+#[test]
+fn a_want_of_memory_is_no_kernels_fault() {
+    let ground = Ground::new();
+    let run = ground
+        .tune(&["--problem", "60000x2147483647x1", "--problem", "4x64x1"])
+        .expect(1);
+    let told = "left out 60000x2147483647x1: ";
+    assert_eq!(run.stderr.matches(told).count(), 1, "{}", run.stderr);
+    assert!(run.stderr.contains("bytes on the host"), "{}", run.stderr);
+    assert!(
+        run.stdout.contains("3 for want of memory, 1 dropped"),
+        "{}",
+        run.stdout
+    );
+    let others = |r: &serde_json::Value| r["problem"]["m"] != 4;
+    assert!(!ground.records().iter().any(others));
+}
+
+#[test]
+fn what_was_dropped_for_want_of_memory_is_tried_again() {
+    let ground = Ground::new();
+    ground.tune(&["--problem", "3x130x1"]).expect(0);
+    let mut records = ground.records();
+    let deaths = [
+        (
+            "crashed",
+            "screen: the process ended with signal: 6 (SIGABRT)",
+        ),
+        (
+            "killed",
+            "screen: the process ended with signal: 9 (SIGKILL)",
+        ),
+        (
+            "crashed",
+            "screen: the process ended with signal: 11 (SIGSEGV)",
+        ),
+    ];
+    for (record, (reason, detail)) in records.iter_mut().zip(deaths) {
+        record["outcome"] = "dropped".into();
+        record["reason"] = reason.into();
+        record["detail"] = detail.into();
+    }
+    let lines: Vec<String> = records.iter().map(|r| format!("{r}\n")).collect();
+    fs::write(ground.at("records.jsonl"), lines.concat()).unwrap();
+    let again = ground.tune(&["--problem", "3x130x1", "--json"]);
+    assert_eq!(again.json()["tally"]["known"], 1);
+    assert_eq!(ground.records().len(), 5);
+}
+
+#[test]
+fn a_good_table_outlives_a_run_that_measured_nothing() {
+    let ground = Ground::new();
+    ground.tune(&["--problem", "3x130x1"]).expect(0);
+    let table = fs::read(ground.at("tuned/tuning.json")).unwrap();
+    let more = ["--problem", "5x64x1", "--budget", "0", "--kernel", "copy"];
+    fs::remove_file(ground.at("records.jsonl")).unwrap();
+    let run = ground.tune(&more).expect(1);
+    assert!(
+        run.stdout.contains("is left as it was, with 1 problems"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(fs::read(ground.at("tuned/tuning.json")).unwrap(), table);
+    assert_eq!(
+        Bundle::open(&ground.at("tuned"))
+            .unwrap()
+            .tuning()
+            .unwrap()
+            .points(),
+        1
+    );
+}
+
+#[test]
+fn errors_of_the_child_are_told_once() {
+    let ground = Ground::new();
+    let run = ground
+        .tune(&["--problem", "3x130x1", "--kernel", "gemm"])
+        .expect(2);
+    assert_eq!(run.stderr.matches("error:").count(), 1, "{}", run.stderr);
+    let file = ground.at("problems.txt");
+    fs::write(&file, "3x130x1\nnone\n4x4\n").unwrap();
+    let run = ground
+        .tune(&["--problems-file", file.to_str().unwrap()])
+        .expect(2);
+    for line in ["line 2: ", "line 3: "] {
+        assert!(run.stderr.contains(line), "{}", run.stderr);
+    }
+}

@@ -79,6 +79,7 @@ impl Arena for MockArena<'_, '_> {
             "load" => Err(Failure::Dropped(Reason::Load, "refused".to_owned())),
             // At first it looks ten times as slow as it is.
             "shy" => Ok(10.0 * self.us(candidate)),
+            "large" => Err(Failure::NoMemory(Error::HostMemory { needs: 2, free: 1 })),
             "lost" => Err(Failure::Lost(Error::Request("illegal address".to_owned()))),
             _ => Ok(self.us(candidate)),
         }
@@ -374,4 +375,19 @@ fn a_problem_that_cannot_be_prepared_is_left_out() {
         (ran.skipped, ran.tally.skipped, ran.records.len()),
         (2, 2, 0)
     );
+}
+
+#[test]
+fn a_want_of_memory_is_no_record() {
+    let kernels = [
+        kernel(5, "right", 0),
+        kernel(1, "large", 1),
+        kernel(2, "large", 2),
+    ];
+    let ran = run(Mock::default(), &kernels, &settings(), &[]);
+    ran.result.as_ref().unwrap();
+    // Told once for each of two problems.
+    assert_eq!((ran.skipped, ran.tally.no_memory), (2, 4));
+    assert!(ran.records.iter().all(|r| r.outcome == Outcome::Measured));
+    assert_eq!(ran.records.len(), 2);
 }

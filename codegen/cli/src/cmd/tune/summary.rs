@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tilewright_bundle::Tuning;
+use tilewright_bundle::{Bundle, Tuning};
 use tilewright_runtime::Runtime;
 use tilewright_runtime::bench::Extent;
 use tilewright_runtime::tune::{Outcome, Record, Tally, Tuned};
@@ -19,6 +19,8 @@ pub struct Summary {
     pub bundle: String,
     /// Its hash.
     pub sha256: String,
+    /// Whether it was there before and was left as it is, as nothing was measured.
+    kept: bool,
     winners: Vec<Winner>,
     tally: Tally,
     /// Pairs of a kernel and a problem that do not fit, by reason.
@@ -106,6 +108,18 @@ impl Summary {
         }
     }
 
+    /// Whether there is nothing to put into a table.
+    pub fn is_empty(&self) -> bool {
+        self.winners.is_empty()
+    }
+
+    /// The output stays this bundle, which has tables already.
+    pub fn keep(&mut self, bundle: &Bundle) {
+        self.kept = true;
+        self.sha256 = bundle.hash().to_string();
+        self.problems = bundle.tuning().map_or(0, Tuning::points);
+    }
+
     /// Whether every problem that was asked for has a kernel.
     pub fn is_complete(&self) -> bool {
         self.missing.is_empty()
@@ -141,11 +155,16 @@ impl Summary {
             measured,
             screened,
             unseen,
+            no_memory,
             ..
         } = self.tally;
+        let no_memory = match no_memory {
+            0 => String::new(),
+            pairs => format!("{pairs} for want of memory, "),
+        };
         text.push_str(&format!(
             "\n{measured} measured, {screened} screened out, {known} known before, {unseen} not \
-             reached, {} dropped{}, {} do not fit{}\n",
+             reached, {no_memory}{} dropped{}, {} do not fit{}\n",
             self.tally.dropped.values().sum::<usize>(),
             counted(&self.tally.dropped),
             self.unfit.values().sum::<u64>(),
@@ -156,6 +175,13 @@ impl Summary {
         }
         let (bundle, problems, sha256) = (&self.bundle, self.problems, &self.sha256);
         let device = &self.device;
+        if self.kept {
+            text.push_str(&format!(
+                "{bundle} is left as it was, with {problems} problems in its table, sha256 \
+                 {sha256}\n"
+            ));
+            return text;
+        }
         text.push_str(&format!(
             "{bundle}: {problems} problems in its table, tuned on {device}, sha256 {sha256}\n"
         ));

@@ -36,8 +36,10 @@ pub enum End {
     Done(String),
     /// The device was lost, and that was recorded.
     Lost,
-    /// By itself, with nothing at work that could be blamed; its stderr has told why.
-    Failed(Option<i32>),
+    /// By itself; its stderr has told why, and this is its exit code.
+    Failed(u8),
+    /// In another way, with nothing at work that could be blamed: how, and at what.
+    Stopped(String),
     /// In the middle of a step that has kernels.
     Died(Box<Step>, Reason, String),
 }
@@ -92,15 +94,48 @@ pub fn watch(command: &mut Command, mut hear: impl FnMut(&Line)) -> std::io::Res
         }
         (None, None, Some(step)) if !step.kernels.is_empty() && died(status) => {
             let detail = format!("{}: the process ended with {status}", step.what);
-            End::Died(step, Reason::Crashed, detail)
+            End::Died(step, cause(status), detail)
         }
-        _ => End::Failed(status.code()),
+        (None, None, _) if told(status).is_some() => End::Failed(told(status).unwrap_or_default()),
+        (None, hung, step) => End::Stopped(stopped(status, hung, step.as_deref())),
     })
+}
+
+/// The exit code of a command that told why it failed.
+fn told(status: ExitStatus) -> Option<u8> {
+    let code = u8::try_from(status.code()?).ok()?;
+    (1..=3).contains(&code).then_some(code)
+}
+
+/// How a child ended that told nothing.
+fn stopped(status: ExitStatus, hung: Option<Duration>, step: Option<&Step>) -> String {
+    let at = step.map_or_else(String::new, |step| {
+        format!(" while it was to {} {}", step.what, step.problem)
+    });
+    match hung {
+        Some(patience) => format!("no word from the tuner for {} s{at}", patience.as_secs()),
+        None => format!("the tuner ended with {status}{at}"),
+    }
 }
 
 /// Whether a process was ended rather than ended: by a signal, or by what a panic exits with.
 fn died(status: ExitStatus) -> bool {
     !matches!(status.code(), Some(0..=2))
+}
+
+/// Why a process died: by its own fault, or by what ends those for which there is no memory.
+fn cause(status: ExitStatus) -> Reason {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::ExitStatusExt;
+        /// `SIGABRT`, by which an allocator ends its process, and `SIGKILL`, by which Linux does.
+        const FOR_MEMORY: [i32; 2] = [6, 9];
+        let signal = status.signal();
+        if signal.is_some_and(|signal| FOR_MEMORY.contains(&signal)) {
+            return Reason::Killed;
+        }
+    }
+    Reason::Crashed
 }
 
 /// The lines of a child's stdout; what is no line of ours is passed over.
@@ -145,7 +180,7 @@ mod tests {
         let mut heard = 0;
         let mut shell = Command::new("sh");
         let end = watch(shell.args(["-c", script]), |_| heard += 1);
-        (end.unwrap_or(End::Failed(None)), heard)
+        (end.unwrap_or(End::Failed(0)), heard)
     }
 
     #[test]
@@ -155,13 +190,25 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_is_killed_blames_the_kernel_at_work() {
-        let (end, _) = run(&format!("{}; kill -9 $$", step(60.0)));
+    fn a_child_that_dies_blames_the_kernel_at_work() {
+        let (end, _) = run(&format!("{}; kill -SEGV $$", step(60.0)));
         let End::Died(step, Reason::Crashed, detail) = end else {
             unreachable!("{end:?}");
         };
         assert_eq!(step.kernels[0].row.kernel, "gemm@bad-1");
-        assert!(detail.contains("signal: 9"), "{detail}");
+        assert!(detail.contains("signal: 11"), "{detail}");
+    }
+
+    #[test]
+    fn a_child_that_is_killed_as_for_memory_blames_nobody_for_good() {
+        for signal in ["KILL", "ABRT"] {
+            let (end, _) = run(&format!("{}; kill -{signal} $$", step(60.0)));
+            let End::Died(step, Reason::Killed, detail) = end else {
+                unreachable!("{end:?}");
+            };
+            let record = step.kernels[0].clone().dropped(Reason::Killed, detail);
+            assert!(record.is_for_memory(), "{record:?}");
+        }
     }
 
     #[test]
@@ -175,13 +222,11 @@ mod tests {
 
     #[test]
     fn what_no_kernel_did_is_no_kernels_fault() {
-        assert_eq!(run("exit 2").0, End::Failed(Some(2)));
+        assert_eq!(run("exit 2").0, End::Failed(2));
         // It told of its own failure and ended as commands do.
-        assert_eq!(
-            run(&format!("{}; exit 2", step(60.0))).0,
-            End::Failed(Some(2))
-        );
-        assert_eq!(run("kill -9 $$").0, End::Failed(None));
+        assert_eq!(run(&format!("{}; exit 2", step(60.0))).0, End::Failed(2));
+        let killed = "the tuner ended with signal: 9 (SIGKILL)".to_owned();
+        assert_eq!(run("kill -9 $$").0, End::Stopped(killed));
         let lost = format!("{}; echo '{{\"lost\":\"why\"}}'; exit 1", step(60.0));
         assert_eq!(run(&lost).0, End::Lost);
     }

@@ -1,0 +1,45 @@
+//! What one trial takes of the host's memory at once, asked for before any of it is taken.
+
+use tilewright_bundle::{Family, Kernel};
+
+use super::problems::Case;
+use crate::device::Device;
+use crate::error::Error;
+use crate::host;
+use crate::info::Backend;
+
+/// Copies of an operand on the emulator, besides the image: the buffer, the memory of the launch
+/// with its marks, and what is read back.
+const EMULATED: u128 = 4;
+
+/// Refuses a case that the host has no memory for.
+///
+/// # Errors
+/// [`Error::HostMemory`].
+pub(super) fn check(device: &Device, kernel: &Kernel, case: &Case) -> Result<(), Error> {
+    let bytes = bytes(device, kernel, case);
+    host::check(u64::try_from(bytes).unwrap_or(u64::MAX))
+}
+
+/// Bytes of all images, elements, values and references of a case.
+fn bytes(device: &Device, kernel: &Kernel, case: &Case) -> u128 {
+    let copies = match device.info().backend {
+        Backend::Emulator => 1 + EMULATED,
+        Backend::Cuda => 1,
+    };
+    let operands = kernel.semantics.operands.iter().zip(&case.fit.operands);
+    let of_one = operands.map(|(operand, extents)| {
+        let size = u128::from(operand.dtype.bytes());
+        let count = |extent: i64| u128::try_from(extent).unwrap_or_default();
+        let elems = count(extents.rows) * count(extents.cols);
+        let span = extents.span_elems().map_or(u64::MAX.into(), count);
+        // In f64: the values of an input; an output's, the reference and its magnitude.
+        let values = match (kernel.family, operand.role.is_written()) {
+            (Family::Copy, _) => 0,
+            (Family::Gemm, false) => 8,
+            (Family::Gemm, true) => 24,
+        };
+        (span * copies).saturating_mul(size) + elems.saturating_mul(size + values)
+    });
+    of_one.fold(0, u128::saturating_add)
+}

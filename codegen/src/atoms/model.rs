@@ -316,6 +316,12 @@ pub struct Atom {
     pub emit: Emit,
 }
 
+impl std::fmt::Display for Atom {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.id)
+    }
+}
+
 impl Atom {
     /// Whether that architecture has the instruction.
     pub fn runs_on(&self, arch: Arch) -> bool {

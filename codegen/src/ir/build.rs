@@ -28,30 +28,25 @@ const TILE_MN: View = View::Gmem([TileIndex::M, TileIndex::N]);
 
 fn copy(plan: &Plan) -> Vec<Op> {
     let mut body = vec![Op::Raster(plan.raster)];
+    let (tile, ring, registers) = (TILE_MN, View::Smem(Stage::Fixed(0), None), View::Rmem(0));
     if plan.step("s", Hop::G2s).is_some() {
-        body.push(step(
-            "s",
-            Hop::G2s,
-            TILE_MN,
-            View::Smem(Stage::Fixed(0), None),
-            Bounds::Checked,
-        ));
+        body.push(step("s", Hop::G2s, tile, ring, Bounds::Checked));
         body.extend([Op::Commit, Op::Wait(0), Op::Barrier]);
-        let ring = View::Smem(Stage::Fixed(0), None);
-        body.push(by_edge(|bounds| {
-            vec![
-                step("s", Hop::S2r, ring, View::Rmem(0), bounds),
-                step("d", Hop::R2g, View::Rmem(0), TILE_MN, bounds),
-            ]
-        }));
-    } else {
-        body.push(by_edge(|bounds| {
-            vec![
-                step("s", Hop::G2r, TILE_MN, View::Rmem(0), bounds),
-                step("d", Hop::R2g, View::Rmem(0), TILE_MN, bounds),
-            ]
-        }));
+    } else if plan.step("s", Hop::R2s).is_some() {
+        body.push(step("s", Hop::G2r, tile, registers, Bounds::Checked));
+        body.push(step("s", Hop::R2s, registers, ring, Bounds::Inside));
+        body.push(Op::Barrier);
     }
+    let (hop, from) = match plan.step("s", Hop::S2r) {
+        Some(_) => (Hop::S2r, ring),
+        None => (Hop::G2r, tile),
+    };
+    body.push(by_edge(|bounds| {
+        vec![
+            step("s", hop, from, registers, bounds),
+            step("d", Hop::R2g, registers, tile, bounds),
+        ]
+    }));
     body
 }
 

@@ -15,6 +15,9 @@ use crate::plan::part::Part;
 use crate::spec::model::{Operand, Stride};
 use tilewright_layout::Swizzle;
 
+/// Most bytes that one mode adds to the constant part of an address, which has 32 bits.
+const MAX_IMMEDIATE: i64 = i32::MAX as i64 / 2;
+
 /// Run-time variables that addresses and predicates refer to.
 #[derive(Clone, Debug)]
 pub(super) struct State {
@@ -100,7 +103,10 @@ impl<'p> GmemTile<'p> {
         let mut imm = 0;
         for (mode, steps) in value.into_iter().enumerate() {
             match &self.operand.strides[mode] {
-                Stride::Const(stride) => imm += steps * stride * bytes,
+                Stride::Const(stride) => match steps * stride * bytes {
+                    near if near.abs() <= MAX_IMMEDIATE => imm += near,
+                    far => offset = add(offset, long(far)),
+                },
                 Stride::Named(name) => {
                     let stride = Expr::Param(builder.param(name)?);
                     let step = builder.hoist("step", mul(stride, long(steps * bytes)));

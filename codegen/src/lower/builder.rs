@@ -155,6 +155,11 @@ impl Builder {
         Expr::Var(id)
     }
 
+    /// The number of the register file that is declared next.
+    pub(super) fn next_file(&self) -> u32 {
+        self.program.files.len() as u32
+    }
+
     /// Declares a register file.
     pub(super) fn file(&mut self, name: &str, ty: RegType, len: usize) -> u32 {
         self.program.files.push(RegFile {

@@ -263,7 +263,11 @@ impl<'p> Lowering<'p> {
             .strides
             .iter()
             .position(|stride| *stride == Stride::Const(1));
-        let along = along.ok_or_else(|| bug(plan, format!("{} has no stride 1", operand.name)))?;
+        // Single elements are cut along no mode.
+        let along = match along {
+            None if run.parts.src_values == 1 => 1,
+            _ => along.ok_or_else(|| bug(plan, format!("{} has no stride 1", operand.name)))?,
+        };
         let bytes = i64::from(operand.dtype.bytes());
         let valid = match run.valid.get(&value[along]) {
             Some(valid) => valid.clone(),

@@ -15,28 +15,37 @@ use crate::plan::part::Part;
 pub(super) struct Fragment {
     /// Register file.
     pub file: u32,
-    /// Elements one register holds.
-    pub per_register: usize,
     /// Registers of one buffer.
     pub buffer_registers: usize,
+    /// Elements one register holds.
+    per_register: usize,
+    /// Registers that hold one element.
+    per_element: usize,
     part: Part<2>,
     index: HashMap<[i64; 2], usize>,
 }
 
 impl Fragment {
-    /// A fragment whose values are numbered by `part`.
-    pub(super) fn new(file: u32, per_register: usize, part: Part<2>) -> Fragment {
+    /// A fragment whose values are numbered by `part`, in registers and of elements of so many
+    /// bits.
+    pub(super) fn new(
+        file: u32,
+        [register_bits, element_bits]: [u32; 2],
+        part: Part<2>,
+    ) -> Fragment {
+        let per_register = (register_bits / element_bits).max(1) as usize;
+        let per_element = (element_bits / register_bits).max(1) as usize;
         let index = part
             .values
             .iter()
             .enumerate()
             .map(|(index, value)| (*value, index))
             .collect();
-        let buffer_registers = part.values.len().div_ceil(per_register);
         Fragment {
             file,
+            buffer_registers: part.values.len().div_ceil(per_register) * per_element,
             per_register,
-            buffer_registers,
+            per_element,
             part,
             index,
         }
@@ -57,11 +66,12 @@ impl Fragment {
                     return None;
                 }
             }
-            let index = (start + first / self.per_register) as u32;
-            registers.push(Reg {
+            let first = start + first / self.per_register * self.per_element;
+            let held = (first..first + self.per_element).map(|index| Reg {
                 file: self.file,
-                index,
+                index: index as u32,
             });
+            registers.extend(held);
         }
         Some(registers)
     }

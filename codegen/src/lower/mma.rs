@@ -100,11 +100,10 @@ impl Lowering<'_> {
         part: crate::plan::part::Part<2>,
         buffers: usize,
     ) {
-        let per_register = (ty.bits() / element_bits).max(1) as usize;
-        let registers = part.values.len().div_ceil(per_register) * buffers;
-        let file = self.builder.file(name, ty, registers);
-        self.fragments
-            .insert(name, Fragment::new(file, per_register, part));
+        let fragment = Fragment::new(self.builder.next_file(), [ty.bits(), element_bits], part);
+        let registers = fragment.buffer_registers * buffers;
+        self.builder.file(name, ty, registers);
+        self.fragments.insert(name, fragment);
     }
 
     /// The fragment that a step reads or writes.
@@ -112,6 +111,9 @@ impl Lowering<'_> {
         let epilogue = self.plan.epilogue.as_ref();
         let converts = epilogue.is_some_and(|epilogue| epilogue.convert.is_some());
         match (self.plan.family, step.operand.as_str(), step.hop) {
+            (Family::Copy, _, Hop::G2r | Hop::R2s) if self.plan.step("s", Hop::R2s).is_some() => {
+                "stage"
+            }
             (Family::Copy, ..) if by_element => "data_edge",
             (Family::Copy, ..) => "data",
             (_, "a", Hop::G2r | Hop::R2s) => "a_stage",

@@ -1,12 +1,14 @@
 //! Choosing atoms by what they do. No choice looks at an instruction's name.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::arch::Arch;
 use crate::atoms::Catalogue;
 use crate::atoms::model::{Atom, ConvertFacts, CopyFacts, MmaFacts, Space};
 use crate::dtype::Dtype;
-use crate::error::Violation;
+use crate::error::{Result, Violation};
+use crate::plan::model::{Choice, LeftOut};
 use crate::spec::model::Auto;
 
 /// Looks atoms up for one plan and collects what is wrong with the user's choices.
@@ -17,7 +19,12 @@ pub(super) struct Chooser<'c> {
     pub arch: Arch,
     /// Limits violated so far.
     pub violations: Vec<Violation>,
+    /// What was chosen among several, and why the others were left out.
+    pub choices: Vec<Choice>,
 }
+
+/// Code of limits that constant strides violate.
+pub(super) const STRIDE_CODE: &str = "stride";
 
 /// What a copy atom must do.
 #[derive(Clone, Copy, Debug)]
@@ -36,11 +43,56 @@ pub(super) struct Wanted {
     pub tensor: Option<bool>,
 }
 
-/// Whether it is a copy that plans have a place for: of boxes of two modes, or of a vector, in
-/// place of what is there.
-fn fits_plans(facts: &CopyFacts) -> bool {
-    let flat = facts.tensor.is_none_or(|tensor| tensor.rank == 2);
-    flat && facts.bulk.is_none() && facts.reduce.is_none()
+impl Wanted {
+    /// A vector of one thread, moved at once.
+    pub(super) fn vector(from: Space, to: Space, bytes: u32) -> Wanted {
+        Wanted {
+            from,
+            to,
+            bytes: Some(bytes),
+            asynchronous: false,
+            collective: false,
+            tensor: None,
+        }
+    }
+
+    /// Why a copy of those facts has no place in the plan, whatever its width and however many
+    /// threads take part in it; `None` when it has one: of boxes of two modes, or of a vector, in
+    /// place of what is there.
+    fn misfit(&self, facts: &CopyFacts) -> Option<&'static str> {
+        let boxes = facts.tensor.is_some();
+        let together = facts.thr_id.size().is_ok_and(|threads| threads > 1);
+        Some(if facts.from != self.from || facts.to != self.to {
+            "copies between other memory spaces"
+        } else if facts.reduce.is_some() {
+            "combines what arrives with what is there"
+        } else if facts.bulk.is_some() {
+            "moves bytes in a row"
+        } else if boxes && self.tensor.is_none() {
+            "moves boxes of a tensor map, this kernel vectors"
+        } else if !boxes && self.tensor.is_some() {
+            "moves vectors, this kernel boxes of a tensor map"
+        } else if together && !self.collective {
+            "is of a whole warp, this kernel's threads copy each for itself"
+        } else if facts.tensor.is_some_and(|tensor| tensor.rank != 2) {
+            "moves boxes of other than two modes"
+        } else if facts.asynchronous && !self.asynchronous {
+            "ends later, this kernel does not wait for it"
+        } else if !facts.asynchronous && self.asynchronous {
+            "ends at once, this kernel waits for groups of asynchronous copies"
+        } else {
+            return None;
+        })
+    }
+
+    /// Whether it is such a copy in width and threads as well.
+    fn is(&self, facts: &CopyFacts) -> bool {
+        let threads = facts.thr_id.size().is_ok_and(|threads| threads > 1);
+        self.misfit(facts).is_none()
+            && self.bytes.is_none_or(|bytes| bytes == facts.access_bytes)
+            && facts.tensor.map(|tensor| tensor.multicast) == self.tensor
+            && threads == self.collective
+    }
 }
 
 impl<'c> Chooser<'c> {
@@ -51,20 +103,27 @@ impl<'c> Chooser<'c> {
 
     /// Atoms of that description the architecture has, in catalogue order.
     pub(super) fn copies(&self, wanted: Wanted) -> Vec<Arc<Atom>> {
-        let fits = |facts: &CopyFacts| {
-            facts.from == wanted.from
-                && facts.to == wanted.to
-                && wanted.bytes.is_none_or(|bytes| bytes == facts.access_bytes)
-                && facts.asynchronous == wanted.asynchronous
-                && facts.tensor.map(|tensor| tensor.multicast) == wanted.tensor
-                && fits_plans(facts)
-                && (facts.thr_id.size().is_ok_and(|threads| threads > 1)) == wanted.collective
-        };
         let atoms = self.catalogue.iter().filter(|atom| atom.runs_on(self.arch));
+        let fits = |atom: &&Arc<Atom>| atom.copy.as_ref().is_some_and(|facts| wanted.is(facts));
+        atoms.filter(fits).cloned().collect()
+    }
+
+    /// The first atom of each of these descriptions. Nothing being there at all is a violated limit.
+    pub(super) fn widest(
+        &mut self,
+        what: &str,
+        wanted: impl IntoIterator<Item = Wanted>,
+    ) -> Vec<Arc<Atom>> {
+        let mut atoms = Vec::new();
+        let mut first = None;
+        for wanted in wanted {
+            first = first.or(Some(wanted));
+            atoms.extend(self.copies(wanted).into_iter().next());
+        }
+        if let (true, Some(wanted)) = (atoms.is_empty(), first) {
+            self.copy(what, &Auto::Auto, wanted);
+        }
         atoms
-            .filter(|atom| atom.copy.as_ref().is_some_and(fits))
-            .cloned()
-            .collect()
     }
 
     /// The user's copy atom, checked against `wanted`, or the first that fits.
@@ -90,21 +149,62 @@ impl<'c> Chooser<'c> {
                 }
                 found
             }
-            Auto::Given(id) => self.named(what, id, |atom| {
-                let facts = atom.copy.as_ref();
-                facts.is_some_and(|facts| {
-                    facts.from == wanted.from && facts.to == wanted.to && fits_plans(facts)
-                })
+            Auto::Given(id) => self.named(what, id, |atom| match &atom.copy {
+                Some(facts) => wanted.misfit(facts).map(str::to_string),
+                None => Some("is no copy".to_string()),
             }),
         }
     }
 
+    /// The first candidate for which `attempt` finds nothing wrong; the others are left out for
+    /// what was found at them. When none is left, the limits are violated that say most: those of
+    /// the first candidate that the operand's constant strides allow.
+    pub(super) fn first<C: fmt::Display, T>(
+        &mut self,
+        key: &str,
+        candidates: impl IntoIterator<Item = C>,
+        mut attempt: impl FnMut(&mut Self, &C) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        let (known, chosen) = (self.violations.len(), self.choices.len());
+        let mut left_out: Vec<LeftOut> = Vec::new();
+        for candidate in candidates {
+            self.choices.truncate(chosen);
+            let found = attempt(self, &candidate);
+            let reasons = self.violations.split_off(known);
+            match found {
+                Ok(Some(found)) if reasons.is_empty() => {
+                    self.choices.push(Choice {
+                        key: key.to_string(),
+                        taken: candidate.to_string(),
+                        left_out,
+                    });
+                    return Ok(Some(found));
+                }
+                Ok(_) => left_out.push(LeftOut {
+                    candidate: candidate.to_string(),
+                    reasons,
+                }),
+                Err(error) => {
+                    self.violations.extend(reasons);
+                    return Err(error);
+                }
+            }
+        }
+        let by_stride = |one: &&LeftOut| one.reasons.iter().any(|it| it.code == STRIDE_CODE);
+        let telling = left_out.iter().find(|one| !by_stride(one));
+        let telling = telling.or(left_out.first());
+        let reasons = telling.map(|one| one.reasons.clone());
+        self.violations.extend(reasons.unwrap_or_default());
+        Ok(None)
+    }
+
     /// The atom of that id, if it is of the right kind and the architecture has it.
+    /// `misfit` says what it does instead otherwise.
     pub(super) fn named(
         &mut self,
         what: &str,
         id: &str,
-        fits: impl Fn(&Atom) -> bool,
+        misfit: impl Fn(&Atom) -> Option<String>,
     ) -> Option<Arc<Atom>> {
         let Some(atom) = self.catalogue.get(id) else {
             self.violate("unknown-atom", format!("{what}: there is no atom {id}"));
@@ -119,11 +219,9 @@ impl<'c> Chooser<'c> {
             self.violate("atom-arch", message);
             return None;
         }
-        if !fits(atom) {
-            self.violate(
-                "atom-kind",
-                format!("{what}: {id} does not do this: choose auto"),
-            );
+        if let Some(misfit) = misfit(atom) {
+            let message = format!("{what}: {id} {misfit}: choose auto");
+            self.violate("atom-kind", message);
             return None;
         }
         Some(atom.clone())

@@ -1,17 +1,66 @@
 //! Planning a copy: `d = s`, both `(m,n)`, through registers or through shared memory.
+//!
+//! A way is where the data passes and how wide its vectors are; the first way that nothing speaks
+//! against is taken. Operands that are contiguous along different modes are transposed in shared
+//! memory, element by element, so that both are read and written by neighbouring threads.
 
-use crate::atoms::model::Space;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::atoms::model::{Atom, Space};
 use crate::error::Result;
 use crate::plan::choose::{Chooser, Wanted};
 use crate::plan::model::{Hop, Plan, Step};
-use crate::plan::tiled::{assume, place_smem, vector_copy};
+use crate::plan::tiled::{assume, check_strides, contiguous_mode, place_smem, vector_copy};
 use crate::plan::{limits, start};
-use crate::spec::model::{Auto, Operand, Point, Stride};
+use crate::spec::model::{Auto, CopyPath, Operand, Point, Spec};
 
 /// Threads of a CTA unless the spec says otherwise.
 const THREADS: u32 = 256;
-/// Bytes of the widest vector `auto` takes.
-const VECTOR_BYTES: u32 = 16;
+/// Bytes of the vectors there are, the widest first.
+const WIDTHS: [u32; 4] = [16, 8, 4, 2];
+
+/// Where the data passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Through {
+    /// Registers only.
+    Registers,
+    /// Shared memory, filled by asynchronous copies of so many bytes, then registers.
+    Ring(u32),
+    /// Registers, shared memory and registers again.
+    Staging,
+}
+
+/// A way from `s` to `d`.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    through: Through,
+    /// Bytes of the vectors in registers.
+    vector: u32,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let vector = self.vector;
+        match self.through {
+            Through::Registers => write!(f, "{vector} bytes through registers"),
+            Through::Ring(bytes) => write!(
+                f,
+                "{bytes} bytes into shared memory, {vector} bytes through registers"
+            ),
+            Through::Staging => write!(f, "{vector} bytes, staged in shared memory"),
+        }
+    }
+}
+
+/// What the spec says of the ways.
+struct Asked<'s> {
+    spec: &'s Spec,
+    s: &'s Operand,
+    d: &'s Operand,
+    path: CopyPath,
+    store: Auto<String>,
+}
 
 /// Plans the point. `None` when the chooser has violations that leave nothing to plan.
 pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Plan>> {
@@ -19,107 +68,201 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     let (Some(s), Some(d)) = (spec.operand("s"), spec.operand("d")) else {
         return Ok(None);
     };
-    let mut plan = start(point, spec.threads.unwrap_or_else(|| THREADS));
-    let path = spec.copy.get("s").cloned().unwrap_or_default();
-    let through_smem = path.g2s.is_some() || path.s2r.is_some();
-    let store = spec
-        .copy
-        .get("d")
-        .and_then(|path| path.r2g.clone())
-        .unwrap_or_default();
-    let hops = if through_smem {
-        vec![
-            (s, Hop::G2s, path.g2s.unwrap_or_default()),
-            (s, Hop::S2r, path.s2r.unwrap_or_default()),
-            (d, Hop::R2g, store),
-        ]
-    } else {
-        vec![
-            (s, Hop::G2r, path.g2r.unwrap_or_default()),
-            (d, Hop::R2g, store),
-        ]
+    let store = spec.copy.get("d").and_then(|path| path.r2g.clone());
+    let asked = Asked {
+        spec,
+        s,
+        d,
+        path: spec.copy.get("s").cloned().unwrap_or_default(),
+        store: store.unwrap_or_default(),
     };
+    let Some(vectors) = vectors(chooser, &asked) else {
+        return Ok(None);
+    };
+    let begun = start(point, spec.threads.unwrap_or_else(|| THREADS));
+    let ways = ways(chooser, &asked, &vectors);
+    chooser.first("copy", ways, |chooser, way| {
+        planned(chooser, &asked, begun.clone(), *way)
+    })
+}
+
+/// Bytes of the vectors in registers that the given atoms leave, the widest first: the load into
+/// registers and the store from them hold the same vectors.
+fn vectors(chooser: &mut Chooser<'_>, asked: &Asked<'_>) -> Option<Vec<u32>> {
+    let (dtype, path) = (asked.s.dtype, &asked.path);
+    let load = match &path.s2r {
+        Some(id) => ("copy.s.s2r", Some(id)),
+        None => ("copy.s.g2r", path.g2r.as_ref()),
+    };
+    let mut given = [None; 2];
+    for (slot, (key, id)) in given
+        .iter_mut()
+        .zip([load, ("copy.d.r2g", Some(&asked.store))])
+    {
+        let Some(Auto::Given(id)) = id else { continue };
+        *slot = chooser.catalogue.get(id).and_then(width);
+        if slot.is_some_and(|bytes| bytes < dtype.bytes()) {
+            let message = format!("{key}: {id} is narrower than one {dtype}: choose auto");
+            chooser.violate("atom-width", message);
+            return None;
+        }
+    }
+    if let [Some(load), Some(store)] = given
+        && load != store
+    {
+        let message = format!("loads move {load} bytes and stores {store}: use the same width");
+        chooser.violate("copy-widths", message);
+        return None;
+    }
+    let fits = |bytes: &u32| *bytes >= dtype.bytes();
+    match given[0].or(given[1]) {
+        Some(bytes) => Some(vec![bytes]),
+        None => Some(WIDTHS.into_iter().filter(fits).collect()),
+    }
+}
+
+/// Every way, the best first.
+fn ways(chooser: &Chooser<'_>, asked: &Asked<'_>, vectors: &[u32]) -> Vec<Way> {
+    let path = &asked.path;
+    let every = |through: Through| vectors.iter().map(move |&vector| Way { through, vector });
+    let differ = match (contiguous_mode(asked.s), contiguous_mode(asked.d)) {
+        (Some(s), Some(d)) => s != d,
+        _ => false,
+    };
+    if path.g2s.is_some() || (path.s2r.is_some() && path.g2r.is_none()) {
+        let fill = match &path.g2s {
+            Some(Auto::Given(id)) => chooser.catalogue.get(id).and_then(width),
+            _ => None,
+        };
+        let fills: Vec<u32> = fill.map_or(WIDTHS.to_vec(), |bytes| vec![bytes]);
+        let through = |bytes: u32| every(Through::Ring(bytes));
+        return fills.into_iter().flat_map(through).collect();
+    }
+    if differ || path.s2r.is_some() {
+        let narrow = vectors.last().into_iter();
+        let through = |through| move |&vector: &u32| Way { through, vector };
+        let direct = narrow.clone().filter(|_| path.s2r.is_none());
+        let staged = narrow.map(through(Through::Staging));
+        return staged
+            .chain(direct.map(through(Through::Registers)))
+            .collect();
+    }
+    every(Through::Registers).collect()
+}
+
+/// Bytes of one access of the atom.
+fn width(atom: &Arc<Atom>) -> Option<u32> {
+    atom.copy.as_ref().map(|facts| facts.access_bytes)
+}
+
+/// The plan of that way, `None` when a limit speaks against it.
+fn planned(
+    chooser: &mut Chooser<'_>,
+    asked: &Asked<'_>,
+    mut plan: Plan,
+    way: Way,
+) -> Result<Option<Plan>> {
+    let &Asked { spec, s, d, .. } = asked;
+    let path = &asked.path;
+    let of = |id: &Option<Auto<String>>| id.clone().unwrap_or_default();
+    let store = (d, Hop::R2g, asked.store.clone());
+    let hops = match way.through {
+        Through::Registers => vec![(s, Hop::G2r, of(&path.g2r)), store],
+        Through::Ring(_) => vec![
+            (s, Hop::G2s, of(&path.g2s)),
+            (s, Hop::S2r, of(&path.s2r)),
+            store,
+        ],
+        Through::Staging => vec![
+            (s, Hop::G2r, of(&path.g2r)),
+            (s, Hop::R2s, Auto::Auto),
+            (s, Hop::S2r, of(&path.s2r)),
+            store,
+        ],
+    };
+    let known = chooser.violations.len();
+    if way.through == Through::Staging && way.vector > s.dtype.bytes() {
+        let message = format!(
+            "copy.s.g2r: elements are exchanged one at a time through shared memory where s and d \
+             are contiguous along different modes; the atoms given move {} bytes: use atoms of {}, \
+             or auto",
+            way.vector,
+            s.dtype.bytes()
+        );
+        chooser.violate("transpose", message);
+        return Ok(None);
+    }
     for (operand, hop, given) in hops {
-        if let Some(step) = step(chooser, &mut plan, operand, hop, &given)? {
+        if let Some(step) = step(chooser, asked, &mut plan, way, operand, hop, &given)? {
             plan.steps.push(step);
         }
     }
-    check_vectors(chooser, &plan);
-    if !chooser.violations.is_empty() {
+    if chooser.violations.len() > known {
         return Ok(None);
     }
-    if let (Some(fill), Some(empty)) = (
-        plan.step("s", Hop::G2s).cloned(),
-        plan.step("s", Hop::S2r).cloned(),
-    ) {
+    let fill = plan.step("s", Hop::G2s).or(plan.step("s", Hop::R2s));
+    if let (Some(fill), Some(empty)) = (fill.cloned(), plan.step("s", Hop::S2r).cloned()) {
         let swizzle = spec.swizzle.get("s").cloned().unwrap_or(Auto::Auto);
         let tile = [spec.cta_tile[0], spec.cta_tile[1]];
-        place_smem(chooser, &mut plan, s, tile, 1, &swizzle, [&fill, &empty])?;
+        // Rows as they come are swizzled; what is transposed is padded.
+        let contiguous = match way.through {
+            Through::Staging => 0,
+            _ => contiguous_mode(s).unwrap_or(1),
+        };
+        place_smem(
+            chooser,
+            &mut plan,
+            s,
+            tile,
+            contiguous,
+            &swizzle,
+            [&fill, &empty],
+        )?;
         plan.stages = 1;
         plan.smem_bytes = plan.stage_bytes;
     }
     limits::check_smem(chooser, &plan);
+    limits::check_copy_registers(chooser, &plan);
     Ok(Some(plan))
 }
 
 fn step(
     chooser: &mut Chooser<'_>,
+    asked: &Asked<'_>,
     plan: &mut Plan,
+    way: Way,
     operand: &Operand,
     hop: Hop,
     given: &Auto<String>,
 ) -> Result<Option<Step>> {
     let what = format!("copy.{}.{}", operand.name, hop.name());
-    let (from, to) = match hop {
-        Hop::G2s => (Space::Gmem, Space::Smem),
-        Hop::S2r => (Space::Smem, Space::Rmem),
-        Hop::R2s => (Space::Rmem, Space::Smem),
-        Hop::G2r => (Space::Gmem, Space::Rmem),
-        Hop::R2g => (Space::Rmem, Space::Gmem),
-        Hop::S2g => (Space::Smem, Space::Gmem),
+    let (from, to) = hop.spaces();
+    let bytes = match (way.through, hop) {
+        (Through::Ring(bytes), Hop::G2s) => bytes,
+        _ => way.vector,
     };
-    let asynchronous = hop == Hop::G2s;
-    let wanted = |bytes| Wanted {
-        from,
-        to,
-        bytes: Some(bytes),
-        asynchronous,
-        collective: false,
-        tensor: None,
+    let wanted = Wanted {
+        asynchronous: hop == Hop::G2s,
+        ..Wanted::vector(from, to, bytes)
     };
-    let along = operand
-        .strides
-        .iter()
-        .position(|stride| *stride == Stride::Const(1));
-    let vector = if along.is_some() {
-        VECTOR_BYTES
-    } else {
-        operand.dtype.bytes()
-    };
-    let Some(atom) = chooser.copy(&what, given, wanted(vector)) else {
+    let Some(atom) = chooser.copy(&what, given, wanted) else {
         return Ok(None);
     };
-    let bytes = atom.copy.as_ref().map_or(0, |facts| facts.access_bytes);
-    let element_atom = if bytes > operand.dtype.bytes() && !asynchronous {
-        chooser.copy(&what, &Auto::Auto, wanted(operand.dtype.bytes()))
+    let element = operand.dtype.bytes();
+    let along = along(asked, way, hop);
+    let tile = [plan.cta_tile[0], plan.cta_tile[1]];
+    let (dtype, threads) = (operand.dtype, plan.threads);
+    let tiled = vector_copy(chooser, &atom, dtype, tile, along, threads, &what)?;
+    let Some(tiled) = tiled else { return Ok(None) };
+    if from == Space::Gmem || to == Space::Gmem {
+        check_strides(chooser, operand, along, &atom, &what);
+        assume(plan, operand, &atom, &what);
+    }
+    let element_atom = if bytes > element && hop != Hop::G2s {
+        chooser.copy(&what, &Auto::Auto, Wanted::vector(from, to, element))
     } else {
         None
     };
-    let tile = [plan.cta_tile[0], plan.cta_tile[1]];
-    let along = along.unwrap_or(1);
-    let tiled = vector_copy(
-        chooser,
-        &atom,
-        operand.dtype,
-        tile,
-        along,
-        plan.threads,
-        &what,
-    )?;
-    let Some(tiled) = tiled else { return Ok(None) };
-    if from == Space::Gmem || to == Space::Gmem {
-        assume(plan, operand, &atom, &what);
-    }
     Ok(Some(Step {
         operand: operand.name.clone(),
         hop,
@@ -130,18 +273,12 @@ fn step(
     }))
 }
 
-/// The load into registers and the store from them must hold the same vectors.
-fn check_vectors(chooser: &mut Chooser<'_>, plan: &Plan) {
-    let width = |operand: &str, hop: Hop| {
-        let atom = plan.step(operand, hop).map(|step| &step.atom);
-        atom.and_then(|atom| atom.copy.as_ref())
-            .map(|facts| facts.access_bytes)
-    };
-    let load = width("s", Hop::S2r).or(width("s", Hop::G2r));
-    if let (Some(load), Some(store)) = (load, width("d", Hop::R2g))
-        && load != store
-    {
-        let message = format!("loads move {load} bytes and stores {store}: use the same width");
-        chooser.violate("copy-widths", message);
-    }
+/// The mode that neighbouring threads take neighbours of: what a tile is loaded from memory by
+/// follows `s`; what holds the elements that are stored follows `d`.
+fn along(asked: &Asked<'_>, way: Way, hop: Hop) -> usize {
+    let [s, d] = [asked.s, asked.d].map(contiguous_mode);
+    let loads =
+        matches!(hop, Hop::G2s | Hop::R2s) || hop == Hop::G2r && way.through == Through::Staging;
+    let [first, second] = if loads { [s, d] } else { [d, s] };
+    first.or(second).unwrap_or(1)
 }

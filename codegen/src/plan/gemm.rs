@@ -75,7 +75,16 @@ fn tiled_threads(
         return Ok(false);
     };
     mma::check_accumulation(spec, chooser, &atom);
-    let Some(mma) = mma::tiled_mma(spec, atom, widen, multistage)? else {
+    if let Some(widen) = widen.as_ref().filter(|_| multistage) {
+        let message = format!(
+            "mma.atom: {} needs operands widened by {}, asynchronous copies bring them as they are \
+             stored: leave out copy.a.g2s and copy.b.g2s, or choose auto",
+            atom.id, widen.id
+        );
+        chooser.violate("mma-types", message);
+        return Ok(false);
+    }
+    let Some(mma) = mma::tiled_mma(spec, chooser, atom, widen)? else {
         return Ok(false);
     };
     plan.threads = u32::try_from(mma.tiled.thread_count()?).unwrap_or(u32::MAX);
@@ -116,14 +125,15 @@ fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> 
         Auto::Auto => false,
     };
     let types = [spec.accumulator, a.dtype, b.dtype];
-    let contiguous = |operand| specialized::contiguous_mode(operand).is_some();
+    let mapped = |operand| specialized::map_misfit(operand).is_none();
     !otherwise
         && !on_registers
         && chooser.smem_mma(types, 8).is_some()
-        && contiguous(a)
-        && contiguous(b)
+        && mapped(a)
+        && mapped(b)
         && matches!(d.dtype.bytes(), 2 | 4)
         && d.strides[1] == Stride::Const(1)
+        && mapped(d)
 }
 
 /// What only the specialized way does.
@@ -171,12 +181,23 @@ fn wants_multistage(spec: &Spec, chooser: &Chooser<'_>, a: &Operand, b: &Operand
     let synchronous = ["a", "b"]
         .iter()
         .any(|name| path(name).g2r.is_some() || path(name).r2s.is_some());
-    let contiguous = [a, b]
-        .iter()
-        .all(|operand| operand.strides[1] == Stride::Const(1));
-    let tensor_core = chooser.mma([spec.accumulator, a.dtype, b.dtype]);
-    let tensor_core = tensor_core.is_some_and(|atom| atom.min_sm >= 80);
-    asked || (!synchronous && contiguous && tensor_core && chooser.arch.sm >= 80)
+    let vectors = [a, b].iter().all(|operand| {
+        let bytes = operands::vector_bytes(operand);
+        operand.strides[1] == Stride::Const(1) && bytes >= operands::NARROWEST_BYTES
+    });
+    let types = [spec.accumulator, a.dtype, b.dtype];
+    let atom = match &spec.mma.atom {
+        Auto::Given(id) => chooser.catalogue.get(id).cloned(),
+        Auto::Auto => chooser.mma(types),
+    };
+    let tensor_core = atom.is_some_and(|atom| {
+        let facts = atom.mma.as_ref();
+        facts.is_some_and(|facts| {
+            let warps = facts.thr_id.size().is_ok_and(|threads| threads > 1);
+            warps && facts.smem == [false; 2]
+        })
+    });
+    asked || (!synchronous && vectors && tensor_core && chooser.arch.sm >= 80)
 }
 
 fn stages(spec: &Spec, chooser: &mut Chooser<'_>, multistage: bool) -> u32 {

@@ -2,7 +2,7 @@
 
 use crate::arch::{MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, REGISTERS_PER_SM};
 use crate::plan::choose::Chooser;
-use crate::plan::model::Plan;
+use crate::plan::model::{Hop, Plan};
 use crate::spec::model::{Auto, Spec};
 
 /// Registers a thread needs besides accumulators and fragments: addresses, predicates, loop state.
@@ -60,6 +60,36 @@ pub(super) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, threads: u
         let message = format!(
             "{accumulators} accumulator registers a thread and {OTHER_REGISTERS} more exceed the \
              {available} of {threads} threads: use more mma.atoms or a smaller cta_tile"
+        );
+        chooser.violate("registers", message);
+    }
+}
+
+/// Elements that a thread of a copy holds against the register file.
+pub(super) fn check_copy_registers(chooser: &mut Chooser<'_>, plan: &Plan) {
+    const REGISTER_BYTES: i64 = 4;
+    let threads = i64::from(plan.threads.max(1));
+    let ctas = i64::from(plan.min_ctas_per_sm.unwrap_or(1));
+    let elements = plan.cta_tile.iter().product::<i64>() / threads;
+    let stored = plan.operand("d").map_or(1, |d| i64::from(d.dtype.bytes()));
+    // Elements that leave one by one have a register each.
+    let alone = plan.step("d", Hop::R2g).is_some_and(|step| {
+        let facts = step.atom.copy.as_ref();
+        facts.is_some_and(|facts| i64::from(facts.access_bytes) == stored)
+    });
+    let each = if alone {
+        stored.max(REGISTER_BYTES)
+    } else {
+        stored
+    };
+    let data = elements * each / REGISTER_BYTES;
+    let available =
+        (i64::from(REGISTERS_PER_SM) / threads / ctas).min(i64::from(MAX_REGISTERS_PER_THREAD));
+    if data + OTHER_REGISTERS > available {
+        let message = format!(
+            "{elements} elements a thread take {data} registers and {OTHER_REGISTERS} more exceed \
+             the {available} of {} threads on an SM: use a smaller cta_tile or more threads",
+            threads * ctas
         );
         chooser.violate("registers", message);
     }

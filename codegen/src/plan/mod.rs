@@ -33,13 +33,36 @@ pub fn plan(point: &Point) -> Result<Plan> {
         catalogue,
         arch: point.spec.arch,
         violations: Vec::new(),
+        choices: Vec::new(),
     };
-    let plan = match point.spec.family {
-        Family::Copy => copy::plan(point, &mut chooser)?,
-        Family::Gemm => gemm::plan(point, &mut chooser)?,
+    let planned = match point.spec.family {
+        Family::Copy => copy::plan(point, &mut chooser),
+        Family::Gemm => gemm::plan(point, &mut chooser),
+    };
+    let plan = match planned {
+        Ok(plan) => plan,
+        // Layouts are made of the point's own values, so these do not go together.
+        Err(Error::Algebra(error)) => {
+            let message = format!(
+                "the point's tiles, atoms and permutations do not go together: {error}: choose \
+                 auto for mma.atoms, mma.permutation and the atoms of copy, or another cta_tile"
+            );
+            chooser.violate("layouts", message);
+            None
+        }
+        Err(error) => return Err(error),
     };
     match plan {
-        Some(plan) if chooser.violations.is_empty() => Ok(plan),
+        None if chooser.violations.is_empty() => Err(Error::Bug {
+            stage: "plan",
+            kernel: point.id.clone(),
+            message: "refused without a reason".to_string(),
+            dump: format!("{:#?}", point.spec),
+        }),
+        Some(plan) if chooser.violations.is_empty() => Ok(Plan {
+            choices: chooser.choices,
+            ..plan
+        }),
         _ => Err(Error::plan(&point.id, chooser.violations)),
     }
 }
@@ -74,6 +97,7 @@ fn start(point: &Point, threads: u32) -> Plan {
         mma: None,
         epilogue: None,
         assumptions: Vec::new(),
+        choices: Vec::new(),
     }
 }
 

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use tilewright_layout::{ComposedLayout, TiledCopy, TiledMma};
 
 use crate::arch::Arch;
-use crate::atoms::model::Atom;
+use crate::atoms::model::{Atom, Space};
 use crate::dtype::Dtype;
+use crate::error::Violation;
 use crate::plan::roles::{BoxCopy, MOST_PIECES, Roles};
 use crate::spec::model::{Family, Operand, Raster, SchedulerKind};
 
@@ -38,6 +39,18 @@ impl Hop {
             Hop::G2r => "g2r",
             Hop::R2g => "r2g",
             Hop::S2g => "s2g",
+        }
+    }
+
+    /// Where it begins and where it ends.
+    pub fn spaces(self) -> (Space, Space) {
+        match self {
+            Hop::G2s => (Space::Gmem, Space::Smem),
+            Hop::S2r => (Space::Smem, Space::Rmem),
+            Hop::R2s => (Space::Rmem, Space::Smem),
+            Hop::G2r => (Space::Gmem, Space::Rmem),
+            Hop::R2g => (Space::Rmem, Space::Gmem),
+            Hop::S2g => (Space::Smem, Space::Gmem),
         }
     }
 }
@@ -140,6 +153,26 @@ impl fmt::Display for Assumption {
     }
 }
 
+/// A decision among several candidates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Key of the spec that decides it as well: `copy.a.s2r`.
+    pub key: String,
+    /// What was taken.
+    pub taken: String,
+    /// What would have been taken before it, had anything of this not been wrong with it.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A candidate that was not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its name.
+    pub candidate: String,
+    /// What it would violate.
+    pub reasons: Vec<Violation>,
+}
+
 /// Every decision about one kernel.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -183,6 +216,8 @@ pub struct Plan {
     pub epilogue: Option<EpiloguePlan>,
     /// What the launch must guarantee.
     pub assumptions: Vec<Assumption>,
+    /// What was chosen among several candidates.
+    pub choices: Vec<Choice>,
 }
 
 impl Plan {

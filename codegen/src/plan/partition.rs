@@ -170,22 +170,34 @@ impl SmemAccesses {
         })
     }
 
-    /// Cycles that warp 0 spends on them over one tile; `None` when the swizzle tears a vector
-    /// apart or moves it off its alignment.
+    /// Whether the swizzle tears no vector of those threads apart nor moves it off its alignment.
+    fn whole_for(&self, threads: std::ops::Range<i64>, swizzle: &Swizzle, dtype: Dtype) -> bool {
+        let element_bytes = i64::from(dtype.bytes());
+        let mut bases = threads.map(|thread| self.offsets.base(thread));
+        bases.all(|[base]| {
+            self.offsets.values.chunks(self.values).all(|group| {
+                let first = swizzle.apply(base + group[0][0]);
+                let mut steps = (0..).zip(group);
+                first * element_bytes % self.access_bytes == 0
+                    && steps.all(|(step, [value])| swizzle.apply(base + value) == first + step)
+            })
+        })
+    }
+
+    /// Whether the swizzle keeps every vector whole and aligned.
+    pub fn whole(&self, swizzle: &Swizzle, dtype: Dtype) -> bool {
+        self.whole_for(0..self.threads, swizzle, dtype)
+    }
+
+    /// Cycles that warp 0 spends on them over one tile; `None` when the swizzle does not keep its
+    /// vectors whole and aligned.
     pub fn cycles(&self, swizzle: &Swizzle, dtype: Dtype) -> Option<u64> {
+        if !self.whole_for(0..self.threads.min(32), swizzle, dtype) {
+            return None;
+        }
         let element_bytes = i64::from(dtype.bytes());
         let mut total = 0;
-        for (instance, group) in self.offsets.values.chunks(self.values).enumerate() {
-            for thread in 0..self.threads.min(32) {
-                let [base] = self.offsets.base(thread);
-                let first = swizzle.apply(base + group[0][0]);
-                let whole = (0..)
-                    .zip(group)
-                    .all(|(step, [value])| swizzle.apply(base + value) == first + step);
-                if !whole || first * element_bytes % self.access_bytes != 0 {
-                    return None;
-                }
-            }
+        for instance in 0..self.offsets.values.len().div_ceil(self.values) {
             let (cycles, _) = smem::warp_cycles(
                 &self.offsets,
                 swizzle,

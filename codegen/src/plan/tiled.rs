@@ -10,7 +10,7 @@ use tilewright_layout::{
 use crate::atoms::model::Atom;
 use crate::dtype::Dtype;
 use crate::error::Result;
-use crate::plan::choose::Chooser;
+use crate::plan::choose::{Chooser, STRIDE_CODE};
 use crate::plan::model::{Assumption, Plan, SmemTile, Step};
 use crate::plan::partition::SmemAccesses;
 use crate::plan::smem;
@@ -89,6 +89,52 @@ pub(super) fn vector_copy(
     Ok(Some(make_tiled_copy(copy, &thr, &val)?))
 }
 
+/// Whether vectors of the atom along that mode of the operand all start at multiples of their size,
+/// as far as its constant strides tell.
+pub(super) fn check_strides(
+    chooser: &mut Chooser<'_>,
+    operand: &Operand,
+    along: usize,
+    atom: &Atom,
+    what: &str,
+) -> bool {
+    let (bytes, element) = (i64::from(atom.align_bytes), operand.dtype.bytes());
+    if bytes <= i64::from(element) {
+        return true;
+    }
+    let unit = bytes / i64::from(element);
+    let mut good = true;
+    if operand.strides[along] != Stride::Const(1) {
+        let message = format!(
+            "{what}: {} moves {unit} elements along {}, whose stride is not 1: use one of {element} \
+             bytes, or auto",
+            atom.id, operand.extents[along]
+        );
+        chooser.violate(STRIDE_CODE, message);
+        good = false;
+    }
+    if let Stride::Const(stride) = operand.strides[1 - along]
+        && stride % unit != 0
+    {
+        let message = format!(
+            "{what}: the stride {stride} of {} is {} bytes; vectors of {} start at multiples of \
+             {bytes}: use a multiple of {unit}, or a narrower atom or auto",
+            operand.extents[1 - along],
+            stride.saturating_mul(i64::from(element)),
+            atom.id
+        );
+        chooser.violate(STRIDE_CODE, message);
+        good = false;
+    }
+    good
+}
+
+/// The mode whose stride is 1.
+pub(super) fn contiguous_mode(operand: &Operand) -> Option<usize> {
+    let one = |stride: &Stride| *stride == Stride::Const(1);
+    operand.strides.iter().position(one)
+}
+
 /// The largest number that divides both.
 fn largest_divisor(a: i64, b: i64) -> i64 {
     (1..=a.min(b))
@@ -155,16 +201,14 @@ pub(super) fn place_smem(
         let Some(cycles) = cycles.sum::<Option<u64>>() else {
             continue;
         };
-        if best.as_ref().is_none_or(|(fewest, _)| cycles < *fewest) {
+        let better = best.as_ref().is_none_or(|(fewest, _)| cycles < *fewest);
+        let mut accesses = known.iter().flat_map(|(_, accesses)| accesses);
+        if better && accesses.all(|access| access.whole(&layout.swizzle, operand.dtype)) {
             best = Some((cycles, layout));
         }
     }
     let Some((_, layout)) = best else {
-        let message = format!(
-            "operand {}: no swizzle keeps vectors of shared memory whole: use swizzle auto",
-            operand.name
-        );
-        chooser.violate("swizzle", message);
+        torn(chooser, operand, swizzle, steps);
         return Ok(());
     };
     let size_bytes = placed_bytes(layout.inner.cosize()?, operand.dtype);
@@ -177,6 +221,35 @@ pub(super) fn place_smem(
     });
     plan.stage_bytes = plan.stage_bytes.saturating_add(size_bytes);
     Ok(())
+}
+
+/// Notes that no layout of the operand's tile keeps the vectors of both steps whole.
+fn torn(chooser: &mut Chooser<'_>, operand: &Operand, swizzle: &Auto<Swizzle>, steps: [&Step; 2]) {
+    let name = &operand.name;
+    let [one, other] = steps.map(|step| {
+        let bytes = step
+            .atom
+            .copy
+            .as_ref()
+            .map_or(0, |facts| facts.access_bytes);
+        format!(
+            "copy.{}.{} ({}, {bytes} bytes)",
+            name,
+            step.hop.name(),
+            step.atom.id
+        )
+    });
+    let (what, way_out) = match swizzle {
+        Auto::Given(_) => ("its swizzle does not keep", "use swizzle auto"),
+        Auto::Auto => (
+            "no layout of its tile keeps",
+            "use atoms of one element for one of them, or auto",
+        ),
+    };
+    let message = format!(
+        "operand {name}: {what} vectors whole in shared memory, which {one} and {other} move: {way_out}"
+    );
+    chooser.violate("swizzle", message);
 }
 
 /// Bytes that a tile of that many elements takes in shared memory: the next tile starts where every

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tilewright_layout::{Layout, MmaAtom, TiledMma, Tiler};
 
 use crate::atoms::model::{Atom, MmaFacts};
+use crate::dtype::Dtype;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
 use crate::plan::model::MmaPlan;
@@ -21,7 +22,7 @@ pub(super) fn mma_atom(
 ) -> Option<(Arc<Atom>, Option<Arc<Atom>>)> {
     let accumulator = spec.accumulator;
     let atom = match &spec.mma.atom {
-        Auto::Given(id) => chooser.named("mma.atom", id, |atom| atom.mma.is_some())?,
+        Auto::Given(id) => chooser.named("mma.atom", id, |atom| on_registers(atom, accumulator))?,
         Auto::Auto => {
             let types = if multistage {
                 [accumulator, a.dtype, b.dtype]
@@ -44,7 +45,10 @@ pub(super) fn mma_atom(
     if facts.types[1] == a.dtype && facts.types[2] == b.dtype {
         return Some((atom, None));
     }
-    let widen = chooser.convert(a.dtype, facts.types[1], 1);
+    let widens = a.dtype.bits() < facts.types[1].bits();
+    let widen = chooser
+        .convert(a.dtype, facts.types[1], 1)
+        .filter(|_| widens);
     if widen.is_none() || a.dtype != b.dtype || facts.types[1] != facts.types[2] {
         let message = format!(
             "{} multiplies {} and {}, the operands are {} and {}: choose auto",
@@ -54,6 +58,19 @@ pub(super) fn mma_atom(
         return None;
     }
     Some((atom, widen))
+}
+
+/// Why the atom is no MMA on registers that sums in that type.
+fn on_registers(atom: &Atom, accumulator: Dtype) -> Option<String> {
+    let Some(facts) = &atom.mma else {
+        return Some("is no mma".to_string());
+    };
+    if facts.smem != [false; 2] {
+        return Some("reads shared memory, as schedules cooperative and pingpong do".to_string());
+    }
+    let [sum, .., addend] = facts.types;
+    let other = [sum, addend].into_iter().find(|ty| *ty != accumulator);
+    other.map(|other| format!("sums in {other}, the accumulator is {accumulator}"))
 }
 
 /// The MMA that reads both operands from shared memory and is `n` wide. `None` when there is none,
@@ -66,12 +83,24 @@ pub(super) fn smem_mma_atom(
     n: i64,
 ) -> Option<Arc<Atom>> {
     let types = [spec.accumulator, a.dtype, b.dtype];
-    let fits = |atom: &Atom| {
-        let facts = atom.mma.as_ref();
-        facts.is_some_and(|mma| mma.smem == [true; 2] && mma.types[..3] == types && mma.mnk[1] == n)
+    let misfit = |atom: &Atom| {
+        let Some(facts) = &atom.mma else {
+            return Some("is no mma".to_string());
+        };
+        let ([d, a, b], [of_d, of_a, of_b, _]) = (types, facts.types);
+        if facts.smem != [true; 2] {
+            return Some("reads registers, as schedule multistage does".to_string());
+        }
+        if [of_d, of_a, of_b] != types {
+            return Some(format!(
+                "multiplies {of_a} and {of_b} into {of_d}, the spec {a} and {b} into {d}"
+            ));
+        }
+        let wide = facts.mnk[1];
+        (wide != n).then(|| format!("is {wide} wide, the tile's warpgroups are {n}"))
     };
     match &spec.mma.atom {
-        Auto::Given(id) => chooser.named("mma.atom", id, fits),
+        Auto::Given(id) => chooser.named("mma.atom", id, misfit),
         Auto::Auto => {
             let found = chooser.smem_mma(types, n);
             if found.is_none() {
@@ -115,16 +144,17 @@ pub(super) fn check_accumulation(spec: &Spec, chooser: &mut Chooser<'_>, atom: &
 /// they cover the tile is for [`check_tile`] to say.
 pub(super) fn tiled_mma(
     spec: &Spec,
+    chooser: &mut Chooser<'_>,
     atom: Arc<Atom>,
     widen: Option<Arc<Atom>>,
-    multistage: bool,
 ) -> Result<Option<MmaPlan>> {
     let Some(facts) = atom.mma.clone() else {
         return Ok(None);
     };
     let [m, n, _] = facts.mnk;
+    let by_warps = facts.thr_id.size()? > 1;
     let atoms = spec.mma.atoms.unwrap_or_else(|| {
-        if multistage {
+        if by_warps {
             let along =
                 |extent: i64, atom: i64| (extent / 64).clamp(1, 4).min(extent / atom).max(1);
             [along(spec.cta_tile[0], m), along(spec.cta_tile[1], n), 1]
@@ -132,14 +162,49 @@ pub(super) fn tiled_mma(
             [16, 16, 1]
         }
     });
+    if !check_atoms(spec, chooser, &facts, atoms) {
+        return Ok(None);
+    }
     let permutation = match &spec.mma.permutation {
         Auto::Given(extents) => plain_permutation(extents)?,
         Auto::Auto => default_permutation(&facts, atoms, spec.cta_tile[1])?,
     };
-    let grid = [atoms[1], 1, 1];
+    let grid = [atoms[1], 1, atoms[0] * atoms[1]];
     let grid = Layout::flat(&atoms, &grid)?;
     let tiled = TiledMma::new(mma_of(&facts), &grid, permutation)?;
     Ok(Some(MmaPlan { atom, tiled, widen }))
+}
+
+/// Whether the warps can stand so: side by side along m and n, each with whole atoms.
+fn check_atoms(spec: &Spec, chooser: &mut Chooser<'_>, facts: &MmaFacts, atoms: [i64; 3]) -> bool {
+    let mut good = true;
+    let [m, n, k] = atoms;
+    if k != 1 {
+        let message = format!(
+            "mma.atoms ({m},{n},{k}) has {k} atoms along k, whose sums no warp adds up: use \
+             ({m},{n},1)"
+        );
+        chooser.violate("atoms-along-k", message);
+        good = false;
+    }
+    let Auto::Given(extents) = spec.mma.permutation else {
+        return good;
+    };
+    let units = [0, 1, 2].map(|mode| facts.mnk[mode].saturating_mul(atoms[mode]));
+    if (0..3).any(|mode| extents[mode] % units[mode] != 0) {
+        let up =
+            |mode: usize| (extents[mode] - 1).div_euclid(units[mode]) * units[mode] + units[mode];
+        let text = |[m, n, k]: [i64; 3]| format!("({m},{n},{k})");
+        let message = format!(
+            "mma.permutation {} is no multiple of {}, what the atoms cover: use {} or auto",
+            text(extents),
+            text(units),
+            text([0, 1, 2].map(up))
+        );
+        chooser.violate("permutation", message);
+        good = false;
+    }
+    good
 }
 
 /// Whether the CTA's tile is a whole number of tiled MMAs along each mode.

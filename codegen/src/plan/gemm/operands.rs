@@ -1,18 +1,35 @@
 //! Copies of a gemm's operands, and the store of its result.
 
+use std::sync::Arc;
+
 use tilewright_layout::{make_tiled_copy_a, make_tiled_copy_b, make_tiled_copy_c};
 
-use crate::atoms::model::Space;
-use crate::dtype::Dtype;
+use crate::atoms::model::{Atom, Space};
 use crate::error::Result;
 use crate::plan::choose::{Chooser, Wanted};
-use crate::plan::model::{Hop, Plan, Step};
+use crate::plan::model::{Hop, MmaPlan, Plan, Step};
 use crate::plan::partition;
-use crate::plan::tiled::{assume, copy_of, place_smem, values, vector_copy};
+use crate::plan::tiled::{assume, check_strides, copy_of, place_smem, values, vector_copy};
 use crate::spec::model::{Auto, Operand, Spec, Stride};
 
 /// Bytes of one asynchronous copy of the multistage way.
 const VECTOR_BYTES: u32 = 16;
+
+/// Bytes of an asynchronous copy, the widest first.
+const WIDTHS: [u32; 3] = [16, 8, NARROWEST_BYTES];
+/// Bytes of the narrowest asynchronous copy.
+pub(super) const NARROWEST_BYTES: u32 = 4;
+
+/// Bytes of the widest vectors along the second mode that start at their multiples, as far as the
+/// operand's constant strides tell.
+pub(super) fn vector_bytes(operand: &Operand) -> u32 {
+    let element = operand.dtype.bytes();
+    let whole = |bytes: &u32| match operand.strides[0] {
+        Stride::Const(stride) => stride % i64::from((bytes / element).max(1)) == 0,
+        Stride::Named(_) => true,
+    };
+    WIDTHS.into_iter().find(whole).unwrap_or(element)
+}
 
 /// One operand of the multistage way.
 pub(super) fn multistage_operand(
@@ -34,82 +51,77 @@ pub(super) fn multistage_operand(
     }
     let path = spec.copy.get(name).cloned().unwrap_or_default();
     let what = format!("copy.{name}.g2s");
-    let g2s = path.g2s.unwrap_or_default();
-    let wanted = Wanted {
-        from: Space::Gmem,
-        to: Space::Smem,
-        bytes: Some(VECTOR_BYTES),
+    let wanted = |bytes| Wanted {
         asynchronous: true,
-        collective: false,
-        tensor: None,
+        ..Wanted::vector(Space::Gmem, Space::Smem, bytes)
     };
-    let Some(atom) = chooser.copy(&what, &g2s, wanted) else {
-        return Ok(());
+    let candidates = match path.g2s.unwrap_or_default() {
+        Auto::Given(id) => chooser
+            .copy(&what, &Auto::Given(id), wanted(VECTOR_BYTES))
+            .into_iter()
+            .collect(),
+        Auto::Auto => chooser.widest(&what, WIDTHS.map(wanted)),
     };
-    let Some(tiled) = vector_copy(chooser, &atom, operand.dtype, tile, 1, plan.threads, &what)?
-    else {
-        return Ok(());
-    };
-    assume(plan, operand, &atom, &what);
-    let step = Step {
-        operand: name.into(),
-        hop: Hop::G2s,
-        atom,
-        element_atom: None,
-        tiled,
-        tile,
-    };
-    let swizzle = spec.swizzle.get(name).cloned().unwrap_or_default();
-    let Some(fragment) = fragment_copy(spec, chooser, plan, operand, tile)? else {
-        return Ok(());
-    };
-    place_smem(
-        chooser,
-        plan,
-        operand,
-        tile,
-        1,
-        &swizzle,
-        [&step, &fragment],
-    )?;
-    plan.steps.extend([step, fragment]);
+    let placed = chooser.first(&what, candidates, |chooser, atom| {
+        let (dtype, threads) = (operand.dtype, plan.threads);
+        let tiled = vector_copy(chooser, atom, dtype, tile, 1, threads, &what)?;
+        let Some(tiled) = tiled else { return Ok(None) };
+        if !check_strides(chooser, operand, 1, atom, &what) {
+            return Ok(None);
+        }
+        let mut trial = plan.clone();
+        assume(&mut trial, operand, atom, &what);
+        let fill = Step {
+            operand: name.into(),
+            hop: Hop::G2s,
+            atom: atom.clone(),
+            element_atom: None,
+            tiled,
+            tile,
+        };
+        let found = fragment_copy(spec, chooser, &trial, operand, tile, (1, &fill))?;
+        Ok(found.map(|mut placed| {
+            let fragment = placed.steps.pop();
+            placed
+                .steps
+                .extend([Some(fill), fragment].into_iter().flatten());
+            placed
+        }))
+    })?;
+    if let Some(placed) = placed {
+        *plan = placed;
+    }
     Ok(())
 }
 
-/// The widest shared-memory load whose values arrive in the registers the MMA wants them in.
+/// The plan with the operand's tile in shared memory and the widest load from it whose values
+/// arrive in the registers the MMA wants them in; the tile is filled by the given step, and is
+/// contiguous along the given mode.
 fn fragment_copy(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
     plan: &Plan,
     operand: &Operand,
     tile: [i64; 2],
-) -> Result<Option<Step>> {
+    (contiguous, fill): (usize, &Step),
+) -> Result<Option<Plan>> {
     let name = operand.name.as_str();
     let Some(mma) = &plan.mma else {
         return Ok(None);
     };
-    let given = spec
-        .copy
-        .get(name)
-        .and_then(|path| path.s2r.clone())
-        .unwrap_or_default();
-    let known = chooser.violations.len();
+    let path = spec.copy.get(name).cloned().unwrap_or_default();
+    let given = path.s2r.unwrap_or_default();
+    let what = format!("copy.{name}.s2r");
     let wanted = |collective| Wanted {
-        from: Space::Smem,
-        to: Space::Rmem,
         bytes: None,
-        asynchronous: false,
         collective,
-        tensor: None,
+        ..Wanted::vector(Space::Smem, Space::Rmem, 0)
     };
-    let candidates = match &given {
-        Auto::Given(_) => {
-            let what = format!("copy.{name}.s2r");
-            chooser
-                .copy(&what, &given, wanted(true))
-                .into_iter()
-                .collect()
-        }
+    let candidates: Vec<Arc<Atom>> = match &given {
+        Auto::Given(_) => chooser
+            .copy(&what, &given, wanted(true))
+            .into_iter()
+            .collect(),
         Auto::Auto => {
             let mut atoms = chooser.copies(wanted(true));
             atoms.extend(chooser.copies(wanted(false)));
@@ -117,36 +129,72 @@ fn fragment_copy(
             atoms
         }
     };
-    for atom in candidates {
-        let Some(copy) = copy_of(&atom, operand.dtype)? else {
-            continue;
+    let swizzle = spec.swizzle.get(name).cloned().unwrap_or_default();
+    chooser.first(&what, candidates, |chooser, atom| {
+        let Some(tiled) = into_fragment(chooser, plan, mma, operand, tile, atom)? else {
+            return Ok(None);
         };
-        let tiled = match name {
-            "a" => make_tiled_copy_a(copy, &mma.tiled),
-            _ => make_tiled_copy_b(copy, &mma.tiled),
-        };
-        let Ok(tiled) = tiled else { continue };
-        let step = Step {
-            operand: name.into(),
-            hop: Hop::S2r,
-            atom,
-            element_atom: None,
-            tiled,
+        let mut placed = plan.clone();
+        let steps = [fill, &tiled];
+        place_smem(
+            chooser,
+            &mut placed,
+            operand,
             tile,
-        };
-        if partition::fills_fragment(plan, mma, &step)? {
-            return Ok(Some(step));
-        }
-    }
-    if chooser.violations.len() == known {
+            contiguous,
+            &swizzle,
+            steps,
+        )?;
+        placed.steps.push(tiled);
+        Ok(Some(placed))
+    })
+}
+
+/// The load of a tile by that atom, if it fills the MMA's fragments.
+fn into_fragment(
+    chooser: &mut Chooser<'_>,
+    plan: &Plan,
+    mma: &MmaPlan,
+    operand: &Operand,
+    tile: [i64; 2],
+    atom: &Arc<Atom>,
+) -> Result<Option<Step>> {
+    let name = operand.name.as_str();
+    let mut refuse = |reason: String| {
         let message = format!(
-            "copy.{name}.s2r: no load brings {name}'s fragments from shared memory in the \
-             order of {}",
-            mma.atom.id
+            "copy.{name}.s2r: {} does not bring {name}'s fragments from shared memory in the order \
+             of {}: {reason}: choose auto",
+            atom.id, mma.atom.id
         );
         chooser.violate("no-fragment-copy", message);
+        Ok(None)
+    };
+    let Some(copy) = copy_of(atom, operand.dtype)? else {
+        return refuse(format!(
+            "its pieces are no whole elements of {}",
+            operand.dtype
+        ));
+    };
+    let tiled = match name {
+        "a" => make_tiled_copy_a(copy, &mma.tiled),
+        _ => make_tiled_copy_b(copy, &mma.tiled),
+    };
+    let tiled = match tiled {
+        Ok(tiled) => tiled,
+        Err(error) => return refuse(error.to_string()),
+    };
+    let step = Step {
+        operand: name.into(),
+        hop: Hop::S2r,
+        atom: atom.clone(),
+        element_atom: None,
+        tiled,
+        tile,
+    };
+    match partition::fills_fragment(plan, mma, &step)? {
+        true => Ok(Some(step)),
+        false => refuse("its values arrive in other registers or threads".to_string()),
     }
-    Ok(None)
 }
 
 /// One operand of the synchronous way: element by element.
@@ -159,30 +207,33 @@ pub(super) fn synchronous_operand(
 ) -> Result<()> {
     let name = operand.name.as_str();
     let path = spec.copy.get(name).cloned().unwrap_or_default();
-    let hops = [
-        (Hop::G2r, Space::Gmem, Space::Rmem, path.g2r),
-        (Hop::R2s, Space::Rmem, Space::Smem, path.r2s),
-    ];
+    let hops = [(Hop::G2r, path.g2r), (Hop::R2s, path.r2s)];
     // Neighbouring threads take neighbouring elements of the mode that is contiguous, if one is
     // known to be.
     let along = usize::from(operand.strides[0] != Stride::Const(1));
-    for (hop, from, to, given) in hops {
+    let mut steps = Vec::new();
+    for (hop, given) in hops {
         let what = format!("copy.{name}.{}", hop.name());
-        let wanted = element(from, to, operand.dtype);
+        let (from, to) = hop.spaces();
+        let (dtype, threads) = (operand.dtype, plan.threads);
+        let wanted = Wanted::vector(from, to, dtype.bytes());
         let Some(atom) = chooser.copy(&what, &given.unwrap_or_default(), wanted) else {
             return Ok(());
         };
-        let tiled = vector_copy(
-            chooser,
-            &atom,
-            operand.dtype,
-            tile,
-            along,
-            plan.threads,
-            &what,
-        )?;
+        let tiled = vector_copy(chooser, &atom, dtype, tile, along, threads, &what)?;
         let Some(tiled) = tiled else { return Ok(()) };
-        plan.steps.push(Step {
+        let elements = values(tiled.atom())?;
+        if elements > 1 {
+            let message = format!(
+                "{what}: {} moves {elements} elements at once, this kernel one: use one of {} \
+                 bytes, or auto",
+                atom.id,
+                dtype.bytes()
+            );
+            chooser.violate("atom-width", message);
+            return Ok(());
+        }
+        steps.push(Step {
             operand: name.into(),
             hop,
             atom,
@@ -191,34 +242,15 @@ pub(super) fn synchronous_operand(
             tile,
         });
     }
-    let Some(fragment) = fragment_copy(spec, chooser, plan, operand, tile)? else {
+    let Some(fill) = steps.last().cloned() else {
         return Ok(());
     };
-    plan.steps.push(fragment.clone());
-    let Some(store) = plan.step(name, Hop::R2s).cloned() else {
-        return Ok(());
-    };
-    let swizzle = spec.swizzle.get(name).cloned().unwrap_or_default();
-    place_smem(
-        chooser,
-        plan,
-        operand,
-        tile,
-        0,
-        &swizzle,
-        [&store, &fragment],
-    )
-}
-
-fn element(from: Space, to: Space, dtype: Dtype) -> Wanted {
-    Wanted {
-        from,
-        to,
-        bytes: Some(dtype.bytes()),
-        asynchronous: false,
-        collective: false,
-        tensor: None,
+    let mut trial = plan.clone();
+    trial.steps.extend(steps);
+    if let Some(placed) = fragment_copy(spec, chooser, &trial, operand, tile, (0, &fill))? {
+        *plan = placed;
     }
+    Ok(())
 }
 
 /// Stores of the accumulators: two neighbours along n at once where d's rows are contiguous.
@@ -242,51 +274,71 @@ pub(super) fn store(
         .epilogue
         .as_ref()
         .is_none_or(|epilogue| epilogue.pack.is_some());
-    let vector = if pairs && packed && d.strides[1] == Stride::Const(1) {
-        2
-    } else {
-        1
+    let held = if pairs && packed { 2 } else { 1 };
+    let what = "copy.d.r2g";
+    let wanted =
+        |elements: u32| Wanted::vector(Space::Rmem, Space::Gmem, elements * d.dtype.bytes());
+    let candidates = match &given {
+        Auto::Given(_) => chooser.copy(what, &given, wanted(1)).into_iter().collect(),
+        Auto::Auto => chooser.widest(what, (1..=held).rev().map(wanted)),
     };
-    let wanted = |elements: u32| Wanted {
-        from: Space::Rmem,
-        to: Space::Gmem,
-        bytes: Some(elements * d.dtype.bytes()),
-        asynchronous: false,
-        collective: false,
-        tensor: None,
+    let step = chooser.first(what, candidates, |chooser, atom| {
+        store_step(chooser, &mma, d, held, atom)
+    })?;
+    if let Some(step) = step {
+        if step.element_atom.is_some() {
+            assume(plan, d, &step.atom, what);
+        }
+        plan.steps.push(Step {
+            tile: [spec.cta_tile[0], spec.cta_tile[1]],
+            ..step
+        });
+    }
+    Ok(())
+}
+
+/// The store of a thread's accumulators by that atom, of which it holds so many side by side.
+fn store_step(
+    chooser: &mut Chooser<'_>,
+    mma: &MmaPlan,
+    d: &Operand,
+    held: u32,
+    atom: &Arc<Atom>,
+) -> Result<Option<Step>> {
+    let what = "copy.d.r2g";
+    let Some(copy) = copy_of(atom, d.dtype)? else {
+        let message = format!(
+            "{what}: {} is narrower than one {}: choose auto",
+            atom.id, d.dtype
+        );
+        chooser.violate("atom-width", message);
+        return Ok(None);
     };
-    let Some(atom) = chooser.copy("copy.d.r2g", &given, wanted(vector)) else {
-        return Ok(());
-    };
-    let element_atom = if vector > 1 {
-        chooser.copy("copy.d.r2g", &Auto::Auto, wanted(1))
+    let elements = values(&copy)?;
+    if elements > i64::from(held) {
+        let noun = if held == 1 { "neighbour" } else { "neighbours" };
+        let message = format!(
+            "{what}: {} stores {elements} elements, a thread holds {held} {noun}: choose auto",
+            atom.id
+        );
+        chooser.violate("store-width", message);
+        return Ok(None);
+    }
+    if !check_strides(chooser, d, 1, atom, what) {
+        return Ok(None);
+    }
+    let element_atom = if elements > 1 {
+        let wanted = Wanted::vector(Space::Rmem, Space::Gmem, d.dtype.bytes());
+        chooser.copy(what, &Auto::Auto, wanted)
     } else {
         None
     };
-    let Some(copy) = copy_of(&atom, d.dtype)? else {
-        return Ok(());
-    };
-    if values(&copy)? > i64::from(vector) {
-        let message = format!(
-            "copy.d.r2g: {} stores {} elements, a thread holds {vector} neighbours: choose auto",
-            atom.id,
-            values(&copy)?
-        );
-        chooser.violate("store-width", message);
-        return Ok(());
-    }
-    let tiled = make_tiled_copy_c(copy, &mma.tiled)?;
-    if vector > 1 {
-        assume(plan, d, &atom, "copy.d.r2g");
-    }
-    let tile = [spec.cta_tile[0], spec.cta_tile[1]];
-    plan.steps.push(Step {
+    Ok(Some(Step {
         operand: "d".into(),
         hop: Hop::R2g,
-        atom,
+        atom: atom.clone(),
         element_atom,
-        tiled,
-        tile,
-    });
-    Ok(())
+        tiled: make_tiled_copy_c(copy, &mma.tiled)?,
+        tile: [0; 2],
+    }))
 }

@@ -15,6 +15,7 @@ use crate::plan::gemm::mma::{check_accumulation, mma_of, smem_mma_atom};
 use crate::plan::gemm::operands;
 use crate::plan::model::{MmaPlan, Plan};
 use crate::plan::roles::{BARRIER_BYTES, BoxCopy, Ring, Roles, WARPS, entry_registers};
+use crate::plan::tiled::contiguous_mode;
 use crate::spec::model::{
     Auto, CopyPath, LaunchKind, Operand, Point, Schedule, SchedulerKind, Spec, Stride,
 };
@@ -338,11 +339,28 @@ fn swizzle_of(width: i64, bytes: i64) -> Result<Swizzle> {
     Ok(Swizzle::new(bits, 4 - i64::from(bytes.ilog2()), 3)?)
 }
 
-/// The mode with stride 1.
-pub(super) fn contiguous_mode(operand: &Operand) -> Option<usize> {
-    [1, 0]
-        .into_iter()
-        .find(|mode| operand.strides[*mode] == Stride::Const(1))
+/// Why no tensor map describes the operand, whatever the problem (CUDA driver API,
+/// cuTensorMapEncodeTiled).
+pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
+    let Some(contiguous) = contiguous_mode(operand) else {
+        return Some("has no stride 1: tensor maps need one".to_string());
+    };
+    let other = 1 - contiguous;
+    let Stride::Const(stride) = operand.strides[other] else {
+        return None;
+    };
+    let element = i64::from(operand.dtype.bytes());
+    let unit = i64::from(TENSOR_ALIGN);
+    let bytes = stride.saturating_mul(element);
+    (stride == 0 || bytes % unit != 0).then(|| {
+        let multiple = unit / element;
+        format!(
+            "has stride {stride} along {}, {bytes} bytes: tensor maps need a positive multiple of \
+             {unit}: use {}, or schedule multistage",
+            operand.extents[other],
+            (stride / multiple).max(1) * multiple
+        )
+    })
 }
 
 /// One value for the contiguous mode, one for the other.

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use tilewright_layout::{ComposedLayout, IntTuple, Layout};
 
-use super::{MAX_BOX, TENSOR_ALIGN, by_mode, contiguous_mode, swizzle_of};
+use super::{MAX_BOX, TENSOR_ALIGN, by_mode, map_misfit, swizzle_of};
 use crate::atoms::model::{Atom, Space};
 use crate::error::Result;
-use crate::plan::choose::{Chooser, Wanted};
+use crate::plan::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::descriptor::{self, Descriptor, Major};
 use crate::plan::model::{Hop, Plan, SmemTile};
 use crate::plan::roles::{BoxCopy, BoxPlace};
-use crate::plan::tiled::{assume_bytes, placed_bytes};
+use crate::plan::tiled::{assume_bytes, contiguous_mode, placed_bytes};
 use crate::spec::model::{Auto, Operand, Spec};
 
 /// Bytes of the rows of each swizzle's pattern, the widest first, and of a core matrix.
@@ -40,9 +40,15 @@ pub(super) fn input(
 ) -> Result<Option<(BoxCopy, Descriptor)>> {
     let (operand, tile) = (input.operand, input.tile);
     let name = operand.name.as_str();
+    if let Some(misfit) = map_misfit(operand) {
+        let code = match contiguous_mode(operand) {
+            None => "not-contiguous",
+            Some(_) => STRIDE_CODE,
+        };
+        chooser.violate(code, format!("operand {name} {misfit}"));
+        return Ok(None);
+    }
     let Some(contiguous) = contiguous_mode(operand) else {
-        let message = format!("operand {name} has no stride 1: tensor maps need one");
-        chooser.violate("not-contiguous", message);
         return Ok(None);
     };
     if contiguous == 0 && !reads_either_way(chooser, input) {

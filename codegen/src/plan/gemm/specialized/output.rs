@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use tilewright_layout::{ComposedLayout, CopyAtom, IntTuple, Layout, make_tiled_copy_c};
 
-use super::{MMA_ROWS, TENSOR_ALIGN, swizzle_of};
+use super::{MMA_ROWS, TENSOR_ALIGN, map_misfit, swizzle_of};
 use crate::atoms::model::{Atom, OperandKind, Space};
 use crate::error::Result;
-use crate::plan::choose::{Chooser, Wanted};
+use crate::plan::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::model::{Hop, MmaPlan, Plan, SmemTile, Step};
+use crate::plan::partition::SmemAccesses;
 use crate::plan::roles::{BoxCopy, BoxPlace, Staging};
-use crate::plan::tiled::{assume_bytes, copy_of, placed_bytes};
+use crate::plan::tiled::{assume_bytes, copy_of, placed_bytes, values};
 use crate::spec::model::{Auto, Operand, Spec, Stride};
 
 /// Bytes of a row of the narrowest swizzle.
@@ -67,10 +68,16 @@ pub(super) fn output(
         chooser.violate("store", message);
         return Ok(None);
     }
+    if let Some(misfit) = map_misfit(d) {
+        chooser.violate(STRIDE_CODE, format!("operand d {misfit}"));
+        return Ok(None);
+    }
     let [m, n] = [spec.cta_tile[0], spec.cta_tile[1]];
     let atom_n = n / along[1];
     let shape = staging_shape(atom_n, i64::from(d.dtype.bytes()));
-    let Some(atoms) = store_atoms(spec, chooser, d, shape.columns)? else {
+    let packs = (plan.epilogue.as_ref()).is_some_and(|epilogue| epilogue.pack.is_some());
+    let held = if packs { 2 } else { 1 };
+    let Some(atoms) = store_atoms(spec, chooser, d, shape.columns, held)? else {
         return Ok(None);
     };
     let one = MMA_ROWS * shape.columns;
@@ -82,7 +89,7 @@ pub(super) fn output(
         along,
         rests: m / (MMA_ROWS * along[0]),
     };
-    stage(plan, d, &mma, &atoms, &buffers)?;
+    stage(chooser, plan, d, &mma, &atoms, &buffers)?;
     assume_bytes(plan, d, TENSOR_ALIGN, "copy.d.s2g: a tensor map");
     let staging = Staging {
         buffers: shape.count,
@@ -92,12 +99,13 @@ pub(super) fn output(
 }
 
 /// The store from registers into shared memory, of as many matrices as fit the columns of a buffer,
-/// and the one out of it.
+/// and the one out of it. A register holds so many elements.
 fn store_atoms(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
     d: &Operand,
     columns: i64,
+    held: i64,
 ) -> Result<Option<StoreAtoms>> {
     let path = spec.copy.get("d").cloned().unwrap_or_default();
     // A thread holds pairs of neighbours along n; stmatrix moves 16-bit elements only.
@@ -144,7 +152,20 @@ fn store_atoms(
         chooser.violate("atom-kind", message);
         return Ok(None);
     }
-    Ok(copy_of(&into, d.dtype)?.map(|copy| StoreAtoms { into, copy, out_of }))
+    let copy = copy_of(&into, d.dtype)?;
+    let elements = copy.as_ref().map_or(Ok(0), values)?;
+    match copy {
+        Some(copy) if elements % held == 0 => Ok(Some(StoreAtoms { into, copy, out_of })),
+        _ => {
+            let message = format!(
+                "copy.d.r2s: {} stores pieces of less than the {held} {} that a register holds: \
+                 choose auto",
+                into.id, d.dtype
+            );
+            chooser.violate("atom-width", message);
+            Ok(None)
+        }
+    }
 }
 
 /// Columns of the accumulators that an stmatrix stores: its matrices come in pairs, one above the
@@ -161,6 +182,7 @@ fn matrix_columns(atom: &Atom) -> i64 {
 /// Places the staging buffers and plans what is written into them. Buffers are used in turn: modes
 /// of stride 0 lead back to the first.
 fn stage(
+    chooser: &mut Chooser<'_>,
     plan: &mut Plan,
     d: &Operand,
     mma: &MmaPlan,
@@ -189,21 +211,32 @@ fn stage(
     ]);
     let bytes = i64::from(d.dtype.bytes());
     let swizzle = swizzle_of(swizzle_bytes, bytes)?;
-    plan.smem.push(SmemTile {
-        operand: d.name.clone(),
-        dtype: d.dtype,
-        layout: ComposedLayout::new(swizzle, Layout::new(shape, stride)?),
-        offset_bytes: 0,
-        size_bytes: placed_bytes(along_m * along_n * set, d.dtype),
-    });
-    plan.steps.push(Step {
+    let layout = ComposedLayout::new(swizzle, Layout::new(shape, stride)?);
+    let step = Step {
         operand: d.name.clone(),
         hop: Hop::R2s,
         atom: atoms.into.clone(),
         element_atom: None,
         tiled: make_tiled_copy_c(atoms.copy.clone(), &mma.tiled)?,
         tile: [MMA_ROWS * along_m * rests, atom_n * along_n],
+    };
+    let accesses = SmemAccesses::new(plan, &step, &layout.inner)?;
+    if !accesses.whole(&layout.swizzle, d.dtype) {
+        let message = format!(
+            "copy.d.r2s: {} stores elements of d in a row that the accumulators do not hold so: \
+             choose auto",
+            atoms.into.id
+        );
+        chooser.violate("atom-kind", message);
+    }
+    plan.smem.push(SmemTile {
+        operand: d.name.clone(),
+        dtype: d.dtype,
+        layout,
+        offset_bytes: 0,
+        size_bytes: placed_bytes(along_m * along_n * set, d.dtype),
     });
+    plan.steps.push(step);
     Ok(())
 }
 

@@ -106,7 +106,9 @@ pub fn spec_files(folder: &Path) -> Result<Vec<PathBuf>> {
 
 fn compile_file(file: &Path) -> Result<Vec<Artifact>> {
     let spec = spec::load(file)?;
-    spec.points.iter().map(crate::artifact).collect()
+    let made = spec.points.iter();
+    made.map(|point| crate::artifact(point).map_err(|error| spec.place(error)))
+        .collect()
 }
 
 /// Writes the expression `&[("manifest.json", include_bytes!(…)), …]`.

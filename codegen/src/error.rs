@@ -54,6 +54,8 @@ pub struct Violation {
     pub keys: Vec<String>,
     /// Where the first of them stands in the file, once that is known.
     pub span: Option<Span>,
+    /// Where the others stand.
+    pub related: Vec<Related>,
 }
 
 impl Violation {
@@ -64,6 +66,7 @@ impl Violation {
             message: message.into(),
             keys: Vec::new(),
             span: None,
+            related: Vec::new(),
         }
     }
 }

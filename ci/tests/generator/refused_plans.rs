@@ -63,6 +63,25 @@ fn refused_plans_are_reported_as_recorded() {
 }
 
 #[test]
+fn every_refusal_has_its_place_in_the_file() {
+    for path in specs() {
+        let text = fs::read_to_string(source_tree::root().join(&path)).unwrap();
+        let file = spec::parse(&path, &text).unwrap();
+        let error = file.place(refusal(&path));
+        let report = error.report(false);
+        let Error::Plan { violations, .. } = error else {
+            panic!("{report}")
+        };
+        for violation in violations {
+            let span = violation.span.unwrap();
+            assert!(text.get(span.bytes).is_some(), "{report}");
+            assert!(report.contains(&format!("{path}:{}:{}", span.line, span.column)));
+            assert!(!violation.keys.is_empty(), "{report}");
+        }
+    }
+}
+
+#[test]
 fn limits_are_reported_together() {
     let path = "ci/data/plans_refused/gemm/smem_capacity__and_registers.yaml";
     let Error::Plan { violations, .. } = refusal(path) else {

@@ -37,7 +37,7 @@ pub enum Command {
     Check(Check),
     /// Print the decisions taken for a spec
     #[cfg(feature = "codegen")]
-    Plan(Show),
+    Plan(Plan),
     /// Print the tile IR of a spec
     #[cfg(feature = "codegen")]
     Ir(Ir),
@@ -98,9 +98,24 @@ pub struct Check {
     /// Print the problems as JSON on stdout
     #[arg(long)]
     pub json: bool,
+    /// List every point that has no kernel, and why
+    #[arg(long)]
+    pub dropped: bool,
 }
 
-/// `plan` and `ptx`.
+/// `plan`.
+#[cfg(feature = "codegen")]
+#[derive(Debug, Args)]
+pub struct Plan {
+    /// What to show.
+    #[command(flatten)]
+    pub show: Show,
+    /// List every point that has no kernel, and why, in place of plans
+    #[arg(long, conflicts_with_all = ["point", "all"])]
+    pub dropped: bool,
+}
+
+/// `ptx`, and a part of others.
 #[cfg(feature = "codegen")]
 #[derive(Debug, Args)]
 pub struct Show {
@@ -187,6 +202,9 @@ pub struct Build {
     /// Leave out the points that compile badly, as tuning spaces have them, and count them
     #[arg(short, long)]
     pub keep_going: bool,
+    /// List every point that is left out, and why
+    #[arg(long)]
+    pub dropped: bool,
 }
 
 /// Where kernels run.

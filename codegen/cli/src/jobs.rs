@@ -136,6 +136,16 @@ pub struct Dropped {
     pub why: Infeasible,
 }
 
+impl Dropped {
+    /// A point that was dropped.
+    pub fn new(point: &str, why: Infeasible) -> Dropped {
+        Dropped {
+            point: point.to_owned(),
+            why,
+        }
+    }
+}
+
 /// Answers jobs from stdin: the whole of a worker process.
 pub fn serve() -> Outcome {
     worker::serve(|job: Job| answer(&job).map_err(Fault::from))
@@ -153,7 +163,11 @@ fn answer(job: &Job) -> Result<Product, Error> {
     let point = file
         .point(&job.point)
         .ok_or_else(|| bug("the spec has no such point"))?;
-    match job.want {
+    produce(point, job.want).map_err(|error| file.place(error))
+}
+
+fn produce(point: &Point, want: Want) -> Result<Product, Error> {
+    match want {
         Want::Ptx => Ok(Product::Text(compile(point)?.ptx.text)),
         Want::LlvmIr { optimized } => {
             let form = if optimized {

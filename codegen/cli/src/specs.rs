@@ -4,11 +4,13 @@
 //! fault it is. A folder stands for every spec in it and below it, but for `atoms` folders, which
 //! hold instruction records.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use tilewright_codegen::build;
 use tilewright_codegen::error::Error;
+use tilewright_codegen::plan::model::Plan;
 use tilewright_codegen::spec::{self, Point, SpecFile};
+use tilewright_codegen::{build, plan};
 
 use crate::args;
 use crate::outcome::Failure;
@@ -56,6 +58,85 @@ pub fn failure(error: Error) -> Failure {
         Error::Io { .. } | Error::Tool { .. } => Failure::could_not_run(error),
         Error::Bug { .. } | Error::Algebra(_) => Failure::Bug(error.report(true)),
     }
+}
+
+/// Plans a point of a file. Its refusal has its places in the file; a bug names file and point.
+pub fn planned(file: &SpecFile, point: &Point) -> Result<Plan, Failure> {
+    plan::plan(point).map_err(|error| failure_at(file, point, error))
+}
+
+/// The failure of a point of a file.
+pub fn failure_at(file: &SpecFile, point: &Point, error: Error) -> Failure {
+    match failure(file.place(error)) {
+        Failure::Bug(report) => Failure::Bug(format!("{}: {}: {report}", file.path, point.id)),
+        other => other,
+    }
+}
+
+/// Points that have no plan, by the first limit that they violate: the error of the first of each
+/// with its places in the file, and how many there are.
+pub fn by_reason(file: &SpecFile, refused: Vec<Error>) -> Vec<(Error, usize)> {
+    let mut reasons: Vec<(&str, Error, usize)> = Vec::new();
+    for error in refused {
+        let code = match &error {
+            Error::Plan { violations, .. } => violations.first().map_or("", |first| first.code),
+            _ => "",
+        };
+        match reasons.iter_mut().find(|(known, ..)| *known == code) {
+            Some((_, _, count)) => *count += 1,
+            None => reasons.push((code, error, 1)),
+        }
+    }
+    let placed = reasons.into_iter();
+    placed
+        .map(|(_, error, count)| (file.place(error), count))
+        .collect()
+}
+
+/// The report of an error that so many points come to.
+pub fn report_of(error: &Error, count: usize) -> String {
+    let mut report = error.report(true);
+    if count > 1 {
+        let others = count - 1;
+        let points = if others == 1 { "point" } else { "points" };
+        report.push_str(&format!(
+            "  and {others} more {points} for the first of these reasons: --dropped lists them\n"
+        ));
+    }
+    report
+}
+
+/// A line on a point that has no kernel: `dropped ID (CODE): every violated limit`.
+pub fn dropped_line(point: &str, error: &Error) -> String {
+    let code = match error {
+        Error::Plan { violations, .. } => violations.first().map_or("plan", |first| first.code),
+        _ => "bug",
+    };
+    let limits = error.to_string().replace('\n', " ");
+    format!("dropped {point} ({code}): {limits}")
+}
+
+/// Points that two of the files have: each with the paths of both.
+pub fn twice(files: &[SpecFile]) -> Vec<String> {
+    let mut first: HashMap<&str, &str> = HashMap::new();
+    let mut pairs: Vec<(&str, &str, &str)> = Vec::new();
+    for file in files {
+        for point in &file.points {
+            let Some(before) = first.insert(&point.id, &file.path) else {
+                continue;
+            };
+            if !pairs
+                .iter()
+                .any(|(one, other, _)| (*one, *other) == (before, &file.path))
+            {
+                pairs.push((before, &file.path, &point.id));
+            }
+        }
+    }
+    let told = |(one, other, id): (&str, &str, &str)| {
+        format!("error[same-spec]: {one} and {other} hold one spec, {id}: name it once")
+    };
+    pairs.into_iter().map(told).collect()
 }
 
 /// The points of a spec that were chosen: the first one unless others were.

@@ -9,7 +9,7 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde_json::{Value, json};
 
-use super::{Error, Problem, hidden};
+use super::{Error, Problem, Violation, hidden};
 
 /// Columns a report is laid out for: fixed, so that golden files do not depend on a terminal.
 const WIDTH_COLUMNS: usize = 120;
@@ -34,23 +34,29 @@ impl Error {
                 parts.join("\n\n") + "\n"
             }
             Error::Plan {
-                kernel, violations, ..
+                kernel,
+                violations,
+                file,
             } => {
-                let mut out = format!("error: no feasible kernel for {}\n", visible(kernel));
-                for violation in violations {
-                    out.push_str(&format!(
-                        "  [{}] {}\n",
-                        violation.code,
-                        visible(&violation.message)
-                    ));
-                }
-                out
+                let head = format!("error: no feasible kernel for {}\n", visible(kernel));
+                let parts: Vec<String> = match file {
+                    Some(file) => {
+                        let report = Report::new(&file.path, &file.text);
+                        let renderer = renderer(color);
+                        let placed = violations.iter().map(Problem::from);
+                        placed
+                            .map(|problem| report.render(&renderer, &problem) + "\n")
+                            .collect()
+                    }
+                    None => violations.iter().map(plain).collect(),
+                };
+                head + &parts.concat()
             }
             Error::Bug { dump, .. } if !dump.is_empty() => {
                 format!(
                     "error: {}\n{}\n",
                     visible(&self.to_string()),
-                    visible_lines(dump)
+                    visible_lines(&beginning(dump))
                 )
             }
             other => format!("error: {}\n", visible(&other.to_string())),
@@ -66,9 +72,14 @@ impl Error {
                 json!({ "kind": "spec", "path": path, "problems": problems })
             }
             Error::Plan {
-                kernel, violations, ..
+                kernel,
+                violations,
+                file,
             } => {
-                json!({ "kind": "plan", "kernel": kernel, "violations": violations })
+                let path = file.as_ref().map(|file| &file.path);
+                json!({
+                    "kind": "plan", "path": path, "kernel": kernel, "violations": violations
+                })
             }
             Error::Unsupported {
                 feature,
@@ -91,6 +102,35 @@ impl Error {
             Error::Algebra(_) => json!({ "kind": "algebra", "message": message }),
             Error::Io { path, .. } => json!({ "kind": "io", "path": path, "message": message }),
             Error::Tool { tool, .. } => json!({ "kind": "tool", "tool": tool, "message": message }),
+        }
+    }
+}
+
+/// The first lines of a dump; the whole of it is in the JSON report.
+fn beginning(dump: &str) -> String {
+    const MOST_LINES: usize = 60;
+    let lines = dump.lines().count();
+    let mut shown: Vec<String> = dump.lines().take(MOST_LINES).map(str::to_owned).collect();
+    if lines > MOST_LINES {
+        shown.push(format!("... and {} more lines", lines - MOST_LINES));
+    }
+    shown.join("\n")
+}
+
+/// A violated limit on one line.
+fn plain(violation: &Violation) -> String {
+    format!("  [{}] {}\n", violation.code, visible(&violation.message))
+}
+
+/// A violated limit where it stands.
+impl From<&Violation> for Problem {
+    fn from(violation: &Violation) -> Problem {
+        Problem {
+            code: violation.code,
+            message: violation.message.clone(),
+            span: violation.span.clone().unwrap_or_default(),
+            help: None,
+            related: violation.related.clone(),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::atoms::model::{Atom, ConvertFacts, CopyFacts, MmaFacts, Space};
 use crate::dtype::Dtype;
 use crate::error::{Result, Violation};
 use crate::plan::model::{Choice, LeftOut};
+use crate::spec::keys_named;
 use crate::spec::model::Auto;
 
 /// Looks atoms up for one plan and collects what is wrong with the user's choices.
@@ -96,9 +97,11 @@ impl Wanted {
 }
 
 impl<'c> Chooser<'c> {
-    /// Notes a violated limit.
+    /// Notes a violated limit, of the keys that its message names.
     pub(super) fn violate(&mut self, code: &'static str, message: String) {
-        self.violations.push(Violation::new(code, message));
+        let keys = keys_named(&message);
+        let violation = Violation::new(code, message);
+        self.violations.push(Violation { keys, ..violation });
     }
 
     /// Atoms of that description the architecture has, in catalogue order.

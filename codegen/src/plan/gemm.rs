@@ -19,7 +19,8 @@ use crate::plan::limits::{check_blocks, check_registers, check_smem, check_threa
 use crate::plan::model::{EpiloguePlan, Plan};
 use crate::plan::start;
 use crate::plan::tiled::placed_bytes;
-use crate::spec::model::{Auto, LaunchKind, Operand, Point, Schedule, SchedulerKind, Spec, Stride};
+use crate::plan::ways::{self, Way};
+use crate::spec::model::{Auto, Operand, Point, Schedule, Spec, Stride};
 
 /// Plans the point. What a violation leaves open is not decided, so that everything else that can
 /// be known is reported with it; `None` when nothing can.
@@ -33,12 +34,18 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     let mut plan = start(point, 0);
     plan.epilogue = epilogue(spec, chooser, d);
     if wants_roles(spec, chooser, [a, b, d]) {
+        ways::check(spec, chooser, Way::Specialized);
         specialized::plan(point, chooser, &mut plan, [a, b, d])?;
         check_smem(chooser, &plan);
         return Ok(Some(plan));
     }
-    check_whole_warps_alike(spec, chooser);
     let multistage = wants_multistage(spec, chooser, a, b);
+    let way = if multistage {
+        Way::Multistage
+    } else {
+        Way::Synchronous
+    };
+    ways::check(spec, chooser, way);
     plan.stages = stages(spec, chooser, multistage);
     let tiles = tiled_threads(spec, chooser, &mut plan, [a, b], multistage)?;
     if tiles {
@@ -134,43 +141,6 @@ fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> 
         && matches!(d.dtype.bytes(), 2 | 4)
         && d.strides[1] == Stride::Const(1)
         && mapped(d)
-}
-
-/// What only the specialized way does.
-fn check_whole_warps_alike(spec: &Spec, chooser: &mut Chooser<'_>) {
-    let asked = [
-        (spec.cluster != [1; 3], "cluster"),
-        (
-            matches!(
-                spec.scheduler.kind,
-                Auto::Given(SchedulerKind::Persistent | SchedulerKind::StreamK)
-            ),
-            "scheduler.kind",
-        ),
-        (
-            matches!(spec.scheduler.ctas, Auto::Given(_)),
-            "scheduler.ctas",
-        ),
-        (
-            matches!(spec.scheduler.launch, Auto::Given(LaunchKind::Programmatic)),
-            "scheduler.launch programmatic",
-        ),
-        (
-            matches!(spec.pipeline.in_flight, Auto::Given(_)),
-            "pipeline.in_flight",
-        ),
-        (
-            matches!(spec.pipeline.producer_registers, Auto::Given(_)),
-            "pipeline.producer_registers",
-        ),
-    ];
-    for (_, key) in asked.iter().filter(|(asked, _)| *asked) {
-        let message = format!(
-            "{key} is for warp-specialized kernels: use arch sm_90a and pipeline.schedule \
-             cooperative, or leave it out"
-        );
-        chooser.violate("schedule", message);
-    }
 }
 
 /// The multistage way is taken when the spec names an asynchronous copy, or leaves the choice and

@@ -49,6 +49,18 @@ pub(super) fn check_threads(spec: &Spec, chooser: &mut Chooser<'_>, threads: u32
     threads <= MAX_THREADS_PER_CTA
 }
 
+/// Threads of a CTA whose warpgroups have roles against those asked for.
+pub(super) fn check_cta_threads(spec: &Spec, chooser: &mut Chooser<'_>, threads: u32) {
+    if let Auto::Given(asked) = spec.threads
+        && asked != threads
+    {
+        let message = format!(
+            "threads {asked} is not what the producer and the consumers have: use {threads} or auto"
+        );
+        chooser.violate("threads", message);
+    }
+}
+
 /// Accumulators against the register file.
 pub(super) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, threads: u32) {
     let threads = i64::from(threads.max(1));

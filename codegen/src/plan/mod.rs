@@ -11,6 +11,8 @@ pub mod part;
 pub mod smem;
 pub mod partition;
 mod choose;
+mod ways;
+mod blame;
 mod limits;
 mod tiled;
 mod copy;
@@ -22,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::spec::model::{Family, Point, Raster};
 use choose::Chooser;
 use model::Plan;
+use ways::Way;
 
 /// Plans a point.
 ///
@@ -52,6 +55,17 @@ pub fn plan(point: &Point) -> Result<Plan> {
         }
         Err(error) => return Err(error),
     };
+    // A copy that is not planned to its end may lack the tile that says which way it takes.
+    if let (Some(plan), Family::Copy, true) =
+        (&plan, point.spec.family, chooser.violations.is_empty())
+    {
+        let way = if plan.smem.is_empty() {
+            Way::Direct
+        } else {
+            Way::Staged
+        };
+        ways::check(&point.spec, &mut chooser, way);
+    }
     match plan {
         None if chooser.violations.is_empty() => Err(Error::Bug {
             stage: "plan",
@@ -63,7 +77,11 @@ pub fn plan(point: &Point) -> Result<Plan> {
             choices: chooser.choices,
             ..plan
         }),
-        _ => Err(Error::plan(&point.id, chooser.violations)),
+        _ => {
+            let mut violations = chooser.violations;
+            blame::complete(&mut violations, &point.spec);
+            Err(Error::plan(&point.id, violations))
+        }
     }
 }
 

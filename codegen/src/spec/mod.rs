@@ -40,6 +40,7 @@ mod print;
 mod point;
 mod tune;
 mod schema;
+mod places;
 #[cfg(test)]
 mod tests;
 
@@ -47,6 +48,7 @@ use std::path::Path;
 
 pub use families::{FAMILIES, FamilyFacts, OperandFacts, TypeRule};
 pub use model::{Point, Spec};
+pub(crate) use places::keys_named;
 pub use schema::schema;
 pub use tree::{MAX_DEPTH, MAX_NODES, MAX_SCALAR_BYTES, MAX_SIZE_BYTES};
 pub use tune::MAX_POINTS;

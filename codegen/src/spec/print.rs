@@ -24,6 +24,14 @@ impl Spec {
     pub fn to_yaml(&self) -> Result<String> {
         serde_yaml::to_string(&tree(self)).map_err(|error| bug(self, &error.to_string()))
     }
+
+    /// What the spec says beyond defaults: dotted paths with the values as they are printed, in the
+    /// order of the table of keys.
+    pub fn said(&self) -> Vec<(String, String)> {
+        let mut out = Vec::new();
+        tree(self).flatten("", &mut out);
+        out
+    }
 }
 
 /// The values of a spec as compact JSON.
@@ -45,6 +53,21 @@ enum Printed {
     Int(i64),
     Text(String),
     Map(Vec<(String, Printed)>),
+}
+
+impl Printed {
+    fn flatten(self, path: &str, out: &mut Vec<(String, String)>) {
+        match self {
+            Printed::Int(value) => out.push((path.to_string(), value.to_string())),
+            Printed::Text(text) => out.push((path.to_string(), text)),
+            Printed::Map(entries) => {
+                let dot = if path.is_empty() { "" } else { "." };
+                for (key, value) in entries {
+                    value.flatten(&format!("{path}{dot}{key}"), out);
+                }
+            }
+        }
+    }
 }
 
 impl Serialize for Printed {

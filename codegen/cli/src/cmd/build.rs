@@ -46,7 +46,7 @@ pub fn run(args: &args::Build) -> Outcome {
         return Err(failure);
     }
     dropped.append(&mut made.dropped);
-    tell(&dropped);
+    tell(&dropped, args.dropped);
     if made.artifacts.is_empty() {
         return Err(Failure::Rejected("no point has a kernel".to_owned()));
     }
@@ -61,13 +61,24 @@ pub fn run(args: &args::Build) -> Outcome {
     Ok(Verdict::Good)
 }
 
-/// Lists the points that have no kernel, by reason.
-fn tell(dropped: &[Dropped]) {
-    let mut sorted: Vec<&Dropped> = dropped.iter().collect();
-    sorted.sort_by_key(|one| &one.why.code);
-    for Dropped { point, why } in sorted {
-        let limits = why.limits.lines().next().unwrap_or_default();
-        terminal::diagnose(&format!("left out {point} ({}): {limits}", why.code));
+/// Tells of the points that have no kernel, by reason: of each, or of the first for each reason.
+fn tell(dropped: &[Dropped], all: bool) {
+    let mut reasons: BTreeMap<&str, Vec<&Dropped>> = BTreeMap::new();
+    for one in dropped {
+        reasons.entry(&one.why.code).or_default().push(one);
+    }
+    for (code, points) in reasons {
+        let told = if all { points.len() } else { 1 };
+        for Dropped { point, why } in points.iter().take(told) {
+            let limits = why.limits.lines().next().unwrap_or_default();
+            terminal::diagnose(&format!("left out {point} ({code}): {limits}"));
+        }
+        if points.len() > told {
+            let others = points.len() - told;
+            terminal::diagnose(&format!(
+                "left out {others} more ({code}): --dropped lists them"
+            ));
+        }
     }
 }
 
@@ -97,6 +108,7 @@ fn load_all(args: &args::Build) -> Result<Vec<SpecFile>, Failure> {
             Err(failure) => failures.push(failure),
         }
     }
+    failures.extend(specs::twice(&files).into_iter().map(Failure::Rejected));
     match Failure::all(failures) {
         Some(failure) => Err(failure),
         None => Ok(files),
@@ -111,24 +123,24 @@ fn feasible(files: &[SpecFile]) -> Result<(Vec<Job>, Vec<Dropped>), Failure> {
     let mut failures = Vec::new();
     for file in files {
         let before = jobs.len();
-        let mut infeasible = Vec::new();
+        let mut refused = Vec::new();
         for point in &file.points {
             match plan::plan(point) {
                 Ok(_) => jobs.push(Job::new(file, point, Want::Artifact)),
                 Err(error) => match Infeasible::of(&error) {
-                    Some(why) => infeasible.push(Dropped {
-                        point: point.id.clone(),
-                        why,
-                    }),
-                    None => failures.push(specs::failure(error)),
+                    Some(why) => refused.push((Dropped::new(&point.id, why), error)),
+                    None => failures.push(specs::failure_at(file, point, error)),
                 },
             }
         }
         if jobs.len() > before {
-            dropped.extend(infeasible);
+            dropped.extend(refused.into_iter().map(|(dropped, _)| dropped));
         } else {
-            let reports = infeasible.into_iter().map(|one| one.why.report);
-            failures.extend(reports.map(Failure::Rejected));
+            let errors = refused.into_iter().map(|(_, error)| error);
+            let reasons = specs::by_reason(file, errors.collect()).into_iter();
+            failures.extend(
+                reasons.map(|(error, count)| Failure::Rejected(specs::report_of(&error, count))),
+            );
         }
     }
     match Failure::all(failures) {

@@ -8,7 +8,8 @@ use std::path::Path;
 
 use serde::Serialize;
 use tilewright_codegen::error::Error;
-use tilewright_codegen::{plan, spec};
+use tilewright_codegen::plan;
+use tilewright_codegen::spec::{self, SpecFile};
 
 use crate::args;
 use crate::outcome::{Failure, Outcome, Verdict};
@@ -27,18 +28,38 @@ struct Checked {
     /// What is wrong, where something is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<serde_json::Value>,
+    /// Every point that has none, and why: with `--dropped`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    dropped_points: Vec<String>,
     #[serde(skip)]
     reports: Vec<String>,
     #[serde(skip)]
-    failure: Option<Failure>,
+    failures: Vec<Failure>,
 }
 
 /// Checks every spec before it says which ones are good.
 pub fn run(args: &args::Check) -> Outcome {
     let paths = specs::find(&args.specs.paths)?;
-    let checked: Vec<Checked> = paths.iter().map(|path| check(path)).collect();
-    for report in checked.iter().flat_map(|one| &one.reports) {
+    let mut files = Vec::new();
+    let mut checked: Vec<Checked> = Vec::new();
+    for path in &paths {
+        let (one, file) = check(path);
+        checked.push(one);
+        files.extend(file);
+    }
+    let twice = specs::twice(&files);
+    let reports = checked.iter().flat_map(|one| &one.reports);
+    for report in reports.chain(&twice) {
         terminal::diagnose(report);
+    }
+    if args.dropped {
+        for line in checked.iter().flat_map(|one| &one.dropped_points) {
+            terminal::diagnose(line);
+        }
+    } else {
+        checked
+            .iter_mut()
+            .for_each(|one| one.dropped_points.clear());
     }
     if args.json {
         terminal::print_json(&checked)?;
@@ -47,52 +68,66 @@ pub fn run(args: &args::Check) -> Outcome {
             terminal::print_line(&line(one))?;
         }
     }
-    let all_good = checked.iter().all(|one| one.good);
-    match checked.into_iter().find_map(|one| one.failure) {
+    let all_good = twice.is_empty() && checked.iter().all(|one| one.good);
+    let failures = checked.into_iter().flat_map(|one| one.failures);
+    match Failure::all(failures.collect()) {
         Some(failure) => Err(failure),
         None => Ok(Verdict::from_good(all_good)),
     }
 }
 
-fn check(path: &Path) -> Checked {
+fn check(path: &Path) -> (Checked, Option<SpecFile>) {
     let mut checked = Checked {
         path: path.display().to_string(),
         ..Checked::default()
     };
-    let mut infeasible = Vec::new();
-    match spec::load(path) {
+    let file = match spec::load(path) {
         Ok(file) => {
-            for point in &file.points {
-                match plan::plan(point) {
-                    Ok(_) => checked.points += 1,
-                    Err(error) => match &error {
-                        Error::Plan { violations, .. } => {
-                            let code = violations.first().map_or("", |violation| violation.code);
-                            *checked.dropped.entry(code.to_owned()).or_default() += 1;
-                            infeasible.push(error);
-                        }
-                        _ => checked.fail(error),
-                    },
-                }
-            }
+            checked.points_of(&file);
+            Some(file)
         }
-        Err(error) => checked.fail(error),
-    }
-    // Points without a kernel are only wrong when no other is left.
-    if checked.points == 0 {
-        infeasible.into_iter().for_each(|error| checked.fail(error));
-    }
+        Err(error) => {
+            checked.fail(specs::failure, error, 1);
+            None
+        }
+    };
     checked.good = checked.errors.is_empty();
-    checked
+    (checked, file)
 }
 
 impl Checked {
-    /// Notes an error; one that is not the spec's own ends the command.
-    fn fail(&mut self, error: Error) {
+    /// Plans every point. Points without a kernel are only wrong when no other is left.
+    fn points_of(&mut self, file: &SpecFile) {
+        let mut refused = Vec::new();
+        for point in &file.points {
+            match plan::plan(point) {
+                Ok(_) => self.points += 1,
+                Err(error) => match &error {
+                    Error::Plan { violations, .. } => {
+                        let code = violations.first().map_or("", |violation| violation.code);
+                        *self.dropped.entry(code.to_owned()).or_default() += 1;
+                        let line = specs::dropped_line(&point.id, &error);
+                        self.dropped_points.push(line);
+                        refused.push(error);
+                    }
+                    _ => self.fail(|error| specs::failure_at(file, point, error), error, 1),
+                },
+            }
+        }
+        if self.points == 0 {
+            for (error, count) in specs::by_reason(file, refused) {
+                self.fail(specs::failure, error, count);
+            }
+        }
+    }
+
+    /// Notes an error that so many points come to; one that is not the spec's own ends the command.
+    fn fail(&mut self, failure: impl Fn(Error) -> Failure, error: Error, count: usize) {
         self.errors.push(error.json());
-        match specs::failure(error) {
-            Failure::Rejected(report) => self.reports.push(report),
-            other => self.failure = Some(other),
+        let report = specs::report_of(&error, count);
+        match failure(error) {
+            Failure::Rejected(_) => self.reports.push(report),
+            other => self.failures.push(other),
         }
     }
 }

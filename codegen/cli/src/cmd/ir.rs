@@ -1,7 +1,7 @@
 //! `ir`: the program of a kernel after a pass, from tiles down to what LLVM makes of it.
 
 use tilewright_codegen::spec::{Point, SpecFile};
-use tilewright_codegen::{ir, lower, plan};
+use tilewright_codegen::{ir, lower};
 
 use crate::args::{self, Pass};
 use crate::jobs::{self, Want};
@@ -22,12 +22,13 @@ pub fn run(args: &args::Ir) -> Outcome {
 fn after(file: &SpecFile, point: &Point, pass: Pass) -> Result<String, Failure> {
     match pass {
         Pass::Tile | Pass::Lower => {
-            let plan = plan::plan(point).map_err(specs::failure)?;
+            let plan = specs::planned(file, point)?;
             let tile = ir::build::build(&plan);
             if pass == Pass::Tile {
                 return Ok(tile.to_string());
             }
-            let program = lower::lower(&plan, &tile).map_err(specs::failure)?;
+            let program = lower::lower(&plan, &tile)
+                .map_err(|error| specs::failure_at(file, point, error))?;
             Ok(program.to_string())
         }
         Pass::Translate => jobs::text(file, point, Want::LlvmIr { optimized: false }),

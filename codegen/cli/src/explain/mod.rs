@@ -17,7 +17,7 @@ use tilewright_codegen::explain::smem_map::{Region, regions};
 use tilewright_codegen::plan::model::Plan;
 use tilewright_codegen::spec::model::{Family, LaunchKind, SchedulerKind};
 use tilewright_codegen::spec::{Point, SpecFile};
-use tilewright_codegen::{ir, lower, plan};
+use tilewright_codegen::{ir, lower};
 
 use crate::jobs::{self, Job, Want};
 use crate::outcome::Failure;
@@ -89,10 +89,11 @@ const MOST_K_TILES: u64 = 10_000;
 
 /// Explains a point. LLVM and the assembler run in a worker, for the registers.
 pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Explained, Failure> {
-    let plan = plan::plan(point).map_err(specs::failure)?;
+    let failure = |error| specs::failure_at(file, point, error);
+    let plan = specs::planned(file, point)?;
     let tile = ir::build::build(&plan);
-    let program = lower::lower(&plan, &tile).map_err(specs::failure)?;
-    let certificate = certify::certify(&plan, &tile, &program).map_err(specs::failure)?;
+    let program = lower::lower(&plan, &tile).map_err(failure)?;
+    let certificate = certify::certify(&plan, &tile, &program).map_err(failure)?;
     let drawn = [
         tiles(&plan, lengths.tiles),
         lengths.k_tiles.unwrap_or(plan.stages + 2),
@@ -104,7 +105,7 @@ pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Expla
             drawn[0], drawn[1]
         )));
     }
-    let timeline = certify::timeline(&plan, &tile, drawn).map_err(specs::failure)?;
+    let timeline = certify::timeline(&plan, &tile, drawn).map_err(failure)?;
     let (registers, no_registers) = match registers(file, point)? {
         Ok(registers) => (Some(registers), None),
         Err(why) => (None, Some(why)),

@@ -141,6 +141,10 @@ fn points_without_a_kernel_are_left_out_and_counted_by_reason() {
         .collect();
     assert_eq!(told.len(), 2, "{}", run.stderr);
     assert!(told[0].contains("copy_plain@3x20"), "{told:?}");
+    assert_eq!(
+        told[1],
+        "left out 1 more (threads-tile): --dropped lists them"
+    );
     let code = told[0].split(['(', ')']).nth(1).unwrap();
     assert!(
         run.stdout.contains(&format!("{code} 2")),
@@ -158,8 +162,95 @@ fn points_without_a_kernel_are_left_out_and_counted_by_reason() {
         bundle.to_str().unwrap(),
     ];
     let run = tilewright(args).expect(1);
-    assert!(run.stderr.contains("copy_plain@5x20"), "{}", run.stderr);
+    assert!(run.stderr.contains("copy_plain@3x20"), "{}", run.stderr);
+    assert!(run.stderr.contains("and 1 more point "), "{}", run.stderr);
     assert!(!bundle.exists());
+}
+
+/// A space of 64 points without a kernel.
+fn hopeless() -> String {
+    let tile = |n: usize| format!("\"({},20)\"", 2 * n + 1);
+    let tiles: Vec<String> = (0..32).map(tile).collect();
+    let one = r#"["(16,256)", "(8,128)"]"#;
+    let tune = format!("[{}]\n  min_ctas_per_sm: [1, 2]", tiles.join(", "));
+    GOOD.replace(one, &tune)
+}
+
+#[test]
+fn a_refused_point_stands_where_its_value_is_tried() {
+    let (_folder, path) = spec(&hopeless());
+    let path = path.to_str().unwrap();
+    for command in ["check", "plan", "ptx", "explain"] {
+        let run = tilewright([command, path]).expect(1);
+        for words in ["error[threads-tile]", "plain.yaml:9:14", "copy_plain@1x20"] {
+            assert!(run.stderr.contains(words), "{command}: {}", run.stderr);
+        }
+    }
+    let report = tilewright(["check", "--json", path]).expect(1).json();
+    let error = &report[0]["errors"][0];
+    assert_eq!(error["path"], path);
+    assert_eq!(error["violations"][0]["span"]["line"], 9);
+    let keys = error["violations"][0]["keys"].as_array().unwrap();
+    assert!(keys.contains(&"cta_tile".into()), "{keys:?}");
+}
+
+#[test]
+fn many_points_without_a_kernel_are_told_by_reason_and_all_when_asked() {
+    let (_folder, path) = spec(&hopeless());
+    let path = path.to_str().unwrap();
+    let run = tilewright(["check", path]).expect(1);
+    assert!(
+        run.stderr.contains("and 63 more points for"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.lines().count() < 20, "{}", run.stderr);
+    let run = tilewright(["check", "--dropped", path]).expect(1);
+    let listed = |text: &str| text.lines().filter(|l| l.starts_with("dropped ")).count();
+    assert_eq!(listed(&run.stderr), 64);
+    assert_eq!(
+        listed(&tilewright(["plan", "--dropped", path]).expect(0).stdout),
+        64
+    );
+    let report = tilewright(["check", "--json", "--dropped", path])
+        .expect(1)
+        .json();
+    assert_eq!(report[0]["dropped_points"].as_array().unwrap().len(), 64);
+    // A space with good points is good, and says why it has no others when asked.
+    let mixed = r#"["(16,256)", "(3,20)", "(5,20)"]"#;
+    let (folder, path) = spec(&GOOD.replace(r#"["(16,256)", "(8,128)"]"#, mixed));
+    let path = path.to_str().unwrap();
+    assert_eq!(tilewright(["check", path]).expect(0).stderr, "");
+    let run = tilewright(["check", "--dropped", path]).expect(0);
+    assert_eq!(listed(&run.stderr), 2);
+    let bundle = folder.path().join("bundle");
+    let args = ["build", "--dropped", path, "-o", bundle.to_str().unwrap()];
+    let run = tilewright(args).expect(0);
+    assert_eq!(
+        run.stderr.matches("left out copy_plain@").count(),
+        2,
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn one_spec_in_two_files_names_both() {
+    let (folder, path) = spec(GOOD);
+    let other = folder.path().join("other/copy/plain.yaml");
+    fs::create_dir_all(other.parent().unwrap()).unwrap();
+    fs::write(&other, GOOD).unwrap();
+    let bundle = folder.path().join("bundle");
+    let (one, two) = (path.to_str().unwrap(), other.to_str().unwrap());
+    let build = ["build", one, two, "-o", bundle.to_str().unwrap()];
+    for args in [&["check", one, two][..], &build] {
+        let run = tilewright(args).expect(1);
+        assert!(
+            run.stderr.contains(one) && run.stderr.contains(two),
+            "{}",
+            run.stderr
+        );
+    }
 }
 
 #[test]

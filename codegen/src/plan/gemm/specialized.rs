@@ -13,6 +13,7 @@ use crate::plan::choose::Chooser;
 use crate::plan::descriptor::Descriptor;
 use crate::plan::gemm::mma::{check_accumulation, mma_of, smem_mma_atom};
 use crate::plan::gemm::operands;
+use crate::plan::limits::check_cta_threads;
 use crate::plan::model::{MmaPlan, Plan};
 use crate::plan::roles::{BARRIER_BYTES, BoxCopy, Ring, Roles, WARPS, entry_registers};
 use crate::plan::tiled::contiguous_mode;
@@ -57,6 +58,7 @@ pub(super) fn plan(
         _ => (along_m * along_n) as u32,
     };
     plan.threads = (along_m * along_n) as u32 * WARPGROUP;
+    check_cta_threads(spec, chooser, (consumers + 1) * WARPGROUP);
     plan.min_ctas_per_sm = Some(1);
     let atom_n = n / along_n;
     let accumulators = m / (MMA_ROWS * along_m) * atom_n / 2;
@@ -188,9 +190,13 @@ fn tiled_mma(
 ) -> Result<Option<MmaPlan>> {
     let [m, n] = [spec.cta_tile[0], spec.cta_tile[1]];
     let mut good = true;
-    if !matches!([along_m, along_n], [1..=3, 1] | [1, 1..=3]) {
+    let along_k = match spec.mma.atoms {
+        Auto::Given([_, _, k]) => k,
+        Auto::Auto => 1,
+    };
+    if !matches!([along_m, along_n, along_k], [1..=3, 1, 1] | [1, 1..=3, 1]) {
         let message = format!(
-            "mma.atoms ({along_m},{along_n},1) is no row or column of 1 to 3 warpgroups: use \
+            "mma.atoms ({along_m},{along_n},{along_k}) is no row or column of 1 to 3 warpgroups: use \
              (2,1,1)"
         );
         chooser.violate("consumers", message);
@@ -254,6 +260,16 @@ fn registers(
 ) -> [u32; 2] {
     let threads = (consumers + 1) * WARPGROUP;
     let entry = entry_registers(threads);
+    if let Auto::Given(asked) = spec.pipeline.producer_registers
+        && asked > entry / 8 * 8
+    {
+        let message = format!(
+            "pipeline.producer_registers {asked} is more than the {entry} that each of {threads} \
+             threads starts with: use {} or less",
+            entry / 8 * 8
+        );
+        chooser.violate("registers", message);
+    }
     let producer = spec.pipeline.producer_registers.unwrap_or_else(|| {
         match (consumers, &spec.scheduler.kind) {
             // It finds its pieces of tiles by itself.

@@ -1,5 +1,4 @@
 //! Random specs: every key of the schema is drawn, and the same seed draws the same spec.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
 

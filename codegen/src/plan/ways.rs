@@ -1,0 +1,159 @@
+//! Which keys speak of which way of making a kernel.
+//!
+//! A key that a way does not read is refused, so that a spec never says what its kernel is not and
+//! a tuning space never has one kernel twice. Keys without a row are read by every way.
+
+use crate::plan::choose::Chooser;
+use crate::spec::model::Spec;
+
+/// A way of making a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// A copy through registers.
+    Direct,
+    /// A copy through shared memory.
+    Staged,
+    /// A gemm that loads element by element.
+    Synchronous,
+    /// A gemm with asynchronous copies, whose warps are all alike.
+    Multistage,
+    /// A gemm whose warps load or compute.
+    Specialized,
+}
+
+/// Ways that do not read a key.
+struct Row {
+    /// The key.
+    key: &'static str,
+    /// Ways that do not read it.
+    unread: &'static [Way],
+    /// Only where that key has that value.
+    when: Option<(&'static str, &'static str)>,
+    /// Values that say what those ways do anyway.
+    but: &'static [&'static str],
+    /// What the key is for.
+    purpose: &'static str,
+    /// How to have it read.
+    way_out: &'static str,
+}
+
+const COPIES: &[Way] = &[Way::Direct, Way::Staged];
+const ALIKE: &[Way] = &[Way::Synchronous, Way::Multistage];
+const SPECIALIZED: &[Way] = &[Way::Specialized];
+const PAST_SMEM: &[Way] = &[Way::Direct, Way::Staged, Way::Synchronous, Way::Multistage];
+
+const ROLES: &str = "warp-specialized kernels";
+const TAKE_ROLES: &str = "use arch sm_90a and pipeline.schedule cooperative";
+const WARPS_ALIKE: &str = "kernels whose warps are all alike";
+const TAKE_ALIKE: &str = "use pipeline.schedule multistage";
+const ELEMENTS: &str = "kernels that load element by element";
+const STORED_BOXES: &str = "results that leave through shared memory, as those of warp-specialized \
+                            kernels do";
+
+const fn row(key: &'static str, unread: &'static [Way], why: [&'static str; 2]) -> Row {
+    let [purpose, way_out] = why;
+    Row {
+        key,
+        unread,
+        when: None,
+        but: &[],
+        purpose,
+        way_out,
+    }
+}
+
+impl Row {
+    const fn but(self, but: &'static [&'static str]) -> Row {
+        Row { but, ..self }
+    }
+
+    const fn when(self, key: &'static str, value: &'static str) -> Row {
+        Row {
+            when: Some((key, value)),
+            ..self
+        }
+    }
+
+    fn refuses(&self, way: Way, said: &[(String, String)], value: &str) -> bool {
+        let has = |(key, value): (&str, &str)| said.iter().any(|(k, v)| k == key && v == value);
+        self.unread.contains(&way) && !self.but.contains(&value) && self.when.is_none_or(has)
+    }
+}
+
+static ROWS: &[Row] = &[
+    row("cluster", ALIKE, [ROLES, TAKE_ROLES]),
+    row("scheduler.kind", ALIKE, [ROLES, TAKE_ROLES]).but(&["single"]),
+    row("scheduler.ctas", ALIKE, [ROLES, TAKE_ROLES]),
+    row("scheduler.launch", ALIKE, [ROLES, TAKE_ROLES]).but(&["plain"]),
+    row("pipeline.in_flight", ALIKE, [ROLES, TAKE_ROLES]),
+    row("pipeline.producer_registers", ALIKE, [ROLES, TAKE_ROLES]),
+    row(
+        "scheduler.ctas",
+        SPECIALIZED,
+        ["persistent grids", "use scheduler.kind persistent"],
+    )
+    .when("scheduler.kind", "single"),
+    row(
+        "min_ctas_per_sm",
+        SPECIALIZED,
+        [
+            "kernels whose warps are all alike, a warp-specialized one has the registers of an SM \
+             to itself",
+            "use 1",
+        ],
+    )
+    .but(&["1"]),
+    row("mma.permutation", SPECIALIZED, [WARPS_ALIKE, TAKE_ALIKE]),
+    row("copy.a.s2r", SPECIALIZED, [WARPS_ALIKE, TAKE_ALIKE]),
+    row("copy.b.s2r", SPECIALIZED, [WARPS_ALIKE, TAKE_ALIKE]),
+    row("copy.a.g2r", SPECIALIZED, [ELEMENTS, TAKE_ALIKE]),
+    row("copy.b.g2r", SPECIALIZED, [ELEMENTS, TAKE_ALIKE]),
+    row(
+        "copy.a.g2r",
+        &[Way::Multistage],
+        [ELEMENTS, "take copy.b.g2s away"],
+    ),
+    row(
+        "copy.b.g2r",
+        &[Way::Multistage],
+        [ELEMENTS, "take copy.a.g2s away"],
+    ),
+    row("copy.d.r2s", PAST_SMEM, [STORED_BOXES, "use copy.d.r2g"]),
+    row("copy.d.s2g", PAST_SMEM, [STORED_BOXES, "use copy.d.r2g"]),
+    row("swizzle.d", PAST_SMEM, [STORED_BOXES, "use none"]).but(&["none"]),
+    row(
+        "swizzle.d",
+        SPECIALIZED,
+        [
+            "tiles in shared memory that a spec lays out, the width of d's staging buffers decides \
+             on theirs",
+            "use auto",
+        ],
+    ),
+    row(
+        "swizzle.s",
+        &[Way::Direct],
+        ["copies through shared memory", "name copy.s.g2s"],
+    )
+    .but(&["none"]),
+    row(
+        "pipeline.stages",
+        COPIES,
+        ["gemms, a copy has one tile in flight", "use kernel gemm"],
+    ),
+];
+
+/// Notes what the spec says that its way does not read.
+pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>, way: Way) {
+    let said = spec.said();
+    for (key, value) in &said {
+        let rows = ROWS.iter().filter(|row| row.key == key);
+        for row in rows.filter(|row| row.refuses(way, &said, value)) {
+            let message = format!(
+                "{key} is for {}: {}, or leave it out",
+                row.purpose, row.way_out
+            );
+            chooser.violate("schedule", message);
+        }
+    }
+}

@@ -5,6 +5,7 @@
 //! with `expect_error` passes when that finding is made under at least one schedule; any other
 //! one when every schedule gives the expected bytes and no finding of level error.
 
+mod files;
 mod compare;
 mod manifest;
 mod prepared;
@@ -19,7 +20,7 @@ use tilewright_emulator::{MemoryError, Module, Options, ParseErrors, RunError};
 
 use crate::error::Error;
 
-pub use compare::BufferOutcome;
+pub use compare::{BufferOutcome, Number};
 pub use manifest::{BufferArg, Im2colArg, LaunchArg, LaunchFile, Role, TensormapArg};
 pub use prepared::{Allocation, Prepared, Ran};
 pub use record::{FindingRecord, OtherRecord, ScheduleOutcome, counters};
@@ -46,6 +47,9 @@ pub enum LaunchFileError {
         /// What is wrong with it.
         source: serde_json::Error,
     },
+    /// A manifest names a file that is not below its folder.
+    #[error("{0:?}: a file of a launch is named by a relative path without `..`")]
+    Path(String),
     /// No manifest was found.
     #[error("{0}: no manifest and no folder with cases/*/manifest.json")]
     NoManifests(String),
@@ -130,17 +134,13 @@ fn io(path: &Path, source: std::io::Error) -> LaunchFileError {
     }
 }
 
-fn read_bytes(path: &Path) -> Result<Vec<u8>, LaunchFileError> {
-    std::fs::read(path).map_err(|source| io(path, source))
-}
-
 impl LaunchFile {
     /// Reads a manifest.
     ///
     /// # Errors
     /// [`LaunchFileError::Io`] or [`LaunchFileError::Manifest`].
     pub fn read(manifest: &Path) -> Result<LaunchFile, LaunchFileError> {
-        let bytes = read_bytes(manifest)?;
+        let bytes = files::read(manifest, files::MOST_MANIFEST_BYTES)?;
         serde_json::from_slice(&bytes).map_err(|source| LaunchFileError::Manifest {
             path: manifest.display().to_string(),
             source,
@@ -153,6 +153,19 @@ impl LaunchFile {
     /// [`LaunchFileError`] when it could not be run: a file is missing, the PTX is refused, an
     /// argument does not fit.
     pub fn run(&self, folder: &Path, schedules: &[Options]) -> Result<Outcome, LaunchFileError> {
+        self.run_watched(folder, schedules, |_| {})
+    }
+
+    /// The same; `before` is called with the index of each schedule when its turn comes.
+    ///
+    /// # Errors
+    /// As [`LaunchFile::run`].
+    pub fn run_watched(
+        &self,
+        folder: &Path,
+        schedules: &[Options],
+        before: impl Fn(usize),
+    ) -> Result<Outcome, LaunchFileError> {
         let text = self.read_ptx(folder)?;
         let module = Module::parse(&text).map_err(|errors| LaunchFileError::Ptx {
             path: self.ptx.clone(),
@@ -166,7 +179,8 @@ impl LaunchFile {
             buffers: Vec::new(),
             schedules: Vec::new(),
         };
-        for options in schedules {
+        for (index, options) in schedules.iter().enumerate() {
+            before(index);
             let ran = prepared.run(&module, options)?;
             self.note(options, ran, &mut outcome);
         }
@@ -177,9 +191,10 @@ impl LaunchFile {
     /// The text of the PTX file; `folder` is where the manifest lies.
     ///
     /// # Errors
-    /// [`LaunchFileError::Io`].
+    /// [`LaunchFileError::Path`] or [`LaunchFileError::Io`].
     pub fn read_ptx(&self, folder: &Path) -> Result<String, LaunchFileError> {
-        let bytes = read_bytes(&folder.join("../..").join(&self.ptx))?;
+        let path = files::below(&folder.join("../.."), &self.ptx)?;
+        let bytes = files::read(&path, files::MOST_PTX_BYTES)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 

@@ -24,6 +24,27 @@ pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
+/// Text of a file as a terminal may show it: characters that are unseen, move the cursor or turn the
+/// direction of writing are escaped.
+pub fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let moves = c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{feff}');
+        if moves || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{206f}') {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Several lines of such text.
+pub fn plain_lines(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(plain).collect();
+    lines.join("\n")
+}
+
 /// Writes text to stdout as it is.
 ///
 /// # Errors
@@ -122,6 +143,15 @@ mod tests {
             table.render(),
             "kernel          us\ncopy_naive    12.5\ngemm        1042.0\n"
         );
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_escaped() {
+        assert_eq!(
+            plain("a\u{1b}]0;x\u{7}b\u{202e}ü"),
+            "a\\u{1b}]0;x\\u{7}b\\u{202e}ü"
+        );
+        assert_eq!(plain_lines("1:2: a\r\n3:4: b\tc"), "1:2: a\n3:4: b\\tc");
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub struct BufferOutcome {
     /// Elements out of tolerance.
     pub wrong: u64,
     /// The first wrong element: index, value, expected value.
-    pub first_wrong: Option<(u64, f64, f64)>,
+    pub first_wrong: Option<(u64, Number, Number)>,
     /// The largest absolute difference.
     pub max_error: f64,
 }
@@ -48,27 +48,63 @@ fn element_bytes(dtype: &str) -> usize {
     }
 }
 
-/// The number that an element stands for.
-fn number(dtype: &str, bytes: &[u8]) -> f64 {
-    let mut wide = [0u8; 8];
-    wide.iter_mut()
-        .zip(bytes)
-        .for_each(|(wide, byte)| *wide = *byte);
-    let bits = u64::from_le_bytes(wide);
-    match dtype {
-        "f64" => f64::from_bits(bits),
-        "f32" | "tf32" => f64::from(f32::from_bits(bits as u32)),
-        "f16" => f16::from_bits(bits as u16).to_f64(),
-        "bf16" => bf16::from_bits(bits as u16).to_f64(),
-        "i64" | "s64" => bits as i64 as f64,
-        "i32" | "s32" => f64::from(bits as u32 as i32),
-        "i16" | "s16" => f64::from(bits as u16 as i16),
-        "i8" | "s8" => f64::from(bits as u8 as i8),
-        _ => bits as f64,
+/// The number that an element stands for; integers keep all their bits.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Number {
+    /// Of any width and sign.
+    Integer(i128),
+    /// Of any floating-point type.
+    Float(f64),
+}
+
+impl Number {
+    fn of(dtype: &str, bytes: &[u8]) -> Number {
+        let mut wide = [0u8; 8];
+        wide.iter_mut()
+            .zip(bytes)
+            .for_each(|(wide, byte)| *wide = *byte);
+        let bits = u64::from_le_bytes(wide);
+        match dtype {
+            "f64" => Number::Float(f64::from_bits(bits)),
+            "f32" | "tf32" => Number::Float(f64::from(f32::from_bits(bits as u32))),
+            "f16" => Number::Float(f16::from_bits(bits as u16).to_f64()),
+            "bf16" => Number::Float(bf16::from_bits(bits as u16).to_f64()),
+            "i64" | "s64" => Number::Integer(i128::from(bits as i64)),
+            "i32" | "s32" => Number::Integer(i128::from(bits as u32 as i32)),
+            "i16" | "s16" => Number::Integer(i128::from(bits as u16 as i16)),
+            "i8" | "s8" => Number::Integer(i128::from(bits as u8 as i8)),
+            _ => Number::Integer(i128::from(bits)),
+        }
+    }
+
+    fn to_f64(self) -> f64 {
+        match self {
+            Number::Integer(value) => value as f64,
+            Number::Float(value) => value,
+        }
+    }
+
+    /// The distance to another one, exact for integers before it is a float.
+    fn distance(self, other: Number) -> f64 {
+        match (self, other) {
+            (Number::Integer(a), Number::Integer(b)) => (a - b).unsigned_abs() as f64,
+            (a, b) => (a.to_f64() - b.to_f64()).abs(),
+        }
     }
 }
 
-/// Compares a buffer with what it must hold: `|got - want| <= atol + rtol * |want|`.
+impl std::fmt::Display for Number {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Number::Integer(value) => value.fmt(f),
+            Number::Float(value) => value.fmt(f),
+        }
+    }
+}
+
+/// Compares a buffer with what it must hold: `|got - want| <= atol + rtol * |want|`. Without
+/// tolerances bytes are compared.
 pub(super) fn compare(arg: &BufferArg, got: &[u8], want: &Option<Vec<u8>>) -> BufferOutcome {
     let mut outcome = BufferOutcome {
         name: arg.name.clone(),
@@ -81,16 +117,17 @@ pub(super) fn compare(arg: &BufferArg, got: &[u8], want: &Option<Vec<u8>>) -> Bu
     let Some(want) = want else { return outcome };
     let size = element_bytes(&arg.dtype);
     let (rtol, atol) = (arg.rtol.unwrap_or(0.0), arg.atol.unwrap_or(0.0));
+    let tolerant = atol > 0.0 || rtol > 0.0;
     for (index, (got, want)) in got.chunks(size).zip(want.chunks(size)).enumerate() {
         outcome.elements += 1;
         if got == want {
             continue;
         }
-        let (value, wanted) = (number(&arg.dtype, got), number(&arg.dtype, want));
-        let difference = (value - wanted).abs();
-        let both_nan = value.is_nan() && wanted.is_nan();
-        let close = difference <= atol + rtol * wanted.abs() || both_nan;
-        if !(close && (atol > 0.0 || rtol > 0.0 || value == wanted && value != 0.0)) {
+        let (value, wanted) = (Number::of(&arg.dtype, got), Number::of(&arg.dtype, want));
+        let difference = value.distance(wanted);
+        let both_nan = value.to_f64().is_nan() && wanted.to_f64().is_nan();
+        let close = difference <= atol + rtol * wanted.to_f64().abs() || both_nan;
+        if !(tolerant && close) {
             outcome.wrong += 1;
             outcome
                 .first_wrong
@@ -99,12 +136,6 @@ pub(super) fn compare(arg: &BufferArg, got: &[u8], want: &Option<Vec<u8>>) -> Bu
         if difference > outcome.max_error {
             outcome.max_error = difference;
         }
-    }
-    if got.len() != want.len() {
-        outcome.wrong += 1;
-        outcome
-            .first_wrong
-            .get_or_insert((outcome.elements, got.len() as f64, want.len() as f64));
     }
     outcome.passed = outcome.wrong == 0;
     outcome
@@ -179,13 +210,33 @@ mod tests {
             (outcome.passed, outcome.wrong, outcome.max_error),
             (false, 1, 1.0)
         );
-        assert_eq!(outcome.first_wrong, Some((1, 101.0, 100.0)));
+        let (value, wanted) = (Number::Float(101.0), Number::Float(100.0));
+        assert_eq!(outcome.first_wrong, Some((1, value, wanted)));
     }
 
     #[test]
     fn zero_tolerance_tells_zeros_apart() {
         let (plus, minus) = (0.0f32.to_le_bytes(), (-0.0f32).to_le_bytes());
         assert!(!compare(&buffer("f32", 0.0), &plus, &Some(minus.to_vec())).passed);
+    }
+
+    #[test]
+    fn wide_integers_are_told_apart_where_floats_are_not() {
+        for (dtype, got, want) in [
+            ("u64", u64::MAX, u64::MAX - 1),
+            ("i64", i64::MIN as u64, i64::MIN as u64 + 1),
+            ("s64", (1 << 53) + 1, 1 << 53),
+        ] {
+            let (got, want) = (got.to_le_bytes(), Some(want.to_le_bytes().to_vec()));
+            let outcome = compare(&buffer(dtype, 0.0), &got, &want);
+            assert_eq!((outcome.wrong, outcome.max_error), (1, 1.0), "{dtype}");
+            assert!(compare(&buffer(dtype, 1e-9), &got, &want).passed, "{dtype}");
+        }
+        let got = u64::MAX.to_le_bytes();
+        let want = Some((u64::MAX - 1).to_le_bytes().to_vec());
+        let text = compare(&buffer("u64", 0.0), &got, &want).to_string();
+        let shown = "[0] = 18446744073709551615, expected 18446744073709551614";
+        assert!(text.ends_with(shown), "{text}");
     }
 
     #[test]

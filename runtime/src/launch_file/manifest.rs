@@ -47,6 +47,8 @@ pub enum Role {
     Out,
     /// Read and written.
     Inout,
+    /// Memory to work in: starts poisoned, and what it holds in the end is nobody's business.
+    Scratch,
 }
 
 /// A device allocation.

@@ -13,9 +13,7 @@ use tilewright_emulator::{
 use crate::host;
 
 use super::compare::{self, BufferOutcome};
-use super::{
-    BufferArg, LaunchArg, LaunchFile, LaunchFileError, Role, argument, read_bytes, tensor,
-};
+use super::{BufferArg, LaunchArg, LaunchFile, LaunchFileError, Role, argument, files, tensor};
 
 /// A buffer of a launch.
 #[derive(Clone, Debug)]
@@ -163,13 +161,16 @@ fn host_bytes(arg: &BufferArg) -> u64 {
 }
 
 fn allocation(folder: &Path, arg: &BufferArg) -> Result<Allocation, LaunchFileError> {
-    let read = |file: &Option<String>| {
-        file.as_ref()
-            .map(|file| read_bytes(&folder.join(file)))
-            .transpose()
+    if arg.role == Role::Scratch && (arg.init.is_some() || arg.expect.is_some()) {
+        let problem = "scratch memory has neither init nor expect: leave them null";
+        return Err(argument(&arg.name, problem.to_owned()));
+    }
+    let read = |what: &str, name: &Option<String>| {
+        let content = name.as_ref().map(|name| content(folder, arg, (what, name)));
+        content.transpose()
     };
-    let init = read(&arg.init)?;
-    let expect = match (read(&arg.expect)?, arg.role) {
+    let init = read("init", &arg.init)?;
+    let expect = match (read("expect", &arg.expect)?, arg.role) {
         // What is only read must stay as it is.
         (None, Role::In) => init.clone(),
         (expect, _) => expect,
@@ -179,6 +180,21 @@ fn allocation(folder: &Path, arg: &BufferArg) -> Result<Allocation, LaunchFileEr
         init,
         expect,
     })
+}
+
+/// The bytes of a buffer's file, which are as many as the buffer's.
+fn content(
+    folder: &Path,
+    arg: &BufferArg,
+    (what, name): (&str, &str),
+) -> Result<Vec<u8>, LaunchFileError> {
+    let path = files::below(folder, name)?;
+    let (found, bytes) = (files::length(&path)?, arg.bytes);
+    if found != bytes {
+        let problem = format!("{what} file {name:?} has {found} bytes, the buffer {bytes}");
+        return Err(argument(&arg.name, problem));
+    }
+    files::read(&path, bytes)
 }
 
 /// The value of an argument that is no buffer.

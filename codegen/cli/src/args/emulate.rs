@@ -20,6 +20,11 @@ pub struct Emulate {
     /// round-robin/late,reverse/early,random:7/random:7
     #[arg(long, value_name = "N|LIST", default_value = "4")]
     pub schedules: Schedules,
+    /// Instructions of warps that a launch may execute under one schedule; what needs more is
+    /// `no_progress`. A core executes some millions a second
+    #[arg(long, value_name = "N", default_value_t = 1_000_000_000,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub budget: u64,
     /// Print what one warp does under the first schedule, instruction by instruction
     #[arg(long, value_name = "CTA:WARP")]
     pub trace: Option<Trace>,

@@ -61,8 +61,7 @@ pub fn run(args: &Emulate) -> Outcome {
     let bar = progress::bar("emulating", manifests.len() as u64);
     let mut cases = Vec::with_capacity(manifests.len());
     for manifest in &manifests {
-        bar.set_message(manifest.display().to_string());
-        let case = run_one(manifest, &schedules);
+        let case = run_one(manifest, &schedules, |doing| bar.set_message(doing));
         bar.suspend(|| print_case(args, &case, manifests.len() == 1))?;
         cases.push(case);
         bar.inc(1);
@@ -79,7 +78,11 @@ pub fn run(args: &Emulate) -> Outcome {
 fn options(args: &Emulate) -> Vec<Options> {
     let sanitize = args.sanitize.sanitize();
     let schedules = args.schedules.0.iter();
-    let mut options: Vec<Options> = schedules.map(|one| one.options(sanitize)).collect();
+    let options = schedules.map(|one| Options {
+        instructions_total: args.budget,
+        ..one.options(sanitize)
+    });
+    let mut options: Vec<Options> = options.collect();
     if let Some(first) = options.first_mut() {
         first.profile = args.profile;
         first.trace = args.trace.map(|trace| TraceTarget {
@@ -91,7 +94,10 @@ fn options(args: &Emulate) -> Vec<Options> {
     options
 }
 
-fn run_one(manifest: &Path, schedules: &[Options]) -> Case {
+/// Runs a launch file under each schedule and says which one it is at.
+fn run_one(manifest: &Path, schedules: &[Options], say: impl Fn(String)) -> Case {
+    let name = terminal::plain(&manifest.display().to_string());
+    let watch = |index: usize| say(format!("{name} schedule {}/{}", index + 1, schedules.len()));
     let folder = manifest.parent().unwrap_or(Path::new("."));
     let mut case = Case {
         manifest: manifest.to_path_buf(),
@@ -105,12 +111,11 @@ fn run_one(manifest: &Path, schedules: &[Options]) -> Case {
     };
     let result: Result<launch_file::Outcome, LaunchFileError> = LaunchFile::read(manifest)
         .and_then(|file| {
-            let text = std::fs::read(folder.join("../..").join(&file.ptx)).unwrap_or_default();
-            let text = String::from_utf8_lossy(&text);
+            let text = file.read_ptx(folder).unwrap_or_default();
             case.lines = text.lines().map(str::to_owned).collect();
             case.id.clone_from(&file.id);
             case.ptx.clone_from(&file.ptx);
-            file.run(folder, schedules)
+            file.run_watched(folder, schedules, watch)
         });
     case.result = result.map_err(|error| error.to_string());
     case

@@ -135,6 +135,108 @@ fn what_cannot_be_run_exits_with_2() {
     assert_eq!(run.stdout.lines().last(), Some("0 passed, 1 failed"));
 }
 
+/// A folder with one launch file: a kernel of a text, and what is changed in its manifest.
+fn launch_file(ptx: &str, change: impl Fn(&mut serde_json::Value)) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir_all(at("cases/one")).unwrap();
+    let head = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k";
+    fs::write(at("k.ptx"), format!("{head}{ptx}")).unwrap();
+    let mut manifest = serde_json::json!({"id": "one", "ptx": "k.ptx", "arch": "sm_80",
+        "entry": "k", "grid": [1, 1, 1], "block": [32, 1, 1], "args": []});
+    change(&mut manifest);
+    fs::write(at("cases/one/manifest.json"), manifest.to_string()).unwrap();
+    folder
+}
+
+fn emulate_folder(folder: &tempfile::TempDir, options: &[&str]) -> Run {
+    let path = folder.path().to_str().unwrap();
+    crate::session::tilewright([&["emulate", path], options].concat())
+}
+
+#[test]
+fn what_a_terminal_would_obey_is_shown_escaped() {
+    let folder = launch_file("() { ret; }", |manifest| {
+        manifest["id"] = "\u{1b}]0;owned\u{7}\u{202e}x".into();
+    });
+    let run = emulate_folder(&folder, &[]).expect(0);
+    let shown = "\\u{1b}]0;owned\\u{7}\\u{202e}x";
+    assert!(run.stdout.contains(shown), "{}", run.stdout);
+    assert!(!run.stdout.contains('\u{7}'), "{}", run.stdout);
+}
+
+#[test]
+fn a_launch_that_does_not_end_is_given_up_within_its_budget() {
+    let folder = launch_file("() { W: bra W; }", |_| {});
+    let options = ["--budget", "1000", "--schedules", "1"];
+    let run = emulate_folder(&folder, &options).expect(1);
+    let given_up = "the launch executed 1000 warp instructions without coming to its end";
+    assert!(run.stdout.contains(given_up), "{}", run.stdout);
+}
+
+#[test]
+fn files_of_a_launch_are_below_it_and_as_long_as_said() {
+    let buffer = |changed: &'static str, value: &'static str| {
+        move |manifest: &mut serde_json::Value| {
+            let mut arg = serde_json::json!({"kind": "buffer", "name": "x", "role": "out",
+                "dtype": "u8", "bytes": 3});
+            arg[changed] = value.into();
+            manifest["args"] = serde_json::json!([arg]);
+        }
+    };
+    let taking = "(.param .u64 p) { ret; }";
+    let below = "a file of a launch is named by a relative path without `..`";
+    let cases: [(Box<dyn Fn(&mut serde_json::Value)>, &str); 5] = [
+        (
+            Box::new(|manifest| manifest["ptx"] = "/dev/zero".into()),
+            below,
+        ),
+        (
+            Box::new(|manifest| manifest["ptx"] = "cases".into()),
+            "cases: no regular file",
+        ),
+        (Box::new(buffer("expect", "../../k.ptx")), below),
+        (
+            Box::new(buffer("init", "manifest.json")),
+            "argument x: init file \"manifest.json\" has 187 bytes, the buffer 3",
+        ),
+        (
+            Box::new(|manifest| {
+                buffer("role", "scratch")(manifest);
+                manifest["args"][0]["expect"] = "manifest.json".into();
+            }),
+            "argument x: scratch memory has neither init nor expect: leave them null",
+        ),
+    ];
+    for (change, wanted) in cases {
+        let folder = launch_file(taking, change);
+        let run = emulate_folder(&folder, &[]).expect(2);
+        assert!(run.stdout.contains(wanted), "{wanted}:\n{}", run.stdout);
+    }
+}
+
+#[test]
+fn scratch_memory_starts_poisoned_and_is_not_compared() {
+    let scratch = |manifest: &mut serde_json::Value| {
+        manifest["args"] = serde_json::json!([{"kind": "buffer", "name": "x", "role": "scratch",
+            "dtype": "u32", "bytes": 4, "init": null, "expect": null}]);
+    };
+    let kernel = |body: &str| {
+        format!(
+            "(.param .u64 p) {{ .reg .b64 %a; .reg .b32 %r; ld.param.u64 %a, [p]; {body} ret; }}"
+        )
+    };
+    let writes = launch_file(&kernel("st.global.u32 [%a], 7;"), scratch);
+    emulate_folder(&writes, &[]).expect(0);
+    let reads = launch_file(&kernel("ld.global.u32 %r, [%a];"), scratch);
+    let run = emulate_folder(&reads, &[]).expect(1);
+    assert!(
+        run.stdout.contains("error[uninit_global]"),
+        "{}",
+        run.stdout
+    );
+}
+
 /// The page about the model quotes runs of the command: each `$ tilewright …` block holds what the
 /// command prints.
 #[test]

@@ -11,7 +11,7 @@ mod coefficients;
 mod unit;
 
 use super::float::{FloatMods, add32, mul32};
-use super::round::{F16, F32, Round, round};
+use super::round::{F16, Round, round};
 use half::f16;
 
 const RN: FloatMods = FloatMods(0);
@@ -59,8 +59,10 @@ fn is_large(bits: u32) -> bool {
 
 /// The angle in turns: one multiplication towards zero, whether `.ftz` is there or not.
 fn turns(x: u32) -> u32 {
-    let per_turn = f64::from(value(0x3e22_f983));
-    round(f64::from(value(x)) * per_turn, F32, Round::Zero, false)
+    let exact = f64::from(value(x)) * f64::from(value(0x3e22_f983));
+    let nearest = exact as f32;
+    let is_beyond = f64::from(nearest).abs() > exact.abs();
+    nearest.to_bits() - u32::from(is_beyond)
 }
 
 impl Approx {

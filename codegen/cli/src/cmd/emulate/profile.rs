@@ -5,7 +5,7 @@ use tilewright_runtime::launch_file;
 
 use super::Case;
 use super::text::shorten;
-use crate::terminal::{STRONG, Table, paint};
+use crate::terminal::{STRONG, Table, paint, plain};
 
 const HEADS: [&str; 8] = [
     "  line  instruction",
@@ -111,7 +111,11 @@ fn cells(case: &Case, line: &LineProfile) -> [String; 8] {
     };
     let requests = cost.global.requests;
     [
-        format!("{:>6}  {}", line.line, shorten(&case.line(line.line), 60)),
+        format!(
+            "{:>6}  {}",
+            line.line,
+            shorten(&plain(&case.line(line.line)), 60)
+        ),
         cost.executions.to_string(),
         ratio(100 * cost.lanes, 32 * cost.executions),
         some(cost.shared.wavefronts),

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use tilewright_runtime::launch_file::{FindingRecord, OtherRecord, Outcome, Summary};
 
 use super::Case;
-use crate::terminal::{BAD, FAINT, GOOD, STRONG, paint};
+use crate::terminal::{BAD, FAINT, GOOD, STRONG, paint, plain, plain_lines};
 
 /// The lines of a case. Findings are shown when it failed, or when it is the `only` one.
 pub fn lines(case: &Case, only: bool) -> String {
@@ -14,12 +14,12 @@ pub fn lines(case: &Case, only: bool) -> String {
         (_, true) => (GOOD, "pass"),
         _ => (BAD, "FAIL"),
     };
-    let mut text = format!("{} {}\n", paint(style, word), case.id);
+    let mut text = format!("{} {}\n", paint(style, word), plain(&case.id));
     match &case.result {
-        Err(reason) => text.push_str(&format!("     {reason}\n")),
+        Err(reason) => text.push_str(&format!("     {}\n", plain_lines(reason))),
         Ok(outcome) => {
             for reason in reasons(outcome) {
-                text.push_str(&format!("     {reason}\n"));
+                text.push_str(&format!("     {}\n", plain(reason)));
             }
             if only || !outcome.passed {
                 for summary in outcome.findings() {
@@ -41,11 +41,11 @@ fn finding(case: &Case, outcome: &Outcome, summary: &Summary<'_>) -> String {
     let one = summary.finding;
     let style = if one.level == "error" { BAD } else { STRONG };
     let head = paint(style, format_args!("{}[{}]", one.level, one.id));
-    let mut text = format!("     {head}: {}\n", one.message);
+    let mut text = format!("     {head}: {}\n", plain(&one.message));
     if one.line > 0 {
         let _ = writeln!(text, "       at {}", place(case, one.line));
     }
-    let _ = writeln!(text, "          {}", whereabouts(one));
+    let _ = writeln!(text, "          {}", plain(&whereabouts(one)));
     if let Some(other) = &one.other {
         let _ = writeln!(text, "       and {}", place(case, other.line));
         let _ = writeln!(text, "          {}", other_side(other));
@@ -75,7 +75,8 @@ pub(super) fn shorten(text: &str, most: usize) -> String {
 
 /// `ptx/k.ptx:12: ld.shared.u32 …`.
 fn place(case: &Case, line: u32) -> String {
-    format!("{}:{line}: {}", case.ptx, shorten(&case.line(line), 80))
+    let (ptx, instruction) = (plain(&case.ptx), plain(&case.line(line)));
+    format!("{ptx}:{line}: {}", shorten(&instruction, 80))
 }
 
 fn whereabouts(one: &FindingRecord) -> String {

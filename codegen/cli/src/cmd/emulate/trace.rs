@@ -6,7 +6,7 @@ use tilewright_emulator::{TraceOperand, TraceStep};
 
 use super::Case;
 use super::operands::values;
-use crate::terminal::{FAINT, STRONG, paint};
+use crate::terminal::{FAINT, STRONG, paint, plain};
 
 /// The trace under the first schedule. `:=` marks a register that the instruction changed.
 pub fn lines(case: &Case) -> String {
@@ -24,7 +24,7 @@ pub fn lines(case: &Case) -> String {
             "{:>8}  {:08x}  {}{}",
             step.line,
             step.active,
-            case.line(step.line),
+            plain(&case.line(step.line)),
             if step.waits { "  (waits)" } else { "" }
         );
         if !step.operands.is_empty() {

@@ -1,0 +1,97 @@
+//! The files of a launch: regular ones of a bounded size, those that a manifest names below its own
+//! folder.
+//!
+//! Nothing is read before it is known to be a file and how long it is: a FIFO waits for ever, a
+//! device never ends.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+use super::{LaunchFileError, io};
+
+/// Bytes of a manifest at most.
+pub(super) const MOST_MANIFEST_BYTES: u64 = 16 << 20;
+/// Bytes of a PTX file at most, as many as the emulator reads.
+pub(super) const MOST_PTX_BYTES: u64 = 64 << 20;
+
+/// The path of a file that a manifest names; `folder` is what it is relative to.
+pub(super) fn below(folder: &Path, name: &str) -> Result<PathBuf, LaunchFileError> {
+    let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    if name.is_empty() || !Path::new(name).components().all(inside) {
+        return Err(LaunchFileError::Path(name.to_owned()));
+    }
+    Ok(folder.join(name))
+}
+
+/// The length of a regular file.
+pub(super) fn length(path: &Path) -> Result<u64, LaunchFileError> {
+    let about = std::fs::metadata(path).map_err(|source| io(path, source))?;
+    if about.is_file() {
+        return Ok(about.len());
+    }
+    let problem = "no regular file, which is what can be read here";
+    Err(io(
+        path,
+        io::Error::new(io::ErrorKind::InvalidInput, problem),
+    ))
+}
+
+/// Reads a regular file of at most `most` bytes.
+pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, LaunchFileError> {
+    let too_long = |bytes: u64| {
+        let problem = format!("{bytes} bytes; at most {most} are read");
+        io(path, io::Error::new(io::ErrorKind::InvalidInput, problem))
+    };
+    let bytes = length(path)?;
+    if bytes > most {
+        return Err(too_long(bytes));
+    }
+    let mut content = Vec::new();
+    let file = File::open(path).map_err(|source| io(path, source))?;
+    // What grew since stays out.
+    let read = file.take(most + 1).read_to_end(&mut content);
+    read.map_err(|source| io(path, source))?;
+    match content.len() as u64 {
+        bytes if bytes > most => Err(too_long(bytes)),
+        _ => Ok(content),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn names_stay_below_their_folder() {
+        let folder = Path::new("cases/a");
+        assert_eq!(below(folder, "x.bin").unwrap(), folder.join("x.bin"));
+        assert_eq!(
+            below(folder, "./in/x.bin").unwrap(),
+            folder.join("./in/x.bin")
+        );
+        for name in ["", "/dev/zero", "../b/x.bin", "in/../../x.bin", ".."] {
+            let error = below(folder, name).unwrap_err().to_string();
+            let wanted = "a file of a launch is named by a relative path without `..`";
+            assert!(error.contains(wanted), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_or_too_long_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.bin");
+        std::fs::write(&path, [7; 9]).unwrap();
+        assert_eq!(read(&path, 9).unwrap(), [7; 9]);
+        let error = read(&path, 8).unwrap_err().to_string();
+        assert!(
+            error.ends_with("x.bin: 9 bytes; at most 8 are read"),
+            "{error}"
+        );
+        for path in [Path::new("/dev/zero"), folder.path()] {
+            let error = read(path, 8).unwrap_err().to_string();
+            assert!(error.contains("no regular file"), "{error}");
+        }
+    }
+}

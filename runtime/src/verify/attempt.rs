@@ -65,6 +65,7 @@ impl<'a> Attempt<'a> {
             kernel: kernel.id.clone(),
             problem: String::new(),
             data: data.map_or("indices", Data::text),
+            types: types(kernel),
             failure: None,
             stopped: false,
             rel_err: 0.0,
@@ -97,6 +98,7 @@ impl<'a> Attempt<'a> {
         };
         let ran = match (kernel.family, data) {
             (Family::Gemm, Some(_)) => trial.gemm(blas, &mut outcome),
+            (Family::Gemm, None) if trial.shares_addresses() => trial.gemm(blas, &mut outcome),
             (Family::Gemm, None) => trial.indices(&mut outcome),
             (Family::Copy, _) => trial.copy(&mut outcome),
         };
@@ -146,6 +148,20 @@ fn scheduled(device: &Device, index: u64) -> Device {
             Device::Emulator(emulated.with_schedule(async_order, warp_order))
         }
     }
+}
+
+/// The types of a kernel: of its factors, its sums and its output.
+pub(super) fn types(kernel: &Kernel) -> String {
+    let semantics = &kernel.semantics;
+    let read = semantics.operands.iter().filter(|o| o.role.is_read());
+    let read: Vec<&str> = read.map(|o| o.dtype.text()).collect();
+    let written = semantics.operands.iter().filter(|o| o.role.is_written());
+    let sums = semantics.accumulator.into_iter();
+    let mut text = read.join("·");
+    for dtype in sums.chain(written.map(|o| o.dtype)) {
+        text.push_str(&format!(" → {dtype}"));
+    }
+    text
 }
 
 fn describe(case: &Case, kernel: &Kernel) -> String {

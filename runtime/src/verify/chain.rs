@@ -8,6 +8,7 @@
 use tilewright_bundle::{Family, Kernel};
 
 use super::Outcome;
+use super::attempt::types;
 use super::data::Data;
 use super::elements::random_elements;
 use super::form::GemmForm;
@@ -61,6 +62,7 @@ pub fn chain(
             kernel: kernel.id.clone(),
             problem: format!("chain of {} launches of {problem}", links.count),
             data: "shifts",
+            types: types(kernel),
             rel_err: if failure.is_some() { 1.0 } else { 0.0 },
             max_err: if failure.is_some() {
                 f64::INFINITY

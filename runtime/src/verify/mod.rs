@@ -21,6 +21,8 @@ mod placement;
 
 mod problems;
 
+mod seen;
+
 mod reference;
 
 mod form;
@@ -47,6 +49,7 @@ mod attempt;
 
 mod chain;
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use serde::Serialize;
@@ -66,6 +69,8 @@ pub use problems::{Case, Draw};
 pub use reference::{CPU_MOST, Reference, Shape, on_cpu, on_gpu};
 pub use steps::Steps;
 pub use trace::{Trace, Written};
+
+use seen::Seen;
 
 use crate::cuda::BlasLt;
 use crate::device::Device;
@@ -153,6 +158,8 @@ pub struct Outcome {
     pub problem: String,
     /// What the inputs held.
     pub data: &'static str,
+    /// Types of the factors, of the sums and of the output.
+    pub types: String,
     /// Why it failed; `None` when it passed.
     pub failure: Option<String>,
     /// Whether it failed without an output: refused, or stopped by a fault or a budget.
@@ -175,6 +182,24 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Of a kernel that was not put to the test.
+    fn unchecked(kernel: &Kernel, reason: String) -> Outcome {
+        Outcome {
+            kernel: kernel.id.clone(),
+            problem: String::new(),
+            data: "none",
+            types: attempt::types(kernel),
+            failure: Some(reason),
+            stopped: true,
+            rel_err: 0.0,
+            max_err: 0.0,
+            replayed: 0,
+            thread_instructions: 0,
+            launch_us: None,
+            trace: None,
+        }
+    }
+
     /// Whether it passed.
     pub fn passed(&self) -> bool {
         self.failure.is_none()
@@ -198,12 +223,48 @@ impl Summary {
     pub fn failed(&self) -> usize {
         self.outcomes.len() - self.passed()
     }
+
+    /// How close to the bound problems came, by their types and inputs.
+    pub fn closeness(&self) -> Vec<Closeness> {
+        let mut groups: BTreeMap<(&str, &str), Closeness> = BTreeMap::new();
+        for outcome in &self.outcomes {
+            let group = groups.entry((&outcome.types, outcome.data)).or_default();
+            group.problems += 1;
+            group.failed += usize::from(!outcome.passed());
+            group.max_err = group.max_err.max(outcome.max_err);
+            group.replayed += outcome.replayed;
+        }
+        let named = groups.into_iter().map(|((types, data), group)| Closeness {
+            types: types.to_owned(),
+            data: data.to_owned(),
+            ..group
+        });
+        named.collect()
+    }
+}
+
+/// How close to the bound the problems of some types and inputs came.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Closeness {
+    /// Types of the factors, of the sums and of the output.
+    pub types: String,
+    /// What the inputs held.
+    pub data: String,
+    /// How many problems there were.
+    pub problems: usize,
+    /// Those that failed.
+    pub failed: usize,
+    /// Largest error over allowed error.
+    pub max_err: f64,
+    /// Elements that were computed again in the kernel's order.
+    pub replayed: usize,
 }
 
 /// Verifies kernels of a runtime's bundle, reporting each outcome as it comes.
 ///
 /// Whatever is wrong with a kernel is an outcome that failed, and so is a kernel that the device
-/// refuses; the caller leaves out those it knows to be for other devices.
+/// refuses; the caller leaves out those it knows to be for other devices. So is a kernel that takes
+/// no problem but those of a single row, column or product.
 ///
 /// # Errors
 /// When the device itself fails, and nothing more can be learned from it.
@@ -216,6 +277,8 @@ pub fn verify(
     let mut summary = Summary::default();
     let blas = reference_library(runtime);
     for kernel in kernels {
+        let first = summary.outcomes.len();
+        let mut seen = Seen::default();
         for index in 0..options.problems as u64 {
             let data = options.inputs.data(index);
             let (seed, device) = turn(runtime.device(), options.seed, index);
@@ -237,13 +300,25 @@ pub fn verify(
                 device: &device,
                 traced: false,
             };
-            let outcome = attempt.run(draw)?;
+            let outcome = attempt.run(|device| seen.note(draw(device)))?;
             report(&outcome);
             let hopeless = outcome.problem.is_empty();
             summary.outcomes.push(outcome);
             if hopeless {
                 break;
             }
+        }
+        let fine = summary
+            .outcomes
+            .get(first..)
+            .is_some_and(|all| all.iter().all(Outcome::passed));
+        if let Some(reason) = seen
+            .missing(kernel, runtime.device(), options.seed)
+            .filter(|_| fine)
+        {
+            let outcome = Outcome::unchecked(kernel, reason);
+            report(&outcome);
+            summary.outcomes.push(outcome);
         }
         if kernel.abi.programmatic && matches!(runtime.device(), Device::Cuda(_)) {
             let chained = chain(runtime, kernel, CHAIN_SIDE, CHAIN_LINKS, options.seed)?;

@@ -11,7 +11,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use tilewright_bundle::{Env, Family, Kernel, Name};
 
-use crate::error::{Error, refused};
+use crate::error::{Error, Refusal, refused};
 use crate::info::{Backend, DeviceInfo};
 use crate::launch::{Fit, alignment_bytes, allows, fit};
 use crate::layout::{OperandLayout, single_name};
@@ -52,6 +52,8 @@ pub struct Draw<'a> {
 
 /// Largest m·n·k on a GPU, and on the emulator.
 const VOLUMES: [i64; 2] = [1 << 33, 1 << 23];
+/// Most bytes that an operand spans, on a GPU and on the emulator.
+const SPANS: [i64; 2] = [1 << 32, 1 << 30];
 
 impl<'a> Draw<'a> {
     /// A sequence of problems.
@@ -105,18 +107,39 @@ impl<'a> Draw<'a> {
         for attempt in 0..DRAWS {
             let problem = self.problem(attempt);
             match fit(self.kernel, &problem, self.device) {
-                Ok(fit) => {
-                    let offsets = self.offsets();
-                    return Ok(Case {
-                        problem,
-                        fit,
-                        offsets,
-                    });
-                }
+                Ok(fit) => match self.too_large(&fit) {
+                    Some(refusal) => last = vec![refusal],
+                    None => {
+                        let offsets = self.offsets();
+                        return Ok(Case {
+                            problem,
+                            fit,
+                            offsets,
+                        });
+                    }
+                },
                 Err(refusals) => last = refusals,
             }
         }
         Err(refused(self.kernel, last))
+    }
+
+    /// The first operand that spans more memory than a problem is to take.
+    fn too_large(&self, fit: &Fit) -> Option<Refusal> {
+        let most = SPANS[usize::from(!self.large)];
+        let mut operands = self.kernel.semantics.operands.iter().zip(&fit.operands);
+        let (operand, e) = operands.find(|(operand, extents)| {
+            let elements = extents.span_elems().unwrap_or(i64::MAX);
+            elements.saturating_mul(i64::from(operand.dtype.bytes())) > most
+        })?;
+        Some(Refusal::Strides {
+            operand: operand.name.clone(),
+            rows: e.rows,
+            cols: e.cols,
+            row: e.row_stride,
+            col: e.col_stride,
+            problem: "it spans more memory than problems are drawn for",
+        })
     }
 
     /// Extents and strides, coarser with each attempt.

@@ -33,13 +33,14 @@ fn bytes(device: &Device, kernel: &Kernel, case: &Case) -> u128 {
         let count = |extent: i64| u128::try_from(extent).unwrap_or_default();
         let elems = count(extents.rows) * count(extents.cols);
         let span = extents.span_elems().map_or(u64::MAX.into(), count);
-        // In f64: the values of an input; an output's, the reference and its magnitude.
+        // In f64: the values of an input and their weights; an output's, and what is expected.
         let values = match (kernel.family, operand.role.is_written()) {
             (Family::Copy, _) => 0,
-            (Family::Gemm, false) => 8,
+            (Family::Gemm, false) => 16,
             (Family::Gemm, true) => 24,
         };
-        (span * copies).saturating_mul(size) + elems.saturating_mul(size + values)
+        // Elements as they were made, as the kernel has them, and as they were read.
+        (span * copies).saturating_mul(size) + elems.saturating_mul(3 * size + values)
     });
     of_one.fold(0, u128::saturating_add)
 }

@@ -4,17 +4,17 @@ use tilewright_bundle::{Kernel, Operand};
 
 use super::Outcome;
 use super::data::Data;
-use super::elements::random_bytes;
-use super::form::{GemmForm, position};
+use super::elements::{Elements, random_bytes};
+use super::form::{Factor, GemmForm, position};
 use super::judge::Judge;
 use super::model::Samples;
+use super::numbers::decode;
 use super::placement::Placement;
 use super::problems::Case;
 use super::trace::Tracer;
 use crate::cuda::BlasLt;
 use crate::device::{Arg, Buffer, Device, LoadedKernel};
 use crate::error::Error;
-use crate::host;
 use crate::launch::LaunchReport;
 
 /// One launch to be judged.
@@ -42,12 +42,35 @@ impl<'a> Trial<'a> {
         self.loaded.kernel()
     }
 
+    /// Whether elements of an input lie at one address.
+    pub fn shares_addresses(&self) -> bool {
+        let operands = self.kernel().semantics.operands.iter();
+        let mut inputs = operands
+            .zip(&self.case.fit.operands)
+            .filter(|(o, _)| o.role.is_read());
+        inputs.any(|(_, extents)| !extents.is_injective())
+    }
+
+    fn place(&self, at: usize) -> Result<Placement, Error> {
+        let operand = &self.kernel().semantics.operands[at];
+        let extents = self.case.fit.operands[at];
+        Placement::new(self.device, operand, extents, self.case.offsets[at])
+    }
+
+    /// Dense elements of an operand as they are read: those that lie at one address are the last
+    /// of them.
+    fn as_read(&self, at: usize, dense: Vec<u8>) -> Result<Vec<u8>, Error> {
+        if self.case.fit.operands[at].is_injective() {
+            return Ok(dense);
+        }
+        let place = self.place(at)?;
+        Ok(place.gather(&place.image(&dense)))
+    }
+
     /// Puts an operand into memory; without elements it is poisoned.
     fn load(&self, at: usize, dense: Option<&[u8]>) -> Result<Loaded<'a>, Error> {
         let operand = &self.kernel().semantics.operands[at];
-        let extents = self.case.fit.operands[at];
-        let offset = self.case.offsets[at];
-        let place = Placement::new(self.device, operand, extents, offset)?;
+        let place = self.place(at)?;
         let buffer = self.device.alloc(place.bytes)?;
         let image = dense.map(|dense| place.image(dense));
         if let Some(image) = &image {
@@ -126,9 +149,7 @@ impl<'a> Trial<'a> {
         let (s, d) = (position(self.kernel(), "s")?, position(self.kernel(), "d")?);
         let elems = self.case.fit.operands[s].elems() as usize;
         let size = self.kernel().semantics.operands[s].dtype.bytes() as usize;
-        // The source, its image, the output's and what is gathered of it.
-        host::check((elems as u64).saturating_mul(4 * size as u64))?;
-        let source = random_bytes(elems * size, self.seed);
+        let source = self.as_read(s, random_bytes(elems * size, self.seed))?;
         let mut operands = vec![self.load(s, Some(&source))?, self.load(d, None)?];
         if d < s {
             operands.reverse();
@@ -181,6 +202,20 @@ impl<'a> Trial<'a> {
         Ok(found.map(|found| form.d.arrange(found, n, m)))
     }
 
+    /// A factor as the kernel reads it.
+    fn factor(&self, factor: &Factor, elements: Elements) -> Result<Elements, Error> {
+        let extents = self.case.fit.operands[factor.at];
+        if extents.is_injective() {
+            return Ok(elements);
+        }
+        let oriented = factor.orient(&self.case.fit.operands);
+        let (rows, k) = (oriented.rows, oriented.cols);
+        let dense = self.as_read(factor.at, factor.arrange(elements.bytes, rows, k))?;
+        let bytes = factor.arrange(dense, k, rows);
+        let values = decode(factor.dtype, &bytes)?;
+        Ok(Elements { bytes, values })
+    }
+
     /// A product must satisfy the rule of `compare`.
     pub fn gemm(
         &self,
@@ -188,12 +223,12 @@ impl<'a> Trial<'a> {
         outcome: &mut Outcome,
     ) -> Result<Option<String>, Error> {
         let form = GemmForm::of(self.kernel(), &self.case.fit.operands)?;
-        host::check(host_bytes(&form))?;
         let fit = &self.case.fit;
         let judge = Judge::of(self.kernel(), &form, fit, self.device.info(), self.data);
-        let recipes = form.recipes(self.data, self.seed);
-        let [a, b] = recipes.map(|recipe| recipe.elements());
-        let (a, b) = (a?, b?);
+        let [a, b] = form
+            .recipes(self.data, self.seed)
+            .map(|recipe| recipe.elements());
+        let (a, b) = (self.factor(&form.a, a?)?, self.factor(&form.b, b?)?);
         let found = match self.product(&form, [a.bytes.clone(), b.bytes.clone()], outcome)? {
             Ok(found) => found,
             Err(failure) => return Ok(Some(failure)),
@@ -217,18 +252,4 @@ impl<'a> Trial<'a> {
             )
         }))
     }
-}
-
-/// Bytes that a problem takes on the host: factors and outputs as elements and as values, and what
-/// is expected of each output.
-fn host_bytes(form: &GemmForm) -> u64 {
-    let [m, n, k] = [form.shape.m, form.shape.n, form.shape.k].map(|extent| extent as u64);
-    let elements = m.saturating_add(n).saturating_mul(k);
-    let size = |bytes: u32| 3 * u64::from(bytes);
-    let factors =
-        elements.saturating_mul(size(form.a.dtype.bytes().max(form.b.dtype.bytes())) + 24);
-    let outputs = m
-        .saturating_mul(n)
-        .saturating_mul(size(form.d.dtype.bytes()) + 40);
-    factors.saturating_add(outputs)
 }

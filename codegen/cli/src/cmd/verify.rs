@@ -1,8 +1,9 @@
 //! `verify`: every kernel of a bundle on random legal problems against f64, or on the problems of a
 //! capture against what another device wrote.
 //!
-//! Failures are told as they come; then a line per kernel and `N passed, N failed`. With `--json`
-//! stdout holds only JSON and that line goes to stderr.
+//! Failures are told as they come; then a line per kernel, a line for all problems of the same types
+//! and inputs, and `N passed, N failed`. With `--json` stdout holds only JSON and that last line goes
+//! to stderr.
 
 mod against;
 
@@ -12,7 +13,7 @@ use std::path::Path;
 use serde::Serialize;
 use tilewright_bundle::Kernel;
 use tilewright_runtime::capture::{self, Row};
-use tilewright_runtime::verify::{self, Data, Inputs, Options, Summary};
+use tilewright_runtime::verify::{self, Closeness, Data, Inputs, Options, Summary};
 use tilewright_runtime::{Device, Runtime};
 
 use crate::args;
@@ -31,6 +32,7 @@ struct Report<'s> {
     seed: u64,
     passed: usize,
     failed: usize,
+    closeness: Vec<Closeness>,
     #[serde(flatten)]
     summary: &'s Summary,
 }
@@ -61,11 +63,14 @@ pub fn run(args: &args::verify::Verify) -> Outcome {
             seed,
             passed,
             failed,
+            closeness: summary.closeness(),
             summary: &summary,
         })?;
         terminal::diagnose(&closing);
     } else {
         terminal::print(&table(&summary).render())?;
+        terminal::print_line("")?;
+        terminal::print(&closeness(&summary).render())?;
         terminal::print_line(&format!("\non {device}, seed {}", args.seed))?;
         terminal::print_line(&closing)?;
     }
@@ -209,6 +214,30 @@ fn table(summary: &Summary) -> Table {
             failed.to_string(),
             format!("{rel_err:.1e}"),
             format!("{max_err:.2}"),
+        ]);
+    }
+    table
+}
+
+/// A row for all problems of the same types and inputs.
+fn closeness(summary: &Summary) -> Table {
+    let head = [
+        "types",
+        "inputs",
+        "problems",
+        "failed",
+        "of bound",
+        "to the bit",
+    ];
+    let mut table = Table::new(head);
+    for group in summary.closeness() {
+        table.row([
+            group.types,
+            group.data,
+            group.problems.to_string(),
+            group.failed.to_string(),
+            format!("{:.3}", group.max_err),
+            group.replayed.to_string(),
         ]);
     }
     table

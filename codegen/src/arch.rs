@@ -41,6 +41,8 @@ pub const REGISTERS_PER_SM: u32 = 65_536;
 /// CTAs a cluster may have on every GPU that has clusters (CUDA C++ Programming Guide, "Thread
 /// Block Clusters").
 pub const PORTABLE_CLUSTER: i64 = 8;
+/// Threads of a warp.
+pub const WARP: u32 = 32;
 /// Threads of a warpgroup.
 pub const WARPGROUP: u32 = 128;
 /// Threads one CTA may have.

@@ -9,6 +9,7 @@
 //! include!(concat!(env!("OUT_DIR"), "/kernels.rs"));`. LLVM runs inside the build script's own
 //! process: what it cannot select ends the build with LLVM's own message.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -80,28 +81,48 @@ pub fn compile_into(folder: &Path, out: &Path) -> std::result::Result<PathBuf, V
     Ok(bundle)
 }
 
-/// Spec files below a folder, sorted by path.
+/// Spec files below a folder, sorted by path: those whose names end in `.yaml` or `.yml`, in small
+/// or capital letters, and begin with no dot. Symbolic links are followed, and a folder that is
+/// reached in two ways is read once.
 ///
 /// # Errors
-/// [`Error::Io`] when a folder cannot be read.
+/// [`Error::Io`] when a folder cannot be read, or a link leads nowhere.
 pub fn spec_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
+    let mut seen = BTreeSet::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
+        let place = folder
+            .canonicalize()
+            .map_err(|source| io(&folder, source))?;
+        if !seen.insert(place) {
+            continue;
+        }
         for entry in std::fs::read_dir(&folder).map_err(|source| io(&folder, source))? {
             let entry = entry.map_err(|source| io(&folder, source))?;
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
             let path = entry.path();
-            let kind = entry.file_type().map_err(|source| io(&path, source))?;
-            if kind.is_dir() {
-                folders.push(path);
-            } else if kind.is_file() && path.extension().is_some_and(|e| e == "yaml" || e == "yml")
-            {
-                files.push(path);
+            let named = is_spec_name(&path);
+            match std::fs::metadata(&path) {
+                Ok(kind) if kind.is_dir() => folders.push(path),
+                Ok(_) if named => files.push(path),
+                Err(source) if named => return Err(io(&path, source)),
+                _ => {}
             }
         }
     }
     files.sort();
     Ok(files)
+}
+
+fn is_spec_name(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|is| {
+        let known = ["yaml", "yml"];
+        known.iter().any(|known| is.eq_ignore_ascii_case(known))
+    })
 }
 
 fn compile_file(file: &Path) -> Result<Vec<Artifact>> {

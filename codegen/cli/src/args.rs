@@ -43,7 +43,7 @@ pub enum Command {
     Ir(Ir),
     /// Print the PTX of a spec
     #[cfg(feature = "codegen")]
-    Ptx(Show),
+    Ptx(Ptx),
     /// Explain a kernel: its pipeline by the clock, its shared memory, its occupancy
     #[cfg(feature = "codegen")]
     Explain(Explain),
@@ -83,7 +83,8 @@ pub enum Command {
 #[cfg(feature = "codegen")]
 #[derive(Debug, Args)]
 pub struct Specs {
-    /// Spec files; a folder stands for every spec in it
+    /// Spec files; a folder stands for every *.yaml and *.yml in it that is not hidden, and links
+    /// are followed
     #[arg(value_name = "SPEC", required = true, value_hint = ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
 }
@@ -115,7 +116,36 @@ pub struct Plan {
     pub dropped: bool,
 }
 
-/// `ptx`, and a part of others.
+/// `ptx`.
+#[cfg(feature = "codegen")]
+#[derive(Debug, Args)]
+pub struct Ptx {
+    /// What to show.
+    #[command(flatten)]
+    pub show: Show,
+    /// How long a kernel may take.
+    #[command(flatten)]
+    pub limit: Limit,
+}
+
+/// How long the compiler may take.
+#[cfg(feature = "codegen")]
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Limit {
+    /// Give up on a kernel that compiles longer
+    #[arg(long, value_name = "SECONDS", default_value = "120")]
+    pub time_limit: std::num::NonZeroU32,
+}
+
+#[cfg(feature = "codegen")]
+impl Limit {
+    /// The longest time.
+    pub fn time(self) -> std::time::Duration {
+        std::time::Duration::from_secs(u64::from(self.time_limit.get()))
+    }
+}
+
+/// A spec and its points, as several commands show them.
 #[cfg(feature = "codegen")]
 #[derive(Debug, Args)]
 pub struct Show {
@@ -149,6 +179,9 @@ pub struct Ir {
     /// Print the program as it is after this pass
     #[arg(long, value_name = "PASS", default_value = "tile")]
     pub after: Pass,
+    /// How long a kernel may take.
+    #[command(flatten)]
+    pub limit: Limit,
 }
 
 /// `explain`.
@@ -170,6 +203,9 @@ pub struct Explain {
     /// Print all of it as JSON, every span of the run included
     #[arg(long)]
     pub json: bool,
+    /// How long a kernel may take.
+    #[command(flatten)]
+    pub limit: Limit,
 }
 
 /// The passes of a kernel's program, in their order.
@@ -202,6 +238,9 @@ pub struct Build {
     /// Leave out the points that compile badly, as tuning spaces have them, and count them
     #[arg(short, long)]
     pub keep_going: bool,
+    /// How long a kernel may take.
+    #[command(flatten)]
+    pub limit: Limit,
     /// List every point that is left out, and why
     #[arg(long)]
     pub dropped: bool,

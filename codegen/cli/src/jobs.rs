@@ -13,6 +13,7 @@ use tilewright_codegen::ptx::{self, IrForm};
 use tilewright_codegen::spec::{self, Point, SpecFile};
 use tilewright_codegen::{artifact, compile, ir, lower, plan};
 
+use crate::args;
 use crate::outcome::{Failure, Outcome};
 use crate::specs;
 use crate::worker::{self, Crew, WorkerError};
@@ -98,6 +99,8 @@ impl From<Fault> for Failure {
 
 /// The code of points that the compiler died of.
 pub const DIED: &str = "compiler";
+/// The code of points that took longer than they may.
+pub const TOO_LONG: &str = "compile-time";
 
 /// Why a point has no kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -186,8 +189,13 @@ fn produce(point: &Point, want: Want) -> Result<Product, Error> {
 }
 
 /// Has one worker produce the text of one point.
-pub fn text(file: &SpecFile, point: &Point, want: Want) -> Result<String, Failure> {
-    let crew = Crew::of_this_binary(Some(NonZeroUsize::MIN))?;
+pub fn text(
+    file: &SpecFile,
+    point: &Point,
+    want: Want,
+    limit: args::Limit,
+) -> Result<String, Failure> {
+    let crew = Crew::of_this_binary(Some(NonZeroUsize::MIN), limit.time())?;
     let jobs = [Job::new(file, point, want)];
     let answer = run(&crew, &jobs, || {}).into_iter().next();
     match answer {
@@ -235,6 +243,13 @@ pub fn artifacts(crew: &Crew, jobs: &[Job], done: impl Fn() + Sync) -> Made {
                     report: format!("{point}: {error}"),
                 }));
             }
+            Err(error @ WorkerError::TooLong { .. }) => {
+                made.dropped.push(drop(Infeasible {
+                    code: TOO_LONG.to_owned(),
+                    limits: error.to_string(),
+                    report: too_long(point, &error),
+                }));
+            }
             Err(error) => made.failures.push(died(point, &error)),
         }
     }
@@ -260,10 +275,20 @@ fn blame(point: &str, fault: Fault) -> Failure {
     }
 }
 
+/// What is told of a point that takes too long.
+fn too_long(point: &str, error: &WorkerError) -> String {
+    format!(
+        "error[{TOO_LONG}]: {point}: {error}: use a smaller cta_tile or more threads, or allow \
+         more with --time-limit\n"
+    )
+}
+
 /// A worker that died while it compiled `point`: LLVM met what it cannot select, or we have a bug.
 fn died(point: &str, error: &WorkerError) -> Failure {
     match error {
         WorkerError::Start { .. } => Failure::could_not_run(error),
+        WorkerError::Ended { .. } => Failure::CouldNotRun(format!("{point}: {error}")),
+        WorkerError::TooLong { .. } => Failure::Rejected(too_long(point, error)),
         WorkerError::Died { .. } | WorkerError::Garbled(_) => {
             Failure::Bug(format!("{point}: {error}"))
         }

@@ -3,10 +3,12 @@
 //! LLVM ends its process on what it cannot select. So jobs go to child processes that run the
 //! hidden subcommand [`SUBCOMMAND`]: a job is one line of JSON on the child's stdin, its answer one
 //! line of JSON on the child's stdout. A child that dies costs its job, whose answer becomes a
-//! [`WorkerError`] with what the child said on stderr; the next job gets a fresh child.
+//! [`WorkerError`] with what the child said on stderr; the next job gets a fresh child. So does one
+//! that takes longer than the crew's limit: its child is ended.
 //!
 //! In: a list of jobs. Out: one answer per job, in the order of the jobs. Invariant: a crew never
-//! runs more children than it has jobs, and no child outlives the call.
+//! runs more children than it has jobs, and no child outlives the call, nor this process
+//! ([`crate::orphan`]).
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -15,11 +17,14 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::orphan;
 use crate::outcome::{Failure, Outcome, Verdict};
 
 /// The hidden subcommand that makes this binary a worker.
@@ -50,6 +55,21 @@ pub enum WorkerError {
         /// The last of what it wrote on stderr.
         stderr: String,
     },
+    /// The child was ended from outside.
+    #[error(
+        "the compile worker was ended by signal {signal}, from outside; signal 9 is what the \
+         system sends when memory runs out: free some, or compile fewer kernels at once (--jobs 1)"
+    )]
+    Ended {
+        /// The signal.
+        signal: i32,
+    },
+    /// The child took too long and was ended.
+    #[error("it does not compile in {} s", limit.as_secs())]
+    TooLong {
+        /// The longest time.
+        limit: Duration,
+    },
     /// The child answered something that is no answer.
     #[error("the compile worker answered what cannot be read: {0}")]
     Garbled(String),
@@ -68,6 +88,7 @@ fn quoted(stderr: &str) -> String {
 ///
 /// When stdin holds a line that is no job, or a stream breaks.
 pub fn serve<J: DeserializeOwned, R: Serialize>(handle: impl Fn(J) -> R) -> Outcome {
+    orphan::end_with_parent();
     let mut answers = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let line = line.map_err(|error| Failure::io("stdin", &error))?;
@@ -86,15 +107,16 @@ pub struct Crew {
     program: PathBuf,
     args: Vec<OsString>,
     size: NonZeroUsize,
+    limit: Duration,
 }
 
 impl Crew {
-    /// A crew of workers of this binary: `size` of them, or one per core.
+    /// A crew of workers of this binary: `size` of them, or one per core; a job may take `limit`.
     ///
     /// # Errors
     ///
     /// When the system does not say where this binary is.
-    pub fn of_this_binary(size: Option<NonZeroUsize>) -> Result<Crew, Failure> {
+    pub fn of_this_binary(size: Option<NonZeroUsize>, limit: Duration) -> Result<Crew, Failure> {
         let program = std::env::current_exe()
             .map_err(|error| Failure::io("cannot find this command's own file", &error))?;
         let size = size
@@ -104,6 +126,7 @@ impl Crew {
             program,
             args: vec![SUBCOMMAND.into()],
             size,
+            limit,
         })
     }
 
@@ -146,15 +169,28 @@ impl Crew {
             Some(running) => running,
             None => Worker::start(&self.program, &self.args)?,
         };
-        match asked.ask(job) {
+        match asked.ask(job, self.limit) {
             Ok(line) => {
                 let answer = serde_json::from_str(&line)
                     .map_err(|error| WorkerError::Garbled(error.to_string()))?;
                 *worker = Some(asked);
                 Ok(answer)
             }
-            Err(error) => Err(asked.bury(&error)),
+            Err(BrokeOff::TooLong) => Err(WorkerError::TooLong { limit: self.limit }),
+            Err(BrokeOff::Stream(error)) => Err(asked.bury(&error)),
         }
+    }
+}
+
+/// Why a child gave no answer.
+enum BrokeOff {
+    Stream(io::Error),
+    TooLong,
+}
+
+impl From<io::Error> for BrokeOff {
+    fn from(error: io::Error) -> BrokeOff {
+        BrokeOff::Stream(error)
     }
 }
 
@@ -167,12 +203,12 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poison| poison.into_inner())
 }
 
-/// One running child. Dropping it closes its stdin, which ends it, and waits for that.
+/// One running child. Dropping it ends it, and waits for that.
 #[derive(Debug)]
 struct Worker {
     child: Child,
     jobs: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    answers: Receiver<String>,
     stderr: Option<JoinHandle<String>>,
 }
 
@@ -182,7 +218,8 @@ impl Worker {
             program: program.clone(),
             source,
         };
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        let mut child = orphan::tie(&mut command)
             .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -195,7 +232,7 @@ impl Worker {
             return Err(failed(io::Error::other("its streams are not there")));
         };
         let stderr = thread::spawn(move || last_of(stderr));
-        let answers = BufReader::new(answers);
+        let answers = lines_of(answers);
         Ok(Worker {
             child,
             jobs: Some(jobs),
@@ -204,17 +241,20 @@ impl Worker {
         })
     }
 
-    /// Sends a job and reads the line that answers it.
-    fn ask<J: Serialize>(&mut self, job: &J) -> io::Result<String> {
-        let mut line = serde_json::to_vec(job)?;
+    /// Sends a job and waits for the line that answers it.
+    fn ask<J: Serialize>(&mut self, job: &J, limit: Duration) -> Result<String, BrokeOff> {
+        let mut line = serde_json::to_vec(job).map_err(io::Error::from)?;
         line.push(b'\n');
-        let jobs = self.jobs.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let jobs = self.jobs.as_mut().ok_or_else(gone)?;
         jobs.write_all(&line)?;
         jobs.flush()?;
-        let mut answer = String::new();
-        match self.answers.read_line(&mut answer)? {
-            0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            _ => Ok(answer),
+        match self.answers.recv_timeout(limit) {
+            Ok(answer) => Ok(answer),
+            Err(RecvTimeoutError::Timeout) => Err(BrokeOff::TooLong),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(io::Error::from(io::ErrorKind::UnexpectedEof).into())
+            }
         }
     }
 
@@ -228,7 +268,10 @@ impl Worker {
             .and_then(|reader| reader.join().ok())
             .unwrap_or_default();
         match status {
-            Ok(status) => WorkerError::Died { status, stderr },
+            Ok(status) => match ended_by(status) {
+                Some(signal) => WorkerError::Ended { signal },
+                None => WorkerError::Died { status, stderr },
+            },
             Err(error) => WorkerError::Garbled(format!("{broke_off}; {error}")),
         }
     }
@@ -242,6 +285,32 @@ impl Drop for Worker {
         // A child that cannot be waited for is the system's to reap; there is nobody to tell.
         let _ = self.child.wait();
     }
+}
+
+/// The signal of those that others send, not a program to itself.
+#[cfg(unix)]
+fn ended_by(status: ExitStatus) -> Option<i32> {
+    const HUP_INT_KILL_TERM: [i32; 4] = [1, 2, 9, 15];
+    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+    signal.filter(|signal| HUP_INT_KILL_TERM.contains(signal))
+}
+
+#[cfg(not(unix))]
+fn ended_by(_status: ExitStatus) -> Option<i32> {
+    None
+}
+
+/// The lines of a stream, as they come.
+fn lines_of(stream: ChildStdout) -> Receiver<String> {
+    let (send, lines) = channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            if send.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
 }
 
 /// Reads a stream to its end and keeps the last [`KEPT_STDERR_BYTES`] of it.

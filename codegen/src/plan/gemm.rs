@@ -12,6 +12,7 @@ mod specialized;
 
 use std::sync::Arc;
 
+use crate::arch::{ARCHES, Arch};
 use crate::atoms::model::Atom;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
@@ -34,6 +35,9 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     let mut plan = start(point, 0);
     plan.epilogue = epilogue(spec, chooser, d);
     if wants_roles(spec, chooser, [a, b, d]) {
+        if !arch_has_roles(spec, chooser) {
+            return Ok(None);
+        }
         ways::check(spec, chooser, Way::Specialized);
         specialized::plan(point, chooser, &mut plan, [a, b, d])?;
         check_smem(chooser, &plan);
@@ -141,6 +145,34 @@ fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> 
         && matches!(d.dtype.bytes(), 2 | 4)
         && d.strides[1] == Stride::Const(1)
         && mapped(d)
+}
+
+/// Whether the architecture has what the specialized way stands on.
+fn arch_has_roles(spec: &Spec, chooser: &mut Chooser<'_>) -> bool {
+    let reads_smem = |atom: &&Arc<Atom>| {
+        let facts = atom.mma.as_ref();
+        facts.is_some_and(|mma| mma.smem == [true; 2])
+    };
+    let runs = |arch: &&Arch| {
+        let mut atoms = chooser.catalogue.iter().filter(reads_smem);
+        atoms.any(|atom| atom.runs_on(**arch))
+    };
+    let arches: Vec<&str> = ARCHES.iter().filter(runs).map(|arch| arch.name).collect();
+    let (arch, schedule) = (chooser.arch, &spec.pipeline.schedule);
+    if arches.contains(&arch.name) {
+        return true;
+    }
+    let schedule = match schedule {
+        Auto::Given(schedule) => schedule.name(),
+        Auto::Auto => "auto",
+    };
+    let message = format!(
+        "pipeline.schedule {schedule} needs an mma that reads shared memory by itself, arch {arch} \
+         has none: use arch {}, or pipeline.schedule multistage",
+        arches.join(" or ")
+    );
+    chooser.violate("schedule-arch", message);
+    false
 }
 
 /// The multistage way is taken when the spec names an asynchronous copy, or leaves the choice and

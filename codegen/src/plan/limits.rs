@@ -1,6 +1,6 @@
 //! Limits a plan must keep, each reported with both numbers and the way out.
 
-use crate::arch::{MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, REGISTERS_PER_SM};
+use crate::arch::{MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, REGISTERS_PER_SM, WARP};
 use crate::plan::choose::Chooser;
 use crate::plan::model::{Hop, Plan};
 use crate::spec::model::{Auto, Spec};
@@ -58,6 +58,46 @@ pub(super) fn check_cta_threads(spec: &Spec, chooser: &mut Chooser<'_>, threads:
             "threads {asked} is not what the producer and the consumers have: use {threads} or auto"
         );
         chooser.violate("threads", message);
+    }
+}
+
+/// Whole warps, and the CTAs that an SM is to hold at a time.
+pub(super) fn check_residency(chooser: &mut Chooser<'_>, plan: &Plan) {
+    let (arch, threads) = (plan.arch, plan.cta_threads());
+    if !threads.is_multiple_of(WARP) {
+        let message =
+            format!("threads are {threads}, no multiple of a warp's {WARP}: use other mma.atoms");
+        chooser.violate("threads", message);
+    }
+    let Some(ctas) = plan.min_ctas_per_sm else {
+        return;
+    };
+    let smem = plan.smem_bytes.saturating_add(arch.smem_reserved_bytes);
+    let by_smem = if plan.smem_bytes == 0 {
+        arch.sm_ctas
+    } else {
+        arch.sm_smem_bytes / smem
+    };
+    let limits = [
+        (arch.sm_ctas, format!("{arch} holds {} CTAs", arch.sm_ctas)),
+        (
+            arch.sm_threads / threads.max(1),
+            format!(
+                "{arch} holds {} threads, a CTA has {threads}",
+                arch.sm_threads
+            ),
+        ),
+        (
+            by_smem,
+            format!(
+                "{arch} has {} bytes of smem, a CTA takes {smem}",
+                arch.sm_smem_bytes
+            ),
+        ),
+    ];
+    for (most, why) in limits.iter().filter(|(most, _)| *most > 0 && ctas > *most) {
+        let message = format!("min_ctas_per_sm is {ctas}; an SM of {why}: use {most} or less");
+        chooser.violate("residency", message);
     }
 }
 

@@ -66,6 +66,9 @@ pub fn plan(point: &Point) -> Result<Plan> {
         };
         ways::check(&point.spec, &mut chooser, way);
     }
+    if let Some(plan) = &plan {
+        limits::check_residency(&mut chooser, plan);
+    }
     match plan {
         None if chooser.violations.is_empty() => Err(Error::Bug {
             stage: "plan",

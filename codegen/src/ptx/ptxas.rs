@@ -6,15 +6,27 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::io::{Read, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::arch::Arch;
 use crate::error::{Error, Result, Violation};
 
 /// The variable that names the tool.
 pub const VARIABLE: &str = "TILEWRIGHT_PTXAS";
+
+/// What the tool reads, its standard input, and what it writes, its standard output: it says all it
+/// has to say on standard error.
+const SOURCE: &str = "/dev/stdin";
+const CUBIN: &str = "/dev/fd/1";
+/// Longest time for the assembly of a kernel; the shipped ones take a second.
+const ASSEMBLY_LIMIT: Duration = Duration::from_secs(100);
+/// Longest time for saying a version.
+const VERSION_LIMIT: Duration = Duration::from_secs(10);
 
 /// What the assembler made of one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,9 +79,11 @@ fn on_path(path: Option<&OsStr>) -> Option<PathBuf> {
 ///
 /// # Errors
 ///
-/// [`Error::Tool`] when it does not run or prints no version.
+/// [`Error::Tool`] when it does not run, does not end, or prints no version.
 pub fn version(path: &Path) -> Result<String> {
-    let (text, _) = run(Command::new(path).arg("--version"))?;
+    let mut command = Command::new(path);
+    command.arg("--version").stdout(Stdio::piped());
+    let (text, _) = run(&mut command, VERSION_LIMIT)?;
     text.split_once(", V")
         .and_then(|(_, tail)| tail.split_whitespace().next())
         .map(str::to_owned)
@@ -80,8 +94,8 @@ pub fn version(path: &Path) -> Result<String> {
 ///
 /// # Errors
 ///
-/// [`Error::Tool`] when there is no assembler, it does not run, or it rejects the text: with all it
-/// said.
+/// [`Error::Tool`] when there is no assembler, it does not run or does not end in time, or it
+/// rejects the text: with all it said.
 pub fn assemble(text: &str, arch: &Arch) -> Result<PtxasReport> {
     let hint = "no ptxas found: run ci/setup.sh, or set TILEWRIGHT_PTXAS";
     let path = find().ok_or_else(|| tool(hint.to_owned()))?;
@@ -95,25 +109,23 @@ pub fn assemble(text: &str, arch: &Arch) -> Result<PtxasReport> {
 /// As [`assemble`].
 pub fn assemble_with(path: &Path, text: &str, arch: &Arch) -> Result<PtxasReport> {
     let io = |source| Error::Io {
-        path: "temporary folder".to_owned(),
+        path: "temporary file".to_owned(),
         source,
     };
-    let folder = tempfile::tempdir().map_err(io)?;
-    let (source, cubin) = (
-        folder.path().join("kernel.ptx"),
-        folder.path().join("kernel.cubin"),
-    );
-    fs::write(&source, text).map_err(io)?;
+    // Files without names: nothing of them stays, however this process ends.
+    let mut source = tempfile::tempfile().map_err(io)?;
+    let mut cubin = tempfile::tempfile().map_err(io)?;
+    source.write_all(text.as_bytes()).map_err(io)?;
+    source.rewind().map_err(io)?;
     let mut command = Command::new(path);
     command
         .arg(format!("-arch={}", arch.ptxas_target))
-        .arg("-v")
-        .arg(&source)
-        .arg("-o")
-        .arg(&cubin);
-    let (said, passed) = run(&mut command)?;
+        .args(["-v", SOURCE, "-o", CUBIN])
+        .stdin(source)
+        .stdout(cubin.try_clone().map_err(io)?);
+    let (said, passed) = run(&mut command, ASSEMBLY_LIMIT)?;
     if !passed {
-        let said = said.replace(&*source.to_string_lossy(), "kernel.ptx");
+        let said = said.replace(SOURCE, "kernel.ptx");
         return Err(tool(format!(
             "rejects the kernel for {}: {}",
             arch.name,
@@ -122,7 +134,8 @@ pub fn assemble_with(path: &Path, text: &str, arch: &Arch) -> Result<PtxasReport
     }
     let mut report = parse(&said)?;
     report.version = version(path)?;
-    report.cubin = fs::read(&cubin).map_err(io)?;
+    cubin.rewind().map_err(io)?;
+    cubin.read_to_end(&mut report.cubin).map_err(io)?;
     Ok(report)
 }
 
@@ -145,16 +158,46 @@ pub fn gate(report: &PtxasReport) -> Vec<Violation> {
     resources.chain(warnings).collect()
 }
 
-/// Runs the tool: all it printed, and whether it succeeded.
-fn run(command: &mut Command) -> Result<(String, bool)> {
+/// Runs the tool: all it printed, and whether it succeeded. One that does not end in time is ended.
+fn run(command: &mut Command, limit: Duration) -> Result<(String, bool)> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .output()
-        .map_err(|error| tool(format!("{program} does not run: {error}")))?;
-    let text = [output.stdout, output.stderr].concat();
+    let failed = |error| tool(format!("{program} does not run: {error}"));
+    let mut child = command.stderr(Stdio::piped()).spawn().map_err(failed)?;
+    let (send, said) = channel();
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let stdout = stdout.map(|stream| Box::new(stream) as Box<dyn Read + Send>);
+    let stderr = stderr.map(|stream| Box::new(stream) as Box<dyn Read + Send>);
+    for mut stream in stdout.into_iter().chain(stderr) {
+        let send = send.clone();
+        thread::spawn(move || {
+            let mut text = Vec::new();
+            // What was said before a stream broke is still told; nobody listens after the limit.
+            let _ = stream.read_to_end(&mut text);
+            let _ = send.send(text);
+        });
+    }
+    drop(send);
+    let (begun, mut text) = (Instant::now(), Vec::new());
+    loop {
+        match said.recv_timeout(limit.saturating_sub(begun.elapsed())) {
+            Ok(more) => text.extend(more),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                // A tool that has just ended is not there to be ended.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(tool(format!(
+                    "{program} did not end in {} s and was stopped: see what it waits for, or \
+                     name another with {VARIABLE}",
+                    limit.as_secs()
+                )));
+            }
+        }
+    }
+    let status = child.wait().map_err(failed)?;
     Ok((
         String::from_utf8_lossy(&text).into_owned(),
-        output.status.success(),
+        status.success(),
     ))
 }
 
@@ -216,6 +259,8 @@ fn before(text: &str, unit: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::fs;
+
     use super::*;
 
     const CLEAN: &str = "ptxas info    : 0 bytes gmem\n\
@@ -272,6 +317,13 @@ mod tests {
             parse("ptxas info : 0 bytes gmem"),
             Err(Error::Tool { .. })
         ));
+    }
+
+    #[test]
+    fn a_tool_that_hangs_is_ended() {
+        let mut hangs = Command::new("sleep");
+        let error = run(hangs.arg("600"), Duration::from_millis(20)).unwrap_err();
+        assert!(error.to_string().contains("did not end"), "{error}");
     }
 
     #[test]

@@ -137,11 +137,7 @@ impl Reader<'_> {
                 "`name` is `{}`; allowed are 1 to 64 letters, digits and `_`, no digit first",
                 shown(name)
             );
-            let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-            let mut like: String = name.chars().map(letter).take(64).collect();
-            if !is_identifier(&like) {
-                like = format!("{}_kernel", self.facts.name);
-            }
+            let like = identifier_like(name, path, self.facts.name);
             self.problems.add(
                 "bad-identifier",
                 &field.node.span,
@@ -363,6 +359,19 @@ fn dtype_bytes(node: &Node) -> Option<u32> {
     }
 }
 
+/// A name to use in place of one that is none: what the file's place wants, else its words.
+fn identifier_like(name: &str, path: &str, family: &str) -> String {
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let joined: String = words.join("_").chars().take(64).collect();
+    let wanted = expected_name(path, family).filter(|wanted| is_identifier(wanted));
+    let candidates = [joined.clone(), format!("{family}_{joined}")];
+    let written = candidates.into_iter().find(|name| is_identifier(name));
+    wanted
+        .or(written.filter(|_| joined.len() > 1))
+        .unwrap_or_else(|| format!("{family}_kernel"))
+}
+
 /// Whether a name is `[A-Za-z_][A-Za-z0-9_]{0,63}`.
 fn is_identifier(name: &str) -> bool {
     let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
@@ -380,7 +389,10 @@ fn expected_name(path: &str, family: &str) -> Option<String> {
         .and_then(Path::file_name)
         .and_then(|name| name.to_str());
     let in_family = FAMILIES.iter().any(|facts| Some(facts.name) == folder);
-    matches!(extension, "yaml" | "yml").then(|| {
+    let is_yaml = ["yaml", "yml"]
+        .iter()
+        .any(|known| extension.eq_ignore_ascii_case(known));
+    is_yaml.then(|| {
         if in_family {
             format!("{family}_{stem}")
         } else {

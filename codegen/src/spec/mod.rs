@@ -44,6 +44,7 @@ mod places;
 #[cfg(test)]
 mod tests;
 
+use std::io::Read as _;
 use std::path::Path;
 
 pub use families::{FAMILIES, FamilyFacts, OperandFacts, TypeRule};
@@ -92,10 +93,22 @@ pub fn load(path: &Path) -> Result<SpecFile> {
         path: name.clone(),
         source,
     };
-    let size = std::fs::metadata(path).map_err(io)?.len();
-    if size > MAX_SIZE_BYTES as u64 {
+    // What is no file may have no end, or wait for a writer.
+    if !std::fs::metadata(path).map_err(io)?.is_file() {
+        let message =
+            "no regular file: a spec is read from a file, not from a folder, pipe or device";
+        return Err(io(std::io::Error::new(
+            std::io::ErrorKind::InvalidInput,
+            message,
+        )));
+    }
+    let most = MAX_SIZE_BYTES as u64;
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(io)?;
+    file.take(most + 1).read_to_end(&mut bytes).map_err(io)?;
+    if bytes.len() > MAX_SIZE_BYTES {
         let mut problems = Problems::default();
-        let message = format!("{size} bytes; at most {MAX_SIZE_BYTES} are accepted");
+        let message = format!("more than the {MAX_SIZE_BYTES} bytes that are accepted");
         problems.add(
             "too-large",
             &span_of("", 0..0),
@@ -104,7 +117,7 @@ pub fn load(path: &Path) -> Result<SpecFile> {
         );
         return Err(refusal(&name, "", problems));
     }
-    match String::from_utf8(std::fs::read(path).map_err(io)?) {
+    match String::from_utf8(bytes) {
         Ok(text) => parse(&name, &text),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();

@@ -47,8 +47,22 @@ pub(super) fn all_of(words: &[&str]) -> String {
     joined(words, "and")
 }
 
+/// Most words that a message lists.
+const MOST_LISTED: usize = 24;
+/// How many it lists of more.
+const LISTED_OF_MANY: usize = 10;
+
 fn joined(words: &[&str], last: &str) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    if words.len() > MOST_LISTED {
+        let front = quoted.iter().take(LISTED_OF_MANY);
+        let front: Vec<&str> = front.map(String::as_str).collect();
+        let others = words.len() - LISTED_OF_MANY;
+        return format!(
+            "{} {last} one of {others} others that `tilewright schema` lists",
+            front.join(", ")
+        );
+    }
     match quoted.split_last() {
         None => "nothing".into(),
         Some((only, [])) => only.clone(),

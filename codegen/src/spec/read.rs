@@ -163,11 +163,7 @@ impl Reader<'_> {
                     field.path,
                     describe(field.node)
                 );
-                let help = if matches!(field.node.value, Value::List(_)) {
-                    "write tuples as text in quotes, such as \"(128,128,64)\""
-                } else {
-                    "write one value on the line of the key"
-                };
+                let help = one_value(field);
                 self.problems
                     .add("wrong-type", &field.node.span, message, help);
                 None
@@ -236,6 +232,32 @@ impl Reader<'_> {
     }
 }
 
+/// How to write one value in place of a list or a map.
+fn one_value(field: &Field<'_>) -> String {
+    let tuple = matches!(
+        field.key.kind,
+        Kind::Tile | Kind::Triple { .. } | Kind::Cluster
+    );
+    let listed = match &field.node.value {
+        Value::List(items) => items,
+        _ => return "write one value on the line of the key".into(),
+    };
+    match listed.as_slice() {
+        [
+            Node {
+                value: Value::Scalar { text, .. },
+                ..
+            },
+        ] => format!("use `{}`, without brackets", shown(text)),
+        _ if tuple => "write tuples as text in quotes, such as \"(128,128,64)\"".into(),
+        _ if field.key.tunable => format!(
+            "write one value; values to try stand in `tune`, as `{}: [...]`",
+            field.path
+        ),
+        _ => "write one value".into(),
+    }
+}
+
 /// Whether a value is the word `auto`.
 pub(super) fn is_auto(node: &Node) -> bool {
     matches!(&node.value, Value::Scalar { text, .. } if text == "auto")
@@ -254,10 +276,15 @@ pub(super) fn describe(node: &Node) -> String {
     }
 }
 
+/// The sentence as the rest of another: its first word small, unless that is an abbreviation.
 fn lower_first(text: &str) -> String {
-    let mut chars = text.trim_end_matches('.').chars();
-    chars
-        .next()
+    let text = text.trim_end_matches('.');
+    let mut chars = text.chars();
+    let first = chars.next();
+    if chars.clone().next().is_some_and(char::is_uppercase) {
+        return text.to_owned();
+    }
+    first
         .map(|c| c.to_lowercase().chain(chars).collect())
         .unwrap_or_default()
 }

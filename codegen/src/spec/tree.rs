@@ -99,10 +99,36 @@ fn syntax_error(text: &str, error: &ScanError, problems: &mut Problems) {
         problems.add("too-deep", &span, message, "a spec needs four levels");
         return;
     }
+    if let Some(tabs) = tab_indentation(text, at) {
+        let message = "a tab indents this line; YAML is indented with spaces";
+        problems.add(
+            "yaml-syntax",
+            &tabs,
+            message,
+            "replace the tab by two spaces",
+        );
+        return;
+    }
     let message = format!("no valid YAML: {}", escaped(&error.info()));
     let help =
         "put text that holds any of `{ } [ ] , : #` in double quotes, and indent with spaces";
     problems.add("yaml-syntax", &span, message, help);
+}
+
+/// The tab that indents the line of a position or one beside it: scanners give up on it a line
+/// early or late.
+fn tab_indentation(text: &str, at: usize) -> Option<Span> {
+    let line = text.get(..at)?.matches('\n').count();
+    let mut start = 0;
+    for (number, content) in text.split_inclusive('\n').enumerate() {
+        let blank = content.len() - content.trim_start().len();
+        let tab = content.get(..blank).and_then(|blank| blank.find('\t'));
+        if let (Some(tab), true) = (tab, number.abs_diff(line) <= 1) {
+            return Some(span_of(text, start + tab..start + tab + 1));
+        }
+        start += content.len();
+    }
+    None
 }
 
 /// Lists the first hidden characters of the text.

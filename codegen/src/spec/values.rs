@@ -9,7 +9,7 @@ use super::catalogue;
 use super::families::FAMILIES;
 use super::keys::Kind;
 use super::model::{Accumulation, Family, LaunchKind, Raster, Schedule, SchedulerKind};
-use super::nearest::{nearest, one_of, suggestion};
+use super::nearest::{all_of, nearest, one_of, suggestion};
 use super::node::Value;
 use super::notation::{self, Entry};
 use super::read::{Field, Reader, describe};
@@ -22,6 +22,21 @@ pub const MAX_TILE_EXTENT: i64 = 65_536;
 /// Most elements of a tile, all extents multiplied.
 pub const MAX_TILE_SIZE: i64 = 1 << 24;
 
+/// The newest architecture that is not newer than the one whose number the word has; the oldest
+/// for what is older than all.
+fn like_arch(word: &str) -> Option<String> {
+    let digits: String = word.chars().filter(char::is_ascii_digit).collect();
+    let sm: u32 = digits.parse().ok().filter(|sm| *sm >= 20)?;
+    let portable = || ARCHES.iter().filter(|arch| !arch.exact);
+    let newest = portable().rfind(|arch| arch.sm <= sm);
+    let oldest = portable().next();
+    let known = newest.or(oldest)?;
+    Some(match known.sm < sm {
+        true => format!("use `{known}`, whose PTX runs on newer GPUs too"),
+        false => format!("use `{known}`"),
+    })
+}
+
 impl Reader<'_> {
     /// The family.
     pub fn family(&mut self, field: &Field<'_>) -> Option<Family> {
@@ -33,8 +48,20 @@ impl Reader<'_> {
     /// The architecture.
     pub fn arch(&mut self, field: &Field<'_>) -> Option<Arch> {
         let names: Vec<&str> = ARCHES.iter().map(|arch| arch.name).collect();
-        let at = self.word(field, "unknown-arch", "architecture", &names)?;
-        ARCHES.get(at).copied()
+        let text = self.scalar(field, &one_of(&names))?;
+        let found = Arch::parse(text);
+        if found.is_none() {
+            let message = format!(
+                "`{}` is `{}`; known architectures are {}",
+                field.path,
+                shown(text),
+                all_of(&names)
+            );
+            let help = like_arch(text).unwrap_or_else(|| suggestion(text, &names));
+            self.problems
+                .add("unknown-arch", &field.node.span, message, help);
+        }
+        found
     }
 
     /// An element type.

@@ -28,7 +28,7 @@ pub fn run(args: &args::Build) -> Outcome {
     if ptxas::find().is_none() {
         terminal::diagnose("no ptxas: the kernels are not assembled; run ci/setup.sh to have it");
     }
-    let crew = Crew::of_this_binary(args.jobs)?;
+    let crew = Crew::of_this_binary(args.jobs, args.limit.time())?;
     let bar = progress::bar("compiling", jobs.len() as u64);
     let mut made = jobs::artifacts(&crew, &jobs, || bar.inc(1));
     progress::finish(&bar);

@@ -14,6 +14,7 @@ pub fn run(args: &args::Explain) -> Outcome {
     let lengths = Lengths {
         tiles: args.tiles.map(|tiles| tiles.get().into()),
         k_tiles: args.k_tiles.map(|tiles| tiles.get().into()),
+        limit: args.limit.time(),
     };
     let points = specs::points(&file, &args.show.points)?;
     if args.svg.is_some() && points.len() > 1 {

@@ -13,13 +13,15 @@ use crate::terminal;
 pub fn run(args: &args::Ir) -> Outcome {
     let file = specs::load(&args.show.spec)?;
     for point in specs::points(&file, &args.show.points)? {
-        terminal::print(&after(&file, point, args.after)?)?;
+        terminal::print(&after(&file, point, args)?)?;
     }
     Ok(Verdict::Good)
 }
 
 /// The program after a pass. LLVM runs in a worker.
-fn after(file: &SpecFile, point: &Point, pass: Pass) -> Result<String, Failure> {
+fn after(file: &SpecFile, point: &Point, args: &args::Ir) -> Result<String, Failure> {
+    let text = |optimized| jobs::text(file, point, Want::LlvmIr { optimized }, args.limit);
+    let pass = args.after;
     match pass {
         Pass::Tile | Pass::Lower => {
             let plan = specs::planned(file, point)?;
@@ -31,7 +33,7 @@ fn after(file: &SpecFile, point: &Point, pass: Pass) -> Result<String, Failure> 
                 .map_err(|error| specs::failure_at(file, point, error))?;
             Ok(program.to_string())
         }
-        Pass::Translate => jobs::text(file, point, Want::LlvmIr { optimized: false }),
-        Pass::Optimize => jobs::text(file, point, Want::LlvmIr { optimized: true }),
+        Pass::Translate => text(false),
+        Pass::Optimize => text(true),
     }
 }

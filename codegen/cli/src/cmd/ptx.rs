@@ -7,10 +7,10 @@ use crate::specs;
 use crate::terminal;
 
 /// Prints the PTX of each chosen point.
-pub fn run(args: &args::Show) -> Outcome {
-    let file = specs::load(&args.spec)?;
-    for point in specs::points(&file, &args.points)? {
-        terminal::print(&jobs::text(&file, point, Want::Ptx)?)?;
+pub fn run(args: &args::Ptx) -> Outcome {
+    let file = specs::load(&args.show.spec)?;
+    for point in specs::points(&file, &args.show.points)? {
+        terminal::print(&jobs::text(&file, point, Want::Ptx, args.limit)?)?;
     }
     Ok(Verdict::Good)
 }

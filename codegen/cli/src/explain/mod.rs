@@ -9,6 +9,8 @@ pub mod cells;
 pub mod text;
 pub mod svg;
 
+use std::time::Duration;
+
 use serde::Serialize;
 use tilewright_codegen::certify::timeline::Timeline;
 use tilewright_codegen::certify::{self, Certificate};
@@ -82,6 +84,8 @@ pub struct Lengths {
     pub tiles: Option<u32>,
     /// K tiles of each.
     pub k_tiles: Option<u32>,
+    /// Longest time of its compilation.
+    pub limit: Duration,
 }
 
 /// Longest run, in k tiles of a CTA.
@@ -106,7 +110,7 @@ pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Expla
         )));
     }
     let timeline = certify::timeline(&plan, &tile, drawn).map_err(failure)?;
-    let (registers, no_registers) = match registers(file, point)? {
+    let (registers, no_registers) = match registers(file, point, lengths.limit)? {
         Ok(registers) => (Some(registers), None),
         Err(why) => (None, Some(why)),
     };
@@ -146,8 +150,12 @@ fn tiles(plan: &Plan, asked: Option<u32>) -> u32 {
 }
 
 /// Registers of a thread, or why they are not known.
-fn registers(file: &SpecFile, point: &Point) -> Result<Result<u32, String>, Failure> {
-    let crew = Crew::of_this_binary(Some(std::num::NonZeroUsize::MIN))?;
+fn registers(
+    file: &SpecFile,
+    point: &Point,
+    limit: Duration,
+) -> Result<Result<u32, String>, Failure> {
+    let crew = Crew::of_this_binary(Some(std::num::NonZeroUsize::MIN), limit)?;
     let jobs = [Job::new(file, point, Want::Artifact)];
     let mut made = jobs::artifacts(&crew, &jobs, || {});
     if let Some(failure) = made.failures.pop() {

@@ -10,6 +10,7 @@ fn crew(script: &str, size: usize) -> Crew {
         program: "/bin/sh".into(),
         args: vec!["-c".into(), script.into()],
         size: NonZeroUsize::new(size).unwrap(),
+        limit: Duration::from_secs(600),
     }
 }
 
@@ -48,6 +49,32 @@ fn an_abort_costs_one_job_and_says_why() {
 }
 
 #[test]
+fn a_worker_that_is_ended_from_outside_is_no_fault_of_its_own() {
+    let killed = "read line; kill -KILL $$";
+    let answers = crew(killed, 1).run::<u32, u32>(&[1], || {});
+    let Err(error @ WorkerError::Ended { signal: 9 }) = &answers[0] else {
+        panic!("{answers:?}")
+    };
+    assert!(error.to_string().contains("memory"), "{error}");
+}
+
+#[test]
+fn a_job_that_takes_too_long_costs_itself_alone() {
+    let hangs_at_13 = "while read line; do [ \"$line\" = 13 ] && exec sleep 600; echo $line; done";
+    let crew = Crew {
+        limit: Duration::from_millis(500),
+        ..crew(hangs_at_13, 1)
+    };
+    let answers = crew.run::<u32, u32>(&[12, 13, 14], || {});
+    assert_eq!(*answers[0].as_ref().unwrap(), 12);
+    assert!(
+        matches!(answers[1], Err(WorkerError::TooLong { .. })),
+        "{answers:?}"
+    );
+    assert_eq!(*answers[2].as_ref().unwrap(), 14);
+}
+
+#[test]
 fn a_worker_that_talks_nonsense_is_let_go() {
     let answers = crew("while read line; do echo nonsense; done", 1).run::<u32, u32>(&[1], || {});
     assert!(
@@ -62,6 +89,7 @@ fn a_program_that_is_not_there_is_named() {
         program: "/nonexistent/tilewright".into(),
         args: Vec::new(),
         size: NonZeroUsize::MIN,
+        limit: Duration::from_secs(600),
     };
     let answers = nowhere.run::<u32, u32>(&[1], || {});
     let message = answers[0].as_ref().unwrap_err().to_string();

@@ -1,4 +1,5 @@
-//! A tuner that is killed leaves nothing behind: neither its child nor the lock of the records.
+//! A command that is killed leaves nothing behind: neither its children nor the lock of a tuner's
+//! records.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -114,4 +115,109 @@ fn a_tuner_that_is_asked_to_end_takes_its_child_along() {
 #[test]
 fn a_tuner_whose_terminal_closes_takes_its_child_along() {
     end_by(Signal::HUP);
+}
+
+/// A build whose assembler waits for ever.
+#[cfg(feature = "codegen")]
+mod builds {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    const SPEC: &str = "kernel: copy\nname: endless\narch: sm_80\noperands:\n  \
+        s: { dtype: f32, layout: \"(m,n):(lds,1)\" }\n  \
+        d: { dtype: f32, layout: \"(m,n):(ldd,1)\" }\ncta_tile: \"(16,256)\"\n";
+
+    /// A folder with a spec, and an assembler that writes the process it works for into a file.
+    fn folder() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("endless.yaml"), SPEC).unwrap();
+        let script = format!(
+            "#!/bin/sh\n[ \"$1\" = --version ] && echo 'x, V1' && exit\n\
+             echo $PPID > {0}.new && mv {0}.new {0}\nexec sleep 600\n",
+            at("worker").display()
+        );
+        fs::write(at("ptxas"), script).unwrap();
+        fs::set_permissions(at("ptxas"), fs::Permissions::from_mode(0o755)).unwrap();
+        folder
+    }
+
+    fn build(folder: &Path) -> std::process::Command {
+        let mut command = command();
+        command
+            .env("TILEWRIGHT_PTXAS", folder.join("ptxas"))
+            .env("TMPDIR", folder)
+            .arg("build")
+            .arg(folder.join("endless.yaml"))
+            .arg("-o")
+            .arg(folder.join("bundle"));
+        command
+    }
+
+    /// The worker that the assembler works for, once there is one.
+    fn worker(folder: &Path) -> Pid {
+        let start = Instant::now();
+        while start.elapsed() < LIMIT {
+            if let Ok(id) = fs::read_to_string(folder.join("worker")) {
+                return Pid::from_raw(id.trim().parse().unwrap()).unwrap();
+            }
+            std::thread::yield_now();
+        }
+        panic!("no worker came to assemble")
+    }
+
+    fn is_gone(process: Pid) -> bool {
+        let start = Instant::now();
+        while start.elapsed() < LIMIT {
+            let left = fs::read_to_string(format!("/proc/{process}/statm")).unwrap_or_default();
+            if test_kill_process(process).is_err() || left.starts_with("0 ") {
+                return true;
+            }
+            std::thread::yield_now();
+        }
+        false
+    }
+
+    #[test]
+    fn a_killed_build_takes_its_workers_along_and_leaves_no_files() {
+        let folder = folder();
+        let mut parent = build(folder.path()).stderr(Stdio::null()).spawn().unwrap();
+        let worker = worker(folder.path());
+        kill_process(Pid::from_child(&parent), Signal::KILL).unwrap();
+        parent.wait().unwrap();
+        assert!(is_gone(worker), "process {worker} is still there");
+        let mut names: Vec<String> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["endless.yaml", "ptxas", "worker"]);
+    }
+
+    #[test]
+    fn a_kernel_that_compiles_too_long_is_named() {
+        let folder = folder();
+        let run = build(folder.path()).args(["--time-limit", "1"]).output();
+        let run = crate::session::finish(run.unwrap()).expect(1);
+        for words in ["endless@16x256", "1 s", "--time-limit"] {
+            assert!(run.stderr.contains(words), "{}", run.stderr);
+        }
+        assert!(is_gone(worker(folder.path())));
+    }
+
+    #[test]
+    fn a_worker_that_is_killed_is_no_bug() {
+        let folder = folder();
+        let parent = build(folder.path())
+            .stderr(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        kill_process(worker(folder.path()), Signal::KILL).unwrap();
+        let run = crate::session::finish(parent.wait_with_output().unwrap()).expect(2);
+        assert!(run.stderr.contains("endless@16x256"), "{}", run.stderr);
+        assert!(run.stderr.contains("memory"), "{}", run.stderr);
+    }
 }

@@ -274,3 +274,49 @@ fn the_schema_is_json() {
     let schema = tilewright(["schema"]).expect(0).json();
     assert!(schema.get("$defs").is_some() || schema.get("properties").is_some());
 }
+
+#[cfg(unix)]
+mod links {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_are_followed_hidden_files_are_not_and_circles_end() {
+        let (folder, path) = spec(GOOD);
+        let tree = folder.path().join("tree");
+        let copies = tree.join("copy");
+        fs::create_dir_all(&copies).unwrap();
+        symlink(&path, copies.join("plain.yaml")).unwrap();
+        symlink(&tree, copies.join("round")).unwrap();
+        fs::write(
+            copies.join("OTHER.YAML"),
+            GOOD.replace("copy_plain", "copy_OTHER"),
+        )
+        .unwrap();
+        fs::write(copies.join(".hidden.yaml"), "no spec").unwrap();
+        fs::create_dir(tree.join(".git")).unwrap();
+        fs::write(tree.join(".git/b.yaml"), "no spec").unwrap();
+        let run = tilewright(["check", tree.to_str().unwrap()]).expect(0);
+        assert_eq!(run.stdout.lines().count(), 2, "{}", run.stdout);
+        symlink("/nonexistent/spec", copies.join("gone.yaml")).unwrap();
+        let run = tilewright(["check", tree.to_str().unwrap()]).expect(2);
+        assert!(run.stderr.contains("gone.yaml"), "{}", run.stderr);
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("pipe.yaml");
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+        assert!(made.unwrap().success());
+        let large = folder.path().join("large.yaml");
+        fs::write(&large, "# comment\n".repeat(200_000)).unwrap();
+        for path in [fifo.to_str().unwrap(), "/dev/zero"] {
+            let run = tilewright(["check", path]).expect(2);
+            assert!(run.stderr.contains("no regular file"), "{}", run.stderr);
+        }
+        let run = tilewright(["check", large.to_str().unwrap()]).expect(1);
+        assert!(run.stderr.contains("too-large"), "{}", run.stderr);
+    }
+}

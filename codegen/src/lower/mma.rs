@@ -195,44 +195,49 @@ impl Lowering<'_> {
             .collect())
     }
 
-    /// One MMA of the atom for each pair of fragments, n forth and back so that neighbours share an
-    /// operand.
+    /// One MMA of the atom for each pair of fragments along m and n, one step along k after the
+    /// other, n forth and back so that neighbours share an operand.
     pub(super) fn mma(&mut self, buffer: u32, share: Share) -> Result<Vec<Stmt>> {
         let plan = self.plan;
         let mma = plan
             .mma
             .as_ref()
             .ok_or_else(|| bug(plan, "no mma".to_string()))?;
-        let registers = |name| operand_count(&mma.atom, name).unwrap_or(1) as usize;
+        let count = |name| operand_count(&mma.atom, name).unwrap_or(1) as usize;
         let (a, b, acc) = (
             self.buffer("a", buffer)?,
             self.buffer("b", buffer)?,
             self.buffer("acc", 0)?,
         );
-        let (per_a, per_b, per_acc) = (registers("a"), registers("b"), registers("c"));
-        let (rows, columns) = (a.len() / per_a, b.len() / per_b);
+        let (per_a, per_b, per_acc) = (count("a"), count("b"), count("c"));
+        let [_, _, k] = mma.tiled.tile_mnk()?;
+        let depth = (k / mma.tiled.atom().mnk[2]).max(1) as usize;
+        let (rows, columns) = (a.len() / per_a / depth, b.len() / per_b / depth);
+        let registers = |all: &[Reg], index: usize, each: usize| {
+            let held = all.get(index * each..(index + 1) * each);
+            held.map(|held| Arg::Regs(held.to_vec()))
+        };
+        let short = || bug(plan, "fragments are shorter than the mma's".to_string());
         let mut out = Vec::new();
         let ends = [share.0, share.0 + 1].map(|end| rows * end as usize / share.1 as usize);
-        for row in ends[0]..ends[1] {
-            for step in 0..columns {
-                let column = if row % 2 == 0 {
-                    step
-                } else {
-                    columns - 1 - step
+        let pairs = (0..depth).flat_map(|step| {
+            let rows = ends[0]..ends[1];
+            rows.flat_map(move |row| (0..columns).map(move |column| [step, row, column]))
+        });
+        for [step, row, column] in pairs {
+            let column = match row % 2 {
+                0 => column,
+                _ => columns - 1 - column,
+            };
+            let args = mma.atom.operands.iter().map(|operand| {
+                let held = match operand.name.as_str() {
+                    "a" => registers(&a, row + rows * step, per_a),
+                    "b" => registers(&b, column + columns * step, per_b),
+                    _ => registers(&acc, row + rows * column, per_acc),
                 };
-                let tile = row + rows * column;
-                let d = &acc[tile * per_acc..][..per_acc];
-                let args = mma
-                    .atom
-                    .operands
-                    .iter()
-                    .map(|operand| match operand.name.as_str() {
-                        "a" => Arg::Regs(a[row * per_a..][..per_a].to_vec()),
-                        "b" => Arg::Regs(b[column * per_b..][..per_b].to_vec()),
-                        _ => Arg::Regs(d.to_vec()),
-                    });
-                out.push(call(&mma.atom, args.collect()));
-            }
+                held.ok_or_else(short)
+            });
+            out.push(call(&mma.atom, args.collect::<Result<_>>()?));
         }
         Ok(out)
     }

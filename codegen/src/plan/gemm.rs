@@ -16,7 +16,9 @@ use crate::arch::{ARCHES, Arch};
 use crate::atoms::model::Atom;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
-use crate::plan::limits::{check_blocks, check_registers, check_smem, check_threads};
+use crate::plan::limits::{
+    check_blocks, check_fragments, check_registers, check_smem, check_threads,
+};
 use crate::plan::model::{EpiloguePlan, Plan};
 use crate::plan::start;
 use crate::plan::tiled::placed_bytes;
@@ -63,6 +65,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
         }
         operands::store(spec, chooser, &mut plan, d)?;
         check_blocks(chooser, &plan);
+        check_fragments(chooser, &plan)?;
     } else {
         let bytes = inputs.map(|(operand, rows)| {
             placed_bytes(rows.saturating_mul(spec.cta_tile[2]), operand.dtype)
@@ -102,7 +105,7 @@ fn tiled_threads(
     let divides = mma::check_tile(spec, chooser, &mma)?;
     let fits = check_threads(spec, chooser, plan.threads);
     if fits {
-        check_registers(spec, chooser, plan.threads);
+        check_registers(spec, chooser, plan);
     }
     plan.mma = Some(mma);
     Ok(divides && fits)

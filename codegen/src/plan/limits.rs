@@ -1,9 +1,13 @@
 //! Limits a plan must keep, each reported with both numbers and the way out.
 
 use crate::arch::{MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, REGISTERS_PER_SM, WARP};
+use crate::dtype::Dtype;
+use crate::error::Result;
 use crate::plan::choose::Chooser;
 use crate::plan::model::{Hop, Plan};
-use crate::spec::model::{Auto, Spec};
+use crate::plan::part::Part;
+use crate::plan::partition;
+use crate::spec::model::{Auto, Spec, Stride};
 
 /// Registers a thread needs besides accumulators and fragments: addresses, predicates, loop state.
 const OTHER_REGISTERS: i64 = 40;
@@ -101,13 +105,19 @@ pub(super) fn check_residency(chooser: &mut Chooser<'_>, plan: &Plan) {
     }
 }
 
+/// Registers that a thread may have, where so many CTAs of such threads share an SM.
+fn available_registers(plan: &Plan) -> i64 {
+    let ctas = i64::from(plan.min_ctas_per_sm.unwrap_or(1).max(1));
+    let threads = i64::from(plan.threads.max(1)) * ctas;
+    (i64::from(REGISTERS_PER_SM) / threads).min(i64::from(MAX_REGISTERS_PER_THREAD))
+}
+
 /// Accumulators against the register file.
-pub(super) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, threads: u32) {
-    let threads = i64::from(threads.max(1));
+pub(super) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) {
+    let threads = i64::from(plan.threads.max(1));
     let accumulators = spec.cta_tile[0] * spec.cta_tile[1] / threads;
     let accumulators = accumulators * i64::from(spec.accumulator.bits()) / 32;
-    let available =
-        (i64::from(REGISTERS_PER_SM) / threads).min(i64::from(MAX_REGISTERS_PER_THREAD));
+    let available = available_registers(plan);
     if accumulators + OTHER_REGISTERS > available {
         let message = format!(
             "{accumulators} accumulator registers a thread and {OTHER_REGISTERS} more exceed the \
@@ -117,11 +127,69 @@ pub(super) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, threads: u
     }
 }
 
+/// Everything that a thread of a gemm whose warps are all alike holds at once, against the register
+/// file: accumulators, the fragments of a block along k, or the elements on their way into shared
+/// memory, and the addresses of its copies.
+pub(super) fn check_fragments(chooser: &mut Chooser<'_>, plan: &Plan) -> Result<()> {
+    /// Copies of a tile whose addresses are among the other registers.
+    const FEW_COPIES: i64 = 16;
+    const REGISTER_BITS: i64 = 32;
+    const ADDRESS_REGISTERS: i64 = 2;
+    let Some((mma, facts)) = plan
+        .mma
+        .as_ref()
+        .and_then(|mma| Some((mma, mma.atom.mma.as_ref()?)))
+    else {
+        return Ok(());
+    };
+    let parts = partition::of_mma(plan, mma)?;
+    let held = |part: &Part<2>, dtype: Dtype| {
+        part.values.len() as i64 * i64::from(dtype.bits()) / REGISTER_BITS
+    };
+    let [_, a, b, c] = facts.types;
+    let buffers = if plan.stages > 1 { 2 } else { 1 };
+    let elements = (parts.a.values.len() + parts.b.values.len()) as i64;
+    let raw = if mma.widen.is_some() { elements } else { 0 };
+    let fragments = (held(&parts.a, a) + held(&parts.b, b) + raw) * buffers;
+    let (mut passing, mut copies) = (0, 0);
+    for step in plan
+        .steps
+        .iter()
+        .filter(|step| matches!(step.hop, Hop::G2r | Hop::G2s))
+    {
+        let instances = partition::of_step(step)?.instances() as i64;
+        let strides = plan.operand(&step.operand).map(|operand| &operand.strides);
+        let named = |stride: &Stride| matches!(stride, Stride::Named(_));
+        match step.hop {
+            Hop::G2r => passing += instances,
+            // Constant strides are part of the instructions.
+            _ if strides.is_some_and(|strides| strides.iter().any(named)) => copies += instances,
+            _ => {}
+        }
+    }
+    let accumulators = held(&parts.c, c);
+    let addresses = (copies - FEW_COPIES).max(0) * ADDRESS_REGISTERS;
+    let needed = accumulators + fragments.max(passing) + addresses;
+    let available = available_registers(plan);
+    // Accumulators that exceed it by themselves are told already.
+    let told = accumulators + OTHER_REGISTERS > available;
+    if !told && needed + OTHER_REGISTERS > available {
+        let message = format!(
+            "{accumulators} accumulator registers a thread, {} of fragments, {addresses} of \
+             addresses and {OTHER_REGISTERS} more exceed the {available} of {} threads: use more \
+             mma.atoms, wider copies, a smaller mma.permutation or cta_tile",
+            fragments.max(passing),
+            plan.threads
+        );
+        chooser.violate("registers", message);
+    }
+    Ok(())
+}
+
 /// Elements that a thread of a copy holds against the register file.
 pub(super) fn check_copy_registers(chooser: &mut Chooser<'_>, plan: &Plan) {
     const REGISTER_BYTES: i64 = 4;
     let threads = i64::from(plan.threads.max(1));
-    let ctas = i64::from(plan.min_ctas_per_sm.unwrap_or(1));
     let elements = plan.cta_tile.iter().product::<i64>() / threads;
     let stored = plan.operand("d").map_or(1, |d| i64::from(d.dtype.bytes()));
     // Elements that leave one by one have a register each.
@@ -135,13 +203,12 @@ pub(super) fn check_copy_registers(chooser: &mut Chooser<'_>, plan: &Plan) {
         stored
     };
     let data = elements * each / REGISTER_BYTES;
-    let available =
-        (i64::from(REGISTERS_PER_SM) / threads / ctas).min(i64::from(MAX_REGISTERS_PER_THREAD));
+    let available = available_registers(plan);
     if data + OTHER_REGISTERS > available {
         let message = format!(
             "{elements} elements a thread take {data} registers and {OTHER_REGISTERS} more exceed \
              the {available} of {} threads on an SM: use a smaller cta_tile or more threads",
-            threads * ctas
+            threads * i64::from(plan.min_ctas_per_sm.unwrap_or(1))
         );
         chooser.violate("registers", message);
     }

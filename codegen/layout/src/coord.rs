@@ -157,8 +157,11 @@ impl<I: Int, D: Stride<I>> Layout<I, D> {
 
 /// Keeps the modes marked `_` and fixes the others: the kept layout and the offset of the rest.
 ///
-/// `slice(&"(_,1,_)", &"(2,2,6):(12,6,1)")` is `(2,6):(12,1)` at offset 6. A coordinate that fixes
-/// everything leaves `():()`.
+/// Each kept mode is a mode of the result as it is, in its order, however deep its mark stands:
+/// the nesting of what is fixed goes with it, as in CuTe. `slice(&"(_,1,_)", &"(2,2,6):(12,6,1)")`
+/// is `(2,6):(12,1)` at offset 6, and `((_,1),((0,_),1))` of `((3,2),((2,3),2)):((4,1),((2,15),100))`
+/// is `(3,3):(4,15)` at offset 101. A coordinate that fixes everything leaves `():()`, and `_` by
+/// itself the whole layout.
 ///
 /// # Errors
 /// [`Error::Mismatch`] when the coordinate is no prefix of the shape, [`Error::Overflow`].
@@ -166,14 +169,13 @@ pub fn slice<I: Int, D: Stride<I>>(
     coord: &IntTuple<Slot<I>>,
     layout: &Layout<I, D>,
 ) -> Result<(Layout<I, D>, D)> {
-    let mut offset = D::default();
+    if coord.as_leaf() == Some(&Slot::Keep) {
+        return Ok((layout.clone(), D::default()));
+    }
+    let (mut kept, mut offset) = (Vec::new(), D::default());
     let (c, l) = (coord.profile.root(), layout.profile.root());
-    let kept = slice_node(coord, &c, layout, &l, &mut offset)?;
-    let kept = match kept {
-        Some(kept) => kept,
-        None => Layout::from_modes([])?,
-    };
-    Ok((kept, offset))
+    slice_node(coord, &c, layout, &l, &mut kept, &mut offset)?;
+    Ok((Layout::from_modes(kept)?, offset))
 }
 
 /// Keeps the modes that the coordinate fixes and drops those marked `_`: the other half of
@@ -200,17 +202,16 @@ fn slice_node<I: Int, D: Stride<I>>(
     c: &Node,
     layout: &Layout<I, D>,
     l: &Node,
+    kept: &mut Vec<Layout<I, D>>,
     offset: &mut D,
-) -> Result<Option<Layout<I, D>>> {
+) -> Result<()> {
     if coord.profile.node_is_leaf(c) {
         let sub = layout.sub(l);
-        return match &coord.leaves[c.leaves.start] {
-            Slot::Keep => Ok(Some(sub)),
-            Slot::At(index) => {
-                *offset = offset.plus(&sub.at(index.clone())?)?;
-                Ok(None)
-            }
-        };
+        match &coord.leaves[c.leaves.start] {
+            Slot::Keep => kept.push(sub),
+            Slot::At(index) => *offset = offset.plus(&sub.at(index.clone())?)?,
+        }
+        return Ok(());
     }
     let cs: Vec<Node> = coord.profile.children(c).collect();
     let ls: Vec<Node> = layout.profile.children(l).collect();
@@ -220,15 +221,8 @@ fn slice_node<I: Int, D: Stride<I>>(
             layout.shape()
         )));
     }
-    let mut kept = Vec::new();
-    for (c, l) in cs.iter().zip(&ls) {
-        kept.extend(slice_node(coord, c, layout, l, offset)?);
-    }
-    if kept.is_empty() {
-        Ok(None)
-    } else {
-        Layout::from_modes(kept).map(Some)
-    }
+    let mut pairs = cs.iter().zip(&ls);
+    pairs.try_for_each(|(c, l)| slice_node(coord, c, layout, l, kept, offset))
 }
 
 /// Iterator over the values of a layout, the first leaf running fastest.

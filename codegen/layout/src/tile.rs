@@ -12,19 +12,37 @@ use crate::layout::Layout;
 use crate::tiler::Tiler;
 use crate::tuple::IntTuple;
 
-fn with_keep<I: Int>(keep_first: bool, rest: &IntTuple<Slot<I>>) -> IntTuple<Slot<I>> {
-    let keep = IntTuple::leaf(Slot::Keep);
-    if keep_first {
-        IntTuple::tuple([keep, rest.clone()])
-    } else {
-        IntTuple::tuple([rest.clone(), keep])
-    }
+/// One of the two modes of a [`zipped_divide`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Half {
+    Tile,
+    Rest,
+}
+
+/// All of one half of a divided layout and the other at `coord`: the modes that are kept, side by
+/// side, or the whole half by itself where nothing else is.
+fn part<I: Int, D: Stride<I>>(
+    divided: &Layout<I, D>,
+    whole: Half,
+    coord: &IntTuple<Slot<I>>,
+) -> Result<(Layout<I, D>, D)> {
+    let half = divided.need_mode(whole as usize)?;
+    let keep = match half.profile().is_leaf() || half.rank() == 1 {
+        true => IntTuple::leaf(Slot::Keep),
+        false => IntTuple::flat(vec![Slot::Keep; half.rank()]),
+    };
+    let (kept, offset) = match whole {
+        Half::Tile => slice(&IntTuple::tuple([keep, coord.clone()]), divided)?,
+        Half::Rest => slice(&IntTuple::tuple([coord.clone(), keep]), divided)?,
+    };
+    let is_fixed = coord.leaves.iter().all(|slot| *slot != Slot::Keep);
+    Ok((if is_fixed { half } else { kept }, offset))
 }
 
 /// The tile at `coord` of `a` cut by `tiler`: its layout and its offset in `a`.
 ///
 /// `_` in the coordinate keeps that mode of tiles: `local_tile((m,k):(lda,1), <128,64>, (x,_))` has
-/// the shape `((128,64),(ceil_div(k,64)))`.
+/// the shape `(128,64,ceil_div(k,64))`.
 ///
 /// # Errors
 /// As [`zipped_divide`] and [`slice()`].
@@ -33,10 +51,7 @@ pub fn local_tile<I: Int, D: Stride<I>>(
     tiler: &Tiler<I>,
     coord: &IntTuple<Slot<I>>,
 ) -> Result<(Layout<I, D>, D)> {
-    let (tile, offset) = slice(&with_keep(true, coord), &zipped_divide(a, tiler)?)?;
-    // A fully fixed coordinate leaves one mode, the tile itself.
-    let fixed = coord.leaves.iter().all(|s| *s != Slot::Keep);
-    Ok((if fixed { tile.need_mode(0)? } else { tile }, offset))
+    part(&zipped_divide(a, tiler)?, Half::Tile, coord)
 }
 
 /// The tile at `coord`: [`local_tile`] under CuTe's name.
@@ -53,7 +68,8 @@ pub fn inner_partition<I: Int, D: Stride<I>>(
 
 /// The element at `coord` within each tile, over all tiles: the rest modes of a [`zipped_divide`].
 ///
-/// `outer_partition((8,6):(1,8), <2,3>, (1,2))` is `(4,2):(2,24)` at offset 17.
+/// `outer_partition((8,6):(1,8), <2,3>, (1,2))` is `(4,2):(2,24)` at offset 17; `_` in the
+/// coordinate keeps that mode of the tile, before the rest modes.
 ///
 /// # Errors
 /// As [`zipped_divide`] and [`slice()`].
@@ -62,9 +78,7 @@ pub fn outer_partition<I: Int, D: Stride<I>>(
     tiler: &Tiler<I>,
     coord: &IntTuple<Slot<I>>,
 ) -> Result<(Layout<I, D>, D)> {
-    let (rest, offset) = slice(&with_keep(false, coord), &zipped_divide(a, tiler)?)?;
-    let fixed = coord.leaves.iter().all(|s| *s != Slot::Keep);
-    Ok((if fixed { rest.need_mode(0)? } else { rest }, offset))
+    part(&zipped_divide(a, tiler)?, Half::Rest, coord)
 }
 
 /// The share of thread `thread` of `a`, when the threads lie on `a` as `threads` says.

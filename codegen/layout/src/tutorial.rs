@@ -99,6 +99,29 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
+//! A coordinate may reach into nested modes. What it keeps stands side by side in the result,
+//! each mode with its own nesting; the parentheses around what is fixed go with it. The second
+//! slice below is all that one CTA sees of the tiles along k: the modes of a tile, then which tile.
+//!
+//! ```
+//! # use tilewright_layout::*;
+//! let cut = |l: &str, c: &str| -> Result<(String, i64)> {
+//!     let (kept, offset) = slice(&c.parse()?, &l.parse::<Layout>()?)?;
+//!     Ok((kept.to_string(), offset))
+//! };
+//! let nested = "((3,2),((2,3),2)):((4,1),((2,15),100))";
+//! assert_eq!(cut(nested, "((_,1),((0,_),1))")?, ("(3,3):(4,15)".into(), 101));
+//! assert_eq!(cut(nested, "(1,(_,0))")?, ("((2,3)):((2,15))".into(), 4));
+//! let tiles = zipped_divide(&"(256,128):(128,1)".parse::<Layout>()?, &"<128,64>".parse()?)?;
+//! assert_eq!(tiles.to_string(), "((128,64),(2,2)):((128,1),(16384,64))");
+//! let (mine, offset) = slice(&"((_,_),(1,_))".parse()?, &tiles)?;
+//! assert_eq!((mine.to_string(), offset), ("(128,64,2):(128,1,64)".into(), 16384));
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! *Mistake: a slice has the nesting of its coordinate.* `(8,(8,2,1)):(96,(12,2,2))` at `(_,(_,_,0))`
+//! is `(8,8,2):(96,12,2)`, of rank 3.
+//!
 //! # Coalesce
 //!
 //! The same function with the fewest modes: what a compiler would do to a loop nest. Neighbours

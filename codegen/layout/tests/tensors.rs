@@ -31,7 +31,7 @@ fn a_local_tile_is_the_tile_at_its_coordinate() {
     let (tiles, offset) = local_tile(&a, &tiler, &coord("(2,_)")).unwrap();
     assert_eq!(
         (tiles.to_string().as_str(), offset),
-        ("((4,5),(4)):((20,1),(5))", 160)
+        ("(4,5,4):(20,1,5)", 160)
     );
 }
 
@@ -40,10 +40,7 @@ fn a_local_tile_of_a_symbolic_tensor() {
     let a: Layout<Sym> = "(m,k):(lda,1)".parse().unwrap();
     let tiler: Tiler<Sym> = "<128,64>".parse().unwrap();
     let (tile, offset) = local_tile(&a, &tiler, &"(x,_)".parse().unwrap()).unwrap();
-    assert_eq!(
-        tile.to_string(),
-        "((128,64),(ceil_div(k,64))):((lda,1),(64))"
-    );
+    assert_eq!(tile.to_string(), "(128,64,ceil_div(k,64)):(lda,1,64)");
     assert_eq!(offset.to_string(), "128*lda*x");
     let identity: Layout<Sym, Basis<Sym>> = Layout::identity(a.shape()).unwrap();
     let (tile, offset) = local_tile(&identity, &tiler, &"(x,y)".parse().unwrap()).unwrap();

@@ -56,6 +56,7 @@ pub fn artifact(
         spec::Family::Gemm => Family::Gemm,
     };
     let certificate = serde_json::to_value(certificate).map_err(|error| bug(error.to_string()))?;
+    let certificate = certificate.into();
     let kernel = Kernel {
         semantics: semantics(plan).map_err(&bug)?,
         min_driver: min_driver(ptx.version),

@@ -5,10 +5,13 @@ mod tensor_map;
 use std::collections::BTreeSet;
 
 use crate::abi::{LaunchAbi, MAX_PARAM_BYTES, ParamValue};
-use crate::error::{Error, Problems};
+use crate::error::{Error, Problems, shorten};
 use crate::hash::Sha256Hex;
-use crate::manifest::{Assumption, Family, FileEntry, Kernel, Manifest, Semantics};
+use crate::manifest::{
+    Assumption, Family, FileEntry, Kernel, Manifest, Provenance, Semantics,
+};
 use crate::source::{MAX_FILE_BYTES, MAX_TOTAL_BYTES, is_safe, safe_path};
+use crate::text::is_plain;
 
 const MAX_KERNELS: usize = 65_536;
 const MAX_OPERANDS: usize = 16;
@@ -38,8 +41,30 @@ pub(crate) fn manifest(manifest: &Manifest) -> Result<(), Error> {
         self::kernel(kernel, &mut problems);
         listed(kernel, &manifest.files, &mut problems);
     }
+    provenance(&manifest.provenance, &mut problems);
     files(&manifest.files, &mut problems);
     problems.into_result()
+}
+
+/// Tools are shown by the names they have.
+fn provenance(provenance: &Provenance, problems: &mut Problems) {
+    let Provenance {
+        generator,
+        llvm,
+        ptxas,
+    } = provenance;
+    let tools = [
+        ("generator", Some(generator)),
+        ("llvm", llvm.as_ref()),
+        ("ptxas", ptxas.as_ref()),
+    ];
+    for (name, text) in tools {
+        problems.check(
+            text.is_none_or(|text| is_plain(text, MAX_LINE)),
+            "manifest",
+            || format!("provenance.{name} is no line of up to {MAX_LINE} bytes of plain text"),
+        );
+    }
 }
 
 /// Checks one kernel by itself.
@@ -77,6 +102,15 @@ fn names(kernel: &Kernel, problems: &mut Problems) {
             )
         },
     );
+    let cubin = kernel.cubin.iter().map(|cubin| &cubin.target);
+    for text in [&kernel.ptx.version, &kernel.ptx.target]
+        .into_iter()
+        .chain(cubin)
+    {
+        problems.check(is_plain(text, 64), id, || {
+            format!("{:?} is no version or target", shorten(text))
+        });
+    }
     let entry = kernel.entry.as_str();
     let starts = |c: char| c.is_ascii_alphabetic() || c == '_' || c == '$';
     let named = entry.starts_with(starts)
@@ -135,7 +169,7 @@ fn sums(kernel: &Kernel, problems: &mut Problems) {
 }
 
 fn is_line(text: &str) -> bool {
-    (1..=MAX_LINE).contains(&text.len()) && !text.chars().any(char::is_control)
+    !text.is_empty() && is_plain(text, MAX_LINE)
 }
 
 fn abi(id: &str, abi: &LaunchAbi, semantics: &Semantics, problems: &mut Problems) {
@@ -168,6 +202,12 @@ fn params(id: &str, abi: &LaunchAbi, semantics: &Semantics, problems: &mut Probl
     for param in abi.params.iter().take(MAX_PARAMS) {
         let (name, offset, size) = (&param.name, param.offset, param.size);
         let want = param.value.size();
+        problems.check(is_line(name), id, || {
+            format!(
+                "the name of a parameter, {:?}, is no line of plain text",
+                shorten(name)
+            )
+        });
         problems.check(size == want, id, || {
             format!("parameter {name:?} has {size} bytes; what it passes has {want}")
         });
@@ -199,6 +239,10 @@ fn assumptions(kernel: &Kernel, problems: &mut Problems) {
         format!("{n} assumptions; at most {MAX_ASSUMPTIONS} are allowed")
     });
     for assumption in &kernel.assumptions {
+        problems.check(is_plain(assumption.reason(), MAX_LINE), id, || {
+            let text = assumption.text();
+            format!("the reason of {text} is no line of up to {MAX_LINE} bytes of plain text")
+        });
         if let Assumption::Align { operand, bytes, .. } = assumption {
             problems.check(kernel.semantics.operand(operand).is_some(), id, || {
                 format!("align({operand}) names no operand")

@@ -42,6 +42,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod text;
+
 mod error;
 
 mod hash;
@@ -56,9 +58,13 @@ mod abi;
 
 mod sums;
 
+mod certificate;
+
 mod manifest;
 
 mod source;
+
+mod folder;
 
 mod tuning;
 
@@ -69,6 +75,7 @@ mod read;
 mod write;
 
 pub use abi::{LaunchAbi, MAX_PARAM_BYTES, Param, ParamValue, ScalarType};
+pub use certificate::{Certificate, MAX_CERTIFICATE_BYTES};
 pub use dtype::DType;
 pub use error::{Error, Problem};
 pub use expr::{Condition, Env, EvalError, Expr, MAX_DEPTH, MAX_NODES, MAX_TEXT, Name, ParseError};

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::abi::LaunchAbi;
+use crate::certificate::Certificate;
 use crate::dtype::DType;
 use crate::expr::{Condition, Expr};
 use crate::hash::Sha256Hex;
@@ -291,7 +292,7 @@ pub struct Kernel {
     /// What must hold before a launch.
     pub assumptions: Vec<Assumption>,
     /// The generator's proof of the kernel, an object; opaque here, covered by the hash.
-    pub certificate: serde_json::Value,
+    pub certificate: Certificate,
     /// SHA-256 of this entry as compact JSON with this key an empty string; set by the writer.
     pub content_hash: Sha256Hex,
 }
@@ -316,7 +317,7 @@ impl Kernel {
             abi: LaunchAbi::default(),
             resources: Resources::default(),
             assumptions: Vec::new(),
-            certificate: serde_json::Value::Object(serde_json::Map::new()),
+            certificate: Certificate::default(),
             content_hash: Sha256Hex::default(),
         }
     }

@@ -82,6 +82,14 @@ impl Bundle {
         std::str::from_utf8(bytes).unwrap_or_default()
     }
 
+    /// Paths in the bundle's folder that its manifest does not list: nothing reads them.
+    ///
+    /// # Errors
+    /// When a folder cannot be read.
+    pub fn unlisted(&self, folder: &Path) -> Result<Vec<String>, Error> {
+        crate::folder::unlisted(folder, &self.manifest)
+    }
+
     /// The selection tables, if the bundle was tuned.
     pub fn tuning(&self) -> Option<&Tuning> {
         self.tuning.as_ref()
@@ -162,14 +170,18 @@ fn check_bundle_hash(text: &str) -> Result<(), Error> {
     ))
 }
 
+/// Largest manifest whose kernel at fault is looked for: that takes many times its size.
+const MOST_SEARCHED: usize = 8 << 20;
+
 /// A serde error with the id of the kernel it is in, found by reading the kernels one by one.
 fn manifest_error(text: &str, error: &serde_json::Error) -> Error {
     let id = |value: &serde_json::Value| {
         let id = value.get("id").and_then(|id| id.as_str());
         id.map_or_else(|| "a kernel without id".to_owned(), shorten)
     };
-    let entry = serde_json::from_str::<serde_json::Value>(text)
-        .ok()
+    let searched = Some(text).filter(|text| text.len() <= MOST_SEARCHED);
+    let entry = searched
+        .and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok())
         .and_then(|manifest| {
             let kernels = manifest.get("kernels")?.as_array()?;
             let bad =

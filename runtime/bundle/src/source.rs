@@ -10,8 +10,9 @@ use crate::error::{Error, shorten};
 
 /// The name of the manifest in every bundle.
 pub(crate) const MANIFEST: &str = "manifest.json";
-/// Largest manifest.
-pub(crate) const MAX_MANIFEST_BYTES: u64 = 256 << 20;
+/// Largest manifest: an entry of a shipped kernel has some 6 KB, so this is over 20,000 of them.
+/// Opened, it takes about three times its size of memory.
+pub(crate) const MAX_MANIFEST_BYTES: u64 = 128 << 20;
 /// Largest PTX or cubin.
 pub(crate) const MAX_FILE_BYTES: u64 = 64 << 20;
 /// Largest sum of the files.
@@ -68,6 +69,10 @@ fn read_below(root: &Path, path: &str, limit: u64) -> Result<Vec<u8>, Error> {
                 shorten(path),
                 "is a link: bundles hold plain files",
             ));
+        }
+        // Opening waits where a pipe has no writer, and does things to a device.
+        if !meta.is_dir() && !meta.is_file() {
+            return Err(Error::invalid(shorten(path), "is no plain file"));
         }
     }
     let file = std::fs::File::open(&at).map_err(|e| Error::io(&at, e))?;

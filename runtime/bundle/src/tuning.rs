@@ -13,6 +13,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Problems, shorten};
 use crate::hash::Sha256Hex;
 use crate::manifest::{Family, Kernel};
+use crate::text::is_plain;
 
 /// The name of the file in a bundle.
 pub const TUNING_FILE: &str = "tuning.json";
@@ -224,8 +225,7 @@ impl Tuning {
 type Kernels<'k> = HashMap<&'k str, &'k Kernel>;
 
 fn check_table(table: &TuningTable, what: &str, kernels: &Kernels<'_>, problems: &mut Problems) {
-    let is_word =
-        |text: &str| (1..=200).contains(&text.len()) && !text.chars().any(char::is_control);
+    let is_word = |text: &str| !text.is_empty() && is_plain(text, 200);
     problems.check(is_word(&table.device.name), what, || {
         "the device's name is no line of 1 to 200 bytes".to_owned()
     });

@@ -9,10 +9,11 @@ use std::path::Path;
 
 use crate::check;
 use crate::error::{Error, Problems, shorten};
+use crate::folder;
 use crate::hash::Sha256Hex;
 use crate::manifest::{CubinFile, FORMAT_VERSION, FileEntry, Kernel, Manifest, Provenance};
 use crate::read::{Bundle, content_hash, hashed_part, ptx_header};
-use crate::source::MANIFEST;
+use crate::source::{MANIFEST, MAX_MANIFEST_BYTES};
 use crate::tuning::{TUNING_FILE, Tuning};
 
 /// Collects kernels and writes them as one bundle; see the crate's example.
@@ -56,7 +57,6 @@ impl BundleWriter {
             Err(message) => problems.add(&kernel.id, message),
         }
         problems.into_result()?;
-        sort_keys(&mut kernel.certificate);
         let file = format!("ptx/{}.ptx", kernel.id);
         kernel.ptx.sha256 = self.put(&file, ptx.as_bytes());
         kernel.ptx.file = file;
@@ -130,7 +130,10 @@ impl BundleWriter {
     }
 
     /// Writes the bundle into the folder `path`, made if it is missing, and returns its hash.
-    /// Files of an earlier bundle that are no longer listed stay where they are.
+    ///
+    /// Files that the manifest of an earlier bundle there lists and this one does not are removed,
+    /// if they still are what that manifest says; all others stay. Writers of one folder wait for
+    /// one another, where its file system has locks.
     ///
     /// # Errors
     /// When the kernels together break a rule of the manifest, or a file cannot be written.
@@ -138,10 +141,20 @@ impl BundleWriter {
         let mut files = self.to_files()?;
         let manifest = files.remove(MANIFEST).unwrap_or_default();
         std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
+        let folder = std::fs::File::open(path);
+        // Held until the end.
+        let _alone = folder.and_then(|folder| folder.lock().map(|()| folder));
+        let earlier = folder::listed(path, MAX_MANIFEST_BYTES);
         for (file, bytes) in &files {
             write_below(path, file, bytes)?;
         }
         write_below(path, MANIFEST, &manifest)?;
+        for entry in earlier
+            .iter()
+            .filter(|entry| !files.contains_key(&entry.path))
+        {
+            folder::remove(path, entry);
+        }
         let text = std::str::from_utf8(&manifest).unwrap_or_default();
         Ok(hashed_part(text)
             .map(|(body, _)| Sha256Hex::of(body.as_bytes()))
@@ -168,22 +181,6 @@ fn seal(manifest: &Manifest) -> Result<String, Error> {
         bundle_sha256,
         ..manifest.clone()
     })
-}
-
-/// Sorts the keys of every object, whatever order the map type of this build keeps.
-fn sort_keys(value: &mut serde_json::Value) {
-    match value {
-        serde_json::Value::Object(map) => {
-            let mut entries: Vec<_> = std::mem::take(map).into_iter().collect();
-            entries.sort_by(|a, b| a.0.cmp(&b.0));
-            for (key, mut inner) in entries {
-                sort_keys(&mut inner);
-                map.insert(key, inner);
-            }
-        }
-        serde_json::Value::Array(items) => items.iter_mut().for_each(sort_keys),
-        _ => {}
-    }
 }
 
 /// Writes one file whose path the manifest's check has found safe.

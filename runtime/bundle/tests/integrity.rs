@@ -38,7 +38,7 @@ fn kernel(id: &str, entry: &str) -> Kernel {
                 reason: "vectors".to_owned(),
             },
         ],
-        certificate: serde_json::json!({ "z": 1, "a": { "conflicts": 1.5, "b": [1, 2] } }),
+        certificate: serde_json::json!({ "z": 1, "a": { "conflicts": 1.5, "b": [1, 2] } }).into(),
         ..Kernel::new(id, Family::Copy, entry)
     }
 }
@@ -90,7 +90,7 @@ fn what_is_written_opens_again() {
     assert_eq!(bundle.cubin(two), Some(b"machine code".as_slice()));
     assert_eq!(bundle.of_spec("copy_a").count(), 1);
     assert_eq!(two.abi.params[2].offset, 16);
-    assert_eq!(two.certificate["a"]["conflicts"], 1.5);
+    assert_eq!(two.certificate.value()["a"]["conflicts"], 1.5);
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn writers_refuse_what_readers_would() {
         .unwrap_err();
     assert!(again.to_string().contains("used twice"));
     let mut wrong = kernel("../evil", "one");
-    wrong.certificate = serde_json::json!(1);
+    wrong.certificate = serde_json::json!(1).into();
     wrong.abi.block = [0, 1, 1];
     let all = writer
         .add(wrong, &empty_ptx("other"), None)

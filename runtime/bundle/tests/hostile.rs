@@ -1,0 +1,134 @@
+//! Bundles that someone made to do harm, and folders that hold more than a bundle.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use tilewright_bundle::*;
+use tilewright_fixture::{COPY, copy_kernel, open, writer_of};
+
+const ID: &str = "copy_f32@plain-1";
+
+fn written(folder: &Path) {
+    let writer = writer_of([(copy_kernel(ID), COPY)]);
+    writer.write(folder).unwrap();
+}
+
+/// The refusal of a bundle with one text of its manifest replaced and the hashes right again.
+fn tampered(edit: impl FnOnce(&mut Kernel)) -> String {
+    let mut kernel = copy_kernel(ID);
+    edit(&mut kernel);
+    let mut writer = BundleWriter::new(Provenance::new("fixture"));
+    writer.add(kernel, COPY, None).unwrap_err().to_string()
+}
+
+#[test]
+#[cfg(unix)]
+fn what_is_no_file_is_refused_and_never_waited_for() {
+    for name in ["manifest.json", "ptx/copy_f32@plain-1.ptx"] {
+        let folder = tempfile::tempdir().unwrap();
+        written(folder.path());
+        let path = folder.path().join(name);
+        std::fs::remove_file(&path).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let (send, receive) = mpsc::channel();
+        std::thread::spawn(move || {
+            let refused = Bundle::open(folder.path())
+                .map(|_| ())
+                .map_err(|e| e.to_string());
+            send.send(refused)
+        });
+        let refused = receive
+            .recv_timeout(Duration::from_secs(30))
+            .unwrap()
+            .unwrap_err();
+        assert!(refused.contains("is no plain file"), "{refused}");
+    }
+}
+
+#[test]
+fn text_that_a_terminal_would_obey_is_refused() {
+    let escape = "\x1b]0;owned\x07";
+    for (what, hidden) in [
+        ("control", escape),
+        ("direction", "abc\u{202e}fed"),
+        ("lines", "a\nb"),
+    ] {
+        let reason = tampered(|kernel| {
+            kernel.assumptions = vec![Assumption::Align {
+                operand: "s".to_owned(),
+                bytes: 16,
+                reason: hidden.to_owned(),
+            }];
+        });
+        let layout = tampered(|kernel| {
+            kernel.semantics.operands[0].layout = format!("(m,n):(lds,1){hidden}");
+        });
+        let epilogue = tampered(|kernel| kernel.semantics.epilogue = Some(hidden.to_owned()));
+        let parameter = tampered(|kernel| kernel.abi.params[0].name = hidden.to_owned());
+        for refusal in [reason, layout, epilogue, parameter] {
+            assert!(refusal.contains(ID), "{what}: {refusal}");
+            assert!(!refusal.contains(hidden), "{what}: {refusal}");
+        }
+        let mut writer = BundleWriter::new(Provenance::new(hidden));
+        writer.add(copy_kernel(ID), COPY, None).unwrap();
+        let refusal = writer.to_files().unwrap_err().to_string();
+        assert!(
+            refusal.contains("provenance.generator"),
+            "{what}: {refusal}"
+        );
+    }
+}
+
+#[test]
+fn a_certificate_is_bounded() {
+    let mut kernel = copy_kernel(ID);
+    let most = serde_json::json!({ "steps": vec![1; MAX_CERTIFICATE_BYTES / 2] });
+    kernel.certificate = most.into();
+    let files = writer_of([(kernel, COPY)]).to_files().unwrap();
+    let refusal = open(&files).unwrap_err().to_string();
+    assert!(
+        refusal.contains("the certificate has more than 262144 bytes"),
+        "{refusal}"
+    );
+    assert!(refusal.contains(ID), "{refusal}");
+}
+
+#[test]
+fn what_a_manifest_does_not_list_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    written(folder.path());
+    let bundle = Bundle::open(folder.path()).unwrap();
+    assert!(bundle.unlisted(folder.path()).unwrap().is_empty());
+    std::fs::create_dir(folder.path().join("notes")).unwrap();
+    for name in ["tuning.json", "ptx/old.ptx", "notes/a", "notes/b"] {
+        std::fs::write(folder.path().join(name), "").unwrap();
+    }
+    let found = Bundle::open(folder.path())
+        .unwrap()
+        .unlisted(folder.path())
+        .unwrap();
+    assert_eq!(found, ["notes", "ptx/old.ptx", "tuning.json"]);
+}
+
+#[test]
+fn a_bundle_takes_the_place_of_the_one_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    written(folder.path());
+    std::fs::write(at("mine.txt"), "mine").unwrap();
+    writer_of([(copy_kernel("copy_f32@new-2"), COPY)])
+        .write(folder.path())
+        .unwrap();
+    assert!(!at("ptx/copy_f32@plain-1.ptx").exists());
+    let bundle = Bundle::open(folder.path()).unwrap();
+    assert_eq!(bundle.unlisted(folder.path()).unwrap(), ["mine.txt"]);
+    // What is no longer as the manifest says is somebody's.
+    std::fs::write(at("ptx/copy_f32@new-2.ptx"), "// edited").unwrap();
+    written(folder.path());
+    let bundle = Bundle::open(folder.path()).unwrap();
+    let left = ["mine.txt", "ptx/copy_f32@new-2.ptx"];
+    assert_eq!(bundle.unlisted(folder.path()).unwrap(), left);
+}

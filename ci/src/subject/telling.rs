@@ -98,7 +98,8 @@ fn tile_of(id: &str) -> Vec<i64> {
 }
 
 fn stages_of(id: &str) -> Option<i64> {
-    let parts = id.split(['_', '-', '@']);
+    let (_, suffix) = id.split_once('@')?;
+    let parts = suffix.split(['_', '-']);
     let mut stages = parts.filter_map(|part| part.strip_prefix('s')?.parse().ok());
     stages.next_back()
 }

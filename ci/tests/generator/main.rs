@@ -16,3 +16,4 @@ mod captured;
 mod counted;
 mod mutated;
 mod probes;
+mod sums;

@@ -7,9 +7,7 @@ use std::collections::BTreeSet;
 use crate::abi::{LaunchAbi, MAX_PARAM_BYTES, ParamValue};
 use crate::error::{Error, Problems, shorten};
 use crate::hash::Sha256Hex;
-use crate::manifest::{
-    Assumption, Family, FileEntry, Kernel, Manifest, Provenance, Semantics,
-};
+use crate::manifest::{Assumption, Family, FileEntry, Kernel, Manifest, Provenance, Semantics};
 use crate::source::{MAX_FILE_BYTES, MAX_TOTAL_BYTES, is_safe, safe_path};
 use crate::text::is_plain;
 

@@ -35,11 +35,15 @@ fn captured(runtime: &Runtime) -> Vec<Row> {
 }
 
 fn captured_by(runtime: &Runtime, seed: u64, problems: usize) -> Vec<Row> {
+    captured_of(runtime, seed, problems, Inputs::Random(Data::Integers))
+}
+
+fn captured_of(runtime: &Runtime, seed: u64, problems: usize, inputs: Inputs) -> Vec<Row> {
     let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
     let options = Options {
         problems,
         seed,
-        inputs: Inputs::Random(Data::Integers),
+        inputs,
         stamp: Stamp::default(),
     };
     let mut told = 0;
@@ -74,6 +78,31 @@ fn what_was_captured_is_equal_again() {
     let replay = replayed(&runtime, &rows);
     assert_eq!((replay.equal(), replay.bad()), (4, 0));
     assert!(replay.is_good());
+}
+
+/// Every kind of inputs, each of its own problem.
+#[test]
+fn a_row_says_what_its_inputs_hold() {
+    let runtime = with_gemm(GEMM);
+    let mut rows = Vec::new();
+    for (seed, data) in Data::ALL.into_iter().enumerate() {
+        let captured = captured_of(&runtime, seed as u64, 1, Inputs::Random(data));
+        assert!(captured.iter().all(|row| row.inputs == data.text()));
+        rows.extend(captured);
+    }
+    assert_eq!(rows.len(), 2 * Data::ALL.len());
+    let replay = replayed(&runtime, &rows);
+    assert_eq!(
+        (replay.equal(), replay.bad()),
+        (rows.len(), 0),
+        "{replay:?}"
+    );
+    let unheard = Row {
+        inputs: "unheard".to_owned(),
+        ..rows[1].clone()
+    };
+    let replay = replayed(&runtime, &[unheard]);
+    assert!(matches!(replay.rows[0].verdict, Verdict::OtherInputs(_)));
 }
 
 #[test]

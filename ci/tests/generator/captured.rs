@@ -1,11 +1,12 @@
 //! What shipped kernels wrote on a GPU, which `ci/data/captures/*.jsonl` has, is what they write on
 //! the emulator: the same bits, gaps between rows included.
 //!
-//! Rows are made by `tilewright verify BUNDLE --device cuda --capture FILE` on the GPU that they
-//! name. Inputs are integers, so that results do not depend on the PTX: rows whose kernel has other
-//! PTX by now are owed the same bits and are compared all the same. They are only told apart. The
-//! test fails when no row is left that shows what this PTX did on a GPU, and when most kernels have
-//! no row: then it is time to capture again.
+//! Rows are made by `tilewright verify BUNDLE --device cuda --inputs all --capture FILE` on the GPU
+//! that they name. Results of integers do not depend on the PTX, those of other inputs on its
+//! instructions and their order alone: rows whose kernel has other PTX by now are owed the same bits
+//! and are compared all the same. They are only told apart. The test fails when no row is left that
+//! shows what this PTX did on a GPU, and when most kernels have no row: then it is time to capture
+//! again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -135,8 +135,8 @@ fn what_cannot_be_captured_or_replayed_is_refused() {
         tilewright(words.iter().chain(more)).expect(2).stderr
     };
     let rows = rows.to_str().unwrap();
-    let normals = refused(&["--capture", rows, "--inputs", "normals"]);
-    assert!(normals.contains("--inputs"), "{normals}");
+    let indices = refused(&["--capture", rows, "--inputs", "indices"]);
+    assert!(indices.contains("--inputs"), "{indices}");
     let both = refused(&["--against", rows, "--problems", "3"]);
     assert!(both.contains("--problems"), "{both}");
     assert!(refused(&["--commit", "c0ffee"]).contains("--capture"));

@@ -1,0 +1,111 @@
+//! What `verify` makes of kernels with fixed strides, of every kind of inputs, and of those that it
+//! could not put to the test.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod fixture;
+
+use fixture::*;
+use tilewright_runtime::bundle::Kernel;
+use tilewright_runtime::verify::{Data, Inputs, Options, Summary, verify};
+use tilewright_runtime::{Device, Runtime};
+
+fn verified(kernel: Kernel, ptx: &str, problems: usize, inputs: Inputs) -> Summary {
+    let runtime = Runtime::new(bundle_of([(kernel, ptx)]), Device::emulator());
+    let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
+    let options = Options {
+        problems,
+        seed: 4,
+        inputs,
+    };
+    verify(&runtime, &kernels, options, |_| {}).unwrap()
+}
+
+/// The copy with rows of these operands so many elements apart.
+fn copy_with_rows(strides: [i64; 2]) -> Kernel {
+    let mut kernel = copy_kernel("copy_f32@fixed-1");
+    for (at, stride) in strides.into_iter().enumerate() {
+        kernel.semantics.operands[at].layout = format!("(m,n):({stride},1)");
+        kernel.abi.params[4 + at].value = i64_of(&stride.to_string());
+    }
+    kernel
+}
+
+fn failures(summary: &Summary) -> Vec<String> {
+    let all = summary.outcomes.iter();
+    all.filter_map(|o| Some(format!("{}: {}", o.problem, o.failure.as_ref()?)))
+        .collect()
+}
+
+#[test]
+fn elements_that_share_an_address_are_read_as_they_lie() {
+    let mut copy = copy_with_rows([3, 0]);
+    copy.semantics.operands[1] = copy_kernel("x").semantics.operands[1].clone();
+    copy.abi.params[5] = copy_kernel("x").abi.params[5].clone();
+    let summary = verified(copy, COPY, 12, Inputs::Mixed);
+    assert_eq!(failures(&summary), [""; 0]);
+    let mut gemm = gemm_kernel("gemm_f32@fixed-1");
+    for (operand, first, stride) in [(0, 6, "(m,k):(2,1)"), (1, 8, "(n,k):(1,5)")] {
+        gemm.semantics.operands[operand].layout = stride.to_owned();
+        let numbers = stride.split_once(":(").unwrap().1.trim_end_matches(')');
+        for (at, number) in numbers.split(',').enumerate() {
+            gemm.abi.params[first + at].value = i64_of(number);
+        }
+    }
+    for inputs in [Inputs::Mixed, Inputs::Indices] {
+        let summary = verified(gemm.clone(), GEMM, 2, inputs);
+        assert_eq!(failures(&summary), [""; 0]);
+    }
+}
+
+#[test]
+fn outputs_with_fixed_rows_are_as_wide_as_those() {
+    let summary = verified(copy_with_rows([64, 64]), COPY, 12, Inputs::Mixed);
+    assert_eq!(failures(&summary), [""; 0]);
+    assert_eq!(summary.outcomes.len(), 12);
+}
+
+#[test]
+fn a_kernel_that_takes_single_rows_alone_is_not_verified() {
+    for stride in [0, 1 << 40] {
+        let summary = verified(copy_with_rows([stride; 2]), COPY, 6, Inputs::Mixed);
+        let failures = failures(&summary);
+        assert_eq!(failures.len(), 1, "{failures:?}");
+        assert!(
+            failures[0].contains("nothing was checked along m"),
+            "{failures:?}"
+        );
+        assert_eq!(summary.passed(), 6);
+    }
+}
+
+#[test]
+fn every_kind_of_inputs_is_judged() {
+    let extents = Inputs::All;
+    let summary = verified(gemm_kernel("gemm_f32@plain-1"), GEMM, 12, extents);
+    assert_eq!(failures(&summary), [""; 0]);
+    let groups = summary.closeness();
+    let mut kinds: Vec<&str> = groups.iter().map(|group| group.data.as_str()).collect();
+    kinds.sort_unstable();
+    let mut all = Data::ALL.map(Data::text);
+    all.sort_unstable();
+    assert_eq!(kinds, all);
+    for group in &groups {
+        assert_eq!((group.problems, group.failed), (2, 0));
+        assert!(group.max_err <= 1.0, "{group:?}");
+        assert_eq!(group.max_err == 0.0, group.data == "integers", "{group:?}");
+        assert_eq!(group.types, "f32·f32 → f32 → f32");
+    }
+}
+
+/// A kernel that adds one product twice is right on no kind of inputs.
+#[test]
+fn every_kind_of_inputs_tells() {
+    let add = "fma.rn.f32 %f1, %f2, %f3, %f1;";
+    let wrong = GEMM.replace(add, &format!("{add} abs.f32 %f2, %f2;\n {add}"));
+    assert_ne!(wrong, GEMM);
+    for data in Data::ALL {
+        let kernel = gemm_kernel("gemm_f32@plain-1");
+        let summary = verified(kernel, &wrong, 2, Inputs::Random(data));
+        assert_eq!(summary.passed(), 0, "{data:?}");
+    }
+}

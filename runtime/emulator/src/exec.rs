@@ -42,6 +42,7 @@ mod accumulator;
 mod wgmma;
 mod matrix;
 mod mma;
+mod wmma;
 mod warp;
 
 use std::sync::Mutex;
@@ -56,6 +57,7 @@ use crate::launch::{Launch, RunError, broken_limits, pack, volume};
 use crate::memory::Memory;
 use crate::module::Module;
 use crate::options::Options;
+use crate::tensor_core::Rules;
 use crate::trace::{LineProfile, TraceStep};
 use env::{Env, GlobalSpace};
 use global_words::GlobalWords;
@@ -73,6 +75,9 @@ pub struct Report {
     pub profile: Vec<LineProfile>,
     /// The steps of the traced warp.
     pub trace: Vec<TraceStep>,
+    /// Whose tensor cores summed; none when no instruction has sums that are neither exact nor
+    /// IEEE's.
+    pub tensor_cores: Option<&'static Rules>,
     /// Warp instructions executed.
     pub warp_instructions: u64,
     /// Lanes of all warp instructions, after predication.
@@ -201,6 +206,7 @@ fn run_watched(
         options,
         params,
         global: GlobalSpace::new(memory, &variables),
+        rules: options.rules(module.target()),
         shared_bytes,
         threads: volume(launch.block) as u32,
         watched,
@@ -262,6 +268,7 @@ fn run_grid(env: &Env<'_>) -> Report {
                 counters: Counters::default(),
                 observed: Observed::default(),
                 words: GlobalWords::default(),
+                ruled: false,
                 executed: 0,
             };
         };
@@ -274,6 +281,7 @@ fn run_grid(env: &Env<'_>) -> Report {
         counters: Counters::default(),
         observed: Observed::default(),
         words: GlobalWords::default(),
+        ruled: false,
         executed: 0,
     };
     // The reduction keeps the order of clusters, so the report does not depend on the number of
@@ -300,6 +308,7 @@ fn run_grid(env: &Env<'_>) -> Report {
         counters: total.counters,
         profile: line_profiles(env, total.observed.profile),
         trace: total.observed.steps,
+        tensor_cores: total.ruled.then_some(env.rules),
         warp_instructions: total.executed,
         thread_instructions,
     }
@@ -343,6 +352,8 @@ struct Total {
     counters: Counters,
     observed: Observed,
     words: GlobalWords,
+    /// Whether a sum was the architecture's own.
+    ruled: bool,
     executed: u64,
 }
 
@@ -353,6 +364,7 @@ impl Total {
             counters,
             observed,
             words,
+            ruled,
             executed,
         } = outcome;
         let later = Total {
@@ -360,6 +372,7 @@ impl Total {
             counters,
             observed,
             words,
+            ruled,
             executed,
         };
         self.join(env, later)
@@ -374,6 +387,7 @@ impl Total {
         }
         self.counters.add(&later.counters);
         self.observed.join(later.observed);
+        self.ruled |= later.ruled;
         self.executed += later.executed;
         self
     }

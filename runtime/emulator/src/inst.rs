@@ -336,6 +336,9 @@ pub(crate) enum Exec {
         src: Src,
     },
     Mma(Box<Mma>),
+    LoadFragment(Box<FragmentMove>),
+    StoreFragment(Box<FragmentMove>),
+    Wmma(Box<Wmma>),
     Mbarrier(Box<MbarrierOp>),
     /// `cp.async.mbarrier.arrive`.
     CopyArrive {

@@ -19,6 +19,7 @@ mod warp;
 mod matrix;
 mod hopper;
 mod wgmma;
+mod wmma;
 mod video;
 mod link;
 mod operands;
@@ -124,18 +125,24 @@ impl Form {
 
     fn add(&mut self, modifier: &str, used: &mut [bool]) -> Decoded<()> {
         let spec = self.spec;
+        let mut second = false;
         for (group, used) in spec.groups.iter().zip(used) {
             if let Some(name) = group.names.iter().find(|name| **name == modifier) {
+                // Two groups may have a name in common: the layouts of A and of B.
                 if *used {
-                    return Err(format!(
-                        "unsupported second modifier .{modifier} of {}",
-                        spec.base
-                    ));
+                    second = true;
+                    continue;
                 }
                 *used = true;
                 self.mods.push(name);
                 return Ok(());
             }
+        }
+        if second {
+            return Err(format!(
+                "unsupported second modifier .{modifier} of {}",
+                spec.base
+            ));
         }
         let unsupported = || format!("unsupported modifier .{modifier} of {}", spec.base);
         let ty = Ty::parse(modifier).ok_or_else(unsupported)?;

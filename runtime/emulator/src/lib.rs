@@ -9,9 +9,9 @@
 //! table and decoded into a compact form; warps execute that form for 32 lanes at a time; CTAs
 //! run in parallel when the kernel cannot tell. Modules, in layers:
 //!
-//! - `finding`, `counters`, `trace`, `options`, `memory`, `tensor_map`: the vocabulary
 //! - `num`: arithmetic as PTX defines it, without machine state
 //! - `tensor_core`: the sums of tensor cores, to the bit
+//! - `finding`, `counters`, `trace`, `options`, `memory`, `tensor_map`: the vocabulary
 //! - `types`, `inst`, `module`, `alternatives`: the decoded program, and others beside it
 //! - `lexer`, `operand`, `isa`, `syntax`: text to decoded program
 //! - `launch`, `exec`: decoded program to memory effects
@@ -21,14 +21,14 @@
 #[doc = include_str!("../docs/model.md")]
 pub mod model {}
 
+mod num;
+pub mod tensor_core;
 mod finding;
 mod counters;
 mod trace;
 mod options;
 mod memory;
 mod tensor_map;
-mod num;
-pub mod tensor_core;
 mod types;
 mod inst;
 mod module;

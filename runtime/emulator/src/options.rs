@@ -1,5 +1,6 @@
 //! How a run is made: which checks, which schedule, which budgets.
 
+use crate::tensor_core::Rules;
 use crate::trace::TraceTarget;
 
 /// How much the sanitizer checks.
@@ -67,6 +68,9 @@ pub struct Options {
     /// Whether waits for mbarriers that suspend (`try_wait`) come back with nothing once before
     /// they do, as their time limit allows: whoever does not ask again goes on too early.
     pub waits_time_out: bool,
+    /// What the tensor cores compute; none for the rules of the text's own `.target`. A GPU runs
+    /// text for older architectures as well, with its own tensor cores.
+    pub tensor_cores: Option<&'static Rules>,
     /// Whether the run ends with the first finding of level error. CTAs then run in order.
     pub stops_at_error: bool,
 }
@@ -87,7 +91,15 @@ impl Default for Options {
             trace: None,
             parallel: true,
             waits_time_out: false,
+            tensor_cores: None,
             stops_at_error: false,
         }
+    }
+}
+
+impl Options {
+    /// The rules that a text for `target` runs by.
+    pub(crate) fn rules(&self, target: &str) -> &'static Rules {
+        self.tensor_cores.unwrap_or_else(|| Rules::of(target))
     }
 }

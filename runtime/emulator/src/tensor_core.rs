@@ -56,12 +56,16 @@
 //! ```
 
 mod format;
+mod element;
 mod fused;
 mod rules;
 mod step;
+mod tile;
 mod bound;
 
 pub use bound::Precision;
-pub use format::{Element, Sum};
+pub use element::{Element, Sum};
 pub use rules::{Rules, Way};
+pub(crate) use step::double;
 pub use step::{NoStep, Step};
+pub(crate) use tile::{Columns, from_bits, to_bits};

@@ -23,8 +23,10 @@ mod emulator {
     mod sanitizer;
     mod scopes;
     mod tensor_columns;
+    mod tensor_core;
     mod tensor_edges;
     mod tensor_pitch;
     mod warp_ops;
     mod wgmma;
+    mod wmma;
 }

@@ -104,15 +104,14 @@ impl Warp {
         &mut self,
         st: &mut State<'a>,
         (access, kind, touch): (&Access, AccessKind, Touch),
-        mask: u32,
+        (addresses, mask): (&Lanes, u32),
         word: impl Fn(usize, u32) -> u32,
         mut element: impl FnMut(&mut Warp, &mut State<'a>, &Spot<'a>) -> bool,
     ) {
-        let addresses = self.addresses(st, &access.address, mask);
         let total = access.bytes * access.count;
         self.by_space(
             access.space,
-            &addresses,
+            addresses,
             mask,
             |warp, space, addresses, lanes| {
                 st.observe(space, kind, warp.site(lanes), addresses, total);
@@ -172,6 +171,28 @@ impl Warp {
         dst: &[Option<Reg>],
         mask: u32,
     ) -> Flow {
+        let addresses = self.addresses(st, &access.address, mask);
+        let mut out = self.load_at::<N>(st, access, (&addresses, mask));
+        for (dst, values) in dst.iter().zip(&mut out) {
+            let Some(dst) = dst else { continue };
+            if sign_bits != 0 {
+                for value in values.iter_mut() {
+                    *value = sign_extend(*value, sign_bits);
+                }
+            }
+            self.write(*dst, mask, values);
+        }
+        Flow::Next
+    }
+
+    /// The elements of a load from addresses that its operand does not give.
+    #[inline]
+    pub(crate) fn load_at<const N: usize>(
+        &mut self,
+        st: &mut State<'_>,
+        access: &Access,
+        (addresses, mask): (&Lanes, u32),
+    ) -> [Lanes; N] {
         let mut out = [[0u64; 32]; N];
         // Lanes that load undefined bytes of global memory, and the first one's address.
         let mut undefined = (0u32, 0);
@@ -184,7 +205,7 @@ impl Warp {
         self.visit(
             st,
             way,
-            mask,
+            (addresses, mask),
             |_, _| 0,
             |warp, st, spot| {
                 let Some(out) = out.get_mut(spot.index) else {
@@ -212,16 +233,7 @@ impl Warp {
         if undefined.0 != 0 && st.sanitize() {
             self.uninitialized(st, Space::Global, undefined.1, self.site(undefined.0));
         }
-        for (dst, values) in dst.iter().zip(&mut out) {
-            let Some(dst) = dst else { continue };
-            if sign_bits != 0 {
-                for value in values.iter_mut() {
-                    *value = sign_extend(*value, sign_bits);
-                }
-            }
-            self.write(*dst, mask, values);
-        }
-        Flow::Next
+        out
     }
 
     /// A store of up to `N` elements.
@@ -237,6 +249,20 @@ impl Warp {
         for (values, src) in values.iter_mut().zip(src) {
             *values = self.values(st, src, mask);
         }
+        let addresses = self.addresses(st, &access.address, mask);
+        self.store_at(st, access, &values, (&addresses, mask));
+        Flow::Next
+    }
+
+    /// Stores elements to addresses that the operand does not give.
+    #[inline]
+    pub(crate) fn store_at<const N: usize>(
+        &mut self,
+        st: &mut State<'_>,
+        access: &Access,
+        values: &[Lanes; N],
+        (addresses, mask): (&Lanes, u32),
+    ) {
         let kind = if access.order.strong {
             AccessKind::StrongStore(access.order.scope)
         } else {
@@ -244,8 +270,8 @@ impl Warp {
         };
         let bytes = access.bytes;
         let way = (access, kind, Touch::store(access.order));
-        let word = |lane: usize, offset: u32| word_of(&values, bytes, lane, offset);
-        self.visit(st, way, mask, word, |warp, st, spot| {
+        let word = |lane: usize, offset: u32| word_of(values, bytes, lane, offset);
+        self.visit(st, way, (addresses, mask), word, |warp, st, spot| {
             let Some(values) = values.get(spot.index) else {
                 return false;
             };
@@ -259,7 +285,6 @@ impl Warp {
             }
         });
         st.settle_rewrites();
-        Flow::Next
     }
 
     /// Loads from a space that is near the processor; reports undefined bytes. `None` is out of

@@ -5,9 +5,8 @@
 //! next one (ISA 9.7.15.5).
 
 use super::warp::Warp;
-use crate::inst::{Accumulator, Lanes, Wgmma};
-use crate::num::round::{F16, F32, Round, round};
-use half::f16;
+use crate::inst::{Lanes, Wgmma};
+use crate::tensor_core::{Sum, from_bits, to_bits};
 
 impl Warp {
     fn register(&self, slot: u32) -> Lanes {
@@ -22,8 +21,7 @@ impl Warp {
                 let start = place(op, 4 * g, r, 0);
                 let row = sums.iter().skip(start).step_by(2);
                 for (value, sum) in values.iter_mut().zip(row) {
-                    let bits = if sum.is_nan() { F32.nan } else { sum.to_bits() };
-                    *value = u64::from(bits);
+                    *value = to_bits(Sum::F32, *sum);
                 }
             }
             self.write(*reg, mask, &values);
@@ -32,7 +30,7 @@ impl Warp {
 
     /// The values of D, by rows.
     pub(super) fn gather_d(&self, op: &Wgmma, sums: &mut [f32]) {
-        if op.d_type == Accumulator::F32 {
+        if op.d_type == Sum::F32 {
             for (r, reg) in op.d.iter().enumerate() {
                 let values = self.register(reg.slot);
                 for (g, values) in values.chunks_exact(4).enumerate() {
@@ -48,10 +46,10 @@ impl Warp {
         for (r, reg) in op.d.iter().enumerate() {
             let values = self.register(reg.slot);
             for (lane, value) in values.iter().enumerate() {
-                if op.d_type == Accumulator::F16 {
+                if op.d_type == Sum::F16 {
                     for half in 0..2 {
                         let at = place(op, lane, r, half);
-                        sums[at] = f16::from_bits((value >> (16 * half)) as u16).to_f32();
+                        sums[at] = from_bits(Sum::F16, value >> (16 * half));
                     }
                 } else {
                     sums[place(op, lane, r, 0)] = f32::from_bits(*value as u32);
@@ -62,13 +60,13 @@ impl Warp {
 
     /// Writes D, from rows; integer sums are of one product and still to be added.
     pub(super) fn scatter_d(&mut self, op: &Wgmma, accumulates: bool, sums: &[f32], mask: u32) {
-        if op.d_type == Accumulator::F32 {
+        if op.d_type == Sum::F32 {
             return self.scatter_single(op, sums, mask);
         }
         for (r, reg) in op.d.iter().enumerate() {
             let old = self.register(reg.slot);
             let value = |lane: usize| match op.d_type {
-                Accumulator::S32 { saturate } => {
+                Sum::S32 { saturate } => {
                     // The sum of one product is exact in f32.
                     let sum = sums[place(op, lane, r, 0)] as i64;
                     let old = if accumulates {
@@ -79,17 +77,11 @@ impl Warp {
                     let clamped = (old + sum).clamp(i64::from(i32::MIN), i64::from(i32::MAX));
                     u64::from((if saturate { clamped } else { old + sum }) as u32)
                 }
-                Accumulator::F16 => {
-                    let half = |half: usize| {
-                        let sum = f64::from(sums[place(op, lane, r, half)]);
-                        u64::from(round(sum, F16, Round::Nearest, false))
-                    };
+                Sum::F16 => {
+                    let half = |half: usize| to_bits(Sum::F16, sums[place(op, lane, r, half)]);
                     half(0) | half(1) << 16
                 }
-                _ => {
-                    let sum = sums[place(op, lane, r, 0)];
-                    u64::from(if sum.is_nan() { F32.nan } else { sum.to_bits() })
-                }
+                _ => to_bits(op.d_type, sums[place(op, lane, r, 0)]),
             };
             let values = std::array::from_fn(value);
             self.write(*reg, mask, &values);
@@ -100,7 +92,7 @@ impl Warp {
 /// The index of an element of D in the warp's 16 rows.
 fn place(op: &Wgmma, lane: usize, r: usize, half: usize) -> usize {
     let (g, t) = (lane / 4, lane % 4);
-    if op.d_type == Accumulator::F16 {
+    if op.d_type == Sum::F16 {
         return (g + 8 * (r % 2)) * op.n + 8 * (r / 2) + 2 * t + half;
     }
     let (j, q) = (r / 4, r % 4);

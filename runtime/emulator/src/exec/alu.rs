@@ -274,6 +274,9 @@ impl Warp {
             Exec::StoreMatrix(moved) => self.store_matrix(st, moved, mask),
             Exec::MoveMatrix { dst, src } => self.move_matrix(st, *dst, src, mask),
             Exec::Mma(mma) => self.mma(st, mma, mask),
+            Exec::LoadFragment(moved) => self.load_fragment(st, moved, mask),
+            Exec::StoreFragment(moved) => self.store_fragment(st, moved, mask),
+            Exec::Wmma(wmma) => self.wmma(st, wmma, mask),
             _ => self.execute_async(st, inst, mask),
         }
     }

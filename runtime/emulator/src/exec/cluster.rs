@@ -23,6 +23,8 @@ pub(crate) struct Outcome {
     pub(crate) observed: Observed,
     /// What the cluster touched in global memory.
     pub(crate) words: GlobalWords,
+    /// Whether a sum was the architecture's own.
+    pub(crate) ruled: bool,
     pub(crate) executed: u64,
 }
 
@@ -78,6 +80,7 @@ pub(crate) fn run(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget: u64) ->
         counters: st.counters,
         observed: st.observed,
         words,
+        ruled: st.ruled,
         executed: st.executed,
     }
 }

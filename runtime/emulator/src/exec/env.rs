@@ -9,6 +9,7 @@ use crate::launch::Launch;
 use crate::memory::{Content, Memory, Region};
 use crate::module::{Entry, Module};
 use crate::options::Options;
+use crate::tensor_core::Rules;
 
 /// The address of a CTA's first shared byte.
 ///
@@ -74,6 +75,8 @@ pub(crate) struct Env<'a> {
     pub(crate) options: &'a Options,
     pub(crate) params: Vec<u8>,
     pub(crate) global: GlobalSpace<'a>,
+    /// What the tensor cores compute.
+    pub(crate) rules: &'static Rules,
     /// Static and dynamic shared bytes of a CTA.
     pub(crate) shared_bytes: u32,
     pub(crate) threads: u32,

@@ -5,51 +5,63 @@
 //! row 4e r + t e + i of column g; C and D register r hold (g + 8 (r div 2), 2t + r mod 2), two
 //! of them packed for f16. Tiles of 8 rows have no second row block.
 //!
-//! Numerics: products are exact and added to an f32 accumulator in ascending k, each sum rounded
-//! to nearest. The hardware aligns and truncates in a way that is not documented; on data whose
-//! sums are exact both agree.
+//! What is summed how is [`crate::tensor_core`]'s.
 
 use super::state::State;
 use super::warp::{Flow, Warp};
-use crate::inst::{Accumulator, Lanes, Mma, MmaType, Src};
-use crate::num::convert::Scalar;
+use crate::inst::{Lanes, Mma, Src};
 use crate::num::int::sign_extend;
-use crate::num::round::{F16, F32, Round, round};
+use crate::tensor_core::{Columns, Element, Step, Sum, Way, double, from_bits, to_bits};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 
 /// Dense operands of the largest tile.
-pub(super) struct Tile<T> {
+struct Dense<T> {
     a: [T; 16 * 64],
     b: [T; 64 * 8],
-    c: [T; 16 * 8],
 }
 
-impl<T: Copy + Default> Tile<T> {
-    fn new() -> Tile<T> {
-        Tile {
+impl<T: Copy + Default> Dense<T> {
+    fn new() -> Dense<T> {
+        Dense {
             a: [T::default(); 16 * 64],
             b: [T::default(); 64 * 8],
-            c: [T::default(); 16 * 8],
         }
     }
 }
 
-/// A dense operand that is being filled.
-struct Dense<'t> {
-    out: &'t mut [f32],
-    m: usize,
-    k: usize,
+/// The operands of a product that is summed in floats.
+pub(super) struct Tile {
+    a: [f32; 16 * 32],
+    b: Columns,
+    c: [f32; 16 * 8],
 }
 
-impl Dense<'_> {
+/// An operand that is being filled.
+struct Filling<'t> {
+    out: &'t mut [f32],
+    m: usize,
+    step: &'t Step,
+}
+
+impl Filling<'_> {
     /// The elements of A's register `r`, which lie side by side in one row.
     #[inline]
     fn put_a(&mut self, lane: usize, r: usize, values: &[f32]) {
         let (row, column) = place_a(self.m, values.len(), lane, r, 0);
-        let at = row * self.k + column;
-        if let Some(place) = self.out.get_mut(at..at + values.len()) {
-            place.copy_from_slice(values);
+        let start = row * self.step.k();
+        if values.len() <= 2 {
+            let at = start + column;
+            if let Some(place) = self.out.get_mut(at..at + values.len()) {
+                place.copy_from_slice(values);
+            }
+            return;
+        }
+        // Of four, sums may want pairs apart.
+        for (i, value) in values.iter().enumerate() {
+            if let Some(place) = self.out.get_mut(start + self.step.place(column + i)) {
+                *place = *value;
+            }
         }
     }
 
@@ -57,9 +69,14 @@ impl Dense<'_> {
     #[inline]
     fn put_b(&mut self, lane: usize, r: usize, values: &[f32]) {
         let (row, column) = place_b(values.len(), lane, r, 0);
-        let places = self.out.iter_mut().skip(8 * row + column).step_by(8);
-        for (place, value) in places.zip(values) {
-            *place = *value;
+        for (i, value) in values.iter().enumerate() {
+            let row = match values.len() {
+                ..=2 => row + i,
+                _ => self.step.place(row + i),
+            };
+            if let Some(place) = self.out.get_mut(8 * row + column) {
+                *place = *value;
+            }
         }
     }
 }
@@ -83,6 +100,11 @@ fn place_c(lane: usize, r: usize) -> (usize, usize) {
     (lane / 4 + 8 * (r / 2), 2 * (lane % 4) + r % 2)
 }
 
+/// Sums in one register.
+fn each(sum: Sum) -> usize {
+    if sum == Sum::F16 { 2 } else { 1 }
+}
+
 impl Warp {
     pub(crate) fn mma(&mut self, st: &mut State<'_>, op: &Mma, mask: u32) -> Flow {
         if !self.converged(st, mask) {
@@ -90,8 +112,8 @@ impl Warp {
         }
         st.counters.mma_flop += 2 * (op.m * op.n * op.k) as u64;
         match (op.a_type, op.d_type) {
-            (MmaType::F64, _) => self.mma_double(st, op, mask),
-            (_, Accumulator::S32 { saturate }) => self.mma_integer(st, op, saturate, mask),
+            (Element::F64, _) => self.mma_double(st, op, mask),
+            (_, Sum::S32 { saturate }) => self.mma_integer(st, op, saturate, mask),
             _ => self.mma_single(st, op, mask),
         }
         Flow::Next
@@ -101,7 +123,7 @@ impl Warp {
     fn spread<T>(
         &mut self,
         st: &State<'_>,
-        (registers, ty): (&[Src], MmaType),
+        (registers, ty): (&[Src], Element),
         mask: u32,
         mut put: impl FnMut(usize, usize, usize, T),
         convert: impl Fn(u64) -> T,
@@ -120,94 +142,57 @@ impl Warp {
     }
 
     fn mma_single(&mut self, st: &mut State<'_>, op: &Mma, mask: u32) {
-        let (m, k) = (op.m, op.k);
+        // An accumulator of f32 on either side makes sums of f32.
+        let sum = match (op.c_type, op.d_type) {
+            (Sum::F16, Sum::F16) => Sum::F16,
+            _ => Sum::F32,
+        };
+        let step = st.step(Way::Mma, (op.a_type, op.b_type), sum, op.k);
         // Clearing a tile costs as much as a product; what is read of it is written first.
-        let mut tile = st.tile.take().unwrap_or_else(|| Box::new(Tile::new()));
-        self.spread_single(st, op, mask, &mut tile);
-        match op.c_type {
-            Accumulator::F16 => {
-                for (r, src) in op.c.iter().enumerate() {
-                    let values = self.values(st, src, mask);
-                    for (lane, value) in values.iter().enumerate() {
-                        for half in 0..2 {
-                            let (row, column) = place_c(lane, 2 * r + half);
-                            let bits = f16::from_bits((value >> (16 * half)) as u16);
-                            tile.c[8 * row + column] = bits.to_f32();
-                        }
-                    }
-                }
-            }
-            _ => {
-                for (r, src) in op.c.iter().enumerate() {
-                    let values = self.values(st, src, mask);
-                    for (lane, value) in values.iter().enumerate() {
-                        let (row, column) = place_c(lane, r);
-                        tile.c[8 * row + column] = f32::from_bits(*value as u32);
-                    }
-                }
-            }
-        }
-        for (row, c) in tile.c.chunks_exact_mut(8).enumerate().take(m) {
-            let mut sums = [0f32; 8];
-            sums.copy_from_slice(c);
-            let a = &tile.a[row * k..(row + 1) * k];
-            for (a, b) in a.iter().zip(tile.b.chunks_exact(8)) {
-                for (sum, b) in sums.iter_mut().zip(b) {
-                    *sum += a * b;
-                }
-            }
-            c.copy_from_slice(&sums);
-        }
-        self.write_single(op, mask, &tile.c);
+        let mut tile = st.tile.take().unwrap_or_else(|| {
+            Box::new(Tile {
+                a: [0.0; 16 * 32],
+                b: Columns::default(),
+                c: [0.0; 16 * 8],
+            })
+        });
+        tile.b.resize(op.k, 8);
+        let (m, out) = (op.m, &mut tile.a[..]);
+        let filling = Filling {
+            out,
+            m,
+            step: &step,
+        };
+        let operand = (op.a.as_slice(), op.a_type);
+        self.spread_one(st, operand, mask, filling, Filling::put_a);
+        let filling = Filling {
+            out: tile.b.values(),
+            m,
+            step: &step,
+        };
+        let operand = (op.b.as_slice(), op.b_type);
+        self.spread_one(st, operand, mask, filling, Filling::put_b);
+        tile.b.close(&step);
+        self.spread_sums(st, op, mask, &mut tile.c);
+        let rows = &tile.a[..m * op.k];
+        step.add_tile(rows, &tile.b, &mut tile.c[..8 * m]);
+        self.write_sums(op, mask, &tile.c);
         st.tile = Some(tile);
     }
 
-    /// A and B as f32; every element type is exact in it.
-    fn spread_single(&mut self, st: &State<'_>, op: &Mma, mask: u32, tile: &mut Tile<f32>) {
-        let (m, k) = (op.m, op.k);
-        let dense = Dense {
-            out: &mut tile.a,
-            m,
-            k,
-        };
-        self.spread_one(
-            st,
-            (&op.a, op.a_type),
-            mask,
-            dense,
-            |dense, lane, r, values| {
-                dense.put_a(lane, r, values);
-            },
-        );
-        let dense = Dense {
-            out: &mut tile.b,
-            m,
-            k,
-        };
-        self.spread_one(
-            st,
-            (&op.b, op.b_type),
-            mask,
-            dense,
-            |dense, lane, r, values| {
-                dense.put_b(lane, r, values);
-            },
-        );
-    }
-
     /// Converts the elements of one operand's registers; `put` places those of one register.
-    fn spread_one(
+    fn spread_one<'t>(
         &mut self,
         st: &State<'_>,
-        (registers, ty): (&[Src], MmaType),
+        (registers, ty): (&[Src], Element),
         mask: u32,
-        mut dense: Dense<'_>,
-        put: impl Fn(&mut Dense<'_>, usize, usize, &[f32]),
+        mut filling: Filling<'t>,
+        put: impl Fn(&mut Filling<'t>, usize, usize, &[f32]),
     ) {
         for (r, src) in registers.iter().enumerate() {
             let words = self.values(st, src, mask);
             match ty {
-                MmaType::F16 => {
+                Element::F16 => {
                     let mut halves = [f16::ZERO; 64];
                     for (pair, word) in halves.chunks_exact_mut(2).zip(&words) {
                         pair[0] = f16::from_bits(*word as u16);
@@ -216,73 +201,78 @@ impl Warp {
                     let mut singles = [0f32; 64];
                     halves.convert_to_f32_slice(&mut singles);
                     for (lane, pair) in singles.chunks_exact(2).enumerate() {
-                        put(&mut dense, lane, r, pair);
+                        put(&mut filling, lane, r, pair);
                     }
                 }
-                MmaType::Bf16 => {
+                Element::Bf16 => {
                     for (lane, word) in words.iter().enumerate() {
                         let word = *word as u32;
                         let pair = [word << 16, word & 0xffff_0000].map(f32::from_bits);
-                        put(&mut dense, lane, r, &pair);
+                        put(&mut filling, lane, r, &pair);
                     }
                 }
-                MmaType::Tf32 => {
+                Element::E4m3 | Element::E5m2 => {
                     for (lane, word) in words.iter().enumerate() {
-                        // The low 13 bits of a tf32 operand are not looked at.
-                        put(
-                            &mut dense,
-                            lane,
-                            r,
-                            &[f32::from_bits(*word as u32 & !0x1fff)],
-                        );
+                        let bytes = (*word as u32).to_le_bytes();
+                        put(&mut filling, lane, r, &bytes.map(|byte| ty.narrow(byte)));
                     }
                 }
                 _ => {
-                    let kind = if ty == MmaType::E4m3 {
-                        Scalar::E4m3
-                    } else {
-                        Scalar::E5m2
-                    };
                     for (lane, word) in words.iter().enumerate() {
-                        let bytes = (*word as u32).to_le_bytes();
-                        let values = bytes.map(|byte| kind.float(u64::from(byte)) as f32);
-                        put(&mut dense, lane, r, &values);
+                        put(&mut filling, lane, r, &[ty.single(*word)]);
                     }
                 }
             }
         }
     }
 
-    fn write_single(&mut self, op: &Mma, mask: u32, c: &[f32; 128]) {
-        let packed = op.d_type == Accumulator::F16;
-        for (r, dst) in op.d.iter().enumerate() {
-            let value = |lane: usize| {
-                if packed {
-                    let half = |half: usize| {
-                        let (row, column) = place_c(lane, 2 * r + half);
-                        u64::from(round(
-                            f64::from(c[8 * row + column]),
-                            F16,
-                            Round::Nearest,
-                            false,
-                        ))
-                    };
-                    return half(0) | half(1) << 16;
+    /// C by rows of 8.
+    fn spread_sums(&mut self, st: &State<'_>, op: &Mma, mask: u32, sums: &mut [f32; 128]) {
+        let each = each(op.c_type);
+        for (r, src) in op.c.iter().enumerate() {
+            let values = self.values(st, src, mask);
+            if op.c_type == Sum::F32 {
+                for (lane, value) in values.iter().enumerate() {
+                    let (row, column) = place_c(lane, r);
+                    sums[8 * row + column] = f32::from_bits(*value as u32);
                 }
-                let (row, column) = place_c(lane, r);
-                let sum = c[8 * row + column];
-                u64::from(if sum.is_nan() { F32.nan } else { sum.to_bits() })
+                continue;
+            }
+            for (lane, value) in values.iter().enumerate() {
+                for half in 0..each {
+                    let (row, column) = place_c(lane, each * r + half);
+                    sums[8 * row + column] = from_bits(op.c_type, value >> (16 * half));
+                }
+            }
+        }
+    }
+
+    fn write_sums(&mut self, op: &Mma, mask: u32, sums: &[f32; 128]) {
+        let each = each(op.d_type);
+        for (r, dst) in op.d.iter().enumerate() {
+            if op.d_type == Sum::F32 {
+                let value = |lane: usize| {
+                    let (row, column) = place_c(lane, r);
+                    to_bits(Sum::F32, sums[8 * row + column])
+                };
+                self.write(*dst, mask, &std::array::from_fn(value));
+                continue;
+            }
+            let half = |lane: usize, half: usize| {
+                let (row, column) = place_c(lane, each * r + half);
+                to_bits(op.d_type, sums[8 * row + column]) << (16 * half)
             };
+            let value = |lane: usize| (0..each).fold(0, |word, i| word | half(lane, i));
             self.write(*dst, mask, &std::array::from_fn(value));
         }
     }
 
     fn mma_integer(&mut self, st: &State<'_>, op: &Mma, saturate: bool, mask: u32) {
         let (m, k) = (op.m, op.k);
-        let mut tile = Tile::<i32>::new();
-        let integer = |ty: MmaType| {
+        let mut tile = Dense::<i32>::new();
+        let integer = |ty: Element| {
             move |bits: u64| {
-                let signed = matches!(ty, MmaType::S8 | MmaType::S4);
+                let signed = matches!(ty, Element::S8 | Element::S4);
                 (if signed {
                     sign_extend(bits, ty.bits() as u32)
                 } else {
@@ -321,28 +311,27 @@ impl Warp {
 
     fn mma_double(&mut self, st: &State<'_>, op: &Mma, mask: u32) {
         let (m, k) = (op.m, op.k);
-        let mut tile = Tile::<f64>::new();
+        let mut tile = Dense::<u64>::new();
         let a = &mut tile.a;
         let put = |lane, r, i, value| {
             let (row, column) = place_a(m, 1, lane, r, i);
             a[row * k + column] = value;
         };
-        self.spread(st, (&op.a, MmaType::F64), mask, put, f64::from_bits);
+        self.spread(st, (&op.a, Element::F64), mask, put, |bits| bits);
         let b = &mut tile.b;
         let put = |lane, r, i, value| {
             let (row, column) = place_b(1, lane, r, i);
             b[8 * row + column] = value;
         };
-        self.spread(st, (&op.b, MmaType::F64), mask, put, f64::from_bits);
+        self.spread(st, (&op.b, Element::F64), mask, put, |bits| bits);
         let c: Vec<Lanes> = op.c.iter().map(|src| self.values(st, src, mask)).collect();
         for (r, (c, dst)) in c.iter().zip(&op.d).enumerate() {
             let value = |lane: usize| {
                 let (row, column) = place_c(lane, r);
-                let start = f64::from_bits(c[lane]);
-                let add = |sum: f64, kk: usize| {
-                    tile.a[row * k + kk].mul_add(tile.b[8 * kk + column], sum)
+                let add = |sum: u64, kk: usize| {
+                    double(tile.a[row * k + kk], tile.b[8 * kk + column], sum)
                 };
-                (0..k).fold(start, add).to_bits()
+                (0..k).fold(c[lane], add)
             };
             let out = std::array::from_fn(value);
             self.write(*dst, mask, &out);

@@ -19,6 +19,7 @@ use crate::counters::Counters;
 use crate::finding::{Finding, FindingId, FindingLog, Level, Location, OtherSide};
 use crate::inst::Scope;
 use crate::options::Sanitize;
+use crate::tensor_core::{Element, Step, Sum, Way};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use super::bytes::{DEFINED, IN_FLIGHT, UNDEFINED};
@@ -136,7 +137,9 @@ pub(crate) struct State<'a> {
     /// Warp instructions of this cluster.
     pub(crate) executed: u64,
     /// Room for the dense operands of a tensor-core product.
-    pub(super) tile: Option<Box<Tile<f32>>>,
+    pub(super) tile: Option<Box<Tile>>,
+    /// Whether a sum was the architecture's own, neither IEEE nor exact.
+    pub(crate) ruled: bool,
     /// Waits that came back with nothing and suspend next: rank, warp, instruction.
     pub(crate) timed_out: BTreeSet<(u32, u32, u32)>,
     /// Set when the cluster cannot go on.
@@ -166,6 +169,7 @@ impl<'a> State<'a> {
             region_hint: 0,
             executed: 0,
             tile: None,
+            ruled: false,
             timed_out: BTreeSet::new(),
             stopped: false,
         }
@@ -203,6 +207,19 @@ impl<'a> State<'a> {
             return Some(&mut self.near);
         }
         self.far.get_mut(rank as usize)
+    }
+
+    /// How an instruction sums for one element of its result.
+    pub(crate) fn step(
+        &mut self,
+        way: Way,
+        elements: (Element, Element),
+        sum: Sum,
+        k: usize,
+    ) -> Step {
+        let step = Step::of(self.env.rules, way, elements, sum, k);
+        self.ruled |= step.is_ruled();
+        step
     }
 
     pub(crate) fn sanitize(&self) -> bool {

@@ -14,8 +14,8 @@ use super::mbarrier::Place;
 use super::race::ProductClock;
 use super::state::{Site, State};
 use crate::finding::FindingId;
-use crate::inst::{Exec, MmaType, Wgmma};
-use crate::num::convert::Scalar;
+use crate::inst::{Exec, Wgmma};
+use crate::tensor_core::{Columns, Element, Way};
 use crate::tensor_map::TensorSwizzle;
 
 /// The warps of a warpgroup, as bits.
@@ -26,8 +26,8 @@ pub(crate) const ALL_WARPS: u8 = 0xf;
 pub(crate) struct Operands {
     /// 64 rows of k elements; empty when A comes from registers.
     pub(crate) a: Vec<f32>,
-    /// k rows of n elements.
-    pub(crate) b: Vec<f32>,
+    /// n columns of k elements.
+    pub(crate) b: Columns,
 }
 
 /// A product that not every warp has taken.
@@ -129,22 +129,17 @@ impl Descriptor {
 }
 
 /// Bytes of one element.
-pub(crate) fn element_bytes(ty: MmaType) -> usize {
+pub(crate) fn element_bytes(ty: Element) -> usize {
     ty.bits() / 8
 }
 
 /// The value of an element; every type is exact in f32.
-pub(crate) fn element(ty: MmaType, bytes: &[u8]) -> f32 {
+pub(crate) fn element(ty: Element, bytes: &[u8]) -> f32 {
     match (ty, bytes) {
-        (MmaType::F16, &[a, b]) => half::f16::from_le_bytes([a, b]).to_f32(),
-        (MmaType::Bf16, &[a, b]) => half::bf16::from_le_bytes([a, b]).to_f32(),
-        (MmaType::Tf32, &[a, b, c, d]) => {
-            f32::from_bits(u32::from_le_bytes([a, b, c, d]) & !0x1fff)
-        }
-        (MmaType::E4m3, &[a]) => Scalar::E4m3.float(u64::from(a)) as f32,
-        (MmaType::E5m2, &[a]) => Scalar::E5m2.float(u64::from(a)) as f32,
-        (MmaType::S8, &[a]) => f32::from(a as i8),
-        (_, &[a]) => f32::from(a),
+        (Element::E4m3 | Element::E5m2, &[a]) => ty.narrow(a),
+        (_, &[a]) => ty.single(u64::from(a)),
+        (_, &[a, b]) => ty.single(u64::from(u16::from_le_bytes([a, b]))),
+        (_, &[a, b, c, d]) => ty.single(u64::from(u32::from_le_bytes([a, b, c, d]))),
         _ => 0.0,
     }
 }
@@ -181,29 +176,18 @@ impl State<'_> {
         atom
     }
 
-    /// Rows of one operand, `rows` by k elements; `transposed` gives k rows instead.
+    /// Gives `put` each element of one operand of `rows` by k elements, with its row and k.
     fn operand(
         &mut self,
         site: Site,
         bits: u64,
-        (ty, rows, k): (MmaType, usize, usize),
+        (ty, rows, k): (Element, usize, usize),
         mn_major: bool,
-        transposed: bool,
-    ) -> Vec<f32> {
+        mut put: impl FnMut(usize, usize, f32),
+    ) {
         let descriptor = Descriptor::new(bits, mn_major);
         let size = element_bytes(ty);
         let each = 16 / size;
-        let mut out = vec![0f32; rows * k];
-        let mut put = |r: usize, kk: usize, value: f32| {
-            let at = if transposed {
-                kk * rows + r
-            } else {
-                r * k + kk
-            };
-            if let Some(place) = out.get_mut(at) {
-                *place = value;
-            }
-        };
         let (outer, inner) = if mn_major { (k, rows) } else { (rows, k) };
         for o in 0..outer {
             for chunk in 0..inner.div_ceil(each) {
@@ -218,7 +202,6 @@ impl State<'_> {
                 }
             }
         }
-        out
     }
 
     /// Reads the operands of a product, unless that was done.
@@ -248,12 +231,31 @@ impl State<'_> {
     }
 
     fn dense(&mut self, site: Site, op: &Wgmma, a: u64, b: u64) -> Operands {
-        let a = match &op.a {
-            Ok(_) => Vec::new(),
-            Err(_) => self.operand(site, a, (op.a_type, 64, op.k), op.trans_a, false),
-        };
-        let b = self.operand(site, b, (op.b_type, op.n, op.k), op.trans_b, true);
-        Operands { a, b }
+        let (n, k) = (op.n, op.k);
+        let step = self.step(Way::Wgmma, (op.a_type, op.b_type), op.d_type, k);
+        let mut operands = Operands::default();
+        if op.a.is_err() {
+            operands.a = vec![0.0; 64 * k];
+            let out = &mut operands.a;
+            self.operand(site, a, (op.a_type, 64, k), op.trans_a, |row, kk, value| {
+                if let Some(place) = out.get_mut(row * k + kk) {
+                    *place = value;
+                }
+            });
+        }
+        let columns = &mut operands.b;
+        columns.resize(k, n);
+        self.operand(
+            site,
+            b,
+            (op.b_type, n, k),
+            op.trans_b,
+            |column, kk, value| {
+                columns.put(kk, column, value);
+            },
+        );
+        columns.close(&step);
+        operands
     }
 
     /// Shows the operands of a product that all warps issued to the race detector.
@@ -288,7 +290,7 @@ impl State<'_> {
 /// The shared bytes of an operand, joined where they follow one another.
 fn operand_spans(
     bits: u64,
-    (ty, rows, k): (MmaType, usize, usize),
+    (ty, rows, k): (Element, usize, usize),
     mn_major: bool,
     rank: u32,
     spans: &mut Vec<(Place, u32)>,

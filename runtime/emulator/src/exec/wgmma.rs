@@ -7,7 +7,8 @@ use super::state::State;
 use super::warp::{Flow, Status, Wait, Warp};
 use super::warpgroup::{ALL_WARPS, Operands, Product, element, element_bytes};
 use crate::finding::FindingId;
-use crate::inst::{Accumulator, Exec, Inst, Lanes, Wgmma};
+use crate::inst::{Exec, Inst, Lanes, Wgmma};
+use crate::tensor_core::{Sum, Way};
 
 /// A product that this warp has issued and not taken.
 #[derive(Clone, Debug)]
@@ -268,10 +269,10 @@ impl Warp {
                 self.put_back(held.take(), mask);
                 let kept = kept.map(|(_, sums)| sums);
                 let sums = self.multiply(st, op, issued, &operands, (kept, mask));
-                if op.d_type == Accumulator::F32 {
-                    held = Some((op, sums));
-                } else {
+                if is_integer(op) {
                     self.scatter_d(op, issued.accumulates, &sums, mask);
+                } else {
+                    held = Some((op, sums));
                 }
             }
         }
@@ -321,7 +322,7 @@ impl Warp {
     /// The rows of A B + D; those of D are read unless they were kept.
     fn multiply(
         &mut self,
-        st: &State<'_>,
+        st: &mut State<'_>,
         op: &Wgmma,
         issued: &Issued,
         operands: &Operands,
@@ -333,22 +334,16 @@ impl Warp {
                 *value = -*value;
             }
         }
-        let integer = matches!(op.d_type, Accumulator::S32 { .. });
         let sums = kept.filter(|_| issued.accumulates);
         let mut sums = sums.unwrap_or_else(|| {
             let mut sums = vec![0f32; 16 * op.n];
-            if issued.accumulates && !integer {
+            if issued.accumulates && !is_integer(op) {
                 self.gather_d(op, &mut sums);
             }
             sums
         });
-        for (sums, a) in sums.chunks_exact_mut(op.n).zip(a.chunks_exact(op.k)) {
-            for (a, b) in a.iter().zip(operands.b.chunks_exact(op.n)) {
-                for (sum, b) in sums.iter_mut().zip(b) {
-                    *sum += a * b;
-                }
-            }
-        }
+        let step = st.step(Way::Wgmma, (op.a_type, op.b_type), op.d_type, op.k);
+        step.add_tile(&a, &operands.b, &mut sums);
         sums
     }
 
@@ -359,7 +354,12 @@ impl Warp {
     }
 }
 
-/// Whether two products add to the same rows of f32.
+/// Whether sums are integers, which are added to D when it is written.
+fn is_integer(op: &Wgmma) -> bool {
+    matches!(op.d_type, Sum::S32 { .. })
+}
+
+/// Whether two products add to the same rows of one type of float.
 fn same_rows(a: &Wgmma, b: &Wgmma) -> bool {
-    b.d_type == Accumulator::F32 && (a.n, &a.d) == (b.n, &b.d)
+    !is_integer(b) && (a.n, a.d_type, &a.d) == (b.n, b.d_type, &b.d)
 }

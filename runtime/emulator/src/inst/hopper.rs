@@ -1,6 +1,7 @@
 //! Operations of sm_90: mbarriers, bulk and tensor copies, clusters, warpgroup products.
 
-use super::{AccessSpace, Accumulator, Address, AtomOp, AtomType, MmaType, PredSrc, Reg, Src};
+use super::{AccessSpace, Address, AtomOp, AtomType, PredSrc, Reg, Src};
+use crate::tensor_core::{Element, Sum};
 
 /// How an arrival counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,9 +161,9 @@ pub(crate) enum Fence {
 pub(crate) struct Wgmma {
     pub(crate) n: usize,
     pub(crate) k: usize,
-    pub(crate) a_type: MmaType,
-    pub(crate) b_type: MmaType,
-    pub(crate) d_type: Accumulator,
+    pub(crate) a_type: Element,
+    pub(crate) b_type: Element,
+    pub(crate) d_type: Sum,
     pub(crate) d: Vec<Reg>,
     /// The registers of A, or its descriptor.
     pub(crate) a: Result<Vec<Src>, Src>,

@@ -2,6 +2,7 @@
 
 use super::{AccessSpace, Address, PredSrc, Reg, Src};
 use crate::num::float::FloatMods;
+use crate::tensor_core::{Element, Sum};
 
 /// Whom a strong access or a fence reaches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -184,40 +185,76 @@ pub(crate) struct MatrixMove {
     pub(crate) src: Vec<Src>,
 }
 
-/// Element types of the tensor-core product.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MmaType {
-    F16,
-    Bf16,
-    Tf32,
-    E4m3,
-    E5m2,
-    F64,
-    S8,
-    U8,
-    S4,
-    U4,
-}
-
-/// Accumulator types of the tensor-core product.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Accumulator {
-    F16,
-    F32,
-    F64,
-    S32 { saturate: bool },
-}
-
 /// `mma.sync`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mma {
     pub(crate) m: usize,
     pub(crate) n: usize,
     pub(crate) k: usize,
-    pub(crate) a_type: MmaType,
-    pub(crate) b_type: MmaType,
-    pub(crate) c_type: Accumulator,
-    pub(crate) d_type: Accumulator,
+    pub(crate) a_type: Element,
+    pub(crate) b_type: Element,
+    pub(crate) c_type: Sum,
+    pub(crate) d_type: Sum,
+    pub(crate) d: Vec<Reg>,
+    pub(crate) a: Vec<Src>,
+    pub(crate) b: Vec<Src>,
+    pub(crate) c: Vec<Src>,
+}
+
+/// A matrix spread over the registers of a warp for `wmma`, as [`Fragment::place`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fragment {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    /// Bits of an element.
+    pub(crate) bits: usize,
+    pub(crate) registers: usize,
+}
+
+impl Fragment {
+    /// Elements of one register.
+    pub(crate) fn each(&self) -> usize {
+        (32 / self.bits).max(1)
+    }
+
+    /// Registers that hold the whole matrix; further ones repeat them.
+    pub(crate) fn distinct(&self) -> usize {
+        self.rows * self.columns / (32 * self.each())
+    }
+
+    /// Row and column of element `i` of a lane's register.
+    ///
+    /// NOTE: the ISA leaves the order open (9.7.14.4.1); here elements follow one another by rows
+    /// over the lanes, so that one access of the warp is contiguous.
+    pub(crate) fn place(&self, register: usize, i: usize, lane: usize) -> (usize, usize) {
+        let index = (register % self.distinct().max(1) * self.each() + i) * 32 + lane;
+        (index / self.columns, index % self.columns)
+    }
+}
+
+/// `wmma.load` and `wmma.store`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FragmentMove {
+    pub(crate) fragment: Fragment,
+    pub(crate) space: AccessSpace,
+    pub(crate) address: Address,
+    /// Elements from one row to the next, or from one column to the next.
+    pub(crate) stride: Src,
+    pub(crate) column_major: bool,
+    pub(crate) dst: Vec<Reg>,
+    pub(crate) src: Vec<Src>,
+}
+
+/// `wmma.mma`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Wmma {
+    pub(crate) k: usize,
+    pub(crate) a_type: Element,
+    pub(crate) b_type: Element,
+    pub(crate) c_type: Sum,
+    pub(crate) d_type: Sum,
+    /// A, B, C and D.
+    pub(crate) fragments: [Fragment; 4],
     pub(crate) d: Vec<Reg>,
     pub(crate) a: Vec<Src>,
     pub(crate) b: Vec<Src>,

@@ -3,10 +3,9 @@
 use super::memory::shared_address;
 use super::{Decoded, Decoder, to_dst, to_src};
 use crate::finding::Space;
-use crate::inst::{
-    AccessSpace, Accumulator, AsyncCopy, Exec, MatrixMove, Mma, MmaType, PredSrc, Reg, Src,
-};
+use crate::inst::{AccessSpace, AsyncCopy, Exec, MatrixMove, Mma, PredSrc, Reg, Src};
 use crate::operand::Operand;
+use crate::tensor_core::{Element, Sum};
 use crate::types::Ty;
 
 pub(super) fn cp_async(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
@@ -129,62 +128,62 @@ pub(super) fn movmatrix(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     })
 }
 
-pub(super) fn element(ty: Ty) -> Decoded<MmaType> {
+pub(super) fn element(ty: Ty) -> Decoded<Element> {
     Ok(match ty {
-        Ty::F16 => MmaType::F16,
-        Ty::Bf16 => MmaType::Bf16,
-        Ty::Tf32 => MmaType::Tf32,
-        Ty::E4m3 => MmaType::E4m3,
-        Ty::E5m2 => MmaType::E5m2,
-        Ty::F64 => MmaType::F64,
-        Ty::S8 => MmaType::S8,
-        Ty::U8 => MmaType::U8,
-        Ty::S4 => MmaType::S4,
-        Ty::U4 => MmaType::U4,
+        Ty::F16 => Element::F16,
+        Ty::Bf16 => Element::Bf16,
+        Ty::Tf32 => Element::Tf32,
+        Ty::E4m3 => Element::E4m3,
+        Ty::E5m2 => Element::E5m2,
+        Ty::F64 => Element::F64,
+        Ty::S8 => Element::S8,
+        Ty::U8 => Element::U8,
+        Ty::S4 => Element::S4,
+        Ty::U4 => Element::U4,
         _ => return Err(format!("unsupported element type .{}", ty.name())),
     })
 }
 
-fn accumulator(ty: Ty, saturate: bool) -> Decoded<Accumulator> {
+pub(super) fn accumulator(ty: Ty, saturate: bool) -> Decoded<Sum> {
     Ok(match ty {
-        Ty::F16 => Accumulator::F16,
-        Ty::F32 => Accumulator::F32,
-        Ty::F64 => Accumulator::F64,
-        Ty::S32 => Accumulator::S32 { saturate },
+        Ty::F16 => Sum::F16,
+        Ty::F32 => Sum::F32,
+        Ty::F64 => Sum::F64,
+        Ty::S32 => Sum::S32 { saturate },
         _ => return Err(format!("unsupported accumulator type .{}", ty.name())),
     })
 }
 
 /// One row: shape, element types, accumulator types that go with it (ISA 9.7.14.5).
-type MmaRow = ((usize, usize, usize), &'static [MmaType], &'static [Ty]);
+type MmaRow = ((usize, usize, usize), &'static [Element], &'static [Ty]);
 
 const MMA_ROWS: &[MmaRow] = &[
-    ((16, 8, 8), &[MmaType::F16], &[Ty::F16, Ty::F32]),
-    ((16, 8, 16), &[MmaType::F16], &[Ty::F16, Ty::F32]),
-    ((16, 8, 8), &[MmaType::Bf16], &[Ty::F32]),
-    ((16, 8, 16), &[MmaType::Bf16], &[Ty::F32]),
-    ((16, 8, 4), &[MmaType::Tf32], &[Ty::F32]),
-    ((16, 8, 8), &[MmaType::Tf32], &[Ty::F32]),
+    ((16, 8, 8), &[Element::F16], &[Ty::F16, Ty::F32]),
+    ((16, 8, 16), &[Element::F16], &[Ty::F16, Ty::F32]),
+    ((16, 8, 8), &[Element::Bf16], &[Ty::F32]),
+    ((16, 8, 16), &[Element::Bf16], &[Ty::F32]),
+    ((16, 8, 4), &[Element::Tf32], &[Ty::F32]),
+    ((16, 8, 8), &[Element::Tf32], &[Ty::F32]),
     (
         (16, 8, 16),
-        &[MmaType::E4m3, MmaType::E5m2],
+        &[Element::E4m3, Element::E5m2],
         &[Ty::F16, Ty::F32],
     ),
     (
         (16, 8, 32),
-        &[MmaType::E4m3, MmaType::E5m2],
+        &[Element::E4m3, Element::E5m2],
         &[Ty::F16, Ty::F32],
     ),
-    ((8, 8, 4), &[MmaType::F64], &[Ty::F64]),
-    ((16, 8, 4), &[MmaType::F64], &[Ty::F64]),
-    ((16, 8, 8), &[MmaType::F64], &[Ty::F64]),
-    ((16, 8, 16), &[MmaType::F64], &[Ty::F64]),
-    ((8, 8, 16), &[MmaType::S8, MmaType::U8], &[Ty::S32]),
-    ((16, 8, 16), &[MmaType::S8, MmaType::U8], &[Ty::S32]),
-    ((16, 8, 32), &[MmaType::S8, MmaType::U8], &[Ty::S32]),
-    ((8, 8, 32), &[MmaType::S4, MmaType::U4], &[Ty::S32]),
-    ((16, 8, 32), &[MmaType::S4, MmaType::U4], &[Ty::S32]),
-    ((16, 8, 64), &[MmaType::S4, MmaType::U4], &[Ty::S32]),
+    ((8, 8, 4), &[Element::F64], &[Ty::F64]),
+    ((16, 8, 4), &[Element::F64], &[Ty::F64]),
+    ((16, 8, 8), &[Element::F64], &[Ty::F64]),
+    ((16, 8, 16), &[Element::F64], &[Ty::F64]),
+    ((8, 8, 16), &[Element::S8, Element::U8], &[Ty::S32]),
+    ((16, 8, 16), &[Element::S8, Element::U8], &[Ty::S32]),
+    ((16, 8, 32), &[Element::S8, Element::U8], &[Ty::S32]),
+    ((8, 8, 32), &[Element::S4, Element::U4], &[Ty::S32]),
+    ((16, 8, 32), &[Element::S4, Element::U4], &[Ty::S32]),
+    ((16, 8, 64), &[Element::S4, Element::U4], &[Ty::S32]),
 ];
 
 const SHAPES: &[(&str, (usize, usize, usize))] = &[
@@ -198,26 +197,11 @@ const SHAPES: &[(&str, (usize, usize, usize))] = &[
     ("m8n8k32", (8, 8, 32)),
 ];
 
-impl MmaType {
-    /// Bits of one element in its register.
-    pub(crate) fn bits(self) -> usize {
-        match self {
-            MmaType::F16 | MmaType::Bf16 => 16,
-            MmaType::Tf32 => 32,
-            MmaType::F64 => 64,
-            MmaType::E4m3 | MmaType::E5m2 | MmaType::S8 | MmaType::U8 => 8,
-            MmaType::S4 | MmaType::U4 => 4,
-        }
-    }
-}
-
-impl Accumulator {
-    /// Registers of one lane for a 16x8 or 8x8 tile.
-    pub(crate) fn registers(self, m: usize) -> usize {
-        match self {
-            Accumulator::F16 => m / 8,
-            _ => m / 4,
-        }
+/// Registers of one lane for a 16x8 or 8x8 tile.
+fn registers_of(sum: Sum, m: usize) -> usize {
+    match sum {
+        Sum::F16 => m / 8,
+        _ => m / 4,
     }
 }
 
@@ -238,23 +222,15 @@ pub(super) fn mma(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     }
     let d_type = accumulator(d.ty(0), d.has("satfinite"))?;
     let c_type = accumulator(d.ty(3), d.has("satfinite"))?;
-    let bits = |accumulator: Accumulator| {
-        if accumulator == Accumulator::F64 {
-            64
-        } else {
-            32
-        }
+    let bits = |accumulator: Sum| {
+        if accumulator == Sum::F64 { 64 } else { 32 }
     };
-    let operand = if a_type == MmaType::F64 {
+    let operand = if a_type == Element::F64 {
         Ty::B64
     } else {
         Ty::B32
     };
-    let c_ty = if c_type == Accumulator::F64 {
-        Ty::B64
-    } else {
-        Ty::B32
-    };
+    let c_ty = if c_type == Sum::F64 { Ty::B64 } else { Ty::B32 };
     let dst: Decoded<Vec<Reg>> = d
         .elements(0)?
         .into_iter()
@@ -275,10 +251,10 @@ pub(super) fn mma(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
     };
     let per_register = (64.min(a_type.bits().max(32))) / a_type.bits();
     let wanted = [
-        ("d", mma.d.len(), d_type.registers(m)),
+        ("d", mma.d.len(), registers_of(d_type, m)),
         ("a", mma.a.len(), m * k / 32 / per_register),
         ("b", mma.b.len(), n * k / 32 / per_register),
-        ("c", mma.c.len(), c_type.registers(m)),
+        ("c", mma.c.len(), registers_of(c_type, m)),
     ];
     for (name, given, needed) in wanted {
         if given != needed {

@@ -2,8 +2,9 @@
 
 use super::matrix::{element, sources};
 use super::{Decoded, Decoder, to_dst};
-use crate::inst::{Accumulator, Exec, MmaType, PredSrc, Reg, Src, Wgmma};
+use crate::inst::{Exec, PredSrc, Reg, Src, Wgmma};
 use crate::operand::Operand;
+use crate::tensor_core::{Element, Sum};
 use crate::types::Ty;
 
 pub(super) fn fence(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
@@ -36,7 +37,7 @@ fn extents(d: &Decoder<'_, '_>) -> Decoded<(usize, usize)> {
 }
 
 /// Checks that the types go together; gives the type of D.
-fn accumulator(d: &Decoder<'_, '_>, n: usize) -> Decoded<Accumulator> {
+fn accumulator(d: &Decoder<'_, '_>, n: usize) -> Decoded<Sum> {
     let (a, b) = (d.ty(1), d.ty(2));
     let saturate = d.has("satfinite");
     let integer = |ty: Ty| matches!(ty, Ty::S8 | Ty::U8);
@@ -55,9 +56,9 @@ fn accumulator(d: &Decoder<'_, '_>, n: usize) -> Decoded<Accumulator> {
         return Err(format!("integer products have no n of {n}"));
     }
     Ok(match d.ty(0) {
-        Ty::S32 => Accumulator::S32 { saturate },
-        Ty::F16 => Accumulator::F16,
-        _ => Accumulator::F32,
+        Ty::S32 => Sum::S32 { saturate },
+        Ty::F16 => Sum::F16,
+        _ => Sum::F32,
     })
 }
 
@@ -70,7 +71,7 @@ fn scale(d: &Decoder<'_, '_>, index: usize) -> Decoded<bool> {
     }
 }
 
-fn transposed(d: &Decoder<'_, '_>, index: usize, ty: MmaType) -> Decoded<bool> {
+fn transposed(d: &Decoder<'_, '_>, index: usize, ty: Element) -> Decoded<bool> {
     match d.number(index)? {
         0 => Ok(false),
         1 if ty.bits() == 16 => Ok(true),
@@ -87,7 +88,7 @@ pub(super) fn product(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
         return Err(format!("k is {k}; these types take {wanted}"));
     }
     let from_registers = matches!(d.operand(1)?, Operand::Vector { .. });
-    let integer = matches!(d_type, Accumulator::S32 { .. });
+    let integer = matches!(d_type, Sum::S32 { .. });
     let short = a_type.bits() == 16;
     let most = match (integer, short) {
         (true, _) => 4,
@@ -103,11 +104,7 @@ pub(super) fn product(d: &mut Decoder<'_, '_>) -> Decoded<Exec> {
         .map(|operand| to_dst(operand, 32))
         .collect();
     let dst = dst?;
-    let registers = if d_type == Accumulator::F16 {
-        n / 4
-    } else {
-        n / 2
-    };
+    let registers = if d_type == Sum::F16 { n / 4 } else { n / 2 };
     if dst.len() != registers {
         return Err(format!("D has {} registers, needs {registers}", dst.len()));
     }

@@ -3,7 +3,8 @@
 //! Comes in: a step, and how large its operands may be. Goes out: what it keeps, and a bound that
 //! no operands of that size exceed.
 
-use super::format::{Sum, power_of_two};
+use super::element::Sum;
+use super::format::power_of_two;
 use super::fused::Fused;
 use super::rules::Making;
 use super::step::Step;

@@ -3,7 +3,8 @@
 //! Comes in: the elements of a row and a column and an accumulator, as bits. Goes out: the bits of
 //! the sum, and what was lost on the way. Integers only; nothing is rounded but once at the end.
 
-use super::format::{Class, Element, Format, Parts, Rounding, Sum, power_of_two};
+use super::element::Sum;
+use super::format::{Class, F16, F32, Format, Parts, Rounding, power_of_two};
 
 /// How one alignment is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -117,20 +118,18 @@ impl Fused {
         }
     }
 
-    /// `c` plus the sum of the products of one piece of k, in a sum of f32 or f16.
+    /// `c` plus the sum of the products of one piece of k, in a sum of f32 or f16. Products have
+    /// `fraction_bits`, those of both operands.
     pub(super) fn add(
         self,
-        (a_type, b_type, sum): (Element, Element, Sum),
-        pairs: impl Iterator<Item = (u64, u64)> + Clone,
+        sum: Sum,
+        fraction_bits: u32,
+        pairs: impl Iterator<Item = (Parts, Parts)> + Clone,
         c: u64,
     ) -> Summed {
-        let (Some(a_format), Some(b_format), Some(format)) =
-            (a_type.format(), b_type.format(), sum.format())
-        else {
-            return Summed {
-                bits: c,
-                error: 0.0,
-            };
+        let format = match sum {
+            Sum::F16 => F16,
+            _ => F32,
         };
         let mut specials = Specials::default();
         let parts = format.parts(c);
@@ -145,13 +144,7 @@ impl Fused {
             exponent: parts.exponent,
             fraction_bits: format.fraction_bits as i32,
         };
-        let product = |(a, b): (u64, u64)| {
-            let a = a_format.parts(a_type.word(a));
-            let b = b_format.parts(b_type.word(b));
-            let fraction_bits = (a_format.fraction_bits + b_format.fraction_bits) as i32;
-            product((a, b), fraction_bits)
-        };
-        let products = pairs.map(product);
+        let products = pairs.map(|pair| product(pair, fraction_bits as i32));
         let mut highest = Fused::floor(format);
         if start.significand != 0 {
             highest = highest.max(start.exponent);

@@ -5,7 +5,7 @@
 //! on those architectures (arXiv 2511.10909, tables of MMA-Sim): pieces of k and bits kept; zeros,
 //! the least exponent and the order of pieces are taken to be Hopper's. They are not measured here.
 
-use super::format::Element;
+use super::element::Element;
 use super::fused::Fused;
 
 /// The way an instruction multiplies.
@@ -36,7 +36,7 @@ pub(super) enum Making {
 }
 
 /// One row.
-pub(super) type Row = (&'static [Way], &'static [Element], Making);
+type Row = (&'static [Way], &'static [Element], Making);
 
 /// The arithmetic of an architecture's tensor cores.
 ///
@@ -52,7 +52,7 @@ pub struct Rules {
     /// The architecture from which on they hold.
     from: u32,
     proved: bool,
-    pub(super) rows: &'static [Row],
+    rows: &'static [Row],
 }
 
 const TENSOR: &[Way] = &[Way::Mma, Way::Wmma, Way::Wgmma];
@@ -79,8 +79,11 @@ const fn short(terms: usize) -> Fused {
     }
 }
 
-/// What no architecture does in its own way.
-pub(super) const PLAIN: &[Row] = &[
+/// What no architecture does in its own way, and what only one has.
+const PLAIN: &[Row] = &[
+    (&[Way::Wgmma], HALF, Making::Fused(fused(16, 25))),
+    (&[Way::Wgmma], TF32, Making::Fused(fused(8, 25))),
+    (&[Way::Wgmma], FP8, Making::Fused(short(32))),
     (
         &[Way::Fma],
         &[Element::F16, Element::Bf16, Element::F32, Element::F64],
@@ -147,9 +150,6 @@ const ALL: &[Rules] = &[
             (&[Way::Wmma], TF32, Making::Fused(fused(4, 25))),
             // NOTE: ptxas makes F2FP and HMMA of fp8's mma.sync (H200); wgmma has it natively.
             (SYNC, FP8, Making::Widened(fused(16, 25))),
-            (&[Way::Wgmma], HALF, Making::Fused(fused(16, 25))),
-            (&[Way::Wgmma], TF32, Making::Fused(fused(8, 25))),
-            (&[Way::Wgmma], FP8, Making::Fused(short(32))),
         ],
     },
     Rules {
@@ -192,10 +192,9 @@ impl Rules {
     }
 
     pub(super) fn making(&self, way: Way, element: Element) -> Option<Making> {
-        let rows = self.rows.iter().chain(PLAIN);
-        rows.filter(|(ways, elements, _)| ways.contains(&way) && elements.contains(&element))
+        let mut rows = self.rows.iter().chain(PLAIN);
+        rows.find(|(ways, elements, _)| ways.contains(&way) && elements.contains(&element))
             .map(|(_, _, making)| *making)
-            .next()
     }
 }
 

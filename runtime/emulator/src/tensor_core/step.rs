@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::format::{Class, Element, F64, Sum, power_of_two};
+use super::element::{Element, Sum};
+use super::format::{Class, F16, F32, F64, Format, power_of_two};
 use super::fused::{Fused, Summed};
 use super::rules::{Making, Rules, Way};
 use crate::num::double::fma64;
@@ -156,6 +157,37 @@ impl Step {
         }
     }
 
+    /// The sum of an instruction that is known to exist.
+    pub(crate) fn of(
+        rules: &Rules,
+        way: Way,
+        elements: (Element, Element),
+        sum: Sum,
+        k: usize,
+    ) -> Step {
+        let making = rules.making(way, elements.0).unwrap_or(Making::Exact);
+        Step {
+            elements,
+            sum,
+            k,
+            making,
+        }
+    }
+
+    /// Whether the sum is the architecture's own: neither IEEE nor exact.
+    pub(crate) fn is_ruled(&self) -> bool {
+        matches!(self.making, Making::Fused(_) | Making::Widened(_))
+    }
+
+    /// The formats that products are made of.
+    pub(super) fn formats(&self) -> (Format, Format) {
+        let format = |element: Element| element.format().unwrap_or(F32);
+        match self.making {
+            Making::Widened(_) => (F16, F16),
+            _ => (format(self.elements.0), format(self.elements.1)),
+        }
+    }
+
     /// Products of one instruction.
     pub fn k(&self) -> usize {
         self.k
@@ -196,14 +228,22 @@ impl Step {
     }
 
     fn pieces(&self, fused: Fused, pair: &impl Fn(usize) -> (u64, u64), c: u64) -> Summed {
-        let types = (self.elements.0, self.elements.1, self.sum);
+        let (a_format, b_format) = self.formats();
+        let fraction_bits = a_format.fraction_bits + b_format.fraction_bits;
+        let parts = |k: usize| {
+            let ((a, b), (a_type, b_type)) = (pair(k), self.elements);
+            (
+                a_format.parts(a_type.word(a)),
+                b_format.parts(b_type.word(b)),
+            )
+        };
         let mut all = Summed {
             bits: c,
             error: 0.0,
         };
         for start in (0..self.k).step_by(fused.terms) {
             let end = self.k.min(start + fused.terms);
-            let summed = fused.add(types, (start..end).map(pair), all.bits);
+            let summed = fused.add(self.sum, fraction_bits, (start..end).map(parts), all.bits);
             all.bits = summed.bits;
             all.error += summed.error;
         }
@@ -220,14 +260,14 @@ impl Step {
             let own = move |k: &usize| k & 2 == half;
             let wide = |k: usize| {
                 let (a, b) = pair(k);
-                (a_type.widened(a), b_type.widened(b))
+                (F16.parts(a_type.widened(a)), F16.parts(b_type.widened(b)))
             };
             // Each half has k / 2 products, in pieces of the unit's k.
             let count = self.k / 2;
             for start in (0..count).step_by(fused.terms) {
                 let products = (0..self.k).filter(own).skip(start).take(fused.terms);
-                let types = (Element::F16, Element::F16, self.sum);
-                let summed = fused.add(types, products.map(wide), all.bits);
+                let fraction_bits = 2 * F16.fraction_bits;
+                let summed = fused.add(self.sum, fraction_bits, products.map(wide), all.bits);
                 all.bits = summed.bits;
                 all.error += summed.error;
             }
@@ -300,13 +340,14 @@ impl Step {
 
 /// One multiply-add of the unit for f64: IEEE, but that the NaN of b, of c or of a goes on, in
 /// that order, quiet; where none is, an invalid operation gives the negative one.
-fn double(a: u64, b: u64, c: u64) -> u64 {
-    let nan = |bits: &u64| F64.parts(*bits).class == Class::Nan;
-    if let Some(found) = [b, c, a].into_iter().find(nan) {
-        return found | 1 << 51;
-    }
+pub(crate) fn double(a: u64, b: u64, c: u64) -> u64 {
     let sum = fma64(a, b, c, FloatMods(0));
-    if nan(&sum) { 0xfff8 << 48 } else { sum }
+    if !f64::from_bits(sum).is_nan() {
+        return sum;
+    }
+    let nan = |bits: &u64| F64.parts(*bits).class == Class::Nan;
+    let found = [b, c, a].into_iter().find(nan);
+    found.map_or(0xfff8 << 48, |found| found | 1 << 51)
 }
 
 /// The end of an error's message: which k there are.

@@ -1,6 +1,6 @@
 //! Data movement, control flow, synchronization and matrix instructions (ISA 9.7.9 on).
 
-use super::super::{atomic, control, conversion, matrix, memory, warp};
+use super::super::{atomic, control, conversion, matrix, memory, warp, wmma};
 use super::*;
 
 /// A load or a store: the modifiers both take, and those of the one.
@@ -56,6 +56,10 @@ macro_rules! matrices {
         )
     };
 }
+
+/// How a matrix of `wmma` lies in memory.
+const LAYOUT: Group = req(&["row", "col"]);
+const WMMA_SHAPE: Group = req(&["m16n16k16", "m32n8k16", "m8n32k16", "m16n16k8", "m8n8k4"]);
 
 /// The rows.
 pub(super) static ROWS: &[Spec] = &[
@@ -279,6 +283,50 @@ pub(super) static ROWS: &[Spec] = &[
         [MMA, MMA, MMA, MMA],
         Mma,
         matrix::mma
+    ),
+    spec!(
+        "wmma.load",
+        [
+            req(&["a", "b", "c"]),
+            SYNC,
+            ALIGNED,
+            LAYOUT,
+            WMMA_SHAPE,
+            opt(&["global", "shared", "shared::cta"])
+        ],
+        [MMA],
+        Matrix,
+        wmma::load
+    ),
+    spec!(
+        "wmma.store",
+        [
+            req(&["d"]),
+            SYNC,
+            ALIGNED,
+            LAYOUT,
+            WMMA_SHAPE,
+            opt(&["global", "shared", "shared::cta"])
+        ],
+        [MMA],
+        Matrix,
+        wmma::store
+    ),
+    spec_min!(
+        2,
+        "wmma.mma",
+        [
+            SYNC,
+            ALIGNED,
+            LAYOUT,
+            LAYOUT,
+            WMMA_SHAPE,
+            opt(&["rn"]),
+            opt(&["satfinite"])
+        ],
+        [MMA, MMA, MMA, MMA],
+        Mma,
+        wmma::mma
     ),
     // 9.7.19 miscellaneous.
     spec!("nanosleep", [], [U32], Other, control::nop),

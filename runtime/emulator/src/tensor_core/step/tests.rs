@@ -1,4 +1,5 @@
 //! Sums worked out by hand, and those an H200 wrote where rules are easily got wrong.
+#![allow(clippy::unwrap_used)]
 
 use super::*;
 
@@ -131,6 +132,4 @@ fn what_does_not_exist_is_refused_with_what_does() {
         refused.unwrap_err().to_string(),
         "no mma.sync of sm_90 multiplies f16 by bf16 into f32 with a k of 16"
     );
-    let wanted = (Element::F16, Element::F16);
-    assert!(Step::new(Rules::of("sm_80"), Way::Wgmma, wanted, Sum::F32, 16).is_err());
 }

@@ -362,6 +362,7 @@ fn summarize(kernel: &Kernel, report: &emulator::Report) -> Result<LaunchReport,
     Ok(LaunchReport {
         thread_instructions: report.thread_instructions,
         warnings: warnings.map(ToString::to_string).collect(),
+        tensor_cores: report.tensor_cores,
     })
 }
 

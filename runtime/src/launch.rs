@@ -8,6 +8,7 @@ mod memory;
 mod values;
 
 use tilewright_bundle::{Assumption, Env, Kernel, Name, Operand, Param, ParamValue};
+use tilewright_emulator::tensor_core::Rules;
 
 pub use memory::alignment_bytes;
 pub(crate) use values::range_of;
@@ -115,6 +116,9 @@ pub struct LaunchReport {
     pub thread_instructions: u64,
     /// Findings of the emulator below level error.
     pub warnings: Vec<String>,
+    /// Whose tensor cores the emulator summed by; none on a GPU, or where no sum is an
+    /// architecture's own.
+    pub tensor_cores: Option<&'static Rules>,
 }
 
 /// Whether `kernel` runs on the device at all.

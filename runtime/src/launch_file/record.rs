@@ -1,6 +1,9 @@
 //! What the emulator reports, in a form that can be written as JSON.
 
+use std::fmt;
+
 use serde::Serialize;
+use tilewright_emulator::tensor_core::Rules;
 use tilewright_emulator::{
     Counters, Finding, GlobalTraffic, InstClass, LineProfile, OtherSide, Report, SharedTraffic,
     TraceStep,
@@ -88,6 +91,31 @@ impl From<&Finding> for FindingRecord {
     }
 }
 
+/// The arithmetic that tensor cores were emulated by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RulesRecord {
+    /// The architecture.
+    pub name: &'static str,
+    /// Whether it equals the hardware to the bit; else it is a model from public sources.
+    pub proved: bool,
+}
+
+impl From<&Rules> for RulesRecord {
+    fn from(rules: &Rules) -> RulesRecord {
+        RulesRecord {
+            name: rules.name(),
+            proved: rules.proved(),
+        }
+    }
+}
+
+impl fmt::Display for RulesRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let proved = if self.proved { "proved" } else { "unproved" };
+        write!(f, "tensor cores of {}: {proved}", self.name)
+    }
+}
+
 /// What one schedule gave.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScheduleOutcome {
@@ -103,6 +131,8 @@ pub struct ScheduleOutcome {
     pub thread_instructions: u64,
     /// The emulator's counters.
     pub counters: serde_json::Value,
+    /// Whose tensor cores summed, where a sum is an architecture's own.
+    pub tensor_cores: Option<RulesRecord>,
     /// What each instruction did, when the options ask for it.
     #[serde(skip)]
     pub profile: Vec<LineProfile>,
@@ -120,6 +150,7 @@ impl ScheduleOutcome {
             warp_instructions: report.warp_instructions,
             thread_instructions: report.thread_instructions,
             counters: counters(&report.counters),
+            tensor_cores: report.tensor_cores.map(RulesRecord::from),
             profile: report.profile,
             trace: report.trace,
         }

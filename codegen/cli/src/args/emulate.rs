@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum, ValueHint};
 use tilewright_emulator::Sanitize;
+use tilewright_emulator::tensor_core::Rules;
 use tilewright_runtime::launch_file::Schedule;
 
 /// `emulate`.
@@ -25,6 +26,10 @@ pub struct Emulate {
     #[arg(long, value_name = "N", default_value_t = 1_000_000_000,
           value_parser = clap::value_parser!(u64).range(1..))]
     pub budget: u64,
+    /// Whose tensor cores sum, such as sm_90; without it those of the PTX's own .target. Only
+    /// sm_90's are proved to give the hardware's bits
+    #[arg(long, value_name = "ARCH")]
+    pub tensor_cores: Option<TensorCores>,
     /// Print what one warp does under the first schedule, instruction by instruction
     #[arg(long, value_name = "CTA:WARP")]
     pub trace: Option<Trace>,
@@ -40,6 +45,22 @@ pub struct Emulate {
     /// Write the findings as SARIF, for code scanning
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sarif: Option<PathBuf>,
+}
+
+/// The rules of an architecture's tensor cores.
+#[derive(Debug, Clone, Copy)]
+pub struct TensorCores(pub &'static Rules);
+
+impl FromStr for TensorCores {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Rules::all().iter().find(|rules| rules.name() == text);
+        known.map(TensorCores).ok_or_else(|| {
+            let names: Vec<&str> = Rules::all().iter().map(Rules::name).collect();
+            format!("{text:?} is none of {}", names.join(", "))
+        })
+    }
 }
 
 /// How much the emulator checks.

@@ -80,6 +80,7 @@ fn options(args: &Emulate) -> Vec<Options> {
     let schedules = args.schedules.0.iter();
     let options = schedules.map(|one| Options {
         instructions_total: args.budget,
+        tensor_cores: args.tensor_cores.map(|rules| rules.0),
         ..one.options(sanitize)
     });
     let mut options: Vec<Options> = options.collect();

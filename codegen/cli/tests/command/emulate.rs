@@ -271,3 +271,27 @@ fn the_page_about_the_model_quotes_what_is_printed() {
         path.display()
     );
 }
+
+#[test]
+fn tensor_cores_give_the_bits_of_an_h200_and_models_say_that_they_are_models() {
+    let emulate = |path: &str, options: &[&str]| {
+        let mut command = command();
+        command.current_dir(data().join("../tensor_cores"));
+        command.args(["emulate", path, "--schedules", "1"]);
+        finish(command.args(options).output().unwrap())
+    };
+    let page = emulate(".", &[]).expect(0).stdout;
+    assert!(page.ends_with("44 passed, 0 failed\n"), "{page}");
+    assert!(!page.contains("unproved"), "{page}");
+    let one = "cases/mma_m16n8k16_f32_f16/manifest.json";
+    let page = emulate(one, &["--tensor-cores", "sm_80"]).expect(1).stdout;
+    assert!(page.contains("tensor cores of sm_80: unproved"), "{page}");
+    let lines = emulate(one, &["--json"]).expect(0).stdout;
+    let rules = "\"tensor_cores\":{\"name\":\"sm_90\",\"proved\":true}";
+    assert!(lines.contains(rules), "{lines}");
+    let refused = emulate(one, &["--tensor-cores", "sm_1"]).expect(2).stderr;
+    assert!(
+        refused.contains("is none of sm_70, sm_75, sm_80"),
+        "{refused}"
+    );
+}

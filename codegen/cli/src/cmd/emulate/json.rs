@@ -51,6 +51,7 @@ fn print_schedule(case: &Case, schedule: &ScheduleOutcome) -> io::Result<()> {
     let value = json!({"wrong_bytes": schedule.wrong_bytes,
         "warp_instructions": schedule.warp_instructions,
         "thread_instructions": schedule.thread_instructions,
+        "tensor_cores": schedule.tensor_cores,
         "counters": schedule.counters});
     line("schedule", case, of_schedule(value))
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use tilewright_runtime::launch_file::{FindingRecord, OtherRecord, Outcome, Summary};
+use tilewright_runtime::launch_file::{FindingRecord, OtherRecord, Outcome, RulesRecord, Summary};
 
 use super::Case;
 use crate::terminal::{BAD, FAINT, GOOD, STRONG, paint, plain, plain_lines};
@@ -21,6 +21,10 @@ pub fn lines(case: &Case, only: bool) -> String {
             for reason in reasons(outcome) {
                 text.push_str(&format!("     {}\n", plain(reason)));
             }
+            if let Some(rules) = unproved(outcome) {
+                let note = paint(FAINT, format_args!("{rules}"));
+                text.push_str(&format!("     {note}\n"));
+            }
             if only || !outcome.passed {
                 for summary in outcome.findings() {
                     text.push_str(&finding(case, outcome, &summary));
@@ -29,6 +33,12 @@ pub fn lines(case: &Case, only: bool) -> String {
         }
     }
     text
+}
+
+/// The arithmetic that the bytes depend on and that nobody has compared with the hardware.
+fn unproved(outcome: &Outcome) -> Option<RulesRecord> {
+    let mut rules = outcome.schedules.iter().filter_map(|one| one.tensor_cores);
+    rules.find(|rules| !rules.proved)
 }
 
 /// The reasons that are no finding: those have their own lines.

@@ -24,8 +24,8 @@ pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Text of a file as a terminal may show it: characters that are unseen, move the cursor or turn the
-/// direction of writing are escaped.
+/// Text of a file as a terminal may show it: characters that are unseen, move the cursor or turn
+/// the direction of writing are escaped.
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,5 +1,6 @@
 //! PTX text to a decoded module: lexer, recursive descent, one pass.
 
+mod release;
 mod scope;
 mod declaration;
 mod labels;
@@ -7,7 +8,6 @@ mod external;
 mod initialiser;
 mod function;
 mod operands;
-mod release;
 mod body;
 mod parser;
 

@@ -1,7 +1,7 @@
 //! Approximate instructions whose operand ptxas can prove constant.
 //!
-//! NOTE: ptxas 13.0 replaces them by the correctly rounded value (read from its SASS; 64 constants of
-//! each of rcp, rsqrt, sqrt, lg2, ex2, sin and cos), which is not always the one the GPU and the
+//! NOTE: ptxas 13.0 replaces them by the correctly rounded value (read from its SASS; 64 constants
+//! of each of rcp, rsqrt, sqrt, lg2, ex2, sin and cos), which is not always the one the GPU and the
 //! emulator compute: rsqrt of 2 is 0x3f3504f3 folded and 0x3f3504f2 computed. `tanh` is not folded.
 
 use std::collections::{HashMap, HashSet};
@@ -135,7 +135,8 @@ mod tests {
                 "ex2.approx.ftz.f32 %f1, 0f3F000000",
             ),
             (
-                "mov.b32 %r1, 1; // one\n\tcvt.rn.f32.u32 %f1, %r1;\n\t@%p1 rsqrt.approx.f32 %f2, %f1;",
+                "mov.b32 %r1, 1; // one\n\tcvt.rn.f32.u32 %f1, %r1;\n\
+                 \t@%p1 rsqrt.approx.f32 %f2, %f1;",
                 "rsqrt.approx.f32 %f2, %f1",
             ),
             (

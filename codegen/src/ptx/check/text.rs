@@ -29,8 +29,8 @@ pub(in crate::ptx) fn check_text(
     }
     match constants::folded(text) {
         Some(line) => Err(format!(
-            "the operand of {line:?} is constant: ptxas computes the correctly rounded result, which \
-             is not always the GPU's; write the result itself"
+            "the operand of {line:?} is constant: ptxas computes the correctly rounded result, \
+             which is not always the GPU's; write the result itself"
         )),
         None => Ok(()),
     }

@@ -1,5 +1,5 @@
-//! What must hold of a tensor copy before it is issued: its map, its coordinates and offsets, and the
-//! shared memory that it takes.
+//! What must hold of a tensor copy before it is issued: its map, its coordinates and offsets, and
+//! the shared memory that it takes.
 
 use super::mbarrier::Place;
 use super::state::State;

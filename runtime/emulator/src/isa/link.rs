@@ -13,8 +13,8 @@ const MAX_STATIC_SHARED_BYTES: u64 = 48 << 10;
 /// A problem and its line and column.
 type Placed = ((u32, u32), String);
 
-/// Fills the entries' derived fields. Returns the problems: calls of functions that are declared but
-/// not defined, entries with too much static shared memory.
+/// Fills the entries' derived fields. Returns the problems: calls of functions that are declared
+/// but not defined, entries with too much static shared memory.
 pub(crate) fn link(module: &mut Module) -> Vec<Placed> {
     let mut problems = Vec::new();
     let product = |inst: &crate::inst::Inst| matches!(inst.exec, Exec::Wgmma(_));

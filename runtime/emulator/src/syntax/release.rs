@@ -2,8 +2,6 @@
 //!
 //! Source: the release history of the PTX document, and the targets that ptxas 13.0 names.
 
-use super::parser::Parsed;
-
 /// The last minor version of each major one.
 const LAST_MINORS: [(u32, u32); 9] = [
     (1, 5),
@@ -28,7 +26,7 @@ const NEWEST: u32 = 121;
 const FIRST_WITH: [(char, u32); 2] = [('a', 90), ('f', 100)];
 
 /// Major and minor version.
-pub(super) fn version(text: &str) -> Parsed<(u32, u32)> {
+pub(super) fn version(text: &str) -> Result<(u32, u32), String> {
     let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
     let part = |text: &str| text.parse().map_err(|_| format!("bad .version {text}"));
     let (major, minor) = (part(major)?, part(minor)?);
@@ -42,7 +40,7 @@ pub(super) fn version(text: &str) -> Parsed<(u32, u32)> {
 }
 
 /// Whether an architecture is one: `sm_80`, `sm_90a`.
-pub(super) fn check_target(name: &str) -> Parsed<()> {
+pub(super) fn check_target(name: &str) -> Result<(), String> {
     let digits = name.strip_prefix("sm_").unwrap_or_default();
     let (digits, least) = FIRST_WITH
         .iter()

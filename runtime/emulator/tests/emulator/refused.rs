@@ -112,7 +112,8 @@ fn what_ptxas_refuses_of_a_whole_text_is_refused() {
         ),
         (
             text("8.0", "sm_999", "ret; }"),
-            "2:1: unsupported .target sm_999: an architecture such as sm_80 or sm_90a, at most sm_121",
+            "2:1: unsupported .target sm_999: an architecture such as sm_80 or sm_90a, at most \
+             sm_121",
         ),
         (
             text("8.0", "sm_90", "ret; }\n  /* and so"),

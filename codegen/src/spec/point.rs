@@ -101,12 +101,7 @@ fn suffix(spec: &Spec, tuned: &[&str]) -> String {
         add(format!("o{ctas}"));
     }
     if let (Auto::Given(raster), true) = (&spec.scheduler.raster, is_tuned("scheduler.raster")) {
-        add(match raster {
-            Raster::Row => "row".into(),
-            Raster::Column => "col".into(),
-            Raster::Grouped(rows) => format!("g{rows}"),
-            Raster::Hilbert(rows) => format!("h{rows}"),
-        });
+        add(short(*raster));
     }
     if let (Auto::Given(kind), true) = (&spec.scheduler.kind, is_tuned("scheduler.kind")) {
         add(match kind {
@@ -125,6 +120,15 @@ fn suffix(spec: &Spec, tuned: &[&str]) -> String {
         });
     }
     out
+}
+
+fn short(raster: Raster) -> String {
+    match raster {
+        Raster::Row => "row".into(),
+        Raster::Column => "col".into(),
+        Raster::Grouped(rows) => format!("g{rows}"),
+        Raster::Hilbert(rows) => format!("h{rows}"),
+    }
 }
 
 fn by(extents: &[i64]) -> String {

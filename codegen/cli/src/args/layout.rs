@@ -20,7 +20,7 @@ pub enum Layout {
 /// `layout eval`.
 #[derive(Debug, Args)]
 pub struct Eval {
-    /// Such as "composition((36,18):(1,72), (9,4):(4,9))" or "Sw<3,3,3> o 0 o (8,64):(64,1)"
+    /// Such as "composition((6,2):(8,2), (4,3):(3,1))" or "Sw<3,3,3> o 0 o (8,64):(64,1)"
     #[arg(value_name = "EXPRESSION", required_unless_present = "list")]
     #[arg(allow_hyphen_values = true)]
     pub expression: Option<String>,
@@ -68,7 +68,7 @@ pub struct Show {
 /// `layout explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// A call, such as "complement((2,2):(1,6), 24)"
+    /// A call, such as "complement((2,2):(1,6), 24)", or a layout behind a swizzle
     #[arg(value_name = "EXPRESSION", allow_hyphen_values = true)]
     pub expression: String,
 }

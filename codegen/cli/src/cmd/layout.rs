@@ -92,6 +92,10 @@ fn show(args: &args::Show) -> Outcome {
 /// A refusal is explained like an answer, and is a negative verdict all the same.
 fn explain_call(text: &str) -> Outcome {
     let form = |trouble| fail(text, &trouble, false);
+    if let Some(all) = eval::written_composed(text) {
+        terminal::print(&explain::walk_composed(&all))?;
+        return Ok(Verdict::Good);
+    }
     let called = match eval::outermost_call(text) {
         Ok(called) => called,
         Err(trouble) => return form(trouble),

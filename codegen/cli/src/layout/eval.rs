@@ -111,6 +111,25 @@ pub fn outermost_call(text: &str) -> Result<Called, Trouble> {
     }
 }
 
+/// The layout behind a swizzle that a text writes down as `swizzle o offset o layout`, which is a
+/// value and no call; `None` for any other text.
+pub fn written_composed(text: &str) -> Option<ComposedLayout> {
+    let expr = expr::parse(text).ok()?;
+    let Kind::Chain(parts) = &expr.kind else {
+        return None;
+    };
+    let mut session = Session::default();
+    let is_written = matches!(
+        &parts[..],
+        [first, second, _] if matches!(session.value(first), Ok(Value::Swizzle(_)))
+            && matches!(session.value(second), Ok(Value::Int(_)))
+    );
+    match session.chain(parts) {
+        Ok(Value::Composed(all)) if is_written => Some(all),
+        _ => None,
+    }
+}
+
 #[derive(Debug, Default)]
 struct Session {
     facts: Facts,

@@ -203,6 +203,28 @@ fn explanations_walk_through_the_numbers() {
     let walk = explain("cosize((4,8):(1,5))", 0).stdout;
     assert!(walk.contains("answer is 39"), "{walk}");
     explain("(4,8):(1,4)", 2);
+    // What eval and show read as one layout is one here.
+    let walk = explain("Sw<3,3,3> o 8 o (8,64):(64,1)", 0).stdout;
+    for part in [
+        "the bits 0x38 of that by those at 0x1c0",
+        "1 -> 72 (0x40 there) -> 64",
+    ] {
+        assert!(walk.contains(part), "{part}: {walk}");
+    }
+    explain("Sw<3,3,3> o (8,64):(64,1)", 0);
+}
+
+#[test]
+fn examples_of_help_texts_have_a_value() {
+    let mut found = 0;
+    for command in ["eval", "explain", "show"] {
+        let help = tilewright(["layout", command, "--help"]).expect(0).stdout;
+        for example in help.split('"').skip(1).step_by(2) {
+            tilewright(["layout", command, example]).expect(0);
+            found += 1;
+        }
+    }
+    assert!(found >= 3);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! the walk with the algebra's own words.
 
 mod board;
+mod composed;
 mod composition;
 mod tiling;
 mod inverse;
@@ -15,6 +16,7 @@ use tilewright_layout::{Layout, Tiler};
 use super::functions::{Arguments, Function};
 use super::value::{Tensor, Value};
 use board::Board;
+pub use composed::walk as walk_composed;
 
 /// The walk through a call whose value is known: `Err` is the refusal in words.
 pub fn walk(

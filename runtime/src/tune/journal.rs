@@ -29,6 +29,11 @@ impl Journal {
             path: path.to_owned(),
             source,
         };
+        // Reading would wait for a pipe and has no end on a device.
+        if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
+            let source = std::io::Error::new(std::io::ErrorKind::InvalidInput, "is no plain file");
+            return Err(io(source));
+        }
         let opened = OpenOptions::new()
             .create(true)
             .read(true)

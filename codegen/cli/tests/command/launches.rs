@@ -5,7 +5,7 @@ use std::fs;
 use tilewright_fixture::COPY;
 
 use crate::bundles::{COPY_ID, bundle, bundle_of};
-use crate::session::tilewright;
+use crate::session::{finish, tilewright};
 
 /// The copy that reads every element from its right neighbour's place.
 fn wrong_ptx() -> String {
@@ -122,6 +122,21 @@ fn a_problem_larger_than_the_host_is_refused_before_memory_is_taken() {
     let run = tilewright(args.into_iter().chain(sparse)).expect(2);
     assert!(run.stderr.contains("bytes on the host"), "{}", run.stderr);
     assert!(!run.stderr.contains("wrong"), "{}", run.stderr);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_limit_of_the_process_counts() {
+    let (_folder, path) = bundle();
+    let command = env!("CARGO_BIN_EXE_tilewright");
+    // 2 GiB an operand, several times over, below 6 GiB.
+    let script = "ulimit -v 6000000; exec \"$0\" run \"$1\" copy_f32 --device emulator \
+                  --m 16384 --n 32768";
+    let output = std::process::Command::new("sh")
+        .args(["-c", script, command, path.to_str().unwrap()])
+        .output();
+    let run = finish(output.unwrap()).expect(2);
+    assert!(run.stderr.contains("bytes on the host"), "{}", run.stderr);
 }
 
 #[test]

@@ -1,0 +1,250 @@
+//! One thing that keeps a kernel from a problem; it is found before anything runs.
+
+use tilewright_bundle as bundle;
+
+/// One reason why a kernel is not launched on a problem.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The device has another compute capability.
+    #[error("it needs {}; the device is sm_{has}", capability(*needs, *exact))]
+    Capability {
+        /// Capability the kernel states.
+        needs: u32,
+        /// Whether no other will do.
+        exact: bool,
+        /// The device's.
+        has: u32,
+    },
+    /// The driver is too old for the PTX.
+    #[error(
+        "it needs a driver for CUDA {}; this one is for {}: update it",
+        version(*needs),
+        version(*has)
+    )]
+    Driver {
+        /// Oldest driver, as `cuDriverGetVersion` counts.
+        needs: u32,
+        /// This one.
+        has: u32,
+    },
+    /// An extent is outside what kernels take.
+    #[error("{name} is {value}; 1 to {most} is allowed")]
+    Extent {
+        /// `m`, `n`, `k` or `batch`.
+        name: &'static str,
+        /// The value given.
+        value: i64,
+        /// The largest one.
+        most: i64,
+    },
+    /// The problem says nothing about an operand's strides.
+    #[error("the problem gives no strides for `{operand}`")]
+    NoStrides {
+        /// The operand.
+        operand: String,
+    },
+    /// A stride is zero or negative, or two elements of an output share an address.
+    #[error("`{operand}` has strides ({row},{col}) for {rows}x{cols}: {problem}")]
+    Strides {
+        /// The operand.
+        operand: String,
+        /// Its extents.
+        rows: i64,
+        /// Its extents.
+        cols: i64,
+        /// Its strides.
+        row: i64,
+        /// Its strides.
+        col: i64,
+        /// What is wrong with them.
+        problem: &'static str,
+    },
+    /// The strides given do not have the form the kernel was made for.
+    #[error("`{operand}` has strides {given}; the kernel takes {layout}")]
+    Layout {
+        /// The operand.
+        operand: String,
+        /// The kernel's layout.
+        layout: String,
+        /// The problem's strides.
+        given: String,
+    },
+    /// The kernel's own layout text cannot be understood.
+    #[error("the layout {layout:?} of `{operand}` is not understood: {problem}")]
+    LayoutText {
+        /// The operand.
+        operand: String,
+        /// The text.
+        layout: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A recorded assumption does not hold.
+    #[error("it assumes {text}, which is {found} here ({reason})")]
+    Assumption {
+        /// The comparison.
+        text: String,
+        /// Its sides' values.
+        found: String,
+        /// Why the kernel needs it.
+        reason: String,
+    },
+    /// An address is not aligned enough.
+    #[error("`{operand}` is at address {address:#x}; a multiple of {needs} is needed")]
+    Alignment {
+        /// The operand.
+        operand: String,
+        /// Bytes of alignment.
+        needs: u32,
+        /// The address.
+        address: u64,
+    },
+    /// An extent of a tensor map is outside what the driver takes.
+    #[error("dim {dim} of the tensor map of `{operand}` is {extent}; 1 to 2^32 is allowed")]
+    TensorExtent {
+        /// The operand.
+        operand: String,
+        /// The dimension, the contiguous one being 0.
+        dim: usize,
+        /// Its extent.
+        extent: i64,
+    },
+    /// A stride of a tensor map is none that the driver takes.
+    #[error(
+        "the tensor map of `{operand}` has a stride of {bytes} bytes along dim {dim}; \
+         a multiple of 16 below 2^40 is needed"
+    )]
+    TensorStride {
+        /// The operand.
+        operand: String,
+        /// The dimension, the contiguous one being 0.
+        dim: usize,
+        /// The distance between neighbours along it.
+        bytes: i64,
+    },
+    /// A tensor map breaks another rule of the driver.
+    #[error("the tensor map {parameter} cannot be made: {problem}")]
+    TensorMap {
+        /// The parameter.
+        parameter: String,
+        /// Which one.
+        problem: String,
+    },
+    /// No buffer was given for an operand.
+    #[error("no buffer was given for `{operand}`")]
+    NoBuffer {
+        /// The operand.
+        operand: String,
+    },
+    /// A buffer was given for something that is no operand, or twice.
+    #[error("`{operand}` is no operand of the kernel, or is given twice")]
+    ExtraBuffer {
+        /// The name given.
+        operand: String,
+    },
+    /// A buffer ends before the operand does.
+    #[error("`{operand}` needs {needs} bytes from its offset; the buffer has {has}")]
+    BufferTooSmall {
+        /// The operand.
+        operand: String,
+        /// Bytes from the first to behind the last element.
+        needs: u64,
+        /// Bytes from the offset to the buffer's end.
+        has: u64,
+    },
+    /// An output shares memory with another operand.
+    #[error("`{output}` is written and shares memory with `{other}`: give them separate memory")]
+    Overlap {
+        /// The operand that is written.
+        output: String,
+        /// The other one.
+        other: String,
+    },
+    /// An expression of the launch has no value.
+    #[error("{what}: {error}")]
+    Expression {
+        /// The key in the manifest.
+        what: String,
+        /// Why.
+        error: bundle::EvalError,
+    },
+    /// A value does not fit the type or limit it must have.
+    #[error("{what} is {value}; {least} to {most} is allowed")]
+    Range {
+        /// The key in the manifest.
+        what: String,
+        /// The value.
+        value: i64,
+        /// The smallest allowed.
+        least: i64,
+        /// The largest allowed.
+        most: i64,
+    },
+    /// Not one cluster finds the multiprocessors and memory it needs.
+    #[error(
+        "no cluster of {cluster:?} CTAs with {smem_bytes} bytes of dynamic shared memory each fits \
+         on the device: a smaller cluster or tile may"
+    )]
+    NoRoom {
+        /// CTAs of a cluster.
+        cluster: [u32; 3],
+        /// Dynamic shared memory of a CTA.
+        smem_bytes: u32,
+    },
+    /// The loaded code is not what the manifest says.
+    #[error("the loaded code contradicts the manifest: {problem}")]
+    Abi {
+        /// What differs.
+        problem: String,
+    },
+    /// The device's compiler put variables into local memory.
+    #[error("it uses {bytes} bytes of local memory a thread; kernels are made to use none")]
+    LocalMemory {
+        /// Bytes of a thread.
+        bytes: u32,
+    },
+    /// The driver refused the code.
+    #[error("the driver refused the code: {reason}")]
+    Load {
+        /// The driver's text.
+        reason: String,
+    },
+}
+
+impl Refusal {
+    /// A short name for counting: `capability`, `assumption`, `alignment` …
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Refusal::Capability { .. } => "capability",
+            Refusal::Driver { .. } => "driver",
+            Refusal::Extent { .. } => "extent",
+            Refusal::NoStrides { .. } | Refusal::Strides { .. } => "strides",
+            Refusal::Layout { .. } | Refusal::LayoutText { .. } => "layout",
+            Refusal::Assumption { .. } => "assumption",
+            Refusal::Alignment { .. } => "alignment",
+            Refusal::TensorExtent { .. }
+            | Refusal::TensorStride { .. }
+            | Refusal::TensorMap { .. } => "tensor_map",
+            Refusal::NoBuffer { .. }
+            | Refusal::ExtraBuffer { .. }
+            | Refusal::BufferTooSmall { .. } => "buffer",
+            Refusal::Overlap { .. } => "overlap",
+            Refusal::Expression { .. } | Refusal::Range { .. } => "range",
+            Refusal::Abi { .. } | Refusal::Load { .. } => "load",
+            Refusal::LocalMemory { .. } => "local_memory",
+            Refusal::NoRoom { .. } => "no_room",
+        }
+    }
+}
+
+fn version(counted: u32) -> String {
+    format!("{}.{}", counted / 1000, counted % 1000 / 10)
+}
+
+fn capability(needs: u32, exact: bool) -> String {
+    if exact {
+        format!("exactly sm_{needs}")
+    } else {
+        format!("sm_{needs} or newer")
+    }
+}

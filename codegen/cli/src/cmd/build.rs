@@ -4,10 +4,11 @@
 //! are left out, listed on stderr and counted by reason. A point that compiles badly (it spills,
 //! the assembler warns, the compiler dies) fails the build, or is left out as well with
 //! `--keep-going`. Workers compile in parallel, and the bundle is written only when all of the rest
-//! is good.
+//! is good; it takes the place of an earlier one, and a selection table that goes with that is told.
 
 use std::collections::BTreeMap;
 
+use tilewright_bundle::{Bundle, Tuning};
 use tilewright_codegen::pack;
 use tilewright_codegen::plan;
 use tilewright_codegen::ptx::ptxas;
@@ -51,6 +52,9 @@ pub fn run(args: &args::Build) -> Outcome {
         return Err(Failure::Rejected("no point has a kernel".to_owned()));
     }
     let kernels = made.artifacts.len();
+    let tuned = Bundle::open(&args.output)
+        .ok()
+        .and_then(|earlier| earlier.tuning().map(Tuning::points));
     let hash =
         pack::write(made.artifacts, pack::provenance(), &args.output).map_err(specs::failure)?;
     let (good, path) = (terminal::paint(GOOD, "good"), args.output.display());
@@ -58,6 +62,12 @@ pub fn run(args: &args::Build) -> Outcome {
         "{good}: {path}, {kernels} kernels{}, sha256 {hash}",
         counted(&dropped)
     ))?;
+    if let Some(problems) = tuned {
+        terminal::diagnose(&format!(
+            "note: {path} had a selection table of {problems} problems, which is gone: `tune` with \
+             the same --records makes it again, without measuring kernels that are the same"
+        ));
+    }
     Ok(Verdict::Good)
 }
 

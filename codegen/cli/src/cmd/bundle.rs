@@ -171,7 +171,12 @@ struct Integrity {
     kernels: usize,
     files: usize,
     sha256: String,
+    /// What lies in the folder and is not of the bundle.
+    unlisted: Vec<String>,
 }
+
+/// Unlisted files that are named.
+const NAMED: usize = 8;
 
 fn verify(args: &args::BundlePath) -> Outcome {
     let bundle = open(&args.bundle)?;
@@ -179,6 +184,9 @@ fn verify(args: &args::BundlePath) -> Outcome {
         kernels: bundle.kernels().len(),
         files: bundle.manifest().files.len(),
         sha256: bundle.hash().to_string(),
+        unlisted: bundle
+            .unlisted(&args.bundle)
+            .map_err(|error| refusal(&args.bundle, error))?,
     };
     if args.json {
         terminal::print_json(&integrity)?;
@@ -187,11 +195,19 @@ fn verify(args: &args::BundlePath) -> Outcome {
             kernels,
             files,
             sha256,
+            unlisted,
         } = integrity;
         let good = terminal::paint(terminal::GOOD, "good");
         terminal::print_line(&format!(
             "{good}: {kernels} kernels, {files} files, sha256 {sha256}"
         ))?;
+        for path in unlisted.iter().take(NAMED) {
+            let path = path.escape_debug();
+            terminal::print_line(&format!("note: {path} is not of the bundle"))?;
+        }
+        if let more @ 1.. = unlisted.len().saturating_sub(NAMED) {
+            terminal::print_line(&format!("note: nor are {more} more; --json lists them"))?;
+        }
     }
     Ok(Verdict::Good)
 }

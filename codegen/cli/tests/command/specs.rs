@@ -117,6 +117,43 @@ fn a_bundle_is_built_verified_and_the_same_again() {
 }
 
 #[test]
+fn a_build_over_a_tuned_bundle_says_what_it_drops() {
+    let (folder, path) = spec(GOOD);
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (bundle, records, spec) = (at("bundle"), at("records.jsonl"), path.to_str().unwrap());
+    let build = ["build", spec, "-o", &bundle];
+    let quiet = tilewright(build).expect(0);
+    assert!(!quiet.stderr.contains("note:"), "{}", quiet.stderr);
+    let tune = [
+        "tune",
+        &bundle,
+        "--problem",
+        "4x64x1",
+        "--device",
+        "emulator",
+    ];
+    let to = ["--records", &records, "-o", &bundle];
+    let tuned = || tilewright(tune.iter().chain(&to)).expect(0).stdout;
+    tuned();
+    let again = tilewright(build).expect(0);
+    assert_eq!(again.stdout, quiet.stdout);
+    let told = "had a selection table of 1 problems, which is gone";
+    assert!(again.stderr.contains(told), "{}", again.stderr);
+    assert!(!std::path::Path::new(&at("bundle/tuning.json")).exists());
+    fs::write(at("bundle/mine\u{202e}.txt"), "").unwrap();
+    let verified = tilewright(["bundle", "verify", &bundle]).expect(0).stdout;
+    let note = "note: mine\\u{202e}.txt is not of the bundle";
+    assert!(verified.contains(note), "{verified}");
+    // The records are still there.
+    let restored = tuned();
+    assert!(
+        restored.contains("0 measured") && restored.contains("2 known"),
+        "{restored}"
+    );
+    assert!(restored.contains("thread instructions"), "{restored}");
+}
+
+#[test]
 fn points_without_a_kernel_are_left_out_and_counted_by_reason() {
     let wide = r#"["(16,256)", "(8,128)", "(3,20)", "(5,20)"]"#;
     let (folder, path) = spec(&GOOD.replace(r#"["(16,256)", "(8,128)"]"#, wide));

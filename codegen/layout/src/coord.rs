@@ -159,9 +159,9 @@ impl<I: Int, D: Stride<I>> Layout<I, D> {
 ///
 /// Each kept mode is a mode of the result as it is, in its order, however deep its mark stands:
 /// the nesting of what is fixed goes with it, as in CuTe. `slice(&"(_,1,_)", &"(2,2,6):(12,6,1)")`
-/// is `(2,6):(12,1)` at offset 6, and `((_,1),((0,_),1))` of `((3,2),((2,3),2)):((4,1),((2,15),100))`
-/// is `(3,3):(4,15)` at offset 101. A coordinate that fixes everything leaves `():()`, and `_` by
-/// itself the whole layout.
+/// is `(2,6):(12,1)` at offset 6, and of `((3,2),((2,3),2)):((4,1),((2,15),100))` the slice at
+/// `((_,1),((0,_),1))` is `(3,3):(4,15)` at offset 101. A coordinate that fixes everything leaves
+/// `():()`, and `_` by itself the whole layout.
 ///
 /// # Errors
 /// [`Error::Mismatch`] when the coordinate is no prefix of the shape, [`Error::Overflow`].

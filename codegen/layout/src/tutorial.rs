@@ -119,8 +119,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! *Mistake: a slice has the nesting of its coordinate.* `(8,(8,2,1)):(96,(12,2,2))` at `(_,(_,_,0))`
-//! is `(8,8,2):(96,12,2)`, of rank 3.
+//! *Mistake: a slice has the nesting of its coordinate.* `(8,(8,2,1)):(96,(12,2,2))` at
+//! `(_,(_,_,0))` is `(8,8,2):(96,12,2)`, of rank 3.
 //!
 //! # Coalesce
 //!

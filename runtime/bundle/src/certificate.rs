@@ -1,7 +1,7 @@
 //! A kernel's certificate: JSON that this crate keeps and hashes and does not read.
 //!
 //! It is held as compact text, of at most [`MAX_CERTIFICATE_BYTES`]: a tree of values takes more
-//! than ten times the memory of its text, and a bundle is opened by programs that do not ask for it.
+//! than ten times the memory of its text, and most programs that open a bundle do not ask for it.
 
 use std::fmt;
 

@@ -76,6 +76,12 @@ impl Bench<'_> {
     ) -> Result<Vec<Row>, Error> {
         let mut runners = Vec::new();
         for kernel in kernels {
+            report(Event::Next {
+                what: "load",
+                extent,
+                kernel: &kernel.id,
+                kernels: 1,
+            });
             match self.copy_runner(kernel, sets, source, extent) {
                 Ok(runner) => runners.push(runner),
                 Err(error @ Error::Cuda { .. }) => return Err(error),
@@ -89,6 +95,12 @@ impl Bench<'_> {
         let bytes = source.len() as u64;
         let mut rows = Vec::new();
         for mode in &self.options.modes {
+            report(Event::Next {
+                what: mode.text(),
+                extent,
+                kernel: runners.first().map_or("", |runner| &runner.kernel.id),
+                kernels: runners.len(),
+            });
             let samples = self.time_copies(&runners, sets, bytes, *mode)?;
             for (at, runner) in runners.iter().enumerate() {
                 let arms = Arms {

@@ -35,6 +35,12 @@ impl Bench<'_> {
         }
         let mut rows = Vec::new();
         for group in &groups {
+            report(Event::Next {
+                what: "prepare",
+                extent,
+                kernel: &group[0].kernel.id,
+                kernels: group.len(),
+            });
             let ground = match self.ground(&group[0]) {
                 Ok(ground) => ground,
                 Err(error @ Error::NoLibrary { .. }) => return Err(error),
@@ -68,6 +74,12 @@ impl Bench<'_> {
     ) -> Result<Vec<Row>, Error> {
         let mut runners = Vec::new();
         for entry in entries {
+            report(Event::Next {
+                what: "load",
+                extent,
+                kernel: &entry.kernel.id,
+                kernels: 1,
+            });
             match self.runner(entry, ground) {
                 Ok(runner) => runners.push((entry, runner)),
                 Err(error @ Error::Cuda { .. }) => return Err(error),
@@ -87,6 +99,12 @@ impl Bench<'_> {
             .collect();
         let mut rows = Vec::new();
         for mode in &self.options.modes {
+            report(Event::Next {
+                what: mode.text(),
+                extent,
+                kernel: runners.first().map_or("", |(entry, _)| &entry.kernel.id),
+                kernels: runners.len(),
+            });
             for row in self.gemm_rows(&runners, ground, *mode)? {
                 report(Event::Row(&row));
                 rows.push(row);

@@ -111,6 +111,17 @@ impl Options {
 /// What one measurement has to say while it runs.
 #[derive(Debug)]
 pub enum Event<'a> {
+    /// This is done next.
+    Next {
+        /// `prepare`, `load`, or the mode to measure in.
+        what: &'a str,
+        /// Where.
+        extent: Extent,
+        /// The first of the kernels at work.
+        kernel: &'a str,
+        /// How many there are.
+        kernels: usize,
+    },
     /// A row is finished.
     Row(&'a Row),
     /// A kernel was left out at an extent, and why.

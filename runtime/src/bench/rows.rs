@@ -28,6 +28,18 @@ pub enum Mode {
     Launch,
 }
 
+impl Mode {
+    /// The spelling in reports and rows.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Mode::Rested => "rested",
+            Mode::Sustained => "sustained",
+            Mode::Cold => "cold",
+            Mode::Launch => "launch",
+        }
+    }
+}
+
 /// Extents of a row's problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RowProblem {

@@ -9,15 +9,15 @@
 //! done again. Nothing here knows a device or a clock: both are given.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use serde::{Deserialize, Serialize};
 
 use super::arena::{Arena, Candidate, Failure, Field};
 use super::halving::{split, stages};
+use super::progress::{Progress, Step, Tally};
 use super::record::{Key, Reason, Record};
 use crate::bench::Mode;
 use crate::error::Error;
@@ -62,55 +62,6 @@ impl Default for Settings {
     }
 }
 
-/// Something about to be done that a kernel may not survive.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Step {
-    /// `prepare`, `screen`, `heat`, `verify`, `race` or `measure`.
-    pub what: String,
-    /// The problem.
-    pub problem: String,
-    /// The kernels at work, as records that only lack what happened.
-    pub kernels: Vec<Record>,
-    /// Seconds after which it counts as hung.
-    pub limit_s: f64,
-}
-
-/// What a campaign tells while it runs.
-#[derive(Debug)]
-pub enum Progress<'a> {
-    /// This is done next.
-    Next(&'a Step),
-    /// This is what became of a kernel; to be kept before the next step.
-    Record(&'a Record),
-    /// A problem was left out, as a whole or for kernels that take more memory, and why.
-    Skipped {
-        /// The problem.
-        problem: &'a str,
-        /// Why.
-        error: &'a Error,
-    },
-}
-
-/// What became of all candidates, counted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tally {
-    /// Pairs of a kernel and a problem that earlier records tell of.
-    pub known: usize,
-    /// Measured beside the peer.
-    pub measured: usize,
-    /// Screened out.
-    pub screened: usize,
-    /// Not looked at, for want of time.
-    pub unseen: usize,
-    /// Dropped, by reason.
-    pub dropped: BTreeMap<String, usize>,
-    /// Problems left out as a whole.
-    pub skipped: usize,
-    /// Pairs of a kernel and a problem that there is no memory for here: no record tells of them.
-    #[serde(default)]
-    pub no_memory: usize,
-}
-
 /// All that a campaign needs besides the device.
 pub(crate) struct Campaign<'a> {
     pub settings: &'a Settings,
@@ -129,6 +80,8 @@ type Times = Vec<(usize, f64)>;
 /// One problem with the candidates that are new.
 struct Round<'p> {
     problem: &'p str,
+    /// Which problem it is, from 1, of how many.
+    place: [usize; 2],
     blanks: &'p [Record],
     /// Whether it was said that there is no memory for some of them.
     is_told: Cell<bool>,
@@ -167,6 +120,7 @@ impl Campaign<'_> {
             }
             let round = Round {
                 problem,
+                place: [at + 1, groups.len()],
                 blanks: &blanks,
                 is_told: Cell::new(false),
             };
@@ -347,6 +301,8 @@ impl Campaign<'_> {
         let step = Step {
             what: what.to_owned(),
             problem: round.problem.to_owned(),
+            place: round.place,
+            candidates: round.blanks.len(),
             kernels: at_work.cloned().collect(),
             limit_s,
         };

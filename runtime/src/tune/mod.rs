@@ -34,6 +34,8 @@ mod halving;
 
 mod arena;
 
+mod progress;
+
 mod emulated;
 
 mod on_gpu;
@@ -47,15 +49,17 @@ use std::time::Instant;
 
 use tilewright_bundle::{Family, Kernel, Tuning};
 
-pub use campaign::{Progress, Settings, Step, Tally};
+pub use campaign::Settings;
 pub use halving::{Stage, split, stages};
 pub use journal::Journal;
+pub use progress::{Progress, Step, Tally};
 pub use record::{Key, Outcome, RECORD_FORMAT, Reason, Record};
 pub use tables::{Origin, tables};
 
 use crate::bench::{self, Bench, Extent, Letters, RowProblem, Sensors, Stamp};
 use crate::device::Device;
 use crate::error::Error;
+use crate::info::Backend;
 use crate::launch::fit;
 use crate::pick::SkipCounts;
 use crate::runtime::Runtime;
@@ -259,6 +263,10 @@ fn blank(
         backend: info.backend.text().to_owned(),
         sm: info.sm,
         sms: info.sms,
+        unit: match info.backend {
+            Backend::Cuda => None,
+            Backend::Emulator => Some("thread instructions".to_owned()),
+        },
         row,
     }
 }

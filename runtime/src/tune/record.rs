@@ -11,7 +11,8 @@
 //! | `content_hash` | of the kernel's entry in the bundle's manifest |
 //! | `backend`, `sm`, `sms` | of the device, with the row's `gpu` and `driver` |
 //!
-//! Times of the emulator are executed thread instructions, and nothing stands beside them.
+//! Times of the emulator are executed thread instructions, as `unit` says before the row, and
+//! nothing stands beside them.
 
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +88,9 @@ pub struct Record {
     pub sm: Option<u32>,
     /// Its multiprocessors.
     pub sms: u32,
+    /// What the row's times count where they are no microseconds: `thread instructions`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
     /// The row.
     #[serde(flatten)]
     pub row: Row,
@@ -117,8 +121,8 @@ impl Record {
         }
     }
 
-    /// Whether it was dropped for want of memory, as far as can be told: the kernel may be used on a
-    /// day with more of it.
+    /// Whether it was dropped for want of memory, as far as can be told: with more of it, it may be
+    /// used.
     pub fn is_for_memory(&self) -> bool {
         let detail = self.detail.as_deref().unwrap_or_default();
         match self.reason {

@@ -109,8 +109,15 @@ fn measure(
     let extents: Vec<Extent> = args.problem.iter().copied().map(Product::extent).collect();
     let sizes: Vec<u64> = args.sizes.iter().map(|Bytes(bytes)| *bytes).collect();
     let spinner = progress::spinner("measuring");
+    let mut measured = 0usize;
     let mut report = |event: Event<'_>| match event {
-        Event::Row(row) => spinner.set_message(format!("{} {:.1} us", row.kernel, row.ours_us)),
+        Event::Next {
+            what,
+            extent,
+            kernel,
+            kernels,
+        } => spinner.set_message(next(what, extent, (kernel, kernels), measured)),
+        Event::Row(_) => measured += 1,
         Event::Skipped {
             kernel,
             extent,
@@ -130,6 +137,15 @@ fn measure(
     }
     progress::finish(&spinner);
     Ok(rows)
+}
+
+/// The line for what is measured next.
+fn next(what: &str, extent: Extent, (kernel, kernels): (&str, usize), measured: usize) -> String {
+    let others = match kernels {
+        0 | 1 => String::new(),
+        all => format!(" and {} more", all - 1),
+    };
+    format!("{extent}: {what}, {measured} rows: {kernel}{others}")
 }
 
 /// The rows as JSON, one a line.
@@ -167,7 +183,7 @@ fn table(rows: &[Row]) -> Table {
         table.row([
             row.kernel.clone(),
             format!("{}x{}x{} {}", problem.m, problem.n, problem.k, row.layout),
-            format!("{:?}", row.mode).to_lowercase(),
+            row.mode.text().to_owned(),
             format!("{:.2}", row.ours_us),
             format!("{:.3}", row.tbps),
             format!("{:.1}", row.tflops),
@@ -180,4 +196,25 @@ fn table(rows: &[Row]) -> Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problem_kernel_and_counts_are_told() {
+        let extent = Extent {
+            m: 4096,
+            n: 512,
+            k: 64,
+            letters: None,
+        };
+        let line = next("sustained", extent, ("gemm@a", 5), 12);
+        assert_eq!(line, "4096x512x64: sustained, 12 rows: gemm@a and 4 more");
+        assert_eq!(
+            next("load", extent, ("gemm@a", 1), 0),
+            "4096x512x64: load, 0 rows: gemm@a"
+        );
+    }
 }

@@ -4,7 +4,8 @@
 //! are left out, listed on stderr and counted by reason. A point that compiles badly (it spills,
 //! the assembler warns, the compiler dies) fails the build, or is left out as well with
 //! `--keep-going`. Workers compile in parallel, and the bundle is written only when all of the rest
-//! is good; it takes the place of an earlier one, and a selection table that goes with that is told.
+//! is good; it takes the place of an earlier one, and a selection table that goes with that is
+//! told.
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@
 //! `--json` stdout holds it all.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tilewright_codegen::error::Error;
@@ -13,6 +13,7 @@ use tilewright_codegen::spec::{self, SpecFile};
 
 use crate::args;
 use crate::outcome::{Failure, Outcome, Verdict};
+use crate::progress;
 use crate::specs;
 use crate::terminal::{self, BAD, GOOD};
 
@@ -42,11 +43,15 @@ pub fn run(args: &args::Check) -> Outcome {
     let paths = specs::find(&args.specs.paths)?;
     let mut files = Vec::new();
     let mut checked: Vec<Checked> = Vec::new();
+    let bar = progress::bar("checking", paths.len() as u64);
     for path in &paths {
+        bar.set_message(path.display().to_string());
         let (one, file) = check(path);
         checked.push(one);
         files.extend(file);
+        bar.inc(1);
     }
+    progress::finish(&bar);
     let twice = specs::twice(&files);
     let reports = checked.iter().flat_map(|one| &one.reports);
     for report in reports.chain(&twice) {

@@ -14,6 +14,7 @@ use crate::args;
 use crate::cmd::bundle;
 use crate::device;
 use crate::outcome::{Failure, Outcome, Verdict};
+use crate::progress;
 use crate::terminal::{self, BAD, GOOD};
 
 /// What `run --json` prints.
@@ -32,8 +33,11 @@ pub fn run(args: &args::Run) -> Outcome {
     let runtime = Runtime::new(bundle::open(&args.bundle)?, device);
     let (kernel, problem) = choose(&runtime, args)?;
     let start = Instant::now();
+    let spinner = progress::spinner("running");
+    spinner.set_message(format!("{} on {problem}", kernel.id));
     let mut outcome = verify::verify_one(&runtime, kernel, &problem, Data::Normals, args.seed)
         .map_err(Failure::could_not_run)?;
+    progress::finish(&spinner);
     if outcome.problem.is_empty() {
         // What does not load has not come to its problem.
         outcome.problem = problem.to_string();

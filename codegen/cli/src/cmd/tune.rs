@@ -4,15 +4,18 @@
 //! file of records while it lives, the supervisor only between two children.
 
 mod supervise;
+mod telling;
 mod summary;
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 use tilewright_bundle::{Bundle, BundleWriter, Tuning};
 use tilewright_runtime::bench::Extent;
-use tilewright_runtime::tune::{self, Journal, Progress, Record, Settings, Step, Tuned};
+use tilewright_runtime::tune::{self, Journal, Progress, Record, Settings, Tuned};
 use tilewright_runtime::{Error, RecordsError, Runtime};
 
 use crate::args;
@@ -25,6 +28,7 @@ use crate::quantity::Product;
 use crate::terminal;
 use summary::Summary;
 use supervise::{End, Line, watch};
+use telling::Telling;
 
 /// Tunes, in a child that is watched or as that child.
 pub fn run(args: &args::tune::Tune) -> Outcome {
@@ -51,12 +55,16 @@ fn supervise(args: &args::tune::Tune) -> Outcome {
     let start = Instant::now();
     let earlier = records_in(&args.records);
     let spinner = progress::spinner("tuning");
+    let mut telling = Telling::default();
     loop {
         let mut child = child(args, earlier, start.elapsed().as_secs_f64())?;
         let hear = |line: &Line| match line {
-            Line::Next(step) => spinner.set_message(message(step)),
+            Line::Next(step) => spinner.set_message(telling.next(step)),
             Line::Note(text) => spinner.suspend(|| terminal::diagnose(text)),
-            Line::Recorded(record) => spinner.suspend(|| tell_dropped(record)),
+            Line::Recorded(record) => {
+                telling.recorded(record);
+                spinner.suspend(|| tell_dropped(record));
+            }
             Line::Done(_) | Line::Lost(_) => {}
         };
         let end = watch(&mut child, hear);
@@ -88,7 +96,11 @@ fn supervise(args: &args::tune::Tune) -> Outcome {
 
 /// How many records a file holds; those that are damaged are told of by the child.
 fn records_in(path: &Path) -> usize {
-    let text = std::fs::read(path).unwrap_or_default();
+    let is_file = std::fs::metadata(path).is_ok_and(|meta| meta.is_file());
+    let text = match is_file {
+        true => std::fs::read(path).unwrap_or_default(),
+        false => Vec::new(),
+    };
     let lines = text.split(|byte| *byte == b'\n');
     lines
         .filter(|line| !line.iter().all(u8::is_ascii_whitespace))
@@ -108,15 +120,6 @@ fn child(args: &args::tune::Tune, earlier: usize, spent_s: f64) -> Result<Comman
         child.args(["--budget", &left.to_string()]);
     }
     Ok(child)
-}
-
-fn message(step: &Step) -> String {
-    let kernel = match step.kernels.as_slice() {
-        [one] => one.row.kernel.clone(),
-        [] => String::new(),
-        some => format!("{} kernels", some.len()),
-    };
-    format!("{} {} {kernel}", step.problem, step.what)
 }
 
 /// Says why a kernel was dropped, and nothing of others.
@@ -268,9 +271,20 @@ fn extents(args: &args::tune::Tune) -> Result<Vec<Extent>, Failure> {
     Ok(each)
 }
 
+/// Longest file of problems.
+const MOST_PROBLEMS_BYTES: u64 = 1 << 20;
+
 fn read_problems(path: &Path) -> Result<Vec<Extent>, Failure> {
-    let text =
-        std::fs::read_to_string(path).map_err(|error| Failure::io(path.display(), &error))?;
+    let failed = |error| Failure::io(path.display(), &error);
+    let mut text = String::new();
+    let file = File::open(path).map_err(failed)?;
+    let read = file.take(MOST_PROBLEMS_BYTES + 1).read_to_string(&mut text);
+    if read.map_err(failed)? as u64 > MOST_PROBLEMS_BYTES {
+        let path = path.display();
+        return Err(Failure::CouldNotRun(format!(
+            "{path} has more than {MOST_PROBLEMS_BYTES} bytes: a problem a line is expected"
+        )));
+    }
     let (mut extents, mut bad) = (Vec::new(), Vec::new());
     for (at, line) in text.lines().enumerate() {
         let problem = line.split('#').next().unwrap_or_default().trim();

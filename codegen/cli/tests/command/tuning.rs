@@ -262,6 +262,10 @@ fn errors_of_the_child_are_told_once() {
         .tune(&["--problem", "3x130x1", "--kernel", "gemm"])
         .expect(2);
     assert_eq!(run.stderr.matches("error:").count(), 1, "{}", run.stderr);
+    let run = ground
+        .tune(&["--problems-file", "/dev/zero", "--problem", "4x4x1"])
+        .expect(2);
+    assert!(run.stderr.contains("a problem a line"), "{}", run.stderr);
     let file = ground.at("problems.txt");
     fs::write(&file, "3x130x1\nnone\n4x4\n").unwrap();
     let run = ground
@@ -270,4 +274,26 @@ fn errors_of_the_child_are_told_once() {
     for line in ["line 2: ", "line 3: "] {
         assert!(run.stderr.contains(line), "{}", run.stderr);
     }
+}
+
+#[test]
+fn records_that_are_no_file_are_refused() {
+    let ground = Ground::new();
+    let bundle = ground.bundle.to_str().unwrap().to_owned();
+    let output = ground.at("tuned");
+    let args = [
+        "tune",
+        &bundle,
+        "--records",
+        "/dev/zero",
+        "--device",
+        "emulator",
+    ];
+    let more = ["--problem", "4x64x1", "-o", output.to_str().unwrap()];
+    let run = tilewright(args.iter().chain(&more)).expect(2);
+    assert!(
+        run.stderr.contains("/dev/zero: is no plain file"),
+        "{}",
+        run.stderr
+    );
 }

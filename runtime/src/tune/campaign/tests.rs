@@ -163,6 +163,7 @@ fn run(mock: Mock, kernels: &[Kernel], settings: &Settings, known: &[Record]) ->
             backend: "mock".to_owned(),
             sm: None,
             sms: 1,
+            unit: None,
             row,
         }
     });

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tilewright_bundle::{Bundle, Tuning};
-use tilewright_runtime::Runtime;
 use tilewright_runtime::bench::Extent;
 use tilewright_runtime::tune::{Outcome, Record, Tally, Tuned};
+use tilewright_runtime::{Backend, Runtime};
 
 use crate::device;
 use crate::terminal::Table;
@@ -15,6 +15,8 @@ use crate::terminal::Table;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
     device: String,
+    /// What the times of the winners and of the records count: `us`, or `thread instructions`.
+    unit: String,
     /// The tuned bundle's folder.
     pub bundle: String,
     /// Its hash.
@@ -54,6 +56,7 @@ impl Summary {
     ) -> Summary {
         let mut summary = Summary {
             device: device::describe(runtime.device()),
+            unit: unit(runtime.device().info().backend).to_owned(),
             tally: tuned.tally.clone(),
             problems: tables.points(),
             ..Summary::default()
@@ -131,7 +134,7 @@ impl Summary {
         let heads = [
             "problem",
             "kernel",
-            "us",
+            &self.unit,
             "over best",
             "spread",
             "over default",
@@ -142,7 +145,10 @@ impl Summary {
             table.row([
                 winner.problem.clone(),
                 winner.kernel.clone(),
-                format!("{:.2}", winner.us),
+                match self.unit == unit(Backend::Cuda) {
+                    true => format!("{:.2}", winner.us),
+                    false => format!("{:.0}", winner.us),
+                },
                 ratio(winner.ratio_best),
                 format!("{:.2}%", 100.0 * winner.ratio_spread),
                 ratio(winner.ratio_default),
@@ -186,6 +192,14 @@ impl Summary {
             "{bundle}: {problems} problems in its table, tuned on {device}, sha256 {sha256}\n"
         ));
         text
+    }
+}
+
+/// What time is on a device.
+fn unit(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Cuda => "us",
+        Backend::Emulator => "thread instructions",
     }
 }
 

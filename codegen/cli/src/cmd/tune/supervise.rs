@@ -155,12 +155,16 @@ fn lines_of(child: &mut Child) -> Receiver<Line> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    /// A step of one kernel, as a child prints it.
-    fn step(limit_s: f64) -> String {
-        let row = serde_json::json!({
+    /// The record of a kernel before anything is known of it.
+    pub(in crate::cmd::tune) fn record() -> Record {
+        serde_json::from_value(row()).unwrap_or_else(|error| unreachable!("{error}"))
+    }
+
+    fn row() -> serde_json::Value {
+        serde_json::json!({
             "format": 1, "outcome": "screened", "content_hash": "ab", "backend": "mock", "sms": 1,
             "date": "", "commit": "", "gpu": "mock", "driver": "", "cublaslt": null, "ptxas": "",
             "sm_clock_mhz": null, "power_w": null, "family": "gemm", "kernel": "gemm@bad-1",
@@ -169,9 +173,14 @@ mod tests {
             "mode": "sustained", "ours_us": 0.0, "default_us": null, "best_us": 0.0, "peer": "",
             "ratio_default": null, "ratio_best": 0.0, "aa_ratio": null, "tflops": 0.0, "tbps": 0.0,
             "rel_err": 0.0, "max_err": 0.0, "rounds": 0, "spread": 0.0, "aa_spread": null,
-        });
+        })
+    }
+
+    /// A step of one kernel, as a child prints it.
+    fn step(limit_s: f64) -> String {
         let step = serde_json::json!({"next": {
-            "what": "screen", "problem": "1x1x1", "kernels": [row], "limit_s": limit_s,
+            "what": "screen", "problem": "1x1x1", "place": [1, 1], "candidates": 1,
+            "kernels": [row()], "limit_s": limit_s,
         }});
         format!("echo '{step}'")
     }

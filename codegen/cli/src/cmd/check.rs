@@ -4,7 +4,7 @@
 //! `--json` stdout holds it all.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 use tilewright_codegen::error::Error;

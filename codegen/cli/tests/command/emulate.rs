@@ -204,7 +204,7 @@ fn files_of_a_launch_are_below_it_and_as_long_as_said() {
             "bytes, the buffer 3",
         ),
         (
-            Box::new(|manifest| {
+            Box::new(move |manifest| {
                 buffer("role", "scratch")(manifest);
                 manifest["args"][0]["expect"] = "manifest.json".into();
             }),

@@ -8,7 +8,7 @@ mod telling;
 
 use std::path::Path;
 
-use tilewright_bundle::{Family, Kernel, Operand};
+use tilewright_bundle::{DType, Family, Kernel, Operand};
 use tilewright_emulator::{Launch, Options, Params, Sanitize};
 use tilewright_runtime::launch_file::{
     self, Allocation, BufferArg, LaunchFile, Prepared, Role, Schedule,
@@ -263,9 +263,10 @@ fn gemm_contents(placed: &[Placed<'_>], [m, n, k]: [i64; 3]) -> Result<Vec<Conte
     let dtype = |one: &Placed<'_>| one.operand.dtype;
     let (a, b) = (find("a")?, find("b")?);
     let (a_type, b_type) = (dtype(a), dtype(b));
-    let (a, b) = (integers((m * k) as usize, 3), integers((n * k) as usize, 5));
+    let a = integers(a_type, (m * k) as usize, 3);
+    let b = integers(b_type, (n * k) as usize, 5);
     let (a_bytes, b_bytes) = (encode(a_type, &a)?, encode(b_type, &b)?);
-    // As their types hold them: e5m2 has three bits of each, u8 no negative ones.
+    // As their types hold them: u8 has no negative ones.
     let (a, b) = (decode(a_type, &a_bytes)?, decode(b_type, &b_bytes)?);
     let shape = Shape {
         m: m as usize,
@@ -299,11 +300,16 @@ fn gemm_contents(placed: &[Placed<'_>], [m, n, k]: [i64; 3]) -> Result<Vec<Conte
     placed.iter().map(content).collect()
 }
 
-/// Integers of up to four bits: their sums are exact in 32-bit accumulators, and large enough that
-/// a 16-bit output has to be rounded.
-fn integers(count: usize, seed: u64) -> Vec<f64> {
+/// Integers of up to four bits, or three of fp8, of whose sums 13 bits are kept: sums are exact, and
+/// large enough that a 16-bit output has to be rounded.
+fn integers(dtype: DType, count: usize, seed: u64) -> Vec<f64> {
+    let most: u8 = match dtype {
+        DType::E4M3 | DType::E5M2 => 7,
+        _ => 15,
+    };
     let bytes = random_bytes(count, seed).into_iter();
-    bytes.map(|byte| f64::from(byte % 31) - 15.0).collect()
+    let integer = |byte: u8| f64::from(byte % (2 * most + 1)) - f64::from(most);
+    bytes.map(integer).collect()
 }
 
 /// Dense rows as dense columns.

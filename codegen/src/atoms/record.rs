@@ -118,6 +118,7 @@ fn mma_facts(mma: Mma) -> Result<MmaFacts> {
     let sums = Sums {
         unit: mma.sums.unit,
         k: u32::try_from(mma.mnk[2]).map_err(|error| format!("mnk: {error}"))?,
+        block: None,
         splits: None,
         rules: mma.sums.rules,
     };

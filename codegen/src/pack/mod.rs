@@ -168,7 +168,10 @@ fn sums(plan: &Plan) -> std::result::Result<Option<Sums>, String> {
         }
         _ => None,
     };
+    let k = facts.sums.k;
+    let block = plan.cta_tile.get(2).and_then(|k| u32::try_from(*k).ok());
     Ok(Some(Sums {
+        block: block.filter(|block| *block != k && block.is_multiple_of(k)),
         splits,
         ..facts.sums.clone()
     }))

@@ -32,7 +32,11 @@ fn instructions_say_how_they_add() {
     let simt = "cta_tile: '(64,64,16)'\nmma: { atom: sm50_fma_1x1x1_f32_f32_f32 }\n";
     let simt = sums_of("sm_70", ["bf16", "f32"], simt);
     assert_eq!(on_an_h200(&simt), (SumUnit::Fma, 1, None, Some(23)));
-    assert_eq!(simt, Sums::fma(23));
+    let fma = Sums {
+        block: Some(16),
+        ..Sums::fma(23)
+    };
+    assert_eq!(simt, fma);
 
     let warps = sums_of("sm_80", ["bf16", "f32"], "cta_tile: '(64,64,32)'\n");
     assert_eq!(

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::expr::Expr;
 
 /// How the products of one element of a gemm's d are added: in ascending order of k, `k` at a time,
-/// onto an accumulator that begins as +0. Where the extent is no multiple of `k`, the products that
-/// lack are zeros.
+/// onto an accumulator that begins as +0. Where the extent is no multiple of `k`, or of `block`, the
+/// products that lack are zeros.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sums {
@@ -19,6 +19,10 @@ pub struct Sums {
     pub unit: SumUnit,
     /// Products that one instruction adds to the accumulator.
     pub k: u32,
+    /// Products of a k-block, of which a kernel always adds whole ones: a product of zero makes +0
+    /// of a sum of -0. Absent where it is `k`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<u32>,
     /// Most parts that the products of an element are cut into along k, each added up from +0 by
     /// itself; the parts are then added to the first in order of k, in the accumulator's type and
     /// rounded to nearest even. Absent where there is one part.
@@ -105,6 +109,8 @@ pub enum SumRounding {
 
 /// Products of an instruction at most.
 const MAX_K: u32 = 1024;
+/// Products of a k-block at most.
+const MAX_BLOCK: u32 = 1 << 20;
 /// Bits behind the point at most: those of f64.
 const MAX_BITS: u32 = 52;
 
@@ -147,6 +153,7 @@ impl Sums {
         Sums {
             unit: SumUnit::Fma,
             k: 1,
+            block: None,
             splits: None,
             rules: vec![SumRule {
                 min_sm: 50,
@@ -178,6 +185,11 @@ impl Sums {
         check(
             (1..=MAX_K).contains(&k),
             format!("{k} products of an instruction; 1 to {MAX_K} are allowed"),
+        );
+        let block = self.block.unwrap_or(k);
+        check(
+            k == 0 || block != 0 && block.is_multiple_of(k) && block <= MAX_BLOCK,
+            format!("a k-block of {block}; multiples of {k} up to {MAX_BLOCK} are allowed"),
         );
         check(
             !self.rules.is_empty(),
@@ -252,6 +264,7 @@ mod tests {
         Sums {
             unit: SumUnit::MmaSync,
             k: 16,
+            block: None,
             splits: None,
             rules: vec![rule, later],
         }
@@ -291,6 +304,8 @@ mod tests {
             assert!(problems.contains(part), "{part} is not in {problems:?}");
         };
         broken(|sums| sums.k = 0, "0 products");
+        broken(|sums| sums.block = Some(24), "a k-block of 24");
+        broken(|sums| sums.block = Some(0), "a k-block of 0");
         broken(|sums| sums.rules.clear(), "no rule");
         broken(|sums| sums.rules.reverse(), "ascending");
         broken(|sums| sums.rules[0].alignments = 3, "3 alignments");

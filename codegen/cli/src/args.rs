@@ -2,6 +2,8 @@
 //!
 //! Each subcommand's file under `cmd` turns its struct here into the request it works on.
 
+#[cfg(feature = "codegen")]
+mod compile;
 pub mod emulate;
 pub mod layout;
 pub mod tune;
@@ -11,6 +13,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+#[cfg(feature = "codegen")]
+pub use self::compile::{Build, Check, Explain, Ir, Limit, Pass, Plan, Points, Ptx};
 use crate::quantity::{Bytes, Product};
 
 /// The last lines of `--help`.
@@ -77,173 +81,6 @@ pub enum Command {
     #[cfg(feature = "codegen")]
     #[command(name = crate::worker::SUBCOMMAND, hide = true)]
     CompileWorker,
-}
-
-/// Specs, by file or by folder.
-#[cfg(feature = "codegen")]
-#[derive(Debug, Args)]
-pub struct Specs {
-    /// Spec files; a folder stands for every *.yaml and *.yml in it that is not hidden, and links
-    /// are followed
-    #[arg(value_name = "SPEC", required = true, value_hint = ValueHint::AnyPath)]
-    pub paths: Vec<PathBuf>,
-}
-
-/// `check`.
-#[cfg(feature = "codegen")]
-#[derive(Debug, Args)]
-pub struct Check {
-    /// What to check.
-    #[command(flatten)]
-    pub specs: Specs,
-    /// Print the problems as JSON on stdout
-    #[arg(long)]
-    pub json: bool,
-    /// List every point that has no kernel, and why
-    #[arg(long)]
-    pub dropped: bool,
-}
-
-/// `plan`.
-#[cfg(feature = "codegen")]
-#[derive(Debug, Args)]
-pub struct Plan {
-    /// What to show.
-    #[command(flatten)]
-    pub show: Show,
-    /// List every point that has no kernel, and why, in place of plans
-    #[arg(long, conflicts_with_all = ["point", "all"])]
-    pub dropped: bool,
-}
-
-/// `ptx`.
-#[cfg(feature = "codegen")]
-#[derive(Debug, Args)]
-pub struct Ptx {
-    /// What to show.
-    #[command(flatten)]
-    pub show: Show,
-    /// How long a kernel may take.
-    #[command(flatten)]
-    pub limit: Limit,
-}
-
-/// How long the compiler may take.
-#[cfg(feature = "codegen")]
-#[derive(Debug, Clone, Copy, Args)]
-pub struct Limit {
-    /// Give up on a kernel that compiles longer
-    #[arg(long, value_name = "SECONDS", default_value = "120")]
-    pub time_limit: std::num::NonZeroU32,
-}
-
-#[cfg(feature = "codegen")]
-impl Limit {
-    /// The longest time.
-    pub fn time(self) -> std::time::Duration {
-        std::time::Duration::from_secs(u64::from(self.time_limit.get()))
-    }
-}
-
-/// A spec and its points, as several commands show them.
-#[cfg(feature = "codegen")]
-#[derive(Debug, Args)]
-pub struct Show {
-    /// The spec file
-    #[arg(value_name = "SPEC", value_hint = ValueHint::FilePath)]
-    pub spec: PathBuf,
-    /// Which points of the tuning space
-    #[command(flatten)]
-    pub points: Points,
-}
-
-/// Which points of a tuning space.
-#[cfg(feature = "codegen")]
-#[derive(Debug, Args)]
-pub struct Points {
-    /// The point of this id, of the id's part after `@`, or of its hash [default: the first]
-    #[arg(long, value_name = "ID")]
-    pub point: Option<String>,
-    /// Every point of the tuning space
-    #[arg(long, conflicts_with = "point")]
-    pub all: bool,
-}
-
-/// `ir`.
-#[cfg(feature = "codegen")]
-#[derive(Debug, Args)]
-pub struct Ir {
-    /// What to show.
-    #[command(flatten)]
-    pub show: Show,
-    /// Print the program as it is after this pass
-    #[arg(long, value_name = "PASS", default_value = "tile")]
-    pub after: Pass,
-    /// How long a kernel may take.
-    #[command(flatten)]
-    pub limit: Limit,
-}
-
-/// `explain`.
-#[cfg(feature = "codegen")]
-#[derive(Debug, Args)]
-pub struct Explain {
-    /// What to explain.
-    #[command(flatten)]
-    pub show: Show,
-    /// Output tiles of a persistent CTA's run that are drawn [default: two of each consumer]
-    #[arg(long, value_name = "N")]
-    pub tiles: Option<std::num::NonZeroU16>,
-    /// K tiles of each of them [default: two more than the ring has slots]
-    #[arg(long, value_name = "N")]
-    pub k_tiles: Option<std::num::NonZeroU16>,
-    /// Write the drawing of one point into this file
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub svg: Option<PathBuf>,
-    /// Print all of it as JSON, every span of the run included
-    #[arg(long)]
-    pub json: bool,
-    /// How long a kernel may take.
-    #[command(flatten)]
-    pub limit: Limit,
-}
-
-/// The passes of a kernel's program, in their order.
-#[cfg(feature = "codegen")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Pass {
-    /// In tiles: what happens
-    Tile,
-    /// Partitioned: which thread does what, at which address
-    Lower,
-    /// Handed over to LLVM
-    Translate,
-    /// After LLVM's optimization
-    Optimize,
-}
-
-/// `build`.
-#[cfg(feature = "codegen")]
-#[derive(Debug, Args)]
-pub struct Build {
-    /// What to build.
-    #[command(flatten)]
-    pub specs: Specs,
-    /// The folder to write the bundle into
-    #[arg(short, long, value_name = "BUNDLE", value_hint = ValueHint::DirPath)]
-    pub output: PathBuf,
-    /// How many worker processes compile at once [default: one per core]
-    #[arg(short, long, value_name = "N")]
-    pub jobs: Option<std::num::NonZeroUsize>,
-    /// Leave out the points that compile badly, as tuning spaces have them, and count them
-    #[arg(short, long)]
-    pub keep_going: bool,
-    /// How long a kernel may take.
-    #[command(flatten)]
-    pub limit: Limit,
-    /// List every point that is left out, and why
-    #[arg(long)]
-    pub dropped: bool,
 }
 
 /// Where kernels run.

@@ -6,7 +6,6 @@
 //! for each operand; extents are positive.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use tilewright_layout::Swizzle;
 
@@ -128,41 +127,6 @@ impl Reader<'_> {
             scheduler,
             epilogue,
         })
-    }
-
-    fn name(&mut self, field: &Field<'_>, path: &str) -> Option<String> {
-        let name = self.scalar(field, "a name")?;
-        if !is_identifier(name) {
-            let message = format!(
-                "`name` is `{}`; allowed are 1 to 64 letters, digits and `_`, no digit first",
-                shown(name)
-            );
-            let like = identifier_like(name, path, self.facts.name);
-            self.problems.add(
-                "bad-identifier",
-                &field.node.span,
-                message,
-                format!("use `{like}`"),
-            );
-            return None;
-        }
-        let expected = expected_name(path, self.facts.name);
-        if let Some(expected) = expected.filter(|expected| expected != name) {
-            let file = Path::new(path)
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy();
-            let (file, wanted) = (shown(&file), shown(&expected));
-            let message = format!("`name` is `{name}`; the file {file} holds the spec `{wanted}`");
-            let help = if is_identifier(&expected) {
-                format!("use `{expected}`, or rename the file")
-            } else {
-                "rename the file: letters, digits and `_`".to_string()
-            };
-            self.problems
-                .add("name-mismatch", &field.node.span, message, help);
-        }
-        Some(name.to_string())
     }
 
     fn count(&mut self, field: &Field<'_>) -> Option<u32> {
@@ -357,46 +321,4 @@ fn dtype_bytes(node: &Node) -> Option<u32> {
         Value::Scalar { text, .. } => Dtype::parse(text).map(Dtype::bytes),
         _ => None,
     }
-}
-
-/// A name to use in place of one that is none: what the file's place wants, else its words.
-fn identifier_like(name: &str, path: &str, family: &str) -> String {
-    let words = name.split(|c: char| !c.is_ascii_alphanumeric());
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    let joined: String = words.join("_").chars().take(64).collect();
-    let wanted = expected_name(path, family).filter(|wanted| is_identifier(wanted));
-    let candidates = [joined.clone(), format!("{family}_{joined}")];
-    let written = candidates.into_iter().find(|name| is_identifier(name));
-    wanted
-        .or(written.filter(|_| joined.len() > 1))
-        .unwrap_or_else(|| format!("{family}_kernel"))
-}
-
-/// Whether a name is `[A-Za-z_][A-Za-z0-9_]{0,63}`.
-fn is_identifier(name: &str) -> bool {
-    let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-    (1..=64).contains(&name.len()) && name.bytes().all(word) && !name.as_bytes()[0].is_ascii_digit()
-}
-
-/// The name a spec at that path must have: `<family>_<stem>` in the folder of its family, else the
-/// stem. `None` for what is no `.yaml` file.
-fn expected_name(path: &str, family: &str) -> Option<String> {
-    let path = Path::new(path);
-    let extension = path.extension()?.to_str()?;
-    let stem = path.file_stem()?.to_str()?;
-    let folder = path
-        .parent()
-        .and_then(Path::file_name)
-        .and_then(|name| name.to_str());
-    let in_family = FAMILIES.iter().any(|facts| Some(facts.name) == folder);
-    let is_yaml = ["yaml", "yml"]
-        .iter()
-        .any(|known| extension.eq_ignore_ascii_case(known));
-    is_yaml.then(|| {
-        if in_family {
-            format!("{family}_{stem}")
-        } else {
-            stem.to_string()
-        }
-    })
 }

@@ -35,6 +35,7 @@ mod read;
 mod values;
 mod swizzle;
 mod operands;
+mod names;
 mod build;
 mod print;
 mod point;

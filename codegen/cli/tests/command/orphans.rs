@@ -136,7 +136,8 @@ mod builds {
         fs::write(at("endless.yaml"), SPEC).unwrap();
         let script = format!(
             "#!/bin/sh\n[ \"$1\" = --version ] && echo 'x, V1' && exit\n\
-             echo $PPID > {0}.new && mv {0}.new {0}\nexec sleep 600\n",
+             echo $PPID > {0}.new && mv {0}.new {0}\n\
+             while kill -0 $PPID; do sleep 1; done 2> /dev/null\n",
             at("worker").display()
         );
         fs::write(at("ptxas"), script).unwrap();

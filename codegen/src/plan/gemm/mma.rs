@@ -31,10 +31,14 @@ pub(super) fn mma_atom(
             };
             let found = chooser.mma(types);
             if found.is_none() {
-                let [d, a, b] = types;
+                let how = match multistage {
+                    true => "on registers",
+                    false => "element by element, as layouts not contiguous along k need it",
+                };
                 let message = format!(
-                    "{} has no mma of {a} and {b} into {d}: choose other types or a newer arch",
-                    chooser.arch
+                    "arch {} has no mma of {} and {} into {accumulator} {how}: choose other \
+                     types or a newer arch",
+                    chooser.arch, a.dtype, b.dtype
                 );
                 chooser.violate("no-mma-atom", message);
             }
@@ -50,8 +54,12 @@ pub(super) fn mma_atom(
         .convert(a.dtype, facts.types[1], 1)
         .filter(|_| widens);
     if widen.is_none() || a.dtype != b.dtype || facts.types[1] != facts.types[2] {
+        let way_out = match spec.mma.atom {
+            Auto::Given(_) => "mma.atom auto",
+            Auto::Auto => "layouts contiguous along k, other types or a newer arch",
+        };
         let message = format!(
-            "{} multiplies {} and {}, the operands are {} and {}: choose auto",
+            "{} multiplies {} and {}, the operands are {} and {}: choose {way_out}",
             atom.id, facts.types[1], facts.types[2], a.dtype, b.dtype
         );
         chooser.violate("mma-types", message);
@@ -106,8 +114,8 @@ pub(super) fn smem_mma_atom(
             if found.is_none() {
                 let [d, a, b] = types;
                 let message = format!(
-                    "{} has no mma of {a} and {b} in shared memory into {d}, {n} wide: choose \
-                     schedule multistage, or arch sm_90a",
+                    "arch {} has no mma of {a} and {b} in shared memory into {d}, {n} wide: choose \
+                     other types, another cta_tile n, or pipeline.schedule multistage",
                     chooser.arch
                 );
                 chooser.violate("no-mma-atom", message);

@@ -196,8 +196,8 @@ fn tiled_mma(
     };
     if !matches!([along_m, along_n, along_k], [1..=3, 1, 1] | [1, 1..=3, 1]) {
         let message = format!(
-            "mma.atoms ({along_m},{along_n},{along_k}) is no row or column of 1 to 3 warpgroups: use \
-             (2,1,1)"
+            "mma.atoms ({along_m},{along_n},{along_k}) is no row or column of 1 to 3 warpgroups: \
+             use (2,1,1)"
         );
         chooser.violate("consumers", message);
         good = false;

@@ -161,7 +161,7 @@ impl Tile {
             }
             for column in b.chunks_exact_mut(k) {
                 for pair in column.chunks_exact_mut(2) {
-                    pair[1] = pair[0] ^ random.below(4) / 3;
+                    pair[1] = pair[0] ^ (random.below(4) / 3);
                 }
             }
         }
@@ -193,7 +193,7 @@ impl Tile {
                     let moved = random.between(-30, 30);
                     let exponent = (sum >> fraction) as i32 + moved;
                     let exponent = exponent.clamp(0, (1 << bits) - 2) as u64;
-                    exponent << fraction | random.next() & (sign | (1 << fraction) - 1)
+                    exponent << fraction | random.next() & (sign | ((1 << fraction) - 1))
                 }
                 _ => recipe.number(random, (bits, fraction)),
             };

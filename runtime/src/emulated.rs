@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tilewright_bundle::Kernel;
 use tilewright_emulator as emulator;
+use tilewright_emulator::tensor_core::Rules;
 
 use crate::error::{Error, Refusal, refused};
 use crate::host;
@@ -220,6 +221,24 @@ impl EmulatorDevice {
             info: self.info.clone(),
             options: Arc::new(options),
         }
+    }
+
+    /// The same device with the tensor cores of a compute capability.
+    pub(crate) fn with_tensor_cores(&self, sm: u32) -> EmulatorDevice {
+        let options = emulator::Options {
+            tensor_cores: Some(Rules::of(&format!("sm_{sm}"))),
+            ..(*self.options).clone()
+        };
+        EmulatorDevice {
+            info: self.info.clone(),
+            options: Arc::new(options),
+        }
+    }
+
+    /// The tensor cores that it has, whatever the kernel; none where they are those of the kernel's
+    /// own target.
+    pub(crate) fn tensor_cores(&self) -> Option<&'static Rules> {
+        self.options.tensor_cores
     }
 
     /// Runs a launch to its end.

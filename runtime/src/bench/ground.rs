@@ -217,8 +217,8 @@ impl Bench<'_> {
     }
 
     fn judge_of(&self, entry: &Entry<'_>) -> Judge {
-        let info = self.device.info();
-        Judge::of(entry.kernel, &entry.form, &entry.fit, info, Data::Normals)
+        let device = self.runtime.device();
+        Judge::of(entry.kernel, &entry.form, &entry.fit, device, Data::Normals)
     }
 
     /// Judges the output in the first set.

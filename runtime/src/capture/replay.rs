@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::row::{Row, hex};
+use crate::device::Device;
 use crate::error::Error;
 use crate::runtime::Runtime;
 use crate::verify::{Attempt, Data, Outcome, Trace, turn};
@@ -126,6 +127,11 @@ fn one(runtime: &Runtime, row: &Row) -> Result<Replayed, Error> {
         return Ok(replayed);
     };
     let (seed, device) = turn(runtime.device(), row.seed, row.index);
+    // The tensor cores of the GPU that wrote the row, whatever the kernel was made for.
+    let device = match (device, row.sm) {
+        (Device::Emulator(emulated), Some(sm)) => Device::Emulator(emulated.with_tensor_cores(sm)),
+        (device, _) => device,
+    };
     let attempt = Attempt::traced(runtime, kernel, data, seed, &device);
     let outcome = attempt.run(|device| row.case(kernel, device))?;
     replayed.verdict = judge(row, &outcome);

@@ -15,7 +15,6 @@ use super::steps::Steps;
 use crate::cuda::BlasLt;
 use crate::device::Device;
 use crate::error::Error;
-use crate::info::DeviceInfo;
 use crate::launch::Fit;
 
 /// Judges the outputs of one kernel on one problem.
@@ -36,9 +35,9 @@ pub(crate) enum Truth {
 
 impl Judge {
     /// The judge of a kernel on a device.
-    pub fn of(kernel: &Kernel, form: &GemmForm, fit: &Fit, info: &DeviceInfo, data: Data) -> Judge {
+    pub fn of(kernel: &Kernel, form: &GemmForm, fit: &Fit, device: &Device, data: Data) -> Judge {
         let inputs = [form.a.dtype, form.b.dtype];
-        let sm = info.sm.unwrap_or(kernel.capability.min_sm);
+        let sm = sums_of(device, kernel);
         let steps = Steps::of(kernel, form, sm, &fit.env);
         Judge {
             rule: Rule {
@@ -48,7 +47,7 @@ impl Judge {
                 k: form.shape.k,
                 data,
             },
-            model: Model::of(kernel, form, sm, info.backend).filter(|_| steps.ordered),
+            model: Model::of(kernel, form, sm, device.info().backend).filter(|_| steps.ordered),
         }
     }
 
@@ -104,6 +103,18 @@ impl Judge {
         }
         Ok(found)
     }
+}
+
+/// The compute capability whose tensor cores run a kernel: the device's, or on the emulator that of
+/// the kernel where no other was asked for.
+fn sums_of(device: &Device, kernel: &Kernel) -> u32 {
+    let asked = match device {
+        Device::Cuda(_) => None,
+        Device::Emulator(emulated) => emulated.tensor_cores(),
+    };
+    let asked = asked.and_then(|rules| rules.name().strip_prefix("sm_")?.parse().ok());
+    let sm = asked.or(device.info().sm);
+    sm.unwrap_or(kernel.capability.min_sm)
 }
 
 impl Truth {

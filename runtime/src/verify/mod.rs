@@ -37,6 +37,8 @@ mod model;
 
 mod judge;
 
+pub mod planted;
+
 mod trace;
 
 mod trial;

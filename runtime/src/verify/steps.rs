@@ -5,6 +5,7 @@
 //! fused multiply-add is a step of one product that cuts nothing.
 
 use tilewright_bundle::{DType, Env, Kernel, SumRounding};
+use tilewright_emulator::tensor_core::Step;
 
 use super::form::GemmForm;
 use super::format::{Format, scaled};
@@ -55,6 +56,20 @@ impl Steps {
             ordered: parts <= 1,
             joined: usize::try_from(parts - 1).unwrap_or(0),
             ..types
+        }
+    }
+
+    /// What a chain of an instruction's steps keeps.
+    pub(super) fn of_step(step: &Step, inputs: [DType; 2], accumulator: DType) -> Steps {
+        let precision = step.precision();
+        let bits = |bits: Option<u32>| bits.map(u32::cast_signed);
+        Steps {
+            products: precision.products as usize,
+            kept_bits: bits(precision.kept_bits),
+            sum_bits: bits(precision.result_bits),
+            nearest: precision.nearest,
+            ordered: true,
+            ..Steps::of_types(inputs, accumulator)
         }
     }
 

@@ -224,7 +224,7 @@ impl<'a> Trial<'a> {
     ) -> Result<Option<String>, Error> {
         let form = GemmForm::of(self.kernel(), &self.case.fit.operands)?;
         let fit = &self.case.fit;
-        let judge = Judge::of(self.kernel(), &form, fit, self.device.info(), self.data);
+        let judge = Judge::of(self.kernel(), &form, fit, self.device, self.data);
         let [a, b] = form
             .recipes(self.data, self.seed)
             .map(|recipe| recipe.elements());

@@ -50,16 +50,7 @@ fn model(case: Case) -> Model {
 
 fn rule(case: Case, data: Data, k: usize) -> Rule {
     let (_, dtype, sum, _, output) = case;
-    let precision = model(case).step.precision();
-    let bits = |bits: Option<u32>| bits.map(u32::cast_signed);
-    let steps = Steps {
-        products: precision.products as usize,
-        kept_bits: bits(precision.kept_bits),
-        sum_bits: bits(precision.result_bits),
-        nearest: precision.nearest,
-        ordered: true,
-        ..Steps::of_types([dtype; 2], type_of(sum))
-    };
+    let steps = Steps::of_step(&model(case).step, [dtype; 2], type_of(sum));
     Rule {
         steps,
         inputs: [dtype; 2],

@@ -163,6 +163,18 @@ impl Pen {
         self.pick(&rules)
     }
 
+    /// The key without which sums of 8-bit floats on tensor cores are refused.
+    fn fast_sums(&mut self, inputs: Dtype) {
+        let known = keys("gemm").iter().find(|key| key.path == "accumulation");
+        let short = matches!(inputs, Dtype::E4m3 | Dtype::E5m2);
+        if let (Some(key), true) = (known, short)
+            && self.chance(80)
+        {
+            let value = self.value(key);
+            self.draft.set(&key.path, value);
+        }
+    }
+
     fn gemm(&mut self) {
         // Element by element, with asynchronous copies, or with tensor maps.
         let way = self.rng.random_range(0..3);
@@ -186,6 +198,7 @@ impl Pen {
         let rows = self.chance(90);
         self.layout("d", ["m", "n"], rows);
         self.draft.set("accumulator", rule.accumulator.name());
+        self.fast_sums(rule.inputs);
         let [m, n, k] = match way {
             0 => [self.power(5..=7), self.power(5..=7), self.power(3..=5)],
             1 => [

@@ -1,7 +1,8 @@
 //! Random specs, as many as there is time for: what is accepted computes the right thing on the
 //! emulator, what is refused is refused by the checks or the plan, and nothing is a bug.
 //!
-//! `cargo run --release -p tilewright-ci --bin tilewright-random-specs` judges as many as one likes.
+//! `cargo run --release -p tilewright-ci --bin tilewright-random-specs` judges as many as one
+//! likes.
 
 use std::time::{Duration, Instant};
 

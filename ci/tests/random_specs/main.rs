@@ -4,3 +4,4 @@
 
 mod drawn;
 mod every_key;
+mod campaign;

@@ -48,7 +48,7 @@ pub(super) fn all_of(words: &[&str]) -> String {
 }
 
 /// Most words that a message lists.
-const MOST_LISTED: usize = 24;
+const MOST_LISTED: usize = 40;
 /// How many it lists of more.
 const LISTED_OF_MANY: usize = 10;
 
@@ -58,8 +58,9 @@ fn joined(words: &[&str], last: &str) -> String {
         let front = quoted.iter().take(LISTED_OF_MANY);
         let front: Vec<&str> = front.map(String::as_str).collect();
         let others = words.len() - LISTED_OF_MANY;
+        let one_of = if last == "or" { "one of " } else { "" };
         return format!(
-            "{} {last} one of {others} others that `tilewright schema` lists",
+            "{} {last} {one_of}{others} others that `tilewright schema` lists",
             front.join(", ")
         );
     }

@@ -9,7 +9,7 @@ use tilewright_bundle::{Assumption, Env, Expr, Kernel, Name, ParamValue};
 use crate::device::Arg;
 use crate::info::DeviceInfo;
 use crate::launch::{alignment_bytes, range_of, runs_on};
-use crate::layout::{Extents, OperandLayout, single_name};
+use crate::layout::{Extents, OperandLayout, least_stride, single_name};
 use crate::problem::{MAX_EXTENT, Problem, Strides};
 use crate::tensor_map::{MAX_EXTENT as MAX_MAP_EXTENT, fits_stride};
 
@@ -21,6 +21,8 @@ struct Term {
     name: Option<Name>,
     /// Its value, when it names nothing.
     constant: Option<i64>,
+    /// As [`least_stride`].
+    least: i64,
 }
 
 /// A layout whose expressions are looked into once.
@@ -181,6 +183,7 @@ impl Term {
         Term {
             expr: expr.clone(),
             name: single_name(expr),
+            least: least_stride(expr),
             constant: expr.eval(&Env::new()).ok().filter(|_| is_constant),
         }
     }
@@ -221,7 +224,8 @@ impl Place {
             row_stride: given.row,
             col_stride: given.col,
         };
-        let positive = (rows <= 1 || given.row >= 1) && (cols <= 1 || given.col >= 1);
-        (positive && extents.span_elems().is_some()).then_some(extents)
+        let mut pairs = pairs.into_iter();
+        let legal = pairs.all(|(term, stride, extent)| extent <= 1 || stride >= term.least);
+        (legal && extents.span_elems().is_some()).then_some(extents)
     }
 }

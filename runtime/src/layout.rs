@@ -55,10 +55,13 @@ impl Extents {
         let covers = |outer: i64, extent: i64, inner: i64| {
             extent.checked_mul(inner).is_some_and(|span| outer >= span)
         };
-        self.rows == 1
-            || self.cols == 1
-            || covers(self.row_stride, self.cols, self.col_stride)
-            || covers(self.col_stride, self.rows, self.row_stride)
+        let apart = |extent: i64, stride: i64| extent == 1 || stride != 0;
+        apart(self.rows, self.row_stride)
+            && apart(self.cols, self.col_stride)
+            && (self.rows == 1
+                || self.cols == 1
+                || covers(self.row_stride, self.cols, self.col_stride)
+                || covers(self.col_stride, self.rows, self.row_stride))
     }
 }
 
@@ -179,7 +182,9 @@ impl OperandLayout {
             col: given.col,
             problem,
         };
-        if (rows > 1 && given.row < 1) || (cols > 1 && given.col < 1) {
+        // A layout may repeat one row or column; a caller's stride of 0 is a mistake.
+        let mut pairs = pairs.into_iter();
+        if pairs.any(|(expr, stride, extent)| extent > 1 && stride < least_stride(expr)) {
             return Err(refuse("strides must be positive"));
         }
         if extents.span_elems().is_none() {
@@ -187,6 +192,14 @@ impl OperandLayout {
         }
         Ok(extents)
     }
+}
+
+/// The least stride of a mode of more than one element whose stride is that expression: 0 where it
+/// says so, 1 otherwise.
+pub(crate) fn least_stride(expr: &Expr) -> i64 {
+    let repeats =
+        expr.names().next().is_none() && expr.eval(&Env::new()).is_ok_and(|value| value == 0);
+    i64::from(!repeats)
 }
 
 /// The name, when the expression is nothing else.
@@ -241,6 +254,18 @@ mod tests {
     }
 
     #[test]
+    fn constant_strides_of_zero_repeat_what_is_there() {
+        let mut e = env(5, 6, 7);
+        let rows = bind("(m,k):(0,1)", &mut e, 0, 1).unwrap();
+        assert_eq!(rows.span_elems(), Some(7));
+        assert!(!rows.is_injective());
+        let columns = bind("(m,k):(1,0)", &mut e, 1, 0).unwrap();
+        assert!(!columns.is_injective());
+        assert!(bind("(m,k):(0,1)", &mut e, 7, 1).is_err());
+        assert!(bind("(m,k):(0,lda)", &mut e, 0, 0).is_err());
+    }
+
+    #[test]
     fn strides_of_single_elements_match_anything() {
         let mut e = env(1, 6, 1);
         assert!(bind("(m,k):(3,5)", &mut e, 77, -4).is_ok());
@@ -281,5 +306,7 @@ mod tests {
         assert!(!e(4, 3, 2, 1).is_injective());
         assert!(e(4, 3, 1, 4).is_injective());
         assert!(e(1, 3, 0, 1).is_injective());
+        assert!(!e(4, 3, 0, 1).is_injective());
+        assert!(!e(1, 3, 1, 0).is_injective());
     }
 }

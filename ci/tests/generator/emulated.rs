@@ -8,7 +8,7 @@ use tilewright_bundle::Kernel;
 use tilewright_runtime::Runtime;
 use tilewright_runtime::verify::{Inputs, Options, Outcome, chain, verify};
 
-use crate::shipped;
+use crate::{refused_plans, shipped};
 
 /// Problems of each kernel; a multiple of four covers every schedule with both kinds of data.
 const OPTIONS: Options = Options {
@@ -35,10 +35,26 @@ fn every_rung_of_the_ladder_computes_the_right_thing() {
     assert_right(&shipped::runtime_of(&rungs));
 }
 
+/// What users write first and what few kernels are shipped of: all keys auto, other architectures,
+/// transposed, repeated and oddly strided operands.
+#[test]
+fn every_taken_plan_computes_the_right_thing() {
+    let points = refused_plans::taken();
+    let few = Options {
+        problems: 8,
+        ..OPTIONS
+    };
+    assert_right_on(&shipped::runtime_of(&points), few);
+}
+
 fn assert_right(runtime: &Runtime) {
+    assert_right_on(runtime, OPTIONS);
+}
+
+fn assert_right_on(runtime: &Runtime, options: Options) {
     let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
     let outcomes: Vec<Outcome> = shipped::on_each(&kernels, |kernel| {
-        verify(runtime, &[*kernel], OPTIONS, |_| {})
+        verify(runtime, &[*kernel], options, |_| {})
             .unwrap()
             .outcomes
     })
@@ -54,7 +70,7 @@ fn assert_right(runtime: &Runtime) {
         })
         .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-    assert_eq!(outcomes.len(), kernels.len() * OPTIONS.problems);
+    assert_eq!(outcomes.len(), kernels.len() * options.problems);
     assert!(
         outcomes
             .iter()

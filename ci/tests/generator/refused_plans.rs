@@ -1,20 +1,23 @@
 //! Specs that are legal and have no kernel: each `ci/data/plans_refused/<family>/<code>[__variant]`
 //! is refused with a violation of that code, and the whole report is the `.txt` file beside it.
+//!
+//! The plans of `ci/data/plans_taken` are made, and say what was chosen among what.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use tilewright_ci::{golden, source_tree};
 use tilewright_codegen::error::Error;
+use tilewright_codegen::spec::Point;
 use tilewright_codegen::{plan, spec};
 
 const FOLDER: &str = "ci/data/plans_refused";
 
-/// The paths of the specs, relative to the root.
-fn specs() -> Vec<String> {
+/// The paths of the specs below a folder of both families, relative to the root.
+pub fn specs(folder: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for family in ["copy", "gemm"] {
-        let folder = format!("{FOLDER}/{family}");
+        let folder = format!("{folder}/{family}");
         for entry in fs::read_dir(source_tree::root().join(&folder)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             if name.ends_with(".yaml") {
@@ -24,6 +27,17 @@ fn specs() -> Vec<String> {
     }
     paths.sort();
     paths
+}
+
+/// The one point of each spec in `ci/data/plans_taken`.
+pub fn taken() -> Vec<Point> {
+    let point = |path: &String| {
+        let text = fs::read_to_string(source_tree::root().join(path)).unwrap();
+        let file = spec::parse(path, &text);
+        let mut file = file.unwrap_or_else(|error| panic!("{}", error.report(false)));
+        file.points.swap_remove(0)
+    };
+    specs("ci/data/plans_taken").iter().map(point).collect()
 }
 
 /// The violation a file is named for: `tile-divides` of `…/tile_divides__k.yaml`.
@@ -48,7 +62,7 @@ fn refusal(path: &str) -> Error {
 #[test]
 fn refused_plans_are_reported_as_recorded() {
     let mut differences = Vec::new();
-    for path in specs() {
+    for path in specs(FOLDER) {
         let error = refusal(&path);
         let Error::Plan { violations, .. } = &error else {
             panic!("{path}: {}", error.report(false))
@@ -64,7 +78,7 @@ fn refused_plans_are_reported_as_recorded() {
 
 #[test]
 fn every_refusal_has_its_place_in_the_file() {
-    for path in specs() {
+    for path in specs(FOLDER) {
         let text = fs::read_to_string(source_tree::root().join(&path)).unwrap();
         let file = spec::parse(&path, &text).unwrap();
         let error = file.place(refusal(&path));
@@ -89,4 +103,27 @@ fn limits_are_reported_together() {
     };
     let found: BTreeSet<&str> = violations.iter().map(|violation| violation.code).collect();
     assert_eq!(found, BTreeSet::from(["registers", "smem-capacity"]));
+}
+
+/// The choices of every plan in `ci/data/plans_taken`, and why what comes before was left out.
+#[test]
+fn what_is_left_out_has_its_reason() {
+    const CHOICES: &str = "ci/data/plans_taken/choices.txt";
+    let mut text = String::new();
+    for point in taken() {
+        let plan = match plan::plan(&point) {
+            Ok(plan) => plan,
+            Err(error) => panic!("{}", error.report(false)),
+        };
+        text.push_str(&format!("{}\n", plan.name));
+        for choice in plan.choices.iter().filter(|one| !one.left_out.is_empty()) {
+            let reasons = choice.left_out.iter().all(|one| !one.reasons.is_empty());
+            assert!(reasons, "{}: {choice}", plan.name);
+            for line in choice.to_string().lines() {
+                text.push_str(&format!("  {line}\n"));
+            }
+        }
+    }
+    let difference = golden::difference(CHOICES, &text).unwrap();
+    golden::assert_none(&Vec::from_iter(difference), "generator");
 }

@@ -4,6 +4,8 @@
 //! know about an instruction stands here. What a record spells as the model names it is read as it
 //! stands; `record` translates the rest.
 
+use std::fmt;
+
 use serde::Deserialize;
 use tilewright_bundle::Sums;
 use tilewright_layout::Layout;
@@ -35,6 +37,16 @@ pub enum Space {
     Smem,
     /// Registers.
     Rmem,
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Space::Gmem => "global memory",
+            Space::Smem => "shared memory",
+            Space::Rmem => "registers",
+        })
+    }
 }
 
 /// Type of the registers an operand is held in.
@@ -316,8 +328,8 @@ pub struct Atom {
     pub emit: Emit,
 }
 
-impl std::fmt::Display for Atom {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Atom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.id)
     }
 }

@@ -41,6 +41,7 @@ const ROWS: &[(&str, &[&str])] = &[
         "not-contiguous",
         &["copy.a.*", "copy.b.*", "pipeline.schedule"],
     ),
+    ("overlapping-output", &["operands.d.layout", "cta_tile"]),
     ("permutation", &["mma.*"]),
     (
         "registers",
@@ -57,10 +58,18 @@ const ROWS: &[(&str, &[&str])] = &[
         &["pipeline.stages", "cta_tile", "pipeline.schedule"],
     ),
     ("stages", &["pipeline.*", "copy.a.*", "copy.b.*"]),
+    (
+        "stride",
+        &["operands.*.layout", "copy.*.*", "pipeline.schedule"],
+    ),
     ("store", &["copy.d.*", "pipeline.schedule"]),
     ("store-width", &["copy.d.*", "mma.*"]),
     ("stream-k", &["scheduler.kind", "cluster"]),
     ("swizzle", &["swizzle.*", "copy.*.*", "mma.*"]),
+    (
+        "transpose",
+        &["copy.s.*", "copy.d.r2g", "operands.*.layout"],
+    ),
     ("threads", &["threads", "mma.*", "pipeline.schedule"]),
     (
         "threads-tile",

@@ -7,7 +7,7 @@ use crate::arch::Arch;
 use crate::atoms::Catalogue;
 use crate::atoms::model::{Atom, ConvertFacts, CopyFacts, MmaFacts, Space};
 use crate::dtype::Dtype;
-use crate::error::{Result, Violation};
+use crate::error::{Error, Result, Violation};
 use crate::plan::model::{Choice, LeftOut};
 use crate::spec::keys_named;
 use crate::spec::model::Auto;
@@ -140,13 +140,15 @@ impl<'c> Chooser<'c> {
             Auto::Auto => {
                 let found = self.copies(wanted).into_iter().next();
                 if found.is_none() {
+                    let bytes = wanted.bytes.unwrap_or(0);
+                    let way_out = match bytes {
+                        1 => "use an element type of 2 bytes or more",
+                        _ => "choose another arch or path",
+                    };
+                    let noun = if bytes == 1 { "byte" } else { "bytes" };
                     let message = format!(
-                        "{what}: {} has no copy atom from {:?} to {:?} of {} bytes: choose \
-                         another arch or path",
-                        self.arch,
-                        wanted.from,
-                        wanted.to,
-                        wanted.bytes.unwrap_or(0)
+                        "{what}: {} has no copy atom from {} to {} of {bytes} {noun}: {way_out}",
+                        self.arch, wanted.from, wanted.to,
                     );
                     self.violate("no-copy-atom", message);
                 }
@@ -172,7 +174,16 @@ impl<'c> Chooser<'c> {
         let mut left_out: Vec<LeftOut> = Vec::new();
         for candidate in candidates {
             self.choices.truncate(chosen);
-            let found = attempt(self, &candidate);
+            let mut found = attempt(self, &candidate);
+            // Layouts are made of the point's own values, so these do not go together.
+            if let Err(Error::Algebra(error)) = &found {
+                let message = format!(
+                    "{key}: the layouts of {candidate} do not fit the tile: {error}: choose auto, \
+                     or another cta_tile"
+                );
+                self.violate("layouts", message);
+                found = Ok(None);
+            }
             let reasons = self.violations.split_off(known);
             match found {
                 Ok(Some(found)) if reasons.is_empty() => {

@@ -81,15 +81,31 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     };
     let begun = start(point, spec.threads.unwrap_or_else(|| THREADS));
     let ways = ways(chooser, &asked, &vectors);
-    chooser.first("copy", ways, |chooser, way| {
+    let plan = chooser.first("copy", ways, |chooser, way| {
         planned(chooser, &asked, begun.clone(), *way)
-    })
+    })?;
+    if let Some(plan) = &plan {
+        limits::check_copy_registers(chooser, plan);
+    }
+    Ok(plan)
 }
 
 /// Bytes of the vectors in registers that the given atoms leave, the widest first: the load into
 /// registers and the store from them hold the same vectors.
 fn vectors(chooser: &mut Chooser<'_>, asked: &Asked<'_>) -> Option<Vec<u32>> {
     let (dtype, path) = (asked.s.dtype, &asked.path);
+    if path.g2s.is_some() && path.g2r.is_some() {
+        let message = "copy.s.g2r loads into registers, copy.s.g2s into shared memory: leave one of \
+                       them out";
+        chooser.violate("schedule", message.to_string());
+        return None;
+    }
+    // Edges are copied one element at a time.
+    let element = Wanted::vector(Space::Gmem, Space::Rmem, dtype.bytes());
+    if chooser.copies(element).is_empty() {
+        chooser.copy("copy.s.g2r", &Auto::Auto, element);
+        return None;
+    }
     let load = match &path.s2r {
         Some(id) => ("copy.s.s2r", Some(id)),
         None => ("copy.s.g2r", path.g2r.as_ref()),
@@ -222,7 +238,6 @@ fn planned(
         plan.smem_bytes = plan.stage_bytes;
     }
     limits::check_smem(chooser, &plan);
-    limits::check_copy_registers(chooser, &plan);
     Ok(Some(plan))
 }
 

@@ -12,6 +12,33 @@ use crate::spec::model::{Auto, Spec, Stride};
 /// Registers a thread needs besides accumulators and fragments: addresses, predicates, loop state.
 const OTHER_REGISTERS: i64 = 40;
 
+/// Elements of the output that share an address within a tile, as constant strides have it.
+pub(super) fn check_overlap(chooser: &mut Chooser<'_>, plan: &Plan) {
+    let Some(d) = plan.operand("d") else { return };
+    let [Stride::Const(row), Stride::Const(column)] = d.strides else {
+        return;
+    };
+    // (i, j) and (i + column/g, j - row/g) lie at one address.
+    let common = gcd(row, column).max(1);
+    let [rows, columns] = [column / common, row / common];
+    let [m, n] = [plan.cta_tile[0], plan.cta_tile[1]];
+    if rows < m && columns < n {
+        let [first, second] = &d.extents;
+        let message = format!(
+            "operand d: elements ({rows},0) and (0,{columns}) of a tile of ({m},{n}) lie at one \
+             address by strides ({row},{column}): use ({first},{second}):(ldd,1), or a stride of \
+             at least {} along {first} or {} along {second}",
+            column.saturating_mul(n),
+            row.saturating_mul(m)
+        );
+        chooser.violate("overlapping-output", message);
+    }
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
 /// Shared memory of the whole ring.
 pub(super) fn check_smem(chooser: &mut Chooser<'_>, plan: &Plan) {
     let allowed = plan.arch.smem_max_bytes;

@@ -68,6 +68,7 @@ pub fn plan(point: &Point) -> Result<Plan> {
     }
     if let Some(plan) = &plan {
         limits::check_residency(&mut chooser, plan);
+        limits::check_overlap(&mut chooser, plan);
     }
     match plan {
         None if chooser.violations.is_empty() => Err(Error::Bug {

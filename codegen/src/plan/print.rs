@@ -4,7 +4,7 @@ mod roles;
 
 use std::fmt;
 
-use crate::plan::model::{Plan, Step};
+use crate::plan::model::{Choice, LeftOut, Plan, Step};
 use crate::spec::model::{Operand, Stride};
 
 impl fmt::Display for Plan {
@@ -67,6 +67,18 @@ impl fmt::Display for Plan {
         }
         for assumption in &self.assumptions {
             writeln!(f, "  assumes {assumption}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Choice {
+    /// What was taken, then a line for each that was not.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.key, self.taken)?;
+        for LeftOut { candidate, reasons } in &self.left_out {
+            let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+            write!(f, "\n  not {candidate}: {}", reasons.join("; "))?;
         }
         Ok(())
     }

@@ -25,6 +25,9 @@ pub struct Check {
     /// List every point that has no kernel, and why
     #[arg(long)]
     pub dropped: bool,
+    /// List what was chosen for every point among several, and why the others were left out
+    #[arg(long)]
+    pub choices: bool,
 }
 
 /// `plan`.

@@ -32,6 +32,9 @@ struct Checked {
     /// Every point that has none, and why: with `--dropped`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     dropped_points: Vec<String>,
+    /// What was chosen among several candidates, by point: with `--choices`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    choices: BTreeMap<String, Vec<String>>,
     #[serde(skip)]
     reports: Vec<String>,
     #[serde(skip)]
@@ -66,11 +69,17 @@ pub fn run(args: &args::Check) -> Outcome {
             .iter_mut()
             .for_each(|one| one.dropped_points.clear());
     }
+    if !args.choices {
+        checked.iter_mut().for_each(|one| one.choices.clear());
+    }
     if args.json {
         terminal::print_json(&checked)?;
     } else {
         for one in &checked {
             terminal::print_line(&line(one))?;
+            for (point, choices) in &one.choices {
+                terminal::print_line(&format!("{point}\n{}", choices.join("\n")))?;
+            }
         }
     }
     let all_good = twice.is_empty() && checked.iter().all(|one| one.good);
@@ -106,7 +115,14 @@ impl Checked {
         let mut refused = Vec::new();
         for point in &file.points {
             match plan::plan(point) {
-                Ok(_) => self.points += 1,
+                Ok(plan) => {
+                    self.points += 1;
+                    let told = plan.choices.iter().filter(|one| !one.left_out.is_empty());
+                    let told: Vec<String> = told.map(ToString::to_string).collect();
+                    if !told.is_empty() {
+                        self.choices.insert(point.id.clone(), told);
+                    }
+                }
                 Err(error) => match &error {
                     Error::Plan { violations, .. } => {
                         let code = violations.first().map_or("", |violation| violation.code);

@@ -64,7 +64,6 @@ fn block_seed(seed: u64, block: usize) -> u64 {
 /// `count` random integers or normal values for elements of `dtype`, the same for the same seed.
 fn random_values(dtype: DType, data: Data, count: usize, seed: u64) -> Vec<f64> {
     const BLOCK: usize = 1 << 14;
-    let integers = data == Data::Integers || is_integer(dtype);
     let mut values = vec![0f64; count];
     values
         .par_chunks_mut(BLOCK)
@@ -72,19 +71,30 @@ fn random_values(dtype: DType, data: Data, count: usize, seed: u64) -> Vec<f64> 
         .for_each(|(at, block)| {
             let mut rng = StdRng::seed_from_u64(block_seed(seed, at));
             for value in block {
-                *value = if integers {
-                    f64::from(rng.random_range(small(dtype)))
-                } else {
-                    let normal: f64 = StandardNormal.sample(&mut rng);
-                    round(dtype, normal)
+                *value = match data {
+                    Data::Integers => f64::from(rng.random_range(small(dtype))),
+                    _ => normal(dtype, &mut rng),
                 };
             }
         });
     values
 }
 
+/// A standard normal value; of a byte, what quantization to its range makes of normal values, with
+/// four deviations to either end. Wider integers are small, so that sums fit their type.
+fn normal(dtype: DType, rng: &mut StdRng) -> f64 {
+    const DEVIATION: f64 = 32.0;
+    let value: f64 = StandardNormal.sample(rng);
+    match dtype {
+        DType::S8 => (value * DEVIATION).round().clamp(-128.0, 127.0),
+        DType::U8 => (value * DEVIATION + 128.0).round().clamp(0.0, 255.0),
+        _ if is_integer(dtype) => f64::from(rng.random_range(small(dtype))),
+        _ => round(dtype, value),
+    }
+}
+
 /// Random elements of any type, as bytes row by row, with their values: small integers for
-/// [`Data::Integers`] and types of integers, else normal values.
+/// [`Data::Integers`], else normal values.
 ///
 /// # Errors
 /// When the type has no numbers here, or the host has no memory for them.
@@ -163,6 +173,15 @@ mod tests {
                 let signs = row.iter().filter(|x| x.is_sign_negative()).count();
                 assert!(signs == 0 || signs == 96);
             }
+        }
+    }
+
+    #[test]
+    fn bytes_spread_over_their_range() {
+        for (dtype, ends) in [(DType::S8, [-90.0, 90.0]), (DType::U8, [38.0, 218.0])] {
+            let values = values(dtype, Data::Normals, Side::A);
+            assert!(values.iter().any(|x| *x < ends[0]), "{dtype}");
+            assert!(values.iter().any(|x| *x > ends[1]), "{dtype}");
         }
     }
 

@@ -18,6 +18,8 @@ const SAMPLES: usize = 256;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Model {
     pub step: Step,
+    /// Products of a k-block, of which whole ones are added.
+    pub block: usize,
     pub inputs: [DType; 2],
     pub output: DType,
 }
@@ -94,6 +96,7 @@ impl Model {
         let step = Step::new(rules, way, elements, sum, sums.k as usize).ok()?;
         Some(Model {
             step,
+            block: sums.block.unwrap_or(sums.k) as usize,
             inputs,
             output: form.d.dtype,
         })
@@ -110,7 +113,12 @@ impl Model {
     pub fn sum(&self, a: &[u64], b: &[u64], after: impl Fn(usize, u64) -> u64) -> u64 {
         let k = self.step.k().max(1);
         let steps = a.chunks(k).zip(b.chunks(k)).enumerate();
-        steps.fold(0, |c, (at, (a, b))| after(at, self.step.dot(a, b, c)))
+        let sum = steps.fold(0, |c, (at, (a, b))| after(at, self.step.dot(a, b, c)));
+        // Zeros that fill the last k-block make +0 of -0 and change nothing else.
+        match a.len().is_multiple_of(self.block.max(1)) {
+            true => sum,
+            false => self.step.dot(&[], &[], sum),
+        }
     }
 
     /// A sum as the output holds it.

@@ -139,6 +139,7 @@ impl Made {
         let steps = Steps::of_step(&step, types, self.sum.1);
         let model = Model {
             step,
+            block: self.k,
             inputs: types,
             output: self.output,
         };

@@ -43,6 +43,7 @@ fn model(case: Case) -> Model {
     let one = element(dtype).unwrap();
     Model {
         step: Step::new(Rules::of("sm_90a"), way, (one, one), sum, k).unwrap(),
+        block: k,
         inputs: [dtype; 2],
         output,
     }
@@ -154,4 +155,15 @@ fn what_the_bound_lets_pass_the_model_does_not() {
     let bound = compare(&out, |at| followed[at], case.4);
     assert_eq!(bound.wrong, 0);
     assert_eq!(judged(&out).wrong, right.replayed);
+}
+
+#[test]
+fn zeros_that_fill_a_block_make_a_sum_positive() {
+    let mut model = model(CASES[9]);
+    let (a, b) = ([0x8000_0001], [1]);
+    let sum = |model: &Model| model.sum(&a, &b, |_, sum| sum);
+    // From +0 a sum is -0 only where products underflow.
+    assert_eq!(sum(&model), 0x8000_0000);
+    model.block = 16;
+    assert_eq!(sum(&model), 0);
 }

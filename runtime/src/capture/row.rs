@@ -8,7 +8,7 @@
 //! | `kernel`, `ptx_sha256` | which kernel, and the hash of the PTX that ran |
 //! | `problem` | extents |
 //! | `operands` | types, layouts, strides in elements, bytes from a 256-byte boundary |
-//! | `inputs`, `seed`, `index` | `integers`, `wide`, ...; the run's seed and the number of the problem |
+//! | `inputs`, `seed`, `index` | `integers`, `wide`, ...; the run's seed, the problem's number |
 //! | `inputs_sha256` | over all inputs, which seed and number repeat, in the kernel's order |
 //! | `outputs` | bytes and hash of each output, and its first elements |
 //!

@@ -190,8 +190,8 @@ impl Rule {
         Expected { value, error }
     }
 
-    /// What an element is, from its reference, the sum of its magnitudes and the largest weight that
-    /// a product of it can have, whatever the order of additions.
+    /// What an element is, from its reference, the sum of its magnitudes and the largest weight
+    /// that a product of it can have, whatever the order of additions.
     pub fn sized(&self, product: f64, magnitude: f64, peak: f64) -> Expected {
         let steps = &self.steps;
         let exact = self.data == Data::Integers && magnitude < steps.exact_below();

@@ -129,7 +129,8 @@ impl Rows {
         codes
     }
 
-    /// Makes the pairs equal, and opposite in the first factor, up to a few units in the last place.
+    /// Makes the pairs equal, and opposite in the first factor, up to a few units in the last
+    /// place.
     fn cancel(&self, format: Format, codes: &mut [u64], rng: &mut StdRng) {
         let noise = [0, 0, 1, 3].choose(rng).copied().unwrap_or(0);
         for (first, second) in self.pairs.places() {

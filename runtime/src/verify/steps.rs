@@ -32,8 +32,8 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// What a kernel keeps of its sums on a device of compute capability `sm`, on a problem of these
-    /// names. A kernel that does not say how it adds is judged by its types.
+    /// What a kernel keeps of its sums on a device of compute capability `sm`, on a problem of
+    /// these names. A kernel that does not say how it adds is judged by its types.
     pub(crate) fn of(kernel: &Kernel, form: &GemmForm, sm: u32, env: &Env) -> Steps {
         let types = Steps::of_types([form.a.dtype, form.b.dtype], form.accumulator);
         let Some(sums) = &kernel.semantics.sums else {
@@ -74,8 +74,8 @@ impl Steps {
     }
 
     /// What any kernel of these types keeps of its sums, in whatever order it adds: that of fused
-    /// multiply-adds for inputs of 32 and 64 bits, and for narrower ones that of a tensor core which
-    /// takes one product after the other and cuts toward zero.
+    /// multiply-adds for inputs of 32 and 64 bits, and for narrower ones that of a tensor core
+    /// which takes one product after the other and cuts toward zero.
     pub fn of_types(inputs: [DType; 2], accumulator: DType) -> Steps {
         let fused = inputs
             .iter()

@@ -1,9 +1,9 @@
 //! `verify`: every kernel of a bundle on random legal problems against f64, or on the problems of a
 //! capture against what another device wrote.
 //!
-//! Failures are told as they come; then a line per kernel, a line for all problems of the same types
-//! and inputs, and `N passed, N failed`. With `--json` stdout holds only JSON and that last line goes
-//! to stderr.
+//! Failures are told as they come; then a line per kernel, a line for all problems of the same
+//! types and inputs, and `N passed, N failed`. With `--json` stdout holds only JSON and that last
+//! line goes to stderr.
 
 mod against;
 

@@ -3,10 +3,10 @@
 //!
 //! Rows are made by `tilewright verify BUNDLE --device cuda --inputs all --capture FILE` on the GPU
 //! that they name. Results of integers do not depend on the PTX, those of other inputs on its
-//! instructions and their order alone: rows whose kernel has other PTX by now are owed the same bits
-//! and are compared all the same. They are only told apart. The test fails when no row is left that
-//! shows what this PTX did on a GPU, and when most kernels have no row: then it is time to capture
-//! again.
+//! instructions and their order alone: rows whose kernel has other PTX by now are owed the same
+//! bits and are compared all the same. They are only told apart. The test fails when no row is left
+//! that shows what this PTX did on a GPU, and when most kernels have no row: then it is time to
+//! capture again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use tilewright_ci::source_tree;
 use tilewright_runtime::Runtime;
 use tilewright_runtime::capture::{self, Replay, Row, Verdict};
+use tilewright_runtime::verify::Data;
 
 use crate::{locks, shipped};
 
@@ -70,6 +71,25 @@ fn what_a_gpu_wrote_is_equal_bit_for_bit() {
     // Another LLVM makes other PTX of every kernel.
     let fresh = replay.equal() > 0 || !locks::is_recorded_llvm();
     assert!(most && fresh, "{counts}: capture again, on a GPU");
+}
+
+/// Integers would not tell how sums are cut and rounded, nor what becomes of NaN and infinities.
+#[test]
+fn captures_are_of_every_kind_of_inputs() {
+    let rows = rows();
+    let mut kernels: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for row in rows.values().flatten() {
+        let of_kind = kernels.entry(row.inputs.as_str()).or_default();
+        of_kind.insert(row.kernel.as_str());
+    }
+    for data in [Data::Integers, Data::Normals, Data::Wide, Data::Special] {
+        let covered = kernels.get(data.text()).map_or(0, BTreeSet::len);
+        let (kind, all) = (data.text(), rows.len());
+        assert!(
+            2 * covered >= all,
+            "{covered} of {all} kernels have rows of {kind}: capture again, with --inputs all"
+        );
+    }
 }
 
 /// The smallest problem of each kernel, with one bit of what the GPU wrote turned over.

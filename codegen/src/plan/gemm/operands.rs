@@ -175,13 +175,15 @@ fn into_fragment(
             operand.dtype
         ));
     };
+    let elements = values(&copy)?;
     let tiled = match name {
         "a" => make_tiled_copy_a(copy, &mma.tiled),
         _ => make_tiled_copy_b(copy, &mma.tiled),
     };
-    let tiled = match tiled {
-        Ok(tiled) => tiled,
-        Err(error) => return refuse(error.to_string()),
+    let Ok(tiled) = tiled else {
+        return refuse(format!(
+            "it moves {elements} elements a thread, which do not divide its own"
+        ));
     };
     let step = Step {
         operand: name.into(),

@@ -300,8 +300,8 @@ fn gemm_contents(placed: &[Placed<'_>], [m, n, k]: [i64; 3]) -> Result<Vec<Conte
     placed.iter().map(content).collect()
 }
 
-/// Integers of up to four bits, or three of fp8, of whose sums 13 bits are kept: sums are exact, and
-/// large enough that a 16-bit output has to be rounded.
+/// Integers of up to four bits, or three of fp8, of whose sums 13 bits are kept: sums are exact,
+/// and large enough that a 16-bit output has to be rounded.
 fn integers(dtype: DType, count: usize, seed: u64) -> Vec<f64> {
     let most: u8 = match dtype {
         DType::E4M3 | DType::E5M2 => 7,

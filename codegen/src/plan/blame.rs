@@ -51,6 +51,7 @@ const ROWS: &[(&str, &[&str])] = &[
             "threads",
             "min_ctas_per_sm",
             "pipeline.*",
+            "copy.*.*",
         ],
     ),
     (

@@ -95,8 +95,8 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
 fn vectors(chooser: &mut Chooser<'_>, asked: &Asked<'_>) -> Option<Vec<u32>> {
     let (dtype, path) = (asked.s.dtype, &asked.path);
     if path.g2s.is_some() && path.g2r.is_some() {
-        let message = "copy.s.g2r loads into registers, copy.s.g2s into shared memory: leave one of \
-                       them out";
+        let message = "copy.s.g2r loads into registers, copy.s.g2s into shared memory: leave one \
+                       of them out";
         chooser.violate("schedule", message.to_string());
         return None;
     }

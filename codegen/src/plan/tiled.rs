@@ -106,8 +106,8 @@ pub(super) fn check_strides(
     let mut good = true;
     if operand.strides[along] != Stride::Const(1) {
         let message = format!(
-            "{what}: {} moves {unit} elements along {}, whose stride is not 1: use one of {element} \
-             bytes, or auto",
+            "{what}: {} moves {unit} elements along {}, whose stride is not 1: use one of \
+             {element} bytes, or auto",
             atom.id, operand.extents[along]
         );
         chooser.violate(STRIDE_CODE, message);
@@ -247,7 +247,8 @@ fn torn(chooser: &mut Chooser<'_>, operand: &Operand, swizzle: &Auto<Swizzle>, s
         ),
     };
     let message = format!(
-        "operand {name}: {what} vectors whole in shared memory, which {one} and {other} move: {way_out}"
+        "operand {name}: {what} vectors whole in shared memory, which {one} and {other} move: \
+         {way_out}"
     );
     chooser.violate("swizzle", message);
 }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::expr::Expr;
 
 /// How the products of one element of a gemm's d are added: in ascending order of k, `k` at a time,
-/// onto an accumulator that begins as +0. Where the extent is no multiple of `k`, or of `block`, the
-/// products that lack are zeros.
+/// onto an accumulator that begins as +0. Where the extent is no multiple of `k`, or of `block`,
+/// the products that lack are zeros.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sums {

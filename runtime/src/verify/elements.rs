@@ -86,7 +86,8 @@ fn normal(dtype: DType, rng: &mut StdRng) -> f64 {
     const DEVIATION: f64 = 32.0;
     let value: f64 = StandardNormal.sample(rng);
     match dtype {
-        DType::S8 => (value * DEVIATION).round().clamp(-128.0, 127.0),
+        // Integers have one zero.
+        DType::S8 => (value * DEVIATION).round().clamp(-128.0, 127.0) + 0.0,
         DType::U8 => (value * DEVIATION + 128.0).round().clamp(0.0, 255.0),
         _ if is_integer(dtype) => f64::from(rng.random_range(small(dtype))),
         _ => round(dtype, value),

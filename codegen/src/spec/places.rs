@@ -17,10 +17,18 @@ use crate::error::{Error, Related, Span, Violation, Written};
 
 /// Keys that are words of the language as well: a message does not speak of the key when it has
 /// the word.
-const PROSE: &[&str] = &["kernel", "name", "mma", "copy", "swizzle", "tune"];
+const PROSE: &[&str] = &[
+    "kernel",
+    "name",
+    "mma",
+    "copy",
+    "swizzle",
+    "tune",
+    "accumulator",
+];
 
 /// The keys that a message names, in the order it does: dotted paths and maps of the table of keys,
-/// and `operand a`.
+/// and `operand a`. A number of threads is not the key.
 pub(crate) fn keys_named(message: &str) -> Vec<String> {
     let known = known();
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
@@ -30,7 +38,8 @@ pub(crate) fn keys_named(message: &str) -> Vec<String> {
         let piece = piece.trim_matches('.');
         let operand = (before == "operand").then(|| format!("operands.{piece}"));
         let key = operand.unwrap_or_else(|| piece.to_owned());
-        if known.contains(key.as_str()) && !named.contains(&key) {
+        let counted = key == "threads" && before.parse::<u32>().is_ok();
+        if known.contains(key.as_str()) && !counted && !named.contains(&key) {
             named.push(key);
         }
         before = piece;
@@ -154,5 +163,7 @@ mod tests {
         let named = ["operands.a", "cta_tile", "copy.a.g2s", "pipeline.stages"];
         assert_eq!(keys_named(message), named);
         assert!(keys_named("no mma or copy of (128,1) swizzle").is_empty());
+        assert!(keys_named("5 accumulator registers of 64 threads").is_empty());
+        assert_eq!(keys_named("threads 64 is"), ["threads"]);
     }
 }

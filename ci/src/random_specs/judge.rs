@@ -10,7 +10,7 @@ use tilewright_codegen::spec::model::Stride;
 use tilewright_codegen::spec::{self, Point, SpecFile};
 use tilewright_codegen::{compile, pack, plan};
 use tilewright_emulator::{Options as EmulatorOptions, Sanitize};
-use tilewright_runtime::verify::{Inputs, Options, verify};
+use tilewright_runtime::verify::{Inputs, Options, TOO_LARGE, verify};
 use tilewright_runtime::{Device, EmulatorSettings, Runtime};
 
 /// The end that a spec came to.
@@ -29,6 +29,8 @@ pub enum End {
     Far,
     /// It computes the wrong thing, or the emulator found fault with it.
     Wrong,
+    /// It was accepted, and its constant strides take more memory than the emulator is given.
+    TooLarge,
     /// It was accepted and takes no problem that could be drawn.
     NoProblem,
     /// A check of the compiler's own work failed.
@@ -57,6 +59,7 @@ impl End {
             End::Right => "accepted, right",
             End::Far => "accepted, compiled, too far apart to run",
             End::Wrong => "accepted, WRONG",
+            End::TooLarge => "accepted, strides too far to be run",
             End::NoProblem => "accepted, takes NO PROBLEM",
             End::Bug => "BUG (exit 3)",
             End::Died => "DIED",
@@ -216,6 +219,7 @@ fn verified(bundle: &Path, how: How) -> Verdict {
     let reason = outcome.failure.clone().unwrap_or_default();
     let text = format!("{} on {}: {reason}", outcome.kernel, outcome.problem);
     match outcome.problem.is_empty() {
+        true if text.contains(TOO_LARGE) => Verdict::new(End::TooLarge, "refused", text),
         true => Verdict::new(End::NoProblem, "refused", text),
         false if outcome.stopped => Verdict::new(End::Wrong, "stopped", text),
         false => Verdict::new(End::Wrong, "result", text),

@@ -9,7 +9,7 @@ use std::fs;
 use tilewright_ci::{golden, source_tree};
 use tilewright_codegen::error::Error;
 use tilewright_codegen::spec::Point;
-use tilewright_codegen::{plan, spec};
+use tilewright_codegen::{compile, plan, spec};
 
 const FOLDER: &str = "ci/data/plans_refused";
 
@@ -126,4 +126,32 @@ fn what_is_left_out_has_its_reason() {
     }
     let difference = golden::difference(CHOICES, &text).unwrap();
     golden::assert_none(&Vec::from_iter(difference), "generator");
+}
+
+/// Rows so far apart that no emulated memory holds two of them: steps between them pass 32 bits.
+#[test]
+fn far_strides_compile() {
+    let spec = |dtype: &str, stride: i64, extra: &str| {
+        format!(
+            "kernel: copy\nname: copy_far\narch: sm_80\noperands:\n  \
+             s: {{ dtype: {dtype}, layout: \"(m,n):({stride},1)\" }}\n  \
+             d: {{ dtype: {dtype}, layout: \"(m,n):(ldd,1)\" }}\ncta_tile: \"(64,64)\"\n{extra}"
+        )
+    };
+    for dtype in ["f16", "f32", "f64"] {
+        for stride in [1 << 31, (1 << 31) - 1, 1 << 27] {
+            for extra in ["", "copy: { s: { g2s: auto } }"] {
+                let text = spec(dtype, stride, extra);
+                let file = spec::parse("-", &text).unwrap();
+                let taken = compile(&file.points[0]);
+                let odd = stride % 2 == 1 && dtype == "f16" && !extra.is_empty();
+                let refused = matches!(&taken, Err(Error::Plan { .. }));
+                assert!(
+                    if odd { refused } else { taken.is_ok() },
+                    "{text}: {:?}",
+                    taken.map(|made| made.ptx.text.len())
+                );
+            }
+        }
+    }
 }

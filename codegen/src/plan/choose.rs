@@ -111,8 +111,8 @@ impl<'c> Chooser<'c> {
         atoms.filter(fits).cloned().collect()
     }
 
-    /// The first atom of each of these descriptions. That there is nothing at all is a violated
-    /// limit.
+    /// The first atom of each of these descriptions. Where there is none at all, a limit is
+    /// violated.
     pub(super) fn widest(
         &mut self,
         what: &str,

@@ -119,6 +119,9 @@ pub fn fills_fragment(plan: &Plan, mma: &MmaPlan, step: &Step) -> Result<bool> {
         .map_or(32, |operand| operand.dtype.bits());
     let per_register = (32 / bits).max(1) as usize;
     let per_register = if mma.widen.is_some() { 1 } else { per_register };
+    if loaded.dst_values % per_register != 0 {
+        return Ok(false);
+    }
     for group in loaded.dst.values.chunks(per_register) {
         let place = |value: &[i64; 2]| index.get(&[value[0], value[1] % block]).copied();
         let Some(first) = place(&group[0]) else {

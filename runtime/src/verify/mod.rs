@@ -67,7 +67,7 @@ pub(crate) use form::GemmForm;
 pub(crate) use judge::Judge;
 pub(crate) use model::Samples;
 pub use numbers::{decode, encode, round, unit_roundoff};
-pub use problems::{Case, Draw};
+pub use problems::{Case, Draw, TOO_LARGE};
 pub use reference::{CPU_MOST, Reference, Shape, on_cpu, on_gpu};
 pub use steps::Steps;
 pub use trace::{Trace, Written};

@@ -55,6 +55,9 @@ const VOLUMES: [i64; 2] = [1 << 33, 1 << 23];
 /// Most bytes that an operand spans, on a GPU and on the emulator.
 const SPANS: [i64; 2] = [1 << 32, 1 << 30];
 
+/// What is said of a kernel whose strides let it take none but larger problems.
+pub const TOO_LARGE: &str = "it spans more memory than problems are drawn for";
+
 impl<'a> Draw<'a> {
     /// A sequence of problems.
     ///
@@ -103,12 +106,12 @@ impl<'a> Draw<'a> {
     /// # Errors
     /// The last draw's refusals, when no draw fits.
     pub fn next_case(&mut self) -> Result<Case, Error> {
-        let mut last = Vec::new();
+        let (mut last, mut large) = (Vec::new(), None);
         for attempt in 0..DRAWS {
             let problem = self.problem(attempt);
             match fit(self.kernel, &problem, self.device) {
                 Ok(fit) => match self.too_large(&fit) {
-                    Some(refusal) => last = vec![refusal],
+                    Some(refusal) => large = Some(refusal),
                     None => {
                         let offsets = self.offsets();
                         return Ok(Case {
@@ -121,7 +124,9 @@ impl<'a> Draw<'a> {
                 Err(refusals) => last = refusals,
             }
         }
-        Err(refused(self.kernel, last))
+        // What fits but for its size says more than what does not fit.
+        let reasons = large.map_or(last, |refusal| vec![refusal]);
+        Err(refused(self.kernel, reasons))
     }
 
     /// The first operand that spans more memory than a problem is to take.
@@ -138,7 +143,7 @@ impl<'a> Draw<'a> {
             cols: e.cols,
             row: e.row_stride,
             col: e.col_stride,
-            problem: "it spans more memory than problems are drawn for",
+            problem: TOO_LARGE,
         })
     }
 

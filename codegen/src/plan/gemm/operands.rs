@@ -195,7 +195,7 @@ fn into_fragment(
     };
     match partition::fills_fragment(plan, mma, &step)? {
         true => Ok(Some(step)),
-        false => refuse("its values arrive in other registers or threads".to_string()),
+        false => refuse("its values arrive in other registers, halves or threads".to_string()),
     }
 }
 

@@ -1,12 +1,13 @@
 //! The warp-specialized way: boxes of tensor maps fill a swizzled ring, the tensor cores read it
 //! through descriptors, and results leave through staging buffers as boxes again.
 
+mod registers;
 mod input;
 mod output;
 
 use tilewright_layout::{Layout, Swizzle, TiledMma, Tiler};
 
-use crate::arch::{MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARPGROUP};
+use crate::arch::WARPGROUP;
 use crate::dtype::Dtype;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
@@ -15,12 +16,13 @@ use crate::plan::gemm::mma::{check_accumulation, mma_of, smem_mma_atom};
 use crate::plan::gemm::operands;
 use crate::plan::limits::check_cta_threads;
 use crate::plan::model::{MmaPlan, Plan};
-use crate::plan::roles::{BARRIER_BYTES, BoxCopy, Ring, Roles, WARPS, entry_registers};
+use crate::plan::roles::{BARRIER_BYTES, BoxCopy, Ring, Roles, WARPS};
 use crate::plan::tiled::contiguous_mode;
 use crate::spec::model::{
     Auto, CopyPath, LaunchKind, Operand, Point, Schedule, SchedulerKind, Spec, Stride,
 };
 use input::Input;
+use registers::registers;
 
 /// Bytes that tensor maps demand of pointers and strides (PTX ISA, tensor map; CUDA driver API,
 /// cuTensorMapEncodeTiled).
@@ -31,11 +33,6 @@ const MAX_BOX: i64 = 256;
 const MOST_STAGES: u32 = 8;
 /// Rows of a warpgroup's MMA.
 const MMA_ROWS: i64 = 64;
-/// Registers an MMA needs besides its accumulators when it is issued at the entry's register count.
-const ISSUE_REGISTERS: i64 = 26;
-/// Registers of a consumer besides its accumulators.
-const OTHER_REGISTERS: i64 = 40;
-
 /// Plans the point this way. What a violation leaves open is not decided.
 pub(super) fn plan(
     point: &Point,
@@ -81,7 +78,7 @@ pub(super) fn plan(
         schedule,
         consumers,
         registers,
-        in_flight: spec.pipeline.in_flight.unwrap_or_else(|| 1),
+        in_flight: in_flight(spec),
         cluster,
         kind: (spec.scheduler.kind).unwrap_or_else(|| SchedulerKind::Persistent),
         ctas: match spec.scheduler.ctas {
@@ -98,8 +95,32 @@ pub(super) fn plan(
     };
     check_pieces(spec, chooser, &roles);
     place(spec, plan, &mut roles);
+    check_slots(chooser, plan, &roles);
     plan.roles = Some(roles);
     Ok(())
+}
+
+/// Groups of products that run on while the next are issued: one where a second slot holds what the
+/// next read.
+fn in_flight(spec: &Spec) -> u32 {
+    let single = spec.pipeline.stages == Auto::Given(1);
+    spec.pipeline
+        .in_flight
+        .unwrap_or_else(|| u32::from(!single))
+}
+
+/// A slot that products in flight read is released when they are done: the next ones need another.
+fn check_slots(chooser: &mut Chooser<'_>, plan: &Plan, roles: &Roles) {
+    let (stages, in_flight) = (plan.stages, roles.in_flight);
+    if stages <= in_flight {
+        let message = format!(
+            "pipeline.stages {stages} leaves no slot to load into while pipeline.in_flight \
+             {in_flight} groups of products read theirs: use {} stages, or in_flight {}",
+            in_flight + 1,
+            stages.saturating_sub(1)
+        );
+        chooser.violate("stages", message);
+    }
 }
 
 /// What tiles cut along k demand.
@@ -247,72 +268,6 @@ fn tiled_mma(
         tiled,
         widen: None,
     }))
-}
-
-/// Registers of producer and consumers: what the entry's count leaves when the producer gives most
-/// of its own away.
-fn registers(
-    spec: &Spec,
-    chooser: &mut Chooser<'_>,
-    consumers: u32,
-    accumulators: i64,
-    atom_n: i64,
-) -> [u32; 2] {
-    let threads = (consumers + 1) * WARPGROUP;
-    let entry = entry_registers(threads);
-    if let Auto::Given(asked) = spec.pipeline.producer_registers
-        && asked > entry / 8 * 8
-    {
-        let message = format!(
-            "pipeline.producer_registers {asked} is more than the {entry} that each of {threads} \
-             threads starts with: use {} or less",
-            entry / 8 * 8
-        );
-        chooser.violate("registers", message);
-    }
-    let producer = spec.pipeline.producer_registers.unwrap_or_else(|| {
-        match (consumers, &spec.scheduler.kind) {
-            // It finds its pieces of tiles by itself.
-            (1 | 2, Auto::Given(SchedulerKind::StreamK)) => 56,
-            (2, _) if accumulators >= 176 => 24,
-            (1 | 2, _) => 40,
-            _ => 32,
-        }
-    });
-    let registers = split_registers(producer, consumers);
-    let available = i64::from(registers[1]);
-    if accumulators + OTHER_REGISTERS > available {
-        let way_out = match spec.pipeline.producer_registers {
-            Auto::Given(_) => "use fewer pipeline.producer_registers, or a smaller cta_tile",
-            Auto::Auto => "use more mma.atoms or a smaller cta_tile",
-        };
-        let message = format!(
-            "{accumulators} accumulator registers a thread and {OTHER_REGISTERS} more exceed the \
-             {available} of {consumers} consumer warpgroups: {way_out}"
-        );
-        chooser.violate("registers", message);
-    } else if atom_n / 2 + ISSUE_REGISTERS > i64::from(entry) {
-        let message = format!(
-            "an mma of n {atom_n} needs {} registers when the kernel starts, where {threads} \
-             threads have {entry} each: use a smaller n or fewer warpgroups",
-            atom_n / 2 + ISSUE_REGISTERS
-        );
-        chooser.violate("registers", message);
-    }
-    registers
-}
-
-/// Registers of producer and consumers when a producer's thread keeps that many: what the file has
-/// beyond the producer's, in steps of 8, but no more than a thread may hold; all those of the entry
-/// where the producer gives none away.
-fn split_registers(producer: u32, consumers: u32) -> [u32; 2] {
-    let entry = entry_registers((consumers + 1) * WARPGROUP) / 8 * 8;
-    if producer >= entry {
-        return [entry; 2];
-    }
-    let left = REGISTERS_PER_SM / WARPGROUP - producer;
-    let most = MAX_REGISTERS_PER_THREAD / 8 * 8;
-    [producer, (left / consumers / 8 * 8).min(most)]
 }
 
 /// Lays out shared memory: the ring, the staging buffers, the barriers.

@@ -40,15 +40,13 @@ pub(super) fn input(
 ) -> Result<Option<(BoxCopy, Descriptor)>> {
     let (operand, tile) = (input.operand, input.tile);
     let name = operand.name.as_str();
+    let contiguous = contiguous_mode(operand);
     if let Some(misfit) = map_misfit(operand) {
-        let code = match contiguous_mode(operand) {
-            None => "not-contiguous",
-            Some(_) => STRIDE_CODE,
-        };
+        let code = contiguous.map_or("not-contiguous", |_| STRIDE_CODE);
         chooser.violate(code, format!("operand {name} {misfit}"));
         return Ok(None);
     }
-    let Some(contiguous) = contiguous_mode(operand) else {
+    let Some(contiguous) = contiguous else {
         return Ok(None);
     };
     if contiguous == 0 && !reads_either_way(chooser, input) {

@@ -6,7 +6,6 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use tilewright_codegen::error::Error;
 use tilewright_codegen::ptx::ptxas;
-use tilewright_codegen::spec::model::Stride;
 use tilewright_codegen::spec::{self, Point, SpecFile};
 use tilewright_codegen::{compile, pack, plan};
 use tilewright_emulator::{Options as EmulatorOptions, Sanitize};
@@ -25,8 +24,6 @@ pub enum End {
     RefusedByAssembler,
     /// It computes the right thing.
     Right,
-    /// It compiles, and lies too far apart in memory to be run.
-    Far,
     /// It computes the wrong thing, or the emulator found fault with it.
     Wrong,
     /// It was accepted, and its constant strides take more memory than the emulator is given.
@@ -57,7 +54,6 @@ impl End {
             End::RefusedByPlan => "refused by plan",
             End::RefusedByAssembler => "refused by ptxas",
             End::Right => "accepted, right",
-            End::Far => "accepted, compiled, too far apart to run",
             End::Wrong => "accepted, WRONG",
             End::TooLarge => "accepted, strides too far to be run",
             End::NoProblem => "accepted, takes NO PROBLEM",
@@ -105,9 +101,6 @@ pub struct How {
     /// Whether the assembler judges as well.
     pub assemble: bool,
 }
-
-/// A constant stride from which on no problem of several rows fits a machine.
-const FAR_ELEMS: i64 = 1 << 24;
 
 /// Judges the spec of a text: plans every point, compiles and runs the first that has a plan.
 pub fn judge(text: &str, how: How) -> Verdict {
@@ -172,11 +165,6 @@ fn run(point: &Point, how: How) -> Result<Verdict, Error> {
     }
     let (plan, program) = (&made.plan, &made.program);
     let artifact = pack::artifact(plan, program, &made.certificate, made.ptx, None)?;
-    let far = |stride: &Stride| matches!(stride, Stride::Const(elems) if *elems >= FAR_ELEMS);
-    let mut strides = plan.operands.iter().flat_map(|operand| &operand.strides);
-    if strides.any(far) {
-        return Ok(Verdict::new(End::Far, "", ""));
-    }
     let io = |source| Error::Io {
         path: "temporary folder".to_owned(),
         source,

@@ -23,7 +23,7 @@ use crate::error::Error;
 pub use compare::{BufferOutcome, Number};
 pub use manifest::{BufferArg, Im2colArg, LaunchArg, LaunchFile, Role, TensormapArg};
 pub use prepared::{Allocation, Prepared, Ran};
-pub use record::{FindingRecord, OtherRecord, RulesRecord, ScheduleOutcome, counters};
+pub use record::{FindingRecord, OtherRecord, ScheduleOutcome, counters};
 pub use schedule::Schedule;
 pub use summary::Summary;
 

@@ -66,7 +66,7 @@ pub use cuda::driver_present;
 pub use device::{Arg, Buffer, Device, LoadedKernel};
 pub use emulated::EmulatorSettings;
 pub use error::{Error, RecordsError, Refusal};
-pub use info::{Backend, DeviceInfo, POISON};
+pub use info::{Backend, DeviceInfo, POISON, RulesRecord};
 pub use launch::{Fit, Launch, LaunchReport, View, alignment_bytes, fit, prepare};
 pub use layout::{Extents, OperandLayout};
 pub use packed::packed;

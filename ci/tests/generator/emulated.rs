@@ -98,3 +98,24 @@ fn launches_read_what_the_launch_before_them_wrote() {
     }
     assert!(chained.iter().any(|(_, failure)| failure.is_some()));
 }
+
+/// The arithmetic of Hopper's tensor cores is compared with an H200's, that of others is a model:
+/// `verify` tells which one a verdict rests on.
+#[test]
+fn verdicts_say_whose_tensor_cores_are_models() {
+    let runtime = shipped::runtime();
+    let unproved = |start: &str| {
+        let mut kernels = runtime.kernels().iter();
+        let kernel = kernels.find(|kernel| kernel.id.starts_with(start)).unwrap();
+        let options = Options {
+            problems: 1,
+            ..OPTIONS
+        };
+        let summary = verify(&runtime, &[kernel], options, |_| {}).unwrap();
+        let rules = summary.unproved().into_iter();
+        rules.map(|rules| rules.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(unproved("gemm_sm90_f16_"), [""; 0]);
+    let ampere = unproved("gemm_f16_tn@");
+    assert_eq!(ampere, ["tensor cores of sm_80: unproved"]);
+}

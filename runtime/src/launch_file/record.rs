@@ -1,13 +1,12 @@
 //! What the emulator reports, in a form that can be written as JSON.
 
-use std::fmt;
-
 use serde::Serialize;
-use tilewright_emulator::tensor_core::Rules;
 use tilewright_emulator::{
     Counters, Finding, GlobalTraffic, InstClass, LineProfile, OtherSide, Report, SharedTraffic,
     TraceStep,
 };
+
+use crate::info::RulesRecord;
 
 /// One finding.
 #[derive(Clone, Debug, Serialize)]
@@ -88,31 +87,6 @@ impl From<&Finding> for FindingRecord {
             message: finding.message.clone(),
             count: finding.count,
         }
-    }
-}
-
-/// The arithmetic that tensor cores were emulated by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct RulesRecord {
-    /// The architecture.
-    pub name: &'static str,
-    /// Whether it equals the hardware to the bit; else it is a model from public sources.
-    pub proved: bool,
-}
-
-impl From<&Rules> for RulesRecord {
-    fn from(rules: &Rules) -> RulesRecord {
-        RulesRecord {
-            name: rules.name(),
-            proved: rules.proved(),
-        }
-    }
-}
-
-impl fmt::Display for RulesRecord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let proved = if self.proved { "proved" } else { "unproved" };
-        write!(f, "tensor cores of {}: {proved}", self.name)
     }
 }
 

@@ -61,20 +61,7 @@ impl<'a> Attempt<'a> {
             device,
             ..
         } = *self;
-        let mut outcome = Outcome {
-            kernel: kernel.id.clone(),
-            problem: String::new(),
-            data: data.map_or("indices", Data::text),
-            types: types(kernel),
-            failure: None,
-            stopped: false,
-            rel_err: 0.0,
-            max_err: 0.0,
-            replayed: 0,
-            thread_instructions: 0,
-            launch_us: None,
-            trace: None,
-        };
+        let mut outcome = Outcome::of(kernel, data.map_or("indices", Data::text));
         let ready = runtime
             .load(kernel)
             .and_then(|loaded| Ok((loaded, draw(device)?)));

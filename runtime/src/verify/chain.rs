@@ -8,7 +8,6 @@
 use tilewright_bundle::{Family, Kernel};
 
 use super::Outcome;
-use super::attempt::types;
 use super::data::Data;
 use super::elements::random_elements;
 use super::form::GemmForm;
@@ -59,10 +58,7 @@ pub fn chain(
         };
         let failure = links.run(device, &loaded, &problem, seed)?;
         return Ok(Some(Outcome {
-            kernel: kernel.id.clone(),
             problem: format!("chain of {} launches of {problem}", links.count),
-            data: "shifts",
-            types: types(kernel),
             rel_err: if failure.is_some() { 1.0 } else { 0.0 },
             max_err: if failure.is_some() {
                 f64::INFINITY
@@ -70,11 +66,7 @@ pub fn chain(
                 0.0
             },
             failure,
-            stopped: false,
-            replayed: 0,
-            thread_instructions: 0,
-            launch_us: None,
-            trace: None,
+            ..Outcome::of(kernel, "shifts")
         }));
     }
     Ok(None)

@@ -77,6 +77,7 @@ use seen::Seen;
 use crate::cuda::BlasLt;
 use crate::device::Device;
 use crate::error::Error;
+use crate::info::RulesRecord;
 use crate::problem::Problem;
 use crate::runtime::Runtime;
 
@@ -176,6 +177,8 @@ pub struct Outcome {
     pub replayed: usize,
     /// Instructions the emulator executed, counted per thread.
     pub thread_instructions: u64,
+    /// Whose tensor cores the emulator summed by, where a sum is an architecture's own.
+    pub tensor_cores: Option<RulesRecord>,
     /// Time of the launch on a GPU, alone and cold; `bench` measures properly.
     pub launch_us: Option<f64>,
     /// What the launch read and wrote, where that was asked for and it touched nothing else.
@@ -184,21 +187,31 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Of a kernel that was not put to the test.
-    fn unchecked(kernel: &Kernel, reason: String) -> Outcome {
+    /// Of a kernel about which nothing is known yet, on inputs that hold `data`.
+    fn of(kernel: &Kernel, data: &'static str) -> Outcome {
         Outcome {
             kernel: kernel.id.clone(),
             problem: String::new(),
-            data: "none",
+            data,
             types: attempt::types(kernel),
-            failure: Some(reason),
-            stopped: true,
+            failure: None,
+            stopped: false,
             rel_err: 0.0,
             max_err: 0.0,
             replayed: 0,
             thread_instructions: 0,
+            tensor_cores: None,
             launch_us: None,
             trace: None,
+        }
+    }
+
+    /// Of a kernel that was not put to the test.
+    fn unchecked(kernel: &Kernel, reason: String) -> Outcome {
+        Outcome {
+            failure: Some(reason),
+            stopped: true,
+            ..Outcome::of(kernel, "none")
         }
     }
 
@@ -224,6 +237,15 @@ impl Summary {
     /// Problems that failed.
     pub fn failed(&self) -> usize {
         self.outcomes.len() - self.passed()
+    }
+
+    /// Whose tensor cores summed that nobody has compared with the hardware, each once.
+    pub fn unproved(&self) -> Vec<RulesRecord> {
+        let rules = self.outcomes.iter().filter_map(|one| one.tensor_cores);
+        let mut unproved: Vec<_> = rules.filter(|rules| !rules.proved).collect();
+        unproved.sort_unstable();
+        unproved.dedup();
+        unproved
     }
 
     /// How close to the bound problems came, by their types and inputs.

@@ -6,6 +6,7 @@ use tilewright_emulator::tensor_core::{Element, Rules, Step, Sum, Way};
 use super::bound::Expected;
 use super::compare::{Comparison, Worst};
 use super::form::GemmForm;
+use super::format::Format;
 use super::numbers::{decode, encode};
 use super::reference::Shape;
 use crate::error::Error;
@@ -126,8 +127,25 @@ impl Model {
         encode(self.output, &[self.step.sum().value(sum)])
     }
 
-    /// Judges elements whose bound says little: where it passes a quarter of what the sum of random
-    /// products is like, the element must be equal bit for bit. `out` is the output, row by row.
+    /// Whether an element of these rows is judged by its bits: where its bound says little, and of
+    /// instructions that keep fewer bits than their sums have, which no bound tells from a small
+    /// error.
+    pub fn replays(&self, known: Expected, rows: &[Vec<f64>; 2]) -> bool {
+        let held = match self.step.sum() {
+            Sum::F16 => Format::of(DType::F16),
+            Sum::F32 => Format::of(DType::F32),
+            Sum::F64 => Format::of(DType::F64),
+            Sum::S32 { .. } => None,
+        };
+        let kept = self.step.precision().kept_bits;
+        let coarse = kept
+            .zip(held)
+            .is_some_and(|(kept, held)| kept < held.fraction_bits);
+        !known.value.is_nan() && (coarse || is_vague(known, rows))
+    }
+
+    /// Judges elements by their bits, where [`Model::replays`] says so. `out` is the output, row by
+    /// row.
     ///
     /// # Errors
     /// When a type has no numbers here.
@@ -141,7 +159,7 @@ impl Model {
         let size = self.output.bytes() as usize;
         for sample in &samples.rows {
             let known = expected(sample.at);
-            if !is_vague(known, &values(&sample.a, &sample.b, self.inputs)?) {
+            if !self.replays(known, &values(&sample.a, &sample.b, self.inputs)?) {
                 continue;
             }
             let Some(got) = out.get(sample.at * size..(sample.at + 1) * size) else {
@@ -172,13 +190,13 @@ fn values(a: &[u8], b: &[u8], inputs: [DType; 2]) -> Result<[Vec<f64>; 2], Error
 
 /// Whether a bound says little of an element of these rows: where it passes a quarter of the root
 /// of the sum of the squares of all products, which is what a sum of random signs is like.
-pub(super) fn is_vague(known: Expected, [a, b]: &[Vec<f64>; 2]) -> bool {
+fn is_vague(known: Expected, [a, b]: &[Vec<f64>; 2]) -> bool {
     let squares = a.iter().zip(b).map(|(x, y)| (x * y) * (x * y));
     let likely = squares
         .filter(|square| square.is_finite())
         .sum::<f64>()
         .sqrt();
-    known.error > likely / 4.0 && !known.value.is_nan()
+    known.error > likely / 4.0
 }
 
 /// The type of an element as the emulator names it.

@@ -12,7 +12,7 @@ use super::bound::{Expected, Rule};
 use super::data::{Data, Recipe, Side};
 use super::elements::Elements;
 use super::format::Format;
-use super::model::{Model, codes, element, is_vague};
+use super::model::{Model, codes, element};
 use super::numbers::{decode, round};
 use super::reference::Shape;
 use super::steps::Steps;
@@ -212,7 +212,7 @@ impl Made {
         Ok(Caught {
             elements: 1,
             by_bound: usize::from(outside),
-            in_all: usize::from(outside || is_vague(known, &values)),
+            in_all: usize::from(outside || model.replays(known, &values)),
         })
     }
 

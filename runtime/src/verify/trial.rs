@@ -15,6 +15,7 @@ use super::trace::Tracer;
 use crate::cuda::BlasLt;
 use crate::device::{Arg, Buffer, Device, LoadedKernel};
 use crate::error::Error;
+use crate::info::RulesRecord;
 use crate::launch::LaunchReport;
 
 /// One launch to be judged.
@@ -105,6 +106,7 @@ impl<'a> Trial<'a> {
             Device::Emulator(_) => run()?,
         }
         outcome.thread_instructions = report.thread_instructions;
+        outcome.tensor_cores = report.tensor_cores.map(RulesRecord::from);
         let mut output = Err("no operand is written".to_owned());
         let mut trace = self.traced.then(Tracer::default);
         for loaded in operands {

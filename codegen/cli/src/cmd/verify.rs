@@ -72,6 +72,9 @@ pub fn run(args: &args::verify::Verify) -> Outcome {
         terminal::print_line("")?;
         terminal::print(&closeness(&summary).render())?;
         terminal::print_line(&format!("\non {device}, seed {}", args.seed))?;
+        for rules in summary.unproved() {
+            terminal::print_line(&rules.to_string())?;
+        }
         terminal::print_line(&closing)?;
     }
     if passed + failed == 0 {

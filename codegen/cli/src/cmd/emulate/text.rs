@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use tilewright_runtime::launch_file::{FindingRecord, OtherRecord, Outcome, RulesRecord, Summary};
+use tilewright_runtime::RulesRecord;
+use tilewright_runtime::launch_file::{FindingRecord, OtherRecord, Outcome, Summary};
 
 use super::Case;
 use crate::terminal::{BAD, FAINT, GOOD, STRONG, paint, plain, plain_lines};

@@ -1,11 +1,17 @@
-//! `ptx.lock` has one hash of PTX for each shipped point, `ptxas.lock` what the assembler made of
-//! it. Their head names the versions of the tools that decide the texts; other versions make other
-//! texts, so hashes and registers are compared at equal versions only, the list of points always.
+//! `programs.lock` has one hash of the thread program for each shipped point, `ptx.lock` one of its
+//! PTX, `ptxas.lock` what the assembler made of it. The heads of the last two name the versions of
+//! the tools that decide the texts; other versions make other texts, so hashes and registers are
+//! compared at equal versions only, the list of points always.
+//!
+//! Thread programs are hashed without names, so that a lowering written anew is checked in seconds:
+//! no LLVM runs, no ptxas.
+//! `cargo nextest run --package tilewright-ci --test generator programs` does it.
 
 use std::fs;
 
 use tilewright_bundle::Sha256Hex;
 use tilewright_ci::{golden, source_tree};
+use tilewright_codegen::ir::print::Nameless;
 use tilewright_codegen::ptx::{llvm_version, ptxas};
 use tilewright_codegen::{arch::Arch, compile};
 
@@ -42,6 +48,17 @@ pub fn differences(name: &str, tools: &str, lines: &[String]) -> Vec<String> {
     let differs = was != is;
     let message = || format!("{name}: the points were {was:?} and are {is:?}");
     differs.then(message).into_iter().collect()
+}
+
+#[test]
+fn programs_are_as_locked() {
+    let mut lines = shipped::on_each(&shipped::points(), |point| {
+        let text = Nameless(&shipped::program(point)).to_string();
+        format!("{} {}", point.id, Sha256Hex::of(text.as_bytes()))
+    });
+    lines.sort();
+    let head = "thread programs without names";
+    golden::assert_none(&differences("programs.lock", head, &lines), "generator");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //! assembled by ptxas, run on the emulator and compared with what a GPU wrote, and the plans it
 //! refuses.
 //!
-//! `BLESS=1` rewrites what is recorded: `ptx.lock`, `ptxas.lock`, `ci/data/golden`,
-//! `ci/data/plans_refused`, `ci/data/counters.txt`.
+//! `BLESS=1` rewrites what is recorded: `programs.lock`, `ptx.lock`, `ptxas.lock`,
+//! `ci/data/golden`, `ci/data/plans_refused`, `ci/data/counters.txt`.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod shipped;

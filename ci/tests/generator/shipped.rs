@@ -4,8 +4,9 @@ use std::sync::Mutex;
 use std::thread;
 
 use tilewright_ci::source_tree;
+use tilewright_codegen::ir::{build, program::Program};
 use tilewright_codegen::spec::{self, Point};
-use tilewright_codegen::{compile, pack};
+use tilewright_codegen::{compile, lower, pack, plan};
 use tilewright_emulator::{Options, Sanitize};
 use tilewright_runtime::{Device, EmulatorSettings, Runtime};
 
@@ -34,6 +35,12 @@ pub fn points() -> Vec<Point> {
 /// The rungs of the ladder that the page of the warp-specialized gemms measures.
 pub fn ladder() -> Vec<Point> {
     points_below("bench/ladder/")
+}
+
+/// The thread program of a point.
+pub fn program(point: &Point) -> Program {
+    let made = plan::plan(point).and_then(|plan| lower::lower(&plan, &build::build(&plan)));
+    made.unwrap_or_else(|error| panic!("{}", error.report(false)))
 }
 
 /// The bundle of all shipped points, opened on the emulator.

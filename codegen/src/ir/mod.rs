@@ -4,4 +4,4 @@ pub mod program;
 pub mod expr;
 pub mod tile;
 pub mod build;
-mod print;
+pub mod print;

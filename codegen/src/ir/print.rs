@@ -1,69 +1,165 @@
-//! The text form of a thread program.
+//! The text forms of a thread program: with its names, and without them.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use crate::ir::program::{
-    Address, Arg, Base, BinOp, CmpOp, Expr, IntType, ParamType, Program, Reg, Special, Stmt,
+    Address, Arg, Base, BinOp, CmpOp, Expr, IntType, ParamType, Program, Reg, Special, Stmt, VarId,
 };
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "program {} {{", self.entry)?;
-        for param in &self.params {
-            match param.ty {
-                ParamType::Pointer {
-                    align_bytes,
-                    readonly,
-                } => {
-                    let access = if readonly { "in" } else { "out" };
-                    writeln!(
-                        f,
-                        "  param {}: pointer {access} align {align_bytes}",
-                        param.name
-                    )?;
-                }
-                ParamType::I32 => writeln!(f, "  param {}: i32", param.name)?,
-                ParamType::I64 => writeln!(f, "  param {}: i64", param.name)?,
-                ParamType::TensorMap => writeln!(f, "  param {}: tensor map", param.name)?,
-            }
-        }
-        writeln!(f, "  threads {}", self.threads)?;
-        if self.smem_bytes > 0 {
-            writeln!(
-                f,
-                "  smem {} bytes align {}",
-                self.smem_bytes, self.smem_align_bytes
-            )?;
-        }
-        for file in &self.files {
-            writeln!(f, "  registers {}: {:?} x {}", file.name, file.ty, file.len)?;
-        }
-        Text { program: self }.block(f, &self.body, 1)?;
+        let names = Names::given(self);
+        header(f, self, &names)?;
+        Text { names }.block(f, &self.body, 1)?;
         writeln!(f, "}}")
     }
 }
 
-struct Text<'p> {
-    program: &'p Program,
+/// The program without the names of its entry, parameters, variables and register files, and
+/// without remarks: two programs of one such text become the same PTX, but for the entry's name.
+///
+/// Parameters, register files and mutable variables are numbered as they are declared, immutable
+/// variables as they are defined; variables carry their types.
+#[derive(Clone, Copy, Debug)]
+pub struct Nameless<'p>(pub &'p Program);
+
+impl fmt::Display for Nameless<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Nameless(program) = self;
+        writeln!(f, "program {{")?;
+        let names = Names::numbers(program);
+        header(f, program, &names)?;
+        if let Some(ctas) = program.min_ctas_per_sm {
+            writeln!(f, "  at least {ctas} CTAs to an SM")?;
+        }
+        Text { names }.block(f, &program.body, 1)?;
+        writeln!(f, "}}")
+    }
 }
 
-impl Text<'_> {
+/// Everything but the statements.
+fn header(f: &mut fmt::Formatter<'_>, program: &Program, names: &Names) -> fmt::Result {
+    for (param, name) in program.params.iter().zip(&names.params) {
+        match param.ty {
+            ParamType::Pointer {
+                align_bytes,
+                readonly,
+            } => {
+                let access = if readonly { "in" } else { "out" };
+                writeln!(f, "  param {name}: pointer {access} align {align_bytes}")?;
+            }
+            ParamType::I32 => writeln!(f, "  param {name}: i32")?,
+            ParamType::I64 => writeln!(f, "  param {name}: i64")?,
+            ParamType::TensorMap => writeln!(f, "  param {name}: tensor map")?,
+        }
+    }
+    writeln!(f, "  threads {}", program.threads)?;
+    if program.smem_bytes > 0 {
+        let (bytes, align) = (program.smem_bytes, program.smem_align_bytes);
+        writeln!(f, "  smem {bytes} bytes align {align}")?;
+    }
+    for (file, name) in program.files.iter().zip(&names.files) {
+        writeln!(f, "  registers {name}: {:?} x {}", file.ty, file.len)?;
+    }
+    Ok(())
+}
+
+/// What the text calls things.
+struct Names {
+    params: Vec<String>,
+    files: Vec<String>,
+    vars: HashMap<VarId, String>,
+    remarks: bool,
+}
+
+impl Names {
+    /// The names that were given, variables with their number.
+    fn given(program: &Program) -> Names {
+        let vars = (0..).zip(&program.vars);
+        Names {
+            params: (program.params.iter().map(|param| param.name.clone())).collect(),
+            files: (program.files.iter().map(|file| file.name.clone())).collect(),
+            vars: vars
+                .map(|(index, var)| (VarId(index), format!("{}.{index}", var.name)))
+                .collect(),
+            remarks: true,
+        }
+    }
+
+    /// Numbers alone.
+    fn numbers(program: &Program) -> Names {
+        let numbered = |letter: &str, count: usize| -> Vec<String> {
+            (0..count).map(|at| format!("{letter}{at}")).collect()
+        };
+        let (mut vars, mut immutable) = (HashMap::new(), Vec::new());
+        defined(&program.body, &mut immutable);
+        let mutable = (0..).zip(&program.vars).filter(|(_, var)| var.mutable);
+        let mutable: Vec<VarId> = mutable.map(|(index, _)| VarId(index)).collect();
+        for (letter, ids) in [("s", mutable), ("v", immutable)] {
+            for (number, id) in ids.into_iter().enumerate() {
+                let ty = program.vars.get(id.0 as usize).map(|var| var.ty);
+                let ty = ty.map_or("?", type_name);
+                vars.insert(id, format!("{letter}{number}.{ty}"));
+            }
+        }
+        Names {
+            params: numbered("p", program.params.len()),
+            files: numbered("r", program.files.len()),
+            vars,
+            remarks: false,
+        }
+    }
+
+    fn param(&self, index: u32) -> &str {
+        self.params.get(index as usize).map_or("?", String::as_str)
+    }
+}
+
+/// Variables in the order of their definitions.
+fn defined(body: &[Stmt], out: &mut Vec<VarId>) {
+    for statement in body {
+        match statement {
+            Stmt::Let(var, _) | Stmt::Pin(var, _) | Stmt::Uniform(var, _) | Stmt::Elect(var) => {
+                out.push(*var);
+            }
+            Stmt::For { var, body, .. } => {
+                out.push(*var);
+                defined(body, out);
+            }
+            Stmt::If {
+                then, otherwise, ..
+            } => {
+                defined(then, out);
+                defined(otherwise, out);
+            }
+            Stmt::Assign(..) | Stmt::Zero(_) | Stmt::Atom { .. } | Stmt::Comment(_) => {}
+        }
+    }
+}
+
+struct Text {
+    names: Names,
+}
+
+impl Text {
     fn block(&self, f: &mut fmt::Formatter<'_>, body: &[Stmt], depth: usize) -> fmt::Result {
         let pad = "  ".repeat(depth);
         for statement in body {
             match statement {
                 Stmt::Let(var, value) => {
-                    writeln!(f, "{pad}let {} = {}", self.var(var.0), self.expr(value))?;
+                    writeln!(f, "{pad}let {} = {}", self.var(*var), self.expr(value))?;
                 }
                 Stmt::Pin(var, value) => {
-                    writeln!(f, "{pad}pin {} = {}", self.var(var.0), self.expr(value))?;
+                    writeln!(f, "{pad}pin {} = {}", self.var(*var), self.expr(value))?;
                 }
                 Stmt::Uniform(var, value) => {
-                    writeln!(f, "{pad}uniform {} = {}", self.var(var.0), self.expr(value))?;
+                    writeln!(f, "{pad}uniform {} = {}", self.var(*var), self.expr(value))?;
                 }
-                Stmt::Elect(var) => writeln!(f, "{pad}elect {}", self.var(var.0))?,
+                Stmt::Elect(var) => writeln!(f, "{pad}elect {}", self.var(*var))?,
                 Stmt::Assign(var, value) => {
-                    writeln!(f, "{pad}{} := {}", self.var(var.0), self.expr(value))?;
+                    writeln!(f, "{pad}{} := {}", self.var(*var), self.expr(value))?;
                 }
                 Stmt::For {
                     var,
@@ -76,7 +172,7 @@ impl Text<'_> {
                     writeln!(
                         f,
                         "{pad}for {} in {from}..{to} step {step} {{",
-                        self.var(var.0)
+                        self.var(*var)
                     )?;
                     self.block(f, body, depth + 1)?;
                     writeln!(f, "{pad}}}")?;
@@ -99,34 +195,22 @@ impl Text<'_> {
                     let args: Vec<String> = args.iter().map(|arg| self.arg(arg)).collect();
                     writeln!(f, "{pad}{} {}", atom.id, args.join(", "))?;
                 }
-                Stmt::Comment(text) => writeln!(f, "{pad}// {text}")?,
+                Stmt::Comment(text) if self.names.remarks => writeln!(f, "{pad}// {text}")?,
+                Stmt::Comment(_) => {}
             }
         }
         Ok(())
     }
 
-    fn var(&self, index: u32) -> String {
-        match self.program.vars.get(index as usize) {
-            Some(var) => format!("{}.{index}", var.name),
-            None => format!("?.{index}"),
-        }
-    }
-
-    fn param(&self, index: u32) -> &str {
-        self.program
-            .params
-            .get(index as usize)
-            .map_or("?", |param| param.name.as_str())
+    fn var(&self, var: VarId) -> String {
+        let name = self.names.vars.get(&var);
+        name.map_or_else(|| format!("?.{}", var.0), Clone::clone)
     }
 
     /// Runs of consecutive registers print as one range.
     fn registers(&self, registers: &[Reg]) -> String {
-        let name = |file: u32| {
-            self.program
-                .files
-                .get(file as usize)
-                .map_or("?", |f| f.name.as_str())
-        };
+        let files = &self.names.files;
+        let name = |file: u32| files.get(file as usize).map_or("?", String::as_str);
         let mut parts = Vec::new();
         let mut rest = registers;
         while let Some(first) = rest.first() {
@@ -163,13 +247,13 @@ impl Text<'_> {
             }
             Arg::Imm(value) => value.to_string(),
             Arg::Imms(values) => format!("{values:?}"),
-            Arg::TensorMap(param) => self.param(param.0).to_string(),
+            Arg::TensorMap(param) => self.names.param(param.0).to_string(),
         }
     }
 
     fn address(&self, address: &Address) -> String {
         let base = match address.base {
-            Base::Param(param) => self.param(param.0),
+            Base::Param(param) => self.names.param(param.0),
             Base::Smem => "smem",
         };
         format!(
@@ -182,8 +266,8 @@ impl Text<'_> {
     fn expr(&self, expr: &Expr) -> String {
         match expr {
             Expr::Int(value, _) => value.to_string(),
-            Expr::Var(var) => self.var(var.0),
-            Expr::Param(param) => self.param(param.0).to_string(),
+            Expr::Var(var) => self.var(*var),
+            Expr::Param(param) => self.names.param(param.0).to_string(),
             Expr::Special(special) => special_name(*special).to_string(),
             Expr::Smem => "smem".to_string(),
             Expr::Binary(op, a, b) => match op {
@@ -209,14 +293,17 @@ impl Text<'_> {
                 )
             }
             Expr::Convert(ty, inner) => {
-                let ty = match ty {
-                    IntType::I1 => "i1",
-                    IntType::I32 => "i32",
-                    IntType::I64 => "i64",
-                };
-                format!("{ty}({})", self.expr(inner))
+                format!("{}({})", type_name(*ty), self.expr(inner))
             }
         }
+    }
+}
+
+fn type_name(ty: IntType) -> &'static str {
+    match ty {
+        IntType::I1 => "i1",
+        IntType::I32 => "i32",
+        IntType::I64 => "i64",
     }
 }
 
@@ -243,5 +330,51 @@ fn operator(op: BinOp) -> &'static str {
         BinOp::Min => "min",
         BinOp::Max => "max",
         BinOp::Shl => "<<",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::expr::{add, int};
+    use crate::ir::program::{Expr, VarDecl};
+
+    /// `y = x + 1` with variables declared in that order, of those names.
+    fn program(order: [&str; 2], addend: i64) -> Program {
+        let declare = |name: &str| VarDecl {
+            name: name.to_string(),
+            ty: IntType::I32,
+            mutable: false,
+        };
+        let [x, y] = match order {
+            ["y", _] => [VarId(1), VarId(0)],
+            _ => [VarId(0), VarId(1)],
+        };
+        Program {
+            entry: order.concat(),
+            params: Vec::new(),
+            threads: 32,
+            min_ctas_per_sm: None,
+            smem_bytes: 0,
+            smem_align_bytes: 0,
+            vars: order.map(declare).to_vec(),
+            files: Vec::new(),
+            body: vec![
+                Stmt::Let(x, Expr::Special(Special::TidX)),
+                Stmt::Comment(order.concat()),
+                Stmt::Let(y, add(Expr::Var(x), int(addend))),
+            ],
+        }
+    }
+
+    #[test]
+    fn without_names_only_what_is_done_counts() {
+        let of = |order, addend| Nameless(&program(order, addend)).to_string();
+        assert_eq!(of(["x", "y"], 1), of(["a", "b"], 1));
+        assert_eq!(of(["x", "y"], 1), of(["y", "x"], 1));
+        assert_ne!(of(["x", "y"], 1), of(["x", "y"], 2));
+        let mut wide = program(["x", "y"], 1);
+        wide.vars[0].ty = IntType::I64;
+        assert_ne!(of(["x", "y"], 1), Nameless(&wide).to_string());
     }
 }

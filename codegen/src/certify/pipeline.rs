@@ -34,7 +34,7 @@ pub(super) fn check(plan: &Plan, roles: &Roles, kernel: &Kernel) -> Result<u32, 
             for eager in [Team::Producer, Team::Consumers] {
                 let trips = trips_of(roles, trips, tiles);
                 let what = format!("{tiles} tiles of {trips:?} trips, {eager} first");
-                let mut machine = Machine::new(plan, roles, parts, trips);
+                let mut machine = Machine::new(plan, roles, parts, trips)?;
                 (machine.run(eager)).map_err(|error| format!("{error} ({what})"))?;
                 runs += 1;
             }
@@ -168,7 +168,12 @@ struct Machine<'k> {
 }
 
 impl<'k> Machine<'k> {
-    fn new(plan: &'k Plan, roles: &'k Roles, parts: &'k [Role], trips: Vec<u32>) -> Machine<'k> {
+    fn new(
+        plan: &'k Plan,
+        roles: &'k Roles,
+        parts: &'k [Role],
+        trips: Vec<u32>,
+    ) -> Result<Machine<'k>, String> {
         let ctas = roles.cluster_size() as usize;
         let stages = roles.ring.stages as usize;
         let mut agents = Vec::new();
@@ -186,7 +191,7 @@ impl<'k> Machine<'k> {
                     let own = own.skip(first as usize).step_by(step as usize);
                     let own: Vec<_> = own.collect();
                     let mut steps = VecDeque::new();
-                    unroll(&part.body, &own, 0, &mut steps);
+                    unroll(&part.body, &own, 0, &mut steps)?;
                     agents.push(Agent {
                         cta,
                         team: part.team,
@@ -202,7 +207,7 @@ impl<'k> Machine<'k> {
             }
         }
         let ring = |count: u32| vec![vec![Barrier::new(count); stages]; ctas];
-        Machine {
+        Ok(Machine {
             plan,
             roles,
             trips,
@@ -211,7 +216,7 @@ impl<'k> Machine<'k> {
             empty: ring(roles.ring.empty_arrivals),
             turns: vec![vec![Barrier::new(1); roles.consumers as usize]; ctas],
             slots: vec![vec![SlotState::default(); stages]; ctas],
-        }
+        })
     }
 
     /// Trips of a tile, where all tiles have as many.
@@ -316,28 +321,37 @@ fn wait(barrier: &Barrier, phase: u64, what: String) -> Result<Outcome, String> 
 }
 
 /// A role's operations in the order they run, for tiles of those numbers and trips.
-fn unroll<'k>(ops: &'k [Op], tiles: &[(usize, u32)], trips: u32, out: &mut VecDeque<Step<'k>>) {
+fn unroll<'k>(
+    ops: &'k [Op],
+    tiles: &[(usize, u32)],
+    trips: u32,
+    out: &mut VecDeque<Step<'k>>,
+) -> Result<(), String> {
     for op in ops {
         match op {
             Op::ForEachTile(body) | Op::ForEachPiece(body) => {
                 for (number, trips) in tiles {
                     out.push_back(Step::Tile(*number));
-                    unroll(body, tiles, *trips, out);
+                    unroll(body, tiles, *trips, out)?;
                 }
             }
             Op::ForEachKTile(body) => {
                 for trip in 0..trips {
                     out.push_back(Step::Trip(trip == 0));
-                    unroll(body, tiles, trips, out);
+                    unroll(body, tiles, trips, out)?;
                 }
                 // What follows the loop comes after a tile's last trip.
                 out.push_back(Step::Trip(false));
             }
-            // Either way touches nothing of the pipeline but staging buffers of its own.
-            Op::IfInside(way, _) | Op::IfBoxesEnd(way, _) | Op::IfContinues(_, way) => {
-                unroll(way, tiles, trips, out);
+            // One way stands for both, as neither touches the pipeline.
+            Op::IfInside(way, other) | Op::IfBoxesEnd(way, other) | Op::IfContinues(other, way) => {
+                if let Some(op) = way.iter().chain(other).find(|op| step::is_of_pipeline(op)) {
+                    return Err(format!("{op:?} is done on one way of a branch only"));
+                }
+                unroll(way, tiles, trips, out)?;
             }
             op => out.push_back(Step::Op(op)),
         }
     }
+    Ok(())
 }

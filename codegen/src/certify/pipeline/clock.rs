@@ -4,6 +4,7 @@
 //! stands the cycle at which it ends, beside each group of products and each store the cycle at
 //! which it is done. A wait that the machine lets pass lasts until that cycle.
 
+mod engines;
 mod record;
 
 use std::collections::VecDeque;
@@ -11,8 +12,8 @@ use std::collections::VecDeque;
 use record::Recorded;
 
 use super::{Barrier, Machine, Outcome, Step, parts_of};
-use crate::certify::timeline::{Costs, Doing, Span, Timeline, load_bytes};
-use crate::ir::tile::{Kernel, Op, Slot, Team};
+use crate::certify::timeline::{Costs, Doing, Span, Timeline};
+use crate::ir::tile::{Kernel, Op, Team};
 use crate::plan::model::{Hop, Plan};
 use crate::plan::roles::Roles;
 
@@ -63,7 +64,7 @@ pub(in crate::certify) fn timeline(
     [tiles, k_tiles]: [u32; 2],
 ) -> Result<Timeline, String> {
     let trips = vec![k_tiles; tiles as usize];
-    let machine = Machine::new(plan, roles, parts_of(kernel)?, trips);
+    let machine = Machine::new(plan, roles, parts_of(kernel)?, trips)?;
     let (ctas, stages) = (roles.cluster_size() as usize, roles.ring.stages as usize);
     let phases = |count: usize| vec![vec![Phases::new(); count]; ctas];
     let agents = machine.agents.len();
@@ -186,11 +187,14 @@ impl Clock<'_> {
                 tell(&mut self.full[cta][slot], phase, now + costs.step_cycles);
                 self.spend(at, costs.step_cycles, Doing::Request, Some((slot, round)));
             }
-            Op::Copy {
-                operand,
-                hop: Hop::G2s,
-                ..
-            } => self.load(at, operand, (slot, round), &before.full),
+            Op::Copy { operand, hop, .. } => match hop {
+                Hop::G2s => self.load(at, operand, (slot, round), &before.full),
+                Hop::R2s => self.spend(at, costs.stage_cycles, Doing::Stage, None),
+                Hop::S2g => self.store(at, false),
+                Hop::R2g => self.store(at, true),
+                // The machine has refused these.
+                Hop::G2r | Hop::S2r => {}
+            },
             Op::Await => {
                 let ready = ended(&self.full[cta][slot], round);
                 self.wait(at, ready, Doing::Await, Some((slot, round)));
@@ -218,18 +222,34 @@ impl Clock<'_> {
             Op::Convert(..) => self.spend(at, costs.convert_cycles, Doing::Convert, None),
             Op::StagingFree(stores) => self.stores_done(at, *stores as usize, Doing::StagingWait),
             Op::StagingDrain => self.stores_done(at, 0, Doing::Drain),
-            Op::Copy { hop: Hop::R2s, .. } => {
-                self.spend(at, costs.stage_cycles, Doing::Stage, None);
-            }
             Op::StagingFull => self.spend(at, costs.barrier_cycles, Doing::Stage, None),
-            Op::Copy { hop: Hop::S2g, .. } => self.store(at, false),
-            Op::Copy { hop: Hop::R2g, .. } => self.store(at, true),
             Op::Drain => {
                 let latest = self.empty[cta].iter().filter_map(|phases| phases.last());
                 let ready = latest.max().copied();
                 self.wait(at, ready, Doing::Drain, None);
             }
-            _ => {}
+            // Beside the loop along k these take next to no time, but for pieces of tiles, which
+            // the clock knows nothing of: its tiles are whole.
+            Op::Advance(_) | Op::ClearAccumulators | Op::GivePiece | Op::TakePieces => {}
+            // The machine unrolls these.
+            Op::ForEachTile(_)
+            | Op::ForEachPiece(_)
+            | Op::ForEachKTile(_)
+            | Op::IfInside(..)
+            | Op::IfBoxesEnd(..)
+            | Op::IfContinues(..) => {}
+            // The machine has refused these.
+            Op::Raster(_)
+            | Op::Barrier
+            | Op::InitBarriers
+            | Op::FollowGrid
+            | Op::Roles(_)
+            | Op::NextTile
+            | Op::NextRead
+            | Op::Commit
+            | Op::Wait(_)
+            | Op::Widen(_)
+            | Op::Mma(..) => {}
         }
     }
 
@@ -279,107 +299,6 @@ impl Clock<'_> {
         let cycles = ready.map_or(0, |ready| ready.saturating_sub(from));
         self.spend(at, cycles, doing, slot);
         self.hands[at].now += self.costs.step_cycles;
-    }
-
-    /// The boxes of an operand that this CTA asks for, for all that share them.
-    fn load(&mut self, at: usize, operand: &str, place: (usize, u64), full: &[u64]) {
-        let costs = self.costs;
-        let (slot, _) = place;
-        let cta = self.machine.agents[at].cta;
-        let bytes = load_bytes(self.machine.plan, operand);
-        let start = self.hands[at].now.max(self.loads[cta]);
-        let end = start + costs.l2(bytes);
-        self.loads[cta] = end;
-        let [from, to] = [start, end].map(|cycle| cycle + costs.load_latency_cycles);
-        if cta == 0 {
-            let span = self.span(at, [from, to], Doing::Load, Some(place));
-            self.recorded.loads.push(span);
-        }
-        for other in self.machine.roles.sharers(operand, cta as u32) {
-            let other = other as usize;
-            let heard = to + costs.barrier_cycles;
-            tell(&mut self.full[other][slot], full[other], heard);
-        }
-        self.spend(at, costs.step_cycles, Doing::Request, Some(place));
-    }
-
-    fn multiply(&mut self, at: usize, place: (usize, u64)) {
-        let cta = self.machine.agents[at].cta;
-        self.hands[at].now += self.costs.step_cycles;
-        let now = self.hands[at].now;
-        let start = now.max(self.tensor[cta]);
-        let end = start + self.costs.products_cycles;
-        self.tensor[cta] = end;
-        self.hands[at].products.push_back(end);
-        for (ends, doing) in [
-            ([now, start], Doing::Queue),
-            ([start, end], Doing::Multiply),
-        ] {
-            let span = self.span(at, ends, doing, Some(place));
-            self.record(at, span);
-        }
-    }
-
-    /// Goes on once no more than that many groups are in flight.
-    fn products_done(&mut self, at: usize, left: usize) {
-        let hands = &mut self.hands[at];
-        while hands.products.len() > left {
-            if let Some(end) = hands.products.pop_front() {
-                hands.now = hands.now.max(end);
-            }
-        }
-    }
-
-    fn release(&mut self, at: usize, which: Slot, before: &Before) {
-        let agent = &self.machine.agents[at];
-        if which == Slot::Previous && agent.first_trip {
-            return;
-        }
-        let (back, empty) = match which {
-            Slot::Current => (0, &before.empty),
-            Slot::Previous => (1, &before.empty_earlier),
-        };
-        let Some(position) = agent.position.checked_sub(back) else {
-            return;
-        };
-        let stages = u64::from(self.machine.roles.ring.stages);
-        let place = ((position % stages) as usize, position / stages);
-        let cta = agent.cta as u32;
-        let roles = self.machine.roles;
-        let heard = self.hands[at].now + self.costs.step_cycles + self.costs.barrier_cycles;
-        let mut told = roles.sharers("a", cta);
-        told.extend(roles.sharers("b", cta));
-        for other in told {
-            let other = other as usize;
-            tell(&mut self.empty[other][place.0], empty[other], heard);
-        }
-        self.spend(at, self.costs.step_cycles, Doing::Release, Some(place));
-    }
-
-    fn stores_done(&mut self, at: usize, left: usize, doing: Doing) {
-        let mut ready = None;
-        while self.hands[at].stores.len() > left {
-            ready = self.hands[at].stores.pop_front().max(ready);
-        }
-        self.wait(at, ready, doing, None);
-    }
-
-    /// One store; a thread that stores from registers is held up by it.
-    fn store(&mut self, at: usize, held_up: bool) {
-        let cta = self.machine.agents[at].cta;
-        let start = self.hands[at].now.max(self.stores[cta]);
-        let end = start + self.costs.l2(self.costs.store_bytes);
-        self.stores[cta] = end;
-        let span = self.span(at, [start, end], Doing::Store, None);
-        if cta == 0 {
-            self.recorded.stores.push(span);
-        }
-        if held_up {
-            self.wait(at, Some(end), Doing::Store, None);
-        } else {
-            self.hands[at].stores.push_back(end);
-            self.hands[at].now += self.costs.step_cycles;
-        }
     }
 }
 

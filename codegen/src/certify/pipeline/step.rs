@@ -1,4 +1,7 @@
-//! What each operation of a role does to the barriers and slots.
+//! What each operation of a role does to the barriers and slots, or why it does nothing to them.
+//!
+//! Operations are matched exhaustively, here and in the clock: a new one does not compile until it
+//! is said here what it does.
 
 use super::{Machine, Outcome, Step, WARPS, arrive, missing, wait};
 use crate::ir::tile::{Distance, Op, Slot};
@@ -34,11 +37,15 @@ impl<'k> Machine<'k> {
                 barrier.bytes += i64::from(self.roles.ring.bytes);
                 arrive(barrier, 1, || format!("full barrier of slot {slot}"))?;
             }
-            Op::Copy {
-                operand,
-                hop: Hop::G2s,
-                ..
-            } => self.load(at, operand, slot)?,
+            Op::Copy { operand, hop, .. } => match hop {
+                Hop::G2s => self.load(at, operand, slot)?,
+                // Results on their way out of the role's own registers. Its staging buffers are no
+                // slots of the ring: only its own warpgroup writes and stores them, in the order
+                // that its bulk groups and a barrier of its own keep.
+                Hop::R2s | Hop::S2g | Hop::R2g => {}
+                // Operands come by slots; nothing would order such a read.
+                Hop::G2r | Hop::S2r => return Err(foreign(op)),
+            },
             Op::Await => {
                 let what = format!("slot {slot} to be full");
                 let outcome = wait(&self.full[cta][slot], round, what)?;
@@ -68,7 +75,31 @@ impl<'k> Machine<'k> {
                 let barrier = &mut self.turns[cta][next as usize];
                 arrive(barrier, 1, || format!("turn of consumer {next}"))?;
             }
-            _ => {}
+            // Registers of the role's own.
+            Op::ClearAccumulators | Op::Convert(..) => {}
+            // Staging buffers, as above.
+            Op::StagingFree(_) | Op::StagingFull | Op::StagingDrain => {}
+            // Flags in scratch memory, between CTAs that are in no cluster together. A CTA waits
+            // only for those before it in the grid, and those wait for nobody before they raise
+            // theirs: no wait for a slot can depend on it.
+            Op::GivePiece | Op::TakePieces => {}
+            // Their bodies are unrolled, see `unroll`.
+            Op::ForEachTile(_)
+            | Op::ForEachPiece(_)
+            | Op::ForEachKTile(_)
+            | Op::IfInside(..)
+            | Op::IfBoxesEnd(..)
+            | Op::IfContinues(..) => return Err(foreign(op)),
+            // All threads of a CTA do these: the roles have parted.
+            Op::Raster(_)
+            | Op::Barrier
+            | Op::InitBarriers
+            | Op::FollowGrid
+            | Op::Roles(_)
+            | Op::NextTile
+            | Op::NextRead => return Err(foreign(op)),
+            // Groups of cp.async and fragments of a main loop without roles.
+            Op::Commit | Op::Wait(_) | Op::Widen(_) | Op::Mma(..) => return Err(foreign(op)),
         }
         Ok(Outcome::Done)
     }
@@ -189,5 +220,50 @@ impl<'k> Machine<'k> {
             })?;
         }
         Ok(())
+    }
+}
+
+fn foreign(op: &Op) -> String {
+    format!("{op:?} is no operation of a role")
+}
+
+/// Whether an operation, or one in its bodies, does something to slots, barriers or turns.
+pub(super) fn is_of_pipeline(op: &Op) -> bool {
+    let any = |ops: &[Op]| ops.iter().any(is_of_pipeline);
+    match op {
+        Op::Acquire
+        | Op::Arm
+        | Op::Await
+        | Op::Release(_)
+        | Op::Advance(_)
+        | Op::Drain
+        | Op::MmaSlot
+        | Op::MmaWait(_)
+        | Op::MmaDone
+        | Op::TakeTurn
+        | Op::PassTurn => true,
+        Op::Copy { hop, .. } => *hop == Hop::G2s,
+        Op::ForEachTile(body) | Op::ForEachPiece(body) | Op::ForEachKTile(body) => any(body),
+        Op::IfInside(way, other) | Op::IfBoxesEnd(way, other) | Op::IfContinues(way, other) => {
+            any(way) || any(other)
+        }
+        Op::Roles(roles) => roles.iter().any(|role| any(&role.body)),
+        Op::ClearAccumulators
+        | Op::Convert(..)
+        | Op::StagingFree(_)
+        | Op::StagingFull
+        | Op::StagingDrain
+        | Op::GivePiece
+        | Op::TakePieces
+        | Op::Raster(_)
+        | Op::Barrier
+        | Op::InitBarriers
+        | Op::FollowGrid
+        | Op::NextTile
+        | Op::NextRead
+        | Op::Commit
+        | Op::Wait(_)
+        | Op::Widen(_)
+        | Op::Mma(..) => false,
     }
 }

@@ -143,6 +143,33 @@ fn an_operation_dropped_or_doubled_is_found() {
 }
 
 #[test]
+fn an_operation_that_belongs_to_no_role_is_refused() {
+    for stranger in [Op::Barrier, Op::Wait(0), Op::NextTile, Op::InitBarriers] {
+        let (plan, mut kernel) = right(KINDS[0]);
+        change(&mut kernel, Team::Consumers, &mut |ops| {
+            ops.insert(0, stranger.clone());
+            true
+        });
+        let message = refusal(judge(&plan, &kernel));
+        assert!(message.contains("is no operation of a role"), "{message}");
+    }
+}
+
+#[test]
+fn a_slot_given_back_on_one_way_of_a_branch_is_refused() {
+    let (plan, mut kernel) = right(KINDS[0]);
+    let release = Op::Release(Slot::Previous);
+    let changed = change(&mut kernel, Team::Consumers, &mut |ops| {
+        let at = ops.iter().position(|op| *op == release);
+        at.map(|at| ops[at] = Op::IfInside(vec![release.clone()], Vec::new()))
+            .is_some()
+    });
+    assert!(changed);
+    let message = refusal(judge(&plan, &kernel));
+    assert!(message.contains("one way of a branch only"), "{message}");
+}
+
+#[test]
 fn a_wrong_count_names_who_waits() {
     let (mut plan, kernel) = right(KINDS[0]);
     plan.roles.as_mut().unwrap().ring.empty_arrivals += 1;

@@ -1,0 +1,108 @@
+//! What a role starts and what goes on beside it: loads, products, stores, and slots given back.
+
+use super::{Before, Clock, tell};
+use crate::certify::timeline::{Doing, load_bytes};
+use crate::ir::tile::Slot;
+
+impl Clock<'_> {
+    /// The boxes of an operand that this CTA asks for, for all that share them.
+    pub(super) fn load(&mut self, at: usize, operand: &str, place: (usize, u64), full: &[u64]) {
+        let costs = self.costs;
+        let (slot, _) = place;
+        let cta = self.machine.agents[at].cta;
+        let bytes = load_bytes(self.machine.plan, operand);
+        let start = self.hands[at].now.max(self.loads[cta]);
+        let end = start + costs.l2(bytes);
+        self.loads[cta] = end;
+        let [from, to] = [start, end].map(|cycle| cycle + costs.load_latency_cycles);
+        if cta == 0 {
+            let span = self.span(at, [from, to], Doing::Load, Some(place));
+            self.recorded.loads.push(span);
+        }
+        for other in self.machine.roles.sharers(operand, cta as u32) {
+            let other = other as usize;
+            let heard = to + costs.barrier_cycles;
+            tell(&mut self.full[other][slot], full[other], heard);
+        }
+        self.spend(at, costs.step_cycles, Doing::Request, Some(place));
+    }
+
+    pub(super) fn multiply(&mut self, at: usize, place: (usize, u64)) {
+        let cta = self.machine.agents[at].cta;
+        self.hands[at].now += self.costs.step_cycles;
+        let now = self.hands[at].now;
+        let start = now.max(self.tensor[cta]);
+        let end = start + self.costs.products_cycles;
+        self.tensor[cta] = end;
+        self.hands[at].products.push_back(end);
+        for (ends, doing) in [
+            ([now, start], Doing::Queue),
+            ([start, end], Doing::Multiply),
+        ] {
+            let span = self.span(at, ends, doing, Some(place));
+            self.record(at, span);
+        }
+    }
+
+    /// Goes on once no more than that many groups are in flight.
+    pub(super) fn products_done(&mut self, at: usize, left: usize) {
+        let hands = &mut self.hands[at];
+        while hands.products.len() > left {
+            if let Some(end) = hands.products.pop_front() {
+                hands.now = hands.now.max(end);
+            }
+        }
+    }
+
+    pub(super) fn release(&mut self, at: usize, which: Slot, before: &Before) {
+        let agent = &self.machine.agents[at];
+        if which == Slot::Previous && agent.first_trip {
+            return;
+        }
+        let (back, empty) = match which {
+            Slot::Current => (0, &before.empty),
+            Slot::Previous => (1, &before.empty_earlier),
+        };
+        let Some(position) = agent.position.checked_sub(back) else {
+            return;
+        };
+        let stages = u64::from(self.machine.roles.ring.stages);
+        let place = ((position % stages) as usize, position / stages);
+        let cta = agent.cta as u32;
+        let roles = self.machine.roles;
+        let heard = self.hands[at].now + self.costs.step_cycles + self.costs.barrier_cycles;
+        let mut told = roles.sharers("a", cta);
+        told.extend(roles.sharers("b", cta));
+        for other in told {
+            let other = other as usize;
+            tell(&mut self.empty[other][place.0], empty[other], heard);
+        }
+        self.spend(at, self.costs.step_cycles, Doing::Release, Some(place));
+    }
+
+    pub(super) fn stores_done(&mut self, at: usize, left: usize, doing: Doing) {
+        let mut ready = None;
+        while self.hands[at].stores.len() > left {
+            ready = self.hands[at].stores.pop_front().max(ready);
+        }
+        self.wait(at, ready, doing, None);
+    }
+
+    /// One store; a thread that stores from registers is held up by it.
+    pub(super) fn store(&mut self, at: usize, held_up: bool) {
+        let cta = self.machine.agents[at].cta;
+        let start = self.hands[at].now.max(self.stores[cta]);
+        let end = start + self.costs.l2(self.costs.store_bytes);
+        self.stores[cta] = end;
+        let span = self.span(at, [start, end], Doing::Store, None);
+        if cta == 0 {
+            self.recorded.stores.push(span);
+        }
+        if held_up {
+            self.wait(at, Some(end), Doing::Store, None);
+        } else {
+            self.hands[at].stores.push_back(end);
+            self.hands[at].now += self.costs.step_cycles;
+        }
+    }
+}

@@ -46,11 +46,9 @@ fn check_copy(plan: &Plan, copy: &BoxCopy) -> std::result::Result<u64, String> {
     let tile = plan
         .smem_tile(&copy.operand)
         .ok_or("the operand has no tile in shared memory")?;
-    let extents = match copy.operand.as_str() {
-        "a" => [plan.cta_tile[0], plan.cta_tile[2]],
-        "b" => [plan.cta_tile[1], plan.cta_tile[2]],
-        _ => [plan.cta_tile[0], plan.cta_tile[1]],
-    };
+    let operand = plan.operand(&copy.operand).ok_or("no such operand")?;
+    let extents = <[i64; 2]>::try_from(plan.tile_of(operand));
+    let extents = extents.map_err(|tile| format!("boxes of two axes, a tile of {}", tile.len()))?;
     let bytes = i64::from(copy.dtype.bytes());
     // A pattern is eight rows of its width (PTX ISA, swizzling modes).
     let pattern = 8 * i64::from(copy.swizzle_bytes);

@@ -7,7 +7,6 @@ use crate::error::{Error, Result};
 use crate::plan::model::{Hop, Plan, Step};
 use crate::plan::partition::{self, Partition};
 use crate::plan::{part::Part, smem};
-use crate::spec::model::Stride;
 
 /// Checks every tiled copy of the plan.
 pub(super) fn check(
@@ -159,10 +158,7 @@ fn smem_degree(
 /// taken to start on a sector; `None` when no stride is known to be 1.
 fn sectors(plan: &Plan, step: &Step, part: &Part<2>) -> Option<(u32, u32)> {
     let operand = plan.operand(&step.operand)?;
-    let along = operand
-        .strides
-        .iter()
-        .position(|stride| *stride == Stride::Const(1))?;
+    let along = operand.contiguous_axis()?;
     let bytes = i64::from(operand.dtype.bytes());
     let access = step
         .atom

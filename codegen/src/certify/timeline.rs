@@ -66,7 +66,7 @@ impl Costs {
         let flop_per_cycle = FLOP_PER_CYCLE * 2 / u64::from(input.max(1));
         let k_tile_cycles = 2 * m * n * k / flop_per_cycle;
         let consumers = u64::from(roles.consumers_of_a_tile());
-        let output = plan.operand("d").map_or(2, |d| u64::from(d.dtype.bytes()));
+        let output = plan.output().map_or(2, |d| u64::from(d.dtype.bytes()));
         let (elements, staged) = match &roles.store {
             Some(store) => (store.box_bytes() as u64 / output, true),
             None => (m * n / consumers, false),

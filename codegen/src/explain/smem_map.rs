@@ -86,10 +86,11 @@ fn ring(plan: &Plan) -> Vec<Region> {
         "stage"
     };
     // The tile of results is no part of the ring.
+    let output = plan.output_tile().map(|tile| &tile.operand);
     let tiles = plan
         .smem
         .iter()
-        .filter(|tile| plan.roles.is_none() || tile.operand != "d");
+        .filter(|tile| plan.roles.is_none() || Some(&tile.operand) != output);
     let of_tile = |tile: &crate::plan::model::SmemTile| {
         let (operand, offset, bytes) = (tile.operand.clone(), tile.offset_bytes, tile.size_bytes);
         (0..plan.stages).map(move |slot| Region {
@@ -104,7 +105,7 @@ fn ring(plan: &Plan) -> Vec<Region> {
 }
 
 fn staging(plan: &Plan, roles: &Roles, regions: &mut Vec<Region>) {
-    let (Some(store), Some(tile)) = (&roles.store, plan.smem_tile("d")) else {
+    let (Some(store), Some(tile)) = (&roles.store, plan.output_tile()) else {
         return;
     };
     let each = store.box_bytes() as u32;

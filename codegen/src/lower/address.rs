@@ -60,7 +60,7 @@ impl<'p> GmemTile<'p> {
         let mut left = [int(0), int(0)];
         for mode in 0..2 {
             let thread = builder.thread_sum("coord", &part.digits, mode);
-            let stride = stride_expr(builder, &operand.strides[mode])?;
+            let stride = stride_expr(builder, operand.stride(mode))?;
             let (start, rest) = match tile[mode] {
                 TileIndex::K => {
                     let start = mul(Expr::Var(state.k_start), stride.clone());
@@ -73,7 +73,7 @@ impl<'p> GmemTile<'p> {
                         _ => (&state.tile_n, plan.cta_tile[1]),
                     };
                     let start = builder.hoist("start", mul(index.clone(), int(extent)));
-                    let end = Expr::Param(builder.param(&operand.extents[mode])?);
+                    let end = Expr::Param(builder.param(&operand.axis(mode).mode)?);
                     let rest = builder.hoist("rest", sub(end, start.clone()));
                     (start, rest)
                 }
@@ -102,7 +102,7 @@ impl<'p> GmemTile<'p> {
         let mut offset = self.offset.clone();
         let mut imm = 0;
         for (mode, steps) in value.into_iter().enumerate() {
-            match &self.operand.strides[mode] {
+            match self.operand.stride(mode) {
                 Stride::Const(stride) => match steps * stride * bytes {
                     near if near.abs() <= MAX_IMMEDIATE => imm += near,
                     far => offset = add(offset, long(far)),

@@ -233,21 +233,21 @@ fn params(plan: &Plan) -> Vec<Param> {
                 push_once(&mut params, &map_name(&operand.name), ParamType::TensorMap);
             }
             // Results that boxes cannot cut are stored by address.
-            if operand.name != "d" {
+            if !operand.is_written() {
                 continue;
             }
         }
         let ty = ParamType::Pointer {
             align_bytes: pointer_align(plan, &operand.name),
-            readonly: operand.name != "d",
+            readonly: !operand.is_written(),
         };
         params.push(Param {
             name: operand.name.clone(),
             ty,
         });
     }
-    for name in plan.operands.iter().flat_map(|operand| &operand.extents) {
-        push_once(&mut params, name, ParamType::I32);
+    for axis in plan.operands.iter().flat_map(|operand| &operand.axes) {
+        push_once(&mut params, &axis.mode, ParamType::I32);
     }
     if plan.workspace().is_some() {
         let ty = ParamType::Pointer {
@@ -257,9 +257,9 @@ fn params(plan: &Plan) -> Vec<Param> {
         push_once(&mut params, WORKSPACE, ty);
     }
     // Tensor maps hold the strides of the others.
-    let named = |operand: &&Operand| plan.roles.is_none() || operand.name == "d";
-    for stride in (plan.operands.iter().filter(named)).flat_map(|operand| &operand.strides) {
-        if let Stride::Named(name) = stride {
+    let named = |operand: &&Operand| plan.roles.is_none() || operand.is_written();
+    for axis in (plan.operands.iter().filter(named)).flat_map(|operand| &operand.axes) {
+        if let Stride::Named(name) = &axis.stride {
             push_once(&mut params, name, ParamType::I64);
         }
     }

@@ -19,7 +19,6 @@ use crate::plan::model::{Hop, SmemTile, Step};
 use crate::plan::part::Part;
 use crate::plan::partition::{self, Partition};
 use crate::plan::roles::{BoxPlace, Roles};
-use crate::spec::model::Stride;
 
 /// What one side of a copy is made of.
 enum Side<'p> {
@@ -259,10 +258,7 @@ impl<'p> Lowering<'p> {
         let operand = plan
             .operand(name)
             .ok_or_else(|| bug(plan, format!("no operand {name}")))?;
-        let along = operand
-            .strides
-            .iter()
-            .position(|stride| *stride == Stride::Const(1));
+        let along = operand.contiguous_axis();
         // Single elements are cut along no mode.
         let along = match along {
             None if run.parts.src_values == 1 => 1,

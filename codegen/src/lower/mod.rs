@@ -23,7 +23,7 @@ use crate::ir::expr::{add, ceil_div, int, le, long, mul, select, sub};
 use crate::ir::program::{Arg, Expr, IntType, Program, Stmt};
 use crate::ir::tile::{Kernel, Op, Team};
 use crate::lower::raster::raster_tile;
-use crate::plan::model::{Hop, Plan};
+use crate::plan::model::{Hop, Plan, SUMMED};
 use crate::plan::partition::{self, Partition};
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ struct Lowering<'p> {
 impl<'p> Lowering<'p> {
     fn new(plan: &'p Plan) -> Result<Lowering<'p>> {
         let mut builder = Builder::new(plan);
-        let state = start_state(&mut builder);
+        let state = start_state(&mut builder, plan);
         let mut partitions = BTreeMap::new();
         for step in &plan.steps {
             partitions.insert((step.operand.clone(), step.hop), partition::of_step(step)?);
@@ -192,11 +192,12 @@ impl<'p> Lowering<'p> {
     /// Whether the CTA's whole output tile is inside the output.
     fn inside(&mut self) -> Result<Expr> {
         let mut inside = None;
-        for (tile, extent, name) in [
-            (self.state.tile_m.clone(), self.plan.cta_tile[0], "m"),
-            (self.state.tile_n.clone(), self.plan.cta_tile[1], "n"),
-        ] {
-            let end = self.param(name)?;
+        for (mode, tile) in [self.state.tile_m.clone(), self.state.tile_n.clone()]
+            .into_iter()
+            .enumerate()
+        {
+            let extent = self.plan.cta_tile[mode];
+            let end = self.extent(mode)?;
             let start = self.builder.hoist("start", mul(tile, int(extent)));
             let rest = self.builder.hoist("rest", sub(end, start));
             let fits = le(int(extent), rest);
@@ -211,10 +212,10 @@ impl<'p> Lowering<'p> {
     /// Output tiles of the problem along m and n, so many tiles of the CTA counted as one.
     fn tiles(&mut self, each: [i64; 2]) -> Result<[Expr; 2]> {
         let mut tiles = [int(1), int(1)];
-        for (mode, name) in ["m", "n"].into_iter().enumerate() {
+        for (mode, tiles) in tiles.iter_mut().enumerate() {
             let extent = self.plan.cta_tile[mode] * each[mode];
-            let count = ceil_div(self.param(name)?, extent);
-            tiles[mode] = self.builder.hoist("tiles", count);
+            let count = ceil_div(self.extent(mode)?, extent);
+            *tiles = self.builder.hoist("tiles", count);
         }
         Ok(tiles)
     }
@@ -224,11 +225,16 @@ impl<'p> Lowering<'p> {
         tile.ok_or_else(|| bug(self.plan, "the tile has no k".to_string()))
     }
 
-    fn param(&self, name: &str) -> Result<Expr> {
-        let param = self.builder.param(name);
-        param
-            .map(Expr::Param)
-            .ok_or_else(|| bug(self.plan, format!("no parameter {name}")))
+    /// The problem's extent along a mode of the tile.
+    fn extent(&self, mode: usize) -> Result<Expr> {
+        let name = self.plan.modes.get(mode);
+        let param = name.and_then(|name| self.builder.param(name));
+        param.map(Expr::Param).ok_or_else(|| {
+            bug(
+                self.plan,
+                format!("no parameter for the extent of mode {mode}"),
+            )
+        })
     }
 
     fn fragment(&self, name: &str) -> Result<&Fragment> {
@@ -254,8 +260,9 @@ fn bug(plan: &Plan, message: String) -> Error {
 }
 
 /// Declares the state; the first raster says which output tile the CTA makes.
-fn start_state(builder: &mut Builder) -> State {
-    let k = builder.param("k").map_or(int(0), Expr::Param);
+fn start_state(builder: &mut Builder, plan: &Plan) -> State {
+    let summed = plan.modes.get(SUMMED).and_then(|name| builder.param(name));
+    let k = summed.map_or(int(0), Expr::Param);
     State {
         tile_m: int(0),
         tile_n: int(0),

@@ -18,6 +18,7 @@ use crate::ir::tile::{Distance, Op, Role, Team};
 use crate::lower::raster::raster_tile;
 use crate::lower::roles::pieces::Piece;
 use crate::lower::{Lowering, bug, call};
+use crate::plan::model::SUMMED;
 use crate::plan::roles::Roles;
 use crate::spec::model::Schedule;
 
@@ -272,8 +273,9 @@ impl Lowering<'_> {
     /// Boxes end at the edge when the edge is a multiple of 16 bytes or the tile is inside.
     fn if_boxes_end(&mut self, boxes: &[Op], elements: &[Op]) -> Result<Vec<Stmt>> {
         const GRANULE: i64 = 16;
-        let bytes = self.plan.operand("d").map_or(1, |d| d.dtype.bytes());
-        let n = self.param("n")?;
+        let output = self.plan.output();
+        let bytes = output.map_or(1, |d| d.dtype.bytes());
+        let n = self.extent(1)?;
         let whole = eq(rem(n.clone(), int(GRANULE / i64::from(bytes))), int(0));
         let end = add(self.state.tile_n.clone(), int(1));
         let inside = le(mul(end, int(self.plan.cta_tile[1])), n);
@@ -327,7 +329,7 @@ impl Lowering<'_> {
 
     /// Tiles along k of an output tile.
     pub(super) fn k_tiles(&mut self) -> Result<Expr> {
-        let k = self.param("k")?;
+        let k = self.extent(SUMMED)?;
         let tiles = ceil_div(k, self.tile_k()?);
         Ok(self.builder.hoist("k_tiles", tiles))
     }

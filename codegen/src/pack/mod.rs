@@ -112,28 +112,13 @@ pub fn provenance() -> Provenance {
 
 fn semantics(plan: &Plan) -> std::result::Result<Semantics, String> {
     let operands = plan.operands.iter().map(|operand| {
-        let role = if operand.name == "d" {
+        let role = if operand.is_written() {
             Role::Out
         } else {
             Role::In
         };
-        let stride = |stride: &spec::Stride| match stride {
-            spec::Stride::Const(value) => value.to_string(),
-            spec::Stride::Named(name) => name.clone(),
-        };
-        let [row, column] = &operand.extents;
-        let [row_stride, column_stride] = &operand.strides;
-        let layout = format!(
-            "({row},{column}):({},{})",
-            stride(row_stride),
-            stride(column_stride)
-        );
-        Ok(Operand::new(
-            &operand.name,
-            role,
-            dtype(operand.dtype.name())?,
-            &layout,
-        ))
+        let dtype = dtype(operand.dtype.name())?;
+        Ok(Operand::new(&operand.name, role, dtype, &operand.layout()))
     });
     Ok(Semantics {
         operands: operands.collect::<std::result::Result<_, String>>()?,
@@ -162,8 +147,8 @@ fn sums(plan: &Plan) -> std::result::Result<Option<Sums>, String> {
         return Ok(None);
     };
     let splits = match (&plan.roles, plan.cta_tile.as_slice()) {
-        (Some(roles), [_, _, k]) if roles.cuts_tiles() => {
-            let text = format!("min(ceil_div(k, {k}), {})", plan.grid());
+        (Some(roles), [_, _, _]) if roles.cuts_tiles() => {
+            let text = format!("min({}, {})", plan.tiles_along(2, 1), plan.grid());
             Some(text.parse().map_err(|error| format!("{text}: {error}"))?)
         }
         _ => None,
@@ -227,10 +212,6 @@ fn tensor_map(plan: &Plan, param: &str) -> std::result::Result<TensorMapAbi, Str
     let facts = plan.operand(operand).ok_or_else(missing)?;
     let parse = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
     let (inner, outer) = (copy.contiguous, 1 - copy.contiguous);
-    let stride = match &facts.strides[outer] {
-        spec::Stride::Const(value) => value.to_string(),
-        spec::Stride::Named(name) => name.clone(),
-    };
     let extent = |mode: usize| {
         u32::try_from(copy.box_extents[mode]).map_err(|error| format!("box: {error}"))
     };
@@ -245,8 +226,11 @@ fn tensor_map(plan: &Plan, param: &str) -> std::result::Result<TensorMapAbi, Str
         ..TensorMapAbi::new(
             operand,
             dtype(facts.dtype.name())?,
-            [parse(&facts.extents[inner])?, parse(&facts.extents[outer])?],
-            [parse(&stride)?],
+            [
+                parse(&facts.axis(inner).mode)?,
+                parse(&facts.axis(outer).mode)?,
+            ],
+            [parse(&facts.stride(outer).to_string())?],
             [extent(inner)?, extent(outer)?],
         )
     })

@@ -11,9 +11,9 @@ use crate::atoms::model::{Atom, Space};
 use crate::error::Result;
 use crate::plan::choose::{Chooser, Wanted};
 use crate::plan::model::{Hop, Plan, Step};
-use crate::plan::tiled::{assume, check_strides, contiguous_mode, place_smem, vector_copy};
+use crate::plan::tiled::{assume, check_strides, place_smem, vector_copy};
 use crate::plan::{limits, start};
-use crate::spec::model::{Auto, CopyPath, Operand, Point, Spec};
+use crate::spec::model::{Auto, CopyPath, Operand, Point, Role, Spec};
 
 /// Threads of a CTA unless the spec says otherwise.
 const THREADS: u32 = 256;
@@ -65,15 +65,16 @@ struct Asked<'s> {
 /// Plans the point. `None` when the chooser has violations that leave nothing to plan.
 pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Plan>> {
     let spec = &point.spec;
-    let (Some(s), Some(d)) = (spec.operand("s"), spec.operand("d")) else {
+    let operands = [Role::Source, Role::Output].map(|role| spec.operand_as(role));
+    let [Some(s), Some(d)] = operands else {
         return Ok(None);
     };
-    let store = spec.copy.get("d").and_then(|path| path.r2g.clone());
+    let store = spec.copy.get(&d.name).and_then(|path| path.r2g.clone());
     let asked = Asked {
         spec,
         s,
         d,
-        path: spec.copy.get("s").cloned().unwrap_or_default(),
+        path: spec.copy.get(&s.name).cloned().unwrap_or_default(),
         store: store.unwrap_or_default(),
     };
     let Some(vectors) = vectors(chooser, &asked) else {
@@ -141,7 +142,7 @@ fn vectors(chooser: &mut Chooser<'_>, asked: &Asked<'_>) -> Option<Vec<u32>> {
 fn ways(chooser: &Chooser<'_>, asked: &Asked<'_>, vectors: &[u32]) -> Vec<Way> {
     let path = &asked.path;
     let every = |through: Through| vectors.iter().map(move |&vector| Way { through, vector });
-    let differ = match (contiguous_mode(asked.s), contiguous_mode(asked.d)) {
+    let differ = match (asked.s.contiguous_axis(), asked.d.contiguous_axis()) {
         (Some(s), Some(d)) => s != d,
         _ => false,
     };
@@ -216,14 +217,14 @@ fn planned(
     if chooser.violations.len() > known {
         return Ok(None);
     }
-    let fill = plan.step("s", Hop::G2s).or(plan.step("s", Hop::R2s));
-    if let (Some(fill), Some(empty)) = (fill.cloned(), plan.step("s", Hop::S2r).cloned()) {
-        let swizzle = spec.swizzle.get("s").cloned().unwrap_or(Auto::Auto);
+    let fill = (plan.step(&s.name, Hop::G2s)).or(plan.step(&s.name, Hop::R2s));
+    if let (Some(fill), Some(empty)) = (fill.cloned(), plan.step(&s.name, Hop::S2r).cloned()) {
+        let swizzle = spec.swizzle.get(&s.name).cloned().unwrap_or(Auto::Auto);
         let tile = [spec.cta_tile[0], spec.cta_tile[1]];
         // Rows as they come are swizzled; what is transposed is padded.
         let contiguous = match way.through {
             Through::Staging => 0,
-            _ => contiguous_mode(s).unwrap_or(1),
+            _ => s.contiguous_axis().unwrap_or(1),
         };
         place_smem(
             chooser,
@@ -291,7 +292,7 @@ fn step(
 /// The mode that neighbouring threads take neighbours of: what a tile is loaded from memory by
 /// follows `s`; what holds the elements that are stored follows `d`.
 fn along(asked: &Asked<'_>, way: Way, hop: Hop) -> usize {
-    let [s, d] = [asked.s, asked.d].map(contiguous_mode);
+    let [s, d] = [asked.s, asked.d].map(Operand::contiguous_axis);
     let loads =
         matches!(hop, Hop::G2s | Hop::R2s) || hop == Hop::G2r && way.through == Through::Staging;
     let [first, second] = if loads { [s, d] } else { [d, s] };

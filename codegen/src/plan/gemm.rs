@@ -23,14 +23,14 @@ use crate::plan::model::{EpiloguePlan, Plan};
 use crate::plan::start;
 use crate::plan::tiled::placed_bytes;
 use crate::plan::ways::{self, Way};
-use crate::spec::model::{Auto, Operand, Point, Schedule, Spec, Stride};
+use crate::spec::model::{Auto, CopyPath, Operand, Point, Role, Schedule, Spec, Stride};
 
 /// Plans the point. What a violation leaves open is not decided, so that everything else that can
 /// be known is reported with it; `None` when nothing can.
 pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Plan>> {
     let spec = &point.spec;
-    let (Some(a), Some(b), Some(d)) = (spec.operand("a"), spec.operand("b"), spec.operand("d"))
-    else {
+    let [a, b, d] = [Role::A, Role::B, Role::Output].map(|role| spec.operand_as(role));
+    let (Some(a), Some(b), Some(d)) = (a, b, d) else {
         return Ok(None);
     };
     let inputs = [(a, spec.cta_tile[0]), (b, spec.cta_tile[1])];
@@ -146,7 +146,7 @@ fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> 
         && mapped(a)
         && mapped(b)
         && matches!(d.dtype.bytes(), 2 | 4)
-        && d.strides[1] == Stride::Const(1)
+        && *d.stride(1) == Stride::Const(1)
         && mapped(d)
 }
 
@@ -181,14 +181,13 @@ fn arch_has_roles(spec: &Spec, chooser: &mut Chooser<'_>) -> bool {
 /// The multistage way is taken when the spec names an asynchronous copy, or leaves the choice and
 /// the operands allow it.
 fn wants_multistage(spec: &Spec, chooser: &Chooser<'_>, a: &Operand, b: &Operand) -> bool {
-    let path = |name: &str| spec.copy.get(name).cloned().unwrap_or_default();
-    let asked = ["a", "b"].iter().any(|name| path(name).g2s.is_some());
-    let synchronous = ["a", "b"]
-        .iter()
-        .any(|name| path(name).g2r.is_some() || path(name).r2s.is_some());
+    let paths = [a, b].map(|operand| spec.copy.get(&operand.name).cloned().unwrap_or_default());
+    let asked = paths.iter().any(|path| path.g2s.is_some());
+    let by_registers = |path: &CopyPath| path.g2r.is_some() || path.r2s.is_some();
+    let synchronous = paths.iter().any(by_registers);
     let vectors = [a, b].iter().all(|operand| {
         let bytes = operands::vector_bytes(operand);
-        operand.strides[1] == Stride::Const(1) && bytes >= operands::NARROWEST_BYTES
+        *operand.stride(1) == Stride::Const(1) && bytes >= operands::NARROWEST_BYTES
     });
     let types = [spec.accumulator, a.dtype, b.dtype];
     let atom = match &spec.mma.atom {

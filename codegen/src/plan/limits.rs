@@ -7,15 +7,17 @@ use crate::plan::choose::Chooser;
 use crate::plan::model::{Hop, Plan};
 use crate::plan::part::Part;
 use crate::plan::partition;
-use crate::spec::model::{Auto, Spec, Stride};
+use crate::spec::model::{Auto, Axis, Role, Spec, Stride};
 
 /// Registers a thread needs besides accumulators and fragments: addresses, predicates, loop state.
 const OTHER_REGISTERS: i64 = 40;
 
 /// Elements of the output that share an address within a tile, as constant strides have it.
 pub(super) fn check_overlap(chooser: &mut Chooser<'_>, plan: &Plan) {
-    let Some(d) = plan.operand("d") else { return };
-    let [Stride::Const(row), Stride::Const(column)] = d.strides else {
+    let Some(d) = plan.output() else {
+        return;
+    };
+    let (&Stride::Const(row), &Stride::Const(column)) = (d.stride(0), d.stride(1)) else {
         return;
     };
     // (i, j) and (i + column/g, j - row/g) lie at one address.
@@ -23,9 +25,10 @@ pub(super) fn check_overlap(chooser: &mut Chooser<'_>, plan: &Plan) {
     let [rows, columns] = [column / common, row / common];
     let [m, n] = [plan.cta_tile[0], plan.cta_tile[1]];
     if rows < m && columns < n {
-        let [first, second] = &d.extents;
+        let name = &d.name;
+        let [first, second] = [0, 1].map(|axis| &d.axis(axis).mode);
         let message = format!(
-            "operand d: elements ({rows},0) and (0,{columns}) of a tile of ({m},{n}) lie at one \
+            "operand {name}: elements ({rows},0) and (0,{columns}) of a tile of ({m},{n}) lie at one \
              address by strides ({row},{column}): use ({first},{second}):(ldd,1), or a stride of \
              at least {} along {first} or {} along {second}",
             column.saturating_mul(n),
@@ -185,12 +188,12 @@ pub(super) fn check_fragments(chooser: &mut Chooser<'_>, plan: &Plan) -> Result<
         .filter(|step| matches!(step.hop, Hop::G2r | Hop::G2s))
     {
         let instances = partition::of_step(step)?.instances() as i64;
-        let strides = plan.operand(&step.operand).map(|operand| &operand.strides);
-        let named = |stride: &Stride| matches!(stride, Stride::Named(_));
+        let axes = plan.operand(&step.operand).map(|operand| &operand.axes);
+        let named = |axis: &Axis| matches!(axis.stride, Stride::Named(_));
         match step.hop {
             Hop::G2r => passing += instances,
             // Constant strides are part of the instructions.
-            _ if strides.is_some_and(|strides| strides.iter().any(named)) => copies += instances,
+            _ if axes.is_some_and(|axes| axes.iter().any(named)) => copies += instances,
             _ => {}
         }
     }
@@ -218,12 +221,15 @@ pub(super) fn check_copy_registers(chooser: &mut Chooser<'_>, plan: &Plan) {
     const REGISTER_BYTES: i64 = 4;
     let threads = i64::from(plan.threads.max(1));
     let elements = plan.cta_tile.iter().product::<i64>() / threads;
-    let stored = plan.operand("d").map_or(1, |d| i64::from(d.dtype.bytes()));
+    let output = plan.output();
+    let stored = output.map_or(1, |d| i64::from(d.dtype.bytes()));
     // Elements that leave one by one have a register each.
-    let alone = plan.step("d", Hop::R2g).is_some_and(|step| {
-        let facts = step.atom.copy.as_ref();
-        facts.is_some_and(|facts| i64::from(facts.access_bytes) == stored)
-    });
+    let alone = plan
+        .step(plan.named(Role::Output), Hop::R2g)
+        .is_some_and(|step| {
+            let facts = step.atom.copy.as_ref();
+            facts.is_some_and(|facts| i64::from(facts.access_bytes) == stored)
+        });
     let each = if alone {
         stored.max(REGISTER_BYTES)
     } else {

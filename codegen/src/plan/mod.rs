@@ -100,6 +100,7 @@ fn start(point: &Point, threads: u32) -> Plan {
         arch: spec.arch,
         operands: spec.operands.clone(),
         accumulator: spec.accumulator,
+        modes: spec.modes.clone(),
         cta_tile: spec.cta_tile.clone(),
         threads,
         min_ctas_per_sm: match spec.min_ctas_per_sm {

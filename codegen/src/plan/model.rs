@@ -10,7 +10,10 @@ use crate::atoms::model::{Atom, Space};
 use crate::dtype::Dtype;
 use crate::error::Violation;
 use crate::plan::roles::{BoxCopy, MOST_PIECES, Roles};
-use crate::spec::model::{Family, Operand, Raster, SchedulerKind};
+use crate::spec::model::{Axis, Family, Operand, Raster, Role, SchedulerKind};
+
+/// The summed mode of a product's tile, behind the output's two.
+pub const SUMMED: usize = 2;
 
 /// One hop of an operand's way, from one memory space to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -190,7 +193,9 @@ pub struct Plan {
     pub operands: Vec<Operand>,
     /// Type sums are held in.
     pub accumulator: Dtype,
-    /// `(m,n)` or `(m,n,k)`.
+    /// Names of the modes that a CTA's tile cuts: the output's two, then the summed one.
+    pub modes: Vec<String>,
+    /// Extents of a CTA's tile along them.
     pub cta_tile: Vec<i64>,
     /// Threads that share out a tile: all of a CTA, or the consumers of one tile.
     pub threads: u32,
@@ -238,29 +243,33 @@ impl Plan {
 
     /// Clusters of the grid, or CTAs where there are none, as an expression of the launch ABI.
     fn clusters(&self) -> String {
-        let (m, n) = (self.cta_tile[0], self.cta_tile[1]);
+        let cluster = (self.roles.as_ref()).map_or([1; 2], |roles| roles.cluster.map(i64::from));
+        let tiles = [0, 1]
+            .map(|mode| self.tiles_along(mode, cluster[mode]))
+            .join(" * ");
         let Some(roles) = &self.roles else {
-            return format!("ceil_div(m, {m}) * ceil_div(n, {n})");
+            return tiles;
         };
-        let [along_m, along_n] = roles.cluster.map(i64::from);
-        let size = along_m * along_n;
-        let tiles = format!(
-            "ceil_div(m, {}) * ceil_div(n, {})",
-            m * along_m,
-            n * along_n
-        );
+        let size = cluster[0] * cluster[1];
         let mut most = roles.ctas.map(|ctas| (i64::from(ctas) / size).max(1));
         let mut work = tiles;
         if roles.cuts_tiles() {
             let pieces = i64::from(MOST_PIECES);
             most = Some(most.unwrap_or(pieces).min(pieces));
-            work = format!("{work} * ceil_div(k, {})", self.cta_tile[2]);
+            work = format!("{work} * {}", self.tiles_along(2, 1));
         }
         match (roles.kind, most) {
             (SchedulerKind::Single, _) => work,
             (_, None) => format!("min({work}, max_clusters)"),
             (_, Some(most)) => format!("min(min({work}, max_clusters), {most})"),
         }
+    }
+
+    /// Tiles along a mode as an expression of the launch ABI, so many counted as one.
+    pub fn tiles_along(&self, mode: usize, each: i64) -> String {
+        let name = self.modes.get(mode).map_or("1", String::as_str);
+        let extent = self.cta_tile.get(mode).copied().unwrap_or(1);
+        format!("ceil_div({name}, {})", extent * each)
     }
 
     /// Bytes of scratch memory of a launch, as an expression of the launch ABI: flags, then a place
@@ -294,6 +303,38 @@ impl Plan {
     /// The operand of that name.
     pub fn operand(&self, name: &str) -> Option<&Operand> {
         self.operands.iter().find(|operand| operand.name == name)
+    }
+
+    /// The operand of that role.
+    pub fn operand_as(&self, role: Role) -> Option<&Operand> {
+        self.operands.iter().find(|operand| operand.role == role)
+    }
+
+    /// What the kernel writes.
+    pub fn output(&self) -> Option<&Operand> {
+        self.operand_as(Role::Output)
+    }
+
+    /// The tile of the output in shared memory.
+    pub fn output_tile(&self) -> Option<&SmemTile> {
+        self.smem_tile(self.named(Role::Output))
+    }
+
+    /// The name of the operand of that role; none is empty.
+    pub fn named(&self, role: Role) -> &str {
+        self.operand_as(role).map_or("", |operand| &operand.name)
+    }
+
+    /// The modes of the tile that run along an operand's axes.
+    pub fn modes_of(&self, operand: &Operand) -> Vec<usize> {
+        let mode = |axis: &Axis| self.modes.iter().position(|mode| *mode == axis.mode);
+        operand.axes.iter().filter_map(mode).collect()
+    }
+
+    /// Extents of an operand's tile.
+    pub fn tile_of(&self, operand: &Operand) -> Vec<i64> {
+        let extent = |mode: usize| self.cta_tile.get(mode).copied().unwrap_or(1);
+        self.modes_of(operand).into_iter().map(extent).collect()
     }
 
     /// MMA blocks along k of one tile.

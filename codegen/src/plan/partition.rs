@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::plan::model::{Hop, MmaPlan, Plan, SmemTile, Step};
 use crate::plan::part::{Digit, Part};
 use crate::plan::smem;
+use crate::spec::model::Role;
 
 /// A tiled copy's two sides.
 #[derive(Clone, Debug)]
@@ -96,7 +97,7 @@ pub fn of_mma(plan: &Plan, mma: &MmaPlan) -> Result<MmaParts> {
 /// owner, and the values of one register next to one another.
 pub fn fills_fragment(plan: &Plan, mma: &MmaPlan, step: &Step) -> Result<bool> {
     let parts = of_mma(plan, mma)?;
-    let fragment = if step.operand == "a" {
+    let fragment = if step.operand == plan.named(Role::A) {
         parts.a
     } else {
         parts.b

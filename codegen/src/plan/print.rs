@@ -5,7 +5,7 @@ mod roles;
 use std::fmt;
 
 use crate::plan::model::{Choice, LeftOut, Plan, Step};
-use crate::spec::model::{Operand, Stride};
+use crate::spec::model::Operand;
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -86,12 +86,7 @@ impl fmt::Display for Choice {
 
 impl fmt::Display for Operand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [row, column] = self.strides.each_ref().map(|stride| match stride {
-            Stride::Const(value) => value.to_string(),
-            Stride::Named(name) => name.clone(),
-        });
-        let (name, dtype, extents) = (&self.name, self.dtype, self.extents.join(","));
-        write!(f, "{name}: {dtype} ({extents}):({row},{column})")
+        write!(f, "{}: {} {}", self.name, self.dtype, self.layout())
     }
 }
 

@@ -24,8 +24,10 @@ pub struct BoxCopy {
     pub atom: Arc<Atom>,
     /// Element type.
     pub dtype: Dtype,
-    /// Mode that is contiguous in global memory.
+    /// Axis that is contiguous in global memory.
     pub contiguous: usize,
+    /// The mode of the cluster along which all CTAs get the same tile, each loading a part of it.
+    pub shared_along: Option<usize>,
     /// Extents of a box along the operand's two modes.
     pub box_extents: [i64; 2],
     /// Bytes of the rows of the tensor map's swizzle pattern: 128, 64 or 32; 16 without one.
@@ -175,22 +177,26 @@ impl Roles {
         self.cluster[0] + self.cluster[1] - 1
     }
 
-    /// The ranks of the CTAs that get a share of the operand's tile from that one: its row of the
-    /// cluster for a, its column for b.
-    pub fn sharers(&self, operand: &str, cta: u32) -> Vec<u32> {
+    /// The ranks of the CTAs that get what that one loads of an operand: its row or its column of
+    /// the cluster where they share the tile, itself where they do not.
+    pub fn sharers(&self, load: &BoxCopy, cta: u32) -> Vec<u32> {
         let [along_m, along_n] = self.cluster;
         let (m, n) = (cta % along_m, cta / along_m);
-        if operand == "a" {
-            (0..along_n).map(|n| m + along_m * n).collect()
-        } else {
-            (0..along_m).map(|m| m + along_m * n).collect()
+        match load.shared_along {
+            Some(0) => (0..along_m).map(|m| m + along_m * n).collect(),
+            Some(_) => (0..along_n).map(|n| m + along_m * n).collect(),
+            None => vec![cta],
         }
     }
 
-    /// The same as a bit for each rank.
-    pub fn mask(&self, operand: &str, cta: u32) -> u32 {
-        let bits = self.sharers(operand, cta).into_iter().map(|rank| 1 << rank);
-        bits.sum()
+    /// The ranks of the CTAs whose loads go where those of that one go: its row and its column of
+    /// the cluster, each once.
+    pub fn neighbourhood(&self, cta: u32) -> Vec<u32> {
+        let shared = self.loads.iter().flat_map(|load| self.sharers(load, cta));
+        let mut ranks: Vec<u32> = shared.collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        ranks
     }
 
     /// Sets of staging buffers: one that the consumers of a tile share out, or one each.

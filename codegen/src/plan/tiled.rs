@@ -104,22 +104,23 @@ pub(super) fn check_strides(
     }
     let unit = bytes / i64::from(element);
     let mut good = true;
-    if operand.strides[along] != Stride::Const(1) {
+    if *operand.stride(along) != Stride::Const(1) {
         let message = format!(
             "{what}: {} moves {unit} elements along {}, whose stride is not 1: use one of \
              {element} bytes, or auto",
-            atom.id, operand.extents[along]
+            atom.id,
+            operand.axis(along).mode
         );
         chooser.violate(STRIDE_CODE, message);
         good = false;
     }
-    if let Stride::Const(stride) = operand.strides[1 - along]
+    if let Stride::Const(stride) = *operand.stride(1 - along)
         && stride % unit != 0
     {
         let message = format!(
             "{what}: the stride {stride} of {} is {} bytes; vectors of {} start at multiples of \
              {bytes}: use a multiple of {unit}, or a narrower atom or auto",
-            operand.extents[1 - along],
+            operand.axis(1 - along).mode,
             stride.saturating_mul(i64::from(element)),
             atom.id
         );
@@ -127,12 +128,6 @@ pub(super) fn check_strides(
         good = false;
     }
     good
-}
-
-/// The mode whose stride is 1.
-pub(super) fn contiguous_mode(operand: &Operand) -> Option<usize> {
-    let one = |stride: &Stride| *stride == Stride::Const(1);
-    operand.strides.iter().position(one)
 }
 
 /// The largest number that divides both.
@@ -161,8 +156,8 @@ pub(super) fn assume_bytes(plan: &mut Plan, operand: &Operand, bytes: u32, reaso
         bytes,
         reason: reason.to_string(),
     }];
-    for stride in &operand.strides {
-        if let Stride::Named(stride) = stride {
+    for axis in &operand.axes {
+        if let Stride::Named(stride) = &axis.stride {
             wanted.push(Assumption::StrideMultiple {
                 stride: stride.clone(),
                 multiple: i64::from(bytes / element),

@@ -116,6 +116,7 @@ impl Reader<'_> {
             operands,
             accumulator: accumulator?,
             accumulation,
+            modes: tile.iter().map(|mode| mode.to_string()).collect(),
             cta_tile: cta_tile?,
             threads,
             min_ctas_per_sm,
@@ -227,7 +228,7 @@ impl Reader<'_> {
                 .find(&format!("operands.{}.dtype", operand.name))
                 .and_then(dtype_bytes);
             let swizzle = self.auto(field.clone(), |reader, field| reader.swizzle(field, bytes));
-            let direct = if operand.output { "r2g" } else { "g2r" };
+            let direct = if operand.is_written() { "r2g" } else { "g2r" };
             let past = tree
                 .find(&format!("copy.{}.{direct}", operand.name))
                 .is_some();

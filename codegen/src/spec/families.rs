@@ -2,7 +2,7 @@
 //!
 //! A new family is a row here; the checks, the schema and the tuning paths follow from it.
 
-use super::model::Family;
+use super::model::{Family, Role};
 use crate::dtype::Dtype;
 
 /// One operand of a family.
@@ -10,8 +10,8 @@ use crate::dtype::Dtype;
 pub struct OperandFacts {
     /// Name in specs and in the launch ABI.
     pub name: &'static str,
-    /// Whether the kernel writes it.
-    pub output: bool,
+    /// What it is to the kernel.
+    pub role: Role,
     /// Names of its extents, in order.
     pub extents: [&'static str; 2],
 }
@@ -30,7 +30,7 @@ pub struct TypeRule {
 impl TypeRule {
     /// Whether that operand may have that type.
     pub fn takes(&self, operand: &OperandFacts, dtype: Dtype) -> bool {
-        if operand.output {
+        if operand.is_written() {
             self.outputs.contains(&dtype)
         } else {
             dtype == self.inputs
@@ -55,18 +55,17 @@ pub struct FamilyFacts {
     pub types: &'static [TypeRule],
 }
 
-const fn input(name: &'static str, extents: [&'static str; 2]) -> OperandFacts {
-    OperandFacts {
-        name,
-        output: false,
-        extents,
+impl OperandFacts {
+    /// Whether the kernel writes it.
+    pub fn is_written(&self) -> bool {
+        self.role == Role::Output
     }
 }
 
-const fn output(name: &'static str, extents: [&'static str; 2]) -> OperandFacts {
+const fn operand(name: &'static str, role: Role, extents: [&'static str; 2]) -> OperandFacts {
     OperandFacts {
         name,
-        output: true,
+        role,
         extents,
     }
 }
@@ -76,7 +75,10 @@ pub static FAMILIES: &[FamilyFacts] = &[
     FamilyFacts {
         family: Family::Copy,
         name: "copy",
-        operands: &[input("s", ["m", "n"]), output("d", ["m", "n"])],
+        operands: &[
+            operand("s", Role::Source, ["m", "n"]),
+            operand("d", Role::Output, ["m", "n"]),
+        ],
         tile: &["m", "n"],
         epilogue: "d = s",
         types: &[],
@@ -85,9 +87,9 @@ pub static FAMILIES: &[FamilyFacts] = &[
         family: Family::Gemm,
         name: "gemm",
         operands: &[
-            input("a", ["m", "k"]),
-            input("b", ["n", "k"]),
-            output("d", ["m", "n"]),
+            operand("a", Role::A, ["m", "k"]),
+            operand("b", Role::B, ["n", "k"]),
+            operand("d", Role::Output, ["m", "n"]),
         ],
         tile: &["m", "n", "k"],
         epilogue: "d = acc",

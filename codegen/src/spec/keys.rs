@@ -346,7 +346,7 @@ pub(super) fn fields(kind: Kind, facts: &FamilyFacts) -> Option<Vec<Key>> {
             .iter()
             .map(|o| Key {
                 name: o.name,
-                ..make(o.output)
+                ..make(o.is_written())
             })
             .collect()
     };

@@ -1,6 +1,7 @@
 //! The model of a spec: what the rest of the compiler reads. Plain data, built by `super::build`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use tilewright_layout::Swizzle;
 
@@ -36,17 +37,79 @@ pub enum Family {
     Gemm,
 }
 
+/// What an operand is to its kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// The factor with the output's first mode: the rows of the MMA.
+    A,
+    /// The factor with the output's second mode: the columns of the MMA.
+    B,
+    /// What is copied.
+    Source,
+    /// What is written.
+    Output,
+}
+
 /// One tensor argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// Name: `a`, `b`, `d` or `s`.
+    /// Name in the spec and in the launch ABI.
     pub name: String,
+    /// What it is to the kernel.
+    pub role: Role,
     /// Element type in memory.
     pub dtype: Dtype,
-    /// Names of the two extents, such as `m` and `k`.
-    pub extents: [String; 2],
-    /// Stride of each extent in elements.
-    pub strides: [Stride; 2],
+    /// Its axes, in the order of its layout.
+    pub axes: Vec<Axis>,
+}
+
+/// One axis of an operand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// The mode that runs along it, whose name is that of the extent.
+    pub mode: String,
+    /// Its stride.
+    pub stride: Stride,
+}
+
+/// An axis of one element, which every operand has behind its own.
+static UNIT_AXIS: Axis = Axis {
+    mode: String::new(),
+    stride: Stride::Const(0),
+};
+
+impl Operand {
+    /// The axis of that number; one of a single element behind the last.
+    pub fn axis(&self, number: usize) -> &Axis {
+        self.axes.get(number).unwrap_or(&UNIT_AXIS)
+    }
+
+    /// The stride of that axis.
+    pub fn stride(&self, axis: usize) -> &Stride {
+        &self.axis(axis).stride
+    }
+
+    /// Whether the kernel writes it.
+    pub fn is_written(&self) -> bool {
+        self.role == Role::Output
+    }
+
+    /// The axis of stride 1.
+    pub fn contiguous_axis(&self) -> Option<usize> {
+        let one = |axis: &Axis| axis.stride == Stride::Const(1);
+        self.axes.iter().position(one)
+    }
+
+    /// Its modes and strides: `(m,k):(lda,1)`.
+    pub fn layout(&self) -> String {
+        let modes: Vec<&str> = self.axes.iter().map(|axis| axis.mode.as_str()).collect();
+        let strides: Vec<String> = self
+            .axes
+            .iter()
+            .map(|axis| axis.stride.to_string())
+            .collect();
+        format!("({}):({})", modes.join(","), strides.join(","))
+    }
 }
 
 /// A stride of an operand in global memory, in elements.
@@ -56,6 +119,15 @@ pub enum Stride {
     Const(i64),
     /// A run-time value of that name (`lda`, `rsa`), 64-bit.
     Named(String),
+}
+
+impl fmt::Display for Stride {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stride::Const(value) => write!(f, "{value}"),
+            Stride::Named(name) => f.write_str(name),
+        }
+    }
 }
 
 /// The way of one operand's data, atom by atom. Keys are `<from>2<to>` with g, s, r for the memory
@@ -193,7 +265,9 @@ pub struct Spec {
     pub accumulator: Dtype,
     /// What becomes of sums that are cut short; there where they are, and nowhere else.
     pub accumulation: Option<Accumulation>,
-    /// Extents of one CTA's tile: `(m,n)` for copy, `(m,n,k)` for gemm.
+    /// Names of the modes that a CTA's tile cuts, those of the output first.
+    pub modes: Vec<String>,
+    /// Extents of one CTA's tile along them.
     pub cta_tile: Vec<i64>,
     /// Threads of a CTA.
     pub threads: Auto<u32>,
@@ -219,6 +293,11 @@ impl Spec {
     /// The operand of that name.
     pub fn operand(&self, name: &str) -> Option<&Operand> {
         self.operands.iter().find(|operand| operand.name == name)
+    }
+
+    /// The operand of that role.
+    pub fn operand_as(&self, role: Role) -> Option<&Operand> {
+        self.operands.iter().find(|operand| operand.role == role)
     }
 }
 

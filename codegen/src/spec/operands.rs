@@ -3,7 +3,7 @@
 use tilewright_layout::Int;
 
 use super::families::{OperandFacts, TypeRule};
-use super::model::{Operand, Stride};
+use super::model::{Axis, Operand, Stride};
 use super::nearest::{one_of, suggestion};
 use super::node::Node;
 use super::notation::{self, Entry};
@@ -36,8 +36,13 @@ impl Reader<'_> {
         Some(Operand {
             name: facts.name.to_string(),
             dtype: dtype?,
-            extents: facts.extents.map(str::to_string),
-            strides: strides?,
+            role: facts.role,
+            axes: (facts.extents.into_iter().zip(strides?))
+                .map(|(mode, stride)| Axis {
+                    mode: mode.to_string(),
+                    stride,
+                })
+                .collect(),
         })
     }
 
@@ -104,7 +109,7 @@ impl Reader<'_> {
         entry: &Entry,
         mode: usize,
     ) -> Option<Stride> {
-        let least = i64::from(facts.output);
+        let least = i64::from(facts.is_written());
         let names = stride_names(facts, mode);
         let text = entry.value.to_string();
         match entry.value.as_i64() {
@@ -132,7 +137,7 @@ impl Reader<'_> {
     }
 
     fn overlap(&mut self, field: &Field<'_>, facts: &OperandFacts, strides: &[Stride; 2]) {
-        if facts.output && strides[0] == strides[1] {
+        if facts.is_written() && strides[0] == strides[1] {
             let message = format!(
                 "`{}` gives both extents one stride: elements of the output overlap",
                 field.path
@@ -218,7 +223,7 @@ impl Reader<'_> {
     fn rule(&self, rule: &TypeRule) -> String {
         let outputs: Vec<&str> = rule.outputs.iter().map(|dtype| dtype.name()).collect();
         let outputs = outputs.join(" or ");
-        let part = |operand: &OperandFacts| match operand.output {
+        let part = |operand: &OperandFacts| match operand.is_written() {
             true => format!("{} {outputs}", operand.name),
             false => format!("{} {}", operand.name, rule.inputs),
         };

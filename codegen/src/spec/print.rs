@@ -12,7 +12,6 @@ use tilewright_layout::Swizzle;
 
 use super::model::{
     Accumulation, Auto, CopyPath, LaunchKind, Operand, Raster, Schedule, SchedulerKind, Spec,
-    Stride,
 };
 use crate::error::{Error, Result};
 
@@ -192,14 +191,7 @@ fn in_order<'s, T>(
 fn print_operand(operand: &Operand) -> Map {
     let mut map = Map::default();
     map.text("dtype", operand.dtype);
-    let [row, column] = operand.strides.each_ref().map(|stride| match stride {
-        Stride::Const(value) => value.to_string(),
-        Stride::Named(name) => name.clone(),
-    });
-    map.text(
-        "layout",
-        format!("({}):({row},{column})", operand.extents.join(",")),
-    );
+    map.text("layout", operand.layout());
     map
 }
 

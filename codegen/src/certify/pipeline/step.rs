@@ -151,17 +151,12 @@ impl<'k> Machine<'k> {
         Ok(Outcome::Done)
     }
 
-    /// The CTAs that get a share of the operand's tile from this one.
-    fn sharers(&self, cta: usize, operand: &str) -> Vec<usize> {
-        let ranks = self.roles.sharers(operand, cta as u32);
-        ranks.into_iter().map(|rank| rank as usize).collect()
-    }
-
     fn load(&mut self, at: usize, operand: &str, slot: usize) -> Result<(), String> {
         let copy = self.plan.boxes(operand, Hop::G2s);
         let copy = copy.ok_or_else(|| format!("{operand} is not loaded by boxes"))?;
         let bytes = copy.box_bytes() * copy.places.len() as i64;
-        for cta in self.sharers(self.agents[at].cta, operand) {
+        for cta in self.roles.sharers(copy, self.agents[at].cta as u32) {
+            let cta = cta as usize;
             let whole = i64::from(self.roles.ring.bytes);
             let state = &mut self.slots[cta][slot];
             if let Some(holder) = state.holders.first() {
@@ -209,12 +204,8 @@ impl<'k> Machine<'k> {
             return Err(format!("{agent} gives slot {slot} back without having it"));
         };
         holders.remove(held);
-        let mut told = self.sharers(cta, "a");
-        told.extend(self.sharers(cta, "b"));
-        told.sort_unstable();
-        told.dedup();
-        for other in told {
-            let barrier = &mut self.empty[other][slot];
+        for other in self.roles.neighbourhood(cta as u32) {
+            let barrier = &mut self.empty[other as usize][slot];
             arrive(barrier, WARPS, || {
                 format!("empty barrier of slot {slot} of CTA {other}")
             })?;

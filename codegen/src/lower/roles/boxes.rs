@@ -18,11 +18,14 @@ impl Lowering<'_> {
         let tile = plan
             .smem_tile(&copy.operand)
             .ok_or_else(|| bug(plan, format!("no tile of {}", copy.operand)))?;
-        let along_m = copy.operand == "a";
-        // CTAs along n share a, those along m share b.
+        let shared = copy.shared_along.unwrap_or_default();
         let state = self.role()?.clone();
-        let part = state.place[usize::from(along_m)].clone();
-        let rows = if along_m { TileIndex::M } else { TileIndex::N };
+        let part = state.place[shared].clone();
+        let rows = if shared == 1 {
+            TileIndex::M
+        } else {
+            TileIndex::N
+        };
         let starts = [
             self.tile_start(rows)?,
             mul(self.k_tile()?, int(plan.cta_tile[2])),
@@ -48,7 +51,7 @@ impl Lowering<'_> {
                     "x" => Ok(Arg::Int(x.clone())),
                     "y" => Ok(Arg::Int(y.clone())),
                     "barrier" => Ok(Arg::Address(barrier.clone())),
-                    "ctas" => self.sharers(along_m).map(Arg::Int),
+                    "ctas" => self.sharers(shared).map(Arg::Int),
                     other => Err(bug(
                         plan,
                         format!("{} has an operand {other}", copy.atom.id),
@@ -60,12 +63,11 @@ impl Lowering<'_> {
         Ok(out)
     }
 
-    /// A bit for each CTA of the cluster that the operand's tile is for: this CTA's row for a, its
-    /// column for b.
-    fn sharers(&self, row: bool) -> Result<Expr> {
+    /// A bit for each CTA of the cluster along that mode from this one.
+    fn sharers(&self, along: usize) -> Result<Expr> {
         let [along_m, along_n] = self.roles_of()?.cluster.map(i64::from);
         let [place_m, place_n] = self.role()?.place.clone();
-        Ok(if row {
+        Ok(if along == 1 {
             let row: i64 = (0..along_n).map(|n| 1 << (n * along_m)).sum();
             shl(int(row), place_m)
         } else {
@@ -157,7 +159,7 @@ impl Lowering<'_> {
     /// Where this consumer's own set of staging buffers starts, when each consumer has a tile of
     /// its own.
     pub(in crate::lower) fn staging_set(&self) -> Result<Option<Expr>> {
-        let bytes = self.plan.smem_tile("d").map_or(0, |tile| tile.size_bytes);
+        let bytes = self.plan.output_tile().map_or(0, |tile| tile.size_bytes);
         Ok(match self.roles_of()?.schedule {
             Schedule::Pingpong => Some(mul(self.role()?.warpgroup.clone(), int(i64::from(bytes)))),
             _ => None,

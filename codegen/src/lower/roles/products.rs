@@ -6,6 +6,7 @@ use crate::ir::expr::{add, and, div, int, mul, rem};
 use crate::ir::program::{Arg, Expr, Reg, Stmt};
 use crate::lower::{Lowering, bug, call};
 use crate::plan::descriptor::{Descriptor, Major, UNIT_BYTES};
+use crate::spec::model::Role;
 
 /// Bits of a shared address that a descriptor holds; those above tell CTAs of a cluster apart.
 const ADDRESS_BITS: i64 = 0x3_ffff;
@@ -19,8 +20,8 @@ impl Lowering<'_> {
         let mma = mma.ok_or_else(|| bug(plan, "no mma".to_string()))?;
         let [along_m, along_n] = self.warpgroups()?;
         let consumer = self.part()?;
-        let a_low = self.low_word("a", &a, div(consumer.clone(), int(along_n)))?;
-        let b_low = self.low_word("b", &b, rem(consumer, int(along_n)))?;
+        let a_low = self.low_word(Role::A, &a, div(consumer.clone(), int(along_n)))?;
+        let b_low = self.low_word(Role::B, &b, rem(consumer, int(along_n)))?;
         let accumulate = self.role()?.trip.clone();
         let mut out = self.run("sm90_wgmma_fence", Vec::new())?;
         for (rest, registers) in self.accumulators()?.into_iter().enumerate() {
@@ -83,10 +84,10 @@ impl Lowering<'_> {
     }
 
     /// The low word of the descriptor of a consumer's first MMA in the slot.
-    fn low_word(&mut self, operand: &str, descriptor: &Descriptor, number: Expr) -> Result<Expr> {
+    fn low_word(&mut self, factor: Role, descriptor: &Descriptor, number: Expr) -> Result<Expr> {
         let plan = self.plan;
-        let tile = plan.smem_tile(operand);
-        let tile = tile.ok_or_else(|| bug(plan, format!("no tile of {operand}")))?;
+        let tile = plan.smem_tile(plan.named(factor));
+        let tile = tile.ok_or_else(|| bug(plan, format!("no tile of {factor:?}")))?;
         let start = add(Expr::Smem, int(i64::from(tile.offset_bytes)));
         let start = add(start, mul(number, int(descriptor.row_step_bytes)));
         let start = and(start, int(ADDRESS_BITS));

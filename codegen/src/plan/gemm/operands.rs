@@ -10,7 +10,7 @@ use crate::plan::choose::{Chooser, Wanted};
 use crate::plan::model::{Hop, MmaPlan, Plan, Step};
 use crate::plan::partition;
 use crate::plan::tiled::{assume, check_strides, copy_of, place_smem, values, vector_copy};
-use crate::spec::model::{Auto, Operand, Spec, Stride};
+use crate::spec::model::{Auto, Operand, Role, Spec, Stride};
 
 /// Bytes of one asynchronous copy of the multistage way.
 const VECTOR_BYTES: u32 = 16;
@@ -24,7 +24,7 @@ pub(super) const NARROWEST_BYTES: u32 = 4;
 /// operand's constant strides tell.
 pub(super) fn vector_bytes(operand: &Operand) -> u32 {
     let element = operand.dtype.bytes();
-    let whole = |bytes: &u32| match operand.strides[0] {
+    let whole = |bytes: &u32| match operand.stride(0) {
         Stride::Const(stride) => stride % i64::from((bytes / element).max(1)) == 0,
         Stride::Named(_) => true,
     };
@@ -40,11 +40,11 @@ pub(super) fn multistage_operand(
     tile: [i64; 2],
 ) -> Result<()> {
     let name = operand.name.as_str();
-    if operand.strides[1] != Stride::Const(1) {
+    if *operand.stride(1) != Stride::Const(1) {
         let message = format!(
             "operand {name} is not contiguous along k: asynchronous copies need layout \
              ({},k):(ld{name},1)",
-            operand.extents[0]
+            operand.axis(0).mode
         );
         chooser.violate("not-contiguous", message);
         return Ok(());
@@ -176,8 +176,8 @@ fn into_fragment(
         ));
     };
     let elements = values(&copy)?;
-    let tiled = match name {
-        "a" => make_tiled_copy_a(copy, &mma.tiled),
+    let tiled = match operand.role {
+        Role::A => make_tiled_copy_a(copy, &mma.tiled),
         _ => make_tiled_copy_b(copy, &mma.tiled),
     };
     let Ok(tiled) = tiled else {
@@ -212,7 +212,7 @@ pub(super) fn synchronous_operand(
     let hops = [(Hop::G2r, path.g2r), (Hop::R2s, path.r2s)];
     // Neighbouring threads take neighbouring elements of the mode that is contiguous, if one is
     // known to be.
-    let along = usize::from(operand.strides[0] != Stride::Const(1));
+    let along = usize::from(*operand.stride(0) != Stride::Const(1));
     let mut steps = Vec::new();
     for (hop, given) in hops {
         let what = format!("copy.{name}.{}", hop.name());
@@ -268,7 +268,7 @@ pub(super) fn store(
     // Where boxes store, this is the way of the columns that boxes cannot end at.
     let given = spec
         .copy
-        .get("d")
+        .get(&d.name)
         .and_then(|path| path.r2g.clone())
         .unwrap_or_default();
     let pairs = partition::neighbours_along_n(plan, &mma)?;
@@ -277,7 +277,7 @@ pub(super) fn store(
         .as_ref()
         .is_none_or(|epilogue| epilogue.pack.is_some());
     let held = if pairs && packed { 2 } else { 1 };
-    let what = "copy.d.r2g";
+    let what = &format!("copy.{}.r2g", d.name);
     let wanted =
         |elements: u32| Wanted::vector(Space::Rmem, Space::Gmem, elements * d.dtype.bytes());
     let candidates = match &given {
@@ -307,7 +307,7 @@ fn store_step(
     held: u32,
     atom: &Arc<Atom>,
 ) -> Result<Option<Step>> {
-    let what = "copy.d.r2g";
+    let what = &format!("copy.{}.r2g", d.name);
     let Some(copy) = copy_of(atom, d.dtype)? else {
         let message = format!(
             "{what}: {} is narrower than one {}: choose auto",
@@ -336,7 +336,7 @@ fn store_step(
         None
     };
     Ok(Some(Step {
-        operand: "d".into(),
+        operand: d.name.clone(),
         hop: Hop::R2g,
         atom: atom.clone(),
         element_atom,

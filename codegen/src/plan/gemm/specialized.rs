@@ -17,9 +17,8 @@ use crate::plan::gemm::operands;
 use crate::plan::limits::check_cta_threads;
 use crate::plan::model::{MmaPlan, Plan};
 use crate::plan::roles::{BARRIER_BYTES, BoxCopy, Ring, Roles, WARPS};
-use crate::plan::tiled::contiguous_mode;
 use crate::spec::model::{
-    Auto, CopyPath, LaunchKind, Operand, Point, Schedule, SchedulerKind, Spec, Stride,
+    Auto, CopyPath, LaunchKind, Operand, Point, Role, Schedule, SchedulerKind, Spec, Stride,
 };
 use input::Input;
 use registers::registers;
@@ -64,7 +63,7 @@ pub(super) fn plan(
     let (loads, descriptors) = inputs(spec, chooser, plan, [a, b], &mma)?;
     plan.mma = Some(mma);
     operands::store(spec, chooser, plan, d)?;
-    let past_smem = spec.copy.get("d").is_some_and(CopyPath::is_direct);
+    let past_smem = spec.copy.get(&d.name).is_some_and(CopyPath::is_direct);
     let stored = match past_smem {
         true => None,
         false => output::output(spec, chooser, plan, d, [along_m, along_n])?,
@@ -159,13 +158,14 @@ fn inputs(
         return Ok((loads, descriptors));
     };
     let [mma_m, mma_n, mma_k] = facts.mnk;
-    for (operand, rows, mma_rows, along) in [(a, m, mma_m, 1), (b, n, mma_n, 0)] {
+    for (operand, rows, mma_rows, shared_along) in [(a, m, mma_m, 1), (b, n, mma_n, 0)] {
         let input = Input {
             operand,
             tile: [rows, k],
             mma: [mma_rows, mma_k],
             atom: &mma.atom,
-            parts: spec.cluster[along] as u32,
+            shared_along,
+            parts: spec.cluster[shared_along] as u32,
         };
         if let Some((load, descriptor)) = input::input(spec, chooser, plan, &input)? {
             loads.push(load);
@@ -273,7 +273,7 @@ fn tiled_mma(
 /// Lays out shared memory: the ring, the staging buffers, the barriers.
 fn place(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
     let sets = roles.staging_sets();
-    let staging = plan.smem_tile("d").map_or(0, |tile| tile.size_bytes);
+    let staging = plan.output_tile().map_or(0, |tile| tile.size_bytes);
     let staging = staging.saturating_mul(sets);
     let turns = match roles.schedule {
         Schedule::Pingpong => roles.consumers * BARRIER_BYTES,
@@ -285,7 +285,8 @@ fn place(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
     plan.stages = (spec.pipeline.stages).unwrap_or_else(|| fitting.clamp(2, MOST_STAGES));
     let ring = plan.stage_bytes.saturating_mul(plan.stages);
     roles.staging.offset_bytes = ring;
-    if let Some(tile) = plan.smem.iter_mut().find(|tile| tile.operand == "d") {
+    let output = plan.named(Role::Output).to_string();
+    if let Some(tile) = plan.smem.iter_mut().find(|tile| tile.operand == output) {
         tile.offset_bytes = ring;
     }
     roles.ring.stages = plan.stages;
@@ -313,11 +314,11 @@ fn swizzle_of(width: i64, bytes: i64) -> Result<Swizzle> {
 /// Why no tensor map describes the operand, whatever the problem (CUDA driver API,
 /// cuTensorMapEncodeTiled).
 pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
-    let Some(contiguous) = contiguous_mode(operand) else {
+    let Some(contiguous) = operand.contiguous_axis() else {
         return Some("has no stride 1: tensor maps need one".to_string());
     };
     let other = 1 - contiguous;
-    let Stride::Const(stride) = operand.strides[other] else {
+    let Stride::Const(stride) = *operand.stride(other) else {
         return None;
     };
     let element = i64::from(operand.dtype.bytes());
@@ -328,7 +329,7 @@ pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
         format!(
             "has stride {stride} along {}, {bytes} bytes: tensor maps need a positive multiple of \
              {unit}: use {}, or schedule multistage",
-            operand.extents[other],
+            operand.axis(other).mode,
             (stride / multiple).max(1) * multiple
         )
     })

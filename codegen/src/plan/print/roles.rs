@@ -161,7 +161,10 @@ fn write_boxes(f: &mut fmt::Formatter<'_>, roles: &Roles, copy: &BoxCopy) -> fmt
     }
     if copy.hop == Hop::G2s && copy.parts > 1 {
         let masks: Vec<String> = (0..roles.cluster_size())
-            .map(|cta| format!("{:#x}", roles.mask(operand, cta)))
+            .map(|cta| {
+                let bits = roles.sharers(copy, cta).into_iter().map(|rank| 1 << rank);
+                format!("{:#x}", bits.sum::<u32>())
+            })
             .collect();
         writeln!(f, "    multicast masks by rank: {}", masks.join(", "))?;
     }
@@ -209,7 +212,7 @@ fn write_staging(
     roles: &Roles,
     store: &BoxCopy,
 ) -> fmt::Result {
-    let bytes = plan.smem_tile("d").map_or(0, |tile| tile.size_bytes);
+    let bytes = plan.output_tile().map_or(0, |tile| tile.size_bytes);
     let sets = roles.staging_sets();
     let (buffers, at) = (roles.staging.buffers, roles.staging.offset_bytes);
     writeln!(

@@ -3,6 +3,7 @@
 use super::{Before, Clock, tell};
 use crate::certify::timeline::{Doing, load_bytes};
 use crate::ir::tile::Slot;
+use crate::plan::model::Hop;
 
 impl Clock<'_> {
     /// The boxes of an operand that this CTA asks for, for all that share them.
@@ -19,7 +20,9 @@ impl Clock<'_> {
             let span = self.span(at, [from, to], Doing::Load, Some(place));
             self.recorded.loads.push(span);
         }
-        for other in self.machine.roles.sharers(operand, cta as u32) {
+        let load = self.machine.plan.boxes(operand, Hop::G2s);
+        let sharers = load.map(|load| self.machine.roles.sharers(load, cta as u32));
+        for other in sharers.unwrap_or_default() {
             let other = other as usize;
             let heard = to + costs.barrier_cycles;
             tell(&mut self.full[other][slot], full[other], heard);
@@ -71,9 +74,7 @@ impl Clock<'_> {
         let cta = agent.cta as u32;
         let roles = self.machine.roles;
         let heard = self.hands[at].now + self.costs.step_cycles + self.costs.barrier_cycles;
-        let mut told = roles.sharers("a", cta);
-        told.extend(roles.sharers("b", cta));
-        for other in told {
+        for other in roles.neighbourhood(cta) {
             let other = other as usize;
             tell(&mut self.empty[other][place.0], empty[other], heard);
         }

@@ -11,8 +11,8 @@ use crate::plan::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::descriptor::{self, Descriptor, Major};
 use crate::plan::model::{Hop, Plan, SmemTile};
 use crate::plan::roles::{BoxCopy, BoxPlace};
-use crate::plan::tiled::{assume_bytes, contiguous_mode, placed_bytes};
-use crate::spec::model::{Auto, Operand, Spec};
+use crate::plan::tiled::{assume_bytes, placed_bytes};
+use crate::spec::model::{Auto, Operand, Role, Spec};
 
 /// Bytes of the rows of each swizzle's pattern, the widest first, and of a core matrix.
 const WIDTHS: [i64; 4] = [128, 64, 32, 16];
@@ -27,7 +27,9 @@ pub(super) struct Input<'s> {
     pub mma: [i64; 2],
     /// The MMA.
     pub atom: &'s Atom,
-    /// CTAs of the cluster that share the tile.
+    /// The mode along which CTAs of the cluster share the tile, which the operand does not have.
+    pub shared_along: usize,
+    /// CTAs that share it.
     pub parts: u32,
 }
 
@@ -40,7 +42,7 @@ pub(super) fn input(
 ) -> Result<Option<(BoxCopy, Descriptor)>> {
     let (operand, tile) = (input.operand, input.tile);
     let name = operand.name.as_str();
-    let contiguous = contiguous_mode(operand);
+    let contiguous = operand.contiguous_axis();
     if let Some(misfit) = map_misfit(operand) {
         let code = contiguous.map_or("not-contiguous", |_| STRIDE_CODE);
         chooser.violate(code, format!("operand {name} {misfit}"));
@@ -96,6 +98,7 @@ pub(super) fn input(
         atom,
         dtype: operand.dtype,
         contiguous,
+        shared_along: Some(input.shared_along),
         box_extents: by_mode(contiguous, span, share),
         swizzle_bytes: width as u32,
         places: places.collect(),
@@ -113,12 +116,17 @@ pub(super) fn input(
 fn reads_either_way(chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
     let (operand, atom) = (input.operand, input.atom);
     let name = &operand.name;
-    let flag = format!("{name}_mn");
+    let flag = match operand.role {
+        Role::A => "a_mn",
+        _ => "b_mn",
+    };
     let either = atom.operands.iter().any(|operand| operand.name == flag);
     if !either {
         let message = format!(
             "operand {name}: {} reads {} contiguous along k only: use layout ({},k):(ld{name},1)",
-            atom.id, operand.dtype, operand.extents[0]
+            atom.id,
+            operand.dtype,
+            operand.axis(0).mode
         );
         chooser.violate("major", message);
     }

@@ -59,17 +59,21 @@ pub(super) fn output(
     let Some(mma) = plan.mma.clone() else {
         return Ok(None);
     };
-    if d.strides[1] != Stride::Const(1) || !matches!(d.dtype.bytes(), 2 | 4) {
+    if *d.stride(1) != Stride::Const(1) || !matches!(d.dtype.bytes(), 2 | 4) {
         let message = format!(
-            "operand d: boxes store 16- and 32-bit elements contiguous along n; it is {} ({},{}): \
+            "operand {}: boxes store 16- and 32-bit elements contiguous along {}; it is {} ({},{}): \
              use schedule multistage",
-            d.dtype, d.extents[0], d.extents[1]
+            d.name,
+            d.axis(1).mode,
+            d.dtype,
+            d.axis(0).mode,
+            d.axis(1).mode
         );
         chooser.violate("store", message);
         return Ok(None);
     }
     if let Some(misfit) = map_misfit(d) {
-        chooser.violate(STRIDE_CODE, format!("operand d {misfit}"));
+        chooser.violate(STRIDE_CODE, format!("operand {} {misfit}", d.name));
         return Ok(None);
     }
     let [m, n] = [spec.cta_tile[0], spec.cta_tile[1]];
@@ -90,7 +94,8 @@ pub(super) fn output(
         rests: m / (MMA_ROWS * along[0]),
     };
     stage(chooser, plan, d, &mma, &atoms, &buffers)?;
-    assume_bytes(plan, d, TENSOR_ALIGN, "copy.d.s2g: a tensor map");
+    let reason = format!("copy.{}.s2g: a tensor map", d.name);
+    assume_bytes(plan, d, TENSOR_ALIGN, &reason);
     let staging = Staging {
         buffers: shape.count,
         offset_bytes: 0,
@@ -107,7 +112,8 @@ fn store_atoms(
     columns: i64,
     held: i64,
 ) -> Result<Option<StoreAtoms>> {
-    let path = spec.copy.get("d").cloned().unwrap_or_default();
+    let path = spec.copy.get(&d.name).cloned().unwrap_or_default();
+    let keys = [Hop::R2s, Hop::S2g].map(|hop| format!("copy.{}.{}", d.name, hop.name()));
     // A thread holds pairs of neighbours along n; stmatrix moves 16-bit elements only.
     let by_matrix = d.dtype.bytes() == 2;
     let r2s = Wanted {
@@ -137,15 +143,16 @@ fn store_atoms(
             }
         }
     };
-    let into = chooser.copy("copy.d.r2s", &given, r2s);
-    let out_of = chooser.copy("copy.d.s2g", &path.s2g.unwrap_or_default(), s2g);
+    let into = chooser.copy(&keys[0], &given, r2s);
+    let out_of = chooser.copy(&keys[1], &path.s2g.unwrap_or_default(), s2g);
     let (Some(into), Some(out_of)) = (into, out_of) else {
         return Ok(None);
     };
     if !fits(&into) {
         let message = format!(
-            "copy.d.r2s: {} stores {} columns at a time, which do not divide the {columns} of a \
-             staging buffer: choose auto",
+            "{}: {} stores {} columns at a time, which do not divide the {columns} of a staging \
+             buffer: choose auto",
+            keys[0],
             into.id,
             matrix_columns(&into)
         );
@@ -158,9 +165,9 @@ fn store_atoms(
         Some(copy) if elements % held == 0 => Ok(Some(StoreAtoms { into, copy, out_of })),
         _ => {
             let message = format!(
-                "copy.d.r2s: {} stores pieces of less than the {held} {} that a register holds: \
-                 choose auto",
-                into.id, d.dtype
+                "{}: {} stores pieces of less than the {held} {} that a register holds: choose \
+                 auto",
+                keys[0], into.id, d.dtype
             );
             chooser.violate("atom-width", message);
             Ok(None)
@@ -223,9 +230,10 @@ fn stage(
     let accesses = SmemAccesses::new(plan, &step, &layout.inner)?;
     if !accesses.whole(&layout.swizzle, d.dtype) {
         let message = format!(
-            "copy.d.r2s: {} stores elements of d in a row that the accumulators do not hold so: \
-             choose auto",
-            atoms.into.id
+            "copy.{name}.r2s: {} stores elements of {name} in a row that the accumulators do not \
+             hold so: choose auto",
+            atoms.into.id,
+            name = d.name
         );
         chooser.violate("atom-kind", message);
     }
@@ -267,6 +275,7 @@ fn boxes(d: &Operand, atom: Arc<Atom>, buffers: &Buffers) -> BoxCopy {
         atom,
         dtype: d.dtype,
         contiguous: 1,
+        shared_along: None,
         box_extents: [MMA_ROWS, columns],
         swizzle_bytes: swizzle_bytes as u32,
         places: places.collect(),

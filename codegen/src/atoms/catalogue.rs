@@ -5,9 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use super::model::Atom;
+use super::model::{Atom, OperandKind};
 use super::sources::SOURCES;
+use super::sync::SyncFacts;
 use super::{family, record};
+use crate::arch::Arch;
 use crate::error::{Error, Result};
 
 /// Every atom this build knows.
@@ -57,6 +59,20 @@ impl Catalogue {
         self.atoms.iter()
     }
 
+    /// The atoms of those facts, newest architecture first.
+    pub fn syncs(&self, facts: SyncFacts) -> Vec<&Arc<Atom>> {
+        let atoms = self.atoms.iter();
+        let mut atoms: Vec<_> = atoms.filter(|atom| atom.sync == Some(facts)).collect();
+        atoms.sort_by_key(|atom| std::cmp::Reverse((atom.min_sm, atom.exact)));
+        atoms
+    }
+
+    /// The newest atom of those facts that the architecture has.
+    pub fn sync(&self, facts: SyncFacts, arch: Arch) -> Option<&Arc<Atom>> {
+        let atoms = self.syncs(facts);
+        atoms.into_iter().find(|atom| atom.runs_on(arch))
+    }
+
     /// Reads record files, given as (name, text).
     pub(super) fn read(sources: &[(&str, &str)]) -> std::result::Result<Catalogue, String> {
         let mut catalogue = Catalogue {
@@ -67,6 +83,7 @@ impl Catalogue {
         for (file, text) in sources {
             catalogue.read_file(file, text, &mut problems);
         }
+        catalogue.check_syncs(&mut problems);
         if problems.is_empty() {
             Ok(catalogue)
         } else {
@@ -91,6 +108,30 @@ impl Catalogue {
         }
     }
 
+    /// Atoms of the same facts can take one another's place: they have the same operands, in any
+    /// order, and come with different architectures.
+    fn check_syncs(&self, problems: &mut Vec<String>) {
+        let mut first: BTreeMap<SyncFacts, &Atom> = BTreeMap::new();
+        let mut taken = BTreeMap::new();
+        for atom in &self.atoms {
+            let Some(facts) = atom.sync else { continue };
+            let other = *first.entry(facts).or_insert(atom);
+            if operands(other) != operands(atom) {
+                problems.push(format!(
+                    "{} {facts}, as {} does, with other operands",
+                    atom.id, other.id
+                ));
+            }
+            if let Some(other) = taken.insert((facts, atom.needs()), &atom.id) {
+                problems.push(format!(
+                    "{} {facts} on {}, as {other} does",
+                    atom.id,
+                    atom.needs()
+                ));
+            }
+        }
+    }
+
     fn add(&mut self, atom: Atom, here: &str, problems: &mut Vec<String>) {
         if self
             .index
@@ -101,4 +142,14 @@ impl Catalogue {
         }
         self.atoms.push(Arc::new(atom));
     }
+}
+
+/// Names and kinds of the operands, in the order of their names.
+fn operands(atom: &Atom) -> Vec<(&str, OperandKind)> {
+    let operands = atom.operands.iter();
+    let mut operands: Vec<_> = operands
+        .map(|operand| (operand.name.as_str(), operand.kind))
+        .collect();
+    operands.sort_by_key(|(name, _)| *name);
+    operands
 }

@@ -11,6 +11,7 @@ mod family;
 pub mod model;
 mod record;
 mod sources;
+pub mod sync;
 #[cfg(test)]
 mod tests;
 

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use tilewright_bundle::Sums;
 use tilewright_layout::Layout;
 
+use super::sync::SyncFacts;
 use crate::arch::Arch;
 use crate::dtype::Dtype;
 
@@ -21,7 +22,7 @@ pub enum Kind {
     Copy,
     /// `d = a · b + c`.
     Mma,
-    /// Orders or waits: barriers, commits, fences.
+    /// Orders, waits or tells: barriers, commits, fences, flags, prefetches.
     Sync,
     /// Converts register values.
     Convert,
@@ -100,14 +101,20 @@ pub enum OperandKind {
         /// How many.
         count: u32,
     },
+    /// As many registers as the call gives, read and written in place: of that type, or each of
+    /// its own.
+    RegsInOuts {
+        /// Register type.
+        ty: Option<RegType>,
+    },
     /// An address in that space.
     Address(Space),
     /// A tensor map among the kernel's parameters.
     TensorMap,
     /// A run-time 32-bit integer.
     Int,
-    /// So many of them.
-    Ints(u32),
+    /// So many of them, or as many as the call gives.
+    Ints(Option<u32>),
     /// A constant of the instruction text.
     Imm,
     /// As many constants of the text as the call gives.
@@ -312,6 +319,8 @@ pub struct Atom {
     pub copy: Option<CopyFacts>,
     /// Types of the conversion (`kind` is `Convert`).
     pub convert: Option<ConvertFacts>,
+    /// What it does and how far (`kind` is `Sync`).
+    pub sync: Option<SyncFacts>,
     /// Operands in call order.
     pub operands: Vec<OperandDecl>,
     /// Alignment in bytes that every address operand needs that has none of its own.
@@ -345,14 +354,16 @@ impl Atom {
         format!("sm_{}{}", self.min_sm, if self.exact { "a" } else { "" })
     }
 
-    /// Bits of all registers one thread reads and writes in one run.
+    /// Bits of all registers one thread reads and writes in one run, besides those that a call
+    /// gives at will.
     pub fn register_bits(&self) -> u32 {
         let bits = |operand: &OperandDecl| match operand.kind {
             OperandKind::RegsIn { ty, count } | OperandKind::RegsOut { ty, count } => {
                 ty.bits() * count
             }
             OperandKind::RegsInOut { ty, count } => 2 * ty.bits() * count,
-            OperandKind::Address(_)
+            OperandKind::RegsInOuts { .. }
+            | OperandKind::Address(_)
             | OperandKind::TensorMap
             | OperandKind::Int
             | OperandKind::Ints(_)

@@ -37,6 +37,7 @@ fn translate(record: Record) -> Result<Atom> {
         (Kind::Mma, record.mma.is_some()),
         (Kind::Copy, record.copy.is_some()),
         (Kind::Convert, record.convert.is_some()),
+        (Kind::Sync, record.sync.is_some()),
     ];
     if let Some((of, given)) = facts.into_iter().find(|&(of, given)| given != (of == kind)) {
         return Err(format!(
@@ -72,6 +73,7 @@ fn translate(record: Record) -> Result<Atom> {
         mma: record.mma.map(mma_facts).transpose()?,
         copy,
         convert: record.convert.map(convert_facts).transpose()?,
+        sync: record.sync,
         operands,
         align_bytes: record.align_bytes,
         min_sm: record.min_sm,
@@ -91,6 +93,7 @@ fn operand(operand: Operand) -> OperandDecl {
         Operand::In { name, reg, count } => (name, OperandKind::RegsIn { ty: reg, count }),
         Operand::Out { name, reg, count } => (name, OperandKind::RegsOut { ty: reg, count }),
         Operand::InOut { name, reg, count } => (name, OperandKind::RegsInOut { ty: reg, count }),
+        Operand::InOuts { name, reg } => (name, OperandKind::RegsInOuts { ty: reg }),
         Operand::TensorMap { name } => (name, OperandKind::TensorMap),
         Operand::Address { name, space, .. } => (name, OperandKind::Address(space)),
         Operand::Int { name } => (name, OperandKind::Int),

@@ -345,8 +345,8 @@ fn lookups_find_and_suggest() {
 
 #[test]
 fn malformed_records_are_all_named() {
-    let good = "{ id: x, kind: sync, operands: [], align_bytes: 1, min_sm: 50, min_ptx: 10, \
-                source: s, \
+    let good = "{ id: x, kind: sync, sync: { does: meet, scope: cta }, operands: [], \
+                align_bytes: 1, min_sm: 50, min_ptx: 10, source: s, \
                 emit: { intrinsic: i, args: [] } }";
     assert_eq!(
         Catalogue::read(&[("a", &format!("- {good}"))])
@@ -357,12 +357,17 @@ fn malformed_records_are_all_named() {
     );
     let with = |from: &str, to: &str| format!("- {}", good.replace(from, to));
     let cases = [
-        (with("kind: sync", "kind: sink"), "unknown variant"),
+        (with("kind: sync,", "kind: sink,"), "unknown variant"),
+        (
+            with("sync: { does: meet, scope: cta }, ", ""),
+            "lacks Sync facts",
+        ),
+        (with("does: meet", "does: greet"), "`greet`"),
         (
             with("source: s", "source: s, extra: 1"),
             "unknown field `extra`",
         ),
-        (with("kind: sync", "kind: copy"), "lacks Copy facts"),
+        (with("kind: sync,", "kind: copy,"), "lacks Copy facts"),
         (with("args: []", "args: [d]"), "no operand"),
         (
             with("intrinsic: i, args: []", "llvm: load, template: t"),
@@ -376,7 +381,7 @@ fn malformed_records_are_all_named() {
         (with("id: x", "id: x, id: y"), "duplicate"),
         (
             with(
-                "kind: sync",
+                "kind: sync, sync: { does: meet, scope: cta }",
                 "kind: convert, convert: { from: f32, to: f99, values: 1 }",
             ),
             "\"f99\"",
@@ -388,7 +393,7 @@ fn malformed_records_are_all_named() {
         assert!(problem.contains(wanted), "{wanted:?} is not in {problem:?}");
     }
     let both =
-        Catalogue::read(&[("a", &with("kind: sync", "kind: sink")), ("b", "- 1")]).unwrap_err();
+        Catalogue::read(&[("a", &with("kind: sync,", "kind: sink,")), ("b", "- 1")]).unwrap_err();
     assert!(
         both.contains("a, record 1") && both.contains("b, record 1"),
         "{both}"

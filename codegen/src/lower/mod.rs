@@ -17,7 +17,7 @@ pub(crate) use builder::WORKSPACE;
 use std::collections::BTreeMap;
 
 use crate::atoms::model::Atom;
-use crate::atoms::{self};
+use crate::atoms::sync::{Act, Scope, SyncFacts};
 use crate::error::{Error, Result};
 use crate::ir::expr::{add, ceil_div, int, le, long, mul, select, sub};
 use crate::ir::program::{Arg, Expr, IntType, Program, Stmt};
@@ -56,9 +56,6 @@ struct Lowering<'p> {
     state: State,
     partitions: BTreeMap<(String, Hop), Partition>,
     fragments: BTreeMap<&'static str, Fragment>,
-    commit: Arc<Atom>,
-    wait: Arc<Atom>,
-    barrier: Arc<Atom>,
     role_state: Option<RoleState>,
     team: Option<Team>,
 }
@@ -71,22 +68,12 @@ impl<'p> Lowering<'p> {
         for step in &plan.steps {
             partitions.insert((step.operand.clone(), step.hop), partition::of_step(step)?);
         }
-        let catalogue = atoms::catalogue()?;
-        let sync = |id: &str| {
-            catalogue
-                .get(id)
-                .cloned()
-                .ok_or_else(|| bug(plan, format!("there is no atom {id}")))
-        };
         let mut lowering = Lowering {
             plan,
             builder,
             state,
             partitions,
             fragments: BTreeMap::new(),
-            commit: sync("sm80_cp_async_commit_group")?,
-            wait: sync("sm80_cp_async_wait_group")?,
-            barrier: sync("sm50_barrier_cta_sync")?,
             role_state: None,
             team: None,
         };
@@ -128,9 +115,12 @@ impl<'p> Lowering<'p> {
             Op::Widen(buffer) => self.widen(*buffer)?,
             Op::Mma(buffer, share) => self.mma(*buffer, *share)?,
             Op::Convert(bounds, share) => self.convert(*bounds, *share)?,
-            Op::Commit => vec![call(&self.commit, Vec::new())],
-            Op::Wait(groups) => vec![call(&self.wait, vec![Arg::Imm(i64::from(*groups))])],
-            Op::Barrier => vec![call(&self.barrier, Vec::new())],
+            Op::Commit => self.sync((Act::CommitCopies, Scope::Thread), [])?,
+            Op::Wait(groups) => {
+                let groups = Arg::Imm(i64::from(*groups));
+                self.sync((Act::AwaitCopies, Scope::Thread), [("groups", groups)])?
+            }
+            Op::Barrier => self.sync((Act::Meet, Scope::Cta), [])?,
             Op::NextTile => self.next_tile()?,
             Op::NextRead => vec![self.next_buffer(self.state.read)],
             Op::ForEachKTile(body) => vec![self.for_each_k_tile(body)?],
@@ -147,6 +137,27 @@ impl<'p> Lowering<'p> {
             }
             of_roles => self.role_op(of_roles)?,
         })
+    }
+
+    /// One call of the plan's atom that does this, with arguments by the names of its operands.
+    fn sync<const N: usize>(
+        &self,
+        facts: impl Into<SyncFacts>,
+        args: [(&str, Arg); N],
+    ) -> Result<Vec<Stmt>> {
+        let facts = facts.into();
+        let atom = self.plan.sync.get(&facts);
+        let atom =
+            atom.ok_or_else(|| bug(self.plan, format!("no atom that {facts} is planned")))?;
+        let args = atom.operands.iter().map(|operand| {
+            let given = args.iter().find(|(name, _)| *name == operand.name);
+            let given = given.map(|(_, arg)| arg.clone());
+            given.ok_or_else(|| {
+                let message = format!("{} has an operand {}", atom.id, operand.name);
+                bug(self.plan, message)
+            })
+        });
+        Ok(vec![call(atom, args.collect::<Result<_>>()?)])
     }
 
     fn for_each_k_tile(&mut self, body: &[Op]) -> Result<Stmt> {

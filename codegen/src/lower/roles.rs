@@ -10,14 +10,14 @@ mod products;
 mod ring;
 
 use crate::arch::WARPGROUP;
-use crate::atoms;
+use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::expr::{add, ceil_div, div, eq, int, le, lt, mul, or, rem, select, sub, xor};
 use crate::ir::program::{Arg, Expr, IntType, Special, Stmt, VarId};
 use crate::ir::tile::{Distance, Op, Role, Team};
 use crate::lower::raster::raster_tile;
 use crate::lower::roles::pieces::Piece;
-use crate::lower::{Lowering, bug, call};
+use crate::lower::{Lowering, bug};
 use crate::plan::model::SUMMED;
 use crate::plan::roles::Roles;
 use crate::spec::model::Schedule;
@@ -106,8 +106,8 @@ impl Lowering<'_> {
                 self.init_barriers()
             }
             Op::FollowGrid => {
-                let mut out = self.run("sm90_griddepcontrol_wait", Vec::new())?;
-                out.extend(self.run("sm90_griddepcontrol_launch_dependents", Vec::new())?);
+                let mut out = self.sync((Act::AwaitGrids, Scope::Gpu), [])?;
+                out.extend(self.sync((Act::LaunchGrids, Scope::Gpu), [])?);
                 Ok(out)
             }
             Op::Roles(roles) => self.roles(roles),
@@ -126,7 +126,7 @@ impl Lowering<'_> {
             Op::TakeTurn => self.take_turn(),
             Op::PassTurn => self.pass_turn(),
             Op::MmaSlot => self.mma_slot(),
-            Op::MmaWait(groups) => self.run("sm90_wgmma_wait", vec![Arg::Imm(i64::from(*groups))]),
+            Op::MmaWait(groups) => self.await_products(*groups, Vec::new()),
             Op::MmaDone => self.mma_done(),
             Op::StagingFree(stores) => self.staging_free(*stores),
             Op::StagingFull => self.staging_full(),
@@ -138,21 +138,14 @@ impl Lowering<'_> {
         }
     }
 
-    /// One call of the atom of that id.
-    fn run(&self, id: &str, args: Vec<Arg>) -> Result<Vec<Stmt>> {
-        let atom = atoms::catalogue()?.get(id);
-        let atom = atom.ok_or_else(|| bug(self.plan, format!("there is no atom {id}")))?;
-        Ok(vec![call(atom, args)])
-    }
-
     /// The roles, told apart by warpgroup.
     fn roles(&mut self, roles: &[Role]) -> Result<Vec<Stmt>> {
         let consumers = i64::from(self.roles_of()?.consumers);
         let (mut producer, mut consumer) = (Vec::new(), Vec::new());
         for role in roles {
             let (way, place) = match role.team {
-                Team::Producer => ("sm90_setmaxnreg_dec", &mut producer),
-                Team::Consumers => ("sm90_setmaxnreg_inc", &mut consumer),
+                Team::Producer => (Act::DecreaseRegisters, &mut producer),
+                Team::Consumers => (Act::IncreaseRegisters, &mut consumer),
             };
             let scope = self.builder.begin_scope();
             self.begin_role(role.team)?;
@@ -161,7 +154,8 @@ impl Lowering<'_> {
             body.splice(0..0, prologue);
             let mut statements = Vec::new();
             if self.roles_of()?.splits_registers() {
-                statements = self.run(way, vec![Arg::Imm(i64::from(role.registers))])?;
+                let registers = Arg::Imm(i64::from(role.registers));
+                statements = self.sync((way, Scope::Warpgroup), [("registers", registers)])?;
             }
             match role.team {
                 Team::Producer => statements.push(self.one_thread(consumers, body)?),

@@ -41,6 +41,7 @@ const ROWS: &[(&str, &[&str])] = &[
         "not-contiguous",
         &["copy.a.*", "copy.b.*", "pipeline.schedule"],
     ),
+    ("no-sync-atom", &["arch"]),
     ("overlapping-output", &["operands.d.layout", "cta_tile"]),
     ("permutation", &["mma.*"]),
     (

@@ -17,9 +17,12 @@ mod limits;
 mod tiled;
 mod copy;
 mod gemm;
+mod sync;
 mod print;
 
-use crate::atoms;
+use std::collections::BTreeMap;
+
+use crate::atoms::{self, Catalogue};
 use crate::error::{Error, Result};
 use crate::spec::model::{Family, Point, Raster};
 use choose::Chooser;
@@ -31,7 +34,11 @@ use ways::Way;
 /// # Errors
 /// [`Error::Plan`] with every violated limit.
 pub fn plan(point: &Point) -> Result<Plan> {
-    let catalogue = atoms::catalogue()?;
+    plan_with(point, atoms::catalogue()?)
+}
+
+/// Plans a point with the atoms of that catalogue.
+fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
     let mut chooser = Chooser {
         catalogue,
         arch: point.spec.arch,
@@ -42,7 +49,7 @@ pub fn plan(point: &Point) -> Result<Plan> {
         Family::Copy => copy::plan(point, &mut chooser),
         Family::Gemm => gemm::plan(point, &mut chooser),
     };
-    let plan = match planned {
+    let mut plan = match planned {
         Ok(plan) => plan,
         // Layouts are made of the point's own values, so these do not go together.
         Err(Error::Algebra(error)) => {
@@ -69,6 +76,10 @@ pub fn plan(point: &Point) -> Result<Plan> {
     if let Some(plan) = &plan {
         limits::check_residency(&mut chooser, plan);
         limits::check_overlap(&mut chooser, plan);
+    }
+    // What a kernel waits for and tells follows from all other decisions.
+    if let (Some(plan), true) = (&mut plan, chooser.violations.is_empty()) {
+        plan.sync = sync::choose(&mut chooser, plan);
     }
     match plan {
         None if chooser.violations.is_empty() => Err(Error::Bug {
@@ -117,6 +128,7 @@ fn start(point: &Point, threads: u32) -> Plan {
         smem_bytes: 0,
         steps: Vec::new(),
         roles: None,
+        sync: BTreeMap::new(),
         mma: None,
         epilogue: None,
         assumptions: Vec::new(),

@@ -1,5 +1,6 @@
 //! The data of a plan: every decision about one kernel, printable.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use tilewright_layout::{ComposedLayout, TiledCopy, TiledMma};
 
 use crate::arch::Arch;
 use crate::atoms::model::{Atom, Space};
+use crate::atoms::sync::SyncFacts;
 use crate::dtype::Dtype;
 use crate::error::Violation;
 use crate::plan::roles::{BoxCopy, MOST_PIECES, Roles};
@@ -215,6 +217,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Who does what, where warps differ.
     pub roles: Option<Roles>,
+    /// What its threads wait for and tell one another by.
+    pub sync: BTreeMap<SyncFacts, Arc<Atom>>,
     /// The arithmetic (gemm).
     pub mma: Option<MmaPlan>,
     /// The conversion of results (gemm).

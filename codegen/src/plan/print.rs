@@ -65,6 +65,9 @@ impl fmt::Display for Plan {
                 .collect();
             writeln!(f, "  epilogue converts by {}", ids.join(", "))?;
         }
+        for (facts, atom) in &self.sync {
+            writeln!(f, "  sync {} {facts}", atom.id)?;
+        }
         for assumption in &self.assumptions {
             writeln!(f, "  assumes {assumption}")?;
         }

@@ -135,7 +135,9 @@ fn outputs_of<'a>(atom: &'a Atom, args: &[Arg]) -> Vec<(&'a OperandDecl, Reg)> {
     let outputs = |decl: &OperandDecl| {
         matches!(
             decl.kind,
-            OperandKind::RegsOut { .. } | OperandKind::RegsInOut { .. }
+            OperandKind::RegsOut { .. }
+                | OperandKind::RegsInOut { .. }
+                | OperandKind::RegsInOuts { .. }
         )
     };
     let pairs = atom

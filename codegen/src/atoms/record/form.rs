@@ -7,6 +7,7 @@ use serde_json::Value;
 use tilewright_bundle::{SumRule, SumUnit};
 
 use crate::atoms::model::{BulkFacts, Kind, LlvmOp, Reduction, RegType, Space, TensorFacts};
+use crate::atoms::sync::SyncFacts;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -17,6 +18,7 @@ pub(super) struct Record {
     pub(super) mma: Option<Mma>,
     pub(super) copy: Option<Copy>,
     pub(super) convert: Option<Convert>,
+    pub(super) sync: Option<SyncFacts>,
     pub(super) operands: Vec<Operand>,
     pub(super) align_bytes: u32,
     pub(super) min_sm: u32,
@@ -45,6 +47,10 @@ pub(super) enum Operand {
         reg: RegType,
         count: u32,
     },
+    InOuts {
+        name: String,
+        reg: Option<RegType>,
+    },
     Address {
         name: String,
         space: Space,
@@ -59,7 +65,7 @@ pub(super) enum Operand {
     },
     Ints {
         name: String,
-        count: u32,
+        count: Option<u32>,
     },
     Imm {
         name: String,

@@ -1,6 +1,8 @@
 //! Boxes of tensor maps: loads into the ring's slots, stores out of the staging buffers.
 
 use crate::arch::WARPGROUP;
+use crate::atoms::model::Space;
+use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::expr::{add, eq, int, mul, rem, shl};
 use crate::ir::program::{Arg, Expr, ParamId, Special, Stmt};
@@ -140,7 +142,7 @@ impl Lowering<'_> {
             })
             .collect::<Result<_>>()?;
         let mut then = vec![call(&copy.atom, args)];
-        then.extend(self.run("sm90_bulk_commit_group", Vec::new())?);
+        then.extend(self.sync((Act::CommitBulk, Scope::Thread), [])?);
         Ok(vec![Stmt::If {
             cond: self.first_of_warpgroup()?,
             then,
@@ -176,31 +178,33 @@ impl Lowering<'_> {
     /// All threads of the warpgroup meet, at a barrier of its own.
     pub(super) fn warpgroup_meets(&self) -> Result<Vec<Stmt>> {
         let id = add(self.role()?.warpgroup.clone(), int(1));
-        let args = vec![Arg::Int(id), Arg::Imm(i64::from(WARPGROUP))];
-        self.run("sm70_barrier_sync", args)
+        let threads = Arg::Imm(i64::from(WARPGROUP));
+        let args = [("id", Arg::Int(id)), ("threads", threads)];
+        self.sync((Act::Meet, Scope::Warps), args)
     }
 
     pub(super) fn staging_free(&mut self, stores: u32) -> Result<Vec<Stmt>> {
-        let groups = vec![Arg::Imm(i64::from(stores))];
-        let mut out = vec![Stmt::If {
-            cond: self.first_of_warpgroup()?,
-            then: self.run("sm90_bulk_wait_group_read", groups)?,
-            otherwise: Vec::new(),
-        }];
+        let mut out = self.stores_read(stores)?;
         out.extend(self.warpgroup_meets()?);
         Ok(out)
     }
 
     pub(super) fn staging_full(&mut self) -> Result<Vec<Stmt>> {
-        let mut out = self.run("sm90_fence_proxy_async_smem", Vec::new())?;
+        let mut out = self.sync((Act::FenceAsyncProxy, Scope::Cta, Space::Smem), [])?;
         out.extend(self.warpgroup_meets()?);
         Ok(out)
     }
 
     pub(super) fn staging_drain(&mut self) -> Result<Vec<Stmt>> {
+        self.stores_read(0)
+    }
+
+    /// The storing thread waits until at most so many stores still read their staging buffers.
+    fn stores_read(&mut self, stores: u32) -> Result<Vec<Stmt>> {
+        let groups = [("groups", Arg::Imm(i64::from(stores)))];
         Ok(vec![Stmt::If {
             cond: self.first_of_warpgroup()?,
-            then: self.run("sm90_bulk_wait_group_read", vec![Arg::Imm(0)])?,
+            then: self.sync((Act::AwaitBulkReads, Scope::Thread), groups)?,
             otherwise: Vec::new(),
         }])
     }

@@ -14,6 +14,7 @@
 
 use crate::arch::WARPGROUP;
 use crate::atoms::model::Space;
+use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::expr::{
     add, div, eq, int, le, long, lt, max, min, mul, or, rem, select, sub, widen,
@@ -225,14 +226,17 @@ impl Lowering<'_> {
         for (number, registers) in self.buffer("acc", 0)?.chunks(VECTOR).enumerate() {
             let mut place = self.vector(cta.clone())?;
             place.imm = self.vector_at(number)?;
-            let args = vec![Arg::Address(place), Arg::Regs(registers.to_vec())];
-            out.extend(self.run("sm70_piece_store", args)?);
+            let args = [
+                ("dst", Arg::Address(place)),
+                ("src", Arg::Regs(registers.to_vec())),
+            ];
+            out.extend(self.sync((Act::StorePartial, Scope::Gpu, Space::Gmem), args)?);
         }
         out.extend(self.warpgroup_meets()?);
-        let flag = vec![Arg::Address(self.flag(cta)?)];
+        let flag = [("flag", Arg::Address(self.flag(cta)?))];
         out.push(Stmt::If {
             cond: self.first_of_warpgroup()?,
-            then: self.run("sm70_flag_raise", flag)?,
+            then: self.sync((Act::RaiseFlag, Scope::Gpu, Space::Gmem), flag)?,
             otherwise: Vec::new(),
         });
         Ok(out)
@@ -250,24 +254,25 @@ impl Lowering<'_> {
         let cta = sub(sub(ctas, int(1)), Expr::Var(var));
         let inner = self.builder.begin_scope();
         let cta = self.builder.hoist("giver", cta);
-        let flag = Arg::Address(self.flag(cta.clone())?);
-        let mut statements = self.run("sm70_flag_wait", vec![flag.clone()])?;
+        let flag = [("flag", Arg::Address(self.flag(cta.clone())?))];
+        let waits = (Act::AwaitFlag, Scope::Gpu, Space::Gmem);
+        let mut statements = self.sync(waits, flag.clone())?;
         let all = self.buffer("acc", 0)?;
         let at_a_time = self.at_a_time(all.len())?;
         for (number, registers) in all.chunks(at_a_time).enumerate() {
             let vectors = number * at_a_time / VECTOR..(number + 1) * at_a_time / VECTOR;
             let offsets: Result<_> = vectors.map(|vector| self.vector_at(vector)).collect();
-            let args = vec![
-                Arg::Regs(registers.to_vec()),
-                Arg::Address(self.vector(cta.clone())?),
-                Arg::Imms(offsets?),
+            let args = [
+                ("acc", Arg::Regs(registers.to_vec())),
+                ("src", Arg::Address(self.vector(cta.clone())?)),
+                ("offsets", Arg::Imms(offsets?)),
             ];
-            statements.extend(self.run(&format!("sm70_piece_add_{at_a_time}"), args)?);
+            statements.extend(self.sync((Act::AddPartial, Scope::Gpu, Space::Gmem), args)?);
         }
         statements.extend(self.warpgroup_meets()?);
         statements.push(Stmt::If {
             cond: self.first_of_warpgroup()?,
-            then: self.run("sm70_flag_clear", vec![flag])?,
+            then: self.sync((Act::ClearFlag, Scope::Gpu, Space::Gmem), flag)?,
             otherwise: Vec::new(),
         });
         let mut body = self.builder.end_scope(inner);

@@ -1,6 +1,6 @@
 //! The products of a slot: descriptors and asynchronous warpgroup MMAs.
 
-use crate::dtype::Dtype;
+use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::expr::{add, and, div, int, mul, rem};
 use crate::ir::program::{Arg, Expr, Reg, Stmt};
@@ -23,7 +23,7 @@ impl Lowering<'_> {
         let a_low = self.low_word(Role::A, &a, div(consumer.clone(), int(along_n)))?;
         let b_low = self.low_word(Role::B, &b, rem(consumer, int(along_n)))?;
         let accumulate = self.role()?.trip.clone();
-        let mut out = self.run("sm90_wgmma_fence", Vec::new())?;
+        let mut out = self.sync((Act::FenceProducts, Scope::Warpgroup), [])?;
         for (rest, registers) in self.accumulators()?.into_iter().enumerate() {
             let down = rest as i64 * along_m * a.row_step_bytes / UNIT_BYTES;
             let a_low = add(a_low.clone(), int(down));
@@ -48,7 +48,7 @@ impl Lowering<'_> {
             });
             out.push(call(&mma.atom, args.collect::<Result<_>>()?));
         }
-        out.extend(self.run("sm90_wgmma_commit_group", Vec::new())?);
+        out.extend(self.sync((Act::CommitProducts, Scope::Warpgroup), [])?);
         Ok(out)
     }
 
@@ -56,15 +56,17 @@ impl Lowering<'_> {
     /// stays behind it.
     pub(super) fn mma_done(&mut self) -> Result<Vec<Stmt>> {
         let mut out = Vec::new();
-        let suffix = match self.plan.accumulator {
-            Dtype::S32 => "_b32",
-            _ => "",
-        };
         for registers in self.accumulators()? {
-            let id = format!("sm90_wgmma_wait_{}{suffix}", registers.len());
-            out.extend(self.run(&id, vec![Arg::Regs(registers), Arg::Imm(0)])?);
+            out.extend(self.await_products(0, registers)?);
         }
         Ok(out)
+    }
+
+    /// Waits until at most so many groups of products are in flight; the registers pass through.
+    pub(super) fn await_products(&self, groups: u32, registers: Vec<Reg>) -> Result<Vec<Stmt>> {
+        let groups = Arg::Imm(i64::from(groups));
+        let args = [("d", Arg::Regs(registers)), ("groups", groups)];
+        self.sync((Act::AwaitProducts, Scope::Warpgroup), args)
     }
 
     /// The accumulators of each MMA of a consumer, along m.

@@ -1,5 +1,6 @@
 //! The ring's barriers: who waits on which, who arrives where.
 
+use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::expr::{add, and, eq, int, le, lt, mul, select, sub, xor};
 use crate::ir::program::{Address, Arg, Base, Expr, IntType, ParamId, ParamType, Special, Stmt};
@@ -16,7 +17,7 @@ impl Lowering<'_> {
         for (at, param) in self.builder.params().iter().enumerate() {
             if param.ty == ParamType::TensorMap {
                 let map = Arg::TensorMap(ParamId(at as u32));
-                first.extend(self.run("sm90_prefetch_tensormap", vec![map])?);
+                first.extend(self.sync((Act::PrefetchMap, Scope::Gpu), [("map", map)])?);
             }
         }
         let mut counts = Vec::new();
@@ -31,20 +32,20 @@ impl Lowering<'_> {
         }
         for (at, count) in counts {
             let barrier = Arg::Address(smem(int(0), i64::from(at)));
-            let args = vec![barrier, Arg::Imm(i64::from(count))];
-            first.extend(self.run("sm90_mbarrier_init", args)?);
+            let args = [("barrier", barrier), ("count", Arg::Imm(i64::from(count)))];
+            first.extend(self.sync((Act::MbarrierInit, Scope::Cta), args)?);
         }
-        first.extend(self.run("sm90_fence_mbarrier_init", Vec::new())?);
+        first.extend(self.sync((Act::FenceMbarrierInit, Scope::Cluster), [])?);
         let mut out = vec![Stmt::If {
             cond: eq(Expr::Special(Special::TidX), int(0)),
             then: first,
             otherwise: Vec::new(),
         }];
         if roles.cluster_size() > 1 {
-            out.extend(self.run("sm90_cluster_arrive", Vec::new())?);
-            out.extend(self.run("sm90_cluster_wait", Vec::new())?);
+            out.extend(self.sync((Act::Arrive, Scope::Cluster), [])?);
+            out.extend(self.sync((Act::Await, Scope::Cluster), [])?);
         } else {
-            out.push(super::call(&self.barrier, Vec::new()));
+            out.extend(self.sync((Act::Meet, Scope::Cta), [])?);
         }
         Ok(out)
     }
@@ -75,14 +76,23 @@ impl Lowering<'_> {
     }
 
     fn wait(&self, barrier: Address, parity: Expr) -> Result<Vec<Stmt>> {
-        let args = vec![Arg::Address(barrier), Arg::Int(parity)];
-        self.run("sm90_mbarrier_wait", args)
+        let args = [
+            ("barrier", Arg::Address(barrier)),
+            ("parity", Arg::Int(parity)),
+        ];
+        self.sync((Act::MbarrierAwait, Scope::Cta), args)
+    }
+
+    fn arrive(&self, barrier: Address) -> Result<Vec<Stmt>> {
+        let args = [("barrier", Arg::Address(barrier))];
+        self.sync((Act::MbarrierArrive, Scope::Cta), args)
     }
 
     pub(super) fn arm(&mut self) -> Result<Vec<Stmt>> {
         let bytes = i64::from(self.roles_of()?.ring.bytes);
-        let args = vec![Arg::Address(self.slot_full()?), Arg::Imm(bytes)];
-        self.run("sm90_mbarrier_arrive_expect_tx", args)
+        let barrier = Arg::Address(self.slot_full()?);
+        let args = [("barrier", barrier), ("count", Arg::Imm(bytes))];
+        self.sync((Act::MbarrierArriveExpect, Scope::Cta), args)
     }
 
     /// Each warp arrives by itself: at its own CTA's barrier, and at those of the CTAs that write
@@ -105,12 +115,13 @@ impl Lowering<'_> {
             lt(state.lane.clone(), int(neighbours))
         };
         let then = if neighbours == 1 {
-            self.run("sm90_mbarrier_arrive", vec![Arg::Address(barrier)])?
+            self.arrive(barrier)?
         } else {
             let cta = Arg::Int(self.neighbour(state.lane.clone())?);
             let start = add(Expr::Smem, int(barrier.imm));
             let here = Arg::Int(add(start, barrier.offset));
-            self.run("sm90_mbarrier_arrive_cluster", vec![here, cta])?
+            let args = [("barrier", here), ("cta", cta)];
+            self.sync((Act::MbarrierArrive, Scope::Cluster), args)?
         };
         let cond = match exists {
             Some(exists) => and(mine, exists),
@@ -174,11 +185,11 @@ impl Lowering<'_> {
         let last = int(i64::from(self.roles_of()?.consumers) - 1);
         let mine = self.role()?.warpgroup.clone();
         let next = select(le(last, mine.clone()), int(0), add(mine, int(1)));
-        let barrier = Arg::Address(barrier(next, at));
+        let barrier = barrier(next, at);
         let mut out = self.warpgroup_meets()?;
         out.push(Stmt::If {
             cond: self.first_of_warpgroup()?,
-            then: self.run("sm90_mbarrier_arrive", vec![barrier])?,
+            then: self.arrive(barrier)?,
             otherwise: Vec::new(),
         });
         Ok(out)

@@ -96,17 +96,11 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
                     assembly.input(constraint(ty), value)?;
                 }
             }
-            // Read and written in place: the input is tied to the output's register.
             (OperandKind::RegsInOut { ty, .. }, Arg::Regs(regs)) => {
-                let at = assembly.outputs.len();
-                let names: Vec<_> = (at..at + regs.len()).map(|at| format!("${at}")).collect();
-                context.insert(decl.name.clone(), &names);
-                for (at, &reg) in (at..).zip(regs) {
-                    assembly.outputs.push(format!("={}", constraint(ty)));
-                    assembly.results.push((reg, self.reg_type(ty)));
-                    let value = self.cast(self.read(reg)?, self.reg_type(ty))?;
-                    assembly.input(&at.to_string(), value)?;
-                }
+                self.in_place(decl, Some(ty), regs, assembly, context)?;
+            }
+            (OperandKind::RegsInOuts { ty }, Arg::Regs(regs)) => {
+                self.in_place(decl, ty, regs, assembly, context)?;
             }
             (OperandKind::TensorMap, Arg::TensorMap(param)) => {
                 let name = format!("${}", outputs + assembly.inputs.len());
@@ -144,6 +138,29 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
             (OperandKind::Imm, Arg::Imm(value)) => context.insert(decl.name.clone(), value),
             (OperandKind::Imms, Arg::Imms(values)) => context.insert(decl.name.clone(), values),
             (kind, arg) => return Err(format!("{} is {kind:?}, not {arg:?}", decl.name)),
+        }
+        Ok(())
+    }
+
+    /// Registers read and written in place, of that type or each of its own: the input is tied to
+    /// the output's register.
+    fn in_place(
+        &mut self,
+        decl: &OperandDecl,
+        ty: Option<RegType>,
+        regs: &[Reg],
+        assembly: &mut Assembly<'ctx>,
+        context: &mut tera::Context,
+    ) -> Result<()> {
+        let at = assembly.outputs.len();
+        let names: Vec<_> = (at..at + regs.len()).map(|at| format!("${at}")).collect();
+        context.insert(decl.name.clone(), &names);
+        for (at, &reg) in (at..).zip(regs) {
+            let ty = ty.map_or_else(|| self.file_type(reg), Ok)?;
+            assembly.outputs.push(format!("={}", constraint(ty)));
+            assembly.results.push((reg, self.reg_type(ty)));
+            let value = self.cast(self.read(reg)?, self.reg_type(ty))?;
+            assembly.input(&at.to_string(), value)?;
         }
         Ok(())
     }

@@ -62,6 +62,14 @@ impl<'p> Checker<'p> {
             ) => {
                 self.registers(&here, atom, (ty, count), regs);
             }
+            (OperandKind::RegsInOuts { ty }, Arg::Regs(regs)) => {
+                let types: Vec<_> = regs.iter().filter_map(|&reg| self.reg(reg)).collect();
+                if let Some(ty) =
+                    ty.filter(|ty| types.iter().any(|given| given.bits() != ty.bits()))
+                {
+                    self.problem(format!("{here} is registers {ty:?}; given are {types:?}"));
+                }
+            }
             (OperandKind::Address(space), Arg::Address(address)) => {
                 self.address(&here, space, address);
                 let written = operand.name == "dst"
@@ -80,7 +88,7 @@ impl<'p> Checker<'p> {
             (OperandKind::Int, Arg::Int(value)) => self.expect(value, IntType::I32),
             (OperandKind::Ints(count), Arg::Ints(values)) => {
                 let given = values.len();
-                if given != count as usize {
+                if let Some(count) = count.filter(|count| given != *count as usize) {
                     self.problem(format!("{here} is {count} integers; given are {given}"));
                 }
                 for value in values {

@@ -6,16 +6,29 @@ use crate::arch::ARCHES;
 use crate::atoms::model::{Atom, OperandKind};
 use crate::ptx::{emit, ptxas};
 
+/// Registers where a call gives as many as it likes, and coordinates likewise.
+const AT_WILL: u32 = 16;
+const MODES: u32 = 3;
+
 /// Constants of an operand: of offsets one for each four of the atom's registers.
-fn imms(atom: &Atom, name: &str) -> Vec<i64> {
-    let registers = atom.operands.iter().find_map(|operand| match operand.kind {
-        OperandKind::RegsInOut { count, .. } => Some(i64::from(count)),
-        _ => None,
-    });
-    match (name, registers) {
-        ("offsets", Some(registers)) => (0..registers / 4).map(|vector| 16 * vector).collect(),
+fn imms(name: &str) -> Vec<i64> {
+    match name {
+        "offsets" => (0..i64::from(AT_WILL) / 4)
+            .map(|vector| 16 * vector)
+            .collect(),
         _ => vec![0, 2],
     }
+}
+
+/// Type and number of the registers of an operand, and whether the atom reads and writes them.
+fn file_of(kind: OperandKind) -> Option<(RegType, u32, [bool; 2])> {
+    Some(match kind {
+        OperandKind::RegsIn { ty, count } => (ty, count, [true, false]),
+        OperandKind::RegsOut { ty, count } => (ty, count, [false, true]),
+        OperandKind::RegsInOut { ty, count } => (ty, count, [true, true]),
+        OperandKind::RegsInOuts { ty } => (ty.unwrap_or(RegType::B32), AT_WILL, [true, true]),
+        _ => return None,
+    })
 }
 
 /// A kernel that loads every input register, runs the atom once and stores every output register.
@@ -30,18 +43,20 @@ fn kernel_of(atom: &Arc<Atom>) -> Program {
     for (number, operand) in (0..).zip(&atom.operands) {
         let here = |at: usize| 64 * number + 8 * at as i64;
         match operand.kind {
-            OperandKind::RegsIn { ty, count }
-            | OperandKind::RegsOut { ty, count }
-            | OperandKind::RegsInOut { ty, count } => {
+            OperandKind::RegsIn { .. }
+            | OperandKind::RegsOut { .. }
+            | OperandKind::RegsInOut { .. }
+            | OperandKind::RegsInOuts { .. } => {
+                let (ty, count, [reads, writes]) = file_of(operand.kind).unwrap();
                 let file = b.file(&operand.name, ty, count);
                 let width = ty.bits() / 8;
                 for (at, reg) in file.iter().enumerate() {
                     let one = || Arg::Regs(vec![*reg]);
-                    if !matches!(operand.kind, OperandKind::RegsOut { .. }) {
+                    if reads {
                         let id = format!("sm50_ld_global_{width}");
                         before.push(run(&id, vec![one(), gmem(s, bytes(), here(at))]));
                     }
-                    if !matches!(operand.kind, OperandKind::RegsIn { .. }) {
+                    if writes {
                         let id = format!("sm50_st_global_{width}");
                         after.push(run(&id, vec![gmem(d, bytes(), here(at)), one()]));
                     }
@@ -52,11 +67,11 @@ fn kernel_of(atom: &Arc<Atom>) -> Program {
             OperandKind::Address(_) if operand.name == "dst" => args.push(gmem(d, bytes(), 512)),
             OperandKind::Address(_) => args.push(gmem(s, bytes(), 512)),
             OperandKind::Int => args.push(Arg::Int(Expr::Param(n))),
-            OperandKind::Ints(count) => args.push(Arg::Ints(ints(count))),
+            OperandKind::Ints(count) => args.push(Arg::Ints(ints(count.unwrap_or(MODES)))),
             OperandKind::TensorMap => {
                 args.push(Arg::TensorMap(b.param("map", ParamType::TensorMap)));
             }
-            OperandKind::Imms => args.push(Arg::Imms(imms(atom, &operand.name))),
+            OperandKind::Imms => args.push(Arg::Imms(imms(&operand.name))),
             OperandKind::Imm => args.push(Arg::Imm(match operand.name.as_str() {
                 "count" => 1,
                 "registers" => 40,
@@ -68,18 +83,13 @@ fn kernel_of(atom: &Arc<Atom>) -> Program {
     let asynchronous = atom.mma.as_ref().is_some_and(|mma| mma.smem != [false; 2]);
     if asynchronous {
         before.push(run("sm90_wgmma_fence", vec![]));
-        let suffix = match b.0.files[0].ty {
-            RegType::B32 => "_b32",
-            _ => "",
-        };
-        let id = format!("sm90_wgmma_wait_{}{suffix}", b.0.files[0].len);
-        let wait = run(&id, vec![args[0].clone(), Arg::Imm(0)]);
+        let wait = run("sm90_wgmma_wait", vec![args[0].clone(), Arg::Imm(0)]);
         after.splice(0..0, [run("sm90_wgmma_commit_group", vec![]), wait]);
     }
     // A group of nothing is open and over as well.
     if atom.id == "sm90_wgmma_commit_group" {
         before.push(run("sm90_wgmma_fence", vec![]));
-        after.push(run("sm90_wgmma_wait", vec![Arg::Imm(0)]));
+        after.push(run("sm90_wgmma_wait", vec![regs(&[]), Arg::Imm(0)]));
     }
     before.push(Stmt::Atom {
         atom: Arc::clone(atom),

@@ -50,10 +50,7 @@ fn box_program(rank: usize, load: &str, store: &str) -> Program {
     let [source, target] = maps.map(|map| ("map", Arg::TensorMap(map)));
     begin(&mut b, 1);
     let mut steps = vec![
-        call(
-            &format!("sm90_tma_prefetch_{rank}d"),
-            &[source.clone(), coord.clone()],
-        ),
+        call("sm90_tma_prefetch", &[source.clone(), coord.clone()]),
         arm(0, 4 * bytes),
         call(
             load,

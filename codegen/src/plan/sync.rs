@@ -1,0 +1,192 @@
+//! The synchronization of a plan: for everything its kernel waits for and tells, the atom that does
+//! it on the architecture.
+//!
+//! Comes in: a plan with everything else decided. Goes out: its table of atoms by what they do, or
+//! a violated limit for each that the architecture lacks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::arch::{ARCHES, Arch};
+use crate::atoms::model::{Atom, Space};
+use crate::atoms::sync::{Act, Scope, SyncFacts};
+use crate::error::Violation;
+use crate::plan::choose::Chooser;
+use crate::plan::model::{Choice, Hop, LeftOut, Plan};
+use crate::plan::roles::Roles;
+use crate::spec::model::{LaunchKind, Schedule};
+
+/// What a part of a kernel stands on.
+struct Need {
+    /// The part, with the key that asks for it.
+    of: &'static str,
+    /// What to ask for instead.
+    instead: &'static str,
+    /// Whether the kernel has the part.
+    when: fn(&Plan) -> bool,
+    /// What it does to synchronize.
+    facts: &'static [SyncFacts],
+}
+
+/// Every part of a kernel that synchronizes.
+const NEEDS: &[Need] = &[
+    Need {
+        of: "a tile in shared memory",
+        instead: "copies past shared memory",
+        when: |plan| match &plan.roles {
+            Some(roles) => roles.cluster_size() == 1,
+            None => plan.stages > 0,
+        },
+        facts: &[SyncFacts::of(Act::Meet, Scope::Cta)],
+    },
+    Need {
+        of: "an asynchronous copy (g2s)",
+        instead: "copies through registers (g2r)",
+        when: |plan| plan.steps.iter().any(|step| step.hop == Hop::G2s),
+        facts: &[
+            SyncFacts::of(Act::CommitCopies, Scope::Thread),
+            SyncFacts::of(Act::AwaitCopies, Scope::Thread),
+        ],
+    },
+    Need {
+        of: "pipeline.schedule cooperative or pingpong",
+        instead: "pipeline.schedule multistage",
+        when: |plan| plan.roles.is_some(),
+        facts: &[
+            SyncFacts::of(Act::PrefetchMap, Scope::Gpu),
+            SyncFacts::of(Act::MbarrierInit, Scope::Cta),
+            SyncFacts::of(Act::FenceMbarrierInit, Scope::Cluster),
+            SyncFacts::of(Act::MbarrierArriveExpect, Scope::Cta),
+            SyncFacts::of(Act::MbarrierAwait, Scope::Cta),
+            SyncFacts::of(Act::FenceProducts, Scope::Warpgroup),
+            SyncFacts::of(Act::CommitProducts, Scope::Warpgroup),
+            SyncFacts::of(Act::AwaitProducts, Scope::Warpgroup),
+        ],
+    },
+    Need {
+        of: "a ring or turns in one CTA (pipeline.schedule)",
+        instead: "pipeline.schedule multistage",
+        when: |plan| with(plan, |roles| roles.neighbours() == 1 || turns(roles)),
+        facts: &[SyncFacts::of(Act::MbarrierArrive, Scope::Cta)],
+    },
+    Need {
+        of: "a cluster of several CTAs",
+        instead: "cluster (1,1,1)",
+        when: |plan| with(plan, |roles| roles.neighbours() > 1),
+        facts: &[
+            SyncFacts::of(Act::Arrive, Scope::Cluster),
+            SyncFacts::of(Act::Await, Scope::Cluster),
+            SyncFacts::of(Act::MbarrierArrive, Scope::Cluster),
+        ],
+    },
+    Need {
+        of: "a producer with fewer registers (pipeline.producer_registers)",
+        instead: "pipeline.schedule multistage",
+        when: |plan| with(plan, Roles::splits_registers),
+        facts: &[
+            SyncFacts::of(Act::IncreaseRegisters, Scope::Warpgroup),
+            SyncFacts::of(Act::DecreaseRegisters, Scope::Warpgroup),
+        ],
+    },
+    Need {
+        of: "scheduler.launch programmatic",
+        instead: "scheduler.launch plain",
+        when: |plan| with(plan, |roles| roles.launch == LaunchKind::Programmatic),
+        facts: &[
+            SyncFacts::of(Act::AwaitGrids, Scope::Gpu),
+            SyncFacts::of(Act::LaunchGrids, Scope::Gpu),
+        ],
+    },
+    Need {
+        of: "a warpgroup that meets by itself (pipeline.schedule)",
+        instead: "pipeline.schedule multistage",
+        when: |plan| {
+            let alone = |roles: &Roles| turns(roles) || roles.cuts_tiles();
+            with(plan, |roles| roles.store.is_some() || alone(roles))
+        },
+        facts: &[SyncFacts::of(Act::Meet, Scope::Warps)],
+    },
+    Need {
+        of: "a store by boxes (copy.d.s2g)",
+        instead: "copy.d.r2g",
+        when: |plan| with(plan, |roles| roles.store.is_some()),
+        facts: &[
+            SyncFacts::of(Act::FenceAsyncProxy, Scope::Cta).on(Space::Smem),
+            SyncFacts::of(Act::CommitBulk, Scope::Thread),
+            SyncFacts::of(Act::AwaitBulkReads, Scope::Thread),
+        ],
+    },
+    Need {
+        of: "scheduler.kind stream_k",
+        instead: "scheduler.kind persistent",
+        when: |plan| with(plan, Roles::cuts_tiles),
+        facts: &[
+            SyncFacts::of(Act::StorePartial, Scope::Gpu).on(Space::Gmem),
+            SyncFacts::of(Act::AddPartial, Scope::Gpu).on(Space::Gmem),
+            SyncFacts::of(Act::RaiseFlag, Scope::Gpu).on(Space::Gmem),
+            SyncFacts::of(Act::AwaitFlag, Scope::Gpu).on(Space::Gmem),
+            SyncFacts::of(Act::ClearFlag, Scope::Gpu).on(Space::Gmem),
+        ],
+    },
+];
+
+fn with(plan: &Plan, part: impl Fn(&Roles) -> bool) -> bool {
+    plan.roles.as_ref().is_some_and(part)
+}
+
+fn turns(roles: &Roles) -> bool {
+    roles.schedule == Schedule::Pingpong
+}
+
+/// Looks up everything that the plan's kernel does to synchronize.
+pub(super) fn choose(chooser: &mut Chooser<'_>, plan: &Plan) -> BTreeMap<SyncFacts, Arc<Atom>> {
+    let mut chosen = BTreeMap::new();
+    for need in NEEDS.iter().filter(|need| (need.when)(plan)) {
+        for facts in need.facts {
+            let atoms = chooser.catalogue.syncs(*facts);
+            let newer = atoms.iter().position(|atom| atom.runs_on(chooser.arch));
+            let Some(newer) = newer else {
+                let message = lacking(chooser, need, *facts);
+                chooser.violate("no-sync-atom", message);
+                continue;
+            };
+            if newer > 0 {
+                let left_out = atoms.iter().take(newer);
+                chooser.choices.push(Choice {
+                    key: format!("what {facts}"),
+                    taken: atoms[newer].id.clone(),
+                    left_out: left_out.map(|atom| too_new(chooser, atom)).collect(),
+                });
+            }
+            chosen.insert(*facts, atoms[newer].clone());
+        }
+    }
+    chosen
+}
+
+fn too_new(chooser: &Chooser<'_>, atom: &Atom) -> LeftOut {
+    let message = format!(
+        "{} needs {}, the arch is {}",
+        atom.id,
+        atom.needs(),
+        chooser.arch
+    );
+    LeftOut {
+        candidate: atom.id.clone(),
+        reasons: vec![Violation::new("atom-arch", message)],
+    }
+}
+
+/// What the architecture lacks, who needs it, and who has it.
+fn lacking(chooser: &Chooser<'_>, need: &Need, facts: SyncFacts) -> String {
+    let has = |arch: &&Arch| chooser.catalogue.sync(facts, **arch).is_some();
+    let arches: Vec<&str> = ARCHES.iter().filter(has).map(|arch| arch.name).collect();
+    let others = match arches.as_slice() {
+        [] => String::new(),
+        some => format!("arch {}, or ", some.join(" or ")),
+    };
+    format!(
+        "{} needs an instruction that {facts}, arch {} has none: use {others}{}",
+        need.of, chooser.arch, need.instead
+    )
+}

@@ -67,7 +67,7 @@ pub struct Compiled {
 /// lacks, [`Error::Bug`] when a stage's product fails its check.
 pub fn compile(point: &Point) -> Result<Compiled> {
     let plan = plan::plan(point)?;
-    let tile = ir::build::build(&plan);
+    let tile = ir::build::build(&plan)?;
     let program = lower::lower(&plan, &tile)?;
     let certificate = certify::certify(&plan, &tile, &program)?;
     let ptx = ptx::emit(&program, &plan.arch, &plan.id)?;

@@ -39,7 +39,7 @@ pub fn ladder() -> Vec<Point> {
 
 /// The thread program of a point.
 pub fn program(point: &Point) -> Program {
-    let made = plan::plan(point).and_then(|plan| lower::lower(&plan, &build::build(&plan)));
+    let made = plan::plan(point).and_then(|plan| lower::lower(&plan, &build::build(&plan)?));
     made.unwrap_or_else(|error| panic!("{}", error.report(false)))
 }
 

@@ -75,6 +75,17 @@ impl RegType {
             RegType::B64 | RegType::F64 => 64,
         }
     }
+
+    /// The name in records: `b32`.
+    pub fn name(self) -> &'static str {
+        match self {
+            RegType::B16 => "b16",
+            RegType::B32 => "b32",
+            RegType::B64 => "b64",
+            RegType::F32 => "f32",
+            RegType::F64 => "f64",
+        }
+    }
 }
 
 /// How an operand is passed.

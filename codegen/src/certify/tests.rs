@@ -24,12 +24,12 @@ cta_tile: '(64,64,32)'
 fn right() -> (Plan, Program) {
     let file = spec::parse("-", GEMM).unwrap();
     let plan = plan::plan(&file.points[0]).unwrap();
-    let program = lower::lower(&plan, &ir::build::build(&plan)).unwrap();
+    let program = lower::lower(&plan, &ir::build::build(&plan).unwrap()).unwrap();
     (plan, program)
 }
 
 fn certify(plan: &Plan, program: &Program) -> Result<super::Certificate> {
-    super::certify(plan, &ir::build::build(plan), program)
+    super::certify(plan, &ir::build::build(plan).unwrap(), program)
 }
 
 fn refusal<T>(result: Result<T>) -> String {

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::plan::model::{Hop, Plan};
+use crate::plan::model::Plan;
 use crate::plan::roles::Roles;
 
 /// Operations of the tensor cores in a cycle, on 2-byte elements (NVIDIA H100 white paper: 989
@@ -186,10 +186,4 @@ pub struct Timeline {
     pub multiply_cycles: u64,
     /// The rows.
     pub lanes: Vec<Lane>,
-}
-
-/// Bytes that this CTA asks for by one load of an operand.
-pub(super) fn load_bytes(plan: &Plan, operand: &str) -> u64 {
-    plan.boxes(operand, Hop::G2s)
-        .map_or(0, |copy| copy.box_bytes() as u64 * copy.places.len() as u64)
 }

@@ -1,143 +1,157 @@
-//! Plan to tile IR: the algorithm of each kernel family, in tiles.
+//! Plan to tile IR: the algorithm of each kind of kernel, in tiles.
 //!
 //! A multistage gemm keeps `stages - 1` tiles along k in flight and reads the fragments of the next
 //! k-block from shared memory while the current one is multiplied. The buffer filled in a trip is
 //! the one all threads finished reading before the barrier of the trip before.
 
+mod tiles;
 mod specialized;
 
-use crate::ir::tile::{Bounds, Kernel, Op, Share, Stage, TileIndex, View, WHOLE};
+use crate::error::Result;
+use crate::ir::tile::{Bounds, Kernel, Op, Share, Stage, View, WHOLE};
 use crate::plan::model::{Hop, Plan};
-use crate::spec::model::Family;
+use crate::spec::model::Role;
+use tiles::{Product, Tiles};
 
 /// Writes the plan down as tile operations.
-pub fn build(plan: &Plan) -> Kernel {
-    let body = match plan.family {
-        Family::Copy => copy(plan),
-        Family::Gemm if plan.roles.is_some() => specialized::body(plan),
-        Family::Gemm if plan.step("a", Hop::G2s).is_some() => gemm_multistage(plan),
-        Family::Gemm => gemm_synchronous(plan),
+///
+/// # Errors
+/// Those of the layout algebra, for a plan whose tiled copies and MMA contradict one another.
+pub fn build(plan: &Plan) -> Result<Kernel> {
+    let mut tiles = Tiles::of(plan)?;
+    let body = match &plan.mma {
+        None => copy(plan, &mut tiles)?,
+        Some(mma) => {
+            let product = tiles.product(mma)?;
+            match &plan.roles {
+                Some(roles) => specialized::body(&tiles, &product, roles),
+                None if plan.moves(Role::A, Hop::G2s) => multistage(&tiles, &product),
+                None => synchronous(&tiles, &product),
+            }
+        }
     };
-    Kernel {
+    Ok(Kernel {
         id: plan.id.clone(),
+        tiles: tiles.finish(),
         body,
-    }
+    })
 }
 
-const TILE_MN: View = View::Gmem([TileIndex::M, TileIndex::N]);
-
-fn copy(plan: &Plan) -> Vec<Op> {
+fn copy(plan: &Plan, tiles: &mut Tiles<'_>) -> Result<Vec<Op>> {
     let mut body = vec![Op::Raster(plan.raster)];
-    let (tile, ring, registers) = (TILE_MN, View::Smem(Stage::Fixed(0), None), View::Rmem(0));
-    if plan.step("s", Hop::G2s).is_some() {
-        body.push(step("s", Hop::G2s, tile, ring, Bounds::Checked));
-        body.extend([Op::Commit, Op::Wait(0), Op::Barrier]);
-    } else if plan.step("s", Hop::R2s).is_some() {
-        body.push(step("s", Hop::G2r, tile, registers, Bounds::Checked));
-        body.push(step("s", Hop::R2s, registers, ring, Bounds::Inside));
+    let [source, output] = [Role::Source, Role::Output].map(|role| tiles.gmem(role));
+    let buffer = tiles.smem(Role::Source, Stage::Fixed(0), None);
+    let (hop, from) = if plan.moves(Role::Source, Hop::G2s) {
+        let fill = tiles.step(Role::Source, Hop::G2s, [source, buffer], Bounds::Checked);
+        body.extend([fill, Op::Commit, Op::Wait(0), Op::Barrier]);
+        (Hop::S2r, buffer)
+    } else if plan.moves(Role::Source, Hop::R2s) {
+        let staged = tiles.loaded("stage", Role::Source, Hop::G2r, false)?;
+        body.push(tiles.step(Role::Source, Hop::G2r, [source, staged], Bounds::Checked));
+        body.push(tiles.step(Role::Source, Hop::R2s, [staged, buffer], Bounds::Inside));
         body.push(Op::Barrier);
-    }
-    let (hop, from) = match plan.step("s", Hop::S2r) {
-        Some(_) => (Hop::S2r, ring),
-        None => (Hop::G2r, tile),
+        (Hop::S2r, buffer)
+    } else {
+        (Hop::G2r, source)
+    };
+    let data = tiles.loaded("data", Role::Source, hop, false)?;
+    // Vectors cut by an edge go one element after the other, through registers of their own.
+    let single = match tiles.has_elements(Role::Source, hop) {
+        true => tiles.loaded("data_edge", Role::Source, hop, true)?,
+        false => data,
     };
     body.push(by_edge(|bounds| {
+        let held = match bounds {
+            Bounds::Inside => data,
+            Bounds::Checked => single,
+        };
         vec![
-            step("s", hop, from, registers, bounds),
-            step("d", Hop::R2g, registers, tile, bounds),
+            tiles.step(Role::Source, hop, [from, held], bounds),
+            tiles.step(Role::Output, Hop::R2g, [held, output], bounds),
         ]
     }));
-    body
+    Ok(body)
 }
 
-fn gemm_multistage(plan: &Plan) -> Vec<Op> {
+fn multistage(tiles: &Tiles<'_>, product: &Product) -> Vec<Op> {
+    let plan = tiles.plan();
     let mut body = vec![Op::Raster(plan.raster)];
     for stage in 0..plan.stages - 1 {
-        body.extend(load_tile(Stage::Fixed(stage), WHOLE));
+        body.extend(load_tile(tiles, Stage::Fixed(stage), WHOLE));
     }
-    body.push(Op::ClearAccumulators);
+    body.push(product.clear());
     body.extend([Op::Wait(plan.stages - 2), Op::Barrier]);
-    body.extend(load_fragments(0, 0));
-    body.push(Op::ForEachKTile(multistage_trip(plan)));
+    body.extend(load_fragments(tiles, product, 0, 0));
+    body.push(Op::ForEachKTile(multistage_trip(tiles, product)));
     body.push(Op::Wait(0));
-    body.extend(store(plan));
+    body.extend(store(tiles, product));
     body
 }
 
 /// One trip of the main loop. The next tile's copies are spread over all blocks but the last; of
 /// the last block's products, half are issued before the barrier, so that the tensor cores have
 /// work while the threads meet.
-fn multistage_trip(plan: &Plan) -> Vec<Op> {
+fn multistage_trip(tiles: &Tiles<'_>, product: &Product) -> Vec<Op> {
+    let plan = tiles.plan();
     let blocks = plan.k_blocks();
     let loads = (blocks - 1).max(1);
     let mut trip = Vec::new();
     for block in 0..blocks {
         let (buffer, next) = (
             block % 2,
-            load_fragments((block + 1) % blocks, (block + 1) % 2),
+            load_fragments(tiles, product, (block + 1) % blocks, (block + 1) % 2),
         );
         if block + 1 < blocks {
             trip.extend(next);
-            trip.extend(load_tile(Stage::Write, Share(block, loads)));
-            trip.push(Op::Mma(buffer, WHOLE));
+            trip.extend(load_tile(tiles, Stage::Write, Share(block, loads)));
+            trip.push(product.multiply(buffer, WHOLE));
         } else {
-            trip.push(Op::Mma(buffer, Share(0, 2)));
+            trip.push(product.multiply(buffer, Share(0, 2)));
             trip.extend([Op::NextRead, Op::Wait(plan.stages - 2), Op::Barrier]);
             trip.extend(next);
-            trip.push(Op::Mma(buffer, Share(1, 2)));
+            trip.push(product.multiply(buffer, Share(1, 2)));
         }
     }
     trip
 }
 
-fn gemm_synchronous(plan: &Plan) -> Vec<Op> {
-    let mut body = vec![Op::Raster(plan.raster), Op::ClearAccumulators];
+fn synchronous(tiles: &Tiles<'_>, product: &Product) -> Vec<Op> {
+    let plan = tiles.plan();
     let stage = Stage::Fixed(0);
     let mut trip = Vec::new();
-    for (operand, tile) in [("a", TileIndex::M), ("b", TileIndex::N)] {
-        let tile = View::Gmem([tile, TileIndex::K]);
-        trip.push(step(
-            operand,
-            Hop::G2r,
-            tile,
-            View::Rmem(0),
-            Bounds::Checked,
-        ));
+    for factor in &product.factors {
+        let views = [tiles.gmem(factor.role), View::Rmem(factor.passing, 0)];
+        trip.push(tiles.step(factor.role, Hop::G2r, views, Bounds::Checked));
     }
     trip.push(Op::Barrier);
-    for operand in ["a", "b"] {
-        let ring = View::Smem(stage, None);
-        trip.push(step(operand, Hop::R2s, View::Rmem(0), ring, Bounds::Inside));
+    for factor in &product.factors {
+        let ring = tiles.smem(factor.role, stage, None);
+        let views = [View::Rmem(factor.passing, 0), ring];
+        trip.push(tiles.step(factor.role, Hop::R2s, views, Bounds::Inside));
     }
     trip.extend([Op::Barrier, Op::NextTile]);
     for block in 0..plan.k_blocks() {
-        for operand in ["a", "b"] {
-            let ring = View::Smem(stage, Some(block));
-            trip.push(step(operand, Hop::S2r, ring, View::Rmem(0), Bounds::Inside));
+        for factor in &product.factors {
+            let ring = tiles.smem(factor.role, stage, Some(block));
+            let views = [ring, View::Rmem(factor.loaded, 0)];
+            trip.push(tiles.step(factor.role, Hop::S2r, views, Bounds::Inside));
         }
-        if plan.mma.as_ref().is_some_and(|mma| mma.widen.is_some()) {
-            trip.push(Op::Widen(0));
-        }
-        trip.push(Op::Mma(0, WHOLE));
+        trip.extend(product.widen(0));
+        trip.push(product.multiply(0, WHOLE));
     }
+    let mut body = vec![Op::Raster(plan.raster), product.clear()];
     body.push(Op::ForEachKTile(trip));
-    body.extend(store(plan));
+    body.extend(store(tiles, product));
     body
 }
 
 /// Starts a share of the copies of the next tile along k into that buffer; the last share closes
 /// their group.
-fn load_tile(stage: Stage, share: Share) -> Vec<Op> {
+fn load_tile(tiles: &Tiles<'_>, stage: Stage, share: Share) -> Vec<Op> {
     let mut ops = Vec::new();
-    for (operand, tile) in [("a", TileIndex::M), ("b", TileIndex::N)] {
-        ops.push(Op::Copy {
-            operand,
-            hop: Hop::G2s,
-            src: View::Gmem([tile, TileIndex::K]),
-            dst: View::Smem(stage, None),
-            bounds: Bounds::Checked,
-            share,
-        });
+    for role in [Role::A, Role::B] {
+        let views = [tiles.gmem(role), tiles.smem(role, stage, None)];
+        ops.push(tiles.part(role, Hop::G2s, views, Bounds::Checked, share));
     }
     if share.0 + 1 == share.1 {
         ops.extend([Op::Commit, Op::NextTile]);
@@ -145,36 +159,31 @@ fn load_tile(stage: Stage, share: Share) -> Vec<Op> {
     ops
 }
 
-fn load_fragments(block: u32, buffer: u32) -> Vec<Op> {
-    let ring = View::Smem(Stage::Read, Some(block));
-    ["a", "b"]
-        .map(|operand| step(operand, Hop::S2r, ring, View::Rmem(buffer), Bounds::Inside))
-        .to_vec()
+fn load_fragments(tiles: &Tiles<'_>, product: &Product, block: u32, buffer: u32) -> Vec<Op> {
+    let load = |factor: &tiles::Factor| {
+        let ring = tiles.smem(factor.role, Stage::Read, Some(block));
+        let views = [ring, View::Rmem(factor.loaded, buffer)];
+        tiles.step(factor.role, Hop::S2r, views, Bounds::Inside)
+    };
+    product.factors.iter().map(load).collect()
 }
 
-fn store(plan: &Plan) -> Vec<Op> {
+fn store(tiles: &Tiles<'_>, product: &Product) -> Vec<Op> {
     vec![
-        Op::Raster(plan.raster),
-        by_edge(|bounds| {
-            vec![
-                Op::Convert(bounds, WHOLE),
-                step("d", Hop::R2g, View::Rmem(0), TILE_MN, bounds),
-            ]
-        }),
+        Op::Raster(tiles.plan().raster),
+        by_edge(|bounds| store_direct(tiles, product, bounds)),
     ]
+}
+
+/// From registers to global memory; checked, every element by itself, where it is inside.
+fn store_direct(tiles: &Tiles<'_>, product: &Product, bounds: Bounds) -> Vec<Op> {
+    let whole = bounds == Bounds::Inside && tiles.has_elements(Role::Output, Hop::R2g);
+    let (cast, held) = product.result(whole, WHOLE);
+    let views = [held, tiles.gmem(Role::Output)];
+    let store = tiles.step(Role::Output, Hop::R2g, views, bounds);
+    cast.into_iter().chain([store]).collect()
 }
 
 fn by_edge(body: impl Fn(Bounds) -> Vec<Op>) -> Op {
     Op::IfInside(body(Bounds::Inside), body(Bounds::Checked))
-}
-
-fn step(operand: &'static str, hop: Hop, src: View, dst: View, bounds: Bounds) -> Op {
-    Op::Copy {
-        operand,
-        hop,
-        src,
-        dst,
-        bounds,
-        share: WHOLE,
-    }
 }

@@ -3,5 +3,6 @@
 pub mod program;
 pub mod expr;
 pub mod tile;
+mod tile_text;
 pub mod build;
 pub mod print;

@@ -1,20 +1,71 @@
 //! Tile IR: what a CTA does, in tiles. Tensors have layouts, copies and MMAs are tiled atoms of the
 //! plan, and no thread is named yet; who does what is computed by `crate::lower`.
 
-use std::fmt;
+use std::sync::Arc;
 
-use crate::plan::model::Hop;
+use crate::atoms::model::{Atom, RegType};
+use crate::dtype::Dtype;
+use crate::plan::model::Plan;
+use crate::plan::part::Part;
+use crate::plan::roles::BoxCopy;
 use crate::spec::model::Raster;
 
-/// Which tile of a global-memory tensor along one mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TileIndex {
-    /// The CTA's tile along m.
-    M,
-    /// The CTA's tile along n.
-    N,
-    /// The next tile along k to be loaded; [`Op::NextTile`] steps it.
-    K,
+/// A tile of the kernel: index into [`Kernel::tiles`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TileId(pub usize);
+
+/// A part of a tensor that the kernel works on as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// Its name, the only one at its place.
+    pub name: String,
+    /// Element type.
+    pub dtype: Dtype,
+    /// What runs along its axes, with extents.
+    pub modes: Vec<(String, i64)>,
+    /// Where it is.
+    pub place: Place,
+}
+
+/// Where a tile is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In global memory: the part of the operand of that number that the CTA is at.
+    Gmem(usize),
+    /// In shared memory: the plan's tile of that number, once for each buffer.
+    Smem(usize),
+    /// In the registers of the threads that share it out.
+    Rmem(Held),
+}
+
+/// How threads hold a tile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Type of a register.
+    pub ty: RegType,
+    /// Thread and value to coordinates of the tile.
+    pub tv: Part<2>,
+    /// How many times over.
+    pub buffers: u32,
+}
+
+/// What moves a tile: a decision of the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CopyId {
+    /// The tiled copy of that number.
+    Tiled(usize),
+    /// The copy by boxes of that number.
+    Boxes(usize),
+}
+
+impl CopyId {
+    /// The plan's copy by boxes, where it is one.
+    pub fn boxes(self, plan: &Plan) -> Option<&BoxCopy> {
+        match self {
+            CopyId::Boxes(number) => plan.box_copies().nth(number),
+            CopyId::Tiled(_) => None,
+        }
+    }
 }
 
 /// Which buffer of the shared-memory ring.
@@ -32,15 +83,33 @@ pub enum Stage {
     Staging,
 }
 
-/// One side of a copy.
+/// A tile, or a part of it, that an operation reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
-    /// A tile of an operand in global memory.
-    Gmem([TileIndex; 2]),
-    /// A tile of the ring, or one k-block of it; one buffer's load of the staging buffers.
-    Smem(Stage, Option<u32>),
-    /// The fragment buffer of that number.
-    Rmem(u32),
+    /// The tile in global memory that the CTA is at.
+    Gmem(TileId),
+    /// A buffer of a tile in shared memory, or one block of it: a k-block of the ring's, a buffer's
+    /// load of the staging buffers.
+    Smem(TileId, Stage, Option<u32>),
+    /// The buffer of that number of a tile in registers.
+    Rmem(TileId, u32),
+}
+
+impl View {
+    /// The tile.
+    pub fn tile(self) -> TileId {
+        match self {
+            View::Gmem(tile) | View::Smem(tile, ..) | View::Rmem(tile, _) => tile,
+        }
+    }
+
+    /// The block that it is of its tile.
+    pub fn block(self) -> Option<u32> {
+        match self {
+            View::Smem(_, _, block) => block,
+            View::Gmem(_) | View::Rmem(..) => None,
+        }
+    }
 }
 
 /// Part `.0` of `.1` equal shares of an operation's atoms.
@@ -107,30 +176,43 @@ pub enum Op {
     /// Decides which output tile this CTA makes. Starts a section: written again before the
     /// epilogue, it keeps what only the epilogue needs out of the main loop's registers.
     Raster(Raster),
-    /// Runs the plan's tiled copy of that operand and hop.
+    /// Moves a tile as the plan has it.
     Copy {
-        /// Operand.
-        operand: &'static str,
-        /// Hop of the plan.
-        hop: Hop,
         /// Source.
-        src: View,
+        from: View,
         /// Destination.
-        dst: View,
+        to: View,
+        /// The plan's copy.
+        by: CopyId,
         /// Predication.
         bounds: Bounds,
         /// Which of its atoms.
         share: Share,
     },
-    /// Sets the accumulators to zero.
-    ClearAccumulators,
-    /// Widens the fragments of that buffer to the MMA's types.
-    Widen(u32),
-    /// `acc += a · bᵀ` over the fragments of that buffer, or a share of its atoms.
-    Mma(u32, Share),
-    /// Rounds a share of the accumulators to d's type; for a checked store, each into a register of
-    /// its own.
-    Convert(Bounds, Share),
+    /// Gives every element of a tile in registers a value: that of the same element of another
+    /// tile, cast by an atom, or zero.
+    Map {
+        /// Destination.
+        to: View,
+        /// Source; none for zeros.
+        from: Option<View>,
+        /// The cast.
+        by: Option<Arc<Atom>>,
+        /// Which of the destination's registers.
+        share: Share,
+    },
+    /// `acc += a · bᵀ`, or a share of its atoms along m: at once where a and b are in registers; as
+    /// one group of asynchronous products where they are in shared memory.
+    Mma {
+        /// The accumulators.
+        acc: TileId,
+        /// The factor with rows.
+        a: View,
+        /// The factor with columns.
+        b: View,
+        /// Which of its atoms.
+        share: Share,
+    },
     /// Closes a group of asynchronous copies.
     Commit,
     /// Waits until at most that many groups are in flight.
@@ -161,9 +243,9 @@ pub enum Op {
     /// Runs the first body when the piece does not begin its tile, the second otherwise.
     IfContinues(Vec<Op>, Vec<Op>),
     /// Hands the accumulators of a piece to the CTA that began its tile.
-    GivePiece,
+    GivePiece(TileId),
     /// Adds the pieces of other CTAs to the accumulators, where the tile has any.
-    TakePieces,
+    TakePieces(TileId),
     /// Waits until the slot is empty in every CTA that this one writes into.
     Acquire,
     /// Announces the bytes that will make the slot full.
@@ -176,12 +258,10 @@ pub enum Op {
     Advance(Distance),
     /// Waits until every slot is empty again.
     Drain,
-    /// Starts the products of a whole k tile in the slot, as one group.
-    MmaSlot,
     /// Waits until at most that many groups of products are in flight.
     MmaWait(u32),
     /// Waits for all products; the accumulators may be read after it.
-    MmaDone,
+    MmaDone(TileId),
     /// Waits for this consumer's turn at the tensor cores.
     TakeTurn,
     /// Gives the turn to the next consumer.
@@ -201,170 +281,8 @@ pub enum Op {
 pub struct Kernel {
     /// Name of the point.
     pub id: String,
+    /// Every tile.
+    pub tiles: Vec<Tile>,
     /// Operations in order.
     pub body: Vec<Op>,
-}
-
-impl fmt::Display for Kernel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "tile {} {{", self.id)?;
-        write_ops(f, &self.body, 1)?;
-        writeln!(f, "}}")
-    }
-}
-
-fn write_ops(f: &mut fmt::Formatter<'_>, ops: &[Op], depth: usize) -> fmt::Result {
-    let pad = "  ".repeat(depth);
-    for op in ops {
-        match op {
-            Op::Raster(raster) => writeln!(f, "{pad}(tile_m, tile_n) = raster {raster}")?,
-            Op::Copy {
-                operand,
-                hop,
-                src,
-                dst,
-                bounds,
-                share,
-            } => {
-                let checked = if *bounds == Bounds::Checked {
-                    " checked"
-                } else {
-                    ""
-                };
-                let hop = hop.name();
-                writeln!(
-                    f,
-                    "{pad}copy {operand}.{hop} {src} -> {dst}{checked}{share}"
-                )?;
-            }
-            Op::ClearAccumulators => writeln!(f, "{pad}acc = 0")?,
-            Op::Widen(buffer) => writeln!(f, "{pad}widen r[{buffer}]")?,
-            Op::Mma(buffer, share) => {
-                writeln!(f, "{pad}acc += a.r[{buffer}] * b.r[{buffer}]{share}")?;
-            }
-            Op::Convert(Bounds::Inside, share) => {
-                writeln!(f, "{pad}d.r[0] = convert acc{share}")?;
-            }
-            Op::Convert(Bounds::Checked, share) => {
-                writeln!(f, "{pad}d.r[0] = convert acc, each element{share}")?;
-            }
-            Op::Commit => writeln!(f, "{pad}commit")?,
-            Op::Wait(groups) => writeln!(f, "{pad}wait {groups}")?,
-            Op::Barrier => writeln!(f, "{pad}barrier")?,
-            Op::NextTile => writeln!(f, "{pad}next tile_k, stage_write")?,
-            Op::NextRead => writeln!(f, "{pad}next stage_read")?,
-            Op::InitBarriers => writeln!(f, "{pad}init barriers")?,
-            Op::FollowGrid => writeln!(f, "{pad}follow the kernel before")?,
-            Op::Roles(roles) => {
-                for role in roles {
-                    let (team, registers) = (role.team, role.registers);
-                    writeln!(f, "{pad}{team} with {registers} registers {{")?;
-                    write_ops(f, &role.body, depth + 1)?;
-                    writeln!(f, "{pad}}}")?;
-                }
-            }
-            Op::ForEachTile(body) => {
-                writeln!(f, "{pad}for each tile {{")?;
-                write_ops(f, body, depth + 1)?;
-                writeln!(f, "{pad}}}")?;
-            }
-            Op::IfBoxesEnd(boxes, elements) => {
-                writeln!(f, "{pad}if boxes end at the edge {{")?;
-                write_ops(f, boxes, depth + 1)?;
-                writeln!(f, "{pad}}} else {{")?;
-                write_ops(f, elements, depth + 1)?;
-                writeln!(f, "{pad}}}")?;
-            }
-            Op::ForEachPiece(body) => {
-                writeln!(f, "{pad}for each piece of a tile {{")?;
-                write_ops(f, body, depth + 1)?;
-                writeln!(f, "{pad}}}")?;
-            }
-            Op::IfContinues(continues, begins) => {
-                writeln!(f, "{pad}if the piece continues a tile {{")?;
-                write_ops(f, continues, depth + 1)?;
-                writeln!(f, "{pad}}} else {{")?;
-                write_ops(f, begins, depth + 1)?;
-                writeln!(f, "{pad}}}")?;
-            }
-            Op::GivePiece => writeln!(f, "{pad}give piece")?,
-            Op::TakePieces => writeln!(f, "{pad}acc += pieces of other CTAs")?,
-            Op::Acquire => writeln!(f, "{pad}acquire slot")?,
-            Op::Arm => writeln!(f, "{pad}arm slot")?,
-            Op::Await => writeln!(f, "{pad}await slot")?,
-            Op::Release(Slot::Current) => writeln!(f, "{pad}release slot")?,
-            Op::Release(Slot::Previous) => writeln!(f, "{pad}release previous slot")?,
-            Op::Advance(Distance::Slot) => writeln!(f, "{pad}next slot")?,
-            Op::Advance(Distance::Tile) => writeln!(f, "{pad}skip the slots of a tile")?,
-            Op::Advance(Distance::Piece) => writeln!(f, "{pad}to the slots of the piece")?,
-            Op::Advance(Distance::Turns) => writeln!(f, "{pad}skip the slots of earlier turns")?,
-            Op::Drain => writeln!(f, "{pad}drain slots")?,
-            Op::MmaSlot => writeln!(f, "{pad}acc += a.s[slot] * b.s[slot]")?,
-            Op::MmaWait(groups) => writeln!(f, "{pad}wait mma {groups}")?,
-            Op::MmaDone => writeln!(f, "{pad}wait mma, acc ready")?,
-            Op::TakeTurn => writeln!(f, "{pad}take turn")?,
-            Op::PassTurn => writeln!(f, "{pad}pass turn")?,
-            Op::StagingFree(stores) => writeln!(f, "{pad}staging free, {stores} in flight")?,
-            Op::StagingFull => writeln!(f, "{pad}staging full")?,
-            Op::StagingDrain => writeln!(f, "{pad}staging drain")?,
-            Op::ForEachKTile(body) => {
-                writeln!(f, "{pad}for each k tile {{")?;
-                write_ops(f, body, depth + 1)?;
-                writeln!(f, "{pad}}}")?;
-            }
-            Op::IfInside(inside, edge) => {
-                writeln!(f, "{pad}if inside {{")?;
-                write_ops(f, inside, depth + 1)?;
-                writeln!(f, "{pad}}} else {{")?;
-                write_ops(f, edge, depth + 1)?;
-                writeln!(f, "{pad}}}")?;
-            }
-        }
-    }
-    Ok(())
-}
-
-impl fmt::Display for Team {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Team::Producer => "producer",
-            Team::Consumers => "consumers",
-        })
-    }
-}
-
-impl fmt::Display for Share {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Share(_, 1) => Ok(()),
-            Share(part, parts) => write!(f, ", share {part} of {parts}"),
-        }
-    }
-}
-
-impl fmt::Display for View {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tile = |index: &TileIndex| match index {
-            TileIndex::M => "tile_m",
-            TileIndex::N => "tile_n",
-            TileIndex::K => "tile_k",
-        };
-        match self {
-            View::Gmem([row, column]) => write!(f, "g({}, {})", tile(row), tile(column)),
-            View::Smem(stage, block) => {
-                match stage {
-                    Stage::Fixed(number) => write!(f, "s[{number}]")?,
-                    Stage::Read => write!(f, "s[stage_read]")?,
-                    Stage::Write => write!(f, "s[stage_write]")?,
-                    Stage::Slot => write!(f, "s[slot]")?,
-                    Stage::Staging => write!(f, "staging")?,
-                }
-                match block {
-                    Some(block) => write!(f, "(_, k block {block})"),
-                    None => Ok(()),
-                }
-            }
-            View::Rmem(buffer) => write!(f, "r[{buffer}]"),
-        }
-    }
 }

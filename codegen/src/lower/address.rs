@@ -8,7 +8,7 @@
 use crate::atoms::model::Space;
 use crate::ir::expr::{add, and, div, int, long, mul, sub, widen, xor};
 use crate::ir::program::{Address, Base, Expr, VarId};
-use crate::ir::tile::{Stage, TileIndex};
+use crate::ir::tile::Stage;
 use crate::lower::builder::Builder;
 use crate::plan::model::{Plan, SmemTile};
 use crate::plan::part::Part;
@@ -21,10 +21,8 @@ const MAX_IMMEDIATE: i64 = i32::MAX as i64 / 2;
 /// Run-time variables that addresses and predicates refer to.
 #[derive(Clone, Debug)]
 pub(super) struct State {
-    /// The CTA's tile along m, in tiles.
-    pub tile_m: Expr,
-    /// The CTA's tile along n, in tiles.
-    pub tile_n: Expr,
+    /// The CTA's tile along the output's modes, in tiles.
+    pub tile: [Expr; 2],
     /// Elements along k before the tile to be loaded next, 64-bit.
     pub k_start: VarId,
     /// Elements along k from the tile to be loaded next to the end; negative past it.
@@ -46,43 +44,40 @@ pub(super) struct GmemTile<'p> {
 }
 
 impl<'p> GmemTile<'p> {
-    /// The tile at that place, for a step whose thread part is `part`.
+    /// The operand's tile that the CTA is at, for a step whose thread part is `part`.
     pub(super) fn new(
         builder: &mut Builder,
         plan: &Plan,
         operand: &'p Operand,
-        tile: [TileIndex; 2],
         part: &Part<2>,
         state: &State,
     ) -> Option<GmemTile<'p>> {
         let mut offset = long(0);
         let mut moving = None;
         let mut left = [int(0), int(0)];
-        for mode in 0..2 {
-            let thread = builder.thread_sum("coord", &part.digits, mode);
-            let stride = stride_expr(builder, operand.stride(mode))?;
-            let (start, rest) = match tile[mode] {
-                TileIndex::K => {
+        for (axis, mode) in plan.modes_of(operand).into_iter().enumerate().take(2) {
+            let thread = builder.thread_sum("coord", &part.digits, axis);
+            let stride = stride_expr(builder, operand.stride(axis))?;
+            let tile = state.tile.get(mode);
+            let (start, rest) = match tile {
+                None => {
                     let start = mul(Expr::Var(state.k_start), stride.clone());
                     moving = Some(mul(start, long(i64::from(operand.dtype.bytes()))));
                     (int(0), Expr::Var(state.k_left))
                 }
-                TileIndex::M | TileIndex::N => {
-                    let (index, extent) = match tile[mode] {
-                        TileIndex::M => (&state.tile_m, plan.cta_tile[0]),
-                        _ => (&state.tile_n, plan.cta_tile[1]),
-                    };
+                Some(index) => {
+                    let extent = plan.cta_tile[mode];
                     let start = builder.hoist("start", mul(index.clone(), int(extent)));
-                    let end = Expr::Param(builder.param(&operand.axis(mode).mode)?);
+                    let end = Expr::Param(builder.param(&operand.axis(axis).mode)?);
                     let rest = builder.hoist("rest", sub(end, start.clone()));
                     (start, rest)
                 }
             };
             let first = add(widen(start), widen(thread.clone()));
             offset = add(offset, mul(first, stride));
-            left[mode] = match tile[mode] {
-                TileIndex::K => sub(rest, thread),
-                _ => builder.hoist("left", sub(rest, thread)),
+            left[axis] = match tile {
+                None => sub(rest, thread),
+                Some(_) => builder.hoist("left", sub(rest, thread)),
             };
         }
         let bytes = mul(offset, long(i64::from(operand.dtype.bytes())));

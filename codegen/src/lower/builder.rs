@@ -12,7 +12,7 @@ use crate::arch::Arch;
 use crate::atoms::model::RegType;
 use crate::ir::expr::{add, div, int, mul, rem};
 use crate::ir::program::{
-    Expr, IntType, Param, ParamId, ParamType, Program, Reg, RegFile, Special, Stmt, VarDecl, VarId,
+    Expr, IntType, Param, ParamId, ParamType, Program, RegFile, Special, Stmt, VarDecl, VarId,
 };
 use crate::plan::model::{Assumption, Hop, Plan};
 use crate::plan::part::Digit;
@@ -168,13 +168,6 @@ impl Builder {
             len: len as u32,
         });
         (self.program.files.len() - 1) as u32
-    }
-
-    /// All registers of a file.
-    pub(super) fn all(&self, file: u32) -> Vec<Reg> {
-        (0..self.program.files[file as usize].len)
-            .map(|index| Reg { file, index })
-            .collect()
     }
 
     /// `sum digit_i(tid) * stride_i` of one component, 32-bit.

@@ -12,7 +12,7 @@ use crate::atoms::model::{Atom, OperandKind, Space};
 use crate::error::Result;
 use crate::ir::expr::{add, and, int, lt, max, min, mul, select, sub};
 use crate::ir::program::{Address, Arg, Expr, IntType, Reg, Stmt};
-use crate::ir::tile::{Bounds, Share, Stage, View};
+use crate::ir::tile::{Bounds, CopyId, Share, Stage, TileId, View};
 use crate::lower::address::{GmemTile, smem_address};
 use crate::lower::{Lowering, bug, call};
 use crate::plan::model::{Hop, SmemTile, Step};
@@ -29,7 +29,7 @@ enum Side<'p> {
         stage: Stage,
     },
     Rmem {
-        fragment: &'static str,
+        tile: TileId,
         buffer: u32,
     },
 }
@@ -60,22 +60,27 @@ struct Run<'p> {
 impl<'p> Lowering<'p> {
     pub(super) fn copy(
         &mut self,
-        operand: &'static str,
-        hop: Hop,
+        by: CopyId,
         [src, dst]: [View; 2],
         bounds: Bounds,
         share: Share,
     ) -> Result<Vec<Stmt>> {
         let plan = self.plan;
-        if let Some(boxes) = plan.boxes(operand, hop) {
-            return match (hop, src) {
-                (Hop::S2g, View::Smem(_, Some(number))) => self.store_box(boxes, number),
-                _ => self.load_boxes(boxes),
-            };
-        }
-        let step = plan.step(operand, hop);
-        let step = step.ok_or_else(|| bug(plan, format!("no step {operand}.{}", hop.name())))?;
-        let parts = self.partitions[&(operand.to_string(), hop)].clone();
+        let (step, parts) = match by {
+            CopyId::Tiled(number) => {
+                let step = plan.steps.get(number).zip(self.partitions.get(number));
+                step.ok_or_else(|| bug(plan, format!("no tiled copy {number}")))?
+            }
+            CopyId::Boxes(_) => {
+                let boxes = by.boxes(plan);
+                let boxes = boxes.ok_or_else(|| bug(plan, format!("there is no {by:?}")))?;
+                return match src.block() {
+                    Some(block) => self.store_box(boxes, dst.tile(), block),
+                    None => self.load_boxes(boxes, [src.tile(), dst.tile()]),
+                };
+            }
+        };
+        let (hop, parts) = (step.hop, parts.clone());
         let by_element = bounds == Bounds::Checked && hop != Hop::G2s && parts.src_values > 1;
         let mut run = Run {
             step,
@@ -84,18 +89,15 @@ impl<'p> Lowering<'p> {
             } else {
                 step.atom.clone()
             },
-            src: self.side(step, &parts.src, src, by_element)?,
-            dst: self.side(step, &parts.dst, dst, by_element)?,
+            src: self.side(step, &parts.src, src)?,
+            dst: self.side(step, &parts.dst, dst)?,
             parts,
             bounds,
             by_element,
             valid: HashMap::new(),
             across: None,
         };
-        let block = [src, dst].into_iter().find_map(|view| match view {
-            View::Smem(_, block) => block.map(i64::from),
-            _ => None,
-        });
+        let block = src.block().or(dst.block()).map(i64::from);
         let mut out = Vec::new();
         let instances = run.parts.instances();
         let ends = [share.0, share.0 + 1].map(|end| instances * end as usize / share.1 as usize);
@@ -109,37 +111,28 @@ impl<'p> Lowering<'p> {
         Ok(out)
     }
 
-    fn side(
-        &mut self,
-        step: &'p Step,
-        part: &Part<2>,
-        view: View,
-        by_element: bool,
-    ) -> Result<Side<'p>> {
+    fn side(&mut self, step: &'p Step, part: &Part<2>, view: View) -> Result<Side<'p>> {
         let plan = self.plan;
         Ok(match view {
             View::Gmem(tile) => {
-                let operand = plan.operand(&step.operand);
-                let tile = operand.and_then(|operand| {
-                    GmemTile::new(&mut self.builder, plan, operand, tile, part, &self.state)
-                });
-                Side::Gmem(tile.ok_or_else(|| bug(plan, format!("no operand {}", step.operand)))?)
+                let operand = self.operand_of(tile)?;
+                let tile = GmemTile::new(&mut self.builder, plan, operand, part, &self.state);
+                let missing = || bug(plan, format!("{} has no parameters", operand.name));
+                Side::Gmem(tile.ok_or_else(missing)?)
             }
-            View::Smem(stage, _) => {
-                let tile = plan.smem_tile(&step.operand);
-                let tile = tile.ok_or_else(|| bug(plan, format!("no tile of {}", step.operand)))?;
+            View::Smem(tile, stage, _) => {
+                let tile = self.smem_tile(tile)?;
                 Side::Smem {
                     tile,
                     offsets: partition::smem_offsets(step, tile)?,
                     stage,
                 }
             }
-            View::Rmem(buffer) => {
-                let fragment = self.fragment_name(step, by_element);
+            View::Rmem(tile, buffer) => {
                 let threads = i64::from(plan.threads);
-                self.fragment(fragment)?
-                    .check_owner(part, threads, &plan.id)?;
-                Side::Rmem { fragment, buffer }
+                let fragment = self.fragment(tile)?;
+                fragment.check_owner(part, threads, &plan.id)?;
+                Side::Rmem { tile, buffer }
             }
         })
     }
@@ -218,10 +211,11 @@ impl<'p> Lowering<'p> {
                 }
                 Ok(Place::Address(address))
             }
-            Side::Rmem { fragment, buffer } => {
+            Side::Rmem { tile, buffer } => {
                 let elements = self.block_local(step, elements);
-                let registers = self.fragment(fragment)?.registers(&elements, *buffer);
-                let message = || format!("{fragment}: registers do not hold {elements:?} in order");
+                let registers = self.fragment(*tile)?.registers(&elements, *buffer);
+                let name = self.kernel.tiles.get(tile.0).map_or("", |tile| &tile.name);
+                let message = || format!("{name}: registers do not hold {elements:?} in order");
                 Ok(Place::Registers(
                     registers.ok_or_else(|| bug(plan, message()))?,
                 ))

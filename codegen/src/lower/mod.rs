@@ -21,10 +21,11 @@ use crate::atoms::sync::{Act, Scope, SyncFacts};
 use crate::error::{Error, Result};
 use crate::ir::expr::{add, ceil_div, int, le, long, mul, select, sub};
 use crate::ir::program::{Arg, Expr, IntType, Program, Stmt};
-use crate::ir::tile::{Kernel, Op, Team};
+use crate::ir::tile::{Kernel, Op, Place, Team, TileId, View};
 use crate::lower::raster::raster_tile;
-use crate::plan::model::{Hop, Plan, SUMMED};
+use crate::plan::model::{Plan, SUMMED, SmemTile};
 use crate::plan::partition::{self, Partition};
+use crate::spec::model::Operand;
 use std::sync::Arc;
 
 use address::State;
@@ -37,7 +38,7 @@ use roles::RoleState;
 /// # Errors
 /// [`Error::Bug`] when the plan's partitions contradict one another.
 pub fn lower(plan: &Plan, kernel: &Kernel) -> Result<Program> {
-    let mut lowering = Lowering::new(plan)?;
+    let mut lowering = Lowering::new(plan, kernel)?;
     let mut body = Vec::new();
     for section in kernel
         .body
@@ -54,30 +55,31 @@ struct Lowering<'p> {
     plan: &'p Plan,
     builder: Builder,
     state: State,
-    partitions: BTreeMap<(String, Hop), Partition>,
-    fragments: BTreeMap<&'static str, Fragment>,
+    kernel: &'p Kernel,
+    /// Of each tiled copy of the plan.
+    partitions: Vec<Partition>,
+    /// Of each tile in registers.
+    fragments: BTreeMap<TileId, Fragment>,
     role_state: Option<RoleState>,
     team: Option<Team>,
 }
 
 impl<'p> Lowering<'p> {
-    fn new(plan: &'p Plan) -> Result<Lowering<'p>> {
+    fn new(plan: &'p Plan, kernel: &'p Kernel) -> Result<Lowering<'p>> {
         let mut builder = Builder::new(plan);
         let state = start_state(&mut builder, plan);
-        let mut partitions = BTreeMap::new();
-        for step in &plan.steps {
-            partitions.insert((step.operand.clone(), step.hop), partition::of_step(step)?);
-        }
+        let partitions = plan.steps.iter().map(partition::of_step);
         let mut lowering = Lowering {
             plan,
             builder,
             state,
-            partitions,
+            kernel,
+            partitions: partitions.collect::<Result<_>>()?,
             fragments: BTreeMap::new(),
             role_state: None,
             team: None,
         };
-        lowering.declare_fragments()?;
+        lowering.declare_fragments();
         Ok(lowering)
     }
 
@@ -96,25 +98,26 @@ impl<'p> Lowering<'p> {
                 let tiles = self.tiles([1, 1])?;
                 let mut hoist = |name: &str, expr| self.builder.hoist(name, expr);
                 let [m, n] = raster_tile(&mut hoist, cta, tiles, *raster);
-                self.state.tile_m = self.builder.hoist("tile_m", m);
-                self.state.tile_n = self.builder.hoist("tile_n", n);
+                self.enter([m, n]);
                 Vec::new()
             }
             Op::Copy {
-                operand,
-                hop,
-                src,
-                dst,
+                from,
+                to,
+                by,
                 bounds,
                 share,
-            } => self.copy(operand, *hop, [*src, *dst], *bounds, *share)?,
-            Op::ClearAccumulators => {
-                let file = self.fragment("acc")?.file;
-                vec![Stmt::Zero(self.builder.all(file))]
-            }
-            Op::Widen(buffer) => self.widen(*buffer)?,
-            Op::Mma(buffer, share) => self.mma(*buffer, *share)?,
-            Op::Convert(bounds, share) => self.convert(*bounds, *share)?,
+            } => self.copy(*by, [*from, *to], *bounds, *share)?,
+            Op::Map {
+                to,
+                from,
+                by,
+                share,
+            } => self.map_tile(*to, *from, by.as_ref(), *share)?,
+            Op::Mma { acc, a, b, share } => match (a, b) {
+                (View::Smem(a, ..), View::Smem(b, ..)) => self.mma_of_slot(*acc, [*a, *b])?,
+                _ => self.mma(*acc, [*a, *b], *share)?,
+            },
             Op::Commit => self.sync((Act::CommitCopies, Scope::Thread), [])?,
             Op::Wait(groups) => {
                 let groups = Arg::Imm(i64::from(*groups));
@@ -203,10 +206,7 @@ impl<'p> Lowering<'p> {
     /// Whether the CTA's whole output tile is inside the output.
     fn inside(&mut self) -> Result<Expr> {
         let mut inside = None;
-        for (mode, tile) in [self.state.tile_m.clone(), self.state.tile_n.clone()]
-            .into_iter()
-            .enumerate()
-        {
+        for (mode, tile) in self.state.tile.clone().into_iter().enumerate() {
             let extent = self.plan.cta_tile[mode];
             let end = self.extent(mode)?;
             let start = self.builder.hoist("start", mul(tile, int(extent)));
@@ -218,6 +218,14 @@ impl<'p> Lowering<'p> {
             });
         }
         inside.ok_or_else(|| bug(self.plan, "a tile has no modes".to_string()))
+    }
+
+    /// Says which output tile the operations to come belong to.
+    fn enter(&mut self, tile: [Expr; 2]) {
+        let [m, n] = tile;
+        let m = self.builder.hoist("tile_m", m);
+        let n = self.builder.hoist("tile_n", n);
+        self.state.tile = [m, n];
     }
 
     /// Output tiles of the problem along m and n, so many tiles of the CTA counted as one.
@@ -248,9 +256,39 @@ impl<'p> Lowering<'p> {
         })
     }
 
-    fn fragment(&self, name: &str) -> Result<&Fragment> {
-        let fragment = self.fragments.get(name);
-        fragment.ok_or_else(|| bug(self.plan, format!("no fragment {name}")))
+    fn fragment(&self, tile: TileId) -> Result<&Fragment> {
+        let fragment = self.fragments.get(&tile);
+        fragment.ok_or_else(|| bug(self.plan, format!("tile {} is not in registers", tile.0)))
+    }
+
+    /// What the plan says of a tile in shared memory.
+    fn smem_tile(&self, tile: TileId) -> Result<&'p SmemTile> {
+        let place = self.kernel.tiles.get(tile.0).map(|tile| &tile.place);
+        let planned = match place {
+            Some(Place::Smem(number)) => self.plan.smem.get(*number),
+            _ => None,
+        };
+        planned.ok_or_else(|| {
+            bug(
+                self.plan,
+                format!("tile {} is not in shared memory", tile.0),
+            )
+        })
+    }
+
+    /// The operand that a tile in global memory is of.
+    fn operand_of(&self, tile: TileId) -> Result<&'p Operand> {
+        let place = self.kernel.tiles.get(tile.0).map(|tile| &tile.place);
+        let operand = match place {
+            Some(Place::Gmem(number)) => self.plan.operands.get(*number),
+            _ => None,
+        };
+        operand.ok_or_else(|| {
+            bug(
+                self.plan,
+                format!("tile {} is not in global memory", tile.0),
+            )
+        })
     }
 }
 
@@ -275,8 +313,7 @@ fn start_state(builder: &mut Builder, plan: &Plan) -> State {
     let summed = plan.modes.get(SUMMED).and_then(|name| builder.param(name));
     let k = summed.map_or(int(0), Expr::Param);
     State {
-        tile_m: int(0),
-        tile_n: int(0),
+        tile: [int(0), int(0)],
         k_start: builder.state("k_start", IntType::I64, long(0)),
         k_left: builder.state("k_left", IntType::I32, k),
         read: builder.state("stage_read", IntType::I32, int(0)),

@@ -114,8 +114,8 @@ impl Lowering<'_> {
             Op::ForEachTile(body) => self.for_each_tile(body),
             Op::ForEachPiece(body) => self.for_each_piece(body),
             Op::IfContinues(continues, begins) => self.if_continues(continues, begins),
-            Op::GivePiece => self.give_piece(),
-            Op::TakePieces => self.take_pieces(),
+            Op::GivePiece(acc) => self.give_piece(*acc),
+            Op::TakePieces(acc) => self.take_pieces(*acc),
             Op::IfBoxesEnd(boxes, elements) => self.if_boxes_end(boxes, elements),
             Op::Acquire => self.acquire(),
             Op::Arm => self.arm(),
@@ -125,9 +125,8 @@ impl Lowering<'_> {
             Op::Drain => self.drain(),
             Op::TakeTurn => self.take_turn(),
             Op::PassTurn => self.pass_turn(),
-            Op::MmaSlot => self.mma_slot(),
             Op::MmaWait(groups) => self.await_products(*groups, Vec::new()),
-            Op::MmaDone => self.mma_done(),
+            Op::MmaDone(acc) => self.mma_done(*acc),
             Op::StagingFree(stores) => self.staging_free(*stores),
             Op::StagingFull => self.staging_full(),
             Op::StagingDrain => self.staging_drain(),
@@ -259,8 +258,7 @@ impl Lowering<'_> {
         let at = raster_tile(&mut hoist, number, tiles, self.plan.raster);
         let [m, n] =
             [0, 1].map(|mode| add(mul(at[mode].clone(), int(shape[mode])), place[mode].clone()));
-        self.state.tile_m = self.builder.hoist("tile_m", m);
-        self.state.tile_n = self.builder.hoist("tile_n", n);
+        self.enter([m, n]);
         Ok(())
     }
 
@@ -271,7 +269,7 @@ impl Lowering<'_> {
         let bytes = output.map_or(1, |d| d.dtype.bytes());
         let n = self.extent(1)?;
         let whole = eq(rem(n.clone(), int(GRANULE / i64::from(bytes))), int(0));
-        let end = add(self.state.tile_n.clone(), int(1));
+        let end = add(self.state.tile[1].clone(), int(1));
         let inside = le(mul(end, int(self.plan.cta_tile[1])), n);
         Ok(vec![Stmt::If {
             cond: or(whole, inside),

@@ -28,9 +28,9 @@ pub(super) fn check_overlap(chooser: &mut Chooser<'_>, plan: &Plan) {
         let name = &d.name;
         let [first, second] = [0, 1].map(|axis| &d.axis(axis).mode);
         let message = format!(
-            "operand {name}: elements ({rows},0) and (0,{columns}) of a tile of ({m},{n}) lie at one \
-             address by strides ({row},{column}): use ({first},{second}):(ldd,1), or a stride of \
-             at least {} along {first} or {} along {second}",
+            "operand {name}: elements ({rows},0) and (0,{columns}) of a tile of ({m},{n}) lie at \
+             one address by strides ({row},{column}): use ({first},{second}):(ld{name},1), or a \
+             stride of at least {} along {first} or {} along {second}",
             column.saturating_mul(n),
             row.saturating_mul(m)
         );

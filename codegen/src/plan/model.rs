@@ -292,10 +292,20 @@ impl Plan {
             .find(|step| step.operand == operand && step.hop == hop)
     }
 
+    /// Whether the operand of that role makes that hop.
+    pub fn moves(&self, role: Role, hop: Hop) -> bool {
+        self.step(self.named(role), hop).is_some()
+    }
+
+    /// Every copy by boxes.
+    pub fn box_copies(&self) -> impl Iterator<Item = &BoxCopy> {
+        let roles = self.roles.iter();
+        roles.flat_map(|roles| roles.loads.iter().chain(&roles.store))
+    }
+
     /// The copy by boxes of that operand and hop.
     pub fn boxes(&self, operand: &str, hop: Hop) -> Option<&BoxCopy> {
-        let roles = self.roles.as_ref()?;
-        let mut copies = roles.loads.iter().chain(&roles.store);
+        let mut copies = self.box_copies();
         copies.find(|copy| copy.operand == operand && copy.hop == hop)
     }
 

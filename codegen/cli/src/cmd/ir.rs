@@ -25,12 +25,12 @@ fn after(file: &SpecFile, point: &Point, args: &args::Ir) -> Result<String, Fail
     match pass {
         Pass::Tile | Pass::Lower => {
             let plan = specs::planned(file, point)?;
-            let tile = ir::build::build(&plan);
+            let failure = |error| specs::failure_at(file, point, error);
+            let tile = ir::build::build(&plan).map_err(failure)?;
             if pass == Pass::Tile {
                 return Ok(tile.to_string());
             }
-            let program = lower::lower(&plan, &tile)
-                .map_err(|error| specs::failure_at(file, point, error))?;
+            let program = lower::lower(&plan, &tile).map_err(failure)?;
             Ok(program.to_string())
         }
         Pass::Translate => text(false),

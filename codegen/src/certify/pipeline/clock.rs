@@ -13,8 +13,8 @@ use record::Recorded;
 
 use super::{Barrier, Machine, Outcome, Step, parts_of};
 use crate::certify::timeline::{Costs, Doing, Span, Timeline};
-use crate::ir::tile::{Kernel, Op, Team};
-use crate::plan::model::{Hop, Plan};
+use crate::ir::tile::{Kernel, Op, Team, View};
+use crate::plan::model::Plan;
 use crate::plan::roles::Roles;
 
 /// When each phase of a barrier ends.
@@ -187,21 +187,27 @@ impl Clock<'_> {
                 tell(&mut self.full[cta][slot], phase, now + costs.step_cycles);
                 self.spend(at, costs.step_cycles, Doing::Request, Some((slot, round)));
             }
-            Op::Copy { operand, hop, .. } => match hop {
-                Hop::G2s => self.load(at, operand, (slot, round), &before.full),
-                Hop::R2s => self.spend(at, costs.stage_cycles, Doing::Stage, None),
-                Hop::S2g => self.store(at, false),
-                Hop::R2g => self.store(at, true),
+            Op::Copy { from, to, by, .. } => match (from, to) {
+                (View::Gmem(_), View::Smem(..)) => self.load(at, *by, (slot, round), &before.full),
+                (View::Rmem(..), View::Smem(..)) => {
+                    self.spend(at, costs.stage_cycles, Doing::Stage, None);
+                }
+                (View::Smem(..), View::Gmem(_)) => self.store(at, false),
+                (View::Rmem(..), View::Gmem(_)) => self.store(at, true),
                 // The machine has refused these.
-                Hop::G2r | Hop::S2r => {}
+                (_, View::Rmem(..))
+                | (View::Gmem(_), View::Gmem(_))
+                | (View::Smem(..), View::Smem(..)) => {}
             },
             Op::Await => {
                 let ready = ended(&self.full[cta][slot], round);
                 self.wait(at, ready, Doing::Await, Some((slot, round)));
             }
-            Op::MmaSlot => self.multiply(at, (slot, round)),
+            Op::Mma {
+                a: View::Smem(..), ..
+            } => self.multiply(at, (slot, round)),
             Op::MmaWait(groups) => self.products_done(at, *groups as usize),
-            Op::MmaDone => self.products_done(at, 0),
+            Op::MmaDone(_) => self.products_done(at, 0),
             Op::Release(which) => self.release(at, *which, before),
             Op::TakeTurn => {
                 let agent = &self.machine.agents[at];
@@ -219,7 +225,9 @@ impl Clock<'_> {
                 tell(&mut self.turns[cta][next], before.turns[next], heard);
                 self.hands[at].now += costs.step_cycles;
             }
-            Op::Convert(..) => self.spend(at, costs.convert_cycles, Doing::Convert, None),
+            Op::Map { from: Some(_), .. } => {
+                self.spend(at, costs.convert_cycles, Doing::Convert, None);
+            }
             Op::StagingFree(stores) => self.stores_done(at, *stores as usize, Doing::StagingWait),
             Op::StagingDrain => self.stores_done(at, 0, Doing::Drain),
             Op::StagingFull => self.spend(at, costs.barrier_cycles, Doing::Stage, None),
@@ -230,7 +238,7 @@ impl Clock<'_> {
             }
             // Beside the loop along k these take next to no time, but for pieces of tiles, which
             // the clock knows nothing of: its tiles are whole.
-            Op::Advance(_) | Op::ClearAccumulators | Op::GivePiece | Op::TakePieces => {}
+            Op::Advance(_) | Op::Map { .. } | Op::GivePiece(_) | Op::TakePieces(_) => {}
             // The machine unrolls these.
             Op::ForEachTile(_)
             | Op::ForEachPiece(_)
@@ -248,8 +256,7 @@ impl Clock<'_> {
             | Op::NextRead
             | Op::Commit
             | Op::Wait(_)
-            | Op::Widen(_)
-            | Op::Mma(..) => {}
+            | Op::Mma { .. } => {}
         }
     }
 

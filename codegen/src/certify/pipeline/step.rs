@@ -4,8 +4,7 @@
 //! is said here what it does.
 
 use super::{Machine, Outcome, Step, WARPS, arrive, missing, wait};
-use crate::ir::tile::{Distance, Op, Slot};
-use crate::plan::model::Hop;
+use crate::ir::tile::{CopyId, Distance, Op, Slot, View};
 
 impl<'k> Machine<'k> {
     pub(super) fn step(&mut self, at: usize, step: Step<'k>) -> Result<Outcome, String> {
@@ -37,14 +36,17 @@ impl<'k> Machine<'k> {
                 barrier.bytes += i64::from(self.roles.ring.bytes);
                 arrive(barrier, 1, || format!("full barrier of slot {slot}"))?;
             }
-            Op::Copy { operand, hop, .. } => match hop {
-                Hop::G2s => self.load(at, operand, slot)?,
+            Op::Copy { from, to, by, .. } => match (from, to) {
+                (View::Gmem(_), View::Smem(..)) => self.load(at, *by, slot)?,
                 // Results on their way out of the role's own registers. Its staging buffers are no
                 // slots of the ring: only its own warpgroup writes and stores them, in the order
                 // that its bulk groups and a barrier of its own keep.
-                Hop::R2s | Hop::S2g | Hop::R2g => {}
+                (View::Rmem(..), View::Smem(..) | View::Gmem(_))
+                | (View::Smem(..), View::Gmem(_)) => {}
                 // Operands come by slots; nothing would order such a read.
-                Hop::G2r | Hop::S2r => return Err(foreign(op)),
+                (_, View::Rmem(..))
+                | (View::Gmem(_), View::Gmem(_))
+                | (View::Smem(..), View::Smem(..)) => return Err(foreign(op)),
             },
             Op::Await => {
                 let what = format!("slot {slot} to be full");
@@ -55,7 +57,11 @@ impl<'k> Machine<'k> {
                 }
                 return Ok(outcome);
             }
-            Op::MmaSlot => {
+            Op::Mma {
+                a: View::Smem(..),
+                b: View::Smem(..),
+                ..
+            } => {
                 if !self.slots[cta][slot].holders.contains(&at) {
                     return Err(format!("{} reads slot {slot} unawaited", self.agents[at]));
                 }
@@ -66,7 +72,7 @@ impl<'k> Machine<'k> {
                 let over = reading.len().saturating_sub(*groups as usize);
                 reading.drain(..over);
             }
-            Op::MmaDone => self.agents[at].reading.clear(),
+            Op::MmaDone(_) => self.agents[at].reading.clear(),
             Op::Release(which) => self.release(at, *which)?,
             Op::Advance(distance) => self.go(at, *distance),
             Op::TakeTurn => return self.take_turn(at),
@@ -76,13 +82,13 @@ impl<'k> Machine<'k> {
                 arrive(barrier, 1, || format!("turn of consumer {next}"))?;
             }
             // Registers of the role's own.
-            Op::ClearAccumulators | Op::Convert(..) => {}
+            Op::Map { .. } => {}
             // Staging buffers, as above.
             Op::StagingFree(_) | Op::StagingFull | Op::StagingDrain => {}
             // Flags in scratch memory, between CTAs that are in no cluster together. A CTA waits
             // only for those before it in the grid, and those wait for nobody before they raise
             // theirs: no wait for a slot can depend on it.
-            Op::GivePiece | Op::TakePieces => {}
+            Op::GivePiece(_) | Op::TakePieces(_) => {}
             // Their bodies are unrolled, see `unroll`.
             Op::ForEachTile(_)
             | Op::ForEachPiece(_)
@@ -99,7 +105,7 @@ impl<'k> Machine<'k> {
             | Op::NextTile
             | Op::NextRead => return Err(foreign(op)),
             // Groups of cp.async and fragments of a main loop without roles.
-            Op::Commit | Op::Wait(_) | Op::Widen(_) | Op::Mma(..) => return Err(foreign(op)),
+            Op::Commit | Op::Wait(_) | Op::Mma { .. } => return Err(foreign(op)),
         }
         Ok(Outcome::Done)
     }
@@ -151,9 +157,10 @@ impl<'k> Machine<'k> {
         Ok(Outcome::Done)
     }
 
-    fn load(&mut self, at: usize, operand: &str, slot: usize) -> Result<(), String> {
-        let copy = self.plan.boxes(operand, Hop::G2s);
-        let copy = copy.ok_or_else(|| format!("{operand} is not loaded by boxes"))?;
+    fn load(&mut self, at: usize, by: CopyId, slot: usize) -> Result<(), String> {
+        let copy = by
+            .boxes(self.plan)
+            .ok_or("slots are filled by boxes, which complete on their barrier")?;
         let bytes = copy.box_bytes() * copy.places.len() as i64;
         for cta in self.roles.sharers(copy, self.agents[at].cta as u32) {
             let cta = cta as usize;
@@ -228,24 +235,23 @@ pub(super) fn is_of_pipeline(op: &Op) -> bool {
         | Op::Release(_)
         | Op::Advance(_)
         | Op::Drain
-        | Op::MmaSlot
         | Op::MmaWait(_)
-        | Op::MmaDone
+        | Op::MmaDone(_)
         | Op::TakeTurn
         | Op::PassTurn => true,
-        Op::Copy { hop, .. } => *hop == Hop::G2s,
+        Op::Copy { from, to, .. } => matches!((from, to), (View::Gmem(_), View::Smem(..))),
+        Op::Mma { a, .. } => matches!(a, View::Smem(..)),
         Op::ForEachTile(body) | Op::ForEachPiece(body) | Op::ForEachKTile(body) => any(body),
         Op::IfInside(way, other) | Op::IfBoxesEnd(way, other) | Op::IfContinues(way, other) => {
             any(way) || any(other)
         }
         Op::Roles(roles) => roles.iter().any(|role| any(&role.body)),
-        Op::ClearAccumulators
-        | Op::Convert(..)
+        Op::Map { .. }
         | Op::StagingFree(_)
         | Op::StagingFull
         | Op::StagingDrain
-        | Op::GivePiece
-        | Op::TakePieces
+        | Op::GivePiece(_)
+        | Op::TakePieces(_)
         | Op::Raster(_)
         | Op::Barrier
         | Op::InitBarriers
@@ -253,8 +259,6 @@ pub(super) fn is_of_pipeline(op: &Op) -> bool {
         | Op::NextTile
         | Op::NextRead
         | Op::Commit
-        | Op::Wait(_)
-        | Op::Widen(_)
-        | Op::Mma(..) => false,
+        | Op::Wait(_) => false,
     }
 }

@@ -23,7 +23,7 @@ cta_tile: '(128,128,64)'
     );
     let file = spec::parse("-", &text).unwrap();
     let plan = plan::plan(&file.points[0]).unwrap();
-    let kernel = ir::build::build(&plan);
+    let kernel = ir::build::build(&plan).unwrap();
     (plan, kernel)
 }
 
@@ -38,7 +38,7 @@ pub(super) const KINDS: [&str; 7] = [
 ];
 
 fn judge(plan: &Plan, kernel: &Kernel) -> crate::error::Result<certify::Certificate> {
-    let program = lower::lower(plan, &ir::build::build(plan)).unwrap();
+    let program = lower::lower(plan, &ir::build::build(plan).unwrap()).unwrap();
     certify::certify(plan, kernel, &program)
 }
 

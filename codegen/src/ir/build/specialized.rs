@@ -4,18 +4,15 @@
 //! The ring's state is carried over output tiles: it never starts anew. With one group in flight a
 //! consumer gives a slot back a trip late, when the group that read it is done.
 
-use crate::ir::tile::{
-    Bounds, Distance, Op, Role, Share, Slot, Stage, Team, TileIndex, View, WHOLE,
-};
-use crate::plan::model::{Hop, Plan};
+use super::store_direct;
+use super::tiles::{Product, Tiles};
+use crate::ir::tile::{Bounds, Distance, Op, Role, Share, Slot, Stage, Team, WHOLE};
+use crate::plan::model::Hop;
 use crate::plan::roles::{BoxCopy, Roles};
-use crate::spec::model::{LaunchKind, Schedule};
+use crate::spec::model::{self, LaunchKind, Schedule};
 
 /// The kernel of a plan with roles.
-pub(super) fn body(plan: &Plan) -> Vec<Op> {
-    let Some(roles) = &plan.roles else {
-        return Vec::new();
-    };
+pub(super) fn body(tiles: &Tiles<'_>, product: &Product, roles: &Roles) -> Vec<Op> {
     let [producer, consumer] = roles.registers;
     let mut body = vec![Op::InitBarriers];
     body.extend((roles.launch == LaunchKind::Programmatic).then_some(Op::FollowGrid));
@@ -23,12 +20,12 @@ pub(super) fn body(plan: &Plan) -> Vec<Op> {
         Role {
             team: Team::Producer,
             registers: producer,
-            body: produce(roles),
+            body: produce(tiles, roles),
         },
         Role {
             team: Team::Consumers,
             registers: consumer,
-            body: consume(plan, roles),
+            body: consume(tiles, product, roles),
         },
     ]));
     body
@@ -42,26 +39,28 @@ fn for_each(roles: &Roles, body: Vec<Op>) -> Op {
     }
 }
 
-fn produce(roles: &Roles) -> Vec<Op> {
+fn produce(tiles: &Tiles<'_>, roles: &Roles) -> Vec<Op> {
     let mut trip = vec![Op::Acquire, Op::Arm];
-    for (operand, tile) in [("a", TileIndex::M), ("b", TileIndex::N)] {
-        trip.push(Op::Copy {
-            operand,
-            hop: Hop::G2s,
-            src: View::Gmem([tile, TileIndex::K]),
-            dst: View::Smem(Stage::Slot, None),
-            bounds: Bounds::Checked,
-            share: WHOLE,
-        });
+    for role in [model::Role::A, model::Role::B] {
+        let views = [tiles.gmem(role), tiles.smem(role, Stage::Slot, None)];
+        trip.push(tiles.step(role, Hop::G2s, views, Bounds::Checked));
     }
     trip.push(Op::Advance(Distance::Slot));
     vec![for_each(roles, vec![Op::ForEachKTile(trip)]), Op::Drain]
 }
 
-fn consume(plan: &Plan, roles: &Roles) -> Vec<Op> {
+fn consume(tiles: &Tiles<'_>, product: &Product, roles: &Roles) -> Vec<Op> {
     let turns = roles.schedule == Schedule::Pingpong;
     let late = roles.in_flight > 0;
-    let mut trip = vec![Op::Await, Op::MmaSlot, Op::MmaWait(roles.in_flight)];
+    let [a, b] = [model::Role::A, model::Role::B].map(|role| tiles.smem(role, Stage::Slot, None));
+    let acc = product.acc;
+    let multiply = Op::Mma {
+        acc,
+        a,
+        b,
+        share: WHOLE,
+    };
+    let mut trip = vec![Op::Await, multiply, Op::MmaWait(roles.in_flight)];
     trip.push(Op::Release(if late {
         Slot::Previous
     } else {
@@ -71,19 +70,20 @@ fn consume(plan: &Plan, roles: &Roles) -> Vec<Op> {
     let pieces = roles.cuts_tiles();
     let skips = |distance| (turns && !pieces).then_some(Op::Advance(distance));
     let mut tile = Vec::new();
-    tile.extend(pieces.then_some(Op::ClearAccumulators));
+    tile.extend(pieces.then(|| product.clear()));
     tile.extend((turns && pieces).then_some(Op::Advance(Distance::Piece)));
     tile.extend(turns.then_some(Op::TakeTurn));
     tile.push(Op::ForEachKTile(trip));
     tile.extend(turns.then_some(Op::PassTurn));
-    tile.push(Op::MmaDone);
+    tile.push(Op::MmaDone(acc));
     tile.extend(late.then_some(Op::Release(Slot::Previous)));
+    let direct = |bounds| store_direct(tiles, product, bounds);
     let stores = match &roles.store {
-        Some(boxes) => Op::IfBoxesEnd(store(plan, roles, boxes), store_direct(Bounds::Checked)),
-        None => Op::IfInside(store_direct(Bounds::Inside), store_direct(Bounds::Checked)),
+        Some(boxes) => Op::IfBoxesEnd(store(tiles, product, roles, boxes), direct(Bounds::Checked)),
+        None => Op::IfInside(direct(Bounds::Inside), direct(Bounds::Checked)),
     };
     tile.push(match pieces {
-        true => Op::IfContinues(vec![Op::GivePiece], vec![Op::TakePieces, stores]),
+        true => Op::IfContinues(vec![Op::GivePiece(acc)], vec![Op::TakePieces(acc), stores]),
         false => stores,
     });
     tile.extend(skips(Distance::Tile));
@@ -94,49 +94,20 @@ fn consume(plan: &Plan, roles: &Roles) -> Vec<Op> {
     body
 }
 
-/// From registers to global memory; checked, every element by itself, where it is inside.
-fn store_direct(bounds: Bounds) -> Vec<Op> {
-    vec![
-        Op::Convert(bounds, WHOLE),
-        Op::Copy {
-            operand: "d",
-            hop: Hop::R2g,
-            src: View::Rmem(0),
-            dst: View::Gmem([TileIndex::M, TileIndex::N]),
-            bounds,
-            share: WHOLE,
-        },
-    ]
-}
-
 /// One box after another: round, write it into a staging buffer, send it off.
-fn store(plan: &Plan, roles: &Roles, boxes: &BoxCopy) -> Vec<Op> {
+fn store(tiles: &Tiles<'_>, product: &Product, roles: &Roles, boxes: &BoxCopy) -> Vec<Op> {
+    let output = model::Role::Output;
     let boxes = boxes.places.len() as u32;
     let in_flight = (roles.staging.buffers - 1) as u32;
-    let convert = plan.epilogue.is_some();
     (0..boxes)
         .flat_map(|number| {
-            let share = Share(number, boxes);
-            let staged = View::Smem(Stage::Staging, Some(number));
-            let copy = |hop, src, dst| Op::Copy {
-                operand: "d",
-                hop,
-                src,
-                dst,
-                bounds: match hop {
-                    Hop::S2g => Bounds::Checked,
-                    _ => Bounds::Inside,
-                },
-                share: WHOLE,
-            };
-            let mut ops = Vec::new();
-            ops.extend(convert.then_some(Op::Convert(Bounds::Inside, share)));
-            ops.push(Op::StagingFree(in_flight));
-            ops.push(copy(Hop::R2s, View::Rmem(0), staged));
-            ops.push(Op::StagingFull);
-            let tile = View::Gmem([TileIndex::M, TileIndex::N]);
-            ops.push(copy(Hop::S2g, staged, tile));
-            ops
+            let staged = tiles.smem(output, Stage::Staging, Some(number));
+            let (cast, held) = product.result(true, Share(number, boxes));
+            let into = tiles.step(output, Hop::R2s, [held, staged], Bounds::Inside);
+            let views = [staged, tiles.gmem(output)];
+            let out_of = tiles.step(output, Hop::S2g, views, Bounds::Checked);
+            let moved = [Op::StagingFree(in_flight), into, Op::StagingFull, out_of];
+            cast.into_iter().chain(moved)
         })
         .collect()
 }

@@ -6,7 +6,7 @@ use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::expr::{add, eq, int, mul, rem, shl};
 use crate::ir::program::{Arg, Expr, ParamId, Special, Stmt};
-use crate::ir::tile::TileIndex;
+use crate::ir::tile::TileId;
 use crate::lower::builder::map_name;
 use crate::lower::roles::ring::smem;
 use crate::lower::{Lowering, bug, call};
@@ -14,24 +14,18 @@ use crate::plan::roles::{BoxCopy, BoxPlace};
 use crate::spec::model::Schedule;
 
 impl Lowering<'_> {
-    /// The loads of one operand's tile of the next trip along k.
-    pub(in crate::lower) fn load_boxes(&mut self, copy: &BoxCopy) -> Result<Vec<Stmt>> {
+    /// The loads of an operand's tile of the next trip along k, into that one in shared memory.
+    pub(in crate::lower) fn load_boxes(
+        &mut self,
+        copy: &BoxCopy,
+        [from, to]: [TileId; 2],
+    ) -> Result<Vec<Stmt>> {
         let plan = self.plan;
-        let tile = plan
-            .smem_tile(&copy.operand)
-            .ok_or_else(|| bug(plan, format!("no tile of {}", copy.operand)))?;
+        let tile = self.smem_tile(to)?;
         let shared = copy.shared_along.unwrap_or_default();
         let state = self.role()?.clone();
         let part = state.place[shared].clone();
-        let rows = if shared == 1 {
-            TileIndex::M
-        } else {
-            TileIndex::N
-        };
-        let starts = [
-            self.tile_start(rows)?,
-            mul(self.k_tile()?, int(plan.cta_tile[2])),
-        ];
+        let starts = self.starts(from)?;
         let slot = mul(Expr::Var(state.slot), int(i64::from(plan.stage_bytes)));
         let map = self.map(&copy.operand)?;
         let mut out = Vec::new();
@@ -93,14 +87,23 @@ impl Lowering<'_> {
         [copy.contiguous, 1 - copy.contiguous].map(coordinate)
     }
 
-    /// The first element of the CTA's tile along m or n.
-    fn tile_start(&mut self, index: TileIndex) -> Result<Expr> {
-        let (tile, extent) = match index {
-            TileIndex::M => (self.state.tile_m.clone(), self.plan.cta_tile[0]),
-            TileIndex::N => (self.state.tile_n.clone(), self.plan.cta_tile[1]),
-            TileIndex::K => return Err(bug(self.plan, "tiles along k have trips".to_string())),
-        };
-        Ok(self.builder.hoist("start", mul(tile, int(extent))))
+    /// The first element of the CTA's tile along each axis of an operand.
+    fn starts(&mut self, tile: TileId) -> Result<[Expr; 2]> {
+        let plan = self.plan;
+        let operand = self.operand_of(tile)?;
+        let mut starts = Vec::new();
+        for (mode, extent) in plan
+            .modes_of(operand)
+            .into_iter()
+            .zip(plan.tile_of(operand))
+        {
+            starts.push(match self.state.tile.get(mode).cloned() {
+                Some(tile) => self.builder.hoist("start", mul(tile, int(extent))),
+                None => mul(self.k_tile()?, int(extent)),
+            });
+        }
+        let rank = |starts: Vec<Expr>| bug(plan, format!("boxes of {} axes", starts.len()));
+        starts.try_into().map_err(rank)
     }
 
     fn map(&self, operand: &str) -> Result<ParamId> {
@@ -109,15 +112,17 @@ impl Lowering<'_> {
     }
 
     /// The store of one staging buffer, by one thread of the warpgroup.
-    pub(in crate::lower) fn store_box(&mut self, copy: &BoxCopy, number: u32) -> Result<Vec<Stmt>> {
+    pub(in crate::lower) fn store_box(
+        &mut self,
+        copy: &BoxCopy,
+        to: TileId,
+        number: u32,
+    ) -> Result<Vec<Stmt>> {
         let plan = self.plan;
         let place = copy.places.get(number as usize).copied();
         let place = place.ok_or_else(|| bug(plan, format!("there is no box {number}")))?;
         let part = self.part()?;
-        let starts = [
-            self.tile_start(TileIndex::M)?,
-            self.tile_start(TileIndex::N)?,
-        ];
+        let starts = self.starts(to)?;
         let [x, y] = self.coordinates(copy, place, &starts, &part);
         let mut offset = mul(part, int(copy.part_step.offset_bytes));
         if let Some(set) = self.staging_set()? {

@@ -20,7 +20,7 @@ use crate::ir::expr::{
     add, div, eq, int, le, long, lt, max, min, mul, or, rem, select, sub, widen,
 };
 use crate::ir::program::{Address, Arg, Base, Expr, IntType, Special, Stmt};
-use crate::ir::tile::Op;
+use crate::ir::tile::{Op, TileId};
 use crate::lower::{Lowering, WORKSPACE, bug};
 use crate::plan::roles::FLAG_BYTES;
 
@@ -220,10 +220,10 @@ impl Lowering<'_> {
     }
 
     /// Writes the accumulators into the CTA's place, then raises the warpgroup's flag.
-    pub(super) fn give_piece(&mut self) -> Result<Vec<Stmt>> {
+    pub(super) fn give_piece(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
         let [cta, _] = self.role()?.cluster.clone();
         let mut out = Vec::new();
-        for (number, registers) in self.buffer("acc", 0)?.chunks(VECTOR).enumerate() {
+        for (number, registers) in self.buffer(acc, 0)?.chunks(VECTOR).enumerate() {
             let mut place = self.vector(cta.clone())?;
             place.imm = self.vector_at(number)?;
             let args = [
@@ -243,7 +243,7 @@ impl Lowering<'_> {
     }
 
     /// Adds the pieces that continue the tile, in the order of k.
-    pub(super) fn take_pieces(&mut self) -> Result<Vec<Stmt>> {
+    pub(super) fn take_pieces(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
         let piece = self.piece()?.clone();
         let [_, ctas] = self.role()?.cluster.clone();
         let scope = self.builder.begin_scope();
@@ -257,7 +257,7 @@ impl Lowering<'_> {
         let flag = [("flag", Arg::Address(self.flag(cta.clone())?))];
         let waits = (Act::AwaitFlag, Scope::Gpu, Space::Gmem);
         let mut statements = self.sync(waits, flag.clone())?;
-        let all = self.buffer("acc", 0)?;
+        let all = self.buffer(acc, 0)?;
         let at_a_time = self.at_a_time(all.len())?;
         for (number, registers) in all.chunks(at_a_time).enumerate() {
             let vectors = number * at_a_time / VECTOR..(number + 1) * at_a_time / VECTOR;

@@ -4,27 +4,31 @@ use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::expr::{add, and, div, int, mul, rem};
 use crate::ir::program::{Arg, Expr, Reg, Stmt};
+use crate::ir::tile::TileId;
 use crate::lower::{Lowering, bug, call};
 use crate::plan::descriptor::{Descriptor, Major, UNIT_BYTES};
-use crate::spec::model::Role;
 
 /// Bits of a shared address that a descriptor holds; those above tell CTAs of a cluster apart.
 const ADDRESS_BITS: i64 = 0x3_ffff;
 
 impl Lowering<'_> {
-    /// All products of the slot, in one group.
-    pub(super) fn mma_slot(&mut self) -> Result<Vec<Stmt>> {
+    /// All products of two tiles in the slot, in one group.
+    pub(in crate::lower) fn mma_of_slot(
+        &mut self,
+        acc: TileId,
+        factors: [TileId; 2],
+    ) -> Result<Vec<Stmt>> {
         let plan = self.plan;
         let [a, b] = self.roles_of()?.descriptors.clone();
         let mma = plan.mma.as_ref();
         let mma = mma.ok_or_else(|| bug(plan, "no mma".to_string()))?;
         let [along_m, along_n] = self.warpgroups()?;
         let consumer = self.part()?;
-        let a_low = self.low_word(Role::A, &a, div(consumer.clone(), int(along_n)))?;
-        let b_low = self.low_word(Role::B, &b, rem(consumer, int(along_n)))?;
+        let a_low = self.low_word(factors[0], &a, div(consumer.clone(), int(along_n)))?;
+        let b_low = self.low_word(factors[1], &b, rem(consumer, int(along_n)))?;
         let accumulate = self.role()?.trip.clone();
         let mut out = self.sync((Act::FenceProducts, Scope::Warpgroup), [])?;
-        for (rest, registers) in self.accumulators()?.into_iter().enumerate() {
+        for (rest, registers) in self.accumulators(acc)?.into_iter().enumerate() {
             let down = rest as i64 * along_m * a.row_step_bytes / UNIT_BYTES;
             let a_low = add(a_low.clone(), int(down));
             let args = mma.atom.operands.iter();
@@ -54,9 +58,9 @@ impl Lowering<'_> {
 
     /// Waits for all products. The accumulators pass through the wait, so that what reads them
     /// stays behind it.
-    pub(super) fn mma_done(&mut self) -> Result<Vec<Stmt>> {
+    pub(super) fn mma_done(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
         let mut out = Vec::new();
-        for registers in self.accumulators()? {
+        for registers in self.accumulators(acc)? {
             out.extend(self.await_products(0, registers)?);
         }
         Ok(out)
@@ -70,8 +74,8 @@ impl Lowering<'_> {
     }
 
     /// The accumulators of each MMA of a consumer, along m.
-    fn accumulators(&self) -> Result<Vec<Vec<Reg>>> {
-        let acc = self.buffer("acc", 0)?;
+    fn accumulators(&self, acc: TileId) -> Result<Vec<Vec<Reg>>> {
+        let acc = self.buffer(acc, 0)?;
         let mma = self.plan.mma.as_ref().and_then(|mma| mma.atom.mma.as_ref());
         let each = mma.map_or(1, |facts| facts.mnk[1] / 2) as usize;
         Ok(acc.chunks(each).map(<[Reg]>::to_vec).collect())
@@ -86,10 +90,9 @@ impl Lowering<'_> {
     }
 
     /// The low word of the descriptor of a consumer's first MMA in the slot.
-    fn low_word(&mut self, factor: Role, descriptor: &Descriptor, number: Expr) -> Result<Expr> {
+    fn low_word(&mut self, factor: TileId, descriptor: &Descriptor, number: Expr) -> Result<Expr> {
         let plan = self.plan;
-        let tile = plan.smem_tile(plan.named(factor));
-        let tile = tile.ok_or_else(|| bug(plan, format!("no tile of {factor:?}")))?;
+        let tile = self.smem_tile(factor)?;
         let start = add(Expr::Smem, int(i64::from(tile.offset_bytes)));
         let start = add(start, mul(number, int(descriptor.row_step_bytes)));
         let start = and(start, int(ADDRESS_BITS));

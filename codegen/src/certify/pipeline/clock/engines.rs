@@ -1,17 +1,20 @@
 //! What a role starts and what goes on beside it: loads, products, stores, and slots given back.
 
 use super::{Before, Clock, tell};
-use crate::certify::timeline::{Doing, load_bytes};
-use crate::ir::tile::Slot;
-use crate::plan::model::Hop;
+use crate::certify::timeline::Doing;
+use crate::ir::tile::{CopyId, Slot};
 
 impl Clock<'_> {
     /// The boxes of an operand that this CTA asks for, for all that share them.
-    pub(super) fn load(&mut self, at: usize, operand: &str, place: (usize, u64), full: &[u64]) {
+    pub(super) fn load(&mut self, at: usize, by: CopyId, place: (usize, u64), full: &[u64]) {
         let costs = self.costs;
         let (slot, _) = place;
         let cta = self.machine.agents[at].cta;
-        let bytes = load_bytes(self.machine.plan, operand);
+        // The machine has refused all else.
+        let Some(load) = by.boxes(self.machine.plan) else {
+            return;
+        };
+        let bytes = load.box_bytes() as u64 * load.places.len() as u64;
         let start = self.hands[at].now.max(self.loads[cta]);
         let end = start + costs.l2(bytes);
         self.loads[cta] = end;
@@ -20,9 +23,7 @@ impl Clock<'_> {
             let span = self.span(at, [from, to], Doing::Load, Some(place));
             self.recorded.loads.push(span);
         }
-        let load = self.machine.plan.boxes(operand, Hop::G2s);
-        let sharers = load.map(|load| self.machine.roles.sharers(load, cta as u32));
-        for other in sharers.unwrap_or_default() {
+        for other in self.machine.roles.sharers(load, cta as u32) {
             let other = other as usize;
             let heard = to + costs.barrier_cycles;
             tell(&mut self.full[other][slot], full[other], heard);

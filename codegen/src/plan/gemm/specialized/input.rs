@@ -43,12 +43,11 @@ pub(super) fn input(
     let (operand, tile) = (input.operand, input.tile);
     let name = operand.name.as_str();
     let contiguous = operand.contiguous_axis();
-    if let Some(misfit) = map_misfit(operand) {
+    let misfit = map_misfit(operand);
+    let (None, Some(contiguous)) = (&misfit, contiguous) else {
         let code = contiguous.map_or("not-contiguous", |_| STRIDE_CODE);
+        let misfit = misfit.unwrap_or_default();
         chooser.violate(code, format!("operand {name} {misfit}"));
-        return Ok(None);
-    }
-    let Some(contiguous) = contiguous else {
         return Ok(None);
     };
     if contiguous == 0 && !reads_either_way(chooser, input) {

@@ -60,14 +60,11 @@ pub(super) fn output(
         return Ok(None);
     };
     if *d.stride(1) != Stride::Const(1) || !matches!(d.dtype.bytes(), 2 | 4) {
+        let (name, dtype) = (&d.name, d.dtype);
+        let [rows, columns] = [0, 1].map(|axis| &d.axis(axis).mode);
         let message = format!(
-            "operand {}: boxes store 16- and 32-bit elements contiguous along {}; it is {} ({},{}): \
-             use schedule multistage",
-            d.name,
-            d.axis(1).mode,
-            d.dtype,
-            d.axis(0).mode,
-            d.axis(1).mode
+            "operand {name}: boxes store 16- and 32-bit elements contiguous along {columns}; it is \
+             {dtype} ({rows},{columns}): use schedule multistage"
         );
         chooser.violate("store", message);
         return Ok(None);

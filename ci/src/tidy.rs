@@ -5,6 +5,7 @@
 
 pub mod allowed;
 pub mod text_rules;
+pub mod facts;
 pub mod layering;
 pub mod manifests;
 

@@ -148,6 +148,46 @@ fn root_name(ident: &proc_macro2::Ident) -> RootName {
     }
 }
 
+/// A string of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    /// What stands between its quotes, escapes as they are written.
+    pub text: String,
+    /// The line it begins on, from 1.
+    pub line: usize,
+}
+
+/// Every string of a file, but for those of attributes, doc comments among them.
+pub fn strings(tokens: &[TokenTree]) -> Vec<Text> {
+    let mut found = Vec::new();
+    for (index, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Group(group) => {
+                let before = |back: usize| index.checked_sub(back).map(|at| &tokens[at]);
+                let behind = |back, what| before(back).is_some_and(|token| is_punct(token, what));
+                let inner = behind(1, '!') && behind(2, '#');
+                let attribute = group.delimiter() == Delimiter::Bracket;
+                if !(attribute && (behind(1, '#') || inner)) {
+                    let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+                    found.extend(strings(&inner));
+                }
+            }
+            TokenTree::Literal(literal) => {
+                let written = literal.to_string();
+                let text = written
+                    .split_once('"')
+                    .and_then(|(_, rest)| rest.rsplit_once('"'));
+                found.extend(text.map(|(text, _)| Text {
+                    text: text.to_owned(),
+                    line: literal.span().start().line,
+                }));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
 /// Every function of a file, nested ones too.
 pub fn functions(tokens: &[TokenTree]) -> Vec<Function> {
     let mut found = Vec::new();

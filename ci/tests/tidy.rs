@@ -3,7 +3,8 @@
 
 use tilewright_ci::source_tree::{self, SourceFile};
 use tilewright_ci::tidy::allowed::{LONG_FILES, LONG_FUNCTIONS};
-use tilewright_ci::tidy::{Complaint, assert_none, layering, manifests, text_rules};
+use tilewright_ci::tidy::{Complaint, assert_none, facts, layering, manifests, text_rules};
+use tilewright_codegen::atoms;
 
 fn check_each(rule: impl Fn(&SourceFile) -> Vec<Complaint>) {
     let files = source_tree::files().unwrap();
@@ -60,6 +61,14 @@ fn functions_are_short() {
 #[test]
 fn modules_use_only_those_above_them() {
     assert_none(&layering::check(&source_tree::files().unwrap()));
+}
+
+#[test]
+fn the_generator_names_no_instruction() {
+    let catalogue = atoms::catalogue().unwrap();
+    let ids: Vec<&str> = catalogue.iter().map(|atom| atom.id.as_str()).collect();
+    assert!(ids.len() > 300, "only {} atoms were found", ids.len());
+    check_each(|file| facts::instruction_ids(file, &ids));
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod shipped;
 mod locks;
 mod assembled;
 mod stages;
+mod synchronized;
 mod refused_plans;
 mod emulated;
 mod captured;

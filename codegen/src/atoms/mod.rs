@@ -13,6 +13,6 @@ mod record;
 mod sources;
 pub mod sync;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use catalogue::{Catalogue, catalogue};

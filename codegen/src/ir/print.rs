@@ -233,6 +233,9 @@ impl Text {
             parts.push(range);
             rest = &rest[run..];
         }
+        if parts.is_empty() {
+            parts.push("none".to_owned());
+        }
         parts.join("+")
     }
 

@@ -14,7 +14,11 @@ use crate::error::Violation;
 use crate::plan::choose::Chooser;
 use crate::plan::model::{Choice, Hop, LeftOut, Plan};
 use crate::plan::roles::Roles;
+use crate::spec::keys_named;
 use crate::spec::model::{LaunchKind, Schedule};
+
+#[cfg(test)]
+mod tests;
 
 /// What a part of a kernel stands on.
 struct Need {
@@ -147,7 +151,9 @@ pub(super) fn choose(chooser: &mut Chooser<'_>, plan: &Plan) -> BTreeMap<SyncFac
             let newer = atoms.iter().position(|atom| atom.runs_on(chooser.arch));
             let Some(newer) = newer else {
                 let message = lacking(chooser, need, *facts);
-                chooser.violate("no-sync-atom", message);
+                let violation = Violation::new("no-sync-atom", message);
+                let keys = keys_named(need.of);
+                chooser.violations.push(Violation { keys, ..violation });
                 continue;
             };
             if newer > 0 {

@@ -89,11 +89,6 @@ pub const ARCHES: &[Arch] = &[
 ];
 
 impl Arch {
-    /// Whether `elect.sync` exists (PTX ISA).
-    pub fn has_election(&self) -> bool {
-        self.sm >= 90
-    }
-
     /// The architecture of that name, if it is known.
     pub fn parse(name: &str) -> Option<Arch> {
         ARCHES.iter().copied().find(|arch| arch.name == name)

@@ -118,6 +118,8 @@ pub enum OperandKind {
         /// Register type.
         ty: Option<RegType>,
     },
+    /// A predicate that the atom defines.
+    Predicate,
     /// An address in that space.
     Address(Space),
     /// A tensor map among the kernel's parameters.
@@ -172,6 +174,15 @@ pub enum IntrinsicArg {
     Const(i32),
 }
 
+/// One result of an intrinsic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IntrinsicResult {
+    /// The predicate of the operand of that name.
+    Predicate(String),
+    /// One that nobody reads.
+    Unused(RegType),
+}
+
 /// How an atom becomes code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Emit {
@@ -186,6 +197,8 @@ pub enum Emit {
         /// Type of each argument or result register in the intrinsic's signature where it differs
         /// from the register's own, by operand name: `v2f16` for `<2 x half>`.
         types: Vec<(String, String)>,
+        /// Its results behind the registers that the atom writes, in order.
+        gives: Vec<IntrinsicResult>,
     },
     /// Inline assembly rendered from `templates/ptx/<file>`.
     Template {
@@ -374,6 +387,7 @@ impl Atom {
             }
             OperandKind::RegsInOut { ty, count } => 2 * ty.bits() * count,
             OperandKind::RegsInOuts { .. }
+            | OperandKind::Predicate
             | OperandKind::Address(_)
             | OperandKind::TensorMap
             | OperandKind::Int

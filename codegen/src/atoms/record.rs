@@ -12,7 +12,8 @@ use tilewright_bundle::Sums;
 use tilewright_layout::Layout;
 
 use super::model::{
-    Atom, ConvertFacts, CopyFacts, Emit, IntrinsicArg, Kind, MmaFacts, OperandDecl, OperandKind,
+    Atom, ConvertFacts, CopyFacts, Emit, IntrinsicArg, IntrinsicResult, Kind, MmaFacts,
+    OperandDecl, OperandKind,
 };
 use crate::dtype::Dtype;
 use form::{Convert, Copy, EmitForm, Mma, MmaSource, Operand, Record, Side};
@@ -94,6 +95,7 @@ fn operand(operand: Operand) -> OperandDecl {
         Operand::Out { name, reg, count } => (name, OperandKind::RegsOut { ty: reg, count }),
         Operand::InOut { name, reg, count } => (name, OperandKind::RegsInOut { ty: reg, count }),
         Operand::InOuts { name, reg } => (name, OperandKind::RegsInOuts { ty: reg }),
+        Operand::Predicate { name } => (name, OperandKind::Predicate),
         Operand::TensorMap { name } => (name, OperandKind::TensorMap),
         Operand::Address { name, space, .. } => (name, OperandKind::Address(space)),
         Operand::Int { name } => (name, OperandKind::Int),
@@ -177,6 +179,7 @@ fn emit(form: EmitForm, operands: &BTreeSet<&str>) -> Result<Emit> {
             intrinsic: None,
             args: None,
             types: None,
+            gives: None,
             template: None,
             values: None,
         } => Ok(Emit::Llvm(op)),
@@ -185,6 +188,7 @@ fn emit(form: EmitForm, operands: &BTreeSet<&str>) -> Result<Emit> {
             intrinsic: Some(name),
             args: Some(args),
             types,
+            gives,
             template: None,
             values: None,
         } => {
@@ -198,7 +202,16 @@ fn emit(form: EmitForm, operands: &BTreeSet<&str>) -> Result<Emit> {
                 .find(|(operand, _)| !operands.contains(operand.as_str()))
             {
                 Some((operand, _)) => Err(format!("types names {operand:?}, which is no operand")),
-                None => Ok(Emit::Intrinsic { name, args, types }),
+                None => Ok(Emit::Intrinsic {
+                    name,
+                    args,
+                    types,
+                    gives: gives
+                        .unwrap_or_default()
+                        .into_iter()
+                        .map(|result| intrinsic_result(result, operands))
+                        .collect::<Result<_>>()?,
+                }),
             }
         }
         EmitForm {
@@ -206,6 +219,7 @@ fn emit(form: EmitForm, operands: &BTreeSet<&str>) -> Result<Emit> {
             intrinsic: None,
             args: None,
             types: None,
+            gives: None,
             template: Some(file),
             values,
         } => {
@@ -219,9 +233,20 @@ fn emit(form: EmitForm, operands: &BTreeSet<&str>) -> Result<Emit> {
             }
         }
         _ => Err(
-            "emit is one of: llvm; intrinsic with args and types; template with values".to_owned(),
+            "emit is one of: llvm; intrinsic with args, types and gives; template with values"
+                .to_owned(),
         ),
     }
+}
+
+/// A predicate's name, or the type of a result that nobody reads.
+fn intrinsic_result(result: String, operands: &BTreeSet<&str>) -> Result<IntrinsicResult> {
+    if operands.contains(result.as_str()) {
+        return Ok(IntrinsicResult::Predicate(result));
+    }
+    let ty = serde_json::from_value(Value::String(result.clone()));
+    ty.map(IntrinsicResult::Unused)
+        .map_err(|_| format!("gives names {result:?}, no operand and no type of registers"))
 }
 
 /// An operand's name, `name[index]`, or an integer.

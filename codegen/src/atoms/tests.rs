@@ -14,7 +14,8 @@ use tilewright_layout::Layout;
 use super::catalogue;
 use super::catalogue::Catalogue;
 use super::model::{
-    Atom, CopyFacts, Emit, IntrinsicArg, Kind, MmaFacts, OperandKind, RegType, Space,
+    Atom, CopyFacts, Emit, IntrinsicArg, IntrinsicResult, Kind, MmaFacts, OperandKind, RegType,
+    Space,
 };
 use super::sources::SOURCES;
 use crate::dtype::Dtype;
@@ -202,7 +203,7 @@ fn converts_fit_their_registers() {
 #[test]
 fn intrinsics_take_every_input_once() {
     for atom in catalogue().unwrap().iter() {
-        let Emit::Intrinsic { args, .. } = &atom.emit else {
+        let Emit::Intrinsic { args, gives, .. } = &atom.emit else {
             continue;
         };
         for operand in &atom.operands {
@@ -212,9 +213,19 @@ fn intrinsics_take_every_input_once() {
                 }
                 IntrinsicArg::Const(_) => false,
             };
+            let defines = IntrinsicResult::Predicate(operand.name.clone());
+            let given = gives.iter().filter(|one| **one == defines).count();
+            let predicate = operand.kind == OperandKind::Predicate;
+            assert_eq!(
+                given,
+                usize::from(predicate),
+                "{}: {}",
+                atom.id,
+                operand.name
+            );
             let used = args.iter().filter(uses).count();
             let wanted = match operand.kind {
-                OperandKind::RegsOut { .. } => 0..=0,
+                OperandKind::RegsOut { .. } | OperandKind::Predicate => 0..=0,
                 OperandKind::RegsIn { count, .. } => 1..=count as usize,
                 _ => 1..=1,
             };

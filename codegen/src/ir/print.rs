@@ -121,9 +121,11 @@ impl Names {
 fn defined(body: &[Stmt], out: &mut Vec<VarId>) {
     for statement in body {
         match statement {
-            Stmt::Let(var, _) | Stmt::Pin(var, _) | Stmt::Uniform(var, _) | Stmt::Elect(var) => {
-                out.push(*var);
-            }
+            Stmt::Let(var, _) | Stmt::Pin(var, _) | Stmt::Uniform(var, _) => out.push(*var),
+            Stmt::Atom { args, .. } => out.extend(args.iter().filter_map(|arg| match arg {
+                Arg::Predicate(var) => Some(*var),
+                _ => None,
+            })),
             Stmt::For { var, body, .. } => {
                 out.push(*var);
                 defined(body, out);
@@ -134,7 +136,7 @@ fn defined(body: &[Stmt], out: &mut Vec<VarId>) {
                 defined(then, out);
                 defined(otherwise, out);
             }
-            Stmt::Assign(..) | Stmt::Zero(_) | Stmt::Atom { .. } | Stmt::Comment(_) => {}
+            Stmt::Assign(..) | Stmt::Zero(_) | Stmt::Comment(_) => {}
         }
     }
 }
@@ -157,7 +159,6 @@ impl Text {
                 Stmt::Uniform(var, value) => {
                     writeln!(f, "{pad}uniform {} = {}", self.var(*var), self.expr(value))?;
                 }
-                Stmt::Elect(var) => writeln!(f, "{pad}elect {}", self.var(*var))?,
                 Stmt::Assign(var, value) => {
                     writeln!(f, "{pad}{} := {}", self.var(*var), self.expr(value))?;
                 }
@@ -251,6 +252,7 @@ impl Text {
             Arg::Imm(value) => value.to_string(),
             Arg::Imms(values) => format!("{values:?}"),
             Arg::TensorMap(param) => self.names.param(param.0).to_string(),
+            Arg::Predicate(var) => self.var(*var),
         }
     }
 

@@ -154,6 +154,8 @@ pub enum Arg {
     Imms(Vec<i64>),
     /// A tensor map.
     TensorMap(ParamId),
+    /// An immutable predicate that the atom defines.
+    Predicate(VarId),
 }
 
 /// One statement.
@@ -168,8 +170,6 @@ pub enum Stmt {
     /// Defines an immutable 32-bit variable: the value that the first lane of the warp has, which
     /// the assembler then knows to be the same in all of them.
     Uniform(VarId, Expr),
-    /// Defines an immutable predicate that holds in one lane of the warp.
-    Elect(VarId),
     /// Gives a mutable variable (declared so in [`Program::vars`]) a value.
     Assign(VarId, Expr),
     /// `for var in from..to step step`: `var` is immutable in the body, all of one type; no trip

@@ -173,16 +173,16 @@ impl Lowering<'_> {
     fn one_thread(&mut self, consumers: i64, body: Vec<Stmt>) -> Result<Stmt> {
         let elected = self.builder.var("elected", IntType::I1, false);
         let first = consumers * i64::from(WARPGROUP / 32);
+        let named = [("elected", Arg::Predicate(elected))];
+        let mut then = self.sync((Act::Elect, Scope::Warp), named)?;
+        then.push(Stmt::If {
+            cond: Expr::Var(elected),
+            then: body,
+            otherwise: Vec::new(),
+        });
         Ok(Stmt::If {
             cond: eq(self.role()?.warp.clone(), int(first)),
-            then: vec![
-                Stmt::Elect(elected),
-                Stmt::If {
-                    cond: Expr::Var(elected),
-                    then: body,
-                    otherwise: Vec::new(),
-                },
-            ],
+            then,
             otherwise: Vec::new(),
         })
     }

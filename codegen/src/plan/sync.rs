@@ -57,6 +57,7 @@ const NEEDS: &[Need] = &[
         instead: "pipeline.schedule multistage",
         when: |plan| plan.roles.is_some(),
         facts: &[
+            SyncFacts::of(Act::Elect, Scope::Warp),
             SyncFacts::of(Act::PrefetchMap, Scope::Gpu),
             SyncFacts::of(Act::MbarrierInit, Scope::Cta),
             SyncFacts::of(Act::FenceMbarrierInit, Scope::Cluster),

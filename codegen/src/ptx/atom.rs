@@ -18,9 +18,18 @@ use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, CallSiteValue};
 
 use super::translate::{Result, Translator, in_builder};
 use crate::atoms::model::{Atom, Emit, Kind, OperandDecl, OperandKind};
-use crate::ir::program::{Arg, Reg};
+use crate::ir::program::{Arg, Reg, VarId};
 
 type Value<'ctx> = BasicValueEnum<'ctx>;
+
+/// Where a result goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    Reg(Reg),
+    /// The variable that it defines.
+    Var(VarId),
+    Nowhere,
+}
 
 impl<'ctx, 'p> Translator<'ctx, 'p> {
     /// Runs an atom.
@@ -31,7 +40,8 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
                 name,
                 args: params,
                 types,
-            } => self.intrinsic(name, params, types, atom, args),
+                gives,
+            } => self.intrinsic(name, params, (types, gives), atom, args),
             Emit::Template { file, values } => self.template(file, values, atom, args),
         };
         done.map_err(|problem| format!("{}: {problem}", atom.id))
@@ -60,7 +70,7 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
     /// No output gives `void`, one its own type, more a struct.
     fn signature(
         &self,
-        outputs: &[(Reg, BasicTypeEnum<'ctx>)],
+        outputs: &[(Target, BasicTypeEnum<'ctx>)],
         inputs: &[BasicMetadataTypeEnum<'ctx>],
     ) -> FunctionType<'ctx> {
         let types: Vec<_> = outputs.iter().map(|&(_, ty)| ty).collect();
@@ -72,25 +82,36 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
     }
 
     fn take_results(
-        &self,
+        &mut self,
         call: CallSiteValue<'ctx>,
-        outputs: &[(Reg, BasicTypeEnum<'ctx>)],
+        outputs: &[(Target, BasicTypeEnum<'ctx>)],
     ) -> Result<()> {
         match outputs {
             [] => Ok(()),
-            [(reg, _)] => self.write(*reg, result(call)?),
+            [(target, _)] => self.take(*target, result(call)?),
             more => {
                 let BasicValueEnum::StructValue(all) = result(call)? else {
                     return Err("a call with many results gives no struct".to_owned());
                 };
-                (0..).zip(more).try_for_each(|(at, &(reg, _))| {
+                let read = |target: &Target| *target != Target::Nowhere;
+                let parts = (0..).zip(more).filter(|(_, (target, _))| read(target));
+                parts.into_iter().try_for_each(|(at, &(target, _))| {
                     let part = self
                         .builder
                         .build_extract_value(all, at, "")
                         .map_err(in_builder)?;
-                    self.write(reg, part)
+                    self.take(target, part)
                 })
             }
+        }
+    }
+
+    fn take(&mut self, target: Target, value: Value<'ctx>) -> Result<()> {
+        match (target, value) {
+            (Target::Reg(reg), value) => self.write(reg, value),
+            (Target::Var(var), BasicValueEnum::IntValue(value)) => self.define(var, value),
+            (Target::Var(_), other) => Err(format!("a predicate gets {other}")),
+            (Target::Nowhere, _) => Ok(()),
         }
     }
 

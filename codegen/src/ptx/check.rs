@@ -175,16 +175,6 @@ impl<'p> Checker<'p> {
                 self.definition(*var, value, false);
                 self.expect(value, IntType::I32);
             }
-            Stmt::Elect(var) => {
-                self.definition(*var, &Expr::Int(0, IntType::I1), false);
-                if !self.arch.has_election() {
-                    self.unsupported.push(Error::Unsupported {
-                        feature: "elect.sync".to_owned(),
-                        arch: self.arch.to_string(),
-                        hint: "it needs sm_90 or later".to_owned(),
-                    });
-                }
-            }
             Stmt::Assign(var, value) => self.definition(*var, value, true),
             Stmt::For {
                 var,
@@ -218,7 +208,7 @@ impl<'p> Checker<'p> {
         }
     }
 
-    fn definition(&mut self, var: VarId, value: &'p Expr, mutable: bool) {
+    pub(super) fn definition(&mut self, var: VarId, value: &'p Expr, mutable: bool) {
         match self.program.vars.get(var.0 as usize) {
             Some(decl) if decl.mutable == mutable => self.expect(value, decl.ty),
             Some(decl) => self.problem(format!(

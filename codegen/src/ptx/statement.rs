@@ -40,10 +40,6 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
                 let value = self.first_lane(value)?;
                 self.define(*var, value)
             }
-            Stmt::Elect(var) => {
-                let value = self.elect()?;
-                self.define(*var, value)
-            }
             Stmt::Assign(var, value) => {
                 let value = self.expr(value)?;
                 self.values.clear();
@@ -109,26 +105,7 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
         }
     }
 
-    /// A predicate that one lane of the warp has.
-    fn elect(&self) -> Result<IntValue<'ctx>> {
-        let (i32_type, bool_type) = (self.context.i32_type(), self.context.bool_type());
-        let pair = [i32_type.into(), bool_type.into()];
-        let signature = self.context.struct_type(&pair, false);
-        let signature = signature.fn_type(&[i32_type.into()], false);
-        let mask = i32_type.const_int(ALL_LANES, false).into();
-        let call = self.call_intrinsic("llvm.nvvm.elect.sync", signature, &[mask])?;
-        self.mark_convergent(call);
-        let Some(BasicValueEnum::StructValue(pair)) = call.try_as_basic_value().basic() else {
-            return Err("an election has no result".to_owned());
-        };
-        let elected = self.builder.build_extract_value(pair, 1, "elected");
-        match elected.map_err(in_builder)? {
-            BasicValueEnum::IntValue(value) => Ok(value),
-            other => Err(format!("an election gives {other}")),
-        }
-    }
-
-    fn define(&mut self, var: VarId, value: IntValue<'ctx>) -> Result<()> {
+    pub(super) fn define(&mut self, var: VarId, value: IntValue<'ctx>) -> Result<()> {
         match self.vars.get_mut(var.0 as usize) {
             Some(slot @ None) => {
                 *slot = Some(Var::Value(value));

@@ -44,7 +44,6 @@ pub(super) const SOURCES: &[(&str, &str)] = templates![
     "mma/wgmma_ss_k.tera",
     "mma/wgmma_wait.tera",
     "sync/bar.tera",
-    "sync/elect.tera",
     "sync/flag_clear.tera",
     "sync/flag_raise.tera",
     "sync/flag_wait.tera",

@@ -51,6 +51,9 @@ pub(super) enum Operand {
         name: String,
         reg: Option<RegType>,
     },
+    Predicate {
+        name: String,
+    },
     Address {
         name: String,
         space: Space,
@@ -154,6 +157,7 @@ pub(super) struct EmitForm {
     pub(super) intrinsic: Option<String>,
     pub(super) args: Option<Vec<Value>>,
     pub(super) types: Option<BTreeMap<String, String>>,
+    pub(super) gives: Option<Vec<String>>,
     pub(super) template: Option<String>,
     pub(super) values: Option<BTreeMap<String, String>>,
 }

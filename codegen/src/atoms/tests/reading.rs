@@ -44,6 +44,10 @@ fn malformed_records_are_all_named() {
         (with("kind: sync,", "kind: copy,"), "lacks Copy facts"),
         (with("args: []", "args: [d]"), "no operand"),
         (
+            with("args: []", "args: [], gives: [b32, d]"),
+            "gives names \"d\"",
+        ),
+        (
             with("intrinsic: i, args: []", "llvm: load, template: t"),
             "emit is one of",
         ),

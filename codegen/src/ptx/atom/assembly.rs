@@ -3,7 +3,7 @@
 use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum};
 use inkwell::values::BasicMetadataValueEnum;
 
-use super::{Value, is_collective, outputs_of};
+use super::{Target, Value, is_collective, outputs_of};
 use crate::atoms::model::{Atom, Kind, OperandDecl, OperandKind, RegType, Space};
 use crate::ir::program::{Arg, Reg};
 use crate::ptx::template;
@@ -16,7 +16,7 @@ struct Assembly<'ctx> {
     inputs: Vec<String>,
     values: Vec<BasicMetadataValueEnum<'ctx>>,
     types: Vec<BasicMetadataTypeEnum<'ctx>>,
-    results: Vec<(Reg, BasicTypeEnum<'ctx>)>,
+    results: Vec<(Target, BasicTypeEnum<'ctx>)>,
 }
 
 impl<'ctx, 'p> Translator<'ctx, 'p> {
@@ -84,7 +84,7 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
                 context.insert(decl.name.clone(), &names);
                 for &reg in regs {
                     assembly.outputs.push(format!("={}", constraint(ty)));
-                    assembly.results.push((reg, self.reg_type(ty)));
+                    assembly.results.push((Target::Reg(reg), self.reg_type(ty)));
                 }
             }
             (OperandKind::RegsIn { ty, .. }, Arg::Regs(regs)) => {
@@ -158,7 +158,7 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
         for (at, &reg) in (at..).zip(regs) {
             let ty = ty.map_or_else(|| self.file_type(reg), Ok)?;
             assembly.outputs.push(format!("={}", constraint(ty)));
-            assembly.results.push((reg, self.reg_type(ty)));
+            assembly.results.push((Target::Reg(reg), self.reg_type(ty)));
             let value = self.cast(self.read(reg)?, self.reg_type(ty))?;
             assembly.input(&at.to_string(), value)?;
         }

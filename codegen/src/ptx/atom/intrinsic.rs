@@ -3,8 +3,8 @@
 use inkwell::types::{BasicMetadataTypeEnum, BasicTypeEnum};
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum};
 
-use super::{Value, argument, declaration, is_collective, outputs_of};
-use crate::atoms::model::{Atom, IntrinsicArg, OperandDecl, OperandKind};
+use super::{Target, Value, argument, declaration, is_collective, outputs_of};
+use crate::atoms::model::{Atom, IntrinsicArg, IntrinsicResult, OperandDecl, OperandKind};
 use crate::ir::program::Arg;
 use crate::ptx::translate::{Result, Translator};
 
@@ -13,7 +13,7 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
         &mut self,
         name: &str,
         params: &[IntrinsicArg],
-        types: &[(String, String)],
+        (types, gives): (&[(String, String)], &[IntrinsicResult]),
         atom: &Atom,
         args: &'p [Arg],
     ) -> Result<()> {
@@ -36,13 +36,23 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
                     Arg::Int(value) => values.push(self.expr(value)?.into()),
                     Arg::Imm(value) => values.push(self.immediate(*value).into()),
                     Arg::Ints(_) | Arg::Imms(_) => return Err(format!("{operand} is a list")),
+                    Arg::Predicate(_) => return Err(format!("{operand} is a result")),
                     Arg::TensorMap(param) => values.push(self.tensor_map(*param)?.into()),
                 },
             }
         }
         let mut outputs = Vec::new();
         for (operand, reg) in outputs_of(atom, args) {
-            outputs.push((reg, self.operand_type(operand, types)?));
+            outputs.push((Target::Reg(reg), self.operand_type(operand, types)?));
+        }
+        for result in gives {
+            outputs.push(match result {
+                IntrinsicResult::Unused(ty) => (Target::Nowhere, self.reg_type(*ty)),
+                IntrinsicResult::Predicate(name) => match argument(name, atom, args)? {
+                    Arg::Predicate(var) => (Target::Var(*var), self.context.bool_type().into()),
+                    _ => return Err(format!("{name} is no predicate")),
+                },
+            });
         }
         let inputs: Vec<BasicMetadataTypeEnum<'ctx>> = values
             .iter()

@@ -3,7 +3,7 @@
 use super::{Checker, clipped};
 use crate::atoms::model::{Atom, Emit, LlvmOp, OperandDecl, OperandKind, RegType, Space};
 use crate::error::Error;
-use crate::ir::program::{Address, Arg, Base, IntType, ParamType, Reg};
+use crate::ir::program::{Address, Arg, Base, Expr, IntType, ParamType, Reg};
 
 impl<'p> Checker<'p> {
     pub(super) fn reg(&mut self, reg: Reg) -> Option<RegType> {
@@ -86,6 +86,9 @@ impl<'p> Checker<'p> {
                 }
             }
             (OperandKind::Int, Arg::Int(value)) => self.expect(value, IntType::I32),
+            (OperandKind::Predicate, Arg::Predicate(var)) => {
+                self.definition(*var, &Expr::Int(0, IntType::I1), false);
+            }
             (OperandKind::Ints(count), Arg::Ints(values)) => {
                 let given = values.len();
                 if let Some(count) = count.filter(|count| given != *count as usize) {

@@ -68,6 +68,9 @@ fn kernel_of(atom: &Arc<Atom>) -> Program {
             OperandKind::Address(_) => args.push(gmem(s, bytes(), 512)),
             OperandKind::Int => args.push(Arg::Int(Expr::Param(n))),
             OperandKind::Ints(count) => args.push(Arg::Ints(ints(count.unwrap_or(MODES)))),
+            OperandKind::Predicate => {
+                args.push(Arg::Predicate(b.var(&operand.name, IntType::I1, false)));
+            }
             OperandKind::TensorMap => {
                 args.push(Arg::TensorMap(b.param("map", ParamType::TensorMap)));
             }

@@ -304,14 +304,20 @@ fn a_row_arrives_in_every_cta() {
 fn one_thread_is_elected() {
     let mut b = small("elect");
     let d = b.output("d");
-    let elected = b.file("elected", RegType::B32, 1);
-    b.push(call("sm90_elect", &[("elected", regs(&elected))]));
+    let elected = b.var("elected", IntType::I1, false);
+    b.push(call("sm90_elect", &[("elected", Arg::Predicate(elected))]));
+    let zero = b.file("zero", RegType::B32, 1);
+    b.push(Stmt::Zero(zero.clone()));
     let place = gmem(d, wide(mul(tid(), int(4))), 0);
-    b.atom("sm50_st_global_4", vec![place, regs(&elected)]);
+    b.push(Stmt::If {
+        cond: Expr::Var(elected),
+        then: vec![run("sm50_st_global_4", vec![place, regs(&zero)])],
+        otherwise: vec![],
+    });
     let found = outcome(&b.0, 1, &[&[7; 32]], |_| None);
     let mut words = found[0].clone();
     words.sort_unstable();
-    let mut wanted = [0; 32];
-    wanted[31] = 1;
+    let mut wanted = [7; 32];
+    wanted[0] = 0;
     assert_eq!(words, wanted);
 }

@@ -60,9 +60,6 @@ impl Thread {
             | Stmt::Assign(var, value) => {
                 self.vars.insert(*var, self.eval(value));
             }
-            Stmt::Elect(var) => {
-                self.vars.insert(*var, i64::from(self.tid % 32 == 0));
-            }
             Stmt::Zero(regs) => self.data.extend(regs.iter().map(|&reg| (reg, 0))),
             Stmt::If {
                 cond,

@@ -1,13 +1,8 @@
 //! Runs a launch: checks it, lays out memory, runs the CTAs, collects what they found.
 
-mod env;
-mod random;
-mod global_words;
 mod state;
 mod schedule;
-mod registers;
 mod windows;
-mod special;
 mod alu;
 mod compare;
 mod access;
@@ -19,14 +14,12 @@ mod call;
 mod collective;
 mod async_queue;
 mod bulk;
-mod bytes;
 mod cluster;
 mod cluster_sync;
 mod mbarrier;
 mod mbarrier_order;
 mod lifetime;
 mod deadlock;
-mod race;
 mod race_report;
 mod global_report;
 mod set_registers;
@@ -59,9 +52,7 @@ use crate::module::Module;
 use crate::options::Options;
 use crate::tensor_core::Rules;
 use crate::trace::{LineProfile, TraceStep};
-use env::{Env, GlobalSpace};
-use global_words::GlobalWords;
-use observe::Observed;
+use state::{Env, GlobalSpace, GlobalWords, Observed, ctas_of, variables};
 
 /// What a run gave besides the contents of the buffers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -193,7 +184,7 @@ fn run_watched(
             ..Report::default()
         });
     }
-    let variables = env::variables(module);
+    let variables = variables(module);
     let shared_bytes = match launch.dynamic_shared_bytes {
         0 => entry.static_shared_bytes,
         dynamic => entry.dynamic_offset.saturating_add(dynamic),
@@ -326,24 +317,6 @@ fn line_profiles(env: &Env<'_>, profile: Vec<Counters>) -> Vec<LineProfile> {
             counters,
         })
         .collect()
-}
-
-/// The CTAs of a cluster by rank, x first.
-fn ctas_of(launch: &Launch, linear: u64) -> Vec<[u32; 3]> {
-    let [cx, cy, cz] = launch.cluster.map(|extent| extent.max(1));
-    let (x, y) = (
-        u64::from(launch.grid[0] / cx),
-        u64::from(launch.grid[1] / cy),
-    );
-    let (x, y) = (x.max(1), y.max(1));
-    let first = [linear % x, linear / x % y, linear / x / y].map(|axis| axis as u32);
-    let mut ctas = Vec::new();
-    for rank in 0..cx * cy * cz {
-        let inside = [rank % cx, rank / cx % cy, rank / cx / cy];
-        let axis = |d: usize| first[d] * [cx, cy, cz][d] + inside[d];
-        ctas.push(std::array::from_fn(axis));
-    }
-    ctas
 }
 
 /// Sums over consecutive clusters.

@@ -3,10 +3,8 @@
 //! Both go the same way ([`Warp::visit`]) and differ in what they do with an element.
 
 use super::global_report::word_of;
-use super::race::Touch;
-use super::state::{AccessKind, DEFINED, IN_FLIGHT, State};
-use super::warp::{Flow, Warp};
 use super::windows::space_of;
+use crate::exec::state::{AccessKind, DEFINED, Flow, IN_FLIGHT, State, Touch, Warp};
 use crate::finding::{FindingId, Space};
 use crate::inst::{Access, AccessSpace, Address, Lanes, Reg, Src};
 use crate::memory::Region;

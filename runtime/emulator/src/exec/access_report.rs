@@ -1,7 +1,6 @@
 //! What loads and stores are reported for.
 
-use super::state::{Site, State};
-use super::warp::Warp;
+use crate::exec::state::{Site, State, Warp};
 use crate::finding::{FindingId, Space};
 
 impl Warp {

@@ -4,7 +4,7 @@
 //! (g + 8 (q div 2), 8j + 2t + q mod 2); an f16 register 2j+h holds (g + 8h, 8j + 2t) and the
 //! next one (ISA 9.7.15.5).
 
-use super::warp::Warp;
+use crate::exec::state::Warp;
 use crate::inst::{Lanes, Wgmma};
 use crate::tensor_core::{Sum, from_bits, to_bits};
 

@@ -1,8 +1,7 @@
 //! What other programs would have done where they differ from the one that runs.
 
-use super::state::State;
-use super::warp::Warp;
 use crate::alternatives::{Instead, results};
+use crate::exec::state::{State, Warp};
 use crate::inst::{Exec, Inst, Lanes};
 use crate::module::PREDICATE;
 

@@ -1,7 +1,6 @@
 //! Executes one instruction; everything without memory or other lanes is here.
 
-use super::state::State;
-use super::warp::{Flow, Warp};
+use crate::exec::state::{Flow, State, Warp};
 use crate::finding::FindingId;
 use crate::inst::{Exec, Inst, Lanes, PredOp, Reg, Src};
 use crate::num::int::{bit_field_insert, divide, truncate};
@@ -61,27 +60,6 @@ impl Warp {
                 target: *target,
             },
             _ => self.execute_rare(st, inst, mask),
-        }
-    }
-
-    /// Fills `tmp` unless the source is a register; returns the lanes in which it is undefined.
-    #[inline]
-    pub(super) fn peek(&self, st: &State<'_>, src: &Src, mask: u32, tmp: &mut Lanes) -> u32 {
-        match *src {
-            Src::Reg(slot) => mask & !self.frame.defined.get(slot as usize).copied().unwrap_or(0),
-            Src::Imm(0) => 0,
-            _ => {
-                self.constant(st, src, tmp);
-                0
-            }
-        }
-    }
-
-    #[inline]
-    pub(super) fn operand<'b>(&'b self, src: &Src, tmp: &'b Lanes) -> &'b Lanes {
-        match *src {
-            Src::Reg(slot) => self.frame.regs.get(slot as usize).unwrap_or(tmp),
-            _ => tmp,
         }
     }
 
@@ -311,14 +289,6 @@ impl Warp {
             Exec::WgmmaWait { pending } => self.wgmma_wait(st, *pending, mask),
             _ => Flow::Next,
         }
-    }
-
-    /// Copies of two sources.
-    pub(crate) fn two(&mut self, st: &State<'_>, src: &[Src; 2], mask: u32) -> [Lanes; 2] {
-        [
-            self.values(st, &src[0], mask),
-            self.values(st, &src[1], mask),
-        ]
     }
 
     fn divide(

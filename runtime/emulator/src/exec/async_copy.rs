@@ -5,25 +5,10 @@
 //! and an access in between is `async_not_waited` either way. An uncommitted copy belongs to no
 //! group that a wait covers.
 
-use super::state::{AccessKind, DEFINED, IN_FLIGHT, Site, State};
-use super::warp::{Flow, Warp};
+use crate::exec::state::{AccessKind, DEFINED, Flow, IN_FLIGHT, PendingCopy, Site, State, Warp};
 use crate::finding::{FindingId, Space};
 use crate::inst::{AsyncCopy, Lanes};
 use crate::module::WINDOW_SHIFT;
-
-/// A copy that was issued and not waited for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PendingCopy {
-    /// Offset in the CTA's shared memory.
-    dst: usize,
-    src: u64,
-    bytes: u32,
-    src_bytes: u32,
-    /// The group it belongs to: the number committed before it.
-    group: u32,
-    pc: u32,
-    moved: bool,
-}
 
 impl Warp {
     pub(crate) fn async_copy(&mut self, st: &mut State<'_>, copy: &AsyncCopy, mask: u32) -> Flow {

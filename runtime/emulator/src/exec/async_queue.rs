@@ -5,84 +5,12 @@
 //! can go on. Shared destinations are in flight in between.
 
 use super::atomic::reduce;
-use super::bytes::{DEFINED, IN_FLIGHT};
-use super::mbarrier::Place;
-use super::state::{Site, State};
 use super::windows::space_of;
+use crate::exec::state::{DEFINED, End, IN_FLIGHT, Pending, Place, Site, Span, State, Work};
 use crate::finding::{FindingId, Space};
 use crate::inst::Reduction;
 use crate::module::window;
 use crate::tensor_map::TensorMap;
-
-/// Where bytes are.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Span {
-    Global(u64),
-    Shared(Place),
-}
-
-/// What a copy does.
-#[derive(Clone, Debug)]
-pub(crate) enum Work {
-    /// Contiguous bytes.
-    Copy {
-        src: Span,
-        dst: Vec<Span>,
-        bytes: usize,
-        reduce: Option<Reduction>,
-    },
-    /// Bytes that came from registers.
-    Write {
-        dst: Place,
-        data: Vec<u8>,
-        reduce: Option<Reduction>,
-    },
-    /// A tile from the tensor whose map is at a generic address.
-    Load {
-        map: u64,
-        at: TileAt,
-        dst: Vec<Place>,
-    },
-    /// A tile to the tensor.
-    Store {
-        map: u64,
-        at: TileAt,
-        src: Place,
-        reduce: Option<Reduction>,
-    },
-}
-
-/// Which tile of a tensor.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TileAt {
-    pub(crate) coords: [i64; 5],
-    pub(crate) offsets: [i64; 3],
-}
-
-/// How the end of a copy is told.
-#[derive(Clone, Debug)]
-pub(crate) enum End {
-    /// Bytes counted by these mbarriers.
-    Mbarriers(Vec<Place>, i64),
-    /// A bulk group of the issuing lane.
-    Group(u32),
-}
-
-/// A copy that was issued.
-#[derive(Clone, Debug)]
-pub(crate) struct Pending {
-    pub(crate) site: Site,
-    pub(crate) work: Work,
-    pub(crate) end: End,
-    /// The phase of each mbarrier that is told, when the copy was issued.
-    pub(crate) phases: Vec<u64>,
-}
-
-/// All copies of a cluster that are not complete.
-#[derive(Debug, Default)]
-pub(crate) struct Queue {
-    pub(crate) pending: Vec<Pending>,
-}
 
 impl State<'_> {
     /// Performs a copy and tells its end.

@@ -3,9 +3,7 @@
 //! Lanes act one after the other in ascending order, each on the memory the former one left.
 //! Kernels with global atomics run CTA by CTA, so a plain read-modify-write is atomic.
 
-use super::race::Touch;
-use super::state::{AccessKind, State};
-use super::warp::{Flow, Warp};
+use crate::exec::state::{AccessKind, Flow, State, Touch, Warp};
 use crate::finding::Space;
 use crate::inst::{AtomOp, AtomType, Atomic, Lanes, Reduction};
 use crate::num::double::{add64, minmax64};

@@ -3,38 +3,9 @@
 //! A barrier counts threads. A waiting group remembers the generation it waits for; completing a
 //! generation is counting up, so no warp has to be told.
 
-use super::state::{Site, State};
-use super::warp::{Flow, Status, Warp};
+use crate::exec::state::{BarrierState, Flow, Site, State, Status, Warp};
 use crate::finding::FindingId;
 use crate::inst::{Barrier, BarrierKind};
-
-/// One of the 16 barriers of a CTA.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct BarrierState {
-    /// Completed generations.
-    pub(crate) generation: u64,
-    /// Lanes that arrived in this generation, by warp.
-    arrived: Vec<u32>,
-    /// Arrivals in threads; an aligned arrival of a warp counts 32.
-    threads: u32,
-    /// The explicit thread count of this generation; `None` stands for all live threads.
-    count: Option<Option<u32>>,
-    /// Where the first arrival of this generation was.
-    first: u32,
-    reduces: bool,
-    true_votes: u32,
-    votes: u32,
-    /// Votes of the last generation: true ones and all.
-    pub(crate) result: (u32, u32),
-}
-
-impl BarrierState {
-    /// One line about a generation that is not complete.
-    pub(crate) fn describe(&self, live_threads: u32) -> String {
-        let wanted = self.count.flatten().unwrap_or(live_threads);
-        format!("{} of {wanted} threads arrived", self.threads)
-    }
-}
 
 impl State<'_> {
     pub(crate) fn live_threads(&self) -> u32 {

@@ -1,10 +1,6 @@
 //! Issue of bulk copies, their groups, and asynchronous stores to other CTAs.
 
-use super::async_queue::{End, Pending, Span, Work};
-use super::mbarrier::{Place, lanes_of};
-use super::race::Signal;
-use super::state::State;
-use super::warp::{Flow, Warp};
+use crate::exec::state::{End, Flow, Pending, Place, Signal, Span, State, Warp, Work, lanes_of};
 use crate::finding::{FindingId, Space};
 use crate::inst::{AccessSpace, Address, BulkCopy, Fence, Lanes, StoreAsync};
 

@@ -4,8 +4,7 @@
 //! call one function from one depth share a frame and may reconverge in it, wherever they came
 //! from.
 
-use super::state::{State, UNDEFINED};
-use super::warp::{Flow, Frame, Return, Warp};
+use crate::exec::state::{Flow, Frame, Return, State, UNDEFINED, Warp};
 use crate::finding::FindingId;
 use crate::inst::{Actual, Call, Exec, Inst, Lanes, PredSrc, Src};
 use crate::module::{FUNCTION_WINDOW, Formal, widen};

@@ -1,18 +1,14 @@
 //! One cluster: the warps of its CTAs in some order, until all have exited or none can go on.
 
 use super::deadlock;
-use super::env::Env;
-use super::global_words::GlobalWords;
-use super::observe::Observed;
-use super::random::Random;
-use super::state::{Site, State};
-use super::warp::Warp;
 use crate::counters::Counters;
+use crate::exec::state::{Env, GlobalWords, Observed, Random, Site, State, Warp};
 use crate::finding::{FindingId, FindingLog};
 use crate::options::{AsyncOrder, WarpOrder};
 
 /// Instructions a warp may run before the next one has its turn.
 const SLICE: u64 = 10_000;
+
 /// Turns after which a queued copy completes although warps are busy.
 const PATIENCE: u32 = 64;
 

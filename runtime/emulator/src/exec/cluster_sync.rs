@@ -3,18 +3,10 @@
 //! One barrier counts all live threads of all CTAs. A thread has arrived in the generation it
 //! waits for when its lane bit is set; exited threads count as arrived.
 
-use super::env::{OFFSET_MASK, RANK_SHIFT};
-use super::state::{Site, State};
-use super::warp::{Flow, Status, Wait, Warp};
+use crate::exec::state::{Flow, OFFSET_MASK, RANK_SHIFT, Site, State, Status, Wait, Warp};
 use crate::finding::{FindingId, Space};
 use crate::inst::{Lanes, Mapa};
 use crate::module::window;
-
-/// Lanes that arrived at the cluster barrier in this generation, by rank and warp.
-#[derive(Debug, Default)]
-pub(crate) struct ClusterBarrier {
-    arrived: Vec<Vec<u32>>,
-}
 
 impl State<'_> {
     /// Completes the generation if every live thread of the cluster has arrived.

@@ -1,7 +1,6 @@
 //! Warp collectives with a member mask: shuffles, votes, matches, reductions, `bar.warp.sync`.
 
-use super::state::State;
-use super::warp::{Flow, Warp};
+use crate::exec::state::{Flow, State, Warp};
 use crate::finding::FindingId;
 use crate::inst::{Collective, CollectiveKind, Lanes};
 use crate::num::float::{FloatMods, minmax32};

@@ -1,7 +1,6 @@
 //! Comparisons and conversions on whole warps.
 
-use super::state::State;
-use super::warp::{Flow, Warp};
+use crate::exec::state::{Flow, State, Warp};
 use crate::inst::{Combine, CompareFn, Exec, Lanes, Logic, PredSrc, Src};
 use crate::num::convert::Conversion;
 use crate::num::int::{logic3, sign_extend, truncate};

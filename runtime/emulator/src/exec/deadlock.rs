@@ -1,8 +1,6 @@
 //! Who waits for what when nothing can go on.
 
-use super::mbarrier::Place;
-use super::state::{Site, State};
-use super::warp::{Group, Status, Wait, Warp};
+use crate::exec::state::{Group, Place, Site, State, Status, Wait, Warp};
 use crate::finding::{FindingId, Space};
 
 /// Waits that are shown; the rest is counted.

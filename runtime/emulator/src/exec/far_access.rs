@@ -1,8 +1,6 @@
 //! Loads and stores that reach another CTA of the cluster, stores to special bytes, discards.
 
-use super::bytes::{DEFINED, IN_FLIGHT, OBJECT};
-use super::state::State;
-use super::warp::{Flow, Warp};
+use crate::exec::state::{DEFINED, Flow, IN_FLIGHT, OBJECT, State, Warp};
 use crate::finding::Space;
 use crate::inst::Address;
 

@@ -1,13 +1,11 @@
 //! From accesses to global memory to the race detector, and from clusters in conflict to findings.
 
-use super::async_queue::{End, Pending, Span, TileAt, Work};
-use super::ctas_of;
-use super::env::Env;
-use super::global_words::Crossing;
-use super::mbarrier::lanes_of;
-use super::race::{Location, Race, Touch};
-use super::state::{Site, State};
-use crate::finding::{self, Finding, FindingId, Level, OtherSide, Space, Threads};
+use crate::exec::state::{
+    Crossing, End, Env, Pending, Race, Site, Span, State, StrongPlace, TileAt, Touch, Who, Work,
+    ctas_of, lanes_of,
+};
+use crate::finding;
+use crate::finding::{Finding, FindingId, Level, OtherSide, Space, Threads};
 use crate::inst::{Lanes, Order};
 
 impl State<'_> {
@@ -41,7 +39,7 @@ impl State<'_> {
                     lanes: 1 << lane,
                     ..site
                 };
-                race.strong(Location::Global(addresses[lane]), order.scope, here);
+                race.strong(StrongPlace::Global(addresses[lane]), order.scope, here);
                 if let Ok(mut meetings) = self.env.meetings.lock() {
                     let meeting = meetings.entry(addresses[lane]).or_default();
                     race.meet(touch, order, meeting, here);
@@ -112,7 +110,7 @@ impl State<'_> {
 
 /// The finding of two clusters that touch one word.
 pub(super) fn crossing(env: &Env<'_>, found: &Crossing) -> Finding {
-    let threads = |(who, lane): (super::global_words::Who, u8)| {
+    let threads = |(who, lane): (Who, u8)| {
         let ctas = ctas_of(env.launch, u64::from(who.cluster));
         let cta = ctas
             .get(who.site.rank as usize)

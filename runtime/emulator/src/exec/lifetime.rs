@@ -4,10 +4,7 @@
 //! of other CTAs have to be known complete before. "Known" means waited for, not done by chance,
 //! so the verdict is the same under every schedule.
 
-use super::async_queue::{Span, Work};
-use super::mbarrier::{Mbarrier, Place};
-use super::state::{Site, State};
-use super::warp::Warp;
+use crate::exec::state::{Mbarrier, Place, Site, Span, State, Warp, Work, lanes_of};
 use crate::finding::{FindingId, Space};
 
 impl State<'_> {
@@ -116,7 +113,7 @@ impl Warp {
         if !st.sanitize() {
             return;
         }
-        for lane in super::mbarrier::lanes_of(mask) {
+        for lane in lanes_of(mask) {
             let Some((_, pc)) = self.bulk_open[lane].take() else {
                 continue;
             };

@@ -4,47 +4,17 @@
 //! offset. `phase` counts completed phases. A phase completes when no arrival and no byte is
 //! missing; the byte count may be negative in between, since data may come before it is announced.
 
-use super::bytes::{DEFINED, OBJECT, UNDEFINED};
-use super::env::{OFFSET_MASK, RANK_SHIFT, SHARED_START};
-use super::state::{Site, State};
-use super::warp::{Flow, Warp};
 use super::windows::space_of;
+use crate::exec::state::{
+    DEFINED, Flow, Mbarrier, OBJECT, OFFSET_MASK, Place, RANK_SHIFT, SHARED_START, Site, State,
+    UNDEFINED, Warp, lanes_of,
+};
 use crate::finding::{FindingId, Space};
 use crate::inst::{AccessSpace, Address, Arrival, Lanes, MbarrierKind, MbarrierOp};
 use crate::module::window;
 
 /// Arrivals that one phase may expect (ISA 9.7.13.15.2).
 const MOST_ARRIVALS: u32 = (1 << 20) - 1;
-
-/// Where an object is: rank and offset.
-pub(crate) type Place = (u32, u32);
-
-/// The state of one object.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Mbarrier {
-    pub(crate) expected: u32,
-    pub(crate) pending: u32,
-    /// Announced bytes that have not come.
-    pub(crate) tx: i64,
-    /// Completed phases.
-    pub(crate) phase: u64,
-    /// Phases up to the last one that a thread saw complete.
-    pub(crate) observed: u64,
-    /// Phases up to the last one that a copy ends in, and the copy's instruction.
-    pub(crate) copied: (u64, Site),
-}
-
-impl Mbarrier {
-    /// One line about the phase at hand.
-    pub(crate) fn describe(&self) -> String {
-        let (bytes, way) = match self.tx {
-            tx @ ..0 => (-tx, "too many"),
-            tx => (tx, "missing"),
-        };
-        let (phase, pending, expected) = (self.phase, self.pending, self.expected);
-        format!("phase {phase}, {pending} of {expected} arrivals missing, {bytes} bytes {way}")
-    }
-}
 
 impl State<'_> {
     /// The place of an address in the shared window of the cluster.
@@ -320,11 +290,6 @@ impl Warp {
             self.write(dst, lanes, &tokens);
         }
     }
-}
-
-/// The lanes of a mask.
-pub(crate) fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
-    (0..32).filter(move |lane| mask >> lane & 1 == 1)
 }
 
 /// Whether so many arrivals would complete the phase.

@@ -1,8 +1,6 @@
 //! Waits for mbarriers, and what arrivals and waits order for the race detector.
 
-use super::mbarrier::{Place, lanes_of};
-use super::state::State;
-use super::warp::{Flow, Status, Wait, Warp};
+use crate::exec::state::{Flow, Place, State, Status, Wait, Warp, lanes_of};
 use crate::finding::{FindingId, Space};
 use crate::inst::{Lanes, MbarrierOp, Reach};
 

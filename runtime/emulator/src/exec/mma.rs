@@ -7,8 +7,7 @@
 //!
 //! What is summed how is [`crate::tensor_core`]'s.
 
-use super::state::State;
-use super::warp::{Flow, Warp};
+use crate::exec::state::{Flow, State, Tile, Warp};
 use crate::inst::{Lanes, Mma, Src};
 use crate::num::int::sign_extend;
 use crate::tensor_core::{Columns, Element, Step, Sum, Way, double, from_bits, to_bits};
@@ -28,13 +27,6 @@ impl<T: Copy + Default> Dense<T> {
             b: [T::default(); 64 * 8],
         }
     }
-}
-
-/// The operands of a product that is summed in floats.
-pub(super) struct Tile {
-    a: [f32; 16 * 32],
-    b: Columns,
-    c: [f32; 16 * 8],
 }
 
 /// An operand that is being filled.

@@ -2,35 +2,12 @@
 //!
 //! Neither costs anything unless the options ask for it: one test for each instruction.
 
-use super::state::State;
-use super::warp::{Flow, Warp};
 use crate::counters::Counters;
+use crate::exec::state::{Flow, State, Warp};
 use crate::finding::{FindingId, Space};
 use crate::inst::{AccessSpace, Exec, Inst};
 use crate::module::PREDICATE;
 use crate::trace::{TraceOperand, TraceStep};
-
-/// What is observed in one cluster.
-#[derive(Debug, Default)]
-pub(crate) struct Observed {
-    pub(crate) steps: Vec<TraceStep>,
-    /// By instruction; empty unless asked for.
-    pub(crate) profile: Vec<Counters>,
-}
-
-impl Observed {
-    /// Appends what a later cluster observed.
-    pub(crate) fn join(&mut self, later: Observed) {
-        self.steps.extend(later.steps);
-        if self.profile.is_empty() {
-            self.profile = later.profile;
-            return;
-        }
-        for (mine, theirs) in self.profile.iter_mut().zip(&later.profile) {
-            mine.add(theirs);
-        }
-    }
-}
 
 impl Warp {
     /// Whether the steps of this warp are kept.

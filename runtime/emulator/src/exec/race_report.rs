@@ -1,9 +1,8 @@
 //! From accesses of warps to the race detector, and from its conflicts to findings.
 
-use super::async_queue::{End, Pending, Span, Work};
-use super::mbarrier::Place;
-use super::race::{Conflict, Location};
-use super::state::{AccessKind, Site, State};
+use crate::exec::state::{
+    AccessKind, Conflict, End, Pending, Place, Site, Span, State, StrongPlace, Work, lanes_of,
+};
 use crate::finding::{FindingId, OtherSide, Space, Threads};
 
 /// Shared bytes from a place on.
@@ -24,7 +23,7 @@ impl State<'_> {
         let Some(mut race) = self.race.take() else {
             return;
         };
-        for lane in super::mbarrier::lanes_of(site.lanes) {
+        for lane in lanes_of(site.lanes) {
             let Some(place) = self.place(addresses[lane]) else {
                 continue;
             };
@@ -33,7 +32,7 @@ impl State<'_> {
                 ..site
             };
             if let Some(scope) = kind.scope() {
-                race.strong(Location::Shared(place), scope, here);
+                race.strong(StrongPlace::Shared(place), scope, here);
             }
             race.thread_access(kind, (place, bytes), lane as u32, here);
         }
@@ -172,6 +171,7 @@ impl State<'_> {
         self.report_conflicts();
         self.report_init_races(&unordered);
     }
+
     /// The shared bytes that a copy reads, and those it writes at each of its destinations.
     fn shared_spans(&mut self, work: &Work) -> (Vec<SharedSpan>, Vec<Vec<SharedSpan>>) {
         match work {

@@ -1,22 +1,12 @@
 //! Which group of a warp goes next: waking, joining, picking, splitting.
 
-use super::state::State;
-use super::warp::{Frame, Group, Status, Warp};
+use crate::exec::state::{Group, State, Status, Warp};
 use crate::inst::{Exec, Inst};
 
 /// Instructions one group may run while another one waits for its turn.
 const TURN: u32 = 1000;
 
 impl Warp {
-    /// Lets groups that wait for lanes try again: exited lanes are not waited for.
-    pub(crate) fn wake(&mut self) {
-        for group in &mut self.groups {
-            if group.status == Status::Converge {
-                group.status = Status::Ready;
-            }
-        }
-    }
-
     /// Whether every group waits for something.
     pub(crate) fn waits(&self) -> bool {
         self.groups
@@ -121,17 +111,6 @@ impl Warp {
         }
     }
 
-    /// Makes the frame of a function at a depth the one at hand.
-    pub(crate) fn load_frame(&mut self, depth: u32, function: u32) {
-        if (self.frame.depth, self.frame.function) == (depth, function) {
-            return;
-        }
-        let wanted = |frame: &Frame| (frame.depth, frame.function) == (depth, function);
-        if let Some(frame) = self.frames.iter_mut().find(|frame| wanted(frame)) {
-            std::mem::swap(frame, &mut self.frame);
-        }
-    }
-
     /// Whether another group should have its turn now.
     pub(super) fn should_yield(&self, turn: u32) -> bool {
         let mine = self.group();
@@ -165,27 +144,5 @@ impl Warp {
         group.mask &= !lanes;
         group.pc += 1;
         self.groups.push(moved);
-    }
-
-    /// Replaces the group at hand; empty groups vanish.
-    pub(crate) fn replace_group(&mut self, groups: impl IntoIterator<Item = (u32, u32, u32, u32)>) {
-        if self.current < self.groups.len() {
-            self.groups.swap_remove(self.current);
-        }
-        let (turn, forced) = (self.tick, false);
-        for (mask, pc, depth, function) in groups {
-            if mask != 0 {
-                let status = Status::Ready;
-                self.groups.push(Group {
-                    mask,
-                    pc,
-                    depth,
-                    function,
-                    status,
-                    forced,
-                    turn,
-                });
-            }
-        }
     }
 }

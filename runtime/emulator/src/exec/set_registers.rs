@@ -1,7 +1,6 @@
 //! `setmaxnreg`: registers move between the warps of a CTA (ISA 9.7.19.5).
 
-use super::state::{Site, State};
-use super::warp::{Flow, Status, Wait, Warp};
+use crate::exec::state::{Flow, Site, State, Status, Wait, Warp};
 use crate::finding::FindingId;
 
 /// Registers of a multiprocessor (CUDA guide, technical specifications, 9.0).
@@ -19,9 +18,7 @@ impl State<'_> {
         let count = REGISTERS_PER_SM / (ctas * threads).max(1);
         Some((count / 8 * 8).min(255))
     }
-}
 
-impl State<'_> {
     /// The warps of a warpgroup must all have set the same counts.
     pub(crate) fn check_register_steps(&mut self, rank: u32) {
         let Some(part) = self.part(rank) else { return };

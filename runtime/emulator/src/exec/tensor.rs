@@ -1,12 +1,10 @@
 //! Tensor copies and the editing of tensor maps on the device.
 
-use super::async_queue::{End, Span, TileAt, Work};
-use super::bytes::DEFINED;
-use super::mbarrier::Place;
-use super::state::{Site, State};
-use super::warp::{Flow, Warp};
+use crate::exec::state::{
+    DEFINED, End, Flow, OFFSET_MASK, Place, SHARED_START, Site, Span, State, TileAt, Warp, Work,
+};
 use crate::finding::{FindingId, Space};
-use crate::inst::{AtomOp, AtomType, Lanes, Reduction, TensorCopy, TensorKind};
+use crate::inst::{AtomOp, AtomType, Lanes, Reduction, Src, TensorCopy, TensorKind};
 use crate::tensor_map::{PIECE_BYTES, TensorFill, TensorMap, TensorType};
 
 /// Shared addresses of tensor copies (ISA 9.7.9.25.5.2).
@@ -44,11 +42,11 @@ impl State<'_> {
             let Some(part) = self.part_mut(place.0) else {
                 continue;
             };
-            let rank = base & !super::env::OFFSET_MASK;
+            let rank = base & !OFFSET_MASK;
             for (index, piece) in tile.chunks(PIECE_BYTES as usize).enumerate() {
                 let at = PIECE_BYTES * index as u64;
                 let to = map.shared_address(base, at).wrapping_sub(rank);
-                let to = to.wrapping_sub(u64::from(super::env::SHARED_START)) as usize;
+                let to = to.wrapping_sub(u64::from(SHARED_START)) as usize;
                 if let Some((data, state)) = part.shared.range_mut(to, piece.len()) {
                     data.copy_from_slice(piece);
                     state.fill(DEFINED);
@@ -185,7 +183,7 @@ impl Warp {
             return Flow::Next;
         }
         let maps = self.addresses(st, &op.map, mask);
-        let list = |warp: &mut Warp, st: &mut State<'_>, sources: &[crate::inst::Src]| {
+        let list = |warp: &mut Warp, st: &mut State<'_>, sources: &[Src]| {
             let values = sources.iter().map(|src| warp.values(st, src, mask));
             values.collect::<Vec<Lanes>>()
         };

@@ -1,9 +1,7 @@
 //! What must hold of a tensor copy before it is issued: its map, its coordinates and offsets, and
 //! the shared memory that it takes.
 
-use super::mbarrier::Place;
-use super::state::State;
-use super::warp::Warp;
+use crate::exec::state::{Place, State, Warp};
 use crate::finding::{FindingId, Space};
 use crate::inst::TensorCopy;
 use crate::tensor_map::TensorMap;

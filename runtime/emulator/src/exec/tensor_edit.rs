@@ -1,9 +1,8 @@
 //! Tensor maps edited on the device: `tensormap.replace`, `tensormap.cp_fenceproxy`, and who
 //! acquired the result.
 
-use super::async_queue::Span;
-use super::state::{Site, State};
-use super::warp::{Flow, Warp};
+use super::windows::space_of;
+use crate::exec::state::{EditedMap, Flow, Span, State, Warp};
 use crate::finding::{FindingId, Space};
 use crate::inst::{AccessSpace, Lanes, MapCopy, MapField, MapReplace};
 use crate::module::window;
@@ -65,7 +64,7 @@ impl Warp {
     }
 
     fn map_at(&mut self, st: &mut State<'_>, address: u64, lane: usize) -> Option<TensorMap> {
-        if super::windows::space_of(address) != Space::Shared {
+        if space_of(address) != Space::Shared {
             return st.tensor_map(address);
         }
         let local = address - window(Space::Shared);
@@ -77,7 +76,7 @@ impl Warp {
 
     fn put_map(&mut self, st: &mut State<'_>, address: u64, map: &TensorMap, lane: usize) {
         let (bytes, site) = (map.to_bytes(), self.site(1 << lane));
-        if super::windows::space_of(address) == Space::Shared {
+        if space_of(address) == Space::Shared {
             let local = address - window(Space::Shared);
             if let Some(place) = self.shared_span(st, local, (128, 64), lane) {
                 st.write_span(Span::Shared(place), &bytes, None, site);
@@ -86,20 +85,6 @@ impl Warp {
             st.write_span(Span::Global(address), &bytes, None, site);
             st.edited_maps.insert(address, EditedMap::default());
         }
-    }
-}
-
-/// A map in global memory that a thread edited, and who acquired it since.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct EditedMap {
-    acquired_by: Vec<(u32, u32, u32)>,
-}
-
-impl EditedMap {
-    pub(crate) fn acquired(&self, site: Site) -> bool {
-        let mine =
-            |by: &(u32, u32, u32)| (by.0, by.1) == (site.rank, site.warp) && by.2 & site.lanes != 0;
-        self.acquired_by.iter().any(mine)
     }
 }
 

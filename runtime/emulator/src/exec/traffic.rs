@@ -1,8 +1,7 @@
 //! What every access tells: where it is, which traffic it makes, and whom it races with.
 
-use super::env::{OFFSET_MASK, SHARED_START};
-use super::state::{AccessKind, Site, State};
 use crate::counters::InstClass;
+use crate::exec::state::{AccessKind, OFFSET_MASK, SHARED_START, Site, State};
 use crate::finding::{Location, Space};
 
 impl State<'_> {

@@ -5,67 +5,13 @@
 //! detector sees the reads when the last warp issues it. Each warp adds its quarter of the rows to
 //! its own registers when it waits.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::bytes::{DEFINED, IN_FLIGHT};
-use super::env::SHARED_START;
-use super::mbarrier::Place;
-use super::race::ProductClock;
-use super::state::{Site, State};
-use crate::finding::FindingId;
+use crate::exec::state::{DEFINED, IN_FLIGHT, Operands, Place, SHARED_START, Site, State};
+use crate::finding::{FindingId, Space};
 use crate::inst::{Exec, Wgmma};
-use crate::tensor_core::{Columns, Element, Way};
+use crate::tensor_core::{Element, Way};
 use crate::tensor_map::TensorSwizzle;
-
-/// The warps of a warpgroup, as bits.
-pub(crate) const ALL_WARPS: u8 = 0xf;
-
-/// Dense operands of a product.
-#[derive(Debug, Default)]
-pub(crate) struct Operands {
-    /// 64 rows of k elements; empty when A comes from registers.
-    pub(crate) a: Vec<f32>,
-    /// n columns of k elements.
-    pub(crate) b: Columns,
-}
-
-/// A product that not every warp has taken.
-#[derive(Debug)]
-pub(crate) struct Product {
-    pub(crate) site: Site,
-    /// The descriptors of A and B.
-    pub(crate) descriptors: (u64, u64),
-    pub(crate) issued: u8,
-    pub(crate) taken: u8,
-    pub(crate) clock: ProductClock,
-    pub(crate) operands: Option<Arc<Operands>>,
-}
-
-/// The products of four warps.
-#[derive(Debug, Default)]
-pub(crate) struct Warpgroup {
-    pub(crate) products: VecDeque<Product>,
-    /// The number of the first one.
-    pub(crate) first: u64,
-}
-
-impl Warpgroup {
-    pub(crate) fn product(&mut self, number: u64) -> Option<&mut Product> {
-        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
-        self.products.get_mut(index)
-    }
-
-    /// Forgets the products that all warps have taken.
-    pub(crate) fn retire(&mut self) {
-        while let Some(product) = self.products.front()
-            && product.taken == ALL_WARPS
-        {
-            self.products.pop_front();
-            self.first += 1;
-        }
-    }
-}
 
 /// A matrix descriptor (ISA 9.7.15.5.1.2).
 struct Descriptor {
@@ -155,7 +101,7 @@ impl State<'_> {
         };
         match part.shared.range_mut(offset as usize, 16) {
             None => {
-                let location = self.locate(crate::finding::Space::Shared, address);
+                let location = self.locate(Space::Shared, address);
                 self.report(FindingId::OobShared, site, Some(location), || {
                     "a matrix descriptor leads outside shared memory".to_owned()
                 });

@@ -2,34 +2,13 @@
 //!
 //! Warp w of the group owns rows 16w to 16w+15; `accumulator` says which register holds what.
 
-use super::race::{ProductClock, Signal};
-use super::state::State;
-use super::warp::{Flow, Status, Wait, Warp};
-use super::warpgroup::{ALL_WARPS, Operands, Product, element, element_bytes};
+use super::warpgroup::{element, element_bytes};
+use crate::exec::state::{
+    ALL_WARPS, Flow, Issued, Operands, Product, ProductClock, Signal, State, Status, Wait, Warp,
+};
 use crate::finding::FindingId;
-use crate::inst::{Exec, Inst, Lanes, Wgmma};
+use crate::inst::{Exec, Inst, Lanes, Src, Wgmma};
 use crate::tensor_core::{Sum, Way};
-
-/// A product that this warp has issued and not taken.
-#[derive(Clone, Debug)]
-pub(crate) struct Issued {
-    number: u64,
-    pc: u32,
-    accumulates: bool,
-    /// The registers of A at issue, when they are read early.
-    a: Option<Vec<Lanes>>,
-}
-
-/// What a warp remembers of its products.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Products {
-    pub(crate) issued: Vec<Issued>,
-    count: u64,
-    /// The products before each committed group's end.
-    groups: Vec<u64>,
-    /// Counts `wgmma.fence`; a register touched in the current count needs a fence.
-    fences: u32,
-}
 
 impl Warp {
     fn warpgroup(&self) -> (usize, u8) {
@@ -67,7 +46,7 @@ impl Warp {
     fn set_touched(&mut self, op: &Wgmma, value: u32) {
         let a = op.a.as_ref().ok().into_iter().flatten();
         let a = a.filter_map(|src| match src {
-            crate::inst::Src::Reg(slot) => Some(*slot),
+            Src::Reg(slot) => Some(*slot),
             _ => None,
         });
         for slot in op.d.iter().map(|reg| reg.slot).chain(a) {
@@ -85,7 +64,7 @@ impl Warp {
         };
         let a = op.a.as_ref().ok().into_iter().flatten();
         let mut a = a.filter_map(|src| match src {
-            crate::inst::Src::Reg(slot) => Some(*slot),
+            Src::Reg(slot) => Some(*slot),
             _ => None,
         });
         op.d.iter().any(|reg| stale(reg.slot)) || a.any(stale)

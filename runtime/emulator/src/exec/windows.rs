@@ -1,8 +1,6 @@
 //! Generic addresses and the windows of the state spaces in them (ISA 5.1, cvta, isspacep).
 
-use super::env::RANK_SHIFT;
-use super::state::State;
-use super::warp::{Flow, Warp};
+use crate::exec::state::{Flow, RANK_SHIFT, State, Warp};
 use crate::finding::Space;
 use crate::inst::Exec;
 use crate::module::{WINDOW_SHIFT, widen, window};

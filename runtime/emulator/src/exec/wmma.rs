@@ -1,7 +1,6 @@
 //! `wmma`: fragments to and from memory, and D = A B + C of whole warps (ISA 9.7.14.4).
 
-use super::state::State;
-use super::warp::{Flow, Warp};
+use crate::exec::state::{Flow, State, Warp};
 use crate::inst::{Access, Fragment, FragmentMove, Lanes, Order, Src, Wmma};
 use crate::tensor_core::{Columns, Step, Sum, Way, from_bits, to_bits};
 

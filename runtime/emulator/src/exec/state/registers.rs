@@ -1,6 +1,6 @@
 //! Reading and writing the registers of the frame at hand.
 
-use super::state::State;
+use super::cluster::State;
 use super::warp::Warp;
 use crate::inst::{Inst, Lanes, PredSrc, Reg, Src};
 
@@ -93,7 +93,7 @@ impl Warp {
 
     /// The lanes for which the guard of an instruction holds.
     #[inline]
-    pub(super) fn guarded(&mut self, inst: &Inst, lanes: u32) -> u32 {
+    pub(crate) fn guarded(&mut self, inst: &Inst, lanes: u32) -> u32 {
         match inst.guard {
             None => lanes,
             Some(guard) => {
@@ -142,5 +142,34 @@ impl Warp {
             *pred = *pred & !mask | value & mask;
             *defined |= mask;
         }
+    }
+
+    /// Fills `tmp` unless the source is a register; returns the lanes in which it is undefined.
+    #[inline]
+    pub(crate) fn peek(&self, st: &State<'_>, src: &Src, mask: u32, tmp: &mut Lanes) -> u32 {
+        match *src {
+            Src::Reg(slot) => mask & !self.frame.defined.get(slot as usize).copied().unwrap_or(0),
+            Src::Imm(0) => 0,
+            _ => {
+                self.constant(st, src, tmp);
+                0
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn operand<'b>(&'b self, src: &Src, tmp: &'b Lanes) -> &'b Lanes {
+        match *src {
+            Src::Reg(slot) => self.frame.regs.get(slot as usize).unwrap_or(tmp),
+            _ => tmp,
+        }
+    }
+
+    /// Copies of two sources.
+    pub(crate) fn two(&mut self, st: &State<'_>, src: &[Src; 2], mask: u32) -> [Lanes; 2] {
+        [
+            self.values(st, &src[0], mask),
+            self.values(st, &src[1], mask),
+        ]
     }
 }

@@ -1,8 +1,5 @@
 //! Chance that repeats: what a seed decides about a run.
 
-use super::state::State;
-use crate::options::AsyncOrder;
-
 /// Small generator for random orders; quality does not matter, repeatability does (SplitMix64).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Random(u64);
@@ -19,22 +16,5 @@ impl Random {
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ z >> 31
-    }
-}
-
-impl State<'_> {
-    /// Whether asynchronous work that is issued now takes effect at once.
-    pub(crate) fn is_early(&mut self) -> bool {
-        match self.env.options.async_order {
-            AsyncOrder::Early => true,
-            AsyncOrder::Late => false,
-            AsyncOrder::Random(_) => self.chance.next() & 1 == 0,
-        }
-    }
-
-    /// Whether a queued copy completes although nobody waits for it.
-    pub(crate) fn completes_by_chance(&mut self) -> bool {
-        matches!(self.env.options.async_order, AsyncOrder::Random(_))
-            && self.chance.next().is_multiple_of(4)
     }
 }

@@ -7,13 +7,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::state::Site;
+use super::site::Site;
 use crate::finding::FindingId;
 use crate::inst::Scope;
 
 /// Bytes that are remembered together.
 const PAGE_BYTES: u64 = 4096;
+
 const PAGE_WORDS: usize = 1024;
+
 /// Sets of accesses that are looked for before a new one is made.
 const KNOWN: usize = 1024;
 

@@ -1,12 +1,12 @@
 //! Special registers: who a thread is (ISA chapter 10).
 
-use super::state::State;
+use super::cluster::State;
 use super::warp::Warp;
 use crate::inst::{Lanes, Special};
 
 impl Warp {
     /// The values of a special register.
-    pub(super) fn special(&self, st: &State<'_>, special: Special, out: &mut Lanes) {
+    pub(crate) fn special(&self, st: &State<'_>, special: Special, out: &mut Lanes) {
         let (launch, cta) = (st.env.launch, st.near.cta);
         let (block, grid, cluster) = (launch.block, launch.grid, launch.cluster);
         let axis = |dims: [u32; 3], axis: u8| dims.get(axis as usize).copied().unwrap_or(0);

@@ -3,8 +3,8 @@
 use super::Race;
 use super::clock::Clock;
 use super::shadow::{Cell, Reader, Writer};
-use crate::exec::mbarrier::{Place, lanes_of};
-use crate::exec::state::{AccessKind, Site};
+use crate::exec::state::site::{AccessKind, Site};
+use crate::exec::state::site::{Place, lanes_of};
 use crate::finding::FindingId;
 use crate::inst::Scope;
 

@@ -19,8 +19,8 @@ use std::rc::Rc;
 
 use super::env::Env;
 use super::global_words::GlobalWords;
-use super::mbarrier::Place;
-use super::state::Site;
+use super::site::Place;
+use super::site::Site;
 use crate::options::Sanitize;
 use clock::Clock;
 use shadow::{Cell, Reader};
@@ -68,7 +68,7 @@ struct Init {
 
 /// Where strong accesses meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Location {
+pub(crate) enum StrongPlace {
     Shared(Place),
     Global(u64),
 }
@@ -111,7 +111,7 @@ pub(crate) struct Race {
     objects: BTreeMap<Place, Object>,
     cluster: Channel,
     /// Locations that strong accesses synchronize on, for one CTA or for all.
-    locations: BTreeMap<(Location, Option<u32>), Clock>,
+    locations: BTreeMap<(StrongPlace, Option<u32>), Clock>,
     signals: BTreeMap<Signal, u32>,
     next_signal: u32,
     /// The signal of each thread's initialisations and their number.

@@ -6,8 +6,8 @@ use super::check::Actor;
 use super::clock::Clock;
 use super::shadow::{Cell, Writer};
 use super::{Race, Signal};
-use crate::exec::mbarrier::{Place, lanes_of};
-use crate::exec::state::Site;
+use crate::exec::state::site::Site;
+use crate::exec::state::site::{Place, lanes_of};
 use crate::finding::FindingId;
 
 /// What the warps of a warpgroup know when they issue a product.

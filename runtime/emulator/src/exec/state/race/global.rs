@@ -6,9 +6,9 @@ use super::check::{Actor, Conflict, Other};
 use super::clock::Clock;
 use super::shadow::{Reader, Writer};
 use super::{Race, Signal};
-use crate::exec::global_words::{GlobalWords, Slot, Way, Who, same_value, slot, unordered};
-use crate::exec::mbarrier::{Place, lanes_of};
-use crate::exec::state::Site;
+use crate::exec::state::global_words::{GlobalWords, Slot, Way, Who, same_value, slot, unordered};
+use crate::exec::state::site::Site;
+use crate::exec::state::site::{Place, lanes_of};
 use crate::finding::FindingId;
 use crate::inst::Order;
 

@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use super::clock::Clock;
-use super::{Location, Object, Race, Signal};
-use crate::exec::mbarrier::{Place, lanes_of};
-use crate::exec::state::Site;
+use super::{Object, Race, Signal, StrongPlace};
+use crate::exec::state::site::Site;
+use crate::exec::state::site::{Place, lanes_of};
 use crate::inst::{Reach, Scope};
 
 impl Race {
@@ -230,7 +230,7 @@ impl Race {
 
     /// A strong access orders itself with the others at its location; in strict mode one with the
     /// scope of the CTA only with those of its CTA.
-    pub(crate) fn strong(&mut self, place: Location, scope: Scope, site: Site) {
+    pub(crate) fn strong(&mut self, place: StrongPlace, scope: Scope, site: Site) {
         let mut clock = self.published(site);
         let (near, far) = ((place, Some(site.rank)), (place, None));
         let meets = match (self.strict, scope) {

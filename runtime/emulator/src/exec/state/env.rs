@@ -19,6 +19,7 @@ pub(crate) const SHARED_START: u32 = 1024;
 
 /// Where the rank of a CTA stands in an address of the cluster's shared window.
 pub(crate) const RANK_SHIFT: u32 = 24;
+
 /// The offset part of such an address.
 pub(crate) const OFFSET_MASK: u64 = (1 << RANK_SHIFT) - 1;
 
@@ -102,4 +103,22 @@ pub(crate) fn variables(module: &Module) -> Vec<Region> {
         )
     };
     module.globals.iter().map(make).collect()
+}
+
+/// The CTAs of a cluster by rank, x first.
+pub(crate) fn ctas_of(launch: &Launch, linear: u64) -> Vec<[u32; 3]> {
+    let [cx, cy, cz] = launch.cluster.map(|extent| extent.max(1));
+    let (x, y) = (
+        u64::from(launch.grid[0] / cx),
+        u64::from(launch.grid[1] / cy),
+    );
+    let (x, y) = (x.max(1), y.max(1));
+    let first = [linear % x, linear / x % y, linear / x / y].map(|axis| axis as u32);
+    let mut ctas = Vec::new();
+    for rank in 0..cx * cy * cz {
+        let inside = [rank % cx, rank / cx % cy, rank / cx / cy];
+        let axis = |d: usize| first[d] * [cx, cy, cz][d] + inside[d];
+        ctas.push(std::array::from_fn(axis));
+    }
+    ctas
 }

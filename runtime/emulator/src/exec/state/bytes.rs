@@ -6,10 +6,13 @@ use crate::memory::POISON;
 
 /// State of a byte that nothing wrote.
 pub(crate) const UNDEFINED: u8 = 0;
+
 /// State of a byte with a value.
 pub(crate) const DEFINED: u8 = 1;
+
 /// State of a byte that an asynchronous copy will write or has written, but nobody waited.
 pub(crate) const IN_FLIGHT: u8 = 2;
+
 /// Set on the bytes of an mbarrier object, which only mbarrier operations may write.
 pub(crate) const OBJECT: u8 = 4;
 

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use super::clock::Clock;
 use super::{Init, Race, Signal, Touch};
-use crate::exec::mbarrier::{Place, lanes_of};
-use crate::exec::state::Site;
+use crate::exec::state::site::Site;
+use crate::exec::state::site::{Place, lanes_of};
 use crate::inst::Order;
 
 impl Race {

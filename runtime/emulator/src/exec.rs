@@ -1,33 +1,28 @@
 //! Runs a launch: checks it, lays out memory, runs the CTAs, collects what they found.
 
 mod state;
+mod memory;
 mod schedule;
 mod windows;
 mod alu;
 mod compare;
 mod access;
-mod access_report;
 mod barrier;
 mod async_copy;
 mod atomic;
 mod call;
 mod collective;
-mod async_queue;
 mod bulk;
 mod cluster;
 mod cluster_sync;
 mod mbarrier;
 mod mbarrier_order;
-mod lifetime;
 mod deadlock;
-mod race_report;
-mod global_report;
 mod set_registers;
 mod far_access;
 mod tensor_check;
 mod tensor;
 mod tensor_edit;
-mod traffic;
 mod alternatives;
 mod observe;
 mod warpgroup;
@@ -52,6 +47,7 @@ use crate::module::Module;
 use crate::options::Options;
 use crate::tensor_core::Rules;
 use crate::trace::{LineProfile, TraceStep};
+use memory::crossing;
 use state::{Env, GlobalSpace, GlobalWords, Observed, ctas_of, variables};
 
 /// What a run gave besides the contents of the buffers.
@@ -355,8 +351,7 @@ impl Total {
         self.findings.merge(later.findings);
         for found in self.words.join(later.words) {
             let pc = found.later.0.site.pc;
-            self.findings
-                .add(found.id, pc, || global_report::crossing(env, &found));
+            self.findings.add(found.id, pc, || crossing(env, &found));
         }
         self.counters.add(&later.counters);
         self.observed.join(later.observed);

@@ -2,17 +2,12 @@
 //!
 //! Both go the same way ([`Warp::visit`]) and differ in what they do with an element.
 
-use super::global_report::word_of;
-use super::windows::space_of;
-use crate::exec::state::{AccessKind, DEFINED, Flow, IN_FLIGHT, State, Touch, Warp};
-use crate::finding::{FindingId, Space};
-use crate::inst::{Access, AccessSpace, Address, Lanes, Reg, Src};
+use crate::exec::memory::word_of;
+use crate::exec::state::{AccessKind, Flow, State, Touch, Warp};
+use crate::finding::Space;
+use crate::inst::{Access, Lanes, Reg, Src};
 use crate::memory::Region;
-use crate::module::{widen, window};
 use crate::num::int::sign_extend;
-
-/// What one access of a lane gave.
-pub(crate) type Loaded = Option<u64>;
 
 /// One element of a lane's access.
 struct Spot<'a> {
@@ -25,76 +20,6 @@ struct Spot<'a> {
 }
 
 impl Warp {
-    /// The addresses of an operand.
-    #[inline]
-    pub(crate) fn addresses(&mut self, st: &State<'_>, address: &Address, mask: u32) -> Lanes {
-        let mut values = self.values(st, &address.base, mask);
-        if address.offset != 0 {
-            for value in &mut values {
-                *value = value.wrapping_add(address.offset as u64);
-            }
-        }
-        if st.env.module.narrow {
-            values = values.map(widen);
-        }
-        values
-    }
-
-    /// Splits a generic access by space: calls `f` with each space, its lanes and their addresses.
-    #[inline]
-    pub(crate) fn by_space(
-        &mut self,
-        space: AccessSpace,
-        addresses: &Lanes,
-        mask: u32,
-        mut f: impl FnMut(&mut Warp, Space, &Lanes, u32),
-    ) {
-        if let AccessSpace::Of(space) = space {
-            return f(self, space, addresses, mask);
-        }
-        let mut rest = mask;
-        while rest != 0 {
-            let first = rest.trailing_zeros() as usize & 31;
-            let space = space_of(addresses[first]);
-            let same = |lane: usize| u32::from(space_of(addresses[lane]) == space) << lane;
-            let lanes = (0..32).fold(0, |all, lane| all | same(lane)) & rest;
-            let base = window(space);
-            f(
-                self,
-                space,
-                &addresses.map(|address| address.wrapping_sub(base)),
-                lanes,
-            );
-            rest &= !lanes;
-        }
-    }
-
-    /// Reports and removes lanes whose address is not a multiple of the access size.
-    #[inline]
-    pub(crate) fn aligned_lanes(
-        &mut self,
-        st: &mut State<'_>,
-        space: Space,
-        addresses: &Lanes,
-        bytes: u32,
-        mask: u32,
-    ) -> u32 {
-        let low = u64::from(bytes) - 1;
-        let mut bad = 0;
-        for (lane, address) in addresses.iter().enumerate() {
-            bad |= u32::from(address & low != 0) << lane;
-        }
-        bad &= mask;
-        if bad != 0 {
-            let address = addresses[bad.trailing_zeros() as usize & 31];
-            let (site, location) = (self.site(bad), st.locate(space, address));
-            st.report(FindingId::Misaligned, site, Some(location), || {
-                format!("address {address:#x} of a {bytes}-byte access is no multiple of {bytes}")
-            });
-        }
-        mask & !bad
-    }
-
     /// Calls `element` with every element of an access that is in bounds of global memory or in
     /// another space; it says whether the element is in bounds of that.
     #[inline]
@@ -284,86 +209,4 @@ impl Warp {
         });
         st.settle_rewrites();
     }
-
-    /// Loads from a space that is near the processor; reports undefined bytes. `None` is out of
-    /// bounds.
-    pub(crate) fn load_near(
-        &mut self,
-        st: &mut State<'_>,
-        space: Space,
-        address: u64,
-        bytes: u32,
-        lane: usize,
-    ) -> Loaded {
-        let size = bytes as usize;
-        let (value, state) = match space {
-            Space::Shared => {
-                let at = address.wrapping_sub(st.near.base);
-                match st.near.shared.load(at as usize, size) {
-                    Some(loaded) => loaded,
-                    None => self.load_far(st, address, size, lane)?,
-                }
-            }
-            Space::Local => self
-                .local
-                .get(lane)?
-                .load(usize::try_from(address).ok()?, size)?,
-            Space::Param => (slice(&st.env.params, address, size)?, DEFINED),
-            Space::Const => (slice(&st.env.module.constants, address, size)?, DEFINED),
-            Space::Global => return None,
-        };
-        if state != DEFINED && st.sanitize() {
-            let site = self.site(1 << lane);
-            if state == IN_FLIGHT {
-                self.not_waited(st, space, address, site);
-            } else {
-                self.uninitialized(st, space, address, site);
-            }
-        }
-        Some(value)
-    }
-
-    /// Stores to a space that is near the processor; false is out of bounds.
-    pub(crate) fn store_near(
-        &mut self,
-        st: &mut State<'_>,
-        space: Space,
-        address: u64,
-        bytes: u32,
-        value: u64,
-        lane: usize,
-    ) -> bool {
-        let size = bytes as usize;
-        let stored = match space {
-            Space::Shared => {
-                let at = address.wrapping_sub(st.near.base);
-                match st.near.shared.store(at as usize, size, value) {
-                    None => self.store_far(st, address, size, value, lane),
-                    stored => stored,
-                }
-            }
-            Space::Local => usize::try_from(address)
-                .ok()
-                .and_then(|at| self.local.get_mut(lane)?.store(at, size, value)),
-            Space::Param | Space::Const | Space::Global => None,
-        };
-        match stored {
-            None => false,
-            Some(before) => {
-                if before != 0 {
-                    self.special_store(st, space, address, (bytes, before), lane);
-                }
-                true
-            }
-        }
-    }
-}
-
-/// Up to 8 bytes of a read-only block.
-fn slice(block: &[u8], address: u64, bytes: usize) -> Option<u64> {
-    let start = usize::try_from(address).ok()?;
-    let source = block.get(start..start.checked_add(bytes)?)?;
-    let mut wide = [0; 8];
-    wide.get_mut(..bytes)?.copy_from_slice(source);
-    Some(u64::from_le_bytes(wide))
 }

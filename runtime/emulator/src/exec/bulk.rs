@@ -50,21 +50,6 @@ impl Warp {
         Some(Span::Global(address))
     }
 
-    #[cold]
-    pub(crate) fn misaligned(
-        &mut self,
-        st: &mut State<'_>,
-        space: Space,
-        address: u64,
-        align: u64,
-        lane: usize,
-    ) {
-        let (site, location) = (self.site(1 << lane), st.locate(space, address));
-        st.report(FindingId::Misaligned, site, Some(location), || {
-            format!("address {address:#x} of a bulk operation is no multiple of {align}")
-        });
-    }
-
     /// Addresses of an operand in the shared window; generic ones are brought there.
     pub(crate) fn shared_operand(
         &mut self,

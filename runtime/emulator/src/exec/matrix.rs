@@ -4,7 +4,7 @@
 //! (2t+1, g) transposed. Row r of matrix i is the 16 bytes at the address of lane 8i+r (ISA
 //! 9.7.14.5.15).
 
-use super::windows::space_of;
+use crate::exec::memory::space_of;
 use crate::exec::state::{AccessKind, Flow, State, Warp};
 use crate::finding::Space;
 use crate::inst::{AccessSpace, Lanes, MatrixMove, Reg, Src};

@@ -4,141 +4,16 @@
 //! offset. `phase` counts completed phases. A phase completes when no arrival and no byte is
 //! missing; the byte count may be negative in between, since data may come before it is announced.
 
-use super::windows::space_of;
 use crate::exec::state::{
-    DEFINED, Flow, Mbarrier, OBJECT, OFFSET_MASK, Place, RANK_SHIFT, SHARED_START, Site, State,
-    UNDEFINED, Warp, lanes_of,
+    DEFINED, Flow, Mbarrier, OBJECT, Place, State, UNDEFINED, Warp, lanes_of,
 };
 use crate::finding::{FindingId, Space};
 use crate::inst::{AccessSpace, Address, Arrival, Lanes, MbarrierKind, MbarrierOp};
-use crate::module::window;
 
 /// Arrivals that one phase may expect (ISA 9.7.13.15.2).
 const MOST_ARRIVALS: u32 = (1 << 20) - 1;
 
-impl State<'_> {
-    /// The place of an address in the shared window of the cluster.
-    pub(crate) fn place(&self, address: u64) -> Option<Place> {
-        let rank = u32::try_from(address >> RANK_SHIFT).ok()?;
-        let offset = (address & OFFSET_MASK).checked_sub(u64::from(SHARED_START))?;
-        (rank < self.cluster_ctas()).then_some((rank, offset as u32))
-    }
-
-    /// The address of a place.
-    pub(crate) fn address_of(&self, (rank, offset): Place) -> u64 {
-        (u64::from(rank) << RANK_SHIFT) + u64::from(SHARED_START) + u64::from(offset)
-    }
-
-    pub(crate) fn mbarrier(&self, (rank, offset): Place) -> Option<&Mbarrier> {
-        self.part(rank)?.mbarriers.get(&offset)
-    }
-
-    pub(super) fn mbarrier_mut(&mut self, (rank, offset): Place) -> Option<&mut Mbarrier> {
-        self.part_mut(rank)?.mbarriers.get_mut(&offset)
-    }
-
-    #[cold]
-    pub(crate) fn mbarrier_missing(&mut self, place: Place, site: Site) {
-        let location = self.locate(Space::Shared, self.address_of(place));
-        self.report(FindingId::MbarrierUninit, site, Some(location), || {
-            "no mbarrier was initialised at this address".to_owned()
-        });
-    }
-
-    /// Announces bytes.
-    pub(crate) fn mbarrier_expect(&mut self, place: Place, bytes: i64, site: Site) {
-        match self.mbarrier_mut(place) {
-            Some(object) => object.tx += bytes,
-            None => self.mbarrier_missing(place, site),
-        }
-    }
-
-    /// Counts bytes that came.
-    pub(crate) fn mbarrier_complete(&mut self, place: Place, bytes: i64, site: Site) {
-        match self.mbarrier_mut(place) {
-            Some(object) => {
-                object.tx -= bytes;
-                self.mbarrier_advance(place);
-            }
-            None => self.mbarrier_missing(place, site),
-        }
-    }
-
-    /// Counts arrivals.
-    pub(crate) fn mbarrier_arrive(&mut self, place: Place, count: u32, drop: bool, site: Site) {
-        let Some(object) = self.mbarrier_mut(place) else {
-            return self.mbarrier_missing(place, site);
-        };
-        let (pending, expected) = (object.pending, object.expected);
-        object.pending = pending.saturating_sub(count);
-        if drop {
-            object.expected = expected.saturating_sub(count);
-        }
-        if count > pending {
-            let location = self.locate(Space::Shared, self.address_of(place));
-            self.report(FindingId::MbarrierOverarrive, site, Some(location), || {
-                format!("{count} arrivals where {pending} of {expected} are missing")
-            });
-        }
-        self.mbarrier_advance(place);
-    }
-
-    fn mbarrier_advance(&mut self, place: Place) {
-        if let Some(object) = self.mbarrier_mut(place)
-            && object.pending == 0
-            && object.tx == 0
-        {
-            object.phase += 1;
-            object.pending = object.expected;
-            self.events += 1;
-            if let Some(race) = &mut self.race {
-                race.object_complete(place);
-            }
-        }
-    }
-
-    /// A plain store hit the bytes of an object.
-    #[cold]
-    pub(crate) fn clobber(&mut self, place: Place, bytes: u32, site: Site) {
-        let Some(part) = self.part_mut(place.0) else {
-            return;
-        };
-        let first = place.1.saturating_sub(7);
-        let hit: Vec<u32> = part
-            .mbarriers
-            .range(first..place.1.saturating_add(bytes))
-            .map(|(offset, _)| *offset)
-            .collect();
-        for offset in &hit {
-            part.mbarriers.remove(offset);
-        }
-        self.events += 1;
-        let location = self.locate(Space::Shared, self.address_of(place));
-        self.report(FindingId::MbarrierClobbered, site, Some(location), || {
-            "a plain store overwrites an mbarrier; invalidate it first".to_owned()
-        });
-    }
-}
-
 impl Warp {
-    /// Addresses in the shared window; lanes of generic addresses elsewhere are out of bounds.
-    pub(crate) fn shared_addresses(
-        &mut self,
-        st: &mut State<'_>,
-        (space, address): (AccessSpace, &Address),
-        mask: u32,
-    ) -> Lanes {
-        let mut addresses = self.addresses(st, address, mask);
-        if space == AccessSpace::Generic {
-            for address in &mut addresses {
-                if space_of(*address) == Space::Shared {
-                    *address -= window(Space::Shared);
-                }
-            }
-        }
-        addresses
-    }
-
     /// Where the objects of the lanes are; lanes without a possible place are reported and left
     /// out. Arrivals tell of their own end.
     fn object_places(

@@ -1,7 +1,7 @@
 //! Tensor maps edited on the device: `tensormap.replace`, `tensormap.cp_fenceproxy`, and who
 //! acquired the result.
 
-use super::windows::space_of;
+use crate::exec::memory::space_of;
 use crate::exec::state::{EditedMap, Flow, Span, State, Warp};
 use crate::finding::{FindingId, Space};
 use crate::inst::{AccessSpace, Lanes, MapCopy, MapField, MapReplace};

@@ -1,12 +1,7 @@
 //! From accesses of warps to the race detector, and from its conflicts to findings.
 
-use crate::exec::state::{
-    AccessKind, Conflict, End, Pending, Place, Site, Span, State, StrongPlace, Work, lanes_of,
-};
+use crate::exec::state::{AccessKind, Conflict, Place, Site, State, StrongPlace, lanes_of};
 use crate::finding::{FindingId, OtherSide, Space, Threads};
-
-/// Shared bytes from a place on.
-type SharedSpan = (Place, u32);
 
 impl State<'_> {
     /// Shows the shared accesses of a warp to the detector.
@@ -129,76 +124,6 @@ impl State<'_> {
                  needs fence.mbarrier_init and the cluster barrier"
                     .to_owned()
             });
-        }
-    }
-
-    /// Shows a copy that is issued to the detector.
-    pub(crate) fn watch_copy(&mut self, op: &Pending) {
-        let Some(mut race) = self.race.take() else {
-            return;
-        };
-        let site = op.site;
-        let object = |place: &Place| {
-            let phase = self.mbarrier(*place).map_or(0, |object| object.phase);
-            (*place, phase)
-        };
-        let objects: Vec<(Place, u64)> = match &op.end {
-            End::Mbarriers(places, _) => places.iter().map(object).collect(),
-            End::Group(_) => Vec::new(),
-        };
-        let group = match op.end {
-            End::Group(group) => group,
-            End::Mbarriers(..) => 0,
-        };
-        let (reads, writes) = self.shared_spans(&op.work);
-        self.watch_global_copy(&mut race, op);
-        for span in reads {
-            match objects.first() {
-                None => race.copy_reads(span, group, site),
-                Some(object) => race.copy_reads_until(span, *object, site),
-            }
-        }
-        let unordered = |object: &(Place, u64)| {
-            (!race.object_ordered(object.0, site)).then_some((object.0, site))
-        };
-        let unordered: Vec<(Place, Site)> = objects.iter().filter_map(unordered).collect();
-        for (spans, object) in writes.into_iter().zip(objects) {
-            for span in spans {
-                race.copy_writes(span, object, site);
-            }
-        }
-        self.race = Some(race);
-        self.report_conflicts();
-        self.report_init_races(&unordered);
-    }
-
-    /// The shared bytes that a copy reads, and those it writes at each of its destinations.
-    fn shared_spans(&mut self, work: &Work) -> (Vec<SharedSpan>, Vec<Vec<SharedSpan>>) {
-        match work {
-            Work::Copy {
-                src, dst, bytes, ..
-            } => {
-                let shared = |span: &Span| match span {
-                    Span::Shared(place) => Some((*place, *bytes as u32)),
-                    Span::Global(_) => None,
-                };
-                let writes = dst.iter().filter_map(shared).map(|span| vec![span]);
-                (shared(src).into_iter().collect(), writes.collect())
-            }
-            Work::Write { dst, data, .. } => (Vec::new(), vec![vec![(*dst, data.len() as u32)]]),
-            Work::Load { map, dst, .. } => {
-                let map = self.tensor_map(*map);
-                let spans = |place: &Place| {
-                    let spans = map.as_ref().map(|map| self.tile_pieces(map, *place));
-                    spans.unwrap_or_default()
-                };
-                (Vec::new(), dst.iter().map(spans).collect())
-            }
-            Work::Store { map, src, .. } => {
-                let map = self.tensor_map(*map);
-                let spans = map.map(|map| self.tile_pieces(&map, *src));
-                (spans.unwrap_or_default(), Vec::new())
-            }
         }
     }
 }

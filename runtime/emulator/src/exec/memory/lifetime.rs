@@ -1,68 +1,13 @@
-//! What must be over when a thread or a CTA ends, and when a copy's bytes must come.
+//! What must be over when a thread or a CTA ends.
 //!
 //! Shared memory dies with its CTA: bulk copies that read it, copies that write it and accesses
 //! of other CTAs have to be known complete before. "Known" means waited for, not done by chance,
 //! so the verdict is the same under every schedule.
 
-use crate::exec::state::{Mbarrier, Place, Site, Span, State, Warp, Work, lanes_of};
+use crate::exec::state::{Mbarrier, Site, Span, State, Warp, Work, lanes_of};
 use crate::finding::{FindingId, Space};
 
 impl State<'_> {
-    /// Remembers that a copy ends in these mbarriers; gives their phases.
-    pub(super) fn note_copy(&mut self, places: &[Place], site: Site) -> Vec<u64> {
-        let note = |place: &Place| {
-            self.mbarrier_mut(*place).map_or(0, |object| {
-                object.copied = (object.phase + 1, site);
-                object.phase
-            })
-        };
-        places.iter().map(note).collect()
-    }
-
-    /// The bytes of a copy come: they must belong to the phase in which it was issued.
-    pub(super) fn check_phase(
-        &mut self,
-        place: Place,
-        issued: Option<u64>,
-        bytes: i64,
-        site: Site,
-    ) {
-        let Some(now) = self.mbarrier(place).map(|object| object.phase) else {
-            return;
-        };
-        let Some(issued) = issued.filter(|issued| *issued < now) else {
-            return;
-        };
-        let location = self.locate(Space::Shared, self.address_of(place));
-        self.report(FindingId::MbarrierTxMismatch, site, Some(location), || {
-            format!(
-                "{bytes} bytes of a copy issued in phase {issued} come in phase {now}: fewer bytes \
-                 were announced than the copies bring"
-            )
-        });
-    }
-
-    /// Objects that wait for something when the launch ends.
-    pub(super) fn report_pending_mbarriers(&mut self, rank: u32) {
-        let Some(part) = self.part(rank) else { return };
-        let bytes = |object: &&Mbarrier| object.tx != 0;
-        let arrivals = |object: &&Mbarrier| object.pending != object.expected;
-        let objects = || part.mbarriers.values();
-        let (id, object) = match (objects().find(bytes), objects().find(arrivals)) {
-            (Some(object), _) => (FindingId::MbarrierTxMismatch, object),
-            (None, Some(object)) => (FindingId::MbarrierTxPendingAtExit, object),
-            (None, None) => return,
-        };
-        let what = object.describe();
-        let site = Site {
-            rank,
-            ..object.copied.1
-        };
-        self.report(id, site, None, || {
-            format!("the CTA ends with an mbarrier in {what}")
-        });
-    }
-
     /// The last thread of a CTA exits: nothing may be left that touches its shared memory.
     fn cta_ended(&mut self, rank: u32) {
         let Some(part) = self.part(rank) else { return };
@@ -109,7 +54,7 @@ impl State<'_> {
 
 impl Warp {
     /// Lanes are about to exit.
-    pub(super) fn leave(&mut self, st: &mut State<'_>, mask: u32) {
+    pub(crate) fn leave(&mut self, st: &mut State<'_>, mask: u32) {
         if !st.sanitize() {
             return;
         }
@@ -133,7 +78,7 @@ impl Warp {
     }
 
     /// Lanes have exited.
-    pub(super) fn left(&mut self, st: &mut State<'_>) {
+    pub(crate) fn left(&mut self, st: &mut State<'_>) {
         if st.sanitize() && !st.near.alive() {
             st.cta_ended(self.rank);
         }

@@ -1,9 +1,6 @@
 //! From accesses to global memory to the race detector, and from clusters in conflict to findings.
 
-use crate::exec::state::{
-    Crossing, End, Env, Pending, Race, Site, Span, State, StrongPlace, TileAt, Touch, Who, Work,
-    ctas_of, lanes_of,
-};
+use crate::exec::state::{Crossing, Env, Site, State, StrongPlace, Touch, Who, ctas_of, lanes_of};
 use crate::finding;
 use crate::finding::{Finding, FindingId, Level, OtherSide, Space, Threads};
 use crate::inst::{Lanes, Order};
@@ -50,66 +47,10 @@ impl State<'_> {
         self.race = Some(race);
         self.report_conflicts();
     }
-
-    /// Shows what a copy touches in global memory.
-    pub(super) fn watch_global_copy(&mut self, race: &mut Race, op: &Pending) {
-        let reduces = |reduce: &Option<_>| reduce.is_some();
-        let (spans, touch) = match &op.work {
-            Work::Copy {
-                src,
-                dst,
-                bytes,
-                reduce,
-            } => match (src, dst.first()) {
-                (Span::Global(at), _) => (vec![(*at, *bytes as u32)], Touch::copy(false, false)),
-                (_, Some(Span::Global(at))) => {
-                    let touch = Touch::copy(true, reduces(reduce));
-                    (vec![(*at, *bytes as u32)], touch)
-                }
-                _ => return,
-            },
-            Work::Load { map, at, .. } => {
-                (self.tile_spans(*map, at, false), Touch::copy(false, false))
-            }
-            Work::Store {
-                map, at, reduce, ..
-            } => (
-                self.tile_spans(*map, at, reduce.is_none()),
-                Touch::copy(true, reduces(reduce)),
-            ),
-            Work::Write { .. } => return,
-        };
-        let signal = match &op.end {
-            End::Group(group) => Some(race.bulk_writes(*group, op.site)),
-            End::Mbarriers(places, _) => {
-                let first = places.first().copied().zip(op.phases.first().copied());
-                first.and_then(|object| race.object_signal(object))
-            }
-        };
-        if let Some(signal) = signal {
-            race.global_copy(touch, signal, &spans, op.site);
-        }
-    }
-
-    /// The bytes of a tile in global memory.
-    fn tile_spans(&mut self, map: u64, at: &TileAt, stores: bool) -> Vec<(u64, u32)> {
-        let mut spans = Vec::new();
-        if let Some(map) = self.tensor_map(map) {
-            map.walk(&at.coords, &at.offsets, |run| {
-                let Some(address) = run.address else { return };
-                let hint = &mut self.region_hint;
-                let bytes = run.bytes + if stores { map.spill_bytes(&run) } else { 0 };
-                if self.env.global.find(address, bytes, hint).is_some() {
-                    spans.push((address, bytes as u32));
-                }
-            });
-        }
-        spans
-    }
 }
 
 /// The finding of two clusters that touch one word.
-pub(super) fn crossing(env: &Env<'_>, found: &Crossing) -> Finding {
+pub(crate) fn crossing(env: &Env<'_>, found: &Crossing) -> Finding {
     let threads = |(who, lane): (Who, u8)| {
         let ctas = ctas_of(env.launch, u64::from(who.cluster));
         let cta = ctas
@@ -176,7 +117,7 @@ pub(super) fn crossing(env: &Env<'_>, found: &Crossing) -> Finding {
 }
 
 /// The 32 bits from `offset` on of what a lane stores.
-pub(super) fn word_of(values: &[Lanes], bytes: u32, lane: usize, offset: u32) -> u32 {
+pub(crate) fn word_of(values: &[Lanes], bytes: u32, lane: usize, offset: u32) -> u32 {
     let value = values.get((offset / bytes) as usize);
     let value = value.map_or(0, |value| value[lane]) >> (8 * (offset % bytes));
     match (bytes, values.get((offset / bytes) as usize + 1)) {

@@ -1,60 +1,10 @@
-//! What every access tells: where it is, which traffic it makes, and whom it races with.
+//! What every access tells: which traffic it makes, and whom it races with.
 
 use crate::counters::InstClass;
-use crate::exec::state::{AccessKind, OFFSET_MASK, SHARED_START, Site, State};
-use crate::finding::{Location, Space};
+use crate::exec::state::{AccessKind, Site, State};
+use crate::finding::Space;
 
 impl State<'_> {
-    /// An address as buffer and offset.
-    #[cold]
-    pub(crate) fn locate(&self, space: Space, address: u64) -> Location {
-        let (buffer, offset_bytes) = match space {
-            Space::Global => match self.env.global.nearest(address) {
-                Some((region, offset)) => (Some(region.name.clone()), offset),
-                None => (None, address as i64),
-            },
-            Space::Shared => self.locate_shared(address),
-            Space::Param => self.locate_param(address),
-            Space::Local | Space::Const => (None, address as i64),
-        };
-        Location {
-            space,
-            buffer,
-            offset_bytes,
-            address,
-        }
-    }
-
-    fn locate_shared(&self, address: u64) -> (Option<String>, i64) {
-        let offset = (address & OFFSET_MASK).wrapping_sub(u64::from(SHARED_START)) as i64;
-        let entry = self.env.entry;
-        let variables = self.env.module.shared.iter().zip(&entry.shared_offsets);
-        let holding = variables.filter(|(variable, start)| {
-            let bytes = if variable.dynamic {
-                u32::MAX
-            } else {
-                variable.bytes
-            };
-            (i64::from(**start)..i64::from(**start) + i64::from(bytes)).contains(&offset)
-        });
-        match holding.max_by_key(|(_, start)| **start) {
-            Some((variable, start)) => (Some(variable.name.clone()), offset - i64::from(*start)),
-            None => (None, offset),
-        }
-    }
-
-    fn locate_param(&self, address: u64) -> (Option<String>, i64) {
-        let params = self.env.entry.params.iter();
-        let before = params.filter(|param| u64::from(param.offset_bytes) <= address);
-        match before.max_by_key(|param| param.offset_bytes) {
-            Some(param) => (
-                Some(param.name.clone()),
-                (address as i64).wrapping_sub(i64::from(param.offset_bytes)),
-            ),
-            None => (None, address as i64),
-        }
-    }
-
     /// Every access of a warp passes here once: counters and the race detector listen.
     #[inline]
     pub(crate) fn observe(

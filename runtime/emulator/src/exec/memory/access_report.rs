@@ -73,4 +73,19 @@ impl Warp {
                 .to_owned()
         });
     }
+
+    #[cold]
+    pub(crate) fn misaligned(
+        &mut self,
+        st: &mut State<'_>,
+        space: Space,
+        address: u64,
+        align: u64,
+        lane: usize,
+    ) {
+        let (site, location) = (self.site(1 << lane), st.locate(space, address));
+        st.report(FindingId::Misaligned, site, Some(location), || {
+            format!("address {address:#x} of a bulk operation is no multiple of {align}")
+        });
+    }
 }

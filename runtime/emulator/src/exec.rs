@@ -2,35 +2,12 @@
 
 mod state;
 mod memory;
+mod instructions;
 mod schedule;
-mod windows;
-mod alu;
-mod compare;
-mod access;
-mod barrier;
-mod async_copy;
-mod atomic;
-mod call;
-mod collective;
-mod bulk;
 mod cluster;
-mod cluster_sync;
-mod mbarrier;
-mod mbarrier_order;
 mod deadlock;
-mod set_registers;
-mod far_access;
-mod tensor_check;
-mod tensor;
-mod tensor_edit;
 mod alternatives;
 mod observe;
-mod warpgroup;
-mod accumulator;
-mod wgmma;
-mod matrix;
-mod mma;
-mod wmma;
 mod warp;
 
 use std::sync::Mutex;

@@ -1,12 +1,7 @@
-//! Clusters: `barrier.cluster`, `mapa`, and the shared memory of the other CTAs.
-//!
-//! One barrier counts all live threads of all CTAs. A thread has arrived in the generation it
-//! waits for when its lane bit is set; exited threads count as arrived.
+//! `barrier.cluster`.
 
-use crate::exec::state::{Flow, OFFSET_MASK, RANK_SHIFT, State, Status, Wait, Warp};
-use crate::finding::{FindingId, Space};
-use crate::inst::{Lanes, Mapa};
-use crate::module::window;
+use crate::exec::state::{Flow, State, Status, Wait, Warp};
+use crate::finding::FindingId;
 
 impl Warp {
     pub(crate) fn cluster_barrier_arrive(
@@ -74,33 +69,6 @@ impl Warp {
                 *of_lane = None;
             }
         }
-        Flow::Next
-    }
-
-    /// `mapa` and `getctarank`.
-    pub(crate) fn map_address(&mut self, st: &mut State<'_>, op: &Mapa, mask: u32) -> Flow {
-        let base = if op.generic { window(Space::Shared) } else { 0 };
-        let addresses = self.values(st, &op.address, mask);
-        let Some(rank) = &op.rank else {
-            let ranks = addresses.map(|address| address.wrapping_sub(base) >> RANK_SHIFT);
-            self.write(op.dst, mask, &ranks);
-            return Flow::Next;
-        };
-        let ranks = self.values(st, rank, mask);
-        let ctas = u64::from(st.cluster_ctas());
-        let over = |lane: usize| u32::from(ranks[lane] & 0xffff_ffff >= ctas) << lane;
-        let bad = (0..32).fold(0, |all, lane| all | over(lane)) & mask;
-        if bad != 0 {
-            let (site, rank) = (self.site(bad), ranks[bad.trailing_zeros() as usize & 31]);
-            st.report(FindingId::OobShared, site, None, || {
-                format!("mapa names CTA {rank} of a cluster of {ctas}")
-            });
-        }
-        let moved: Lanes = std::array::from_fn(|lane| {
-            let offset = addresses[lane].wrapping_sub(base) & OFFSET_MASK;
-            base + ((ranks[lane] & 0xffff_ffff) << RANK_SHIFT | offset)
-        });
-        self.write(op.dst, mask, &moved);
         Flow::Next
     }
 }

@@ -1,7 +1,4 @@
 //! CTA barriers: `bar` and `barrier`.
-//!
-//! A barrier counts threads. A waiting group remembers the generation it waits for; completing a
-//! generation is counting up, so no warp has to be told.
 
 use crate::exec::state::{Flow, State, Status, Warp};
 use crate::finding::FindingId;

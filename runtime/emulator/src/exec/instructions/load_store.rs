@@ -5,7 +5,7 @@
 use crate::exec::memory::word_of;
 use crate::exec::state::{AccessKind, Flow, State, Touch, Warp};
 use crate::finding::Space;
-use crate::inst::{Access, Lanes, Reg, Src};
+use crate::inst::{Access, Address, Lanes, Reg, Src};
 use crate::memory::Region;
 use crate::num::int::sign_extend;
 
@@ -208,5 +208,22 @@ impl Warp {
             }
         });
         st.settle_rewrites();
+    }
+
+    /// `discard`: 128 bytes at a multiple of 128 become undefined.
+    pub(crate) fn discard(&mut self, st: &mut State<'_>, address: &Address, mask: u32) -> Flow {
+        let addresses = self.addresses(st, address, mask);
+        let lanes = self.aligned_lanes(st, Space::Global, &addresses, 128, mask);
+        for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
+            match st
+                .env
+                .global
+                .find(addresses[lane], 128, &mut st.region_hint)
+            {
+                Some(region) => region.discard(addresses[lane], 128),
+                None => self.out_of_bounds(st, Space::Global, addresses[lane], 128, lane),
+            }
+        }
+        Flow::Next
     }
 }

@@ -1,8 +1,4 @@
-//! mbarrier objects: phases that count arrivals and bytes (ISA 9.7.13.15).
-//!
-//! An object lives in 8 shared bytes; its state is kept in a table beside them, by CTA and
-//! offset. `phase` counts completed phases. A phase completes when no arrival and no byte is
-//! missing; the byte count may be negative in between, since data may come before it is announced.
+//! `mbarrier`: objects made and unmade, bytes announced, arrivals.
 
 use crate::exec::state::{
     DEFINED, Flow, Mbarrier, OBJECT, Place, State, UNDEFINED, Warp, lanes_of,

@@ -1,24 +1,13 @@
-//! Tensor maps edited on the device: `tensormap.replace`, `tensormap.cp_fenceproxy`, and who
-//! acquired the result.
+//! Tensor maps edited on the device: `tensormap.replace`, `tensormap.cp_fenceproxy`.
 
 use crate::exec::memory::space_of;
 use crate::exec::state::{EditedMap, Flow, Span, State, Warp};
 use crate::finding::{FindingId, Space};
-use crate::inst::{AccessSpace, Lanes, MapCopy, MapField, MapReplace};
+use crate::inst::{AccessSpace, MapCopy, MapField, MapReplace};
 use crate::module::window;
 use crate::tensor_map::{TensorFill, TensorMap, TensorSwizzle, TensorType};
 
 impl Warp {
-    /// Remembers that the lanes acquired the maps at these addresses.
-    pub(crate) fn acquire_maps(&mut self, st: &mut State<'_>, addresses: &Lanes, mask: u32) {
-        for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
-            let site = self.site(1 << lane);
-            if let Some(map) = st.edited_maps.get_mut(&addresses[lane]) {
-                map.acquired_by.push((site.rank, site.warp, site.lanes));
-            }
-        }
-    }
-
     pub(crate) fn map_replace(&mut self, st: &mut State<'_>, op: &MapReplace, mask: u32) -> Flow {
         let addresses = self.addresses(st, &op.address, mask);
         let values = self.values(st, &op.value, mask);

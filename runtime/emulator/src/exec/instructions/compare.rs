@@ -1,15 +1,14 @@
 //! Comparisons and conversions on whole warps.
 
+use super::alu::NO_LANES;
 use crate::exec::state::{Flow, State, Warp};
 use crate::inst::{Combine, CompareFn, Exec, Lanes, Logic, PredSrc, Src};
 use crate::num::convert::Conversion;
 use crate::num::int::{logic3, sign_extend, truncate};
 
-const NO_LANES: Lanes = [0; 32];
-
 impl Warp {
     /// `lop3` with a predicate result.
-    pub(super) fn logic(&mut self, st: &State<'_>, op: &Logic, mask: u32) -> Flow {
+    pub(crate) fn logic(&mut self, st: &State<'_>, op: &Logic, mask: u32) -> Flow {
         let [a, b, c] = [0, 1, 2].map(|index| self.values(st, &op.src[index], mask));
         let with = self.pred(&op.with, mask);
         let values: Lanes =
@@ -23,7 +22,7 @@ impl Warp {
         Flow::Next
     }
 
-    pub(super) fn convert(&mut self, st: &State<'_>, exec: &Exec, mask: u32) -> Flow {
+    pub(crate) fn convert(&mut self, st: &State<'_>, exec: &Exec, mask: u32) -> Flow {
         let halves = |conversion: &Conversion, value: u64, from: u32, to: u32| {
             let low = conversion.apply(truncate(value, from));
             low | conversion.apply(truncate(value >> from, from)) << to
@@ -74,7 +73,7 @@ impl Warp {
 
     /// The comparison joined with the predicate, and its complement joined with it.
     #[inline]
-    pub(super) fn compared(
+    pub(crate) fn compared(
         &mut self,
         st: &State<'_>,
         (compare, imm): (CompareFn, u32),
@@ -96,7 +95,7 @@ impl Warp {
     }
 
     #[inline]
-    pub(super) fn write_pair(
+    pub(crate) fn write_pair(
         &mut self,
         p: Option<u32>,
         q: Option<u32>,
@@ -112,7 +111,7 @@ impl Warp {
         }
     }
 
-    pub(super) fn set_pair(&mut self, st: &State<'_>, exec: &Exec, mask: u32) -> Flow {
+    pub(crate) fn set_pair(&mut self, st: &State<'_>, exec: &Exec, mask: u32) -> Flow {
         let Exec::SetPair {
             compare,
             imm,

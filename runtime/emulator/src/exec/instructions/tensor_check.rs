@@ -8,7 +8,7 @@ use crate::tensor_map::TensorMap;
 
 impl Warp {
     /// The map at an address, when it holds together and fits the copy.
-    pub(super) fn valid_map(
+    pub(crate) fn valid_map(
         &mut self,
         st: &mut State<'_>,
         op: &TensorCopy,
@@ -67,7 +67,7 @@ impl Warp {
 
     /// Whether a tile whose rows lie a span apart stays within the CTA's memory, and within the
     /// variable it starts in.
-    pub(super) fn spread_fits(
+    pub(crate) fn spread_fits(
         &mut self,
         st: &mut State<'_>,
         map: &TensorMap,
@@ -98,7 +98,7 @@ impl Warp {
     }
 
     /// Whether the offsets of an im2col copy have as few bits as its rank leaves them.
-    pub(super) fn fitting_offsets(
+    pub(crate) fn fitting_offsets(
         &mut self,
         st: &mut State<'_>,
         map: &TensorMap,
@@ -116,7 +116,7 @@ impl Warp {
         false
     }
 
-    pub(super) fn aligned_coordinate(
+    pub(crate) fn aligned_coordinate(
         &mut self,
         st: &mut State<'_>,
         map: &TensorMap,

@@ -2,7 +2,7 @@
 
 use crate::exec::state::{End, Flow, Pending, Place, Signal, Span, State, Warp, Work, lanes_of};
 use crate::finding::{FindingId, Space};
-use crate::inst::{AccessSpace, Address, BulkCopy, Fence, Lanes, StoreAsync};
+use crate::inst::{AccessSpace, Address, BulkCopy, Lanes, StoreAsync};
 
 impl Warp {
     /// The place of `bytes` shared bytes at an address that is a multiple of `align`; what is
@@ -299,23 +299,6 @@ impl Warp {
             // Without .noinc the arrival was added to what is expected first: nothing changes.
             if no_increment {
                 st.mbarrier_arrive(place, 1, false, site);
-            }
-        }
-        Flow::Next
-    }
-
-    pub(crate) fn fence(&mut self, st: &mut State<'_>, fence: &Fence, mask: u32) -> Flow {
-        if let Fence::TensormapAcquire(address) = fence {
-            let addresses = self.addresses(st, address, mask);
-            self.acquire_maps(st, &addresses, mask);
-        }
-        let site = self.site(mask);
-        if let Some(race) = &mut st.race {
-            match fence {
-                Fence::ProxyAsync => race.proxy_fence(site),
-                Fence::MbarrierInit => race.init_fence(site),
-                Fence::Thread { wide } => race.thread_fence(*wide, site),
-                _ => {}
             }
         }
         Flow::Next

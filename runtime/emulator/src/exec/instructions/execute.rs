@@ -1,11 +1,10 @@
-//! Executes one instruction; everything without memory or other lanes is here.
+//! Executes one instruction: the table from its decoded form to what does it.
 
+use super::alu::NO_LANES;
 use crate::exec::state::{Flow, State, Warp};
 use crate::finding::FindingId;
-use crate::inst::{Exec, Inst, Lanes, PredOp, Reg, Src};
-use crate::num::int::{bit_field_insert, divide, truncate};
-
-const NO_LANES: Lanes = [0; 32];
+use crate::inst::{Exec, Inst, Lanes, PredOp};
+use crate::num::int::{bit_field_insert, truncate};
 
 impl Warp {
     /// Executes an instruction for the lanes of `mask`.
@@ -288,52 +287,6 @@ impl Warp {
             Exec::WgmmaCommit => self.wgmma_commit(st, mask),
             Exec::WgmmaWait { pending } => self.wgmma_wait(st, *pending, mask),
             _ => Flow::Next,
-        }
-    }
-
-    fn divide(
-        &mut self,
-        st: &mut State<'_>,
-        (bits, signed, remainder): (u32, bool, bool),
-        dst: Reg,
-        src: &[Src; 2],
-        mask: u32,
-    ) -> Flow {
-        let [a, b] = self.two(st, src, mask);
-        let zero = (0..32).fold(0, |all, i| all | u32::from(truncate(b[i], bits) == 0) << i) & mask;
-        if zero != 0 && st.sanitize() {
-            let site = self.site(zero);
-            st.report(FindingId::DivByZero, site, None, || {
-                "integer division by zero: the result is not specified".to_owned()
-            });
-        }
-        let quotient = |i: usize| divide(a[i], b[i], bits, signed, remainder);
-        self.write(dst, mask, &std::array::from_fn(quotient));
-        Flow::Next
-    }
-
-    #[allow(clippy::too_many_arguments)] // One argument for each part of the sum.
-    fn add_carry(
-        &mut self,
-        a: &Lanes,
-        b: &Lanes,
-        carries: u32,
-        bits: u32,
-        carry_out: bool,
-        dst: Reg,
-        mask: u32,
-    ) {
-        let mut out = NO_LANES;
-        let mut carry = 0;
-        for (i, out) in out.iter_mut().enumerate() {
-            let wide = |value| u128::from(truncate(value, bits));
-            let sum = wide(a[i]) + wide(b[i]) + u128::from(carries >> i & 1);
-            *out = sum as u64;
-            carry |= ((sum >> bits) as u32 & 1) << i;
-        }
-        self.write(dst, mask, &out);
-        if carry_out {
-            self.carry = self.carry & !mask | carry & mask;
         }
     }
 }

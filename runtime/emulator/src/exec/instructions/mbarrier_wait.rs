@@ -1,11 +1,11 @@
-//! Waits for mbarriers, and what arrivals and waits order for the race detector.
+//! Waits for the phases of mbarriers: `test_wait` and `try_wait`.
 
 use crate::exec::state::{Flow, Place, State, Status, Wait, Warp, lanes_of};
 use crate::finding::{FindingId, Space};
 use crate::inst::{Lanes, MbarrierOp};
 
 impl Warp {
-    pub(super) fn wait_object(
+    pub(crate) fn wait_object(
         &mut self,
         st: &mut State<'_>,
         op: &MbarrierOp,

@@ -1,4 +1,4 @@
-//! Tensor copies and the editing of tensor maps on the device.
+//! Tensor copies: operands, what they ask of memory, their issue.
 
 use crate::exec::state::{End, Flow, State, TileAt, Warp, Work};
 use crate::inst::{AtomOp, AtomType, Lanes, Reduction, Src, TensorCopy, TensorKind};

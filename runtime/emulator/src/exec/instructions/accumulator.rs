@@ -29,7 +29,7 @@ impl Warp {
     }
 
     /// The values of D, by rows.
-    pub(super) fn gather_d(&self, op: &Wgmma, sums: &mut [f32]) {
+    pub(crate) fn gather_d(&self, op: &Wgmma, sums: &mut [f32]) {
         if op.d_type == Sum::F32 {
             for (r, reg) in op.d.iter().enumerate() {
                 let values = self.register(reg.slot);
@@ -59,7 +59,7 @@ impl Warp {
     }
 
     /// Writes D, from rows; integer sums are of one product and still to be added.
-    pub(super) fn scatter_d(&mut self, op: &Wgmma, accumulates: bool, sums: &[f32], mask: u32) {
+    pub(crate) fn scatter_d(&mut self, op: &Wgmma, accumulates: bool, sums: &[f32], mask: u32) {
         if op.d_type == Sum::F32 {
             return self.scatter_single(op, sums, mask);
         }

@@ -3,12 +3,7 @@
 mod state;
 mod memory;
 mod instructions;
-mod schedule;
-mod cluster;
-mod deadlock;
-mod alternatives;
-mod observe;
-mod warp;
+mod warps;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -26,6 +21,7 @@ use crate::tensor_core::Rules;
 use crate::trace::{LineProfile, TraceStep};
 use memory::crossing;
 use state::{Env, GlobalSpace, GlobalWords, Observed, ctas_of, variables};
+use warps::{Outcome, run_cluster};
 
 /// What a run gave besides the contents of the buffers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -218,7 +214,7 @@ fn run_grid(env: &Env<'_>) -> Report {
         };
     }
     let used = AtomicU64::new(0);
-    let one = |linear: u64| -> cluster::Outcome {
+    let one = |linear: u64| -> Outcome {
         let ctas = ctas_of(env.launch, linear);
         let Some(left) = most.checked_sub(used.load(Relaxed)) else {
             let mut findings = FindingLog::new(1);
@@ -227,7 +223,7 @@ fn run_grid(env: &Env<'_>) -> Report {
             findings.add(FindingId::NoProgress, 0, || {
                 budget_finding(env, first, message)
             });
-            return cluster::Outcome {
+            return Outcome {
                 findings,
                 counters: Counters::default(),
                 observed: Observed::default(),
@@ -236,7 +232,7 @@ fn run_grid(env: &Env<'_>) -> Report {
                 executed: 0,
             };
         };
-        let outcome = cluster::run(env, &ctas, linear, left);
+        let outcome = run_cluster(env, &ctas, linear, left);
         used.fetch_add(outcome.executed, Relaxed);
         outcome
     };
@@ -304,8 +300,8 @@ struct Total {
 }
 
 impl Total {
-    fn add(self, env: &Env<'_>, outcome: cluster::Outcome) -> Total {
-        let cluster::Outcome {
+    fn add(self, env: &Env<'_>, outcome: Outcome) -> Total {
+        let Outcome {
             findings,
             counters,
             observed,

@@ -1,4 +1,8 @@
 //! Which group of a warp goes next: waking, joining, picking, splitting.
+//!
+//! The deepest call goes first, then the lowest pc, which reconverges structured code without
+//! post-dominators; after 1,000 instructions of one group the others get a turn, so that a spinning
+//! group cannot starve the one it waits for.
 
 use crate::exec::state::{Group, State, Status, Warp};
 use crate::inst::{Exec, Inst};
@@ -27,7 +31,7 @@ impl Warp {
     }
 
     /// Joins groups at one place, wakes those whose barrier is complete, and picks the next one.
-    pub(super) fn select(&mut self, st: &mut State<'_>) -> bool {
+    pub(crate) fn select(&mut self, st: &mut State<'_>) -> bool {
         for index in 0..self.groups.len() {
             let Some(group) = self.groups.get(index).copied() else {
                 continue;
@@ -112,7 +116,7 @@ impl Warp {
     }
 
     /// Whether another group should have its turn now.
-    pub(super) fn should_yield(&self, turn: u32) -> bool {
+    pub(crate) fn should_yield(&self, turn: u32) -> bool {
         let mine = self.group();
         self.groups.iter().enumerate().any(|(index, group)| {
             if index == self.current || matches!(group.status, Status::Barrier { .. }) {
@@ -127,7 +131,7 @@ impl Warp {
     }
 
     /// Sends lanes of the group at hand elsewhere; the others go on behind the instruction.
-    pub(super) fn jump(&mut self, lanes: u32, target: u32) {
+    pub(crate) fn jump(&mut self, lanes: u32, target: u32) {
         let Some(group) = self.groups.get_mut(self.current) else {
             return;
         };

@@ -20,7 +20,7 @@ impl Warp {
 
     /// A step that is observed.
     #[cold]
-    pub(super) fn watched_step(&mut self, st: &mut State<'_>, inst: &Inst, lanes: u32) -> Flow {
+    pub(crate) fn watched_step(&mut self, st: &mut State<'_>, inst: &Inst, lanes: u32) -> Flow {
         let pc = self.pc();
         self.compare_alternatives(st, inst, lanes);
         let counted = st.env.options.profile.then(|| st.counters.clone());

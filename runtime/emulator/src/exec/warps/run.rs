@@ -1,14 +1,7 @@
-//! A warp: groups of lanes at one place of the code, their frames, and the loop that runs them.
-//!
-//! Lanes with equal (call depth, pc) form a group and execute together. The deepest call goes
-//! first, then the lowest pc, which reconverges structured code without post-dominators; after
-//! 1,000 instructions of one group the others get a turn, so that a spinning group cannot starve
-//! the one it waits for.
+//! A warp's turn: steps until all its groups wait or have exited.
 
-use crate::counters::InstClass;
 use crate::exec::state::{Flow, State, Status, Warp};
 use crate::finding::FindingId;
-use crate::inst::Inst;
 
 impl Warp {
     /// Runs until all groups wait or have exited, or about `slice` instructions were executed.
@@ -83,43 +76,6 @@ impl Warp {
         if let Some(group) = self.groups.get_mut(self.current) {
             group.status = status;
             group.forced = false;
-        }
-    }
-
-    /// Evaluates the guard, counts, and executes.
-    #[inline]
-    pub(super) fn step(&mut self, st: &mut State<'_>, inst: &Inst, lanes: u32) -> Flow {
-        let mask = self.guarded(inst, lanes);
-        if let Some(class) = st.counters.classes.get_mut(inst.class as usize) {
-            class.executions += 1;
-            class.lanes += u64::from(mask.count_ones());
-        }
-        if !self.frame.touched.is_empty() && mask != 0 {
-            self.touch(st, inst, mask);
-        }
-        let flow = if mask == 0 {
-            Flow::Next
-        } else {
-            self.execute(st, inst, mask)
-        };
-        if let Flow::Suspend(_) = flow {
-            st.uncount(inst.class, mask);
-        }
-        if self.undefined != 0 {
-            self.report_undefined(st, inst, mask);
-        }
-        flow
-    }
-
-    #[cold]
-    fn report_undefined(&mut self, st: &mut State<'_>, inst: &Inst, mask: u32) {
-        let lanes = std::mem::take(&mut self.undefined) & mask;
-        let moves = inst.class == InstClass::Move;
-        if st.sanitize() && lanes != 0 && !moves {
-            let site = self.site(lanes);
-            st.report(FindingId::UninitRegister, site, None, || {
-                "reads a register that was never written".to_owned()
-            });
         }
     }
 

@@ -25,7 +25,7 @@ pub(crate) struct Outcome {
 }
 
 /// Runs one cluster; `budget` is what is left of the launch's instructions.
-pub(crate) fn run(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget: u64) -> Outcome {
+pub(crate) fn run_cluster(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget: u64) -> Outcome {
     let mut st = State::new(env, ctas);
     if let Some(race) = &mut st.race {
         race.number = linear as u32;

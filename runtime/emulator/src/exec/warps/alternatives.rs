@@ -10,7 +10,7 @@ type Held = Option<(Lanes, u32)>;
 
 impl Warp {
     /// Notes the programs that would differ at the instruction at hand.
-    pub(super) fn compare_alternatives(&mut self, st: &mut State<'_>, inst: &Inst, lanes: u32) {
+    pub(crate) fn compare_alternatives(&mut self, st: &mut State<'_>, inst: &Inst, lanes: u32) {
         let Some(watched) = st.env.watched else {
             return;
         };

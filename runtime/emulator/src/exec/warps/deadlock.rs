@@ -16,7 +16,7 @@ struct Waiting {
 }
 
 /// Names every waiting group and what it waits for.
-pub(super) fn report(warps: &[Warp], st: &mut State<'_>) {
+pub(crate) fn report(warps: &[Warp], st: &mut State<'_>) {
     let mut list: Vec<Waiting> = Vec::new();
     let mut missing_bytes = None;
     let mut registers = None;

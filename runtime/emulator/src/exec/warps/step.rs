@@ -1,0 +1,45 @@
+//! One instruction of a group: its guard, what it counts, its effect.
+
+use crate::counters::InstClass;
+use crate::exec::state::{Flow, State, Warp};
+use crate::finding::FindingId;
+use crate::inst::Inst;
+
+impl Warp {
+    /// Evaluates the guard, counts, and executes.
+    #[inline]
+    pub(crate) fn step(&mut self, st: &mut State<'_>, inst: &Inst, lanes: u32) -> Flow {
+        let mask = self.guarded(inst, lanes);
+        if let Some(class) = st.counters.classes.get_mut(inst.class as usize) {
+            class.executions += 1;
+            class.lanes += u64::from(mask.count_ones());
+        }
+        if !self.frame.touched.is_empty() && mask != 0 {
+            self.touch(st, inst, mask);
+        }
+        let flow = if mask == 0 {
+            Flow::Next
+        } else {
+            self.execute(st, inst, mask)
+        };
+        if let Flow::Suspend(_) = flow {
+            st.uncount(inst.class, mask);
+        }
+        if self.undefined != 0 {
+            self.report_undefined(st, inst, mask);
+        }
+        flow
+    }
+
+    #[cold]
+    fn report_undefined(&mut self, st: &mut State<'_>, inst: &Inst, mask: u32) {
+        let lanes = std::mem::take(&mut self.undefined) & mask;
+        let moves = inst.class == InstClass::Move;
+        if st.sanitize() && lanes != 0 && !moves {
+            let site = self.site(lanes);
+            st.report(FindingId::UninitRegister, site, None, || {
+                "reads a register that was never written".to_owned()
+            });
+        }
+    }
+}

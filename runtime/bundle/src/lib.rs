@@ -50,8 +50,6 @@ mod hash;
 
 mod expr;
 
-mod dtype;
-
 mod tensor_map;
 
 mod abi;
@@ -76,7 +74,6 @@ mod write;
 
 pub use abi::{LaunchAbi, MAX_PARAM_BYTES, Param, ParamValue, ScalarType};
 pub use certificate::{Certificate, MAX_CERTIFICATE_BYTES};
-pub use dtype::DType;
 pub use error::{Error, Problem};
 pub use expr::{Condition, Env, EvalError, Expr, MAX_DEPTH, MAX_NODES, MAX_TEXT, Name, ParseError};
 pub use hash::Sha256Hex;
@@ -91,4 +88,5 @@ pub use tuning::{
     Contiguous, TUNING_FILE, TUNING_FORMAT, TunedChoice, TunedDevice, TunedOperand, TunedPoint,
     Tuning, TuningTable,
 };
+pub use tilewright_formula::DType;
 pub use write::BundleWriter;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::abi::LaunchAbi;
 use crate::certificate::Certificate;
-use crate::dtype::DType;
+use tilewright_formula::DType;
 use crate::expr::{Condition, Expr};
 use crate::hash::Sha256Hex;
 use crate::sums::Sums;

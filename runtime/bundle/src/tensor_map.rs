@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::dtype::DType;
+use tilewright_formula::DType;
 use crate::expr::Expr;
 
 /// Size of a tensor map in the parameter block (driver API, `CUtensorMap`).

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use crate::dtype::DType;
+use tilewright_formula::DType;
 use crate::error::{Error, Problems, shorten};
 use crate::hash::Sha256Hex;
 use crate::manifest::{Family, Kernel};

@@ -1,7 +1,7 @@
 //! The rules of tensor maps that do not depend on a problem, after `cuTensorMapEncodeTiled` of
 //! the driver API; the others are checked at launch.
 
-use crate::dtype::DType;
+use tilewright_formula::DType;
 use crate::error::Problems;
 use crate::manifest::Semantics;
 use crate::tensor_map::{OobFill, TensorMapAbi};

@@ -31,13 +31,14 @@ dtypes! {
     E4M3 "e4m3" 8, E5M2 "e5m2" 8,
     S8 "s8" 8, U8 "u8" 8, S16 "s16" 16, U16 "u16" 16,
     S32 "s32" 32, U32 "u32" 32, S64 "s64" 64, U64 "u64" 64,
+    S4 "s4" 4, U4 "u4" 4, E2M1 "e2m1" 4, UE8M0 "ue8m0" 8,
     B8 "b8" 8, B16 "b16" 16, B32 "b32" 32, B64 "b64" 64, B128 "b128" 128,
 }
 
 impl DType {
-    /// Bytes of one element in memory.
+    /// Bytes that hold one element: of those of four bits, two stand in a byte, low nibble first.
     pub const fn bytes(self) -> u32 {
-        self.bits() / 8
+        self.bits().div_ceil(8)
     }
 
     /// The element type spelled `text`.

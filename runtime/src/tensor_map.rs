@@ -201,7 +201,9 @@ fn tensor_type(dtype: DType) -> Option<TensorType> {
         DType::TF32 => TensorType::Tfloat32,
         DType::F32 => TensorType::Float32,
         DType::F64 => TensorType::Float64,
-        DType::E4M3 | DType::E5M2 | DType::S8 | DType::U8 | DType::B8 | DType::UE8M0 => TensorType::Uint8,
+        DType::E4M3 | DType::E5M2 | DType::S8 | DType::U8 | DType::B8 | DType::UE8M0 => {
+            TensorType::Uint8
+        }
         DType::S16 | DType::U16 | DType::B16 => TensorType::Uint16,
         DType::S32 => TensorType::Int32,
         DType::U32 | DType::B32 => TensorType::Uint32,
@@ -269,7 +271,9 @@ mod tests {
     fn every_type_that_a_manifest_may_name_has_its_width() {
         for dtype in DType::ALL {
             let bytes = tensor_type(*dtype).map(TensorType::bytes);
-            let want = (8..=64).contains(&dtype.bits()).then(|| u64::from(dtype.bytes()));
+            let want = (8..=64)
+                .contains(&dtype.bits())
+                .then(|| u64::from(dtype.bytes()));
             assert_eq!(bytes, want, "{dtype}");
         }
     }

@@ -84,9 +84,9 @@ pub use manifest::{
 pub use read::Bundle;
 pub use sums::{SumBasis, SumRounding, SumRule, SumUnit, Sums};
 pub use tensor_map::{L2Promotion, OobFill, TENSOR_MAP_BYTES, TensorMapAbi, TensorSwizzle};
+pub use tilewright_formula::DType;
 pub use tuning::{
     Contiguous, TUNING_FILE, TUNING_FORMAT, TunedChoice, TunedDevice, TunedOperand, TunedPoint,
     Tuning, TuningTable,
 };
-pub use tilewright_formula::DType;
 pub use write::BundleWriter;

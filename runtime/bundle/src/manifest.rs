@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::abi::LaunchAbi;
 use crate::certificate::Certificate;
-use tilewright_formula::DType;
 use crate::expr::{Condition, Expr};
 use crate::hash::Sha256Hex;
 use crate::sums::Sums;
+use tilewright_formula::DType;
 
 /// The manifest format this crate writes and the only one it opens.
 pub const FORMAT_VERSION: u32 = 1;

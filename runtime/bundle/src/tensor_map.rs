@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use tilewright_formula::DType;
 use crate::expr::Expr;
+use tilewright_formula::DType;
 
 /// Size of a tensor map in the parameter block (driver API, `CUtensorMap`).
 pub const TENSOR_MAP_BYTES: u32 = 128;

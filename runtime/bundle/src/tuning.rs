@@ -9,11 +9,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use tilewright_formula::DType;
 use crate::error::{Error, Problems, shorten};
 use crate::hash::Sha256Hex;
 use crate::manifest::{Family, Kernel};
 use crate::text::is_plain;
+use tilewright_formula::DType;
 
 /// The name of the file in a bundle.
 pub const TUNING_FILE: &str = "tuning.json";

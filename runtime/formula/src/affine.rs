@@ -50,7 +50,9 @@ impl Poly {
 
     /// Its products: factors, sorted, and coefficient.
     pub fn terms(&self) -> impl Iterator<Item = (&[Symbol], i64)> {
-        self.terms.iter().map(|(factors, c)| (factors.as_slice(), *c))
+        self.terms
+            .iter()
+            .map(|(factors, c)| (factors.as_slice(), *c))
     }
 
     /// `self + scale * other`; `None` beyond 64 bits or what is sensible.

@@ -264,7 +264,10 @@ mod tests {
         assert_eq!(of(DType::F32).encode(1.5), u64::from(1.5f32.to_bits()));
         assert_eq!(of(DType::F64).encode(-2.5e-310), (-2.5e-310f64).to_bits());
         assert_eq!(largest(DType::E2M1), 6.0);
-        assert_eq!(of(DType::E2M1).decode(of(DType::E2M1).encode(f64::NAN)), 6.0);
+        assert_eq!(
+            of(DType::E2M1).decode(of(DType::E2M1).encode(f64::NAN)),
+            6.0
+        );
         for dtype in NARROW.into_iter().chain([DType::F32, DType::F64]) {
             assert!(
                 of(dtype).decode(of(dtype).encode(f64::NAN)).is_nan(),

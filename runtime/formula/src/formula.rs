@@ -387,7 +387,9 @@ impl Formula {
             Source::Operand(at) => self.signature.operands[at].axes.clone(),
             Source::Local(at) => {
                 let modes = self.locals[at].modes.iter();
-                modes.map(|mode| Axis::Mode(self.modes[*mode].name.clone())).collect()
+                modes
+                    .map(|mode| Axis::Mode(self.modes[*mode].name.clone()))
+                    .collect()
             }
         }
     }

@@ -14,5 +14,23 @@ pub mod syntax;
 
 pub mod print;
 
+pub mod signature;
+
+pub mod affine;
+
+pub mod formula;
+
+mod check;
+
+pub mod identity;
+
+pub use check::check;
 pub use dtype::DType;
-pub use problem::{Place, Problem, Span};
+pub use formula::{
+    Expr, ExprKind, Extent, Formula, Index, Local, ModeFacts, ModeSet, Role, Source, Statement,
+    ValueType,
+};
+pub use problem::{Place, Problem, Span, report};
+pub use signature::{
+    Accumulation, Axis, Mode, ModeExtent, Operand, Ragged, RaggedBy, Scalar, Signature,
+};

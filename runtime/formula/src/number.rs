@@ -45,9 +45,7 @@ impl Kind {
 /// The value that `dtype` stores for `value`; bits without a meaning keep it.
 pub fn stored(dtype: DType, value: f64) -> f64 {
     match Kind::of(dtype) {
-        Kind::Float(format) if value.is_nan() && !format.has_nan => {
-            format.decode(format.largest())
-        }
+        Kind::Float(format) if value.is_nan() && !format.has_nan => format.decode(format.largest()),
         Kind::Float(format) => format.nearest(value),
         Kind::Integer([least, most]) => {
             // NaN is the one value that no comparison takes.

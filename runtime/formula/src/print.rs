@@ -37,10 +37,7 @@ pub fn expression(node: &Node) -> String {
 }
 
 /// A statement with other names.
-pub(crate) fn statement_text(
-    statement: &Assignment,
-    rename: &dyn Fn(&str) -> String,
-) -> String {
+pub(crate) fn statement_text(statement: &Assignment, rename: &dyn Fn(&str) -> String) -> String {
     let mut printer = Printer {
         out: String::new(),
         tight: false,

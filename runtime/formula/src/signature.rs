@@ -239,8 +239,10 @@ impl Signature {
         for (at, mode) in self.modes.iter().enumerate() {
             match &mode.extent {
                 ModeExtent::Constant(extent) if !(1..=1 << 20).contains(extent) => {
-                    let message =
-                        format!("mode `{}` has extent {extent}; 1 to 1048576", shown(&mode.name));
+                    let message = format!(
+                        "mode `{}` has extent {extent}; 1 to 1048576",
+                        shown(&mode.name)
+                    );
                     problems.push(Problem::of("mode-extent", Place::Mode(at), message));
                 }
                 ModeExtent::Constant(_) => {}
@@ -256,7 +258,9 @@ impl Signature {
             return false;
         };
         let constant = |one: &Mode| matches!(one.extent, ModeExtent::Constant(_));
-        self.modes.iter().any(|one| one.name == *mode && constant(one))
+        self.modes
+            .iter()
+            .any(|one| one.name == *mode && constant(one))
     }
 
     fn check_names(&self, problems: &mut Vec<Problem>) {
@@ -272,15 +276,23 @@ impl Signature {
             at.or(self.operands.iter().position(uses).map(Place::Operand))
         };
         let count = modes.len().max(self.operands.len()).max(self.scalars.len());
-        let modes = modes.into_iter().map(|name| (first(name).unwrap_or(Place::Mode(0)), name));
+        let modes = modes
+            .into_iter()
+            .map(|name| (first(name).unwrap_or(Place::Mode(0)), name));
         let mut seen: Vec<&str> = Vec::new();
         for (place, name) in operands.chain(scalars).chain(modes) {
             let problem = if !is_name(name) {
-                Some(("bad-name", "is no name: letters, digits and `_`, at most 64"))
+                Some((
+                    "bad-name",
+                    "is no name: letters, digits and `_`, at most 64",
+                ))
             } else if RESERVED.contains(&name) {
                 Some(("bad-name", "is a word of the notation"))
             } else if seen.contains(&name) {
-                Some(("name-twice", "names two things: operands, scalars and modes share names"))
+                Some((
+                    "name-twice",
+                    "names two things: operands, scalars and modes share names",
+                ))
             } else {
                 None
             };
@@ -326,9 +338,17 @@ impl Signature {
         let (by, table) = (ragged.by.text(), shown(&ragged.table));
         let help = format!("add an operand `{table}` of type s32 and layout `({wanted}):(1)`");
         match self.operand(&ragged.table).map(|at| &self.operands[at]) {
-            None => report("unknown-name", format!("`{by}: {table}` names no operand"), help),
+            None => report(
+                "unknown-name",
+                format!("`{by}: {table}` names no operand"),
+                help,
+            ),
             Some(operand) if operand.dtype != DType::S32 || operand.axes != [wanted] => {
-                report("ragged-table", format!("`{by}: {table}` is no such table"), help);
+                report(
+                    "ragged-table",
+                    format!("`{by}: {table}` is no such table"),
+                    help,
+                );
             }
             Some(_) => {}
         }

@@ -1,10 +1,10 @@
 //! The rules of tensor maps that do not depend on a problem, after `cuTensorMapEncodeTiled` of
 //! the driver API; the others are checked at launch.
 
-use tilewright_formula::DType;
 use crate::error::Problems;
 use crate::manifest::Semantics;
 use crate::tensor_map::{OobFill, TensorMapAbi};
+use tilewright_formula::DType;
 
 /// Dimensions at most.
 const MAX_RANK: usize = 5;

@@ -63,11 +63,7 @@ const fn call(
     slack: [Slack; 2],
     doc: &'static str,
 ) -> Primitive {
-    let arity = if matches!(meaning, Two(_)) {
-        2
-    } else {
-        1
-    };
+    let arity = if matches!(meaning, Two(_)) { 2 } else { 1 };
     let [f32, f64] = slack;
     let takes = if f32.roundoffs > 0.0 || !f32.absolute.is_empty() {
         Takes::Floats

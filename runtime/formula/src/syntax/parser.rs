@@ -5,9 +5,7 @@
 //! it can.
 
 use super::lexer::{Token, TokenKind, tokens};
-use super::{
-    Assignment, MAX_DEPTH, MAX_NODES, MAX_STATEMENTS, Node, NodeKind, Tree, Word,
-};
+use super::{Assignment, MAX_DEPTH, MAX_NODES, MAX_STATEMENTS, Node, NodeKind, Tree, Word};
 use crate::functions::{Fold, Notation, Op, PRIMITIVES};
 use crate::problem::{Problem, Span, shown, sorted};
 

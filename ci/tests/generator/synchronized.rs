@@ -32,7 +32,7 @@ fn programs_call_what_plans_choose() {
     let points = [shipped::points(), shipped::ladder()].concat();
     let calls = shipped::on_each(&points, |point| {
         let plan = plan::plan(point).unwrap();
-        let program = lower::lower(&plan, &ir::build::build(&plan)).unwrap();
+        let program = lower::lower(&plan, &ir::build::build(&plan).unwrap()).unwrap();
         let mut ids = BTreeSet::new();
         called(&program.body, &mut ids);
         let chosen: BTreeSet<String> = plan.sync.values().map(|atom| atom.id.clone()).collect();

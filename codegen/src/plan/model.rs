@@ -161,7 +161,7 @@ impl fmt::Display for Assumption {
 /// A decision among several candidates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Key of the spec that decides it as well: `copy.a.s2r`.
+    /// Key of the spec that decides it as well, `copy.a.s2r`; where none does, what it is for.
     pub key: String,
     /// What was taken.
     pub taken: String,

@@ -60,15 +60,10 @@ pub struct Certificate {
     pub guarded_by_size: u32,
     /// Addresses shown to be aligned.
     pub aligned_addresses: u32,
-    /// Runs of the pipeline over lengths of the main loop, none with a finding; 0 without roles.
-    #[serde(skip_serializing_if = "is_zero")]
+    /// Runs of the pipes over lengths of the main loop, none with a finding.
     pub pipeline_runs: u32,
     /// What the launch must guarantee for this.
     pub assumptions: Vec<String>,
-}
-
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 /// The pipeline's run by the clock, for so many output tiles of so many k tiles for each CTA;
@@ -100,13 +95,12 @@ pub fn certify(plan: &Plan, kernel: &Kernel, program: &Program) -> Result<Certif
         message,
         dump,
     };
-    let mut pipeline_runs = 0;
     let mut steps = tile::check(plan, &refuse)?;
     if let Some(roles) = &plan.roles {
         steps.extend(boxes::check(plan, roles, &refuse)?);
-        pipeline_runs = pipeline::check(plan, roles, kernel)
-            .map_err(|message| refuse(format!("pipeline: {message}"), kernel.to_string()))?;
     }
+    let pipeline_runs = pipeline::check(plan, kernel)
+        .map_err(|message| refuse(format!("pipeline: {message}"), kernel.to_string()))?;
     let guards = guards::check(program).map_err(|message| refuse(message, program.to_string()))?;
     let aligned =
         alignment::check(plan, program).map_err(|message| refuse(message, program.to_string()))?;

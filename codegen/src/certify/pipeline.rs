@@ -1,40 +1,62 @@
-//! The pipeline of a warp-specialized kernel, run without data: every wait has its arrivals and its
-//! bytes, phases alternate, no slot is filled before it is given back nor read before it is full,
-//! and all roles come to an end.
+//! The pipes of a kernel, run without data: every wait has its arrivals and its bytes, phases
+//! alternate, no slot is filled before it is given back nor read before it is full, no register of
+//! a product is touched before it is done, and all teams come to an end.
 //!
-//! All roles of all CTAs of a cluster run their operations of the tile IR against barriers that
-//! count as the hardware's do. A role does the same whatever the others do, so a run ends the same
-//! way in any order; what an order can hide is an access too early, and the two orders tried are
-//! the worst for that: producers always first, consumers always first. A role's place in the ring
-//! repeats after twice its slots, so trips along k are tried up to past that.
+//! All teams of all CTAs of a cluster run their operations of the tile IR against barriers that
+//! count as the hardware's do, and groups that end as late as they may. A team does the same
+//! whatever the others do, so a run ends the same way in any order; what an order can hide is an
+//! access too early, and the two orders tried are the worst for that: producers always first,
+//! consumers always first. A team's place in a pipe repeats after twice its slots, so trips along k
+//! are tried up to past that.
 
+mod barriers;
+mod buffers;
+mod unroll;
 mod step;
+mod data;
 pub(super) mod clock;
 
 use std::collections::VecDeque;
 use std::fmt;
 
-use crate::ir::tile::{Kernel, Op, Role, Team};
+use crate::ir::tile::{Kernel, Op, Sync, Team};
 use crate::plan::model::Plan;
-use crate::plan::roles::{Roles, WARPS};
+use crate::plan::roles::Roles;
 use crate::spec::model::{LaunchKind, Schedule};
+use barriers::{Outcome, Shared};
+use buffers::Own;
+use unroll::{Step, Unroll};
 
-/// Runs the pipeline over every length that matters. How many runs were made.
-pub(super) fn check(plan: &Plan, roles: &Roles, kernel: &Kernel) -> Result<u32, String> {
-    let parts = parts_of(kernel)?;
-    follows(roles, kernel)?;
-    let stages = roles.ring.stages;
-    let mut lengths = vec![1, 2, stages - 1, stages, stages + 1, 2 * stages + 1];
+/// Runs the pipes over every length that matters. How many runs were made.
+pub(super) fn check(plan: &Plan, kernel: &Kernel) -> Result<u32, String> {
+    let teams = teams_of(kernel);
+    if let Some(roles) = &plan.roles {
+        follows(roles, kernel)?;
+    }
+    let slots = kernel.pipes.iter().map(|pipe| pipe.slots).max();
+    let slots = slots.unwrap_or(1).max(1);
+    let mut lengths = vec![1, 2, slots - 1, slots, slots + 1, 2 * slots + 1];
     lengths.retain(|length| *length > 0);
     lengths.sort_unstable();
     lengths.dedup();
+    let (tiles, orders) = match teams.as_slice() {
+        [(Team::All, _)] => ([1].as_slice(), [Team::All].as_slice()),
+        _ => (
+            [1, 2, 5].as_slice(),
+            [Team::Producer, Team::Consumers].as_slice(),
+        ),
+    };
     let mut runs = 0;
-    for trips in lengths {
-        for tiles in [1, 2, 5] {
-            for eager in [Team::Producer, Team::Consumers] {
-                let trips = trips_of(roles, trips, tiles);
+    for length in lengths {
+        for &tiles in tiles {
+            for &eager in orders {
+                let trips = trips_of(plan, length, tiles);
                 let what = format!("{tiles} tiles of {trips:?} trips, {eager} first");
-                let mut machine = Machine::new(plan, roles, parts, trips)?;
+                let run = Run {
+                    trips,
+                    turns: eager == Team::Consumers,
+                };
+                let mut machine = Machine::new(plan, kernel, &teams, run)?;
                 (machine.run(eager)).map_err(|error| format!("{error} ({what})"))?;
                 runs += 1;
             }
@@ -45,20 +67,21 @@ pub(super) fn check(plan: &Plan, roles: &Roles, kernel: &Kernel) -> Result<u32, 
 
 /// Trips of each of so many tiles. Pieces of tiles have any number of trips: every other one has
 /// about half of them.
-fn trips_of(roles: &Roles, trips: u32, tiles: u32) -> Vec<u32> {
-    let of = |tile| match roles.cuts_tiles() && tile % 2 == 1 {
+fn trips_of(plan: &Plan, trips: u32, tiles: u32) -> Vec<u32> {
+    let cut = plan.roles.as_ref().is_some_and(Roles::cuts_tiles);
+    let of = |tile| match cut && tile % 2 == 1 {
         true => trips / 2 + 1,
         false => trips,
     };
     (0..tiles).map(of).collect()
 }
 
-/// A kernel that may be launched early waits for the one before it, before any role touches memory
+/// A kernel that may be launched early waits for the one before it, before any team touches memory
 /// that one may still write or read.
 fn follows(roles: &Roles, kernel: &Kernel) -> Result<(), String> {
     let place = |wanted: fn(&Op) -> bool| kernel.body.iter().position(wanted);
-    let follow = place(|op| matches!(op, Op::FollowGrid));
-    let parts = place(|op| matches!(op, Op::Roles(_)));
+    let follow = place(|op| matches!(op, Op::Sync(Sync::Follow)));
+    let parts = place(|op| matches!(op, Op::Teams(_)));
     match (roles.launch, follow) {
         (LaunchKind::Plain, None) => Ok(()),
         (LaunchKind::Plain, Some(_)) => {
@@ -66,156 +89,114 @@ fn follows(roles: &Roles, kernel: &Kernel) -> Result<(), String> {
         }
         (LaunchKind::Programmatic, follow) if follow.is_some() && follow < parts => Ok(()),
         (LaunchKind::Programmatic, _) => {
-            Err("its roles begin before it has waited for the kernel before it".into())
+            Err("its teams begin before it has waited for the kernel before it".into())
         }
     }
 }
 
-/// The roles of a kernel.
-fn parts_of(kernel: &Kernel) -> Result<&[Role], String> {
-    let parts = kernel.body.iter().find_map(|op| match op {
-        Op::Roles(parts) => Some(parts.as_slice()),
+/// The teams of a kernel with what they do; all threads where they are not told apart.
+fn teams_of(kernel: &Kernel) -> Vec<(Team, &[Op])> {
+    let teams = kernel.body.iter().find_map(|op| match op {
+        Op::Teams(teams) => Some(teams),
         _ => None,
     });
-    parts.ok_or_else(|| "the kernel has no roles".to_string())
-}
-
-/// One step of a role, unrolled.
-#[derive(Clone, Copy, Debug)]
-enum Step<'k> {
-    Op(&'k Op),
-    /// A tile of that number begins, or a piece of one.
-    Tile(usize),
-    /// A trip along k begins; whether it is a tile's first.
-    Trip(bool),
-}
-
-/// A barrier in shared memory.
-#[derive(Clone, Copy, Debug, Default)]
-struct Barrier {
-    count: u32,
-    pending: u32,
-    bytes: i64,
-    phase: u64,
-}
-
-impl Barrier {
-    fn new(count: u32) -> Barrier {
-        Barrier {
-            count,
-            pending: count,
-            ..Barrier::default()
-        }
-    }
-
-    fn settle(&mut self) {
-        if self.pending == 0 && self.bytes == 0 {
-            self.phase += 1;
-            self.pending = self.count;
-        }
+    match teams {
+        Some(teams) => (teams.iter())
+            .map(|(team, body)| (*team, body.as_slice()))
+            .collect(),
+        None => vec![(Team::All, kernel.body.as_slice())],
     }
 }
 
-/// What a slot holds.
-#[derive(Clone, Debug, Default)]
-struct SlotState {
-    /// Bytes of the current filling.
-    filled: i64,
-    /// Consumers that have the slot and not given it back.
-    holders: Vec<usize>,
-    /// Whether somebody has read the current filling.
-    used: bool,
+/// What a run is made of.
+struct Run {
+    /// Trips along k of each tile, or of each piece of one.
+    trips: Vec<u32>,
+    /// Whether branches go both ways, by turns; else they go the first.
+    turns: bool,
 }
 
-/// One role of one CTA: a producer, or a consumer warpgroup.
+/// One member of a team of a CTA.
 struct Agent<'k> {
     cta: usize,
     team: Team,
     number: u32,
     steps: VecDeque<Step<'k>>,
-    position: u64,
+    /// Its place at both ends of each pipe.
+    places: Vec<[u64; 2]>,
     tile: usize,
-    turn: u64,
-    first_trip: bool,
-    reading: VecDeque<u64>,
+    trip: Option<u32>,
+    /// What is its own: groups in flight, buffers, accumulators.
+    own: Own,
 }
 
 impl fmt::Display for Agent<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.team {
+            Team::All => write!(f, "the CTA"),
             Team::Producer => write!(f, "the producer of CTA {}", self.cta),
             Team::Consumers => write!(f, "consumer {} of CTA {}", self.number, self.cta),
         }
     }
 }
 
-/// What became of a step.
-enum Outcome {
-    Done,
-    Blocked(String),
-}
-
 struct Machine<'k> {
     plan: &'k Plan,
-    roles: &'k Roles,
-    /// Trips along k of each tile, or of each piece of one.
+    kernel: &'k Kernel,
     trips: Vec<u32>,
     agents: Vec<Agent<'k>>,
-    full: Vec<Vec<Barrier>>,
-    empty: Vec<Vec<Barrier>>,
-    turns: Vec<Vec<Barrier>>,
-    slots: Vec<Vec<SlotState>>,
+    pipes: Vec<Shared>,
 }
 
 impl<'k> Machine<'k> {
     fn new(
         plan: &'k Plan,
-        roles: &'k Roles,
-        parts: &'k [Role],
-        trips: Vec<u32>,
+        kernel: &'k Kernel,
+        teams: &[(Team, &'k [Op])],
+        run: Run,
     ) -> Result<Machine<'k>, String> {
-        let ctas = roles.cluster_size() as usize;
-        let stages = roles.ring.stages as usize;
+        let roles = plan.roles.as_ref();
+        let ctas = roles.map_or(1, |roles| roles.cluster_size() as usize);
+        let take_turns = roles.is_some_and(|roles| roles.schedule == Schedule::Pingpong);
         let mut agents = Vec::new();
         for cta in 0..ctas {
-            for part in parts {
-                let members = match part.team {
-                    Team::Producer => 1,
-                    Team::Consumers => roles.consumers,
-                };
-                for number in 0..members {
-                    let turns =
-                        part.team == Team::Consumers && roles.schedule == Schedule::Pingpong;
-                    let (first, step) = if turns { (number, members) } else { (0, 1) };
-                    let own = trips.iter().copied().enumerate();
+            for &(team, body) in teams {
+                let members = kernel.teams.iter().find(|members| members.team == team);
+                let count = members.map_or(1, |members| members.count);
+                for number in 0..count {
+                    let turns = team == Team::Consumers && take_turns;
+                    let (first, step) = if turns { (number, count) } else { (0, 1) };
+                    let own = run.trips.iter().copied().enumerate();
                     let own = own.skip(first as usize).step_by(step as usize);
                     let own: Vec<_> = own.collect();
-                    let mut steps = VecDeque::new();
-                    unroll(&part.body, &own, 0, &mut steps)?;
+                    let mut unrolled = Unroll {
+                        kernel,
+                        tiles: &own,
+                        turns: run.turns,
+                        branches: 0,
+                        out: VecDeque::new(),
+                    };
+                    unrolled.ops(body, run.trips.first().copied().unwrap_or(1))?;
                     agents.push(Agent {
                         cta,
-                        team: part.team,
+                        team,
                         number,
-                        steps,
-                        position: 0,
+                        steps: unrolled.out,
+                        places: vec![[0; 2]; kernel.pipes.len()],
                         tile: 0,
-                        turn: 0,
-                        first_trip: true,
-                        reading: VecDeque::new(),
+                        trip: None,
+                        own: Own::new(kernel),
                     });
                 }
             }
         }
-        let ring = |count: u32| vec![vec![Barrier::new(count); stages]; ctas];
+        let pipes = kernel.pipes.iter().map(|pipe| Shared::of(pipe, ctas));
         Ok(Machine {
             plan,
-            roles,
-            trips,
+            kernel,
+            trips: run.trips,
             agents,
-            full: ring(roles.ring.full_arrivals),
-            empty: ring(roles.ring.empty_arrivals),
-            turns: vec![vec![Barrier::new(1); roles.consumers as usize]; ctas],
-            slots: vec![vec![SlotState::default(); stages]; ctas],
+            pipes: pipes.collect(),
         })
     }
 
@@ -224,7 +205,7 @@ impl<'k> Machine<'k> {
         self.trips.first().copied().unwrap_or(0)
     }
 
-    /// Runs all roles to their end; those of the eager team go on as long as they can.
+    /// Runs all teams to their end; the eager one goes on as long as it can.
     fn run(&mut self, eager: Team) -> Result<(), String> {
         loop {
             let mut moved = false;
@@ -247,7 +228,7 @@ impl<'k> Machine<'k> {
         }
     }
 
-    /// Runs one role: as far as it goes, or one step.
+    /// Runs one member of a team: as far as it goes, or one step.
     fn advance(&mut self, at: usize, far: bool) -> Result<bool, String> {
         let mut moved = false;
         while let Some(step) = self.agents[at].steps.front().copied() {
@@ -276,7 +257,17 @@ impl<'k> Machine<'k> {
     }
 
     fn at_end(&self) -> Result<(), String> {
-        for (cta, slots) in self.slots.iter().enumerate() {
+        for agent in &self.agents {
+            agent
+                .own
+                .at_end()
+                .map_err(|what| format!("{agent} ends {what}"))?;
+        }
+        for (cta, slots) in self
+            .pipes
+            .iter()
+            .flat_map(|pipe| pipe.slots.iter().enumerate())
+        {
             for (slot, state) in slots.iter().enumerate() {
                 if !state.holders.is_empty() {
                     return Err(format!("slot {slot} of CTA {cta} is never given back"));
@@ -288,70 +279,4 @@ impl<'k> Machine<'k> {
         }
         Ok(())
     }
-}
-
-fn arrive(barrier: &mut Barrier, times: u32, what: impl Fn() -> String) -> Result<(), String> {
-    if barrier.pending < times {
-        return Err(format!(
-            "the {} gets an arrival more than the {} it counts",
-            what(),
-            barrier.count
-        ));
-    }
-    barrier.pending -= times;
-    barrier.settle();
-    Ok(())
-}
-
-fn missing(what: &str, barrier: &Barrier) -> String {
-    format!(
-        "{what} ({} of {} arrivals and {} bytes missing)",
-        barrier.pending, barrier.count, barrier.bytes
-    )
-}
-
-fn wait(barrier: &Barrier, phase: u64, what: String) -> Result<Outcome, String> {
-    match barrier.phase.checked_sub(phase) {
-        None | Some(0) => Ok(Outcome::Blocked(missing(&what, barrier))),
-        Some(1) => Ok(Outcome::Done),
-        Some(ahead) => Err(format!(
-            "the wait for {what} comes {ahead} phases late, when its parity means another phase"
-        )),
-    }
-}
-
-/// A role's operations in the order they run, for tiles of those numbers and trips.
-fn unroll<'k>(
-    ops: &'k [Op],
-    tiles: &[(usize, u32)],
-    trips: u32,
-    out: &mut VecDeque<Step<'k>>,
-) -> Result<(), String> {
-    for op in ops {
-        match op {
-            Op::ForEachTile(body) | Op::ForEachPiece(body) => {
-                for (number, trips) in tiles {
-                    out.push_back(Step::Tile(*number));
-                    unroll(body, tiles, *trips, out)?;
-                }
-            }
-            Op::ForEachKTile(body) => {
-                for trip in 0..trips {
-                    out.push_back(Step::Trip(trip == 0));
-                    unroll(body, tiles, trips, out)?;
-                }
-                // What follows the loop comes after a tile's last trip.
-                out.push_back(Step::Trip(false));
-            }
-            // One way stands for both, as neither touches the pipeline.
-            Op::IfInside(way, other) | Op::IfBoxesEnd(way, other) | Op::IfContinues(other, way) => {
-                if let Some(op) = way.iter().chain(other).find(|op| step::is_of_pipeline(op)) {
-                    return Err(format!("{op:?} is done on one way of a branch only"));
-                }
-                unroll(way, tiles, trips, out)?;
-            }
-            op => out.push_back(Step::Op(op)),
-        }
-    }
-    Ok(())
 }

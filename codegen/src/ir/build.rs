@@ -8,7 +8,10 @@ mod tiles;
 mod specialized;
 
 use crate::error::Result;
-use crate::ir::tile::{Bounds, Kernel, Op, Share, Stage, View, WHOLE};
+use crate::ir::tile::{
+    Across, Bounds, End, Engine, Full, Kernel, Op, Pipe, PipeId, Share, Stage, Sync, Team, Trips,
+    View, WHOLE,
+};
 use crate::plan::model::{Hop, Plan};
 use crate::spec::model::Role;
 use tiles::{Product, Tiles};
@@ -24,17 +27,42 @@ pub fn build(plan: &Plan) -> Result<Kernel> {
         Some(mma) => {
             let product = tiles.product(mma)?;
             match &plan.roles {
-                Some(roles) => specialized::body(&tiles, &product, roles),
-                None if plan.moves(Role::A, Hop::G2s) => multistage(&tiles, &product),
+                Some(roles) => specialized::body(&mut tiles, &product, roles),
+                None if plan.moves(Role::A, Hop::G2s) => {
+                    let ring = ring(&mut tiles, &[Role::A, Role::B]);
+                    multistage(&tiles, &product, ring)
+                }
                 None => synchronous(&tiles, &product),
             }
         }
     };
+    let (tiles, pipes, teams) = tiles.finish();
     Ok(Kernel {
         id: plan.id.clone(),
-        tiles: tiles.finish(),
+        tiles,
+        pipes,
+        teams,
         body,
     })
+}
+
+/// The ring of asynchronous copies.
+fn ring(tiles: &mut Tiles<'_>, roles: &[Role]) -> PipeId {
+    let of = |role: &Role| tiles.smem(*role, Stage::Fixed(0), None).tile();
+    let held = roles.iter().map(of).collect();
+    tiles.pipe(Pipe {
+        name: "ring",
+        slots: tiles.plan().stages,
+        tiles: held,
+        fill: Team::All,
+        empty: Team::All,
+        full: Full::Group(Engine::Copies),
+        across: Across::Cta,
+    })
+}
+
+fn sync(sync: Sync) -> Op {
+    Op::Sync(sync)
 }
 
 fn copy(plan: &Plan, tiles: &mut Tiles<'_>) -> Result<Vec<Op>> {
@@ -43,13 +71,16 @@ fn copy(plan: &Plan, tiles: &mut Tiles<'_>) -> Result<Vec<Op>> {
     let buffer = tiles.smem(Role::Source, Stage::Fixed(0), None);
     let (hop, from) = if plan.moves(Role::Source, Hop::G2s) {
         let fill = tiles.step(Role::Source, Hop::G2s, [source, buffer], Bounds::Checked);
-        body.extend([fill, Op::Commit, Op::Wait(0), Op::Barrier]);
+        let ring = ring(tiles, &[Role::Source]);
+        let landed = [Sync::Commit(ring), Sync::Await(ring, 0), Sync::Meet];
+        body.push(fill);
+        body.extend(landed.map(Op::Sync));
         (Hop::S2r, buffer)
     } else if plan.moves(Role::Source, Hop::R2s) {
         let staged = tiles.loaded("stage", Role::Source, Hop::G2r, false)?;
         body.push(tiles.step(Role::Source, Hop::G2r, [source, staged], Bounds::Checked));
         body.push(tiles.step(Role::Source, Hop::R2s, [staged, buffer], Bounds::Inside));
-        body.push(Op::Barrier);
+        body.push(sync(Sync::Meet));
         (Hop::S2r, buffer)
     } else {
         (Hop::G2r, source)
@@ -73,17 +104,17 @@ fn copy(plan: &Plan, tiles: &mut Tiles<'_>) -> Result<Vec<Op>> {
     Ok(body)
 }
 
-fn multistage(tiles: &Tiles<'_>, product: &Product) -> Vec<Op> {
+fn multistage(tiles: &Tiles<'_>, product: &Product, ring: PipeId) -> Vec<Op> {
     let plan = tiles.plan();
     let mut body = vec![Op::Raster(plan.raster)];
     for stage in 0..plan.stages - 1 {
-        body.extend(load_tile(tiles, Stage::Fixed(stage), WHOLE));
+        body.extend(load_tile(tiles, ring, Stage::Fixed(stage), WHOLE));
     }
     body.push(product.clear());
-    body.extend([Op::Wait(plan.stages - 2), Op::Barrier]);
+    body.extend([Sync::Await(ring, plan.stages - 2), Sync::Meet].map(Op::Sync));
     body.extend(load_fragments(tiles, product, 0, 0));
-    body.push(Op::ForEachKTile(multistage_trip(tiles, product)));
-    body.push(Op::Wait(0));
+    body.push(Op::ForEachKTile(multistage_trip(tiles, product, ring)));
+    body.push(sync(Sync::Drain(ring)));
     body.extend(store(tiles, product));
     body
 }
@@ -91,7 +122,7 @@ fn multistage(tiles: &Tiles<'_>, product: &Product) -> Vec<Op> {
 /// One trip of the main loop. The next tile's copies are spread over all blocks but the last; of
 /// the last block's products, half are issued before the barrier, so that the tensor cores have
 /// work while the threads meet.
-fn multistage_trip(tiles: &Tiles<'_>, product: &Product) -> Vec<Op> {
+fn multistage_trip(tiles: &Tiles<'_>, product: &Product, ring: PipeId) -> Vec<Op> {
     let plan = tiles.plan();
     let blocks = plan.k_blocks();
     let loads = (blocks - 1).max(1);
@@ -103,11 +134,17 @@ fn multistage_trip(tiles: &Tiles<'_>, product: &Product) -> Vec<Op> {
         );
         if block + 1 < blocks {
             trip.extend(next);
-            trip.extend(load_tile(tiles, Stage::Write, Share(block, loads)));
+            let place = Stage::At(End::Fill);
+            trip.extend(load_tile(tiles, ring, place, Share(block, loads)));
             trip.push(product.multiply(buffer, WHOLE));
         } else {
             trip.push(product.multiply(buffer, Share(0, 2)));
-            trip.extend([Op::NextRead, Op::Wait(plan.stages - 2), Op::Barrier]);
+            let landed = [
+                Sync::Skip(ring, End::Empty, Trips::One),
+                Sync::Await(ring, plan.stages - 2),
+                Sync::Meet,
+            ];
+            trip.extend(landed.map(Op::Sync));
             trip.extend(next);
             trip.push(product.multiply(buffer, Share(1, 2)));
         }
@@ -123,13 +160,13 @@ fn synchronous(tiles: &Tiles<'_>, product: &Product) -> Vec<Op> {
         let views = [tiles.gmem(factor.role), View::Rmem(factor.passing, 0)];
         trip.push(tiles.step(factor.role, Hop::G2r, views, Bounds::Checked));
     }
-    trip.push(Op::Barrier);
+    trip.push(sync(Sync::Meet));
     for factor in &product.factors {
         let ring = tiles.smem(factor.role, stage, None);
         let views = [View::Rmem(factor.passing, 0), ring];
         trip.push(tiles.step(factor.role, Hop::R2s, views, Bounds::Inside));
     }
-    trip.extend([Op::Barrier, Op::NextTile]);
+    trip.extend([sync(Sync::Meet), Op::NextTile]);
     for block in 0..plan.k_blocks() {
         for factor in &product.factors {
             let ring = tiles.smem(factor.role, stage, Some(block));
@@ -147,21 +184,22 @@ fn synchronous(tiles: &Tiles<'_>, product: &Product) -> Vec<Op> {
 
 /// Starts a share of the copies of the next tile along k into that buffer; the last share closes
 /// their group.
-fn load_tile(tiles: &Tiles<'_>, stage: Stage, share: Share) -> Vec<Op> {
+fn load_tile(tiles: &Tiles<'_>, ring: PipeId, stage: Stage, share: Share) -> Vec<Op> {
     let mut ops = Vec::new();
     for role in [Role::A, Role::B] {
         let views = [tiles.gmem(role), tiles.smem(role, stage, None)];
         ops.push(tiles.part(role, Hop::G2s, views, Bounds::Checked, share));
     }
     if share.0 + 1 == share.1 {
-        ops.extend([Op::Commit, Op::NextTile]);
+        let next = Sync::Skip(ring, End::Fill, Trips::One);
+        ops.extend([sync(Sync::Commit(ring)), Op::NextTile, sync(next)]);
     }
     ops
 }
 
 fn load_fragments(tiles: &Tiles<'_>, product: &Product, block: u32, buffer: u32) -> Vec<Op> {
     let load = |factor: &tiles::Factor| {
-        let ring = tiles.smem(factor.role, Stage::Read, Some(block));
+        let ring = tiles.smem(factor.role, Stage::At(End::Empty), Some(block));
         let views = [ring, View::Rmem(factor.loaded, buffer)];
         tiles.step(factor.role, Hop::S2r, views, Bounds::Inside)
     };

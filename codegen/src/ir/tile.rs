@@ -7,7 +7,7 @@ use crate::atoms::model::{Atom, RegType};
 use crate::dtype::Dtype;
 use crate::plan::model::Plan;
 use crate::plan::part::Part;
-use crate::plan::roles::BoxCopy;
+use crate::plan::roles::{BoxCopy, Ring};
 use crate::spec::model::Raster;
 
 /// A tile of the kernel: index into [`Kernel::tiles`].
@@ -68,19 +68,82 @@ impl CopyId {
     }
 }
 
-/// Which buffer of the shared-memory ring.
+/// A pipe of the kernel: index into [`Kernel::pipes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PipeId(pub usize);
+
+/// Slots in which some threads hand work on to others, or to an engine that works beside them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pipe {
+    /// Its name, the only one of the kernel.
+    pub name: &'static str,
+    /// Slots.
+    pub slots: u32,
+    /// The tiles whose buffers are its slots.
+    pub tiles: Vec<TileId>,
+    /// Who fills slots.
+    pub fill: Team,
+    /// Who empties them.
+    pub empty: Team,
+    /// What counts as full.
+    pub full: Full,
+    /// How far apart those are who share it.
+    pub across: Across,
+}
+
+/// What counts as a full slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// An mbarrier has its arrivals, and the bytes that were announced; another one counts those
+    /// who are done with the slot.
+    Bytes(Ring),
+    /// An mbarrier has one arrival; they begin at that byte of shared memory, one for each member
+    /// of the team that waits.
+    Arrivals(u32),
+    /// The group of asynchronous work is done, which its own threads wait for.
+    Group(Engine),
+}
+
+/// What works beside the threads that start it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// Asynchronous copies into shared memory (cp.async).
+    Copies,
+    /// Asynchronous products (wgmma): their slots are the groups in flight.
+    Products,
+    /// Stores of boxes out of shared memory (bulk copies).
+    Stores,
+}
+
+/// How far apart the threads are that share a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Across {
+    /// In a warpgroup.
+    Warpgroup,
+    /// In a CTA.
+    Cta,
+    /// In a cluster.
+    Cluster,
+}
+
+/// An end of a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum End {
+    /// Where slots are filled.
+    Fill,
+    /// Where they are emptied.
+    Empty,
+}
+
+/// Which buffer of a tile in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// That buffer.
     Fixed(u32),
-    /// The buffer being read; [`Op::NextRead`] steps it.
-    Read,
-    /// The buffer being filled; [`Op::NextTile`] steps it.
-    Write,
-    /// The role's slot of the ring; [`Op::Advance`] steps it.
-    Slot,
-    /// The staging buffers of results.
-    Staging,
+    /// The one that an end of its pipe is at; [`Sync::Skip`] steps it.
+    At(End),
+    /// The one that the block of the view goes through: blocks take turns.
+    Turn,
 }
 
 /// A tile, or a part of it, that an operation reads or writes.
@@ -128,46 +191,65 @@ pub enum Bounds {
     Checked,
 }
 
-/// Who runs a role's operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Threads that run the same operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Team {
+    /// All threads of a CTA.
+    All,
     /// One thread of the last warpgroup; the others have nothing to do.
     Producer,
     /// The other warpgroups, all threads.
     Consumers,
 }
 
-/// What some warps of a warp-specialized kernel do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Role {
-    /// Who.
+/// What a team is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Members {
+    /// The team.
     pub team: Team,
-    /// Registers of a thread from here on.
-    pub registers: u32,
-    /// Operations in order.
-    pub body: Vec<Op>,
+    /// Parts that run its operations, each at its own pace: warpgroups, or one thread.
+    pub count: u32,
+    /// Registers of a thread from the parting of the teams on; none where nothing changes.
+    pub registers: Option<u32>,
 }
 
-/// Which slot a consumer gives back.
+/// How far a team's place in a pipe moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Slot {
-    /// The one it is at.
-    Current,
-    /// The one before, which does not exist in a tile's first trip.
-    Previous,
-}
-
-/// How far a role's place in the ring moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Distance {
+pub enum Trips {
     /// One slot.
-    Slot,
+    One,
     /// All slots of one output tile.
     Tile,
-    /// All slots of the output tiles of the consumers before this one.
+    /// All slots of the output tiles of the members before this one.
     Turns,
-    /// To the first slot of this piece of an output tile, wherever the role is.
+    /// To the first slot of this piece of an output tile, wherever the team is.
     Piece,
+}
+
+/// Synchronization: what orders reads behind writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// Waits until the slot may be filled: in every CTA that this one writes into; for products,
+    /// until registers are as the threads left them.
+    Acquire(PipeId),
+    /// Announces the bytes that will make the slot full.
+    Arm(PipeId),
+    /// Says that all is there that fills the slot: closes a group, or tells whose turn it is.
+    Commit(PipeId),
+    /// Waits until the slot is full; of groups, until no more than so many are not done.
+    Await(PipeId, u32),
+    /// Tells every CTA that fills the slot that it is empty: the one so many before the current,
+    /// which does not exist in the first trips of a tile.
+    Release(PipeId, u32),
+    /// Moves the team's place at an end of the pipe.
+    Skip(PipeId, End, Trips),
+    /// Waits until every slot is empty again, every group done.
+    Drain(PipeId),
+    /// All threads of the CTA meet.
+    Meet,
+    /// Waits until the kernel before in the stream has ended and its memory is there, then lets the
+    /// next one be set up.
+    Follow,
 }
 
 /// One operation of the CTA.
@@ -213,25 +295,16 @@ pub enum Op {
         /// Which of its atoms.
         share: Share,
     },
-    /// Closes a group of asynchronous copies.
-    Commit,
-    /// Waits until at most that many groups are in flight.
-    Wait(u32),
-    /// All threads of the CTA meet.
-    Barrier,
-    /// Steps to the next tile along k and the next buffer to fill.
+    /// Orders what the threads and engines do.
+    Sync(Sync),
+    /// Steps to the next tile along k to be loaded.
     NextTile,
-    /// Steps to the next buffer to read.
-    NextRead,
     /// Runs the body once for each tile along k.
     ForEachKTile(Vec<Op>),
-    /// Makes the barriers of the ring, once for the CTA, and meets the other CTAs of the cluster.
-    InitBarriers,
-    /// Waits until the kernel before in the stream has ended and its memory is there, then lets the
-    /// next one be set up.
-    FollowGrid,
-    /// Every warp runs the role of its team.
-    Roles(Vec<Role>),
+    /// Makes the barriers of all pipes, once for the CTA, and meets the other CTAs of the cluster.
+    InitPipes,
+    /// Every warp runs the operations of its team.
+    Teams(Vec<(Team, Vec<Op>)>),
     /// Runs the first body when the boxes of the tile end where the tensor does, the second
     /// otherwise: the hardware cuts boxes at 16 bytes only.
     IfBoxesEnd(Vec<Op>, Vec<Op>),
@@ -246,32 +319,6 @@ pub enum Op {
     GivePiece(TileId),
     /// Adds the pieces of other CTAs to the accumulators, where the tile has any.
     TakePieces(TileId),
-    /// Waits until the slot is empty in every CTA that this one writes into.
-    Acquire,
-    /// Announces the bytes that will make the slot full.
-    Arm,
-    /// Waits until the slot is full.
-    Await,
-    /// Tells every CTA that writes into the slot that it is empty.
-    Release(Slot),
-    /// Steps to another slot.
-    Advance(Distance),
-    /// Waits until every slot is empty again.
-    Drain,
-    /// Waits until at most that many groups of products are in flight.
-    MmaWait(u32),
-    /// Waits for all products; the accumulators may be read after it.
-    MmaDone(TileId),
-    /// Waits for this consumer's turn at the tensor cores.
-    TakeTurn,
-    /// Gives the turn to the next consumer.
-    PassTurn,
-    /// Waits until the next staging buffer has been read, then the consumers of a warpgroup meet.
-    StagingFree(u32),
-    /// Hands what the warpgroup wrote into a staging buffer to the bulk copies.
-    StagingFull,
-    /// Waits until all stores have read their staging buffers.
-    StagingDrain,
     /// Runs the first body when the CTA's output tile is wholly inside d, the second otherwise.
     IfInside(Vec<Op>, Vec<Op>),
 }
@@ -283,6 +330,31 @@ pub struct Kernel {
     pub id: String,
     /// Every tile.
     pub tiles: Vec<Tile>,
+    /// Every pipe.
+    pub pipes: Vec<Pipe>,
+    /// Every team.
+    pub teams: Vec<Members>,
     /// Operations in order.
     pub body: Vec<Op>,
+}
+
+impl Kernel {
+    /// The pipe of that number.
+    pub fn pipe(&self, id: PipeId) -> Option<&Pipe> {
+        self.pipes.get(id.0)
+    }
+
+    /// The pipe whose slots are the buffers of a tile.
+    pub fn pipe_of(&self, tile: TileId) -> Option<PipeId> {
+        let holds = |pipe: &Pipe| pipe.tiles.contains(&tile);
+        self.pipes.iter().position(holds).map(PipeId)
+    }
+
+    /// What works beside the threads on a pipe; none where barriers guard its slots.
+    pub fn engine(&self, pipe: PipeId) -> Option<Engine> {
+        match self.pipe(pipe)?.full {
+            Full::Group(engine) => Some(engine),
+            Full::Bytes(_) | Full::Arrivals(_) => None,
+        }
+    }
 }

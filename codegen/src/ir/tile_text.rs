@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::ir::tile::{
-    Bounds, CopyId, Distance, Kernel, Op, Place, Share, Slot, Stage, Team, Tile, TileId, View,
+    Across, Bounds, CopyId, End, Engine, Full, Kernel, Op, Pipe, PipeId, Place, Share, Stage, Sync,
+    Team, Tile, TileId, Trips, View,
 };
 
 impl fmt::Display for Kernel {
@@ -11,6 +12,9 @@ impl fmt::Display for Kernel {
         writeln!(f, "tile {} {{", self.id)?;
         for tile in &self.tiles {
             writeln!(f, "  {tile}")?;
+        }
+        for pipe in &self.pipes {
+            writeln!(f, "  {pipe}")?;
         }
         Text(self).ops(f, &self.body, 1)?;
         writeln!(f, "}}")
@@ -63,9 +67,12 @@ impl Text<'_> {
             writeln!(f, "{pad}}}")
         };
         match op {
-            Op::Roles(roles) => roles.iter().try_for_each(|role| {
-                let head = format!("{} with {} registers", role.team, role.registers);
-                blocks(f, head, [&role.body, &[]])
+            Op::Teams(teams) => teams.iter().try_for_each(|(team, body)| {
+                let registers = self.0.teams.iter().find(|members| members.team == *team);
+                let registers = registers.and_then(|members| members.registers);
+                let registers =
+                    registers.map_or(String::new(), |count| format!(" with {count} registers"));
+                blocks(f, format!("{team}{registers}"), [body, &[]])
             }),
             Op::ForEachTile(body) => blocks(f, "for each tile".into(), [body, &[]]),
             Op::ForEachPiece(body) => blocks(f, "for each piece of a tile".into(), [body, &[]]),
@@ -131,37 +138,44 @@ impl Text<'_> {
             }
             Op::GivePiece(acc) => format!("give piece {}", self.tile(*acc)),
             Op::TakePieces(acc) => format!("{} += pieces of other CTAs", self.tile(*acc)),
-            Op::MmaDone(acc) => format!("wait mma, {} ready", self.tile(*acc)),
-            Op::Wait(groups) => format!("wait {groups}"),
-            Op::MmaWait(groups) => format!("wait mma {groups}"),
-            Op::StagingFree(stores) => format!("staging free, {stores} in flight"),
-            Op::Commit => "commit".into(),
-            Op::Barrier => "barrier".into(),
-            Op::NextTile => "next k tile, stage_write".into(),
-            Op::NextRead => "next stage_read".into(),
-            Op::InitBarriers => "init barriers".into(),
-            Op::FollowGrid => "follow the kernel before".into(),
-            Op::Acquire => "acquire slot".into(),
-            Op::Arm => "arm slot".into(),
-            Op::Await => "await slot".into(),
-            Op::Release(Slot::Current) => "release slot".into(),
-            Op::Release(Slot::Previous) => "release previous slot".into(),
-            Op::Advance(Distance::Slot) => "next slot".into(),
-            Op::Advance(Distance::Tile) => "skip the slots of a tile".into(),
-            Op::Advance(Distance::Piece) => "to the slots of the piece".into(),
-            Op::Advance(Distance::Turns) => "skip the slots of earlier turns".into(),
-            Op::Drain => "drain slots".into(),
-            Op::TakeTurn => "take turn".into(),
-            Op::PassTurn => "pass turn".into(),
-            Op::StagingFull => "staging full".into(),
-            Op::StagingDrain => "staging drain".into(),
-            Op::Roles(_)
+            Op::Sync(sync) => self.sync(*sync),
+            Op::NextTile => "next k tile".into(),
+            Op::InitPipes => "init pipes".into(),
+            Op::Teams(_)
             | Op::ForEachTile(_)
             | Op::ForEachPiece(_)
             | Op::ForEachKTile(_)
             | Op::IfBoxesEnd(..)
             | Op::IfContinues(..)
             | Op::IfInside(..) => String::new(),
+        }
+    }
+
+    fn sync(&self, sync: Sync) -> String {
+        let name = |PipeId(number): PipeId| {
+            let pipe = self.0.pipes.get(number);
+            pipe.map_or("?", |pipe| pipe.name)
+        };
+        match sync {
+            Sync::Acquire(pipe) => format!("acquire {}", name(pipe)),
+            Sync::Arm(pipe) => format!("arm {}", name(pipe)),
+            Sync::Commit(pipe) => format!("commit {}", name(pipe)),
+            Sync::Await(pipe, 0) => format!("await {}", name(pipe)),
+            Sync::Await(pipe, lag) => format!("await {}, {lag} in flight", name(pipe)),
+            Sync::Release(pipe, 0) => format!("release {}", name(pipe)),
+            Sync::Release(pipe, lag) => format!("release {}, {lag} before", name(pipe)),
+            Sync::Skip(pipe, end, trips) => {
+                let trips = match trips {
+                    Trips::One => "",
+                    Trips::Tile => " by the slots of a tile",
+                    Trips::Piece => " to the slots of the piece",
+                    Trips::Turns => " by the slots of earlier turns",
+                };
+                format!("next {}.{end}{trips}", name(pipe))
+            }
+            Sync::Drain(pipe) => format!("drain {}", name(pipe)),
+            Sync::Meet => "meet".into(),
+            Sync::Follow => "follow the kernel before".into(),
         }
     }
 
@@ -180,10 +194,11 @@ impl Text<'_> {
             View::Smem(_, stage, block) => {
                 let stage = match stage {
                     Stage::Fixed(number) => number.to_string(),
-                    Stage::Read => "stage_read".into(),
-                    Stage::Write => "stage_write".into(),
-                    Stage::Slot => "slot".into(),
-                    Stage::Staging => "staging".into(),
+                    Stage::At(end) => {
+                        let pipe = self.0.pipe_of(view.tile()).and_then(|id| self.0.pipe(id));
+                        format!("{}.{end}", pipe.map_or("?", |pipe| pipe.name))
+                    }
+                    Stage::Turn => "in turn".into(),
                 };
                 let block = block.map_or(String::new(), |block| format!("(block {block})"));
                 format!("{tile}[{stage}]{block}")
@@ -195,6 +210,7 @@ impl Text<'_> {
 impl fmt::Display for Team {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Team::All => "all threads",
             Team::Producer => "producer",
             Team::Consumers => "consumers",
         })
@@ -207,5 +223,35 @@ impl fmt::Display for Share {
             Share(_, 1) => Ok(()),
             Share(part, parts) => write!(f, ", share {part} of {parts}"),
         }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            End::Fill => "fill",
+            End::Empty => "empty",
+        })
+    }
+}
+
+impl fmt::Display for Pipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, slots, fill, empty) = (self.name, self.slots, self.fill, self.empty);
+        let plural = if slots == 1 { "" } else { "s" };
+        write!(f, "pipe {name}: {slots} slot{plural}, filled by {fill}, ")?;
+        write!(f, "emptied by {empty}, full by ")?;
+        match self.full {
+            Full::Bytes(ring) => write!(f, "{} bytes", ring.bytes)?,
+            Full::Arrivals(_) => f.write_str("an arrival")?,
+            Full::Group(Engine::Copies) => f.write_str("a group of copies")?,
+            Full::Group(Engine::Products) => f.write_str("a group of products")?,
+            Full::Group(Engine::Stores) => f.write_str("a group of stores")?,
+        }
+        f.write_str(match self.across {
+            Across::Warpgroup => ", in a warpgroup",
+            Across::Cta => ", in a CTA",
+            Across::Cluster => ", in a cluster",
+        })
     }
 }

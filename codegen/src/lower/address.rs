@@ -8,7 +8,7 @@
 use crate::atoms::model::Space;
 use crate::ir::expr::{add, and, div, int, long, mul, sub, widen, xor};
 use crate::ir::program::{Address, Base, Expr, VarId};
-use crate::ir::tile::Stage;
+use crate::ir::tile::{End, Stage};
 use crate::lower::builder::Builder;
 use crate::plan::model::{Plan, SmemTile};
 use crate::plan::part::Part;
@@ -151,9 +151,9 @@ pub(super) fn smem_address(
             imm += i64::from(number) * i64::from(plan.stage_bytes);
             run_time
         }
-        Stage::Slot | Stage::Staging => run_time,
-        Stage::Read => add(run_time, Expr::Var(state.read)),
-        Stage::Write => add(run_time, Expr::Var(state.write)),
+        Stage::Turn => run_time,
+        Stage::At(End::Empty) => add(run_time, Expr::Var(state.read)),
+        Stage::At(End::Fill) => add(run_time, Expr::Var(state.write)),
     };
     Address {
         space: Space::Smem,

@@ -204,7 +204,7 @@ impl<'p> Lowering<'p> {
                 let state = &self.state;
                 let mut address =
                     smem_address(&mut self.builder, plan, tile, offsets, value, *stage, state);
-                if *stage == Stage::Staging
+                if *stage == Stage::Turn
                     && let Some(set) = self.staging_set()?
                 {
                     address.offset = add(address.offset, set);

@@ -11,16 +11,17 @@ mod fragment;
 mod mma;
 mod raster;
 mod roles;
+mod pipes;
 
 pub(crate) use builder::WORKSPACE;
 
 use std::collections::BTreeMap;
 
 use crate::atoms::model::Atom;
-use crate::atoms::sync::{Act, Scope, SyncFacts};
+use crate::atoms::sync::SyncFacts;
 use crate::error::{Error, Result};
 use crate::ir::expr::{add, ceil_div, int, le, long, mul, select, sub};
-use crate::ir::program::{Arg, Expr, IntType, Program, Stmt};
+use crate::ir::program::{Arg, Expr, IntType, Program, Stmt, VarId};
 use crate::ir::tile::{Kernel, Op, Place, Team, TileId, View};
 use crate::lower::raster::raster_tile;
 use crate::plan::model::{Plan, SUMMED, SmemTile};
@@ -118,14 +119,8 @@ impl<'p> Lowering<'p> {
                 (View::Smem(a, ..), View::Smem(b, ..)) => self.mma_of_slot(*acc, [*a, *b])?,
                 _ => self.mma(*acc, [*a, *b], *share)?,
             },
-            Op::Commit => self.sync((Act::CommitCopies, Scope::Thread), [])?,
-            Op::Wait(groups) => {
-                let groups = Arg::Imm(i64::from(*groups));
-                self.sync((Act::AwaitCopies, Scope::Thread), [("groups", groups)])?
-            }
-            Op::Barrier => self.sync((Act::Meet, Scope::Cta), [])?,
+            Op::Sync(sync) => self.synchronize(*sync)?,
             Op::NextTile => self.next_tile()?,
-            Op::NextRead => vec![self.next_buffer(self.state.read)],
             Op::ForEachKTile(body) => vec![self.for_each_k_tile(body)?],
             Op::IfInside(inside, edge) => {
                 let [then, otherwise] = match self.role_state {
@@ -181,22 +176,16 @@ impl<'p> Lowering<'p> {
     fn next_tile(&mut self) -> Result<Vec<Stmt>> {
         let step = self.tile_k()?;
         let State {
-            k_start,
-            k_left,
-            write,
-            ..
+            k_start, k_left, ..
         } = self.state;
-        let mut statements = vec![
+        let statements = vec![
             Stmt::Assign(k_start, add(Expr::Var(k_start), long(step))),
             Stmt::Assign(k_left, sub(Expr::Var(k_left), int(step))),
         ];
-        if self.plan.stages > 1 {
-            statements.push(self.next_buffer(write));
-        }
         Ok(statements)
     }
 
-    fn next_buffer(&self, state: crate::ir::program::VarId) -> Stmt {
+    fn next_buffer(&self, state: VarId) -> Stmt {
         let stage = i64::from(self.plan.stage_bytes);
         let last = stage * (i64::from(self.plan.stages) - 1);
         let next = add(Expr::Var(state), int(stage));

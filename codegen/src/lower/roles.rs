@@ -14,7 +14,7 @@ use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::expr::{add, ceil_div, div, eq, int, le, lt, mul, or, rem, select, sub, xor};
 use crate::ir::program::{Arg, Expr, IntType, Special, Stmt, VarId};
-use crate::ir::tile::{Distance, Op, Role, Team};
+use crate::ir::tile::{Op, Team, Trips};
 use crate::lower::raster::raster_tile;
 use crate::lower::roles::pieces::Piece;
 use crate::lower::{Lowering, bug};
@@ -101,35 +101,17 @@ impl Lowering<'_> {
     /// Operations of warp-specialized kernels.
     pub(super) fn role_op(&mut self, op: &Op) -> Result<Vec<Stmt>> {
         match op {
-            Op::InitBarriers => {
+            Op::InitPipes => {
                 self.begin_roles()?;
                 self.init_barriers()
             }
-            Op::FollowGrid => {
-                let mut out = self.sync((Act::AwaitGrids, Scope::Gpu), [])?;
-                out.extend(self.sync((Act::LaunchGrids, Scope::Gpu), [])?);
-                Ok(out)
-            }
-            Op::Roles(roles) => self.roles(roles),
+            Op::Teams(teams) => self.teams(teams),
             Op::ForEachTile(body) => self.for_each_tile(body),
             Op::ForEachPiece(body) => self.for_each_piece(body),
             Op::IfContinues(continues, begins) => self.if_continues(continues, begins),
             Op::GivePiece(acc) => self.give_piece(*acc),
             Op::TakePieces(acc) => self.take_pieces(*acc),
             Op::IfBoxesEnd(boxes, elements) => self.if_boxes_end(boxes, elements),
-            Op::Acquire => self.acquire(),
-            Op::Arm => self.arm(),
-            Op::Await => self.await_slot(),
-            Op::Release(slot) => self.release(*slot),
-            Op::Advance(distance) => self.advance(*distance),
-            Op::Drain => self.drain(),
-            Op::TakeTurn => self.take_turn(),
-            Op::PassTurn => self.pass_turn(),
-            Op::MmaWait(groups) => self.await_products(*groups, Vec::new()),
-            Op::MmaDone(acc) => self.mma_done(*acc),
-            Op::StagingFree(stores) => self.staging_free(*stores),
-            Op::StagingFull => self.staging_full(),
-            Op::StagingDrain => self.staging_drain(),
             other => Err(bug(
                 self.plan,
                 format!("{other:?} is no operation of roles"),
@@ -137,28 +119,34 @@ impl Lowering<'_> {
         }
     }
 
-    /// The roles, told apart by warpgroup.
-    fn roles(&mut self, roles: &[Role]) -> Result<Vec<Stmt>> {
+    /// The teams, told apart by warpgroup.
+    fn teams(&mut self, teams: &[(Team, Vec<Op>)]) -> Result<Vec<Stmt>> {
         let consumers = i64::from(self.roles_of()?.consumers);
         let (mut producer, mut consumer) = (Vec::new(), Vec::new());
-        for role in roles {
-            let (way, place) = match role.team {
+        for (team, body) in teams {
+            let (way, place) = match team {
                 Team::Producer => (Act::DecreaseRegisters, &mut producer),
                 Team::Consumers => (Act::IncreaseRegisters, &mut consumer),
+                Team::All => return Err(bug(self.plan, "all threads are no team".to_string())),
             };
             let scope = self.builder.begin_scope();
-            self.begin_role(role.team)?;
-            let mut body = self.ops(&role.body)?;
+            self.begin_role(*team)?;
+            let mut body = self.ops(body)?;
             let prologue = self.builder.end_scope(scope);
             body.splice(0..0, prologue);
             let mut statements = Vec::new();
-            if self.roles_of()?.splits_registers() {
-                let registers = Arg::Imm(i64::from(role.registers));
-                statements = self.sync((way, Scope::Warpgroup), [("registers", registers)])?;
+            let members = self
+                .kernel
+                .teams
+                .iter()
+                .find(|members| members.team == *team);
+            if let Some(count) = members.and_then(|members| members.registers) {
+                let count = [("registers", Arg::Imm(i64::from(count)))];
+                statements = self.sync((way, Scope::Warpgroup), count)?;
             }
-            match role.team {
+            match team {
                 Team::Producer => statements.push(self.one_thread(consumers, body)?),
-                Team::Consumers => statements.extend(body),
+                Team::Consumers | Team::All => statements.extend(body),
             }
             *place = statements;
         }
@@ -192,7 +180,7 @@ impl Lowering<'_> {
     fn begin_role(&mut self, team: Team) -> Result<()> {
         let parity = match team {
             Team::Producer => 1,
-            Team::Consumers => 0,
+            Team::Consumers | Team::All => 0,
         };
         let slot = self.builder.state("slot", IntType::I32, int(0));
         let parity = self.builder.state("parity", IntType::I32, int(parity));
@@ -288,17 +276,17 @@ impl Lowering<'_> {
     }
 
     /// Steps to another slot; the parity flips with each way around the ring.
-    fn advance(&mut self, distance: Distance) -> Result<Vec<Stmt>> {
+    pub(super) fn advance(&mut self, trips: Trips) -> Result<Vec<Stmt>> {
         let stages = int(i64::from(self.plan.stages));
         let state = self.role()?.clone();
         let (slot, parity) = (Expr::Var(state.slot), Expr::Var(state.parity));
-        let by = match distance {
-            Distance::Slot => int(1),
-            Distance::Tile => self.k_tiles()?,
-            Distance::Turns => mul(self.k_tiles()?, state.warpgroup.clone()),
-            Distance::Piece => return self.go_to_piece(),
+        let by = match trips {
+            Trips::One => int(1),
+            Trips::Tile => self.k_tiles()?,
+            Trips::Turns => mul(self.k_tiles()?, state.warpgroup.clone()),
+            Trips::Piece => return self.go_to_piece(),
         };
-        if distance == Distance::Slot {
+        if trips == Trips::One {
             let next = self.builder.var("next_slot", IntType::I32, false);
             let wraps = le(stages, Expr::Var(next));
             return Ok(vec![

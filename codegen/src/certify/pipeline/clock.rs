@@ -11,9 +11,11 @@ use std::collections::VecDeque;
 
 use record::Recorded;
 
-use super::{Barrier, Machine, Outcome, Step, parts_of};
+use super::barriers::{Barrier, Outcome};
+use super::unroll::Step;
+use super::{Machine, Run, teams_of};
 use crate::certify::timeline::{Costs, Doing, Span, Timeline};
-use crate::ir::tile::{Kernel, Op, Team, View};
+use crate::ir::tile::{End, Engine, Full, Kernel, Op, PipeId, Sync, Team, View};
 use crate::plan::model::Plan;
 use crate::plan::roles::Roles;
 
@@ -44,6 +46,10 @@ struct Before {
 
 struct Clock<'k> {
     machine: Machine<'k>,
+    roles: &'k Roles,
+    /// The pipe whose slots boxes fill, and that of turns.
+    ring: PipeId,
+    turn: Option<PipeId>,
     costs: Costs,
     hands: Vec<Hands>,
     full: Vec<Vec<Phases>>,
@@ -57,15 +63,25 @@ struct Clock<'k> {
 }
 
 /// The run of that many output tiles for each CTA, each of so many k tiles.
-pub(in crate::certify) fn timeline(
-    plan: &Plan,
-    roles: &Roles,
-    kernel: &Kernel,
+pub(in crate::certify) fn timeline<'k>(
+    plan: &'k Plan,
+    roles: &'k Roles,
+    kernel: &'k Kernel,
     [tiles, k_tiles]: [u32; 2],
 ) -> Result<Timeline, String> {
     let trips = vec![k_tiles; tiles as usize];
-    let machine = Machine::new(plan, roles, parts_of(kernel)?, trips)?;
-    let (ctas, stages) = (roles.cluster_size() as usize, roles.ring.stages as usize);
+    let run = Run {
+        trips,
+        turns: false,
+    };
+    let machine = Machine::new(plan, kernel, &teams_of(kernel), run)?;
+    let find = |is: fn(&Full) -> bool| {
+        let at = kernel.pipes.iter().position(|pipe| is(&pipe.full));
+        at.map(PipeId)
+    };
+    let ring = find(|full| matches!(full, Full::Bytes(_)));
+    let ring = ring.ok_or("no pipe has slots that boxes fill")?;
+    let (ctas, stages) = (roles.cluster_size() as usize, machine.slots(ring) as usize);
     let phases = |count: usize| vec![vec![Phases::new(); count]; ctas];
     let agents = machine.agents.len();
     let mut clock = Clock {
@@ -79,12 +95,17 @@ pub(in crate::certify) fn timeline(
         stores: vec![0; ctas],
         recorded: Recorded::new(agents),
         machine,
+        roles,
+        ring,
+        turn: find(|full| matches!(full, Full::Arrivals(_))),
     };
     clock.run()?;
     let ends = clock.hands.iter().map(|hands| hands.now);
     let cycles = ends.max().unwrap_or(0);
     let barriers = [&clock.full[0], &clock.empty[0]];
-    let lanes = clock.recorded.lanes(&clock.machine, barriers);
+    let lanes = clock
+        .recorded
+        .lanes(&clock.machine, stages as u32, barriers);
     Ok(Timeline {
         costs: clock.costs,
         tiles,
@@ -130,40 +151,50 @@ impl Clock<'_> {
         }
         self.machine.agents[at].steps.pop_front();
         match step {
-            Step::Trip(first) => self.trip(at, first),
+            Step::Trip(trip) => self.trip(at, trip),
             Step::Tile(_) => {}
             Step::Op(op) => self.charge(at, op, before, &phases),
         }
         Ok(true)
     }
 
-    /// Slot and round of a role's place in the ring.
+    /// Slot and round of a member's place in the ring.
     fn place(&self, at: usize) -> (usize, u64) {
-        let stages = u64::from(self.machine.roles.ring.stages);
-        let position = self.machine.agents[at].position;
-        ((position % stages) as usize, position / stages)
+        let (_, slot, round) = self.machine.place(at, self.ring, self.end(at));
+        (slot, round)
     }
 
-    /// The phases of the barriers that a role's next step may arrive at.
+    /// The end of the ring that a member is at.
+    fn end(&self, at: usize) -> End {
+        match self.machine.agents[at].team {
+            Team::Producer => End::Fill,
+            Team::Consumers | Team::All => End::Empty,
+        }
+    }
+
+    /// The phases of the barriers that a member's next step may arrive at.
     fn phases(&self, at: usize) -> Before {
-        let stages = self.machine.roles.ring.stages as usize;
+        let ring = &self.machine.pipes[self.ring.0];
+        let stages = self.machine.slots(self.ring) as usize;
         let (slot, _) = self.place(at);
         let of = |barriers: &[Vec<Barrier>], slot: usize| {
             let of_cta = |cta: &Vec<Barrier>| cta.get(slot).map_or(0, |one| one.phase);
             barriers.iter().map(of_cta).collect()
         };
-        let turns = &self.machine.turns[self.machine.agents[at].cta];
+        let cta = self.machine.agents[at].cta;
+        let turns = self.turn.map(|turn| &self.machine.pipes[turn.0].full[cta]);
+        let turns = turns.into_iter().flatten();
         Before {
-            full: of(&self.machine.full, slot),
-            empty: of(&self.machine.empty, slot),
-            empty_earlier: of(&self.machine.empty, (slot + stages - 1) % stages),
-            turns: turns.iter().map(|one| one.phase).collect(),
+            full: of(&ring.full, slot),
+            empty: of(&ring.empty, slot),
+            empty_earlier: of(&ring.empty, (slot + stages - 1) % stages),
+            turns: turns.map(|one| one.phase).collect(),
         }
     }
 
-    fn trip(&mut self, at: usize, first: bool) {
+    fn trip(&mut self, at: usize, trip: Option<u32>) {
         let hands = &mut self.hands[at];
-        match (first, hands.began) {
+        match (trip == Some(0), hands.began) {
             (true, false) => hands.began = true,
             (true, true) => (hands.tile, hands.k_tile) = (hands.tile + 1, 0),
             (false, _) => hands.k_tile += 1,
@@ -173,20 +204,8 @@ impl Clock<'_> {
     /// What a step that was taken costs, and when what it tells is heard.
     fn charge(&mut self, at: usize, op: &Op, (slot, round): (usize, u64), before: &Before) {
         let costs = self.costs;
-        let cta = self.machine.agents[at].cta;
-        let now = self.hands[at].now;
-        let ended = |phases: &Phases, phase: u64| phases.get(phase as usize).copied();
         match op {
-            Op::Acquire => {
-                let earlier = round.checked_sub(1);
-                let ready = earlier.and_then(|phase| ended(&self.empty[cta][slot], phase));
-                self.wait(at, ready, Doing::Acquire, Some((slot, round)));
-            }
-            Op::Arm => {
-                let phase = before.full[cta];
-                tell(&mut self.full[cta][slot], phase, now + costs.step_cycles);
-                self.spend(at, costs.step_cycles, Doing::Request, Some((slot, round)));
-            }
+            Op::Sync(sync) => self.charge_sync(at, *sync, (slot, round), before),
             Op::Copy { from, to, by, .. } => match (from, to) {
                 (View::Gmem(_), View::Smem(..)) => self.load(at, *by, (slot, round), &before.full),
                 (View::Rmem(..), View::Smem(..)) => {
@@ -199,46 +218,15 @@ impl Clock<'_> {
                 | (View::Gmem(_), View::Gmem(_))
                 | (View::Smem(..), View::Smem(..)) => {}
             },
-            Op::Await => {
-                let ready = ended(&self.full[cta][slot], round);
-                self.wait(at, ready, Doing::Await, Some((slot, round)));
-            }
             Op::Mma {
                 a: View::Smem(..), ..
             } => self.multiply(at, (slot, round)),
-            Op::MmaWait(groups) => self.products_done(at, *groups as usize),
-            Op::MmaDone(_) => self.products_done(at, 0),
-            Op::Release(which) => self.release(at, *which, before),
-            Op::TakeTurn => {
-                let agent = &self.machine.agents[at];
-                let number = agent.number as usize;
-                let phases = &self.turns[cta][number];
-                // The machine has counted the turn already; the first of consumer 0 is free.
-                let phase = (agent.turn - 1).checked_sub(u64::from(number == 0));
-                let ready = phase.and_then(|phase| ended(phases, phase));
-                self.wait(at, ready, Doing::Turn, None);
-            }
-            Op::PassTurn => {
-                let agent = &self.machine.agents[at];
-                let next = ((agent.number + 1) % self.machine.roles.consumers) as usize;
-                let heard = now + costs.barrier_cycles;
-                tell(&mut self.turns[cta][next], before.turns[next], heard);
-                self.hands[at].now += costs.step_cycles;
-            }
             Op::Map { from: Some(_), .. } => {
                 self.spend(at, costs.convert_cycles, Doing::Convert, None);
             }
-            Op::StagingFree(stores) => self.stores_done(at, *stores as usize, Doing::StagingWait),
-            Op::StagingDrain => self.stores_done(at, 0, Doing::Drain),
-            Op::StagingFull => self.spend(at, costs.barrier_cycles, Doing::Stage, None),
-            Op::Drain => {
-                let latest = self.empty[cta].iter().filter_map(|phases| phases.last());
-                let ready = latest.max().copied();
-                self.wait(at, ready, Doing::Drain, None);
-            }
             // Beside the loop along k these take next to no time, but for pieces of tiles, which
             // the clock knows nothing of: its tiles are whole.
-            Op::Advance(_) | Op::Map { .. } | Op::GivePiece(_) | Op::TakePieces(_) => {}
+            Op::Map { .. } | Op::GivePiece(_) | Op::TakePieces(_) => {}
             // The machine unrolls these.
             Op::ForEachTile(_)
             | Op::ForEachPiece(_)
@@ -246,17 +234,76 @@ impl Clock<'_> {
             | Op::IfInside(..)
             | Op::IfBoxesEnd(..)
             | Op::IfContinues(..) => {}
-            // The machine has refused these.
-            Op::Raster(_)
-            | Op::Barrier
-            | Op::InitBarriers
-            | Op::FollowGrid
-            | Op::Roles(_)
-            | Op::NextTile
-            | Op::NextRead
-            | Op::Commit
-            | Op::Wait(_)
-            | Op::Mma { .. } => {}
+            // The machine has refused these, and what else does not belong to a team.
+            Op::Raster(_) | Op::InitPipes | Op::Teams(_) | Op::NextTile | Op::Mma { .. } => {}
+        }
+    }
+
+    fn charge_sync(&mut self, at: usize, sync: Sync, place: (usize, u64), before: &Before) {
+        let costs = self.costs;
+        let (slot, round) = place;
+        let cta = self.machine.agents[at].cta;
+        let now = self.hands[at].now;
+        let ended = |phases: &Phases, phase: u64| phases.get(phase as usize).copied();
+        let engine = |id: PipeId| self.machine.kernel.engine(id);
+        match sync {
+            Sync::Acquire(id) => match engine(id) {
+                Some(Engine::Stores) => {
+                    let left = self.machine.slots(id) as usize - 1;
+                    self.stores_done(at, left, Doing::StagingWait);
+                }
+                Some(Engine::Products | Engine::Copies) => {}
+                None => {
+                    let earlier = round.checked_sub(1);
+                    let ready = earlier.and_then(|phase| ended(&self.empty[cta][slot], phase));
+                    self.wait(at, ready, Doing::Acquire, Some(place));
+                }
+            },
+            Sync::Arm(_) => {
+                let phase = before.full[cta];
+                tell(&mut self.full[cta][slot], phase, now + costs.step_cycles);
+                self.spend(at, costs.step_cycles, Doing::Request, Some(place));
+            }
+            Sync::Commit(id) => match engine(id) {
+                Some(Engine::Stores) => self.spend(at, costs.barrier_cycles, Doing::Stage, None),
+                Some(Engine::Products | Engine::Copies) => {}
+                None => {
+                    let agent = &self.machine.agents[at];
+                    let next = ((agent.number + 1) % self.roles.consumers) as usize;
+                    let heard = now + costs.barrier_cycles;
+                    tell(&mut self.turns[cta][next], before.turns[next], heard);
+                    self.hands[at].now += costs.step_cycles;
+                }
+            },
+            Sync::Await(id, _) if Some(id) == self.turn => {
+                let agent = &self.machine.agents[at];
+                let number = agent.number as usize;
+                let phases = &self.turns[cta][number];
+                // The machine has counted the turn already; the first of consumer 0 is free.
+                let turn = agent.places[id.0][End::Empty as usize];
+                let phase = (turn - 1).checked_sub(u64::from(number == 0));
+                let ready = phase.and_then(|phase| ended(phases, phase));
+                self.wait(at, ready, Doing::Turn, None);
+            }
+            Sync::Await(id, lag) => match engine(id) {
+                Some(_) => self.products_done(at, lag as usize),
+                None => {
+                    let ready = ended(&self.full[cta][slot], round);
+                    self.wait(at, ready, Doing::Await, Some(place));
+                }
+            },
+            Sync::Release(_, lag) => self.release(at, lag, before),
+            Sync::Drain(id) => match engine(id) {
+                Some(Engine::Stores) => self.stores_done(at, 0, Doing::Drain),
+                Some(Engine::Products | Engine::Copies) => self.products_done(at, 0),
+                None => {
+                    let latest = self.empty[cta].iter().filter_map(|phases| phases.last());
+                    let ready = latest.max().copied();
+                    self.wait(at, ready, Doing::Drain, None);
+                }
+            },
+            // Places take no time; the machine has refused that teams meet.
+            Sync::Skip(..) | Sync::Meet | Sync::Follow => {}
         }
     }
 
@@ -269,7 +316,7 @@ impl Clock<'_> {
     ) -> Span {
         let agent = &self.machine.agents[at];
         let hands = &self.hands[at];
-        let turns = agent.team == Team::Consumers && self.machine.roles.turns_at.is_some();
+        let turns = agent.team == Team::Consumers && self.turn.is_some();
         let in_loop = hands.k_tile < self.machine.each();
         Span {
             from,
@@ -278,7 +325,7 @@ impl Clock<'_> {
             slot: slot.map(|(slot, _)| slot as u32),
             phase: slot.map(|(_, round)| round),
             tile: if turns {
-                hands.tile * self.machine.roles.consumers + agent.number
+                hands.tile * self.roles.consumers + agent.number
             } else {
                 hands.tile
             },

@@ -1,20 +1,19 @@
-//! What each operation of a role does to the barriers and slots, or why it does nothing to them.
+//! What each operation of a team does to pipes and slots, or why it does nothing to them.
 //!
 //! Operations are matched exhaustively, here and in the clock: a new one does not compile until it
 //! is said here what it does.
 
-use super::{Machine, Outcome, Step, WARPS, arrive, missing, wait};
-use crate::ir::tile::{CopyId, Distance, Op, Slot, View};
+use super::Machine;
+use super::barriers::{Outcome, arrive, missing, wait};
+use super::unroll::Step;
+use crate::ir::tile::{End, Engine, Full, Op, PipeId, Sync, Team, Trips};
+use crate::plan::roles::{Ring, WARPS};
 
 impl<'k> Machine<'k> {
     pub(super) fn step(&mut self, at: usize, step: Step<'k>) -> Result<Outcome, String> {
-        let stages = u64::from(self.roles.ring.stages);
-        let (cta, position) = (self.agents[at].cta, self.agents[at].position);
-        let slot = (position % stages) as usize;
-        let round = position / stages;
         let op = match step {
-            Step::Trip(first) => {
-                self.agents[at].first_trip = first;
+            Step::Trip(trip) => {
+                self.agents[at].trip = trip;
                 return Ok(Outcome::Done);
             }
             Step::Tile(number) => {
@@ -24,113 +23,168 @@ impl<'k> Machine<'k> {
             Step::Op(op) => op,
         };
         match op {
-            // The first round's slots are empty without anybody's word.
-            Op::Acquire if round == 0 => {}
-            Op::Acquire => {
-                let what = format!("slot {slot} to be empty");
-                return wait(&self.empty[cta][slot], round - 1, what);
-            }
-            Op::Drain => return Ok(self.drained(cta, position)),
-            Op::Arm => {
-                let barrier = &mut self.full[cta][slot];
-                barrier.bytes += i64::from(self.roles.ring.bytes);
-                arrive(barrier, 1, || format!("full barrier of slot {slot}"))?;
-            }
-            Op::Copy { from, to, by, .. } => match (from, to) {
-                (View::Gmem(_), View::Smem(..)) => self.load(at, *by, slot)?,
-                // Results on their way out of the role's own registers. Its staging buffers are no
-                // slots of the ring: only its own warpgroup writes and stores them, in the order
-                // that its bulk groups and a barrier of its own keep.
-                (View::Rmem(..), View::Smem(..) | View::Gmem(_))
-                | (View::Smem(..), View::Gmem(_)) => {}
-                // Operands come by slots; nothing would order such a read.
-                (_, View::Rmem(..))
-                | (View::Gmem(_), View::Gmem(_))
-                | (View::Smem(..), View::Smem(..)) => return Err(foreign(op)),
-            },
-            Op::Await => {
-                let what = format!("slot {slot} to be full");
-                let outcome = wait(&self.full[cta][slot], round, what)?;
-                if matches!(outcome, Outcome::Done) {
-                    self.slots[cta][slot].holders.push(at);
-                    self.slots[cta][slot].used = true;
+            Op::Sync(sync) => return self.sync(at, *sync),
+            Op::Copy { from, to, by, .. } => self.copy(at, *from, *to, *by)?,
+            Op::Mma { acc, a, b, .. } => self.mma(at, *acc, [*a, *b])?,
+            Op::Map { to, from, .. } => {
+                for view in [Some(*to), *from].into_iter().flatten() {
+                    self.touch(at, view.tile())?;
                 }
-                return Ok(outcome);
             }
-            Op::Mma {
-                a: View::Smem(..),
-                b: View::Smem(..),
-                ..
-            } => {
-                if !self.slots[cta][slot].holders.contains(&at) {
-                    return Err(format!("{} reads slot {slot} unawaited", self.agents[at]));
-                }
-                self.agents[at].reading.push_back(position);
-            }
-            Op::MmaWait(groups) => {
-                let reading = &mut self.agents[at].reading;
-                let over = reading.len().saturating_sub(*groups as usize);
-                reading.drain(..over);
-            }
-            Op::MmaDone(_) => self.agents[at].reading.clear(),
-            Op::Release(which) => self.release(at, *which)?,
-            Op::Advance(distance) => self.go(at, *distance),
-            Op::TakeTurn => return self.take_turn(at),
-            Op::PassTurn => {
-                let next = (self.agents[at].number + 1) % self.roles.consumers;
-                let barrier = &mut self.turns[cta][next as usize];
-                arrive(barrier, 1, || format!("turn of consumer {next}"))?;
-            }
-            // Registers of the role's own.
-            Op::Map { .. } => {}
-            // Staging buffers, as above.
-            Op::StagingFree(_) | Op::StagingFull | Op::StagingDrain => {}
             // Flags in scratch memory, between CTAs that are in no cluster together. A CTA waits
             // only for those before it in the grid, and those wait for nobody before they raise
             // theirs: no wait for a slot can depend on it.
-            Op::GivePiece(_) | Op::TakePieces(_) => {}
-            // Their bodies are unrolled, see `unroll`.
+            Op::GivePiece(acc) | Op::TakePieces(acc) => self.touch(at, *acc)?,
+            // Places of operands in global memory.
+            Op::Raster(_) | Op::NextTile => {}
+            // Their bodies are unrolled.
             Op::ForEachTile(_)
             | Op::ForEachPiece(_)
             | Op::ForEachKTile(_)
             | Op::IfInside(..)
             | Op::IfBoxesEnd(..)
             | Op::IfContinues(..) => return Err(foreign(op)),
-            // All threads of a CTA do these: the roles have parted.
-            Op::Raster(_)
-            | Op::Barrier
-            | Op::InitBarriers
-            | Op::FollowGrid
-            | Op::Roles(_)
-            | Op::NextTile
-            | Op::NextRead => return Err(foreign(op)),
-            // Groups of cp.async and fragments of a main loop without roles.
-            Op::Commit | Op::Wait(_) | Op::Mma { .. } => return Err(foreign(op)),
+            // All threads of a CTA do these: the teams have parted.
+            Op::InitPipes | Op::Teams(_) => return Err(foreign(op)),
         }
         Ok(Outcome::Done)
     }
 
-    /// Moves a role along the ring.
-    fn go(&mut self, at: usize, distance: Distance) {
-        let each = u64::from(self.each());
-        let agent = &mut self.agents[at];
-        agent.position = match distance {
-            Distance::Slot => agent.position + 1,
-            Distance::Tile => agent.position + each,
-            Distance::Turns => agent.position + each * u64::from(agent.number),
-            Distance::Piece => {
-                let before = self.trips.iter().take(agent.tile);
-                before.copied().map(u64::from).sum()
+    fn sync(&mut self, at: usize, sync: Sync) -> Result<Outcome, String> {
+        match sync {
+            Sync::Acquire(id) => return self.acquire(at, id),
+            Sync::Arm(id) => {
+                let ring = self.ring(id)?;
+                let (cta, slot, _) = self.place(at, id, End::Fill);
+                let barrier = &mut self.pipes[id.0].full[cta][slot];
+                barrier.bytes += i64::from(ring.bytes);
+                arrive(barrier, 1, || format!("full barrier of slot {slot}"))?;
             }
+            Sync::Commit(id) => self.commit(at, id)?,
+            Sync::Await(id, lag) => return self.wait_for(at, id, lag),
+            Sync::Release(id, lag) => self.release(at, id, lag)?,
+            Sync::Skip(id, end, trips) => self.skip(at, id, end, trips),
+            Sync::Drain(id) => return self.drain(at, id),
+            Sync::Meet if self.agents[at].team == Team::All => self.agents[at].own.meet(),
+            Sync::Meet | Sync::Follow => return Err(foreign(&Op::Sync(sync))),
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn acquire(&mut self, at: usize, id: PipeId) -> Result<Outcome, String> {
+        let (cta, slot, round) = self.place(at, id, End::Fill);
+        match self.full(id)? {
+            // The first round's slots are empty without anybody's word.
+            Full::Bytes(_) if round == 0 => {}
+            Full::Bytes(_) => {
+                let what = format!("slot {slot} to be empty");
+                return wait(&self.pipes[id.0].empty[cta][slot], round - 1, what);
+            }
+            Full::Group(Engine::Products) => self.agents[at].own.fence(id),
+            Full::Group(Engine::Stores) => {
+                let left = self.slots(id) as usize - 1;
+                self.agents[at].own.finish(id, left);
+                self.agents[at].own.meet();
+            }
+            Full::Group(Engine::Copies) | Full::Arrivals(_) => {
+                return Err(self.strange(id, "is not asked for empty slots"));
+            }
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn commit(&mut self, at: usize, id: PipeId) -> Result<(), String> {
+        match self.full(id)? {
+            Full::Group(Engine::Copies | Engine::Products) => {
+                let agent = &mut self.agents[at];
+                let committed = agent.own.commit(id);
+                committed.map_err(|error| format!("{agent} {error}"))
+            }
+            // Its threads meet behind what they wrote, and tell the engine.
+            Full::Group(Engine::Stores) => {
+                self.agents[at].own.meet();
+                Ok(())
+            }
+            Full::Arrivals(_) => {
+                let next = (self.agents[at].number + 1) % self.slots(id);
+                let agent = &mut self.agents[at];
+                let [passed, taken] = &mut agent.places[id.0];
+                if *taken != *passed + 1 {
+                    return Err(format!("{agent} passes on a turn that it has not taken"));
+                }
+                *passed += 1;
+                let barrier = &mut self.pipes[id.0].full[agent.cta][next as usize];
+                arrive(barrier, 1, || format!("turn of consumer {next}"))
+            }
+            Full::Bytes(_) => Err(self.strange(id, "has no groups")),
+        }
+    }
+
+    fn wait_for(&mut self, at: usize, id: PipeId, lag: u32) -> Result<Outcome, String> {
+        match self.full(id)? {
+            Full::Bytes(_) => {
+                let (cta, slot, round) = self.place(at, id, End::Empty);
+                let what = format!("slot {slot} to be full");
+                let shared = &mut self.pipes[id.0];
+                let outcome = wait(&shared.full[cta][slot], round, what)?;
+                if matches!(outcome, Outcome::Done) {
+                    shared.slots[cta][slot].holders.push(at);
+                    shared.slots[cta][slot].used = true;
+                }
+                Ok(outcome)
+            }
+            Full::Arrivals(_) => self.take_turn(at, id),
+            Full::Group(Engine::Copies | Engine::Products) => {
+                self.agents[at].own.finish(id, lag as usize);
+                Ok(Outcome::Done)
+            }
+            Full::Group(Engine::Stores) => Err(self.strange(id, "is emptied by an engine")),
+        }
+    }
+
+    fn drain(&mut self, at: usize, id: PipeId) -> Result<Outcome, String> {
+        match self.full(id)? {
+            Full::Bytes(_) => {
+                let outcome = self.drained(at, id);
+                if matches!(outcome, Outcome::Done) {
+                    self.agents[at].own.settle(id);
+                }
+                Ok(outcome)
+            }
+            Full::Group(_) => {
+                let tiles = self.kernel.pipe(id).map_or(&[][..], |pipe| &pipe.tiles);
+                self.agents[at].own.retire(id, tiles);
+                Ok(Outcome::Done)
+            }
+            Full::Arrivals(_) => Err(self.strange(id, "is never empty")),
+        }
+    }
+
+    /// Moves a member's place in a pipe.
+    fn skip(&mut self, at: usize, id: PipeId, end: End, trips: Trips) {
+        let each = u64::from(self.each());
+        let before: u64 = {
+            let before = self.trips.iter().take(self.agents[at].tile);
+            before.copied().map(u64::from).sum()
+        };
+        let agent = &mut self.agents[at];
+        let place = &mut agent.places[id.0][end as usize];
+        *place = match trips {
+            Trips::One => *place + 1,
+            Trips::Tile => *place + each,
+            Trips::Turns => *place + each * u64::from(agent.number),
+            Trips::Piece => before,
         };
     }
 
-    /// Whether every slot up to that position has come back.
-    fn drained(&self, cta: usize, position: u64) -> Outcome {
-        let stages = u64::from(self.roles.ring.stages);
-        for slot in 0..stages {
-            let fillings = (position + stages - 1 - slot) / stages;
-            let barrier = &self.empty[cta][slot as usize];
+    /// Whether every slot up to a member's place has come back.
+    fn drained(&self, at: usize, id: PipeId) -> Outcome {
+        let slots = u64::from(self.slots(id));
+        let agent = &self.agents[at];
+        let position = agent.places[id.0][End::Fill as usize];
+        for slot in 0..slots {
+            let fillings = (position + slots - 1 - slot) / slots;
+            let barrier = &self.pipes[id.0].empty[agent.cta][slot as usize];
             if barrier.phase < fillings {
                 let what = format!("slot {slot} to be empty at the end");
                 return Outcome::Blocked(missing(&what, barrier));
@@ -139,126 +193,94 @@ impl<'k> Machine<'k> {
         Outcome::Done
     }
 
-    fn take_turn(&mut self, at: usize) -> Result<Outcome, String> {
+    fn take_turn(&mut self, at: usize, id: PipeId) -> Result<Outcome, String> {
         let agent = &self.agents[at];
-        let (turn, number) = (agent.turn, agent.number);
+        let (turn, number) = (agent.places[id.0][End::Empty as usize], agent.number);
         let before = if number == 0 {
             turn.checked_sub(1)
         } else {
             Some(turn)
         };
         if let Some(phase) = before {
-            let barrier = &self.turns[agent.cta][number as usize];
+            let barrier = &self.pipes[id.0].full[agent.cta][number as usize];
             if let Outcome::Blocked(what) = wait(barrier, phase, "its turn".to_string())? {
                 return Ok(Outcome::Blocked(what));
             }
         }
-        self.agents[at].turn += 1;
+        self.agents[at].places[id.0][End::Empty as usize] += 1;
         Ok(Outcome::Done)
     }
 
-    fn load(&mut self, at: usize, by: CopyId, slot: usize) -> Result<(), String> {
-        let copy = by
-            .boxes(self.plan)
-            .ok_or("slots are filled by boxes, which complete on their barrier")?;
-        let bytes = copy.box_bytes() * copy.places.len() as i64;
-        for cta in self.roles.sharers(copy, self.agents[at].cta as u32) {
-            let cta = cta as usize;
-            let whole = i64::from(self.roles.ring.bytes);
-            let state = &mut self.slots[cta][slot];
-            if let Some(holder) = state.holders.first() {
-                return Err(format!(
-                    "{} fills slot {slot} of CTA {cta} while {} reads it",
-                    self.agents[at], self.agents[*holder]
-                ));
-            }
-            if state.filled == whole {
-                if !state.used {
-                    return Err(format!(
-                        "{} fills slot {slot} of CTA {cta}, which nobody has read yet",
-                        self.agents[at]
-                    ));
-                }
-                (state.filled, state.used) = (0, false);
-            }
-            state.filled += bytes;
-            let barrier = &mut self.full[cta][slot];
-            barrier.bytes -= bytes;
-            barrier.settle();
-        }
-        Ok(())
-    }
-
-    fn release(&mut self, at: usize, which: Slot) -> Result<(), String> {
+    fn release(&mut self, at: usize, id: PipeId, lag: u32) -> Result<(), String> {
+        self.ring(id)?;
         let agent = &self.agents[at];
-        let position = match which {
-            Slot::Current => agent.position,
-            Slot::Previous if agent.first_trip => return Ok(()),
-            Slot::Previous => match agent.position.checked_sub(1) {
-                Some(position) => position,
-                None => return Err(format!("{agent} gives a slot back before it had one")),
-            },
-        };
-        let slot = (position % u64::from(self.roles.ring.stages)) as usize;
-        if agent.reading.contains(&position) {
+        // Of the slots before a tile's first, none is this tile's.
+        if agent.trip.is_some_and(|trip| trip < lag) {
+            return Ok(());
+        }
+        let position = agent.places[id.0][End::Empty as usize];
+        let position = position.checked_sub(u64::from(lag));
+        let position =
+            position.ok_or_else(|| format!("{agent} gives a slot back before it had one"))?;
+        let slot = (position % u64::from(self.slots(id))) as usize;
+        if agent.own.reads(id, position) {
             return Err(format!(
                 "{agent} gives slot {slot} back while its products read it"
             ));
         }
         let cta = agent.cta;
-        let holders = &mut self.slots[cta][slot].holders;
+        let shared = &mut self.pipes[id.0];
+        let holders = &mut shared.slots[cta][slot].holders;
         let Some(held) = holders.iter().position(|holder| *holder == at) else {
             return Err(format!("{agent} gives slot {slot} back without having it"));
         };
         holders.remove(held);
-        for other in self.roles.neighbourhood(cta as u32) {
-            let barrier = &mut self.empty[other as usize][slot];
+        let roles = self.plan.roles.as_ref();
+        let told = roles.map_or_else(|| vec![0], |roles| roles.neighbourhood(cta as u32));
+        for other in told {
+            let barrier = &mut shared.empty[other as usize][slot];
             arrive(barrier, WARPS, || {
                 format!("empty barrier of slot {slot} of CTA {other}")
             })?;
         }
         Ok(())
     }
+
+    /// CTA, slot and round of a member's place at an end of a pipe.
+    pub(super) fn place(&self, at: usize, id: PipeId, end: End) -> (usize, usize, u64) {
+        let slots = u64::from(self.slots(id));
+        let agent = &self.agents[at];
+        let position = agent.places[id.0][end as usize];
+        (agent.cta, (position % slots) as usize, position / slots)
+    }
+
+    pub(super) fn slots(&self, id: PipeId) -> u32 {
+        self.kernel.pipe(id).map_or(1, |pipe| pipe.slots.max(1))
+    }
+
+    fn full(&self, id: PipeId) -> Result<Full, String> {
+        let pipe = self.kernel.pipe(id);
+        pipe.map(|pipe| pipe.full)
+            .ok_or_else(|| format!("there is no pipe {}", id.0))
+    }
+
+    pub(super) fn ring(&self, id: PipeId) -> Result<Ring, String> {
+        match self.full(id)? {
+            Full::Bytes(ring) => Ok(ring),
+            Full::Arrivals(_) | Full::Group(_) => Err(self.strange(id, "has no slots of bytes")),
+        }
+    }
+
+    pub(super) fn is_ring(&self, id: PipeId) -> bool {
+        self.ring(id).is_ok()
+    }
+
+    fn strange(&self, id: PipeId, what: &str) -> String {
+        let name = self.kernel.pipe(id).map_or("?", |pipe| pipe.name);
+        format!("the pipe {name} {what}")
+    }
 }
 
 fn foreign(op: &Op) -> String {
-    format!("{op:?} is no operation of a role")
-}
-
-/// Whether an operation, or one in its bodies, does something to slots, barriers or turns.
-pub(super) fn is_of_pipeline(op: &Op) -> bool {
-    let any = |ops: &[Op]| ops.iter().any(is_of_pipeline);
-    match op {
-        Op::Acquire
-        | Op::Arm
-        | Op::Await
-        | Op::Release(_)
-        | Op::Advance(_)
-        | Op::Drain
-        | Op::MmaWait(_)
-        | Op::MmaDone(_)
-        | Op::TakeTurn
-        | Op::PassTurn => true,
-        Op::Copy { from, to, .. } => matches!((from, to), (View::Gmem(_), View::Smem(..))),
-        Op::Mma { a, .. } => matches!(a, View::Smem(..)),
-        Op::ForEachTile(body) | Op::ForEachPiece(body) | Op::ForEachKTile(body) => any(body),
-        Op::IfInside(way, other) | Op::IfBoxesEnd(way, other) | Op::IfContinues(way, other) => {
-            any(way) || any(other)
-        }
-        Op::Roles(roles) => roles.iter().any(|role| any(&role.body)),
-        Op::Map { .. }
-        | Op::StagingFree(_)
-        | Op::StagingFull
-        | Op::StagingDrain
-        | Op::GivePiece(_)
-        | Op::TakePieces(_)
-        | Op::Raster(_)
-        | Op::Barrier
-        | Op::InitBarriers
-        | Op::FollowGrid
-        | Op::NextTile
-        | Op::NextRead
-        | Op::Commit
-        | Op::Wait(_) => false,
-    }
+    format!("{op:?} is no operation of a team")
 }

@@ -2,7 +2,7 @@
 
 use super::refusal;
 use crate::certify;
-use crate::ir::tile::{Kernel, Op, Slot, Team};
+use crate::ir::tile::{End, Kernel, Op, PipeId, Sync, Team, Trips, View, WHOLE};
 use crate::plan::model::Plan;
 use crate::{ir, lower, plan, spec};
 
@@ -50,15 +50,29 @@ fn change(kernel: &mut Kernel, team: Team, at: &mut impl FnMut(&mut Vec<Op>) -> 
                 Op::ForEachTile(body) | Op::ForEachPiece(body) | Op::ForEachKTile(body) => {
                     walk(body, at)
                 }
+                Op::IfBoxesEnd(way, other)
+                | Op::IfInside(way, other)
+                | Op::IfContinues(way, other) => walk(way, at) || walk(other, at),
                 _ => false,
             })
     }
-    let roles = kernel.body.iter_mut().find_map(|op| match op {
-        Op::Roles(roles) => Some(roles),
+    let teams = kernel.body.iter_mut().find_map(|op| match op {
+        Op::Teams(teams) => Some(teams),
         _ => None,
     });
-    let role = roles.unwrap().iter_mut().find(|role| role.team == team);
-    walk(&mut role.unwrap().body, at)
+    match teams {
+        Some(teams) => {
+            let body = teams.iter_mut().find(|(other, _)| *other == team);
+            body.is_some_and(|(_, body)| walk(body, at))
+        }
+        None => walk(&mut kernel.body, at),
+    }
+}
+
+/// The pipe of that name.
+pub(super) fn pipe(kernel: &Kernel, name: &str) -> PipeId {
+    let at = kernel.pipes.iter().position(|pipe| pipe.name == name);
+    at.map_or(PipeId(usize::MAX), PipeId)
 }
 
 pub(super) fn without(kernel: &Kernel, team: Team, gone: &Op) -> Option<Kernel> {
@@ -82,12 +96,12 @@ fn twice(kernel: &Kernel, team: Team, again: &Op) -> Option<Kernel> {
 #[test]
 fn a_kernel_launched_early_follows_the_one_before_it_first() {
     let (plan, kernel) = right(KINDS[0]);
-    let follow = |op: &Op| *op == Op::FollowGrid;
+    let follow = |op: &Op| *op == Op::Sync(Sync::Follow);
     let at = kernel.body.iter().position(follow).unwrap();
     let mut without = kernel.clone();
     without.body.remove(at);
     let mut late = without.clone();
-    late.body.push(Op::FollowGrid);
+    late.body.push(Op::Sync(Sync::Follow));
     for wrong in [without, late] {
         let message = refusal(judge(&plan, &wrong));
         assert!(
@@ -108,33 +122,104 @@ fn right_pipelines_are_certified() {
     }
 }
 
+/// Kernels whose threads all do the same.
+const ALIKE: [&str; 4] = [
+    "kernel: gemm
+name: gemm_alike
+arch: sm_80
+operands:
+  a: { dtype: bf16, layout: '(m,k):(lda,1)' }
+  b: { dtype: bf16, layout: '(n,k):(ldb,1)' }
+  d: { dtype: bf16, layout: '(m,n):(ldd,1)' }
+accumulator: f32
+cta_tile: '(64,64,32)'
+",
+    "kernel: gemm
+name: gemm_alike
+arch: sm_80
+operands:
+  a: { dtype: f32, layout: '(m,k):(lda,1)' }
+  b: { dtype: f32, layout: '(n,k):(1,ldb)' }
+  d: { dtype: f32, layout: '(m,n):(ldd,1)' }
+accumulator: f32
+cta_tile: '(64,64,16)'
+",
+    "kernel: copy
+name: copy_alike
+arch: sm_80
+operands:
+  s: { dtype: f32, layout: '(m,n):(lds,1)' }
+  d: { dtype: f32, layout: '(m,n):(1,ldd)' }
+cta_tile: '(32,32)'
+",
+    "kernel: copy
+name: copy_alike
+arch: sm_80
+operands:
+  s: { dtype: f32, layout: '(m,n):(lds,1)' }
+  d: { dtype: f32, layout: '(m,n):(ldd,1)' }
+cta_tile: '(32,32)'
+copy: { s: { g2s: auto, s2r: auto } }
+",
+];
+
+fn alike(text: &str) -> (Plan, Kernel) {
+    let file = spec::parse("-", text).unwrap();
+    let plan = plan::plan(&file.points[0]).unwrap();
+    let kernel = ir::build::build(&plan).unwrap();
+    (plan, kernel)
+}
+
+/// Every operation on the pipes of a team's body: each once.
+fn syncs(kernel: &Kernel, team: Team) -> Vec<Op> {
+    let mut all = Vec::new();
+    change(&mut kernel.clone(), team, &mut |ops| {
+        all.extend(ops.iter().filter(|op| matches!(op, Op::Sync(_))).cloned());
+        false
+    });
+    all.dedup();
+    all.sort_by_key(|op| format!("{op:?}"));
+    all.dedup();
+    all
+}
+
 #[test]
-fn an_operation_dropped_or_doubled_is_found() {
-    use crate::ir::tile::Distance;
-    let (producer, consumers) = (Team::Producer, Team::Consumers);
-    let previous = Op::Release(Slot::Previous);
+fn any_synchronization_dropped_is_found() {
+    let roles = KINDS.map(right).into_iter();
+    for (plan, kernel) in roles.chain(ALIKE.map(alike)) {
+        let mut tried = 0;
+        for team in kernel.teams.iter().map(|members| members.team) {
+            for op in syncs(&kernel, team) {
+                let broken = without(&kernel, team, &op).unwrap();
+                let message = match judge(&plan, &broken) {
+                    Err(error) => error.report(false),
+                    Ok(_) => panic!("{op:?} of {team} is dropped from\n{kernel}"),
+                };
+                assert!(message.contains("pipeline:"), "{op:?}: {message}");
+                tried += 1;
+            }
+        }
+        assert!(tried > 0, "{kernel}");
+    }
+}
+
+#[test]
+fn what_tells_or_moves_twice_is_found() {
     for more in KINDS {
         let (plan, kernel) = right(more);
+        let (ring, turns) = (pipe(&kernel, "ring"), pipe(&kernel, "turns"));
+        let (producer, consumers) = (Team::Producer, Team::Consumers);
         let broken = [
-            without(&kernel, producer, &Op::Acquire),
-            without(&kernel, producer, &Op::Arm),
-            without(&kernel, producer, &Op::Advance(Distance::Slot)),
-            without(&kernel, consumers, &Op::Await),
-            without(&kernel, consumers, &previous),
-            without(&kernel, consumers, &Op::Release(Slot::Current)),
-            without(&kernel, consumers, &Op::MmaWait(0)),
-            without(&kernel, consumers, &Op::MmaWait(1)),
-            without(&kernel, consumers, &Op::Advance(Distance::Slot)),
-            without(&kernel, consumers, &Op::Advance(Distance::Tile)),
-            without(&kernel, consumers, &Op::Advance(Distance::Turns)),
-            without(&kernel, consumers, &Op::Advance(Distance::Piece)),
-            without(&kernel, consumers, &Op::PassTurn),
-            twice(&kernel, producer, &Op::Arm),
-            twice(&kernel, producer, &Op::Advance(Distance::Slot)),
-            twice(&kernel, consumers, &previous),
-            twice(&kernel, consumers, &Op::PassTurn),
+            twice(&kernel, producer, &Op::Sync(Sync::Arm(ring))),
+            twice(
+                &kernel,
+                producer,
+                &Op::Sync(Sync::Skip(ring, End::Fill, Trips::One)),
+            ),
+            twice(&kernel, consumers, &Op::Sync(Sync::Release(ring, 1))),
+            twice(&kernel, consumers, &Op::Sync(Sync::Commit(turns))),
         ];
-        assert!(broken.iter().flatten().count() >= 9, "{more}");
+        assert!(broken.iter().flatten().count() >= 2, "{more}");
         for kernel in broken.iter().flatten() {
             let message = refusal(judge(&plan, kernel));
             assert!(message.contains("pipeline:"), "{message}\n{kernel}");
@@ -143,22 +228,43 @@ fn an_operation_dropped_or_doubled_is_found() {
 }
 
 #[test]
-fn an_operation_that_belongs_to_no_role_is_refused() {
-    for stranger in [Op::Barrier, Op::Wait(0), Op::NextTile, Op::InitBarriers] {
+fn accumulators_are_not_touched_before_their_products_are_done() {
+    let (plan, mut kernel) = right(KINDS[0]);
+    let products = pipe(&kernel, "products");
+    let acc = kernel.pipes[products.0].tiles[0];
+    let zero = Op::Map {
+        to: View::Rmem(acc, 0),
+        from: None,
+        by: None,
+        share: WHOLE,
+    };
+    let changed = change(&mut kernel, Team::Consumers, &mut |ops| {
+        let drain = Op::Sync(Sync::Drain(products));
+        let at = ops.iter().position(|op| *op == drain);
+        at.map(|at| ops.insert(at, zero.clone())).is_some()
+    });
+    assert!(changed);
+    let message = refusal(judge(&plan, &kernel));
+    assert!(message.contains("touches accumulators"), "{message}");
+}
+
+#[test]
+fn an_operation_that_belongs_to_no_team_is_refused() {
+    for stranger in [Op::Sync(Sync::Meet), Op::InitPipes] {
         let (plan, mut kernel) = right(KINDS[0]);
         change(&mut kernel, Team::Consumers, &mut |ops| {
             ops.insert(0, stranger.clone());
             true
         });
         let message = refusal(judge(&plan, &kernel));
-        assert!(message.contains("is no operation of a role"), "{message}");
+        assert!(message.contains("is no operation of a team"), "{message}");
     }
 }
 
 #[test]
 fn a_slot_given_back_on_one_way_of_a_branch_is_refused() {
     let (plan, mut kernel) = right(KINDS[0]);
-    let release = Op::Release(Slot::Previous);
+    let release = Op::Sync(Sync::Release(pipe(&kernel, "ring"), 1));
     let changed = change(&mut kernel, Team::Consumers, &mut |ops| {
         let at = ops.iter().position(|op| *op == release);
         at.map(|at| ops[at] = Op::IfInside(vec![release.clone()], Vec::new()))
@@ -171,8 +277,9 @@ fn a_slot_given_back_on_one_way_of_a_branch_is_refused() {
 
 #[test]
 fn a_wrong_count_names_who_waits() {
-    let (mut plan, kernel) = right(KINDS[0]);
+    let (mut plan, _) = right(KINDS[0]);
     plan.roles.as_mut().unwrap().ring.empty_arrivals += 1;
+    let kernel = ir::build::build(&plan).unwrap();
     let message = refusal(judge(&plan, &kernel));
     assert!(message.contains("deadlock"), "{message}");
     assert!(

@@ -1,9 +1,9 @@
 //! Runs by the clock: what each lane does is what the pipeline's operations allow.
 
-use super::pipeline::{KINDS, right, without};
+use super::pipeline::{KINDS, pipe, right, without};
 use crate::certify::timeline::{Doing, Lane, Span, Timeline};
 use crate::certify::{self};
-use crate::ir::tile::{Op, Slot, Team};
+use crate::ir::tile::{Op, Sync, Team};
 use crate::spec::model::Schedule;
 
 const LENGTHS: [u32; 2] = [4, 5];
@@ -112,7 +112,8 @@ fn loads_of_the_next_tile_run_under_the_epilogue() {
 #[test]
 fn a_pipeline_that_does_not_run_has_no_timeline() {
     let (plan, kernel) = right(KINDS[0]);
-    let broken = without(&kernel, Team::Consumers, &Op::Release(Slot::Previous));
+    let release = Op::Sync(Sync::Release(pipe(&kernel, "ring"), 1));
+    let broken = without(&kernel, Team::Consumers, &release);
     let message = super::refusal(certify::timeline(&plan, &broken.unwrap(), LENGTHS));
     assert!(message.contains("pipeline:"), "{message}");
 }

@@ -6,29 +6,101 @@
 
 use super::store_direct;
 use super::tiles::{Product, Tiles};
-use crate::ir::tile::{Bounds, Distance, Op, Role, Share, Slot, Stage, Team, WHOLE};
+use crate::ir::tile::{
+    Across, Bounds, End, Engine, Full, Members, Op, Pipe, PipeId, Share, Stage, Sync, Team, Trips,
+    WHOLE,
+};
 use crate::plan::model::Hop;
 use crate::plan::roles::{BoxCopy, Roles};
-use crate::spec::model::{self, LaunchKind, Schedule};
+use crate::spec::model::{LaunchKind, Role};
+
+/// The pipes of a kernel.
+struct Pipes {
+    /// Tiles of a and b.
+    ring: PipeId,
+    /// Groups of products.
+    products: PipeId,
+    /// Whose turn it is at the tensor cores, where consumers take turns.
+    turns: Option<PipeId>,
+    /// Results on their way out, where they leave by boxes.
+    staging: Option<PipeId>,
+}
 
 /// The kernel of a plan with roles.
-pub(super) fn body(tiles: &Tiles<'_>, product: &Product, roles: &Roles) -> Vec<Op> {
+pub(super) fn body(tiles: &mut Tiles<'_>, product: &Product, roles: &Roles) -> Vec<Op> {
     let [producer, consumer] = roles.registers;
-    let mut body = vec![Op::InitBarriers];
-    body.extend((roles.launch == LaunchKind::Programmatic).then_some(Op::FollowGrid));
-    body.push(Op::Roles(vec![
-        Role {
-            team: Team::Producer,
-            registers: producer,
-            body: produce(tiles, roles),
-        },
-        Role {
-            team: Team::Consumers,
-            registers: consumer,
-            body: consume(tiles, product, roles),
-        },
+    let registers = |count: u32| roles.splits_registers().then_some(count);
+    for (team, count, left) in [
+        (Team::Producer, 1, producer),
+        (Team::Consumers, roles.consumers, consumer),
+    ] {
+        tiles.team(Members {
+            team,
+            count,
+            registers: registers(left),
+        });
+    }
+    let pipes = Pipes::of(tiles, product, roles);
+    let mut body = vec![Op::InitPipes];
+    let early = roles.launch == LaunchKind::Programmatic;
+    body.extend(early.then_some(Op::Sync(Sync::Follow)));
+    body.push(Op::Teams(vec![
+        (Team::Producer, produce(tiles, &pipes, roles)),
+        (Team::Consumers, consume(tiles, product, &pipes, roles)),
     ]));
     body
+}
+
+impl Pipes {
+    fn of(tiles: &mut Tiles<'_>, product: &Product, roles: &Roles) -> Pipes {
+        let held = [Role::A, Role::B].map(|role| tiles.smem(role, Stage::Fixed(0), None).tile());
+        let consumers = Team::Consumers;
+        let ring = tiles.pipe(Pipe {
+            name: "ring",
+            slots: roles.ring.stages,
+            tiles: held.to_vec(),
+            fill: Team::Producer,
+            empty: consumers,
+            full: Full::Bytes(roles.ring),
+            across: match roles.cluster_size() {
+                1 => Across::Cta,
+                _ => Across::Cluster,
+            },
+        });
+        let own = |name, slots, tile, engine| Pipe {
+            name,
+            slots,
+            tiles: vec![tile],
+            fill: consumers,
+            empty: consumers,
+            full: Full::Group(engine),
+            across: Across::Warpgroup,
+        };
+        let groups = roles.in_flight + 1;
+        let products = tiles.pipe(own("products", groups, product.acc, Engine::Products));
+        let turns = roles.turns_at.map(|at| {
+            tiles.pipe(Pipe {
+                name: "turns",
+                slots: roles.consumers,
+                tiles: Vec::new(),
+                fill: consumers,
+                empty: consumers,
+                full: Full::Arrivals(at),
+                across: Across::Cta,
+            })
+        });
+        let staging = roles.store.as_ref().map(|_| {
+            let staged = tiles.smem(Role::Output, Stage::Turn, None).tile();
+            let buffers = roles.staging.buffers as u32;
+            tiles.pipe(own("staging", buffers, staged, Engine::Stores))
+        });
+        Pipes {
+            ring,
+            products,
+            turns,
+            staging,
+        }
+    }
 }
 
 /// The loop over what comes to a CTA: output tiles, or pieces of them.
@@ -39,74 +111,85 @@ fn for_each(roles: &Roles, body: Vec<Op>) -> Op {
     }
 }
 
-fn produce(tiles: &Tiles<'_>, roles: &Roles) -> Vec<Op> {
-    let mut trip = vec![Op::Acquire, Op::Arm];
-    for role in [model::Role::A, model::Role::B] {
-        let views = [tiles.gmem(role), tiles.smem(role, Stage::Slot, None)];
+fn produce(tiles: &Tiles<'_>, pipes: &Pipes, roles: &Roles) -> Vec<Op> {
+    let ring = pipes.ring;
+    let mut trip = vec![Op::Sync(Sync::Acquire(ring)), Op::Sync(Sync::Arm(ring))];
+    for role in [Role::A, Role::B] {
+        let views = [
+            tiles.gmem(role),
+            tiles.smem(role, Stage::At(End::Fill), None),
+        ];
         trip.push(tiles.step(role, Hop::G2s, views, Bounds::Checked));
     }
-    trip.push(Op::Advance(Distance::Slot));
-    vec![for_each(roles, vec![Op::ForEachKTile(trip)]), Op::Drain]
+    trip.push(Op::Sync(Sync::Skip(ring, End::Fill, Trips::One)));
+    vec![
+        for_each(roles, vec![Op::ForEachKTile(trip)]),
+        Op::Sync(Sync::Drain(ring)),
+    ]
 }
 
-fn consume(tiles: &Tiles<'_>, product: &Product, roles: &Roles) -> Vec<Op> {
-    let turns = roles.schedule == Schedule::Pingpong;
-    let late = roles.in_flight > 0;
-    let [a, b] = [model::Role::A, model::Role::B].map(|role| tiles.smem(role, Stage::Slot, None));
-    let acc = product.acc;
-    let multiply = Op::Mma {
-        acc,
-        a,
-        b,
-        share: WHOLE,
-    };
-    let mut trip = vec![Op::Await, multiply, Op::MmaWait(roles.in_flight)];
-    trip.push(Op::Release(if late {
-        Slot::Previous
-    } else {
-        Slot::Current
-    }));
-    trip.push(Op::Advance(Distance::Slot));
+fn consume(tiles: &Tiles<'_>, product: &Product, pipes: &Pipes, roles: &Roles) -> Vec<Op> {
+    let (ring, products, acc) = (pipes.ring, pipes.products, product.acc);
+    let late = roles.in_flight.min(1);
+    let factor = |role| tiles.smem(role, Stage::At(End::Empty), None);
+    let trip = vec![
+        Op::Sync(Sync::Await(ring, 0)),
+        Op::Sync(Sync::Acquire(products)),
+        Op::Mma {
+            acc,
+            a: factor(Role::A),
+            b: factor(Role::B),
+            share: WHOLE,
+        },
+        Op::Sync(Sync::Commit(products)),
+        Op::Sync(Sync::Await(products, roles.in_flight)),
+        Op::Sync(Sync::Release(ring, late)),
+        Op::Sync(Sync::Skip(ring, End::Empty, Trips::One)),
+    ];
     let pieces = roles.cuts_tiles();
-    let skips = |distance| (turns && !pieces).then_some(Op::Advance(distance));
+    let skip = |trips| Op::Sync(Sync::Skip(ring, End::Empty, trips));
+    let skips = |trips| (pipes.turns.is_some() && !pieces).then(|| skip(trips));
+    let turn = |what: fn(PipeId) -> Sync| pipes.turns.map(|turns| Op::Sync(what(turns)));
     let mut tile = Vec::new();
     tile.extend(pieces.then(|| product.clear()));
-    tile.extend((turns && pieces).then_some(Op::Advance(Distance::Piece)));
-    tile.extend(turns.then_some(Op::TakeTurn));
+    tile.extend((pipes.turns.is_some() && pieces).then(|| skip(Trips::Piece)));
+    tile.extend(turn(|turns| Sync::Await(turns, 0)));
     tile.push(Op::ForEachKTile(trip));
-    tile.extend(turns.then_some(Op::PassTurn));
-    tile.push(Op::MmaDone(acc));
-    tile.extend(late.then_some(Op::Release(Slot::Previous)));
+    tile.extend(turn(Sync::Commit));
+    tile.push(Op::Sync(Sync::Drain(products)));
+    tile.extend((late > 0).then_some(Op::Sync(Sync::Release(ring, late))));
     let direct = |bounds| store_direct(tiles, product, bounds);
-    let stores = match &roles.store {
-        Some(boxes) => Op::IfBoxesEnd(store(tiles, product, roles, boxes), direct(Bounds::Checked)),
-        None => Op::IfInside(direct(Bounds::Inside), direct(Bounds::Checked)),
+    let stores = match (&roles.store, pipes.staging) {
+        (Some(boxes), Some(staging)) => {
+            let staged = store(tiles, product, boxes, staging);
+            Op::IfBoxesEnd(staged, direct(Bounds::Checked))
+        }
+        _ => Op::IfInside(direct(Bounds::Inside), direct(Bounds::Checked)),
     };
     tile.push(match pieces {
         true => Op::IfContinues(vec![Op::GivePiece(acc)], vec![Op::TakePieces(acc), stores]),
         false => stores,
     });
-    tile.extend(skips(Distance::Tile));
+    tile.extend(skips(Trips::Tile));
     let mut body = Vec::new();
-    body.extend(skips(Distance::Turns));
+    body.extend(skips(Trips::Turns));
     body.push(for_each(roles, tile));
-    body.extend(roles.store.is_some().then_some(Op::StagingDrain));
+    body.extend(pipes.staging.map(|staging| Op::Sync(Sync::Drain(staging))));
     body
 }
 
 /// One box after another: round, write it into a staging buffer, send it off.
-fn store(tiles: &Tiles<'_>, product: &Product, roles: &Roles, boxes: &BoxCopy) -> Vec<Op> {
-    let output = model::Role::Output;
+fn store(tiles: &Tiles<'_>, product: &Product, boxes: &BoxCopy, staging: PipeId) -> Vec<Op> {
     let boxes = boxes.places.len() as u32;
-    let in_flight = (roles.staging.buffers - 1) as u32;
     (0..boxes)
         .flat_map(|number| {
-            let staged = tiles.smem(output, Stage::Staging, Some(number));
+            let staged = tiles.smem(Role::Output, Stage::Turn, Some(number));
             let (cast, held) = product.result(true, Share(number, boxes));
-            let into = tiles.step(output, Hop::R2s, [held, staged], Bounds::Inside);
-            let views = [staged, tiles.gmem(output)];
-            let out_of = tiles.step(output, Hop::S2g, views, Bounds::Checked);
-            let moved = [Op::StagingFree(in_flight), into, Op::StagingFull, out_of];
+            let into = tiles.step(Role::Output, Hop::R2s, [held, staged], Bounds::Inside);
+            let views = [staged, tiles.gmem(Role::Output)];
+            let out_of = tiles.step(Role::Output, Hop::S2g, views, Bounds::Checked);
+            let filled = Op::Sync(Sync::Commit(staging));
+            let moved = [Op::Sync(Sync::Acquire(staging)), into, filled, out_of];
             cast.into_iter().chain(moved)
         })
         .collect()

@@ -8,7 +8,10 @@ use std::sync::Arc;
 use crate::atoms::model::{Atom, OperandKind, RegType};
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
-use crate::ir::tile::{Bounds, CopyId, Held, Op, Place, Share, Stage, Tile, TileId, View, WHOLE};
+use crate::ir::tile::{
+    Bounds, CopyId, Held, Members, Op, Pipe, PipeId, Place, Share, Stage, Team, Tile, TileId, View,
+    WHOLE,
+};
 use crate::plan::model::{Hop, MmaPlan, Plan, Step};
 use crate::plan::part::Part;
 use crate::plan::partition;
@@ -18,6 +21,8 @@ use crate::spec::model::{Operand, Role};
 pub(super) struct Tiles<'p> {
     plan: &'p Plan,
     tiles: Vec<Tile>,
+    pipes: Vec<Pipe>,
+    teams: Vec<Members>,
 }
 
 /// What a product is made of.
@@ -52,6 +57,8 @@ impl<'p> Tiles<'p> {
         let mut tiles = Tiles {
             plan,
             tiles: Vec::new(),
+            pipes: Vec::new(),
+            teams: Vec::new(),
         };
         for (number, operand) in plan.operands.iter().enumerate() {
             tiles.declare(&operand.name, operand.dtype, operand, Place::Gmem(number));
@@ -69,9 +76,29 @@ impl<'p> Tiles<'p> {
         self.plan
     }
 
-    /// Every tile.
-    pub fn finish(self) -> Vec<Tile> {
-        self.tiles
+    /// Every tile, every pipe, every team: one of all threads where they are not told apart.
+    pub fn finish(self) -> (Vec<Tile>, Vec<Pipe>, Vec<Members>) {
+        let all = Members {
+            team: Team::All,
+            count: 1,
+            registers: None,
+        };
+        let teams = match self.teams.is_empty() {
+            true => vec![all],
+            false => self.teams,
+        };
+        (self.tiles, self.pipes, teams)
+    }
+
+    /// Adds a pipe.
+    pub fn pipe(&mut self, pipe: Pipe) -> PipeId {
+        self.pipes.push(pipe);
+        PipeId(self.pipes.len() - 1)
+    }
+
+    /// Adds a team.
+    pub fn team(&mut self, members: Members) {
+        self.teams.push(members);
     }
 
     /// A tile with the modes of an operand.

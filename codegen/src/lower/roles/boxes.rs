@@ -28,6 +28,7 @@ impl Lowering<'_> {
         let starts = self.starts(from)?;
         let slot = mul(Expr::Var(state.slot), int(i64::from(plan.stage_bytes)));
         let map = self.map(&copy.operand)?;
+        let ring = self.roles_of()?.ring;
         let mut out = Vec::new();
         for place in &copy.places {
             let offset = add(
@@ -36,7 +37,7 @@ impl Lowering<'_> {
             );
             let dst = smem(offset, place.offset_bytes + i64::from(tile.offset_bytes));
             let [x, y] = self.coordinates(copy, *place, &starts, &part);
-            let barrier = self.slot_full()?;
+            let barrier = self.slot_full(&ring)?;
             let args = copy
                 .atom
                 .operands
@@ -188,19 +189,19 @@ impl Lowering<'_> {
         self.sync((Act::Meet, Scope::Warps), args)
     }
 
-    pub(super) fn staging_free(&mut self, stores: u32) -> Result<Vec<Stmt>> {
+    pub(in crate::lower) fn staging_free(&mut self, stores: u32) -> Result<Vec<Stmt>> {
         let mut out = self.stores_read(stores)?;
         out.extend(self.warpgroup_meets()?);
         Ok(out)
     }
 
-    pub(super) fn staging_full(&mut self) -> Result<Vec<Stmt>> {
+    pub(in crate::lower) fn staging_full(&mut self) -> Result<Vec<Stmt>> {
         let mut out = self.sync((Act::FenceAsyncProxy, Scope::Cta, Space::Smem), [])?;
         out.extend(self.warpgroup_meets()?);
         Ok(out)
     }
 
-    pub(super) fn staging_drain(&mut self) -> Result<Vec<Stmt>> {
+    pub(in crate::lower) fn staging_drain(&mut self) -> Result<Vec<Stmt>> {
         self.stores_read(0)
     }
 

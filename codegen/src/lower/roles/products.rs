@@ -12,7 +12,7 @@ use crate::plan::descriptor::{Descriptor, Major, UNIT_BYTES};
 const ADDRESS_BITS: i64 = 0x3_ffff;
 
 impl Lowering<'_> {
-    /// All products of two tiles in the slot, in one group.
+    /// All products of two tiles in the slot.
     pub(in crate::lower) fn mma_of_slot(
         &mut self,
         acc: TileId,
@@ -27,7 +27,7 @@ impl Lowering<'_> {
         let a_low = self.low_word(factors[0], &a, div(consumer.clone(), int(along_n)))?;
         let b_low = self.low_word(factors[1], &b, rem(consumer, int(along_n)))?;
         let accumulate = self.role()?.trip.clone();
-        let mut out = self.sync((Act::FenceProducts, Scope::Warpgroup), [])?;
+        let mut out = Vec::new();
         for (rest, registers) in self.accumulators(acc)?.into_iter().enumerate() {
             let down = rest as i64 * along_m * a.row_step_bytes / UNIT_BYTES;
             let a_low = add(a_low.clone(), int(down));
@@ -52,22 +52,26 @@ impl Lowering<'_> {
             });
             out.push(call(&mma.atom, args.collect::<Result<_>>()?));
         }
-        out.extend(self.sync((Act::CommitProducts, Scope::Warpgroup), [])?);
         Ok(out)
     }
 
     /// Waits for all products. The accumulators pass through the wait, so that what reads them
     /// stays behind it.
-    pub(super) fn mma_done(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
+    pub(in crate::lower) fn mma_done(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
         let mut out = Vec::new();
         for registers in self.accumulators(acc)? {
-            out.extend(self.await_products(0, registers)?);
+            out.extend(self.await_with(0, registers)?);
         }
         Ok(out)
     }
 
-    /// Waits until at most so many groups of products are in flight; the registers pass through.
-    pub(super) fn await_products(&self, groups: u32, registers: Vec<Reg>) -> Result<Vec<Stmt>> {
+    /// Waits until at most so many groups of products are in flight.
+    pub(in crate::lower) fn await_products(&self, groups: u32) -> Result<Vec<Stmt>> {
+        self.await_with(groups, Vec::new())
+    }
+
+    /// The same; the registers pass through.
+    fn await_with(&self, groups: u32, registers: Vec<Reg>) -> Result<Vec<Stmt>> {
         let groups = Arg::Imm(i64::from(groups));
         let args = [("d", Arg::Regs(registers)), ("groups", groups)];
         self.sync((Act::AwaitProducts, Scope::Warpgroup), args)

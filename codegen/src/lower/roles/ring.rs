@@ -4,9 +4,9 @@ use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::expr::{add, and, eq, int, le, lt, mul, select, sub, xor};
 use crate::ir::program::{Address, Arg, Base, Expr, IntType, ParamId, ParamType, Special, Stmt};
-use crate::ir::tile::{Distance, Slot};
+use crate::ir::tile::{Full, Trips};
 use crate::lower::{Lowering, bug};
-use crate::plan::roles::BARRIER_BYTES;
+use crate::plan::roles::{BARRIER_BYTES, Ring};
 
 impl Lowering<'_> {
     /// One thread makes the barriers; then all CTAs of the cluster meet, because each will arrive
@@ -21,14 +21,18 @@ impl Lowering<'_> {
             }
         }
         let mut counts = Vec::new();
-        for slot in 0..roles.ring.stages {
-            let at = |start: u32| start + slot * BARRIER_BYTES;
-            counts.push((at(roles.ring.full_at()), roles.ring.full_arrivals));
-            counts.push((at(roles.ring.empty_at()), roles.ring.empty_arrivals));
-        }
-        if let Some(turns) = roles.turns_at {
-            let turn = |consumer| (turns + consumer * BARRIER_BYTES, 1);
-            counts.extend((0..roles.consumers).map(turn));
+        for pipe in &self.kernel.pipes {
+            match pipe.full {
+                Full::Bytes(ring) => counts.extend((0..pipe.slots).flat_map(|slot| {
+                    let at = |start: u32| start + slot * BARRIER_BYTES;
+                    let full = (at(ring.full_at()), ring.full_arrivals);
+                    [full, (at(ring.empty_at()), ring.empty_arrivals)]
+                })),
+                Full::Arrivals(at) => {
+                    counts.extend((0..pipe.slots).map(|slot| (at + slot * BARRIER_BYTES, 1)));
+                }
+                Full::Group(_) => {}
+            }
         }
         for (at, count) in counts {
             let barrier = Arg::Address(smem(int(0), i64::from(at)));
@@ -50,29 +54,20 @@ impl Lowering<'_> {
         Ok(out)
     }
 
-    fn full(&self, slot: Expr) -> Result<Address> {
-        Ok(barrier(slot, self.roles_of()?.ring.full_at()))
-    }
-
-    fn empty(&self, slot: Expr) -> Result<Address> {
-        Ok(barrier(slot, self.roles_of()?.ring.empty_at()))
-    }
-
     /// The slot's full barrier, for the loads that complete on it.
-    pub(super) fn slot_full(&self) -> Result<Address> {
-        self.full(Expr::Var(self.role()?.slot))
+    pub(super) fn slot_full(&self, ring: &Ring) -> Result<Address> {
+        Ok(barrier(Expr::Var(self.role()?.slot), ring.full_at()))
     }
 
-    pub(super) fn acquire(&mut self) -> Result<Vec<Stmt>> {
-        let state = self.role()?.clone();
-        let barrier = self.empty(Expr::Var(state.slot))?;
+    pub(in crate::lower) fn await_empty(&mut self, ring: &Ring) -> Result<Vec<Stmt>> {
+        let state = self.role()?;
+        let barrier = barrier(Expr::Var(state.slot), ring.empty_at());
         self.wait(barrier, Expr::Var(state.parity))
     }
 
-    pub(super) fn await_slot(&mut self) -> Result<Vec<Stmt>> {
-        let state = self.role()?.clone();
-        let barrier = self.full(Expr::Var(state.slot))?;
-        self.wait(barrier, Expr::Var(state.parity))
+    pub(in crate::lower) fn await_full(&mut self, ring: &Ring) -> Result<Vec<Stmt>> {
+        let parity = self.role()?.parity;
+        self.wait(self.slot_full(ring)?, Expr::Var(parity))
     }
 
     fn wait(&self, barrier: Address, parity: Expr) -> Result<Vec<Stmt>> {
@@ -88,27 +83,27 @@ impl Lowering<'_> {
         self.sync((Act::MbarrierArrive, Scope::Cta), args)
     }
 
-    pub(super) fn arm(&mut self) -> Result<Vec<Stmt>> {
-        let bytes = i64::from(self.roles_of()?.ring.bytes);
-        let barrier = Arg::Address(self.slot_full()?);
-        let args = [("barrier", barrier), ("count", Arg::Imm(bytes))];
+    pub(in crate::lower) fn announce(&mut self, ring: &Ring) -> Result<Vec<Stmt>> {
+        let barrier = Arg::Address(self.slot_full(ring)?);
+        let bytes = Arg::Imm(i64::from(ring.bytes));
+        let args = [("barrier", barrier), ("count", bytes)];
         self.sync((Act::MbarrierArriveExpect, Scope::Cta), args)
     }
 
     /// Each warp arrives by itself: at its own CTA's barrier, and at those of the CTAs that write
     /// into the same slot, a lane for each.
-    pub(super) fn release(&mut self, slot: Slot) -> Result<Vec<Stmt>> {
+    pub(in crate::lower) fn give_back(&mut self, ring: &Ring, lag: u32) -> Result<Vec<Stmt>> {
         let state = self.role()?.clone();
         let neighbours = i64::from(self.roles_of()?.neighbours());
-        let (place, exists) = match slot {
-            Slot::Current => (Expr::Var(state.slot), None),
-            Slot::Previous => {
+        let (place, exists) = match lag {
+            0 => (Expr::Var(state.slot), None),
+            _ => {
                 let first = matches!(state.trip, Expr::Int(..));
                 let exists = (!first).then(|| lt(int(0), state.trip.clone()));
                 (self.previous_slot()?, exists)
             }
         };
-        let barrier = self.empty(place)?;
+        let barrier = barrier(place, ring.empty_at());
         let mine = if neighbours == 1 {
             eq(state.lane.clone(), int(0))
         } else {
@@ -151,11 +146,11 @@ impl Lowering<'_> {
     }
 
     /// Waits for each slot once more, so that nobody signals a CTA that has ended.
-    pub(super) fn drain(&mut self) -> Result<Vec<Stmt>> {
-        let stages = i64::from(self.plan.stages);
+    pub(in crate::lower) fn await_all_empty(&mut self, ring: &Ring) -> Result<Vec<Stmt>> {
+        let stages = i64::from(ring.stages);
         let var = self.builder.var("drained", IntType::I32, false);
-        let mut body = self.acquire()?;
-        body.extend(self.advance(Distance::Slot)?);
+        let mut body = self.await_empty(ring)?;
+        body.extend(self.advance(Trips::One)?);
         Ok(vec![Stmt::For {
             var,
             from: int(0),
@@ -165,23 +160,18 @@ impl Lowering<'_> {
         }])
     }
 
-    fn turns(&self) -> Result<(u32, crate::ir::program::VarId)> {
-        let turn = self.role()?.turn;
-        let turns = self.roles_of()?.turns_at.zip(turn);
-        turns.ok_or_else(|| bug(self.plan, "consumers take no turns".to_string()))
-    }
-
-    pub(super) fn take_turn(&mut self) -> Result<Vec<Stmt>> {
-        let (at, turn) = self.turns()?;
-        let barrier = barrier(self.role()?.warpgroup.clone(), at);
+    pub(in crate::lower) fn take_turn(&mut self, at: u32) -> Result<Vec<Stmt>> {
+        let state = self.role()?;
+        let turn = state.turn;
+        let turn = turn.ok_or_else(|| bug(self.plan, "consumers take no turns".to_string()))?;
+        let barrier = barrier(state.warpgroup.clone(), at);
         let mut out = self.wait(barrier, Expr::Var(turn))?;
         out.push(Stmt::Assign(turn, xor(Expr::Var(turn), int(1))));
         Ok(out)
     }
 
     /// One thread of the warpgroup passes the turn on, once every warp has issued its products.
-    pub(super) fn pass_turn(&mut self) -> Result<Vec<Stmt>> {
-        let (at, _) = self.turns()?;
+    pub(in crate::lower) fn pass_turn(&mut self, at: u32) -> Result<Vec<Stmt>> {
         let last = int(i64::from(self.roles_of()?.consumers) - 1);
         let mine = self.role()?.warpgroup.clone();
         let next = select(le(last, mine.clone()), int(0), add(mine, int(1)));

@@ -2,7 +2,7 @@
 
 use super::{Before, Clock, tell};
 use crate::certify::timeline::Doing;
-use crate::ir::tile::{CopyId, Slot};
+use crate::ir::tile::{CopyId, End};
 
 impl Clock<'_> {
     /// The boxes of an operand that this CTA asks for, for all that share them.
@@ -23,7 +23,7 @@ impl Clock<'_> {
             let span = self.span(at, [from, to], Doing::Load, Some(place));
             self.recorded.loads.push(span);
         }
-        for other in self.machine.roles.sharers(load, cta as u32) {
+        for other in self.roles.sharers(load, cta as u32) {
             let other = other as usize;
             let heard = to + costs.barrier_cycles;
             tell(&mut self.full[other][slot], full[other], heard);
@@ -58,24 +58,24 @@ impl Clock<'_> {
         }
     }
 
-    pub(super) fn release(&mut self, at: usize, which: Slot, before: &Before) {
+    pub(super) fn release(&mut self, at: usize, lag: u32, before: &Before) {
         let agent = &self.machine.agents[at];
-        if which == Slot::Previous && agent.first_trip {
+        if agent.trip.is_some_and(|trip| trip < lag) {
             return;
         }
-        let (back, empty) = match which {
-            Slot::Current => (0, &before.empty),
-            Slot::Previous => (1, &before.empty_earlier),
+        let empty = match lag {
+            0 => &before.empty,
+            _ => &before.empty_earlier,
         };
-        let Some(position) = agent.position.checked_sub(back) else {
+        let position = agent.places[self.ring.0][End::Empty as usize];
+        let Some(position) = position.checked_sub(u64::from(lag)) else {
             return;
         };
-        let stages = u64::from(self.machine.roles.ring.stages);
+        let stages = u64::from(self.machine.slots(self.ring));
         let place = ((position % stages) as usize, position / stages);
         let cta = agent.cta as u32;
-        let roles = self.machine.roles;
         let heard = self.hands[at].now + self.costs.step_cycles + self.costs.barrier_cycles;
-        for other in roles.neighbourhood(cta) {
+        for other in self.roles.neighbourhood(cta) {
             let other = other as usize;
             tell(&mut self.empty[other][place.0], empty[other], heard);
         }

@@ -23,7 +23,12 @@ impl Recorded {
 
     /// The rows: producer, loads, consumers, stores, slots. Of the slots' full and empty barriers
     /// the ends of their phases are given.
-    pub(super) fn lanes(&self, machine: &Machine<'_>, barriers: [&Vec<Phases>; 2]) -> Vec<Lane> {
+    pub(super) fn lanes(
+        &self,
+        machine: &Machine<'_>,
+        slots: u32,
+        barriers: [&Vec<Phases>; 2],
+    ) -> Vec<Lane> {
         let lane = |name: &str, spans: &[Span]| Lane {
             name: name.to_owned(),
             spans: spans.to_vec(),
@@ -44,7 +49,7 @@ impl Recorded {
         let spans: Vec<Span> = here()
             .flat_map(|(_, spans)| spans.iter().copied())
             .collect();
-        for slot in 0..machine.roles.ring.stages {
+        for slot in 0..slots {
             let phases = barriers.map(|barriers| {
                 let of_slot = barriers.get(slot as usize);
                 of_slot.map_or(&[] as &[u64], Vec::as_slice)

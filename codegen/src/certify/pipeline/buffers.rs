@@ -1,0 +1,232 @@
+//! What a member of a team sees alone: groups of asynchronous work that it has started, buffers of
+//! shared memory that only its own threads use, accumulators that products write.
+//!
+//! Threads see what others wrote into a buffer once they have met behind it, and may write what
+//! others have read once they have met behind that.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::ir::tile::{Engine, Kernel, PipeId, TileId};
+
+/// A buffer: its tile and its number.
+pub(super) type BufferId = (TileId, u32);
+
+/// What a group of asynchronous work uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    /// A slot of a pipe, by its position: products read it.
+    Slot(PipeId, u64),
+    /// A buffer: copies write it, stores read it.
+    Buffer(BufferId),
+}
+
+/// How far a buffer's filling is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Filling {
+    #[default]
+    Nothing,
+    /// Copies that have not been awaited write it.
+    Asked,
+    /// Written, and its threads have not met since.
+    Written,
+    /// For all threads to read.
+    Whole,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Buffer {
+    filling: Filling,
+    /// Whether the current filling has been read.
+    used: bool,
+    /// Whether threads have read it and not met since.
+    reading: bool,
+    /// Whether stores that are not done read it.
+    leaving: bool,
+}
+
+/// Groups of one pipe.
+#[derive(Clone, Debug, Default)]
+struct Groups {
+    open: Vec<Held>,
+    closed: VecDeque<Vec<Held>>,
+    /// Whether registers are in order for products.
+    fenced: bool,
+}
+
+/// What a member of a team sees alone.
+pub(super) struct Own {
+    groups: Vec<Groups>,
+    engines: Vec<Option<Engine>>,
+    buffers: BTreeMap<BufferId, Buffer>,
+    /// Accumulators that products may still write.
+    busy: Vec<TileId>,
+    /// Pipes that it has filled slots of, and not seen them come back.
+    owed: Vec<PipeId>,
+}
+
+impl Own {
+    pub fn new(kernel: &Kernel) -> Own {
+        let engines = (0..kernel.pipes.len()).map(|pipe| kernel.engine(PipeId(pipe)));
+        Own {
+            groups: vec![Groups::default(); kernel.pipes.len()],
+            engines: engines.collect(),
+            buffers: BTreeMap::new(),
+            busy: Vec::new(),
+            owed: Vec::new(),
+        }
+    }
+
+    fn buffer(&mut self, id: BufferId) -> &mut Buffer {
+        self.buffers.entry(id).or_default()
+    }
+
+    /// Threads write a buffer, or copies do that they start.
+    pub fn write(&mut self, id: BufferId, by: Option<PipeId>) -> Result<(), String> {
+        let open = by.map_or(&[][..], |pipe| &self.groups[pipe.0].open);
+        let again = open.contains(&Held::Buffer(id));
+        let buffer = self.buffer(id);
+        let wrong = match buffer.filling {
+            _ if buffer.reading => Some("which threads may still read"),
+            _ if buffer.leaving => Some("which stores may still read"),
+            Filling::Asked if !again => Some("which copies may still write"),
+            Filling::Whole if !buffer.used => Some("which nobody has read yet"),
+            _ => None,
+        };
+        if let Some(wrong) = wrong {
+            return Err(format!("writes buffer {}, {wrong}", id.1));
+        }
+        buffer.used = false;
+        buffer.filling = match by {
+            Some(_) => Filling::Asked,
+            None => Filling::Written,
+        };
+        if let Some(pipe) = by.filter(|_| !again) {
+            self.groups[pipe.0].open.push(Held::Buffer(id));
+        }
+        Ok(())
+    }
+
+    /// Threads read a buffer, or stores do that they start: a group of that pipe, closed at once.
+    pub fn read(&mut self, id: BufferId, by: Option<PipeId>) -> Result<(), String> {
+        let buffer = self.buffer(id);
+        let wrong = match buffer.filling {
+            Filling::Whole => None,
+            Filling::Nothing => Some("which nothing was written into"),
+            Filling::Asked => Some("whose copies it has not awaited"),
+            Filling::Written => Some("whose writers it has not met since"),
+        };
+        if let Some(wrong) = wrong {
+            return Err(format!("reads buffer {}, {wrong}", id.1));
+        }
+        buffer.used = true;
+        match by {
+            None => buffer.reading = true,
+            Some(pipe) => {
+                buffer.leaving = true;
+                self.groups[pipe.0].closed.push_back(vec![Held::Buffer(id)]);
+            }
+        }
+        Ok(())
+    }
+
+    /// The threads that share its buffers meet.
+    pub fn meet(&mut self) {
+        for buffer in self.buffers.values_mut() {
+            buffer.reading = false;
+            if buffer.filling == Filling::Written {
+                buffer.filling = Filling::Whole;
+            }
+        }
+    }
+
+    /// Registers are as the threads left them, for products to go on with.
+    pub fn fence(&mut self, pipe: PipeId) {
+        self.groups[pipe.0].fenced = true;
+    }
+
+    /// Products of slots start, into that tile.
+    pub fn multiply(&mut self, pipe: PipeId, acc: TileId, slots: &[Held]) -> Result<(), String> {
+        let groups = &mut self.groups[pipe.0];
+        if !groups.fenced {
+            return Err("starts products whose registers no fence orders".into());
+        }
+        groups.open.extend_from_slice(slots);
+        self.busy.push(acc);
+        Ok(())
+    }
+
+    /// Closes the open group.
+    pub fn commit(&mut self, pipe: PipeId) -> Result<(), String> {
+        let engine = self.engines[pipe.0];
+        let groups = &mut self.groups[pipe.0];
+        if groups.open.is_empty() && engine == Some(Engine::Products) {
+            return Err("closes a group of no products".into());
+        }
+        groups.fenced = false;
+        let group = std::mem::take(&mut groups.open);
+        groups.closed.push_back(group);
+        Ok(())
+    }
+
+    /// Waits until no more than so many closed groups are not done.
+    pub fn finish(&mut self, pipe: PipeId, left: usize) {
+        let groups = &mut self.groups[pipe.0];
+        let over = groups.closed.len().saturating_sub(left);
+        let done: Vec<Held> = groups.closed.drain(..over).flatten().collect();
+        let engine = self.engines[pipe.0];
+        for held in done {
+            let Held::Buffer(id) = held else { continue };
+            let buffer = self.buffer(id);
+            match engine {
+                Some(Engine::Copies) => buffer.filling = Filling::Written,
+                Some(Engine::Stores) => buffer.leaving = false,
+                Some(Engine::Products) | None => {}
+            }
+        }
+    }
+
+    /// All groups are done, and the accumulators are the threads' again.
+    pub fn retire(&mut self, pipe: PipeId, tiles: &[TileId]) {
+        self.finish(pipe, 0);
+        self.busy.retain(|tile| !tiles.contains(tile));
+    }
+
+    /// Threads read or write a tile in registers.
+    pub fn touch(&mut self, tile: TileId) -> Result<(), String> {
+        match self.busy.contains(&tile) {
+            true => Err("touches accumulators that products may still write".into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether products that are not done read a slot.
+    pub fn reads(&self, pipe: PipeId, position: u64) -> bool {
+        let slot = Held::Slot(pipe, position);
+        let groups = self.groups.iter();
+        let mut held = groups.flat_map(|groups| groups.closed.iter().flatten().chain(&groups.open));
+        held.any(|held| *held == slot)
+    }
+
+    /// It fills a slot of a pipe that barriers guard.
+    pub fn fill(&mut self, pipe: PipeId) {
+        self.owed.push(pipe);
+    }
+
+    /// All slots of the pipe have come back.
+    pub fn settle(&mut self, pipe: PipeId) {
+        self.owed.retain(|owed| *owed != pipe);
+    }
+
+    /// What is not done when it ends.
+    pub fn at_end(&self) -> Result<(), String> {
+        let mut groups = self.groups.iter();
+        if groups.any(|groups| !groups.open.is_empty() || !groups.closed.is_empty()) {
+            return Err("before its asynchronous work is done".into());
+        }
+        // Others would signal barriers of a CTA that has ended.
+        match self.owed.is_empty() {
+            true => Ok(()),
+            false => Err("before its slots have come back".into()),
+        }
+    }
+}

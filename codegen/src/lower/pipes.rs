@@ -1,0 +1,112 @@
+//! Synchronization: what each operation on a pipe becomes, by what counts as full.
+
+use crate::atoms::sync::{Act, Scope};
+use crate::error::Result;
+use crate::ir::program::{Arg, Stmt};
+use crate::ir::tile::{End, Engine, Full, Pipe, PipeId, Sync, Trips};
+use crate::lower::{Lowering, bug};
+
+impl<'p> Lowering<'p> {
+    pub(super) fn synchronize(&mut self, sync: Sync) -> Result<Vec<Stmt>> {
+        match sync {
+            Sync::Acquire(pipe) => self.acquire(self.pipe(pipe)?),
+            Sync::Arm(pipe) => self.arm(self.pipe(pipe)?),
+            Sync::Commit(pipe) => self.commit(self.pipe(pipe)?),
+            Sync::Await(pipe, lag) => self.wait_for(self.pipe(pipe)?, lag),
+            Sync::Release(pipe, lag) => self.release(self.pipe(pipe)?, lag),
+            Sync::Skip(pipe, end, trips) => self.skip(self.pipe(pipe)?, end, trips),
+            Sync::Drain(pipe) => self.drain(self.pipe(pipe)?),
+            Sync::Meet => self.sync((Act::Meet, Scope::Cta), []),
+            Sync::Follow => {
+                let mut out = self.sync((Act::AwaitGrids, Scope::Gpu), [])?;
+                out.extend(self.sync((Act::LaunchGrids, Scope::Gpu), [])?);
+                Ok(out)
+            }
+        }
+    }
+
+    pub(super) fn pipe(&self, id: PipeId) -> Result<&'p Pipe> {
+        let pipe = self.kernel.pipe(id);
+        pipe.ok_or_else(|| bug(self.plan, format!("there is no pipe {}", id.0)))
+    }
+
+    /// What is done to a pipe that has no such thing.
+    fn strange<T>(&self, pipe: &Pipe, what: &str) -> Result<T> {
+        Err(bug(self.plan, format!("{what} of the pipe {}", pipe.name)))
+    }
+
+    fn acquire(&mut self, pipe: &Pipe) -> Result<Vec<Stmt>> {
+        match pipe.full {
+            Full::Bytes(ring) => self.await_empty(&ring),
+            Full::Group(Engine::Products) => self.sync((Act::FenceProducts, Scope::Warpgroup), []),
+            Full::Group(Engine::Stores) => self.staging_free(pipe.slots - 1),
+            Full::Arrivals(_) | Full::Group(Engine::Copies) => self.strange(pipe, "empty slots"),
+        }
+    }
+
+    fn arm(&mut self, pipe: &Pipe) -> Result<Vec<Stmt>> {
+        match pipe.full {
+            Full::Bytes(ring) => self.announce(&ring),
+            Full::Arrivals(_) | Full::Group(_) => self.strange(pipe, "announced bytes"),
+        }
+    }
+
+    fn commit(&mut self, pipe: &Pipe) -> Result<Vec<Stmt>> {
+        match pipe.full {
+            Full::Group(Engine::Copies) => self.sync((Act::CommitCopies, Scope::Thread), []),
+            Full::Group(Engine::Products) => self.sync((Act::CommitProducts, Scope::Warpgroup), []),
+            Full::Group(Engine::Stores) => self.staging_full(),
+            Full::Arrivals(at) => self.pass_turn(at),
+            // The last of its bytes fills a slot.
+            Full::Bytes(_) => self.strange(pipe, "groups"),
+        }
+    }
+
+    fn wait_for(&mut self, pipe: &Pipe, lag: u32) -> Result<Vec<Stmt>> {
+        let groups = ("groups", Arg::Imm(i64::from(lag)));
+        match pipe.full {
+            Full::Bytes(ring) if lag == 0 => self.await_full(&ring),
+            Full::Arrivals(at) if lag == 0 => self.take_turn(at),
+            Full::Group(Engine::Copies) => self.sync((Act::AwaitCopies, Scope::Thread), [groups]),
+            Full::Group(Engine::Products) => self.await_products(lag),
+            Full::Bytes(_) | Full::Arrivals(_) => self.strange(pipe, "slots in flight"),
+            Full::Group(Engine::Stores) => self.strange(pipe, "what is filled by an engine"),
+        }
+    }
+
+    fn release(&mut self, pipe: &Pipe, lag: u32) -> Result<Vec<Stmt>> {
+        match pipe.full {
+            Full::Bytes(ring) => self.give_back(&ring, lag),
+            Full::Arrivals(_) | Full::Group(_) => self.strange(pipe, "barriers of empty slots"),
+        }
+    }
+
+    fn skip(&mut self, pipe: &Pipe, end: End, trips: Trips) -> Result<Vec<Stmt>> {
+        match (pipe.full, end, trips) {
+            (Full::Bytes(_), _, trips) => self.advance(trips),
+            (Full::Group(Engine::Copies), End::Fill, Trips::One) => {
+                Ok(vec![self.next_buffer(self.state.write)])
+            }
+            (Full::Group(Engine::Copies), End::Empty, Trips::One) => {
+                Ok(vec![self.next_buffer(self.state.read)])
+            }
+            (Full::Group(_) | Full::Arrivals(_), ..) => self.strange(pipe, "places"),
+        }
+    }
+
+    fn drain(&mut self, pipe: &Pipe) -> Result<Vec<Stmt>> {
+        match pipe.full {
+            Full::Bytes(ring) => self.await_all_empty(&ring),
+            Full::Group(Engine::Copies) => {
+                let none = [("groups", Arg::Imm(0))];
+                self.sync((Act::AwaitCopies, Scope::Thread), none)
+            }
+            Full::Group(Engine::Stores) => self.staging_drain(),
+            Full::Group(Engine::Products) => match pipe.tiles.as_slice() {
+                [acc] => self.mma_done(*acc),
+                _ => self.strange(pipe, "accumulators"),
+            },
+            Full::Arrivals(_) => self.strange(pipe, "slots to be emptied"),
+        }
+    }
+}

@@ -94,7 +94,7 @@ fn every_combination_calls_what_its_plan_chooses() {
         .collect();
     let calls = shipped::on_each(&points, agreed);
     let ways: BTreeSet<_> = calls.into_iter().flatten().collect();
-    // Without a cluster, turns add nothing to boxes or to stream-k: three ways with boxes, five from
-    // registers. With one there is no stream-k, and turns always add a barrier: four ways of each.
+    // Without a cluster, turns add nothing to boxes or to stream-k: three ways with boxes, five
+    // from registers. With one there is no stream-k, and turns always add a barrier: four of each.
     assert_eq!(ways.len(), 3 + 5 + 4 + 4, "{ways:#?}");
 }

@@ -111,6 +111,16 @@ impl<'c> Chooser<'c> {
         atoms.filter(fits).cloned().collect()
     }
 
+    /// Whether the architecture has vectors of one thread that go to shared memory by themselves.
+    pub(super) fn copies_later(&self) -> bool {
+        let vectors = Wanted {
+            bytes: None,
+            asynchronous: true,
+            ..Wanted::vector(Space::Gmem, Space::Smem, 0)
+        };
+        !self.copies(vectors).is_empty()
+    }
+
     /// The first atom of each of these descriptions. Where there is none at all, a limit is
     /// violated.
     pub(super) fn widest(

@@ -201,7 +201,7 @@ fn wants_multistage(spec: &Spec, chooser: &Chooser<'_>, a: &Operand, b: &Operand
             warps && facts.smem == [false; 2]
         })
     });
-    asked || (!synchronous && vectors && tensor_core && chooser.arch.sm >= 80)
+    asked || (!synchronous && vectors && tensor_core && chooser.copies_later())
 }
 
 fn stages(spec: &Spec, chooser: &mut Chooser<'_>, multistage: bool) -> u32 {

@@ -1,15 +1,15 @@
 //! Rust source as tokens: what is left when comments, strings' insides and test modules are gone.
 //!
-//! In: the text of a `.rs` file. Out: the paths it names from the crate root, and the lengths of
-//! its functions. Only `proc-macro2` is needed; nothing is resolved, so a path through a macro
-//! counts as written.
+//! In: the text of a `.rs` file. Out: the paths it names from the crate root or a module, the
+//! functions it calls, and the lengths of its own. Only `proc-macro2` is needed; nothing is
+//! resolved, so a path through a macro counts as written.
 
 use proc_macro2::{Delimiter, Group, LexError, TokenStream, TokenTree};
 
-/// A name reached from the crate root, as `error` in `crate::error::Error`.
+/// A name reached from the crate root, as `error` in `crate::error::Error`, or from a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RootName {
-    /// The first name behind `crate::`.
+    /// The first name behind `crate::`, or behind the module.
     pub name: String,
     /// The line it stands on, from 1.
     pub line: usize,
@@ -79,52 +79,105 @@ fn is_ident(token: &TokenTree, what: &str) -> bool {
     matches!(token, TokenTree::Ident(ident) if ident == what)
 }
 
+/// Whether a token is the name of a type, by its first letter.
+fn is_type(token: &TokenTree) -> bool {
+    matches!(token, TokenTree::Ident(ident) if ident.to_string().starts_with(char::is_uppercase))
+}
+
 /// Every name a file reaches from the crate root: behind `crate::`, or behind as many `super::` as
 /// the file lies deep (`depth` 1 is a module of `lib.rs`).
 pub fn root_names(tokens: &[TokenTree], depth: usize) -> Vec<RootName> {
+    names_below(tokens, &[], depth)
+}
+
+/// Every name a file reaches from the module at `path`, which stands `depth` above it. What is
+/// reached without a name is `self`, or `*` for all of it.
+pub fn names_below(tokens: &[TokenTree], path: &[&str], depth: usize) -> Vec<RootName> {
     let mut names = Vec::new();
     for (index, token) in tokens.iter().enumerate() {
         if let TokenTree::Group(group) = token {
             let inner: Vec<TokenTree> = group.stream().into_iter().collect();
-            names.extend(root_names(&inner, depth));
+            names.extend(names_below(&inner, path, depth));
         }
-        let behind_path = index >= 2 && is_punct(&tokens[index - 1], ':');
+        let behind_path =
+            index >= 2 && is_punct(&tokens[index - 1], ':') && is_punct(&tokens[index - 2], ':');
         let rest = &tokens[index..];
-        let root_ends = match token {
+        let reached = match token {
             _ if behind_path => None,
-            _ if is_ident(token, "crate") => Some(1),
-            _ if is_ident(token, "super") => supers(rest, depth),
+            _ if is_ident(token, "crate") => Some((1, path)),
+            _ if is_ident(token, "super") => supers(rest, path, depth),
             _ => None,
         };
-        if let Some(end) = root_ends {
-            first_names(&rest[end..], &mut names);
+        if let Some((end, path)) = reached {
+            first_names(&rest[end..], path, &mut names);
         }
     }
     names
 }
 
-/// How many tokens `super::super` takes when it reaches the root from `depth`.
-fn supers(tokens: &[TokenTree], depth: usize) -> Option<usize> {
+/// How many tokens `super::super` takes, and what of `path` is still to come behind it.
+fn supers<'p>(
+    tokens: &[TokenTree],
+    path: &'p [&'p str],
+    depth: usize,
+) -> Option<(usize, &'p [&'p str])> {
     let is_super = |nth: usize| {
         tokens
             .get(nth * 3)
             .is_some_and(|token| is_ident(token, "super"))
     };
-    (depth > 0 && (0..depth).all(is_super) && !is_super(depth)).then(|| depth * 3 - 2)
+    let count = (0..).take_while(|nth| is_super(*nth)).count();
+    let above = count.checked_sub(depth).filter(|_| depth > 0)?;
+    let from = path.len().checked_sub(above)?;
+    Some((count * 3 - 2, path.get(from..)?))
 }
 
-/// The names behind `::`: one, or those of a `{…}` group.
-fn first_names(tokens: &[TokenTree], names: &mut Vec<RootName>) {
-    let [colon, second_colon, next, ..] = tokens else {
+/// The names behind `::` and `path`: one, or those of a `{…}` group.
+fn first_names(tokens: &[TokenTree], path: &[&str], names: &mut Vec<RootName>) {
+    let [colon, second_colon, next, rest @ ..] = tokens else {
         return;
     };
     if !is_punct(colon, ':') || !is_punct(second_colon, ':') {
         return;
     }
-    match next {
-        TokenTree::Ident(ident) => names.push(root_name(ident)),
-        TokenTree::Group(group) => names.extend(heads_of(group)),
+    match (path.split_first(), next) {
+        (None, TokenTree::Ident(ident)) => names.push(root_name(ident)),
+        (None, TokenTree::Group(group)) => names.extend(heads_of(group)),
+        (None, TokenTree::Punct(star)) => names.push(RootName {
+            name: star.to_string(),
+            line: star.span().start().line,
+        }),
+        (Some((first, path)), TokenTree::Ident(ident)) if ident == first => {
+            follow(ident, rest, path, names);
+        }
+        (Some((first, path)), TokenTree::Group(group)) => {
+            let entries: Vec<TokenTree> = group.stream().into_iter().collect();
+            for entry in entries.split(|token| is_punct(token, ',')) {
+                if let [TokenTree::Ident(ident), rest @ ..] = entry
+                    && ident == first
+                {
+                    follow(ident, rest, path, names);
+                }
+            }
+        }
         _ => {}
+    }
+}
+
+/// The names behind a module of the path; the module as a whole when none follows.
+fn follow(
+    module: &proc_macro2::Ident,
+    rest: &[TokenTree],
+    path: &[&str],
+    names: &mut Vec<RootName>,
+) {
+    if rest.first().is_some_and(|token| is_punct(token, ':')) {
+        first_names(rest, path, names);
+    } else if path.is_empty() {
+        names.push(RootName {
+            name: "self".to_owned(),
+            ..root_name(module)
+        });
     }
 }
 
@@ -146,6 +199,37 @@ fn root_name(ident: &proc_macro2::Ident) -> RootName {
         name: ident.to_string(),
         line: ident.span().start().line,
     }
+}
+
+/// Every function that a file calls by `.name(…)` or `Type::name(…)`.
+pub fn calls(tokens: &[TokenTree]) -> Vec<RootName> {
+    let mut names = Vec::new();
+    for (index, token) in tokens.iter().enumerate() {
+        if let TokenTree::Group(group) = token {
+            let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+            names.extend(calls(&inner));
+        }
+        let before = index.checked_sub(1).and_then(|index| tokens.get(index));
+        let of_value = before.is_some_and(|token| is_punct(token, '.'));
+        let of_type = before.is_some_and(|token| is_punct(token, ':'))
+            && index
+                .checked_sub(3)
+                .is_some_and(|index| is_type(&tokens[index]));
+        let called = match &tokens[index + 1..] {
+            [next, ..] if is_group(next, Delimiter::Parenthesis) => true,
+            [first, second, third, ..] => {
+                is_punct(first, ':') && is_punct(second, ':') && is_punct(third, '<')
+            }
+            _ => false,
+        };
+        match token {
+            TokenTree::Ident(ident) if called && (of_value || of_type) => {
+                names.push(root_name(ident))
+            }
+            _ => {}
+        }
+    }
+    names
 }
 
 /// A string of a file.

@@ -3,7 +3,7 @@
 
 use tilewright_ci::source_tree::{self, SourceFile};
 use tilewright_ci::tidy::allowed::{LONG_FILES, LONG_FUNCTIONS};
-use tilewright_ci::tidy::{Complaint, assert_none, facts, layering, manifests, text_rules};
+use tilewright_ci::tidy::{Complaint, assert_none, facts, floors, layering, manifests, text_rules};
 use tilewright_codegen::atoms;
 
 fn check_each(rule: impl Fn(&SourceFile) -> Vec<Complaint>) {
@@ -69,6 +69,16 @@ fn the_generator_names_no_instruction() {
     let ids: Vec<&str> = catalogue.iter().map(|atom| atom.id.as_str()).collect();
     assert!(ids.len() > 300, "only {} atoms were found", ids.len());
     check_each(|file| facts::instruction_ids(file, &ids));
+}
+
+#[test]
+fn floors_use_only_those_below_them() {
+    // Each of them lists its modules in layering order, as a crate's root file does.
+    let exec = "runtime/emulator/src/exec";
+    let floors = ["state", "memory", "instructions", "warps"];
+    let mut parents = vec![format!("{exec}.rs")];
+    parents.extend(floors.map(|floor| format!("{exec}/{floor}.rs")));
+    assert_none(&floors::check(&source_tree::files().unwrap(), &parents));
 }
 
 #[test]

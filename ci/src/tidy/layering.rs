@@ -57,7 +57,7 @@ impl Layers {
     }
 
     /// The place in the order of a module, or of the module a root name comes from.
-    fn place(&self, name: &str) -> Option<usize> {
+    pub(super) fn place(&self, name: &str) -> Option<usize> {
         let find = |wanted: &str| self.modules.iter().position(|module| module == wanted);
         find(name).or_else(|| find(self.reexports.get(name)?))
     }

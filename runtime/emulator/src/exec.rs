@@ -1,4 +1,11 @@
 //! Runs a launch: checks it, lays out memory, runs the CTAs, collects what they found.
+//!
+//! Four floors, each of which uses only those listed before it:
+//!
+//! - `state`: what a launch, a cluster, a CTA and a warp hold
+//! - `memory`: memory and barriers, and what orders accesses
+//! - `instructions`: what each instruction does
+//! - `warps`: who goes next, until all have exited
 
 mod state;
 mod memory;

@@ -1,7 +1,9 @@
-//! Instructions: what each one does to the registers of a warp and to memory, for the lanes of a mask.
+//! Instructions: what each one does to a warp's registers and to memory, for the lanes of a mask.
 //!
-//! An instruction returns how its group goes on ([`Flow`](crate::exec::state::Flow)): to the next one,
-//! elsewhere, or waiting. It never runs another warp. Uses the state, memory and barriers.
+//! An instruction returns how its group goes on (a `Flow`): to the next one, elsewhere, or waiting.
+//! It never runs another warp, nor picks the next group. Stands on `state` and `memory`. The
+//! modules are listed in layers; the last one, `execute`, leads from a decoded instruction to what
+//! it does.
 
 mod alu;
 mod compare;

@@ -1,8 +1,9 @@
 //! Memory and barriers: where bytes are, who may touch them when, and what orders them.
 //!
-//! Accesses are located, counted, judged and reported here; barriers and mbarriers count arrivals and
-//! bytes; queued copies are performed. Nothing here decodes an instruction or chooses who runs: a
-//! barrier that completes counts up, and warps look. Uses the state.
+//! Accesses are located, counted, judged and reported here; barriers and mbarriers count arrivals
+//! and bytes; queued copies are performed. Nothing here executes an instruction or chooses who
+//! runs: a barrier that completes counts up, and waiting warps look. Stands on `state`. The modules
+//! are listed in layers.
 
 mod spaces;
 mod locate;

@@ -1,8 +1,9 @@
 //! What a launch is made of: the launch, clusters, CTAs, warps, and what each of them holds.
 //!
-//! Data, and what it says of itself: a barrier knows how many arrived, the race detector which of two
-//! accesses is ordered, a warp its registers. Nothing here executes, accesses memory for a thread, or
-//! knows what an instruction does. Uses nothing else of the executor.
+//! Data, and what it says of itself: a barrier knows how many arrived, the race detector which of
+//! two accesses is ordered, a warp its registers. Nothing here executes, accesses memory for a
+//! thread, or knows what an instruction does. The lowest floor: it uses no other. The modules are
+//! listed in layers.
 
 mod env;
 mod site;

@@ -1,6 +1,6 @@
-//! Warps: who goes next, one step, and the loop over the warps of a cluster.
+//! Warps: who goes next, one step of a group, a warp's turn, and the loop over a cluster's warps.
 //!
-//! The one floor that runs anything. Uses all the others.
+//! The one floor that runs anything. Stands on all the others. The modules are listed in layers.
 
 mod schedule;
 mod alternatives;

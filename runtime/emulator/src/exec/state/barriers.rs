@@ -36,7 +36,7 @@ pub(crate) struct ClusterBarrier {
     pub(crate) arrived: Vec<Vec<u32>>,
 }
 
-/// The state of one object.
+/// The state of one mbarrier object.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mbarrier {
     pub(crate) expected: u32,

@@ -23,8 +23,8 @@ pub enum Symbol {
 /// A sum of products of symbols.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash, PartialOrd, Ord)]
 pub struct Poly {
-    /// Factors of each product, sorted, and its coefficient, which is not zero.
-    terms: BTreeMap<Vec<Symbol>, i64>,
+    /// Factors of each product, sorted, and its coefficient, which is not zero; in order.
+    terms: Vec<(Vec<Symbol>, i64)>,
 }
 
 /// Most products of a polynomial, and most factors of a product.
@@ -57,13 +57,15 @@ impl Poly {
 
     /// `self + scale * other`; `None` beyond 64 bits or what is sensible.
     pub fn plus(&self, other: &Poly, scale: i64) -> Option<Poly> {
-        let mut sum = self.clone();
-        for (factors, coefficient) in &other.terms {
-            let place = sum.terms.entry(factors.clone()).or_insert(0);
+        let mut sum: BTreeMap<&[Symbol], i64> = self.terms().collect();
+        for (factors, coefficient) in other.terms() {
+            let place = sum.entry(factors).or_insert(0);
             *place = place.checked_add(coefficient.checked_mul(scale)?)?;
         }
-        sum.terms.retain(|_, coefficient| *coefficient != 0);
-        (sum.terms.len() <= MOST).then_some(sum)
+        sum.retain(|_, coefficient| *coefficient != 0);
+        let terms = sum.into_iter().map(|(factors, c)| (factors.to_vec(), c));
+        let terms: Vec<(Vec<Symbol>, i64)> = terms.collect();
+        (terms.len() <= MOST).then_some(Poly { terms })
     }
 
     /// The product; `None` beyond 64 bits or what is sensible.
@@ -84,9 +86,9 @@ impl Poly {
 
     /// Its value where it is a number.
     pub fn as_constant(&self) -> Option<i64> {
-        match self.terms.len() {
-            0 => Some(0),
-            1 => self.terms.get(&Vec::new()).copied(),
+        match &self.terms[..] {
+            [] => Some(0),
+            [(factors, c)] if factors.is_empty() => Some(*c),
             _ => None,
         }
     }
@@ -125,7 +127,7 @@ impl Poly {
 
     /// Its symbols, some more than once.
     pub fn symbols(&self) -> impl Iterator<Item = Symbol> {
-        self.terms.keys().flatten().copied()
+        self.terms.iter().flat_map(|(factors, _)| factors).copied()
     }
 }
 

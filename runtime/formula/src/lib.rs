@@ -24,6 +24,8 @@ mod check;
 
 pub mod identity;
 
+pub mod interpret;
+
 pub use check::check;
 pub use dtype::DType;
 pub use formula::{

@@ -1,0 +1,467 @@
+//! Whole outputs: statement after statement, row after row, on every core.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use super::arithmetic::ROUNDOFF;
+use super::block::{Block, Floats, Integers};
+use super::inputs::{Error, MAX_ELEMENTS};
+use super::place::{Along, Coordinates, Lanes, Positions, gather, positions};
+use super::walk::{Walk, apply};
+use super::{Evaluator, Output};
+use crate::affine::ModeId;
+use crate::dtype::DType;
+use crate::format::{Format, scaled};
+use crate::formula::{Extent, Index, Source, Statement, ValueType};
+use crate::functions::Op;
+use crate::signature::RaggedBy;
+use crate::syntax::Combine;
+
+/// Rows that are computed before they are written down.
+const BATCH: usize = 1 << 10;
+
+/// What a statement gave, before the cast to its type.
+#[derive(Debug, Clone)]
+pub(super) struct Store {
+    extents: Vec<i64>,
+    strides: Vec<i64>,
+    ty: ValueType,
+    floats: Vec<f64>,
+    integers: Vec<i64>,
+    /// None where all are exact.
+    errors: Vec<f64>,
+    /// None where all are written.
+    written: Vec<bool>,
+    /// Of sums: magnitudes, and how much was added.
+    added: Vec<(f64, f64)>,
+    choices: BTreeMap<usize, Vec<i64>>,
+}
+
+impl Store {
+    fn is_whole(&self) -> bool {
+        matches!(self.ty, ValueType::S32 | ValueType::Raw(_))
+    }
+
+    /// Elements, before the cast to the type they are stored in.
+    pub fn read(&self, indices: &[Along], lanes: usize) -> Block {
+        let positions = positions(indices, &self.extents, &self.strides, lanes);
+        let errors = if self.errors.is_empty() {
+            Vec::new()
+        } else {
+            gather(&self.errors, &positions, lanes)
+        };
+        if self.is_whole() {
+            return Block::Integer(Integers {
+                values: gather(&self.integers, &positions, lanes),
+                errors,
+                choices: Vec::new(),
+            });
+        }
+        Block::Float(Floats {
+            values: gather(&self.floats, &positions, lanes),
+            errors,
+        })
+    }
+
+    fn write(&mut self, at: usize, block: &Block, lane: usize, combine: Combine, count: f64) {
+        let (mut value, mut error) = block.at(lane);
+        let mut integer = block.integer_at(lane);
+        if combine != Combine::Set {
+            let before = self.block_at(at);
+            if let Some(added) = self.added.get_mut(at) {
+                *added = (added.0 + value.abs() + error, added.1 + count);
+            }
+            let block = match block {
+                Block::Integer(_) => Block::Integer(Integers::of(vec![(integer, error)])),
+                _ => Block::Float([(value, error)].into_iter().collect()),
+            };
+            let both = combined(combine, self.ty, before, block);
+            (value, error) = both.at(0);
+            integer = both.integer_at(0);
+        }
+        if self.is_whole() {
+            if let Some(place) = self.integers.get_mut(at) {
+                *place = integer;
+            }
+        } else if let Some(place) = self.floats.get_mut(at) {
+            *place = value;
+        }
+        if error != 0.0 && self.errors.is_empty() {
+            self.errors = vec![0.0; self.floats.len().max(self.integers.len())];
+        }
+        if let Some(place) = self.errors.get_mut(at) {
+            *place = error;
+        }
+        if let Some(place) = self.written.get_mut(at) {
+            *place = true;
+        }
+    }
+
+    fn block_at(&self, at: usize) -> Block {
+        let error = self.errors.get(at).copied().unwrap_or(0.0);
+        if self.is_whole() {
+            let value = self.integers.get(at).copied().unwrap_or(0);
+            return Block::Integer(Integers::of(vec![(value, error)]));
+        }
+        let value = self.floats.get(at).copied().unwrap_or(0.0);
+        Block::Float([(value, error)].into_iter().collect())
+    }
+
+    /// Adds what additions to the output may have rounded, in any order.
+    fn round_sums(&mut self, dtype: DType) {
+        for (at, (magnitude, count)) in self.added.iter().enumerate() {
+            let error = sum_error(dtype, *magnitude, *count);
+            if error > 0.0 && self.errors.is_empty() {
+                self.errors = vec![0.0; self.floats.len()];
+            }
+            if let Some(place) = self.errors.get_mut(at) {
+                *place += error;
+            }
+        }
+    }
+}
+
+/// What `count` additions in a type may round, of terms of that magnitude in all.
+pub(super) fn sum_error(dtype: DType, magnitude: f64, count: f64) -> f64 {
+    let Some(format) = Format::of(dtype) else {
+        return 0.0;
+    };
+    let roundoff = scaled(0.5, -format.fraction_bits.cast_signed());
+    count * (roundoff + ROUNDOFF) * magnitude
+}
+
+/// A value combined with what was there; of sums the rounding is counted apart.
+pub(super) fn combined(combine: Combine, ty: ValueType, before: Block, value: Block) -> Block {
+    let op = match combine {
+        Combine::Max => Op::Max,
+        Combine::Min => Op::Min,
+        Combine::Add if ty != ValueType::S32 => {
+            let ((a, ea), (b, eb)) = (before.at(0), value.at(0));
+            return Block::Float([(a + b, ea + eb)].into_iter().collect());
+        }
+        Combine::Add => Op::Add,
+        Combine::Set => return value,
+    };
+    apply(op, ty, &[ty, ty], vec![before, value])
+}
+
+impl Evaluator<'_> {
+    /// Every output, whole.
+    ///
+    /// # Errors
+    /// When an output or an intermediate has more than [`MAX_ELEMENTS`] elements.
+    pub fn outputs(&self) -> Result<Vec<Output>, Error> {
+        let mut stores: Vec<Option<Store>> = Vec::new();
+        for at in 0..self.formula.statements.len() {
+            let store = self.store(at, &stores)?;
+            stores.push(Some(store));
+        }
+        let statements = self.formula.statements.iter().zip(stores);
+        let outputs = statements.filter_map(|(statement, store)| {
+            let Source::Operand(_) = statement.target else {
+                return None;
+            };
+            let store = store?;
+            let count = store.floats.len().max(store.integers.len());
+            let whole = store.is_whole();
+            let values = if whole {
+                store.integers.iter().map(|value| *value as f64).collect()
+            } else {
+                store.floats
+            };
+            let errors = if store.errors.is_empty() {
+                vec![0.0; count]
+            } else {
+                store.errors
+            };
+            Some(Output {
+                name: self.formula.name(statement.target).to_owned(),
+                dtype: statement.dtype,
+                extents: store.extents,
+                values,
+                errors,
+                written: store.written,
+                choices: store.choices,
+                integers: store.integers,
+            })
+        });
+        Ok(outputs.collect())
+    }
+
+    /// An empty store for what a statement writes; of outputs with what was there.
+    fn empty(&self, at: usize) -> Result<Store, Error> {
+        let statement = &self.formula.statements[at];
+        let modes = |modes: &[ModeId]| modes.iter().map(|mode| self.extents[*mode]).collect();
+        let extents: Vec<i64> = match statement.target {
+            Source::Operand(operand) => self.operands[operand].extents.clone(),
+            Source::Local(local) => modes(&self.formula.locals[local].modes),
+        };
+        let count = extents
+            .iter()
+            .try_fold(1i64, |count, extent| count.checked_mul(*extent));
+        let name = || self.formula.name(statement.target).to_owned();
+        let count = count.filter(|count| *count <= MAX_ELEMENTS);
+        let count = count.ok_or_else(|| Error::TooLarge(name()))? as usize;
+        let mut strides = vec![1; extents.len()];
+        for axis in (1..extents.len()).rev() {
+            strides[axis - 1] = strides[axis] * extents[axis].max(1);
+        }
+        let ty = self.held(at);
+        let whole = matches!(ty, ValueType::S32 | ValueType::Raw(_));
+        let parts = statement.left.iter().any(|index| match index.bare() {
+            Some(mode) => matches!(self.formula.modes[mode].extent, Extent::Ragged { .. }),
+            None => true,
+        });
+        let sums = statement.combine == Combine::Add && !whole;
+        let mut store = Store {
+            strides,
+            ty,
+            floats: vec![0.0; if whole { 0 } else { count }],
+            integers: vec![0; if whole { count } else { 0 }],
+            errors: Vec::new(),
+            written: vec![false; if parts { count } else { 0 }],
+            added: vec![(0.0, 0.0); if sums { count } else { 0 }],
+            choices: BTreeMap::new(),
+            extents,
+        };
+        if let Source::Operand(operand) = statement.target
+            && (parts || statement.combine != Combine::Set)
+        {
+            self.take_before(operand, &mut store);
+        }
+        Ok(store)
+    }
+
+    /// Fills a store with what was in an output.
+    fn take_before(&self, operand: usize, store: &mut Store) {
+        let view = &self.operands[operand];
+        if view.values.is_none() {
+            return;
+        }
+        for at in 0..store.floats.len().max(store.integers.len()) {
+            let axes = store.extents.iter().zip(&store.strides);
+            let at_axis = |(extent, stride): (&i64, &i64)| (at as i64 / stride) % extent.max(&1);
+            let index: Vec<Along> = axes.map(|axis| Along::Line(at_axis(axis), 0)).collect();
+            let block = view.read(&index, 1);
+            if let Some(place) = store.integers.get_mut(at) {
+                *place = block.integer_at(0);
+            }
+            if let Some(place) = store.floats.get_mut(at) {
+                *place = block.at(0).0;
+            }
+            if let Some(place) = store.added.get_mut(at) {
+                *place = (block.at(0).0.abs(), 1.0);
+            }
+        }
+    }
+
+    /// The type of a statement's values before the cast to its type: what is combined has the
+    /// output's already.
+    pub(super) fn held(&self, at: usize) -> ValueType {
+        let statement = &self.formula.statements[at];
+        match statement.combine {
+            Combine::Set => self.values[at].ty,
+            _ => ValueType::of(statement.dtype),
+        }
+    }
+
+    /// How many terms one value of a combined statement stands for.
+    pub(super) fn terms_of(&self, statement: &Statement) -> f64 {
+        let extents = statement
+            .folded
+            .iter()
+            .map(|mode| self.extents[*mode] as f64);
+        extents.product()
+    }
+
+    /// What a statement gives.
+    fn store(&self, at: usize, stores: &[Option<Store>]) -> Result<Store, Error> {
+        let statement = &self.formula.statements[at];
+        let mut store = self.empty(at)?;
+        let lane = self.lane_mode(statement);
+        let outer: Vec<ModeId> = statement.loops.clone();
+        let outer: Vec<ModeId> = outer
+            .into_iter()
+            .filter(|mode| Some(*mode) != lane)
+            .collect();
+        let width = self.formula.modes.len().max(1);
+        let none = vec![None; width];
+        let mut rows: Vec<i64> = Vec::new();
+        let mut base = vec![0; width];
+        self.rows(&outer, &none, &mut base, &mut |at| {
+            rows.extend_from_slice(at)
+        });
+        let count = self.terms_of(statement);
+        for batch in rows.chunks(width * BATCH) {
+            let found: Vec<(Positions, Block, usize)> = batch
+                .par_chunks(width)
+                .map_init(
+                    || Walk::new(self, stores),
+                    |walk, row| self.row(walk, at, row, lane, &store),
+                )
+                .collect();
+            for (positions, block, lanes) in found {
+                write_row(
+                    &mut store,
+                    &positions,
+                    &block,
+                    lanes,
+                    statement.combine,
+                    count,
+                );
+            }
+        }
+        store.round_sums(statement.dtype);
+        Ok(store)
+    }
+
+    /// One row of a statement: where its lanes lie, and their values.
+    fn row(
+        &self,
+        walk: &mut Walk<'_, '_>,
+        at: usize,
+        row: &[i64],
+        lane: Option<ModeId>,
+        store: &Store,
+    ) -> (Positions, Block, usize) {
+        walk.at.clear();
+        walk.at.extend_from_slice(row);
+        walk.statement = at;
+        let lanes = match lane {
+            Some(mode) => Lanes {
+                mode: Some(mode),
+                start: 0,
+                len: usize::try_from(self.size(mode, row)).unwrap_or(0),
+            },
+            None => Lanes::ONE,
+        };
+        if lanes.len == 0 {
+            return (Positions::Each(Vec::new()), Block::float(0.0), 0);
+        }
+        let left = &self.formula.statements[at].left;
+        let along = left.iter().map(|one| self.along(one, &mut walk.at, lanes));
+        let along: Vec<Along> = along.collect();
+        let positions = positions(&along, &store.extents, &store.strides, lanes.len);
+        let block = walk.value(at, lanes);
+        (positions, block, lanes.len)
+    }
+
+    /// The mode that rows of a statement go along: the last whose extent its groups tell.
+    fn lane_mode(&self, statement: &Statement) -> Option<ModeId> {
+        let is_free = |mode: &ModeId| {
+            let by_ids = |other: &ModeId| match self.formula.modes[*other].extent {
+                Extent::Ragged {
+                    group,
+                    by: RaggedBy::Ids,
+                    ..
+                } => other == mode || group == *mode,
+                _ => false,
+            };
+            let groups = |other: &ModeId| match self.formula.modes[*other].extent {
+                Extent::Ragged { group, .. } => group == *mode,
+                _ => false,
+            };
+            let loops = &statement.loops;
+            !loops.iter().any(by_ids) && !loops.iter().any(groups)
+        };
+        statement
+            .loops
+            .iter()
+            .copied()
+            .rev()
+            .find(|mode| is_free(mode))
+    }
+
+    /// Every coordinate of some modes, groups before what is ragged in them; those of `fixed`
+    /// modes are given.
+    pub(super) fn rows(
+        &self,
+        modes: &[ModeId],
+        fixed: &[Option<i64>],
+        at: &mut Coordinates,
+        emit: &mut dyn FnMut(&[i64]),
+    ) {
+        let Some((mode, rest)) = modes.split_first() else {
+            return emit(at);
+        };
+        let extent = self.formula.modes[*mode].extent;
+        let (ids, extents) = match extent {
+            Extent::Ragged {
+                group,
+                by: RaggedBy::Ids,
+                table,
+            } => (Some((group, table)), self.extents[*mode]),
+            _ => (None, self.size(*mode, at)),
+        };
+        let range = match fixed.get(*mode).copied().flatten() {
+            Some(one) if (0..extents).contains(&one) => one..one + 1,
+            Some(_) => 0..0,
+            None => 0..extents,
+        };
+        for coordinate in range {
+            at[*mode] = coordinate;
+            let Some((group, table)) = ids else {
+                self.rows(rest, fixed, at, emit);
+                continue;
+            };
+            let found = self.entry(table, &[coordinate]).unwrap_or(-1);
+            if !(0..self.extents[group]).contains(&found) {
+                continue;
+            }
+            at[group] = found;
+            let rest: Vec<ModeId> = rest.iter().copied().filter(|mode| *mode != group).collect();
+            self.rows(&rest, fixed, at, emit);
+        }
+    }
+
+    /// The coordinates at which a statement writes an element.
+    pub(super) fn bindings(&self, statement: &Statement, element: &[i64]) -> Vec<Coordinates> {
+        let mut fixed = vec![None; self.formula.modes.len()];
+        for (index, at) in statement.left.iter().zip(element) {
+            // What counts from the start of its group is looked for.
+            if let (Index::Affine(poly), Some(mode)) = (index, index.bare())
+                && poly.terms().count() == 1
+            {
+                fixed[mode] = Some(*at);
+            }
+        }
+        let mut found = Vec::new();
+        let mut base = vec![0; self.formula.modes.len()];
+        self.rows(&statement.loops, &fixed, &mut base, &mut |at| {
+            let places = statement.left.iter().map(|index| self.index(index, at));
+            if places.eq(element.iter().copied()) {
+                found.push(at.to_vec());
+            }
+        });
+        found
+    }
+}
+
+fn write_row(
+    store: &mut Store,
+    positions: &Positions,
+    block: &Block,
+    lanes: usize,
+    combine: Combine,
+    count: f64,
+) {
+    let choices: &[(usize, Vec<i64>)] = match block {
+        Block::Integer(integers) => &integers.choices,
+        _ => &[],
+    };
+    let place = |lane: usize| match positions {
+        Positions::Line(first, step) => usize::try_from(first + step * lane as i64).ok(),
+        Positions::Each(each) => each.get(lane).copied().flatten(),
+    };
+    for (lane, choices) in choices {
+        if let Some(at) = place(*lane) {
+            store.choices.insert(at, choices.clone());
+        }
+    }
+    for lane in 0..lanes {
+        if let Some(at) = place(lane) {
+            store.write(at, block, lane, combine, count);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Norms, softmax, scales of blocks, largest indices.
+
+use super::super::*;
+
+#[test]
+fn rms_norm() {
+    let (x, g) = (Array::eighths(&[3, 40], 1), Array::eighths(&[40], 2));
+    let data = Data::default()
+        .size("m", 3)
+        .size("n", 40)
+        .scalar("eps", 0.001);
+    let eps = f64::from(0.001f32);
+    let out = evaluate(&formula("rmsnorm"), &data.with("x", &x).with("g", &g));
+    expect(&out[0], 1e-5, |at| {
+        let squares: f64 = (0..40).map(|n| x.at(&[at[0], n]).powi(2)).sum();
+        x.at(at) / (squares / 40.0 + eps).sqrt() * g.at(&at[1..])
+    });
+}
+
+#[test]
+fn layer_norm_folds_twice() {
+    let x = Array::eighths(&[3, 24], 3);
+    let data = Data::default().size("m", 3).size("n", 24).with("x", &x);
+    let out = evaluate(&formula("layernorm"), &data);
+    expect(&out[0], 1e-5, |at| {
+        let mean =
+            |f: &dyn Fn(f64) -> f64| (0..24).map(|n| f(x.at(&[at[0], n]))).sum::<f64>() / 24.0;
+        let center = mean(&|x| x);
+        let spread = mean(&|x| (x - center).powi(2));
+        (x.at(at) - center) / (spread + f64::from(1e-5f32)).sqrt()
+    });
+}
+
+#[test]
+fn softmax_and_what_is_infinite_in_it() {
+    let mut x = Array::eighths(&[3, 10], 4);
+    x.values[4] = f64::NEG_INFINITY;
+    x.values[12] = f64::INFINITY;
+    x.values[22] = f64::NAN;
+    let data = Data::default().size("m", 3).size("n", 10).with("x", &x);
+    let out = evaluate(&formula("softmax"), &data);
+    expect(&out[0], 1e-5, |at| {
+        let row: Vec<f64> = (0..10).map(|n| x.at(&[at[0], n])).collect();
+        if at[0] > 0 {
+            // inf - inf and NaN reach the whole row through its sum.
+            return f64::NAN;
+        }
+        let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let total: f64 = row.iter().map(|x| (x - most).exp()).sum();
+        (row[at[1]] - most).exp() / total
+    });
+}
+
+#[test]
+fn scales_of_blocks_are_read_as_they_are_stored() {
+    let y = Array::eighths(&[2, 32, 3], 5)
+        .map(|y| 0.3 * y)
+        .map(|y| f64::from(y as f32));
+    let data = Data::default().size("m", 2).size("g", 3).with("y", &y);
+    let out = evaluate(&formula("block_scales"), &data);
+    let scale = |m: usize, g: usize| {
+        let most = (0..32).map(|i| y.at(&[m, i, g]).abs()).fold(0.0, f64::max);
+        most / 448.0
+    };
+    expect(&out[0], 1e-6, |at| scale(at[0], at[1]));
+    expect(&out[1], 1e-3, |at| y.at(at) / scale(at[0], at[2]));
+    for at in 0..out[1].values.len() {
+        let [least, most] = out[1].at(at).stored(out[1].dtype);
+        assert!(least >= -448.0 && most <= 448.0);
+    }
+}
+
+#[test]
+fn the_smallest_index_of_the_largest() {
+    let x = Array::of(
+        &[3, 4],
+        &[
+            1.0,
+            5.0,
+            5.0,
+            2.0,
+            3.0,
+            0.0,
+            3.0,
+            3.0,
+            -1.0,
+            f64::NAN,
+            9.0,
+            9.0,
+        ],
+    );
+    let data = |n| Data::default().size("m", 3).size("n", n);
+    let out = evaluate(&formula("argmax"), &data(4).with("x", &x));
+    assert_eq!(out[0].values, [1.0, 0.0, 1.0]);
+    assert!(out[0].choices.is_empty());
+    let out = evaluate(
+        &formula("argmax"),
+        &data(0).with("x", &Array::of(&[3, 0], &[])),
+    );
+    assert_eq!(out[0].values, [-1.0; 3]);
+}
+
+#[test]
+fn an_index_within_the_bounds_of_the_largest_is_right() {
+    let (signature, text) = read(
+        "x: f32 (m,n)\nbest: s32 (m)\ncompute:\ny[m,n] = exp(x[m,n])\nbest[m] = argmax[n] y[m,n]\n",
+    );
+    let formula = check(&text, &signature).unwrap();
+    let x = Array::of(&[1, 4], &[0.5, 1.0, f64::from(1f32.next_down()), 0.25]);
+    let out = evaluate(
+        &formula,
+        &Data::default().size("m", 1).size("n", 4).with("x", &x),
+    );
+    assert_eq!(out[0].choices[&0], [1, 2]);
+    let right = [0.0, 1.0, 2.0, 3.0].map(|got| out[0].allows(0, got, None));
+    assert_eq!(right, [false, true, true, false]);
+}
+
+#[test]
+fn a_condition_that_bounds_leave_open_covers_both_branches() {
+    let (signature, text) =
+        read("x: f32 (m)\nd: f32 (m)\ncompute:\ny[m] = exp(x[m])\nd[m] = where(y[m] > 1, 10, 0)\n");
+    let formula = check(&text, &signature).unwrap();
+    let x = Array::of(&[3], &[-1.0, 0.0, 1.0]);
+    let out = evaluate(&formula, &Data::default().size("m", 3).with("x", &x));
+    assert_eq!(out[0].values, [0.0, 0.0, 10.0]);
+    assert_eq!(out[0].errors, [0.0, 10.0, 0.0]);
+}
+
+#[test]
+fn quantization_to_integers_saturates() {
+    let x = Array::of(&[1, 5], &[1.0, -0.26, 1e9, f64::NAN, -1e9]);
+    let data = Data::default().size("m", 1).size("n", 5).scalar("s", 0.5);
+    let out = evaluate(&formula("quantize_s8"), &data.with("x", &x));
+    let stored: Vec<[f64; 2]> = (0..5)
+        .map(|at| out[0].at(at).stored(out[0].dtype))
+        .collect();
+    let want = [2.0, -1.0, 127.0, 0.0, -127.0];
+    assert_eq!(stored, want.map(|value| [value; 2]));
+    assert!(out[0].allows(3, 0.0, None) && !out[0].allows(3, 1.0, None));
+}

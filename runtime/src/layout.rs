@@ -50,19 +50,26 @@ impl Extents {
         row * self.row_stride + col * self.col_stride
     }
 
-    /// Whether no two elements share an address, as far as a sufficient test can tell.
+    /// Whether no two elements share an address.
     pub fn is_injective(&self) -> bool {
-        let covers = |outer: i64, extent: i64, inner: i64| {
-            extent.checked_mul(inner).is_some_and(|span| outer >= span)
-        };
-        let apart = |extent: i64, stride: i64| extent == 1 || stride != 0;
-        apart(self.rows, self.row_stride)
-            && apart(self.cols, self.col_stride)
-            && (self.rows == 1
-                || self.cols == 1
-                || covers(self.row_stride, self.cols, self.col_stride)
-                || covers(self.col_stride, self.rows, self.row_stride))
+        let apart = |extent: i64, stride: i64| extent <= 1 || stride != 0;
+        if !apart(self.rows, self.row_stride) || !apart(self.cols, self.col_stride) {
+            return false;
+        }
+        if self.rows <= 1 || self.cols <= 1 {
+            return true;
+        }
+        // (i, j) and (i + col/g, j - row/g) share one, and nothing nearer does.
+        let [row, col] = [self.row_stride, self.col_stride].map(i64::unsigned_abs);
+        let common = gcd(row, col);
+        let fits = |step: u64, extent: i64| step < extent.unsigned_abs();
+        !(fits(col / common, self.rows) && fits(row / common, self.cols))
     }
+}
+
+/// The greatest common divisor of two numbers above 0.
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 impl std::str::FromStr for OperandLayout {
@@ -308,5 +315,40 @@ mod tests {
         assert!(e(1, 3, 0, 1).is_injective());
         assert!(!e(4, 3, 0, 1).is_injective());
         assert!(!e(1, 3, 1, 0).is_injective());
+        assert!(e(125, 512, 1024, 1000).is_injective());
+        assert!(e(512, 128, 1024, 1000).is_injective());
+        assert!(!e(126, 129, 1024, 1000).is_injective());
+    }
+
+    /// Every address by itself, against the rule.
+    #[test]
+    fn elements_share_an_address_when_the_rule_says_so() {
+        for [rows, cols, row_stride, col_stride] in cases() {
+            let extents = Extents {
+                rows,
+                cols,
+                row_stride,
+                col_stride,
+            };
+            let all = (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col)));
+            let mut offsets: Vec<i64> = all.map(|(row, col)| extents.offset(row, col)).collect();
+            let count = offsets.len();
+            offsets.sort_unstable();
+            offsets.dedup();
+            assert_eq!(
+                extents.is_injective(),
+                offsets.len() == count,
+                "{extents:?}"
+            );
+        }
+    }
+
+    fn cases() -> impl Iterator<Item = [i64; 4]> {
+        let each = |count: i64| (0..6i64.pow(4)).map(move |at| at / count % 6);
+        let [rows, cols] = [1, 6].map(each);
+        let [row_strides, col_strides] = [36, 216].map(each);
+        let extents = rows.zip(cols).map(|(rows, cols)| (rows + 1, cols + 1));
+        let cases = extents.zip(row_strides.zip(col_strides));
+        cases.map(|((rows, cols), (row, col))| [rows, cols, row, col])
     }
 }

@@ -136,7 +136,7 @@ fn defined(body: &[Stmt], out: &mut Vec<VarId>) {
                 defined(then, out);
                 defined(otherwise, out);
             }
-            Stmt::Assign(..) | Stmt::Zero(_) | Stmt::Comment(_) => {}
+            Stmt::Assign(..) | Stmt::Zero(_) | Stmt::From(_) => {}
         }
     }
 }
@@ -196,8 +196,8 @@ impl Text {
                     let args: Vec<String> = args.iter().map(|arg| self.arg(arg)).collect();
                     writeln!(f, "{pad}{} {}", atom.id, args.join(", "))?;
                 }
-                Stmt::Comment(text) if self.names.remarks => writeln!(f, "{pad}// {text}")?,
-                Stmt::Comment(_) => {}
+                Stmt::From(op) if self.names.remarks => writeln!(f, "{pad}// op {op}")?,
+                Stmt::From(_) => {}
             }
         }
         Ok(())
@@ -366,7 +366,7 @@ mod tests {
             files: Vec::new(),
             body: vec![
                 Stmt::Let(x, Expr::Special(Special::TidX)),
-                Stmt::Comment(order.concat()),
+                Stmt::From(order.len() as u32 + addend as u32),
                 Stmt::Let(y, add(Expr::Var(x), int(addend))),
             ],
         }

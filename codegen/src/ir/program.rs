@@ -204,8 +204,9 @@ pub enum Stmt {
         /// One argument for each operand.
         args: Vec<Arg>,
     },
-    /// A remark carried into dumps, not into PTX.
-    Comment(String),
+    /// What follows comes from the tile operation of that number, in the order of the kernel's text:
+    /// for dumps and line tables.
+    From(u32),
 }
 
 /// Type of a kernel parameter.

@@ -48,6 +48,16 @@ fn space(place: &Place) -> &'static str {
     }
 }
 
+impl Kernel {
+    /// One line for each operation, in the order of the kernel's text: operation 1 comes first. Those
+    /// with bodies have the line that begins them.
+    pub fn lines(&self) -> Vec<(String, &Op)> {
+        let mut lines = Vec::new();
+        Text(self).heads(&self.body, &mut lines);
+        lines
+    }
+}
+
 struct Text<'k>(&'k Kernel);
 
 impl Text<'_> {
@@ -74,23 +84,36 @@ impl Text<'_> {
                     registers.map_or(String::new(), |count| format!(" with {count} registers"));
                 blocks(f, format!("{team}{registers}"), [body, &[]])
             }),
-            Op::ForEachTile(body) => blocks(f, "for each tile".into(), [body, &[]]),
-            Op::ForEachPiece(body) => blocks(f, "for each piece of a tile".into(), [body, &[]]),
-            Op::ForEachKTile(body) => blocks(f, "for each k tile".into(), [body, &[]]),
-            Op::IfBoxesEnd(boxes, elements) => {
-                blocks(f, "if boxes end at the edge".into(), [boxes, elements])
+            Op::ForEachTile(body) | Op::ForEachPiece(body) | Op::ForEachKTile(body) => {
+                blocks(f, self.line(op), [body, &[]])
             }
-            Op::IfContinues(continues, begins) => blocks(
-                f,
-                "if the piece continues a tile".into(),
-                [continues, begins],
-            ),
-            Op::IfInside(inside, edge) => blocks(f, "if inside".into(), [inside, edge]),
+            Op::IfBoxesEnd(way, other) | Op::IfContinues(way, other) | Op::IfInside(way, other) => {
+                blocks(f, self.line(op), [way, other])
+            }
             other => writeln!(f, "{pad}{}", self.line(other)),
         }
     }
 
-    /// An operation without a body.
+    fn heads<'k>(&self, ops: &'k [Op], out: &mut Vec<(String, &'k Op)>) {
+        for op in ops {
+            out.push((self.line(op), op));
+            match op {
+                Op::Teams(teams) => teams.iter().for_each(|(_, body)| self.heads(body, out)),
+                Op::ForEachTile(body) | Op::ForEachPiece(body) | Op::ForEachKTile(body) => {
+                    self.heads(body, out);
+                }
+                Op::IfBoxesEnd(way, other)
+                | Op::IfContinues(way, other)
+                | Op::IfInside(way, other) => {
+                    self.heads(way, out);
+                    self.heads(other, out);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// An operation, without its body.
     fn line(&self, op: &Op) -> String {
         match op {
             Op::Raster(raster) => format!("tile = raster {raster}"),
@@ -141,13 +164,13 @@ impl Text<'_> {
             Op::Sync(sync) => self.sync(*sync),
             Op::NextTile => "next k tile".into(),
             Op::InitPipes => "init pipes".into(),
-            Op::Teams(_)
-            | Op::ForEachTile(_)
-            | Op::ForEachPiece(_)
-            | Op::ForEachKTile(_)
-            | Op::IfBoxesEnd(..)
-            | Op::IfContinues(..)
-            | Op::IfInside(..) => String::new(),
+            Op::Teams(_) => "teams".into(),
+            Op::ForEachTile(_) => "for each tile".into(),
+            Op::ForEachPiece(_) => "for each piece of a tile".into(),
+            Op::ForEachKTile(_) => "for each k tile".into(),
+            Op::IfBoxesEnd(..) => "if boxes end at the edge".into(),
+            Op::IfContinues(..) => "if the piece continues a tile".into(),
+            Op::IfInside(..) => "if inside".into(),
         }
     }
 

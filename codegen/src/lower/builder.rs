@@ -23,6 +23,9 @@ pub(super) struct Builder {
     program: Program,
     prologue: Vec<Stmt>,
     hoisted: HashMap<Expr, VarId>,
+    /// The tile operation that is being lowered, and the one that the prologue's end is of.
+    op: u32,
+    prologue_op: Option<u32>,
     cta: Expr,
     tid: Expr,
     /// Threads that share out a tile.
@@ -32,6 +35,7 @@ pub(super) struct Builder {
 /// A section set aside while a part of it is built.
 pub(super) struct Scope {
     prologue: Vec<Stmt>,
+    prologue_op: Option<u32>,
     hoisted: HashMap<Expr, VarId>,
 }
 
@@ -53,6 +57,8 @@ impl Builder {
             program,
             prologue: Vec::new(),
             hoisted: HashMap::new(),
+            op: 0,
+            prologue_op: None,
             cta: Expr::Special(Special::CtaidX),
             tid: if plan.cta_threads() / 2 < plan.threads {
                 Expr::Special(Special::TidX)
@@ -69,6 +75,7 @@ impl Builder {
     pub(super) fn begin_scope(&mut self) -> Scope {
         Scope {
             prologue: std::mem::take(&mut self.prologue),
+            prologue_op: self.prologue_op.take(),
             hoisted: self.hoisted.clone(),
         }
     }
@@ -76,14 +83,35 @@ impl Builder {
     /// Ends the part and hands out the statements it starts with.
     pub(super) fn end_scope(&mut self, scope: Scope) -> Vec<Stmt> {
         self.hoisted = scope.hoisted;
+        self.prologue_op = scope.prologue_op;
         std::mem::replace(&mut self.prologue, scope.prologue)
     }
 
     /// Computes the expression once at the section's start, as the first lane of each warp has it.
     pub(super) fn uniform(&mut self, name: &str, expr: Expr) -> Expr {
         let id = self.var(name, IntType::I32, false);
-        self.prologue.push(Stmt::Uniform(id, expr));
+        self.compute(Stmt::Uniform(id, expr));
         Expr::Var(id)
+    }
+
+    /// Appends to what is computed first, for the operation that is being lowered.
+    fn compute(&mut self, statement: Stmt) {
+        if self.prologue_op != Some(self.op) {
+            self.prologue_op = Some(self.op);
+            self.prologue.push(Stmt::From(self.op));
+        }
+        self.prologue.push(statement);
+    }
+
+    /// The next tile operation of the kernel, in the order of its text, is lowered from here on.
+    pub(super) fn next_op(&mut self, last: u32) -> u32 {
+        self.op = last + 1;
+        self.op
+    }
+
+    /// That operation goes on.
+    pub(super) fn resume_op(&mut self, op: u32) {
+        self.op = op;
     }
 
     /// The kernel's parameters.
@@ -94,6 +122,7 @@ impl Builder {
     /// Ends a section: hands out the statements it starts with and forgets what they computed.
     pub(super) fn end_section(&mut self) -> Vec<Stmt> {
         self.hoisted.clear();
+        self.prologue_op = None;
         let prologue = std::mem::take(&mut self.prologue);
         self.cta = self.pinned("cta", Special::CtaidX);
         self.tid = self.pinned("tid", Special::TidX);
@@ -102,7 +131,7 @@ impl Builder {
 
     fn pinned(&mut self, name: &str, special: Special) -> Expr {
         let id = self.var(name, IntType::I32, false);
-        self.prologue.push(Stmt::Pin(id, Expr::Special(special)));
+        self.compute(Stmt::Pin(id, Expr::Special(special)));
         Expr::Var(id)
     }
 
@@ -135,7 +164,7 @@ impl Builder {
     /// Declares a mutable variable and gives it its first value at the start of the program.
     pub(super) fn state(&mut self, name: &str, ty: IntType, start: Expr) -> VarId {
         let id = self.var(name, ty, true);
-        self.prologue.push(Stmt::Assign(id, start));
+        self.compute(Stmt::Assign(id, start));
         id
     }
 
@@ -150,7 +179,7 @@ impl Builder {
         }
         let ty = self.type_of(&expr);
         let id = self.var(name, ty, false);
-        self.prologue.push(Stmt::Let(id, expr.clone()));
+        self.compute(Stmt::Let(id, expr.clone()));
         self.hoisted.insert(expr, id);
         Expr::Var(id)
     }

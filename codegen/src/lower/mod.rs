@@ -63,6 +63,8 @@ struct Lowering<'p> {
     fragments: BTreeMap<TileId, Fragment>,
     role_state: Option<RoleState>,
     team: Option<Team>,
+    /// Number of the tile operation that was begun last.
+    last_op: u32,
 }
 
 impl<'p> Lowering<'p> {
@@ -79,6 +81,7 @@ impl<'p> Lowering<'p> {
             fragments: BTreeMap::new(),
             role_state: None,
             team: None,
+            last_op: 0,
         };
         lowering.declare_fragments();
         Ok(lowering)
@@ -87,7 +90,14 @@ impl<'p> Lowering<'p> {
     fn ops(&mut self, ops: &[Op]) -> Result<Vec<Stmt>> {
         let mut statements = Vec::new();
         for op in ops {
-            statements.extend(self.op(op)?);
+            self.last_op = self.builder.next_op(self.last_op);
+            let number = self.last_op;
+            let lowered = self.op(op)?;
+            self.builder.resume_op(number);
+            if !lowered.is_empty() {
+                statements.push(Stmt::From(number));
+                statements.extend(lowered);
+            }
         }
         Ok(statements)
     }

@@ -204,7 +204,7 @@ impl<'p> Checker<'p> {
                 self.reg(reg);
             }),
             Stmt::Atom { atom, args } => self.atom(atom, args),
-            Stmt::Comment(_) => {}
+            Stmt::From(_) => {}
         }
     }
 

@@ -13,6 +13,7 @@
 mod atom;
 mod check;
 mod expr;
+mod lines;
 pub mod ptxas;
 mod statement;
 mod target;
@@ -33,6 +34,9 @@ use crate::ir::program::Program;
 pub struct PtxModule {
     /// The whole module.
     pub text: String,
+    /// Which tile operation the lines of the text come from: for each line at which another one
+    /// begins, the line from 1 and the operation's number, 0 for none.
+    pub lines: Vec<(u32, u32)>,
     /// Its `.version`, as major * 10 + minor.
     pub version: u32,
     /// Its `.target`, such as `sm_80`.
@@ -72,10 +76,12 @@ pub fn emit(program: &Program, arch: &Arch, kernel: &str) -> Result<PtxModule> {
             target::assembly(&machine, module)
         },
     )?;
+    let (text, lines) = lines::strip(&text);
     check::check_text(&text, program, arch, version)
         .map_err(|message| bug(kernel, message, text.clone()))?;
     Ok(PtxModule {
         text,
+        lines,
         version,
         target: arch.name.to_owned(),
     })
@@ -89,6 +95,7 @@ pub fn emit(program: &Program, arch: &Arch, kernel: &str) -> Result<PtxModule> {
 pub fn llvm_ir(program: &Program, arch: &Arch, kernel: &str, form: IrForm) -> Result<String> {
     let version = check::check(program, arch, kernel)?;
     with_module(program, arch, version, kernel, form, |module| {
+        module.strip_debug_info();
         Ok(module.print_to_string().to_string())
     })
 }

@@ -69,7 +69,10 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
                 self.write(reg, zero)
             }),
             Stmt::Atom { atom, args } => self.atom(atom, args),
-            Stmt::Comment(_) => Ok(()),
+            Stmt::From(op) => {
+                self.locations.enter(self.context, &self.builder, *op);
+                Ok(())
+            }
         }
     }
 

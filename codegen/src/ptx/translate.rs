@@ -14,6 +14,7 @@ use inkwell::module::{Linkage, Module};
 use inkwell::types::{AnyType, BasicMetadataTypeEnum, BasicTypeEnum, IntType as LlvmIntType};
 use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
 
+use super::lines::Locations;
 use crate::atoms::model::RegType;
 use crate::ir::program::{Expr, IntType, ParamId, ParamType, Program, Reg, VarId};
 
@@ -49,6 +50,7 @@ pub(super) struct Translator<'ctx, 'p> {
     pub(super) defined: Vec<VarId>,
     /// Values of expression nodes within the current straight run of code.
     pub(super) values: HashMap<*const Expr, IntValue<'ctx>>,
+    pub(super) locations: Locations<'ctx>,
 }
 
 /// Translates the program into `module`.
@@ -72,10 +74,13 @@ pub(super) fn translate<'ctx>(
         files: Vec::new(),
         defined: Vec::new(),
         values: HashMap::new(),
+        locations: Locations::of(context, module, function, &program.entry),
     };
+    translator.locations.enter(context, &translator.builder, 0);
     translator.slots().map_err(in_builder)?;
     translator.body(&program.body)?;
     translator.builder.build_return(None).map_err(in_builder)?;
+    translator.locations.finish();
     Ok(())
 }
 

@@ -152,7 +152,7 @@ pub(super) fn looped() -> Program {
         ));
     }
     body.push(Stmt::Assign(at, add(here(), long(16))));
-    body.push(Stmt::Comment("next four".to_owned()));
+    body.push(Stmt::From(4));
     b.push(Stmt::For {
         var: i,
         from: int(0),

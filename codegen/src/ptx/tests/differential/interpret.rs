@@ -89,7 +89,7 @@ impl Thread {
                 }
             }
             Stmt::Atom { args, .. } => self.access(args, table, shared),
-            Stmt::Comment(_) => {}
+            Stmt::From(_) => {}
         }
     }
 

@@ -8,7 +8,7 @@ use crate::affine::{ModeId, Poly};
 use crate::formula::{Extent, Formula, Local, ModeFacts, ModeSet, Source, Statement};
 use crate::problem::{Place, Problem, sorted};
 use crate::signature::{ModeExtent, RaggedBy, Signature};
-use crate::syntax::{Tree, parse};
+use crate::syntax::{TokenKind, Tree, parse_what_can_be, tokens};
 
 mod expression;
 mod index;
@@ -38,19 +38,18 @@ mod statement;
 /// ```
 pub fn check(text: &str, signature: &Signature) -> Result<Formula, Vec<Problem>> {
     let mut problems = signature.problems();
-    let tree = match parse(text) {
-        Ok(tree) if problems.is_empty() => tree,
-        Ok(_) => return Err(sorted(problems)),
-        Err(found) => {
-            problems.extend(found);
-            return Err(sorted(problems));
-        }
-    };
+    let unsound = !problems.is_empty();
+    let (tree, unread) = parse_what_can_be(text);
+    problems.extend(unread);
+    if unsound || tree.statements.is_empty() {
+        return Err(sorted(problems));
+    }
     let mut checker = Checker::new(signature, &tree);
+    checker.problems = problems;
     for at in 0..tree.statements.len() {
         checker.statement(&tree, at);
     }
-    checker.unused();
+    checker.unused(text);
     if !checker.problems.is_empty() {
         return Err(sorted(checker.problems));
     }
@@ -112,7 +111,7 @@ impl<'s> Checker<'s> {
             parameters: None,
             read: Vec::new(),
             scalars_read: Vec::new(),
-            broken: Vec::new(),
+            broken: tree.broken.clone(),
         }
     }
 
@@ -162,7 +161,13 @@ impl<'s> Checker<'s> {
     }
 
     /// What has a name and is never used.
-    fn unused(&mut self) {
+    fn unused(&mut self, text: &str) {
+        let words = tokens(text).0.into_iter();
+        let words = words.filter(|token| token.kind == TokenKind::Name);
+        let words: Vec<&str> = words.filter_map(|token| text.get(token.span)).collect();
+        // What a wrong statement names is not unused as well.
+        let wrong = !self.problems.is_empty();
+        let named = |name: &str| wrong && words.contains(&name);
         let signature = self.signature;
         let tables = signature
             .modes
@@ -185,7 +190,9 @@ impl<'s> Checker<'s> {
             problems.push(Problem::of("unused", place, message).help(help.to_owned()));
         };
         for (at, operand) in signature.operands.iter().enumerate() {
-            if self.writers[at].is_none() && !read.contains(&Source::Operand(at)) {
+            let read = read.contains(&Source::Operand(at)) || named(&operand.name);
+            let some = self.writers.iter().any(Option::is_some);
+            if some && self.writers[at].is_none() && !read {
                 unused(
                     Place::Operand(at),
                     "operand",
@@ -195,7 +202,7 @@ impl<'s> Checker<'s> {
             }
         }
         for (at, scalar) in signature.scalars.iter().enumerate() {
-            if !self.scalars_read.contains(&at) {
+            if !self.scalars_read.contains(&at) && !named(&scalar.name) {
                 unused(
                     Place::Scalar(at),
                     "scalar",
@@ -205,7 +212,9 @@ impl<'s> Checker<'s> {
             }
         }
         for (at, local) in self.locals.iter().enumerate() {
-            if !read.contains(&Source::Local(at)) && !self.broken.contains(&local.name) {
+            let uses = words.iter().filter(|word| **word == local.name).count();
+            let read = read.contains(&Source::Local(at)) || (wrong && uses > 1);
+            if !read {
                 let span = self
                     .statements
                     .iter()
@@ -220,7 +229,8 @@ impl<'s> Checker<'s> {
                 );
             }
         }
-        if self.writers.iter().all(Option::is_none) {
+        let writes = |name: &String| signature.operand(name).is_some();
+        if self.writers.iter().all(Option::is_none) && !self.broken.iter().any(writes) {
             let names: Vec<String> = signature.operands.iter().map(|o| o.name.clone()).collect();
             let message = "no statement writes an operand".to_owned();
             let help = format!("write one of: {}", names.join(", "));

@@ -363,6 +363,15 @@ impl Formula {
         self.modes.iter().position(|mode| mode.name == name)
     }
 
+    /// A set of modes with the groups of those that are ragged.
+    pub fn with_groups(&self, set: ModeSet) -> ModeSet {
+        let modes = self.modes.iter().enumerate();
+        modes.fold(set, |all, (at, mode)| match mode.extent {
+            Extent::Ragged { group, .. } if set >> at & 1 == 1 => all | 1 << group,
+            _ => all,
+        })
+    }
+
     /// Names of a set of modes, in order of their ids.
     pub fn names(&self, set: ModeSet) -> Vec<&str> {
         let named = self.modes.iter().enumerate();

@@ -100,7 +100,8 @@ pub fn report(text: &str, problems: &[Problem]) -> String {
             }
         };
         let _ = writeln!(out, "{place}: {} [{}]", problem.message, problem.code);
-        if let Some(part) = problem.span().and_then(|span| text.get(span)) {
+        let part = problem.span().and_then(|span| text.get(span));
+        if let Some(part) = part.filter(|part| !part.is_empty()) {
             let _ = writeln!(out, "  at `{}`", shown(part));
         }
         if let Some(help) = &problem.help {
@@ -136,7 +137,8 @@ pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Opti
     let distance = |other: &str| strsim::damerau_levenshtein(name, other);
     let near = names.into_iter().filter(|other| other.len() <= MOST);
     let best = near.map(|other| (distance(other), other)).min()?;
-    (best.0 <= 1.max(name.len() / 3)).then_some(best.1)
+    let near = best.0 <= 1.max(name.len() / 3) && best.0 < name.len();
+    near.then_some(best.1)
 }
 
 #[cfg(test)]
@@ -149,6 +151,7 @@ mod tests {
         assert_eq!(nearest("alhpa", names), Some("alpha"));
         assert_eq!(nearest("bais", names), Some("bias"));
         assert_eq!(nearest("gamma", names), None);
+        assert_eq!(nearest("q", ["a", "b"]), None);
         assert_eq!(nearest(&"a".repeat(1000), names), None);
     }
 

@@ -11,7 +11,7 @@ mod lexer;
 mod parser;
 
 pub use lexer::{Token, TokenKind, tokens};
-pub use parser::{parse, parse_expression};
+pub use parser::{parse, parse_expression, parse_what_can_be};
 
 /// Most bytes of a formula.
 pub const MAX_TEXT: usize = 1 << 16;
@@ -27,6 +27,8 @@ pub const MAX_STATEMENTS: usize = 128;
 pub struct Tree {
     /// Statements in order.
     pub statements: Vec<Assignment>,
+    /// What statements write that could not be read.
+    pub broken: Vec<String>,
 }
 
 /// How a statement writes.

@@ -4,10 +4,12 @@
 
 mod kernel_files;
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use kernel_files::{files, golden, read};
-use tilewright_formula::{check, identity, print, report};
+use tilewright_formula::form::{Contraction, Factor, FoldSite, Form, recognize};
+use tilewright_formula::{Formula, check, identity, print, report};
 
 #[test]
 fn formulas_of_kernels_are_accepted_and_spelled_canonically() {
@@ -26,7 +28,12 @@ fn formulas_of_kernels_are_accepted_and_spelled_canonically() {
         let head = identity::signature_text(&signature);
         let (same, _) = read(&format!("{head}compute:\n"));
         assert_eq!(same, signature);
-        let record = format!("{spelled}\nfunction:\n{}", identity::function(&formula));
+        let form = match recognize(&formula) {
+            Ok(recognized) => drawn(&formula, &recognized.form),
+            Err(problems) => report(&text, &problems),
+        };
+        let function = identity::function(&formula);
+        let record = format!("{spelled}\nfunction:\n{function}\nform: {form}");
         differences.extend(golden(&file.with_extension("txt"), &record));
     }
     assert!(
@@ -35,4 +42,124 @@ fn formulas_of_kernels_are_accepted_and_spelled_canonically() {
         differences.join("\n")
     );
     assert!(files.len() >= 30);
+}
+
+/// A form as a few lines: its parts by name.
+fn drawn(formula: &Formula, form: &Form) -> String {
+    let modes = |modes: &[usize]| {
+        let names = modes.iter().map(|mode| formula.modes[*mode].name.clone());
+        names.collect::<Vec<_>>().join(",")
+    };
+    let folds = |folds: &[FoldSite]| {
+        let each = folds
+            .iter()
+            .map(|site| format!("{}[{}]", site.fold.name(), modes(&site.modes)));
+        each.collect::<Vec<_>>().join(" ")
+    };
+    let contraction = |one: &Contraction| {
+        let factor = |factor: &Factor| {
+            let values = factor
+                .values
+                .iter()
+                .map(|value| &formula.text[value.span.clone()]);
+            values.collect::<Vec<_>>().join(" * ")
+        };
+        let [a, b] = [0, 1].map(|side| factor(&one.factors[side]));
+        let [rows, columns] = [modes(&one.rows), modes(&one.columns)];
+        let [batch, summed] = [modes(&one.batch), modes(&one.summed)];
+        let parts = one.parts.as_ref().map_or(String::new(), |parts| {
+            let scales = parts
+                .scales
+                .iter()
+                .map(|scale| &formula.text[scale.span.clone()]);
+            let scales = scales.collect::<Vec<_>>().join(" * ");
+            format!(
+                " parts[{}] {} of {scales}",
+                modes(&parts.sum.modes),
+                parts.accumulator
+            )
+        });
+        format!(
+            "  rows[{rows}] {a}\n  columns[{columns}] {b}\n  batch[{batch}] summed[{summed}] \
+             in {}{parts}\n  before {:?} after {:?} folds {} plain {:?}\n",
+            one.accumulator,
+            one.prologue,
+            one.epilogue,
+            folds(&one.folds),
+            one.plain
+        )
+    };
+    let parts = match form {
+        Form::Rows(rows) => format!("  folds {} copy {:?}\n", folds(&rows.folds), rows.copy),
+        Form::Contraction(one) => contraction(one),
+        Form::Chain(chain) => format!(
+            "{}  normalizer {}\n{}",
+            contraction(&chain.first),
+            folds(&chain.normalizer),
+            contraction(&chain.second)
+        ),
+    };
+    let text = format!("{}\n{parts}", form.name());
+    text.lines()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
+}
+
+#[test]
+fn spellings_of_one_product_are_one_form() {
+    let plain = |text: &str| {
+        let (signature, text) = read(text);
+        let formula = check(&text, &signature).unwrap();
+        match recognize(&formula).unwrap().form {
+            Form::Contraction(one) => one.plain,
+            other => panic!("{}", other.name()),
+        }
+    };
+    let head = "a: bf16 (m,k)\nb: bf16 (n,k)\nd: bf16 (m,n)\ncompute:\n";
+    for text in [
+        "acc[m,n] = sum[k] a[m,k] * b[n,k]\nd[m,n] = acc[m,n]",
+        "d[m,n] = sum[k] b[n,k] * a[m,k]",
+        "t[n,m]: f32 = sum[k] b[n,k] * a[m,k]; d[m,n] = t[n,m]",
+    ] {
+        assert_eq!(plain(&format!("{head}{text}")), Some([0, 1, 2]), "{text}");
+    }
+    let turned = "a: bf16 (k,m)\nb: bf16 (k,n)\nd: bf16 (n,m)\ncompute:\n";
+    let text = format!("{turned}d[n,m] = sum[k] a[k,m] * b[k,n]");
+    assert_eq!(plain(&text), Some([1, 0, 2]));
+    let wrong = "a: bf16 (m,k)\nb: bf16 (m,k)\nd: bf16 (m)\ncompute:\n";
+    let (signature, text) = read(&format!("{wrong}d[m] = sum[k] a[m,k] * b[m,k]"));
+    let recognized = recognize(&check(&text, &signature).unwrap()).unwrap();
+    assert_eq!(recognized.form.name(), "rows");
+}
+
+#[test]
+fn rejected_formulas_are_reported_as_recorded() {
+    let files = files("ci/data/formulas_rejected", "formula");
+    let mut differences = Vec::new();
+    for file in &files {
+        let (signature, text) = read(&fs::read_to_string(file).unwrap());
+        let Err(problems) = check(&text, &signature) else {
+            panic!("{} is accepted", file.display());
+        };
+        let stem = file.file_stem().unwrap().to_str().unwrap();
+        let code = stem.split("__").next().unwrap().replace('_', "-");
+        let codes: BTreeSet<&str> = problems.iter().map(|problem| problem.code).collect();
+        assert!(
+            stem == "many_problems" || codes.contains(code.as_str()),
+            "{stem}: {codes:?}"
+        );
+        assert!(stem != "many_problems" || codes.len() >= 3, "{codes:?}");
+        for problem in &problems {
+            let span = problem.span().unwrap_or_default();
+            assert!(text.get(span.clone()).is_some(), "{stem}: {span:?}");
+        }
+        let report = report(&text, &problems);
+        differences.extend(golden(&file.with_extension("txt"), &report));
+    }
+    assert!(
+        differences.is_empty(),
+        "{}\nBLESS=1 records them",
+        differences.join("\n")
+    );
+    assert!(files.len() >= 40);
 }

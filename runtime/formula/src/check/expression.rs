@@ -94,13 +94,14 @@ impl Checker<'_> {
 
     /// An element of an operand or an intermediate.
     fn element(&mut self, name: &Word, indices: &[Node], span: &Span) -> Option<Expr> {
+        if self.broken.contains(&name.text) {
+            return None;
+        }
         let local = self.locals.iter().position(|one| one.name == name.text);
         let operand = self.signature.operand(&name.text).map(Source::Operand);
         let Some(source) = operand.or(local.map(Source::Local)) else {
-            if !self.broken.contains(&name.text) {
-                let problem = self.unread(name);
-                self.report(problem);
-            }
+            let problem = self.unread(name);
+            self.report(problem);
             return None;
         };
         if let Source::Operand(at) = source
@@ -255,7 +256,7 @@ impl Checker<'_> {
         }
         let (count, text) = (found.len(), shown(&name.text));
         let arguments = if wanted == 1 { "argument" } else { "arguments" };
-        let message = format!("{count} given to `{text}`, which takes {wanted} {arguments}");
+        let message = format!("`{text}` takes {wanted} {arguments}; {count} given");
         let help = match Fold::named(&name.text) {
             Some(_) if count == 1 => format!("to fold along a mode write `{text}[n] …`"),
             _ => format!("give it {wanted} {arguments}"),

@@ -200,7 +200,7 @@ impl Checker<'_> {
         if axes.len() != nodes.len() {
             let spelled: Vec<String> = axes.iter().map(Axis::to_string).collect();
             let (found, wanted, name) = (nodes.len(), axes.len(), shown(&name.text));
-            let message = format!("{found} indices of `{name}`, which has {wanted}");
+            let message = format!("`{name}` takes {wanted} indices; {found} given");
             let help = match wanted {
                 0 => format!("it is written `{name}` alone"),
                 _ => format!("its modes are `{name}[{}]`", spelled.join(",")),
@@ -213,14 +213,14 @@ impl Checker<'_> {
             .zip(&axes)
             .map(|(node, axis)| {
                 let index = self.index(node, axis, name)?;
-                Some(self.from_start(index, axis, &axes))
+                Some(self.counted_from_start(index, axis, &axes))
             })
             .collect();
         indices.into_iter().collect()
     }
 
     /// An index that counts from the start of its group, where groups stand end to end.
-    pub(super) fn from_start(&self, index: Index, axis: &Axis, axes: &[Axis]) -> Index {
+    pub(super) fn counted_from_start(&self, index: Index, axis: &Axis, axes: &[Axis]) -> Index {
         let Axis::Mode(name) = axis else {
             return index;
         };
@@ -307,7 +307,13 @@ impl Checker<'_> {
         let index = crate::print::expression(node).replace(' ', "");
         let name = shown(&of.text);
         let message = format!("`{index}` may lie outside of mode `{axis}` of `{name}`");
+        let constant = axis
+            .mode()
+            .and_then(|mode| self.size(self.mode(mode)?).as_constant());
         let help = match (axis, &node.kind) {
+            (Axis::Mode(_), NodeKind::Integer(_)) if constant.is_some() => {
+                format!("0 to {} are inside", constant.unwrap_or(1) - 1)
+            }
             (Axis::Mode(mode), NodeKind::Name(found)) => format!(
                 "name the mode `{mode}` `{found}` in its layout if the extents are equal, \
                  else guard the read: `where({index} < size({mode}), …, 0)`"

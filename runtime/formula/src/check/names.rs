@@ -31,6 +31,7 @@ impl Checker<'_> {
                 let operands = signature.operands.iter().map(|one| one.name.as_str());
                 let scalars = signature.scalars.iter().map(|one| one.name.as_str());
                 let locals = self.locals.iter().map(|one| one.name.as_str());
+                let locals = locals.chain(self.broken.iter().map(String::as_str));
                 let names = operands.chain(scalars).chain(locals).chain(modes());
                 ("operand, intermediate, scalar or mode", names.collect())
             }
@@ -73,7 +74,8 @@ impl Checker<'_> {
             && !self.in_scope(group)
         {
             let (name, group) = (&word.text, &self.modes[group].name);
-            let message = format!("mode `{name}` has an extent in each `{group}`, which is open");
+            let message =
+                format!("`{name}` has another extent in each `{group}`; none is chosen here");
             let help = format!("write `{group}` on the left, or fold along it outside");
             self.report(Problem::new("ragged-fold", &word.span, message).help(help));
             return None;

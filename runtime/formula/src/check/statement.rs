@@ -22,12 +22,21 @@ impl Checker<'_> {
         self.facts.clear();
         let before = self.problems.len();
         let statement = self.checked(written);
+        // A mode that is nowhere folded is one problem.
+        let mut modes = Vec::new();
+        let mut rest = self.problems.split_off(before);
+        rest.retain(|one| {
+            let again = one.code == "mode-not-folded" && modes.contains(&one.message);
+            modes.push(one.message.clone());
+            !again
+        });
+        self.problems.extend(rest);
         self.scope = 0;
         match statement {
             Some(statement) => self.statements.push(statement),
             None => {
                 self.broken.push(written.target.text.clone());
-                if self.problems.len() == before {
+                if self.problems.is_empty() {
                     let message = "this statement cannot be read";
                     self.report(Problem::new("syntax", &written.span, message));
                 }
@@ -169,7 +178,7 @@ impl Checker<'_> {
         if axes.len() != written.indices.len() {
             let spelled: Vec<String> = axes.iter().map(Axis::to_string).collect();
             let (found, name) = (written.indices.len(), shown(&written.target.text));
-            let message = format!("{found} indices of `{name}`, which has {}", axes.len());
+            let message = format!("`{name}` takes {} indices; {found} given", axes.len());
             let help = match axes.len() {
                 0 => format!("it is written `{name}` alone"),
                 _ => format!("its modes are `{name}[{}]`", spelled.join(",")),
@@ -185,7 +194,7 @@ impl Checker<'_> {
             .zip(&axes)
             .map(|(node, axis)| {
                 let index = self.left_index(node, axis, operand.is_some(), &mut modes)?;
-                Some(self.from_start(index, axis, &axes))
+                Some(self.counted_from_start(index, axis, &axes))
             })
             .collect();
         let indices: Option<Vec<Index>> = indices.into_iter().collect();

@@ -14,8 +14,8 @@ const EXACT: Slack = of(0.0);
 const ROUNDED: Slack = of(1.0);
 /// Errors of waves within one turn and within fifty.
 const WAVES: &[[f64; 2]] = &[
-    [6.283_185_307_179_586, 6.75e-7],
-    [314.159_265_358_979_3, 3.76e-5],
+    [std::f64::consts::TAU, 6.75e-7],
+    [50.0 * std::f64::consts::TAU, 3.76e-5],
 ];
 
 const fn of(roundoffs: f64) -> Slack {

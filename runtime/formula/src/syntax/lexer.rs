@@ -1,7 +1,7 @@
 //! Text to tokens.
 //!
 //! In: text. Out: tokens with their places, the last one [`TokenKind::End`], and a problem for each
-//! stretch that is none. A line's end is a token where no parenthesis or bracket is open.
+//! stretch that is none. A line's end is a token where no parenthesis is open.
 
 use super::{Combine, MAX_TEXT};
 use crate::problem::{Problem, Span, shown};
@@ -73,7 +73,7 @@ pub fn tokens(text: &str) -> (Vec<Token>, Vec<Problem>) {
 struct Lexer<'t> {
     text: &'t str,
     at: usize,
-    /// Brackets that are open.
+    /// Parentheses that are open.
     open: usize,
     tokens: Vec<Token>,
     problems: Vec<Problem>,
@@ -126,8 +126,8 @@ impl<'t> Lexer<'t> {
             return self.stray(rest);
         };
         match *sign {
-            "(" | "[" => self.open += 1,
-            ")" | "]" => self.open = self.open.saturating_sub(1),
+            "(" => self.open += 1,
+            ")" => self.open = self.open.saturating_sub(1),
             _ => {}
         }
         self.push(TokenKind::Sign(sign), sign.len());

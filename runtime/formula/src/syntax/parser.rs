@@ -21,16 +21,24 @@ const TIGHTEST: u8 = 7;
 /// # Errors
 /// Every problem of the text, in order.
 pub fn parse(text: &str) -> Result<Tree, Vec<Problem>> {
+    match parse_what_can_be(text) {
+        (tree, problems) if problems.is_empty() => Ok(tree),
+        (_, problems) => Err(problems),
+    }
+}
+
+/// The tree of what can be read of a formula, and every problem of the rest.
+pub fn parse_what_can_be(text: &str) -> (Tree, Vec<Problem>) {
     let mut parser = Parser::new(text);
     let mut tree = Tree::default();
     while !parser.at_end() {
-        let start = parser.span().start;
+        let first = parser.word();
         match parser.statement() {
-            Some(mut statement) => {
-                statement.span.start = start;
-                tree.statements.push(statement);
+            Some(statement) => tree.statements.push(statement),
+            None => {
+                tree.broken.push(first.to_owned());
+                parser.skip_statement();
             }
-            None => parser.skip_statement(),
         }
         parser.stops();
         if tree.statements.len() > MAX_STATEMENTS {
@@ -43,10 +51,7 @@ pub fn parse(text: &str) -> Result<Tree, Vec<Problem>> {
         let help = "write what an output is: `d[m,n] = …`";
         parser.report("no-statement", 0..0, "no statement".to_owned(), Some(help));
     }
-    match parser.problems.is_empty() {
-        true => Ok(tree),
-        false => Err(sorted(parser.problems)),
-    }
+    (tree, sorted(parser.problems))
 }
 
 /// The tree of one expression, such as the definition of a function.
@@ -120,10 +125,30 @@ impl<'t> Parser<'t> {
         }
     }
 
+    /// Passes over the rest of a statement, and over a line that goes on with it.
     fn skip_statement(&mut self) {
+        let broken_off = self.peek(0) == TokenKind::Stop;
+        self.skip_line();
+        if broken_off && !self.assigns() {
+            self.stops();
+            self.skip_line();
+        }
+    }
+
+    fn skip_line(&mut self) {
         while !matches!(self.peek(0), TokenKind::Stop | TokenKind::End) {
             self.at += 1;
         }
+    }
+
+    /// Whether the line behind this one is a statement of its own.
+    fn assigns(&self) -> bool {
+        let rest = self.tokens.get(self.at..).unwrap_or(&[]);
+        let line = rest
+            .iter()
+            .skip_while(|token| token.kind == TokenKind::Stop);
+        let mut line = line.take_while(|token| token.kind != TokenKind::Stop);
+        line.any(|token| matches!(token.kind, TokenKind::Assign(_)))
     }
 
     /// The text of the token that is next.
@@ -145,11 +170,23 @@ impl<'t> Parser<'t> {
             TokenKind::Stop => ("the end of the statement".to_owned(), true),
             _ => (format!("`{}`", shown(self.word())), false),
         };
-        let help = help.or(line_end.then_some(
-            "a statement goes on behind its line's end only inside parentheses or brackets",
-        ));
+        let help = help
+            .or(line_end
+                .then_some("a statement goes on behind its line's end only inside parentheses"));
         let message = format!("expected {what}, found {found}");
-        self.report("syntax", self.span(), message, help);
+        let (before, mut span) = (self.last_end(), self.span());
+        let strays = self.problems.iter().filter_map(Problem::span);
+        if strays
+            .clone()
+            .any(|stray| before <= stray.start && stray.end <= span.start)
+        {
+            // What begins nothing stands between, and was reported.
+            return None;
+        }
+        if line_end && self.at > 0 {
+            span = self.tokens[self.at - 1].span.clone();
+        }
+        self.report("syntax", span, message, help);
         None
     }
 

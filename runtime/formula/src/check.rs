@@ -6,15 +6,17 @@
 
 use crate::affine::{ModeId, Poly};
 use crate::formula::{Extent, Formula, Local, ModeFacts, ModeSet, Source, Statement};
-use crate::problem::{Place, Problem, sorted};
+use crate::problem::{Problem, sorted};
 use crate::signature::{ModeExtent, RaggedBy, Signature};
-use crate::syntax::{TokenKind, Tree, parse_what_can_be, tokens};
+use crate::syntax::{Tree, parse_what_can_be};
 
 mod expression;
 mod index;
 mod names;
 mod proof;
 mod statement;
+mod types;
+mod unused;
 
 /// Reads and checks a formula.
 ///
@@ -158,85 +160,6 @@ impl<'s> Checker<'s> {
 
     fn report(&mut self, problem: Problem) {
         self.problems.push(problem);
-    }
-
-    /// What has a name and is never used.
-    fn unused(&mut self, text: &str) {
-        let words = tokens(text).0.into_iter();
-        let words = words.filter(|token| token.kind == TokenKind::Name);
-        let words: Vec<&str> = words.filter_map(|token| text.get(token.span)).collect();
-        // What a wrong statement names is not unused as well.
-        let wrong = !self.problems.is_empty();
-        let named = |name: &str| wrong && words.contains(&name);
-        let signature = self.signature;
-        let tables = signature
-            .modes
-            .iter()
-            .filter_map(|mode| match &mode.extent {
-                ModeExtent::Ragged(ragged) => signature.operand(&ragged.table),
-                ModeExtent::Constant(_) => None,
-            });
-        let mut read = self.read.clone();
-        read.extend(tables.map(Source::Operand));
-        let covered = signature.operands.iter().filter_map(|o| o.over.as_deref());
-        read.extend(
-            covered
-                .filter_map(|name| signature.operand(name))
-                .map(Source::Operand),
-        );
-        let mut problems = Vec::new();
-        let mut unused = |place: Place, kind: &str, name: &str, help: &str| {
-            let message = format!("{kind} `{name}` is never used");
-            problems.push(Problem::of("unused", place, message).help(help.to_owned()));
-        };
-        for (at, operand) in signature.operands.iter().enumerate() {
-            let read = read.contains(&Source::Operand(at)) || named(&operand.name);
-            let some = self.writers.iter().any(Option::is_some);
-            if some && self.writers[at].is_none() && !read {
-                unused(
-                    Place::Operand(at),
-                    "operand",
-                    &operand.name,
-                    "read it, or take it out",
-                );
-            }
-        }
-        for (at, scalar) in signature.scalars.iter().enumerate() {
-            if !self.scalars_read.contains(&at) && !named(&scalar.name) {
-                unused(
-                    Place::Scalar(at),
-                    "scalar",
-                    &scalar.name,
-                    "read it, or take it out",
-                );
-            }
-        }
-        for (at, local) in self.locals.iter().enumerate() {
-            let uses = words.iter().filter(|word| **word == local.name).count();
-            let read = read.contains(&Source::Local(at)) || (wrong && uses > 1);
-            if !read {
-                let span = self
-                    .statements
-                    .iter()
-                    .find(|s| s.target == Source::Local(at));
-                let span = span.map_or(0..0, |statement| statement.span.clone());
-                let help = "an output is an operand; read it, or take its statement out";
-                unused(
-                    Place::Text(span.start, span.end),
-                    "intermediate",
-                    &local.name,
-                    help,
-                );
-            }
-        }
-        let writes = |name: &String| signature.operand(name).is_some();
-        if self.writers.iter().all(Option::is_none) && !self.broken.iter().any(writes) {
-            let names: Vec<String> = signature.operands.iter().map(|o| o.name.clone()).collect();
-            let message = "no statement writes an operand".to_owned();
-            let help = format!("write one of: {}", names.join(", "));
-            problems.push(Problem::new("no-output", &(0..0), message).help(help));
-        }
-        self.problems.extend(problems);
     }
 }
 

@@ -1,10 +1,10 @@
 //! The form of a kernel, told by how its data flows, not by names.
 //!
 //! In: a checked formula. Out: which of three skeletons computes it, with the parts that each
-//! needs, or a refusal: the place that does not fit and the nearest form that would. *Rows* are maps
-//! with folds; a *contraction* is one sum of products of two factors that each have modes of their
-//! own, or a sum of such sums times scales; a *chain* is a contraction, a normalizer of its rows,
-//! and a contraction of what comes out.
+//! needs, or a refusal: the place that does not fit and the nearest form that would. *Rows* are
+//! maps with folds; a *contraction* is one sum of products of two factors that each have modes of
+//! their own, or a sum of such sums times scales; a *chain* is a contraction, a normalizer of its
+//! rows, and a contraction of what comes out.
 
 use crate::affine::ModeId;
 use crate::dtype::DType;
@@ -12,6 +12,7 @@ use crate::formula::{Expr, ExprKind, Formula, Index, ModeSet, Source};
 use crate::functions::Fold;
 use crate::problem::{Problem, Span};
 
+mod chain;
 mod contraction;
 mod flow;
 mod product;
@@ -207,7 +208,7 @@ pub fn recognize(formula: &Formula) -> Result<Recognized, Vec<Problem>> {
             })
         }
         [first, second] => {
-            let chain = contraction::chain(formula, &flow, first, second)?;
+            let chain = chain::chain(formula, &flow, first, second)?;
             let span = second.site.span.clone();
             let two = "this is the second sum of products";
             Ok(Recognized {

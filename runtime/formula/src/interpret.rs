@@ -39,6 +39,7 @@ mod element;
 mod fold;
 mod inputs;
 mod place;
+mod store;
 mod sums;
 mod walk;
 mod whole;

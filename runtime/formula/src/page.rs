@@ -97,11 +97,11 @@ pub fn markdown() -> String {
     for kernel in ["gemm", "copy"] {
         out += &default_text(kernel, None).unwrap_or_default();
     }
-    let _ = write!(
+    out += "```\n\n## Limits\n\n";
+    let _ = writeln!(
         out,
-        "```\n\n## Limits\n\nAt most {MAX_TEXT} bytes, {MAX_STATEMENTS} statements, {MAX_DEPTH} levels \
-         of operations, {MAX_MODES} modes, {MAX_AXES} of them of one operand. Words that name \
-         nothing else: {}.\n",
+        "At most {MAX_TEXT} bytes, {MAX_STATEMENTS} statements, {MAX_DEPTH} levels of operations, \
+         {MAX_MODES} modes, {MAX_AXES} of them of one operand. Words that name nothing else: {}.",
         RESERVED.join(", ")
     );
     out

@@ -172,7 +172,9 @@ proptest! {
     }
 
     #[test]
-    fn names_of_any_kind_are_refused_or_taken(which in 0..1000usize, at in 0..8usize, name in "\\PC{0,5}") {
+    fn names_of_any_kind_are_refused_or_taken(
+        which in 0..1000usize, at in 0..8usize, name in "\\PC{0,5}"
+    ) {
         let all = formulas();
         let (mut signature, text) = all[which % all.len()].clone();
         let count = signature.operands.len();

@@ -1,8 +1,8 @@
 //! Statements: what they write, where, and over which modes.
 
 use super::Checker;
-use super::expression::widen_literals;
 use super::names::Wanted;
+use super::types::widen_literals;
 use crate::affine::{ModeId, Poly, Symbol};
 use crate::dtype::DType;
 use crate::formula::{Expr, Extent, Index, Local, ModeSet, Source, Statement, ValueType};

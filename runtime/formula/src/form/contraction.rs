@@ -1,8 +1,8 @@
-//! Contractions and chains: what stands around sums of products.
+//! Contractions: what stands around a sum of products.
 
 use super::flow::Flow;
 use super::product::{Product, fold_at, multiplied};
-use super::{Chain, Contraction, FoldSite, Parts, is_plain};
+use super::{Contraction, Factor, FoldSite, Parts, is_plain};
 use crate::affine::{ModeId, Symbol};
 use crate::formula::{Expr, ExprKind, Extent, Formula, Index, ModeSet, Source, Statement};
 use crate::functions::Fold;
@@ -10,7 +10,7 @@ use crate::problem::Problem;
 use crate::syntax::Combine;
 
 /// A set of modes as a set.
-fn set_of(modes: &[ModeId]) -> ModeSet {
+pub(super) fn set_of(modes: &[ModeId]) -> ModeSet {
     modes.iter().fold(0, |set, mode| set | 1 << mode)
 }
 
@@ -142,7 +142,7 @@ fn parts(formula: &Formula, flow: &Flow, product: &Product) -> Option<Parts> {
 }
 
 /// Operands of `d = a·b` without anything else.
-fn plain(formula: &Formula, product: &Product, factors: &[super::Factor; 2]) -> Option<[usize; 3]> {
+fn plain(formula: &Formula, product: &Product, factors: &[Factor; 2]) -> Option<[usize; 3]> {
     let [a, b] = [factors[0].operand?, factors[1].operand?];
     let whole = |statement: &Statement| {
         statement.combine == Combine::Set && statement.left.iter().all(is_plain)
@@ -231,100 +231,4 @@ fn folds_fit(formula: &Formula, contraction: &Contraction) -> Vec<Problem> {
         }
     }
     problems
-}
-
-/// The chain of two sums of products.
-///
-/// # Errors
-/// What does not fit.
-pub(super) fn chain(
-    formula: &Formula,
-    flow: &Flow,
-    one: &Product,
-    other: &Product,
-) -> Result<Chain, Vec<Problem>> {
-    let takes = |second: &Product, first: &Product| {
-        let values = second.factors.iter().flat_map(|factor| &factor.values);
-        let mut values = values.clone();
-        values.any(|value| {
-            let mut inside = false;
-            value.visit(&mut |expr| inside |= expr.span == first.site.span);
-            inside
-                || flow
-                    .needs_of(formula, value)
-                    .contains(&first.site.statement)
-        })
-    };
-    let (first, second) = match (takes(other, one), takes(one, other)) {
-        (true, _) => (one, other),
-        (_, true) => (other, one),
-        _ => {
-            let message = "two sums of products that do not follow one another";
-            let help = "the nearest form is a contraction: leave one to another kernel";
-            let problem = Problem::new("form-sums", &other.site.span, message);
-            return Err(vec![problem.help(help)]);
-        }
-    };
-    let mut before = of(formula, flow, first, Some(second))?;
-    let mut after = of(formula, flow, second, Some(second))?;
-    // The factor made of the first contraction has the rows.
-    let made = |factor: &super::Factor| {
-        let mut values = factor.values.iter();
-        values.any(|value| {
-            let mut inside = false;
-            value.visit(&mut |expr| inside |= expr.span == first.site.span);
-            inside
-                || flow
-                    .needs_of(formula, value)
-                    .contains(&first.site.statement)
-        })
-    };
-    if !made(&after.factors[0]) {
-        after.factors.swap(0, 1);
-        std::mem::swap(&mut after.rows, &mut after.columns);
-    }
-    let summed = set_of(&after.summed);
-    if set_of(&before.columns) & summed != summed {
-        before.factors.swap(0, 1);
-        std::mem::swap(&mut before.rows, &mut before.columns);
-    }
-    let columns = set_of(&before.columns);
-    let mut problems = Vec::new();
-    if columns & summed != summed {
-        let message = "the second sum of products is not along columns of the first";
-        let help = "the nearest form is a contraction: leave this sum to another kernel";
-        problems.push(Problem::new("form-sums", &second.site.span, message).help(help));
-    }
-    let beside = |site: &&FoldSite| **site != first.site && **site != second.site;
-    let normalizer: Vec<FoldSite> = flow.folds.iter().filter(beside).cloned().collect();
-    for site in &normalizer {
-        let outside = set_of(&site.modes) & !columns;
-        if outside != 0 {
-            let names = formula.names(outside).join(", ");
-            let message = format!("a fold along {names} between two sums of products");
-            let help = "the nearest form is a chain, whose folds are along the columns of the \
-                        first sum";
-            problems.push(Problem::new("form-fold", &site.span, message).help(help));
-        }
-    }
-    let third = second.site.statement;
-    before.epilogue.retain(|at| flow.needs[third].contains(at));
-    before.folds.clear();
-    after.folds.clear();
-    after.prologue.retain(|at| !before.epilogue.contains(at));
-    after
-        .prologue
-        .retain(|at| !before.prologue.contains(at) && *at != first.site.statement);
-    after
-        .epilogue
-        .retain(|at| !before.epilogue.contains(at) && !before.prologue.contains(at));
-    after.epilogue.retain(|at| *at != first.site.statement);
-    match problems.is_empty() {
-        true => Ok(Chain {
-            first: before,
-            normalizer,
-            second: after,
-        }),
-        false => Err(problems),
-    }
 }

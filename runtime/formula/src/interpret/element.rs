@@ -3,8 +3,8 @@
 use super::block::Block;
 use super::inputs::Error;
 use super::place::{Along, Lanes};
+use super::store::{combined, sum_error};
 use super::walk::Walk;
-use super::whole::{combined, sum_error};
 use super::{Element, Evaluator};
 use crate::formula::{Source, ValueType};
 use crate::number::Kind;

@@ -9,7 +9,7 @@ use super::Evaluator;
 use super::arithmetic::{chosen, chosen_integers, compared, floats, integers, logic};
 use super::block::{Block, Floats, Truth};
 use super::place::{Along, Coordinates, Lanes};
-use super::whole::Store;
+use super::store::Store;
 use crate::DType;
 use crate::formula::{Expr, ExprKind, Index, Source, ValueType};
 use crate::functions::{Op, Takes};

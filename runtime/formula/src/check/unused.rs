@@ -1,0 +1,85 @@
+//! What has a name and is never used.
+
+use super::Checker;
+use crate::formula::Source;
+use crate::problem::{Place, Problem};
+use crate::signature::{ModeExtent, Signature};
+use crate::syntax::{TokenKind, tokens};
+
+impl Checker<'_> {
+    /// Reports what is never used, and a formula that writes nothing.
+    pub(super) fn unused(&mut self, text: &str) {
+        let words = tokens(text).0.into_iter();
+        let words = words.filter(|token| token.kind == TokenKind::Name);
+        let words: Vec<&str> = words.filter_map(|token| text.get(token.span)).collect();
+        // What a wrong statement names is not unused as well.
+        let wrong = !self.problems.is_empty();
+        let named = |name: &str, often: usize| {
+            wrong && words.iter().filter(|word| **word == name).count() >= often
+        };
+        let signature = self.signature;
+        let mut read = self.read.clone();
+        read.extend(read_by(signature));
+        let idle = |source: Source| !read.contains(&source);
+        let mut problems = Vec::new();
+        let mut unused = |place: Place, kind: &str, name: &str, help: &str| {
+            let message = format!("{kind} `{name}` is never used");
+            problems.push(Problem::of("unused", place, message).help(help.to_owned()));
+        };
+        const HELP: &str = "read it, or take it out";
+        let writes = self.writers.iter().any(Option::is_some);
+        for (at, operand) in signature.operands.iter().enumerate() {
+            let idle = idle(Source::Operand(at)) && self.writers[at].is_none();
+            if writes && idle && !named(&operand.name, 1) {
+                unused(Place::Operand(at), "operand", &operand.name, HELP);
+            }
+        }
+        for (at, scalar) in signature.scalars.iter().enumerate() {
+            if !self.scalars_read.contains(&at) && !named(&scalar.name, 1) {
+                unused(Place::Scalar(at), "scalar", &scalar.name, HELP);
+            }
+        }
+        for (at, local) in self.locals.iter().enumerate() {
+            if idle(Source::Local(at)) && !named(&local.name, 2) {
+                let mut statements = self.statements.iter();
+                let statement = statements.find(|one| one.target == Source::Local(at));
+                let span = statement.map_or(0..0, |statement| statement.span.clone());
+                let place = Place::Text(span.start, span.end);
+                let help = "an output is an operand; read it, or take its statement out";
+                unused(place, "intermediate", &local.name, help);
+            }
+        }
+        let meant = |name: &String| signature.operand(name).is_some();
+        if !writes && !self.broken.iter().any(meant) {
+            problems.push(no_output(signature));
+        }
+        self.problems.extend(problems);
+    }
+}
+
+/// What a signature uses by itself: tables of ragged modes, and what outputs lie over.
+fn read_by(signature: &Signature) -> Vec<Source> {
+    let modes = signature.modes.iter();
+    let tables = modes.filter_map(|mode| match &mode.extent {
+        ModeExtent::Ragged(ragged) => Some(ragged.table.as_str()),
+        ModeExtent::Constant(_) => None,
+    });
+    let covered = signature
+        .operands
+        .iter()
+        .filter_map(|one| one.over.as_deref());
+    let names = tables.chain(covered);
+    let operands = names.filter_map(|name| signature.operand(name));
+    operands.map(Source::Operand).collect()
+}
+
+fn no_output(signature: &Signature) -> Problem {
+    let names: Vec<&str> = signature
+        .operands
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    let message = "no statement writes an operand".to_owned();
+    let help = format!("write one of: {}", names.join(", "));
+    Problem::new("no-output", &(0..0), message).help(help)
+}

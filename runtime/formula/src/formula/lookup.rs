@@ -1,0 +1,85 @@
+//! Questions about a whole formula: roles, writers, names, axes.
+
+use super::{Extent, Formula, ModeSet, Role, Source};
+use crate::affine::ModeId;
+use crate::dtype::DType;
+use crate::signature::Axis;
+use crate::syntax::Combine;
+
+impl Formula {
+    /// What becomes of an operand.
+    pub fn role(&self, operand: usize) -> Role {
+        let mut writers = self.statements.iter();
+        match writers.find(|statement| statement.target == Source::Operand(operand)) {
+            None => Role::Input,
+            Some(statement) if statement.combine == Combine::Set => Role::Output,
+            Some(_) => Role::Combined,
+        }
+    }
+
+    /// The statement that writes something; `None` of inputs.
+    pub fn writer(&self, source: Source) -> Option<usize> {
+        self.statements.iter().position(|one| one.target == source)
+    }
+
+    /// The mode of that name.
+    pub fn mode(&self, name: &str) -> Option<ModeId> {
+        self.modes.iter().position(|mode| mode.name == name)
+    }
+
+    /// A set of modes with the groups of those that are ragged.
+    pub fn with_groups(&self, set: ModeSet) -> ModeSet {
+        let modes = self.modes.iter().enumerate();
+        modes.fold(set, |all, (at, mode)| match mode.extent {
+            Extent::Ragged { group, .. } if set >> at & 1 == 1 => all | 1 << group,
+            _ => all,
+        })
+    }
+
+    /// Names of a set of modes, in order of their ids.
+    pub fn names(&self, set: ModeSet) -> Vec<&str> {
+        let named = self.modes.iter().enumerate();
+        let named = named.filter(|(at, _)| set >> at & 1 == 1);
+        named.map(|(_, mode)| mode.name.as_str()).collect()
+    }
+
+    /// The modes of something's axes; `None` of constant axes.
+    pub fn axis_modes(&self, source: Source) -> Vec<Option<ModeId>> {
+        match source {
+            Source::Local(at) => self.locals[at].modes.iter().copied().map(Some).collect(),
+            Source::Operand(at) => {
+                let axes = self.signature.operands[at].axes.iter();
+                axes.map(|axis| self.mode(axis.mode()?)).collect()
+            }
+        }
+    }
+
+    /// The axes of something.
+    pub fn axes(&self, source: Source) -> Vec<Axis> {
+        match source {
+            Source::Operand(at) => self.signature.operands[at].axes.clone(),
+            Source::Local(at) => {
+                let modes = self.locals[at].modes.iter();
+                modes
+                    .map(|mode| Axis::Mode(self.modes[*mode].name.clone()))
+                    .collect()
+            }
+        }
+    }
+
+    /// The name of something.
+    pub fn name(&self, source: Source) -> &str {
+        match source {
+            Source::Operand(at) => &self.signature.operands[at].name,
+            Source::Local(at) => &self.locals[at].name,
+        }
+    }
+
+    /// The element type of something.
+    pub fn dtype(&self, source: Source) -> DType {
+        match source {
+            Source::Operand(at) => self.signature.operands[at].dtype,
+            Source::Local(at) => self.locals[at].dtype,
+        }
+    }
+}

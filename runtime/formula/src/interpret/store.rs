@@ -1,0 +1,167 @@
+//! What a statement gave: values and errors of a whole output or intermediate.
+
+use std::collections::BTreeMap;
+
+use super::arithmetic::ROUNDOFF;
+use super::block::{Block, Floats, Integers};
+use super::place::{Along, Positions, gather, positions};
+use super::walk::apply;
+use crate::dtype::DType;
+use crate::format::{Format, scaled};
+use crate::formula::ValueType;
+use crate::functions::Op;
+use crate::syntax::Combine;
+
+/// What a statement gave, before the cast to its type.
+#[derive(Debug, Clone)]
+pub(super) struct Store {
+    pub extents: Vec<i64>,
+    pub strides: Vec<i64>,
+    pub ty: ValueType,
+    pub floats: Vec<f64>,
+    pub integers: Vec<i64>,
+    /// None where all are exact.
+    pub errors: Vec<f64>,
+    /// None where all are written.
+    pub written: Vec<bool>,
+    /// Of sums: magnitudes, and how much was added.
+    pub added: Vec<(f64, f64)>,
+    pub choices: BTreeMap<usize, Vec<i64>>,
+}
+
+impl Store {
+    pub fn is_whole(&self) -> bool {
+        matches!(self.ty, ValueType::S32 | ValueType::Raw(_))
+    }
+
+    /// Elements, before the cast to the type they are stored in.
+    pub fn read(&self, indices: &[Along], lanes: usize) -> Block {
+        let positions = positions(indices, &self.extents, &self.strides, lanes);
+        let errors = if self.errors.is_empty() {
+            Vec::new()
+        } else {
+            gather(&self.errors, &positions, lanes)
+        };
+        if self.is_whole() {
+            return Block::Integer(Integers {
+                values: gather(&self.integers, &positions, lanes),
+                errors,
+                choices: Vec::new(),
+            });
+        }
+        Block::Float(Floats {
+            values: gather(&self.floats, &positions, lanes),
+            errors,
+        })
+    }
+
+    fn write(&mut self, at: usize, block: &Block, lane: usize, combine: Combine, count: f64) {
+        let (mut value, mut error) = block.at(lane);
+        let mut integer = block.integer_at(lane);
+        if combine != Combine::Set {
+            let before = self.block_at(at);
+            if let Some(added) = self.added.get_mut(at) {
+                *added = (added.0 + value.abs() + error, added.1 + count);
+            }
+            let block = match block {
+                Block::Integer(_) => Block::Integer(Integers::of(vec![(integer, error)])),
+                _ => Block::Float([(value, error)].into_iter().collect()),
+            };
+            let both = combined(combine, self.ty, before, block);
+            (value, error) = both.at(0);
+            integer = both.integer_at(0);
+        }
+        if self.is_whole() {
+            if let Some(place) = self.integers.get_mut(at) {
+                *place = integer;
+            }
+        } else if let Some(place) = self.floats.get_mut(at) {
+            *place = value;
+        }
+        if error != 0.0 && self.errors.is_empty() {
+            self.errors = vec![0.0; self.floats.len().max(self.integers.len())];
+        }
+        if let Some(place) = self.errors.get_mut(at) {
+            *place = error;
+        }
+        if let Some(place) = self.written.get_mut(at) {
+            *place = true;
+        }
+    }
+
+    fn block_at(&self, at: usize) -> Block {
+        let error = self.errors.get(at).copied().unwrap_or(0.0);
+        if self.is_whole() {
+            let value = self.integers.get(at).copied().unwrap_or(0);
+            return Block::Integer(Integers::of(vec![(value, error)]));
+        }
+        let value = self.floats.get(at).copied().unwrap_or(0.0);
+        Block::Float([(value, error)].into_iter().collect())
+    }
+
+    /// Adds what additions to the output may have rounded, in any order.
+    pub fn round_sums(&mut self, dtype: DType) {
+        for (at, (magnitude, count)) in self.added.iter().enumerate() {
+            let error = sum_error(dtype, *magnitude, *count);
+            if error > 0.0 && self.errors.is_empty() {
+                self.errors = vec![0.0; self.floats.len()];
+            }
+            if let Some(place) = self.errors.get_mut(at) {
+                *place += error;
+            }
+        }
+    }
+}
+
+/// What `count` additions in a type may round, of terms of that magnitude in all.
+pub(super) fn sum_error(dtype: DType, magnitude: f64, count: f64) -> f64 {
+    let Some(format) = Format::of(dtype) else {
+        return 0.0;
+    };
+    let roundoff = scaled(0.5, -format.fraction_bits.cast_signed());
+    count * (roundoff + ROUNDOFF) * magnitude
+}
+
+/// A value combined with what was there; of sums the rounding is counted apart.
+pub(super) fn combined(combine: Combine, ty: ValueType, before: Block, value: Block) -> Block {
+    let op = match combine {
+        Combine::Max => Op::Max,
+        Combine::Min => Op::Min,
+        Combine::Add if ty != ValueType::S32 => {
+            let ((a, ea), (b, eb)) = (before.at(0), value.at(0));
+            return Block::Float([(a + b, ea + eb)].into_iter().collect());
+        }
+        Combine::Add => Op::Add,
+        Combine::Set => return value,
+    };
+    apply(op, ty, &[ty, ty], vec![before, value])
+}
+
+/// Writes the lanes of one row where they lie.
+pub(super) fn write_row(
+    store: &mut Store,
+    positions: &Positions,
+    block: &Block,
+    lanes: usize,
+    combine: Combine,
+    count: f64,
+) {
+    let choices: &[(usize, Vec<i64>)] = match block {
+        Block::Integer(integers) => &integers.choices,
+        _ => &[],
+    };
+    let place = |lane: usize| match positions {
+        Positions::Line(first, step) => usize::try_from(first + step * lane as i64).ok(),
+        Positions::Each(each) => each.get(lane).copied().flatten(),
+    };
+    for (lane, choices) in choices {
+        if let Some(at) = place(*lane) {
+            store.choices.insert(at, choices.clone());
+        }
+    }
+    for lane in 0..lanes {
+        if let Some(at) = place(lane) {
+            store.write(at, block, lane, combine, count);
+        }
+    }
+}

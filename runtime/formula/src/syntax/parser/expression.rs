@@ -1,0 +1,183 @@
+//! Expressions: operators by how tightly they bind, calls, elements, folds.
+
+use super::Parser;
+use crate::functions::{Fold, Notation, Op, PRIMITIVES};
+use crate::problem::Span;
+use crate::syntax::{MAX_DEPTH, Node, NodeKind, TokenKind, Word};
+
+/// How tightly the operands of a comparison bind, which cannot be chained.
+const COMPARISON: u8 = 4;
+/// How tightly the operand of `not` binds.
+const NEGATION: u8 = 3;
+/// More than any infix.
+const TIGHTEST: u8 = 7;
+
+impl Parser<'_> {
+    /// An expression with no more levels than are allowed.
+    pub(super) fn whole_expression(&mut self) -> Option<Node> {
+        let node = self.expression(0)?;
+        self.shallow(node)
+    }
+
+    fn shallow(&mut self, node: Node) -> Option<Node> {
+        if node.depth() > MAX_DEPTH {
+            return self.too_deep(node.span);
+        }
+        Some(node)
+    }
+
+    fn too_deep<T>(&mut self, span: Span) -> Option<T> {
+        let message = format!("more than {MAX_DEPTH} levels of operations");
+        let help = "name a part of it in a statement of its own";
+        self.report("too-deep", span, message, Some(help));
+        None
+    }
+
+    /// Expressions up to a closing bracket, which is taken.
+    pub(super) fn list(&mut self, close: &str) -> Option<Vec<Node>> {
+        let mut list = Vec::new();
+        if self.take(close) {
+            return Some(list);
+        }
+        loop {
+            list.push(self.expression(0)?);
+            if self.take(close) {
+                return Some(list);
+            }
+            if !self.take(",") {
+                return self.expected(&format!("`,` or `{close}`"), None);
+            }
+        }
+    }
+
+    /// Operands and the operators between them that bind more tightly than `above`.
+    fn expression(&mut self, above: u8) -> Option<Node> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            self.depth -= 1;
+            return self.too_deep(self.span());
+        }
+        let node = self.operators(above);
+        self.depth -= 1;
+        node
+    }
+
+    fn operators(&mut self, above: u8) -> Option<Node> {
+        let mut left = self.prefix()?;
+        let mut levels = left.depth();
+        while let Some((op, binds)) = self.infix().filter(|(_, binds)| *binds > above) {
+            self.at += 1;
+            let right = self.expression(binds)?;
+            levels = levels.max(right.depth()) + 1;
+            let span = left.span.start..right.span.end;
+            if levels > MAX_DEPTH {
+                return self.too_deep(span);
+            }
+            let operands = vec![left, right];
+            left = self.node(NodeKind::Operation { op, operands }, span)?;
+            if binds == COMPARISON && self.infix().is_some_and(|(_, next)| next == COMPARISON) {
+                let help = "join two comparisons by `and`";
+                return self.expected("one comparison", Some(help));
+            }
+        }
+        Some(left)
+    }
+
+    /// The operator between operands that is next.
+    pub(super) fn infix(&self) -> Option<(Op, u8)> {
+        let word = match self.peek(0) {
+            TokenKind::Sign(sign) => sign,
+            TokenKind::Name => self.word(),
+            _ => return None,
+        };
+        PRIMITIVES.iter().find_map(|row| match row.notation {
+            Notation::Infix(binds) if row.name == word => Some((row.op, binds)),
+            _ => None,
+        })
+    }
+
+    fn prefix(&mut self) -> Option<Node> {
+        let start = self.span().start;
+        let (op, above) = match self.peek(0) {
+            TokenKind::Sign("-") => (Op::Neg, TIGHTEST),
+            TokenKind::Name if self.word() == "not" => (Op::Not, NEGATION),
+            _ => return self.primary(),
+        };
+        self.at += 1;
+        let operand = self.expression(above)?;
+        let span = start..operand.span.end;
+        let operands = vec![operand];
+        self.node(NodeKind::Operation { op, operands }, span)
+    }
+
+    fn primary(&mut self) -> Option<Node> {
+        let span = self.span();
+        match self.peek(0) {
+            TokenKind::Integer(value) => {
+                self.at += 1;
+                self.node(NodeKind::Integer(value), span)
+            }
+            TokenKind::Real(value) => {
+                self.at += 1;
+                self.node(NodeKind::Real(value), span)
+            }
+            TokenKind::Sign("(") => {
+                self.at += 1;
+                let mut inner = self.expression(0)?;
+                if !self.is(")") {
+                    return self.expected("an operator or `)`", None);
+                }
+                inner.span = span.start..self.span().end;
+                self.at += 1;
+                Some(inner)
+            }
+            TokenKind::Name if self.infix().is_none() => self.named(),
+            _ => self.expected("a value", None),
+        }
+    }
+
+    /// What begins with a name: an element, a fold, a call, or the name alone.
+    fn named(&mut self) -> Option<Node> {
+        let name = self.name("a name")?;
+        let start = name.span.start;
+        let fold = Fold::named(&name.text).filter(|_| self.is("["));
+        if let Some(fold) = fold {
+            self.at += 1;
+            let modes = self.modes()?;
+            let body = Box::new(self.expression(0)?);
+            let span = start..body.span.end;
+            return self.node(NodeKind::Fold { fold, modes, body }, span);
+        }
+        let (kind, end) = if self.take("[") {
+            let indices = self.list("]")?;
+            (NodeKind::Element { name, indices }, self.last_end())
+        } else if self.take("(") {
+            let arguments = self.list(")")?;
+            (NodeKind::Call { name, arguments }, self.last_end())
+        } else {
+            let end = name.span.end;
+            (NodeKind::Name(name.text), end)
+        };
+        self.node(kind, start..end)
+    }
+
+    /// The end of the token that was taken last.
+    pub(super) fn last_end(&self) -> usize {
+        let last = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
+        last.map_or(0, |token| token.span.end)
+    }
+
+    /// The modes of a fold, behind its bracket.
+    fn modes(&mut self) -> Option<Vec<Word>> {
+        let mut modes = Vec::new();
+        loop {
+            modes.push(self.name("a mode")?);
+            if self.take("]") {
+                return Some(modes);
+            }
+            if !self.take(",") {
+                return self.expected("`,` or `]`", Some("a fold is `sum[k] value`"));
+            }
+        }
+    }
+}

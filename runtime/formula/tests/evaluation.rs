@@ -6,6 +6,7 @@ mod evaluation {
     mod copies;
     mod groups;
     mod products;
+    mod right_kernels;
     mod rows;
 }
 mod kernel_files;

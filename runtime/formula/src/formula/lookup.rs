@@ -1,8 +1,9 @@
 //! Questions about a whole formula: roles, writers, names, axes.
 
-use super::{Extent, Formula, ModeSet, Role, Source};
+use super::{ExprKind, Extent, Formula, ModeFacts, ModeSet, Role, Source};
 use crate::affine::ModeId;
 use crate::dtype::DType;
+use crate::functions::Fold;
 use crate::signature::Axis;
 use crate::syntax::Combine;
 
@@ -25,6 +26,42 @@ impl Formula {
     /// The mode of that name.
     pub fn mode(&self, name: &str) -> Option<ModeId> {
         self.modes.iter().position(|mode| mode.name == name)
+    }
+
+    /// Modes in the order of a positional tile: those of the first output in `operands`, then
+    /// summed ones in the order in which they appear.
+    pub fn tile_modes(&self) -> Vec<ModeId> {
+        let operands = 0..self.signature.operands.len();
+        let mut outputs = operands.filter(|at| self.role(*at) != Role::Input);
+        let first = outputs.next().map(Source::Operand);
+        let axes = first.map_or(Vec::new(), |output| self.axis_modes(output));
+        let mut modes: Vec<ModeId> = Vec::new();
+        let mut add = |mode: ModeId| {
+            if !modes.contains(&mode) {
+                modes.push(mode);
+            }
+        };
+        axes.into_iter().flatten().for_each(&mut add);
+        for statement in &self.statements {
+            statement.value.visit(&mut |expr| {
+                if let ExprKind::Fold {
+                    fold: Fold::Sum,
+                    modes,
+                    ..
+                } = &expr.kind
+                {
+                    modes.iter().copied().for_each(&mut add);
+                }
+            });
+        }
+        modes
+    }
+
+    /// Names of the extents that a launch gives, in order of their modes.
+    pub fn extent_names(&self) -> Vec<&str> {
+        let given = |mode: &&ModeFacts| !matches!(mode.extent, Extent::Constant(_));
+        let modes = self.modes.iter().filter(given);
+        modes.map(|mode| mode.name.as_str()).collect()
     }
 
     /// A set of modes with the groups of those that are ragged.

@@ -208,7 +208,7 @@ impl Integers {
         for (at, value) in self.values.iter_mut().enumerate() {
             if let Some(error) = self.errors.get_mut(at)
                 && *error > 0.0
-                && (beyond(*value, *error) || beyond(-*value - 1, *error))
+                && (beyond(*value, *error) || beyond(!*value, *error))
             {
                 *error = f64::INFINITY;
             }

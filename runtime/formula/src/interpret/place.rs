@@ -44,7 +44,7 @@ impl Lanes {
 impl Along {
     pub fn at(&self, lane: usize) -> i64 {
         match self {
-            Along::Line(first, step) => first + step * lane as i64,
+            Along::Line(first, step) => first.wrapping_add(step.wrapping_mul(lane as i64)),
             Along::Each(all) => all[if all.len() == 1 { 0 } else { lane }],
         }
     }
@@ -77,7 +77,7 @@ impl Evaluator<'_> {
         let g = at[group];
         let entry = |at: i64| self.entry(table, &[at]).unwrap_or(0);
         match by {
-            RaggedBy::Starts => (entry(g + 1) - entry(g)).clamp(0, whole),
+            RaggedBy::Starts => entry(g + 1).saturating_sub(entry(g)).clamp(0, whole),
             RaggedBy::Counts => entry(g).clamp(0, whole),
             RaggedBy::Ids => (0..whole).filter(|m| entry(*m) == g).count() as i64,
         }
@@ -122,7 +122,7 @@ impl Evaluator<'_> {
             at[mode] = lanes.start;
             let first = self.poly(poly, at);
             at[mode] = lanes.start + 1;
-            Along::Line(first, self.poly(poly, at) - first)
+            Along::Line(first, self.poly(poly, at).wrapping_sub(first))
         } else {
             let each = (0..lanes.len as i64).map(|lane| {
                 at[mode] = lanes.start + lane;
@@ -156,7 +156,7 @@ pub(super) fn positions(
         let inside = |at: i64| (0..*extent).contains(&at);
         line = match (index, line) {
             (Along::Line(first, step), Some((base, by)))
-                if inside(*first) && inside(first + step * (lanes as i64 - 1)) =>
+                if inside(*first) && inside(index.at(lanes.saturating_sub(1))) =>
             {
                 Some((base + first * stride, by + step * stride))
             }

@@ -71,8 +71,9 @@ impl Terms<'_> {
             sums[lane] += term;
             let size = term.abs();
             sizes[lane] += if size < f64::INFINITY { size } else { 0.0 };
-            // Zero for integers; beyond 2^52 every number is one.
-            parts[lane] += (term - term.round_ties_even()).abs();
+            // Zero for integers below 2^51: adding this leaves no bits behind the point.
+            const WHOLE: f64 = 6_755_399_441_055_744.0;
+            parts[lane] += (term - ((term + WHOLE) - WHOLE)).abs();
         };
         for (lane, term) in chunks.remainder().iter().enumerate() {
             add(lane, *term);

@@ -366,3 +366,6 @@ fn lossy(a: Row<'_>, b: Row<'_>, below: f64) -> usize {
         .filter(|weight| *weight > 0.0 && *weight < below)
         .count()
 }
+
+#[cfg(test)]
+mod formula_tests;

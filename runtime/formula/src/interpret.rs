@@ -35,6 +35,7 @@ use crate::number::stored;
 
 mod arithmetic;
 mod block;
+mod collected;
 mod element;
 mod fold;
 mod inputs;

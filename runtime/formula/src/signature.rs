@@ -108,6 +108,8 @@ pub enum Accumulation {
     Fast,
 }
 
+/// Largest constant extent.
+pub const MAX_EXTENT: i64 = 1 << 20;
 /// Most axes of an operand.
 pub const MAX_AXES: usize = 8;
 /// Most modes of a formula.
@@ -231,6 +233,14 @@ impl Signature {
             if let Some(over) = &operand.over {
                 problems.extend(self.check_over(at, over));
             }
+            for axis in &operand.axes {
+                if let Axis::Quotient(_, by) | Axis::Constant(by) = axis
+                    && !(1..=MAX_EXTENT).contains(by)
+                {
+                    let message = format!("mode `{axis}` has a number not in 1 to {MAX_EXTENT}");
+                    problems.push(Problem::of("mode-extent", place.clone(), message));
+                }
+            }
             if operand.axes.iter().any(|axis| self.is_constant(axis)) {
                 let message = "a mode of constant extent stands in `k/c` or `g+1`";
                 problems.push(Problem::of("mode-extent", place, message));
@@ -238,9 +248,9 @@ impl Signature {
         }
         for (at, mode) in self.modes.iter().enumerate() {
             match &mode.extent {
-                ModeExtent::Constant(extent) if !(1..=1 << 20).contains(extent) => {
+                ModeExtent::Constant(extent) if !(1..=MAX_EXTENT).contains(extent) => {
                     let message = format!(
-                        "mode `{}` has extent {extent}; 1 to 1048576",
+                        "mode `{}` has extent {extent}; 1 to {MAX_EXTENT}",
                         shown(&mode.name)
                     );
                     problems.push(Problem::of("mode-extent", Place::Mode(at), message));

@@ -29,7 +29,13 @@ fn formulas_of_kernels_are_accepted_and_spelled_canonically() {
         let (same, _) = read(&format!("{head}compute:\n"));
         assert_eq!(same, signature);
         let form = match recognize(&formula) {
-            Ok(recognized) => drawn(&formula, &recognized.form),
+            Ok(recognized) => {
+                let others = recognized.others.iter().map(|(name, why, span)| {
+                    let place = text.get(span.clone()).unwrap_or("").lines().next();
+                    format!("not {name}: {why}: `{}`\n", place.unwrap_or(""))
+                });
+                drawn(&formula, &recognized.form) + &others.collect::<String>()
+            }
             Err(problems) => report(&text, &problems),
         };
         let function = identity::function(&formula);

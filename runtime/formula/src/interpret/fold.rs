@@ -1,16 +1,16 @@
 //! Folds: sums, extremes, means, and indices of the largest.
 
-use super::arithmetic::product_error;
-use super::block::{Block, Floats, Integers, distance};
+use super::block::{Block, Integers};
+use super::collected::Collected;
 use super::place::Lanes;
 use super::sums::{SumSite, Terms};
 use super::walk::{Walk, apply};
 use crate::affine::ModeId;
 use crate::dtype::DType;
-use crate::formula::{Expr, ExprKind, ValueType};
+use crate::formula::{Expr, ExprKind, Extent, ValueType};
 use crate::functions::{Fold, Op};
-use crate::number::wrapped;
 use crate::problem::Span;
+use crate::signature::RaggedBy;
 
 /// Lanes of one block of a fold's body.
 const BLOCK: i64 = 1 << 12;
@@ -24,15 +24,6 @@ pub(super) struct Site<'f> {
     pub body: &'f Expr,
     pub span: &'f Span,
     pub ty: ValueType,
-}
-
-/// What comes out of a fold's body, term after term.
-#[derive(Debug, Default)]
-struct Collected {
-    values: Vec<f64>,
-    errors: Vec<f64>,
-    integers: Vec<i64>,
-    factors: [Vec<f64>; 2],
 }
 
 impl Walk<'_, '_> {
@@ -139,6 +130,21 @@ impl Walk<'_, '_> {
         let [mode, inner @ ..] = modes else {
             return;
         };
+        if let Some(rows) = self.rows_of_group(*mode) {
+            for at in rows {
+                self.at[*mode] = at;
+                let lanes = Lanes {
+                    mode: Some(*mode),
+                    start: at,
+                    len: 1,
+                };
+                match inner {
+                    [] => self.terms(site, sum, lanes, arguments, collected),
+                    inner => self.collect(site, sum, inner, arguments, collected),
+                }
+            }
+            return;
+        }
         let extent = self.evaluator.size(*mode, &self.at);
         if !inner.is_empty() {
             for at in 0..extent {
@@ -159,6 +165,21 @@ impl Walk<'_, '_> {
             self.terms(site, sum, lanes, arguments, collected);
             start += len as i64;
         }
+    }
+
+    /// The coordinates of a mode that is ragged by ids, in the group that is set.
+    fn rows_of_group(&self, mode: ModeId) -> Option<Vec<i64>> {
+        let evaluator = self.evaluator;
+        let Extent::Ragged {
+            group,
+            by: RaggedBy::Ids,
+            table,
+        } = evaluator.formula.modes[mode].extent
+        else {
+            return None;
+        };
+        let own = |at: &i64| evaluator.entry(table, &[*at]) == Some(self.at[group]);
+        Some((0..evaluator.extents[mode]).filter(own).collect())
     }
 
     /// Takes the terms of one block. A product that is summed is not rounded by itself.
@@ -204,171 +225,5 @@ fn lane_of(block: &Block, lane: i64) -> Block {
             let at = if truths.len() == 1 { 0 } else { lane };
             Block::Condition(vec![truths[at]])
         }
-    }
-}
-
-impl Collected {
-    fn len(&self) -> usize {
-        self.values.len().max(self.integers.len())
-    }
-
-    fn push_errors(&mut self, errors: &[f64], lanes: usize) {
-        if errors.is_empty() && self.errors.is_empty() {
-            return;
-        }
-        // Errors begin with the first term that has one.
-        let before = self.len() - lanes;
-        self.errors.resize(before, 0.0);
-        match errors {
-            [] => self.errors.resize(before + lanes, 0.0),
-            [one] => self.errors.resize(before + lanes, *one),
-            all => self.errors.extend_from_slice(all),
-        }
-    }
-
-    fn push(&mut self, block: Block, ty: ValueType, lanes: usize) {
-        if let (Block::Integer(integers), ValueType::S32) = (&block, ty) {
-            match integers.values[..] {
-                [one] => self.integers.resize(self.integers.len() + lanes, one),
-                _ => self.integers.extend_from_slice(&integers.values),
-            }
-            return self.push_errors(&integers.errors, lanes);
-        }
-        let floats = block.into_floats(ty);
-        extend(&mut self.values, &floats.values, lanes);
-        self.push_errors(&floats.errors, lanes);
-    }
-
-    fn push_product(&mut self, a: Floats, b: Floats, lanes: usize, keep: bool) {
-        if a.errors.is_empty() && b.errors.is_empty() {
-            if a.values.len() == lanes && b.values.len() == lanes {
-                let products = a.values.iter().zip(&b.values).map(|(x, y)| x * y);
-                self.values.extend(products);
-            } else {
-                let products = (0..lanes).map(|lane| a.pair(lane).0 * b.pair(lane).0);
-                self.values.extend(products);
-            }
-            self.push_errors(&[], lanes);
-            if keep {
-                extend(&mut self.factors[0], &a.values, lanes);
-                extend(&mut self.factors[1], &b.values, lanes);
-            }
-            return;
-        }
-        let pairs = (0..lanes).map(|lane| (a.pair(lane), b.pair(lane)));
-        let (values, errors): (Vec<f64>, Vec<f64>) =
-            pairs.map(|(a, b)| (a.0 * b.0, product_error(a, b))).unzip();
-        self.values.extend(values);
-        let errors = if lanes == 1 { vec![errors[0]] } else { errors };
-        self.push_errors(&errors, lanes);
-    }
-
-    fn error(&self, at: usize) -> f64 {
-        self.errors.get(at).copied().unwrap_or(0.0)
-    }
-
-    fn whole_sum(&self) -> Block {
-        let sum = self
-            .integers
-            .iter()
-            .fold(0i64, |sum, one| sum.wrapping_add(*one));
-        let error: f64 = self.errors.iter().sum();
-        let sum = if error == 0.0 { wrapped(sum) } else { sum };
-        Block::Integer(Integers::of(vec![(sum, error)]).wrap())
-    }
-
-    /// The largest or the smallest; NaN where one is.
-    fn extreme(&self, site: &Site<'_>) -> Block {
-        let larger = site.fold == Fold::Max;
-        if site.ty == ValueType::S32 {
-            let values = self.integers.iter().copied();
-            let found = if larger { values.max() } else { values.min() };
-            let nothing = if larger { i32::MIN } else { i32::MAX };
-            let error = self.errors.iter().copied().fold(0.0, f64::max);
-            let found = found.unwrap_or(i64::from(nothing));
-            return Block::Integer(Integers::of(vec![(found, error)]));
-        }
-        let start = if larger {
-            f64::NEG_INFINITY
-        } else {
-            f64::INFINITY
-        };
-        let pick = |a: f64, b: f64| {
-            if a.is_nan() || b.is_nan() {
-                f64::NAN
-            } else if larger {
-                a.max(b)
-            } else {
-                a.min(b)
-            }
-        };
-        let (mut value, mut ends) = (start, [start, start]);
-        for (at, term) in self.values.iter().enumerate() {
-            value = pick(value, *term);
-            if !self.errors.is_empty() {
-                let error = self.error(at);
-                let known = error < f64::INFINITY;
-                let end = |sign: f64| if known { term + sign * error } else { f64::NAN };
-                ends = [pick(ends[0], end(-1.0)), pick(ends[1], end(1.0))];
-            }
-        }
-        let error = if self.errors.is_empty() {
-            0.0
-        } else if ends[0].is_nan() && self.errors.contains(&f64::INFINITY) {
-            f64::INFINITY
-        } else {
-            distance(ends[0], value).max(distance(ends[1], value))
-        };
-        Block::Float([(value, error)].into_iter().collect())
-    }
-
-    /// The smallest index of the largest, and every index that may be it. NaN counts as largest.
-    fn argmax(&self) -> Block {
-        let count = self.len();
-        let value = |at: usize| match self.integers.get(at) {
-            Some(integer) => *integer as f64,
-            None => self.values[at],
-        };
-        let mut best: Option<usize> = None;
-        for at in 0..count {
-            let better = best.is_none_or(|best| {
-                let (a, b) = (value(at), value(best));
-                a > b || (a.is_nan() && !b.is_nan())
-            });
-            best = if better { Some(at) } else { best };
-        }
-        let Some(best) = best else {
-            return Block::integer(-1);
-        };
-        let index = best as i64;
-        if self.errors.is_empty() || value(best).is_nan() {
-            return Block::integer(index);
-        }
-        // An index may be it if nothing is surely larger, nor surely as large before it.
-        let least = |at: usize| value(at) - self.error(at);
-        let floor = (0..count).map(least).fold(f64::NEG_INFINITY, f64::max);
-        let may = |at: &usize| {
-            let most = value(*at) + self.error(*at);
-            let known = most < f64::INFINITY || self.error(*at) == 0.0;
-            !known || most > floor || (most == floor && (*at <= best || self.error(*at) > 0.0))
-        };
-        let choices: Vec<i64> = (0..count).filter(may).map(|at| at as i64).collect();
-        let far = choices
-            .iter()
-            .map(|one| (one - index).abs())
-            .max()
-            .unwrap_or(0);
-        let mut integers = Integers::of(vec![(index, far as f64)]);
-        if choices.len() > 1 {
-            integers.choices.push((0, choices));
-        }
-        Block::Integer(integers)
-    }
-}
-
-fn extend(all: &mut Vec<f64>, part: &[f64], lanes: usize) {
-    match part {
-        [one] => all.resize(all.len() + lanes, *one),
-        part => all.extend_from_slice(part),
     }
 }

@@ -112,3 +112,23 @@ fn the_size_of_a_ragged_mode_is_its_groups() {
         }
     });
 }
+
+#[test]
+fn rows_of_a_group_by_ids_are_found() {
+    let (signature, text) = read(
+        "x: f32 (m,n)\nt: s32 (m)\nd: f32 (g,n)\nm in g by ids t\ncompute:\n\
+         d[g,n] = sum[m] x[m,n] / size(m)\n",
+    );
+    let formula = check(&text, &signature).unwrap();
+    let x = Array::eighths(&[6, 2], 12);
+    let ids = [2, -1, 0, 2, 3, 2];
+    let t = Array::integers(&[6], &ids);
+    let data = Data::default().size("m", 6).size("n", 2).size("g", 3);
+    let out = evaluate(&formula, &data.with("x", &x).with("t", &t));
+    expect(&out[0], 1e-6, |at| {
+        let rows: Vec<usize> = (0..6).filter(|m| ids[*m] == at[0] as i64).collect();
+        rows.iter()
+            .map(|m| x.at(&[*m, at[1]]) / rows.len() as f64)
+            .sum()
+    });
+}

@@ -1,8 +1,8 @@
 //! Tokens to a tree.
 //!
 //! In: text. Out: the tree, or every problem: of a statement that cannot be read the first, and the
-//! parser goes on behind it. Operators bind as the table of primitives says; a fold's body reaches as far as
-//! it can.
+//! parser goes on behind it. Operators bind as the table of primitives says; a fold's body reaches
+//! as far as it can.
 
 use super::lexer::{Token, TokenKind, tokens};
 use super::{Assignment, MAX_NODES, MAX_STATEMENTS, Node, NodeKind, Tree, Word};

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use tilewright_bundle::DType;
-use tilewright_formula::interpret::{Bounded, Evaluator, Inputs, SumSite, Sums, Tensor, Terms};
+use tilewright_formula::interpret::{
+    Bounded, Evaluator, Inputs, Output, SumSite, Sums, Tensor, Terms,
+};
 use tilewright_formula::{Operand, Signature, check, identity};
 
 use super::super::data::Data;
@@ -60,9 +62,35 @@ fn rows(count: usize, seed: u64, data: Data, dtype: DType) -> Vec<f64> {
     values.map(|value| super::round(dtype, value)).collect()
 }
 
+/// What the formula of a gemm gives.
+fn reference(
+    [input, accumulator]: [DType; 2],
+    shape: Shape,
+    [a, b]: [&[f64]; 2],
+    sums: &BySteps,
+) -> Output {
+    let signature = Signature {
+        operands: vec![
+            Operand::new("a", input, &["m", "k"]),
+            Operand::new("b", input, &["n", "k"]),
+            Operand::new("d", accumulator, &["m", "n"]),
+        ],
+        ..Signature::default()
+    };
+    let text = identity::default_text("gemm", Some(accumulator)).unwrap();
+    let formula = check(&text, &signature).unwrap();
+    let [m, n, k] = [shape.m, shape.n, shape.k].map(|extent| extent as i64);
+    let inputs = Inputs::default().size("m", m).size("n", n).size("k", k);
+    let inputs = inputs.tensor("a", Tensor::floats(a, &[k, 1]));
+    let inputs = inputs.tensor("b", Tensor::floats(b, &[k, 1]));
+    let evaluator = Evaluator::new(&formula, &inputs, sums).unwrap();
+    evaluator.outputs().unwrap().remove(0)
+}
+
 #[test]
 fn the_formula_of_a_gemm_has_this_rule() {
-    let (m, n, k) = (3usize, 5usize, 70usize);
+    let shape = Shape { m: 3, n: 5, k: 70 };
+    let Shape { m, n, k } = shape;
     let fma = Steps::of_types([DType::F32; 2], DType::F32);
     let tensor = Steps::of_types([DType::BF16; 2], DType::F32);
     let ordered = |steps| Steps {
@@ -88,28 +116,12 @@ fn the_formula_of_a_gemm_has_this_rule() {
     ] {
         for data in [Data::Integers, Data::Normals] {
             let (a, b) = (rows(m * k, 1, data, input), rows(n * k, 2, data, input));
-            let signature = Signature {
-                operands: vec![
-                    Operand::new("a", input, &["m", "k"]),
-                    Operand::new("b", input, &["n", "k"]),
-                    Operand::new("d", accumulator, &["m", "n"]),
-                ],
-                ..Signature::default()
-            };
-            let text = identity::default_text("gemm", Some(accumulator)).unwrap();
-            let formula = check(&text, &signature).unwrap();
-            let stride = k as i64;
-            let inputs = Inputs::default()
-                .size("m", m as i64)
-                .size("n", n as i64)
-                .size("k", stride)
-                .tensor("a", Tensor::floats(&a, &[stride, 1]))
-                .tensor("b", Tensor::floats(&b, &[stride, 1]));
-            let sums = BySteps { steps, data };
-            let outputs = Evaluator::new(&formula, &inputs, &sums)
-                .unwrap()
-                .outputs()
-                .unwrap();
+            let output = reference(
+                [input, accumulator],
+                shape,
+                [&a, &b],
+                &BySteps { steps, data },
+            );
             let rule = Rule {
                 steps,
                 inputs: [input; 2],
@@ -117,7 +129,6 @@ fn the_formula_of_a_gemm_has_this_rule() {
                 k,
                 data,
             };
-            let shape = Shape { m, n, k };
             let expected: Vec<Expected> = match steps.ordered {
                 true => rule.follow(&a, &b, shape),
                 false => {
@@ -128,7 +139,7 @@ fn the_formula_of_a_gemm_has_this_rule() {
                 }
             };
             for (at, want) in expected.iter().enumerate() {
-                let got = outputs[0].at(at);
+                let got = output.at(at);
                 let ends = [got.stored(accumulator), want.outputs(accumulator)];
                 assert_eq!(
                     ends[0], ends[1],

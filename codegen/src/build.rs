@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use crate::LineInfo;
 use crate::error::{Error, Result};
 use crate::pack::{self, Artifact};
 use crate::spec;
@@ -128,8 +129,10 @@ fn is_spec_name(path: &Path) -> bool {
 fn compile_file(file: &Path) -> Result<Vec<Artifact>> {
     let spec = spec::load(file)?;
     let made = spec.points.iter();
-    made.map(|point| crate::artifact(point).map_err(|error| spec.place(error)))
-        .collect()
+    made.map(|point| {
+        crate::artifact(&spec, point, LineInfo::Beside).map_err(|error| spec.place(error))
+    })
+    .collect()
 }
 
 /// Writes the expression `&[("manifest.json", include_bytes!(…)), …]`.

@@ -43,6 +43,7 @@ use ir::tile::Kernel;
 use pack::Artifact;
 use plan::model::Plan;
 use ptx::PtxModule;
+use spec::SpecFile;
 use spec::model::Point;
 
 /// Everything the compiler made of one point, stage by stage.
@@ -80,17 +81,28 @@ pub fn compile(point: &Point) -> Result<Compiled> {
     })
 }
 
-/// Compiles a point, has ptxas judge the text where it can be had, and writes its manifest entry.
+/// Where it stands which lines of the PTX come from what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum LineInfo {
+    /// In the manifest alone.
+    #[default]
+    Beside,
+    /// In the PTX as well, by `.file` and `.loc`, as profilers read them.
+    Directives,
+}
+
+/// Compiles a point of a file, has ptxas judge the text where it can be had, and writes its manifest
+/// entry.
 ///
 /// # Errors
 /// Those of [`compile`]; [`Error::Plan`] when ptxas spills, uses local memory or serializes.
-pub fn artifact(point: &Point) -> Result<Artifact> {
+pub fn artifact(file: &SpecFile, point: &Point, info: LineInfo) -> Result<Artifact> {
     let Compiled {
         plan,
+        tile,
         program,
         certificate,
         ptx,
-        ..
     } = compile(point)?;
     let report = match ptx::ptxas::find() {
         Some(path) => Some(ptx::ptxas::assemble_with(&path, &ptx.text, &plan.arch)?),
@@ -102,5 +114,16 @@ pub fn artifact(point: &Point) -> Result<Artifact> {
             return Err(Error::plan(plan.id, violations));
         }
     }
-    pack::artifact(&plan, &program, &certificate, ptx, report.as_ref())
+    let lines = pack::lines::table(file, &plan, &tile, &ptx.lines);
+    let mut artifact = pack::artifact(&plan, &program, &certificate, ptx, report.as_ref())?;
+    let lines = match info {
+        LineInfo::Beside => lines,
+        LineInfo::Directives => {
+            let (text, lines) = pack::lines::directives(&artifact.ptx, &lines);
+            artifact.ptx = text;
+            lines
+        }
+    };
+    artifact.kernel.lines = Some(lines);
+    Ok(artifact)
 }

@@ -367,7 +367,15 @@ fn with_workspace(
 }
 
 fn summarize(kernel: &Kernel, report: &emulator::Report) -> Result<LaunchReport, Error> {
-    let errors: Vec<String> = report.errors().take(8).map(ToString::to_string).collect();
+    // The line of the PTX in a finding, and what that comes from.
+    let told = |finding: &emulator::Finding| {
+        let lines = kernel.lines.as_ref();
+        match lines.and_then(|lines| lines.describe(finding.line)) {
+            Some(origin) => format!("{finding}, from {origin}"),
+            None => finding.to_string(),
+        }
+    };
+    let errors: Vec<String> = report.errors().take(8).map(told).collect();
     if !errors.is_empty() {
         return Err(Error::Faults {
             kernel: kernel.id.clone(),
@@ -380,7 +388,7 @@ fn summarize(kernel: &Kernel, report: &emulator::Report) -> Result<LaunchReport,
         .filter(|f| f.level == emulator::Level::Warning);
     Ok(LaunchReport {
         thread_instructions: report.thread_instructions,
-        warnings: warnings.map(ToString::to_string).collect(),
+        warnings: warnings.map(told).collect(),
         tensor_cores: report.tensor_cores,
     })
 }

@@ -18,3 +18,4 @@ mod counted;
 mod mutated;
 mod probes;
 mod sums;
+mod line_tables;

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 #[cfg(feature = "codegen")]
-pub use self::compile::{Build, Check, Explain, Ir, Limit, Pass, Plan, Points, Ptx};
+pub use self::compile::{Build, Check, Explain, Ir, Limit, LineInfo, Pass, Plan, Points, Ptx};
 use crate::quantity::{Bytes, Product};
 
 /// The last lines of `--help`.

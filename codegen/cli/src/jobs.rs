@@ -8,28 +8,36 @@ use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Serialize};
 use tilewright_codegen::error::Error;
-use tilewright_codegen::pack::Artifact;
+use tilewright_codegen::pack::{Artifact, lines};
 use tilewright_codegen::ptx::{self, IrForm};
 use tilewright_codegen::spec::{self, Point, SpecFile};
-use tilewright_codegen::{artifact, compile, ir, lower, plan};
+use tilewright_codegen::{LineInfo, artifact, compile, ir, lower, plan};
 
 use crate::args;
 use crate::outcome::{Failure, Outcome};
 use crate::specs;
 use crate::worker::{self, Crew, WorkerError};
 
+/// Where lines of the PTX are to say what they come from.
+pub fn line_info(asked: args::LineInfo) -> LineInfo {
+    match asked.line_info {
+        true => LineInfo::Directives,
+        false => LineInfo::Beside,
+    }
+}
+
 /// What a job is to produce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Want {
     /// The PTX as text.
-    Ptx,
+    Ptx(LineInfo),
     /// LLVM's own program as text.
     LlvmIr {
         /// After its optimization passes, or as it was handed over.
         optimized: bool,
     },
     /// The kernel as a bundle holds it, judged by the assembler where there is one.
-    Artifact,
+    Artifact(LineInfo),
 }
 
 /// What a job produced.
@@ -166,12 +174,22 @@ fn answer(job: &Job) -> Result<Product, Error> {
     let point = file
         .point(&job.point)
         .ok_or_else(|| bug("the spec has no such point"))?;
-    produce(point, job.want).map_err(|error| file.place(error))
+    produce(&file, point, job.want).map_err(|error| file.place(error))
 }
 
-fn produce(point: &Point, want: Want) -> Result<Product, Error> {
+fn produce(file: &SpecFile, point: &Point, want: Want) -> Result<Product, Error> {
     match want {
-        Want::Ptx => Ok(Product::Text(compile(point)?.ptx.text)),
+        Want::Ptx(info) => {
+            let made = compile(point)?;
+            let text = match info {
+                LineInfo::Beside => made.ptx.text,
+                LineInfo::Directives => {
+                    let table = lines::table(file, &made.plan, &made.tile, &made.ptx.lines);
+                    lines::directives(&made.ptx.text, &table).0
+                }
+            };
+            Ok(Product::Text(text))
+        }
         Want::LlvmIr { optimized } => {
             let form = if optimized {
                 IrForm::Optimized
@@ -184,7 +202,10 @@ fn produce(point: &Point, want: Want) -> Result<Product, Error> {
                 &program, &plan.arch, &plan.id, form,
             )?))
         }
-        Want::Artifact => Ok(Product::Artifact(Box::new(artifact(point)?))),
+        Want::Artifact(info) => {
+            let artifact = artifact(file, point, info)?;
+            Ok(Product::Artifact(Box::new(artifact)))
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! Comes in: what [`crate::compile`] made, and ptxas' report where it could be had. Goes out: the
 //! manifest entry with its launch ABI, assumptions and certificate, and the bundle's files.
 
+pub mod lines;
 #[cfg(test)]
 mod tests;
 

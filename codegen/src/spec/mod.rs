@@ -41,7 +41,7 @@ mod print;
 mod point;
 mod tune;
 mod schema;
-mod places;
+pub mod places;
 #[cfg(test)]
 mod tests;
 

@@ -88,6 +88,42 @@ impl SpecFile {
     }
 }
 
+/// Where the keys of a point stand in its file.
+pub struct Places<'f> {
+    tree: Option<Node>,
+    file: &'f SpecFile,
+    number: usize,
+}
+
+impl SpecFile {
+    /// Where the keys of that point stand.
+    pub fn places(&self, point: &str) -> Places<'_> {
+        let number = self.points.iter().position(|one| one.id == point);
+        Places {
+            tree: tree::read(&self.text, &mut Problems::default()),
+            file: self,
+            number: number.unwrap_or(0),
+        }
+    }
+}
+
+impl Places<'_> {
+    /// The line, from 1, of the first of those keys that is there: where the point's value stands
+    /// among those that are tuned, else where the key is written.
+    pub fn line(&self, keys: &[String]) -> Option<u32> {
+        let tree = self.tree.as_ref()?;
+        let tuned = tuned(tree, self.number);
+        let span = |key: &String| match tuned.iter().find(|(path, _)| path == key) {
+            Some((_, value)) => Some(value.span.clone()),
+            None => written(tree, key),
+        };
+        let span = keys.iter().find_map(span)?;
+        // Places are byte offsets; lines of spans count from 1 as well.
+        let before = self.file.text.get(..span.bytes.start)?;
+        u32::try_from(before.matches('\n').count() + 1).ok()
+    }
+}
+
 /// The violation with its places, of the point of that number.
 fn place(tree: &Node, violation: Violation, number: usize) -> Violation {
     let tuned = tuned(tree, number);

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use crate::abi::{LaunchAbi, MAX_PARAM_BYTES, ParamValue};
 use crate::error::{Error, Problems, shorten};
 use crate::hash::Sha256Hex;
+use crate::lines::LineTable;
 use crate::manifest::{Assumption, Family, FileEntry, Kernel, Manifest, Provenance, Semantics};
 use crate::source::{MAX_FILE_BYTES, MAX_TOTAL_BYTES, is_safe, safe_path};
 use crate::text::is_plain;
@@ -71,6 +72,7 @@ pub(crate) fn kernel(kernel: &Kernel, problems: &mut Problems) {
     names(kernel, problems);
     semantics(id, &kernel.semantics, problems);
     sums(kernel, problems);
+    lines(kernel, problems);
     abi(id, &kernel.abi, &kernel.semantics, problems);
     assumptions(kernel, problems);
     let sm = kernel.capability.min_sm;
@@ -164,6 +166,12 @@ fn sums(kernel: &Kernel, problems: &mut Problems) {
     problems.check(sums.rules.is_empty() || sums.on(sm).is_some(), id, || {
         format!("semantics.sums: no rule is for sm {sm}, which runs the kernel")
     });
+}
+
+fn lines(kernel: &Kernel, problems: &mut Problems) {
+    for problem in kernel.lines.iter().flat_map(LineTable::problems) {
+        problems.add(&kernel.id, format!("lines: {problem}"));
+    }
 }
 
 fn is_line(text: &str) -> bool {

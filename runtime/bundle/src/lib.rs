@@ -58,6 +58,8 @@ mod sums;
 
 mod certificate;
 
+mod lines;
+
 mod manifest;
 
 mod source;
@@ -77,6 +79,7 @@ pub use certificate::{Certificate, MAX_CERTIFICATE_BYTES};
 pub use error::{Error, Problem};
 pub use expr::{Condition, Env, EvalError, Expr, MAX_DEPTH, MAX_NODES, MAX_TEXT, Name, ParseError};
 pub use hash::Sha256Hex;
+pub use lines::{LineTable, Origin};
 pub use manifest::{
     Assumption, Capability, CubinFile, FORMAT_VERSION, Family, FileEntry, Kernel, Manifest,
     Operand, Provenance, PtxFile, Resources, Role, Semantics,

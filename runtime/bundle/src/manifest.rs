@@ -8,6 +8,7 @@ use crate::abi::LaunchAbi;
 use crate::certificate::Certificate;
 use crate::expr::{Condition, Expr};
 use crate::hash::Sha256Hex;
+use crate::lines::LineTable;
 use crate::sums::Sums;
 use tilewright_formula::DType;
 
@@ -289,11 +290,15 @@ pub struct Kernel {
     pub abi: LaunchAbi,
     /// What it uses.
     pub resources: Resources,
+    /// Where the lines of its PTX come from; no part of what it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<LineTable>,
     /// What must hold before a launch.
     pub assumptions: Vec<Assumption>,
     /// The generator's proof of the kernel, an object; opaque here, covered by the hash.
     pub certificate: Certificate,
-    /// SHA-256 of this entry as compact JSON with this key an empty string; set by the writer.
+    /// SHA-256 of this entry as compact JSON with this key an empty string and without `lines`; set
+    /// by the writer.
     pub content_hash: Sha256Hex,
 }
 
@@ -316,6 +321,7 @@ impl Kernel {
             },
             abi: LaunchAbi::default(),
             resources: Resources::default(),
+            lines: None,
             assumptions: Vec::new(),
             certificate: Certificate::default(),
             content_hash: Sha256Hex::default(),

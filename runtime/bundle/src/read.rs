@@ -207,10 +207,12 @@ fn shorten_message(message: &str) -> String {
         .collect()
 }
 
-/// The hash of a kernel's entry with an empty `content_hash`.
+/// The hash of a kernel's entry with an empty `content_hash`, without the table of lines: a comment
+/// in a spec makes no other kernel.
 pub(crate) fn content_hash(kernel: &Kernel) -> Result<Sha256Hex, Error> {
     let mut kernel = kernel.clone();
     kernel.content_hash = Sha256Hex::default();
+    kernel.lines = None;
     let text = serde_json::to_string(&kernel)
         .map_err(|e| Error::invalid(shorten(&kernel.id), e.to_string()))?;
     Ok(Sha256Hex::of(text.as_bytes()))

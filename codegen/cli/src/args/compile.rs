@@ -47,9 +47,20 @@ pub struct Ptx {
     /// What to show.
     #[command(flatten)]
     pub show: Show,
+    /// Whether the text names lines of the spec.
+    #[command(flatten)]
+    pub line_info: LineInfo,
     /// How long a kernel may take.
     #[command(flatten)]
     pub limit: Limit,
+}
+
+/// Where it stands which lines of the PTX come from what.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct LineInfo {
+    /// Write into the PTX which line of the spec it comes from (.file, .loc), for profilers
+    #[arg(long)]
+    pub line_info: bool,
 }
 
 /// How long the compiler may take.
@@ -154,6 +165,9 @@ pub struct Build {
     /// Leave out the points that compile badly, as tuning spaces have them, and count them
     #[arg(short, long)]
     pub keep_going: bool,
+    /// Whether the PTX names lines of the specs.
+    #[command(flatten)]
+    pub line_info: LineInfo,
     /// How long a kernel may take.
     #[command(flatten)]
     pub limit: Limit,

@@ -26,7 +26,7 @@ use crate::worker::Crew;
 /// Builds the bundle.
 pub fn run(args: &args::Build) -> Outcome {
     let files = load_all(args)?;
-    let (jobs, mut dropped) = feasible(&files)?;
+    let (jobs, mut dropped) = feasible(&files, Want::Artifact(jobs::line_info(args.line_info)))?;
     if ptxas::find().is_none() {
         terminal::diagnose("no ptxas: the kernels are not assembled; run ci/setup.sh to have it");
     }
@@ -128,7 +128,7 @@ fn load_all(args: &args::Build) -> Result<Vec<SpecFile>, Failure> {
 
 /// A job for every point that has a plan, and the points that have none. A spec all of whose points
 /// have none is at fault.
-fn feasible(files: &[SpecFile]) -> Result<(Vec<Job>, Vec<Dropped>), Failure> {
+fn feasible(files: &[SpecFile], want: Want) -> Result<(Vec<Job>, Vec<Dropped>), Failure> {
     let mut jobs = Vec::new();
     let mut dropped = Vec::new();
     let mut failures = Vec::new();
@@ -137,7 +137,7 @@ fn feasible(files: &[SpecFile]) -> Result<(Vec<Job>, Vec<Dropped>), Failure> {
         let mut refused = Vec::new();
         for point in &file.points {
             match plan::plan(point) {
-                Ok(_) => jobs.push(Job::new(file, point, Want::Artifact)),
+                Ok(_) => jobs.push(Job::new(file, point, want)),
                 Err(error) => match Infeasible::of(&error) {
                     Some(why) => refused.push((Dropped::new(&point.id, why), error)),
                     None => failures.push(specs::failure_at(file, point, error)),

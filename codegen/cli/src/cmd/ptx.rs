@@ -8,9 +8,10 @@ use crate::terminal;
 
 /// Prints the PTX of each chosen point.
 pub fn run(args: &args::Ptx) -> Outcome {
+    let want = Want::Ptx(jobs::line_info(args.line_info));
     let file = specs::load(&args.show.spec)?;
     for point in specs::points(&file, &args.show.points)? {
-        terminal::print(&jobs::text(&file, point, Want::Ptx, args.limit)?)?;
+        terminal::print(&jobs::text(&file, point, want, args.limit)?)?;
     }
     Ok(Verdict::Good)
 }

@@ -156,7 +156,11 @@ fn registers(
     limit: Duration,
 ) -> Result<Result<u32, String>, Failure> {
     let crew = Crew::of_this_binary(Some(std::num::NonZeroUsize::MIN), limit)?;
-    let jobs = [Job::new(file, point, Want::Artifact)];
+    let jobs = [Job::new(
+        file,
+        point,
+        Want::Artifact(tilewright_codegen::LineInfo::Beside),
+    )];
     let mut made = jobs::artifacts(&crew, &jobs, || {});
     if let Some(failure) = made.failures.pop() {
         return Err(failure);

@@ -6,6 +6,7 @@ mod evaluation {
     mod copies;
     mod groups;
     mod products;
+    mod random;
     mod right_kernels;
     mod rows;
 }

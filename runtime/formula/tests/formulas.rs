@@ -39,7 +39,16 @@ fn formulas_of_kernels_are_accepted_and_spelled_canonically() {
             Err(problems) => report(&text, &problems),
         };
         let function = identity::function(&formula);
-        let record = format!("{spelled}\nfunction:\n{function}\nform: {form}");
+        let tile = formula
+            .tile_modes()
+            .into_iter()
+            .map(|mode| formula.modes[mode].name.as_str());
+        let tile: Vec<&str> = tile.collect();
+        let sizes = formula.extent_names().join(" ");
+        let record = format!(
+            "{spelled}\nfunction:\n{function}\ntile: {}\nsizes: {sizes}\nform: {form}",
+            tile.join(" ")
+        );
         differences.extend(golden(&file.with_extension("txt"), &record));
     }
     assert!(

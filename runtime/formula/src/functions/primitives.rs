@@ -102,6 +102,9 @@ const fn infix(
 fn largest(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() {
         f64::NAN
+    } else if a == 0.0 && b == 0.0 {
+        // +0 is larger than -0, as in PTX.
+        a + b
     } else {
         a.max(b)
     }

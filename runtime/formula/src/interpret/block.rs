@@ -230,12 +230,13 @@ impl FromIterator<(f64, f64)> for Floats {
     }
 }
 
-/// The distance of two values; none of equal infinities.
+/// The distance of two values, no less than it is and than f64 needs to come from one to the other;
+/// none of equal infinities.
 pub(super) fn distance(a: f64, b: f64) -> f64 {
     if a == b || (a.is_nan() && b.is_nan()) {
         return 0.0;
     }
-    let distance = (a - b).abs();
+    let distance = (a - b).abs() + f64::EPSILON * (a.abs() + b.abs());
     if distance.is_nan() {
         f64::INFINITY
     } else {

@@ -105,6 +105,9 @@ impl Collected {
         let pick = |a: f64, b: f64| {
             if a.is_nan() || b.is_nan() {
                 f64::NAN
+            } else if a == 0.0 && b == 0.0 {
+                // +0 is larger than -0.
+                if larger { a + b } else { -(-a - b) }
             } else if larger {
                 a.max(b)
             } else {

@@ -4,6 +4,17 @@ use proptest::prelude::*;
 
 use super::super::*;
 
+/// The larger, NaN where one is, and +0 of zeros of both signs.
+fn largest(a: f32, b: f32) -> f32 {
+    match a.partial_cmp(&b) {
+        None => f32::NAN,
+        Some(std::cmp::Ordering::Less) => b,
+        Some(std::cmp::Ordering::Greater) => a,
+        Some(std::cmp::Ordering::Equal) if a == 0.0 => a + b,
+        Some(std::cmp::Ordering::Equal) => a,
+    }
+}
+
 /// A random expression, with what f32 gives for it.
 #[derive(Debug, Clone)]
 enum Tree {
@@ -48,13 +59,7 @@ impl Tree {
                     "sqrt" => a.sqrt(),
                     "tanh" => a.tanh(),
                     "floor" => a.floor(),
-                    "relu" => {
-                        if a.is_nan() {
-                            a
-                        } else {
-                            a.max(0.0)
-                        }
-                    }
+                    "relu" => largest(a, 0.0),
                     "bf16" => {
                         let word = a.to_bits();
                         let up = 0x7fff + (word >> 16 & 1);
@@ -66,15 +71,13 @@ impl Tree {
             }
             Tree::Two(sign, a, b) => {
                 let (a, b) = (a.value(x, y), b.value(x, y));
-                let none = a.is_nan() || b.is_nan();
                 match *sign {
                     "+" => a + b,
                     "-" => a - b,
                     "*" => a * b,
                     "/" => a / b,
-                    _ if none => f32::NAN,
-                    "min" => a.min(b),
-                    _ => a.max(b),
+                    "min" => -largest(-a, -b),
+                    _ => largest(a, b),
                 }
             }
             Tree::Where(a, b, c, d) => {
@@ -89,7 +92,8 @@ fn trees() -> impl Strategy<Value = Tree> {
     let leaf = prop_oneof![
         3 => Just(Tree::X),
         3 => Just(Tree::Y),
-        1 => prop::sample::select(vec![0.0f32, 1.0, 0.5, 3.0, 0.1, 1e20, 1e-30]).prop_map(Tree::Number),
+        1 => prop::sample::select(vec![0.0f32, 1.0, 0.5, 3.0, 0.1, 1e20, 1e-30])
+            .prop_map(Tree::Number),
     ];
     leaf.prop_recursive(4, 16, 4, |inner| {
         let boxed = inner.prop_map(Box::new);

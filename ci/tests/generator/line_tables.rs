@@ -29,7 +29,7 @@ const ORIGINS: [(&str, &str, &[(&str, &str, &str)]); 3] = [
             (
                 "griddepcontrol.wait",
                 "follow the kernel before",
-                "cta_tile",
+                "scheduler",
             ),
         ],
     ),

@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::ir::program::Program;
 use crate::ir::tile::Kernel;
 use crate::plan::model::Plan;
+pub use guards::Guards;
 use timeline::Timeline;
 
 /// What one tiled copy costs and covers.
@@ -52,18 +53,28 @@ pub struct StepCertificate {
 pub struct Certificate {
     /// Each tiled copy.
     pub steps: Vec<StepCertificate>,
-    /// Global accesses of the program, all guarded.
+    /// Global accesses of the program, all shown to stay inside for every problem.
     pub global_accesses: u32,
-    /// Of these, under a predicate.
+    /// Of these, by the tests on their way.
     pub guarded_by_predicate: u32,
     /// Of these, by their count of valid bytes.
     pub guarded_by_size: u32,
+    /// Of these, by tensor maps, at whose ends the hardware cuts.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub guarded_by_map: u32,
+    /// Of these, by the size of scratch memory.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub guarded_by_scratch: u32,
     /// Addresses shown to be aligned.
     pub aligned_addresses: u32,
     /// Runs of the pipes over lengths of the main loop, none with a finding.
     pub pipeline_runs: u32,
     /// What the launch must guarantee for this.
     pub assumptions: Vec<String>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// The pipeline's run by the clock, for so many output tiles of so many k tiles for each CTA;
@@ -84,6 +95,20 @@ pub fn timeline(plan: &Plan, kernel: &Kernel, lengths: [u32; 2]) -> Result<Optio
     })
 }
 
+/// Shows that every access of the program to global memory stays inside, for every problem: the
+/// part of a certificate that a change of one test must not pass.
+///
+/// # Errors
+/// [`Error::Bug`] with the first access that is not shown to.
+pub fn guards_of(plan: &Plan, program: &Program) -> Result<Guards> {
+    guards::check(plan, program).map_err(|message| Error::Bug {
+        stage: "certificate",
+        kernel: plan.id.clone(),
+        message,
+        dump: program.to_string(),
+    })
+}
+
 /// Proves the kernel right or refuses it.
 ///
 /// # Errors
@@ -101,14 +126,16 @@ pub fn certify(plan: &Plan, kernel: &Kernel, program: &Program) -> Result<Certif
     }
     let pipeline_runs = pipeline::check(plan, kernel)
         .map_err(|message| refuse(format!("pipeline: {message}"), kernel.to_string()))?;
-    let guards = guards::check(program).map_err(|message| refuse(message, program.to_string()))?;
+    let guards = guards_of(plan, program)?;
     let aligned =
         alignment::check(plan, program).map_err(|message| refuse(message, program.to_string()))?;
     Ok(Certificate {
         steps,
-        global_accesses: guards.by_predicate + guards.by_size,
+        global_accesses: guards.all(),
         guarded_by_predicate: guards.by_predicate,
         guarded_by_size: guards.by_size,
+        guarded_by_map: guards.by_map,
+        guarded_by_scratch: guards.by_scratch,
         aligned_addresses: aligned,
         pipeline_runs,
         assumptions: plan.assumptions.iter().map(ToString::to_string).collect(),

@@ -294,7 +294,7 @@ pub(crate) const WORKSPACE: &str = "workspace";
 const WORKSPACE_ALIGN: u32 = 128;
 
 /// The parameter that holds an operand's tensor map.
-pub(super) fn map_name(operand: &str) -> String {
+pub(crate) fn map_name(operand: &str) -> String {
     format!("{operand}_map")
 }
 

@@ -13,7 +13,7 @@ mod raster;
 mod roles;
 mod pipes;
 
-pub(crate) use builder::WORKSPACE;
+pub(crate) use builder::{WORKSPACE, map_name};
 
 use std::collections::BTreeMap;
 

@@ -63,19 +63,30 @@ pub enum EvalError {
     },
 }
 
-/// One step of a postfix program.
+/// One step of a postfix program: it takes its operands from a stack and leaves its result there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Op {
+pub enum Op {
+    /// A number.
     Const(i64),
+    /// What the name stands for.
     Name(Name),
+    /// `-a`
     Neg,
+    /// `a + b`
     Add,
+    /// `a - b`
     Sub,
+    /// `a * b`
     Mul,
+    /// `a / b`, rounded down.
     Div,
+    /// `a % b`, never negative.
     Rem,
+    /// `a / b`, rounded up.
     CeilDiv,
+    /// The lesser.
     Min,
+    /// The greater.
     Max,
 }
 
@@ -148,6 +159,11 @@ impl Expr {
     /// When a name is unbound, a divisor is not positive, or a step leaves `i64`.
     pub fn eval(&self, env: &Env) -> Result<i64, EvalError> {
         run(&self.ops, env, &self.text)
+    }
+
+    /// Its steps, in the order in which they are taken.
+    pub fn steps(&self) -> &[Op] {
+        &self.ops
     }
 
     /// The names it mentions, in order of appearance, possibly repeated.

@@ -77,7 +77,10 @@ mod write;
 pub use abi::{LaunchAbi, MAX_PARAM_BYTES, Param, ParamValue, ScalarType};
 pub use certificate::{Certificate, MAX_CERTIFICATE_BYTES};
 pub use error::{Error, Problem};
-pub use expr::{Condition, Env, EvalError, Expr, MAX_DEPTH, MAX_NODES, MAX_TEXT, Name, ParseError};
+pub use expr::{
+    Condition, Env, EvalError, Expr, MAX_DEPTH, MAX_NODES, MAX_TEXT, Name, Op as ExprStep,
+    ParseError,
+};
 pub use hash::Sha256Hex;
 pub use lines::{LineTable, Origin};
 pub use manifest::{

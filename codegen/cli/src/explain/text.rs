@@ -365,12 +365,25 @@ fn proved(explained: &Explained) -> String {
             certificate.pipeline_runs
         );
     }
+    let ways = [
+        (
+            certificate.guarded_by_predicate,
+            "by the tests on their way",
+        ),
+        (certificate.guarded_by_size, "by their count of valid bytes"),
+        (certificate.guarded_by_map, "by tensor maps"),
+        (
+            certificate.guarded_by_scratch,
+            "by the size of scratch memory",
+        ),
+    ];
+    let ways = ways.iter().filter(|(count, _)| *count > 0);
+    let ways: Vec<String> = ways.map(|(count, way)| format!("{count} {way}")).collect();
     let accesses = format!(
-        "Every element is moved once. Of {} global accesses {} stand under a predicate, {} carry \
-         their size; {} addresses are aligned. The launch makes sure of:",
+        "Every element is moved once. Of {} global accesses each is shown to stay inside for every \
+         problem: {}; {} addresses are aligned. The launch makes sure of:",
         certificate.global_accesses,
-        certificate.guarded_by_predicate,
-        certificate.guarded_by_size,
+        ways.join(", "),
         certificate.aligned_addresses
     );
     let _ = writeln!(text, "{}", wrapped(&accesses));

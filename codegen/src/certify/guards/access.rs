@@ -1,0 +1,354 @@
+//! Accesses to global memory: which coordinates they are of, and the limits those must keep.
+//!
+//! The coordinates of an element are read off the address: the bytes behind the operand's pointer
+//! are a sum of coordinates times strides. What a named stride is multiplied by is the coordinate
+//! of its mode; the rest belongs to modes of constant stride. Any coordinates that give the address
+//! and keep their limits show that the access stays inside.
+
+use super::poly::{Mono, Poly};
+use super::prove::{Effort, ORDINARY, PATIENT};
+use super::terms::{Cond, Known, Term};
+use crate::atoms::model::{Atom, OperandKind, Space};
+use crate::ir::program::{Address, Arg, Base, ParamId};
+use crate::lower::{WORKSPACE, map_name};
+use crate::plan::model::{Hop, Plan};
+use crate::spec::model::{Operand, Stride};
+
+/// Bytes at whose multiples the hardware cuts boxes of stores (measured on an H200).
+const BOX_GRANULE: i128 = 16;
+
+/// How an access is kept inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By tests on its path.
+    Tests,
+    /// By its count of valid bytes.
+    Size,
+    /// By a tensor map, whose boxes the hardware cuts.
+    Map,
+    /// In scratch memory, by the size of that.
+    Scratch,
+}
+
+/// What a proof needs besides what is known.
+pub(super) struct Limits<'p> {
+    pub plan: &'p Plan,
+    /// Bytes of scratch memory.
+    pub scratch: Option<Poly>,
+}
+
+impl Limits<'_> {
+    /// Shows every access of an atom call inside; out come the ways, or what is not shown.
+    pub(super) fn check(
+        &self,
+        known: &mut Known<'_>,
+        atom: &Atom,
+        args: &[Arg],
+    ) -> Result<Vec<Way>, String> {
+        let mut ways = Vec::new();
+        for arg in args {
+            match arg {
+                Arg::Address(address) if address.space == Space::Gmem => {
+                    ways.push(self.address(known, atom, args, address)?);
+                }
+                Arg::TensorMap(map) if atom.copy.is_some() => {
+                    self.boxes(known, atom, args, *map)?;
+                    ways.push(Way::Map);
+                }
+                _ => {}
+            }
+        }
+        Ok(ways)
+    }
+
+    fn address(
+        &self,
+        known: &mut Known<'_>,
+        atom: &Atom,
+        args: &[Arg],
+        address: &Address,
+    ) -> Result<Way, String> {
+        let Base::Param(param) = address.base else {
+            return Err("a global address has no pointer".into());
+        };
+        let name = known.program.params.get(param.0 as usize);
+        let name = name.map(|param| param.name.clone()).unwrap_or_default();
+        let offset = known.int(&address.offset);
+        let offset = offset.plus_constant(i128::from(address.imm));
+        if name == WORKSPACE {
+            let all = self.scratch.clone().ok_or("there is no scratch memory")?;
+            for (distance, bytes) in in_scratch(atom, args) {
+                let first = offset.plus_constant(distance);
+                let left = all.plus(-1, &first).plus_constant(-bytes);
+                let first_byte = "its first byte in scratch memory";
+                shown(known, PATIENT, &first, first_byte)?;
+                let behind = "what scratch memory has behind it";
+                shown(known, PATIENT, &left, behind)?;
+            }
+            return Ok(Way::Scratch);
+        }
+        let operand = self.plan.operand(&name);
+        let operand = operand.ok_or_else(|| format!("there is no operand {name}"))?;
+        let most = i128::from(access_bytes(atom)?);
+        let sized = atom.copy.as_ref().and_then(|copy| copy.src_bytes.as_ref());
+        let valid = match sized {
+            None => None,
+            Some(sized) => {
+                let at = atom.operands.iter().position(|one| one.name == *sized);
+                match at.and_then(|at| args.get(at)) {
+                    Some(Arg::Int(bytes)) => Some(known.int(bytes)),
+                    _ => return Err(format!("{sized} is no number")),
+                }
+            }
+        };
+        let Some(valid) = valid else {
+            self.element(known, operand, &offset, &Poly::constant(most))?;
+            return Ok(Way::Tests);
+        };
+        let over = valid.scaled(-1).plus_constant(most);
+        natural(known, &valid, "its count of valid bytes")?;
+        natural(
+            known,
+            &over,
+            "what a whole access has more than its valid bytes",
+        )?;
+        // A copy of no bytes touches nothing.
+        let scope = known.enter();
+        known.pass(&Cond::Natural(valid.plus_constant(-1)));
+        let valid = known.settled(&valid);
+        let inside = self.element(known, operand, &offset, &valid);
+        known.leave(scope);
+        inside.map(|()| Way::Size)
+    }
+
+    /// Shows that so many bytes at that place are elements of the operand.
+    fn element(
+        &self,
+        known: &mut Known<'_>,
+        operand: &Operand,
+        offset: &Poly,
+        bytes: &Poly,
+    ) -> Result<(), String> {
+        let size = i128::from(operand.dtype.bytes());
+        let coords = coordinates(known, operand, offset, size)?;
+        let along = operand.contiguous_axis();
+        if along.is_none() && bytes.as_constant() != Some(size) {
+            return Err(format!(
+                "{} has no mode of stride 1 to move vectors along",
+                operand.name
+            ));
+        }
+        for (mode, coord) in coords.iter().enumerate() {
+            let extent = &operand.axis(mode).mode;
+            let limit = known.param(extent);
+            let limit = limit.ok_or_else(|| format!("there is no parameter {extent}"))?;
+            let taken = match along == Some(mode) {
+                true => bytes.clone(),
+                false => Poly::constant(size),
+            };
+            let left = limit.plus(-1, coord).scaled(size).plus(-1, &taken);
+            let first = format!("the coordinate along {extent}");
+            natural(known, coord, &first)?;
+            let behind = format!("the bytes from there to the end of {extent}, less those moved,");
+            natural(known, &left, &behind)?;
+        }
+        Ok(())
+    }
+
+    /// Loads are cut by the hardware at the tensor's end; stores at the next multiple of 16 bytes,
+    /// so that either the end is one or the box ends before.
+    fn boxes(
+        &self,
+        known: &mut Known<'_>,
+        atom: &Atom,
+        args: &[Arg],
+        map: ParamId,
+    ) -> Result<(), String> {
+        let name = known.program.params.get(map.0 as usize);
+        let name = name.map(|param| param.name.clone()).unwrap_or_default();
+        let mut operands = self.plan.operands.iter();
+        let operand = operands.find(|operand| map_name(&operand.name) == name);
+        let operand = operand.ok_or_else(|| format!("{name} is a map of no operand"))?;
+        if atom.copy.as_ref().is_none_or(|copy| copy.to != Space::Gmem) {
+            return Ok(());
+        }
+        let boxes = self.plan.boxes(&operand.name, Hop::S2g);
+        let boxes = boxes.ok_or_else(|| format!("{} is not stored by boxes", operand.name))?;
+        let first = args.iter().find_map(|arg| match arg {
+            Arg::Int(x) => Some(x),
+            _ => None,
+        });
+        let first = known.int(first.ok_or("a box has no coordinates")?);
+        let extent = &operand.axis(boxes.contiguous).mode;
+        let limit = known.param(extent);
+        let limit = limit.ok_or_else(|| format!("there is no parameter {extent}"))?;
+        let width = i128::from(boxes.box_extents[boxes.contiguous]);
+        let unit = (BOX_GRANULE / i128::from(operand.dtype.bytes())).max(1);
+        let ends = known.remainder(&limit, &Poly::constant(unit)).scaled(-1);
+        let inside = limit.plus(-1, &first).plus_constant(-width);
+        match known.on_every_choice(&mut |known| {
+            known.proves(&ends, ORDINARY) || known.proves(&inside, ORDINARY)
+        }) {
+            true => Ok(()),
+            false => Err(format!(
+                "{extent} need be no multiple of {BOX_GRANULE} bytes, and the box may end behind it"
+            )),
+        }
+    }
+}
+
+impl Known<'_> {
+    /// Whether it is shown whichever side of each choice on the path holds.
+    fn on_every_choice(&mut self, shown: &mut dyn FnMut(&mut Self) -> bool) -> bool {
+        let Some(choice) = self.choices.pop() else {
+            return shown(self);
+        };
+        let held = choice.iter().all(|cond: &std::rc::Rc<Cond>| {
+            let scope = self.enter();
+            self.assume(cond);
+            let held = self.on_every_choice(shown);
+            self.leave(scope);
+            held
+        });
+        self.choices.push(choice);
+        held
+    }
+}
+
+fn natural(known: &mut Known<'_>, goal: &Poly, what: &str) -> Result<(), String> {
+    shown(known, ORDINARY, goal, what)
+}
+
+fn shown(known: &mut Known<'_>, effort: Effort, goal: &Poly, what: &str) -> Result<(), String> {
+    match known.proves(goal, effort) {
+        true => Ok(()),
+        false => Err(format!("{what} may be negative: {}", known.text(goal))),
+    }
+}
+
+/// The coordinates of the element at that offset in bytes.
+fn coordinates(
+    known: &mut Known<'_>,
+    operand: &Operand,
+    offset: &Poly,
+    size: i128,
+) -> Result<[Poly; 2], String> {
+    let mut coords = [Poly::default(), Poly::default()];
+    let mut rest = offset.clone();
+    let torn = || format!("the address is no element of {}", operand.name);
+    let mut constant = Vec::new();
+    let names = [0, 1].map(|axis| operand.stride(axis));
+    if operand.axes.len() > 2 {
+        return Err(format!("{} has more than two axes", operand.name));
+    }
+    if names[0] == names[1] && matches!(names[0], Stride::Named(_)) {
+        return Err(format!("both strides of {} are one", operand.name));
+    }
+    for (mode, stride) in names.into_iter().enumerate() {
+        let name = match stride {
+            Stride::Const(stride) => {
+                constant.push((i128::from(*stride) * size, mode));
+                continue;
+            }
+            Stride::Named(name) => name,
+        };
+        let stride = known.param(name).and_then(|stride| stride.as_term());
+        let stride = stride.ok_or_else(|| format!("there is no parameter {name}"))?;
+        let mut steps = Poly::default();
+        for (mono, bytes) in offset.0.iter() {
+            if let Some(part) = mono.over(&Mono::of(stride)) {
+                steps.add_term(part, *bytes);
+                rest.add_term(*mono, -bytes);
+            }
+        }
+        coords[mode] = steps.divided(size).ok_or_else(torn)?;
+    }
+    // The longest stride first: what it does not divide belongs to the shorter ones.
+    constant.sort_unstable_by(|a, b| b.cmp(a));
+    for (bytes, mode) in constant.into_iter().filter(|(bytes, _)| *bytes > 0) {
+        let parts = rest
+            .0
+            .iter()
+            .map(|(mono, held)| (*mono, held.div_euclid(bytes)));
+        let parts: Vec<_> = parts.filter(|(_, steps)| *steps != 0).collect();
+        for (mono, steps) in parts {
+            coords[mode].add_term(mono, steps);
+            rest.add_term(mono, -steps * bytes);
+        }
+    }
+    match rest == Poly::default() {
+        true => Ok(coords),
+        false => Err(torn()),
+    }
+}
+
+/// Bytes that one call of an atom moves for one thread.
+fn access_bytes(atom: &Atom) -> Result<u32, String> {
+    let copy = atom.copy.as_ref();
+    let plain = copy.filter(|copy| copy.bulk.is_none() && copy.tensor.is_none());
+    let bytes = plain.map(|copy| copy.access_bytes);
+    bytes.ok_or_else(|| format!("how many bytes {} moves is not known", atom.id))
+}
+
+/// Distances from the address, and bytes, of what an atom touches in scratch memory: all its
+/// registers in a row, or as many parts as it has distances; without registers one aligned word.
+fn in_scratch(atom: &Atom, args: &[Arg]) -> Vec<(i128, i128)> {
+    let bits = atom.operands.iter().map(|operand| match operand.kind {
+        OperandKind::RegsIn { ty, count }
+        | OperandKind::RegsOut { ty, count }
+        | OperandKind::RegsInOut { ty, count } => i128::from(ty.bits() * count),
+        _ => 0,
+    });
+    let bytes = match bits.sum::<i128>() / 8 {
+        0 => i128::from(atom.align_bytes),
+        bytes => bytes,
+    };
+    let distances = args.iter().find_map(|arg| match arg {
+        Arg::Imms(distances) => Some(distances),
+        _ => None,
+    });
+    match distances {
+        None => vec![(0, bytes)],
+        Some(distances) => {
+            let each = bytes / (distances.len().max(1) as i128);
+            let places = distances.iter().map(|at| (i128::from(*at), each));
+            places.collect()
+        }
+    }
+}
+
+impl Known<'_> {
+    /// A polynomial for messages.
+    pub(super) fn text(&self, poly: &Poly) -> String {
+        let of_mono = |(mono, coefficient): (&Mono, &i128)| {
+            let names = mono.terms().iter().map(|term| self.term_text(*term));
+            let parts: Vec<String> = std::iter::once(coefficient.to_string())
+                .filter(|text| text != "1" || mono.terms().is_empty())
+                .chain(names)
+                .collect();
+            parts.join("*")
+        };
+        match poly.0.is_empty() {
+            true => "0".to_string(),
+            false => poly.0.iter().map(of_mono).collect::<Vec<_>>().join(" + "),
+        }
+    }
+
+    fn term_text(&self, term: u32) -> String {
+        match &self.terms[term as usize].term {
+            Term::Param(index) => {
+                let param = self.program.params.get(*index as usize);
+                param.map_or("?".into(), |param| param.name.clone())
+            }
+            Term::Special(special) => format!("{special:?}").to_lowercase(),
+            Term::Unknown(number) => format!("?{number}"),
+            Term::Quotient(x, y) => format!("[({}) / ({})]", self.text(x), self.text(y)),
+            Term::Remainder(x, y) => format!("[({}) % ({})]", self.text(x), self.text(y)),
+            Term::Ceiling(x, y) => format!("[({}) / ({}), up]", self.text(x), self.text(y)),
+            Term::Min(a, b) => format!("min({}, {})", self.text(a), self.text(b)),
+            Term::Max(a, b) => format!("max({}, {})", self.text(a), self.text(b)),
+            Term::Select(_, a, b) => format!("(? {} : {})", self.text(a), self.text(b)),
+            Term::Bits(op, a, b) => format!("{op:?}({}, {})", self.text(a), self.text(b)),
+        }
+    }
+}

@@ -16,6 +16,7 @@ mod emulated;
 mod captured;
 mod counted;
 mod mutated;
+mod guarded;
 mod probes;
 mod sums;
 mod line_tables;

@@ -1,0 +1,30 @@
+//! A test that is weaker by one, dropped, or has another limit is refused by the certificate: a
+//! sample over all shipped kernels. All mutants are judged by `ci/mutate_guards.sh`.
+
+use tilewright_ci::mutation::refused::{Judged, judge};
+use tilewright_ci::mutation::survivors::Rules;
+use tilewright_ci::source_tree;
+
+use crate::shipped;
+
+/// Mutants of each kernel.
+const SAMPLE: usize = 6;
+
+#[test]
+fn a_test_that_lets_one_more_through_is_refused() {
+    let path = source_tree::root().join("ci/data/mutants/guards.txt");
+    let rules = Rules::parse(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let points: Vec<_> = shipped::points().into_iter().enumerate().collect();
+    let judged: Vec<Judged> = shipped::on_each(&points, |(at, point)| {
+        // Each kernel begins elsewhere, so that the sample has mutants of every kind.
+        let mutants = judge(point, &rules, (0, usize::MAX)).unwrap().mutants;
+        let step = (mutants / SAMPLE).max(1);
+        judge(point, &rules, (at % step, step)).unwrap()
+    });
+    let open: Vec<&String> = judged.iter().flat_map(|judged| &judged.open).collect();
+    assert!(open.is_empty(), "{open:#?}");
+    // A sample that nothing of is refused tests nothing.
+    for judged in &judged {
+        assert!(judged.refused >= SAMPLE - 1, "{judged:?}");
+    }
+}

@@ -42,7 +42,7 @@ pub fn judge(
     (first, step): (usize, usize),
 ) -> Result<Judged, error::Error> {
     let plan = plan::plan(point)?;
-    let program = lower::lower(&plan, &build::build(&plan))?;
+    let program = lower::lower(&plan, &build::build(&plan)?)?;
     certify::guards_of(&plan, &program)?;
     let mutants = Mutant::all(&program);
     let mut judged = Judged {

@@ -46,7 +46,7 @@ const ORIGINS: [(&str, &str, &[(&str, &str, &str)]); 3] = [
     (
         "specs/gemm/simt_f32.yaml",
         "simt_f32.yaml",
-        &[("fma.rn.f32", "r.acc += r.a[", "accumulator")],
+        &[("fma.rn.f32", "r.acc += r.a[", "mma")],
     ),
 ];
 

@@ -50,7 +50,7 @@ pub(super) fn check(plan: &Plan, kernel: &Kernel) -> Result<u32, String> {
     for length in lengths {
         for &tiles in tiles {
             for &eager in orders {
-                let trips = trips_of(plan, length, tiles);
+                let trips = trips_of(kernel, length, tiles);
                 let what = format!("{tiles} tiles of {trips:?} trips, {eager} first");
                 let run = Run {
                     trips,
@@ -65,10 +65,10 @@ pub(super) fn check(plan: &Plan, kernel: &Kernel) -> Result<u32, String> {
     Ok(runs)
 }
 
-/// Trips of each of so many tiles. Pieces of tiles have any number of trips: every other one has
-/// about half of them.
-fn trips_of(plan: &Plan, trips: u32, tiles: u32) -> Vec<u32> {
-    let cut = plan.roles.as_ref().is_some_and(Roles::cuts_tiles);
+/// Trips of each of so many work tiles. Parts of output tiles have any number of trips: every other
+/// one has about half of them.
+fn trips_of(kernel: &Kernel, trips: u32, tiles: u32) -> Vec<u32> {
+    let cut = kernel.work.cuts_tiles();
     let of = |tile| match cut && tile % 2 == 1 {
         true => trips / 2 + 1,
         false => trips,
@@ -110,7 +110,7 @@ fn teams_of(kernel: &Kernel) -> Vec<(Team, &[Op])> {
 
 /// What a run is made of.
 struct Run {
-    /// Trips along k of each tile, or of each piece of one.
+    /// Trips along k of each work tile.
     trips: Vec<u32>,
     /// Whether branches go both ways, by turns; else they go the first.
     turns: bool,
@@ -156,7 +156,7 @@ impl<'k> Machine<'k> {
         run: Run,
     ) -> Result<Machine<'k>, String> {
         let roles = plan.roles.as_ref();
-        let ctas = roles.map_or(1, |roles| roles.cluster_size() as usize);
+        let ctas = kernel.work.cluster().size() as usize;
         let take_turns = roles.is_some_and(|roles| roles.schedule == Schedule::Pingpong);
         let mut agents = Vec::new();
         for cta in 0..ctas {

@@ -23,27 +23,33 @@ use tiles::{Product, Tiles};
 pub fn build(plan: &Plan) -> Result<Kernel> {
     let mut tiles = Tiles::of(plan)?;
     let body = match &plan.mma {
-        None => copy(plan, &mut tiles)?,
+        None => each_work_tile(copy(plan, &mut tiles)?),
         Some(mma) => {
             let product = tiles.product(mma)?;
             match &plan.roles {
                 Some(roles) => specialized::body(&mut tiles, &product, roles),
                 None if plan.moves(Role::A, Hop::G2s) => {
                     let ring = ring(&mut tiles, &[Role::A, Role::B]);
-                    multistage(&tiles, &product, ring)
+                    each_work_tile(multistage(&tiles, &product, ring))
                 }
-                None => synchronous(&tiles, &product),
+                None => each_work_tile(synchronous(&tiles, &product)),
             }
         }
     };
     let (tiles, pipes, teams) = tiles.finish();
     Ok(Kernel {
         id: plan.id.clone(),
+        work: plan.work.clone(),
         tiles,
         pipes,
         teams,
         body,
     })
+}
+
+/// All threads do the same, for one work tile after another.
+fn each_work_tile(body: Vec<Op>) -> Vec<Op> {
+    vec![Op::ForEachWorkTile(body)]
 }
 
 /// The ring of asynchronous copies.
@@ -66,7 +72,7 @@ fn sync(sync: Sync) -> Op {
 }
 
 fn copy(plan: &Plan, tiles: &mut Tiles<'_>) -> Result<Vec<Op>> {
-    let mut body = vec![Op::Raster(plan.raster)];
+    let mut body = Vec::new();
     let [source, output] = [Role::Source, Role::Output].map(|role| tiles.gmem(role));
     let buffer = tiles.smem(Role::Source, Stage::Fixed(0), None);
     let (hop, from) = if plan.moves(Role::Source, Hop::G2s) {
@@ -106,7 +112,7 @@ fn copy(plan: &Plan, tiles: &mut Tiles<'_>) -> Result<Vec<Op>> {
 
 fn multistage(tiles: &Tiles<'_>, product: &Product, ring: PipeId) -> Vec<Op> {
     let plan = tiles.plan();
-    let mut body = vec![Op::Raster(plan.raster)];
+    let mut body = Vec::new();
     for stage in 0..plan.stages - 1 {
         body.extend(load_tile(tiles, ring, Stage::Fixed(stage), WHOLE));
     }
@@ -176,7 +182,7 @@ fn synchronous(tiles: &Tiles<'_>, product: &Product) -> Vec<Op> {
         trip.extend(product.widen(0));
         trip.push(product.multiply(0, WHOLE));
     }
-    let mut body = vec![Op::Raster(plan.raster), product.clear()];
+    let mut body = vec![product.clear()];
     body.push(Op::ForEachKTile(trip));
     body.extend(store(tiles, product));
     body
@@ -208,7 +214,7 @@ fn load_fragments(tiles: &Tiles<'_>, product: &Product, block: u32, buffer: u32)
 
 fn store(tiles: &Tiles<'_>, product: &Product) -> Vec<Op> {
     vec![
-        Op::Raster(tiles.plan().raster),
+        Op::Section,
         by_edge(|bounds| store_direct(tiles, product, bounds)),
     ]
 }

@@ -8,7 +8,7 @@ use crate::dtype::Dtype;
 use crate::plan::model::Plan;
 use crate::plan::part::Part;
 use crate::plan::roles::{BoxCopy, Ring};
-use crate::spec::model::Raster;
+use crate::plan::work::Work;
 
 /// A tile of the kernel: index into [`Kernel::tiles`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -222,8 +222,8 @@ pub enum Trips {
     Tile,
     /// All slots of the output tiles of the members before this one.
     Turns,
-    /// To the first slot of this piece of an output tile, wherever the team is.
-    Piece,
+    /// To the first slot of this work tile, wherever the team is.
+    WorkTile,
 }
 
 /// Synchronization: what orders reads behind writes.
@@ -255,9 +255,12 @@ pub enum Sync {
 /// One operation of the CTA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Decides which output tile this CTA makes. Starts a section: written again before the
-    /// epilogue, it keeps what only the epilogue needs out of the main loop's registers.
-    Raster(Raster),
+    /// Runs the body once for each work tile that is this CTA's, or this team member's: an output
+    /// tile, or a part of one along k. Its tiles along k are then those of the part.
+    ForEachWorkTile(Vec<Op>),
+    /// Starts a section of a work tile: before the epilogue it keeps what only the epilogue needs
+    /// out of the main loop's registers.
+    Section,
     /// Moves a tile as the plan has it.
     Copy {
         /// Source.
@@ -308,17 +311,13 @@ pub enum Op {
     /// Runs the first body when the boxes of the tile end where the tensor does, the second
     /// otherwise: the hardware cuts boxes at 16 bytes only.
     IfBoxesEnd(Vec<Op>, Vec<Op>),
-    /// Runs the body once for each output tile that is this CTA's, or this consumer's.
-    ForEachTile(Vec<Op>),
-    /// Runs the body once for each piece of an output tile that is this CTA's, or this consumer's:
-    /// its tiles along k are then those of the piece.
-    ForEachPiece(Vec<Op>),
-    /// Runs the first body when the piece does not begin its tile, the second otherwise.
+    /// Runs the first body when the work tile does not begin its output tile, the second otherwise.
     IfContinues(Vec<Op>, Vec<Op>),
-    /// Hands the accumulators of a piece to the CTA that began its tile.
-    GivePiece(TileId),
-    /// Adds the pieces of other CTAs to the accumulators, where the tile has any.
-    TakePieces(TileId),
+    /// Hands the accumulators to the CTA that began the output tile, as partial sums.
+    GivePartial(TileId),
+    /// Fix-up: adds the partial sums of other CTAs to the accumulators, where the output tile has
+    /// any.
+    FixUp(TileId),
     /// Runs the first body when the CTA's output tile is wholly inside d, the second otherwise.
     IfInside(Vec<Op>, Vec<Op>),
 }
@@ -328,6 +327,8 @@ pub enum Op {
 pub struct Kernel {
     /// Name of the point.
     pub id: String,
+    /// How output tiles come to CTAs.
+    pub work: Work,
     /// Every tile.
     pub tiles: Vec<Tile>,
     /// Every pipe.

@@ -6,10 +6,12 @@ use crate::ir::tile::{
     Across, Bounds, CopyId, End, Engine, Full, Kernel, Op, Pipe, PipeId, Place, Share, Stage, Sync,
     Team, Tile, TileId, Trips, View,
 };
+use crate::plan::work::{Cluster, Work};
 
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "tile {} {{", self.id)?;
+        writeln!(f, "  {}", self.work)?;
         for tile in &self.tiles {
             writeln!(f, "  {tile}")?;
         }
@@ -84,7 +86,7 @@ impl Text<'_> {
                     registers.map_or(String::new(), |count| format!(" with {count} registers"));
                 blocks(f, format!("{team}{registers}"), [body, &[]])
             }),
-            Op::ForEachTile(body) | Op::ForEachPiece(body) | Op::ForEachKTile(body) => {
+            Op::ForEachWorkTile(body) | Op::ForEachKTile(body) => {
                 blocks(f, self.line(op), [body, &[]])
             }
             Op::IfBoxesEnd(way, other) | Op::IfContinues(way, other) | Op::IfInside(way, other) => {
@@ -99,7 +101,7 @@ impl Text<'_> {
             out.push((self.line(op), op));
             match op {
                 Op::Teams(teams) => teams.iter().for_each(|(_, body)| self.heads(body, out)),
-                Op::ForEachTile(body) | Op::ForEachPiece(body) | Op::ForEachKTile(body) => {
+                Op::ForEachWorkTile(body) | Op::ForEachKTile(body) => {
                     self.heads(body, out);
                 }
                 Op::IfBoxesEnd(way, other)
@@ -116,7 +118,6 @@ impl Text<'_> {
     /// An operation, without its body.
     fn line(&self, op: &Op) -> String {
         match op {
-            Op::Raster(raster) => format!("tile = raster {raster}"),
             Op::Copy {
                 from,
                 to,
@@ -159,17 +160,17 @@ impl Text<'_> {
                 let (a, b) = (self.view(*a), self.view(*b));
                 format!("{} += {a} * {b}{share}", self.tile(*acc))
             }
-            Op::GivePiece(acc) => format!("give piece {}", self.tile(*acc)),
-            Op::TakePieces(acc) => format!("{} += pieces of other CTAs", self.tile(*acc)),
+            Op::GivePartial(acc) => format!("give partial sums {}", self.tile(*acc)),
+            Op::FixUp(acc) => format!("{} += partial sums of other CTAs", self.tile(*acc)),
+            Op::Section => "new section".into(),
             Op::Sync(sync) => self.sync(*sync),
             Op::NextTile => "next k tile".into(),
             Op::InitPipes => "init pipes".into(),
             Op::Teams(_) => "teams".into(),
-            Op::ForEachTile(_) => "for each tile".into(),
-            Op::ForEachPiece(_) => "for each piece of a tile".into(),
+            Op::ForEachWorkTile(_) => "for each work tile".into(),
             Op::ForEachKTile(_) => "for each k tile".into(),
             Op::IfBoxesEnd(..) => "if boxes end at the edge".into(),
-            Op::IfContinues(..) => "if the piece continues a tile".into(),
+            Op::IfContinues(..) => "if it continues an output tile".into(),
             Op::IfInside(..) => "if inside".into(),
         }
     }
@@ -191,7 +192,7 @@ impl Text<'_> {
                 let trips = match trips {
                     Trips::One => "",
                     Trips::Tile => " by the slots of a tile",
-                    Trips::Piece => " to the slots of the piece",
+                    Trips::WorkTile => " to the slots of the work tile",
                     Trips::Turns => " by the slots of earlier turns",
                 };
                 format!("next {}.{end}{trips}", name(pipe))
@@ -255,6 +256,20 @@ impl fmt::Display for End {
             End::Fill => "fill",
             End::Empty => "empty",
         })
+    }
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "work {}", self.kind.name())?;
+        if let Some(most) = self.ctas {
+            write!(f, ", at most {most} CTAs")?;
+        }
+        write!(f, ", raster {}", self.raster)?;
+        match self.cluster() {
+            Cluster([1, 1]) => Ok(()),
+            Cluster([along_m, along_n]) => write!(f, ", clusters ({along_m},{along_n})"),
+        }
     }
 }
 

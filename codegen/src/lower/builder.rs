@@ -119,14 +119,17 @@ impl Builder {
         &self.program.params
     }
 
-    /// Ends a section: hands out the statements it starts with and forgets what they computed.
+    /// Ends a section: hands out the statements it starts with.
     pub(super) fn end_section(&mut self) -> Vec<Stmt> {
+        std::mem::take(&mut self.prologue)
+    }
+
+    /// Starts another section, which knows nothing of what the one before has computed.
+    pub(super) fn begin_section(&mut self) {
         self.hoisted.clear();
         self.prologue_op = None;
-        let prologue = std::mem::take(&mut self.prologue);
         self.cta = self.pinned("cta", Special::CtaidX);
         self.tid = self.pinned("tid", Special::TidX);
-        prologue
     }
 
     fn pinned(&mut self, name: &str, special: Special) -> Expr {
@@ -271,7 +274,7 @@ fn params(plan: &Plan) -> Vec<Param> {
     for axis in plan.operands.iter().flat_map(|operand| &operand.axes) {
         push_once(&mut params, &axis.mode, ParamType::I32);
     }
-    if plan.workspace().is_some() {
+    if plan.work.workspace().is_some() {
         let ty = ParamType::Pointer {
             align_bytes: WORKSPACE_ALIGN,
             readonly: false,

@@ -9,8 +9,8 @@ mod builder;
 mod copy;
 mod fragment;
 mod mma;
-mod raster;
 mod roles;
+mod work;
 mod pipes;
 
 pub(crate) use builder::{WORKSPACE, map_name};
@@ -20,12 +20,12 @@ use std::collections::BTreeMap;
 use crate::atoms::model::Atom;
 use crate::atoms::sync::SyncFacts;
 use crate::error::{Error, Result};
-use crate::ir::expr::{add, ceil_div, int, le, long, mul, select, sub};
+use crate::ir::expr::{add, int, le, long, mul, select, sub};
 use crate::ir::program::{Arg, Expr, IntType, Program, Stmt, VarId};
 use crate::ir::tile::{Kernel, Op, Place, Team, TileId, View};
-use crate::lower::raster::raster_tile;
-use crate::plan::model::{Plan, SUMMED, SmemTile};
+use crate::plan::model::{Plan, SmemTile};
 use crate::plan::partition::{self, Partition};
+use crate::plan::work::SUMMED;
 use crate::spec::model::Operand;
 use std::sync::Arc;
 
@@ -33,6 +33,7 @@ use address::State;
 use builder::Builder;
 use fragment::Fragment;
 use roles::RoleState;
+use work::Part;
 
 /// Lowers a kernel of that plan.
 ///
@@ -40,15 +41,9 @@ use roles::RoleState;
 /// [`Error::Bug`] when the plan's partitions contradict one another.
 pub fn lower(plan: &Plan, kernel: &Kernel) -> Result<Program> {
     let mut lowering = Lowering::new(plan, kernel)?;
-    let mut body = Vec::new();
-    for section in kernel
-        .body
-        .chunk_by(|_, next| !matches!(next, Op::Raster(_)))
-    {
-        let statements = lowering.ops(section)?;
-        body.extend(lowering.builder.end_section());
-        body.extend(statements);
-    }
+    let statements = lowering.ops(&kernel.body)?;
+    let mut body = lowering.builder.end_section();
+    body.extend(statements);
     Ok(lowering.builder.finish(body))
 }
 
@@ -62,6 +57,8 @@ struct Lowering<'p> {
     /// Of each tile in registers.
     fragments: BTreeMap<TileId, Fragment>,
     role_state: Option<RoleState>,
+    /// The part of an output tile that is being made, where tiles are cut along k.
+    part: Option<Part>,
     team: Option<Team>,
     /// Number of the tile operation that was begun last.
     last_op: u32,
@@ -80,6 +77,7 @@ impl<'p> Lowering<'p> {
             partitions: partitions.collect::<Result<_>>()?,
             fragments: BTreeMap::new(),
             role_state: None,
+            part: None,
             team: None,
             last_op: 0,
         };
@@ -104,14 +102,7 @@ impl<'p> Lowering<'p> {
 
     fn op(&mut self, op: &Op) -> Result<Vec<Stmt>> {
         Ok(match op {
-            Op::Raster(raster) => {
-                let cta = self.builder.cta();
-                let tiles = self.tiles([1, 1])?;
-                let mut hoist = |name: &str, expr| self.builder.hoist(name, expr);
-                let [m, n] = raster_tile(&mut hoist, cta, tiles, *raster);
-                self.enter([m, n]);
-                Vec::new()
-            }
+            Op::ForEachWorkTile(body) => self.for_each_work_tile(body)?,
             Op::Copy {
                 from,
                 to,
@@ -217,25 +208,6 @@ impl<'p> Lowering<'p> {
             });
         }
         inside.ok_or_else(|| bug(self.plan, "a tile has no modes".to_string()))
-    }
-
-    /// Says which output tile the operations to come belong to.
-    fn enter(&mut self, tile: [Expr; 2]) {
-        let [m, n] = tile;
-        let m = self.builder.hoist("tile_m", m);
-        let n = self.builder.hoist("tile_n", n);
-        self.state.tile = [m, n];
-    }
-
-    /// Output tiles of the problem along m and n, so many tiles of the CTA counted as one.
-    fn tiles(&mut self, each: [i64; 2]) -> Result<[Expr; 2]> {
-        let mut tiles = [int(1), int(1)];
-        for (mode, tiles) in tiles.iter_mut().enumerate() {
-            let extent = self.plan.cta_tile[mode] * each[mode];
-            let count = ceil_div(self.extent(mode)?, extent);
-            *tiles = self.builder.hoist("tiles", count);
-        }
-        Ok(tiles)
     }
 
     fn tile_k(&self) -> Result<i64> {

@@ -1,50 +1,43 @@
-//! Warp-specialized kernels: roles, tile scheduling, and the state each role keeps.
+//! Warp-specialized kernels: roles, and the state each role keeps.
 //!
 //! Values that tell warps apart come from the first lane of each warp, so that the assembler knows
 //! them to be uniform. Each role has variables of its own, and so has each output tile: what one
 //! computes does not hold registers of another.
 
 mod boxes;
-mod pieces;
 mod products;
 mod ring;
 
 use crate::arch::WARPGROUP;
 use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
-use crate::ir::expr::{add, ceil_div, div, eq, int, le, lt, mul, or, rem, select, sub, xor};
+use crate::ir::expr::{add, div, eq, int, le, lt, mul, or, rem, select, sub, xor};
 use crate::ir::program::{Arg, Expr, IntType, Special, Stmt, VarId};
 use crate::ir::tile::{Op, Team, Trips};
-use crate::lower::raster::raster_tile;
-use crate::lower::roles::pieces::Piece;
 use crate::lower::{Lowering, bug};
-use crate::plan::model::SUMMED;
 use crate::plan::roles::Roles;
-use crate::spec::model::Schedule;
 
 /// What the code of a warp-specialized kernel refers to.
 #[derive(Clone, Debug)]
 pub(super) struct RoleState {
     /// The warpgroup, the same in all threads of a warp. Consumers come first.
-    warpgroup: Expr,
+    pub(super) warpgroup: Expr,
     /// The warp of the CTA, likewise.
     warp: Expr,
     /// Lane of the warp.
     lane: Expr,
     /// The CTA's place in its cluster along m and n.
-    place: [Expr; 2],
+    pub(super) place: [Expr; 2],
     /// The cluster, and how many there are.
-    cluster: [Expr; 2],
+    pub(super) cluster: [Expr; 2],
     /// The role's slot of the ring.
-    slot: VarId,
+    pub(super) slot: VarId,
     /// Parity of the phase that the role waits for in its slot.
-    parity: VarId,
+    pub(super) parity: VarId,
     /// Parity of the phase in which this consumer's turn comes (pingpong).
     turn: Option<VarId>,
     /// The trip along k.
-    trip: Expr,
-    /// The piece of an output tile, where tiles are cut along k.
-    piece: Option<Piece>,
+    pub(super) trip: Expr,
 }
 
 /// A role's mutable variables, before a role has begun.
@@ -63,7 +56,7 @@ impl Lowering<'_> {
 
     /// What every role needs to know; the first thing the kernel computes.
     pub(super) fn begin_roles(&mut self) -> Result<()> {
-        let [along_m, along_n] = self.roles_of()?.cluster.map(i64::from);
+        let [along_m, along_n] = self.kernel.work.cluster().0.map(i64::from);
         let size = along_m * along_n;
         let tid = Expr::Special(Special::TidX);
         let warpgroup = div(tid.clone(), int(i64::from(WARPGROUP)));
@@ -93,7 +86,6 @@ impl Lowering<'_> {
             parity: NO_VAR,
             turn: None,
             trip: int(0),
-            piece: None,
         });
         Ok(())
     }
@@ -106,11 +98,9 @@ impl Lowering<'_> {
                 self.init_barriers()
             }
             Op::Teams(teams) => self.teams(teams),
-            Op::ForEachTile(body) => self.for_each_tile(body),
-            Op::ForEachPiece(body) => self.for_each_piece(body),
             Op::IfContinues(continues, begins) => self.if_continues(continues, begins),
-            Op::GivePiece(acc) => self.give_piece(*acc),
-            Op::TakePieces(acc) => self.take_pieces(*acc),
+            Op::GivePartial(acc) => self.give_partial(*acc),
+            Op::FixUp(acc) => self.fix_up(*acc),
             Op::IfBoxesEnd(boxes, elements) => self.if_boxes_end(boxes, elements),
             other => Err(bug(
                 self.plan,
@@ -199,57 +189,6 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Output tiles come to clusters in turn; in a cluster each CTA has its place.
-    fn for_each_tile(&mut self, body: &[Op]) -> Result<Vec<Stmt>> {
-        let shape = self.roles_of()?.cluster.map(i64::from);
-        let state = self.role()?.clone();
-        let [cluster, clusters] = state.cluster;
-        let tiles = self.tiles(shape)?;
-        let total = mul(tiles[0].clone(), tiles[1].clone());
-        let total = self.builder.hoist("all_tiles", total);
-        let (from, step) = if self.takes_turns()? {
-            let consumers = int(i64::from(self.roles_of()?.consumers));
-            let first = add(cluster, mul(state.warpgroup.clone(), clusters.clone()));
-            (first, mul(clusters, consumers))
-        } else {
-            (cluster, clusters)
-        };
-        let from = self.builder.hoist("first_tile", from);
-        let step = self.builder.hoist("tile_step", step);
-        let var = self.builder.var("tile", IntType::I32, false);
-        let scope = self.builder.begin_scope();
-        self.enter_tile(Expr::Var(var), tiles)?;
-        let statements = self.ops(body)?;
-        let mut body = self.builder.end_scope(scope);
-        body.extend(statements);
-        Ok(vec![Stmt::For {
-            var,
-            from,
-            to: total,
-            step,
-            body,
-        }])
-    }
-
-    /// Whether the role's members make output tiles in turns.
-    fn takes_turns(&self) -> Result<bool> {
-        let schedule = self.roles_of()?.schedule;
-        Ok(schedule == Schedule::Pingpong && self.team == Some(Team::Consumers))
-    }
-
-    /// Names the output tile of that number, of so many along m and n, that the operations to come
-    /// belong to: the cluster's, and in it the CTA's.
-    fn enter_tile(&mut self, number: Expr, tiles: [Expr; 2]) -> Result<()> {
-        let shape = self.roles_of()?.cluster.map(i64::from);
-        let place = self.role()?.place.clone();
-        let mut hoist = |name: &str, expr| self.builder.hoist(name, expr);
-        let at = raster_tile(&mut hoist, number, tiles, self.plan.raster);
-        let [m, n] =
-            [0, 1].map(|mode| add(mul(at[mode].clone(), int(shape[mode])), place[mode].clone()));
-        self.enter([m, n]);
-        Ok(())
-    }
-
     /// Boxes end at the edge when the edge is a multiple of 16 bytes or the tile is inside.
     fn if_boxes_end(&mut self, boxes: &[Op], elements: &[Op]) -> Result<Vec<Stmt>> {
         const GRANULE: i64 = 16;
@@ -284,7 +223,7 @@ impl Lowering<'_> {
             Trips::One => int(1),
             Trips::Tile => self.k_tiles()?,
             Trips::Turns => mul(self.k_tiles()?, state.warpgroup.clone()),
-            Trips::Piece => return self.go_to_piece(),
+            Trips::WorkTile => return self.go_to_part(),
         };
         if trips == Trips::One {
             let next = self.builder.var("next_slot", IntType::I32, false);
@@ -305,13 +244,6 @@ impl Lowering<'_> {
             Stmt::Assign(state.parity, xor(parity, rounds)),
             Stmt::Assign(state.slot, rem(Expr::Var(far), stages)),
         ])
-    }
-
-    /// Tiles along k of an output tile.
-    pub(super) fn k_tiles(&mut self) -> Result<Expr> {
-        let k = self.extent(SUMMED)?;
-        let tiles = ceil_div(k, self.tile_k()?);
-        Ok(self.builder.hoist("k_tiles", tiles))
     }
 
     /// Names the trip along k that the operations to come belong to.

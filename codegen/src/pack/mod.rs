@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::ir::program::{ParamType, Program};
 use crate::lower::WORKSPACE;
 use crate::plan::model::{self, Hop, Plan};
-use crate::plan::roles::{BoxCopy, Roles};
+use crate::plan::roles::BoxCopy;
 use crate::ptx::PtxModule;
 use crate::ptx::ptxas::PtxasReport;
 use crate::spec::model as spec;
@@ -147,18 +147,13 @@ fn sums(plan: &Plan) -> std::result::Result<Option<Sums>, String> {
     let Some(facts) = &mma.atom.mma else {
         return Ok(None);
     };
-    let splits = match (&plan.roles, plan.cta_tile.as_slice()) {
-        (Some(roles), [_, _, _]) if roles.cuts_tiles() => {
-            let text = format!("min({}, {})", plan.tiles_along(2, 1), plan.grid());
-            Some(text.parse().map_err(|error| format!("{text}: {error}"))?)
-        }
-        _ => None,
-    };
+    let splits = plan.work.splits();
+    let splits = splits.map(|text| text.parse().map_err(|error| format!("{text}: {error}")));
     let k = facts.sums.k;
     let block = plan.cta_tile.get(2).and_then(|k| u32::try_from(*k).ok());
     Ok(Some(Sums {
         block: block.filter(|block| *block != k && block.is_multiple_of(k)),
-        splits,
+        splits: splits.transpose()?,
         ..facts.sums.clone()
     }))
 }
@@ -182,22 +177,22 @@ fn abi(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, String>
     }
     Ok(LaunchAbi {
         params: Param::pack(params),
-        grid: [parse(&plan.grid())?, 1u32.into(), 1u32.into()],
+        grid: [parse(&plan.work.grid())?, 1u32.into(), 1u32.into()],
         block: [plan.cta_threads(), 1, 1],
-        cluster: plan.roles.as_ref().and_then(|roles| {
-            let ctas = roles.cluster_size();
-            (ctas > 1).then_some([ctas, 1, 1])
-        }),
+        cluster: match plan.work.cluster().size() {
+            1 => None,
+            ctas => Some([ctas, 1, 1]),
+        },
         programmatic: plan
             .roles
             .as_ref()
             .is_some_and(|roles| roles.launch == spec::LaunchKind::Programmatic),
         dynamic_smem_bytes: plan.smem_bytes.into(),
-        workspace_bytes: match plan.workspace() {
+        workspace_bytes: match plan.work.workspace() {
             Some(bytes) => parse(&bytes)?,
             None => 0u32.into(),
         },
-        workspace_zero_bytes: plan.roles.as_ref().map_or(0, Roles::flag_bytes),
+        workspace_zero_bytes: plan.work.flag_bytes(),
     })
 }
 

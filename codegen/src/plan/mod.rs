@@ -5,6 +5,7 @@
 //! together.
 
 pub mod descriptor;
+pub mod work;
 pub mod roles;
 pub mod model;
 pub mod part;
@@ -24,10 +25,11 @@ use std::collections::BTreeMap;
 
 use crate::atoms::{self, Catalogue};
 use crate::error::{Error, Result};
-use crate::spec::model::{Family, Point, Raster};
+use crate::spec::model::{Family, Point, Raster, SchedulerKind, Spec};
 use choose::Chooser;
 use model::Plan;
 use ways::Way;
+use work::Work;
 
 /// Plans a point.
 ///
@@ -119,10 +121,7 @@ fn start(point: &Point, threads: u32) -> Plan {
             crate::spec::model::Auto::Auto => None,
         },
         stages: 0,
-        raster: spec.scheduler.raster.unwrap_or_else(|| match spec.family {
-            Family::Copy => Raster::Row,
-            Family::Gemm => Raster::Grouped(8),
-        }),
+        work: one_tile_each(spec),
         smem: Vec::new(),
         stage_bytes: 0,
         smem_bytes: 0,
@@ -133,6 +132,21 @@ fn start(point: &Point, threads: u32) -> Plan {
         epilogue: None,
         assumptions: Vec::new(),
         choices: Vec::new(),
+    }
+}
+
+/// One output tile for each CTA, which stands alone.
+fn one_tile_each(spec: &Spec) -> Work {
+    let modes = spec.modes.iter().cloned();
+    Work {
+        tile: modes.zip(spec.cta_tile.iter().copied()).collect(),
+        raster: spec.scheduler.raster.unwrap_or_else(|| match spec.family {
+            Family::Copy => Raster::Row,
+            Family::Gemm => Raster::Grouped(8),
+        }),
+        kind: SchedulerKind::Single,
+        ctas: None,
+        cluster: None,
     }
 }
 

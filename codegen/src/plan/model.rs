@@ -11,11 +11,9 @@ use crate::atoms::model::{Atom, Space};
 use crate::atoms::sync::SyncFacts;
 use crate::dtype::Dtype;
 use crate::error::Violation;
-use crate::plan::roles::{BoxCopy, MOST_PIECES, Roles};
-use crate::spec::model::{Axis, Family, Operand, Raster, Role, SchedulerKind};
-
-/// The summed mode of a product's tile, behind the output's two.
-pub const SUMMED: usize = 2;
+use crate::plan::roles::{BoxCopy, Roles};
+use crate::plan::work::Work;
+use crate::spec::model::{Axis, Family, Operand, Role};
 
 /// One hop of an operand's way, from one memory space to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -205,8 +203,8 @@ pub struct Plan {
     pub min_ctas_per_sm: Option<u32>,
     /// Buffers of the shared-memory ring; 0 when no operand passes through shared memory.
     pub stages: u32,
-    /// Order of the output tiles.
-    pub raster: Raster,
+    /// How output tiles come to CTAs.
+    pub work: Work,
     /// Tiles in shared memory.
     pub smem: Vec<SmemTile>,
     /// Distance between stages of the ring.
@@ -233,56 +231,6 @@ impl Plan {
     /// Threads of a CTA.
     pub fn cta_threads(&self) -> u32 {
         self.roles.as_ref().map_or(self.threads, Roles::threads)
-    }
-
-    /// CTAs of a launch as a launch expression: one for each output tile, or as many clusters as
-    /// run at a time.
-    pub fn grid(&self) -> String {
-        let size = self.roles.as_ref().map(Roles::cluster_size);
-        match size {
-            Some(size) => format!("{} * {size}", self.clusters()),
-            None => self.clusters(),
-        }
-    }
-
-    /// Clusters of the grid, or CTAs where there are none, as an expression of the launch ABI.
-    fn clusters(&self) -> String {
-        let cluster = (self.roles.as_ref()).map_or([1; 2], |roles| roles.cluster.map(i64::from));
-        let tiles = [0, 1]
-            .map(|mode| self.tiles_along(mode, cluster[mode]))
-            .join(" * ");
-        let Some(roles) = &self.roles else {
-            return tiles;
-        };
-        let size = cluster[0] * cluster[1];
-        let mut most = roles.ctas.map(|ctas| (i64::from(ctas) / size).max(1));
-        let mut work = tiles;
-        if roles.cuts_tiles() {
-            let pieces = i64::from(MOST_PIECES);
-            most = Some(most.unwrap_or(pieces).min(pieces));
-            work = format!("{work} * {}", self.tiles_along(2, 1));
-        }
-        match (roles.kind, most) {
-            (SchedulerKind::Single, _) => work,
-            (_, None) => format!("min({work}, max_clusters)"),
-            (_, Some(most)) => format!("min(min({work}, max_clusters), {most})"),
-        }
-    }
-
-    /// Tiles along a mode as an expression of the launch ABI, so many counted as one.
-    pub fn tiles_along(&self, mode: usize, each: i64) -> String {
-        let name = self.modes.get(mode).map_or("1", String::as_str);
-        let extent = self.cta_tile.get(mode).copied().unwrap_or(1);
-        format!("ceil_div({name}, {})", extent * each)
-    }
-
-    /// Bytes of scratch memory of a launch, as an expression of the launch ABI: flags, then a place
-    /// for the piece of a tile that each CTA may have to hand on.
-    pub fn workspace(&self) -> Option<String> {
-        let roles = self.roles.as_ref()?;
-        let place = roles.piece_bytes(&self.cta_tile)?;
-        let flags = roles.flag_bytes();
-        Some(format!("{flags} + {} * {place}", self.clusters()))
     }
 
     /// The step of that operand and hop.

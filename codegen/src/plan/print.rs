@@ -18,8 +18,8 @@ impl fmt::Display for Plan {
             self.cta_threads(),
             tile.join(",")
         )?;
-        writeln!(f, "  raster {}", self.raster)?;
-        writeln!(f, "  grid {}", self.grid())?;
+        writeln!(f, "  raster {}", self.work.raster)?;
+        writeln!(f, "  grid {}", self.work.grid())?;
         if let Some(ctas) = self.min_ctas_per_sm {
             writeln!(f, "  at least {ctas} CTAs per SM")?;
         }

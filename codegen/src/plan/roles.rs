@@ -11,7 +11,8 @@ use crate::atoms::model::Atom;
 use crate::dtype::Dtype;
 use crate::plan::descriptor::Descriptor;
 use crate::plan::model::Hop;
-use crate::spec::model::{LaunchKind, Schedule, SchedulerKind};
+use crate::plan::work::Cluster;
+use crate::spec::model::{LaunchKind, Schedule};
 
 /// A copy of an operand's tile by boxes of a tensor map.
 #[derive(Clone, Debug)]
@@ -99,12 +100,6 @@ pub struct Ring {
     pub barriers_at: u32,
 }
 
-/// Bytes of the flags of one piece of a tile in scratch memory: a line of the second-level cache.
-pub const FLAG_BYTES: u32 = 128;
-/// CTAs that may hand on a piece of a tile; more than any GPU runs at a time, one to an SM.
-pub const MOST_PIECES: u32 = 1024;
-/// Bytes of an accumulator that is handed on.
-pub const ACCUMULATOR_BYTES: i64 = 4;
 /// Warps of a warpgroup: each arrives by itself when it is done with a slot.
 pub const WARPS: u32 = 4;
 /// Bytes of an mbarrier (PTX ISA, mbarrier).
@@ -138,12 +133,6 @@ pub struct Roles {
     pub registers: [u32; 2],
     /// Groups of MMAs that run on while the next are issued.
     pub in_flight: u32,
-    /// CTAs of a cluster along m and n.
-    pub cluster: [u32; 2],
-    /// One tile for each CTA, or many.
-    pub kind: SchedulerKind,
-    /// Most CTAs of a persistent grid; `None` for as many as run at a time.
-    pub ctas: Option<u32>,
     /// Whether the kernel is set up while the one before it ends.
     pub launch: LaunchKind,
     /// The loads of a and b.
@@ -161,38 +150,16 @@ pub struct Roles {
 }
 
 impl Roles {
-    /// CTAs of a cluster.
-    pub fn cluster_size(&self) -> u32 {
-        self.cluster[0] * self.cluster[1]
-    }
-
     /// Threads of a CTA.
     pub fn threads(&self) -> u32 {
         (self.consumers + 1) * WARPGROUP
     }
 
-    /// CTAs that write into one slot of a CTA's ring, or have a slot of theirs written by it: those
-    /// of its row and its column of the cluster.
-    pub fn neighbours(&self) -> u32 {
-        self.cluster[0] + self.cluster[1] - 1
-    }
-
-    /// The ranks of the CTAs that get what that one loads of an operand: its row or its column of
-    /// the cluster where they share the tile, itself where they do not.
-    pub fn sharers(&self, load: &BoxCopy, cta: u32) -> Vec<u32> {
-        let [along_m, along_n] = self.cluster;
-        let (m, n) = (cta % along_m, cta / along_m);
-        match load.shared_along {
-            Some(0) => (0..along_m).map(|m| m + along_m * n).collect(),
-            Some(_) => (0..along_n).map(|n| m + along_m * n).collect(),
-            None => vec![cta],
-        }
-    }
-
     /// The ranks of the CTAs whose loads go where those of that one go: its row and its column of
     /// the cluster, each once.
-    pub fn neighbourhood(&self, cta: u32) -> Vec<u32> {
-        let shared = self.loads.iter().flat_map(|load| self.sharers(load, cta));
+    pub fn neighbourhood(&self, cluster: Cluster, cta: u32) -> Vec<u32> {
+        let sharers = |load: &BoxCopy| cluster.sharers(load.shared_along, cta);
+        let shared = self.loads.iter().flat_map(sharers);
         let mut ranks: Vec<u32> = shared.collect();
         ranks.sort_unstable();
         ranks.dedup();
@@ -202,27 +169,6 @@ impl Roles {
     /// Sets of staging buffers: one that the consumers of a tile share out, or one each.
     pub fn staging_sets(&self) -> u32 {
         self.consumers / self.consumers_of_a_tile()
-    }
-
-    /// Whether output tiles are cut along k.
-    pub fn cuts_tiles(&self) -> bool {
-        self.kind == SchedulerKind::StreamK
-    }
-
-    /// Bytes in scratch memory of a piece of an output tile; `None` where tiles are not cut along
-    /// k.
-    pub fn piece_bytes(&self, cta_tile: &[i64]) -> Option<i64> {
-        let [m, n, ..] = cta_tile else { return None };
-        self.cuts_tiles().then_some(m * n * ACCUMULATOR_BYTES)
-    }
-
-    /// Bytes in scratch memory of the flags, in front of the pieces; they are zero outside of
-    /// launches.
-    pub fn flag_bytes(&self) -> u32 {
-        match self.cuts_tiles() {
-            true => MOST_PIECES * FLAG_BYTES,
-            false => 0,
-        }
     }
 
     /// Consumers that work on one output tile together.

@@ -38,7 +38,7 @@ const NEEDS: &[Need] = &[
         of: "a tile in shared memory",
         instead: "copies past shared memory",
         when: |plan| match &plan.roles {
-            Some(roles) => roles.cluster_size() == 1,
+            Some(_) => plan.work.cluster().size() == 1,
             None => plan.stages > 0,
         },
         facts: &[SyncFacts::of(Act::Meet, Scope::Cta)],
@@ -71,13 +71,17 @@ const NEEDS: &[Need] = &[
     Need {
         of: "a ring or turns in one CTA (pipeline.schedule)",
         instead: "pipeline.schedule multistage",
-        when: |plan| with(plan, |roles| roles.neighbours() == 1 || turns(roles)),
+        when: |plan| {
+            with(plan, |roles| {
+                plan.work.cluster().neighbours() == 1 || turns(roles)
+            })
+        },
         facts: &[SyncFacts::of(Act::MbarrierArrive, Scope::Cta)],
     },
     Need {
         of: "a cluster of several CTAs",
         instead: "cluster (1,1,1)",
-        when: |plan| with(plan, |roles| roles.neighbours() > 1),
+        when: |plan| plan.work.cluster().neighbours() > 1,
         facts: &[
             SyncFacts::of(Act::Arrive, Scope::Cluster),
             SyncFacts::of(Act::Await, Scope::Cluster),
@@ -106,7 +110,7 @@ const NEEDS: &[Need] = &[
         of: "a warpgroup that meets by itself (pipeline.schedule)",
         instead: "pipeline.schedule multistage",
         when: |plan| {
-            let alone = |roles: &Roles| turns(roles) || roles.cuts_tiles();
+            let alone = |roles: &Roles| turns(roles) || plan.work.cuts_tiles();
             with(plan, |roles| roles.store.is_some() || alone(roles))
         },
         facts: &[SyncFacts::of(Act::Meet, Scope::Warps)],
@@ -124,7 +128,7 @@ const NEEDS: &[Need] = &[
     Need {
         of: "scheduler.kind stream_k",
         instead: "scheduler.kind persistent",
-        when: |plan| with(plan, Roles::cuts_tiles),
+        when: |plan| plan.work.cuts_tiles(),
         facts: &[
             SyncFacts::of(Act::StorePartial, Scope::Gpu).on(Space::Gmem),
             SyncFacts::of(Act::AddPartial, Scope::Gpu).on(Space::Gmem),

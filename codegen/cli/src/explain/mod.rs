@@ -17,7 +17,7 @@ use tilewright_codegen::certify::{self, Certificate};
 use tilewright_codegen::explain::occupancy::{Occupancy, occupancy};
 use tilewright_codegen::explain::smem_map::{Region, regions};
 use tilewright_codegen::plan::model::Plan;
-use tilewright_codegen::spec::model::{Family, LaunchKind, SchedulerKind};
+use tilewright_codegen::spec::model::{Family, LaunchKind};
 use tilewright_codegen::spec::{Point, SpecFile};
 use tilewright_codegen::{ir, lower};
 
@@ -120,7 +120,7 @@ pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Expla
         computes: computes(&plan),
         cta_tile: plan.cta_tile.clone(),
         threads: plan.cta_threads(),
-        grid: plan.grid(),
+        grid: plan.work.grid(),
         launch: launch(&plan).name(),
         roles: roles(&plan),
         does: timeline.is_none().then(|| tile.to_string()),
@@ -142,7 +142,7 @@ fn launch(plan: &Plan) -> LaunchKind {
 /// follows another; one where a CTA makes one.
 fn tiles(plan: &Plan, asked: Option<u32>) -> u32 {
     match &plan.roles {
-        Some(roles) if roles.kind != SchedulerKind::Single => {
+        Some(roles) if plan.work.is_persistent() => {
             asked.unwrap_or(2 * roles.consumers / roles.consumers_of_a_tile())
         }
         _ => 1,

@@ -24,8 +24,8 @@ impl Known<'_> {
             self.term(Term::Param(index), range, Vec::new());
         }
         let mut free = HashMap::new();
-        let ctas = self.launched(&plan.grid(), &mut free)?;
-        let scratch = match plan.workspace() {
+        let ctas = self.launched(&plan.work.grid(), &mut free)?;
+        let scratch = match plan.work.workspace() {
             Some(text) => Some(self.launched(&text, &mut free)?),
             None => None,
         };

@@ -81,7 +81,10 @@ pub(in crate::certify) fn timeline<'k>(
     };
     let ring = find(|full| matches!(full, Full::Bytes(_)));
     let ring = ring.ok_or("no pipe has slots that boxes fill")?;
-    let (ctas, stages) = (roles.cluster_size() as usize, machine.slots(ring) as usize);
+    let (ctas, stages) = (
+        kernel.work.cluster().size() as usize,
+        machine.slots(ring) as usize,
+    );
     let phases = |count: usize| vec![vec![Phases::new(); count]; ctas];
     let agents = machine.agents.len();
     let mut clock = Clock {
@@ -224,18 +227,17 @@ impl Clock<'_> {
             Op::Map { from: Some(_), .. } => {
                 self.spend(at, costs.convert_cycles, Doing::Convert, None);
             }
-            // Beside the loop along k these take next to no time, but for pieces of tiles, which
-            // the clock knows nothing of: its tiles are whole.
-            Op::Map { .. } | Op::GivePiece(_) | Op::TakePieces(_) => {}
+            // Beside the loop along k these take next to no time, but for partial sums, which the
+            // clock knows nothing of: its tiles are whole.
+            Op::Map { .. } | Op::GivePartial(_) | Op::FixUp(_) => {}
             // The machine unrolls these.
-            Op::ForEachTile(_)
-            | Op::ForEachPiece(_)
+            Op::ForEachWorkTile(_)
             | Op::ForEachKTile(_)
             | Op::IfInside(..)
             | Op::IfBoxesEnd(..)
             | Op::IfContinues(..) => {}
             // The machine has refused these, and what else does not belong to a team.
-            Op::Raster(_) | Op::InitPipes | Op::Teams(_) | Op::NextTile | Op::Mma { .. } => {}
+            Op::Section | Op::InitPipes | Op::Teams(_) | Op::NextTile | Op::Mma { .. } => {}
         }
     }
 

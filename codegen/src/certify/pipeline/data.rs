@@ -102,13 +102,12 @@ impl Machine<'_> {
         let copy = by
             .boxes(self.plan)
             .ok_or("slots are filled by boxes, which complete on their barrier")?;
-        let roles = self.plan.roles.as_ref();
-        let roles = roles.ok_or("slots are filled by a team of their own")?;
         let bytes = copy.box_bytes() * copy.places.len() as i64;
         let (cta, slot, _) = self.place(at, id, End::Fill);
         self.agents[at].own.fill(id);
+        let cluster = self.kernel.work.cluster();
         let shared = &mut self.pipes[id.0];
-        for cta in roles.sharers(copy, cta as u32) {
+        for cta in cluster.sharers(copy.shared_along, cta as u32) {
             let cta = cta as usize;
             let whole = i64::from(ring.bytes);
             let state = &mut shared.slots[cta][slot];

@@ -7,7 +7,7 @@ use super::Machine;
 use super::barriers::{Outcome, arrive, missing, wait};
 use super::unroll::Step;
 use crate::ir::tile::{End, Engine, Full, Op, PipeId, Sync, Team, Trips};
-use crate::plan::roles::{Ring, WARPS};
+use crate::plan::roles::{Ring, Roles, WARPS};
 
 impl<'k> Machine<'k> {
     pub(super) fn step(&mut self, at: usize, step: Step<'k>) -> Result<Outcome, String> {
@@ -34,12 +34,11 @@ impl<'k> Machine<'k> {
             // Flags in scratch memory, between CTAs that are in no cluster together. A CTA waits
             // only for those before it in the grid, and those wait for nobody before they raise
             // theirs: no wait for a slot can depend on it.
-            Op::GivePiece(acc) | Op::TakePieces(acc) => self.touch(at, *acc)?,
-            // Places of operands in global memory.
-            Op::Raster(_) | Op::NextTile => {}
+            Op::GivePartial(acc) | Op::FixUp(acc) => self.touch(at, *acc)?,
+            // Places of operands in global memory, and when they are computed.
+            Op::Section | Op::NextTile => {}
             // Their bodies are unrolled.
-            Op::ForEachTile(_)
-            | Op::ForEachPiece(_)
+            Op::ForEachWorkTile(_)
             | Op::ForEachKTile(_)
             | Op::IfInside(..)
             | Op::IfBoxesEnd(..)
@@ -173,7 +172,7 @@ impl<'k> Machine<'k> {
             Trips::One => *place + 1,
             Trips::Tile => *place + each,
             Trips::Turns => *place + each * u64::from(agent.number),
-            Trips::Piece => before,
+            Trips::WorkTile => before,
         };
     }
 
@@ -236,7 +235,9 @@ impl<'k> Machine<'k> {
         };
         holders.remove(held);
         let roles = self.plan.roles.as_ref();
-        let told = roles.map_or_else(|| vec![0], |roles| roles.neighbourhood(cta as u32));
+        let cluster = self.kernel.work.cluster();
+        let told = |roles: &Roles| roles.neighbourhood(cluster, cta as u32);
+        let told = roles.map_or_else(|| vec![0], told);
         for other in told {
             let barrier = &mut shared.empty[other as usize][slot];
             arrive(barrier, WARPS, || {

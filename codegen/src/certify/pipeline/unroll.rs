@@ -1,4 +1,4 @@
-//! A team's operations in the order they run, for tiles of those numbers and trips.
+//! A team's operations in the order they run, for work tiles of those numbers and trips.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use crate::ir::tile::{Kernel, Op, PipeId, Sync, View};
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step<'k> {
     Op(&'k Op),
-    /// A tile of that number begins, or a piece of one.
+    /// A work tile of that number begins.
     Tile(usize),
     /// A trip along k begins, of that number in its tile; none behind the last.
     Trip(Option<u32>),
@@ -17,7 +17,7 @@ pub(super) enum Step<'k> {
 /// A team's operations in the order they run.
 pub(super) struct Unroll<'k, 't> {
     pub kernel: &'k Kernel,
-    /// Tiles by number and trips.
+    /// Work tiles by number and trips.
     pub tiles: &'t [(usize, u32)],
     pub turns: bool,
     pub branches: u32,
@@ -28,7 +28,7 @@ impl<'k> Unroll<'k, '_> {
     pub fn ops(&mut self, ops: &'k [Op], trips: u32) -> Result<(), String> {
         for op in ops {
             match op {
-                Op::ForEachTile(body) | Op::ForEachPiece(body) => {
+                Op::ForEachWorkTile(body) => {
                     for (number, trips) in self.tiles {
                         self.out.push_back(Step::Tile(*number));
                         self.ops(body, *trips)?;
@@ -78,14 +78,12 @@ fn is_shared(kernel: &Kernel, op: &Op) -> bool {
         },
         Op::Copy { from, to, .. } => slot(from) || slot(to),
         Op::Mma { a, b, .. } => slot(a) || slot(b),
-        Op::ForEachTile(body) | Op::ForEachPiece(body) | Op::ForEachKTile(body) => any(body),
+        Op::ForEachWorkTile(body) | Op::ForEachKTile(body) => any(body),
         Op::IfInside(way, other) | Op::IfBoxesEnd(way, other) | Op::IfContinues(way, other) => {
             any(way) || any(other)
         }
         Op::Teams(teams) => teams.iter().any(|(_, body)| any(body)),
         Op::InitPipes => true,
-        Op::Map { .. } | Op::GivePiece(_) | Op::TakePieces(_) | Op::Raster(_) | Op::NextTile => {
-            false
-        }
+        Op::Map { .. } | Op::GivePartial(_) | Op::FixUp(_) | Op::Section | Op::NextTile => false,
     }
 }

@@ -47,9 +47,7 @@ fn change(kernel: &mut Kernel, team: Team, at: &mut impl FnMut(&mut Vec<Op>) -> 
     fn walk(ops: &mut Vec<Op>, at: &mut impl FnMut(&mut Vec<Op>) -> bool) -> bool {
         at(ops)
             || ops.iter_mut().any(|op| match op {
-                Op::ForEachTile(body) | Op::ForEachPiece(body) | Op::ForEachKTile(body) => {
-                    walk(body, at)
-                }
+                Op::ForEachWorkTile(body) | Op::ForEachKTile(body) => walk(body, at),
                 Op::IfBoxesEnd(way, other)
                 | Op::IfInside(way, other)
                 | Op::IfContinues(way, other) => walk(way, at) || walk(other, at),

@@ -45,7 +45,7 @@ pub(super) fn body(tiles: &mut Tiles<'_>, product: &Product, roles: &Roles) -> V
     let early = roles.launch == LaunchKind::Programmatic;
     body.extend(early.then_some(Op::Sync(Sync::Follow)));
     body.push(Op::Teams(vec![
-        (Team::Producer, produce(tiles, &pipes, roles)),
+        (Team::Producer, produce(tiles, &pipes)),
         (Team::Consumers, consume(tiles, product, &pipes, roles)),
     ]));
     body
@@ -62,7 +62,7 @@ impl Pipes {
             fill: Team::Producer,
             empty: consumers,
             full: Full::Bytes(roles.ring),
-            across: match roles.cluster_size() {
+            across: match tiles.plan().work.cluster().size() {
                 1 => Across::Cta,
                 _ => Across::Cluster,
             },
@@ -103,15 +103,7 @@ impl Pipes {
     }
 }
 
-/// The loop over what comes to a CTA: output tiles, or pieces of them.
-fn for_each(roles: &Roles, body: Vec<Op>) -> Op {
-    match roles.cuts_tiles() {
-        true => Op::ForEachPiece(body),
-        false => Op::ForEachTile(body),
-    }
-}
-
-fn produce(tiles: &Tiles<'_>, pipes: &Pipes, roles: &Roles) -> Vec<Op> {
+fn produce(tiles: &Tiles<'_>, pipes: &Pipes) -> Vec<Op> {
     let ring = pipes.ring;
     let mut trip = vec![Op::Sync(Sync::Acquire(ring)), Op::Sync(Sync::Arm(ring))];
     for role in [Role::A, Role::B] {
@@ -123,7 +115,7 @@ fn produce(tiles: &Tiles<'_>, pipes: &Pipes, roles: &Roles) -> Vec<Op> {
     }
     trip.push(Op::Sync(Sync::Skip(ring, End::Fill, Trips::One)));
     vec![
-        for_each(roles, vec![Op::ForEachKTile(trip)]),
+        Op::ForEachWorkTile(vec![Op::ForEachKTile(trip)]),
         Op::Sync(Sync::Drain(ring)),
     ]
 }
@@ -146,13 +138,13 @@ fn consume(tiles: &Tiles<'_>, product: &Product, pipes: &Pipes, roles: &Roles) -
         Op::Sync(Sync::Release(ring, late)),
         Op::Sync(Sync::Skip(ring, End::Empty, Trips::One)),
     ];
-    let pieces = roles.cuts_tiles();
+    let parts = tiles.plan().work.cuts_tiles();
     let skip = |trips| Op::Sync(Sync::Skip(ring, End::Empty, trips));
-    let skips = |trips| (pipes.turns.is_some() && !pieces).then(|| skip(trips));
+    let skips = |trips| (pipes.turns.is_some() && !parts).then(|| skip(trips));
     let turn = |what: fn(PipeId) -> Sync| pipes.turns.map(|turns| Op::Sync(what(turns)));
     let mut tile = Vec::new();
-    tile.extend(pieces.then(|| product.clear()));
-    tile.extend((pipes.turns.is_some() && pieces).then(|| skip(Trips::Piece)));
+    tile.extend(parts.then(|| product.clear()));
+    tile.extend((pipes.turns.is_some() && parts).then(|| skip(Trips::WorkTile)));
     tile.extend(turn(|turns| Sync::Await(turns, 0)));
     tile.push(Op::ForEachKTile(trip));
     tile.extend(turn(Sync::Commit));
@@ -166,14 +158,14 @@ fn consume(tiles: &Tiles<'_>, product: &Product, pipes: &Pipes, roles: &Roles) -
         }
         _ => Op::IfInside(direct(Bounds::Inside), direct(Bounds::Checked)),
     };
-    tile.push(match pieces {
-        true => Op::IfContinues(vec![Op::GivePiece(acc)], vec![Op::TakePieces(acc), stores]),
+    tile.push(match parts {
+        true => Op::IfContinues(vec![Op::GivePartial(acc)], vec![Op::FixUp(acc), stores]),
         false => stores,
     });
     tile.extend(skips(Trips::Tile));
     let mut body = Vec::new();
     body.extend(skips(Trips::Turns));
-    body.push(for_each(roles, tile));
+    body.push(Op::ForEachWorkTile(tile));
     body.extend(pipes.staging.map(|staging| Op::Sync(Sync::Drain(staging))));
     body
 }

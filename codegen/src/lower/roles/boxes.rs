@@ -62,7 +62,7 @@ impl Lowering<'_> {
 
     /// A bit for each CTA of the cluster along that mode from this one.
     fn sharers(&self, along: usize) -> Result<Expr> {
-        let [along_m, along_n] = self.roles_of()?.cluster.map(i64::from);
+        let [along_m, along_n] = self.kernel.work.cluster().0.map(i64::from);
         let [place_m, place_n] = self.role()?.place.clone();
         Ok(if along == 1 {
             let row: i64 = (0..along_n).map(|n| 1 << (n * along_m)).sum();
@@ -157,7 +157,7 @@ impl Lowering<'_> {
     }
 
     /// Which part of the tile this consumer has.
-    pub(super) fn part(&self) -> Result<Expr> {
+    pub(in crate::lower) fn part(&self) -> Result<Expr> {
         Ok(match self.roles_of()?.schedule {
             Schedule::Pingpong => int(0),
             _ => self.role()?.warpgroup.clone(),
@@ -175,14 +175,14 @@ impl Lowering<'_> {
     }
 
     /// The thread that stores for its warpgroup.
-    pub(super) fn first_of_warpgroup(&mut self) -> Result<Expr> {
+    pub(in crate::lower) fn first_of_warpgroup(&mut self) -> Result<Expr> {
         let index = rem(Expr::Special(Special::TidX), int(i64::from(WARPGROUP)));
         let index = self.builder.hoist("in_warpgroup", index);
         Ok(eq(index, int(0)))
     }
 
     /// All threads of the warpgroup meet, at a barrier of its own.
-    pub(super) fn warpgroup_meets(&self) -> Result<Vec<Stmt>> {
+    pub(in crate::lower) fn warpgroup_meets(&self) -> Result<Vec<Stmt>> {
         let id = add(self.role()?.warpgroup.clone(), int(1));
         let threads = Arg::Imm(i64::from(WARPGROUP));
         let args = [("id", Arg::Int(id)), ("threads", threads)];

@@ -12,7 +12,6 @@ impl Lowering<'_> {
     /// One thread makes the barriers; then all CTAs of the cluster meet, because each will arrive
     /// at barriers of the others.
     pub(super) fn init_barriers(&mut self) -> Result<Vec<Stmt>> {
-        let roles = self.roles_of()?.clone();
         let mut first = Vec::new();
         for (at, param) in self.builder.params().iter().enumerate() {
             if param.ty == ParamType::TensorMap {
@@ -45,7 +44,7 @@ impl Lowering<'_> {
             then: first,
             otherwise: Vec::new(),
         }];
-        if roles.cluster_size() > 1 {
+        if self.kernel.work.cluster().size() > 1 {
             out.extend(self.sync((Act::Arrive, Scope::Cluster), [])?);
             out.extend(self.sync((Act::Await, Scope::Cluster), [])?);
         } else {
@@ -94,7 +93,7 @@ impl Lowering<'_> {
     /// into the same slot, a lane for each.
     pub(in crate::lower) fn give_back(&mut self, ring: &Ring, lag: u32) -> Result<Vec<Stmt>> {
         let state = self.role()?.clone();
-        let neighbours = i64::from(self.roles_of()?.neighbours());
+        let neighbours = i64::from(self.kernel.work.cluster().neighbours());
         let (place, exists) = match lag {
             0 => (Expr::Var(state.slot), None),
             _ => {
@@ -132,7 +131,7 @@ impl Lowering<'_> {
     /// The rank of the CTA that a lane signals: first those of this CTA's column of the cluster,
     /// itself among them, then the others of its row.
     fn neighbour(&mut self, lane: Expr) -> Result<Expr> {
-        let [along_m, along_n] = self.roles_of()?.cluster.map(i64::from);
+        let [along_m, along_n] = self.kernel.work.cluster().0.map(i64::from);
         let [place_m, place_n] = self.role()?.place.clone();
         let column = add(lane.clone(), mul(place_n.clone(), int(along_m)));
         if along_n == 1 {

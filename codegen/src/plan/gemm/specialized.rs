@@ -17,6 +17,7 @@ use crate::plan::gemm::operands;
 use crate::plan::limits::check_cta_threads;
 use crate::plan::model::{MmaPlan, Plan};
 use crate::plan::roles::{BARRIER_BYTES, BoxCopy, Ring, Roles, WARPS};
+use crate::plan::work::{Cluster, Work};
 use crate::spec::model::{
     Auto, CopyPath, LaunchKind, Operand, Point, Role, Schedule, SchedulerKind, Spec, Stride,
 };
@@ -58,8 +59,8 @@ pub(super) fn plan(
     plan.min_ctas_per_sm = Some(1);
     let atom_n = n / along_n;
     let accumulators = m / (MMA_ROWS * along_m) * atom_n / 2;
-    let registers = registers(spec, chooser, consumers, accumulators, atom_n);
-    let cluster = [spec.cluster[0] as u32, spec.cluster[1] as u32];
+    plan.work = work(spec, &plan.work);
+    let registers = registers(spec, chooser, &plan.work, consumers, [accumulators, atom_n]);
     let (loads, descriptors) = inputs(spec, chooser, plan, [a, b], &mma)?;
     plan.mma = Some(mma);
     operands::store(spec, chooser, plan, d)?;
@@ -78,12 +79,6 @@ pub(super) fn plan(
         consumers,
         registers,
         in_flight: in_flight(spec),
-        cluster,
-        kind: (spec.scheduler.kind).unwrap_or_else(|| SchedulerKind::Persistent),
-        ctas: match spec.scheduler.ctas {
-            Auto::Given(ctas) => Some(ctas),
-            Auto::Auto => None,
-        },
         launch: (spec.scheduler.launch).unwrap_or_else(|| LaunchKind::Programmatic),
         ring: ring(&loads),
         loads,
@@ -92,7 +87,7 @@ pub(super) fn plan(
         staging: staging.unwrap_or_default(),
         turns_at: None,
     };
-    check_pieces(spec, chooser, &roles);
+    check_partials(spec, chooser, &plan.work);
     place(spec, plan, &mut roles);
     check_slots(chooser, plan, &roles);
     plan.roles = Some(roles);
@@ -122,13 +117,26 @@ fn check_slots(chooser: &mut Chooser<'_>, plan: &Plan, roles: &Roles) {
     }
 }
 
+/// How output tiles come to the CTAs of a warp-specialized kernel.
+fn work(spec: &Spec, alone: &Work) -> Work {
+    Work {
+        kind: (spec.scheduler.kind).unwrap_or_else(|| SchedulerKind::Persistent),
+        ctas: match spec.scheduler.ctas {
+            Auto::Given(ctas) => Some(ctas),
+            Auto::Auto => None,
+        },
+        cluster: Some(Cluster([spec.cluster[0] as u32, spec.cluster[1] as u32])),
+        ..alone.clone()
+    }
+}
+
 /// What tiles cut along k demand.
-fn check_pieces(spec: &Spec, chooser: &mut Chooser<'_>, roles: &Roles) {
-    if !roles.cuts_tiles() {
+fn check_partials(spec: &Spec, chooser: &mut Chooser<'_>, work: &Work) {
+    if !work.cuts_tiles() {
         return;
     }
-    if roles.cluster_size() > 1 {
-        let [m, n] = roles.cluster;
+    if work.cluster().size() > 1 {
+        let Cluster([m, n]) = work.cluster();
         let message = format!(
             "scheduler.kind stream_k cuts tiles for single CTAs, cluster is ({m},{n},1): use \
              (1,1,1), or kind persistent"
@@ -291,7 +299,8 @@ fn place(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
     }
     roles.ring.stages = plan.stages;
     roles.ring.barriers_at = ring.saturating_add(staging);
-    roles.ring.empty_arrivals = roles.consumers_of_a_tile() * WARPS * roles.neighbours();
+    roles.ring.empty_arrivals =
+        roles.consumers_of_a_tile() * WARPS * plan.work.cluster().neighbours();
     let end = roles
         .ring
         .barriers_at

@@ -6,19 +6,20 @@ use crate::arch::WARPGROUP;
 use crate::plan::descriptor::{Descriptor, Major, UNIT_BYTES};
 use crate::plan::model::{Hop, Plan};
 use crate::plan::roles::{BARRIER_BYTES, BoxCopy, Roles, WARPS, entry_registers};
+use crate::plan::work::Cluster;
 use crate::spec::model::Schedule;
 
 /// Writes what only plans with roles have.
 pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Result {
     write_teams(f, roles)?;
-    write_tiles(f, roles)?;
+    write_tiles(f, plan, roles)?;
     write_ring(f, plan, roles)?;
     for (copy, descriptor) in roles.loads.iter().zip(&roles.descriptors) {
-        write_boxes(f, roles, copy)?;
+        write_boxes(f, plan, copy)?;
         write_descriptor(f, copy, descriptor)?;
     }
     if let Some(store) = &roles.store {
-        write_boxes(f, roles, store)?;
+        write_boxes(f, plan, store)?;
         write_staging(f, plan, roles, store)?;
     }
     let end = roles.ring.barriers_at + roles.ring.barrier_bytes();
@@ -75,24 +76,22 @@ fn write_teams(f: &mut fmt::Formatter<'_>, roles: &Roles) -> fmt::Result {
     )
 }
 
-fn write_tiles(f: &mut fmt::Formatter<'_>, roles: &Roles) -> fmt::Result {
-    let [along_m, along_n] = roles.cluster;
-    match roles.cluster_size() {
+fn write_tiles(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Result {
+    let cluster = plan.work.cluster();
+    let Cluster([along_m, along_n]) = cluster;
+    match cluster.size() {
         1 => writeln!(f, "  cluster (1,1)")?,
         ctas => writeln!(
             f,
             "  cluster ({along_m},{along_n}): {ctas} CTAs, rank = m + {along_m} n"
         )?,
     }
-    let most = roles
+    let work = &plan.work;
+    let most = work
         .ctas
         .map_or(String::new(), |ctas| format!(", at most {ctas} CTAs"));
     let launch = roles.launch.name();
-    writeln!(
-        f,
-        "  scheduler {}{most}, launch {launch}",
-        roles.kind.name()
-    )
+    writeln!(f, "  scheduler {}{most}, launch {launch}", work.kind.name())
 }
 
 fn write_ring(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Result {
@@ -106,7 +105,10 @@ fn write_ring(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Re
         ring.full_arrivals,
         ring.bytes
     )?;
-    let (warps, ctas) = (roles.consumers_of_a_tile() * WARPS, roles.neighbours());
+    let (warps, ctas) = (
+        roles.consumers_of_a_tile() * WARPS,
+        plan.work.cluster().neighbours(),
+    );
     writeln!(
         f,
         "    empty barriers: {stages} at {}, each of {} arrivals ({warps} warps of {ctas} CTA{})",
@@ -124,7 +126,7 @@ fn write_ring(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Re
     Ok(())
 }
 
-fn write_boxes(f: &mut fmt::Formatter<'_>, roles: &Roles, copy: &BoxCopy) -> fmt::Result {
+fn write_boxes(f: &mut fmt::Formatter<'_>, plan: &Plan, copy: &BoxCopy) -> fmt::Result {
     let (operand, hop) = (&copy.operand, copy.hop.name());
     writeln!(f, "  boxes {operand}.{hop} {}", copy.atom.id)?;
     let [rows, columns] = copy.box_extents;
@@ -160,9 +162,11 @@ fn write_boxes(f: &mut fmt::Formatter<'_>, roles: &Roles, copy: &BoxCopy) -> fmt
         )?;
     }
     if copy.hop == Hop::G2s && copy.parts > 1 {
-        let masks: Vec<String> = (0..roles.cluster_size())
+        let cluster = plan.work.cluster();
+        let masks: Vec<String> = (0..cluster.size())
             .map(|cta| {
-                let bits = roles.sharers(copy, cta).into_iter().map(|rank| 1 << rank);
+                let ranks = cluster.sharers(copy.shared_along, cta).into_iter();
+                let bits = ranks.map(|rank| 1 << rank);
                 format!("{:#x}", bits.sum::<u32>())
             })
             .collect();

@@ -23,7 +23,13 @@ impl Clock<'_> {
             let span = self.span(at, [from, to], Doing::Load, Some(place));
             self.recorded.loads.push(span);
         }
-        for other in self.roles.sharers(load, cta as u32) {
+        for other in self
+            .machine
+            .kernel
+            .work
+            .cluster()
+            .sharers(load.shared_along, cta as u32)
+        {
             let other = other as usize;
             let heard = to + costs.barrier_cycles;
             tell(&mut self.full[other][slot], full[other], heard);
@@ -75,7 +81,10 @@ impl Clock<'_> {
         let place = ((position % stages) as usize, position / stages);
         let cta = agent.cta as u32;
         let heard = self.hands[at].now + self.costs.step_cycles + self.costs.barrier_cycles;
-        for other in self.roles.neighbourhood(cta) {
+        for other in self
+            .roles
+            .neighbourhood(self.machine.kernel.work.cluster(), cta)
+        {
             let other = other as usize;
             tell(&mut self.empty[other][place.0], empty[other], heard);
         }

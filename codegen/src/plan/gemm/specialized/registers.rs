@@ -3,7 +3,8 @@
 use crate::arch::{MAX_REGISTERS_PER_THREAD, WARPGROUP};
 use crate::plan::choose::Chooser;
 use crate::plan::roles::entry_registers;
-use crate::spec::model::{Auto, SchedulerKind, Spec};
+use crate::plan::work::Work;
+use crate::spec::model::{Auto, Spec};
 
 /// Registers an MMA needs besides its accumulators when it is issued at the entry's register count.
 const ISSUE_REGISTERS: i64 = 26;
@@ -15,9 +16,9 @@ const OTHER_REGISTERS: i64 = 40;
 pub(super) fn registers(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
+    work: &Work,
     consumers: u32,
-    accumulators: i64,
-    atom_n: i64,
+    [accumulators, atom_n]: [i64; 2],
 ) -> [u32; 2] {
     let threads = (consumers + 1) * WARPGROUP;
     let entry = entry_registers(threads);
@@ -32,9 +33,9 @@ pub(super) fn registers(
         chooser.violate("registers", message);
     }
     let producer = spec.pipeline.producer_registers.unwrap_or_else(|| {
-        match (consumers, &spec.scheduler.kind) {
-            // It finds its pieces of tiles by itself.
-            (1 | 2, Auto::Given(SchedulerKind::StreamK)) => 56,
+        match (consumers, work.cuts_tiles()) {
+            // It finds its parts of tiles by itself.
+            (1 | 2, true) => 56,
             (2, _) if accumulators >= 176 => 24,
             (1 | 2, _) => 40,
             _ => 32,

@@ -1,0 +1,148 @@
+//! Partial sums that CTAs hand one another through scratch memory.
+//!
+//! There stand the flags, a line for each CTA with one for each consumer warpgroup, zero outside of
+//! launches; then a place for the accumulators of each CTA, four of a thread next to four of the
+//! next thread.
+
+use crate::arch::WARPGROUP;
+use crate::atoms::model::Space;
+use crate::atoms::sync::{Act, Scope};
+use crate::error::Result;
+use crate::ir::expr::{add, div, int, long, mul, rem, sub, widen};
+use crate::ir::program::{Address, Arg, Base, Expr, IntType, Special, Stmt};
+use crate::ir::tile::TileId;
+use crate::lower::{Lowering, WORKSPACE, bug};
+use crate::plan::work::FLAG_BYTES;
+
+/// Registers of a consumer besides accumulators and what it loads.
+const OTHER_REGISTERS: usize = 56;
+/// Accumulators that one instruction moves.
+const VECTOR: usize = 4;
+/// Bytes of them.
+const VECTOR_BYTES: i64 = 16;
+/// Bytes of a flag.
+const FLAG: i64 = 4;
+
+impl Lowering<'_> {
+    /// Writes the accumulators into the CTA's place, then raises the warpgroup's flag.
+    pub(in crate::lower) fn give_partial(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
+        let [cta, _] = self.role()?.cluster.clone();
+        let mut out = Vec::new();
+        for (number, registers) in self.buffer(acc, 0)?.chunks(VECTOR).enumerate() {
+            let mut place = self.vector(cta.clone())?;
+            place.imm = self.vector_at(number)?;
+            let args = [
+                ("dst", Arg::Address(place)),
+                ("src", Arg::Regs(registers.to_vec())),
+            ];
+            out.extend(self.sync((Act::StorePartial, Scope::Gpu, Space::Gmem), args)?);
+        }
+        out.extend(self.warpgroup_meets()?);
+        let flag = [("flag", Arg::Address(self.flag(cta)?))];
+        out.push(Stmt::If {
+            cond: self.first_of_warpgroup()?,
+            then: self.sync((Act::RaiseFlag, Scope::Gpu, Space::Gmem), flag)?,
+            otherwise: Vec::new(),
+        });
+        Ok(out)
+    }
+
+    /// Adds the partial sums of the parts that continue the tile, in the order of k.
+    pub(in crate::lower) fn fix_up(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
+        let part = self.this_part()?.clone();
+        let [_, ctas] = self.role()?.cluster.clone();
+        let scope = self.builder.begin_scope();
+        let end = mul(add(part.tile, int(1)), self.k_tiles()?);
+        let rounded = add(end, sub(part.span_trips.clone(), int(1)));
+        let past = self.builder.hoist("past", div(rounded, part.span_trips));
+        let var = self.builder.var("span", IntType::I32, false);
+        let cta = sub(sub(ctas, int(1)), Expr::Var(var));
+        let inner = self.builder.begin_scope();
+        let cta = self.builder.hoist("giver", cta);
+        let flag = [("flag", Arg::Address(self.flag(cta.clone())?))];
+        let waits = (Act::AwaitFlag, Scope::Gpu, Space::Gmem);
+        let mut statements = self.sync(waits, flag.clone())?;
+        let all = self.buffer(acc, 0)?;
+        let at_a_time = self.at_a_time(all.len())?;
+        for (number, registers) in all.chunks(at_a_time).enumerate() {
+            let vectors = number * at_a_time / VECTOR..(number + 1) * at_a_time / VECTOR;
+            let offsets: Result<_> = vectors.map(|vector| self.vector_at(vector)).collect();
+            let args = [
+                ("acc", Arg::Regs(registers.to_vec())),
+                ("src", Arg::Address(self.vector(cta.clone())?)),
+                ("offsets", Arg::Imms(offsets?)),
+            ];
+            statements.extend(self.sync((Act::AddPartial, Scope::Gpu, Space::Gmem), args)?);
+        }
+        statements.extend(self.warpgroup_meets()?);
+        statements.push(Stmt::If {
+            cond: self.first_of_warpgroup()?,
+            then: self.sync((Act::ClearFlag, Scope::Gpu, Space::Gmem), flag)?,
+            otherwise: Vec::new(),
+        });
+        let mut body = self.builder.end_scope(inner);
+        body.extend(statements);
+        let mut then = self.builder.end_scope(scope);
+        then.push(Stmt::For {
+            var,
+            from: add(part.span, int(1)),
+            to: past,
+            step: int(1),
+            body,
+        });
+        Ok(vec![Stmt::If {
+            cond: part.is_cut,
+            then,
+            otherwise: Vec::new(),
+        }])
+    }
+
+    /// Values to be loaded at a time, into registers next to the accumulators: a power of two of
+    /// vectors.
+    fn at_a_time(&self, accumulators: usize) -> Result<usize> {
+        let [_, registers] = self.roles_of()?.registers;
+        let free = (registers as usize).saturating_sub(accumulators + OTHER_REGISTERS);
+        let fits = |count: &usize| *count <= free && accumulators.is_multiple_of(*count);
+        Ok([64, 32, 16, 8].into_iter().find(fits).unwrap_or(VECTOR))
+    }
+
+    /// Where the vector of that number is, behind the thread's first.
+    fn vector_at(&self, number: usize) -> Result<i64> {
+        let threads = i64::from(self.roles_of()?.consumers_of_a_tile() * WARPGROUP);
+        Ok(number as i64 * threads * VECTOR_BYTES)
+    }
+
+    /// Where a thread's first vector is in the CTA's place.
+    fn vector(&mut self, cta: Expr) -> Result<Address> {
+        let threads = i64::from(self.roles_of()?.consumers_of_a_tile() * WARPGROUP);
+        let thread = rem(Expr::Special(Special::TidX), int(threads));
+        let bytes = self.kernel.work.partial_bytes();
+        let bytes = bytes.ok_or_else(|| bug(self.plan, "tiles are not cut".to_string()))?;
+        let place = add(
+            long(i64::from(self.kernel.work.flag_bytes())),
+            mul(widen(cta), long(bytes)),
+        );
+        let start = add(place, widen(mul(thread, int(VECTOR_BYTES))));
+        let start = self.builder.hoist("vectors", start);
+        self.scratch(start, 0)
+    }
+
+    /// The flag of this warpgroup's part of a tile, in the CTA's line.
+    fn flag(&mut self, cta: Expr) -> Result<Address> {
+        let part = mul(self.part()?, int(FLAG));
+        let line = mul(cta, int(i64::from(FLAG_BYTES)));
+        let start = self.builder.hoist("flag", widen(add(line, part)));
+        self.scratch(start, 0)
+    }
+
+    fn scratch(&self, offset: Expr, imm: i64) -> Result<Address> {
+        let param = self.builder.param(WORKSPACE);
+        let param = param.ok_or_else(|| bug(self.plan, "no scratch memory".to_string()))?;
+        Ok(Address {
+            space: Space::Gmem,
+            base: Base::Param(param),
+            offset,
+            imm,
+        })
+    }
+}

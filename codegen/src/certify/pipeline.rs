@@ -174,6 +174,7 @@ impl<'k> Machine<'k> {
                         tiles: &own,
                         turns: run.turns,
                         branches: 0,
+                        tile: 0,
                         out: VecDeque::new(),
                     };
                     unrolled.ops(body, run.trips.first().copied().unwrap_or(1))?;

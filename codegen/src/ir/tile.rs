@@ -102,6 +102,8 @@ pub enum Full {
     Arrivals(u32),
     /// The group of asynchronous work is done, which its own threads wait for.
     Group(Engine),
+    /// A flag in scratch memory is raised: there is one slot for each CTA, which it fills.
+    Flag,
 }
 
 /// What works beside the threads that start it.
@@ -124,6 +126,8 @@ pub enum Across {
     Cta,
     /// In a cluster.
     Cluster,
+    /// In a grid, whose CTAs may run one after another.
+    Grid,
 }
 
 /// An end of a pipe.
@@ -313,11 +317,13 @@ pub enum Op {
     IfBoxesEnd(Vec<Op>, Vec<Op>),
     /// Runs the first body when the work tile does not begin its output tile, the second otherwise.
     IfContinues(Vec<Op>, Vec<Op>),
-    /// Hands the accumulators to the CTA that began the output tile, as partial sums.
-    GivePartial(TileId),
-    /// Fix-up: adds the partial sums of other CTAs to the accumulators, where the output tile has
-    /// any.
-    FixUp(TileId),
+    /// Fix-up: runs the body once for each part of the output tile that other CTAs make, in the
+    /// order of k.
+    ForEachPartial(Vec<Op>),
+    /// Writes accumulators into the CTA's slot of that pipe, as partial sums.
+    StorePartial(TileId, PipeId),
+    /// Adds the partial sums in the slot that the fix-up is at to accumulators.
+    AddPartial(TileId, PipeId),
     /// Runs the first body when the CTA's output tile is wholly inside d, the second otherwise.
     IfInside(Vec<Op>, Vec<Op>),
 }
@@ -351,11 +357,11 @@ impl Kernel {
         self.pipes.iter().position(holds).map(PipeId)
     }
 
-    /// What works beside the threads on a pipe; none where barriers guard its slots.
+    /// What works beside the threads on a pipe; none where barriers or flags guard its slots.
     pub fn engine(&self, pipe: PipeId) -> Option<Engine> {
         match self.pipe(pipe)?.full {
             Full::Group(engine) => Some(engine),
-            Full::Bytes(_) | Full::Arrivals(_) => None,
+            Full::Bytes(_) | Full::Arrivals(_) | Full::Flag => None,
         }
     }
 }

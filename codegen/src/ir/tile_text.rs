@@ -86,7 +86,7 @@ impl Text<'_> {
                     registers.map_or(String::new(), |count| format!(" with {count} registers"));
                 blocks(f, format!("{team}{registers}"), [body, &[]])
             }),
-            Op::ForEachWorkTile(body) | Op::ForEachKTile(body) => {
+            Op::ForEachWorkTile(body) | Op::ForEachPartial(body) | Op::ForEachKTile(body) => {
                 blocks(f, self.line(op), [body, &[]])
             }
             Op::IfBoxesEnd(way, other) | Op::IfContinues(way, other) | Op::IfInside(way, other) => {
@@ -101,7 +101,7 @@ impl Text<'_> {
             out.push((self.line(op), op));
             match op {
                 Op::Teams(teams) => teams.iter().for_each(|(_, body)| self.heads(body, out)),
-                Op::ForEachWorkTile(body) | Op::ForEachKTile(body) => {
+                Op::ForEachWorkTile(body) | Op::ForEachPartial(body) | Op::ForEachKTile(body) => {
                     self.heads(body, out);
                 }
                 Op::IfBoxesEnd(way, other)
@@ -160,14 +160,17 @@ impl Text<'_> {
                 let (a, b) = (self.view(*a), self.view(*b));
                 format!("{} += {a} * {b}{share}", self.tile(*acc))
             }
-            Op::GivePartial(acc) => format!("give partial sums {}", self.tile(*acc)),
-            Op::FixUp(acc) => format!("{} += partial sums of other CTAs", self.tile(*acc)),
+            Op::StorePartial(acc, pipe) => {
+                format!("{} = {}", self.pipe(*pipe), self.tile(*acc))
+            }
+            Op::AddPartial(acc, pipe) => format!("{} += {}", self.tile(*acc), self.pipe(*pipe)),
             Op::Section => "new section".into(),
             Op::Sync(sync) => self.sync(*sync),
             Op::NextTile => "next k tile".into(),
             Op::InitPipes => "init pipes".into(),
             Op::Teams(_) => "teams".into(),
             Op::ForEachWorkTile(_) => "for each work tile".into(),
+            Op::ForEachPartial(_) => "for each partial sum".into(),
             Op::ForEachKTile(_) => "for each k tile".into(),
             Op::IfBoxesEnd(..) => "if boxes end at the edge".into(),
             Op::IfContinues(..) => "if it continues an output tile".into(),
@@ -175,11 +178,12 @@ impl Text<'_> {
         }
     }
 
+    fn pipe(&self, id: PipeId) -> &'static str {
+        self.0.pipe(id).map_or("?", |pipe| pipe.name)
+    }
+
     fn sync(&self, sync: Sync) -> String {
-        let name = |PipeId(number): PipeId| {
-            let pipe = self.0.pipes.get(number);
-            pipe.map_or("?", |pipe| pipe.name)
-        };
+        let name = |id: PipeId| self.pipe(id);
         match sync {
             Sync::Acquire(pipe) => format!("acquire {}", name(pipe)),
             Sync::Arm(pipe) => format!("arm {}", name(pipe)),
@@ -282,6 +286,7 @@ impl fmt::Display for Pipe {
         match self.full {
             Full::Bytes(ring) => write!(f, "{} bytes", ring.bytes)?,
             Full::Arrivals(_) => f.write_str("an arrival")?,
+            Full::Flag => f.write_str("a flag")?,
             Full::Group(Engine::Copies) => f.write_str("a group of copies")?,
             Full::Group(Engine::Products) => f.write_str("a group of products")?,
             Full::Group(Engine::Stores) => f.write_str("a group of stores")?,
@@ -290,6 +295,7 @@ impl fmt::Display for Pipe {
             Across::Warpgroup => ", in a warpgroup",
             Across::Cta => ", in a CTA",
             Across::Cluster => ", in a cluster",
+            Across::Grid => ", in a grid",
         })
     }
 }

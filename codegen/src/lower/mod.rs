@@ -59,6 +59,8 @@ struct Lowering<'p> {
     role_state: Option<RoleState>,
     /// The part of an output tile that is being made, where tiles are cut along k.
     part: Option<Part>,
+    /// The CTA whose partial sums are being added.
+    giver: Option<Expr>,
     team: Option<Team>,
     /// Number of the tile operation that was begun last.
     last_op: u32,
@@ -78,6 +80,7 @@ impl<'p> Lowering<'p> {
             fragments: BTreeMap::new(),
             role_state: None,
             part: None,
+            giver: None,
             team: None,
             last_op: 0,
         };

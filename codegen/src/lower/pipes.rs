@@ -40,14 +40,18 @@ impl<'p> Lowering<'p> {
             Full::Bytes(ring) => self.await_empty(&ring),
             Full::Group(Engine::Products) => self.sync((Act::FenceProducts, Scope::Warpgroup), []),
             Full::Group(Engine::Stores) => self.staging_free(pipe.slots - 1),
-            Full::Arrivals(_) | Full::Group(Engine::Copies) => self.strange(pipe, "empty slots"),
+            Full::Arrivals(_) | Full::Flag | Full::Group(Engine::Copies) => {
+                self.strange(pipe, "empty slots")
+            }
         }
     }
 
     fn arm(&mut self, pipe: &Pipe) -> Result<Vec<Stmt>> {
         match pipe.full {
             Full::Bytes(ring) => self.announce(&ring),
-            Full::Arrivals(_) | Full::Group(_) => self.strange(pipe, "announced bytes"),
+            Full::Arrivals(_) | Full::Flag | Full::Group(_) => {
+                self.strange(pipe, "announced bytes")
+            }
         }
     }
 
@@ -57,6 +61,7 @@ impl<'p> Lowering<'p> {
             Full::Group(Engine::Products) => self.sync((Act::CommitProducts, Scope::Warpgroup), []),
             Full::Group(Engine::Stores) => self.staging_full(),
             Full::Arrivals(at) => self.pass_turn(at),
+            Full::Flag => self.raise_flag(),
             // The last of its bytes fills a slot.
             Full::Bytes(_) => self.strange(pipe, "groups"),
         }
@@ -67,9 +72,12 @@ impl<'p> Lowering<'p> {
         match pipe.full {
             Full::Bytes(ring) if lag == 0 => self.await_full(&ring),
             Full::Arrivals(at) if lag == 0 => self.take_turn(at),
+            Full::Flag if lag == 0 => self.await_flag(),
             Full::Group(Engine::Copies) => self.sync((Act::AwaitCopies, Scope::Thread), [groups]),
             Full::Group(Engine::Products) => self.await_products(lag),
-            Full::Bytes(_) | Full::Arrivals(_) => self.strange(pipe, "slots in flight"),
+            Full::Bytes(_) | Full::Arrivals(_) | Full::Flag => {
+                self.strange(pipe, "slots in flight")
+            }
             Full::Group(Engine::Stores) => self.strange(pipe, "what is filled by an engine"),
         }
     }
@@ -77,7 +85,10 @@ impl<'p> Lowering<'p> {
     fn release(&mut self, pipe: &Pipe, lag: u32) -> Result<Vec<Stmt>> {
         match pipe.full {
             Full::Bytes(ring) => self.give_back(&ring, lag),
-            Full::Arrivals(_) | Full::Group(_) => self.strange(pipe, "barriers of empty slots"),
+            Full::Flag if lag == 0 => self.clear_flag(),
+            Full::Arrivals(_) | Full::Flag | Full::Group(_) => {
+                self.strange(pipe, "barriers of empty slots")
+            }
         }
     }
 
@@ -90,7 +101,7 @@ impl<'p> Lowering<'p> {
             (Full::Group(Engine::Copies), End::Empty, Trips::One) => {
                 Ok(vec![self.next_buffer(self.state.read)])
             }
-            (Full::Group(_) | Full::Arrivals(_), ..) => self.strange(pipe, "places"),
+            (Full::Group(_) | Full::Arrivals(_) | Full::Flag, ..) => self.strange(pipe, "places"),
         }
     }
 
@@ -106,7 +117,7 @@ impl<'p> Lowering<'p> {
                 [acc] => self.mma_done(*acc),
                 _ => self.strange(pipe, "accumulators"),
             },
-            Full::Arrivals(_) => self.strange(pipe, "slots to be emptied"),
+            Full::Arrivals(_) | Full::Flag => self.strange(pipe, "slots to be emptied"),
         }
     }
 }

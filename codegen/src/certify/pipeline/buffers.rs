@@ -53,6 +53,20 @@ struct Groups {
     fenced: bool,
 }
 
+/// What a member does with partial sums in scratch memory. Those who give and those who take them
+/// meet at flags, in no cluster together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Partials {
+    #[default]
+    Nothing,
+    /// Its own are written, and no flag says so.
+    Stored,
+    /// Another's are there to be added.
+    Awaited,
+    /// They are added, and the flag is still raised.
+    Added,
+}
+
 /// What a member of a team sees alone.
 pub(super) struct Own {
     groups: Vec<Groups>,
@@ -62,6 +76,8 @@ pub(super) struct Own {
     busy: Vec<TileId>,
     /// Pipes that it has filled slots of, and not seen them come back.
     owed: Vec<PipeId>,
+    /// What it does with partial sums.
+    partials: Partials,
 }
 
 impl Own {
@@ -73,6 +89,7 @@ impl Own {
             buffers: BTreeMap::new(),
             busy: Vec::new(),
             owed: Vec::new(),
+            partials: Partials::default(),
         }
     }
 
@@ -217,8 +234,58 @@ impl Own {
         self.owed.retain(|owed| *owed != pipe);
     }
 
+    /// It writes its partial sums.
+    pub fn store_partial(&mut self) -> Result<(), String> {
+        self.partials = match self.partials {
+            Partials::Nothing => Partials::Stored,
+            _ => return Err("writes partial sums before it is done with others".into()),
+        };
+        Ok(())
+    }
+
+    /// It raises its flag.
+    pub fn raise(&mut self) -> Result<(), String> {
+        self.partials = match self.partials {
+            Partials::Stored => Partials::Nothing,
+            _ => return Err("raises its flag without partial sums of its own".into()),
+        };
+        Ok(())
+    }
+
+    /// It waits for another's flag.
+    pub fn await_partial(&mut self) -> Result<(), String> {
+        self.partials = match self.partials {
+            Partials::Nothing => Partials::Awaited,
+            Partials::Stored => return Err("waits for partial sums before it gives its own".into()),
+            _ => return Err("waits for partial sums whose flag it has not cleared".into()),
+        };
+        Ok(())
+    }
+
+    /// It adds another's partial sums.
+    pub fn add_partial(&mut self) -> Result<(), String> {
+        self.partials = match self.partials {
+            Partials::Awaited => Partials::Added,
+            Partials::Added => return Err("adds partial sums twice".into()),
+            _ => return Err("adds partial sums unawaited".into()),
+        };
+        Ok(())
+    }
+
+    /// It clears another's flag.
+    pub fn clear(&mut self) -> Result<(), String> {
+        self.partials = match self.partials {
+            Partials::Added => Partials::Nothing,
+            _ => return Err("clears a flag whose partial sums it has not added".into()),
+        };
+        Ok(())
+    }
+
     /// What is not done when it ends.
     pub fn at_end(&self) -> Result<(), String> {
+        if self.partials != Partials::Nothing {
+            return Err("before its partial sums are told of, or their flag is cleared".into());
+        }
         let mut groups = self.groups.iter();
         if groups.any(|groups| !groups.open.is_empty() || !groups.closed.is_empty()) {
             return Err("before its asynchronous work is done".into());

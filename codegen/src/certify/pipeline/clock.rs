@@ -229,9 +229,10 @@ impl Clock<'_> {
             }
             // Beside the loop along k these take next to no time, but for partial sums, which the
             // clock knows nothing of: its tiles are whole.
-            Op::Map { .. } | Op::GivePartial(_) | Op::FixUp(_) => {}
+            Op::Map { .. } | Op::StorePartial(..) | Op::AddPartial(..) => {}
             // The machine unrolls these.
             Op::ForEachWorkTile(_)
+            | Op::ForEachPartial(_)
             | Op::ForEachKTile(_)
             | Op::IfInside(..)
             | Op::IfBoxesEnd(..)

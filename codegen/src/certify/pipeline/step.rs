@@ -5,6 +5,7 @@
 
 use super::Machine;
 use super::barriers::{Outcome, arrive, missing, wait};
+use super::buffers::Own;
 use super::unroll::Step;
 use crate::ir::tile::{End, Engine, Full, Op, PipeId, Sync, Team, Trips};
 use crate::plan::roles::{Ring, Roles, WARPS};
@@ -31,14 +32,19 @@ impl<'k> Machine<'k> {
                     self.touch(at, view.tile())?;
                 }
             }
-            // Flags in scratch memory, between CTAs that are in no cluster together. A CTA waits
-            // only for those before it in the grid, and those wait for nobody before they raise
-            // theirs: no wait for a slot can depend on it.
-            Op::GivePartial(acc) | Op::FixUp(acc) => self.touch(at, *acc)?,
+            Op::StorePartial(acc, _) => {
+                self.touch(at, *acc)?;
+                self.of_own(at, Own::store_partial)?;
+            }
+            Op::AddPartial(acc, _) => {
+                self.touch(at, *acc)?;
+                self.of_own(at, Own::add_partial)?;
+            }
             // Places of operands in global memory, and when they are computed.
             Op::Section | Op::NextTile => {}
             // Their bodies are unrolled.
             Op::ForEachWorkTile(_)
+            | Op::ForEachPartial(_)
             | Op::ForEachKTile(_)
             | Op::IfInside(..)
             | Op::IfBoxesEnd(..)
@@ -85,7 +91,7 @@ impl<'k> Machine<'k> {
                 self.agents[at].own.finish(id, left);
                 self.agents[at].own.meet();
             }
-            Full::Group(Engine::Copies) | Full::Arrivals(_) => {
+            Full::Group(Engine::Copies) | Full::Arrivals(_) | Full::Flag => {
                 return Err(self.strange(id, "is not asked for empty slots"));
             }
         }
@@ -115,6 +121,7 @@ impl<'k> Machine<'k> {
                 let barrier = &mut self.pipes[id.0].full[agent.cta][next as usize];
                 arrive(barrier, 1, || format!("turn of consumer {next}"))
             }
+            Full::Flag => self.of_own(at, Own::raise),
             Full::Bytes(_) => Err(self.strange(id, "has no groups")),
         }
     }
@@ -133,6 +140,12 @@ impl<'k> Machine<'k> {
                 Ok(outcome)
             }
             Full::Arrivals(_) => self.take_turn(at, id),
+            // A CTA waits only for those before it in the grid, and those wait for nobody before they
+            // raise their flags: no wait for a slot can depend on it.
+            Full::Flag => {
+                self.of_own(at, Own::await_partial)?;
+                Ok(Outcome::Done)
+            }
             Full::Group(Engine::Copies | Engine::Products) => {
                 self.agents[at].own.finish(id, lag as usize);
                 Ok(Outcome::Done)
@@ -155,7 +168,7 @@ impl<'k> Machine<'k> {
                 self.agents[at].own.retire(id, tiles);
                 Ok(Outcome::Done)
             }
-            Full::Arrivals(_) => Err(self.strange(id, "is never empty")),
+            Full::Arrivals(_) | Full::Flag => Err(self.strange(id, "is never empty")),
         }
     }
 
@@ -211,6 +224,9 @@ impl<'k> Machine<'k> {
     }
 
     fn release(&mut self, at: usize, id: PipeId, lag: u32) -> Result<(), String> {
+        if self.full(id)? == Full::Flag {
+            return self.of_own(at, Own::clear);
+        }
         self.ring(id)?;
         let agent = &self.agents[at];
         // Of the slots before a tile's first, none is this tile's.
@@ -247,6 +263,17 @@ impl<'k> Machine<'k> {
         Ok(())
     }
 
+    /// What a member does with what is its own.
+    fn of_own(
+        &mut self,
+        at: usize,
+        does: fn(&mut Own) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let agent = &mut self.agents[at];
+        let done = does(&mut agent.own);
+        done.map_err(|error| format!("{agent} {error}"))
+    }
+
     /// CTA, slot and round of a member's place at an end of a pipe.
     pub(super) fn place(&self, at: usize, id: PipeId, end: End) -> (usize, usize, u64) {
         let slots = u64::from(self.slots(id));
@@ -268,7 +295,9 @@ impl<'k> Machine<'k> {
     pub(super) fn ring(&self, id: PipeId) -> Result<Ring, String> {
         match self.full(id)? {
             Full::Bytes(ring) => Ok(ring),
-            Full::Arrivals(_) | Full::Group(_) => Err(self.strange(id, "has no slots of bytes")),
+            Full::Arrivals(_) | Full::Flag | Full::Group(_) => {
+                Err(self.strange(id, "has no slots of bytes"))
+            }
         }
     }
 

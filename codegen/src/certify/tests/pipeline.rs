@@ -47,7 +47,9 @@ fn change(kernel: &mut Kernel, team: Team, at: &mut impl FnMut(&mut Vec<Op>) -> 
     fn walk(ops: &mut Vec<Op>, at: &mut impl FnMut(&mut Vec<Op>) -> bool) -> bool {
         at(ops)
             || ops.iter_mut().any(|op| match op {
-                Op::ForEachWorkTile(body) | Op::ForEachKTile(body) => walk(body, at),
+                Op::ForEachWorkTile(body) | Op::ForEachPartial(body) | Op::ForEachKTile(body) => {
+                    walk(body, at)
+                }
                 Op::IfBoxesEnd(way, other)
                 | Op::IfInside(way, other)
                 | Op::IfContinues(way, other) => walk(way, at) || walk(other, at),
@@ -271,6 +273,47 @@ fn a_slot_given_back_on_one_way_of_a_branch_is_refused() {
     assert!(changed);
     let message = refusal(judge(&plan, &kernel));
     assert!(message.contains("one way of a branch only"), "{message}");
+}
+
+#[test]
+fn partial_sums_pass_by_their_flags_in_order() {
+    let (plan, kernel) = right(KINDS[5]);
+    let partials = pipe(&kernel, "partials");
+    let acc = kernel.pipes[pipe(&kernel, "products").0].tiles[0];
+    let [store, add] = [
+        Op::StorePartial(acc, partials),
+        Op::AddPartial(acc, partials),
+    ];
+    for (op, wanted) in [
+        (&store, "raises its flag without partial sums"),
+        (&add, "clears a flag whose partial sums it has not added"),
+    ] {
+        let without = without(&kernel, Team::Consumers, op).unwrap();
+        let message = refusal(judge(&plan, &without));
+        assert!(message.contains(wanted), "{message}");
+    }
+    let again = twice(&kernel, Team::Consumers, &add).unwrap();
+    let message = refusal(judge(&plan, &again));
+    assert!(message.contains("adds partial sums twice"), "{message}");
+}
+
+#[test]
+fn who_continues_a_tile_waits_for_nobody() {
+    let (plan, mut kernel) = right(KINDS[5]);
+    let wait = Op::Sync(Sync::Await(pipe(&kernel, "partials"), 0));
+    let changed = change(&mut kernel, Team::Consumers, &mut |ops| {
+        let continues = ops.iter_mut().find_map(|op| match op {
+            Op::IfContinues(continues, _) => Some(continues),
+            _ => None,
+        });
+        continues.map(|ops| ops.insert(0, wait.clone())).is_some()
+    });
+    assert!(changed);
+    let message = refusal(judge(&plan, &kernel));
+    assert!(
+        message.contains("waits for partial sums of others"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -7,8 +7,8 @@
 use super::store_direct;
 use super::tiles::{Product, Tiles};
 use crate::ir::tile::{
-    Across, Bounds, End, Engine, Full, Members, Op, Pipe, PipeId, Share, Stage, Sync, Team, Trips,
-    WHOLE,
+    Across, Bounds, End, Engine, Full, Members, Op, Pipe, PipeId, Share, Stage, Sync, Team, TileId,
+    Trips, WHOLE,
 };
 use crate::plan::model::Hop;
 use crate::plan::roles::{BoxCopy, Roles};
@@ -24,6 +24,8 @@ struct Pipes {
     turns: Option<PipeId>,
     /// Results on their way out, where they leave by boxes.
     staging: Option<PipeId>,
+    /// Partial sums on their way to who began their tile, where tiles are cut along k.
+    partials: Option<PipeId>,
 }
 
 /// The kernel of a plan with roles.
@@ -94,11 +96,24 @@ impl Pipes {
             let buffers = roles.staging.buffers as u32;
             tiles.pipe(own("staging", buffers, staged, Engine::Stores))
         });
+        let cuts = tiles.plan().work.cuts_tiles();
+        let partials = cuts.then(|| {
+            tiles.pipe(Pipe {
+                name: "partials",
+                slots: 1,
+                tiles: Vec::new(),
+                fill: consumers,
+                empty: consumers,
+                full: Full::Flag,
+                across: Across::Grid,
+            })
+        });
         Pipes {
             ring,
             products,
             turns,
             staging,
+            partials,
         }
     }
 }
@@ -138,7 +153,7 @@ fn consume(tiles: &Tiles<'_>, product: &Product, pipes: &Pipes, roles: &Roles) -
         Op::Sync(Sync::Release(ring, late)),
         Op::Sync(Sync::Skip(ring, End::Empty, Trips::One)),
     ];
-    let parts = tiles.plan().work.cuts_tiles();
+    let parts = pipes.partials.is_some();
     let skip = |trips| Op::Sync(Sync::Skip(ring, End::Empty, trips));
     let skips = |trips| (pipes.turns.is_some() && !parts).then(|| skip(trips));
     let turn = |what: fn(PipeId) -> Sync| pipes.turns.map(|turns| Op::Sync(what(turns)));
@@ -158,9 +173,9 @@ fn consume(tiles: &Tiles<'_>, product: &Product, pipes: &Pipes, roles: &Roles) -
         }
         _ => Op::IfInside(direct(Bounds::Inside), direct(Bounds::Checked)),
     };
-    tile.push(match parts {
-        true => Op::IfContinues(vec![Op::GivePartial(acc)], vec![Op::FixUp(acc), stores]),
-        false => stores,
+    tile.push(match pipes.partials {
+        Some(partials) => hand_on(acc, partials, stores),
+        None => stores,
     });
     tile.extend(skips(Trips::Tile));
     let mut body = Vec::new();
@@ -168,6 +183,20 @@ fn consume(tiles: &Tiles<'_>, product: &Product, pipes: &Pipes, roles: &Roles) -
     body.push(Op::ForEachWorkTile(tile));
     body.extend(pipes.staging.map(|staging| Op::Sync(Sync::Drain(staging))));
     body
+}
+
+/// Who continues an output tile hands its sums on to who began it, which adds and stores them.
+fn hand_on(acc: TileId, partials: PipeId, stores: Op) -> Op {
+    let give = vec![
+        Op::StorePartial(acc, partials),
+        Op::Sync(Sync::Commit(partials)),
+    ];
+    let fix_up = Op::ForEachPartial(vec![
+        Op::Sync(Sync::Await(partials, 0)),
+        Op::AddPartial(acc, partials),
+        Op::Sync(Sync::Release(partials, 0)),
+    ]);
+    Op::IfContinues(give, vec![fix_up, stores])
 }
 
 /// One box after another: round, write it into a staging buffer, send it off.

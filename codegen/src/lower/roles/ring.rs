@@ -30,7 +30,7 @@ impl Lowering<'_> {
                 Full::Arrivals(at) => {
                     counts.extend((0..pipe.slots).map(|slot| (at + slot * BARRIER_BYTES, 1)));
                 }
-                Full::Group(_) => {}
+                Full::Group(_) | Full::Flag => {}
             }
         }
         for (at, count) in counts {

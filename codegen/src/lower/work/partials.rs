@@ -10,7 +10,7 @@ use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::expr::{add, div, int, long, mul, rem, sub, widen};
 use crate::ir::program::{Address, Arg, Base, Expr, IntType, Special, Stmt};
-use crate::ir::tile::TileId;
+use crate::ir::tile::{Op, TileId};
 use crate::lower::{Lowering, WORKSPACE, bug};
 use crate::plan::work::FLAG_BYTES;
 
@@ -24,8 +24,8 @@ const VECTOR_BYTES: i64 = 16;
 const FLAG: i64 = 4;
 
 impl Lowering<'_> {
-    /// Writes the accumulators into the CTA's place, then raises the warpgroup's flag.
-    pub(in crate::lower) fn give_partial(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
+    /// Writes the accumulators into the CTA's place.
+    pub(in crate::lower) fn store_partial(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
         let [cta, _] = self.role()?.cluster.clone();
         let mut out = Vec::new();
         for (number, registers) in self.buffer(acc, 0)?.chunks(VECTOR).enumerate() {
@@ -37,18 +37,42 @@ impl Lowering<'_> {
             ];
             out.extend(self.sync((Act::StorePartial, Scope::Gpu, Space::Gmem), args)?);
         }
-        out.extend(self.warpgroup_meets()?);
+        Ok(out)
+    }
+
+    /// The warpgroup says that its accumulators are there.
+    pub(in crate::lower) fn raise_flag(&mut self) -> Result<Vec<Stmt>> {
+        let [cta, _] = self.role()?.cluster.clone();
+        self.turn_flag(Act::RaiseFlag, cta)
+    }
+
+    /// Waits for the accumulators of the same warpgroup of the CTA that gives them.
+    pub(in crate::lower) fn await_flag(&mut self) -> Result<Vec<Stmt>> {
+        let flag = self.flag(self.giver()?)?;
+        let flag = [("flag", Arg::Address(flag))];
+        self.sync((Act::AwaitFlag, Scope::Gpu, Space::Gmem), flag)
+    }
+
+    /// The warpgroup has read them: the flag is as the next launch wants it.
+    pub(in crate::lower) fn clear_flag(&mut self) -> Result<Vec<Stmt>> {
+        let giver = self.giver()?;
+        self.turn_flag(Act::ClearFlag, giver)
+    }
+
+    /// One thread turns the flag, behind what all threads of the warpgroup have done.
+    fn turn_flag(&mut self, act: Act, cta: Expr) -> Result<Vec<Stmt>> {
+        let mut out = self.warpgroup_meets()?;
         let flag = [("flag", Arg::Address(self.flag(cta)?))];
         out.push(Stmt::If {
             cond: self.first_of_warpgroup()?,
-            then: self.sync((Act::RaiseFlag, Scope::Gpu, Space::Gmem), flag)?,
+            then: self.sync((act, Scope::Gpu, Space::Gmem), flag)?,
             otherwise: Vec::new(),
         });
         Ok(out)
     }
 
-    /// Adds the partial sums of the parts that continue the tile, in the order of k.
-    pub(in crate::lower) fn fix_up(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
+    /// The body for each part that continues the tile, in the order of k.
+    pub(in crate::lower) fn for_each_partial(&mut self, body: &[Op]) -> Result<Vec<Stmt>> {
         let part = self.this_part()?.clone();
         let [_, ctas] = self.role()?.cluster.clone();
         let scope = self.builder.begin_scope();
@@ -58,28 +82,9 @@ impl Lowering<'_> {
         let var = self.builder.var("span", IntType::I32, false);
         let cta = sub(sub(ctas, int(1)), Expr::Var(var));
         let inner = self.builder.begin_scope();
-        let cta = self.builder.hoist("giver", cta);
-        let flag = [("flag", Arg::Address(self.flag(cta.clone())?))];
-        let waits = (Act::AwaitFlag, Scope::Gpu, Space::Gmem);
-        let mut statements = self.sync(waits, flag.clone())?;
-        let all = self.buffer(acc, 0)?;
-        let at_a_time = self.at_a_time(all.len())?;
-        for (number, registers) in all.chunks(at_a_time).enumerate() {
-            let vectors = number * at_a_time / VECTOR..(number + 1) * at_a_time / VECTOR;
-            let offsets: Result<_> = vectors.map(|vector| self.vector_at(vector)).collect();
-            let args = [
-                ("acc", Arg::Regs(registers.to_vec())),
-                ("src", Arg::Address(self.vector(cta.clone())?)),
-                ("offsets", Arg::Imms(offsets?)),
-            ];
-            statements.extend(self.sync((Act::AddPartial, Scope::Gpu, Space::Gmem), args)?);
-        }
-        statements.extend(self.warpgroup_meets()?);
-        statements.push(Stmt::If {
-            cond: self.first_of_warpgroup()?,
-            then: self.sync((Act::ClearFlag, Scope::Gpu, Space::Gmem), flag)?,
-            otherwise: Vec::new(),
-        });
+        self.giver = Some(self.builder.hoist("giver", cta));
+        let statements = self.ops(body)?;
+        self.giver = None;
         let mut body = self.builder.end_scope(inner);
         body.extend(statements);
         let mut then = self.builder.end_scope(scope);
@@ -95,6 +100,30 @@ impl Lowering<'_> {
             then,
             otherwise: Vec::new(),
         }])
+    }
+
+    fn giver(&self) -> Result<Expr> {
+        let giver = self.giver.clone();
+        giver.ok_or_else(|| bug(self.plan, "no partial sums are being added".to_string()))
+    }
+
+    /// Adds the accumulators that another CTA gives.
+    pub(in crate::lower) fn add_partial(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
+        let giver = self.giver()?;
+        let all = self.buffer(acc, 0)?;
+        let at_a_time = self.at_a_time(all.len())?;
+        let mut out = Vec::new();
+        for (number, registers) in all.chunks(at_a_time).enumerate() {
+            let vectors = number * at_a_time / VECTOR..(number + 1) * at_a_time / VECTOR;
+            let offsets: Result<_> = vectors.map(|vector| self.vector_at(vector)).collect();
+            let args = [
+                ("acc", Arg::Regs(registers.to_vec())),
+                ("src", Arg::Address(self.vector(giver.clone())?)),
+                ("offsets", Arg::Imms(offsets?)),
+            ];
+            out.extend(self.sync((Act::AddPartial, Scope::Gpu, Space::Gmem), args)?);
+        }
+        Ok(out)
     }
 
     /// Values to be loaded at a time, into registers next to the accumulators: a power of two of

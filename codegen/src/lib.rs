@@ -91,8 +91,8 @@ pub enum LineInfo {
     Directives,
 }
 
-/// Compiles a point of a file, has ptxas judge the text where it can be had, and writes its manifest
-/// entry.
+/// Compiles a point of a file, has ptxas judge the text where it can be had, and writes its
+/// manifest entry.
 ///
 /// # Errors
 /// Those of [`compile`]; [`Error::Plan`] when ptxas spills, uses local memory or serializes.

@@ -11,6 +11,7 @@ use crate::error::{Error, Refusal, refused};
 use crate::host;
 use crate::info::{Backend, DeviceInfo, POISON};
 use crate::launch::{Fit, Launch, LaunchReport, View, other_params, prepare};
+use crate::origins::told;
 
 /// How the emulator runs.
 #[derive(Debug, Clone)]
@@ -367,15 +368,11 @@ fn with_workspace(
 }
 
 fn summarize(kernel: &Kernel, report: &emulator::Report) -> Result<LaunchReport, Error> {
-    // The line of the PTX in a finding, and what that comes from.
-    let told = |finding: &emulator::Finding| {
-        let lines = kernel.lines.as_ref();
-        match lines.and_then(|lines| lines.describe(finding.line)) {
-            Some(origin) => format!("{finding}, from {origin}"),
-            None => finding.to_string(),
-        }
-    };
-    let errors: Vec<String> = report.errors().take(8).map(told).collect();
+    let errors: Vec<String> = report
+        .errors()
+        .take(8)
+        .map(|one| told(kernel, one))
+        .collect();
     if !errors.is_empty() {
         return Err(Error::Faults {
             kernel: kernel.id.clone(),
@@ -388,7 +385,7 @@ fn summarize(kernel: &Kernel, report: &emulator::Report) -> Result<LaunchReport,
         .filter(|f| f.level == emulator::Level::Warning);
     Ok(LaunchReport {
         thread_instructions: report.thread_instructions,
-        warnings: warnings.map(told).collect(),
+        warnings: warnings.map(|one| told(kernel, one)).collect(),
         tensor_cores: report.tensor_cores,
     })
 }

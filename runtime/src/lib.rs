@@ -36,6 +36,8 @@ mod launch;
 
 pub mod cuda;
 
+mod origins;
+
 mod emulated;
 
 mod device;

@@ -204,8 +204,8 @@ pub enum Stmt {
         /// One argument for each operand.
         args: Vec<Arg>,
     },
-    /// What follows comes from the tile operation of that number, in the order of the kernel's text:
-    /// for dumps and line tables.
+    /// What follows comes from the tile operation of that number, in the order of the kernel's
+    /// text: for dumps and line tables.
     From(u32),
 }
 

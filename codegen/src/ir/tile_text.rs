@@ -51,8 +51,8 @@ fn space(place: &Place) -> &'static str {
 }
 
 impl Kernel {
-    /// One line for each operation, in the order of the kernel's text: operation 1 comes first. Those
-    /// with bodies have the line that begins them.
+    /// One line for each operation, in the order of the kernel's text: operation 1 comes first.
+    /// Those with bodies have the line that begins them.
     pub fn lines(&self) -> Vec<(String, &Op)> {
         let mut lines = Vec::new();
         Text(self).heads(&self.body, &mut lines);

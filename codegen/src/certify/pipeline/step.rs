@@ -140,8 +140,8 @@ impl<'k> Machine<'k> {
                 Ok(outcome)
             }
             Full::Arrivals(_) => self.take_turn(at, id),
-            // A CTA waits only for those before it in the grid, and those wait for nobody before they
-            // raise their flags: no wait for a slot can depend on it.
+            // A CTA waits only for those before it in the grid, which raise their flags before they
+            // wait for anybody: no wait for a slot can depend on it.
             Full::Flag => {
                 self.of_own(at, Own::await_partial)?;
                 Ok(Outcome::Done)

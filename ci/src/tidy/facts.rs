@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     fn complaints(path: &str, text: &str) -> Vec<(usize, String)> {
-        let ids = ["sm90_mbarrier_wait", "sm70_piece_add"];
+        let ids = ["sm90_mbarrier_wait", "sm70_partial_add"];
         let complaints = instruction_ids(&SourceFile::new(path, text), &ids);
         let lines = complaints.into_iter();
         lines.map(|one| (one.line, one.message)).collect()
@@ -49,8 +49,8 @@ mod tests {
     fn ids_and_beginnings_of_ids_are_found() {
         let text = "/// Such as `sm90_mbarrier_wait`.\n\
                     fn f() { g(\"sm90_mbarrier_wait\", \"sm_90a\", \"sm90_\", \"\") }\n\
-                    fn h() { format!(\"sm70_piece_{count}\"); format!(\"{n}_wait\") }\n\
-                    #[cfg(test)]\nmod tests { const ID: &str = \"sm70_piece_add\"; }\n";
+                    fn h() { format!(\"sm70_partial_{count}\"); format!(\"{n}_wait\") }\n\
+                    #[cfg(test)]\nmod tests { const ID: &str = \"sm70_partial_add\"; }\n";
         assert_eq!(
             complaints("codegen/src/lower/roles.rs", text),
             [
@@ -60,7 +60,7 @@ mod tests {
                 ),
                 (
                     3,
-                    "`sm70_piece_{count}` names an atom: find it by what it does".to_owned()
+                    "`sm70_partial_{count}` names an atom: find it by what it does".to_owned()
                 ),
             ]
         );

@@ -34,8 +34,8 @@ pub(super) const SOURCES: &[(&str, &str)] = &[
         include_str!("../../../specs/atoms/mma_sync.yaml"),
     ),
     (
-        "pieces.yaml",
-        include_str!("../../../specs/atoms/pieces.yaml"),
+        "partials.yaml",
+        include_str!("../../../specs/atoms/partials.yaml"),
     ),
     (
         "stmatrix.yaml",

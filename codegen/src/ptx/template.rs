@@ -53,8 +53,8 @@ pub(super) const SOURCES: &[(&str, &str)] = templates![
     "sync/mbarrier_arrive.tera",
     "sync/mbarrier_arrive_remote.tera",
     "sync/mbarrier_wait.tera",
-    "sync/piece_add.tera",
-    "sync/piece_store.tera",
+    "sync/partial_add.tera",
+    "sync/partial_store.tera",
     "sync/prefetch_tensormap.tera",
 ];
 

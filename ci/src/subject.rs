@@ -4,7 +4,7 @@
 //! launches whose buffers hold integers, so that every order of summation gives the bytes that are
 //! expected, computed in f64 and rounded once.
 
-mod telling;
+mod distinguishing;
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use tilewright_runtime::launch_file::{
 use tilewright_runtime::verify::{Shape, decode, encode, on_cpu, random_bytes};
 use tilewright_runtime::{DeviceInfo, Extents, Fit, POISON, Runtime, View, fit, packed, prepare};
 
-pub use telling::Telling;
+pub use distinguishing::DistinguishingProblems;
 
 /// What went wrong while a subject was made.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -53,7 +53,7 @@ impl Subject {
     pub fn of_kernel(
         runtime: &Runtime,
         kernel: &Kernel,
-        telling: &Telling,
+        problems: &DistinguishingProblems,
     ) -> Result<Subject, Failure> {
         let ptx = runtime.bundle().ptx(kernel).to_owned();
         let device = runtime.device().info();
@@ -65,14 +65,14 @@ impl Subject {
         };
         // Some kernels take no empty problems.
         let taken = |[m, n, k]: &&[i64; 3]| packed(kernel, *m, *n, *k, device).is_ok();
-        let edges: Vec<[i64; 3]> = telling.edges.iter().filter(taken).copied().collect();
+        let edges: Vec<[i64; 3]> = problems.edges.iter().filter(taken).copied().collect();
         Ok(Subject {
             name: kernel.id.clone(),
             ptx,
             sanitize: Sanitize::Strict,
-            launches: launches(device, kernel, &telling.main)?,
+            launches: launches(device, kernel, &problems.main)?,
             edges: launches(device, kernel, &edges)?,
-            rounds: launches(&small, kernel, &telling.rounds)?,
+            rounds: launches(&small, kernel, &problems.rounds)?,
         })
     }
 

@@ -11,7 +11,7 @@ use super::Subject;
 use super::judge::{Fate, Judge, Rasters};
 use super::operators::{Mutant, mutants};
 use super::record::{Line, Record};
-use crate::subject::{Failure, Telling, launches};
+use crate::subject::{DistinguishingProblems, Failure, launches};
 
 /// A kernel whose launches are not made yet.
 pub struct Source<'a> {
@@ -31,12 +31,14 @@ impl<'a> Source<'a> {
         Source {
             name: kernel.id.clone(),
             ptx: runtime.bundle().ptx(kernel).to_owned(),
-            make: Box::new(|| Subject::of_kernel(runtime, kernel, &Telling::of(kernel))),
+            make: Box::new(|| {
+                Subject::of_kernel(runtime, kernel, &DistinguishingProblems::of(kernel))
+            }),
             rasters: Box::new(|| {
                 launches(
                     runtime.device().info(),
                     kernel,
-                    &Telling::of(kernel).rasters,
+                    &DistinguishingProblems::of(kernel).rasters,
                 )
             }),
         }

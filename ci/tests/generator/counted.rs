@@ -6,7 +6,7 @@
 
 use tilewright_bundle::Kernel;
 use tilewright_ci::golden;
-use tilewright_ci::subject::{Subject, Telling};
+use tilewright_ci::subject::{DistinguishingProblems, Subject};
 use tilewright_codegen::certify::StepCertificate;
 use tilewright_codegen::compile;
 use tilewright_emulator::{Counters, GlobalTraffic, InstClass, Module, Options, SharedTraffic};
@@ -16,9 +16,9 @@ use crate::locks::{differences, llvm};
 use crate::shipped;
 
 /// Four whole tiles, with as many k-tiles as the pipeline has stages and one more.
-fn whole_tiles(kernel: &Kernel) -> Telling {
-    let Telling { edges, .. } = Telling::of(kernel);
-    Telling {
+fn whole_tiles(kernel: &Kernel) -> DistinguishingProblems {
+    let DistinguishingProblems { edges, .. } = DistinguishingProblems::of(kernel);
+    DistinguishingProblems {
         main: edges.into_iter().take(1).collect(),
         edges: Vec::new(),
         rounds: Vec::new(),

@@ -8,7 +8,7 @@ use tilewright_bundle::{Family, Kernel, Param, ParamValue};
 
 /// Problems that meet every path of a kernel.
 #[derive(Clone, Debug, Default)]
-pub struct Telling {
+pub struct DistinguishingProblems {
     /// Ragged edges with two k-tiles, then with more k-tiles than stages, then several tiles for
     /// each CTA that takes more than one.
     pub main: Vec<[i64; 3]>,
@@ -22,9 +22,9 @@ pub struct Telling {
     pub rasters: Vec<[i64; 3]>,
 }
 
-impl Telling {
+impl DistinguishingProblems {
     /// The problems that tell mutants of a kernel from it.
-    pub fn of(kernel: &Kernel) -> Telling {
+    pub fn of(kernel: &Kernel) -> DistinguishingProblems {
         let tile = tile_of(&kernel.id);
         let extent = |at: usize| tile.get(at).copied().unwrap_or(1);
         let (m, n, k) = (extent(0), extent(1), extent(2));
@@ -71,22 +71,22 @@ impl Telling {
             }
         }
         edges.extend((1..=8).map(|rest| [m + rest, n + rest % 5, depth(8)]));
-        let mut telling = Telling {
+        let mut problems = DistinguishingProblems {
             main,
             edges,
-            ..Telling::default()
+            ..DistinguishingProblems::default()
         };
         if persistent {
             // Three tiles, each of which takes the ring round twice: a consumer that does not wait
             // for its turn takes the first round for its own.
             let twice = (2 * stages.clamp(1, 8) + 1) * k + 8;
-            telling.rounds = vec![[3 * rows * m - 1, n - 2, twice]];
+            problems.rounds = vec![[3 * rows * m - 1, n - 2, twice]];
             // A Hilbert curve fills squares of up to 16 tiles: two of them side by side and a rest
             // along both axes, then a row of tiles less than one.
             let squares = [16 * rows * m + 1, 32 * n + 8, 8];
-            telling.rasters = vec![squares, [14 * rows * m + 1, 16 * n + 8, 8]];
+            problems.rasters = vec![squares, [14 * rows * m + 1, 16 * n + 8, 8]];
         }
-        telling
+        problems
     }
 }
 

@@ -105,7 +105,7 @@ impl Costs {
 /// What somebody does for some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Doing {
+pub enum Activity {
     /// The producer waits for a slot to be empty.
     Acquire,
     /// The producer announces bytes and asks for boxes.
@@ -148,7 +148,7 @@ pub struct Span {
     /// The cycle after the last.
     pub to: u64,
     /// What.
-    pub doing: Doing,
+    pub activity: Activity,
     /// Which slot of the ring.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slot: Option<u32>,

@@ -3,7 +3,7 @@
 //! In: a timeline and how many columns there are. Out: for each lane what stands in each column.
 //! Invariant: a column shows what takes most of it; what is shorter than a column may not show.
 
-use tilewright_codegen::certify::timeline::{Costs, Doing, Lane, Span, Timeline};
+use tilewright_codegen::certify::timeline::{Activity, Costs, Lane, Span, Timeline};
 
 /// A timeline in columns.
 pub struct Columns {
@@ -42,15 +42,15 @@ impl Columns {
         let to = from + self.cycles;
         let inside = |span: &Span| span.to.min(to).saturating_sub(span.from.max(from));
         let spans = lane.spans.iter().filter(|span| inside(span) > 0);
-        spans.max_by_key(|span| (rank(span.doing), inside(span)))
+        spans.max_by_key(|span| (rank(span.activity), inside(span)))
     }
 }
 
 /// What matters more where a role does two things: its products run while it waits.
-fn rank(doing: Doing) -> u8 {
-    match doing {
-        Doing::Multiply => 2,
-        Doing::Request | Doing::Release => 0,
+fn rank(activity: Activity) -> u8 {
+    match activity {
+        Activity::Multiply => 2,
+        Activity::Request | Activity::Release => 0,
         _ => 1,
     }
 }
@@ -63,47 +63,47 @@ pub fn slot_sign(slot: Option<u32>) -> char {
 
 /// The sign of a span on a lane.
 pub fn sign(span: &Span) -> char {
-    match span.doing {
-        Doing::Request | Doing::Load | Doing::Multiply => slot_sign(span.slot),
-        Doing::Acquire | Doing::Await => '.',
-        Doing::Queue => ':',
-        Doing::Release => ' ',
-        Doing::Turn => 't',
-        Doing::Convert | Doing::Stage => 'e',
-        Doing::StagingWait => 'w',
-        Doing::Store => 'd',
-        Doing::Drain => '_',
-        Doing::Filling => '>',
-        Doing::Full => '#',
-        Doing::Reading => '=',
+    match span.activity {
+        Activity::Request | Activity::Load | Activity::Multiply => slot_sign(span.slot),
+        Activity::Acquire | Activity::Await => '.',
+        Activity::Queue => ':',
+        Activity::Release => ' ',
+        Activity::Turn => 't',
+        Activity::Convert | Activity::Stage => 'e',
+        Activity::StagingWait => 'w',
+        Activity::Store => 'd',
+        Activity::Drain => '_',
+        Activity::Filling => '>',
+        Activity::Full => '#',
+        Activity::Reading => '=',
     }
 }
 
 /// What the signs mean, as far as they occur.
 pub fn legend(timeline: &Timeline) -> Vec<(String, &'static str)> {
-    let all: &[(Doing, &'static str)] = &[
-        (Doing::Multiply, "a slot: requested, loaded, multiplied"),
-        (Doing::Acquire, "waits for a slot"),
-        (Doing::Queue, "products wait for the tensor cores"),
-        (Doing::Turn, "waits for its turn"),
-        (Doing::Stage, "epilogue: rounds and stages results"),
-        (Doing::StagingWait, "waits for a staging buffer"),
-        (Doing::Store, "results leave"),
-        (Doing::Drain, "waits for the last slots or stores"),
-        (Doing::Filling, "slot on its way"),
-        (Doing::Full, "slot full"),
-        (Doing::Reading, "slot being read"),
+    let all: &[(Activity, &'static str)] = &[
+        (Activity::Multiply, "a slot: requested, loaded, multiplied"),
+        (Activity::Acquire, "waits for a slot"),
+        (Activity::Queue, "products wait for the tensor cores"),
+        (Activity::Turn, "waits for its turn"),
+        (Activity::Stage, "epilogue: rounds and stages results"),
+        (Activity::StagingWait, "waits for a staging buffer"),
+        (Activity::Store, "results leave"),
+        (Activity::Drain, "waits for the last slots or stores"),
+        (Activity::Filling, "slot on its way"),
+        (Activity::Full, "slot full"),
+        (Activity::Reading, "slot being read"),
     ];
     let spans = || timeline.lanes.iter().flat_map(|lane| &lane.spans);
     // Producers and consumers wait under the same sign.
-    let stands_for = |doing: Doing, span: &Span| match doing {
-        Doing::Acquire => matches!(span.doing, Doing::Acquire | Doing::Await),
-        _ => span.doing == doing,
+    let stands_for = |activity: Activity, span: &Span| match activity {
+        Activity::Acquire => matches!(span.activity, Activity::Acquire | Activity::Await),
+        _ => span.activity == activity,
     };
-    let sign_of = |doing: Doing| spans().find(|span| stands_for(doing, span)).map(sign);
-    let known = all.iter().filter_map(|(doing, meaning)| {
-        let sign = sign_of(*doing)?;
-        let shown = if *doing == Doing::Multiply {
+    let sign_of = |activity: Activity| spans().find(|span| stands_for(activity, span)).map(sign);
+    let known = all.iter().filter_map(|(activity, meaning)| {
+        let sign = sign_of(*activity)?;
+        let shown = if *activity == Activity::Multiply {
             let slots = timeline
                 .lanes
                 .iter()

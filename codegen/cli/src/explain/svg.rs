@@ -3,7 +3,7 @@
 //! In: what is known. Out: one SVG document. Each box says what it is when pointed at.
 
 use svg::node::element::{Group, Line, Text, Title};
-use tilewright_codegen::certify::timeline::{Doing, Span, Timeline};
+use tilewright_codegen::certify::timeline::{Activity, Span, Timeline};
 use tilewright_codegen::explain::smem_map::{Region, Use};
 
 use super::Explained;
@@ -116,7 +116,7 @@ impl Page {
         for lane in &timeline.lanes {
             self.add(text(&lane.name, "lane", MARGIN, self.y + 16));
             // Waits first: what runs meanwhile is drawn over them.
-            let over = |span: &Span| span.doing == Doing::Multiply;
+            let over = |span: &Span| span.activity == Activity::Multiply;
             let (upper, lower): (Vec<&Span>, Vec<&Span>) =
                 lane.spans.iter().partition(|span| over(span));
             for span in lower.into_iter().chain(upper) {
@@ -153,7 +153,7 @@ impl Page {
         let (tile, from, to) = (span.tile, span.from, span.to);
         let said = format!(
             "{:?}{slot}{phase}: tile {tile}{k_tile}, cycles {from} to {to}",
-            span.doing
+            span.activity
         );
         let shape = rectangle(x, self.y + 2, width, LANE - 4).set("fill", fill);
         let mut group = Group::new().add(Title::new(said)).add(shape);
@@ -235,16 +235,20 @@ fn of_slot(slot: Option<u32>) -> String {
 /// Fill and sign of a span.
 fn look(span: &Span) -> (String, String) {
     let sign = sign(span).to_string();
-    let fill = match span.doing {
-        Doing::Request | Doing::Load | Doing::Multiply | Doing::Reading => of_slot(span.slot),
-        Doing::Acquire | Doing::Await | Doing::Turn | Doing::Queue | Doing::Drain => {
-            "#eef0f4".into()
+    let fill = match span.activity {
+        Activity::Request | Activity::Load | Activity::Multiply | Activity::Reading => {
+            of_slot(span.slot)
         }
-        Doing::StagingWait | Doing::Release => "#dfe3ea".into(),
-        Doing::Convert | Doing::Stage => "#c9ced9".into(),
-        Doing::Store => "#b3bac8".into(),
-        Doing::Filling => "#f6f1dc".into(),
-        Doing::Full => "#e3efd9".into(),
+        Activity::Acquire
+        | Activity::Await
+        | Activity::Turn
+        | Activity::Queue
+        | Activity::Drain => "#eef0f4".into(),
+        Activity::StagingWait | Activity::Release => "#dfe3ea".into(),
+        Activity::Convert | Activity::Stage => "#c9ced9".into(),
+        Activity::Store => "#b3bac8".into(),
+        Activity::Filling => "#f6f1dc".into(),
+        Activity::Full => "#e3efd9".into(),
     };
     (fill, sign)
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use anstyle::{Color, RgbColor, Style};
-use tilewright_codegen::certify::timeline::{Doing, Lane, Span, Timeline};
+use tilewright_codegen::certify::timeline::{Activity, Lane, Span, Timeline};
 use tilewright_codegen::explain::smem_map::{Region, Use};
 
 use super::Explained;
@@ -145,23 +145,26 @@ fn wrapped(text: &str) -> String {
 fn overlap(timeline: &Timeline) -> Option<String> {
     let spans = || timeline.lanes.iter().flat_map(|lane| &lane.spans);
     let of_epilogue = |span: &&Span| {
-        let doing = matches!(span.doing, Doing::Convert | Doing::Stage | Doing::Store);
-        doing && span.tile == 0
+        let leaves = matches!(
+            span.activity,
+            Activity::Convert | Activity::Stage | Activity::Store
+        );
+        leaves && span.tile == 0
     };
     let from = spans().filter(of_epilogue).map(|span| span.from).min()?;
     let to = spans().filter(of_epilogue).map(|span| span.to).max()?;
     let under = |span: &&Span| span.tile > 0 && span.from < to && span.to > from;
-    let of = |doing: Doing| {
+    let of = |activity: Activity| {
         spans()
             .filter(under)
-            .filter(move |span| span.doing == doing)
+            .filter(move |span| span.activity == activity)
     };
-    let slots = of(Doing::Filling).chain(of(Doing::Full));
+    let slots = of(Activity::Filling).chain(of(Activity::Full));
     let slots: BTreeSet<Option<u32>> = slots.map(|span| span.slot).collect();
-    let loads: u64 = of(Doing::Load)
+    let loads: u64 = of(Activity::Load)
         .map(|span| span.to.min(to) - span.from.max(from))
         .sum();
-    let products: u64 = of(Doing::Multiply)
+    let products: u64 = of(Activity::Multiply)
         .map(|span| span.to.min(to) - span.from.max(from))
         .sum();
     Some(match timeline.tiles {
@@ -199,8 +202,8 @@ fn row(lane: &Lane, columns: &Columns) -> String {
 }
 
 fn style(span: &Span) -> Option<Style> {
-    let shade = match span.doing {
-        Doing::Request | Doing::Load | Doing::Multiply | Doing::Reading => {
+    let shade = match span.activity {
+        Activity::Request | Activity::Load | Activity::Multiply | Activity::Reading => {
             Shade::Bank(i64::from(span.slot.unwrap_or(0)))
         }
         _ => return None,
@@ -220,7 +223,7 @@ fn named<'t>(timeline: &'t Timeline, name: &'static str) -> impl Iterator<Item =
 fn fillings(timeline: &Timeline) -> String {
     let mut fillings: Vec<(&Span, &Lane)> = named(timeline, "slot ")
         .flat_map(|lane| lane.spans.iter().map(move |span| (span, lane)))
-        .filter(|(span, _)| span.doing == Doing::Filling)
+        .filter(|(span, _)| span.activity == Activity::Filling)
         .collect();
     fillings.sort_by_key(|(span, _)| (span.tile, span.k_tile));
     let consumers: Vec<&Lane> = named(timeline, "consumer ").collect();
@@ -242,11 +245,11 @@ fn fillings(timeline: &Timeline) -> String {
         ];
         for consumer in &consumers {
             let mut spans = consumer.spans.iter().filter(same);
-            let products = spans.find(|span| span.doing == Doing::Multiply);
+            let products = spans.find(|span| span.activity == Activity::Multiply);
             cells.push(products.map_or("-".into(), |span| format!("{}-{}", span.from, span.to)));
         }
         let mut spans = lane.spans.iter().filter(same);
-        let reading = spans.find(|span| span.doing == Doing::Reading);
+        let reading = spans.find(|span| span.activity == Activity::Reading);
         cells.push(reading.map_or("-".into(), |span| span.to.to_string()));
         table.row(cells);
     }

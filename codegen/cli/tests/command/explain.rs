@@ -63,7 +63,7 @@ fn programs_get_every_span() {
     let products: Vec<usize> = consumers
         .map(|lane| {
             let spans = lane["spans"].as_array().unwrap().iter();
-            spans.filter(|span| span["doing"] == "multiply").count()
+            spans.filter(|span| span["activity"] == "multiply").count()
         })
         .collect();
     // Three tiles in turns: two of the first consumer, one of the second.

@@ -14,7 +14,7 @@ use record::Recorded;
 use super::barriers::{Barrier, Outcome};
 use super::unroll::Step;
 use super::{Machine, Run, teams_of};
-use crate::certify::timeline::{Costs, Doing, Span, Timeline};
+use crate::certify::timeline::{Activity, Costs, Span, Timeline};
 use crate::ir::tile::{End, Engine, Full, Kernel, Op, PipeId, Sync, Team, View};
 use crate::plan::model::Plan;
 use crate::plan::roles::Roles;
@@ -24,7 +24,7 @@ type Phases = Vec<u64>;
 
 /// What a role's clock needs besides the machine's own state of it.
 #[derive(Default)]
-struct Hands {
+struct AgentClock {
     now: u64,
     tile: u32,
     k_tile: u32,
@@ -51,7 +51,7 @@ struct Clock<'k> {
     ring: PipeId,
     turn: Option<PipeId>,
     costs: Costs,
-    hands: Vec<Hands>,
+    clocks: Vec<AgentClock>,
     full: Vec<Vec<Phases>>,
     empty: Vec<Vec<Phases>>,
     turns: Vec<Vec<Phases>>,
@@ -89,7 +89,7 @@ pub(in crate::certify) fn timeline<'k>(
     let agents = machine.agents.len();
     let mut clock = Clock {
         costs: Costs::of(plan, roles),
-        hands: (0..agents).map(|_| Hands::default()).collect(),
+        clocks: (0..agents).map(|_| AgentClock::default()).collect(),
         full: phases(stages),
         empty: phases(stages),
         turns: phases(roles.consumers as usize),
@@ -103,7 +103,7 @@ pub(in crate::certify) fn timeline<'k>(
         turn: find(|full| matches!(full, Full::Arrivals(_))),
     };
     clock.run()?;
-    let ends = clock.hands.iter().map(|hands| hands.now);
+    let ends = clock.clocks.iter().map(|one| one.now);
     let cycles = ends.max().unwrap_or(0);
     let barriers = [&clock.full[0], &clock.empty[0]];
     let lanes = clock
@@ -123,12 +123,12 @@ impl Clock<'_> {
     /// Runs all roles to their end, always the earliest that can go on.
     fn run(&mut self) -> Result<(), String> {
         loop {
-            let mut order: Vec<usize> = (0..self.hands.len()).collect();
+            let mut order: Vec<usize> = (0..self.clocks.len()).collect();
             order.retain(|at| !self.machine.agents[*at].steps.is_empty());
             if order.is_empty() {
                 return self.machine.at_end();
             }
-            order.sort_by_key(|at| self.hands[*at].now);
+            order.sort_by_key(|at| self.clocks[*at].now);
             let mut moved = false;
             for at in order {
                 if self.advance(at)? {
@@ -196,11 +196,11 @@ impl Clock<'_> {
     }
 
     fn trip(&mut self, at: usize, trip: Option<u32>) {
-        let hands = &mut self.hands[at];
-        match (trip == Some(0), hands.began) {
-            (true, false) => hands.began = true,
-            (true, true) => (hands.tile, hands.k_tile) = (hands.tile + 1, 0),
-            (false, _) => hands.k_tile += 1,
+        let clock = &mut self.clocks[at];
+        match (trip == Some(0), clock.began) {
+            (true, false) => clock.began = true,
+            (true, true) => (clock.tile, clock.k_tile) = (clock.tile + 1, 0),
+            (false, _) => clock.k_tile += 1,
         }
     }
 
@@ -212,7 +212,7 @@ impl Clock<'_> {
             Op::Copy { from, to, by, .. } => match (from, to) {
                 (View::Gmem(_), View::Smem(..)) => self.load(at, *by, (slot, round), &before.full),
                 (View::Rmem(..), View::Smem(..)) => {
-                    self.spend(at, costs.stage_cycles, Doing::Stage, None);
+                    self.spend(at, costs.stage_cycles, Activity::Stage, None);
                 }
                 (View::Smem(..), View::Gmem(_)) => self.store(at, false),
                 (View::Rmem(..), View::Gmem(_)) => self.store(at, true),
@@ -225,7 +225,7 @@ impl Clock<'_> {
                 a: View::Smem(..), ..
             } => self.multiply(at, (slot, round)),
             Op::Map { from: Some(_), .. } => {
-                self.spend(at, costs.convert_cycles, Doing::Convert, None);
+                self.spend(at, costs.convert_cycles, Activity::Convert, None);
             }
             // Beside the loop along k these take next to no time, but for partial sums, which the
             // clock knows nothing of: its tiles are whole.
@@ -246,36 +246,36 @@ impl Clock<'_> {
         let costs = self.costs;
         let (slot, round) = place;
         let cta = self.machine.agents[at].cta;
-        let now = self.hands[at].now;
+        let now = self.clocks[at].now;
         let ended = |phases: &Phases, phase: u64| phases.get(phase as usize).copied();
         let engine = |id: PipeId| self.machine.kernel.engine(id);
         match sync {
             Sync::Acquire(id) => match engine(id) {
                 Some(Engine::Stores) => {
                     let left = self.machine.slots(id) as usize - 1;
-                    self.stores_done(at, left, Doing::StagingWait);
+                    self.stores_done(at, left, Activity::StagingWait);
                 }
                 Some(Engine::Products | Engine::Copies) => {}
                 None => {
                     let earlier = round.checked_sub(1);
                     let ready = earlier.and_then(|phase| ended(&self.empty[cta][slot], phase));
-                    self.wait(at, ready, Doing::Acquire, Some(place));
+                    self.wait(at, ready, Activity::Acquire, Some(place));
                 }
             },
             Sync::Arm(_) => {
                 let phase = before.full[cta];
                 tell(&mut self.full[cta][slot], phase, now + costs.step_cycles);
-                self.spend(at, costs.step_cycles, Doing::Request, Some(place));
+                self.spend(at, costs.step_cycles, Activity::Request, Some(place));
             }
             Sync::Commit(id) => match engine(id) {
-                Some(Engine::Stores) => self.spend(at, costs.barrier_cycles, Doing::Stage, None),
+                Some(Engine::Stores) => self.spend(at, costs.barrier_cycles, Activity::Stage, None),
                 Some(Engine::Products | Engine::Copies) => {}
                 None => {
                     let agent = &self.machine.agents[at];
                     let next = ((agent.number + 1) % self.roles.consumers) as usize;
                     let heard = now + costs.barrier_cycles;
                     tell(&mut self.turns[cta][next], before.turns[next], heard);
-                    self.hands[at].now += costs.step_cycles;
+                    self.clocks[at].now += costs.step_cycles;
                 }
             },
             Sync::Await(id, _) if Some(id) == self.turn => {
@@ -286,23 +286,23 @@ impl Clock<'_> {
                 let turn = agent.places[id.0][End::Empty as usize];
                 let phase = (turn - 1).checked_sub(u64::from(number == 0));
                 let ready = phase.and_then(|phase| ended(phases, phase));
-                self.wait(at, ready, Doing::Turn, None);
+                self.wait(at, ready, Activity::Turn, None);
             }
             Sync::Await(id, lag) => match engine(id) {
                 Some(_) => self.products_done(at, lag as usize),
                 None => {
                     let ready = ended(&self.full[cta][slot], round);
-                    self.wait(at, ready, Doing::Await, Some(place));
+                    self.wait(at, ready, Activity::Await, Some(place));
                 }
             },
             Sync::Release(_, lag) => self.release(at, lag, before),
             Sync::Drain(id) => match engine(id) {
-                Some(Engine::Stores) => self.stores_done(at, 0, Doing::Drain),
+                Some(Engine::Stores) => self.stores_done(at, 0, Activity::Drain),
                 Some(Engine::Products | Engine::Copies) => self.products_done(at, 0),
                 None => {
                     let latest = self.empty[cta].iter().filter_map(|phases| phases.last());
                     let ready = latest.max().copied();
-                    self.wait(at, ready, Doing::Drain, None);
+                    self.wait(at, ready, Activity::Drain, None);
                 }
             },
             // Places take no time; the machine has refused that teams meet.
@@ -314,25 +314,25 @@ impl Clock<'_> {
         &self,
         at: usize,
         [from, to]: [u64; 2],
-        doing: Doing,
+        activity: Activity,
         slot: Option<(usize, u64)>,
     ) -> Span {
         let agent = &self.machine.agents[at];
-        let hands = &self.hands[at];
+        let clock = &self.clocks[at];
         let turns = agent.team == Team::Consumers && self.turn.is_some();
-        let in_loop = hands.k_tile < self.machine.each();
+        let in_loop = clock.k_tile < self.machine.each();
         Span {
             from,
             to,
-            doing,
+            activity,
             slot: slot.map(|(slot, _)| slot as u32),
             phase: slot.map(|(_, round)| round),
             tile: if turns {
-                hands.tile * self.roles.consumers + agent.number
+                clock.tile * self.roles.consumers + agent.number
             } else {
-                hands.tile
+                clock.tile
             },
-            k_tile: (slot.is_some() && in_loop).then_some(hands.k_tile),
+            k_tile: (slot.is_some() && in_loop).then_some(clock.k_tile),
         }
     }
 
@@ -343,19 +343,25 @@ impl Clock<'_> {
     }
 
     /// Time that goes by with something.
-    fn spend(&mut self, at: usize, cycles: u64, doing: Doing, slot: Option<(usize, u64)>) {
-        let from = self.hands[at].now;
-        let span = self.span(at, [from, from + cycles], doing, slot);
+    fn spend(&mut self, at: usize, cycles: u64, activity: Activity, slot: Option<(usize, u64)>) {
+        let from = self.clocks[at].now;
+        let span = self.span(at, [from, from + cycles], activity, slot);
         self.record(at, span);
-        self.hands[at].now += cycles;
+        self.clocks[at].now += cycles;
     }
 
     /// Time that goes by until then.
-    fn wait(&mut self, at: usize, ready: Option<u64>, doing: Doing, slot: Option<(usize, u64)>) {
-        let from = self.hands[at].now;
+    fn wait(
+        &mut self,
+        at: usize,
+        ready: Option<u64>,
+        activity: Activity,
+        slot: Option<(usize, u64)>,
+    ) {
+        let from = self.clocks[at].now;
         let cycles = ready.map_or(0, |ready| ready.saturating_sub(from));
-        self.spend(at, cycles, doing, slot);
-        self.hands[at].now += self.costs.step_cycles;
+        self.spend(at, cycles, activity, slot);
+        self.clocks[at].now += self.costs.step_cycles;
     }
 }
 

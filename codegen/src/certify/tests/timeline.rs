@@ -1,7 +1,7 @@
 //! Runs by the clock: what each lane does is what the pipeline's operations allow.
 
 use super::pipeline::{KINDS, pipe, right, without};
-use crate::certify::timeline::{Doing, Lane, Span, Timeline};
+use crate::certify::timeline::{Activity, Lane, Span, Timeline};
 use crate::certify::{self};
 use crate::ir::tile::{Op, Sync, Team};
 use crate::spec::model::Schedule;
@@ -22,7 +22,9 @@ fn lanes<'t>(timeline: &'t Timeline, name: &'static str) -> impl Iterator<Item =
 
 fn products(lane: &Lane) -> Vec<Span> {
     let spans = lane.spans.iter().copied();
-    spans.filter(|span| span.doing == Doing::Multiply).collect()
+    spans
+        .filter(|span| span.activity == Activity::Multiply)
+        .collect()
 }
 
 #[test]
@@ -72,23 +74,26 @@ fn slots_are_filled_then_read_then_filled_again() {
         for lane in lanes(&timeline, "slot ") {
             let pairs = lane.spans.windows(2);
             assert!(pairs.clone().all(|pair| pair[0].to <= pair[1].from));
-            let doing: Vec<Doing> = lane.spans.iter().map(|span| span.doing).collect();
-            for pair in doing.windows(2) {
+            let activities: Vec<Activity> = lane.spans.iter().map(|span| span.activity).collect();
+            for pair in activities.windows(2) {
                 let next = match pair[0] {
-                    Doing::Filling => [Doing::Full, Doing::Reading],
-                    Doing::Full => [Doing::Reading; 2],
-                    _ => [Doing::Filling; 2],
+                    Activity::Filling => [Activity::Full, Activity::Reading],
+                    Activity::Full => [Activity::Reading; 2],
+                    _ => [Activity::Filling; 2],
                 };
-                assert!(next.contains(&pair[1]), "{more}: {} {doing:?}", lane.name);
+                assert!(
+                    next.contains(&pair[1]),
+                    "{more}: {} {activities:?}",
+                    lane.name
+                );
             }
         }
         let slots: Vec<&Lane> = lanes(&timeline, "slot ").collect();
         for span in lanes(&timeline, "consumer ").flat_map(products) {
             let slot = slots[span.slot.unwrap() as usize];
-            let filling = slot
-                .spans
-                .iter()
-                .find(|filling| filling.doing == Doing::Filling && filling.phase == span.phase);
+            let filling = slot.spans.iter().find(|filling| {
+                filling.activity == Activity::Filling && filling.phase == span.phase
+            });
             assert!(filling.unwrap().to <= span.from, "{more}");
         }
     }
@@ -99,12 +104,13 @@ fn loads_of_the_next_tile_run_under_the_epilogue() {
     for more in KINDS {
         let (timeline, _) = run(more);
         let spans = |name: &'static str| lanes(&timeline, name).flat_map(|lane| &lane.spans);
-        let last = |name, doing: Doing| {
-            let of_first = spans(name).filter(|span| span.doing == doing && span.tile == 0);
+        let last = |name, activity: Activity| {
+            let of_first = spans(name).filter(|span| span.activity == activity && span.tile == 0);
             of_first.map(|span| span.to).max().unwrap()
         };
-        let stored = last("stores", Doing::Store);
-        let next = spans("producer").find(|span| span.doing == Doing::Request && span.tile == 1);
+        let stored = last("stores", Activity::Store);
+        let next =
+            spans("producer").find(|span| span.activity == Activity::Request && span.tile == 1);
         assert!(next.unwrap().from < stored, "{more}");
     }
 }

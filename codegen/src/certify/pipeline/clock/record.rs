@@ -2,7 +2,7 @@
 
 use super::Phases;
 use crate::certify::pipeline::Machine;
-use crate::certify::timeline::{Doing, Lane, Span};
+use crate::certify::timeline::{Activity, Lane, Span};
 use crate::ir::tile::Team;
 
 /// Spans of all roles, and of the engines of CTA 0.
@@ -65,20 +65,23 @@ impl Recorded {
 fn states(slot: u32, spans: &[Span], [full, empty]: [&[u64]; 2]) -> Vec<Span> {
     let mut states = Vec::new();
     for (round, full) in full.iter().enumerate() {
-        let first = |doing: Doing| {
+        let first = |activity: Activity| {
             let here = |span: &&Span| {
-                span.doing == doing && span.slot == Some(slot) && span.phase == Some(round as u64)
+                span.activity == activity
+                    && span.slot == Some(slot)
+                    && span.phase == Some(round as u64)
             };
             spans.iter().filter(here).min_by_key(|span| span.from)
         };
-        let (Some(request), Some(read)) = (first(Doing::Request), first(Doing::Multiply)) else {
+        let (Some(request), Some(read)) = (first(Activity::Request), first(Activity::Multiply))
+        else {
             continue;
         };
         let given_back = empty.get(round).copied().unwrap_or(read.to);
-        for (doing, from, to) in [
-            (Doing::Filling, request.from, *full),
-            (Doing::Full, *full, read.from),
-            (Doing::Reading, read.from, given_back),
+        for (activity, from, to) in [
+            (Activity::Filling, request.from, *full),
+            (Activity::Full, *full, read.from),
+            (Activity::Reading, read.from, given_back),
         ] {
             if to > from {
                 let (slot, phase, tile) = (request.slot, request.phase, request.tile);
@@ -86,7 +89,7 @@ fn states(slot: u32, spans: &[Span], [full, empty]: [&[u64]; 2]) -> Vec<Span> {
                 states.push(Span {
                     from,
                     to,
-                    doing,
+                    activity,
                     slot,
                     phase,
                     tile,
@@ -101,6 +104,6 @@ fn states(slot: u32, spans: &[Span], [full, empty]: [&[u64]; 2]) -> Vec<Span> {
 /// Cycles in which the tensor cores multiply.
 pub(super) fn multiply_cycles(lanes: &[Lane]) -> u64 {
     let spans = lanes.iter().flat_map(|lane| &lane.spans);
-    let products = spans.filter(|span| span.doing == Doing::Multiply);
+    let products = spans.filter(|span| span.activity == Activity::Multiply);
     products.map(|span| span.to - span.from).sum()
 }

@@ -11,7 +11,7 @@ use crate::error::{Error, Refusal, refused};
 use crate::host;
 use crate::info::{Backend, DeviceInfo, POISON};
 use crate::launch::{Fit, Launch, LaunchReport, View, other_params, prepare};
-use crate::origins::told;
+use crate::summary::summarize;
 
 /// How the emulator runs.
 #[derive(Debug, Clone)]
@@ -365,29 +365,6 @@ fn with_workspace(
         place.copy_from_slice(&memory.address(id).to_le_bytes());
     }
     Ok((params, Some(id)))
-}
-
-fn summarize(kernel: &Kernel, report: &emulator::Report) -> Result<LaunchReport, Error> {
-    let errors: Vec<String> = report
-        .errors()
-        .take(8)
-        .map(|one| told(kernel, one))
-        .collect();
-    if !errors.is_empty() {
-        return Err(Error::Faults {
-            kernel: kernel.id.clone(),
-            findings: errors,
-        });
-    }
-    let warnings = report
-        .findings
-        .iter()
-        .filter(|f| f.level == emulator::Level::Warning);
-    Ok(LaunchReport {
-        thread_instructions: report.thread_instructions,
-        warnings: warnings.map(|one| told(kernel, one)).collect(),
-        tensor_cores: report.tensor_cores,
-    })
 }
 
 #[cfg(test)]

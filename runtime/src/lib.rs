@@ -36,7 +36,7 @@ mod launch;
 
 pub mod cuda;
 
-mod origins;
+mod summary;
 
 mod emulated;
 

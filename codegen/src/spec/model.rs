@@ -223,7 +223,8 @@ pub enum SchedulerKind {
     /// As many CTAs as run at a time; each takes every so-manieth tile.
     Persistent,
     /// The same, but where the last tiles would leave CTAs idle, theirs and those of a wave before
-    /// are cut along k into spans of equal length (stream-k); who begins a tile adds their partial sums.
+    /// are cut along k into spans of equal length (stream-k); who begins a tile adds their partial
+    /// sums.
     StreamK,
 }
 

@@ -145,7 +145,8 @@ fn check_partials(spec: &Spec, chooser: &mut Chooser<'_>, work: &Work) {
     }
     if spec.accumulator != Dtype::F32 {
         let message = format!(
-            "scheduler.kind stream_k adds partial sums of f32, accumulator is {}: use kind persistent",
+            "scheduler.kind stream_k adds partial sums of f32, accumulator is {}: use kind \
+             persistent",
             spec.accumulator
         );
         chooser.violate("stream-k", message);

@@ -113,7 +113,7 @@ fn start(point: &Point, threads: u32) -> Plan {
         arch: spec.arch,
         operands: spec.operands.clone(),
         accumulator: spec.accumulator,
-        modes: spec.modes.clone(),
+        modes: spec.modes().iter().map(|mode| mode.to_string()).collect(),
         cta_tile: spec.cta_tile.clone(),
         threads,
         min_ctas_per_sm: match spec.min_ctas_per_sm {

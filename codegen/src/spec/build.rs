@@ -11,15 +11,15 @@ use tilewright_layout::Swizzle;
 
 use super::catalogue;
 use super::families::{FAMILIES, FamilyFacts};
-use super::keys::{FILE, Kind};
-use super::model::{Auto, CopyPath, Family, Mma, Pipeline, Scheduler, Spec};
+use super::keys::Kind;
+use super::model::{Auto, CopyPath, Family, Own, Spec, paths};
 use super::nearest::nearest;
 use super::node::{Node, Value};
 use super::problems::{Problems, span_of};
 use super::read::{Field, Fields, Reader};
+use super::valued::Valued;
 use super::values::{MAX_TILE_EXTENT, MAX_TILE_SIZE};
-use crate::arch::{Arch, PORTABLE_CLUSTER};
-use crate::dtype::Dtype;
+use crate::arch::Arch;
 use crate::error::shown;
 
 /// Builds the spec of a tree. `None` when the problems say why.
@@ -31,6 +31,7 @@ pub(super) fn build(
 ) -> (Option<Spec>, Problems) {
     let mut reader = Reader {
         text,
+        tree,
         facts: guess(tree),
         problems,
     };
@@ -39,7 +40,7 @@ pub(super) fn build(
         _ => None,
     };
     let place = place.unwrap_or_else(|| span_of(text, 0..0));
-    let file = reader.record(tree, Kind::Record(FILE), "", &place);
+    let file = reader.record(tree, Kind::Record(Spec::KEYS), "", &place);
     let spec = reader.spec(path, tree, &file);
     let good = reader.problems.is_empty();
     (spec.filter(|_| good), reader.problems)
@@ -76,32 +77,12 @@ impl Reader<'_> {
             _ => accumulator,
         };
         self.types(&operands, accumulator, tree);
-        let accumulation = file.get("accumulation");
-        let accumulation = accumulation.and_then(|field| self.accumulation(&field));
         let tile = self.facts.tile;
         let cta_tile = file
             .get("cta_tile")
             .and_then(|field| self.tuple(&field, tile, MAX_TILE_EXTENT, MAX_TILE_SIZE));
-        let threads = self.auto(file.get("threads"), Reader::count);
-        let min_ctas_per_sm = self.auto(file.get("min_ctas_per_sm"), Reader::count);
-        let cluster = match file.get("cluster") {
-            Some(field) => self.cluster(&field, arch),
-            None => Some([1; 3]),
-        };
-        let mma = file
-            .get("mma")
-            .map(|field| self.mma(&field))
-            .unwrap_or_default();
         let copy = self.paths(file.get("copy"));
         let swizzle = self.swizzles(file.get("swizzle"), tree);
-        let pipeline = file
-            .get("pipeline")
-            .map(|field| self.pipeline(&field))
-            .unwrap_or_default();
-        let scheduler = file
-            .get("scheduler")
-            .map(|field| self.scheduler(&field))
-            .unwrap_or_default();
         let epilogue = self.facts.epilogue.to_string();
         if let Some(field) = file.get("epilogue") {
             self.epilogue(&field);
@@ -109,58 +90,41 @@ impl Reader<'_> {
         if let Some(arch) = arch {
             self.arch_has(arch, tree);
         }
-        Some(Spec {
-            family: family?,
-            name: name?,
-            arch: arch?,
-            operands,
-            accumulator: accumulator?,
-            accumulation,
-            modes: tile.iter().map(|mode| mode.to_string()).collect(),
-            cta_tile: cta_tile?,
-            threads,
-            min_ctas_per_sm,
-            cluster: cluster?,
-            mma,
-            copy,
-            swizzle,
-            pipeline,
-            scheduler,
-            epilogue,
-        })
+        let own = || {
+            Some(Own {
+                family: family?,
+                name: name?,
+                arch: arch?,
+                operands,
+                accumulator: accumulator?,
+                cta_tile: cta_tile?,
+                copy,
+                swizzle,
+                epilogue,
+            })
+        };
+        let spec = Spec::read(own(), self, file)?;
+        self.cluster(&spec, file);
+        Some(spec)
     }
 
-    fn count(&mut self, field: &Field<'_>) -> Option<u32> {
-        self.int(field).and_then(|value| u32::try_from(value).ok())
-    }
-
-    /// A cluster shape: CTAs along m and n, none along k, at most as many as are portable.
-    fn cluster(&mut self, field: &Field<'_>, arch: Option<Arch>) -> Option<[i64; 3]> {
-        let shape = self.tuple(field, &["m", "n", "k"], PORTABLE_CLUSTER, PORTABLE_CLUSTER)?;
-        let shape: [i64; 3] = shape.try_into().ok()?;
-        let [m, n, k] = shape;
+    /// A cluster has CTAs along m and n, none along k.
+    fn cluster(&mut self, spec: &Spec, file: &Fields<'_>) {
+        let [m, n, k] = spec.cluster;
         let (problem, help) = if k != 1 {
             ("clusters along k are not generated", "use 1 along k")
-        } else if shape != [1; 3] && arch.is_some_and(|arch| arch.sm < 90) {
+        } else if spec.cluster != [1; 3] && spec.arch.sm < 90 {
             (
                 "clusters need sm_90 or newer",
                 "use (1,1,1), or a newer arch",
             )
         } else {
-            return Some(shape);
+            return;
         };
         let message = format!("`cluster` is ({m},{n},{k}): {problem}");
-        self.problems
-            .add("unsupported-cluster", &field.node.span, message, help);
-        None
-    }
-
-    fn mma(&mut self, field: &Field<'_>) -> Mma {
-        let record = self.record(field.node, field.key.kind, &field.path, field.key_span);
-        Mma {
-            atom: self.auto(record.get("atom"), Reader::atom),
-            atoms: self.auto(record.get("atoms"), Reader::triple),
-            permutation: self.auto(record.get("permutation"), Reader::triple),
+        if let Some(field) = file.get("cluster") {
+            self.problems
+                .add("unsupported-cluster", &field.node.span, message, help);
         }
     }
 
@@ -177,20 +141,7 @@ impl Reader<'_> {
     }
 
     fn path(&mut self, field: &Field<'_>) -> CopyPath {
-        let record = self.record(field.node, field.key.kind, &field.path, field.key_span);
-        let mut hop = |name| {
-            record
-                .get(name)
-                .map(|field| self.auto(Some(field), Reader::atom))
-        };
-        let path = CopyPath {
-            g2s: hop("g2s"),
-            s2r: hop("s2r"),
-            r2s: hop("r2s"),
-            s2g: hop("s2g"),
-            g2r: hop("g2r"),
-            r2g: hop("r2g"),
-        };
+        let path = CopyPath::read(self, Some(field.clone()));
         let both = [
             (
                 path.g2r.is_some() && (path.g2s.is_some() || path.s2r.is_some()),
@@ -224,10 +175,7 @@ impl Reader<'_> {
         let mut out = BTreeMap::new();
         for operand in self.facts.operands {
             let field = map.as_ref().and_then(|map| map.get(operand.name));
-            let bytes = tree
-                .find(&format!("operands.{}.dtype", operand.name))
-                .and_then(dtype_bytes);
-            let swizzle = self.auto(field.clone(), |reader, field| reader.swizzle(field, bytes));
+            let swizzle: Auto<Swizzle> = Auto::read(self, field.clone());
             let direct = if operand.is_written() { "r2g" } else { "g2r" };
             let past = tree
                 .find(&format!("copy.{}.{direct}", operand.name))
@@ -251,26 +199,6 @@ impl Reader<'_> {
         out
     }
 
-    fn pipeline(&mut self, field: &Field<'_>) -> Pipeline {
-        let record = self.record(field.node, field.key.kind, &field.path, field.key_span);
-        Pipeline {
-            stages: self.auto(record.get("stages"), Reader::count),
-            schedule: self.auto(record.get("schedule"), Reader::schedule),
-            in_flight: self.auto(record.get("in_flight"), Reader::count),
-            producer_registers: self.auto(record.get("producer_registers"), Reader::count),
-        }
-    }
-
-    fn scheduler(&mut self, field: &Field<'_>) -> Scheduler {
-        let record = self.record(field.node, field.key.kind, &field.path, field.key_span);
-        Scheduler {
-            kind: self.auto(record.get("kind"), Reader::scheduler_kind),
-            raster: self.auto(record.get("raster"), Reader::raster),
-            ctas: self.auto(record.get("ctas"), Reader::count),
-            launch: self.auto(record.get("launch"), Reader::launch_kind),
-        }
-    }
-
     fn epilogue(&mut self, field: &Field<'_>) {
         let only = self.facts.epilogue;
         let Some(text) = self.scalar(field, &format!("the expression `{only}`")) else {
@@ -292,7 +220,7 @@ impl Reader<'_> {
 
     /// Checks that the architecture has every atom the spec names.
     fn arch_has(&mut self, arch: Arch, tree: &Node) {
-        for (path, key) in super::keys::paths(self.facts) {
+        for (path, key) in paths(self.facts) {
             let (Some(_), Some(node)) = (catalogue::job(key.kind), tree.find(&path)) else {
                 continue;
             };
@@ -314,12 +242,5 @@ impl Reader<'_> {
             self.problems
                 .add("atom-needs-arch", &node.span, message, help);
         }
-    }
-}
-
-fn dtype_bytes(node: &Node) -> Option<u32> {
-    match &node.value {
-        Value::Scalar { text, .. } => Dtype::parse(text).map(Dtype::bytes),
-        _ => None,
     }
 }

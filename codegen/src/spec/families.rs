@@ -2,8 +2,29 @@
 //!
 //! A new family is a row here; the checks, the schema and the tuning paths follow from it.
 
-use super::model::{Family, Role};
 use crate::dtype::Dtype;
+
+/// The kind of kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// `d = s`, two-dimensional. Operands `s`, `d`; extents `m`, `n`.
+    Copy,
+    /// `d = a · bᵀ`, with `a: (m,k)`, `b: (n,k)`, `d: (m,n)`.
+    Gemm,
+}
+
+/// What an operand is to its kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// The factor with the output's first mode: the rows of the MMA.
+    A,
+    /// The factor with the output's second mode: the columns of the MMA.
+    B,
+    /// What is copied.
+    Source,
+    /// What is written.
+    Output,
+}
 
 /// One operand of a family.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
-//! The table of keys a spec may hold: what drives the checks, the tuning paths and the JSON Schema.
+//! What a key of a spec is: the type of its value, its limits, its meaning, its piece of an id.
 //!
-//! Comes in: a family. Goes out: for every map of the file, its keys with type, limits, default and
-//! meaning.
+//! The keys themselves are the rows of the model. Comes in: a kind of map and a family. Goes out:
+//! the keys of that map, with the operands' names where it is a map by operand.
 
-use super::families::FamilyFacts;
-use super::model::Family;
+use super::families::{Family, FamilyFacts};
+use super::words::List;
 use crate::atoms::model::Space;
 
 /// One key of a map.
@@ -24,6 +24,19 @@ pub(super) struct Key {
     pub auto: bool,
     /// Whether `tune` may vary it.
     pub tunable: bool,
+    /// Its piece of a point's id.
+    pub piece: Option<Piece>,
+}
+
+/// The piece of a point's id that says a key's value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    /// Its place among the pieces, which is not that of the key in the file.
+    pub place: u8,
+    /// What stands before the short form of the value.
+    pub letter: &'static str,
+    /// Whether it is there only where the key is tuned.
+    pub tuned: bool,
 }
 
 /// Type of a value.
@@ -43,8 +56,6 @@ pub(super) enum Kind {
     Tile,
     /// Three positive integers whose product is bounded.
     Triple { most: i64 },
-    /// Cluster shape.
-    Cluster,
     /// An integer, a multiple of `step`.
     Int { least: i64, most: i64, step: i64 },
     /// Id of an MMA atom.
@@ -53,302 +64,167 @@ pub(super) enum Kind {
     CopyAtom { from: Space, to: Space },
     /// Swizzle of a shared-memory tile.
     Swizzle,
-    /// What becomes of sums that are cut short.
-    Accumulation,
-    /// Main loop schedule.
-    Schedule,
-    /// How tiles come to CTAs.
-    Scheduler,
-    /// How a kernel's start relates to the one before it.
-    Launch,
-    /// Tile order.
-    Raster,
+    /// A word of a closed list.
+    Word(&'static List),
     /// Epilogue expression.
     Epilogue,
     /// A map with these keys.
     Record(&'static [Key]),
     /// A map from operand to type and layout.
     Operands,
-    /// A map from operand to data path.
-    Paths,
+    /// A map from operand to data path, whose hops are these.
+    Paths(&'static [Key]),
+    /// The data path of one operand: those of the hops that lead its way.
+    Way { hops: &'static [Key], output: bool },
     /// A map from operand to swizzle.
     Swizzles,
     /// A map from dotted path to values.
     Tune,
 }
 
+impl Kind {
+    /// Whether it is a map from keys to values.
+    pub fn is_map(self) -> bool {
+        use Kind::{Operands, Paths, Record, Swizzles, Way};
+        matches!(
+            self,
+            Record(_) | Operands | Paths(_) | Way { .. } | Swizzles
+        )
+    }
+
+    /// Whether it is a hop of an output's way: to global memory, or off registers.
+    fn is_outward(self) -> bool {
+        match self {
+            Kind::CopyAtom { from, to } => to == Space::Gmem || from == Space::Rmem,
+            _ => false,
+        }
+    }
+}
+
 const ALL: &[Family] = &[Family::Copy, Family::Gemm];
 const GEMM: &[Family] = &[Family::Gemm];
 
-const fn key(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+/// A key whose name and meaning are those of the model's field.
+pub(super) const fn key(kind: Kind) -> Key {
     Key {
-        name,
-        doc,
+        name: "",
+        doc: "",
         kind,
         families: ALL,
         required: false,
         auto: false,
         tunable: false,
+        piece: None,
     }
 }
 
+/// An integer from `least` to `most`, a multiple of `step`.
+pub(super) const fn int(least: i64, most: i64, step: i64) -> Key {
+    key(Kind::Int { least, most, step })
+}
+
+/// The id of an atom that moves an operand's data from one memory space to another.
+pub(super) const fn hop(from: Space, to: Space) -> Key {
+    key(Kind::CopyAtom { from, to })
+}
+
 impl Key {
-    const fn required(self) -> Key {
+    /// The same, with the name of a field, unless it has one, and the field's meaning; `auto` is a
+    /// value and may be tuned where the field's type has it.
+    pub const fn of(self, field: &'static str, doc: &'static str, auto: bool) -> Key {
+        Key {
+            name: match self.name.is_empty() {
+                true => field,
+                false => self.name,
+            },
+            doc: doc.trim_ascii(),
+            auto: auto || self.auto,
+            tunable: auto || self.tunable,
+            ..self
+        }
+    }
+
+    /// Written otherwise than the field.
+    pub const fn named(self, name: &'static str) -> Key {
+        Key { name, ..self }
+    }
+
+    /// It must be written.
+    pub const fn required(self) -> Key {
         Key {
             required: true,
             ..self
         }
     }
 
-    const fn gemm(self) -> Key {
+    /// Only kernels with tiled MMAs have it.
+    pub const fn gemm(self) -> Key {
         Key {
             families: GEMM,
             ..self
         }
     }
 
+    /// `auto` is a value, and the default.
     const fn auto(self) -> Key {
-        Key {
-            auto: true,
-            tunable: true,
-            ..self
-        }
+        Key { auto: true, ..self }
     }
 
-    const fn tunable(self) -> Key {
+    /// `tune` may vary it.
+    pub const fn tunable(self) -> Key {
         Key {
             tunable: true,
             ..self
         }
     }
+
+    /// Its value stands in every id.
+    pub const fn piece(self, place: u8, letter: &'static str) -> Key {
+        let piece = Piece {
+            place,
+            letter,
+            tuned: false,
+        };
+        Key {
+            piece: Some(piece),
+            ..self
+        }
+    }
+
+    /// Its value stands in the ids of spaces that vary it.
+    pub const fn tuned_piece(self, place: u8, letter: &'static str) -> Key {
+        let piece = Piece {
+            place,
+            letter,
+            tuned: true,
+        };
+        Key {
+            piece: Some(piece),
+            ..self
+        }
+    }
 }
-
-/// Keys of the file.
-pub(super) static FILE: &[Key] = &[
-    key("kernel", Kind::Family, "Family of the kernel.").required(),
-    key(
-        "name",
-        Kind::Name,
-        "Name: `<family>_<rest>` for the file `specs/<family>/<rest>.yaml`.",
-    )
-    .required(),
-    key(
-        "arch",
-        Kind::Arch,
-        "PTX target the kernel is generated for.",
-    )
-    .required(),
-    key(
-        "operands",
-        Kind::Operands,
-        "Element type and layout of every tensor argument.",
-    )
-    .required(),
-    key("accumulator", Kind::Dtype, "Type that sums are held in.")
-        .required()
-        .gemm(),
-    key(
-        "accumulation",
-        Kind::Accumulation,
-        "What becomes of sums that tensor cores cut short: of e4m3 and e5m2 on sm_90a.",
-    )
-    .gemm(),
-    key(
-        "cta_tile",
-        Kind::Tile,
-        "Extents of the part of the problem that one CTA works on.",
-    )
-    .required()
-    .tunable(),
-    key("threads", THREADS, "Threads of a CTA.").auto(),
-    key(
-        "min_ctas_per_sm",
-        CTAS,
-        "CTAs that must fit one SM at a time: bounds the registers of a thread.",
-    )
-    .auto(),
-    key(
-        "cluster",
-        Kind::Cluster,
-        "CTAs of a cluster along m, n and k: those along m share b's tiles, those along n a's.",
-    )
-    .gemm()
-    .tunable(),
-    key("mma", Kind::Record(MMA), "The tiled MMA.").gemm(),
-    key(
-        "copy",
-        Kind::Paths,
-        "The way of each operand's data, atom by atom.",
-    ),
-    key(
-        "swizzle",
-        Kind::Swizzles,
-        "Swizzle of each operand's tile in shared memory.",
-    ),
-    key(
-        "pipeline",
-        Kind::Record(PIPELINE),
-        "How loads run ahead of their use.",
-    ),
-    key(
-        "scheduler",
-        Kind::Record(SCHEDULER),
-        "Which output tile a CTA works on, and when.",
-    ),
-    key("epilogue", Kind::Epilogue, "What is written to the output."),
-    key(
-        "tune",
-        Kind::Tune,
-        "The tuning space: dotted paths into this file, each with the values to try.",
-    ),
-];
-
-const fn int(least: i64, most: i64, step: i64) -> Kind {
-    Kind::Int { least, most, step }
-}
-
-const THREADS: Kind = int(32, 1024, 32);
-const CTAS: Kind = int(1, 32, 1);
-const STAGES: Kind = int(1, 32, 1);
-const IN_FLIGHT: Kind = int(0, 1, 1);
-const REGISTERS: Kind = int(24, 248, 8);
-const GRID_CTAS: Kind = int(1, 65_536, 1);
 
 /// Keys of one operand.
 static OPERAND: &[Key] = &[
-    key("dtype", Kind::Dtype, "Element type in memory.").required(),
-    key(
+    key(Kind::Dtype)
+        .required()
+        .of("dtype", "Element type in memory.", false),
+    key(Kind::Layout).required().of(
         "layout",
-        Kind::Layout,
         "Extents and their strides in elements, such as `(m,k):(lda,1)`.",
-    )
-    .required(),
-];
-
-static MMA: &[Key] = &[
-    key("atom", Kind::MmaAtom, "Id of the MMA atom.").auto(),
-    key(
-        "atoms",
-        Kind::Triple { most: 1024 },
-        "How many atoms side by side along m, n and k.",
-    )
-    .auto(),
-    key(
-        "permutation",
-        Kind::Triple { most: 1 << 24 },
-        "Tile that the atoms cover with their values, along m, n and k.",
-    )
-    .auto(),
-];
-
-static PIPELINE: &[Key] = &[
-    key("stages", STAGES, "Buffers of the shared-memory ring.").auto(),
-    key("schedule", Kind::Schedule, "Who loads and who computes.")
-        .gemm()
-        .auto(),
-    key(
-        "in_flight",
-        IN_FLIGHT,
-        "Groups of asynchronous MMAs that run on while the next are issued.",
-    )
-    .gemm()
-    .auto(),
-    key(
-        "producer_registers",
-        REGISTERS,
-        "Registers that a producer's thread keeps; consumers share out the rest.",
-    )
-    .gemm()
-    .auto(),
-];
-
-static SCHEDULER: &[Key] = &[
-    key(
-        "kind",
-        Kind::Scheduler,
-        "One tile for each CTA, many, or equal shares of all work.",
-    )
-    .gemm()
-    .auto(),
-    key(
-        "raster",
-        Kind::Raster,
-        "Order in which CTAs visit output tiles.",
-    )
-    .auto(),
-    key(
-        "ctas",
-        GRID_CTAS,
-        "Most CTAs of a persistent grid; fewer than the GPU has may save power.",
-    )
-    .gemm()
-    .auto(),
-    key(
-        "launch",
-        Kind::Launch,
-        "Whether the kernel's start overlaps the end of the one before in the stream.",
-    )
-    .gemm()
-    .auto(),
-];
-
-const fn hop(name: &'static str, from: Space, to: Space, doc: &'static str) -> Key {
-    key(name, Kind::CopyAtom { from, to }, doc).auto()
-}
-
-static INPUT_PATH: &[Key] = &[
-    hop(
-        "g2s",
-        Space::Gmem,
-        Space::Smem,
-        "Atom from global to shared memory.",
-    ),
-    hop(
-        "s2r",
-        Space::Smem,
-        Space::Rmem,
-        "Atom from shared memory to registers.",
-    ),
-    hop(
-        "g2r",
-        Space::Gmem,
-        Space::Rmem,
-        "Atom from global memory to registers, past shared memory.",
-    ),
-];
-
-static OUTPUT_PATH: &[Key] = &[
-    hop(
-        "r2s",
-        Space::Rmem,
-        Space::Smem,
-        "Atom from registers to shared memory.",
-    ),
-    hop(
-        "s2g",
-        Space::Smem,
-        Space::Gmem,
-        "Atom from shared to global memory.",
-    ),
-    hop(
-        "r2g",
-        Space::Rmem,
-        Space::Gmem,
-        "Atom from registers to global memory, past shared memory.",
+        false,
     ),
 ];
 
 /// The keys of a map of that kind in a spec of that family; `None` for kinds that are no such map.
 pub(super) fn fields(kind: Kind, facts: &FamilyFacts) -> Option<Vec<Key>> {
-    let per_operand = |make: &dyn Fn(bool) -> Key| {
-        facts
-            .operands
-            .iter()
-            .map(|o| Key {
-                name: o.name,
-                ..make(o.is_written())
-            })
-            .collect()
+    let per_operand = |doc: &'static str, make: &dyn Fn(bool) -> Key| {
+        let row = |o: &super::families::OperandFacts| {
+            let row = make(o.is_written());
+            row.named(o.name).of("", doc, row.auto)
+        };
+        facts.operands.iter().map(row).collect()
     };
     Some(match kind {
         Kind::Record(keys) => keys
@@ -356,29 +232,29 @@ pub(super) fn fields(kind: Kind, facts: &FamilyFacts) -> Option<Vec<Key>> {
             .copied()
             .filter(|key| key.families.contains(&facts.family))
             .collect(),
-        Kind::Operands => per_operand(&|_| {
-            key("", Kind::Record(OPERAND), "Type and layout of the operand.").required()
+        Kind::Way { hops, output } => hops
+            .iter()
+            .copied()
+            .filter(|hop| hop.kind.is_outward() == output)
+            .collect(),
+        Kind::Operands => per_operand("Type and layout of the operand.", &|_| {
+            key(Kind::Record(OPERAND)).required()
         }),
-        Kind::Paths => per_operand(&|output| {
-            let keys = if output { OUTPUT_PATH } else { INPUT_PATH };
-            key("", Kind::Record(keys), "Atoms of the operand's way.")
+        Kind::Paths(hops) => per_operand("Atoms of the operand's way.", &|output| {
+            key(Kind::Way { hops, output })
         }),
-        Kind::Swizzles => per_operand(&|_| {
-            key(
-                "",
-                Kind::Swizzle,
-                "Swizzle of the operand's tile in shared memory.",
-            )
-            .auto()
+        Kind::Swizzles => per_operand("Swizzle of the operand's tile in shared memory.", &|_| {
+            key(Kind::Swizzle).auto()
         }),
         _ => return None,
     })
 }
 
-/// Every dotted path to a single value, with its key, in the order of the table.
-pub(super) fn paths(facts: &FamilyFacts) -> Vec<(String, Key)> {
+/// Every dotted path to a single value of a map of that kind, with its key, in the order of the
+/// table.
+pub(super) fn paths_of(kind: Kind, facts: &FamilyFacts) -> Vec<(String, Key)> {
     let mut out = vec![];
-    walk(Kind::Record(FILE), facts, "", &mut out);
+    walk(kind, facts, "", &mut out);
     out
 }
 
@@ -387,9 +263,7 @@ fn walk(kind: Kind, facts: &FamilyFacts, prefix: &str, out: &mut Vec<(String, Ke
         let path = format!("{prefix}{}", key.name);
         match key.kind {
             Kind::Tune => {}
-            Kind::Record(_) | Kind::Operands | Kind::Paths | Kind::Swizzles => {
-                walk(key.kind, facts, &format!("{path}."), out);
-            }
+            kind if kind.is_map() => walk(kind, facts, &format!("{path}."), out),
             _ => out.push((path, key)),
         }
     }

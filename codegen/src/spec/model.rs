@@ -1,293 +1,155 @@
-//! The model of a spec: what the rest of the compiler reads. Plain data, built by `super::build`.
+//! The model of a spec, and the one table of its fields: what the rest of the compiler reads.
+//!
+//! A row is a field, its meaning, its type and its key. The struct, the reader with its limits, the
+//! printer, the piece of a point's id, the tuning paths and the JSON Schema follow from it.
+//! A key is printed only where its value is not the default, so that a new row changes no id.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use tilewright_layout::Swizzle;
 
-use crate::arch::Arch;
+pub use super::auto::Auto;
+use super::families::FamilyFacts;
+pub use super::families::{Family, Role};
+use super::keys::{Key, Kind, hop, int, key, paths_of};
+pub use super::operand::{Axis, Operand, Stride};
+use super::printed::{Map, Printed};
+use super::read::{Field, Fields, Reader};
+use super::record::{file, record};
+use super::valued::{Said, Valued};
+use super::words::Worded;
+pub use super::words::{Accumulation, LaunchKind, Raster, Schedule, SchedulerKind};
+use crate::arch::{Arch, PORTABLE_CLUSTER};
+use crate::atoms::model::Space::{Gmem, Rmem, Smem};
 use crate::dtype::Dtype;
 
-/// A value given by the user, or `auto`: the plan computes a good one.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub enum Auto<T> {
-    /// Computed by the plan.
-    #[default]
-    Auto,
-    /// As written.
-    Given(T),
+/// Most elements of the tile that a tiled MMA covers.
+const MMA_TILE: i64 = 1 << 24;
+
+record! {
+    /// The way of one operand's data, atom by atom. Keys are `<from>2<to>` with g, s, r for the
+    /// memory spaces; `None` is a way not taken.
+    CopyPath {
+        /// Atom from global to shared memory.
+        g2s: Option<Auto<String>> = hop(Gmem, Smem);
+        /// Atom from shared memory to registers.
+        s2r: Option<Auto<String>> = hop(Smem, Rmem);
+        /// Atom from global memory to registers, past shared memory.
+        g2r: Option<Auto<String>> = hop(Gmem, Rmem);
+        /// Atom from registers to shared memory.
+        r2s: Option<Auto<String>> = hop(Rmem, Smem);
+        /// Atom from shared to global memory.
+        s2g: Option<Auto<String>> = hop(Smem, Gmem);
+        /// Atom from registers to global memory, past shared memory.
+        r2g: Option<Auto<String>> = hop(Rmem, Gmem);
+    }
 }
 
-impl<T: Clone> Auto<T> {
-    /// The given value, or that of `default`.
-    pub fn unwrap_or_else(&self, default: impl FnOnce() -> T) -> T {
-        match self {
-            Auto::Auto => default(),
-            Auto::Given(value) => value.clone(),
+record! {
+    /// The tiled MMA of a gemm.
+    Mma {
+        /// Id of the MMA atom.
+        atom: Auto<String> = key(Kind::MmaAtom);
+        /// How many atoms side by side along m, n and k.
+        atoms: Auto<[i64; 3]> = key(Kind::Triple { most: 1024 }).tuned_piece(6, "w");
+        /// Tile that the atoms cover with their values, along m, n and k.
+        permutation: Auto<[i64; 3]> = key(Kind::Triple { most: MMA_TILE }).tuned_piece(7, "p");
+    }
+}
+
+record! {
+    /// Stages and schedule of the main loop.
+    Pipeline {
+        /// Buffers of the shared-memory ring.
+        stages: Auto<u32> = int(1, 32, 1).piece(2, "s");
+        /// Who loads and who computes.
+        schedule: Auto<Schedule> = key(Kind::Word(&Schedule::LIST)).gemm().tuned_piece(3, "");
+        /// Groups of asynchronous MMAs that run on while the next are issued.
+        in_flight: Auto<u32> = int(0, 1, 1).gemm().tuned_piece(4, "f");
+        /// Registers that a producer's thread keeps; consumers share out the rest.
+        producer_registers: Auto<u32> = int(24, 248, 8).gemm().tuned_piece(5, "r");
+    }
+}
+
+record! {
+    /// Tile scheduler.
+    Scheduler {
+        /// One tile for each CTA, many, or equal shares of all work.
+        kind: Auto<SchedulerKind> = key(Kind::Word(&SchedulerKind::LIST)).gemm().tuned_piece(11, "");
+        /// Order in which CTAs visit output tiles.
+        raster: Auto<Raster> = key(Kind::Word(&Raster::LIST)).tuned_piece(10, "");
+        /// Most CTAs of a persistent grid; fewer than the GPU has may save power.
+        ctas: Auto<u32> = int(1, 65_536, 1).gemm().tuned_piece(12, "n");
+        /// Whether the kernel's start overlaps the end of the one before in the stream.
+        launch: Auto<LaunchKind> = key(Kind::Word(&LaunchKind::LIST)).gemm().tuned_piece(13, "");
+    }
+}
+
+/// The tuning space is no field of a spec: each of its points is a spec.
+const TUNE: Key = key(Kind::Tune).of(
+    "tune",
+    "The tuning space: dotted paths into this file, each with the values to try.",
+    false,
+);
+
+file! {
+    /// A checked spec, or one point of its tuning space (then every tuned field holds its value).
+    Spec of Own and TUNE {
+        own {
+            /// Family of the kernel.
+            family: Family = key(Kind::Family).named("kernel").required();
+            /// Name: `<family>_<rest>` for the file `specs/<family>/<rest>.yaml`.
+            name: String = key(Kind::Name).required();
+            /// PTX target the kernel is generated for.
+            arch: Arch = key(Kind::Arch).required();
+            /// Element type and layout of every tensor argument.
+            operands: Vec<Operand> = key(Kind::Operands).required();
+            /// Type that sums are held in.
+            accumulator: Dtype = key(Kind::Dtype).required().gemm();
         }
-    }
-}
-
-/// The kind of kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Family {
-    /// `d = s`, two-dimensional. Operands `s`, `d`; extents `m`, `n`.
-    Copy,
-    /// `d = a · bᵀ`, with `a: (m,k)`, `b: (n,k)`, `d: (m,n)`.
-    Gemm,
-}
-
-/// What an operand is to its kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Role {
-    /// The factor with the output's first mode: the rows of the MMA.
-    A,
-    /// The factor with the output's second mode: the columns of the MMA.
-    B,
-    /// What is copied.
-    Source,
-    /// What is written.
-    Output,
-}
-
-/// One tensor argument.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Operand {
-    /// Name in the spec and in the launch ABI.
-    pub name: String,
-    /// What it is to the kernel.
-    pub role: Role,
-    /// Element type in memory.
-    pub dtype: Dtype,
-    /// Its axes, in the order of its layout.
-    pub axes: Vec<Axis>,
-}
-
-/// One axis of an operand.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Axis {
-    /// The mode that runs along it, whose name is that of the extent.
-    pub mode: String,
-    /// Its stride.
-    pub stride: Stride,
-}
-
-/// An axis of one element, which every operand has behind its own.
-static UNIT_AXIS: Axis = Axis {
-    mode: String::new(),
-    stride: Stride::Const(0),
-};
-
-impl Operand {
-    /// The axis of that number; one of a single element behind the last.
-    pub fn axis(&self, number: usize) -> &Axis {
-        self.axes.get(number).unwrap_or(&UNIT_AXIS)
-    }
-
-    /// The stride of that axis.
-    pub fn stride(&self, axis: usize) -> &Stride {
-        &self.axis(axis).stride
-    }
-
-    /// Whether the kernel writes it.
-    pub fn is_written(&self) -> bool {
-        self.role == Role::Output
-    }
-
-    /// The axis of stride 1.
-    pub fn contiguous_axis(&self) -> Option<usize> {
-        let one = |axis: &Axis| axis.stride == Stride::Const(1);
-        self.axes.iter().position(one)
-    }
-
-    /// Its modes and strides: `(m,k):(lda,1)`.
-    pub fn layout(&self) -> String {
-        let modes: Vec<&str> = self.axes.iter().map(|axis| axis.mode.as_str()).collect();
-        let strides: Vec<String> = self
-            .axes
-            .iter()
-            .map(|axis| axis.stride.to_string())
-            .collect();
-        format!("({}):({})", modes.join(","), strides.join(","))
-    }
-}
-
-/// A stride of an operand in global memory, in elements.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stride {
-    /// A constant. `1` for the contiguous mode.
-    Const(i64),
-    /// A run-time value of that name (`lda`, `rsa`), 64-bit.
-    Named(String),
-}
-
-impl fmt::Display for Stride {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Stride::Const(value) => write!(f, "{value}"),
-            Stride::Named(name) => f.write_str(name),
+        rows {
+            /// What becomes of sums that tensor cores cut short: of e4m3 and e5m2 on sm_90a.
+            accumulation: Option<Accumulation> =
+                key(Kind::Word(&Accumulation::LIST)).gemm().piece(0, "");
         }
+        own {
+            /// Extents of the part of the problem that one CTA works on.
+            cta_tile: Vec<i64> = key(Kind::Tile).required().tunable();
+        }
+        rows {
+            /// Threads of a CTA.
+            threads: Auto<u32> = int(32, 1024, 32).tuned_piece(8, "t");
+            /// CTAs that must fit one SM at a time: bounds the registers of a thread.
+            min_ctas_per_sm: Auto<u32> = int(1, 32, 1).tuned_piece(9, "o");
+            /// CTAs of a cluster along m, n and k: those along m share b's tiles, those along n a's.
+            cluster: [i64; 3] =
+                key(Kind::Triple { most: PORTABLE_CLUSTER }).gemm().tunable().piece(1, "c");
+            /// The tiled MMA.
+            mma: Mma = key(Kind::Record(Mma::KEYS)).gemm();
+        }
+        own {
+            /// The way of each operand's data, atom by atom.
+            copy: BTreeMap<String, CopyPath> = key(Kind::Paths(CopyPath::KEYS));
+            /// Swizzle of each operand's tile in shared memory.
+            swizzle: BTreeMap<String, Auto<Swizzle>> = key(Kind::Swizzles);
+        }
+        rows {
+            /// How loads run ahead of their use.
+            pipeline: Pipeline = key(Kind::Record(Pipeline::KEYS));
+            /// Which output tile a CTA works on, and when.
+            scheduler: Scheduler = key(Kind::Record(Scheduler::KEYS));
+        }
+        own {
+            /// What is written to the output.
+            epilogue: String = key(Kind::Epilogue);
+        }
+        rows {}
     }
 }
 
-/// The way of one operand's data, atom by atom. Keys are `<from>2<to>` with g, s, r for the memory
-/// spaces.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct CopyPath {
-    /// Global to shared memory. `None` when the operand does not pass through it.
-    pub g2s: Option<Auto<String>>,
-    /// Shared memory to registers.
-    pub s2r: Option<Auto<String>>,
-    /// Registers to shared memory.
-    pub r2s: Option<Auto<String>>,
-    /// Shared to global memory.
-    pub s2g: Option<Auto<String>>,
-    /// Global memory to registers.
-    pub g2r: Option<Auto<String>>,
-    /// Registers to global memory.
-    pub r2g: Option<Auto<String>>,
-}
-
-impl CopyPath {
-    /// Whether results are to leave registers for global memory at once.
-    pub fn is_direct(&self) -> bool {
-        self.r2g.is_some() && self.r2s.is_none() && self.s2g.is_none()
-    }
-}
-
-/// The tiled MMA of a gemm.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Mma {
-    /// Id of the MMA atom.
-    pub atom: Auto<String>,
-    /// AtomLayoutMNK: how many atoms side by side in m, n and k.
-    pub atoms: Auto<[i64; 3]>,
-    /// PermutationMNK: extents of the tile the atoms cover with their values, in m, n and k.
-    pub permutation: Auto<[i64; 3]>,
-}
-
-/// What becomes of sums that the tensor cores cut short.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Accumulation {
-    /// They stay as they are.
-    Fast,
-    /// Every few instructions they are added to others that keep all bits of the accumulator's
-    /// type. Not generated yet.
-    Promoted,
-}
-
-/// How loads run ahead of the arithmetic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Schedule {
-    /// Every warp loads and computes; `stages` cp.async groups in flight. `stages: 1` is
-    /// synchronous.
-    Multistage,
-    /// One warpgroup loads, the others compute parts of one tile.
-    Cooperative,
-    /// One warpgroup loads, two others compute a tile each, taking turns at the tensor cores.
-    Pingpong,
-}
-
-/// Stages and schedule of the main loop.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Pipeline {
-    /// Buffers of the shared-memory ring.
-    pub stages: Auto<u32>,
-    /// The schedule.
-    pub schedule: Auto<Schedule>,
-    /// Groups of asynchronous MMAs that may run on while the next are issued.
-    pub in_flight: Auto<u32>,
-    /// Registers that a producer's thread keeps.
-    pub producer_registers: Auto<u32>,
-}
-
-/// Order in which CTAs visit output tiles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Raster {
-    /// Along n first.
-    Row,
-    /// Along m first.
-    Column,
-    /// Bands of that many m tiles, along m inside a band: friendly to the L2 cache.
-    Grouped(u32),
-    /// Bands of that many m tiles, a power of two, there and back; inside a band squares along n,
-    /// each filled by a Hilbert curve, so that successive tiles are neighbours.
-    Hilbert(u32),
-}
-
-/// How output tiles come to CTAs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SchedulerKind {
-    /// One tile for each CTA of the grid.
-    Single,
-    /// As many CTAs as run at a time; each takes every so-manieth tile.
-    Persistent,
-    /// The same, but where the last tiles would leave CTAs idle, theirs and those of a wave before
-    /// are cut along k into spans of equal length (stream-k); who begins a tile adds their partial
-    /// sums.
-    StreamK,
-}
-
-/// How the start of a kernel relates to the one before it in the stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LaunchKind {
-    /// It starts when the one before has ended.
-    Plain,
-    /// It is set up while the one before ends, and waits for its memory before touching any
-    /// (programmatic dependent launch).
-    Programmatic,
-}
-
-/// Tile scheduler.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Scheduler {
-    /// Whether a CTA makes one tile or many.
-    pub kind: Auto<SchedulerKind>,
-    /// Order of the output tiles.
-    pub raster: Auto<Raster>,
-    /// Most CTAs of a persistent grid.
-    pub ctas: Auto<u32>,
-    /// Whether the kernel's start overlaps the end of the one before.
-    pub launch: Auto<LaunchKind>,
-}
-
-/// A checked spec, or one point of its tuning space (then every tuned field holds its value).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spec {
-    /// Kind of kernel.
-    pub family: Family,
-    /// Name, equal to the file's place: `specs/<family>/<rest>.yaml` is `<family>_<rest>`.
-    pub name: String,
-    /// Target architecture.
-    pub arch: Arch,
-    /// Operands in the order of the family (`s d`, `a b d`).
-    pub operands: Vec<Operand>,
-    /// Accumulator type (gemm; for copy the operand's type).
-    pub accumulator: Dtype,
-    /// What becomes of sums that are cut short; there where they are, and nowhere else.
-    pub accumulation: Option<Accumulation>,
-    /// Names of the modes that a CTA's tile cuts, those of the output first.
-    pub modes: Vec<String>,
-    /// Extents of one CTA's tile along them.
-    pub cta_tile: Vec<i64>,
-    /// Threads of a CTA.
-    pub threads: Auto<u32>,
-    /// Lower bound of resident CTAs per SM handed to ptxas (`.minnctapersm`).
-    pub min_ctas_per_sm: Auto<u32>,
-    /// CTAs of a cluster along m, n and k.
-    pub cluster: [i64; 3],
-    /// Tiled MMA (gemm).
-    pub mma: Mma,
-    /// Data paths by operand name.
-    pub copy: BTreeMap<String, CopyPath>,
-    /// Swizzle of each operand's shared-memory tile, in elements.
-    pub swizzle: BTreeMap<String, Auto<Swizzle>>,
-    /// Main loop pipeline.
-    pub pipeline: Pipeline,
-    /// Tile order.
-    pub scheduler: Scheduler,
-    /// Epilogue expression. `d = acc` for gemm, `d = s` for copy.
-    pub epilogue: String,
+/// Every dotted path to a single value of a file, with its key, in the order of the table.
+pub(super) fn paths(facts: &FamilyFacts) -> Vec<(String, Key)> {
+    paths_of(Kind::Record(Spec::KEYS), facts)
 }
 
 impl Spec {
@@ -299,6 +161,18 @@ impl Spec {
     /// The operand of that role.
     pub fn operand_as(&self, role: Role) -> Option<&Operand> {
         self.operands.iter().find(|operand| operand.role == role)
+    }
+
+    /// Names of the modes that a CTA's tile cuts, those of the output first.
+    pub fn modes(&self) -> &'static [&'static str] {
+        self.family.facts().tile
+    }
+}
+
+impl CopyPath {
+    /// Whether results are to leave registers for global memory at once.
+    pub fn is_direct(&self) -> bool {
+        self.r2g.is_some() && self.r2s.is_none() && self.s2g.is_none()
     }
 }
 

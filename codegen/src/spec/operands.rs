@@ -3,10 +3,10 @@
 use tilewright_layout::Int;
 
 use super::families::{OperandFacts, TypeRule};
-use super::model::{Axis, Operand, Stride};
 use super::nearest::{one_of, suggestion};
 use super::node::Node;
 use super::notation::{self, Entry};
+use super::operand::{Axis, Operand, Stride};
 use super::read::{Field, Fields, Reader};
 use crate::dtype::Dtype;
 use crate::error::shown;

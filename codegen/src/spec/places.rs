@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use super::SpecFile;
 use super::families::FAMILIES;
-use super::keys::paths;
+use super::model::paths;
 use super::node::{Entry, Node, Value};
 use super::problems::Problems;
 use super::tree;

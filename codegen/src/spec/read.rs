@@ -7,7 +7,6 @@ use std::ops::Range;
 
 use super::families::{FAMILIES, FamilyFacts};
 use super::keys::{Key, Kind, fields};
-use super::model::Auto;
 use super::nearest::{all_of, nearest, one_of, suggestion};
 use super::node::{Entry, Node, Value};
 use super::problems::Problems;
@@ -55,6 +54,8 @@ impl<'n> Fields<'n> {
 pub(super) struct Reader<'t> {
     /// Text of the file.
     pub text: &'t str,
+    /// The file.
+    pub tree: &'t Node,
     /// Facts of the family the spec is of.
     pub facts: &'static FamilyFacts,
     /// What is wrong so far.
@@ -199,20 +200,6 @@ impl Reader<'_> {
         found
     }
 
-    /// A value that may be `auto`.
-    pub fn auto<T>(
-        &mut self,
-        field: Option<Field<'_>>,
-        read: impl FnOnce(&mut Self, &Field<'_>) -> Option<T>,
-    ) -> Auto<T> {
-        match field {
-            Some(field) if !is_auto(field.node) => {
-                read(self, &field).map_or(Auto::Auto, Auto::Given)
-            }
-            _ => Auto::Auto,
-        }
-    }
-
     /// The span of a part of a scalar's text; of the whole scalar when escapes or folding moved the
     /// text.
     pub fn part(&self, node: &Node, at: Range<usize>) -> Span {
@@ -234,10 +221,7 @@ impl Reader<'_> {
 
 /// How to write one value in place of a list or a map.
 fn one_value(field: &Field<'_>) -> String {
-    let tuple = matches!(
-        field.key.kind,
-        Kind::Tile | Kind::Triple { .. } | Kind::Cluster
-    );
+    let tuple = matches!(field.key.kind, Kind::Tile | Kind::Triple { .. });
     let listed = match &field.node.value {
         Value::List(items) => items,
         _ => return "write one value on the line of the key".into(),

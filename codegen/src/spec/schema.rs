@@ -8,10 +8,11 @@ use serde_json::{Map, Value, json};
 
 use super::catalogue::{self, Job};
 use super::families::{FAMILIES, FamilyFacts, OperandFacts};
-use super::keys::{FILE, Key, Kind, fields, paths};
-use super::model::{Accumulation, LaunchKind, Schedule, SchedulerKind};
+use super::keys::{Key, Kind, fields};
+use super::model::{Spec, paths};
 use super::operands::stride_names;
 use super::swizzle::BYTE_NAMES;
+use super::words::List;
 use crate::arch::ARCHES;
 use crate::dtype::DTYPES;
 
@@ -23,7 +24,7 @@ use crate::dtype::DTYPES;
 /// ```
 pub fn schema() -> Value {
     let of_family = |facts: &FamilyFacts| {
-        let mut record = record(Kind::Record(FILE), facts, None);
+        let mut record = record(Kind::Record(Spec::KEYS), facts, None);
         record["title"] = json!(format!("kernel {}", facts.name));
         (facts.name.to_string(), record)
     };
@@ -82,7 +83,6 @@ fn plain(kind: Kind, facts: &FamilyFacts, operand: Option<&OperandFacts>) -> Val
         Kind::Layout => json!({ "type": "string", "pattern": operand.map(layout_pattern) }),
         Kind::Tile => json!({ "type": "string", "pattern": tuple_pattern(facts.tile.len()) }),
         Kind::Triple { .. } => json!({ "type": "string", "pattern": tuple_pattern(3) }),
-        Kind::Cluster => json!({ "type": "string", "pattern": tuple_pattern(3) }),
         Kind::Int { least, most, step } => {
             json!({ "type": "integer", "minimum": least, "maximum": most, "multipleOf": step })
         }
@@ -93,21 +93,9 @@ fn plain(kind: Kind, facts: &FamilyFacts, operand: Option<&OperandFacts>) -> Val
             words(["none"].into_iter().chain(BYTE_NAMES.iter().map(|(name, _)| *name))),
             { "type": "string", "pattern": "^Sw<[0-9]+,[0-9]+,-?[0-9]+>$" },
         ] }),
-        Kind::Accumulation => {
-            let generated = Accumulation::ALL
-                .into_iter()
-                .filter(|way| way.is_generated());
-            words(generated.map(Accumulation::name))
-        }
-        Kind::Schedule => words(Schedule::ALL.iter().map(|schedule| schedule.name())),
-        Kind::Scheduler => words(SchedulerKind::ALL.iter().map(|kind| kind.name())),
-        Kind::Launch => words(LaunchKind::ALL.iter().map(|kind| kind.name())),
-        Kind::Raster => json!({ "anyOf": [
-            words(["row", "column"]),
-            { "type": "string", "pattern": "^(grouped|hilbert)_[0-9]+$" },
-        ] }),
+        Kind::Word(list) => of_list(list),
         Kind::Epilogue => json!({ "const": facts.epilogue }),
-        Kind::Record(_) | Kind::Operands | Kind::Paths | Kind::Swizzles => {
+        Kind::Record(_) | Kind::Operands | Kind::Paths(_) | Kind::Way { .. } | Kind::Swizzles => {
             record(kind, facts, operand)
         }
         Kind::Tune => tune(facts),
@@ -147,6 +135,22 @@ fn atoms(job: Job) -> Value {
 
 fn words<'w>(words: impl IntoIterator<Item = &'w str>) -> Value {
     json!({ "enum": words.into_iter().collect::<Vec<_>>() })
+}
+
+/// The words of a list that are generated; those with a count as a pattern.
+fn of_list(list: &List) -> Value {
+    let generated = list.words.iter().filter(|word| word.refused.is_none());
+    let names = |counted: bool| -> Vec<&str> {
+        let words = generated.clone();
+        let words = words.filter(|word| word.count.is_some() == counted);
+        words.map(|word| word.name).collect()
+    };
+    let (plain, counted) = (words(names(false)), names(true));
+    if counted.is_empty() {
+        return plain;
+    }
+    let pattern = format!("^({})_[0-9]+$", counted.join("|"));
+    json!({ "anyOf": [plain, { "type": "string", "pattern": pattern }] })
 }
 
 fn tuple_pattern(rank: usize) -> String {

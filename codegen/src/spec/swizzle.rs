@@ -3,7 +3,9 @@
 use tilewright_layout::Swizzle;
 
 use super::nearest::suggestion;
+use super::node::Value;
 use super::read::{Field, Reader};
+use crate::dtype::Dtype;
 use crate::error::shown;
 
 /// Byte names with their number of XOR-ed bits: `Sw<bits,4,3>` on bytes, as the shared-memory
@@ -11,6 +13,15 @@ use crate::error::shown;
 pub(super) const BYTE_NAMES: &[(&str, i64)] = &[("32B", 1), ("64B", 2), ("128B", 3)];
 
 impl Reader<'_> {
+    /// Bytes of an element of the operand that the field is of, where its type is known.
+    pub(super) fn bytes_of(&self, field: &Field<'_>) -> Option<u32> {
+        let path = format!("operands.{}.dtype", field.key.name);
+        match &self.tree.find(&path)?.value {
+            Value::Scalar { text, .. } => Dtype::parse(text).map(Dtype::bytes),
+            _ => None,
+        }
+    }
+
     /// A swizzle in elements of that size. The byte names need the size; without it they are left
     /// unread.
     pub(super) fn swizzle(

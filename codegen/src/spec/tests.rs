@@ -5,8 +5,8 @@
 
 use proptest::prelude::*;
 
-use super::keys::{FILE, Kind, fields, paths};
-use super::model::{Accumulation, Auto, Family};
+use super::keys::{Kind, fields};
+use super::model::{Accumulation, Auto, Family, Spec, paths};
 use super::{FAMILIES, MAX_POINTS, MAX_SCALAR_BYTES, MAX_SIZE_BYTES, SpecFile, parse, schema};
 use crate::error::{Error, Problem};
 
@@ -222,7 +222,7 @@ proptest! {
 #[test]
 fn a_slip_in_any_key_is_named() {
     for (text, facts) in [(GEMM, Family::Gemm.facts()), (COPY, Family::Copy.facts())] {
-        for key in fields(Kind::Record(FILE), facts).unwrap() {
+        for key in fields(Kind::Record(Spec::KEYS), facts).unwrap() {
             let wrong = format!("{}_", &key.name[..key.name.len() - 1]);
             let line = format!("\n{}:", key.name);
             let text = match format!("\n{text}").contains(&line) {

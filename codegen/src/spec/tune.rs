@@ -7,8 +7,8 @@
 
 use super::build::build;
 use super::families::FamilyFacts;
-use super::keys::{Key, paths};
-use super::model::{Point, Spec};
+use super::keys::Key;
+use super::model::{Point, Spec, paths};
 use super::nearest::nearest;
 use super::node::{Entry, Node, Value};
 use super::point;

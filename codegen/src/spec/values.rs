@@ -6,13 +6,13 @@
 use tilewright_layout::Int;
 
 use super::catalogue;
-use super::families::FAMILIES;
+use super::families::{FAMILIES, Family};
 use super::keys::Kind;
-use super::model::{Accumulation, Family, LaunchKind, Raster, Schedule, SchedulerKind};
 use super::nearest::{all_of, nearest, one_of, suggestion};
 use super::node::Value;
 use super::notation::{self, Entry};
 use super::read::{Field, Reader, describe};
+use super::words::{List, Word, Worded};
 use crate::arch::{ARCHES, Arch};
 use crate::dtype::{DTYPES, Dtype};
 use crate::error::shown;
@@ -35,6 +35,42 @@ fn like_arch(word: &str) -> Option<String> {
         true => format!("use `{known}`, whose PTX runs on newer GPUs too"),
         false => format!("use `{known}`"),
     })
+}
+
+/// The words of a list as messages name them: `` `row` and `grouped_1` to `grouped_64` ``.
+fn listed(list: &List) -> String {
+    let one = |word: &Word| match word.count {
+        None => format!("`{}`", word.name),
+        Some(counts) => {
+            let (name, most) = (word.name, counts.most);
+            let powers = if counts.powers_of_two {
+                " by powers of two"
+            } else {
+                ""
+            };
+            format!("`{name}_1` to `{name}_{most}`{powers}")
+        }
+    };
+    let words: Vec<String> = list.words.iter().map(one).collect();
+    match words.split_last() {
+        Some((last, front)) if !front.is_empty() => format!("{} and {last}", front.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+/// The nearest word of a list, `auto` among them where it is one, with a usual count.
+fn suggested(text: &str, list: &List, auto: bool) -> String {
+    let one = |word: &Word| match word.count {
+        None => word.name.to_owned(),
+        Some(counts) => format!("{}_{}", word.name, counts.usual),
+    };
+    let words: Vec<String> = list.words.iter().map(one).collect();
+    let auto = auto.then_some("auto");
+    let words: Vec<&str> = auto
+        .into_iter()
+        .chain(words.iter().map(String::as_str))
+        .collect();
+    suggestion(text, &words)
 }
 
 impl Reader<'_> {
@@ -71,45 +107,49 @@ impl Reader<'_> {
         DTYPES.get(at).copied()
     }
 
-    /// What becomes of sums that are cut short.
-    pub fn accumulation(&mut self, field: &Field<'_>) -> Option<Accumulation> {
-        let names = Accumulation::ALL.map(Accumulation::name);
-        let at = self.word(field, "unknown-accumulation", "accumulation", &names)?;
-        let given = Accumulation::ALL.get(at).copied()?;
-        if !given.is_generated() {
-            let message = format!(
-                "`{}` is `{}`; this version generates `fast` alone: sums stay in the registers \
-                 that the tensor cores cut short",
-                field.path,
-                given.name()
-            );
-            let help = "use `fast`, or inputs of f16 or bf16, whose sums are not cut short";
+    /// A word of a closed list, with its count where it has one.
+    pub fn worded<T: Worded>(&mut self, field: &Field<'_>) -> Option<T> {
+        let list = T::LIST;
+        let plain: Vec<&str> = list.words.iter().map(|word| word.name).collect();
+        let text = self.scalar(field, &one_of(&plain))?;
+        let of = |word: &&Word| {
+            let Some(counts) = word.count else {
+                return (text == word.name).then_some((0, true));
+            };
+            let digits = text.strip_prefix(word.name)?.strip_prefix('_')?;
+            let count: u32 = digits.parse().ok()?;
+            Some((count, counts.take(count)))
+        };
+        let known = list.words.iter().find_map(|word| Some((word, of(&word)?)));
+        let (word, count) = match known {
+            Some((word, (count, true))) => (word, count),
+            _ => {
+                let help =
+                    match known.and_then(|(word, (count, _))| Some((word, word.count?, count))) {
+                        Some((word, counts, count)) => {
+                            format!("use `{}_{}`", word.name, counts.nearest(count))
+                        }
+                        None => suggested(text, &list, field.key.auto),
+                    };
+                let message = format!(
+                    "`{}` is `{}`; known {}s are {}",
+                    field.path,
+                    shown(text),
+                    list.what,
+                    listed(&list)
+                );
+                self.problems
+                    .add(list.unknown, &field.node.span, message, help);
+                return None;
+            }
+        };
+        if let Some((why, way_out)) = word.refused {
+            let message = format!("`{}` is `{}`; {why}", field.path, word.name);
             self.problems
-                .add("unsupported-accumulation", &field.node.span, message, help);
+                .add(list.unsupported, &field.node.span, message, way_out);
             return None;
         }
-        Some(given)
-    }
-
-    /// The schedule.
-    pub fn schedule(&mut self, field: &Field<'_>) -> Option<Schedule> {
-        let names = Schedule::ALL.map(Schedule::name);
-        let at = self.word(field, "unknown-schedule", "schedule", &names)?;
-        Schedule::ALL.get(at).copied()
-    }
-
-    /// How tiles come to CTAs.
-    pub fn scheduler_kind(&mut self, field: &Field<'_>) -> Option<SchedulerKind> {
-        let names = SchedulerKind::ALL.map(SchedulerKind::name);
-        let at = self.word(field, "unknown-scheduler", "scheduler", &names)?;
-        SchedulerKind::ALL.get(at).copied()
-    }
-
-    /// How a kernel's start relates to the one before it.
-    pub fn launch_kind(&mut self, field: &Field<'_>) -> Option<LaunchKind> {
-        let names = LaunchKind::ALL.map(LaunchKind::name);
-        let at = self.word(field, "unknown-launch", "launch kind", &names)?;
-        LaunchKind::ALL.get(at).copied()
+        T::of(word.name, count)
     }
 
     /// An integer in the limits of its key.
@@ -236,45 +276,6 @@ impl Reader<'_> {
         self.tuple(field, &["m", "n", "k"], most.min(MAX_TILE_EXTENT), most)?
             .try_into()
             .ok()
-    }
-
-    /// The tile order.
-    pub fn raster(&mut self, field: &Field<'_>) -> Option<Raster> {
-        const MOST: u32 = 64;
-        let text = self.scalar(field, "`auto`, `row`, `column`, `grouped_N` or `hilbert_N`")?;
-        let number = |prefix: &str| {
-            let digits = text.strip_prefix(prefix)?;
-            digits.parse::<u32>().ok()
-        };
-        let (group, square) = (number("grouped_"), number("hilbert_"));
-        let allowed = |rows: &u32| (1..=MOST).contains(rows);
-        match (text, group, square) {
-            ("row", ..) => Some(Raster::Row),
-            ("column", ..) => Some(Raster::Column),
-            (_, Some(rows), _) if allowed(&rows) => Some(Raster::Grouped(rows)),
-            (_, _, Some(rows)) if allowed(&rows) && rows.is_power_of_two() => {
-                Some(Raster::Hilbert(rows))
-            }
-            _ => {
-                let message = format!(
-                    "`{}` is `{}`; known are `auto`, `row`, `column`, `grouped_1` to \
-                     `grouped_{MOST}`, and `hilbert_1` to `hilbert_{MOST}` by powers of two",
-                    field.path,
-                    shown(text)
-                );
-                let help = match (group, square) {
-                    (Some(rows), _) => format!("use `grouped_{}`", rows.clamp(1, MOST)),
-                    (_, Some(rows)) => {
-                        let rows = rows.clamp(1, MOST);
-                        format!("use `hilbert_{}`", 1 << rows.ilog2())
-                    }
-                    _ => suggestion(text, &["auto", "row", "column", "grouped_8", "hilbert_8"]),
-                };
-                self.problems
-                    .add("unknown-raster", &field.node.span, message, help);
-                None
-            }
-        }
     }
 
     /// The id of an atom that does what the key says.

@@ -164,7 +164,8 @@ mod tests {
     #[test]
     fn what_is_inconsistent_is_told() {
         assert_eq!(table().problems(), [""; 0]);
-        let cases: [(fn(&mut LineTable), &str); 5] = [
+        type Change = fn(&mut LineTable);
+        let cases: [(Change, &str); 5] = [
             (|t| t.starts[1].0 = 3, "no lines in order"),
             (|t| t.starts[0].0 = 0, "no lines in order"),
             (|t| t.starts[2].1 = 3, "names origin 3 of 2"),

@@ -219,7 +219,7 @@ fn check_atoms(spec: &Spec, chooser: &mut Chooser<'_>, facts: &MmaFacts, atoms: 
 pub(super) fn check_tile(spec: &Spec, chooser: &mut Chooser<'_>, mma: &MmaPlan) -> Result<bool> {
     let unit = mma.tiled.tile_mnk()?;
     let mut divides = true;
-    for ((name, cta), unit) in spec.modes.iter().zip(&spec.cta_tile).zip(unit) {
+    for ((name, cta), unit) in spec.modes().iter().zip(&spec.cta_tile).zip(unit) {
         if cta % unit != 0 {
             divides = false;
             let nearest = (cta / unit).max(1) * unit;

@@ -1,0 +1,86 @@
+//! A tensor argument as the model holds it: its element type, and its axes with their strides.
+
+use std::fmt;
+
+use super::families::Role;
+use crate::dtype::Dtype;
+
+/// One tensor argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// Name in the spec and in the launch ABI.
+    pub name: String,
+    /// What it is to the kernel.
+    pub role: Role,
+    /// Element type in memory.
+    pub dtype: Dtype,
+    /// Its axes, in the order of its layout.
+    pub axes: Vec<Axis>,
+}
+
+/// One axis of an operand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// The mode that runs along it, whose name is that of the extent.
+    pub mode: String,
+    /// Its stride.
+    pub stride: Stride,
+}
+
+/// An axis of one element, which every operand has behind its own.
+static UNIT_AXIS: Axis = Axis {
+    mode: String::new(),
+    stride: Stride::Const(0),
+};
+
+impl Operand {
+    /// The axis of that number; one of a single element behind the last.
+    pub fn axis(&self, number: usize) -> &Axis {
+        self.axes.get(number).unwrap_or(&UNIT_AXIS)
+    }
+
+    /// The stride of that axis.
+    pub fn stride(&self, axis: usize) -> &Stride {
+        &self.axis(axis).stride
+    }
+
+    /// Whether the kernel writes it.
+    pub fn is_written(&self) -> bool {
+        self.role == Role::Output
+    }
+
+    /// The axis of stride 1.
+    pub fn contiguous_axis(&self) -> Option<usize> {
+        let one = |axis: &Axis| axis.stride == Stride::Const(1);
+        self.axes.iter().position(one)
+    }
+
+    /// Its modes and strides: `(m,k):(lda,1)`.
+    pub fn layout(&self) -> String {
+        let modes: Vec<&str> = self.axes.iter().map(|axis| axis.mode.as_str()).collect();
+        let strides: Vec<String> = self
+            .axes
+            .iter()
+            .map(|axis| axis.stride.to_string())
+            .collect();
+        format!("({}):({})", modes.join(","), strides.join(","))
+    }
+}
+
+/// A stride of an operand in global memory, in elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stride {
+    /// A constant. `1` for the contiguous mode.
+    Const(i64),
+    /// A run-time value of that name (`lda`, `rsa`), 64-bit.
+    Named(String),
+}
+
+impl fmt::Display for Stride {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stride::Const(value) => write!(f, "{value}"),
+            Stride::Named(name) => f.write_str(name),
+        }
+    }
+}

@@ -16,9 +16,12 @@ fn made(path: &str) -> (SpecFile, Compiled, LineTable) {
     (file, compiled, table)
 }
 
+/// An instruction, how the operation begins that it comes from, and what stands in its line.
+type Comes = (&'static str, &'static str, &'static str);
+
 /// Operations of the tile IR that instructions of these words come from, and what stands in the
 /// spec's line.
-const ORIGINS: [(&str, &str, &[(&str, &str, &str)]); 3] = [
+const ORIGINS: [(&str, &str, &[Comes]); 3] = [
     (
         "specs/gemm/sm90_bf16_tn.yaml",
         "sm90_bf16_tn.yaml",

@@ -137,7 +137,7 @@ fn start(point: &Point, threads: u32) -> Plan {
 
 /// One output tile for each CTA, which stands alone.
 fn one_tile_each(spec: &Spec) -> Work {
-    let modes = spec.modes.iter().cloned();
+    let modes = spec.modes().iter().map(|mode| mode.to_string());
     Work {
         tile: modes.zip(spec.cta_tile.iter().copied()).collect(),
         raster: spec.scheduler.raster.unwrap_or_else(|| match spec.family {

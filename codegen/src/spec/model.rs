@@ -75,7 +75,8 @@ record! {
     /// Tile scheduler.
     Scheduler {
         /// One tile for each CTA, many, or equal shares of all work.
-        kind: Auto<SchedulerKind> = key(Kind::Word(&SchedulerKind::LIST)).gemm().tuned_piece(11, "");
+        kind: Auto<SchedulerKind> =
+            key(Kind::Word(&SchedulerKind::LIST)).gemm().tuned_piece(11, "");
         /// Order in which CTAs visit output tiles.
         raster: Auto<Raster> = key(Kind::Word(&Raster::LIST)).tuned_piece(10, "");
         /// Most CTAs of a persistent grid; fewer than the GPU has may save power.
@@ -121,7 +122,7 @@ file! {
             threads: Auto<u32> = int(32, 1024, 32).tuned_piece(8, "t");
             /// CTAs that must fit one SM at a time: bounds the registers of a thread.
             min_ctas_per_sm: Auto<u32> = int(1, 32, 1).tuned_piece(9, "o");
-            /// CTAs of a cluster along m, n and k: those along m share b's tiles, those along n a's.
+            /// CTAs of a cluster along m, n and k: those along m share b's tiles, along n a's.
             cluster: [i64; 3] =
                 key(Kind::Triple { most: PORTABLE_CLUSTER }).gemm().tunable().piece(1, "c");
             /// The tiled MMA.

@@ -57,7 +57,10 @@ macro_rules! file {
         $(#[doc = $about:literal])+
         $record:ident of $own:ident and $last:ident {
             $(
-                own { $( $(#[doc = $own_doc:literal])+ $own_field:ident: $own_type:ty = $own_key:expr; )+ }
+                own { $(
+                    $(#[doc = $own_doc:literal])+
+                    $own_field:ident: $own_type:ty = $own_key:expr;
+                )+ }
                 rows { $( $(#[doc = $doc:literal])+ $field:ident: $type:ty = $key:expr; )* }
             )+
         }
@@ -110,7 +113,8 @@ macro_rules! file {
             /// The pieces of ids that rows have.
             pub(super) fn pieces(&self) -> Vec<Said> {
                 let mut said = Vec::new();
-                $( $( if let Some(key) = Self::KEYS.iter().find(|key| key.name == stringify!($field)) {
+                let key = |name: &str| Self::KEYS.iter().find(|key| key.name == name);
+                $( $( if let Some(key) = key(stringify!($field)) {
                     self.$field.say(key.name, key, &mut said);
                 } )* )+
                 said

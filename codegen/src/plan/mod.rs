@@ -47,7 +47,7 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
         violations: Vec::new(),
         choices: Vec::new(),
     };
-    let planned = match point.spec.family {
+    let planned = match point.spec.family() {
         Family::Copy => copy::plan(point, &mut chooser),
         Family::Gemm => gemm::plan(point, &mut chooser),
     };
@@ -66,7 +66,7 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
     };
     // A copy that is not planned to its end may lack the tile that says which way it takes.
     if let (Some(plan), Family::Copy, true) =
-        (&plan, point.spec.family, chooser.violations.is_empty())
+        (&plan, point.spec.family(), chooser.violations.is_empty())
     {
         let way = if plan.smem.is_empty() {
             Way::Direct
@@ -109,11 +109,11 @@ fn start(point: &Point, threads: u32) -> Plan {
         id: point.id.clone(),
         name: spec.name.clone(),
         entry: entry_name(&point.id),
-        family: spec.family,
+        family: spec.family(),
         arch: spec.arch,
         operands: spec.operands.clone(),
         accumulator: spec.accumulator,
-        modes: spec.modes().iter().map(|mode| mode.to_string()).collect(),
+        modes: spec.modes().to_vec(),
         cta_tile: spec.cta_tile.clone(),
         threads,
         min_ctas_per_sm: match spec.min_ctas_per_sm {
@@ -137,13 +137,16 @@ fn start(point: &Point, threads: u32) -> Plan {
 
 /// One output tile for each CTA, which stands alone.
 fn one_tile_each(spec: &Spec) -> Work {
-    let modes = spec.modes().iter().map(|mode| mode.to_string());
+    let modes = spec.modes().iter().cloned();
     Work {
         tile: modes.zip(spec.cta_tile.iter().copied()).collect(),
-        raster: spec.scheduler.raster.unwrap_or_else(|| match spec.family {
-            Family::Copy => Raster::Row,
-            Family::Gemm => Raster::Grouped(8),
-        }),
+        raster: spec
+            .scheduler
+            .raster
+            .unwrap_or_else(|| match spec.family() {
+                Family::Copy => Raster::Row,
+                Family::Gemm => Raster::Grouped(8),
+            }),
         kind: SchedulerKind::Single,
         ctas: None,
         cluster: None,

@@ -10,16 +10,18 @@ use std::collections::BTreeMap;
 use tilewright_layout::Swizzle;
 
 use super::catalogue;
-use super::families::{FAMILIES, FamilyFacts};
-use super::keys::Kind;
-use super::model::{Auto, CopyPath, Family, Own, Spec, paths};
-use super::nearest::nearest;
+use super::compute;
+use super::keys::{Kind, int};
+use super::model::{Auto, Computes, CopyPath, Own, Spec, paths};
+use super::names::is_identifier;
+use super::nearest::{all_of, suggestion};
 use super::node::{Node, Value};
 use super::problems::{Problems, span_of};
 use super::read::{Field, Fields, Reader};
 use super::valued::Valued;
 use super::values::{MAX_TILE_EXTENT, MAX_TILE_SIZE};
 use crate::arch::Arch;
+use crate::dtype::Dtype;
 use crate::error::shown;
 
 /// Builds the spec of a tree. `None` when the problems say why.
@@ -27,12 +29,13 @@ pub(super) fn build(
     path: &str,
     text: &str,
     tree: &Node,
-    problems: Problems,
+    mut problems: Problems,
 ) -> (Option<Spec>, Problems) {
+    let shape = compute::shape(tree, text, &mut problems);
     let mut reader = Reader {
         text,
         tree,
-        facts: guess(tree),
+        shape,
         problems,
     };
     let place = match &tree.value {
@@ -46,25 +49,9 @@ pub(super) fn build(
     (spec.filter(|_| good), reader.problems)
 }
 
-/// The family to check against: the one named, or the likeliest.
-pub(super) fn guess(tree: &Node) -> &'static FamilyFacts {
-    let named = match tree.find("kernel").map(|node| &node.value) {
-        Some(Value::Scalar { text, .. }) => nearest(text, FAMILIES.iter().map(|facts| facts.name)),
-        _ => None,
-    };
-    if let Some(facts) = FAMILIES.iter().find(|facts| Some(facts.name) == named) {
-        return facts;
-    }
-    if tree.find("operands.s").is_some() {
-        Family::Copy.facts()
-    } else {
-        Family::Gemm.facts()
-    }
-}
-
 impl Reader<'_> {
     fn spec(&mut self, path: &str, tree: &Node, file: &Fields<'_>) -> Option<Spec> {
-        let family = file.get("kernel").and_then(|field| self.family(&field));
+        let kernel = file.get("kernel").and_then(|field| self.kernel(&field));
         let name = file.get("name").and_then(|field| self.name(&field, path));
         let arch = file.get("arch").and_then(|field| self.arch(&field));
         let operands = file
@@ -72,27 +59,30 @@ impl Reader<'_> {
             .map(|field| self.operands(&field))
             .unwrap_or_default();
         let accumulator = file.get("accumulator").and_then(|field| self.dtype(&field));
-        let accumulator = match self.facts.types {
-            [] => operands.first().map(|operand| operand.dtype),
-            _ => accumulator,
+        let accumulator = match (&self.shape.computed, self.shape.types()) {
+            (_, []) => operands.first().map(|operand| operand.dtype),
+            (Some(computed), _) => computed.accumulator.and_then(Dtype::parse),
+            (None, _) => accumulator,
         };
         self.types(&operands, accumulator, tree);
-        let tile = self.facts.tile;
+        let modes = self.shape.tile.clone();
         let cta_tile = file
             .get("cta_tile")
-            .and_then(|field| self.tuple(&field, tile, MAX_TILE_EXTENT, MAX_TILE_SIZE));
+            .and_then(|field| self.tile(&field, &modes));
         let copy = self.paths(file.get("copy"));
         let swizzle = self.swizzles(file.get("swizzle"), tree);
-        let epilogue = self.facts.epilogue.to_string();
-        if let Some(field) = file.get("epilogue") {
-            self.epilogue(&field);
-        }
         if let Some(arch) = arch {
             self.arch_has(arch, tree);
         }
+        let (family, formula) = (self.shape.family, self.shape.compute());
         let own = || {
             Some(Own {
-                family: family?,
+                kernel: kernel?,
+                compute: Computes {
+                    family,
+                    modes,
+                    text: formula,
+                },
                 name: name?,
                 arch: arch?,
                 operands,
@@ -100,12 +90,90 @@ impl Reader<'_> {
                 cta_tile: cta_tile?,
                 copy,
                 swizzle,
-                epilogue,
             })
         };
         let spec = Spec::read(own(), self, file)?;
         self.cluster(&spec, file);
         Some(spec)
+    }
+
+    /// The word of the kernel: that of a default formula, or any where `compute` is written.
+    fn kernel(&mut self, field: &Field<'_>) -> Option<String> {
+        if self.shape.computed.is_none() {
+            return self.family(field).map(|family| family.name().to_owned());
+        }
+        let text = self.scalar(field, "a word")?;
+        if !is_identifier(text) {
+            let message = format!(
+                "`kernel` is `{}`; allowed are 1 to 64 letters, digits and `_`, no digit first",
+                shown(text)
+            );
+            self.problems.add(
+                "bad-identifier",
+                &field.node.span,
+                message,
+                "use a word such as `gemm`",
+            );
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
+    /// The extents of a tile: by position, or by mode.
+    fn tile(&mut self, field: &Field<'_>, modes: &[String]) -> Option<Vec<i64>> {
+        let names: Vec<&str> = modes.iter().map(String::as_str).collect();
+        // Of a formula that is refused nobody knows which modes a tile cuts.
+        if !self.shape.is_generated() {
+            return None;
+        }
+        let Value::Map(entries) = &field.node.value else {
+            return self.tuple(field, &names, MAX_TILE_EXTENT, MAX_TILE_SIZE);
+        };
+        for entry in entries.iter().filter(|entry| !modes.contains(&entry.key)) {
+            let message = format!(
+                "`cta_tile.{}` is no mode of the kernel; its modes are {}",
+                shown(&entry.key),
+                all_of(&names)
+            );
+            let help = suggestion(&entry.key, &names);
+            self.problems
+                .add("unknown-mode", &entry.key_span, message, help);
+        }
+        let extents = modes.iter().map(|mode| self.extent_of(field, mode));
+        let extents: Vec<Option<i64>> = extents.collect();
+        let extents: Vec<i64> = extents.into_iter().collect::<Option<_>>()?;
+        let size = extents
+            .iter()
+            .try_fold(1i64, |size, extent| size.checked_mul(*extent));
+        if size.is_none_or(|size| size > MAX_TILE_SIZE) {
+            let message = format!("`cta_tile` has more than {MAX_TILE_SIZE} elements");
+            self.problems.add(
+                "too-many-elements",
+                &field.node.span,
+                message,
+                "use smaller extents",
+            );
+            return None;
+        }
+        Some(extents)
+    }
+
+    /// The extent of a tile along one mode.
+    fn extent_of(&mut self, field: &Field<'_>, mode: &str) -> Option<i64> {
+        let Some(entry) = field.node.entry(mode) else {
+            let message = format!("`cta_tile.{mode}` is missing");
+            let help = format!("add `{mode}`: tiles that are whole along a mode are not generated");
+            self.problems
+                .add("missing-key", field.key_span, message, help);
+            return None;
+        };
+        self.int(&Field {
+            key: int(1, MAX_TILE_EXTENT, 1),
+            name: mode.to_owned(),
+            path: format!("cta_tile.{mode}"),
+            key_span: &entry.key_span,
+            node: &entry.value,
+        })
     }
 
     /// A cluster has CTAs along m and n, none along k.
@@ -132,8 +200,8 @@ impl Reader<'_> {
         let map =
             field.map(|field| self.record(field.node, field.key.kind, &field.path, field.key_span));
         let mut paths = BTreeMap::new();
-        for operand in self.facts.operands {
-            let field = map.as_ref().and_then(|map| map.get(operand.name));
+        for operand in self.shape.operands.clone() {
+            let field = map.as_ref().and_then(|map| map.get(&operand.name));
             let path = field.map(|field| self.path(&field)).unwrap_or_default();
             paths.insert(operand.name.to_string(), path);
         }
@@ -173,8 +241,8 @@ impl Reader<'_> {
         let map =
             field.map(|field| self.record(field.node, field.key.kind, &field.path, field.key_span));
         let mut out = BTreeMap::new();
-        for operand in self.facts.operands {
-            let field = map.as_ref().and_then(|map| map.get(operand.name));
+        for operand in self.shape.operands.clone() {
+            let field = map.as_ref().and_then(|map| map.get(&operand.name));
             let swizzle: Auto<Swizzle> = Auto::read(self, field.clone());
             let direct = if operand.is_written() { "r2g" } else { "g2r" };
             let past = tree
@@ -199,28 +267,9 @@ impl Reader<'_> {
         out
     }
 
-    fn epilogue(&mut self, field: &Field<'_>) {
-        let only = self.facts.epilogue;
-        let Some(text) = self.scalar(field, &format!("the expression `{only}`")) else {
-            return;
-        };
-        let words: Vec<&str> = text.split_whitespace().collect();
-        if words.join(" ") != only {
-            let message = format!(
-                "`epilogue` is `{}`; this version generates `{only}` for kernel {} and no other \
-                 expression",
-                shown(text),
-                self.facts.name
-            );
-            let help = format!("use `{only}`, or delete the line");
-            self.problems
-                .add("unsupported-epilogue", &field.node.span, message, help);
-        }
-    }
-
     /// Checks that the architecture has every atom the spec names.
     fn arch_has(&mut self, arch: Arch, tree: &Node) {
-        for (path, key) in paths(self.facts) {
+        for (path, key) in paths(&self.shape) {
             let (Some(_), Some(node)) = (catalogue::job(key.kind), tree.find(&path)) else {
                 continue;
             };

@@ -1,10 +1,10 @@
-//! What each kernel family is made of, as data: operands, extents, tile, element types, epilogue.
+//! What each kernel family is made of, as data: operands, extents, tile, element types.
 //!
 //! A new family is a row here; the checks, the schema and the tuning paths follow from it.
 
 use crate::dtype::Dtype;
 
-/// The kind of kernel.
+/// What computes a kernel: the form of its formula, of which one default formula is generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
     /// `d = s`, two-dimensional. Operands `s`, `d`; extents `m`, `n`.
@@ -49,12 +49,11 @@ pub struct TypeRule {
 }
 
 impl TypeRule {
-    /// Whether that operand may have that type.
-    pub fn takes(&self, operand: &OperandFacts, dtype: Dtype) -> bool {
-        if operand.is_written() {
-            self.outputs.contains(&dtype)
-        } else {
-            dtype == self.inputs
+    /// Whether an operand, which is written or read, may have that type.
+    pub fn takes(&self, is_written: bool, dtype: Dtype) -> bool {
+        match is_written {
+            true => self.outputs.contains(&dtype),
+            false => dtype == self.inputs,
         }
     }
 }
@@ -70,17 +69,8 @@ pub struct FamilyFacts {
     pub operands: &'static [OperandFacts],
     /// Extents that `cta_tile` cuts, in order.
     pub tile: &'static [&'static str],
-    /// The epilogue expression this version generates.
-    pub epilogue: &'static str,
     /// Legal element types. Empty: any type, the same for all operands.
     pub types: &'static [TypeRule],
-}
-
-impl OperandFacts {
-    /// Whether the kernel writes it.
-    pub fn is_written(&self) -> bool {
-        self.role == Role::Output
-    }
 }
 
 const fn operand(name: &'static str, role: Role, extents: [&'static str; 2]) -> OperandFacts {
@@ -101,7 +91,6 @@ pub static FAMILIES: &[FamilyFacts] = &[
             operand("d", Role::Output, ["m", "n"]),
         ],
         tile: &["m", "n"],
-        epilogue: "d = s",
         types: &[],
     },
     FamilyFacts {
@@ -113,7 +102,6 @@ pub static FAMILIES: &[FamilyFacts] = &[
             operand("d", Role::Output, ["m", "n"]),
         ],
         tile: &["m", "n", "k"],
-        epilogue: "d = acc",
         types: &[
             TypeRule {
                 inputs: Dtype::F16,

@@ -3,7 +3,8 @@
 //! The keys themselves are the rows of the model. Comes in: a kind of map and a family. Goes out:
 //! the keys of that map, with the operands' names where it is a map by operand.
 
-use super::families::{Family, FamilyFacts};
+use super::families::Family;
+use super::shape::{OperandShape, Shape};
 use super::words::List;
 use crate::atoms::model::Space;
 
@@ -24,6 +25,8 @@ pub(super) struct Key {
     pub auto: bool,
     /// Whether `tune` may vary it.
     pub tunable: bool,
+    /// Whether only a default formula has it.
+    pub of_default: bool,
     /// Its piece of a point's id.
     pub piece: Option<Piece>,
 }
@@ -66,8 +69,12 @@ pub(super) enum Kind {
     Swizzle,
     /// A word of a closed list.
     Word(&'static List),
-    /// Epilogue expression.
-    Epilogue,
+    /// A formula.
+    Compute,
+    /// A map from name to type.
+    Scalars,
+    /// A map from mode to extent.
+    Modes,
     /// A map with these keys.
     Record(&'static [Key]),
     /// A map from operand to type and layout.
@@ -114,6 +121,7 @@ pub(super) const fn key(kind: Kind) -> Key {
         required: false,
         auto: false,
         tunable: false,
+        of_default: false,
         piece: None,
     }
 }
@@ -129,24 +137,16 @@ pub(super) const fn hop(from: Space, to: Space) -> Key {
 }
 
 impl Key {
-    /// The same, with the name of a field, unless it has one, and the field's meaning; `auto` is a
+    /// The same, with the name of a field and the field's meaning; `auto` is a
     /// value and may be tuned where the field's type has it.
     pub const fn of(self, field: &'static str, doc: &'static str, auto: bool) -> Key {
         Key {
-            name: match self.name.is_empty() {
-                true => field,
-                false => self.name,
-            },
+            name: field,
             doc: doc.trim_ascii(),
             auto: auto || self.auto,
             tunable: auto || self.tunable,
             ..self
         }
-    }
-
-    /// Written otherwise than the field.
-    pub const fn named(self, name: &'static str) -> Key {
-        Key { name, ..self }
     }
 
     /// It must be written.
@@ -168,6 +168,14 @@ impl Key {
     /// `auto` is a value, and the default.
     const fn auto(self) -> Key {
         Key { auto: true, ..self }
+    }
+
+    /// Where `compute` is written it is not.
+    pub const fn of_default(self) -> Key {
+        Key {
+            of_default: true,
+            ..self
+        }
     }
 
     /// `tune` may vary it.
@@ -217,25 +225,42 @@ static OPERAND: &[Key] = &[
     ),
 ];
 
-/// The keys of a map of that kind in a spec of that family; `None` for kinds that are no such map.
-pub(super) fn fields(kind: Kind, facts: &FamilyFacts) -> Option<Vec<Key>> {
+/// A key of the map of one file.
+#[derive(Clone, Debug)]
+pub(super) struct Named {
+    /// Its name: the row's, or an operand's.
+    pub name: String,
+    /// Its row.
+    pub key: Key,
+}
+
+/// The keys of a map of that kind in a file of that shape; `None` for kinds that are no such map.
+pub(super) fn fields(kind: Kind, shape: &Shape) -> Option<Vec<Named>> {
     let per_operand = |doc: &'static str, make: &dyn Fn(bool) -> Key| {
-        let row = |o: &super::families::OperandFacts| {
-            let row = make(o.is_written());
-            row.named(o.name).of("", doc, row.auto)
+        let row = |operand: &OperandShape| {
+            let row = make(operand.is_written());
+            Named {
+                name: operand.name.clone(),
+                key: row.of("", doc, row.auto),
+            }
         };
-        facts.operands.iter().map(row).collect()
+        shape.operands.iter().map(row).collect()
+    };
+    let static_name = |key: &Key| Named {
+        name: key.name.to_owned(),
+        key: *key,
     };
     Some(match kind {
         Kind::Record(keys) => keys
             .iter()
-            .copied()
-            .filter(|key| key.families.contains(&facts.family))
+            .filter(|key| key.families.contains(&shape.family))
+            .filter(|key| !key.of_default || shape.computed.is_none())
+            .map(static_name)
             .collect(),
         Kind::Way { hops, output } => hops
             .iter()
-            .copied()
             .filter(|hop| hop.kind.is_outward() == output)
+            .map(static_name)
             .collect(),
         Kind::Operands => per_operand("Type and layout of the operand.", &|_| {
             key(Kind::Record(OPERAND)).required()
@@ -252,18 +277,18 @@ pub(super) fn fields(kind: Kind, facts: &FamilyFacts) -> Option<Vec<Key>> {
 
 /// Every dotted path to a single value of a map of that kind, with its key, in the order of the
 /// table.
-pub(super) fn paths_of(kind: Kind, facts: &FamilyFacts) -> Vec<(String, Key)> {
+pub(super) fn paths_of(kind: Kind, shape: &Shape) -> Vec<(String, Key)> {
     let mut out = vec![];
-    walk(kind, facts, "", &mut out);
+    walk(kind, shape, "", &mut out);
     out
 }
 
-fn walk(kind: Kind, facts: &FamilyFacts, prefix: &str, out: &mut Vec<(String, Key)>) {
-    for key in fields(kind, facts).unwrap_or_default() {
-        let path = format!("{prefix}{}", key.name);
+fn walk(kind: Kind, shape: &Shape, prefix: &str, out: &mut Vec<(String, Key)>) {
+    for Named { name, key } in fields(kind, shape).unwrap_or_default() {
+        let path = format!("{prefix}{name}");
         match key.kind {
-            Kind::Tune => {}
-            kind if kind.is_map() => walk(kind, facts, &format!("{path}."), out),
+            Kind::Tune | Kind::Scalars | Kind::Modes => {}
+            kind if kind.is_map() => walk(kind, shape, &format!("{path}."), out),
             _ => out.push((path, key)),
         }
     }

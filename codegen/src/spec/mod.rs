@@ -29,6 +29,7 @@ mod tree;
 mod notation;
 mod auto;
 mod families;
+mod shape;
 mod operand;
 mod words;
 mod keys;
@@ -42,6 +43,9 @@ mod record;
 pub mod model;
 mod operands;
 mod names;
+mod embedded;
+mod signature;
+mod compute;
 mod build;
 mod print;
 mod point;
@@ -157,7 +161,7 @@ pub fn parse(path: &str, text: &str) -> Result<SpecFile> {
         path,
         text,
         tree: &tree,
-        facts: build::guess(&tree),
+        shape: compute::shape(&tree, text, &mut Problems::default()),
         base: problems.list().to_vec(),
     };
     let points = tuning.points(spec.as_ref(), &mut problems)?;

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use tilewright_layout::Swizzle;
 
 pub use super::auto::Auto;
-use super::families::FamilyFacts;
 pub use super::families::{Family, Role};
 use super::keys::{Key, Kind, hop, int, key, paths_of};
 pub use super::operand::{Axis, Operand, Stride};
 use super::printed::{Map, Printed};
 use super::read::{Field, Fields, Reader};
 use super::record::{file, record};
+use super::shape::Shape;
 use super::valued::{Said, Valued};
 use super::words::Worded;
 pub use super::words::{Accumulation, LaunchKind, Raster, Schedule, SchedulerKind};
@@ -86,6 +86,18 @@ record! {
     }
 }
 
+/// No formula that is generated has scalars, or modes of other extents than its operands'.
+const SCALARS: Key = key(Kind::Scalars).of(
+    "scalars",
+    "Numbers of the formula that are given by value, each with its type.",
+    false,
+);
+const MODES: Key = key(Kind::Modes).of(
+    "modes",
+    "Modes of the formula with a constant extent, or whose groups each have their own.",
+    false,
+);
+
 /// The tuning space is no field of a spec: each of its points is a spec.
 const TUNE: Key = key(Kind::Tune).of(
     "tune",
@@ -95,18 +107,20 @@ const TUNE: Key = key(Kind::Tune).of(
 
 file! {
     /// A checked spec, or one point of its tuning space (then every tuned field holds its value).
-    Spec of Own and TUNE {
+    Spec of Own and SCALARS, MODES, TUNE {
         own {
             /// Family of the kernel.
-            family: Family = key(Kind::Family).named("kernel").required();
+            kernel: String = key(Kind::Family).required();
             /// Name: `<family>_<rest>` for the file `specs/<family>/<rest>.yaml`.
             name: String = key(Kind::Name).required();
             /// PTX target the kernel is generated for.
             arch: Arch = key(Kind::Arch).required();
             /// Element type and layout of every tensor argument.
             operands: Vec<Operand> = key(Kind::Operands).required();
+            /// What is computed, a statement a line; a gemm or a copy without it is the default.
+            compute: Computes = key(Kind::Compute);
             /// Type that sums are held in.
-            accumulator: Dtype = key(Kind::Dtype).required().gemm();
+            accumulator: Dtype = key(Kind::Dtype).required().gemm().of_default();
         }
         rows {
             /// What becomes of sums that tensor cores cut short: of e4m3 and e5m2 on sm_90a.
@@ -140,17 +154,12 @@ file! {
             /// Which output tile a CTA works on, and when.
             scheduler: Scheduler = key(Kind::Record(Scheduler::KEYS));
         }
-        own {
-            /// What is written to the output.
-            epilogue: String = key(Kind::Epilogue);
-        }
-        rows {}
     }
 }
 
 /// Every dotted path to a single value of a file, with its key, in the order of the table.
-pub(super) fn paths(facts: &FamilyFacts) -> Vec<(String, Key)> {
-    paths_of(Kind::Record(Spec::KEYS), facts)
+pub(super) fn paths(shape: &Shape) -> Vec<(String, Key)> {
+    paths_of(Kind::Record(Spec::KEYS), shape)
 }
 
 impl Spec {
@@ -165,8 +174,13 @@ impl Spec {
     }
 
     /// Names of the modes that a CTA's tile cuts, those of the output first.
-    pub fn modes(&self) -> &'static [&'static str] {
-        self.family.facts().tile
+    pub fn modes(&self) -> &[String] {
+        &self.compute.modes
+    }
+
+    /// What computes it.
+    pub fn family(&self) -> Family {
+        self.compute.family
     }
 }
 
@@ -175,6 +189,17 @@ impl CopyPath {
     pub fn is_direct(&self) -> bool {
         self.r2g.is_some() && self.r2s.is_none() && self.s2g.is_none()
     }
+}
+
+/// What a kernel computes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Computes {
+    /// What computes it.
+    pub family: Family,
+    /// The modes that its tiles cut: those of the output, then those that are summed.
+    pub modes: Vec<String>,
+    /// The formula in one spelling; none of a default formula.
+    pub text: Option<String>,
 }
 
 /// One point of a spec's tuning space.

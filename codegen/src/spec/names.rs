@@ -15,7 +15,7 @@ impl Reader<'_> {
                 "`name` is `{}`; allowed are 1 to 64 letters, digits and `_`, no digit first",
                 shown(name)
             );
-            let like = identifier_like(name, path, self.facts.name);
+            let like = identifier_like(name, path, &self.shape.kernel);
             self.problems.add(
                 "bad-identifier",
                 &field.node.span,
@@ -24,7 +24,7 @@ impl Reader<'_> {
             );
             return None;
         }
-        let expected = expected_name(path, self.facts.name);
+        let expected = expected_name(path, &self.shape.kernel);
         if let Some(expected) = expected.filter(|expected| expected != name) {
             let file = Path::new(path)
                 .file_name()
@@ -58,7 +58,7 @@ fn identifier_like(name: &str, path: &str, family: &str) -> String {
 }
 
 /// Whether a name is `[A-Za-z_][A-Za-z0-9_]{0,63}`.
-fn is_identifier(name: &str) -> bool {
+pub(super) fn is_identifier(name: &str) -> bool {
     let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     (1..=64).contains(&name.len()) && name.bytes().all(word) && !name.as_bytes()[0].is_ascii_digit()
 }
@@ -73,7 +73,8 @@ fn expected_name(path: &str, family: &str) -> Option<String> {
         .parent()
         .and_then(Path::file_name)
         .and_then(|name| name.to_str());
-    let in_family = FAMILIES.iter().any(|facts| Some(facts.name) == folder);
+    let in_family =
+        FAMILIES.iter().any(|facts| Some(facts.name) == folder) || folder == Some(family);
     let is_yaml = ["yaml", "yml"]
         .iter()
         .any(|known| extension.eq_ignore_ascii_case(known));

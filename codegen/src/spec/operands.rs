@@ -2,12 +2,13 @@
 
 use tilewright_layout::Int;
 
-use super::families::{OperandFacts, TypeRule};
+use super::families::TypeRule;
 use super::nearest::{one_of, suggestion};
 use super::node::Node;
 use super::notation::{self, Entry};
 use super::operand::{Axis, Operand, Stride};
 use super::read::{Field, Fields, Reader};
+use super::shape::OperandShape;
 use crate::dtype::Dtype;
 use crate::error::shown;
 
@@ -18,49 +19,46 @@ impl Reader<'_> {
     /// All operands in the order of the family. Those with problems are left out.
     pub(super) fn operands(&mut self, field: &Field<'_>) -> Vec<Operand> {
         let map = self.record(field.node, field.key.kind, &field.path, field.key_span);
-        let facts = self.facts;
-        facts
-            .operands
+        let shapes = self.shape.operands.clone();
+        shapes
             .iter()
-            .filter_map(|facts| self.operand(&map, facts))
+            .filter_map(|shape| self.operand(&map, shape))
             .collect()
     }
 
-    fn operand(&mut self, map: &Fields<'_>, facts: &OperandFacts) -> Option<Operand> {
-        let field = map.get(facts.name)?;
+    fn operand(&mut self, map: &Fields<'_>, shape: &OperandShape) -> Option<Operand> {
+        let field = map.get(&shape.name)?;
         let record = self.record(field.node, field.key.kind, &field.path, field.key_span);
         let dtype = record.get("dtype").and_then(|field| self.dtype(&field));
         let strides = record
             .get("layout")
-            .and_then(|field| self.layout(&field, facts));
+            .and_then(|field| self.layout(&field, shape));
+        let axes = shape.modes.iter().zip(strides?).map(|(mode, stride)| Axis {
+            mode: mode.clone(),
+            stride,
+        });
+        let mut axes: Vec<Axis> = axes.collect();
+        if shape.turned {
+            axes.reverse();
+        }
         Some(Operand {
-            name: facts.name.to_string(),
+            name: shape.name.clone(),
             dtype: dtype?,
-            role: facts.role,
-            axes: (facts.extents.into_iter().zip(strides?))
-                .map(|(mode, stride)| Axis {
-                    mode: mode.to_string(),
-                    stride,
-                })
-                .collect(),
+            role: shape.role,
+            axes,
         })
     }
 
-    fn layout(&mut self, field: &Field<'_>, facts: &OperandFacts) -> Option<[Stride; 2]> {
-        let [first, second] = facts.extents;
-        let example = format!("({first},{second}):(ld{},1)", facts.name);
+    fn layout(&mut self, field: &Field<'_>, shape: &OperandShape) -> Option<Vec<Stride>> {
+        let example = shape.example();
         let text = self.scalar(field, &format!("a layout such as \"{example}\""))?;
         let (extents, strides) = match notation::layout(text) {
             Ok(parts) => parts,
             Err(misfit) => {
                 let message = format!("`{}` is no layout: {}", field.path, misfit.message);
                 let help = format!("write extents and strides in the form \"{example}\"");
-                self.problems.add(
-                    "layout-syntax",
-                    &self.part(field.node, misfit.at),
-                    message,
-                    help,
-                );
+                let span = self.part(field.node, misfit.at);
+                self.problems.add("layout-syntax", &span, message, help);
                 return None;
             }
         };
@@ -68,13 +66,15 @@ impl Reader<'_> {
             .iter()
             .map(|entry| entry.value.to_string())
             .collect();
-        if actual != facts.extents {
+        // The modes of a formula's operands are read off their layouts.
+        if actual != shape.modes && self.shape.computed.is_none() {
             let message = format!(
-                "extents of `{}` are ({}); operand {} of kernel {} has ({first},{second})",
+                "extents of `{}` are ({}); operand {} of kernel {} has ({})",
                 field.path,
                 shown(&actual.join(",")),
-                facts.name,
-                self.facts.name
+                shape.name,
+                self.shape.kernel,
+                shape.modes.join(",")
             );
             let at =
                 extents.first().map_or(0, |e| e.at.start)..extents.last().map_or(0, |e| e.at.end);
@@ -82,35 +82,35 @@ impl Reader<'_> {
             self.problems
                 .add("wrong-extents", &self.part(field.node, at), message, help);
         }
-        let [row, column] = strides.as_slice() else {
-            let message = format!(
-                "`{}` has {} strides; two are needed",
-                field.path,
-                strides.len()
-            );
+        if strides.len() != shape.modes.len() {
+            let (path, actual, rank) = (&field.path, strides.len(), shape.modes.len());
+            let needed = match rank {
+                2 => "two are needed".to_owned(),
+                _ => format!("{rank} are needed"),
+            };
+            let message = format!("`{path}` has {actual} strides; {needed}");
             let help = format!("write it in the form \"{example}\"");
             self.problems
                 .add("wrong-rank", &field.node.span, message, help);
             return None;
-        };
-        let (row, column) = (
-            self.stride(field, facts, row, 0),
-            self.stride(field, facts, column, 1),
-        );
-        let strides = [row?, column?];
-        self.overlap(field, facts, &strides);
+        }
+        let strides = strides.iter().enumerate();
+        let read = |(mode, entry)| self.stride(field, shape, entry, mode);
+        let strides: Vec<Option<Stride>> = strides.map(read).collect();
+        let strides: Vec<Stride> = strides.into_iter().collect::<Option<_>>()?;
+        self.overlap(field, shape, &strides);
         Some(strides)
     }
 
     fn stride(
         &mut self,
         field: &Field<'_>,
-        facts: &OperandFacts,
+        facts: &OperandShape,
         entry: &Entry,
         mode: usize,
     ) -> Option<Stride> {
         let least = i64::from(facts.is_written());
-        let names = stride_names(facts, mode);
+        let names = stride_names(&facts.name, facts.modes.len(), mode);
         let text = entry.value.to_string();
         match entry.value.as_i64() {
             Some(value) if (least..=MAX_STRIDE).contains(&value) => {
@@ -123,7 +123,7 @@ impl Reader<'_> {
         let words: Vec<&str> = names.iter().map(String::as_str).collect();
         let message = format!(
             "stride of {} in `{}` is `{}`; allowed are integers from {least} to {MAX_STRIDE}, {}",
-            facts.extents[mode],
+            facts.modes[mode],
             field.path,
             shown(&text),
             one_of(&words)
@@ -136,13 +136,14 @@ impl Reader<'_> {
         None
     }
 
-    fn overlap(&mut self, field: &Field<'_>, facts: &OperandFacts, strides: &[Stride; 2]) {
-        if facts.is_written() && strides[0] == strides[1] {
+    fn overlap(&mut self, field: &Field<'_>, shape: &OperandShape, strides: &[Stride]) {
+        let twice = |(at, stride): (usize, &Stride)| strides[..at].contains(stride);
+        if shape.is_written() && strides.iter().enumerate().any(twice) {
             let message = format!(
                 "`{}` gives both extents one stride: elements of the output overlap",
                 field.path
             );
-            let help = format!("use \"({}):(ld{},1)\"", facts.extents.join(","), facts.name);
+            let help = format!("use \"{}\"", shape.example());
             self.problems
                 .add("overlapping-output", &field.node.span, message, help);
         }
@@ -150,15 +151,16 @@ impl Reader<'_> {
 
     /// Checks that the family takes these element types together.
     pub(super) fn types(&mut self, operands: &[Operand], accumulator: Option<Dtype>, tree: &Node) {
-        if operands.len() != self.facts.operands.len() {
+        if operands.len() != self.shape.operands.len() || !self.shape.is_generated() {
             return;
         }
+        // The type of a written sum is part of its formula.
         let span = |path: &str| {
-            tree.find(path)
-                .map(|node| node.span.clone())
-                .unwrap_or_default()
+            let node = tree.find(path).or_else(|| tree.find("compute"));
+            node.map(|node| node.span.clone()).unwrap_or_default()
         };
-        if self.facts.types.is_empty() {
+        let types = self.shape.types();
+        if types.is_empty() {
             let first = operands.first().map(|operand| operand.dtype);
             let Some(other) = operands.iter().find(|operand| Some(operand.dtype) != first) else {
                 return;
@@ -167,7 +169,7 @@ impl Reader<'_> {
             let message = format!(
                 "element types are {}; kernel {} converts nothing",
                 list(operands),
-                self.facts.name
+                self.shape.kernel
             );
             self.problems.add(
                 "dtype-combination",
@@ -181,34 +183,25 @@ impl Reader<'_> {
             return;
         };
         let misfits = |rule: &TypeRule| {
-            let mut paths: Vec<String> = (operands.iter().zip(self.facts.operands))
-                .filter(|(operand, facts)| !rule.takes(facts, operand.dtype))
-                .map(|(operand, _)| format!("operands.{}.dtype", operand.name))
+            let mut paths: Vec<String> = operands
+                .iter()
+                .filter(|operand| !rule.takes(operand.is_written(), operand.dtype))
+                .map(|operand| format!("operands.{}.dtype", operand.name))
                 .collect();
             paths.extend((rule.accumulator != accumulator).then(|| "accumulator".to_string()));
             paths
         };
-        let Some(best) = self
-            .facts
-            .types
-            .iter()
-            .min_by_key(|rule| misfits(rule).len())
-        else {
+        let Some(best) = types.iter().min_by_key(|rule| misfits(rule).len()) else {
             return;
         };
         let Some(path) = misfits(best).into_iter().next() else {
             return;
         };
-        let rules: Vec<String> = self
-            .facts
-            .types
-            .iter()
-            .map(|rule| self.rule(rule))
-            .collect();
+        let rules: Vec<String> = types.iter().map(|rule| self.rule(rule)).collect();
         let message = format!(
             "element types are {}, accumulator {accumulator}; kernel {} takes {}",
             list(operands),
-            self.facts.name,
+            self.shape.kernel,
             rules.join("; ")
         );
         self.problems.add(
@@ -223,19 +216,23 @@ impl Reader<'_> {
     fn rule(&self, rule: &TypeRule) -> String {
         let outputs: Vec<&str> = rule.outputs.iter().map(|dtype| dtype.name()).collect();
         let outputs = outputs.join(" or ");
-        let part = |operand: &OperandFacts| match operand.is_written() {
+        let part = |operand: &OperandShape| match operand.is_written() {
             true => format!("{} {outputs}", operand.name),
             false => format!("{} {}", operand.name, rule.inputs),
         };
-        let parts: Vec<String> = self.facts.operands.iter().map(part).collect();
+        let parts: Vec<String> = self.shape.operands.iter().map(part).collect();
         format!("{}, accumulator {}", parts.join(", "), rule.accumulator)
     }
 }
 
-/// Run-time strides that a mode of an operand may have.
-pub(super) fn stride_names(facts: &OperandFacts, mode: usize) -> [String; 2] {
-    let own = if mode == 0 { "rs" } else { "cs" };
-    [format!("ld{}", facts.name), format!("{own}{}", facts.name)]
+/// Run-time strides that a mode of an operand of that rank may have.
+pub(super) fn stride_names(operand: &str, rank: usize, mode: usize) -> Vec<String> {
+    let own = match (rank, mode) {
+        (2, 0) => "rs".to_owned(),
+        (2, _) => "cs".to_owned(),
+        _ => format!("s{}", mode + 1),
+    };
+    vec![format!("ld{operand}"), format!("{own}{operand}")]
 }
 
 fn list(operands: &[Operand]) -> String {

@@ -52,7 +52,7 @@ fn known() -> &'static BTreeSet<String> {
     static KNOWN: OnceLock<BTreeSet<String>> = OnceLock::new();
     KNOWN.get_or_init(|| {
         let mut known = BTreeSet::new();
-        for (path, _) in FAMILIES.iter().flat_map(paths) {
+        for (path, _) in FAMILIES.iter().flat_map(|facts| paths(&facts.shape())) {
             let dots = path.match_indices('.').map(|(at, _)| at);
             known.extend(dots.chain([path.len()]).map(|end| path[..end].to_string()));
         }

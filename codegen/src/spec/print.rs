@@ -44,9 +44,8 @@ fn bug(spec: &Spec, message: &str) -> Error {
 }
 
 fn tree(spec: &Spec) -> Printed {
-    let facts = spec.family.facts();
     let mut file = Map::default();
-    file.put("kernel", Printed::text(facts.name));
+    file.put("kernel", Printed::text(&spec.kernel));
     file.put("name", Printed::text(&spec.name));
     file.put("arch", Printed::text(spec.arch));
     let mut operands = Map::default();
@@ -54,15 +53,15 @@ fn tree(spec: &Spec) -> Printed {
         operands.put(&operand.name, print_operand(operand));
     }
     file.put("operands", operands.finished());
-    if !facts.types.is_empty() {
+    let types = spec.family().facts().types;
+    if let Some(formula) = &spec.compute.text {
+        file.put("compute", Printed::text(formula));
+    } else if !types.is_empty() {
         file.put("accumulator", Printed::text(spec.accumulator));
     }
     file.put("cta_tile", Printed::tuple(&spec.cta_tile));
     file.put("copy", by_operand(spec, &spec.copy));
     file.put("swizzle", by_operand(spec, &spec.swizzle));
-    if spec.epilogue != facts.epilogue {
-        file.put("epilogue", Printed::text(&spec.epilogue));
-    }
     spec.print_rows(&mut file);
     let order: Vec<&str> = Spec::KEYS.iter().map(|key| key.name).collect();
     let file = file.in_order(&order).finished();

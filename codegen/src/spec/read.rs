@@ -5,18 +5,19 @@
 
 use std::ops::Range;
 
-use super::families::{FAMILIES, FamilyFacts};
-use super::keys::{Key, Kind, fields};
+use super::families::FAMILIES;
+use super::keys::{Key, Kind, Named, fields};
 use super::nearest::{all_of, nearest, one_of, suggestion};
 use super::node::{Entry, Node, Value};
 use super::problems::Problems;
+use super::shape::Shape;
 use crate::error::{Span, shown};
 
 /// The fields of one map: every key of the table, written or not.
 pub(super) struct Fields<'n> {
     /// Dotted path of the map with a final dot; empty for the file.
     prefix: String,
-    list: Vec<(Key, Option<&'n Entry>)>,
+    list: Vec<(Named, Option<&'n Entry>)>,
 }
 
 /// A field that is written.
@@ -24,6 +25,8 @@ pub(super) struct Fields<'n> {
 pub(super) struct Field<'n> {
     /// Its row of the table.
     pub key: Key,
+    /// Its name.
+    pub name: String,
     /// Dotted path, for messages.
     pub path: String,
     /// Where the key is written.
@@ -35,7 +38,7 @@ pub(super) struct Field<'n> {
 impl<'n> Fields<'n> {
     /// The field of that name, if it is written.
     pub fn get(&self, name: &str) -> Option<Field<'n>> {
-        let (key, entry) = self.list.iter().find(|(key, _)| key.name == name)?;
+        let (Named { name, key }, entry) = self.list.iter().find(|(key, _)| key.name == name)?;
         let Entry {
             key_span,
             value: node,
@@ -43,7 +46,8 @@ impl<'n> Fields<'n> {
         } = (*entry)?;
         Some(Field {
             key: *key,
-            path: format!("{}{}", self.prefix, key.name),
+            name: name.clone(),
+            path: format!("{}{name}", self.prefix),
             key_span,
             node,
         })
@@ -56,8 +60,8 @@ pub(super) struct Reader<'t> {
     pub text: &'t str,
     /// The file.
     pub tree: &'t Node,
-    /// Facts of the family the spec is of.
-    pub facts: &'static FamilyFacts,
+    /// What its kernel is made of.
+    pub shape: Shape,
     /// What is wrong so far.
     pub problems: Problems,
 }
@@ -71,13 +75,13 @@ impl Reader<'_> {
         path: &str,
         place: &Span,
     ) -> Fields<'n> {
-        let keys = fields(kind, self.facts).unwrap_or_default();
+        let keys = fields(kind, &self.shape).unwrap_or_default();
         let prefix = if path.is_empty() {
             String::new()
         } else {
             format!("{path}.")
         };
-        let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+        let names: Vec<&str> = keys.iter().map(|key| key.name.as_str()).collect();
         let Some(entries) = self.entries(node, path, &names) else {
             return Fields {
                 prefix,
@@ -88,17 +92,21 @@ impl Reader<'_> {
         for entry in entries.iter().filter(unknown) {
             self.unknown_key(kind, &prefix, entry, &names);
         }
-        let found = |name| entries.iter().find(|entry| entry.key == name);
+        let found = |name: &str| entries.iter().find(|entry| entry.key == name);
         let near = |entry: &Entry| nearest(&entry.key, names.iter().copied());
         let meant: Vec<&str> = entries.iter().filter(unknown).filter_map(near).collect();
-        for key in keys.iter().filter(|key| key.required) {
-            if found(key.name).is_none() && !meant.contains(&key.name) {
-                let message = format!("`{prefix}{}` is missing", key.name);
-                let help = format!("add `{}`: {}", key.name, lower_first(key.doc));
+        for Named { name, key } in keys.iter().filter(|named| named.key.required) {
+            if found(name).is_none() && !meant.contains(&name.as_str()) {
+                let message = format!("`{prefix}{name}` is missing");
+                let help = format!("add `{name}`: {}", lower_first(key.doc));
                 self.problems.add("missing-key", place, message, help);
             }
         }
-        let list = keys.into_iter().map(|key| (key, found(key.name))).collect();
+        let list = keys.into_iter().map(|key| {
+            let entry = found(&key.name);
+            (key, entry)
+        });
+        let list = list.collect();
         Fields { prefix, list }
     }
 
@@ -125,12 +133,24 @@ impl Reader<'_> {
     fn unknown_key(&mut self, kind: Kind, prefix: &str, entry: &Entry, names: &[&str]) {
         let path = format!("{prefix}{}", entry.key);
         let near = nearest(&entry.key, names.iter().copied());
-        let has = |facts: &&FamilyFacts| {
-            let keys = fields(kind, facts).unwrap_or_default();
+        let has = |shape: &Shape| {
+            let keys = fields(kind, shape).unwrap_or_default();
             keys.iter().any(|key| key.name == entry.key)
         };
-        if let Some(other) = FAMILIES.iter().find(has) {
-            let (other, own) = (other.name, self.facts.name);
+        let default = Shape {
+            computed: None,
+            ..self.shape.clone()
+        };
+        let by_operand = matches!(kind, Kind::Operands | Kind::Paths(_) | Kind::Swizzles);
+        let others = FAMILIES.iter().map(|facts| facts.shape());
+        let mut others = others.filter(|_| self.shape.computed.is_none() || !by_operand);
+        if self.shape.computed.is_some() && has(&default) {
+            let message = format!("`{path}` belongs to default formulas; `compute` is written");
+            let help = "delete it, and give a sum's type behind its name: `acc[m,n]: f32 = …`";
+            self.problems
+                .add("beside-compute", &entry.key_span, message, help);
+        } else if let Some(other) = others.find(has) {
+            let (other, own) = (other.kernel, &self.shape.kernel);
             let message = format!("`{path}` belongs to kernel {other}, not to {own}");
             let help = near.map_or("delete it".into(), |near| {
                 format!("delete it, or use `{near}`")

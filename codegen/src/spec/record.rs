@@ -55,7 +55,7 @@ macro_rules! record {
 macro_rules! file {
     (
         $(#[doc = $about:literal])+
-        $record:ident of $own:ident and $last:ident {
+        $record:ident of $own:ident and $($last:ident),+ {
             $(
                 own { $(
                     $(#[doc = $own_doc:literal])+
@@ -86,7 +86,7 @@ macro_rules! file {
                     $( $own_key.of(stringify!($own_field), concat!($($own_doc),+), false), )+
                     $( $key.of(stringify!($field), concat!($($doc),+), <$type as Valued>::AUTO), )*
                 )+
-                $last,
+                $($last),+
             ];
 
             /// Reads the rows, whose problems are listed with those of the other fields.

@@ -5,12 +5,15 @@
 //! accepts.
 
 use serde_json::{Map, Value, json};
+use tilewright_formula::RaggedBy;
 
 use super::catalogue::{self, Job};
-use super::families::{FAMILIES, FamilyFacts, OperandFacts};
-use super::keys::{Key, Kind, fields};
+use super::families::{FAMILIES, Family, FamilyFacts};
+use super::keys::{Key, Kind, Named, fields};
 use super::model::{Spec, paths};
 use super::operands::stride_names;
+use super::shape::{Computed, OperandShape, Shape};
+use super::signature::SCALAR_TYPES;
 use super::swizzle::BYTE_NAMES;
 use super::words::List;
 use crate::arch::ARCHES;
@@ -24,38 +27,81 @@ use crate::dtype::DTYPES;
 /// ```
 pub fn schema() -> Value {
     let of_family = |facts: &FamilyFacts| {
-        let mut record = record(Kind::Record(Spec::KEYS), facts, None);
+        let mut record = record(Kind::Record(Spec::KEYS), &facts.shape(), None);
+        if let Some(properties) = record["properties"].as_object_mut() {
+            properties.retain(|key, _| !OF_FORMULAS.contains(&key.as_str()));
+        }
         record["title"] = json!(format!("kernel {}", facts.name));
         (facts.name.to_string(), record)
     };
     let mut defs: Map<String, Value> = FAMILIES.iter().map(of_family).collect();
-    let kinds = FAMILIES.iter().flat_map(paths).map(|(_, key)| key.kind);
+    let kinds = FAMILIES
+        .iter()
+        .flat_map(|facts| paths(&facts.shape()))
+        .map(|(_, key)| key.kind);
     defs.extend(
         kinds
             .filter_map(catalogue::job)
             .map(|job| (atoms_of(job), atoms(job))),
     );
-    let reference = |facts: &FamilyFacts| json!({ "$ref": format!("#/$defs/{}", facts.name) });
+    defs.insert("formula".into(), of_formula());
+    let names = FAMILIES.iter().map(|facts| facts.name).chain(["formula"]);
+    let reference = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Tilewright kernel spec",
         "type": "object",
-        "oneOf": FAMILIES.iter().map(reference).collect::<Vec<_>>(),
+        "oneOf": names.map(reference).collect::<Vec<_>>(),
         "$defs": defs,
     })
 }
 
-fn record(kind: Kind, facts: &FamilyFacts, operand: Option<&OperandFacts>) -> Value {
-    let keys = fields(kind, facts).unwrap_or_default();
+/// A name.
+const IDENTIFIER: &str = "^[A-Za-z_][A-Za-z0-9_]{0,63}$";
+
+/// Keys that a spec with a default formula has not.
+pub(super) const OF_FORMULAS: [&str; 3] = ["compute", "scalars", "modes"];
+
+/// A spec that writes its formula: any operands, and all keys.
+fn of_formula() -> Value {
+    let mut shape = Family::Gemm.facts().shape();
+    shape.computed = Some(Computed {
+        generated: true,
+        accumulator: None,
+    });
+    let mut record = record(Kind::Record(Spec::KEYS), &shape, None);
+    record["title"] = json!("kernel with a formula");
+    if let Some(required) = record["required"].as_array_mut() {
+        required.push(json!("compute"));
+    }
+    record
+}
+
+/// A map by operand of a spec that writes its formula; `None` for other kinds.
+fn by_any_operand(kind: Kind, shape: &Shape) -> Option<Value> {
+    let values = match kind {
+        _ if shape.computed.is_none() => return None,
+        Kind::Operands | Kind::Swizzles => {
+            let Named { key, .. } = fields(kind, shape)?.pop()?;
+            property(&key, shape, None)
+        }
+        Kind::Paths(hops) => record(Kind::Record(hops), shape, None),
+        _ => return None,
+    };
+    Some(json!({ "type": "object", "additionalProperties": values }))
+}
+
+fn record(kind: Kind, shape: &Shape, operand: Option<&OperandShape>) -> Value {
+    let keys = fields(kind, shape).unwrap_or_default();
     let mut properties = Map::new();
-    for key in &keys {
-        let operand = operand.or_else(|| facts.operands.iter().find(|o| o.name == key.name));
-        properties.insert(key.name.to_string(), property(key, facts, operand));
+    for Named { name, key } in &keys {
+        let operand = operand.or_else(|| shape.operands.iter().find(|o| o.name == *name));
+        properties.insert(name.clone(), property(key, shape, operand));
     }
     let required: Vec<&str> = keys
         .iter()
-        .filter(|key| key.required)
-        .map(|key| key.name)
+        .filter(|named| named.key.required)
+        .map(|named| named.name.as_str())
         .collect();
     json!({
         "type": "object",
@@ -65,8 +111,8 @@ fn record(kind: Kind, facts: &FamilyFacts, operand: Option<&OperandFacts>) -> Va
     })
 }
 
-fn property(key: &Key, facts: &FamilyFacts, operand: Option<&OperandFacts>) -> Value {
-    let mut value = plain(key.kind, facts, operand);
+fn property(key: &Key, shape: &Shape, operand: Option<&OperandShape>) -> Value {
+    let mut value = plain(key.kind, shape, operand);
     if key.auto {
         value = json!({ "anyOf": [{ "const": "auto" }, value], "default": "auto" });
     }
@@ -74,14 +120,27 @@ fn property(key: &Key, facts: &FamilyFacts, operand: Option<&OperandFacts>) -> V
     value
 }
 
-fn plain(kind: Kind, facts: &FamilyFacts, operand: Option<&OperandFacts>) -> Value {
+fn plain(kind: Kind, shape: &Shape, operand: Option<&OperandShape>) -> Value {
+    let any = shape.computed.is_some();
+    if let Some(map) = by_any_operand(kind, shape) {
+        return map;
+    }
     match kind {
-        Kind::Family => json!({ "const": facts.name }),
-        Kind::Name => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,63}$" }),
+        Kind::Family if any => json!({ "type": "string", "pattern": IDENTIFIER }),
+        Kind::Layout if any => json!({ "type": "string", "pattern": "^\\(.*\\):\\(.*\\)$" }),
+        Kind::Tile if any => json!({ "anyOf": [
+            { "type": "string", "pattern": "^\\( *[0-9]+ *(, *[0-9]+ *)*\\)$" },
+            { "type": "object", "additionalProperties": { "type": "integer", "minimum": 1 } },
+        ] }),
+        Kind::Tile => json!({ "anyOf": [
+            { "type": "string", "pattern": tuple_pattern(shape.tile.len()) },
+            by_mode(&shape.tile),
+        ] }),
+        Kind::Family => json!({ "const": shape.kernel }),
+        Kind::Name => json!({ "type": "string", "pattern": IDENTIFIER }),
         Kind::Arch => words(ARCHES.iter().map(|arch| arch.name)),
         Kind::Dtype => words(DTYPES.iter().map(|dtype| dtype.name())),
         Kind::Layout => json!({ "type": "string", "pattern": operand.map(layout_pattern) }),
-        Kind::Tile => json!({ "type": "string", "pattern": tuple_pattern(facts.tile.len()) }),
         Kind::Triple { .. } => json!({ "type": "string", "pattern": tuple_pattern(3) }),
         Kind::Int { least, most, step } => {
             json!({ "type": "integer", "minimum": least, "maximum": most, "multipleOf": step })
@@ -94,24 +153,51 @@ fn plain(kind: Kind, facts: &FamilyFacts, operand: Option<&OperandFacts>) -> Val
             { "type": "string", "pattern": "^Sw<[0-9]+,[0-9]+,-?[0-9]+>$" },
         ] }),
         Kind::Word(list) => of_list(list),
-        Kind::Epilogue => json!({ "const": facts.epilogue }),
+        Kind::Compute => json!({ "type": "string" }),
+        Kind::Scalars => json!({
+            "type": "object",
+            "additionalProperties": words(SCALAR_TYPES.map(|dtype| dtype.text())),
+        }),
+        Kind::Modes => modes(),
         Kind::Record(_) | Kind::Operands | Kind::Paths(_) | Kind::Way { .. } | Kind::Swizzles => {
-            record(kind, facts, operand)
+            record(kind, shape, operand)
         }
-        Kind::Tune => tune(facts),
+        Kind::Tune => tune(shape),
     }
 }
 
-fn tune(facts: &FamilyFacts) -> Value {
+fn tune(shape: &Shape) -> Value {
     let mut properties = Map::new();
-    for (path, key) in paths(facts).into_iter().filter(|(_, key)| key.tunable) {
-        let items = property(&key, facts, None);
+    let any = shape.computed.is_some();
+    let by_operand = |path: &str| path.starts_with("copy.") || path.starts_with("swizzle.");
+    let paths = paths(shape).into_iter();
+    let fixed = paths.filter(|(path, _)| !(any && by_operand(path)));
+    for (path, key) in fixed.filter(|(_, key)| key.tunable) {
+        let items = property(&key, shape, None);
         properties.insert(
             path,
             json!({ "type": "array", "items": items, "minItems": 1 }),
         );
     }
-    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+    let mut map =
+        json!({ "type": "object", "properties": properties, "additionalProperties": false });
+    if any {
+        let values = json!({ "type": "array", "minItems": 1 });
+        map["patternProperties"] = json!({ "^(copy|swizzle)\\.": values });
+    }
+    map
+}
+
+/// Extents by mode.
+fn by_mode(modes: &[String]) -> Value {
+    let extent = json!({ "type": "integer", "minimum": 1 });
+    let extents: Map<String, Value> = modes.iter().map(|m| (m.clone(), extent.clone())).collect();
+    json!({
+        "type": "object",
+        "properties": extents,
+        "required": modes,
+        "additionalProperties": false,
+    })
 }
 
 /// Name of the definition that lists the atoms for a job: `atom_that_moves_gmem_to_smem`.
@@ -160,12 +246,34 @@ fn tuple_pattern(rank: usize) -> String {
     )
 }
 
-fn layout_pattern(operand: &OperandFacts) -> String {
-    let stride = |mode| format!("({}|[0-9]+)", stride_names(operand, mode).join("|"));
+fn layout_pattern(operand: &OperandShape) -> String {
+    let rank = operand.modes.len();
+    let stride = |mode| {
+        format!(
+            "({}|[0-9]+)",
+            stride_names(&operand.name, rank, mode).join("|")
+        )
+    };
+    let strides: Vec<String> = (0..rank).map(stride).collect();
     format!(
-        "^\\({}\\):\\({}, *{}\\)$",
-        operand.extents.join(", *"),
-        stride(0),
-        stride(1)
+        "^\\({}\\):\\({}\\)$",
+        operand.modes.join(", *"),
+        strides.join(", *")
     )
+}
+
+/// A constant extent, or where the groups of a ragged mode lie.
+fn modes() -> Value {
+    let name = json!({ "type": "string" });
+    let ragged = RaggedBy::ALL.map(|by| {
+        json!({
+            "type": "object",
+            "properties": { "in": name, by.text(): name },
+            "required": ["in", by.text()],
+            "additionalProperties": false,
+        })
+    });
+    let extent = json!({ "type": "integer", "minimum": 1 });
+    let any: Vec<Value> = [extent].into_iter().chain(ragged).collect();
+    json!({ "type": "object", "additionalProperties": { "anyOf": any } })
 }

@@ -15,7 +15,7 @@ pub(super) const BYTE_NAMES: &[(&str, i64)] = &[("32B", 1), ("64B", 2), ("128B",
 impl Reader<'_> {
     /// Bytes of an element of the operand that the field is of, where its type is known.
     pub(super) fn bytes_of(&self, field: &Field<'_>) -> Option<u32> {
-        let path = format!("operands.{}.dtype", field.key.name);
+        let path = format!("operands.{}.dtype", field.name);
         match &self.tree.find(&path)?.value {
             Value::Scalar { text, .. } => Dtype::parse(text).map(Dtype::bytes),
             _ => None,

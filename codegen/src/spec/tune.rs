@@ -6,7 +6,6 @@
 //! reported where it stands.
 
 use super::build::build;
-use super::families::FamilyFacts;
 use super::keys::Key;
 use super::model::{Point, Spec, paths};
 use super::nearest::nearest;
@@ -14,6 +13,7 @@ use super::node::{Entry, Node, Value};
 use super::point;
 use super::problems::Problems;
 use super::read::describe;
+use super::shape::Shape;
 use crate::error::{Problem, Related, Result, shown};
 
 /// Most points of one spec.
@@ -33,8 +33,8 @@ pub(super) struct Tuning<'n> {
     pub text: &'n str,
     /// Its tree.
     pub tree: &'n Node,
-    /// Facts of its family.
-    pub facts: &'static FamilyFacts,
+    /// What its kernel is made of.
+    pub shape: Shape,
     /// Problems of the file without its tuning.
     pub base: Vec<Problem>,
 }
@@ -83,7 +83,7 @@ impl Tuning<'_> {
                 return vec![];
             }
         };
-        let paths = paths(self.facts);
+        let paths = paths(&self.shape);
         entries
             .iter()
             .filter_map(|entry| axis(entry, &paths, problems))

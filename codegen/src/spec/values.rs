@@ -223,10 +223,10 @@ impl Reader<'_> {
                 return None;
             }
         };
-        let (rank, family) = (names.len(), self.facts.name);
+        let (rank, kernel) = (names.len(), self.shape.kernel.as_str());
         if entries.len() != rank {
             let (path, actual) = (&field.path, entries.len());
-            let message = format!("`{path}` has {actual} entries; kernel {family} needs {rank}");
+            let message = format!("`{path}` has {actual} entries; kernel {kernel} needs {rank}");
             let help = format!("write it in the form \"{form}\"");
             self.problems
                 .add("wrong-rank", &field.node.span, message, help);

@@ -1,0 +1,113 @@
+//! Formulas in other spellings than the default one become the same kernels.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use tilewright_codegen::compile;
+use tilewright_codegen::ir::print::Nameless;
+use tilewright_codegen::spec::{self, SpecFile};
+
+const GEMM: &str = r#"kernel: gemm
+name: k
+arch: sm_80
+operands:
+  a: { dtype: bf16, layout: "(m,k):(lda,1)" }
+  b: { dtype: bf16, layout: "(n,k):(ldb,1)" }
+  d: { dtype: bf16, layout: "(m,n):(ldd,1)" }
+accumulator: f32
+cta_tile: "(128,128,64)"
+"#;
+
+const COPY: &str = r#"kernel: copy
+name: k
+arch: sm_80
+operands:
+  s: { dtype: f32, layout: "(m,n):(lds,1)" }
+  d: { dtype: f32, layout: "(m,n):(ldd,1)" }
+cta_tile: "(64,64)"
+"#;
+
+fn file(text: &str) -> SpecFile {
+    spec::parse("-", text).unwrap_or_else(|error| panic!("{}", error.report(false)))
+}
+
+/// The thread program of a spec, without names.
+fn program(text: &str) -> String {
+    let compiled = compile(&file(text).points[0]);
+    let compiled = compiled.unwrap_or_else(|error| panic!("{}", error.report(false)));
+    Nameless(&compiled.program).to_string()
+}
+
+/// The default product with its formula in the place of the accumulator's type.
+fn computed(formula: &str) -> String {
+    GEMM.replace("accumulator: f32", &format!("compute: {formula}"))
+}
+
+#[test]
+fn the_default_formula_in_full_is_the_default() {
+    let id = &file(GEMM).points[0].id;
+    let spellings = [
+        "d[m,n] = sum[k] a[m,k] * b[n,k]",
+        "d[m,n] = sum[k] b[n,k] * a[m,k]",
+        "\"acc[m,n] = sum[k] a[m,k] * b[n,k]; d[m,n] = acc[m,n]\"",
+        "|\n  # As it is left out.\n  s[m,n]: f32 = sum[k] a[m,k] * b[n,k]\n  d[m,n] = s[m,n]",
+    ];
+    for spelling in spellings {
+        assert_eq!(&file(&computed(spelling)).points[0].id, id, "{spelling}");
+    }
+    let copy = format!("{COPY}compute: d[m,n] = s[m,n]\n");
+    assert_eq!(file(&copy).points[0].id, file(COPY).points[0].id);
+}
+
+#[test]
+fn other_names_are_the_same_program() {
+    let renamed = r#"kernel: linear
+name: k
+arch: sm_80
+operands:
+  x: { dtype: bf16, layout: "(row,c):(ldx,1)" }
+  w: { dtype: bf16, layout: "(out,c):(ldw,1)" }
+  y: { dtype: bf16, layout: "(row,out):(ldy,1)" }
+compute: y[row,out] = sum[c] w[out,c] * x[row,c]
+cta_tile: { row: 128, out: 128, c: 64 }
+"#;
+    assert_eq!(program(renamed), program(GEMM));
+    let spec = file(renamed).spec;
+    assert_eq!(spec.modes(), ["row", "out", "c"]);
+    let copy = r#"kernel: move
+name: k
+arch: sm_80
+operands:
+  from: { dtype: f32, layout: "(i,j):(ldfrom,1)" }
+  to: { dtype: f32, layout: "(i,j):(ldto,1)" }
+compute: to[i,j] = from[i,j]
+cta_tile: "(64,64)"
+"#;
+    assert_eq!(program(copy), program(COPY));
+}
+
+#[test]
+fn axes_the_other_way_round_are_the_same_program() {
+    let turned =
+        computed("d[m,n] = sum[k] a[k,m] * b[n,k]").replace("(m,k):(lda,1)", "(k,m):(1,lda)");
+    assert_eq!(program(&turned), program(GEMM));
+    // The output's first mode is the rows': here n, the mode of b.
+    let transposed =
+        computed("d[n,m] = sum[k] a[m,k] * b[n,k]").replace("(m,n):(ldd,1)", "(n,m):(ldd,1)");
+    let roles = file(&transposed).spec;
+    assert_eq!(roles.modes(), ["n", "m", "k"]);
+    assert!(!program(&transposed).is_empty());
+}
+
+#[test]
+fn what_is_printed_reads_back() {
+    let turned = computed("d[n,m] = sum[k] a[k,m] * b[n,k]")
+        .replace("(m,k):(lda,1)", "(k,m):(1,lda)")
+        .replace("(m,n):(ldd,1)", "(n,m):(ldd,1)")
+        .replace("kernel: gemm", "kernel: turned");
+    let spec = file(&turned).spec;
+    let printed = spec.to_yaml().unwrap();
+    assert!(
+        printed.contains("compute: d[n,m] = sum[k] b[n,k] * a[m,k]"),
+        "{printed}"
+    );
+    assert_eq!(file(&printed).spec, spec);
+}

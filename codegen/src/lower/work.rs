@@ -35,6 +35,7 @@ impl Lowering<'_> {
         let mut out = Vec::new();
         for (number, section) in body.split(|op| *op == Op::Section).enumerate() {
             if number > 0 {
+                self.last_op = self.builder.next_op(self.last_op);
                 self.builder.begin_section();
             }
             let cta = self.builder.cta();

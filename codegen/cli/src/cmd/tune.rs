@@ -4,7 +4,7 @@
 //! file of records while it lives, the supervisor only between two children.
 
 mod supervise;
-mod telling;
+mod status;
 mod summary;
 
 use std::fs::File;
@@ -26,9 +26,9 @@ use crate::outcome::{Failure, Outcome, Verdict};
 use crate::progress;
 use crate::quantity::Product;
 use crate::terminal;
+use status::StatusLine;
 use summary::Summary;
 use supervise::{End, Line, watch};
-use telling::Telling;
 
 /// Tunes, in a child that is watched or as that child.
 pub fn run(args: &args::tune::Tune) -> Outcome {
@@ -55,14 +55,14 @@ fn supervise(args: &args::tune::Tune) -> Outcome {
     let start = Instant::now();
     let earlier = records_in(&args.records);
     let spinner = progress::spinner("tuning");
-    let mut telling = Telling::default();
+    let mut status = StatusLine::default();
     loop {
         let mut child = child(args, earlier, start.elapsed().as_secs_f64())?;
         let hear = |line: &Line| match line {
-            Line::Next(step) => spinner.set_message(telling.next(step)),
+            Line::Next(step) => spinner.set_message(status.next(step)),
             Line::Note(text) => spinner.suspend(|| terminal::diagnose(text)),
             Line::Recorded(record) => {
-                telling.recorded(record);
+                status.recorded(record);
                 spinner.suspend(|| tell_dropped(record));
             }
             Line::Done(_) | Line::Lost(_) => {}

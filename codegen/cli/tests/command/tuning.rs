@@ -13,13 +13,13 @@ use crate::session::{Run, tilewright};
 const LOAD: &str = "ld.global.b32 %value, [%from];";
 
 /// A folder with a bundle of a copy in fast, slow and wrong form, and the paths a run needs.
-struct Ground {
+struct Fixture {
     folder: TempDir,
     bundle: PathBuf,
 }
 
-impl Ground {
-    fn new() -> Ground {
+impl Fixture {
+    fn new() -> Fixture {
         let forms = [
             ("copy_f32@a_slow-1", format!("mov.u32 %n, %n;\n{LOAD}")),
             ("copy_f32@fast-2", LOAD.to_owned()),
@@ -30,7 +30,7 @@ impl Ground {
         let folder = tempfile::tempdir().unwrap();
         let bundle = folder.path().join("points");
         writer.write(&bundle).unwrap();
-        Ground { folder, bundle }
+        Fixture { folder, bundle }
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -57,9 +57,9 @@ impl Ground {
 
 #[test]
 fn the_fastest_right_kernel_of_each_problem_comes_into_the_table() {
-    let ground = Ground::new();
+    let fixture = Fixture::new();
     let problems = ["--problem", "3x130x1", "--problem", "6x300x1"];
-    let run = ground.tune(&problems).expect(0);
+    let run = fixture.tune(&problems).expect(0);
     let row = run
         .stdout
         .lines()
@@ -74,7 +74,7 @@ fn the_fastest_right_kernel_of_each_problem_comes_into_the_table() {
         "{}",
         run.stderr
     );
-    let outcomes: Vec<String> = ground
+    let outcomes: Vec<String> = fixture
         .records()
         .iter()
         .map(|r| r["outcome"].as_str().unwrap().to_owned())
@@ -82,12 +82,12 @@ fn the_fastest_right_kernel_of_each_problem_comes_into_the_table() {
     assert_eq!(outcomes.iter().filter(|o| *o == "measured").count(), 4);
     assert_eq!(outcomes.iter().filter(|o| *o == "dropped").count(), 2);
 
-    let tuned = Bundle::open(&ground.at("tuned")).unwrap();
+    let tuned = Bundle::open(&fixture.at("tuned")).unwrap();
     assert_eq!(tuned.kernels().len(), 3);
     let point = &tuned.tuning().unwrap().tables[0].points[0];
     assert_eq!(point.extents, [3, 130, 1, 1]);
     assert_eq!(point.choices[0].kernel, "copy_f32@fast-2");
-    let shown = tilewright(["bundle", "show", ground.at("tuned").to_str().unwrap()]).expect(0);
+    let shown = tilewright(["bundle", "show", fixture.at("tuned").to_str().unwrap()]).expect(0);
     assert!(
         shown.stdout.contains("tuned for 2 problems on emulator"),
         "{}",
@@ -97,12 +97,12 @@ fn the_fastest_right_kernel_of_each_problem_comes_into_the_table() {
 
 #[test]
 fn a_second_run_goes_on_where_the_first_ended() {
-    let ground = Ground::new();
-    ground.tune(&["--problem", "3x130x1"]).expect(0);
-    let first = fs::read(ground.at("records.jsonl")).unwrap();
-    let file = ground.at("problems.txt");
+    let fixture = Fixture::new();
+    fixture.tune(&["--problem", "3x130x1"]).expect(0);
+    let first = fs::read(fixture.at("records.jsonl")).unwrap();
+    let file = fixture.at("problems.txt");
     fs::write(&file, "# twice\n3x130x1\n\n3x130x1 # again\n 4x64x1\n").unwrap();
-    let run = ground
+    let run = fixture
         .tune(&["--json", "--problems-file", file.to_str().unwrap()])
         .expect(0);
     let report = run.json();
@@ -112,41 +112,41 @@ fn a_second_run_goes_on_where_the_first_ended() {
     );
     assert_eq!(report["winners"].as_array().unwrap().len(), 2);
     assert_eq!(report["problems"], 2);
-    let all = fs::read(ground.at("records.jsonl")).unwrap();
+    let all = fs::read(fixture.at("records.jsonl")).unwrap();
     assert!(all.starts_with(&first));
-    assert_eq!(ground.records().len(), 6);
+    assert_eq!(fixture.records().len(), 6);
 }
 
 #[test]
 fn a_tuner_that_is_killed_loses_no_record() {
-    let ground = Ground::new();
-    ground.tune(&["--problem", "3x130x1"]).expect(0);
-    let path = ground.at("records.jsonl");
+    let fixture = Fixture::new();
+    fixture.tune(&["--problem", "3x130x1"]).expect(0);
+    let path = fixture.at("records.jsonl");
     let whole = fs::read(&path).unwrap();
     fs::write(&path, &whole[..whole.len() - 9]).unwrap();
-    let run = ground.tune(&["--problem", "3x130x1", "--json"]).expect(0);
+    let run = fixture.tune(&["--problem", "3x130x1", "--json"]).expect(0);
     assert_eq!(run.json()["tally"]["known"], 2);
-    assert_eq!(ground.records().len(), 3);
-    assert!(ground.at("records.jsonl.torn").exists());
+    assert_eq!(fixture.records().len(), 3);
+    assert!(fixture.at("records.jsonl.torn").exists());
 }
 
 #[test]
 fn damaged_records_are_refused_by_line() {
-    let ground = Ground::new();
-    fs::write(ground.at("records.jsonl"), "{\"format\":1}\n").unwrap();
-    let run = ground.tune(&["--problem", "3x130x1"]).expect(1);
+    let fixture = Fixture::new();
+    fs::write(fixture.at("records.jsonl"), "{\"format\":1}\n").unwrap();
+    let run = fixture.tune(&["--problem", "3x130x1"]).expect(1);
     assert!(run.stderr.contains("line 1 is no record"), "{}", run.stderr);
     assert_eq!(
-        fs::read(ground.at("records.jsonl")).unwrap(),
+        fs::read(fixture.at("records.jsonl")).unwrap(),
         b"{\"format\":1}\n"
     );
-    assert!(!ground.at("tuned").exists());
+    assert!(!fixture.at("tuned").exists());
 }
 
 #[test]
 fn a_budget_that_is_used_up_is_told() {
-    let ground = Ground::new();
-    let run = ground
+    let fixture = Fixture::new();
+    let run = fixture
         .tune(&["--problem", "3x130x1", "--budget", "0"])
         .expect(1);
     assert!(run.stdout.contains("3 not reached"), "{}", run.stdout);
@@ -156,27 +156,27 @@ fn a_budget_that_is_used_up_is_told() {
         run.stdout
     );
     assert_eq!(
-        Bundle::open(&ground.at("tuned")).unwrap().kernels().len(),
+        Bundle::open(&fixture.at("tuned")).unwrap().kernels().len(),
         3
     );
-    ground
+    fixture
         .tune(&["--problem", "3x130x1", "--budget=-1"])
         .expect(2);
 }
 
 #[test]
 fn what_cannot_be_tuned_is_refused() {
-    let ground = Ground::new();
-    ground.tune(&[]).expect(2);
-    let run = ground.tune(&["--problem", "3x130"]).expect(2);
+    let fixture = Fixture::new();
+    fixture.tune(&[]).expect(2);
+    let run = fixture.tune(&["--problem", "3x130"]).expect(2);
     assert!(run.stderr.contains("4096x4096x4096:TN"), "{}", run.stderr);
-    let run = ground
+    let run = fixture
         .tune(&["--problem", "3x130x1", "--kernel", "gemm"])
         .expect(2);
     assert!(run.stderr.contains("copy_f32@fast-2"), "{}", run.stderr);
-    let file = ground.at("problems.txt");
+    let file = fixture.at("problems.txt");
     fs::write(&file, "3x130x1\nnone\n").unwrap();
-    let run = ground
+    let run = fixture
         .tune(&["--problems-file", file.to_str().unwrap()])
         .expect(2);
     assert!(run.stderr.contains("line 2"), "{}", run.stderr);
@@ -184,8 +184,8 @@ fn what_cannot_be_tuned_is_refused() {
 
 #[test]
 fn a_want_of_memory_is_no_kernels_fault() {
-    let ground = Ground::new();
-    let run = ground
+    let fixture = Fixture::new();
+    let run = fixture
         .tune(&["--problem", "60000x2147483647x1", "--problem", "4x64x1"])
         .expect(1);
     let told = "left out 60000x2147483647x1: ";
@@ -197,14 +197,14 @@ fn a_want_of_memory_is_no_kernels_fault() {
         run.stdout
     );
     let others = |r: &serde_json::Value| r["problem"]["m"] != 4;
-    assert!(!ground.records().iter().any(others));
+    assert!(!fixture.records().iter().any(others));
 }
 
 #[test]
 fn what_was_dropped_for_want_of_memory_is_tried_again() {
-    let ground = Ground::new();
-    ground.tune(&["--problem", "3x130x1"]).expect(0);
-    let mut records = ground.records();
+    let fixture = Fixture::new();
+    fixture.tune(&["--problem", "3x130x1"]).expect(0);
+    let mut records = fixture.records();
     let deaths = [
         (
             "crashed",
@@ -225,28 +225,28 @@ fn what_was_dropped_for_want_of_memory_is_tried_again() {
         record["detail"] = detail.into();
     }
     let lines: Vec<String> = records.iter().map(|r| format!("{r}\n")).collect();
-    fs::write(ground.at("records.jsonl"), lines.concat()).unwrap();
-    let again = ground.tune(&["--problem", "3x130x1", "--json"]);
+    fs::write(fixture.at("records.jsonl"), lines.concat()).unwrap();
+    let again = fixture.tune(&["--problem", "3x130x1", "--json"]);
     assert_eq!(again.json()["tally"]["known"], 1);
-    assert_eq!(ground.records().len(), 5);
+    assert_eq!(fixture.records().len(), 5);
 }
 
 #[test]
 fn a_good_table_outlives_a_run_that_measured_nothing() {
-    let ground = Ground::new();
-    ground.tune(&["--problem", "3x130x1"]).expect(0);
-    let table = fs::read(ground.at("tuned/tuning.json")).unwrap();
+    let fixture = Fixture::new();
+    fixture.tune(&["--problem", "3x130x1"]).expect(0);
+    let table = fs::read(fixture.at("tuned/tuning.json")).unwrap();
     let more = ["--problem", "5x64x1", "--budget", "0", "--kernel", "copy"];
-    fs::remove_file(ground.at("records.jsonl")).unwrap();
-    let run = ground.tune(&more).expect(1);
+    fs::remove_file(fixture.at("records.jsonl")).unwrap();
+    let run = fixture.tune(&more).expect(1);
     assert!(
         run.stdout.contains("is left as it was, with 1 problems"),
         "{}",
         run.stdout
     );
-    assert_eq!(fs::read(ground.at("tuned/tuning.json")).unwrap(), table);
+    assert_eq!(fs::read(fixture.at("tuned/tuning.json")).unwrap(), table);
     assert_eq!(
-        Bundle::open(&ground.at("tuned"))
+        Bundle::open(&fixture.at("tuned"))
             .unwrap()
             .tuning()
             .unwrap()
@@ -257,18 +257,18 @@ fn a_good_table_outlives_a_run_that_measured_nothing() {
 
 #[test]
 fn errors_of_the_child_are_told_once() {
-    let ground = Ground::new();
-    let run = ground
+    let fixture = Fixture::new();
+    let run = fixture
         .tune(&["--problem", "3x130x1", "--kernel", "gemm"])
         .expect(2);
     assert_eq!(run.stderr.matches("error:").count(), 1, "{}", run.stderr);
-    let run = ground
+    let run = fixture
         .tune(&["--problems-file", "/dev/zero", "--problem", "4x4x1"])
         .expect(2);
     assert!(run.stderr.contains("a problem a line"), "{}", run.stderr);
-    let file = ground.at("problems.txt");
+    let file = fixture.at("problems.txt");
     fs::write(&file, "3x130x1\nnone\n4x4\n").unwrap();
-    let run = ground
+    let run = fixture
         .tune(&["--problems-file", file.to_str().unwrap()])
         .expect(2);
     for line in ["line 2: ", "line 3: "] {
@@ -278,9 +278,9 @@ fn errors_of_the_child_are_told_once() {
 
 #[test]
 fn records_that_are_no_file_are_refused() {
-    let ground = Ground::new();
-    let bundle = ground.bundle.to_str().unwrap().to_owned();
-    let output = ground.at("tuned");
+    let fixture = Fixture::new();
+    let bundle = fixture.bundle.to_str().unwrap().to_owned();
+    let output = fixture.at("tuned");
     let args = [
         "tune",
         &bundle,

@@ -4,7 +4,7 @@ use tilewright_runtime::tune::{Outcome, Record, Step};
 
 /// Counts of the run so far.
 #[derive(Debug, Default)]
-pub struct Telling {
+pub struct StatusLine {
     /// The problem at work, from 1, and how many of its kernels were looked at.
     problem: usize,
     looked: usize,
@@ -13,7 +13,7 @@ pub struct Telling {
     dropped: usize,
 }
 
-impl Telling {
+impl StatusLine {
     /// The line for what is done next.
     pub fn next(&mut self, step: &Step) -> String {
         let [problem, problems] = step.place;
@@ -31,7 +31,7 @@ impl Telling {
             [] => format!("{} kernels", step.candidates),
             some => format!("{} kernels", some.len()),
         };
-        let Telling {
+        let StatusLine {
             measured,
             screened,
             dropped,
@@ -74,22 +74,22 @@ mod tests {
 
     #[test]
     fn problem_kernel_and_counts_are_told() {
-        let mut telling = Telling::default();
-        let line = telling.next(&step("prepare", [1, 3], 0));
+        let mut status = StatusLine::default();
+        let line = status.next(&step("prepare", [1, 3], 0));
         assert!(line.ends_with(": 40 kernels"), "{line}");
-        telling.next(&step("screen", [1, 3], 1));
-        telling.recorded(&record().dropped(Reason::Load, "refused"));
-        let line = telling.next(&step("screen", [1, 3], 1));
+        status.next(&step("screen", [1, 3], 1));
+        status.recorded(&record().dropped(Reason::Load, "refused"));
+        let line = status.next(&step("screen", [1, 3], 1));
         let wanted = "1/3 512x512x512: screen 2/40, 0 measured, 0 screened out, 1 dropped: \
                       gemm@bad-1";
         assert_eq!(line, wanted);
-        let line = telling.next(&step("race", [1, 3], 16));
+        let line = status.next(&step("race", [1, 3], 16));
         assert!(
             line.contains(": race, 0 measured") && line.ends_with(": 16 kernels"),
             "{line}"
         );
         // The next problem's kernels are counted anew.
-        let line = telling.next(&step("screen", [2, 3], 1));
+        let line = status.next(&step("screen", [2, 3], 1));
         assert!(line.starts_with("2/3 512x512x512: screen 1/40, "), "{line}");
     }
 }

@@ -14,7 +14,9 @@ use tilewright_runtime::launch_file::{
     self, Allocation, BufferArg, LaunchFile, Prepared, Role, Schedule,
 };
 use tilewright_runtime::verify::{Shape, decode, encode, on_cpu, random_bytes};
-use tilewright_runtime::{DeviceInfo, Extents, Fit, POISON, Runtime, View, fit, packed, prepare};
+use tilewright_runtime::{
+    DeviceInfo, Extents, Fit, POISON, Problem, Runtime, View, fit, packed, prepare,
+};
 
 pub use distinguishing::DistinguishingProblems;
 
@@ -64,7 +66,8 @@ impl Subject {
             ..device.clone()
         };
         // Some kernels take no empty problems.
-        let taken = |[m, n, k]: &&[i64; 3]| packed(kernel, *m, *n, *k, device).is_ok();
+        let taken =
+            |[m, n, k]: &&[i64; 3]| packed(kernel, &Problem::new(*m, *n, *k), device).is_ok();
         let edges: Vec<[i64; 3]> = problems.edges.iter().filter(taken).copied().collect();
         Ok(Subject {
             name: kernel.id.clone(),
@@ -109,16 +112,14 @@ struct Placed<'a> {
 }
 
 impl Placed<'_> {
-    /// Dense elements, row by row, at their places; the gaps hold `gap`.
+    /// Dense elements, last axis innermost, at their places; the gaps hold `gap`.
     fn image(&self, dense: &[u8], gap: u8) -> Vec<u8> {
         let size = self.operand.dtype.bytes() as usize;
         let mut image = vec![gap; self.bytes as usize];
-        let places = (0..self.extents.rows).flat_map(|row| {
-            (0..self.extents.cols).map(move |col| self.extents.offset(row, col) as usize * size)
+        self.extents.for_each_run(|offset, from, count| {
+            let [at, from, bytes] = [offset, from, count].map(|n| n as usize * size);
+            image[at..at + bytes].copy_from_slice(&dense[from..from + bytes]);
         });
-        for (at, element) in places.zip(dense.chunks(size)) {
-            image[at..at + size].copy_from_slice(element);
-        }
         image
     }
 }
@@ -138,7 +139,7 @@ pub fn launches(
 
 /// One launch of a kernel on a problem of these extents, its rows as tight as the kernel allows.
 fn launch(device: &DeviceInfo, kernel: &Kernel, [m, n, k]: [i64; 3]) -> Result<Prepared, Failure> {
-    let problem = packed(kernel, m, n, k, device)?;
+    let problem = packed(kernel, &Problem::new(m, n, k), device)?;
     let fitted = fit(kernel, &problem, device).map_err(|refusals| format!("{refusals:?}"))?;
     let operands = kernel.semantics.operands.iter();
     let placed: Vec<Placed<'_>> = operands
@@ -285,7 +286,7 @@ fn gemm_contents(placed: &[Placed<'_>], [m, n, k]: [i64; 3]) -> Result<Vec<Conte
             other => return Err(format!("operand {other} has no reference").into()),
         };
         let size = dtype(one).bytes() as usize;
-        let swapped = !one.operand.layout.starts_with(&format!("({first},"));
+        let swapped = !one.operand.layout.text().starts_with(&format!("({first},"));
         let dense = if swapped {
             turned(dense, rows as usize, cols as usize, size)
         } else {

@@ -4,13 +4,15 @@
 //! layouts, what always holds, and whether the device runs the kernel at all. A test holds the two
 //! against each other.
 
-use tilewright_bundle::{Assumption, Env, Expr, Kernel, Name, ParamValue};
+use tilewright_bundle::{
+    Assumption, Env, Expr, Kernel, MAX_AXES, Name, NameKind, Names, OperandLayout, ParamValue,
+};
 
 use crate::device::Arg;
 use crate::info::DeviceInfo;
 use crate::launch::{alignment_bytes, range_of, runs_on};
-use crate::layout::{Extents, OperandLayout, least_stride, single_name};
-use crate::problem::{MAX_EXTENT, Problem, Strides};
+use crate::layout::{Extents, least_stride};
+use crate::problem::{MAX_EXTENT, Problem, is_extent};
 use crate::tensor_map::{MAX_EXTENT as MAX_MAP_EXTENT, fits_stride};
 
 /// An expression of a layout, with the short ways to its value.
@@ -28,8 +30,8 @@ struct Term {
 /// A layout whose expressions are looked into once.
 #[derive(Debug, Clone)]
 struct Place {
-    shape: [Term; 2],
-    stride: [Term; 2],
+    shape: Vec<Term>,
+    stride: Vec<Term>,
 }
 
 /// A kernel prepared to be asked about many problems.
@@ -37,6 +39,8 @@ struct Place {
 pub(crate) struct Acceptance {
     /// Whether the device runs the kernel.
     runs: bool,
+    /// The extents, as the problem names them.
+    extents: Vec<(Name, String)>,
     /// The layouts of the operands, in the kernel's order.
     places: Vec<Place>,
     /// Alignment that each operand needs, in the same order.
@@ -53,13 +57,10 @@ impl Acceptance {
     /// Prepares a kernel for a device.
     pub fn new(kernel: &Kernel, device: &DeviceInfo) -> Acceptance {
         let operands = &kernel.semantics.operands;
-        let parsed: Result<Vec<OperandLayout>, String> =
-            operands.iter().map(|o| o.layout.parse()).collect();
         let abi = &kernel.abi;
         let statics = i64::from(kernel.resources.static_smem_bytes);
         let smem = (i64::from(device.max_smem_bytes) - statics).max(0);
         let [x, y, z] = abi.grid.clone();
-        let layouts = parsed.as_ref().map(Vec::as_slice).unwrap_or_default();
         let mut ranges = vec![
             (x, 1, i64::from(i32::MAX)),
             (y, 1, 65_535),
@@ -86,14 +87,14 @@ impl Acceptance {
         let ctas: i64 = abi
             .cluster
             .map_or(1, |c| c.iter().map(|d| i64::from(*d)).product());
-        let bound: Vec<Name> = layouts
-            .iter()
-            .flat_map(|layout| layout.stride.iter().filter_map(single_name))
-            .collect();
-        ranges.retain(|range| !always_holds(range, &bound));
+        ranges.retain(|range| !always_holds(range, &kernel.names));
+        let extents = kernel.names.extents();
         Acceptance {
-            runs: parsed.is_ok() && runs_on(kernel, device).is_empty(),
-            places: layouts.iter().map(Place::of).collect(),
+            runs: runs_on(kernel, device).is_empty(),
+            extents: extents
+                .map(|(name, text)| (name, text.to_owned()))
+                .collect(),
+            places: operands.iter().map(|o| Place::of(&o.layout)).collect(),
             aligned: operands
                 .iter()
                 .map(|o| alignment_bytes(kernel, o))
@@ -120,18 +121,16 @@ impl Acceptance {
 
     fn fits(&self, kernel: &Kernel, problem: &Problem) -> Option<()> {
         let mut env = Env::new();
-        let named = [
-            (Name::M, problem.m),
-            (Name::N, problem.n),
-            (Name::K, problem.k),
-            (Name::Batch, problem.batch),
-        ];
-        for (name, value) in named {
+        for (name, text) in &self.extents {
+            let value = problem.extent(text)?;
             (1..=MAX_EXTENT).contains(&value).then_some(())?;
-            env.set(name, value);
+            env.set(*name, value);
         }
-        env.set(Name::Sms, self.sms);
-        env.set(Name::MaxClusters, self.max_clusters);
+        let mut given = problem.extents();
+        let known = given.all(|(text, value)| value == 1 || is_extent(&kernel.names, text));
+        known.then_some(())?;
+        env.set(Name::SMS, self.sms);
+        env.set(Name::MAX_CLUSTERS, self.max_clusters);
         for (operand, place) in kernel.semantics.operands.iter().zip(&self.places) {
             let given = problem.strides(&operand.name)?;
             let extents = place.bind(given, &mut env)?;
@@ -164,27 +163,25 @@ impl Acceptance {
 }
 
 /// Whether an expression is within its range for every problem whose extents are: it is a constant,
-/// an extent, or a stride of any size. `bound` are the names that layouts bind.
-fn always_holds((expr, least, most): &(Expr, i64, i64), bound: &[Name]) -> bool {
-    if expr.names().next().is_none() {
-        let value = expr.eval(&Env::new());
-        return value.is_ok_and(|value| (*least..=*most).contains(&value));
+/// an extent, or a stride of any size.
+fn always_holds((expr, least, most): &(Expr, i64, i64), names: &Names) -> bool {
+    if let Some(value) = expr.constant_value() {
+        return (*least..=*most).contains(&value);
     }
-    match single_name(expr) {
-        Some(Name::M | Name::N | Name::K | Name::Batch) => *least <= 1 && *most >= MAX_EXTENT,
-        Some(name) => bound.contains(&name) && *least == i64::MIN && *most == i64::MAX,
-        None => false,
+    match expr.single_name().and_then(|name| names.kind(name)) {
+        Some(NameKind::Extent) => *least <= 1 && *most >= MAX_EXTENT,
+        Some(NameKind::Stride) => *least == i64::MIN && *most == i64::MAX,
+        Some(NameKind::Runtime) | None => false,
     }
 }
 
 impl Term {
     fn of(expr: &Expr) -> Term {
-        let is_constant = expr.names().next().is_none();
         Term {
             expr: expr.clone(),
-            name: single_name(expr),
+            name: expr.single_name(),
             least: least_stride(expr),
-            constant: expr.eval(&Env::new()).ok().filter(|_| is_constant),
+            constant: expr.constant_value(),
         }
     }
 
@@ -200,32 +197,27 @@ impl Term {
 impl Place {
     fn of(layout: &OperandLayout) -> Place {
         Place {
-            shape: layout.shape.each_ref().map(Term::of),
-            stride: layout.stride.each_ref().map(Term::of),
+            shape: layout.shape.iter().map(Term::of).collect(),
+            stride: layout.stride.iter().map(Term::of).collect(),
         }
     }
 
-    /// As [`OperandLayout::bind`].
-    fn bind(&self, given: Strides, env: &mut Env) -> Option<Extents> {
-        let [rows, cols] = [self.shape[0].value(env)?, self.shape[1].value(env)?];
-        let pairs = [
-            (&self.stride[0], given.row, rows),
-            (&self.stride[1], given.col, cols),
-        ];
-        for (term, stride, extent) in pairs {
+    /// As [`bind`](crate::layout::bind).
+    fn bind(&self, given: &[i64], env: &mut Env) -> Option<Extents> {
+        (given.len() == self.stride.len()).then_some(())?;
+        let mut shape = [1; MAX_AXES];
+        for (extent, term) in shape.iter_mut().zip(&self.shape) {
+            *extent = term.value(env)?;
+        }
+        for ((term, stride), extent) in self.stride.iter().zip(given).zip(shape) {
             match term.name {
-                Some(name) if env.get(name).is_none() => env.set(name, stride),
-                _ => (extent <= 1 || term.value(env)? == stride).then_some(())?,
+                Some(name) if env.get(name).is_none() => env.set(name, *stride),
+                _ => (extent <= 1 || term.value(env)? == *stride).then_some(())?,
             }
         }
-        let extents = Extents {
-            rows,
-            cols,
-            row_stride: given.row,
-            col_stride: given.col,
-        };
-        let mut pairs = pairs.into_iter();
-        let legal = pairs.all(|(term, stride, extent)| extent <= 1 || stride >= term.least);
+        let extents = Extents::new(shape.into_iter().zip(given.iter().copied()));
+        let mut axes = self.stride.iter().zip(extents.axes());
+        let legal = axes.all(|(term, (extent, stride))| extent <= 1 || stride >= term.least);
         (legal && extents.span_elems().is_some()).then_some(extents)
     }
 }

@@ -342,7 +342,7 @@ pub(crate) fn prepare_cuda(
 fn counted(loaded: &LoadedKernel, fit: &Fit, device: &cuda::CudaDevice) -> Result<Fit, Error> {
     let kernel = loaded.kernel();
     let mut names = kernel.exprs().flat_map(|(_, expr)| expr.names());
-    let (true, Some(code)) = (names.any(|name| name == Name::MaxClusters), loaded.cuda()) else {
+    let (true, Some(code)) = (names.any(|name| name == Name::MAX_CLUSTERS), loaded.cuda()) else {
         return Ok(fit.clone());
     };
     let smem_bytes = dynamic_smem_bytes(kernel, fit, device.info())

@@ -7,7 +7,7 @@
 mod memory;
 mod values;
 
-use tilewright_bundle::{Assumption, Env, Kernel, Name, Operand, Param, ParamValue};
+use tilewright_bundle::{Assumption, Env, Kernel, Name, Param, ParamValue};
 use tilewright_emulator::tensor_core::Rules;
 
 pub use memory::alignment_bytes;
@@ -15,7 +15,7 @@ pub(crate) use values::range_of;
 
 use crate::error::Refusal;
 use crate::info::DeviceInfo;
-use crate::layout::{Extents, OperandLayout};
+use crate::layout::{Extents, bind, strides_refused};
 use crate::problem::Problem;
 use crate::tensor_map::{PlacedMap, strides_fit};
 use values::{scalars, sizes, tensor_maps};
@@ -39,7 +39,7 @@ impl Fit {
     /// The same with the number of clusters that a loaded kernel has room for at once.
     #[must_use]
     pub fn with_max_clusters(mut self, clusters: u32) -> Fit {
-        self.env.set(Name::MaxClusters, i64::from(clusters));
+        self.env.set(Name::MAX_CLUSTERS, i64::from(clusters));
         self
     }
 }
@@ -161,19 +161,29 @@ fn launching_driver(kernel: &Kernel) -> u32 {
 /// Every reason why it cannot run.
 pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fit, Vec<Refusal>> {
     let mut refusals = runs_on(kernel, device);
-    let mut env = problem.env(&mut refusals);
+    let mut env = problem.env(&kernel.names, &mut refusals);
     if !refusals.is_empty() {
         return Err(refusals);
     }
-    env.set(Name::Sms, i64::from(device.sms));
+    env.set(Name::SMS, i64::from(device.sms));
     let ctas = kernel
         .abi
         .cluster
         .map_or(1, |c| c.iter().map(|d| i64::from(*d)).product());
-    env.set(Name::MaxClusters, (i64::from(device.sms) / ctas).max(1));
+    env.set(Name::MAX_CLUSTERS, (i64::from(device.sms) / ctas).max(1));
     let mut operands = Vec::new();
     for operand in &kernel.semantics.operands {
-        match bind(operand, problem, &mut env) {
+        let Some(given) = problem.strides(&operand.name) else {
+            refusals.push(Refusal::NoStrides {
+                operand: operand.name.clone(),
+            });
+            continue;
+        };
+        match bind(operand, given, &mut env) {
+            Ok(extents) if operand.role.is_written() && !extents.is_injective() => {
+                let problem = "elements of an output share an address";
+                refusals.push(strides_refused(operand, &extents, problem));
+            }
             Ok(extents) => operands.push(extents),
             Err(refusal) => refusals.push(refusal),
         }
@@ -206,26 +216,6 @@ pub(crate) fn other_params(kernel: &Kernel, found: &[(u32, u32)]) -> Option<Refu
     let problem =
         || format!("parameters are (offset, size) {found:?}; the manifest says {stated:?}");
     (found != stated).then(|| Refusal::Abi { problem: problem() })
-}
-
-fn bind(operand: &Operand, problem: &Problem, env: &mut Env) -> Result<Extents, Refusal> {
-    let name = operand.name.as_str();
-    let layout = OperandLayout::of(operand)?;
-    let given = problem.strides(name).ok_or_else(|| Refusal::NoStrides {
-        operand: name.to_owned(),
-    })?;
-    let extents = layout.bind(name, &operand.layout, given, env)?;
-    if operand.role.is_written() && !extents.is_injective() {
-        return Err(Refusal::Strides {
-            operand: name.to_owned(),
-            rows: extents.rows,
-            cols: extents.cols,
-            row: given.row,
-            col: given.col,
-            problem: "elements of an output share an address",
-        });
-    }
-    Ok(extents)
 }
 
 fn assumptions(kernel: &Kernel, env: &Env, refusals: &mut Vec<Refusal>) {

@@ -1,70 +1,186 @@
-//! Operand layouts as the manifest writes them, matched with the strides of a problem.
+//! Operand layouts as the manifest has them, matched with the strides of a problem.
 //!
-//! `(m,k):(lda,1)` has one shape and one stride expression per mode. Matching binds a stride that
+//! `(m,k):(lda,1)` has one shape and one stride expression per axis. Matching binds a stride that
 //! is a single unbound name (`lda`) to the problem's stride, and compares every other one. The
-//! stride of a mode of extent 1 is never used, so it matches anything.
+//! stride of an axis of extent 1 is never used, so it matches anything.
 
-use tilewright_bundle::{Env, Expr, Name, Operand};
+use tilewright_bundle::{Env, Expr, MAX_AXES, Operand};
 
 use crate::error::Refusal;
-use crate::problem::Strides;
 
-/// A layout text of one or two modes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OperandLayout {
-    /// Extents, first mode first; a layout of one mode counts as one row.
-    pub shape: [Expr; 2],
-    /// Strides in elements.
-    pub stride: [Expr; 2],
-}
-
-/// An operand of one problem: extents and strides in elements.
+/// An operand of one problem: extents and strides in elements, first axis first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extents {
-    /// Extent of the first mode.
+    rank: usize,
+    shape: [i64; MAX_AXES],
+    stride: [i64; MAX_AXES],
+}
+
+/// An operand of at most two axes as rows and columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Matrix {
+    /// Extent of the first axis; 1 where there is one axis.
     pub rows: i64,
-    /// Extent of the second mode.
+    /// Extent of the last axis.
     pub cols: i64,
-    /// Stride of the first mode.
+    /// Stride of the first axis.
     pub row_stride: i64,
-    /// Stride of the second mode.
+    /// Stride of the last axis.
     pub col_stride: i64,
 }
 
+impl Matrix {
+    /// The same with rows and columns swapped.
+    #[must_use]
+    pub const fn turned(self) -> Matrix {
+        Matrix {
+            rows: self.cols,
+            cols: self.rows,
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+        }
+    }
+}
+
 impl Extents {
+    /// An operand with these extents and strides; axes beyond [`MAX_AXES`] are left out, which a
+    /// layout cannot have.
+    pub fn new(axes: impl IntoIterator<Item = (i64, i64)>) -> Extents {
+        let mut extents = Extents {
+            rank: 0,
+            shape: [1; MAX_AXES],
+            stride: [0; MAX_AXES],
+        };
+        for (at, (extent, stride)) in axes.into_iter().take(MAX_AXES).enumerate() {
+            extents.shape[at] = extent;
+            extents.stride[at] = stride;
+            extents.rank = at + 1;
+        }
+        extents
+    }
+
+    /// The extents, first axis first.
+    pub fn shape(&self) -> &[i64] {
+        self.shape.get(..self.rank).unwrap_or_default()
+    }
+
+    /// The strides in elements, first axis first.
+    pub fn stride(&self) -> &[i64] {
+        self.stride.get(..self.rank).unwrap_or_default()
+    }
+
+    /// Extent and stride of each axis.
+    pub fn axes(&self) -> impl Iterator<Item = (i64, i64)> {
+        let strides = self.stride().iter();
+        self.shape().iter().copied().zip(strides.copied())
+    }
+
     /// Elements from the first to behind the last one, or `None` beyond 64 bits.
     pub fn span_elems(&self) -> Option<i64> {
         let last = |extent: i64, stride: i64| extent.checked_sub(1)?.checked_mul(stride);
-        let rows = last(self.rows, self.row_stride)?;
-        rows.checked_add(last(self.cols, self.col_stride)?)?
-            .checked_add(1)
+        let mut axes = self.axes();
+        let end = axes.try_fold(0i64, |end, (extent, stride)| {
+            end.checked_add(last(extent, stride)?)
+        });
+        end?.checked_add(1)
     }
 
     /// Number of elements.
     pub fn elems(&self) -> i64 {
-        self.rows.saturating_mul(self.cols)
+        self.shape().iter().fold(1, |a, b| a.saturating_mul(*b))
     }
 
-    /// Offset of an element inside the operand.
-    pub const fn offset(&self, row: i64, col: i64) -> i64 {
-        row * self.row_stride + col * self.col_stride
-    }
-
-    /// Whether no two elements share an address.
+    /// Whether no two elements share an address. Of one or two axes of more than one element the
+    /// answer is exact; of more it is yes where each stride covers every axis of smaller ones.
     pub fn is_injective(&self) -> bool {
-        let apart = |extent: i64, stride: i64| extent <= 1 || stride != 0;
-        if !apart(self.rows, self.row_stride) || !apart(self.cols, self.col_stride) {
+        let axes = || self.axes().filter(|(extent, _)| *extent > 1).enumerate();
+        if axes().any(|(_, (_, stride))| stride == 0) {
             return false;
         }
-        if self.rows <= 1 || self.cols <= 1 {
-            return true;
+        let mut list = axes().map(|(_, axis)| axis);
+        if let (Some(rows), Some(cols), None) = (list.next(), list.next(), list.next()) {
+            return are_apart(rows, cols);
         }
-        // (i, j) and (i + col/g, j - row/g) share one, and nothing nearer does.
-        let [row, col] = [self.row_stride, self.col_stride].map(i64::unsigned_abs);
-        let common = gcd(row, col);
-        let fits = |step: u64, extent: i64| step < extent.unsigned_abs();
-        !(fits(col / common, self.rows) && fits(row / common, self.cols))
+        axes().all(|(at, (_, stride))| {
+            let mut inner = axes().filter(|(other, (_, step))| (*step, *other) < (stride, at));
+            inner.all(|(_, (extent, step))| extent.checked_mul(step).is_some_and(|s| stride >= s))
+        })
     }
+
+    /// The operand as rows and columns; `None` of more than two axes.
+    pub fn matrix(&self) -> Option<Matrix> {
+        let (rows, cols) = match (self.shape(), self.stride()) {
+            ([], []) => ((1, 0), (1, 1)),
+            ([cols], [step]) => ((1, 0), (*cols, *step)),
+            ([rows, cols], [row, col]) => ((*rows, *row), (*cols, *col)),
+            _ => return None,
+        };
+        Some(Matrix {
+            rows: rows.0,
+            cols: cols.0,
+            row_stride: rows.1,
+            col_stride: cols.1,
+        })
+    }
+
+    /// Calls with (offset in elements, position in dense order, elements) for runs of elements that
+    /// follow one another in memory and in dense order, which has the last axis innermost.
+    pub fn for_each_run(&self, mut run: impl FnMut(i64, i64, i64)) {
+        if self.elems() < 1 {
+            return;
+        }
+        let outer = self.rank.saturating_sub(1);
+        let (last, step) = match self.rank {
+            0 => (1, 1),
+            _ => (self.shape[outer], self.stride[outer]),
+        };
+        let whole = step == 1 || last == 1;
+        let (count, runs) = if whole { (last, 1) } else { (1, last) };
+        let (mut at, mut dense) = ([0i64; MAX_AXES], 0);
+        loop {
+            let offsets = at.iter().zip(&self.stride).take(outer);
+            let offset: i64 = offsets.map(|(at, stride)| at * stride).sum();
+            for one in 0..runs {
+                run(offset + one * step, dense, count);
+                dense += count;
+            }
+            let steps = at.iter_mut().zip(&self.shape).take(outer).rev();
+            let mut carried = true;
+            for (at, extent) in steps {
+                *at += 1;
+                if *at < *extent {
+                    carried = false;
+                    break;
+                }
+                *at = 0;
+            }
+            if carried {
+                return;
+            }
+        }
+    }
+
+    /// The coordinate of an element that stands at `at` in dense order: `(2,7)`.
+    pub(crate) fn coordinate(&self, at: i64) -> String {
+        let mut rest = at;
+        let mut digits: Vec<String> = Vec::new();
+        for extent in self.shape().iter().rev() {
+            let extent = (*extent).max(1);
+            digits.push((rest % extent).to_string());
+            rest /= extent;
+        }
+        digits.reverse();
+        format!("({})", digits.join(","))
+    }
+}
+
+/// Whether no two elements of two axes share an address.
+fn are_apart((rows, row): (i64, i64), (cols, col): (i64, i64)) -> bool {
+    // (i, j) and (i + col/g, j - row/g) share one, and nothing nearer does.
+    let [row, col] = [row, col].map(i64::unsigned_abs);
+    let common = gcd(row, col);
+    let fits = |step: u64, extent: i64| step < extent.unsigned_abs();
+    !(fits(col / common, rows) && fits(row / common, cols))
 }
 
 /// The greatest common divisor of two numbers above 0.
@@ -72,283 +188,99 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-impl std::str::FromStr for OperandLayout {
-    type Err = String;
+impl From<Matrix> for Extents {
+    fn from(matrix: Matrix) -> Extents {
+        let rows = (matrix.rows, matrix.row_stride);
+        Extents::new([rows, (matrix.cols, matrix.col_stride)])
+    }
+}
 
-    /// Parses `(m,k):(lda,1)`, `((m)):(1)` being no layout here, `(n):(1)` a row.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (shape, stride) = text.split_once(':').ok_or("expected shape:stride")?;
-        let (shape, stride) = (modes(shape)?, modes(stride)?);
-        if shape.len() != stride.len() {
-            return Err(format!(
-                "{} extents and {} strides",
-                shape.len(),
-                stride.len()
-            ));
-        }
-        let pair = |mut list: Vec<Expr>, first: i64| match (list.pop(), list.pop(), list.pop()) {
-            (Some(col), Some(row), None) => Ok([row, col]),
-            (Some(col), None, None) => Ok([Expr::constant(first), col]),
-            _ => Err("one or two modes are supported".to_owned()),
+impl std::fmt::Display for Extents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let list = |values: &[i64]| {
+            values
+                .iter()
+                .map(i64::to_string)
+                .collect::<Vec<_>>()
+                .join(",")
         };
-        Ok(OperandLayout {
-            shape: pair(shape, 1)?,
-            stride: pair(stride, 0)?,
+        write!(f, "({}):({})", list(self.shape()), list(self.stride()))
+    }
+}
+
+/// Matches an operand's layout with a problem's strides, binding stride names in `env`.
+///
+/// # Errors
+/// The refusal that says why they do not match.
+pub(crate) fn bind(operand: &Operand, given: &[i64], env: &mut Env) -> Result<Extents, Refusal> {
+    let layout = &operand.layout;
+    let eval = |expr: &Expr, env: &Env| {
+        expr.eval(env).map_err(|error| Refusal::Expression {
+            what: format!("layout of `{}`", operand.name),
+            error,
         })
-    }
-}
-
-/// The expressions of `(x,y)` or of a bare `x`.
-fn modes(text: &str) -> Result<Vec<Expr>, String> {
-    let text = text.trim();
-    let inner = match text.strip_prefix('(') {
-        Some(rest) => rest.strip_suffix(')').ok_or("expected `)` at the end")?,
-        None => text,
     };
-    let mut parts = vec![String::new()];
-    let mut depth = 0usize;
-    for c in inner.chars() {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        match parts.last_mut() {
-            Some(part) if c != ',' || depth > 0 => part.push(c),
-            _ => parts.push(String::new()),
+    let other_form = || Refusal::Layout {
+        operand: operand.name.clone(),
+        layout: layout.text().to_owned(),
+        given: given
+            .iter()
+            .map(i64::to_string)
+            .collect::<Vec<_>>()
+            .join(","),
+    };
+    if given.len() != layout.rank() {
+        return Err(other_form());
+    }
+    let mut shape = [1; MAX_AXES];
+    for (extent, expr) in shape.iter_mut().zip(&layout.shape) {
+        *extent = eval(expr, env)?;
+    }
+    for ((expr, value), extent) in layout.stride.iter().zip(given).zip(shape) {
+        if let Some(name) = expr.single_name()
+            && env.get(name).is_none()
+        {
+            env.set(name, *value);
+        } else if extent > 1 && eval(expr, env)? != *value {
+            return Err(other_form());
         }
     }
-    parts
-        .iter()
-        .map(|part| part.parse::<Expr>().map_err(|e| e.to_string()))
-        .collect()
+    let extents = Extents::new(shape.into_iter().zip(given.iter().copied()));
+    // A layout may repeat one row or column; a caller's stride of 0 is a mistake.
+    let mut axes = layout.stride.iter().zip(extents.axes());
+    if axes.any(|(expr, (extent, stride))| extent > 1 && stride < least_stride(expr)) {
+        return Err(strides_refused(
+            operand,
+            &extents,
+            "strides must be positive",
+        ));
+    }
+    if extents.span_elems().is_none() {
+        let problem = "the last element lies beyond 64 bits";
+        return Err(strides_refused(operand, &extents, problem));
+    }
+    Ok(extents)
 }
 
-impl OperandLayout {
-    /// The layout of a kernel's operand.
-    ///
-    /// # Errors
-    /// [`Refusal::LayoutText`] when its text is no layout.
-    pub fn of(operand: &Operand) -> Result<OperandLayout, Refusal> {
-        operand
-            .layout
-            .parse()
-            .map_err(|problem| Refusal::LayoutText {
-                operand: operand.name.clone(),
-                layout: operand.layout.clone(),
-                problem,
-            })
-    }
-
-    /// Matches the layout with a problem's strides, binding stride names in `env`.
-    ///
-    /// # Errors
-    /// The refusal that says why they do not match.
-    pub fn bind(
-        &self,
-        operand: &str,
-        text: &str,
-        given: Strides,
-        env: &mut Env,
-    ) -> Result<Extents, Refusal> {
-        let eval = |expr: &Expr, env: &Env| {
-            expr.eval(env).map_err(|error| Refusal::Expression {
-                what: format!("layout of `{operand}`"),
-                error,
-            })
-        };
-        let (rows, cols) = (eval(&self.shape[0], env)?, eval(&self.shape[1], env)?);
-        let pairs = [
-            (&self.stride[0], given.row, rows),
-            (&self.stride[1], given.col, cols),
-        ];
-        for (expr, value, extent) in pairs {
-            if let Some(name) = single_name(expr)
-                && env.get(name).is_none()
-            {
-                env.set(name, value);
-            } else if extent > 1 && eval(expr, env)? != value {
-                return Err(Refusal::Layout {
-                    operand: operand.to_owned(),
-                    layout: text.to_owned(),
-                    given: format!("({},{})", given.row, given.col),
-                });
-            }
-        }
-        let extents = Extents {
-            rows,
-            cols,
-            row_stride: given.row,
-            col_stride: given.col,
-        };
-        let refuse = |problem| Refusal::Strides {
-            operand: operand.to_owned(),
-            rows,
-            cols,
-            row: given.row,
-            col: given.col,
-            problem,
-        };
-        // A layout may repeat one row or column; a caller's stride of 0 is a mistake.
-        let mut pairs = pairs.into_iter();
-        if pairs.any(|(expr, stride, extent)| extent > 1 && stride < least_stride(expr)) {
-            return Err(refuse("strides must be positive"));
-        }
-        if extents.span_elems().is_none() {
-            return Err(refuse("the last element lies beyond 64 bits"));
-        }
-        Ok(extents)
+/// Why an operand's strides are refused.
+pub(crate) fn strides_refused(
+    operand: &Operand,
+    extents: &Extents,
+    problem: &'static str,
+) -> Refusal {
+    Refusal::Strides {
+        operand: operand.name.clone(),
+        shape: extents.shape().to_vec(),
+        stride: extents.stride().to_vec(),
+        problem,
     }
 }
 
-/// The least stride of a mode of more than one element whose stride is that expression: 0 where it
+/// The least stride of an axis of more than one element whose stride is that expression: 0 where it
 /// says so, 1 otherwise.
 pub(crate) fn least_stride(expr: &Expr) -> i64 {
-    let repeats =
-        expr.names().next().is_none() && expr.eval(&Env::new()).is_ok_and(|value| value == 0);
-    i64::from(!repeats)
-}
-
-/// The name, when the expression is nothing else.
-pub(crate) fn single_name(expr: &Expr) -> Option<Name> {
-    Name::from_text(expr.text().trim())
+    i64::from(expr.constant_value() != Some(0))
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    fn env(m: i64, n: i64, k: i64) -> Env {
-        Env::new()
-            .with(Name::M, m)
-            .with(Name::N, n)
-            .with(Name::K, k)
-    }
-
-    fn bind(text: &str, env: &mut Env, row: i64, col: i64) -> Result<Extents, Refusal> {
-        let layout: OperandLayout = text.parse().unwrap();
-        layout.bind("a", text, Strides { row, col }, env)
-    }
-
-    #[test]
-    fn names_are_bound_and_compared() {
-        let mut e = env(5, 6, 7);
-        let extents = bind("(m,k):(lda,1)", &mut e, 8, 1).unwrap();
-        assert_eq!((extents.rows, extents.cols, extents.row_stride), (5, 7, 8));
-        assert_eq!(extents.span_elems(), Some(4 * 8 + 6 + 1));
-        assert_eq!(e.get(Name::Lda), Some(8));
-        assert!(bind("(n,k):(lda,1)", &mut e, 8, 1).is_ok());
-        assert!(matches!(
-            bind("(n,k):(lda,1)", &mut e, 9, 1),
-            Err(Refusal::Layout { .. })
-        ));
-        assert!(matches!(
-            bind("(n,k):(ldb,1)", &mut e, 1, 9),
-            Err(Refusal::Layout { .. })
-        ));
-        assert!(bind("(n,k):(rsb, csb)", &mut e, 1, 9).is_ok());
-        assert_eq!(e.get(Name::Csb), Some(9));
-    }
-
-    #[test]
-    fn extents_as_strides() {
-        let mut e = env(5, 6, 7);
-        assert!(bind("(m,n):(n,1)", &mut e, 6, 1).is_ok());
-        assert!(bind("(m,n):(n,1)", &mut e, 7, 1).is_err());
-        assert!(bind("(m,n):(max(n,8),1)", &mut e, 8, 1).is_ok());
-        assert_eq!(bind("(n):(1)", &mut e, 99, 1).unwrap().elems(), 6);
-    }
-
-    #[test]
-    fn constant_strides_of_zero_repeat_what_is_there() {
-        let mut e = env(5, 6, 7);
-        let rows = bind("(m,k):(0,1)", &mut e, 0, 1).unwrap();
-        assert_eq!(rows.span_elems(), Some(7));
-        assert!(!rows.is_injective());
-        let columns = bind("(m,k):(1,0)", &mut e, 1, 0).unwrap();
-        assert!(!columns.is_injective());
-        assert!(bind("(m,k):(0,1)", &mut e, 7, 1).is_err());
-        assert!(bind("(m,k):(0,lda)", &mut e, 0, 0).is_err());
-    }
-
-    #[test]
-    fn strides_of_single_elements_match_anything() {
-        let mut e = env(1, 6, 1);
-        assert!(bind("(m,k):(3,5)", &mut e, 77, -4).is_ok());
-        assert!(bind("(m,n):(3,1)", &mut e, 77, 1).is_ok());
-    }
-
-    #[test]
-    fn bad_strides_are_refused() {
-        let mut e = env(5, 6, 7);
-        assert!(matches!(
-            bind("(m,k):(lda,1)", &mut e, 0, 1),
-            Err(Refusal::Strides { .. })
-        ));
-        let mut e = env(5, 6, 7);
-        assert!(bind("(m,k):(lda,1)", &mut e, i64::MAX, 1).is_err());
-        for text in [
-            "m,k",
-            "(m,k):(1)",
-            "(m,k,n):(1,2,3)",
-            "(m,q):(1,1)",
-            "(m:(1",
-            ":",
-            "():()",
-        ] {
-            assert!(text.parse::<OperandLayout>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn outputs_are_injective() {
-        let e = |rows, cols, row_stride, col_stride| Extents {
-            rows,
-            cols,
-            row_stride,
-            col_stride,
-        };
-        assert!(e(4, 3, 3, 1).is_injective());
-        assert!(!e(4, 3, 2, 1).is_injective());
-        assert!(e(4, 3, 1, 4).is_injective());
-        assert!(e(1, 3, 0, 1).is_injective());
-        assert!(!e(4, 3, 0, 1).is_injective());
-        assert!(!e(1, 3, 1, 0).is_injective());
-        assert!(e(125, 512, 1024, 1000).is_injective());
-        assert!(e(512, 128, 1024, 1000).is_injective());
-        assert!(!e(126, 129, 1024, 1000).is_injective());
-    }
-
-    /// Every address by itself, against the rule.
-    #[test]
-    fn elements_share_an_address_when_the_rule_says_so() {
-        for [rows, cols, row_stride, col_stride] in cases() {
-            let extents = Extents {
-                rows,
-                cols,
-                row_stride,
-                col_stride,
-            };
-            let all = (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col)));
-            let mut offsets: Vec<i64> = all.map(|(row, col)| extents.offset(row, col)).collect();
-            let count = offsets.len();
-            offsets.sort_unstable();
-            offsets.dedup();
-            assert_eq!(
-                extents.is_injective(),
-                offsets.len() == count,
-                "{extents:?}"
-            );
-        }
-    }
-
-    fn cases() -> impl Iterator<Item = [i64; 4]> {
-        let each = |count: i64| (0..6i64.pow(4)).map(move |at| at / count % 6);
-        let [rows, cols] = [1, 6].map(each);
-        let [row_strides, col_strides] = [36, 216].map(each);
-        let extents = rows.zip(cols).map(|(rows, cols)| (rows + 1, cols + 1));
-        let cases = extents.zip(row_strides.zip(col_strides));
-        cases.map(|((rows, cols), (row, col))| [rows, cols, row, col])
-    }
-}
+mod tests;

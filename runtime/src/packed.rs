@@ -1,29 +1,22 @@
 //! The tightest problem of given extents that a kernel takes.
 
-use tilewright_bundle::{Env, Kernel, Name};
+use tilewright_bundle::{Env, Expr, Kernel, Name, OperandLayout};
 
 use crate::error::{Error, refused};
 use crate::info::DeviceInfo;
 use crate::launch::fit;
-use crate::layout::{OperandLayout, single_name};
 use crate::problem::Problem;
 
-/// A problem with the smallest strides that the kernel's layouts and assumptions allow: rows lie
-/// behind each other, spaced by a multiple of 1, 2, 4 … 256 elements as needed. Where the layout
-/// leaves both strides open, the second mode is contiguous.
+/// The problem of these extents with the smallest strides that the kernel's layouts and assumptions
+/// allow: rows lie behind each other, spaced by a multiple of 1, 2, 4 … 256 elements as needed.
+/// Where the layout leaves all strides open, the last axis is contiguous.
 ///
 /// # Errors
 /// [`Error::Refused`] when the kernel takes no problem of these extents.
-pub fn packed(
-    kernel: &Kernel,
-    m: i64,
-    n: i64,
-    k: i64,
-    device: &DeviceInfo,
-) -> Result<Problem, Error> {
+pub fn packed(kernel: &Kernel, extents: &Problem, device: &DeviceInfo) -> Result<Problem, Error> {
     let mut last = Vec::new();
     for spacing in (0..=8).map(|p| 1i64 << p) {
-        let problem = spaced(kernel, [m, n, k], spacing)?;
+        let problem = spaced(kernel, extents, spacing);
         match fit(kernel, &problem, device) {
             Ok(_) => return Ok(problem),
             Err(refusals) => last = refusals,
@@ -32,36 +25,79 @@ pub fn packed(
     Err(refused(kernel, last))
 }
 
-fn spaced(kernel: &Kernel, [m, n, k]: [i64; 3], spacing: i64) -> Result<Problem, Error> {
-    let mut problem = Problem::new(m, n, k);
-    let mut env = Env::new()
-        .with(Name::M, m)
-        .with(Name::N, n)
-        .with(Name::K, k);
-    env.set(Name::Batch, 1);
+fn spaced(kernel: &Kernel, extents: &Problem, spacing: i64) -> Problem {
+    let mut problem = extents.clone();
+    // What is wrong with the extents is said by the fit.
+    let mut env = problem.env(&kernel.names, &mut Vec::new());
+    let round = |x: i64| x.saturating_add(spacing - 1) / spacing * spacing;
     for operand in &kernel.semantics.operands {
-        let layout = OperandLayout::of(operand).map_err(|r| refused(kernel, vec![r]))?;
-        let extent = |at: usize| layout.shape[at].eval(&env).unwrap_or(1);
-        let round = |x: i64| x.saturating_add(spacing - 1) / spacing * spacing;
-        let (rows, cols) = (extent(0), extent(1));
-        let fixed = [
-            layout.stride[0].eval(&env).ok(),
-            layout.stride[1].eval(&env).ok(),
-        ];
-        let (row, col) = match fixed {
-            [Some(row), Some(col)] => (row, col),
-            [Some(row), None] => (row, round(rows.saturating_mul(row))),
-            [None, Some(col)] => (round(cols.saturating_mul(col)), col),
-            [None, None] => (round(cols), 1),
-        };
-        for (at, value) in [(0, row), (1, col)] {
-            if let Some(name) = single_name(&layout.stride[at])
-                && env.get(name).is_none()
-            {
-                env.set(name, value);
+        let open = Open::of(&operand.layout, &env);
+        let order: Vec<usize> = (0..operand.layout.rank()).rev().collect();
+        let mut strides = open.strides(&order, 1, round);
+        bind_open(&operand.layout, &mut strides, &mut env, |_, _, value| value);
+        problem = problem.with_strides(&operand.name, strides);
+    }
+    problem
+}
+
+/// A layout of which some strides are open: their names have no value yet.
+pub(crate) struct Open {
+    shape: Vec<i64>,
+    fixed: Vec<Option<i64>>,
+}
+
+impl Open {
+    /// What `env` says of a layout.
+    pub fn of(layout: &OperandLayout, env: &Env) -> Open {
+        let extent = |expr: &Expr| expr.eval(env).unwrap_or(1).max(1);
+        Open {
+            shape: layout.shape.iter().map(extent).collect(),
+            fixed: layout.stride.iter().map(|e| e.eval(env).ok()).collect(),
+        }
+    }
+
+    /// Strides that keep elements apart, chosen for the open axes in this order, each outside of
+    /// all before it: the first is `inner` where no stride is given, each other one what `round`
+    /// makes of the least that does.
+    pub fn strides(
+        &self,
+        order: &[usize],
+        inner: i64,
+        mut round: impl FnMut(i64) -> i64,
+    ) -> Vec<i64> {
+        let span = |extent: &i64, stride: i64| extent.saturating_mul(stride.max(1));
+        let fixed = self.shape.iter().zip(&self.fixed);
+        let mut outside = fixed
+            .filter_map(|(extent, stride)| Some(span(extent, (*stride)?)))
+            .max();
+        let mut strides: Vec<i64> = self.fixed.iter().map(|s| s.unwrap_or(1)).collect();
+        for at in order {
+            let (Some(None), Some(extent)) = (self.fixed.get(*at), self.shape.get(*at)) else {
+                continue;
+            };
+            let stride = outside.map_or(inner, &mut round);
+            outside = outside.max(Some(span(extent, stride)));
+            if let Some(place) = strides.get_mut(*at) {
+                *place = stride;
             }
         }
-        problem = problem.with_strides(&operand.name, row, col);
+        strides
     }
-    Ok(problem)
+}
+
+/// Binds the names of open strides to what `choose` makes of their values.
+pub(crate) fn bind_open(
+    layout: &OperandLayout,
+    strides: &mut [i64],
+    env: &mut Env,
+    choose: impl Fn(&Env, Name, i64) -> i64,
+) {
+    for (expr, value) in layout.stride.iter().zip(strides) {
+        if let Some(name) = expr.single_name()
+            && env.get(name).is_none()
+        {
+            *value = choose(env, name, *value);
+            env.set(name, *value);
+        }
+    }
 }

@@ -1,123 +1,171 @@
-//! What a caller wants computed: extents, and two strides for each operand.
+//! What a caller wants computed: named extents, and the strides of each operand.
 
-use tilewright_bundle::{Env, Name};
+use std::borrow::Cow;
+
+use tilewright_bundle::{Env, NameKind, Names};
 
 use crate::error::Refusal;
 
 /// Largest extent; kernels count rows and columns in 32 bits.
 pub const MAX_EXTENT: i64 = i32::MAX as i64;
 
-/// The strides of one operand in elements, along the first and second mode of its shape.
-///
-/// For `a` of a gemm those modes are `(m,k)`, for `b` `(n,k)`, for `d` `(m,n)`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Strides {
-    /// Between neighbours along the first mode.
-    pub row: i64,
-    /// Between neighbours along the second mode.
-    pub col: i64,
-}
+/// The extents of matrix products and copies, in the order in which they are written: `4x8x16`.
+const MATRIX_EXTENTS: [&str; 3] = ["m", "n", "k"];
 
-/// One problem of any family.
+/// One problem of any kernel.
 ///
 /// ```
 /// use tilewright_runtime::Problem;
 /// // d(128x64) = a(128x32) * b(64x32), K-major both, rows of `a` padded to 40 elements.
 /// let p = Problem::new(128, 64, 32).row_major("a", 40).row_major("b", 32).row_major("d", 64);
-/// assert_eq!(p.strides("a").map(|s| (s.row, s.col)), Some((40, 1)));
+/// assert_eq!(p.strides("a"), Some([40, 1].as_slice()));
+/// let p = Problem::of([("z", 4), ("i", 512), ("e", 64)]).with_strides("q", [512 * 64, 64, 1]);
+/// assert_eq!((p.extent("i"), p.extent("m")), (Some(512), None));
+/// assert_eq!(p.to_string(), "z=4 i=512 e=64 q:(32768,64,1)");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Problem {
-    /// Rows of the output.
-    pub m: i64,
-    /// Columns of the output.
-    pub n: i64,
-    /// The contracted extent; 1 for a copy.
-    pub k: i64,
-    /// How many problems of this form lie behind each other; 1 for one.
-    pub batch: i64,
-    strides: Vec<(String, Strides)>,
+    extents: Vec<(Cow<'static, str>, i64)>,
+    strides: Vec<(String, Vec<i64>)>,
 }
 
 impl Problem {
-    /// A problem whose operands have no strides yet.
+    /// A problem of the extents `m`, `n` and `k`, whose operands have no strides yet. An extent
+    /// that the kernel lacks is 1, as `k` is for a copy.
     pub fn new(m: i64, n: i64, k: i64) -> Problem {
-        Problem {
-            m,
-            n,
-            k,
-            batch: 1,
-            strides: Vec::new(),
-        }
+        Problem::of(MATRIX_EXTENTS.into_iter().zip([m, n, k]))
     }
 
-    /// The same problem with `operand` at these strides.
+    /// A problem of these extents, whose operands have no strides yet.
+    pub fn of<N: Into<Cow<'static, str>>>(extents: impl IntoIterator<Item = (N, i64)>) -> Problem {
+        let none = Problem {
+            extents: Vec::new(),
+            strides: Vec::new(),
+        };
+        extents.into_iter().fold(none, |problem, (name, value)| {
+            problem.with_extent(name, value)
+        })
+    }
+
+    /// The same problem with this extent, in place of an earlier one of that name.
     #[must_use]
-    pub fn with_strides(mut self, operand: &str, row: i64, col: i64) -> Problem {
-        self.strides.retain(|(name, _)| name != operand);
-        self.strides
-            .push((operand.to_owned(), Strides { row, col }));
+    pub fn with_extent(mut self, name: impl Into<Cow<'static, str>>, value: i64) -> Problem {
+        let name = name.into();
+        match self.extents.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, extent)) => *extent = value,
+            None => self.extents.push((name, value)),
+        }
         self
     }
 
-    /// The same problem with the second mode of `operand` contiguous.
+    /// The same problem with `operand` at these strides, first axis first.
+    #[must_use]
+    pub fn with_strides(mut self, operand: &str, strides: impl Into<Vec<i64>>) -> Problem {
+        self.strides.retain(|(name, _)| name != operand);
+        self.strides.push((operand.to_owned(), strides.into()));
+        self
+    }
+
+    /// The same problem with the second axis of a matrix contiguous.
     #[must_use]
     pub fn row_major(self, operand: &str, leading: i64) -> Problem {
-        self.with_strides(operand, leading, 1)
+        self.with_strides(operand, [leading, 1])
     }
 
-    /// The same problem with the first mode of `operand` contiguous.
+    /// The same problem with the first axis of a matrix contiguous.
     #[must_use]
     pub fn col_major(self, operand: &str, leading: i64) -> Problem {
-        self.with_strides(operand, 1, leading)
+        self.with_strides(operand, [1, leading])
     }
 
-    /// The strides of `operand`, if given.
-    pub fn strides(&self, operand: &str) -> Option<Strides> {
-        self.strides
+    /// The extent of that name, if given.
+    pub fn extent(&self, name: &str) -> Option<i64> {
+        let mut extents = self.extents.iter();
+        extents.find(|(known, _)| known == name).map(|(_, v)| *v)
+    }
+
+    /// The extents, in the order given.
+    pub fn extents(&self) -> impl Iterator<Item = (&str, i64)> {
+        self.extents
             .iter()
+            .map(|(name, value)| (name.as_ref(), *value))
+    }
+
+    /// `m`, `n`, `k` and `batch`, each 1 where it is not given.
+    pub fn matrix_extents(&self) -> [i64; 4] {
+        ["m", "n", "k", "batch"].map(|name| self.extent(name).unwrap_or(1))
+    }
+
+    /// The strides of `operand` in elements, first axis first, if given.
+    pub fn strides(&self, operand: &str) -> Option<&[i64]> {
+        let mut strides = self.strides.iter();
+        strides
             .find(|(name, _)| name == operand)
-            .map(|(_, s)| *s)
+            .map(|(_, s)| s.as_slice())
     }
 
     /// Operands with strides, in the order given.
-    pub fn operands(&self) -> impl Iterator<Item = (&str, Strides)> {
+    pub fn operands(&self) -> impl Iterator<Item = (&str, &[i64])> {
         self.strides
             .iter()
-            .map(|(name, strides)| (name.as_str(), *strides))
+            .map(|(name, strides)| (name.as_str(), strides.as_slice()))
     }
 
-    /// The extents as the names of expressions, after checking their range.
-    pub(crate) fn env(&self, refusals: &mut Vec<Refusal>) -> Env {
+    /// The extents as a kernel's names, after checking that they are all there and in range.
+    pub(crate) fn env(&self, names: &Names, refusals: &mut Vec<Refusal>) -> Env {
         let mut env = Env::new();
-        let named = [
-            ("m", Name::M, self.m),
-            ("n", Name::N, self.n),
-            ("k", Name::K, self.k),
-            ("batch", Name::Batch, self.batch),
-        ];
-        for (text, name, value) in named {
+        for (name, text) in names.extents() {
+            let Some(value) = self.extent(text) else {
+                refusals.push(Refusal::NoExtent {
+                    name: text.to_owned(),
+                });
+                continue;
+            };
             if !(1..=MAX_EXTENT).contains(&value) {
                 refusals.push(Refusal::Extent {
-                    name: text,
+                    name: text.to_owned(),
                     value,
                     most: MAX_EXTENT,
                 });
             }
             env.set(name, value);
         }
+        for (text, value) in self.extents() {
+            if value != 1 && !is_extent(names, text) {
+                refusals.push(Refusal::ExtraExtent {
+                    name: text.to_owned(),
+                    value,
+                });
+            }
+        }
         env
     }
 }
 
+/// Whether a kernel has an extent of that name.
+pub(crate) fn is_extent(names: &Names, text: &str) -> bool {
+    let kind = names.find(text).and_then(|name| names.kind(name));
+    kind == Some(NameKind::Extent)
+}
+
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}x{}x{}", self.m, self.n, self.k)?;
-        if self.batch != 1 {
-            write!(f, " batch {}", self.batch)?;
+        let is_matrix = |name: &str| MATRIX_EXTENTS.contains(&name) || name == "batch";
+        if self.extents().all(|(name, _)| is_matrix(name)) {
+            let [m, n, k, batch] = self.matrix_extents();
+            write!(f, "{m}x{n}x{k}")?;
+            if batch != 1 {
+                write!(f, " batch {batch}")?;
+            }
+        } else {
+            for (at, (name, value)) in self.extents().enumerate() {
+                let gap = if at == 0 { "" } else { " " };
+                write!(f, "{gap}{name}={value}")?;
+            }
         }
-        for (name, Strides { row, col }) in &self.strides {
-            write!(f, " {name}:({row},{col})")?;
+        for (name, strides) in &self.strides {
+            let strides: Vec<String> = strides.iter().map(i64::to_string).collect();
+            write!(f, " {name}:({})", strides.join(","))?;
         }
         Ok(())
     }

@@ -163,7 +163,7 @@ impl Selector {
         problem: &Problem,
         args: &[Arg<'_>],
     ) -> Option<Selection<'b>> {
-        let extents = [problem.m, problem.n, problem.k, problem.batch];
+        let extents = problem.matrix_extents();
         if extents.iter().any(|extent| *extent < 1) {
             return None;
         }
@@ -218,7 +218,7 @@ impl Class {
         let lies = |operand: &TunedOperand| {
             problem
                 .strides(&operand.name)
-                .is_some_and(|s| Contiguous::of(s.row, s.col) == operand.contiguous)
+                .is_some_and(|strides| Contiguous::of(strides) == operand.contiguous)
         };
         self.family == query.family && typed && self.operands.iter().all(lies)
     }

@@ -216,10 +216,24 @@ fn tensor_type(dtype: DType) -> Option<TensorType> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use tilewright_bundle::{NameKind, Names};
+
     use super::*;
 
+    fn names() -> Names {
+        let mut names = Names::default();
+        for text in ["k", "m", "lda"] {
+            names.declare(text, NameKind::Extent).unwrap();
+        }
+        names
+    }
+
     fn abi(dtype: DType) -> TensorMapAbi {
-        let expr = |text: &str| text.parse::<Expr>().unwrap();
+        let expr = |text: &str| {
+            let mut expr: Expr = text.parse().unwrap();
+            assert!(expr.resolve(&names()).is_empty());
+            expr
+        };
         TensorMapAbi {
             swizzle: TensorSwizzle::Bytes64,
             ..TensorMapAbi::new("a", dtype, [expr("k"), expr("m")], [expr("lda")], [16, 8])
@@ -227,10 +241,9 @@ mod tests {
     }
 
     fn made(dtype: DType, k: i64, m: i64, lda: i64) -> Result<TensorMap, Vec<String>> {
-        let env = Env::new()
-            .with(Name::K, k)
-            .with(Name::M, m)
-            .with(Name::Lda, lda);
+        let values = [("k", k), ("m", m), ("lda", lda)];
+        let bind = |env: Env, (text, value)| env.with(names().find(text).unwrap(), value);
+        let env = values.into_iter().fold(Env::new(), bind);
         let mut refusals = Vec::new();
         let map = describe("a_map", &abi(dtype), &env, 0x1000, &mut refusals);
         map.ok_or_else(|| refusals.iter().map(ToString::to_string).collect())

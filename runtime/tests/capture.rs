@@ -68,13 +68,9 @@ fn other_text(ptx: &str) -> String {
 fn what_was_captured_is_equal_again() {
     let runtime = with_gemm(GEMM);
     let rows = captured_by(&runtime, 7, 2);
-    let [copy, gemm] = [&rows[1], &rows[3]].map(Row::problem);
-    assert_ne!(
-        (copy.m, copy.n),
-        (gemm.m, gemm.n),
-        "each kernel has problems of its own"
-    );
-    assert!([gemm.m, gemm.n, gemm.k].iter().all(|extent| *extent > 128));
+    let [copy, gemm] = [&rows[1], &rows[3]].map(|row| row.problem().matrix_extents());
+    assert_ne!(copy[..2], gemm[..2], "each kernel has problems of its own");
+    assert!(gemm[..3].iter().all(|extent| *extent > 128));
     let replay = replayed(&runtime, &rows);
     assert_eq!((replay.equal(), replay.bad()), (4, 0));
     assert!(replay.is_good());
@@ -208,7 +204,10 @@ fn a_kernel_that_is_refused_here_failed() {
 fn rows_of_no_kernel_are_gone() {
     let rows = captured(&with_gemm(GEMM));
     let mut other = gemm_kernel("gemm_f32@plain-2");
-    other.semantics.operands[2].layout = "(m,n):(ldd,1)".to_owned();
+    other.semantics.operands[2].layout = layout("(m,n):(ldd,1)");
+    for (at, value) in [(10, "ldd"), (11, "1")] {
+        other.abi.params[at].value = i64_of(value);
+    }
     let changed = runtime_of([(copy_kernel("copy_f32@plain-2"), COPY), (other, GEMM)]);
     let replay = replayed(&changed, &rows);
     assert_eq!((replay.gone(), replay.bad()), (2 * PROBLEMS, 0));

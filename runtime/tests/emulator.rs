@@ -169,7 +169,9 @@ fn launches_that_would_go_wrong_are_refused_before_they_run() {
     let odd = fine.clone().row_major("a", 7).row_major("b", 9);
     assert_eq!(kinds(&odd, sizes, [0; 3]), ["assumption", "assumption"]);
     let mut negative = fine.clone();
-    (negative.m, negative.n, negative.k) = (0, -1, 1 << 31);
+    for (name, extent) in [("m", 0), ("n", -1), ("k", 1 << 31)] {
+        negative = negative.with_extent(name, extent);
+    }
     assert_eq!(
         kinds(&negative, sizes, [0; 3]),
         ["extent", "extent", "extent"]
@@ -219,11 +221,11 @@ fn outputs_must_not_share_memory() {
 fn packed_problems_obey_assumptions() {
     let runtime = runtime();
     let kernel = runtime.bundle().kernel("gemm_f32@picky-1").unwrap();
-    let problem = packed(kernel, 5, 6, 13, runtime.device().info()).unwrap();
-    assert_eq!(problem.strides("a").map(|s| (s.row, s.col)), Some((16, 1)));
+    let problem = packed(kernel, &Problem::new(5, 6, 13), runtime.device().info()).unwrap();
+    assert_eq!(problem.strides("a"), Some([16, 1].as_slice()));
     let plain = runtime.bundle().kernel("gemm_f32@plain-2").unwrap();
-    let problem = packed(plain, 5, 6, 13, runtime.device().info()).unwrap();
-    assert_eq!(problem.strides("b").map(|s| (s.row, s.col)), Some((13, 1)));
+    let problem = packed(plain, &Problem::new(5, 6, 13), runtime.device().info()).unwrap();
+    assert_eq!(problem.strides("b"), Some([13, 1].as_slice()));
 }
 
 #[test]
@@ -240,7 +242,7 @@ fn extents_are_measured_in_the_order_asked_for() {
     let strides = |id: &str, letters| {
         let kernel = runtime.bundle().kernel(id).unwrap();
         let problem = at(letters).problem(kernel, info)?;
-        let of = |name| problem.strides(name).map(|s| (s.row, s.col)).unwrap();
+        let of = |name| problem.strides(name).map(|s| (s[0], s[1])).unwrap();
         Ok::<_, Error>([of("a"), of("b")])
     };
     let plain = "gemm_f32@plain-2";

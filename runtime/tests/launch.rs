@@ -27,6 +27,7 @@ fn problem() -> Problem {
 }
 
 fn launch(kernel: &Kernel, problem: &Problem) -> Result<Launch, Vec<Refusal>> {
+    let kernel = &resolved(kernel.clone());
     let views = [("s", 0x7f00_0000_1000), ("d", 0x7f10_0000_0010)].map(|(operand, address)| View {
         operand,
         address,
@@ -86,7 +87,7 @@ fn values_outside_their_range_are_refused() {
     assert_eq!(kinds(&grid, &problem()), ["range"]);
     grid.abi.grid[1] = expr("m - 3");
     assert_eq!(kinds(&grid, &problem()), ["range"]);
-    grid.abi.grid[1] = expr("ldb");
+    grid.abi.grid[1] = expr("m / (n - 70)");
     assert_eq!(kinds(&grid, &problem()), ["range"]);
     let mut smem = copy_kernel("copy_f32@x-1");
     smem.abi.dynamic_smem_bytes = expr("232448");

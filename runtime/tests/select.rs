@@ -95,16 +95,16 @@ fn any_problem(rng: &mut StdRng) -> Problem {
     let (m, n, k) = (extent(), extent(), extent());
     let mut problem = Problem::new(m, n, k);
     if rng.random_range(0..10) == 0 {
-        problem.batch = rng.random_range(-1..3);
+        problem = problem.with_extent("batch", rng.random_range(-1..3));
     }
     for (name, rows, cols) in [("a", m, k), ("b", n, k), ("d", m, n)] {
         let pad = [0, 0, 8, 1, -8][rng.random_range(0..5)];
         problem = match rng.random_range(0..12) {
             0 => problem,
             1 => problem.col_major(name, rows + pad),
-            2 => problem.with_strides(name, cols * 2, 2),
-            3 => problem.with_strides(name, i64::MAX - pad.abs(), 1),
-            4 => problem.with_strides(name, 0, 1),
+            2 => problem.with_strides(name, [cols * 2, 2]),
+            3 => problem.with_strides(name, [i64::MAX - pad.abs(), 1]),
+            4 => problem.with_strides(name, [0, 1]),
             _ => problem.row_major(name, cols + pad),
         };
     }
@@ -150,7 +150,7 @@ fn what_is_accepted_is_what_fits() {
             assert_eq!(selected.is_ok(), fits, "{} {problem}", kernel.id);
             let row_major = ["a", "b", "d"]
                 .iter()
-                .all(|name| problem.strides(name).is_some_and(|s| s.col == 1));
+                .all(|name| problem.strides(name).is_some_and(|s| s[1] == 1));
             if let Ok(selection) = selected
                 && row_major
             {

@@ -136,9 +136,9 @@ fn drawn_problems_are_legal_and_odd() {
 fn packed_problems_have_rows_that_maps_take() {
     let device = strict(4);
     for swizzle in [TensorSwizzle::None, TensorSwizzle::Bytes128] {
-        let pair = tma_pair("copy_pair@x-1", swizzle);
-        let problem = packed(&pair, 5, 13, 1, device.info()).unwrap();
-        assert_eq!(problem.strides("s").map(|s| (s.row, s.col)), Some((16, 1)));
+        let pair = resolved(tma_pair("copy_pair@x-1", swizzle));
+        let problem = packed(&pair, &Problem::new(5, 13, 1), device.info()).unwrap();
+        assert_eq!(problem.strides("s"), Some([16, 1].as_slice()));
     }
 }
 
@@ -278,7 +278,7 @@ fn drivers_without_the_calls_are_refused() {
         driver: Some(driver),
         ..strict(4).info().clone()
     };
-    let mut kernel = tma_pair("copy_pair@x-1", TensorSwizzle::None);
+    let mut kernel = resolved(tma_pair("copy_pair@x-1", TensorSwizzle::None));
     kernel.min_driver = 11_000;
     let fine = Problem::new(8, 16, 1).row_major("s", 16).row_major("d", 16);
     let refused = |kernel: &Kernel, driver| {
@@ -300,7 +300,7 @@ fn drivers_without_the_calls_are_refused() {
 #[test]
 fn maps_are_left_to_the_backend_in_whole() {
     let device = strict(4);
-    let kernel = tma_copy("copy_tma@x-1", TensorSwizzle::Bytes64);
+    let kernel = resolved(tma_copy("copy_tma@x-1", TensorSwizzle::Bytes64));
     let problem = Problem::new(5, 13, 1).row_major("s", 16).row_major("d", 24);
     let fitted = fit(&kernel, &problem, device.info()).unwrap();
     let views = [("s", 0x1000), ("d", 0x2010)].map(|(operand, address)| View {

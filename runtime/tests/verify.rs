@@ -24,7 +24,7 @@ fn verified(kernel: Kernel, ptx: &str, problems: usize, inputs: Inputs) -> Summa
 fn copy_with_rows(strides: [i64; 2]) -> Kernel {
     let mut kernel = copy_kernel("copy_f32@fixed-1");
     for (at, stride) in strides.into_iter().enumerate() {
-        kernel.semantics.operands[at].layout = format!("(m,n):({stride},1)");
+        kernel.semantics.operands[at].layout = layout(&format!("(m,n):({stride},1)"));
         kernel.abi.params[4 + at].value = i64_of(&stride.to_string());
     }
     kernel
@@ -45,7 +45,7 @@ fn elements_that_share_an_address_are_read_as_they_lie() {
     assert_eq!(failures(&summary), [""; 0]);
     let mut gemm = gemm_kernel("gemm_f32@fixed-1");
     for (operand, first, stride) in [(0, 6, "(m,k):(2,1)"), (1, 8, "(n,k):(1,5)")] {
-        gemm.semantics.operands[operand].layout = stride.to_owned();
+        gemm.semantics.operands[operand].layout = layout(stride);
         let numbers = stride.split_once(":(").unwrap().1.trim_end_matches(')');
         for (at, number) in numbers.split(',').enumerate() {
             gemm.abi.params[first + at].value = i64_of(number);

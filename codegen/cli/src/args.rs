@@ -15,7 +15,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 #[cfg(feature = "codegen")]
 pub use self::compile::{Build, Check, Explain, Ir, Limit, LineInfo, Pass, Plan, Points, Ptx};
-use crate::quantity::{Bytes, Product};
+use crate::quantity::{Bytes, Product, Size};
 
 /// The last lines of `--help`.
 const EXIT_CODES: &str = "Exit codes: 0 good, 1 a negative verdict (your spec, a failed check),\n\
@@ -118,9 +118,12 @@ pub struct Run {
 /// The extents and leading dimensions of one problem; what is left out is packed.
 #[derive(Debug, Args)]
 pub struct Problem {
+    /// Extents and strides by the kernel's names: `m=4096,n=512,ldd=520`
+    #[arg(long, value_name = "NAME=SIZE", value_delimiter = ',')]
+    pub size: Vec<Size>,
     /// Rows of the output
     #[arg(long, value_parser = size())]
-    pub m: u32,
+    pub m: Option<u32>,
     /// Columns of the output
     #[arg(long, value_parser = size())]
     pub n: Option<u32>,
@@ -169,7 +172,8 @@ pub struct Bench {
     /// Only the kernels whose name starts so
     #[arg(long, value_name = "K")]
     pub kernel: Vec<String>,
-    /// Products to measure, m by n by k; with `:TN`, `:NN`, `:NT` or `:TT` in that order only
+    /// Products to measure, m by n by k or as `m=4096,n=512,k=64`; with `:TN`, `:NN`, `:NT` or
+    /// `:TT` in that order only
     #[arg(long, value_name = "MxNxK[:LAYOUT]")]
     #[arg(default_values = ["4096x4096x4096", "8192x8192x8192"])]
     pub problem: Vec<Product>,

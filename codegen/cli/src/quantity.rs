@@ -45,8 +45,44 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A product, written `4096x4096x4096` for m, n and k, or `4096x4096x4096:TT` for one memory order
-/// alone.
+/// An extent or a stride by its name, written `m=4096`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Size {
+    /// The kernel's name for it.
+    pub name: String,
+    /// How large it is.
+    pub value: u32,
+}
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Size, String> {
+        let (name, value) = text
+            .split_once('=')
+            .ok_or("write a name and a size as m=4096")?;
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(word) {
+            return Err(format!("`{name}` is no name of an extent or a stride"));
+        }
+        Ok(Size {
+            name: name.to_owned(),
+            value: extent(value)?,
+        })
+    }
+}
+
+/// A number from 1.
+fn extent(text: &str) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(0) => Err("sizes start at 1".to_owned()),
+        Ok(extent) => Ok(extent),
+        Err(error) => Err(format!("`{text}`: {error}")),
+    }
+}
+
+/// A product, written `4096x4096x4096` for m, n and k, or `m=4096,n=4096,k=4096`, or either with
+/// `:TT` for one memory order alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Product {
     /// Rows of the output.
@@ -75,24 +111,36 @@ impl FromStr for Product {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Product, String> {
-        let extent = |part: &str| match part.parse::<u32>() {
-            Ok(0) => Err("extents start at 1".to_owned()),
-            Ok(extent) => Ok(extent),
-            Err(error) => Err(format!("`{part}`: {error}")),
-        };
         let (extents, letters) = match text.split_once(':') {
             Some((extents, letters)) => (extents, Some(letters.parse()?)),
             None => (text, None),
         };
+        let product = |[m, n, k]: [u32; 3]| Product { m, n, k, letters };
+        if extents.contains('=') {
+            return named(extents).map(product);
+        }
         match extents.split('x').collect::<Vec<_>>()[..] {
-            [m, n, k] => Ok(Product {
-                letters,
-                m: extent(m)?,
-                n: extent(n)?,
-                k: extent(k)?,
-            }),
+            [m, n, k] => Ok(product([extent(m)?, extent(n)?, extent(k)?])),
             _ => Err("write m, n and k as 4096x4096x4096 or 4096x4096x4096:TN".to_owned()),
         }
+    }
+}
+
+/// m, n and k out of `m=4096,n=512,k=64`, in any order, each once.
+fn named(text: &str) -> Result<[u32; 3], String> {
+    let mut found = [None; 3];
+    for one in text.split(',') {
+        let Size { name, value } = one.parse()?;
+        let at = ["m", "n", "k"].iter().position(|known| *known == name);
+        match at.and_then(|at| found.get_mut(at)) {
+            Some(place @ None) => *place = Some(value),
+            Some(_) => return Err(format!("`{name}` is given twice")),
+            None => return Err(format!("a product has m, n and k, but no `{name}`")),
+        }
+    }
+    match found {
+        [Some(m), Some(n), Some(k)] => Ok([m, n, k]),
+        _ => Err("a product needs m, n and k".to_owned()),
     }
 }
 
@@ -140,6 +188,8 @@ mod tests {
         };
         assert_eq!("8x16x32".parse(), product(None));
         assert_eq!("8x16x32:NT".parse(), product(Some(Letters::Nt)));
+        assert_eq!("m=8,n=16,k=32".parse(), product(None));
+        assert_eq!("k=32,m=8,n=16:TT".parse(), product(Some(Letters::Tt)));
         for wrong in [
             "",
             "8x16",
@@ -150,8 +200,25 @@ mod tests {
             "8x16x32:",
             "8x16x32:TNT",
             "8x16:TN",
+            "m=8,n=16",
+            "m=8,n=16,k=32,k=32",
+            "m=8,n=16,h=32",
+            "m=8,n=16,k=0",
+            "m=8,n=16,k",
         ] {
             assert!(wrong.parse::<Product>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_names() {
+        let size = Size {
+            name: "ld_d2".to_owned(),
+            value: 520,
+        };
+        assert_eq!("ld_d2=520".parse(), Ok(size));
+        for wrong in ["", "m", "=5", "m=", "m=0", "m=-1", "m n=5", "m=5=5"] {
+            assert!(wrong.parse::<Size>().is_err(), "{wrong}");
         }
     }
 }

@@ -58,7 +58,7 @@ pub fn artifact(
     };
     let certificate = serde_json::to_value(certificate).map_err(|error| bug(error.to_string()))?;
     let certificate = certificate.into();
-    let kernel = Kernel {
+    let mut kernel = Kernel {
         semantics: semantics(plan).map_err(&bug)?,
         min_driver: min_driver(ptx.version),
         capability: Capability {
@@ -76,6 +76,7 @@ pub fn artifact(
         certificate,
         ..Kernel::new(&plan.id, family, &plan.entry)
     };
+    kernel.resolve().map_err(|error| bug(error.to_string()))?;
     Ok(Artifact {
         kernel,
         ptx: ptx.text,
@@ -119,7 +120,9 @@ fn semantics(plan: &Plan) -> std::result::Result<Semantics, String> {
             Role::In
         };
         let dtype = dtype(operand.dtype.name())?;
-        Ok(Operand::new(&operand.name, role, dtype, &operand.layout()))
+        let text = operand.layout();
+        let layout = text.parse().map_err(|error| format!("{text}: {error}"))?;
+        Ok(Operand::new(&operand.name, role, dtype, layout))
     });
     Ok(Semantics {
         operands: operands.collect::<std::result::Result<_, String>>()?,

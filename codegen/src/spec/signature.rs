@@ -1,7 +1,7 @@
 //! What the names of a formula stand for, as a file says it: operands, scalars, modes.
 //!
-//! Comes in: the tree of a file. Goes out: a signature. What is wrong with an operand is left to the
-//! checks of operands; then the signature is not sound, and the formula is only parsed.
+//! Comes in: the tree of a file. Goes out: a signature. What is wrong with an operand is left to
+//! the checks of operands; then the signature is not sound, and the formula is only parsed.
 
 use tilewright_formula::{
     Accumulation, Axis, DType, Mode, ModeExtent, Operand, Ragged, RaggedBy, Scalar, Signature,

@@ -9,6 +9,7 @@ use crate::error::{Error, Problems, shorten};
 use crate::hash::Sha256Hex;
 use crate::lines::LineTable;
 use crate::manifest::{Assumption, Family, FileEntry, Kernel, Manifest, Provenance, Semantics};
+use crate::resolve;
 use crate::source::{MAX_FILE_BYTES, MAX_TOTAL_BYTES, is_safe, safe_path};
 use crate::text::is_plain;
 
@@ -22,16 +23,16 @@ const MAX_THREADS: u64 = 1024;
 /// CTAs of a non-portable cluster (CUDA programming guide, thread block clusters).
 const MAX_CLUSTER: u64 = 16;
 
-/// Checks the whole manifest.
-pub(crate) fn manifest(manifest: &Manifest) -> Result<(), Error> {
+/// Resolves the kernels' names and checks the whole manifest.
+pub(crate) fn manifest(manifest: &mut Manifest) -> Result<(), Error> {
     let mut problems = Problems::default();
     let n = manifest.kernels.len();
     problems.check(n <= MAX_KERNELS, "manifest", || {
         format!("{n} kernels; at most {MAX_KERNELS} are allowed")
     });
     let mut ids = BTreeSet::new();
-    for kernel in &manifest.kernels {
-        if !ids.insert(kernel.id.as_str()) {
+    for kernel in &mut manifest.kernels {
+        if !ids.insert(kernel.id.clone()) {
             problems.add(
                 &kernel.id,
                 "the id is used twice: ids are unique in a bundle",
@@ -66,8 +67,10 @@ fn provenance(provenance: &Provenance, problems: &mut Problems) {
     }
 }
 
-/// Checks one kernel by itself.
-pub(crate) fn kernel(kernel: &Kernel, problems: &mut Problems) {
+/// Resolves one kernel's names and checks it by itself.
+pub(crate) fn kernel(kernel: &mut Kernel, problems: &mut Problems) {
+    resolve::kernel(kernel, problems);
+    let kernel = &*kernel;
     let id = kernel.id.as_str();
     names(kernel, problems);
     semantics(id, &kernel.semantics, problems);
@@ -136,7 +139,7 @@ fn semantics(id: &str, semantics: &Semantics, problems: &mut Problems) {
         problems.check(seen.insert(name), id, || {
             format!("operand `{name}` appears twice")
         });
-        problems.check(is_line(&operand.layout), id, || {
+        problems.check(is_line(operand.layout.text()), id, || {
             format!("the layout of `{name}` is no line of 1 to {MAX_LINE} characters")
         });
     }

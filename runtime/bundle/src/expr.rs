@@ -1,7 +1,8 @@
 //! Integer expressions over a problem's extents: text in, a checked program out.
 //!
 //! `ceil_div(m, 128) * ceil_div(n, 256)` is parsed once, when a bundle is opened, into a short
-//! postfix program; evaluation neither allocates nor recurses. Arithmetic is checked `i64`.
+//! postfix program, and its names are looked up among those of its kernel; evaluation neither
+//! allocates nor recurses. Arithmetic is checked `i64`.
 //! Divisors must be positive: `/` rounds down, `%` is never negative, `ceil_div` rounds up.
 //!
 //! Bounds: [`MAX_TEXT`] bytes of text, [`MAX_DEPTH`] levels of nesting, [`MAX_NODES`] nodes, so a
@@ -11,11 +12,14 @@ mod names;
 
 mod parse;
 
+mod condition;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use names::{Env, Name};
+pub use condition::Condition;
+pub use names::{Env, MAX_NAMES, Name, NameKind, Names};
 
 /// Longest accepted text of one expression, in bytes.
 pub const MAX_TEXT: usize = 512;
@@ -45,7 +49,15 @@ pub enum EvalError {
         /// The expression.
         text: String,
         /// The name without a value.
-        name: &'static str,
+        name: String,
+    },
+    /// A name was never looked up.
+    #[error("`{name}` in `{text}` is no kernel's name yet: open the bundle, or resolve the kernel")]
+    Unresolved {
+        /// The expression.
+        text: String,
+        /// The name.
+        name: String,
     },
     /// A result leaves the range of `i64`.
     #[error("`{text}` overflows 64 bits: use smaller extents")]
@@ -68,8 +80,8 @@ pub enum EvalError {
 pub enum Op {
     /// A number.
     Const(i64),
-    /// What the name stands for.
-    Name(Name),
+    /// What the name stands for; [`Expr::word`] is its spelling.
+    Word(Word),
     /// `-a`
     Neg,
     /// `a + b`
@@ -88,6 +100,15 @@ pub enum Op {
     Min,
     /// The greater.
     Max,
+}
+
+/// A name where a program mentions it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Word {
+    /// Place among the expression's words.
+    at: u16,
+    /// Place among the kernel's names, once it was looked up.
+    name: Option<Name>,
 }
 
 enum StepError {
@@ -117,7 +138,7 @@ impl Op {
             }
             Op::Min => Some(a.min(b)),
             Op::Max => Some(a.max(b)),
-            Op::Const(_) | Op::Name(_) | Op::Neg => None,
+            Op::Const(_) | Op::Word(_) | Op::Neg => None,
         };
         value.ok_or(StepError::Overflow)
     }
@@ -126,17 +147,20 @@ impl Op {
 /// An integer expression such as `ceil_div(m, 128)`.
 ///
 /// ```
-/// use tilewright_bundle::{Env, Expr, Name};
-/// let e: Expr = "ceil_div(m, 128) * min(n, 4)".parse()?;
-/// let env = Env::new().with(Name::M, 129).with(Name::N, 9);
-/// assert_eq!(e.eval(&env)?, 8);
+/// use tilewright_bundle::{Env, Expr, NameKind, Names};
+/// let mut names = Names::default();
+/// let [m, n] = ["m", "n"].map(|text| names.declare(text, NameKind::Extent).unwrap());
+/// let mut e: Expr = "ceil_div(m, 128) * min(n, 4)".parse()?;
+/// assert!(e.resolve(&names).is_empty());
+/// assert_eq!(e.eval(&Env::new().with(m, 129).with(n, 9))?, 8);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Expr {
     text: String,
     ops: Vec<Op>,
+    words: Vec<String>,
 }
 
 impl Expr {
@@ -145,6 +169,7 @@ impl Expr {
         Expr {
             text: value.to_string(),
             ops: vec![Op::Const(value)],
+            words: Vec::new(),
         }
     }
 
@@ -158,7 +183,7 @@ impl Expr {
     /// # Errors
     /// When a name is unbound, a divisor is not positive, or a step leaves `i64`.
     pub fn eval(&self, env: &Env) -> Result<i64, EvalError> {
-        run(&self.ops, env, &self.text)
+        run(&self.ops, env, &self.text, &self.words)
     }
 
     /// Its steps, in the order in which they are taken.
@@ -166,13 +191,71 @@ impl Expr {
         &self.ops
     }
 
-    /// The names it mentions, in order of appearance, possibly repeated.
-    pub fn names(&self) -> impl Iterator<Item = Name> + '_ {
-        self.ops.iter().filter_map(|op| match op {
-            Op::Name(name) => Some(*name),
-            _ => None,
-        })
+    /// The spelling of a name of its steps.
+    pub fn word(&self, word: Word) -> &str {
+        self.words
+            .get(usize::from(word.at))
+            .map_or("", String::as_str)
     }
+
+    /// Looks its names up among a kernel's; returns those that are none of them.
+    pub fn resolve(&mut self, names: &Names) -> Vec<String> {
+        resolve(&mut self.ops, &self.words, names);
+        unknown(&self.words, names)
+    }
+
+    /// The names it mentions as they are spelled, in order of appearance, each once.
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// The value, when it mentions no name and has one.
+    pub fn constant_value(&self) -> Option<i64> {
+        let constant = self.words.is_empty().then(|| self.eval(&Env::new()).ok());
+        constant.flatten()
+    }
+
+    /// The word, when it is nothing else.
+    pub fn single_word(&self) -> Option<&str> {
+        match self.ops.as_slice() {
+            [Op::Word(_)] => self.words.first().map(String::as_str),
+            _ => None,
+        }
+    }
+
+    /// The name, when it is nothing else and was looked up.
+    pub fn single_name(&self) -> Option<Name> {
+        match self.ops.as_slice() {
+            [Op::Word(word)] => word.name,
+            _ => None,
+        }
+    }
+
+    /// The names it mentions that were looked up, in order of appearance, possibly repeated.
+    pub fn names(&self) -> impl Iterator<Item = Name> + '_ {
+        names_of(&self.ops)
+    }
+}
+
+fn resolve(ops: &mut [Op], words: &[String], names: &Names) {
+    for op in ops {
+        if let Op::Word(word) = op {
+            let text = words.get(usize::from(word.at));
+            word.name = text.and_then(|text| names.find(text));
+        }
+    }
+}
+
+fn unknown(words: &[String], names: &Names) -> Vec<String> {
+    let unknown = words.iter().filter(|word| names.find(word).is_none());
+    unknown.cloned().collect()
+}
+
+fn names_of(ops: &[Op]) -> impl Iterator<Item = Name> + '_ {
+    ops.iter().filter_map(|op| match op {
+        Op::Word(word) => word.name,
+        _ => None,
+    })
 }
 
 impl From<i64> for Expr {
@@ -190,9 +273,11 @@ impl From<u32> for Expr {
 impl std::str::FromStr for Expr {
     type Err = ParseError;
     fn from_str(text: &str) -> Result<Expr, ParseError> {
+        let (ops, words) = parse::expression(text)?;
         Ok(Expr {
             text: text.to_owned(),
-            ops: parse::expression(text)?,
+            ops,
+            words,
         })
     }
 }
@@ -208,73 +293,15 @@ enum Compare {
     Ge,
 }
 
-/// A comparison of two expressions, such as `lda % 8 == 0`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Condition {
-    text: String,
-    lhs: Vec<Op>,
-    compare: Compare,
-    rhs: Vec<Op>,
-}
-
-impl Condition {
-    /// The text it was parsed from.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// Whether it holds for the names bound in `env`.
-    ///
-    /// # Errors
-    /// As [`Expr::eval`], for either side.
-    pub fn holds(&self, env: &Env) -> Result<bool, EvalError> {
-        let (a, b) = self.sides(env)?;
-        Ok(match self.compare {
-            Compare::Eq => a == b,
-            Compare::Ne => a != b,
-            Compare::Lt => a < b,
-            Compare::Le => a <= b,
-            Compare::Gt => a > b,
-            Compare::Ge => a >= b,
-        })
-    }
-
-    /// The values of both sides, for messages.
-    ///
-    /// # Errors
-    /// As [`Expr::eval`].
-    pub fn sides(&self, env: &Env) -> Result<(i64, i64), EvalError> {
-        Ok((
-            run(&self.lhs, env, &self.text)?,
-            run(&self.rhs, env, &self.text)?,
-        ))
-    }
-
-    /// The names it mentions, in order of appearance, possibly repeated.
-    pub fn names(&self) -> impl Iterator<Item = Name> + '_ {
-        self.lhs.iter().chain(&self.rhs).filter_map(|op| match op {
-            Op::Name(name) => Some(*name),
-            _ => None,
-        })
-    }
-}
-
-impl std::str::FromStr for Condition {
-    type Err = ParseError;
-    fn from_str(text: &str) -> Result<Condition, ParseError> {
-        let (lhs, compare, rhs) = parse::condition(text)?;
-        Ok(Condition {
-            text: text.to_owned(),
-            lhs,
-            compare,
-            rhs,
-        })
-    }
-}
-
 macro_rules! text_form {
     ($type:ty) => {
+        // The text says all; where its names were looked up is no part of it.
+        impl PartialEq for $type {
+            fn eq(&self, other: &Self) -> bool {
+                self.text == other.text
+            }
+        }
+        impl Eq for $type {}
         impl TryFrom<String> for $type {
             type Error = ParseError;
             fn try_from(text: String) -> Result<Self, ParseError> {
@@ -297,7 +324,7 @@ text_form!(Expr);
 text_form!(Condition);
 
 /// Runs a postfix program whose stack height the parser has bounded by [`MAX_DEPTH`].
-fn run(ops: &[Op], env: &Env, text: &str) -> Result<i64, EvalError> {
+fn run(ops: &[Op], env: &Env, text: &str, words: &[String]) -> Result<i64, EvalError> {
     let overflow = || EvalError::Overflow {
         text: text.to_owned(),
     };
@@ -306,10 +333,10 @@ fn run(ops: &[Op], env: &Env, text: &str) -> Result<i64, EvalError> {
     for op in ops {
         let value = match *op {
             Op::Const(value) => value,
-            Op::Name(name) => env.get(name).ok_or_else(|| EvalError::Unbound {
-                text: text.to_owned(),
-                name: name.text(),
-            })?,
+            Op::Word(word) => {
+                let value = word.name.and_then(|name| env.get(name));
+                value.ok_or_else(|| no_value(word, text, words))?
+            }
             Op::Neg => {
                 height = height.saturating_sub(1);
                 stack[height].checked_neg().ok_or_else(overflow)?
@@ -330,6 +357,17 @@ fn run(ops: &[Op], env: &Env, text: &str) -> Result<i64, EvalError> {
         height += 1;
     }
     Ok(stack[0])
+}
+
+/// Why a name has no value.
+#[cold]
+fn no_value(word: Word, text: &str, words: &[String]) -> EvalError {
+    let name = words.get(usize::from(word.at)).cloned().unwrap_or_default();
+    let text = text.to_owned();
+    match word.name {
+        Some(_) => EvalError::Unbound { text, name },
+        None => EvalError::Unresolved { text, name },
+    }
 }
 
 #[cfg(test)]

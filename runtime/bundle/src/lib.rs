@@ -24,8 +24,8 @@
 //!     },
 //!     semantics: Semantics {
 //!         operands: vec![
-//!             Operand::new("s", Role::In, DType::F32, "(m,n):(lds,1)"),
-//!             Operand::new("d", Role::Out, DType::F32, "(m,n):(ldd,1)"),
+//!             Operand::new("s", Role::In, DType::F32, "(m,n):(lds,1)".parse()?),
+//!             Operand::new("d", Role::Out, DType::F32, "(m,n):(ldd,1)".parse()?),
 //!         ],
 //!         ..Semantics::default()
 //!     },
@@ -50,6 +50,8 @@ mod hash;
 
 mod expr;
 
+mod layout;
+
 mod tensor_map;
 
 mod abi;
@@ -61,6 +63,8 @@ mod certificate;
 mod lines;
 
 mod manifest;
+
+mod resolve;
 
 mod source;
 
@@ -78,10 +82,11 @@ pub use abi::{LaunchAbi, MAX_PARAM_BYTES, Param, ParamValue, ScalarType};
 pub use certificate::{Certificate, MAX_CERTIFICATE_BYTES};
 pub use error::{Error, Problem};
 pub use expr::{
-    Condition, Env, EvalError, Expr, MAX_DEPTH, MAX_NODES, MAX_TEXT, Name, Op as ExprStep,
-    ParseError,
+    Condition, Env, EvalError, Expr, MAX_DEPTH, MAX_NAMES, MAX_NODES, MAX_TEXT, Name, NameKind,
+    Names, Op as ExprStep, ParseError, Word as ExprWord,
 };
 pub use hash::Sha256Hex;
+pub use layout::{LayoutError, MAX_AXES, OperandLayout};
 pub use lines::{LineTable, Origin};
 pub use manifest::{
     Assumption, Capability, CubinFile, FORMAT_VERSION, Family, FileEntry, Kernel, Manifest,

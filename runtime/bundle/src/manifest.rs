@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::abi::LaunchAbi;
 use crate::certificate::Certificate;
-use crate::expr::{Condition, Expr};
+use crate::expr::{Condition, Expr, Names};
 use crate::hash::Sha256Hex;
+use crate::layout::OperandLayout;
 use crate::lines::LineTable;
 use crate::sums::Sums;
 use tilewright_formula::DType;
@@ -121,18 +122,18 @@ pub struct Operand {
     pub role: Role,
     /// Element type.
     pub dtype: DType,
-    /// Shape and strides as text, in elements: `(m,k):(lda,1)`.
-    pub layout: String,
+    /// Shape and strides, in elements: `(m,k):(lda,1)`.
+    pub layout: OperandLayout,
 }
 
 impl Operand {
     /// An operand.
-    pub fn new(name: &str, role: Role, dtype: DType, layout: &str) -> Operand {
+    pub fn new(name: &str, role: Role, dtype: DType, layout: OperandLayout) -> Operand {
         Operand {
             name: name.to_owned(),
             role,
             dtype,
-            layout: layout.to_owned(),
+            layout,
         }
     }
 }
@@ -300,6 +301,9 @@ pub struct Kernel {
     /// SHA-256 of this entry as compact JSON with this key an empty string and without `lines`; set
     /// by the writer.
     pub content_hash: Sha256Hex,
+    /// The names of its expressions, declared by its layouts; see [`Kernel::resolve`].
+    #[serde(skip)]
+    pub names: Names,
 }
 
 impl Kernel {
@@ -325,6 +329,7 @@ impl Kernel {
             assumptions: Vec::new(),
             certificate: Certificate::default(),
             content_hash: Sha256Hex::default(),
+            names: Names::default(),
         }
     }
 

@@ -112,8 +112,9 @@ fn open(source: &Source<'_>) -> Result<Bundle, Error> {
     })?;
     check_format(text)?;
     check_bundle_hash(text)?;
-    let manifest: Manifest = serde_json::from_str(text).map_err(|e| manifest_error(text, &e))?;
-    check::manifest(&manifest)?;
+    let mut manifest: Manifest =
+        serde_json::from_str(text).map_err(|e| manifest_error(text, &e))?;
+    check::manifest(&mut manifest)?;
     check_content_hashes(&manifest)?;
     let files = read_files(source, &manifest)?;
     let tuning = read_tuning(&manifest, &files)?;

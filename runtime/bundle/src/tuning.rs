@@ -60,24 +60,24 @@ pub struct TunedDevice {
     pub sms: u32,
 }
 
-/// Which mode of an operand is contiguous.
+/// Which axis of an operand is contiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Contiguous {
     /// The first: column-major.
     First,
-    /// The second: row-major.
+    /// The last: row-major.
     Second,
     /// Neither.
     Neither,
 }
 
 impl Contiguous {
-    /// The mode of an operand with these strides; the second where both are 1.
-    pub const fn of(row_stride: i64, col_stride: i64) -> Contiguous {
-        match (row_stride, col_stride) {
-            (_, 1) => Contiguous::Second,
-            (1, _) => Contiguous::First,
+    /// The axis of an operand with these strides; the last where several are 1.
+    pub const fn of(strides: &[i64]) -> Contiguous {
+        match strides {
+            [.., 1] => Contiguous::Second,
+            [1, ..] => Contiguous::First,
             _ => Contiguous::Neither,
         }
     }

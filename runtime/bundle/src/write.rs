@@ -47,7 +47,7 @@ impl BundleWriter {
         cubin: Option<(&str, &[u8])>,
     ) -> Result<(), Error> {
         let mut problems = Problems::default();
-        check::kernel(&kernel, &mut problems);
+        check::kernel(&mut kernel, &mut problems);
         problems.check(!self.kernels.contains_key(&kernel.id), &kernel.id, || {
             "the id is used twice: ids are unique in a bundle".to_owned()
         });
@@ -116,14 +116,14 @@ impl BundleWriter {
             bytes: bytes.len() as u64,
             sha256: Sha256Hex::of(bytes),
         };
-        let manifest = Manifest {
+        let mut manifest = Manifest {
             format: FORMAT_VERSION,
             provenance: self.provenance.clone(),
             kernels: self.kernels.values().cloned().collect(),
             files: self.files.iter().map(entry).collect(),
             bundle_sha256: Sha256Hex::default(),
         };
-        check::manifest(&manifest)?;
+        check::manifest(&mut manifest)?;
         let mut files = self.files.clone();
         files.insert(MANIFEST.to_owned(), seal(&manifest)?.into_bytes());
         Ok(files)

@@ -63,9 +63,8 @@ fn text_that_a_terminal_would_obey_is_refused() {
                 reason: hidden.to_owned(),
             }];
         });
-        let layout = tampered(|kernel| {
-            kernel.semantics.operands[0].layout = format!("(m,n):(lds,1){hidden}");
-        });
+        let layout = format!("(m,n):(lds,1){hidden}").parse::<OperandLayout>();
+        let layout = format!("{ID}: {}", layout.unwrap_err());
         let epilogue = tampered(|kernel| kernel.semantics.epilogue = Some(hidden.to_owned()));
         let parameter = tampered(|kernel| kernel.abi.params[0].name = hidden.to_owned());
         for refusal in [reason, layout, epilogue, parameter] {

@@ -10,7 +10,8 @@ use tilewright_fixture::{assume, empty_ptx, i32_of, open};
 type Files = BTreeMap<String, Vec<u8>>;
 
 fn kernel(id: &str, entry: &str) -> Kernel {
-    let operand = |name, role| Operand::new(name, role, DType::F32, "(m,n):(lds,1)");
+    let operand =
+        |name, role| Operand::new(name, role, DType::F32, "(m,n):(lds,1)".parse().unwrap());
     Kernel {
         abi: LaunchAbi {
             params: Param::pack([
@@ -274,7 +275,7 @@ fn long_lists_and_deep_values_are_refused() {
     let long = format!("{}1", "1+".repeat(4000));
     let tampered = edited(|text| text.replacen("ceil_div(n, 256)", &long, 1));
     assert!(refusal(&tampered).contains("bytes long"));
-    let operand = r#"{"name":"s","role":"in","dtype":"f32","layout":"1"},"#;
+    let operand = r#"{"name":"s","role":"in","dtype":"f32","layout":"1:1"},"#;
     let tampered = edited(|text| {
         text.replacen(
             "\"operands\": [",

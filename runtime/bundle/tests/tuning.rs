@@ -151,7 +151,7 @@ fn strides_say_which_mode_is_contiguous() {
         ((4, 2), Contiguous::Neither),
     ];
     for ((row, col), expected) in cases {
-        assert_eq!(Contiguous::of(row, col), expected);
+        assert_eq!(Contiguous::of(&[row, col]), expected);
     }
 }
 

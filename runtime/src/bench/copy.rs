@@ -123,7 +123,11 @@ impl Bench<'_> {
         source: &[u8],
         extent: Extent,
     ) -> Result<Runner<'k>, Error> {
-        let problem = packed(kernel, extent.m, extent.n, 1, self.device.info())?;
+        let problem = packed(
+            kernel,
+            &Problem::new(extent.m, extent.n, 1),
+            self.device.info(),
+        )?;
         let fit = self.any_device().fit(kernel, &problem)?;
         let loaded = self.runtime.load(kernel)?;
         let mut launches = Vec::new();
@@ -180,8 +184,7 @@ impl Bench<'_> {
 
     fn copy_row(&self, runner: &Runner<'_>, bytes: u64, mode: Mode, arms: &Arms<'_>) -> Row {
         let mut row = self.row(runner.kernel, mode, arms);
-        let Problem { m, n, k, batch, .. } = runner.problem;
-        row.problem = RowProblem { m, n, k, batch };
+        row.problem = RowProblem::of(&runner.problem);
         row.peer = "cuMemcpyDtoDAsync".to_owned();
         row.default_us = Some(row.best_us);
         row.ratio_default = Some(row.ratio_best);

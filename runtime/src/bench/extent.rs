@@ -5,9 +5,9 @@ use tilewright_bundle::Kernel;
 use crate::error::Error;
 use crate::info::DeviceInfo;
 use crate::launch::fit;
-use crate::layout::Extents;
+use crate::layout::{Extents, Matrix};
 use crate::packed::packed;
-use crate::problem::Problem;
+use crate::problem::{Problem, is_extent};
 use crate::verify::GemmForm;
 
 macro_rules! letters {
@@ -68,8 +68,7 @@ impl Letters {
     /// # Errors
     /// When a factor has no contiguous index.
     pub(crate) fn of_form(form: &GemmForm, extents: &[Extents]) -> Result<Letters, Error> {
-        let k_major = |extents: Extents, name: &str| match (extents.row_stride, extents.col_stride)
-        {
+        let k_major = |extents: Matrix, name: &str| match (extents.row_stride, extents.col_stride) {
             (_, 1) => Ok(true),
             (1, _) => Ok(false),
             (row, col) => Err(Error::Request(format!(
@@ -113,12 +112,21 @@ impl Extent {
         }
     }
 
+    /// The extents that a kernel has, without strides.
+    fn of(&self, kernel: &Kernel) -> Problem {
+        let own = [("m", self.m), ("n", self.n), ("k", self.k)];
+        Problem::of(
+            own.into_iter()
+                .filter(|(name, _)| is_extent(&kernel.names, name)),
+        )
+    }
+
     /// The tightest problem of these extents and this order that a gemm kernel takes.
     ///
     /// # Errors
     /// When the kernel takes no such problem.
     pub fn problem(&self, kernel: &Kernel, device: &DeviceInfo) -> Result<Problem, Error> {
-        let problem = packed(kernel, self.m, self.n, self.k, device)?;
+        let problem = packed(kernel, &self.of(kernel), device)?;
         let Some(wanted) = self.letters else {
             return Ok(problem);
         };
@@ -131,7 +139,7 @@ impl Extent {
         let (a, b) = wanted.k_major();
         let mut turned = problem;
         for (name, factor, k_major) in [("a", &form.a, a), ("b", &form.b, b)] {
-            let Extents { rows, cols, .. } = factor.orient(&fits.operands);
+            let Matrix { rows, cols, .. } = factor.orient(&fits.operands);
             turned = match (k_major, factor.swapped) {
                 (true, false) => turned.row_major(name, cols),
                 (true, true) => turned.col_major(name, cols),

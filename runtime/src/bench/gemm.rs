@@ -9,7 +9,6 @@ use super::rows::{Mode, Row, RowProblem};
 use super::slices::{Contender, contest};
 use super::{Arms, Bench, Event, Extent};
 use crate::error::Error;
-use crate::problem::Problem;
 
 impl Bench<'_> {
     /// Measures gemm kernels at one extent.
@@ -168,8 +167,8 @@ impl Bench<'_> {
         arms: &Arms<'_>,
     ) -> Row {
         let mut row = self.row(runner.kernel, mode, arms);
-        let Problem { m, n, k, batch, .. } = entry.problem;
-        row.problem = RowProblem { m, n, k, batch };
+        row.problem = RowProblem::of(&entry.problem);
+        let [m, n, k, _] = entry.problem.matrix_extents();
         row.layout = ground.layout.text().to_owned();
         row.cublaslt = self.blas.as_ref().map(|blas| version(blas.version()));
         row.candidates = ground.peer.candidates();

@@ -8,7 +8,7 @@ use super::sensors::Sensors;
 use super::slices::{Contender, Cut, contest, estimate_us};
 use crate::cuda::{Algorithm, BlasLt, CudaDevice, DeviceMemory, MatrixOrder, Product, Side};
 use crate::error::Error;
-use crate::layout::Extents;
+use crate::layout::{Extents, Matrix};
 use crate::verify::GemmForm;
 
 /// Finalists that are measured a second time.
@@ -52,7 +52,7 @@ pub(crate) struct Peer {
 }
 
 /// Which index of a factor is contiguous, and the other one's stride.
-pub(crate) fn order(extents: Extents, name: &str) -> Result<(MatrixOrder, i64), Error> {
+pub(crate) fn order(extents: Matrix, name: &str) -> Result<(MatrixOrder, i64), Error> {
     match (extents.row_stride, extents.col_stride) {
         (leading, 1) => Ok((MatrixOrder::KMajor, leading)),
         (1, leading) => Ok((MatrixOrder::MnMajor, leading)),
@@ -77,7 +77,7 @@ impl Peer {
             form.b.orient(extents),
             form.d.orient(extents),
         );
-        let side = |extents: Extents, dtype, name| {
+        let side = |extents: Matrix, dtype, name| {
             let (order, leading) = order(extents, name)?;
             Ok::<Side, Error>(Side {
                 dtype,

@@ -1,7 +1,11 @@
 //! Result rows: one JSON object for one kernel on one problem in one mode.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use tilewright_bundle::Kernel;
+
+use crate::problem::Problem;
 
 /// What the caller knows about a run and this crate does not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,10 +44,10 @@ impl Mode {
     }
 }
 
-/// Extents of a row's problem.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// Extents of a row's problem, by name; those of matrices are always there.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RowProblem {
-    /// Rows of the output.
+    /// Rows of the output; 1 where there is no such extent.
     pub m: i64,
     /// Columns of the output.
     pub n: i64,
@@ -51,6 +55,37 @@ pub struct RowProblem {
     pub k: i64,
     /// Problems in one launch.
     pub batch: i64,
+    /// Every extent of another name.
+    #[serde(flatten)]
+    pub more: BTreeMap<String, i64>,
+}
+
+impl RowProblem {
+    /// The extents of a problem.
+    pub fn of(problem: &Problem) -> RowProblem {
+        let [m, n, k, batch] = problem.matrix_extents();
+        let extents = problem.extents();
+        let more = extents.filter(|(name, _)| !["m", "n", "k", "batch"].contains(name));
+        RowProblem {
+            m,
+            n,
+            k,
+            batch,
+            more: more.map(|(name, value)| (name.to_owned(), value)).collect(),
+        }
+    }
+
+    /// The problem of these extents, without strides.
+    pub fn problem(&self) -> Problem {
+        let mut problem = Problem::new(self.m, self.n, self.k);
+        if self.batch != 1 {
+            problem = problem.with_extent("batch", self.batch);
+        }
+        let more = self.more.iter();
+        more.fold(problem, |problem, (name, value)| {
+            problem.with_extent(name.clone(), *value)
+        })
+    }
 }
 
 /// Element types of a row, `null` where the family has no such operand.
@@ -165,12 +200,7 @@ impl Row {
             power_w: None,
             family: kernel.family.text().to_owned(),
             kernel: kernel.id.clone(),
-            problem: RowProblem {
-                m: 0,
-                n: 0,
-                k: 1,
-                batch: 1,
-            },
+            problem: RowProblem::of(&Problem::new(0, 0, 1)),
             dtype: RowTypes::of(kernel),
             layout: "row".to_owned(),
             mode: Mode::Sustained,

@@ -1,18 +1,24 @@
-//! Dense rows to and from memory images with strides.
+//! Dense elements to and from memory images with strides.
 
 use crate::error::Error;
 use crate::layout::Extents;
 
 /// Bytes from the first to behind the last element.
-pub(crate) fn span_bytes(extents: Extents, size: usize) -> Result<usize, Error> {
+pub(crate) fn span_bytes(extents: impl Into<Extents>, size: usize) -> Result<usize, Error> {
+    let extents = extents.into();
     let span = extents.span_elems().and_then(|s| usize::try_from(s).ok());
     span.and_then(|s| s.checked_mul(size))
-        .ok_or_else(|| Error::Request(format!("{extents:?} does not fit memory")))
+        .ok_or_else(|| Error::Request(format!("{extents} does not fit memory")))
 }
 
-/// Dense rows laid out with strides.
-pub(crate) fn image(extents: Extents, dense: &[u8], size: usize) -> Result<Vec<u8>, Error> {
-    if extents.col_stride == 1 && extents.row_stride == extents.cols {
+/// Dense elements laid out with strides.
+pub(crate) fn image(
+    extents: impl Into<Extents>,
+    dense: &[u8],
+    size: usize,
+) -> Result<Vec<u8>, Error> {
+    let extents = extents.into();
+    if is_dense(&extents) {
         return Ok(dense.to_vec());
     }
     let mut image = vec![0u8; span_bytes(extents, size)?];
@@ -22,9 +28,14 @@ pub(crate) fn image(extents: Extents, dense: &[u8], size: usize) -> Result<Vec<u
     Ok(image)
 }
 
-/// The elements of an image as dense rows.
-pub(crate) fn gather(extents: Extents, image: &[u8], size: usize) -> Result<Vec<u8>, Error> {
-    if extents.col_stride == 1 && extents.row_stride == extents.cols {
+/// The elements of an image, last axis innermost.
+pub(crate) fn gather(
+    extents: impl Into<Extents>,
+    image: &[u8],
+    size: usize,
+) -> Result<Vec<u8>, Error> {
+    let extents = extents.into();
+    if is_dense(&extents) {
         return Ok(image.to_vec());
     }
     let elems = usize::try_from(extents.elems()).unwrap_or(0);
@@ -35,21 +46,20 @@ pub(crate) fn gather(extents: Extents, image: &[u8], size: usize) -> Result<Vec<
     Ok(dense)
 }
 
-/// Contiguous runs as (position in the image, position in dense rows, bytes).
+/// Whether the elements lie in memory as they stand in dense order.
+fn is_dense(extents: &Extents) -> bool {
+    let inner_first = extents.shape().iter().zip(extents.stride()).rev();
+    let span = inner_first.fold(Some(1i64), |span, (extent, stride)| {
+        let span = span.filter(|span| span == stride)?;
+        span.checked_mul(*extent)
+    });
+    span.is_some()
+}
+
+/// Contiguous runs as (position in the image, position in dense order, bytes).
 fn runs(extents: Extents, size: usize, mut run: impl FnMut(usize, usize, usize)) {
-    for row in 0..extents.rows {
-        let start = (row * extents.cols) as usize * size;
-        if extents.col_stride == 1 {
-            run(
-                extents.offset(row, 0) as usize * size,
-                start,
-                extents.cols as usize * size,
-            );
-            continue;
-        }
-        for col in 0..extents.cols {
-            let at = extents.offset(row, col) as usize * size;
-            run(at, start + col as usize * size, size);
-        }
-    }
+    extents.for_each_run(|offset, dense, count| {
+        let [offset, dense, bytes] = [offset, dense, count].map(|n| n as usize * size);
+        run(offset, dense, bytes);
+    });
 }

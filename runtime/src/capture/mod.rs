@@ -88,7 +88,7 @@ pub fn capture(
             let attempt = Attempt::traced(runtime, kernel, data, seed, &device);
             let outcome = attempt.run(|device| {
                 let own = seed ^ number(&kernel.id);
-                let draw = Draw::new(kernel, device.info(), own)?.for_the_emulator();
+                let draw = Draw::new(kernel, device.info(), own).for_the_emulator();
                 let case: Case = match several_tiles(options.inputs, index) {
                     false => draw,
                     true => draw.with_extents(SEVERAL_TILES),

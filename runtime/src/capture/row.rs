@@ -40,8 +40,8 @@ pub struct RowOperand {
     pub dtype: DType,
     /// The kernel's layout: `(m,k):(lda,1)`.
     pub layout: String,
-    /// The problem's strides along both modes, in elements.
-    pub strides: [i64; 2],
+    /// The problem's strides in elements, first axis first.
+    pub strides: Vec<i64>,
     /// Bytes from a 256-byte boundary to its first element.
     pub offset_bytes: u64,
 }
@@ -111,7 +111,6 @@ impl Origin<'_> {
     /// The row of one launch.
     pub fn row(&self, kernel: &Kernel, case: &Case, trace: Trace) -> Row {
         let stamp = &self.options.stamp;
-        let Problem { m, n, k, batch, .. } = case.problem;
         let operands = kernel.semantics.operands.iter().zip(&case.offsets);
         let outputs = trace.outputs.into_iter();
         Row {
@@ -125,15 +124,15 @@ impl Origin<'_> {
             ptxas: stamp.ptxas.clone(),
             kernel: kernel.id.clone(),
             ptx_sha256: kernel.ptx.sha256.clone(),
-            problem: RowProblem { m, n, k, batch },
+            problem: RowProblem::of(&case.problem),
             operands: operands
                 .filter_map(|(operand, offset)| {
                     let strides = case.problem.strides(&operand.name)?;
                     Some(RowOperand {
                         name: operand.name.clone(),
                         dtype: operand.dtype,
-                        layout: operand.layout.clone(),
-                        strides: [strides.row, strides.col],
+                        layout: operand.layout.text().to_owned(),
+                        strides: strides.to_vec(),
                         offset_bytes: *offset,
                     })
                 })
@@ -157,13 +156,9 @@ impl Origin<'_> {
 impl Row {
     /// The problem of the row.
     pub fn problem(&self) -> Problem {
-        let RowProblem { m, n, k, batch } = self.problem;
-        let mut problem = Problem::new(m, n, k);
-        problem.batch = batch;
         let operands = self.operands.iter();
-        operands.fold(problem, |problem, operand| {
-            let [row, col] = operand.strides;
-            problem.with_strides(&operand.name, row, col)
+        operands.fold(self.problem.problem(), |problem, operand| {
+            problem.with_strides(&operand.name, operand.strides.clone())
         })
     }
 
@@ -178,10 +173,12 @@ impl Row {
             ));
         }
         for (now, was) in now.iter().zip(&self.operands) {
-            if (&now.name, now.dtype, &now.layout) != (&was.name, was.dtype, &was.layout) {
+            let now = (now.name.as_str(), now.dtype, now.layout.text());
+            let was = (was.name.as_str(), was.dtype, was.layout.as_str());
+            if now != was {
                 return Err(format!(
                     "operand `{}` is {} {} and was `{}` {} {}",
-                    now.name, now.dtype, now.layout, was.name, was.dtype, was.layout
+                    now.0, now.1, now.2, was.0, was.1, was.2
                 ));
             }
         }

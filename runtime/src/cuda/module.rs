@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use cudarc::driver::sys::{self, CUfunction_attribute as Attribute, CUjit_option as Jit};
 use cudarc::driver::{CudaContext, DriverError, result};
-use tilewright_bundle::{Env, Kernel};
+use tilewright_bundle::Kernel;
 
 use super::launching::Room;
 use super::{CudaDevice, DeviceMemory, driver_text, failed};
@@ -136,7 +136,7 @@ impl CudaDevice {
         };
         // A cluster that can never be resident is found here, so that another kernel is picked.
         if kernel.abi.cluster.is_some()
-            && let Ok(smem) = kernel.abi.dynamic_smem_bytes.eval(&Env::new())
+            && let Some(smem) = kernel.abi.dynamic_smem_bytes.constant_value()
         {
             self.max_clusters(kernel, &code, u32::try_from(smem).unwrap_or(u32::MAX))?;
         }

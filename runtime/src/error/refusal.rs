@@ -30,12 +30,26 @@ pub enum Refusal {
     /// An extent is outside what kernels take.
     #[error("{name} is {value}; 1 to {most} is allowed")]
     Extent {
-        /// `m`, `n`, `k` or `batch`.
-        name: &'static str,
+        /// Its name: `m`.
+        name: String,
         /// The value given.
         value: i64,
         /// The largest one.
         most: i64,
+    },
+    /// The problem does not give one of the kernel's extents.
+    #[error("the problem gives no extent `{name}`")]
+    NoExtent {
+        /// Its name.
+        name: String,
+    },
+    /// The problem gives an extent that the kernel lacks.
+    #[error("{name} is {value}; the kernel has no extent of that name: leave it out, or 1")]
+    ExtraExtent {
+        /// Its name.
+        name: String,
+        /// The value given.
+        value: i64,
     },
     /// The problem says nothing about an operand's strides.
     #[error("the problem gives no strides for `{operand}`")]
@@ -44,23 +58,23 @@ pub enum Refusal {
         operand: String,
     },
     /// A stride is zero or negative, or two elements of an output share an address.
-    #[error("`{operand}` has strides ({row},{col}) for {rows}x{cols}: {problem}")]
+    #[error(
+        "`{operand}` has strides ({}) for {}: {problem}",
+        joined(stride, ","),
+        joined(shape, "x")
+    )]
     Strides {
         /// The operand.
         operand: String,
         /// Its extents.
-        rows: i64,
-        /// Its extents.
-        cols: i64,
+        shape: Vec<i64>,
         /// Its strides.
-        row: i64,
-        /// Its strides.
-        col: i64,
+        stride: Vec<i64>,
         /// What is wrong with them.
         problem: &'static str,
     },
     /// The strides given do not have the form the kernel was made for.
-    #[error("`{operand}` has strides {given}; the kernel takes {layout}")]
+    #[error("`{operand}` has strides ({given}); the kernel takes {layout}")]
     Layout {
         /// The operand.
         operand: String,
@@ -68,16 +82,6 @@ pub enum Refusal {
         layout: String,
         /// The problem's strides.
         given: String,
-    },
-    /// The kernel's own layout text cannot be understood.
-    #[error("the layout {layout:?} of `{operand}` is not understood: {problem}")]
-    LayoutText {
-        /// The operand.
-        operand: String,
-        /// The text.
-        layout: String,
-        /// What is wrong.
-        problem: String,
     },
     /// A recorded assumption does not hold.
     #[error("it assumes {text}, which is {found} here ({reason})")]
@@ -217,9 +221,11 @@ impl Refusal {
         match self {
             Refusal::Capability { .. } => "capability",
             Refusal::Driver { .. } => "driver",
-            Refusal::Extent { .. } => "extent",
+            Refusal::Extent { .. } | Refusal::NoExtent { .. } | Refusal::ExtraExtent { .. } => {
+                "extent"
+            }
             Refusal::NoStrides { .. } | Refusal::Strides { .. } => "strides",
-            Refusal::Layout { .. } | Refusal::LayoutText { .. } => "layout",
+            Refusal::Layout { .. } => "layout",
             Refusal::Assumption { .. } => "assumption",
             Refusal::Alignment { .. } => "alignment",
             Refusal::TensorExtent { .. }
@@ -235,6 +241,11 @@ impl Refusal {
             Refusal::NoRoom { .. } => "no_room",
         }
     }
+}
+
+fn joined(values: &[i64], between: &str) -> String {
+    let values: Vec<String> = values.iter().map(i64::to_string).collect();
+    values.join(between)
 }
 
 fn version(counted: u32) -> String {

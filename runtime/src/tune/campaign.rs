@@ -186,7 +186,7 @@ impl Campaign<'_> {
             if let Some(blank) = round.blanks.get(*at) {
                 // The problem and the order are the record's: they are its key.
                 let row = crate::bench::Row {
-                    problem: blank.row.problem,
+                    problem: blank.row.problem.clone(),
                     layout: blank.row.layout.clone(),
                     ..row
                 };

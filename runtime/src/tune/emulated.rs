@@ -123,7 +123,7 @@ pub(crate) fn drawn(
     seed: u64,
 ) -> Result<(), Failure> {
     let refused = |error: Error| Failure::Dropped(Reason::Load, error.to_string());
-    let mut draw = Draw::new(kernel, runtime.device().info(), seed).map_err(refused)?;
+    let mut draw = Draw::new(kernel, runtime.device().info(), seed);
     for at in 0..count {
         let case = draw.next_case().map_err(refused)?;
         let data = if at.is_multiple_of(2) {

@@ -217,10 +217,10 @@ fn same(one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
             operands.map(|o| (o.name.clone(), o.dtype.text())).collect();
         (operands, semantics.accumulator, semantics.epilogue.clone())
     };
-    let strides = |candidate: &Candidate<'_>| -> BTreeMap<String, (i64, i64)> {
+    let strides = |candidate: &Candidate<'_>| -> BTreeMap<String, Vec<i64>> {
         let operands = candidate.problem.operands();
         operands
-            .map(|(name, strides)| (name.to_owned(), (strides.row, strides.col)))
+            .map(|(name, strides)| (name.to_owned(), strides.to_vec()))
             .collect()
     };
     types(one) == types(other)
@@ -244,12 +244,7 @@ fn blank(
     };
     let mut row = field.blank(kernel);
     row.mode = mode;
-    row.problem = RowProblem {
-        m: problem.m,
-        n: problem.n,
-        k: problem.k,
-        batch: problem.batch,
-    };
+    row.problem = RowProblem::of(problem);
     row.layout = match kernel.family {
         Family::Copy => "row".to_owned(),
         Family::Gemm => letters().map_or_else(String::new, |l| l.text().to_owned()),

@@ -115,7 +115,7 @@ impl Record {
             content_hash: self.content_hash.clone(),
             device: (self.backend.clone(), row.gpu.clone(), self.sm, self.sms),
             driver: row.driver.clone(),
-            problem: row.problem,
+            problem: row.problem.clone(),
             layout: row.layout.clone(),
             mode: row.mode,
         }

@@ -93,7 +93,7 @@ impl Origin<'_> {
     /// The class of a record's problem as an empty table, and the problem with the one kernel.
     fn place(&self, kernel: &Kernel, record: &Record) -> Option<(TuningTable, TunedPoint)> {
         let row = &record.row;
-        let extents = row.problem;
+        let extents = &row.problem;
         let extent = Extent {
             m: extents.m,
             n: extents.n,
@@ -106,7 +106,7 @@ impl Origin<'_> {
             Some(TunedOperand {
                 name: operand.name.clone(),
                 dtype: operand.dtype,
-                contiguous: Contiguous::of(strides.row, strides.col),
+                contiguous: Contiguous::of(strides),
             })
         };
         let operands: Option<Vec<TunedOperand>> =

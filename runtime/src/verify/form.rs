@@ -1,12 +1,12 @@
 //! A gemm's operands as `a` (m,k), `b` (n,k) and `d` (m,n), whichever way round they lie.
 
-use tilewright_bundle::{DType, Kernel, Name};
+use tilewright_bundle::{DType, Kernel};
 
 use super::data::{Data, Recipe, Side};
 use super::format::Format;
 use super::reference::Shape;
 use crate::error::Error;
-use crate::layout::{Extents, OperandLayout, single_name};
+use crate::layout::{Extents, Matrix};
 
 /// The operands of a gemm, and which way round each lies.
 #[derive(Debug, Clone)]
@@ -29,11 +29,18 @@ pub(crate) struct Factor {
 }
 
 impl Factor {
-    fn of(kernel: &Kernel, name: &str, first: Name) -> Result<Factor, Error> {
+    fn of(kernel: &Kernel, name: &str, first: &str) -> Result<Factor, Error> {
         let at = position(kernel, name)?;
         let operand = &kernel.semantics.operands[at];
-        let layout: OperandLayout = operand.layout.parse().map_err(Error::Request)?;
-        let swapped = single_name(&layout.shape[0]) != Some(first);
+        let swapped = match operand.layout.shape.as_slice() {
+            [rows, _] => rows.single_word() != Some(first),
+            axes => {
+                let axes = axes.len();
+                return Err(Error::Request(format!(
+                    "`{name}` has {axes} axes; a matrix has two"
+                )));
+            }
+        };
         Ok(Factor {
             at,
             dtype: operand.dtype,
@@ -42,16 +49,13 @@ impl Factor {
     }
 
     /// Extents as (m,k), (n,k) or (m,n).
-    pub fn orient(&self, extents: &[Extents]) -> Extents {
-        let e = extents[self.at];
-        if !self.swapped {
-            return e;
-        }
-        Extents {
-            rows: e.cols,
-            cols: e.rows,
-            row_stride: e.col_stride,
-            col_stride: e.row_stride,
+    pub fn orient(&self, extents: &[Extents]) -> Matrix {
+        // A factor has two axes: `Factor::of` has seen to it.
+        let matrix = extents[self.at].matrix().unwrap_or_default();
+        if self.swapped {
+            matrix.turned()
+        } else {
+            matrix
         }
     }
 
@@ -81,9 +85,9 @@ impl GemmForm {
                 "epilogue {epilogue:?} has no reference yet"
             )));
         }
-        let a = Factor::of(kernel, "a", Name::M)?;
-        let b = Factor::of(kernel, "b", Name::N)?;
-        let d = Factor::of(kernel, "d", Name::M)?;
+        let a = Factor::of(kernel, "a", "m")?;
+        let b = Factor::of(kernel, "b", "n")?;
+        let d = Factor::of(kernel, "d", "m")?;
         let (ea, ed) = (a.orient(extents), d.orient(extents));
         let shape = Shape {
             m: ed.rows as usize,

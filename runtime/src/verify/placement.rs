@@ -61,14 +61,8 @@ impl Placement {
             .unwrap_or_default()
     }
 
-    /// Byte position of an element in the buffer.
-    pub fn at(&self, row: i64, col: i64) -> usize {
-        let offset = self.extents.offset(row, col) * i64::from(self.dtype.bytes());
-        (self.offset_bytes as i64 + offset) as usize
-    }
-
-    /// The buffer's image: elements of `dense` (row by row), other bytes all ones, which is NaN in
-    /// every float type.
+    /// The buffer's image: elements of `dense` (last axis innermost), other bytes all ones, which
+    /// is NaN in every float type.
     pub fn image(&self, dense: &[u8]) -> Vec<u8> {
         let mut image = vec![0xFFu8; self.bytes as usize];
         self.for_each_run(|at, from, bytes| {
@@ -77,7 +71,7 @@ impl Placement {
         image
     }
 
-    /// The elements of a buffer's image, row by row.
+    /// The elements of a buffer's image, last axis innermost.
     pub fn gather(&self, image: &[u8]) -> Vec<u8> {
         let size = self.dtype.bytes() as usize;
         let mut dense = vec![0u8; self.extents.elems() as usize * size];
@@ -93,20 +87,14 @@ impl Placement {
         image.iter().position(|b| *b != POISON)
     }
 
-    /// Calls with (position in the image, position in dense rows, bytes) for contiguous runs.
+    /// Calls with (position in the image, position in dense order, bytes) for contiguous runs.
     fn for_each_run(&self, mut run: impl FnMut(usize, usize, usize)) {
-        let (size, cols) = (self.dtype.bytes() as usize, self.extents.cols);
-        let whole_rows = self.extents.col_stride == 1 || cols == 1;
-        for row in 0..self.extents.rows {
-            let start = row as usize * cols as usize * size;
-            if whole_rows {
-                run(self.at(row, 0), start, cols as usize * size);
-                continue;
-            }
-            for col in 0..cols {
-                run(self.at(row, col), start + col as usize * size, size);
-            }
-        }
+        let size = i64::from(self.dtype.bytes());
+        let start = self.offset_bytes as usize;
+        self.extents.for_each_run(|offset, dense, count| {
+            let [offset, dense, bytes] = [offset, dense, count].map(|n| (n * size) as usize);
+            run(start + offset, dense, bytes);
+        });
     }
 }
 
@@ -117,12 +105,7 @@ mod tests {
     /// An image of two rows of three bytes, padded to five, behind `zone` bytes and an offset.
     fn image(zone: u64) -> (Placement, Vec<u8>) {
         let place = Placement {
-            extents: Extents {
-                rows: 2,
-                cols: 3,
-                row_stride: 5,
-                col_stride: 1,
-            },
+            extents: Extents::new([(2, 5), (3, 1)]),
             dtype: DType::U8,
             offset_bytes: zone + 4,
             bytes: 2 * zone + 4 + 8,

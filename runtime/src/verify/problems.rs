@@ -7,14 +7,15 @@
 use std::ops::RangeInclusive;
 
 use rand::rngs::StdRng;
-use rand::seq::IndexedRandom;
+use rand::seq::{IndexedMutRandom, IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
-use tilewright_bundle::{Env, Family, Kernel, Name};
+use tilewright_bundle::{Env, Kernel, Name};
 
 use crate::error::{Error, Refusal, refused};
 use crate::info::{Backend, DeviceInfo};
 use crate::launch::{Fit, alignment_bytes, allows, fit};
-use crate::layout::{OperandLayout, single_name};
+use crate::layout::strides_refused;
+use crate::packed::{Open, bind_open};
 use crate::problem::Problem;
 
 /// Sizes around the powers of two that tiles and vectors are made of.
@@ -40,17 +41,16 @@ pub struct Case {
 pub struct Draw<'a> {
     kernel: &'a Kernel,
     device: &'a DeviceInfo,
-    layouts: Vec<OperandLayout>,
     rng: StdRng,
     /// What extents are drawn from, instead of edges, primes and sizes up to what is done in time.
     between: Option<RangeInclusive<i64>>,
     /// Whether a GPU does them, which has time for more.
     large: bool,
-    /// Largest m·n·k, as far as the kernel takes it.
+    /// Largest product of the extents, as far as the kernel takes it.
     most: i64,
 }
 
-/// Largest m·n·k on a GPU, and on the emulator.
+/// Largest product of the extents on a GPU, and on the emulator.
 const VOLUMES: [i64; 2] = [1 << 33, 1 << 23];
 /// Most bytes that an operand spans, on a GPU and on the emulator.
 const SPANS: [i64; 2] = [1 << 32, 1 << 30];
@@ -60,23 +60,16 @@ pub const TOO_LARGE: &str = "it spans more memory than problems are drawn for";
 
 impl<'a> Draw<'a> {
     /// A sequence of problems.
-    ///
-    /// # Errors
-    /// When the kernel's layouts cannot be read.
-    pub fn new(kernel: &'a Kernel, device: &'a DeviceInfo, seed: u64) -> Result<Draw<'a>, Error> {
-        let operands = kernel.semantics.operands.iter();
-        let layouts: Result<Vec<_>, _> = operands.map(OperandLayout::of).collect();
-        let layouts = layouts.map_err(|r| refused(kernel, vec![r]))?;
+    pub fn new(kernel: &'a Kernel, device: &'a DeviceInfo, seed: u64) -> Draw<'a> {
         let large = device.backend == Backend::Cuda;
-        Ok(Draw {
+        Draw {
             kernel,
             device,
-            layouts,
             rng: StdRng::seed_from_u64(seed),
             between: None,
             large,
             most: VOLUMES[usize::from(!large)],
-        })
+        }
     }
 
     /// Draws sizes that the emulator does in time, whatever the device.
@@ -87,7 +80,7 @@ impl<'a> Draw<'a> {
         self
     }
 
-    /// Draws no larger m·n·k, as far as the kernel takes smaller ones.
+    /// Draws no larger product of the extents, as far as the kernel takes smaller ones.
     #[must_use]
     pub fn with_volume(mut self, most: u64) -> Draw<'a> {
         self.most = self.most.min(most.cast_signed());
@@ -137,41 +130,46 @@ impl<'a> Draw<'a> {
             let elements = extents.span_elems().unwrap_or(i64::MAX);
             elements.saturating_mul(i64::from(operand.dtype.bytes())) > most
         })?;
-        Some(Refusal::Strides {
-            operand: operand.name.clone(),
-            rows: e.rows,
-            cols: e.cols,
-            row: e.row_stride,
-            col: e.col_stride,
-            problem: TOO_LARGE,
-        })
+        Some(strides_refused(operand, e, TOO_LARGE))
     }
 
     /// Extents and strides, coarser with each attempt.
     fn problem(&mut self, attempt: u32) -> Problem {
         let least = 1i64 << (attempt * 10 / DRAWS);
-        let mut extents = self.extents(attempt);
+        let names: Vec<(Name, String)> = self
+            .kernel
+            .names
+            .extents()
+            .map(|(name, text)| (name, text.to_owned()))
+            .collect();
+        let mut extents = self.extents(names.len(), attempt);
         for extent in &mut extents {
             let multiple = self.granularity(attempt).max(least);
             *extent = round_up(*extent, multiple);
         }
-        for (extent, name) in extents.iter_mut().zip([Name::M, Name::N, Name::K]) {
-            *extent = self.least_allowed(&Env::new(), name, *extent);
+        // Some kernels take nothing but single rows or columns.
+        if attempt % 8 == 7
+            && self.between.is_none()
+            && let Some(extent) = extents.choose_mut(&mut self.rng)
+        {
+            *extent = 1;
         }
-        let [m, n, mut k] = extents;
-        if self.kernel.family == Family::Copy {
-            k = 1;
+        let (mut problem, mut env) = (Problem::of([("m", 1); 0]), Env::new());
+        for ((name, text), extent) in names.into_iter().zip(extents) {
+            let extent = self.least_allowed(&Env::new(), name, extent);
+            env.set(name, extent);
+            problem = problem.with_extent(text, extent);
         }
-        let mut problem = Problem::new(m, n, k);
-        let mut env = Env::new()
-            .with(Name::M, m)
-            .with(Name::N, n)
-            .with(Name::K, k);
-        env.set(Name::Batch, 1);
-        for at in 0..self.layouts.len() {
-            let (row, col) = self.strides(at, &mut env, least, attempt);
-            let name = &self.kernel.semantics.operands[at].name;
-            problem = problem.with_strides(name, row, col);
+        for operand in &self.kernel.semantics.operands {
+            let open = Open::of(&operand.layout, &env);
+            let mut strides = self.strides(&open, operand.layout.rank(), least, attempt);
+            bind_open(
+                &operand.layout,
+                &mut strides,
+                &mut env,
+                |env, name, value| self.least_allowed(env, name, value),
+            );
+            problem = problem.with_strides(&operand.name, strides);
         }
         problem
     }
@@ -200,55 +198,28 @@ impl<'a> Draw<'a> {
         }
     }
 
-    /// Three extents whose product the device computes, and the reference checks, in good time.
-    fn extents(&mut self, attempt: u32) -> [i64; 3] {
-        let mut extents = [1; 3];
+    /// Extents whose product the device computes, and the reference checks, in good time.
+    fn extents(&mut self, count: usize, attempt: u32) -> Vec<i64> {
+        let mut extents = vec![1; count];
         for _ in 0..8 {
-            extents = std::array::from_fn(|_| self.extent(attempt));
-            if extents.iter().product::<i64>() <= self.most {
+            extents = (0..count).map(|_| self.extent(attempt)).collect();
+            let volume = extents.iter().fold(1i64, |a, b| a.saturating_mul(*b));
+            if volume <= self.most {
                 break;
             }
         }
         extents
     }
 
-    /// Strides that the layout allows: bound names as they are, free ones at least what keeps the
-    /// elements apart, often padded.
-    fn strides(&mut self, at: usize, env: &mut Env, least: i64, attempt: u32) -> (i64, i64) {
-        let layout = &self.layouts[at];
-        let extent = |which: usize| layout.shape[which].eval(env).unwrap_or(1).max(1);
-        let (rows, cols) = (extent(0), extent(1));
-        let fixed = |which: usize| layout.stride[which].eval(env).ok();
-        let names = [
-            single_name(&layout.stride[0]),
-            single_name(&layout.stride[1]),
-        ];
-        let (row, col) = (fixed(0), fixed(1));
+    /// Strides that the layout allows: bound names as they are, open ones at least what keeps the
+    /// elements apart, often padded, in any order of the axes.
+    fn strides(&mut self, open: &Open, rank: usize, least: i64, attempt: u32) -> Vec<i64> {
         let pad = self.rng.random_range(0..4) * self.rng.random_range(0..3);
         let multiple = self.granularity(attempt).max(least);
-        let spaced = |tight: i64| round_up(tight + pad, multiple);
-        let mut chosen = match (row, col) {
-            (Some(row), Some(col)) => (row, col),
-            (None, Some(col)) => (spaced(cols * col.max(1)), col),
-            (Some(row), None) => (row, spaced(rows * row.max(1))),
-            (None, None) => {
-                let inner = [1, 1, 1, 2, 3].choose(&mut self.rng).copied().unwrap_or(1);
-                if self.rng.random_bool(0.5) {
-                    (spaced(cols * inner), inner)
-                } else {
-                    (inner, spaced(rows * inner))
-                }
-            }
-        };
-        for (name, value) in names.into_iter().zip([&mut chosen.0, &mut chosen.1]) {
-            if let Some(name) = name
-                && env.get(name).is_none()
-            {
-                *value = self.least_allowed(env, name, *value);
-                env.set(name, *value);
-            }
-        }
-        chosen
+        let inner = [1, 1, 1, 2, 3].choose(&mut self.rng).copied().unwrap_or(1);
+        let mut order: Vec<usize> = (0..rank).rev().collect();
+        order.shuffle(&mut self.rng);
+        open.strides(&order, inner, |tight| round_up(tight + pad, multiple))
     }
 
     /// `value` for `name`, rounded up to the least power of two that the kernel allows beside what

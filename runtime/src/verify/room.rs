@@ -31,7 +31,7 @@ fn bytes(device: &Device, kernel: &Kernel, case: &Case) -> u128 {
     let of_one = operands.map(|(operand, extents)| {
         let size = u128::from(operand.dtype.bytes());
         let count = |extent: i64| u128::try_from(extent).unwrap_or_default();
-        let elems = count(extents.rows) * count(extents.cols);
+        let elems = count(extents.elems());
         let span = extents.span_elems().map_or(u64::MAX.into(), count);
         // In f64: the values of an input and their weights; an output's, and what is expected.
         let values = match (kernel.family, operand.role.is_written()) {

@@ -3,7 +3,9 @@
 //! A problem of one row, column or product tells nothing of the strides and steps along it. A
 //! kernel whose every problem is such has not been verified, however many of them passed.
 
-use tilewright_bundle::{Family, Kernel};
+use std::collections::BTreeMap;
+
+use tilewright_bundle::Kernel;
 
 use super::problems::{Case, Draw};
 use crate::device::Device;
@@ -13,17 +15,17 @@ use crate::error::Error;
 const SEVERAL: std::ops::RangeInclusive<i64> = 2..=96;
 
 /// The largest extents of the problems so far.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Seen {
-    largest: [i64; 3],
+    largest: BTreeMap<String, i64>,
 }
 
 impl Seen {
     /// Notes the problem that was drawn.
     pub fn note(&mut self, drawn: Result<Case, Error>) -> Result<Case, Error> {
         if let Ok(case) = &drawn {
-            let extents = [case.problem.m, case.problem.n, case.problem.k];
-            for (largest, extent) in self.largest.iter_mut().zip(extents) {
+            for (name, extent) in case.problem.extents() {
+                let largest = self.largest.entry(name.to_owned()).or_default();
                 *largest = extent.max(*largest);
             }
         }
@@ -32,20 +34,15 @@ impl Seen {
 
     /// Why the kernel has not been put to the test; `None` where it has, or could be.
     pub fn missing(&self, kernel: &Kernel, device: &Device, seed: u64) -> Option<String> {
-        let modes = match kernel.family {
-            Family::Gemm => 3,
-            Family::Copy => 2,
-        };
-        let extents = self.largest.iter().zip(["m", "n", "k"]).take(modes);
-        let single: Vec<&str> = extents
-            .filter(|(most, _)| **most <= 1)
-            .map(|(_, m)| m)
+        let names = kernel.names.extents().map(|(_, text)| text);
+        let single: Vec<&str> = names
+            .filter(|name| self.largest.get(*name).is_none_or(|most| *most <= 1))
             .collect();
         if single.is_empty() {
             return None;
         }
         let draw = Draw::new(kernel, device.info(), seed);
-        let larger = draw.and_then(|draw| draw.with_extents(SEVERAL).next_case());
+        let larger = draw.with_extents(SEVERAL).next_case();
         let refusal = larger.err()?;
         let modes = single.join(" and ");
         Some(format!(

@@ -172,11 +172,10 @@ impl<'a> Trial<'a> {
             .position(|(a, b)| a != b)
             .unwrap_or(0)
             / size;
-        let cols = self.case.fit.operands[s].cols as usize;
-        let (i, j) = (at / cols, at % cols);
         Ok(Some(format!(
-            "{wrong} of {} bytes differ, first at ({i},{j})",
-            source.len()
+            "{wrong} of {} bytes differ, first at {}",
+            source.len(),
+            self.case.fit.operands[s].coordinate(at as i64)
         )))
     }
 

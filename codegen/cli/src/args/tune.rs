@@ -37,7 +37,8 @@ pub struct Tune {
     /// Only the kernels whose name starts so
     #[arg(long, value_name = "K")]
     pub kernel: Vec<String>,
-    /// Problems to tune for, m by n by k; with `:TN`, `:NN`, `:NT` or `:TT` in that order only
+    /// Problems to tune for, m by n by k or as `m=4096,n=512,k=64`; with `:TN`, `:NN`, `:NT` or
+    /// `:TT` in that order only
     #[arg(
         long,
         value_name = "MxNxK[:LAYOUT]",

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use serde::Serialize;
-use tilewright_bundle::{Family, Kernel};
+use tilewright_bundle::{Kernel, NameKind};
 use tilewright_runtime::verify::{self, Data};
 use tilewright_runtime::{Error, Problem, Runtime, packed};
 
@@ -77,15 +77,34 @@ fn choose<'r>(runtime: &'r Runtime, args: &args::Run) -> Result<(&'r Kernel, Pro
     Err(Failure::CouldNotRun(refusals.join("\n")))
 }
 
+/// The sizes that were given, by the kernel's names for them, each with the flag it was given by.
+fn sizes(asked: &args::Problem) -> Vec<(String, u32, String)> {
+    let short = [("m", asked.m), ("n", asked.n), ("k", asked.k)];
+    let short = short
+        .into_iter()
+        .filter_map(|(name, size)| Some((name, size?)));
+    let short = short.map(|(name, size)| (name.to_owned(), size, format!("--{name}")));
+    let named = asked.size.iter();
+    let named = named.map(|one| (one.name.clone(), one.value, format!("--size {}", one.name)));
+    short.chain(named).collect()
+}
+
 /// The sizes that were given and that the kernel has nothing for.
 fn foreign(kernel: &Kernel, asked: &args::Problem) -> Option<Error> {
-    let takes_k = kernel.family == Family::Gemm;
     let leading = leading(asked)
         .into_iter()
         .filter(|(operand, given)| given.is_some() && kernel.semantics.operand(operand).is_none());
     let leading = leading.map(|(operand, _)| format!("--ld{operand}"));
-    let k = (asked.k.is_some() && !takes_k).then(|| "--k".to_owned());
-    let flags: Vec<String> = k.into_iter().chain(leading).collect();
+    let is_size = |name: &str| {
+        let kind = kernel
+            .names
+            .find(name)
+            .and_then(|name| kernel.names.kind(name));
+        matches!(kind, Some(NameKind::Extent | NameKind::Stride))
+    };
+    let sizes = sizes(asked).into_iter();
+    let sizes = sizes.filter_map(|(name, _, flag)| (!is_size(&name)).then_some(flag));
+    let flags: Vec<String> = sizes.chain(leading).collect();
     let (id, family) = (&kernel.id, kernel.family.text());
     let text = || format!("{id}: a {family} has no {}: leave it out", flags.join(", "));
     (!flags.is_empty()).then(|| Error::Request(text()))
@@ -101,39 +120,67 @@ fn leading(asked: &args::Problem) -> [(&'static str, Option<u32>); 4] {
     ]
 }
 
-/// The problem as it was asked for: packed, but for the leading dimensions that were given.
+/// The problem as it was asked for: packed, but for the strides that were given.
 fn problem(
     runtime: &Runtime,
     kernel: &Kernel,
     asked: &args::Problem,
 ) -> Result<Result<Problem, Error>, Failure> {
-    let wanted = |extent: Option<u32>, name: &str| {
-        let family = kernel.family.text();
-        extent
-            .map(i64::from)
-            .ok_or_else(|| Failure::CouldNotRun(format!("a {family} needs --{name}")))
-    };
-    let k = match kernel.family {
-        Family::Gemm => wanted(asked.k, "k")?,
-        Family::Copy => 1,
-    };
-    let (m, n) = (asked.m.into(), wanted(asked.n, "n")?);
-    let given = leading(asked);
-    let packed = packed(kernel, m, n, k, runtime.device().info());
+    let sizes = sizes(asked);
+    for (at, (name, _, flag)) in sizes.iter().enumerate() {
+        if let Some((.., first)) = sizes.iter().take(at).find(|(known, ..)| known == name) {
+            let twice = format!("`{name}` is given by {first} and by {flag}: leave one out");
+            return Err(Failure::CouldNotRun(twice));
+        }
+    }
+    let given = |name: &str| sizes.iter().find(|(known, ..)| known == name);
+    let (mut extents, mut missing) = (Vec::new(), Vec::new());
+    for (_, name) in kernel.names.extents() {
+        match given(name) {
+            Some((_, size, _)) => extents.push((name.to_owned(), i64::from(*size))),
+            None if ["m", "n", "k"].contains(&name) => missing.push(format!("--{name}")),
+            None => missing.push(format!("--size {name}=…")),
+        }
+    }
+    if !missing.is_empty() {
+        let (family, missing) = (kernel.family.text(), missing.join(", "));
+        return Err(Failure::CouldNotRun(format!("a {family} needs {missing}")));
+    }
+    let packed = packed(kernel, &Problem::of(extents), runtime.device().info());
     Ok(packed.map(|problem| {
-        given
-            .into_iter()
-            .fold(problem, |problem, (name, leading)| match leading {
-                Some(leading) => with_leading(problem, name, leading),
-                None => problem,
-            })
+        let strides = kernel.names.of_kind(NameKind::Stride);
+        let problem = strides.fold(problem, |problem, (_, name)| match given(name) {
+            Some((_, stride, _)) => with_stride(problem, kernel, name, *stride),
+            None => problem,
+        });
+        let leading = leading(asked).into_iter();
+        leading.fold(problem, |problem, (name, leading)| match leading {
+            Some(leading) => with_leading(problem, name, leading),
+            None => problem,
+        })
     }))
+}
+
+/// The problem with another stride wherever a layout has that name.
+fn with_stride(problem: Problem, kernel: &Kernel, name: &str, stride: u32) -> Problem {
+    let operands = kernel.semantics.operands.iter();
+    operands.fold(problem, |problem, operand| {
+        let Some(mut strides) = problem.strides(&operand.name).map(<[i64]>::to_vec) else {
+            return problem;
+        };
+        for (place, expr) in strides.iter_mut().zip(&operand.layout.stride) {
+            if expr.single_word() == Some(name) {
+                *place = stride.into();
+            }
+        }
+        problem.with_strides(&operand.name, strides)
+    })
 }
 
 /// The problem with another leading dimension of an operand, whichever of its modes is contiguous.
 fn with_leading(problem: Problem, operand: &str, leading: u32) -> Problem {
     match problem.strides(operand) {
-        Some(strides) if strides.col == 1 => problem.row_major(operand, leading.into()),
+        Some([.., 1]) => problem.row_major(operand, leading.into()),
         Some(_) => problem.col_major(operand, leading.into()),
         None => problem,
     }

@@ -125,7 +125,7 @@ fn child(args: &args::tune::Tune, earlier: usize, spent_s: f64) -> Result<Comman
 /// Says why a kernel was dropped, and nothing of others.
 fn tell_dropped(record: &Record) {
     if let (Some(reason), Some(detail)) = (record.reason, &record.detail) {
-        let problem = record.row.problem;
+        let problem = &record.row.problem;
         let (m, n, k) = (problem.m, problem.n, problem.k);
         let detail = detail.lines().next().unwrap_or_default();
         let (kernel, reason) = (&record.row.kernel, reason.text());

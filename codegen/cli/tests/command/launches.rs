@@ -75,6 +75,10 @@ fn one_launch_is_checked_and_timed() {
     let run = tilewright(["run", path, "copy_f32"].into_iter().chain(problem)).expect(0);
     assert!(run.stdout.starts_with(COPY_ID), "{}", run.stdout);
     assert!(run.stdout.contains("(140,1)"), "{}", run.stdout);
+    let named = ["--device", "emulator", "--size", "m=5,n=130,lds=140"];
+    let same = tilewright(["run", path, "copy_f32"].into_iter().chain(named)).expect(0);
+    let problem_of = |text: &str| text.lines().nth(1).map(str::to_owned);
+    assert_eq!(problem_of(&same.stdout), problem_of(&run.stdout));
     assert!(run.stdout.contains("right"), "{}", run.stdout);
     let args = ["run", path, "copy_f32", "--json"]
         .into_iter()
@@ -148,6 +152,18 @@ fn sizes_that_a_kernel_has_nothing_for_are_refused_by_name() {
     let refused = run(&["--n", "8", "--lda", "9", "--k", "7"]).expect(2);
     let told = "a copy has no --k, --lda: leave it out";
     assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    let refused = run(&["--size", "n=8,h=4", "--size", "ldq=9"]).expect(2);
+    let told = "a copy has no --size h, --size ldq: leave it out";
+    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    let twice = run(&["--size", "n=8,m=4"]).expect(2).stderr;
+    let told = "`m` is given by --m and by --size m: leave one out";
+    assert!(twice.contains(told), "{twice}");
+    let nothing = tilewright(["run", path, "copy_f32", "--size", "lds=8"]).expect(2);
+    assert!(
+        nothing.stderr.contains("a copy needs --m, --n"),
+        "{}",
+        nothing.stderr
+    );
     let negative = run(&["--n", "-1"]).expect(2).stderr;
     assert!(negative.contains("-1 is not in 1.."), "{negative}");
     assert!(!negative.contains("'-- -1'"), "{negative}");

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tilewright_bundle::{ExprStep, Name};
+use tilewright_bundle::ExprStep;
 
 use super::poly::{Poly, Range};
 use super::terms::{Known, Term};
@@ -36,14 +36,14 @@ impl Known<'_> {
     }
 
     /// The value of a launch expression.
-    fn launched(&mut self, text: &str, free: &mut HashMap<Name, Poly>) -> Result<Poly, String> {
+    fn launched(&mut self, text: &str, free: &mut HashMap<String, Poly>) -> Result<Poly, String> {
         let expr: tilewright_bundle::Expr = text.parse().map_err(|error| format!("{error}"))?;
         let mut stack: Vec<Poly> = Vec::new();
         let ends = || format!("`{text}` ends early");
         for step in expr.steps() {
             let value = match step {
                 ExprStep::Const(value) => Poly::constant(i128::from(*value)),
-                ExprStep::Name(name) => self.named(*name, free),
+                ExprStep::Word(word) => self.named(expr.word(*word), free),
                 ExprStep::Neg => stack.pop().ok_or_else(ends)?.scaled(-1),
                 _ => {
                     let (b, a) = (stack.pop().ok_or_else(ends)?, stack.pop().ok_or_else(ends)?);
@@ -72,15 +72,15 @@ impl Known<'_> {
     }
 
     /// The parameter of that name, or some positive number that the device decides.
-    fn named(&mut self, name: Name, free: &mut HashMap<Name, Poly>) -> Poly {
-        if let Some(param) = self.param(name.text()) {
+    fn named(&mut self, name: &str, free: &mut HashMap<String, Poly>) -> Poly {
+        if let Some(param) = self.param(name) {
             return param;
         }
-        if let Some(value) = free.get(&name) {
+        if let Some(value) = free.get(name) {
             return value.clone();
         }
         let value = self.unknown(Range::new(1, i128::from(u32::MAX)));
-        free.insert(name, value.clone());
+        free.insert(name.to_owned(), value.clone());
         value
     }
 

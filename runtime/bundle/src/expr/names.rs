@@ -1,78 +1,142 @@
-//! The quantities that expressions mention, and their values for one problem.
+//! The quantities that a kernel's expressions mention, and their values for one problem.
+//!
+//! A kernel declares its names by its layouts: a name that is an extent, `m` of `(m,k):(lda,1)`,
+//! and one that is a stride, `lda`. Beside them stand the runtime's own. Names are looked up once,
+//! when a bundle is opened; from then on a name is a place in an [`Env`].
 
-macro_rules! names {
-    ($($variant:ident $text:literal $doc:literal),* $(,)?) => {
-        /// A quantity that an expression may mention.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[repr(u8)]
-        pub enum Name { $(#[doc = $doc] $variant),* }
+/// Most names of a kernel, the runtime's own among them.
+pub const MAX_NAMES: usize = 64;
 
-        impl Name {
-            /// Every name, in the order of [`Name::index`].
-            pub const ALL: &'static [Name] = &[$(Name::$variant),*];
-
-            /// The spelling in expressions and layouts.
-            pub const fn text(self) -> &'static str {
-                match self { $(Name::$variant => $text),* }
-            }
-
-            /// The name spelled `text`.
-            pub fn from_text(text: &str) -> Option<Name> {
-                match text { $($text => Some(Name::$variant),)* _ => None }
-            }
-        }
-    };
-}
-
-names! {
-    M "m" "Rows of the output.",
-    N "n" "Columns of the output.",
-    K "k" "The contracted extent.",
-    Batch "batch" "Number of problems in a batch.",
-    Lda "lda" "Leading dimension of `a`, in elements.",
-    Ldb "ldb" "Leading dimension of `b`, in elements.",
-    Ldc "ldc" "Leading dimension of `c`, in elements.",
-    Ldd "ldd" "Leading dimension of `d`, in elements.",
-    Lds "lds" "Leading dimension of a copy's source `s`, in elements.",
-    Rsa "rsa" "Row stride of `a`.",
-    Csa "csa" "Column stride of `a`.",
-    Rsb "rsb" "Row stride of `b`.",
-    Csb "csb" "Column stride of `b`.",
-    Rsc "rsc" "Row stride of `c`.",
-    Csc "csc" "Column stride of `c`.",
-    Rsd "rsd" "Row stride of `d`.",
-    Csd "csd" "Column stride of `d`.",
-    Rss "rss" "Row stride of a copy's source `s`.",
-    Css "css" "Column stride of a copy's source `s`.",
-    Sms "sms" "Streaming multiprocessors of the device.",
-    MaxClusters "max_clusters" "Clusters, or CTAs of a kernel without, that fit at once.",
-}
+/// The place of a name among those of its kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Name(u8);
 
 impl Name {
-    /// How many names there are.
-    pub const COUNT: usize = Name::ALL.len();
+    /// `sms`: streaming multiprocessors of the device. Every kernel has it.
+    pub const SMS: Name = Name(0);
+    /// `max_clusters`: clusters, or CTAs of a kernel without, that fit at once. Every kernel has
+    /// it.
+    pub const MAX_CLUSTERS: Name = Name(1);
 
-    /// Position in [`Name::ALL`].
-    pub const fn index(self) -> usize {
-        self as usize
+    const fn index(self) -> usize {
+        self.0 as usize
     }
 }
 
-/// The values of the names for one problem on one device; names start unbound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NameKind {
+    /// A quantity of the device, which the runtime gives.
+    Runtime,
+    /// An extent of operands, which the caller gives.
+    Extent,
+    /// A stride of operands in elements, which the caller gives.
+    Stride,
+}
+
+/// The names that the expressions of one kernel may mention.
+///
+/// ```
+/// use tilewright_bundle::{Env, Expr, NameKind, Names};
+/// let mut names = Names::default();
+/// let m = names.declare("m", NameKind::Extent).unwrap();
+/// let mut tiles: Expr = "ceil_div(m, 128)".parse()?;
+/// assert!(tiles.resolve(&names).is_empty());
+/// assert_eq!(tiles.eval(&Env::new().with(m, 129))?, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names {
+    list: Vec<(String, NameKind)>,
+}
+
+impl Default for Names {
+    /// The runtime's own.
+    fn default() -> Names {
+        // In the order of the constants of `Name`.
+        let list = ["sms", "max_clusters"].map(|text| (text.to_owned(), NameKind::Runtime));
+        Names {
+            list: list.to_vec(),
+        }
+    }
+}
+
+impl Names {
+    /// Adds a name and returns its place, which is that of an equal one before; `None` when there
+    /// are [`MAX_NAMES`] already, or the name stands for something of another kind.
+    pub fn declare(&mut self, text: &str, kind: NameKind) -> Option<Name> {
+        if let Some(name) = self.find(text) {
+            return (self.kind(name) == Some(kind)).then_some(name);
+        }
+        let place = u8::try_from(self.list.len()).ok()?;
+        (self.list.len() < MAX_NAMES).then(|| self.list.push((text.to_owned(), kind)))?;
+        Some(Name(place))
+    }
+
+    /// The name spelled `text`.
+    pub fn find(&self, text: &str) -> Option<Name> {
+        let at = self.list.iter().position(|(name, _)| name == text)?;
+        u8::try_from(at).ok().map(Name)
+    }
+
+    /// The spelling of a name; empty for a name of another kernel that this one lacks.
+    pub fn text(&self, name: Name) -> &str {
+        self.list.get(name.index()).map_or("", |(text, _)| text)
+    }
+
+    /// What a name stands for.
+    pub fn kind(&self, name: Name) -> Option<NameKind> {
+        self.list.get(name.index()).map(|(_, kind)| *kind)
+    }
+
+    /// The names of a kind with their spelling, in the order in which layouts mention them.
+    pub fn of_kind(&self, kind: NameKind) -> impl Iterator<Item = (Name, &str)> {
+        let all = (0u8..).map(Name).zip(&self.list);
+        all.filter(move |(_, (_, found))| *found == kind)
+            .map(|(name, (text, _))| (name, text.as_str()))
+    }
+
+    /// The extents with their spelling, in the order in which layouts mention them.
+    pub fn extents(&self) -> impl Iterator<Item = (Name, &str)> {
+        self.of_kind(NameKind::Extent)
+    }
+
+    /// Every spelling, for messages.
+    pub(crate) fn list(&self) -> String {
+        let all: Vec<&str> = self.list.iter().map(|(text, _)| text.as_str()).collect();
+        all.join(" ")
+    }
+}
+
+/// The values of a kernel's names for one problem on one device; names start unbound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Env {
-    values: [Option<i64>; Name::COUNT],
+    values: [i64; MAX_NAMES],
+    /// A bit for each name that has a value.
+    bound: u64,
+}
+
+impl Default for Env {
+    fn default() -> Env {
+        Env::new()
+    }
 }
 
 impl Env {
     /// An environment with nothing bound.
-    pub fn new() -> Env {
-        Env::default()
+    pub const fn new() -> Env {
+        Env {
+            values: [0; MAX_NAMES],
+            bound: 0,
+        }
     }
 
     /// Binds `name` to `value`, replacing an earlier value.
     pub fn set(&mut self, name: Name, value: i64) {
-        self.values[name.index()] = Some(value);
+        if let Some(place) = self.values.get_mut(name.index()) {
+            *place = value;
+            self.bound |= 1 << name.index();
+        }
     }
 
     /// The same environment with `name` bound to `value`.
@@ -84,6 +148,7 @@ impl Env {
 
     /// The value of `name`, if bound.
     pub fn get(&self, name: Name) -> Option<i64> {
-        self.values[name.index()]
+        let value = self.values.get(name.index())?;
+        (self.bound >> name.index() & 1 == 1).then_some(*value)
     }
 }

@@ -11,30 +11,34 @@
 //! The parser counts nodes, nesting and the height of the evaluation stack, so the programs it
 //! returns never overflow the fixed stack of the evaluator.
 
-use super::{Compare, MAX_DEPTH, MAX_NODES, MAX_TEXT, Name, Op, ParseError};
+use super::{Compare, MAX_DEPTH, MAX_NODES, MAX_TEXT, Op, ParseError, Word};
 
-/// Parses a whole text as one expression.
-pub(super) fn expression(text: &str) -> Result<Vec<Op>, ParseError> {
+/// Parses a whole text as one expression; beside its program stand the names it mentions.
+pub(super) fn expression(text: &str) -> Result<(Vec<Op>, Vec<String>), ParseError> {
     let mut parser = Parser::new(text)?;
     let ops = parser.program()?;
     parser.end()?;
-    Ok(ops)
+    Ok((ops, parser.words))
 }
 
+/// A comparison's left side, sign, right side, and the names that both mention.
+type Sides = (Vec<Op>, Compare, Vec<Op>, Vec<String>);
+
 /// Parses a whole text as one comparison.
-pub(super) fn condition(text: &str) -> Result<(Vec<Op>, Compare, Vec<Op>), ParseError> {
+pub(super) fn condition(text: &str) -> Result<Sides, ParseError> {
     let mut parser = Parser::new(text)?;
     let lhs = parser.program()?;
     let compare = parser.compare()?;
     let rhs = parser.program()?;
     parser.end()?;
-    Ok((lhs, compare, rhs))
+    Ok((lhs, compare, rhs, parser.words))
 }
 
 struct Parser<'a> {
     text: &'a str,
     at: usize,
     ops: Vec<Op>,
+    words: Vec<String>,
     nodes: usize,
     height: usize,
     depth: usize,
@@ -46,6 +50,7 @@ impl<'a> Parser<'a> {
             text,
             at: 0,
             ops: Vec::new(),
+            words: Vec::new(),
             nodes: 0,
             height: 0,
             depth: 0,
@@ -84,7 +89,7 @@ impl<'a> Parser<'a> {
             return Err(self.error(format!("more than {MAX_NODES} nodes: simplify it")));
         }
         self.height = match op {
-            Op::Const(_) | Op::Name(_) => self.height + 1,
+            Op::Const(_) | Op::Word(_) => self.height + 1,
             Op::Neg => self.height,
             _ => self.height.saturating_sub(1),
         };
@@ -214,13 +219,7 @@ impl<'a> Parser<'a> {
 
     fn word(&mut self, rest: &str) -> Result<(), ParseError> {
         let word = &rest[..run_of(rest, |c| c.is_ascii_alphanumeric() || c == b'_')];
-        let function = match word {
-            "min" => Some(Op::Min),
-            "max" => Some(Op::Max),
-            "ceil_div" => Some(Op::CeilDiv),
-            _ => None,
-        };
-        if let Some(op) = function {
+        if let Some(op) = function(word) {
             self.at += word.len();
             self.expect("(")?;
             self.sum()?;
@@ -229,15 +228,25 @@ impl<'a> Parser<'a> {
             self.expect(")")?;
             return self.push(op);
         }
-        let Some(name) = Name::from_text(word) else {
-            let known: Vec<&str> = Name::ALL.iter().map(|n| n.text()).collect();
-            return Err(self.error(format!(
-                "unknown name `{word}`; known are {} and min, max, ceil_div",
-                known.join(" ")
-            )));
-        };
         self.at += word.len();
-        self.push(Op::Name(name))
+        let known = self.words.iter().position(|known| known == word);
+        let at = known.unwrap_or_else(|| {
+            self.words.push(word.to_owned());
+            self.words.len() - 1
+        });
+        // A text has fewer words than bytes.
+        let at = u16::try_from(at).unwrap_or(u16::MAX);
+        self.push(Op::Word(Word { at, name: None }))
+    }
+}
+
+/// The function that a word is.
+pub(super) fn function(word: &str) -> Option<Op> {
+    match word {
+        "min" => Some(Op::Min),
+        "max" => Some(Op::Max),
+        "ceil_div" => Some(Op::CeilDiv),
+        _ => None,
     }
 }
 

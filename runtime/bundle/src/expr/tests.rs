@@ -4,16 +4,38 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn names() -> Names {
+    let mut names = Names::default();
+    for (text, kind) in [
+        ("m", NameKind::Extent),
+        ("n", NameKind::Extent),
+        ("k", NameKind::Extent),
+        ("lda", NameKind::Stride),
+    ] {
+        names.declare(text, kind).unwrap();
+    }
+    names
+}
+
+fn env<const N: usize>(values: [(&str, i64); N]) -> Env {
+    let names = names();
+    let bind = |env: Env, (text, value): (&str, i64)| env.with(names.find(text).unwrap(), value);
+    values.into_iter().fold(Env::new(), bind)
+}
+
+fn expr(text: &str) -> Expr {
+    let mut expr: Expr = text.parse().unwrap();
+    assert_eq!(expr.resolve(&names()), [""; 0], "{text}");
+    expr
+}
+
 fn value(text: &str, env: &Env) -> i64 {
-    text.parse::<Expr>().unwrap().eval(env).unwrap()
+    expr(text).eval(env).unwrap()
 }
 
 #[test]
 fn precedence_and_rounding() {
-    let env = Env::new()
-        .with(Name::M, 129)
-        .with(Name::N, 7)
-        .with(Name::Lda, -9);
+    let env = env([("m", 129), ("n", 7), ("lda", -9)]);
     assert_eq!(value("1 + 2*3 - 4", &env), 3);
     assert_eq!(value("(1 + 2)*3 - -4", &env), 13);
     assert_eq!(value("ceil_div(m, 128) * max(n, 8) % 5", &env), 1);
@@ -25,7 +47,7 @@ fn precedence_and_rounding() {
 
 #[test]
 fn conditions() {
-    let env = Env::new().with(Name::Lda, 64).with(Name::K, 63);
+    let env = env([("lda", 64), ("k", 63)]);
     for (text, want) in [
         ("lda % 8 == 0", true),
         ("k % 2 == 0", false),
@@ -35,11 +57,9 @@ fn conditions() {
         ("k > 62", true),
         ("k != 63", false),
     ] {
-        assert_eq!(
-            text.parse::<Condition>().unwrap().holds(&env).unwrap(),
-            want,
-            "{text}"
-        );
+        let mut condition: Condition = text.parse().unwrap();
+        assert!(condition.resolve(&names()).is_empty());
+        assert_eq!(condition.holds(&env).unwrap(), want, "{text}");
     }
 }
 
@@ -48,7 +68,6 @@ fn refusals_name_the_problem() {
     for (text, part) in [
         ("", "expected an integer"),
         ("1 +", "expected an integer"),
-        ("foo", "unknown name `foo`"),
         ("min(1)", "expected `,`"),
         ("1 2", "expected an operator"),
         ("99999999999999999999", "does not fit 64 bits"),
@@ -84,8 +103,8 @@ fn bounds_hold() {
 
 #[test]
 fn evaluation_errors() {
-    let env = Env::new().with(Name::M, i64::MAX).with(Name::N, 0);
-    let error = |text: &str| text.parse::<Expr>().unwrap().eval(&env).unwrap_err();
+    let env = env([("m", i64::MAX), ("n", 0)]);
+    let error = |text: &str| expr(text).eval(&env).unwrap_err();
     assert!(matches!(error("m + 1"), EvalError::Overflow { .. }));
     assert!(matches!(error("m * 2"), EvalError::Overflow { .. }));
     assert!(matches!(
@@ -96,7 +115,30 @@ fn evaluation_errors() {
         error("ceil_div(m, 0 - 4)"),
         EvalError::Divisor { divisor: -4, .. }
     ));
-    assert!(matches!(error("k"), EvalError::Unbound { name: "k", .. }));
+    assert!(matches!(error("k"), EvalError::Unbound { name, .. } if name == "k"));
+    let never: Expr = "m + k".parse().unwrap();
+    assert!(matches!(never.eval(&env), Err(EvalError::Unresolved { name, .. }) if name == "m"));
+}
+
+#[test]
+fn names_are_those_of_the_kernel() {
+    let mut expr: Expr = "min(m, q) * q + lds".parse().unwrap();
+    assert_eq!(expr.words(), ["m", "q", "lds"]);
+    assert_eq!(expr.resolve(&names()), ["q", "lds"]);
+    let mut names = names();
+    let q = names.declare("q", NameKind::Extent).unwrap();
+    assert_eq!(names.declare("q", NameKind::Extent), Some(q));
+    assert_eq!(names.declare("q", NameKind::Stride), None);
+    assert_eq!(names.declare("sms", NameKind::Extent), None);
+    assert_eq!((names.text(q), names.text(Name::SMS)), ("q", "sms"));
+    assert_eq!(names.text(Name::MAX_CLUSTERS), "max_clusters");
+    for at in 0.. {
+        if names.declare(&format!("x{at}"), NameKind::Extent).is_none() {
+            break;
+        }
+    }
+    assert_eq!(names.of_kind(NameKind::Runtime).count(), 2);
+    assert_eq!(names.extents().count() + 1 + 2, MAX_NAMES);
 }
 
 /// An expression with its value by direct evaluation, `None` where any step fails.
@@ -138,12 +180,14 @@ proptest! {
 
     #[test]
     fn any_text_is_parsed_or_refused(text in "[mnk0-9+*/%(), a-z_=<>!-]{0,80}") {
-        let env = Env::new().with(Name::M, 3).with(Name::N, 5);
-        if let Ok(expr) = text.parse::<Expr>() {
+        let env = env([("m", 3), ("n", 5)]);
+        if let Ok(mut expr) = text.parse::<Expr>() {
+            expr.resolve(&names());
             let _ = expr.eval(&env);
             prop_assert_eq!(expr.to_string(), text.clone());
         }
-        if let Ok(condition) = text.parse::<Condition>() {
+        if let Ok(mut condition) = text.parse::<Condition>() {
+            condition.resolve(&names());
             let _ = condition.holds(&env);
         }
     }

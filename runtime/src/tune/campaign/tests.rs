@@ -152,7 +152,7 @@ fn run(mock: Mock, kernels: &[Kernel], settings: &Settings, known: &[Record]) ->
     };
     let result = campaign.run(&mut mock, &groups, |field, candidate| {
         let mut row = field.blank(candidate.kernel);
-        row.problem.m = candidate.problem.m;
+        row.problem.m = candidate.problem.extent("m").unwrap();
         row.mode = settings.mode;
         Record {
             format: RECORD_FORMAT,

@@ -86,7 +86,7 @@ impl Summary {
                 continue;
             };
             let is_it = |record: &&Record| {
-                let problem = record.row.problem;
+                let problem = &record.row.problem;
                 record.outcome == Outcome::Measured
                     && record.content_hash == choice.content_hash.as_str()
                     && (problem.m, problem.n) == (extent.m, extent.n)

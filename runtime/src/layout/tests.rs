@@ -1,0 +1,167 @@
+//! Layouts of any number of axes are matched with strides.
+#![allow(clippy::unwrap_used)]
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tilewright_bundle::{DType, Family, Kernel, Role, Semantics};
+
+use super::*;
+
+/// A kernel of one operand, `a`, and a stride `held` of another one.
+fn kernel(text: &str) -> Kernel {
+    let operand =
+        |name, text: &str| Operand::new(name, Role::Out, DType::F32, text.parse().unwrap());
+    let mut kernel = Kernel {
+        semantics: Semantics {
+            operands: vec![operand("a", text), operand("d", "(m,n,k):(held,n,1)")],
+            ..Semantics::default()
+        },
+        ..Kernel::new("copy_f32@x", Family::Copy, "copy")
+    };
+    kernel.resolve().unwrap();
+    kernel
+}
+
+fn env(kernel: &Kernel, m: i64, n: i64, k: i64) -> Env {
+    let mut env = Env::new();
+    for (text, value) in [("m", m), ("n", n), ("k", k), ("held", 8)] {
+        env.set(kernel.names.find(text).unwrap(), value);
+    }
+    env
+}
+
+fn bound(text: &str, [m, n, k]: [i64; 3], given: &[i64]) -> Result<(Extents, Env), Refusal> {
+    let kernel = kernel(text);
+    let mut env = env(&kernel, m, n, k);
+    let extents = bind(&kernel.semantics.operands[0], given, &mut env)?;
+    Ok((extents, env))
+}
+
+const FIVE: [i64; 3] = [5, 6, 7];
+
+#[test]
+fn names_are_bound_and_compared() {
+    let (extents, env) = bound("(m,k):(lda,1)", FIVE, &[8, 1]).unwrap();
+    assert_eq!(
+        (extents.shape(), extents.stride()),
+        ([5, 7].as_slice(), [8, 1].as_slice())
+    );
+    assert_eq!(extents.span_elems(), Some(4 * 8 + 6 + 1));
+    let lda = kernel("(m,k):(lda,1)").names.find("lda").unwrap();
+    assert_eq!(env.get(lda), Some(8));
+    assert!(bound("(n,k):(held,1)", FIVE, &[8, 1]).is_ok());
+    for (text, given) in [("(n,k):(held,1)", [9, 1]), ("(n,k):(ldb,1)", [1, 9])] {
+        assert!(matches!(
+            bound(text, FIVE, &given),
+            Err(Refusal::Layout { .. })
+        ));
+    }
+    assert!(bound("(n,k):(rsb, csb)", FIVE, &[1, 9]).is_ok());
+    let (extents, _) = bound("(m,n,k):(x,y,1)", FIVE, &[48, 8, 1]).unwrap();
+    assert_eq!((extents.elems(), extents.matrix()), (5 * 6 * 7, None));
+    assert_eq!(bound("():()", FIVE, &[]).unwrap().0.span_elems(), Some(1));
+    assert!(matches!(
+        bound("(m,k):(lda,1)", FIVE, &[1]),
+        Err(Refusal::Layout { .. })
+    ));
+}
+
+#[test]
+fn extents_as_strides() {
+    assert!(bound("(m,n):(n,1)", FIVE, &[6, 1]).is_ok());
+    assert!(bound("(m,n):(n,1)", FIVE, &[7, 1]).is_err());
+    assert!(bound("(m,n):(max(n,8),1)", FIVE, &[8, 1]).is_ok());
+    assert_eq!(bound("(n):(1)", FIVE, &[1]).unwrap().0.elems(), 6);
+}
+
+#[test]
+fn constant_strides_of_zero_repeat_what_is_there() {
+    let (rows, _) = bound("(m,k):(0,1)", FIVE, &[0, 1]).unwrap();
+    assert_eq!(rows.span_elems(), Some(7));
+    assert!(!rows.is_injective());
+    let (columns, _) = bound("(m,k):(1,0)", FIVE, &[1, 0]).unwrap();
+    assert!(!columns.is_injective());
+    assert!(bound("(m,k):(0,1)", FIVE, &[7, 1]).is_err());
+    assert!(bound("(m,k):(0,lda)", FIVE, &[0, 0]).is_err());
+}
+
+#[test]
+fn strides_of_single_elements_match_anything() {
+    assert!(bound("(m,k):(3,5)", [1, 6, 1], &[77, -4]).is_ok());
+    assert!(bound("(m,n):(3,1)", [1, 6, 1], &[77, 1]).is_ok());
+}
+
+#[test]
+fn bad_strides_are_refused() {
+    let refused = bound("(m,k):(lda,1)", FIVE, &[0, 1]).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "`a` has strides (0,1) for 5x7: strides must be positive"
+    );
+    assert!(bound("(m,k):(lda,1)", FIVE, &[i64::MAX, 1]).is_err());
+}
+
+#[test]
+fn outputs_are_injective() {
+    let e = |rows, cols, row, col| Extents::new([(rows, row), (cols, col)]);
+    assert!(e(4, 3, 3, 1).is_injective());
+    assert!(!e(4, 3, 2, 1).is_injective());
+    assert!(e(4, 3, 1, 4).is_injective());
+    assert!(e(1, 3, 0, 1).is_injective());
+    assert!(!e(4, 3, 0, 1).is_injective());
+    assert!(!e(1, 3, 1, 0).is_injective());
+    assert!(!e(2, 2, 1, 1).is_injective());
+    assert!(e(125, 512, 1024, 1000).is_injective());
+    assert!(e(512, 128, 1024, 1000).is_injective());
+    assert!(!e(126, 129, 1024, 1000).is_injective());
+    assert!(Extents::new([(2, 12), (3, 4), (4, 1)]).is_injective());
+    assert!(!Extents::new([(2, 11), (3, 4), (4, 1)]).is_injective());
+    assert!(Extents::new([]).is_injective());
+}
+
+/// Runs visit every element once, in dense order, at its own offset.
+#[test]
+fn runs_visit_every_element() {
+    let mut rng = StdRng::seed_from_u64(7);
+    for _ in 0..500 {
+        let rank = rng.random_range(0..5);
+        let mut axis = || (rng.random_range(1..4), rng.random_range(0..9));
+        let axes: Vec<(i64, i64)> = (0..rank).map(|_| axis()).collect();
+        let extents = Extents::new(axes.iter().copied());
+        let mut visited: Vec<i64> = Vec::new();
+        extents.for_each_run(|offset, dense, count| {
+            assert_eq!(dense, visited.len() as i64);
+            visited.extend((0..count).map(|one| offset + one));
+        });
+        let mut wanted = vec![0];
+        for (extent, stride) in axes {
+            let steps = |base: i64| (0..extent).map(move |at| base + at * stride);
+            wanted = wanted.into_iter().flat_map(steps).collect();
+        }
+        assert_eq!(visited, wanted, "{extents}");
+        assert_eq!(extents.elems(), wanted.len() as i64);
+        let last = wanted.iter().max().copied().unwrap();
+        assert_eq!(extents.span_elems(), Some(last + 1));
+        wanted.sort_unstable();
+        wanted.dedup();
+        assert!(
+            !extents.is_injective() || wanted.len() == visited.len(),
+            "{extents}"
+        );
+    }
+}
+
+/// Every address of two axes by itself, against the rule.
+#[test]
+fn elements_share_an_address_when_the_rule_says_so() {
+    let at = |case: i64, count: i64| case / count % 6;
+    for case in 0..6i64.pow(4) {
+        let rows = (at(case, 1) + 1, at(case, 36));
+        let extents = Extents::new([rows, (at(case, 6) + 1, at(case, 216))]);
+        let mut offsets = Vec::new();
+        extents.for_each_run(|offset, _, count| offsets.extend(offset..offset + count));
+        let count = offsets.len();
+        offsets.sort_unstable();
+        offsets.dedup();
+        assert_eq!(extents.is_injective(), offsets.len() == count, "{extents}");
+    }
+}

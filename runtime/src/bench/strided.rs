@@ -48,9 +48,9 @@ pub(crate) fn gather(
 
 /// Whether the elements lie in memory as they stand in dense order.
 fn is_dense(extents: &Extents) -> bool {
-    let inner_first = extents.shape().iter().zip(extents.stride()).rev();
-    let span = inner_first.fold(Some(1i64), |span, (extent, stride)| {
-        let span = span.filter(|span| span == stride)?;
+    let mut inner_first = extents.shape().iter().zip(extents.stride()).rev();
+    let span = inner_first.try_fold(1i64, |span, (extent, stride)| {
+        let span = (span == *stride).then_some(span)?;
         span.checked_mul(*extent)
     });
     span.is_some()

@@ -58,11 +58,14 @@ impl Problem {
         self
     }
 
-    /// The same problem with `operand` at these strides, first axis first.
+    /// The same problem with `operand` at these strides, first axis first. It keeps its place among
+    /// the operands where it has strides already.
     #[must_use]
     pub fn with_strides(mut self, operand: &str, strides: impl Into<Vec<i64>>) -> Problem {
-        self.strides.retain(|(name, _)| name != operand);
-        self.strides.push((operand.to_owned(), strides.into()));
+        match self.strides.iter_mut().find(|(name, _)| name == operand) {
+            Some((_, known)) => *known = strides.into(),
+            None => self.strides.push((operand.to_owned(), strides.into())),
+        }
         self
     }
 

@@ -37,12 +37,14 @@ pub struct Guards {
     pub by_map: u32,
     /// By the size of scratch memory.
     pub by_scratch: u32,
+    /// Not shown: to operands whose strides are all constants, which tests guard as they do others.
+    pub unshown: u32,
 }
 
 impl Guards {
     /// All of them.
     pub fn all(&self) -> u32 {
-        self.by_predicate + self.by_size + self.by_map + self.by_scratch
+        self.by_predicate + self.by_size + self.by_map + self.by_scratch + self.unshown
     }
 }
 
@@ -121,6 +123,7 @@ impl Walk<'_> {
                         Way::Size => &mut self.guards.by_size,
                         Way::Map => &mut self.guards.by_map,
                         Way::Scratch => &mut self.guards.by_scratch,
+                        Way::Unshown => &mut self.guards.unshown,
                     } += 1;
                 }
             }

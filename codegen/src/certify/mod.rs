@@ -65,6 +65,10 @@ pub struct Certificate {
     /// Of these, by the size of scratch memory.
     #[serde(skip_serializing_if = "is_zero")]
     pub guarded_by_scratch: u32,
+    /// Of these, to operands whose strides are all constants, of which an address does not tell its
+    /// coordinates: not shown to stay inside.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unshown: u32,
     /// Addresses shown to be aligned.
     pub aligned_addresses: u32,
     /// Runs of the pipes over lengths of the main loop, none with a finding.
@@ -136,6 +140,7 @@ pub fn certify(plan: &Plan, kernel: &Kernel, program: &Program) -> Result<Certif
         guarded_by_size: guards.by_size,
         guarded_by_map: guards.by_map,
         guarded_by_scratch: guards.by_scratch,
+        unshown: guards.unshown,
         aligned_addresses: aligned,
         pipeline_runs,
         assumptions: plan.assumptions.iter().map(ToString::to_string).collect(),

@@ -369,15 +369,16 @@ fn proved(explained: &Explained) -> String {
         );
     }
     let ways = [
-        (
-            certificate.guarded_by_predicate,
-            "by the tests on their way",
-        ),
+        (certificate.guarded_by_predicate, "by tests on their way"),
         (certificate.guarded_by_size, "by their count of valid bytes"),
         (certificate.guarded_by_map, "by tensor maps"),
         (
             certificate.guarded_by_scratch,
             "by the size of scratch memory",
+        ),
+        (
+            certificate.unshown,
+            "by tests alone (constant strides or a curved raster: not proved)",
         ),
     ];
     let ways = ways.iter().filter(|(count, _)| *count > 0);

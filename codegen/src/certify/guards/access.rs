@@ -5,14 +5,15 @@
 //! of its mode; the rest belongs to modes of constant stride. Any coordinates that give the address
 //! and keep their limits show that the access stays inside.
 
-use super::poly::{Mono, Poly};
+use super::launch::access_bytes;
+use super::poly::{Mono, Poly, subsets};
 use super::prove::{Effort, ORDINARY, PATIENT};
 use super::terms::{Cond, Known, Term};
 use crate::atoms::model::{Atom, OperandKind, Space};
 use crate::ir::program::{Address, Arg, Base, ParamId};
 use crate::lower::{WORKSPACE, map_name};
 use crate::plan::model::{Hop, Plan};
-use crate::spec::model::{Operand, Stride};
+use crate::spec::model::{Operand, Raster, Stride};
 
 /// Bytes at whose multiples the hardware cuts boxes of stores (measured on an H200).
 const BOX_GRANULE: i128 = 16;
@@ -28,6 +29,8 @@ pub(super) enum Way {
     Map,
     /// In scratch memory, by the size of that.
     Scratch,
+    /// Not shown, see `Limits::unless_hard`.
+    Unshown,
 }
 
 /// What a proof needs besides what is known.
@@ -102,57 +105,66 @@ impl Limits<'_> {
             }
         };
         let Some(valid) = valid else {
-            self.element(known, operand, &offset, &Poly::constant(most))?;
-            return Ok(Way::Tests);
+            let inside = self.element(known, operand, &offset, (&Poly::constant(most), most));
+            return self.unless_hard(operand, inside, Way::Tests);
         };
         let over = valid.scaled(-1).plus_constant(most);
         natural(known, &valid, "its count of valid bytes")?;
-        natural(
-            known,
-            &over,
-            "what a whole access has more than its valid bytes",
-        )?;
+        let rest = "what a whole access has more than its valid bytes";
+        natural(known, &over, rest)?;
         // A copy of no bytes touches nothing.
         let scope = known.enter();
         known.pass(&Cond::Natural(valid.plus_constant(-1)));
         let valid = known.settled(&valid);
-        let inside = self.element(known, operand, &offset, &valid);
+        let inside = self.element(known, operand, &offset, (&valid, most));
         known.leave(scope);
-        inside.map(|()| Way::Size)
+        self.unless_hard(operand, inside, Way::Size)
     }
 
-    /// Shows that so many bytes at that place are elements of the operand.
+    /// What a proof shows. It may fail though the access is inside: for strides that are all
+    /// constants, and on the curves of a raster that no warp-specialized kernel unrolls.
+    fn unless_hard(
+        &self,
+        operand: &Operand,
+        inside: Result<(), String>,
+        way: Way,
+    ) -> Result<Way, String> {
+        let constant = |axis: usize| matches!(operand.stride(axis), Stride::Const(_));
+        let curve = matches!(self.plan.work.raster, Raster::Hilbert(_));
+        let hard = constant(0) && constant(1) || curve && self.plan.roles.is_none();
+        match inside {
+            Ok(()) => Ok(way),
+            Err(_) if hard => Ok(Way::Unshown),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Shows that so many bytes at that place, of at most so many, are elements of the operand.
     fn element(
         &self,
         known: &mut Known<'_>,
         operand: &Operand,
         offset: &Poly,
-        bytes: &Poly,
+        (bytes, most): (&Poly, i128),
     ) -> Result<(), String> {
         let size = i128::from(operand.dtype.bytes());
-        let coords = coordinates(known, operand, offset, size)?;
-        let along = operand.contiguous_axis();
-        if along.is_none() && bytes.as_constant() != Some(size) {
+        // A single element is cut along no mode.
+        let along = operand.contiguous_axis().or((most == size).then_some(1));
+        let Some(along) = along else {
             return Err(format!(
                 "{} has no mode of stride 1 to move vectors along",
                 operand.name
             ));
+        };
+        // Any coordinates that give the address and are inside show that it is.
+        let mut refusal = None;
+        for coords in coordinates(known, operand, offset, size)? {
+            match inside(known, operand, &coords, (bytes, along)) {
+                Ok(()) => return Ok(()),
+                Err(error) => refusal = refusal.or(Some(error)),
+            }
         }
-        for (mode, coord) in coords.iter().enumerate() {
-            let extent = &operand.axis(mode).mode;
-            let limit = known.param(extent);
-            let limit = limit.ok_or_else(|| format!("there is no parameter {extent}"))?;
-            let taken = match along == Some(mode) {
-                true => bytes.clone(),
-                false => Poly::constant(size),
-            };
-            let left = limit.plus(-1, coord).scaled(size).plus(-1, &taken);
-            let first = format!("the coordinate along {extent}");
-            natural(known, coord, &first)?;
-            let behind = format!("the bytes from there to the end of {extent}, less those moved,");
-            natural(known, &left, &behind)?;
-        }
-        Ok(())
+        Err(refusal.unwrap_or_else(|| format!("the address is no element of {}", operand.name)))
     }
 
     /// Loads are cut by the hardware at the tensor's end; stores at the next multiple of 16 bytes,
@@ -226,13 +238,42 @@ fn shown(known: &mut Known<'_>, effort: Effort, goal: &Poly, what: &str) -> Resu
     }
 }
 
-/// The coordinates of the element at that offset in bytes.
+/// Shows that the coordinates, and so many bytes from there along that mode, are inside.
+fn inside(
+    known: &mut Known<'_>,
+    operand: &Operand,
+    coords: &[Poly; 2],
+    (bytes, along): (&Poly, usize),
+) -> Result<(), String> {
+    let size = i128::from(operand.dtype.bytes());
+    for (mode, coord) in coords.iter().enumerate() {
+        let extent = &operand.axis(mode).mode;
+        let limit = known.param(extent);
+        let limit = limit.ok_or_else(|| format!("there is no parameter {extent}"))?;
+        let taken = match along == mode {
+            true => bytes.clone(),
+            false => Poly::constant(size),
+        };
+        let left = limit.plus(-1, coord).scaled(size).plus(-1, &taken);
+        let first = format!("the coordinate along {extent}");
+        natural(known, coord, &first)?;
+        let behind = format!("the bytes from there to the end of {extent}, less those moved,");
+        natural(known, &left, &behind)?;
+    }
+    Ok(())
+}
+
+/// Most terms of an offset that are moved from one constant stride to the other at once.
+const MOVED: usize = 3;
+
+/// Coordinates of the element at that offset in bytes, the likeliest first: terms that both of two
+/// constant strides divide may belong to either.
 fn coordinates(
     known: &mut Known<'_>,
     operand: &Operand,
     offset: &Poly,
     size: i128,
-) -> Result<[Poly; 2], String> {
+) -> Result<Vec<[Poly; 2]>, String> {
     let mut coords = [Poly::default(), Poly::default()];
     let mut rest = offset.clone();
     let torn = || format!("the address is no element of {}", operand.name);
@@ -265,29 +306,34 @@ fn coordinates(
     }
     // The longest stride first: what it does not divide belongs to the shorter ones.
     constant.sort_unstable_by(|a, b| b.cmp(a));
-    for (bytes, mode) in constant.into_iter().filter(|(bytes, _)| *bytes > 0) {
-        let parts = rest
-            .0
-            .iter()
-            .map(|(mono, held)| (*mono, held.div_euclid(bytes)));
-        let parts: Vec<_> = parts.filter(|(_, steps)| *steps != 0).collect();
-        for (mono, steps) in parts {
-            coords[mode].add_term(mono, steps);
-            rest.add_term(mono, -steps * bytes);
+    constant.retain(|(bytes, _)| *bytes > 0);
+    let either: Vec<Mono> = match constant.as_slice() {
+        [(long, _), (short, _)] => (rest.0.iter())
+            .filter(|(_, held)| held.div_euclid(*long) != 0 && *held % short == 0)
+            .map(|(mono, _)| *mono)
+            .collect(),
+        _ => Vec::new(),
+    };
+    let split = |moved: &[Mono]| {
+        let (mut coords, mut rest) = (coords.clone(), rest.clone());
+        for (number, (bytes, mode)) in constant.iter().enumerate() {
+            let stays = |mono: &Mono| number > 0 || !moved.contains(mono);
+            let parts = rest.0.iter().filter(|(mono, _)| stays(mono));
+            let parts = parts.map(|(mono, held)| (*mono, held.div_euclid(*bytes)));
+            let parts: Vec<_> = parts.filter(|(_, steps)| *steps != 0).collect();
+            for (mono, steps) in parts {
+                coords[*mode].add_term(mono, steps);
+                rest.add_term(mono, -steps * bytes);
+            }
         }
+        (rest == Poly::default()).then_some(coords)
+    };
+    let ways = subsets(&either, MOVED);
+    let found: Vec<_> = ways.iter().filter_map(|moved| split(moved)).collect();
+    match found.is_empty() {
+        true => Err(torn()),
+        false => Ok(found),
     }
-    match rest == Poly::default() {
-        true => Ok(coords),
-        false => Err(torn()),
-    }
-}
-
-/// Bytes that one call of an atom moves for one thread.
-fn access_bytes(atom: &Atom) -> Result<u32, String> {
-    let copy = atom.copy.as_ref();
-    let plain = copy.filter(|copy| copy.bulk.is_none() && copy.tensor.is_none());
-    let bytes = plain.map(|copy| copy.access_bytes);
-    bytes.ok_or_else(|| format!("how many bytes {} moves is not known", atom.id))
 }
 
 /// Distances from the address, and bytes, of what an atom touches in scratch memory: all its

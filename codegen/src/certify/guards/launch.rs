@@ -6,6 +6,7 @@ use tilewright_bundle::ExprStep;
 
 use super::poly::{Poly, Range};
 use super::terms::{Known, Term};
+use crate::atoms::model::Atom;
 use crate::ir::program::{ParamType, Special};
 use crate::plan::model::Plan;
 
@@ -90,4 +91,12 @@ impl Known<'_> {
         let index = params.iter().position(|param| param.name == name)?;
         Some(self.term(Term::Param(index as u32), Range::ALL, Vec::new()))
     }
+}
+
+/// Bytes that one call of an atom moves for one thread.
+pub(super) fn access_bytes(atom: &Atom) -> Result<u32, String> {
+    let copy = atom.copy.as_ref();
+    let plain = copy.filter(|copy| copy.bulk.is_none() && copy.tensor.is_none());
+    let bytes = plain.map(|copy| copy.access_bytes);
+    bytes.ok_or_else(|| format!("how many bytes {} moves is not known", atom.id))
 }

@@ -4,6 +4,7 @@
 use tilewright_ci::mutation::refused::{Judged, judge};
 use tilewright_ci::mutation::survivors::Rules;
 use tilewright_ci::source_tree;
+use tilewright_codegen::{certify, plan};
 
 use crate::shipped;
 
@@ -27,4 +28,20 @@ fn a_test_that_lets_one_more_through_is_refused() {
     for judged in &judged {
         assert!(judged.refused >= SAMPLE - 1, "{judged:?}");
     }
+}
+
+/// What the prover cannot show is told, and only of kernels that are not shipped.
+#[test]
+fn every_access_of_a_shipped_kernel_is_shown_to_stay_inside() {
+    let points = shipped::points();
+    let unshown: Vec<String> = shipped::on_each(&points, |point| {
+        let plan = plan::plan(point).unwrap();
+        let guards = certify::guards_of(&plan, &shipped::program(point)).unwrap();
+        assert!(guards.all() > 0, "{}", point.id);
+        (guards.unshown > 0).then(|| format!("{}: {guards:?}", point.id))
+    })
+    .into_iter()
+    .flatten()
+    .collect();
+    assert!(unshown.is_empty(), "{unshown:#?}");
 }

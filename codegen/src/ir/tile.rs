@@ -1,6 +1,8 @@
 //! Tile IR: what a CTA does, in tiles. Tensors have layouts, copies and MMAs are tiled atoms of the
 //! plan, and no thread is named yet; who does what is computed by `crate::lower`.
 
+mod walk;
+
 use std::sync::Arc;
 
 use crate::atoms::model::{Atom, RegType};

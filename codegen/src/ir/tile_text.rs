@@ -99,18 +99,8 @@ impl Text<'_> {
     fn heads<'k>(&self, ops: &'k [Op], out: &mut Vec<(String, &'k Op)>) {
         for op in ops {
             out.push((self.line(op), op));
-            match op {
-                Op::Teams(teams) => teams.iter().for_each(|(_, body)| self.heads(body, out)),
-                Op::ForEachWorkTile(body) | Op::ForEachPartial(body) | Op::ForEachKTile(body) => {
-                    self.heads(body, out);
-                }
-                Op::IfBoxesEnd(way, other)
-                | Op::IfContinues(way, other)
-                | Op::IfInside(way, other) => {
-                    self.heads(way, out);
-                    self.heads(other, out);
-                }
-                _ => {}
+            for body in op.bodies() {
+                self.heads(body, out);
             }
         }
     }

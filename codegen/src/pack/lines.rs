@@ -10,7 +10,7 @@ use std::path::Path;
 
 use tilewright_bundle::{LineTable, Origin};
 
-use crate::ir::tile::{CopyId, Engine, Kernel, Op, PipeId, Place, Sync, TileId};
+use crate::ir::tile::{CopyId, Engine, Kernel, Op, Place, Sync, TileId};
 use crate::plan::model::Plan;
 use crate::spec::SpecFile;
 
@@ -87,7 +87,9 @@ fn keys(plan: &Plan, kernel: &Kernel, op: &Op) -> Vec<String> {
         }
         Op::Sync(Sync::Follow) => words(&["scheduler.launch", "scheduler", "cta_tile"]),
         Op::Sync(sync) => {
-            let staged = pipe(*sync).filter(|id| kernel.engine(*id) == Some(Engine::Stores));
+            let staged = sync
+                .pipe()
+                .filter(|id| kernel.engine(*id) == Some(Engine::Stores));
             let tile = staged.and_then(|id| kernel.pipe(id)?.tiles.first().copied());
             match tile.and_then(operand) {
                 Some(name) => vec![format!("copy.{name}"), format!("operands.{name}")],
@@ -100,20 +102,6 @@ fn keys(plan: &Plan, kernel: &Kernel, op: &Op) -> Vec<String> {
             "pipeline.schedule",
             "cta_tile",
         ]),
-    }
-}
-
-/// The pipe that an operation is on.
-fn pipe(sync: Sync) -> Option<PipeId> {
-    match sync {
-        Sync::Acquire(id)
-        | Sync::Arm(id)
-        | Sync::Commit(id)
-        | Sync::Await(id, _)
-        | Sync::Release(id, _)
-        | Sync::Skip(id, ..)
-        | Sync::Drain(id) => Some(id),
-        Sync::Meet | Sync::Follow => None,
     }
 }
 

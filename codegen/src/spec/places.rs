@@ -89,25 +89,23 @@ impl SpecFile {
 }
 
 /// Where the keys of a point stand in its file.
-pub struct Places<'f> {
+pub struct Places {
     tree: Option<Node>,
-    file: &'f SpecFile,
     number: usize,
 }
 
 impl SpecFile {
     /// Where the keys of that point stand.
-    pub fn places(&self, point: &str) -> Places<'_> {
+    pub fn places(&self, point: &str) -> Places {
         let number = self.points.iter().position(|one| one.id == point);
         Places {
             tree: tree::read(&self.text, &mut Problems::default()),
-            file: self,
             number: number.unwrap_or(0),
         }
     }
 }
 
-impl Places<'_> {
+impl Places {
     /// The line, from 1, of the first of those keys that is there: where the point's value stands
     /// among those that are tuned, else where the key is written.
     pub fn line(&self, keys: &[String]) -> Option<u32> {
@@ -117,10 +115,7 @@ impl Places<'_> {
             Some((_, value)) => Some(value.span.clone()),
             None => written(tree, key),
         };
-        let span = keys.iter().find_map(span)?;
-        // Places are byte offsets; lines of spans count from 1 as well.
-        let before = self.file.text.get(..span.bytes.start)?;
-        u32::try_from(before.matches('\n').count() + 1).ok()
+        u32::try_from(keys.iter().find_map(span)?.line).ok()
     }
 }
 

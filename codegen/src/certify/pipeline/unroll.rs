@@ -97,7 +97,6 @@ impl<'k> Unroll<'k, '_> {
 
 /// Whether an operation, or one in its bodies, does something that other members see.
 fn is_shared(kernel: &Kernel, op: &Op) -> bool {
-    let any = |ops: &[Op]| ops.iter().any(|op| is_shared(kernel, op));
     // Flags are between CTAs that are in no cluster together.
     let guarded = |id: PipeId| {
         let full = kernel.pipe(id).map(|pipe| pipe.full);
@@ -105,24 +104,22 @@ fn is_shared(kernel: &Kernel, op: &Op) -> bool {
     };
     let slot = |view: &View| kernel.pipe_of(view.tile()).is_some_and(guarded);
     match op {
-        Op::Sync(sync) => match sync {
-            Sync::Acquire(id)
-            | Sync::Arm(id)
-            | Sync::Commit(id)
-            | Sync::Await(id, _)
-            | Sync::Release(id, _)
-            | Sync::Skip(id, ..)
-            | Sync::Drain(id) => guarded(*id),
-            Sync::Meet | Sync::Follow => true,
-        },
+        // Meeting, and following another kernel, are for all threads.
+        Op::Sync(sync) => sync.pipe().is_none_or(guarded),
         Op::Copy { from, to, .. } => slot(from) || slot(to),
         Op::Mma { a, b, .. } => slot(a) || slot(b),
-        Op::ForEachWorkTile(body) | Op::ForEachPartial(body) | Op::ForEachKTile(body) => any(body),
-        Op::IfInside(way, other) | Op::IfBoxesEnd(way, other) | Op::IfContinues(way, other) => {
-            any(way) || any(other)
-        }
-        Op::Teams(teams) => teams.iter().any(|(_, body)| any(body)),
         Op::InitPipes => true,
+        Op::ForEachWorkTile(_)
+        | Op::ForEachPartial(_)
+        | Op::ForEachKTile(_)
+        | Op::IfInside(..)
+        | Op::IfBoxesEnd(..)
+        | Op::IfContinues(..)
+        | Op::Teams(_) => op
+            .bodies()
+            .into_iter()
+            .flatten()
+            .any(|op| is_shared(kernel, op)),
         Op::Map { .. } | Op::StorePartial(..) | Op::AddPartial(..) | Op::Section | Op::NextTile => {
             false
         }

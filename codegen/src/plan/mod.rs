@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 
 use crate::atoms::{self, Catalogue};
 use crate::error::{Error, Result};
-use crate::spec::model::{Family, Point, Raster, SchedulerKind, Spec};
+use crate::spec::model::{Family, Point, SchedulerKind, Spec};
 use choose::Chooser;
 use model::Plan;
 use ways::Way;
@@ -140,13 +140,7 @@ fn one_tile_each(spec: &Spec) -> Work {
     let modes = spec.modes().iter().cloned();
     Work {
         tile: modes.zip(spec.cta_tile.iter().copied()).collect(),
-        raster: spec
-            .scheduler
-            .raster
-            .unwrap_or_else(|| match spec.family() {
-                Family::Copy => Raster::Row,
-                Family::Gemm => Raster::Grouped(8),
-            }),
+        raster: (spec.scheduler.raster).unwrap_or_else(|| spec.family().facts().raster),
         kind: SchedulerKind::Single,
         ctas: None,
         cluster: None,

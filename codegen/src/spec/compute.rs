@@ -98,12 +98,15 @@ fn kernel(tree: &Node) -> String {
 /// The shape of a formula that is refused: its operands as they are listed, so that the rest of the
 /// file is checked.
 fn listed(tree: &Node, signature: &Signature, family: Family) -> Shape {
+    let facts = family.facts();
     let last = signature.operands.len().saturating_sub(1);
-    let role = |at: usize| match (at, family) {
-        (at, _) if at == last => Role::Output,
-        (_, Family::Copy) => Role::Source,
-        (0, Family::Gemm) => Role::A,
-        (_, Family::Gemm) => Role::B,
+    let inputs: Vec<Role> = (facts.operands.iter())
+        .filter(|operand| operand.role != Role::Output)
+        .map(|operand| operand.role)
+        .collect();
+    let role = |at: usize| match inputs.get(at).or(inputs.last()) {
+        Some(role) if at != last => *role,
+        _ => Role::Output,
     };
     let operands = signature.operands.iter().enumerate();
     let operands = operands.map(|(at, operand)| OperandShape {
@@ -184,11 +187,10 @@ impl Front<'_> {
                  and copies of one",
                 recognized.form.name()
             );
-            let nearest = match family {
-                Family::Gemm => "d[m,n] = sum[k] a[m,k] * b[n,k]",
-                Family::Copy => "d[m,n] = s[m,n]",
-            };
-            let help = format!("the nearest that is generated is `{nearest}`");
+            let help = format!(
+                "the nearest that is generated is `{}`",
+                family.facts().generated
+            );
             let span = self.embedded.span(span);
             self.problems
                 .add("unsupported-formula", &span, message, help);

@@ -2,6 +2,7 @@
 //!
 //! A new family is a row here; the checks, the schema and the tuning paths follow from it.
 
+use super::words::Raster;
 use crate::dtype::Dtype;
 
 /// What computes a kernel: the form of its formula, of which one default formula is generated.
@@ -67,8 +68,12 @@ pub struct FamilyFacts {
     pub name: &'static str,
     /// Operands in parameter order.
     pub operands: &'static [OperandFacts],
-    /// Extents that `cta_tile` cuts, in order.
+    /// Extents that `cta_tile` cuts, in order: those of the output, then those summed over.
     pub tile: &'static [&'static str],
+    /// The formula that is generated, as help quotes it.
+    pub generated: &'static str,
+    /// Order of the output tiles where a spec leaves it open.
+    pub raster: Raster,
     /// Legal element types. Empty: any type, the same for all operands.
     pub types: &'static [TypeRule],
 }
@@ -91,6 +96,8 @@ pub static FAMILIES: &[FamilyFacts] = &[
             operand("d", Role::Output, ["m", "n"]),
         ],
         tile: &["m", "n"],
+        generated: "d[m,n] = s[m,n]",
+        raster: Raster::Row,
         types: &[],
     },
     FamilyFacts {
@@ -102,6 +109,8 @@ pub static FAMILIES: &[FamilyFacts] = &[
             operand("d", Role::Output, ["m", "n"]),
         ],
         tile: &["m", "n", "k"],
+        generated: "d[m,n] = sum[k] a[m,k] * b[n,k]",
+        raster: Raster::Grouped(8),
         types: &[
             TypeRule {
                 inputs: Dtype::F16,

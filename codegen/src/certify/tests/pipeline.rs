@@ -21,7 +21,12 @@ cta_tile: '(128,128,64)'
 {more}
 "
     );
-    let file = spec::parse("-", &text).unwrap();
+    planned(&text)
+}
+
+/// The plan of a spec's text, and the kernel in tiles.
+fn planned(text: &str) -> (Plan, Kernel) {
+    let file = spec::parse("-", text).unwrap();
     let plan = plan::plan(&file.points[0]).unwrap();
     let kernel = ir::build::build(&plan).unwrap();
     (plan, kernel)
@@ -124,16 +129,7 @@ fn right_pipelines_are_certified() {
 
 /// Kernels whose threads all do the same.
 const ALIKE: [&str; 4] = [
-    "kernel: gemm
-name: gemm_alike
-arch: sm_80
-operands:
-  a: { dtype: bf16, layout: '(m,k):(lda,1)' }
-  b: { dtype: bf16, layout: '(n,k):(ldb,1)' }
-  d: { dtype: bf16, layout: '(m,n):(ldd,1)' }
-accumulator: f32
-cta_tile: '(64,64,32)'
-",
+    super::GEMM,
     "kernel: gemm
 name: gemm_alike
 arch: sm_80
@@ -163,13 +159,6 @@ copy: { s: { g2s: auto, s2r: auto } }
 ",
 ];
 
-fn alike(text: &str) -> (Plan, Kernel) {
-    let file = spec::parse("-", text).unwrap();
-    let plan = plan::plan(&file.points[0]).unwrap();
-    let kernel = ir::build::build(&plan).unwrap();
-    (plan, kernel)
-}
-
 /// Every operation on the pipes of a team's body: each once.
 fn syncs(kernel: &Kernel, team: Team) -> Vec<Op> {
     let mut all = Vec::new();
@@ -186,7 +175,7 @@ fn syncs(kernel: &Kernel, team: Team) -> Vec<Op> {
 #[test]
 fn any_synchronization_dropped_is_found() {
     let roles = KINDS.map(right).into_iter();
-    for (plan, kernel) in roles.chain(ALIKE.map(alike)) {
+    for (plan, kernel) in roles.chain(ALIKE.map(planned)) {
         let mut tried = 0;
         for team in kernel.teams.iter().map(|members| members.team) {
             for op in syncs(&kernel, team) {

@@ -3,6 +3,7 @@
 
 use tilewright_codegen::compile;
 use tilewright_codegen::ir::print::Nameless;
+use tilewright_codegen::plan;
 use tilewright_codegen::spec::{self, SpecFile};
 
 const GEMM: &str = r#"kernel: gemm
@@ -55,6 +56,28 @@ fn the_default_formula_in_full_is_the_default() {
     }
     let copy = format!("{COPY}compute: d[m,n] = s[m,n]\n");
     assert_eq!(file(&copy).points[0].id, file(COPY).points[0].id);
+}
+
+#[test]
+fn a_plan_says_what_it_computes() {
+    let computes = |text: &str| {
+        let plan = plan::plan(&file(text).points[0]).unwrap();
+        (plan.computes.text.clone(), plan.computes.form.name())
+    };
+    let product = "acc[m,n]: f32 = sum[k] a[m,k] * b[n,k]\nd[m,n] = acc[m,n]\n";
+    let default = (product.to_owned(), "contraction");
+    assert_eq!(computes(GEMM), default);
+    assert_eq!(
+        computes(&computed("d[m,n] = sum[k] b[n,k] * a[m,k]")),
+        default
+    );
+    assert_eq!(computes(COPY), ("d[m,n] = s[m,n]\n".to_owned(), "rows"));
+    // Written out as the operands of the plan lie.
+    let turned =
+        computed("d[m,n] = sum[k] a[k,m] * b[n,k]").replace("(m,k):(lda,1)", "(k,m):(1,lda)");
+    let turned = turned.replace("kernel: gemm", "kernel: linear");
+    let product = "d[m,n] = sum[k] a[m,k] * b[n,k]";
+    assert_eq!(computes(&turned), (product.to_owned(), "contraction"));
 }
 
 #[test]

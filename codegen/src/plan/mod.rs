@@ -22,6 +22,7 @@ mod sync;
 mod print;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::atoms::{self, Catalogue};
 use crate::error::{Error, Result};
@@ -110,6 +111,7 @@ fn start(point: &Point, threads: u32) -> Plan {
         name: spec.name.clone(),
         entry: entry_name(&point.id),
         family: spec.family(),
+        computes: Arc::clone(&spec.compute),
         arch: spec.arch,
         operands: spec.operands.clone(),
         accumulator: spec.accumulator,

@@ -6,13 +6,16 @@
 //! for each operand; extents are positive.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use tilewright_formula::Accumulation;
 use tilewright_layout::Swizzle;
 
 use super::catalogue;
 use super::compute;
+use super::computes::{self, Computes};
 use super::keys::{Kind, int};
-use super::model::{Auto, Computes, CopyPath, Own, Spec, paths};
+use super::model::{Auto, CopyPath, Operand, Own, Spec, paths};
 use super::names::is_identifier;
 use super::nearest::{all_of, suggestion};
 use super::node::{Node, Value};
@@ -74,15 +77,15 @@ impl Reader<'_> {
         if let Some(arch) = arch {
             self.arch_has(arch, tree);
         }
-        let (family, formula) = (self.shape.family, self.shape.compute());
+        let fast = file.get("accumulation").is_some();
+        let compute = match (&kernel, accumulator) {
+            (Some(word), Some(sums)) => self.computes(word, &operands, sums, fast, tree),
+            _ => None,
+        };
         let own = || {
             Some(Own {
                 kernel: kernel?,
-                compute: Computes {
-                    family,
-                    modes,
-                    text: formula,
-                },
+                compute: compute?,
                 name: name?,
                 arch: arch?,
                 operands,
@@ -95,6 +98,49 @@ impl Reader<'_> {
         let spec = Spec::read(own(), self, file)?;
         self.cluster(&spec, file);
         Some(spec)
+    }
+
+    /// What the kernel computes.
+    fn computes(
+        &mut self,
+        word: &str,
+        operands: &[Operand],
+        accumulator: Dtype,
+        fast: bool,
+        tree: &Node,
+    ) -> Option<Arc<Computes>> {
+        if !self.problems.is_empty() {
+            return None;
+        }
+        let accumulation = match fast {
+            true => Accumulation::Fast,
+            false => Accumulation::Full,
+        };
+        let spelled = self.shape.compute();
+        let is_default = spelled.is_none();
+        let text = spelled.unwrap_or_else(|| computes::default_text(word, accumulator));
+        let signature = computes::signature(operands, accumulation)?;
+        match computes::formed(&text, &signature) {
+            Ok((formula, form)) => Some(Arc::new(Computes {
+                word: word.to_owned(),
+                text,
+                formula,
+                form,
+                family: self.shape.family,
+                modes: self.shape.tile.clone(),
+                is_default,
+            })),
+            Err(found) => {
+                let span = tree.entry("kernel").map(|entry| entry.key_span.clone());
+                for problem in found {
+                    let span = span.clone().unwrap_or_default();
+                    let help = problem.help.unwrap_or_else(|| "write `compute`".into());
+                    self.problems
+                        .add(problem.code, &span, problem.message, help);
+                }
+                None
+            }
+        }
     }
 
     /// The word of the kernel: that of a default formula, or any where `compute` is written.

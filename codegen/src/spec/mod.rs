@@ -32,6 +32,7 @@ mod words;
 mod families;
 mod shape;
 mod operand;
+mod computes;
 mod keys;
 mod catalogue;
 mod read;
@@ -58,6 +59,7 @@ mod tests;
 use std::io::Read as _;
 use std::path::Path;
 
+pub use computes::Computes;
 pub use families::{FAMILIES, FamilyFacts, OperandFacts, TypeRule};
 pub use model::{Point, Spec};
 pub(crate) use places::keys_named;

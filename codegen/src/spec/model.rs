@@ -5,10 +5,12 @@
 //! A key is printed only where its value is not the default, so that a new row changes no id.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tilewright_layout::Swizzle;
 
 pub use super::auto::Auto;
+pub use super::computes::Computes;
 pub use super::families::{Family, Role};
 use super::keys::{Key, Kind, hop, int, key, paths_of};
 pub use super::operand::{Axis, Operand, Stride};
@@ -118,7 +120,7 @@ file! {
             /// Element type and layout of every tensor argument.
             operands: Vec<Operand> = key(Kind::Operands).required();
             /// What is computed, a statement a line; a gemm or a copy without it is the default.
-            compute: Computes = key(Kind::Compute);
+            compute: Arc<Computes> = key(Kind::Compute);
             /// Type that sums are held in.
             accumulator: Dtype = key(Kind::Dtype).required().gemm().of_default();
         }
@@ -189,17 +191,6 @@ impl CopyPath {
     pub fn is_direct(&self) -> bool {
         self.r2g.is_some() && self.r2s.is_none() && self.s2g.is_none()
     }
-}
-
-/// What a kernel computes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Computes {
-    /// What computes it.
-    pub family: Family,
-    /// The modes that its tiles cut: those of the output, then those that are summed.
-    pub modes: Vec<String>,
-    /// The formula in one spelling; none of a default formula.
-    pub text: Option<String>,
 }
 
 /// One point of a spec's tuning space.

@@ -54,8 +54,8 @@ fn tree(spec: &Spec) -> Printed {
     }
     file.put("operands", operands.finished());
     let types = spec.family().facts().types;
-    if let Some(formula) = &spec.compute.text {
-        file.put("compute", Printed::text(formula));
+    if !spec.compute.is_default {
+        file.put("compute", Printed::text(&spec.compute.text));
     } else if !types.is_empty() {
         file.put("accumulator", Printed::text(spec.accumulator));
     }

@@ -5,7 +5,7 @@
 //! distance of the logarithms of the extents. Whatever is chosen takes the problem: it passed every
 //! check but those of memory. A selection does not allocate.
 //!
-//! Tables of another device than the one at hand are not used.
+//! Tables of another device than the current one are not used.
 
 use tilewright_bundle::{
     Bundle, Contiguous, Family, Kernel, TunedDevice, TunedOperand, TuningTable,

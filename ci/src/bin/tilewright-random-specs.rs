@@ -14,9 +14,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use tilewright_ci::random_specs::campaign::{Crew, Judged, serve, table};
+use tilewright_ci::random_specs::campaign::{Judged, WorkerPool, serve, table};
 use tilewright_ci::random_specs::draw::draw;
-use tilewright_ci::random_specs::judge::{How, judge};
+use tilewright_ci::random_specs::judge::{JudgeOptions, judge};
 
 /// Draws specs and judges what the generator makes of them.
 #[derive(Debug, Parser)]
@@ -57,7 +57,7 @@ struct Args {
 }
 
 fn run(args: &Args) -> io::Result<bool> {
-    let how = How {
+    let how = JudgeOptions {
         problems: args.problems,
         seed: args.seed,
         assemble: args.assemble,
@@ -77,7 +77,7 @@ fn run(args: &Args) -> io::Result<bool> {
         );
         return Ok(!verdict.end.is_fault());
     }
-    let crew = Crew {
+    let pool = WorkerPool {
         program: std::env::current_exe()?,
         size: match args.jobs {
             Some(jobs) => jobs,
@@ -88,7 +88,7 @@ fn run(args: &Args) -> io::Result<bool> {
     };
     let begun = Instant::now();
     let budget = args.budget_s.map(Duration::from_secs);
-    let all = crew.run(args.seed, |number| {
+    let all = pool.run(args.seed, |number| {
         if number.is_multiple_of(500) && number > 0 {
             eprintln!("{number} specs in {:.0?}", begun.elapsed());
         }
@@ -100,14 +100,19 @@ fn run(args: &Args) -> io::Result<bool> {
         .filter(|one| one.verdict.end.is_fault())
         .collect();
     if let Some(folder) = &args.out {
-        write_faults(&crew, &faults, args.most, folder)?;
+        write_faults(&pool, &faults, args.most, folder)?;
     }
     println!("{} faults in {} specs", faults.len(), all.len());
     Ok(faults.is_empty())
 }
 
 /// Writes each kind of fault, made small, with what was said of it.
-fn write_faults(crew: &Crew, faults: &[&Judged], most: usize, folder: &Path) -> io::Result<()> {
+fn write_faults(
+    pool: &WorkerPool,
+    faults: &[&Judged],
+    most: usize,
+    folder: &Path,
+) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut written: Vec<&Judged> = Vec::new();
     for fault in faults {
@@ -121,7 +126,7 @@ fn write_faults(crew: &Crew, faults: &[&Judged], most: usize, folder: &Path) -> 
             continue;
         }
         written.push(fault);
-        let small = crew.shrink(draw(fault.seed), &fault.verdict);
+        let small = pool.shrink(draw(fault.seed), &fault.verdict);
         let stem = format!("drawn_{}", fault.seed);
         let head = format!("# {} {}\n", fault.verdict.end.name(), fault.verdict.code);
         fs::write(folder.join(format!("{stem}.yaml")), head + &small.yaml())?;

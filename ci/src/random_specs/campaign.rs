@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::draft::Draft;
 use super::draw::draw;
-use super::judge::{End, How, Verdict, judge};
+use super::judge::{End, JudgeOptions, Verdict, judge};
 
 /// How much of what a process said before it died is kept.
 const KEPT_STDERR_BYTES: u64 = 4096;
@@ -28,7 +28,7 @@ const MOST_TRIALS: usize = 80;
 #[derive(Debug, Serialize, Deserialize)]
 struct Question {
     text: String,
-    how: How,
+    how: JudgeOptions,
 }
 
 /// A spec of a seed and what became of it.
@@ -42,7 +42,7 @@ pub struct Judged {
 
 /// Processes that judge.
 #[derive(Clone, Debug)]
-pub struct Crew {
+pub struct WorkerPool {
     /// The program that answers when it is given `--worker`.
     pub program: PathBuf,
     /// How many run at once.
@@ -50,7 +50,7 @@ pub struct Crew {
     /// Longest time for one spec.
     pub limit: Duration,
     /// How specs are judged.
-    pub how: How,
+    pub how: JudgeOptions,
 }
 
 /// Answers questions from stdin until it ends: the whole of a judging process.
@@ -69,7 +69,7 @@ pub fn serve() -> io::Result<()> {
     Ok(())
 }
 
-impl Crew {
+impl WorkerPool {
     /// Judges the specs of the seeds from `first` on, as long as `go_on` says so of the number that
     /// were begun; in the order of the seeds.
     pub fn run(&self, first: u64, go_on: impl Fn(u64) -> bool + Sync) -> Vec<Judged> {

@@ -93,7 +93,7 @@ impl Verdict {
 
 /// How a spec is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct How {
+pub struct JudgeOptions {
     /// Problems on the emulator.
     pub problems: usize,
     /// The seed of the problems.
@@ -103,7 +103,7 @@ pub struct How {
 }
 
 /// Judges the spec of a text: plans every point, compiles and runs the first that has a plan.
-pub fn judge(text: &str, how: How) -> Verdict {
+pub fn judge(text: &str, how: JudgeOptions) -> Verdict {
     let file = match spec::parse("-", text) {
         Ok(file) => file,
         Err(error) => return refused(&error, End::RefusedByParse),
@@ -154,7 +154,7 @@ fn refused(error: &Error, refusal: End) -> Verdict {
 }
 
 /// Compiles the point and runs its kernel.
-fn run(point: &Point, how: How) -> Result<Verdict, Error> {
+fn run(point: &Point, how: JudgeOptions) -> Result<Verdict, Error> {
     let made = compile(point)?;
     if let (Some(path), true) = (ptxas::find(), how.assemble) {
         let report = ptxas::assemble_with(&path, &made.ptx.text, &made.plan.arch)?;
@@ -176,7 +176,7 @@ fn run(point: &Point, how: How) -> Result<Verdict, Error> {
 }
 
 /// The verdict of the emulator on a bundle.
-fn verified(bundle: &Path, how: How) -> Verdict {
+fn verified(bundle: &Path, how: JudgeOptions) -> Verdict {
     let options = EmulatorOptions {
         sanitize: Sanitize::Strict,
         ..EmulatorOptions::default()

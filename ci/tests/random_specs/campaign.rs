@@ -6,9 +6,9 @@
 
 use std::time::{Duration, Instant};
 
-use tilewright_ci::random_specs::campaign::{Crew, table};
+use tilewright_ci::random_specs::campaign::{WorkerPool, table};
 use tilewright_ci::random_specs::draw::draw;
-use tilewright_ci::random_specs::judge::{End, How};
+use tilewright_ci::random_specs::judge::{End, JudgeOptions};
 
 /// No spec is begun later than this.
 const BUDGET: Duration = Duration::from_secs(25);
@@ -19,25 +19,25 @@ const SHOWN: usize = 3;
 
 #[test]
 fn random_specs_are_refused_or_right() {
-    let crew = Crew {
+    let pool = WorkerPool {
         program: env!("CARGO_BIN_EXE_tilewright-random-specs").into(),
         size: std::thread::available_parallelism().map_or(1, usize::from),
         limit: Duration::from_secs(120),
-        how: How {
+        how: JudgeOptions {
             problems: 2,
             seed: 2026,
             assemble: false,
         },
     };
     let begun = Instant::now();
-    let all = crew.run(1, |number| number < MOST && begun.elapsed() < BUDGET);
+    let all = pool.run(1, |number| number < MOST && begun.elapsed() < BUDGET);
     let faults: Vec<_> = all
         .iter()
         .filter(|one| one.verdict.end.is_fault())
         .collect();
     let shown: Vec<String> = (faults.iter().take(SHOWN))
         .map(|fault| {
-            let small = crew.shrink(draw(fault.seed), &fault.verdict);
+            let small = pool.shrink(draw(fault.seed), &fault.verdict);
             format!("{}\n# {:?}", small.yaml(), fault.verdict)
         })
         .collect();

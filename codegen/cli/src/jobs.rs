@@ -16,7 +16,7 @@ use tilewright_codegen::{LineInfo, artifact, compile, ir, lower, plan};
 use crate::args;
 use crate::outcome::{Failure, Outcome};
 use crate::specs;
-use crate::worker::{self, Crew, WorkerError};
+use crate::worker::{self, WorkerError, WorkerPool};
 
 /// Where lines of the PTX are to say what they come from.
 pub fn line_info(asked: args::LineInfo) -> LineInfo {
@@ -216,9 +216,9 @@ pub fn text(
     want: Want,
     limit: args::Limit,
 ) -> Result<String, Failure> {
-    let crew = Crew::of_this_binary(Some(NonZeroUsize::MIN), limit.time())?;
+    let pool = WorkerPool::of_this_binary(Some(NonZeroUsize::MIN), limit.time())?;
     let jobs = [Job::new(file, point, want)];
-    let answer = run(&crew, &jobs, || {}).into_iter().next();
+    let answer = run(&pool, &jobs, || {}).into_iter().next();
     match answer {
         Some(Ok(Product::Text(text))) => Ok(text),
         Some(Err(failure)) => Err(failure),
@@ -231,7 +231,7 @@ pub fn text(
 
 /// What workers made of jobs that want [`Want::Artifact`].
 #[derive(Debug, Default)]
-pub struct Made {
+pub struct Compiled {
     /// The kernels, in the order of the jobs.
     pub artifacts: Vec<Artifact>,
     /// Points that turned out to have none.
@@ -241,9 +241,9 @@ pub struct Made {
 }
 
 /// Has workers compile jobs that want [`Want::Artifact`].
-pub fn artifacts(crew: &Crew, jobs: &[Job], done: impl Fn() + Sync) -> Made {
-    let mut made = Made::default();
-    let answers = crew.run::<Job, Result<Product, Fault>>(jobs, done);
+pub fn artifacts(pool: &WorkerPool, jobs: &[Job], done: impl Fn() + Sync) -> Compiled {
+    let mut made = Compiled::default();
+    let answers = pool.run::<Job, Result<Product, Fault>>(jobs, done);
     for (job, answer) in jobs.iter().zip(answers) {
         let point = &job.point;
         let drop = |why: Infeasible| Dropped {
@@ -277,8 +277,8 @@ pub fn artifacts(crew: &Crew, jobs: &[Job], done: impl Fn() + Sync) -> Made {
     made
 }
 
-fn run(crew: &Crew, jobs: &[Job], done: impl Fn() + Sync) -> Vec<Result<Product, Failure>> {
-    let answers = crew.run::<Job, Result<Product, Fault>>(jobs, done);
+fn run(pool: &WorkerPool, jobs: &[Job], done: impl Fn() + Sync) -> Vec<Result<Product, Failure>> {
+    let answers = pool.run::<Job, Result<Product, Fault>>(jobs, done);
     let named = jobs.iter().zip(answers);
     named
         .map(|(job, answer)| match answer {

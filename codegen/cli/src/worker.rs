@@ -4,9 +4,9 @@
 //! hidden subcommand [`SUBCOMMAND`]: a job is one line of JSON on the child's stdin, its answer one
 //! line of JSON on the child's stdout. A child that dies costs its job, whose answer becomes a
 //! [`WorkerError`] with what the child said on stderr; the next job gets a fresh child. So does one
-//! that takes longer than the crew's limit: its child is ended.
+//! that takes longer than the pool's limit: its child is ended.
 //!
-//! In: a list of jobs. Out: one answer per job, in the order of the jobs. Invariant: a crew never
+//! In: a list of jobs. Out: one answer per job, in the order of the jobs. Invariant: a pool never
 //! runs more children than it has jobs, and no child outlives the call, nor this process
 //! ([`crate::orphan`]).
 
@@ -103,26 +103,29 @@ pub fn serve<J: DeserializeOwned, R: Serialize>(handle: impl Fn(J) -> R) -> Outc
 
 /// A number of worker processes and how to start one.
 #[derive(Debug)]
-pub struct Crew {
+pub struct WorkerPool {
     program: PathBuf,
     args: Vec<OsString>,
     size: NonZeroUsize,
     limit: Duration,
 }
 
-impl Crew {
-    /// A crew of workers of this binary: `size` of them, or one per core; a job may take `limit`.
+impl WorkerPool {
+    /// A pool of workers of this binary: `size` of them, or one per core; a job may take `limit`.
     ///
     /// # Errors
     ///
     /// When the system does not say where this binary is.
-    pub fn of_this_binary(size: Option<NonZeroUsize>, limit: Duration) -> Result<Crew, Failure> {
+    pub fn of_this_binary(
+        size: Option<NonZeroUsize>,
+        limit: Duration,
+    ) -> Result<WorkerPool, Failure> {
         let program = std::env::current_exe()
             .map_err(|error| Failure::io("cannot find this command's own file", &error))?;
         let size = size
             .or_else(|| thread::available_parallelism().ok())
             .unwrap_or(NonZeroUsize::MIN);
-        Ok(Crew {
+        Ok(WorkerPool {
             program,
             args: vec![SUBCOMMAND.into()],
             size,

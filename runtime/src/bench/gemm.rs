@@ -3,10 +3,10 @@
 
 use tilewright_bundle::Kernel;
 
-use super::ground::{DEFAULT, Entry, Ground, Runner};
 use super::rotation::Samples;
 use super::rows::{Mode, Row, RowProblem};
 use super::slices::{Contender, contest};
+use super::workload::{DEFAULT, Entry, Runner, Workload};
 use super::{Arms, Bench, Event, Extent};
 use crate::error::Error;
 
@@ -40,8 +40,8 @@ impl Bench<'_> {
                 kernel: &group[0].kernel.id,
                 kernels: group.len(),
             });
-            let ground = match self.ground(&group[0]) {
-                Ok(ground) => ground,
+            let workload = match self.workload(&group[0]) {
+                Ok(workload) => workload,
                 Err(error @ Error::NoLibrary { .. }) => return Err(error),
                 Err(error) => {
                     self.device.synchronize()?;
@@ -57,7 +57,7 @@ impl Bench<'_> {
                 }
             };
             for some in group.chunks(self.options.together.max(1)) {
-                rows.extend(self.chunk(some, &ground, extent, report)?);
+                rows.extend(self.chunk(some, &workload, extent, report)?);
             }
         }
         Ok(rows)
@@ -67,7 +67,7 @@ impl Bench<'_> {
     fn chunk(
         &self,
         entries: &[Entry<'_>],
-        ground: &Ground,
+        workload: &Workload,
         extent: Extent,
         report: &mut impl FnMut(Event<'_>),
     ) -> Result<Vec<Row>, Error> {
@@ -79,7 +79,7 @@ impl Bench<'_> {
                 kernel: &entry.kernel.id,
                 kernels: 1,
             });
-            match self.runner(entry, ground) {
+            match self.runner(entry, workload) {
                 Ok(runner) => runners.push((entry, runner)),
                 Err(error @ Error::Cuda { .. }) => return Err(error),
                 Err(error) => {
@@ -104,7 +104,7 @@ impl Bench<'_> {
                 kernel: runners.first().map_or("", |(entry, _)| &entry.kernel.id),
                 kernels: runners.len(),
             });
-            for row in self.gemm_rows(&runners, ground, *mode)? {
+            for row in self.gemm_rows(&runners, workload, *mode)? {
                 report(Event::Row(&row));
                 rows.push(row);
             }
@@ -116,18 +116,18 @@ impl Bench<'_> {
     pub(crate) fn gemm_rows(
         &self,
         runners: &[(&Entry<'_>, &Runner<'_>)],
-        ground: &Ground,
+        workload: &Workload,
         mode: Mode,
     ) -> Result<Vec<Row>, Error> {
-        let best = self.best(ground, mode)?;
-        let samples = self.time(runners, ground, mode, best)?;
+        let best = self.best(workload, mode)?;
+        let samples = self.time(runners, workload, mode, best)?;
         let row = |(at, (entry, runner)): (usize, &(&Entry<'_>, &Runner<'_>))| {
             let arms = Arms {
                 samples: &samples,
                 ours: self.peers() + at,
             };
-            let mut row = self.gemm_row(entry, runner, ground, mode, &arms);
-            row.peer = ground.peer.name(best);
+            let mut row = self.gemm_row(entry, runner, workload, mode, &arms);
+            row.peer = workload.peer.name(best);
             row
         };
         Ok(runners.iter().enumerate().map(row).collect())
@@ -137,11 +137,11 @@ impl Bench<'_> {
     fn time(
         &self,
         runners: &[(&Entry<'_>, &Runner<'_>)],
-        ground: &Ground,
+        workload: &Workload,
         mode: Mode,
         best: usize,
     ) -> Result<Samples, Error> {
-        let Ground { peer, sets, .. } = ground;
+        let Workload { peer, sets, .. } = workload;
         let candidates = [best, best, DEFAULT];
         let mut contenders: Vec<Contender<'_>> = candidates
             .iter()
@@ -162,16 +162,16 @@ impl Bench<'_> {
         &self,
         entry: &Entry<'_>,
         runner: &Runner<'_>,
-        ground: &Ground,
+        workload: &Workload,
         mode: Mode,
         arms: &Arms<'_>,
     ) -> Row {
         let mut row = self.row(runner.kernel, mode, arms);
         row.problem = RowProblem::of(&entry.problem);
         let [m, n, k, _] = entry.problem.matrix_extents();
-        row.layout = ground.layout.text().to_owned();
+        row.layout = workload.layout.text().to_owned();
         row.cublaslt = self.blas.as_ref().map(|blas| version(blas.version()));
-        row.candidates = ground.peer.candidates();
+        row.candidates = workload.peer.candidates();
         if self.options.noise {
             row.default_us = Some(arms.samples.median_us(2));
             row.ratio_default = Some(arms.samples.ratio(2, arms.ours).median);

@@ -21,7 +21,7 @@ mod strided;
 
 mod peer;
 
-mod ground;
+mod workload;
 
 mod gemm;
 
@@ -36,11 +36,11 @@ use crate::cuda::{BlasLt, CudaDevice};
 use crate::device::Device;
 use crate::error::Error;
 use crate::runtime::Runtime;
-pub(crate) use ground::{Entry, Ground, Runner};
 pub(crate) use rotation::Rules;
 use rotation::Samples;
 pub(crate) use sensors::Sensors;
 pub(crate) use slices::{Cut, contest, quick_us};
+pub(crate) use workload::{Entry, Runner, Workload};
 
 /// Bytes that the sets of buffers must exceed together; the L2 of an H200 has 60 MB.
 const ROTATED_BYTES: u64 = 128 << 20;

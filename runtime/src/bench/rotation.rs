@@ -1,9 +1,9 @@
 //! Arms timed against each other in slices: every round takes one slice of each arm, in an order
 //! drawn anew, so that drift of clocks and temperature meets all arms alike.
 //!
-//! In: a [`Track`] that times slices, and [`Rules`]. Out: [`Samples`], one time an arm and round.
-//! A ratio of two arms is the median of the ratios inside the rounds. What a slice is depends on
-//! the mode and is the track's business; nothing here knows a GPU.
+//! In: a [`SliceTimer`], and [`Rules`]. Out: [`Samples`], one time an arm and round. A ratio of two
+//! arms is the median of the ratios inside the rounds. What a slice is depends on the mode and is
+//! the timer's business; nothing here knows a GPU.
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -48,7 +48,7 @@ pub(crate) struct Slice {
 }
 
 /// Something that times slices of arms.
-pub(crate) trait Track {
+pub(crate) trait SliceTimer {
     /// How many arms there are; they count from 0.
     fn arms(&self) -> usize;
 
@@ -72,13 +72,13 @@ pub(crate) struct Ratio {
     pub spread: f64,
 }
 
-/// Runs rounds over all arms of a track.
+/// Runs rounds over all arms of a slice timer.
 ///
 /// # Errors
 /// When a slice fails.
-pub(crate) fn rotate(track: &mut impl Track, rules: &Rules) -> Result<Samples, Error> {
+pub(crate) fn rotate(timer: &mut impl SliceTimer, rules: &Rules) -> Result<Samples, Error> {
     let mut rng = StdRng::seed_from_u64(rules.seed);
-    let mut order: Vec<usize> = (0..track.arms()).collect();
+    let mut order: Vec<usize> = (0..timer.arms()).collect();
     let mut samples = Samples {
         by_arm: vec![Vec::with_capacity(rules.rounds); order.len()],
         readings: Vec::new(),
@@ -89,12 +89,12 @@ pub(crate) fn rotate(track: &mut impl Track, rules: &Rules) -> Result<Samples, E
     let mut spent_us = 0.0;
     while rules.mode == Mode::Sustained && spent_us < rules.heat_us {
         order.shuffle(&mut rng);
-        let (slices, _) = track.round(&order, rules.mode)?;
+        let (slices, _) = timer.round(&order, rules.mode)?;
         spent_us += slices.iter().map(|s| s.slice_us).sum::<f64>().max(1.0);
     }
     for _ in 0..rules.rounds {
         order.shuffle(&mut rng);
-        let (slices, reading) = track.round(&order, rules.mode)?;
+        let (slices, reading) = timer.round(&order, rules.mode)?;
         samples.readings.push(reading);
         for (arm, slice) in order.iter().zip(slices) {
             if let Some(times) = samples.by_arm.get_mut(*arm) {
@@ -162,7 +162,7 @@ mod tests {
         orders: Vec<Vec<usize>>,
     }
 
-    impl Track for Drifting {
+    impl SliceTimer for Drifting {
         fn arms(&self) -> usize {
             self.true_us.len()
         }
@@ -197,8 +197,8 @@ mod tests {
 
     #[test]
     fn drift_leaves_paired_ratios_alone() {
-        let mut track = drifting(&[100.0, 100.0, 95.0]);
-        let samples = rotate(&mut track, &Rules::new(Mode::Rested, 41, 3)).unwrap();
+        let mut timer = drifting(&[100.0, 100.0, 95.0]);
+        let samples = rotate(&mut timer, &Rules::new(Mode::Rested, 41, 3)).unwrap();
         assert_eq!(samples.rounds(), 41);
         // Over the rotation the machine slows down by 12%.
         assert!(samples.spread(0) > 0.04, "{}", samples.spread(0));
@@ -213,27 +213,27 @@ mod tests {
 
     #[test]
     fn every_round_has_every_arm_once_in_an_order_of_its_own() {
-        let mut track = drifting(&[1.0; 6]);
-        rotate(&mut track, &Rules::new(Mode::Rested, 20, 7)).unwrap();
+        let mut timer = drifting(&[1.0; 6]);
+        rotate(&mut timer, &Rules::new(Mode::Rested, 20, 7)).unwrap();
         let firsts: std::collections::BTreeSet<usize> =
-            track.orders.iter().map(|order| order[0]).collect();
+            timer.orders.iter().map(|order| order[0]).collect();
         assert!(firsts.len() > 3, "{firsts:?}");
-        for order in &track.orders {
+        for order in &timer.orders {
             let mut sorted = order.clone();
             sorted.sort_unstable();
             assert_eq!(sorted, (0..6).collect::<Vec<_>>());
         }
         let mut again = drifting(&[1.0; 6]);
         rotate(&mut again, &Rules::new(Mode::Rested, 20, 7)).unwrap();
-        assert_eq!(again.orders, track.orders);
+        assert_eq!(again.orders, timer.orders);
     }
 
     #[test]
     fn sustained_rounds_begin_under_load() {
-        let mut track = drifting(&[1.0; 4]);
-        let samples = rotate(&mut track, &Rules::new(Mode::Sustained, 5, 1)).unwrap();
+        let mut timer = drifting(&[1.0; 4]);
+        let samples = rotate(&mut timer, &Rules::new(Mode::Sustained, 5, 1)).unwrap();
         // 0.5 s at 40 ms a round are 13 rounds that do not count.
-        assert_eq!((track.orders.len(), samples.rounds()), (18, 5));
+        assert_eq!((timer.orders.len(), samples.rounds()), (18, 5));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::rotation::{Rules, Samples, Slice, Track, rotate};
+use super::rotation::{Rules, Samples, Slice, SliceTimer, rotate};
 use super::rows::{Mode, median};
 use super::sensors::{Reading, Sensors};
 use crate::cuda::{CudaDevice, DeviceMemory, Event, Graph};
@@ -54,7 +54,7 @@ struct Arm<'c, 'a> {
 }
 
 /// The arms of a rotation on one GPU.
-struct GpuTrack<'c, 'a> {
+struct GpuSliceTimer<'c, 'a> {
     device: &'c CudaDevice,
     sensors: &'c Sensors,
     arms: Vec<Arm<'c, 'a>>,
@@ -83,13 +83,13 @@ pub(crate) fn contest(
         Mode::Cold => Some(device.alloc(2 * device.info().l2_bytes + (8 << 20))?),
         _ => None,
     };
-    let mut track = GpuTrack {
+    let mut timer = GpuSliceTimer {
         device,
         sensors,
         arms,
         flush,
     };
-    rotate(&mut track, rules)
+    rotate(&mut timer, rules)
 }
 
 /// Microseconds of one launch, roughly: short launches from a graph, so that host time stays out.
@@ -184,7 +184,7 @@ impl<'c, 'a> Arm<'c, 'a> {
     }
 }
 
-impl Track for GpuTrack<'_, '_> {
+impl SliceTimer for GpuSliceTimer<'_, '_> {
     fn arms(&self) -> usize {
         self.arms.len()
     }
@@ -192,14 +192,14 @@ impl Track for GpuTrack<'_, '_> {
     fn round(&mut self, order: &[usize], mode: Mode) -> Result<(Vec<Slice>, Reading), Error> {
         match mode {
             Mode::Sustained => self.sustained(order),
-            Mode::Rested => self.each(order, GpuTrack::rested),
-            Mode::Cold => self.each(order, GpuTrack::cold),
-            Mode::Launch => self.each(order, GpuTrack::launch),
+            Mode::Rested => self.each(order, GpuSliceTimer::rested),
+            Mode::Cold => self.each(order, GpuSliceTimer::cold),
+            Mode::Launch => self.each(order, GpuSliceTimer::launch),
         }
     }
 }
 
-impl GpuTrack<'_, '_> {
+impl GpuSliceTimer<'_, '_> {
     /// Enqueues all slices before it waits for any, so that the GPU never idles between them.
     fn sustained(&self, order: &[usize]) -> Result<(Vec<Slice>, Reading), Error> {
         let arms: Vec<&Arm<'_, '_>> = order.iter().filter_map(|at| self.arms.get(*at)).collect();

@@ -5,8 +5,8 @@
 //! than kernels differ. In a heat, as in a race, slices of all take turns under the same load.
 //!
 //! A candidate that is wrong, cannot be loaded or stops is dropped with its reason, and the next
-//! takes its place. What became of each is a record, told at once; what earlier records tell is not
-//! done again. Nothing here knows a device or a clock: both are given.
+//! takes its place. What became of each is a record, reported at once; what earlier records hold is
+//! not done again. Nothing here knows a device or a clock: both are given.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -15,8 +15,8 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::arena::{Arena, Candidate, Failure, Field};
 use super::halving::{split, stages};
+use super::measurer::{Candidate, Failure, Measurer, TuningDevice};
 use super::progress::{Progress, Step, Tally};
 use super::record::{Key, Reason, Record};
 use crate::bench::Mode;
@@ -69,8 +69,8 @@ pub(crate) struct Campaign<'a> {
     pub known: HashSet<Key>,
     /// Seconds since the start.
     pub clock: &'a dyn Fn() -> f64,
-    /// Hears of everything, and keeps the records.
-    pub tell: &'a mut dyn FnMut(Progress<'_>) -> Result<(), Error>,
+    /// Takes every step and every record, and keeps the records.
+    pub report: &'a mut dyn FnMut(Progress<'_>) -> Result<(), Error>,
     pub tally: Tally,
 }
 
@@ -83,8 +83,8 @@ struct Round<'p> {
     /// Which problem it is, from 1, of how many.
     place: [usize; 2],
     blanks: &'p [Record],
-    /// Whether it was said that there is no memory for some of them.
-    is_told: Cell<bool>,
+    /// Whether it was reported that there is no memory for some of them.
+    is_reported: Cell<bool>,
 }
 
 impl Campaign<'_> {
@@ -94,15 +94,15 @@ impl Campaign<'_> {
     /// When the device was lost, or a record could not be kept.
     pub fn run<'k>(
         &mut self,
-        field: &mut dyn Field<'k>,
+        device: &mut dyn TuningDevice<'k>,
         groups: &[(String, Vec<Candidate<'k>>)],
-        blank: impl Fn(&dyn Field<'k>, &Candidate<'k>) -> Record,
+        blank: impl Fn(&dyn TuningDevice<'k>, &Candidate<'k>) -> Record,
     ) -> Result<(), Error> {
         for (at, (problem, group)) in groups.iter().enumerate() {
             let mut fresh = Vec::new();
             let mut blanks = Vec::new();
             for candidate in group {
-                let record = blank(field, candidate);
+                let record = blank(device, candidate);
                 if self.known.contains(&record.key()) {
                     self.tally.known += 1;
                 } else {
@@ -122,22 +122,22 @@ impl Campaign<'_> {
                 problem,
                 place: [at + 1, groups.len()],
                 blanks: &blanks,
-                is_told: Cell::new(false),
+                is_reported: Cell::new(false),
             };
             self.next("prepare", &round, &[], 600.0)?;
-            let mut arena = match field.open(&fresh) {
-                Ok(arena) => arena,
+            let mut measurer = match device.open(&fresh) {
+                Ok(measurer) => measurer,
                 Err(error @ (Error::Cuda { .. } | Error::NoLibrary { .. })) => return Err(error),
                 Err(error) => {
                     self.tally.skipped += 1;
-                    (self.tell)(Progress::Skipped {
+                    (self.report)(Progress::Skipped {
                         problem,
                         error: &error,
                     })?;
                     continue;
                 }
             };
-            self.problem(arena.as_mut(), &round, until)?;
+            self.problem(measurer.as_mut(), &round, until)?;
         }
         Ok(())
     }
@@ -151,19 +151,19 @@ impl Campaign<'_> {
 
     fn problem(
         &mut self,
-        arena: &mut dyn Arena,
+        measurer: &mut dyn Measurer,
         round: &Round<'_>,
         until: Option<f64>,
     ) -> Result<(), Error> {
-        let times = self.look(arena, round, until)?;
-        let Some(times) = self.heat(arena, round, times)? else {
+        let times = self.look(measurer, round, until)?;
+        let Some(times) = self.heat(measurer, round, times)? else {
             return Ok(());
         };
-        let (mut left, mut out) = self.check(arena, round, times)?;
+        let (mut left, mut out) = self.check(measurer, round, times)?;
         for stage in stages(left.len(), self.settings.finalists) {
             let limit = 30.0 + 0.1 * (stage.rounds * left.len()) as f64;
-            let raced = self.tried("race", arena, round, &left, limit, |arena, left| {
-                arena.race(left, stage.rounds)
+            let raced = self.tried("race", measurer, round, &left, limit, |measurer, left| {
+                measurer.race(left, stage.rounds)
             })?;
             let Some(times) = raced else {
                 return self.screen_out(round, &out);
@@ -179,9 +179,14 @@ impl Campaign<'_> {
         }
         let (mode, rounds) = (self.settings.mode, self.settings.rounds);
         let limit = 60.0 + (rounds * (left.len() + 3)) as f64;
-        let measured = self.tried("measure", arena, round, &left, limit, |arena, left| {
-            arena.measure(left, mode)
-        })?;
+        let measured = self.tried(
+            "measure",
+            measurer,
+            round,
+            &left,
+            limit,
+            |measurer, left| measurer.measure(left, mode),
+        )?;
         for (at, row) in left.iter().zip(measured.unwrap_or_default()) {
             if let Some(blank) = round.blanks.get(*at) {
                 // The problem and the order are the record's: they are its key.
@@ -191,7 +196,7 @@ impl Campaign<'_> {
                     ..row
                 };
                 self.tally.measured += 1;
-                (self.tell)(Progress::Record(&blank.clone().measured(row)))?;
+                (self.report)(Progress::Record(&blank.clone().measured(row)))?;
             }
         }
         Ok(())
@@ -200,7 +205,7 @@ impl Campaign<'_> {
     /// A first look at every candidate, in an order drawn by the seed, until the time is over.
     fn look(
         &mut self,
-        arena: &mut dyn Arena,
+        measurer: &mut dyn Measurer,
         round: &Round<'_>,
         until: Option<f64>,
     ) -> Result<Times, Error> {
@@ -214,11 +219,11 @@ impl Campaign<'_> {
                 self.tally.unseen += order.len() - seen;
                 break;
             }
-            let look = |arena: &mut dyn Arena, at: &[usize]| match at {
-                [at] => arena.screen(*at),
+            let look = |measurer: &mut dyn Measurer, at: &[usize]| match at {
+                [at] => measurer.screen(*at),
                 _ => Ok(f64::INFINITY),
             };
-            let time = self.tried("screen", arena, round, &[*at], 60.0, look)?;
+            let time = self.tried("screen", measurer, round, &[*at], 60.0, look)?;
             times.extend(time.map(|us| (*at, us)));
         }
         times.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -229,7 +234,7 @@ impl Campaign<'_> {
     /// the order of that. `None` when they were at fault.
     fn heat(
         &mut self,
-        arena: &mut dyn Arena,
+        measurer: &mut dyn Measurer,
         round: &Round<'_>,
         mut times: Times,
     ) -> Result<Option<Times>, Error> {
@@ -240,9 +245,14 @@ impl Campaign<'_> {
         let others = times.split_off(times.len().min(contestants.saturating_mul(HEAT)));
         let entered: Vec<usize> = times.iter().map(|(at, _)| *at).collect();
         let limit = 30.0 + 0.1 * (HEAT_ROUNDS * entered.len()) as f64;
-        let raced = self.tried("heat", arena, round, &entered, limit, |arena, entered| {
-            arena.race(entered, HEAT_ROUNDS)
-        })?;
+        let raced = self.tried(
+            "heat",
+            measurer,
+            round,
+            &entered,
+            limit,
+            |measurer, entered| measurer.race(entered, HEAT_ROUNDS),
+        )?;
         let Some(raced) = raced else {
             self.screen_out(round, &others)?;
             return Ok(None);
@@ -256,7 +266,7 @@ impl Campaign<'_> {
     /// Checks candidates, fastest first, until enough are right; the others come second.
     fn check(
         &mut self,
-        arena: &mut dyn Arena,
+        measurer: &mut dyn Measurer,
         round: &Round<'_>,
         times: Times,
     ) -> Result<(Vec<usize>, Times), Error> {
@@ -266,12 +276,12 @@ impl Campaign<'_> {
                 others.push((at, us));
                 continue;
             }
-            let verify = |arena: &mut dyn Arena, at: &[usize]| match at {
-                [at] => arena.verify(*at),
+            let verify = |measurer: &mut dyn Measurer, at: &[usize]| match at {
+                [at] => measurer.verify(*at),
                 _ => Ok(()),
             };
             if self
-                .tried("verify", arena, round, &[at], 120.0, verify)?
+                .tried("verify", measurer, round, &[at], 120.0, verify)?
                 .is_some()
             {
                 right.push(at);
@@ -284,7 +294,7 @@ impl Campaign<'_> {
         for (at, us) in out {
             if let Some(blank) = round.blanks.get(*at) {
                 self.tally.screened += 1;
-                (self.tell)(Progress::Record(&blank.clone().screened(*us)))?;
+                (self.report)(Progress::Record(&blank.clone().screened(*us)))?;
             }
         }
         Ok(())
@@ -306,7 +316,7 @@ impl Campaign<'_> {
             kernels: at_work.cloned().collect(),
             limit_s,
         };
-        (self.tell)(Progress::Next(&step))
+        (self.report)(Progress::Next(&step))
     }
 
     /// Counts candidates that there is no memory for, and says so once for each problem.
@@ -317,11 +327,11 @@ impl Campaign<'_> {
         error: &Error,
     ) -> Result<(), Error> {
         self.tally.no_memory += candidates.len();
-        if round.is_told.replace(true) {
+        if round.is_reported.replace(true) {
             return Ok(());
         }
         let problem = round.problem;
-        (self.tell)(Progress::Skipped { problem, error })
+        (self.report)(Progress::Skipped { problem, error })
     }
 
     /// Does one step. A candidate that is at fault is recorded as dropped, and there is no answer;
@@ -329,14 +339,14 @@ impl Campaign<'_> {
     fn tried<T>(
         &mut self,
         what: &str,
-        arena: &mut dyn Arena,
+        measurer: &mut dyn Measurer,
         round: &Round<'_>,
         candidates: &[usize],
         limit_s: f64,
-        step: impl FnOnce(&mut dyn Arena, &[usize]) -> Result<T, Failure>,
+        step: impl FnOnce(&mut dyn Measurer, &[usize]) -> Result<T, Failure>,
     ) -> Result<Option<T>, Error> {
         self.next(what, round, candidates, limit_s)?;
-        let (reason, detail, lost) = match step(arena, candidates) {
+        let (reason, detail, lost) = match step(measurer, candidates) {
             Ok(value) => return Ok(Some(value)),
             Err(Failure::Dropped(reason, detail)) => (reason, detail, false),
             Err(Failure::NoMemory(error)) => {
@@ -348,7 +358,7 @@ impl Campaign<'_> {
             let text = reason.text().to_owned();
             *self.tally.dropped.entry(text).or_default() += 1;
             let record = blank.clone().dropped(reason, detail.clone());
-            (self.tell)(Progress::Record(&record))?;
+            (self.report)(Progress::Record(&record))?;
         }
         if lost {
             return Err(Error::DeviceLost { reason: detail });

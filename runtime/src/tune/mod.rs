@@ -1,4 +1,4 @@
-//! Tuning: which kernels of a bundle are fastest on which problems of the device at hand.
+//! Tuning: which kernels of a bundle are fastest on which problems of one device.
 //!
 //! In: a bundle that holds many points of its specs, problems, and a file of records. Out: records
 //! of every candidate, and a [`Tuning`](tilewright_bundle::Tuning) that
@@ -32,11 +32,11 @@ mod journal;
 
 mod halving;
 
-mod arena;
+mod measurer;
 
 mod progress;
 
-mod emulated;
+mod on_emulator;
 
 mod on_gpu;
 
@@ -64,10 +64,10 @@ use crate::launch::fit;
 use crate::pick::SkipCounts;
 use crate::runtime::Runtime;
 use crate::verify::GemmForm;
-use arena::{Candidate, Field};
 use campaign::Campaign;
-use emulated::EmulatedField;
-use on_gpu::GpuField;
+use measurer::{Candidate, TuningDevice};
+use on_emulator::TuningEmulator;
+use on_gpu::TuningGpu;
 
 /// What a run did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -94,13 +94,13 @@ impl Tuned {
     }
 }
 
-/// Tunes kernels of a runtime's bundle on problems, telling of everything as it comes.
+/// Tunes kernels of a runtime's bundle on problems, reporting everything as it comes.
 ///
-/// `known` are earlier records: what they tell is not done again. The caller keeps the records that
-/// it is told of.
+/// `known` are earlier records: what they hold is not done again. The caller keeps the records that
+/// are reported.
 ///
 /// # Errors
-/// When the device is lost, after the kernel that was at work was recorded, or `tell` fails.
+/// When the device is lost, after the kernel that was at work was recorded, or `report` fails.
 pub fn tune(
     runtime: &Runtime,
     kernels: &[&Kernel],
@@ -108,7 +108,7 @@ pub fn tune(
     known: &[Record],
     settings: &Settings,
     stamp: Stamp,
-    tell: &mut dyn FnMut(Progress<'_>) -> Result<(), Error>,
+    report: &mut dyn FnMut(Progress<'_>) -> Result<(), Error>,
 ) -> Result<Tuned, Error> {
     let start = Instant::now();
     let clock = move || start.elapsed().as_secs_f64();
@@ -121,21 +121,21 @@ pub fn tune(
         settings,
         known: known.iter().map(Record::key).collect(),
         clock: &clock,
-        tell,
+        report,
         tally: Tally::default(),
     };
-    let blank = |field: &dyn Field<'_>, candidate: &Candidate<'_>| {
-        blank(runtime, field, candidate, settings.mode)
+    let blank = |device: &dyn TuningDevice<'_>, candidate: &Candidate<'_>| {
+        blank(runtime, device, candidate, settings.mode)
     };
     match runtime.device() {
         Device::Emulator(_) => {
-            let mut field = EmulatedField {
+            let mut emulator = TuningEmulator {
                 runtime,
                 stamp,
                 seed: settings.seed,
                 drawn: settings.drawn,
             };
-            campaign.run(&mut field, &groups, blank)?;
+            campaign.run(&mut emulator, &groups, blank)?;
         }
         Device::Cuda(device) => {
             let options = bench::Options {
@@ -152,12 +152,12 @@ pub fn tune(
                 blas: None,
             };
             tuned.driver = bench.driver();
-            let mut field = GpuField {
+            let mut gpu = TuningGpu {
                 bench,
                 drawn: settings.drawn,
                 passed: HashSet::new(),
             };
-            campaign.run(&mut field, &groups, blank)?;
+            campaign.run(&mut gpu, &groups, blank)?;
         }
     }
     tuned.tally = campaign.tally;
@@ -231,7 +231,7 @@ fn same(one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
 /// A candidate's record before anything is known of it.
 fn blank(
     runtime: &Runtime,
-    field: &dyn Field<'_>,
+    device: &dyn TuningDevice<'_>,
     candidate: &Candidate<'_>,
     mode: bench::Mode,
 ) -> Record {
@@ -242,7 +242,7 @@ fn blank(
         let form = GemmForm::of(kernel, &fit.operands).ok()?;
         Letters::of_form(&form, &fit.operands).ok()
     };
-    let mut row = field.blank(kernel);
+    let mut row = device.blank(kernel);
     row.mode = mode;
     row.problem = RowProblem::of(problem);
     row.layout = match kernel.family {

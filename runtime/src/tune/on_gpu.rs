@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use tilewright_bundle::Kernel;
 
-use super::arena::{Arena, Candidate, Failure, Field};
-use super::emulated::drawn;
+use super::measurer::{Candidate, Failure, Measurer, TuningDevice};
+use super::on_emulator::drawn;
 use super::record::Reason;
-use crate::bench::{Bench, Cut, Entry, Ground, Mode, Row, Rules, Runner, contest, quick_us};
+use crate::bench::{Bench, Cut, Entry, Mode, Row, Rules, Runner, Workload, contest, quick_us};
 use crate::error::Error;
 use crate::verify::Comparison;
 
@@ -19,7 +19,7 @@ const RACE_US: f64 = 5e3;
 const RACE_HEAT_US: f64 = 100e3;
 
 /// A GPU as a device to tune on.
-pub(crate) struct GpuField<'k> {
+pub(crate) struct TuningGpu<'k> {
     pub bench: Bench<'k>,
     /// Random problems that a kernel has to pass once, besides those it is tuned on.
     pub drawn: usize,
@@ -27,15 +27,15 @@ pub(crate) struct GpuField<'k> {
     pub passed: HashSet<String>,
 }
 
-/// One problem.
-struct GpuArena<'f, 'k> {
-    field: &'f mut GpuField<'k>,
+/// One problem on a GPU: what its candidates share, and those that are loaded.
+struct GpuMeasurer<'f, 'k> {
+    gpu: &'f mut TuningGpu<'k>,
     entries: Vec<Entry<'k>>,
-    ground: Ground,
+    workload: Workload,
     runners: Vec<Option<Runner<'k>>>,
 }
 
-impl<'k> Field<'k> for GpuField<'k> {
+impl<'k> TuningDevice<'k> for TuningGpu<'k> {
     fn blank(&self, kernel: &Kernel) -> Row {
         let Bench {
             device, options, ..
@@ -44,7 +44,7 @@ impl<'k> Field<'k> for GpuField<'k> {
         Row::blank(kernel, name, driver, &options.stamp)
     }
 
-    fn open<'f>(&'f mut self, group: &[Candidate<'k>]) -> Result<Box<dyn Arena + 'f>, Error>
+    fn open<'f>(&'f mut self, group: &[Candidate<'k>]) -> Result<Box<dyn Measurer + 'f>, Error>
     where
         'k: 'f,
     {
@@ -56,12 +56,12 @@ impl<'k> Field<'k> for GpuField<'k> {
         let first = entries
             .first()
             .ok_or_else(|| Error::Request("a problem without candidates".to_owned()))?;
-        let ground = self.bench.ground(first)?;
+        let workload = self.bench.workload(first)?;
         let runners = entries.iter().map(|_| None).collect();
-        Ok(Box::new(GpuArena {
-            field: self,
+        Ok(Box::new(GpuMeasurer {
+            gpu: self,
             entries,
-            ground,
+            workload,
             runners,
         }))
     }
@@ -83,7 +83,7 @@ fn missing(candidate: usize) -> Failure {
     )))
 }
 
-impl<'k> GpuArena<'_, 'k> {
+impl<'k> GpuMeasurer<'_, 'k> {
     fn ready(&self, candidates: &[usize]) -> Result<Vec<(&Entry<'k>, &Runner<'k>)>, Failure> {
         let one = |at: &usize| {
             let runner = self.runners.get(*at).and_then(Option::as_ref);
@@ -97,21 +97,21 @@ impl<'k> GpuArena<'_, 'k> {
 
     fn cut(&self, slice_us: f64) -> Cut {
         Cut {
-            sets: self.ground.sets.len(),
+            sets: self.workload.sets.len(),
             slice_us,
             graph: true,
         }
     }
 }
 
-impl Arena for GpuArena<'_, '_> {
+impl Measurer for GpuMeasurer<'_, '_> {
     fn screen(&mut self, candidate: usize) -> Result<f64, Failure> {
-        let bench = &self.field.bench;
+        let bench = &self.gpu.bench;
         let entry = self
             .entries
             .get(candidate)
             .ok_or_else(|| missing(candidate))?;
-        let runner = bench.loaded(entry, &self.ground).map_err(blame)?;
+        let runner = bench.loaded(entry, &self.workload).map_err(blame)?;
         let cut = self.cut(SCREEN_US);
         let us = quick_us(bench.device, &bench.contender(&runner), &cut).map_err(blame)?;
         if let Some(place) = self.runners.get_mut(candidate) {
@@ -121,18 +121,18 @@ impl Arena for GpuArena<'_, '_> {
     }
 
     fn verify(&mut self, candidate: usize) -> Result<(), Failure> {
-        let GpuField {
+        let TuningGpu {
             bench,
             drawn: count,
             passed,
-        } = &mut *self.field;
+        } = &mut *self.gpu;
         let entry = self
             .entries
             .get(candidate)
             .ok_or_else(|| missing(candidate))?;
         let runner = self.runners.get_mut(candidate).and_then(Option::as_mut);
         let runner = runner.ok_or_else(|| missing(candidate))?;
-        let judged = bench.judge(runner, entry, &self.ground).map_err(blame)?;
+        let judged = bench.judge(runner, entry, &self.workload).map_err(blame)?;
         if let Comparison {
             worst: Some(worst),
             wrong,
@@ -152,7 +152,7 @@ impl Arena for GpuArena<'_, '_> {
     }
 
     fn race(&mut self, candidates: &[usize], rounds: usize) -> Result<Vec<f64>, Failure> {
-        let bench = &self.field.bench;
+        let bench = &self.gpu.bench;
         let ready = self.ready(candidates)?;
         let contenders: Vec<_> = ready.iter().map(|(_, r)| bench.contender(r)).collect();
         let rules = Rules {
@@ -167,7 +167,7 @@ impl Arena for GpuArena<'_, '_> {
 
     fn measure(&mut self, candidates: &[usize], mode: Mode) -> Result<Vec<Row>, Failure> {
         let ready = self.ready(candidates)?;
-        let rows = self.field.bench.gemm_rows(&ready, &self.ground, mode);
+        let rows = self.gpu.bench.gemm_rows(&ready, &self.workload, mode);
         rows.map_err(Failure::of_device)
     }
 }

@@ -1,4 +1,4 @@
-//! What a campaign tells while it runs, and what became of its candidates.
+//! What a campaign reports while it runs, and what became of its candidates.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct Step {
     pub limit_s: f64,
 }
 
-/// What a campaign tells while it runs.
+/// What a campaign reports while it runs.
 #[derive(Debug)]
 pub enum Progress<'a> {
     /// This is done next.
@@ -43,7 +43,7 @@ pub enum Progress<'a> {
 /// What became of all candidates, counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Pairs of a kernel and a problem that earlier records tell of.
+    /// Pairs of a kernel and a problem that earlier records hold.
     pub known: usize,
     /// Measured beside the peer.
     pub measured: usize,
@@ -55,7 +55,7 @@ pub struct Tally {
     pub dropped: BTreeMap<String, usize>,
     /// Problems left out as a whole.
     pub skipped: usize,
-    /// Pairs of a kernel and a problem that there is no memory for here: no record tells of them.
+    /// Pairs of a kernel and a problem that there is no memory for here: they have no record.
     #[serde(default)]
     pub no_memory: usize,
 }

@@ -5,8 +5,8 @@ use tilewright_emulator as emulator;
 
 use super::Outcome;
 use super::data::Data;
+use super::host_memory;
 use super::problems::Case;
-use super::room;
 use super::trial::Trial;
 use crate::cuda::BlasLt;
 use crate::device::Device;
@@ -74,7 +74,7 @@ impl<'a> Attempt<'a> {
             }
         };
         outcome.problem = describe(&case, kernel);
-        room::check(device, kernel, &case).map_err(|error| no_memory(error, &outcome))?;
+        host_memory::check(device, kernel, &case).map_err(|error| no_memory(error, &outcome))?;
         let trial = Trial {
             device,
             loaded: &loaded,

@@ -21,7 +21,7 @@ mod placement;
 
 mod problems;
 
-mod seen;
+mod coverage;
 
 mod reference;
 
@@ -45,7 +45,7 @@ mod trial;
 
 mod indices;
 
-mod room;
+mod host_memory;
 
 mod attempt;
 
@@ -72,7 +72,7 @@ pub use reference::{CPU_MOST, Reference, Shape, on_cpu, on_gpu};
 pub use steps::Steps;
 pub use trace::{Trace, Written};
 
-use seen::Seen;
+use coverage::Coverage;
 
 use crate::cuda::BlasLt;
 use crate::device::Device;
@@ -302,7 +302,7 @@ pub fn verify(
     let blas = reference_library(runtime);
     for kernel in kernels {
         let first = summary.outcomes.len();
-        let mut seen = Seen::default();
+        let mut coverage = Coverage::default();
         for index in 0..options.problems as u64 {
             let data = options.inputs.data(index);
             let (seed, device) = turn(runtime.device(), options.seed, index);
@@ -324,7 +324,7 @@ pub fn verify(
                 device: &device,
                 traced: false,
             };
-            let outcome = attempt.run(|device| seen.note(draw(device)))?;
+            let outcome = attempt.run(|device| coverage.note(draw(device)))?;
             report(&outcome);
             let hopeless = outcome.problem.is_empty();
             summary.outcomes.push(outcome);
@@ -336,7 +336,7 @@ pub fn verify(
             .outcomes
             .get(first..)
             .is_some_and(|all| all.iter().all(Outcome::passed));
-        if let Some(reason) = seen
+        if let Some(reason) = coverage
             .missing(kernel, runtime.device(), options.seed)
             .filter(|_| fine)
         {

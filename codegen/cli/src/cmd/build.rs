@@ -21,7 +21,7 @@ use crate::outcome::{Failure, Outcome, Verdict};
 use crate::progress;
 use crate::specs;
 use crate::terminal::{self, GOOD};
-use crate::worker::Crew;
+use crate::worker::WorkerPool;
 
 /// Builds the bundle.
 pub fn run(args: &args::Build) -> Outcome {
@@ -30,9 +30,9 @@ pub fn run(args: &args::Build) -> Outcome {
     if ptxas::find().is_none() {
         terminal::diagnose("no ptxas: the kernels are not assembled; run ci/setup.sh to have it");
     }
-    let crew = Crew::of_this_binary(args.jobs, args.limit.time())?;
+    let pool = WorkerPool::of_this_binary(args.jobs, args.limit.time())?;
     let bar = progress::bar("compiling", jobs.len() as u64);
-    let mut made = jobs::artifacts(&crew, &jobs, || bar.inc(1));
+    let mut made = jobs::artifacts(&pool, &jobs, || bar.inc(1));
     progress::finish(&bar);
     if !args.keep_going {
         let failed = made

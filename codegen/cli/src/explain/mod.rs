@@ -24,7 +24,7 @@ use tilewright_codegen::{ir, lower};
 use crate::jobs::{self, Job, Want};
 use crate::outcome::Failure;
 use crate::specs;
-use crate::worker::Crew;
+use crate::worker::WorkerPool;
 
 /// What is known of one kernel.
 #[derive(Debug, Serialize)]
@@ -155,13 +155,13 @@ fn registers(
     point: &Point,
     limit: Duration,
 ) -> Result<Result<u32, String>, Failure> {
-    let crew = Crew::of_this_binary(Some(std::num::NonZeroUsize::MIN), limit)?;
+    let pool = WorkerPool::of_this_binary(Some(std::num::NonZeroUsize::MIN), limit)?;
     let jobs = [Job::new(
         file,
         point,
         Want::Artifact(tilewright_codegen::LineInfo::Beside),
     )];
-    let mut made = jobs::artifacts(&crew, &jobs, || {});
+    let mut made = jobs::artifacts(&pool, &jobs, || {});
     if let Some(failure) = made.failures.pop() {
         return Err(failure);
     }

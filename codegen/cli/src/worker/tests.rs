@@ -1,12 +1,12 @@
-//! A crew whose workers are shell scripts: answers, order, and deaths of every kind.
+//! A pool whose workers are shell scripts: answers, order, and deaths of every kind.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::os::unix::process::ExitStatusExt;
 
 use super::*;
 
-fn crew(script: &str, size: usize) -> Crew {
-    Crew {
+fn pool(script: &str, size: usize) -> WorkerPool {
+    WorkerPool {
         program: "/bin/sh".into(),
         args: vec!["-c".into(), script.into()],
         size: NonZeroUsize::new(size).unwrap(),
@@ -23,7 +23,7 @@ const ECHO_UNTIL_13: &str = "while read line; do \
 fn answers_come_in_the_order_of_the_jobs() {
     let jobs: Vec<u32> = (100..140).collect();
     let finished = AtomicUsize::new(0);
-    let answers = crew(ECHO_UNTIL_13, 3).run::<u32, u32>(&jobs, || {
+    let answers = pool(ECHO_UNTIL_13, 3).run::<u32, u32>(&jobs, || {
         finished.fetch_add(1, Ordering::Relaxed);
     });
     let answers: Vec<u32> = answers.into_iter().map(Result::unwrap).collect();
@@ -33,7 +33,7 @@ fn answers_come_in_the_order_of_the_jobs() {
 
 #[test]
 fn an_abort_costs_one_job_and_says_why() {
-    let answers = crew(ECHO_UNTIL_13, 1).run::<u32, u32>(&[12, 13, 14], || {});
+    let answers = pool(ECHO_UNTIL_13, 1).run::<u32, u32>(&[12, 13, 14], || {});
     assert_eq!(*answers[0].as_ref().unwrap(), 12);
     let Err(WorkerError::Died { status, stderr }) = &answers[1] else {
         panic!("{answers:?}")
@@ -51,7 +51,7 @@ fn an_abort_costs_one_job_and_says_why() {
 #[test]
 fn a_worker_that_is_ended_from_outside_is_no_fault_of_its_own() {
     let killed = "read line; kill -KILL $$";
-    let answers = crew(killed, 1).run::<u32, u32>(&[1], || {});
+    let answers = pool(killed, 1).run::<u32, u32>(&[1], || {});
     let Err(error @ WorkerError::Ended { signal: 9 }) = &answers[0] else {
         panic!("{answers:?}")
     };
@@ -61,11 +61,11 @@ fn a_worker_that_is_ended_from_outside_is_no_fault_of_its_own() {
 #[test]
 fn a_job_that_takes_too_long_costs_itself_alone() {
     let hangs_at_13 = "while read line; do [ \"$line\" = 13 ] && exec sleep 600; echo $line; done";
-    let crew = Crew {
+    let pool = WorkerPool {
         limit: Duration::from_millis(500),
-        ..crew(hangs_at_13, 1)
+        ..pool(hangs_at_13, 1)
     };
-    let answers = crew.run::<u32, u32>(&[12, 13, 14], || {});
+    let answers = pool.run::<u32, u32>(&[12, 13, 14], || {});
     assert_eq!(*answers[0].as_ref().unwrap(), 12);
     assert!(
         matches!(answers[1], Err(WorkerError::TooLong { .. })),
@@ -76,7 +76,7 @@ fn a_job_that_takes_too_long_costs_itself_alone() {
 
 #[test]
 fn a_worker_that_talks_nonsense_is_let_go() {
-    let answers = crew("while read line; do echo nonsense; done", 1).run::<u32, u32>(&[1], || {});
+    let answers = pool("while read line; do echo nonsense; done", 1).run::<u32, u32>(&[1], || {});
     assert!(
         matches!(answers[0], Err(WorkerError::Garbled(_))),
         "{answers:?}"
@@ -85,7 +85,7 @@ fn a_worker_that_talks_nonsense_is_let_go() {
 
 #[test]
 fn a_program_that_is_not_there_is_named() {
-    let nowhere = Crew {
+    let nowhere = WorkerPool {
         program: "/nonexistent/tilewright".into(),
         args: Vec::new(),
         size: NonZeroUsize::MIN,
@@ -99,7 +99,7 @@ fn a_program_that_is_not_there_is_named() {
 #[test]
 fn much_noise_on_stderr_neither_blocks_nor_grows() {
     let noisy = "head -c 300000 /dev/zero | tr '\\0' 'x' >&2; echo end >&2; exit 7";
-    let answers = crew(noisy, 1).run::<u32, u32>(&[1], || {});
+    let answers = pool(noisy, 1).run::<u32, u32>(&[1], || {});
     let Err(WorkerError::Died { status, stderr }) = &answers[0] else {
         panic!("{answers:?}")
     };

@@ -157,7 +157,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Appends the registers of the operands at hand to the module's list.
+    /// Appends the registers of the current operands to the module's list.
     fn note_registers(&mut self) -> (u32, u32) {
         let slots = &mut self.module.operand_slots;
         let start = slots.len();

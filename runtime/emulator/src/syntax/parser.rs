@@ -57,7 +57,7 @@ pub(crate) const MAX_LOCAL_BYTES: u64 = 512 << 10;
 /// Bytes of one module's variables of a space.
 pub(crate) const MAX_VARIABLE_BYTES: u64 = 256 << 20;
 
-/// The function at hand.
+/// The current function.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     pub(crate) is_entry: bool,

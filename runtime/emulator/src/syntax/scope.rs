@@ -71,7 +71,7 @@ pub(crate) struct Scope<'a> {
     tables: NameMap<'a, Vec<&'a str>>,
 }
 
-/// The scopes of the module and of the function at hand.
+/// The scopes of the module and of the current function.
 #[derive(Debug)]
 pub(crate) struct Scopes<'a> {
     all: Vec<Scope<'a>>,

@@ -31,31 +31,31 @@ struct Mock {
     refuses: bool,
 }
 
-struct MockArena<'f, 'k> {
+struct MockMeasurer<'f, 'k> {
     mock: &'f Mock,
     group: Vec<Candidate<'k>>,
 }
 
-impl<'k> Field<'k> for Mock {
+impl<'k> TuningDevice<'k> for Mock {
     fn blank(&self, kernel: &Kernel) -> Row {
         Row::blank(kernel, "mock", "1.0".to_owned(), &Stamp::default())
     }
 
-    fn open<'f>(&'f mut self, group: &[Candidate<'k>]) -> Result<Box<dyn Arena + 'f>, Error>
+    fn open<'f>(&'f mut self, group: &[Candidate<'k>]) -> Result<Box<dyn Measurer + 'f>, Error>
     where
         'k: 'f,
     {
         if self.refuses {
             return Err(Error::Request("no memory".to_owned()));
         }
-        Ok(Box::new(MockArena {
+        Ok(Box::new(MockMeasurer {
             mock: self,
             group: group.to_vec(),
         }))
     }
 }
 
-impl MockArena<'_, '_> {
+impl MockMeasurer<'_, '_> {
     fn called(&self, what: &str, candidates: &[usize]) {
         let ids: Vec<&str> = candidates
             .iter()
@@ -72,7 +72,7 @@ impl MockArena<'_, '_> {
     }
 }
 
-impl Arena for MockArena<'_, '_> {
+impl Measurer for MockMeasurer<'_, '_> {
     fn screen(&mut self, candidate: usize) -> Result<f64, Failure> {
         self.called("screen", &[candidate]);
         match deed(self.group[candidate].kernel).1.as_str() {
@@ -131,7 +131,7 @@ fn run(mock: Mock, kernels: &[Kernel], settings: &Settings, known: &[Record]) ->
     let groups = [group(8), group(16)];
     let seconds = Cell::new(0.0);
     let (mut records, mut steps, mut skipped) = (Vec::new(), Vec::new(), 0);
-    let mut tell = |progress: Progress<'_>| {
+    let mut report = |progress: Progress<'_>| {
         match progress {
             Progress::Next(step) => {
                 seconds.set(seconds.get() + 1.0);
@@ -147,11 +147,11 @@ fn run(mock: Mock, kernels: &[Kernel], settings: &Settings, known: &[Record]) ->
         settings,
         known: known.iter().map(Record::key).collect(),
         clock: &clock,
-        tell: &mut tell,
+        report: &mut report,
         tally: Tally::default(),
     };
-    let result = campaign.run(&mut mock, &groups, |field, candidate| {
-        let mut row = field.blank(candidate.kernel);
+    let result = campaign.run(&mut mock, &groups, |device, candidate| {
+        let mut row = device.blank(candidate.kernel);
         row.problem.m = candidate.problem.extent("m").unwrap();
         row.mode = settings.mode;
         Record {
@@ -232,7 +232,7 @@ fn the_fastest_right_kernels_are_measured_and_all_others_recorded() {
 }
 
 #[test]
-fn what_records_tell_is_not_done_again() {
+fn what_records_hold_is_not_done_again() {
     let mut kernels = vec![kernel(5, "right", 0), kernel(6, "wrong", 1)];
     let first = run(Mock::default(), &kernels, &settings(), &[]);
     let again = run(Mock::default(), &kernels, &settings(), &first.records);

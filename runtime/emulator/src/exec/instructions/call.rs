@@ -110,7 +110,7 @@ impl Warp {
 
     /// Makes the frame of the callee and fills its parameters; gives its first instruction.
     fn enter(&mut self, st: &mut State<'_>, call: &Call, id: u32, lanes: u32) -> Option<u32> {
-        // An earlier target of the same call may have left its frame at hand.
+        // An earlier target of the same call may have left its frame the current one.
         self.load_frame(self.depth(), self.function());
         let module = st.env.module;
         let callee = module.functions.get(id as usize)?;
@@ -190,7 +190,7 @@ impl Warp {
         }
     }
 
-    /// Gives one argument to the frame at hand, the callee's.
+    /// Gives one argument to the current frame, the callee's.
     fn pass(
         &mut self,
         actual: Actual,
@@ -285,7 +285,7 @@ impl Warp {
         Flow::Regroup
     }
 
-    /// Copies the results of the callee, whose frame is at hand, to the caller.
+    /// Copies the results of the callee, whose frame is the current one, to the caller.
     fn give_results(
         &mut self,
         st: &State<'_>,

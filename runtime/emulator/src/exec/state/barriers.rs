@@ -52,7 +52,7 @@ pub(crate) struct Mbarrier {
 }
 
 impl Mbarrier {
-    /// One line about the phase at hand.
+    /// One line about the current phase.
     pub(crate) fn describe(&self) -> String {
         let (bytes, way) = match self.tx {
             tx @ ..0 => (-tx, "too many"),

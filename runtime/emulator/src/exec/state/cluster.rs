@@ -22,11 +22,11 @@ use crate::tensor_core::{Element, Step, Sum, Way};
 /// What the warps of a cluster share.
 pub(crate) struct State<'a> {
     pub(crate) env: &'a Env<'a>,
-    /// The CTA at hand.
+    /// The current CTA.
     pub(crate) near: CtaPart,
-    /// All CTAs by rank; the place of the one at hand is empty.
+    /// All CTAs by rank; the place of the current one is empty.
     pub(crate) far: Vec<CtaPart>,
-    /// The rank of the CTA at hand.
+    /// The rank of the current CTA.
     pub(crate) rank: u32,
     pub(crate) cluster_barrier: ClusterBarrier,
     /// Completed generations of the cluster barrier.
@@ -87,7 +87,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Makes the CTA of a rank the one at hand.
+    /// Makes the CTA of a rank the current one.
     pub(crate) fn switch(&mut self, rank: u32) {
         if rank == self.rank {
             return;

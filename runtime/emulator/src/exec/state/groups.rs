@@ -12,7 +12,7 @@ impl Warp {
         }
     }
 
-    /// Makes the frame of a function at a depth the one at hand.
+    /// Makes the frame of a function at a depth the current one.
     pub(crate) fn load_frame(&mut self, depth: u32, function: u32) {
         if (self.frame.depth, self.frame.function) == (depth, function) {
             return;
@@ -23,7 +23,7 @@ impl Warp {
         }
     }
 
-    /// Replaces the group at hand; empty groups vanish.
+    /// Replaces the current group; empty groups vanish.
     pub(crate) fn replace_group(&mut self, groups: impl IntoIterator<Item = (u32, u32, u32, u32)>) {
         if self.current < self.groups.len() {
             self.groups.swap_remove(self.current);

@@ -1,4 +1,4 @@
-//! Reading and writing the registers of the frame at hand.
+//! Reading and writing the registers of the current frame.
 
 use super::cluster::State;
 use super::warp::Warp;

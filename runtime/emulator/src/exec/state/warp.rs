@@ -123,9 +123,9 @@ pub(crate) struct Warp {
     /// The rank of its CTA.
     pub(crate) rank: u32,
     pub(crate) groups: Vec<Group>,
-    /// The group at hand.
+    /// The current group.
     pub(crate) current: usize,
-    /// The frame at hand; the others wait in `frames`.
+    /// The current frame; the others wait in `frames`.
     pub(crate) frame: Frame,
     pub(crate) frames: Vec<Frame>,
     pub(crate) stacks: Vec<Vec<Return>>,
@@ -223,7 +223,7 @@ impl Warp {
         self.group().pc
     }
 
-    /// The lanes of the group at hand.
+    /// The lanes of the current group.
     pub(crate) fn group_mask(&self) -> u32 {
         self.group().mask
     }

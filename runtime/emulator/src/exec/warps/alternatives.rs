@@ -9,7 +9,7 @@ use crate::module::PREDICATE;
 type Held = Option<(Lanes, u32)>;
 
 impl Warp {
-    /// Notes the programs that would differ at the instruction at hand.
+    /// Notes the programs that would differ at the current instruction.
     pub(crate) fn compare_alternatives(&mut self, st: &mut State<'_>, inst: &Inst, lanes: u32) {
         let Some(watched) = st.env.watched else {
             return;

@@ -130,7 +130,7 @@ impl Warp {
         })
     }
 
-    /// Sends lanes of the group at hand elsewhere; the others go on behind the instruction.
+    /// Sends lanes of the current group elsewhere; the others go on behind the instruction.
     pub(crate) fn jump(&mut self, lanes: u32, target: u32) {
         let Some(group) = self.groups.get_mut(self.current) else {
             return;

@@ -37,8 +37,8 @@ pub(crate) struct Entry<'k> {
     pub form: GemmForm,
 }
 
-/// What kernels of one problem share.
-pub(crate) struct Ground {
+/// What kernels of one problem share on the device.
+pub(crate) struct Workload {
     pub sets: Vec<Set>,
     pub reference: Reference,
     /// Elements that are judged by the model of a kernel's instructions.
@@ -88,7 +88,7 @@ impl Bench<'_> {
     }
 
     /// Fills memory, computes the reference and finds the peer's best.
-    pub(crate) fn ground(&mut self, entry: &Entry<'_>) -> Result<Ground, Error> {
+    pub(crate) fn workload(&mut self, entry: &Entry<'_>) -> Result<Workload, Error> {
         let blas = match &self.blas {
             Some(blas) => blas.clone(),
             None => self.blas.insert(BlasLt::open(self.device)?).clone(),
@@ -133,7 +133,7 @@ impl Bench<'_> {
         let peer = Peer::new(&blas, form, extents, candidates, self.options.all)?;
         let layout = Letters::of_form(form, extents)?;
         let ranked = peer.fastest(self.device, &self.sensors, &sets, seed)?;
-        let mut ground = Ground {
+        let mut workload = Workload {
             sets,
             reference,
             samples,
@@ -143,8 +143,8 @@ impl Bench<'_> {
             layout,
             judged: RefCell::default(),
         };
-        ground.leaders = self.leaders(entry, &ground, &ranked)?;
-        Ok(ground)
+        workload.leaders = self.leaders(entry, &workload, &ranked)?;
+        Ok(workload)
     }
 
     /// The fastest candidates of the peer, and its default, whose outputs obey the rule: others
@@ -152,7 +152,7 @@ impl Bench<'_> {
     fn leaders(
         &self,
         entry: &Entry<'_>,
-        ground: &Ground,
+        workload: &Workload,
         ranked: &[usize],
     ) -> Result<Vec<usize>, Error> {
         let device = self.runtime.device();
@@ -163,21 +163,21 @@ impl Bench<'_> {
             if enough || leaders.contains(candidate) {
                 continue;
             }
-            if ground.peer.is_stand_in() {
+            if workload.peer.is_stand_in() {
                 leaders.push(*candidate);
                 continue;
             }
-            device.poison(&ground.sets[0].d)?;
-            ground.peer.run(*candidate, &ground.sets[0])?;
+            device.poison(&workload.sets[0].d)?;
+            workload.peer.run(*candidate, &workload.sets[0])?;
             let judge = self.judge_of(entry).of_others(&entry.form);
-            let found = self.output(entry, ground, &judge)?;
+            let found = self.output(entry, workload, &judge)?;
             let Some(worst) = found.worst else {
                 leaders.push(*candidate);
                 continue;
             };
             last = format!(
                 "{} disagrees with the f64 reference at {} elements, worst {} for {}",
-                ground.peer.name(*candidate),
+                workload.peer.name(*candidate),
                 found.wrong,
                 worst.got,
                 worst.want
@@ -191,28 +191,28 @@ impl Bench<'_> {
 
     /// The candidate of the peer that is fastest in a mode: what is fastest at the clocks of a busy
     /// GPU need not be so at rest.
-    pub(crate) fn best(&self, ground: &Ground, mode: Mode) -> Result<usize, Error> {
-        let first = ground.leaders.first().copied().unwrap_or(DEFAULT);
-        let known = ground.best.borrow().get(&mode).copied();
+    pub(crate) fn best(&self, workload: &Workload, mode: Mode) -> Result<usize, Error> {
+        let first = workload.leaders.first().copied().unwrap_or(DEFAULT);
+        let known = workload.best.borrow().get(&mode).copied();
         if let Some(best) = known {
             return Ok(best);
         }
         let best = match mode {
             Mode::Sustained | Mode::Launch => first,
             Mode::Rested | Mode::Cold => {
-                let contenders: Vec<_> = (ground.leaders.iter())
-                    .map(|candidate| ground.peer.contender(*candidate, &ground.sets))
+                let contenders: Vec<_> = (workload.leaders.iter())
+                    .map(|candidate| workload.peer.contender(*candidate, &workload.sets))
                     .collect();
                 let rules = Rules::new(mode, BEST_ROUNDS, self.options.seed);
-                let cut = self.cut(mode, ground.sets.len(), true);
+                let cut = self.cut(mode, workload.sets.len(), true);
                 let samples = contest(self.device, &self.sensors, &contenders, &cut, &rules)?;
                 let times = (0..contenders.len()).map(|at| samples.median_us(at));
-                let timed = ground.leaders.iter().copied().zip(times);
+                let timed = workload.leaders.iter().copied().zip(times);
                 let fastest = timed.min_by(|a, b| a.1.total_cmp(&b.1));
                 fastest.map_or(first, |(candidate, _)| candidate)
             }
         };
-        ground.best.borrow_mut().insert(mode, best);
+        workload.best.borrow_mut().insert(mode, best);
         Ok(best)
     }
 
@@ -225,23 +225,23 @@ impl Bench<'_> {
     fn output(
         &self,
         entry: &Entry<'_>,
-        ground: &Ground,
+        workload: &Workload,
         judge: &Judge,
     ) -> Result<Comparison, Error> {
         let d = entry.form.d.orient(&entry.fit.operands);
         let dtype = entry.form.d.dtype;
-        let found = self.runtime.device().download(&ground.sets[0].d)?;
+        let found = self.runtime.device().download(&workload.sets[0].d)?;
         let rule = &judge.rule;
-        if let Some((seen, steps, comparison)) = ground.judged.borrow().as_ref()
+        if let Some((seen, steps, comparison)) = workload.judged.borrow().as_ref()
             && (seen, steps) == (&found, &rule.steps)
         {
             return Ok(*comparison);
         }
         let dense = gather(d, &found, dtype.bytes() as usize)?;
-        let reference = &ground.reference;
+        let reference = &workload.reference;
         let expected = |at| rule.at(reference, at);
-        let comparison = judge.judge(&dense, expected, &ground.samples)?;
-        *ground.judged.borrow_mut() = Some((found, rule.steps, comparison));
+        let comparison = judge.judge(&dense, expected, &workload.samples)?;
+        *workload.judged.borrow_mut() = Some((found, rule.steps, comparison));
         Ok(comparison)
     }
 
@@ -249,10 +249,10 @@ impl Bench<'_> {
     pub(crate) fn runner<'k>(
         &self,
         entry: &Entry<'k>,
-        ground: &Ground,
+        workload: &Workload,
     ) -> Result<Runner<'k>, Error> {
-        let mut runner = self.loaded(entry, ground)?;
-        self.judge(&mut runner, entry, ground)?;
+        let mut runner = self.loaded(entry, workload)?;
+        self.judge(&mut runner, entry, workload)?;
         Ok(runner)
     }
 
@@ -260,11 +260,11 @@ impl Bench<'_> {
     pub(crate) fn loaded<'k>(
         &self,
         entry: &Entry<'k>,
-        ground: &Ground,
+        workload: &Workload,
     ) -> Result<Runner<'k>, Error> {
         let loaded = self.runtime.load(entry.kernel)?;
         let mut launches = Vec::new();
-        for set in &ground.sets {
+        for set in &workload.sets {
             let args = [
                 Arg::new("a", &set.a),
                 Arg::new("b", &set.b),
@@ -285,11 +285,11 @@ impl Bench<'_> {
         &self,
         runner: &mut Runner<'_>,
         entry: &Entry<'_>,
-        ground: &Ground,
+        workload: &Workload,
     ) -> Result<Comparison, Error> {
-        self.runtime.device().poison(&ground.sets[0].d)?;
+        self.runtime.device().poison(&workload.sets[0].d)?;
         self.enqueue(runner, 0)?;
-        let comparison = self.output(entry, ground, &self.judge_of(entry))?;
+        let comparison = self.output(entry, workload, &self.judge_of(entry))?;
         runner.comparison = Some(comparison);
         Ok(comparison)
     }

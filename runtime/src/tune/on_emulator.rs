@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::arena::{Arena, Candidate, Failure, Field};
+use super::measurer::{Candidate, Failure, Measurer, TuningDevice};
 use super::record::Reason;
 use crate::bench::{Mode, Row, Stamp};
 use crate::error::Error;
@@ -14,41 +14,41 @@ use crate::verify::{Data, Draw, verify_one};
 use tilewright_bundle::Kernel;
 
 /// The emulator as a device to tune on.
-pub(crate) struct EmulatedField<'k> {
+pub(crate) struct TuningEmulator<'k> {
     pub runtime: &'k Runtime,
     pub stamp: Stamp,
     pub seed: u64,
-    /// Random problems that a candidate has to pass besides the one at hand.
+    /// Random problems that a candidate has to pass besides the one it is tuned on.
     pub drawn: usize,
 }
 
-/// One problem.
-struct EmulatedArena<'f, 'k> {
-    field: &'f EmulatedField<'k>,
+/// One problem on the emulator.
+struct EmulatorMeasurer<'f, 'k> {
+    emulator: &'f TuningEmulator<'k>,
     group: Vec<Candidate<'k>>,
     /// Instructions, and the largest error over allowed error.
     seen: HashMap<usize, (f64, f64, f64)>,
 }
 
-impl<'k> Field<'k> for EmulatedField<'k> {
+impl<'k> TuningDevice<'k> for TuningEmulator<'k> {
     fn blank(&self, kernel: &Kernel) -> Row {
         let info = self.runtime.device().info();
         Row::blank(kernel, &info.name, String::new(), &self.stamp)
     }
 
-    fn open<'f>(&'f mut self, group: &[Candidate<'k>]) -> Result<Box<dyn Arena + 'f>, Error>
+    fn open<'f>(&'f mut self, group: &[Candidate<'k>]) -> Result<Box<dyn Measurer + 'f>, Error>
     where
         'k: 'f,
     {
-        Ok(Box::new(EmulatedArena {
-            field: self,
+        Ok(Box::new(EmulatorMeasurer {
+            emulator: self,
             group: group.to_vec(),
             seen: HashMap::new(),
         }))
     }
 }
 
-impl<'k> EmulatedArena<'_, 'k> {
+impl<'k> EmulatorMeasurer<'_, 'k> {
     fn at(&self, candidate: usize) -> Result<&Candidate<'k>, Failure> {
         self.group.get(candidate).ok_or_else(|| {
             Failure::Lost(Error::Request(format!("there is no candidate {candidate}")))
@@ -57,7 +57,7 @@ impl<'k> EmulatedArena<'_, 'k> {
 
     /// One launch, judged.
     fn run(&self, candidate: &Candidate<'_>, data: Data) -> Result<(f64, f64, f64), Failure> {
-        let EmulatedField { runtime, seed, .. } = self.field;
+        let TuningEmulator { runtime, seed, .. } = self.emulator;
         let Candidate { kernel, problem } = candidate;
         let outcome =
             verify_one(runtime, kernel, problem, data, *seed).map_err(Failure::of_device)?;
@@ -73,10 +73,10 @@ impl<'k> EmulatedArena<'_, 'k> {
     }
 }
 
-impl Arena for EmulatedArena<'_, '_> {
+impl Measurer for EmulatorMeasurer<'_, '_> {
     fn screen(&mut self, candidate: usize) -> Result<f64, Failure> {
         let one = self.at(candidate)?.clone();
-        if let Err(error) = self.field.runtime.load(one.kernel) {
+        if let Err(error) = self.emulator.runtime.load(one.kernel) {
             return Err(Failure::Dropped(Reason::Load, error.to_string()));
         }
         let seen = self.run(&one, Data::Normals)?;
@@ -87,8 +87,8 @@ impl Arena for EmulatedArena<'_, '_> {
     fn verify(&mut self, candidate: usize) -> Result<(), Failure> {
         let one = self.at(candidate)?.clone();
         self.run(&one, Data::Integers)?;
-        let runtime = self.field.runtime;
-        drawn(runtime, one.kernel, self.field.drawn, self.field.seed)
+        let runtime = self.emulator.runtime;
+        drawn(runtime, one.kernel, self.emulator.drawn, self.emulator.seed)
     }
 
     fn race(&mut self, candidates: &[usize], _: usize) -> Result<Vec<f64>, Failure> {
@@ -108,7 +108,7 @@ impl Arena for EmulatedArena<'_, '_> {
                 rel_err,
                 max_err,
                 rounds: 1,
-                ..self.field.blank(one.kernel)
+                ..self.emulator.blank(one.kernel)
             });
         }
         Ok(rows)

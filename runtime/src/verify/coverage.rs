@@ -14,13 +14,13 @@ use crate::error::Error;
 /// Extents that are drawn to find a problem of more than one element along each mode.
 const SEVERAL: std::ops::RangeInclusive<i64> = 2..=96;
 
-/// The largest extents of the problems so far.
+/// What the problems so far have put to the test: the largest extent of each mode.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Seen {
+pub(super) struct Coverage {
     largest: BTreeMap<String, i64>,
 }
 
-impl Seen {
+impl Coverage {
     /// Notes the problem that was drawn.
     pub fn note(&mut self, drawn: Result<Case, Error>) -> Result<Case, Error> {
         if let Ok(case) = &drawn {

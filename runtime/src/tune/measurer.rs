@@ -1,7 +1,8 @@
-//! Where kernels compete: a device as far as tuning needs it.
+//! What tuning asks of a device: to measure the candidates of one problem.
 //!
-//! A [`Field`] is a device, an [`Arena`] one problem on it with the kernels that take it, which
-//! count from 0. A GPU's is in `on_gpu`, the emulator's in `emulated`; tests have one of their own.
+//! A [`TuningDevice`] opens a problem, a [`Measurer`] screens, verifies, races and measures the
+//! candidates on it, which count from 0. A GPU's are in `on_gpu`, the emulator's in `on_emulator`;
+//! tests have their own.
 
 use tilewright_bundle::Kernel;
 
@@ -38,8 +39,8 @@ impl Failure {
     }
 }
 
-/// A device.
-pub(crate) trait Field<'k> {
+/// A device that candidates are measured on.
+pub(crate) trait TuningDevice<'k> {
     /// A row that says what there is to say before anything is measured.
     fn blank(&self, kernel: &Kernel) -> Row;
 
@@ -47,13 +48,13 @@ pub(crate) trait Field<'k> {
     ///
     /// # Errors
     /// When there is no such problem here, or not enough memory.
-    fn open<'f>(&'f mut self, group: &[Candidate<'k>]) -> Result<Box<dyn Arena + 'f>, Error>
+    fn open<'f>(&'f mut self, group: &[Candidate<'k>]) -> Result<Box<dyn Measurer + 'f>, Error>
     where
         'k: 'f;
 }
 
-/// One problem.
-pub(crate) trait Arena {
+/// Measures the candidates of one problem, whose memory and peer are ready.
+pub(crate) trait Measurer {
     /// Loads a candidate and times it briefly.
     fn screen(&mut self, candidate: usize) -> Result<f64, Failure>;
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use tilewright_bundle::{Bundle, DType, Family, Kernel};
+use tilewright_bundle::{Bundle, DType, Kernel};
 use tilewright_codegen::spec::{self, Point, SpecFile};
 use tilewright_codegen::{build, certify, compile, ir, lower, pack, plan, ptx};
 use tilewright_runtime::{Device, Problem, Query, Runtime};
@@ -161,7 +161,7 @@ fn runtime(c: &mut Criterion) {
         let problem = Problem::new(4096, n, k).row_major("a", lda);
         problem.row_major("b", k).row_major("d", n)
     };
-    let query = Query::family(Family::Gemm).with_dtype("a", DType::BF16);
+    let query = Query::gemm().with_dtype("a", DType::BF16);
     for (name, lda) in [("pick/tensor_core", k), ("pick/fallback", k + 1)] {
         let problem = problem(lda);
         c.bench_function(name, |b| {

@@ -18,7 +18,8 @@ const KERNELS: usize = 8;
 
 fn kernel(at: usize) -> Kernel {
     Kernel {
-        abi: LaunchAbi {
+        launches: vec![LaunchAbi {
+            entry: "gemm".to_owned(),
             params: gemm_params(&["lda", "ldb", "ldd"]),
             grid: [
                 expr("min(ceil_div(m, 128) * ceil_div(n, 256), sms)"),
@@ -27,12 +28,12 @@ fn kernel(at: usize) -> Kernel {
             ],
             block: [256, 1, 1],
             ..LaunchAbi::default()
-        },
+        }],
         semantics: gemm_semantics(DType::BF16, ["(lda,1)", "(ldb,1)", "(ldd,1)"]),
         assumptions: ["lda % 8 == 0", "ldb % 8 == 0", "ldd % 8 == 0"]
             .map(assume)
             .to_vec(),
-        ..Kernel::new(&format!("gemm_bf16@{at}-x"), Family::Gemm, "gemm")
+        ..Kernel::new(&format!("gemm_bf16@{at}-x"), "gemm")
     }
 }
 
@@ -48,14 +49,15 @@ fn tuned() -> (Runtime, usize) {
     for m in (4..14).map(|bits| 1i64 << bits) {
         for (n, k) in [(8192, 8192), (28672, 8192), (8192, 28672), (6144, 4096)] {
             points.push(TunedPoint {
-                extents: [m, n, k, 1],
+                // In the order in which layouts mention them.
+                extents: vec![m, k, n],
                 choices: (0..4)
                     .map(|at| choice((points.len() + at) % KERNELS))
                     .collect(),
             });
         }
     }
-    points.sort_by_key(|point| point.extents);
+    points.sort_by(|a, b| a.extents.cmp(&b.extents));
     let count = points.len();
     let device = Device::emulator();
     let info = device.info();
@@ -71,7 +73,7 @@ fn tuned() -> (Runtime, usize) {
 
 fn selecting(c: &mut Criterion) {
     let (runtime, points) = tuned();
-    let query = Query::family(Family::Gemm)
+    let query = Query::gemm()
         .with_dtype("a", DType::BF16)
         .with_dtype("b", DType::BF16)
         .with_dtype("d", DType::BF16);

@@ -8,12 +8,12 @@ mod distinguishing;
 
 use std::path::Path;
 
-use tilewright_bundle::{DType, Family, Kernel, Operand};
+use tilewright_bundle::{DType, Kernel, Operand};
 use tilewright_emulator::{Launch, Options, Params, Sanitize};
 use tilewright_runtime::launch_file::{
     self, Allocation, BufferArg, LaunchFile, Prepared, Role, Schedule,
 };
-use tilewright_runtime::verify::{Shape, decode, encode, on_cpu, random_bytes};
+use tilewright_runtime::verify::{Dense, FormulaReference, encode, random_bytes};
 use tilewright_runtime::{
     DeviceInfo, Extents, Fit, POISON, Problem, Runtime, View, fit, packed, prepare,
 };
@@ -60,9 +60,12 @@ impl Subject {
         let ptx = runtime.bundle().ptx(kernel).to_owned();
         let device = runtime.device().info();
         // One CTA, or one cluster of them, takes every tile.
-        let cluster = kernel.abi.cluster.unwrap_or([1; 3]);
+        let ctas = kernel.launches.iter().map(|launch| launch.cluster_ctas());
         let small = DeviceInfo {
-            sms: cluster.iter().product(),
+            sms: ctas
+                .max()
+                .and_then(|ctas| u32::try_from(ctas).ok())
+                .unwrap_or(1),
             ..device.clone()
         };
         // Some kernels take no empty problems.
@@ -150,10 +153,10 @@ fn launch(device: &DeviceInfo, kernel: &Kernel, [m, n, k]: [i64; 3]) -> Result<P
             bytes: extents.span_elems().unwrap_or(0) as u64 * u64::from(operand.dtype.bytes()),
         })
         .collect();
-    let contents = match kernel.family {
-        Family::Copy => copy_contents(&placed)?,
-        Family::Gemm => gemm_contents(&placed, [m, n, k])?,
+    let [abi] = kernel.launches.as_slice() else {
+        return Err(format!("{} is no single launch", kernel.id).into());
     };
+    let contents = contents(kernel, &problem, &fitted, &placed)?;
     let buffers = placed
         .iter()
         .zip(contents)
@@ -168,11 +171,11 @@ fn launch(device: &DeviceInfo, kernel: &Kernel, [m, n, k]: [i64; 3]) -> Result<P
         });
     let mut prepared = Prepared {
         launch: Launch {
-            entry: kernel.entry.clone(),
+            entry: abi.entry.clone(),
             grid: [1; 3],
-            block: kernel.abi.block,
-            cluster: kernel.abi.cluster.unwrap_or([1; 3]),
-            programmatic: kernel.abi.programmatic,
+            block: abi.block,
+            cluster: abi.cluster.unwrap_or([1; 3]),
+            programmatic: abi.programmatic,
             dynamic_shared_bytes: 0,
             params: Params::Packed(Vec::new()),
         },
@@ -205,7 +208,8 @@ fn place(
     ready
         .encode_maps(|placed| placed.map.encode().map_err(|error| error.to_string()))
         .map_err(|refusals| format!("{refusals:?}"))?;
-    if let Some(at) = ready.workspace_at {
+    let mut address = 0;
+    if ready.wants_workspace() {
         let bytes = ready.workspace_bytes.max(1);
         // The start is zero as the kernel expects it, and what is behind it may be anything.
         let zero = ready.workspace_zero_bytes > 0;
@@ -215,12 +219,13 @@ fn place(
             expect: None,
         });
         let (memory, ids) = prepared.memory()?;
-        let address = ids.last().map_or(0, |id| memory.address(*id));
-        ready.params[at..at + 8].copy_from_slice(&address.to_le_bytes());
+        address = ids.last().map_or(0, |id| memory.address(*id));
     }
-    prepared.launch.grid = ready.grid;
-    prepared.launch.dynamic_shared_bytes = ready.dynamic_smem_bytes;
-    prepared.launch.params = Params::Packed(ready.params);
+    if let [part] = ready.parts.as_slice() {
+        prepared.launch.grid = part.grid;
+        prepared.launch.dynamic_shared_bytes = part.dynamic_smem_bytes;
+        prepared.launch.params = Params::Packed(part.params_with(address));
+    }
     Ok(())
 }
 
@@ -240,65 +245,41 @@ fn buffer_arg(name: &str, dtype: &str, bytes: u64) -> BufferArg {
 /// What a buffer holds before and after.
 type Content = (Option<Vec<u8>>, Option<Vec<u8>>);
 
-fn copy_contents(placed: &[Placed<'_>]) -> Result<Vec<Content>, Failure> {
-    let source = placed.iter().find(|one| one.operand.name == "s");
-    let source = source.ok_or("no operand s")?;
-    let elems = source.extents.elems() as usize;
-    let dense = random_bytes(elems * source.operand.dtype.bytes() as usize, 17);
-    let content = |one: &Placed<'_>| {
-        if one.operand.name == "s" {
-            let image = one.image(&dense, 0xFF);
+/// Inputs of integers, or of any bits where they are moved alone, and outputs as the kernel's
+/// formula says.
+fn contents(
+    kernel: &Kernel,
+    problem: &Problem,
+    fitted: &Fit,
+    placed: &[Placed<'_>],
+) -> Result<Vec<Content>, Failure> {
+    let moved = kernel.copied().is_some();
+    let dense = placed.iter().zip((3..).step_by(2)).map(|(one, seed)| {
+        if !one.operand.role.is_read() {
+            return Ok(None);
+        }
+        let (dtype, elems) = (one.operand.dtype, one.extents.elems() as usize);
+        if moved {
+            return Ok(Some(random_bytes(elems * dtype.bytes() as usize, 17)));
+        }
+        encode(dtype, &integers(dtype, elems, seed)).map(Some)
+    });
+    let dense: Dense = dense.collect::<Result<_, _>>()?;
+    let reference = FormulaReference::of(kernel, problem, &fitted.operands)?;
+    let outputs = reference.exact(&dense)?;
+    let contents = placed.iter().zip(dense).zip(outputs);
+    let contents = contents.map(|((one, given), output)| match (given, output) {
+        (Some(given), None) => {
+            let image = one.image(&given, 0xFF);
             (Some(image.clone()), Some(image))
-        } else {
-            (None, Some(one.image(&dense, POISON)))
         }
-    };
-    Ok(placed.iter().map(content).collect())
-}
-
-fn gemm_contents(placed: &[Placed<'_>], [m, n, k]: [i64; 3]) -> Result<Vec<Content>, Failure> {
-    let find = |name: &str| {
-        let found = placed.iter().find(|one| one.operand.name == name);
-        found.ok_or_else(|| format!("no operand {name}"))
-    };
-    let dtype = |one: &Placed<'_>| one.operand.dtype;
-    let (a, b) = (find("a")?, find("b")?);
-    let (a_type, b_type) = (dtype(a), dtype(b));
-    let a = integers(a_type, (m * k) as usize, 3);
-    let b = integers(b_type, (n * k) as usize, 5);
-    let (a_bytes, b_bytes) = (encode(a_type, &a)?, encode(b_type, &b)?);
-    // As their types hold them: u8 has no negative ones.
-    let (a, b) = (decode(a_type, &a_bytes)?, decode(b_type, &b_bytes)?);
-    let shape = Shape {
-        m: m as usize,
-        n: n as usize,
-        k: k as usize,
-    };
-    let product = encode(
-        dtype(find("d")?),
-        &on_cpu(&a, &b, shape, [a_type, b_type]).product,
-    )?;
-    let content = |one: &Placed<'_>| {
-        let (dense, first, rows, cols) = match one.operand.name.as_str() {
-            "a" => (&a_bytes, 'm', m, k),
-            "b" => (&b_bytes, 'n', n, k),
-            "d" => (&product, 'm', m, n),
-            other => return Err(format!("operand {other} has no reference").into()),
-        };
-        let size = dtype(one).bytes() as usize;
-        let swapped = !one.operand.layout.text().starts_with(&format!("({first},"));
-        let dense = if swapped {
-            turned(dense, rows as usize, cols as usize, size)
-        } else {
-            dense.clone()
-        };
-        if one.operand.name == "d" {
-            return Ok((None, Some(one.image(&dense, POISON))));
+        (before, Some(output)) => {
+            let before = before.map(|before| one.image(&before, POISON));
+            (before, Some(one.image(&output, POISON)))
         }
-        let image = one.image(&dense, 0xFF);
-        Ok((Some(image.clone()), Some(image)))
-    };
-    placed.iter().map(content).collect()
+        (None, None) => (None, None),
+    });
+    Ok(contents.collect())
 }
 
 /// Integers of up to four bits, or three of fp8, of whose sums 13 bits are kept: sums are exact,
@@ -311,12 +292,4 @@ fn integers(dtype: DType, count: usize, seed: u64) -> Vec<f64> {
     let bytes = random_bytes(count, seed).into_iter();
     let integer = |byte: u8| f64::from(byte % (2 * most + 1)) - f64::from(most);
     bytes.map(integer).collect()
-}
-
-/// Dense rows as dense columns.
-fn turned(dense: &[u8], rows: usize, cols: usize, size: usize) -> Vec<u8> {
-    let places = (0..cols).flat_map(|col| (0..rows).map(move |row| (row * cols + col) * size));
-    places
-        .flat_map(|at| dense[at..at + size].iter().copied())
-        .collect()
 }

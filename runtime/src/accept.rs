@@ -5,14 +5,15 @@
 //! against each other.
 
 use tilewright_bundle::{
-    Assumption, Env, Expr, Kernel, MAX_AXES, Name, NameKind, Names, OperandLayout, ParamValue,
+    Assumption, Env, Expr, Kernel, LaunchAbi, MAX_AXES, Name, NameKind, Names, OperandLayout,
+    ParamValue, Scalar,
 };
 
 use crate::device::Arg;
 use crate::info::DeviceInfo;
 use crate::launch::{alignment_bytes, range_of, runs_on};
 use crate::layout::{Extents, least_stride};
-use crate::problem::{MAX_EXTENT, Problem, is_extent};
+use crate::problem::{MAX_EXTENT, Problem, constants, is_extent};
 use crate::tensor_map::{MAX_EXTENT as MAX_MAP_EXTENT, fits_stride};
 
 /// An expression of a layout, with the short ways to its value.
@@ -45,19 +46,25 @@ pub(crate) struct Acceptance {
     places: Vec<Place>,
     /// Alignment that each operand needs, in the same order.
     aligned: Vec<u32>,
+    /// What each launch needs, and the workspace's size beside the first of them.
+    launches: Vec<Needs>,
+    /// Extents that are the same in every launch.
+    constants: Env,
+    sms: i64,
+}
+
+/// What one launch needs of a problem.
+#[derive(Debug, Clone)]
+struct Needs {
     /// Expressions with the range their values must have.
     ranges: Vec<(Expr, i64, i64)>,
     /// Strides of tensor maps, with the size of an element.
     strides: Vec<(Expr, i64)>,
     max_clusters: i64,
-    sms: i64,
 }
 
-impl Acceptance {
-    /// Prepares a kernel for a device.
-    pub fn new(kernel: &Kernel, device: &DeviceInfo) -> Acceptance {
-        let operands = &kernel.semantics.operands;
-        let abi = &kernel.abi;
+impl Needs {
+    fn of(kernel: &Kernel, abi: &LaunchAbi, device: &DeviceInfo) -> Needs {
         let statics = i64::from(kernel.resources.static_smem_bytes);
         let smem = (i64::from(device.max_smem_bytes) - statics).max(0);
         let [x, y, z] = abi.grid.clone();
@@ -66,7 +73,6 @@ impl Acceptance {
             (y, 1, 65_535),
             (z, 1, 65_535),
             (abi.dynamic_smem_bytes.clone(), 0, smem),
-            (abi.workspace_bytes.clone(), 0, 1 << 40),
         ];
         let mut strides = Vec::new();
         for param in &abi.params {
@@ -81,14 +87,49 @@ impl Acceptance {
                     ranges.extend(dims);
                     strides.extend(map.strides.iter().map(|expr| (expr.clone(), bytes)));
                 }
-                ParamValue::Pointer { .. } | ParamValue::Workspace => {}
+                ParamValue::Pointer { .. } | ParamValue::Given(_) | ParamValue::Workspace => {}
             }
         }
-        let ctas: i64 = abi
-            .cluster
-            .map_or(1, |c| c.iter().map(|d| i64::from(*d)).product());
         ranges.retain(|range| !always_holds(range, &kernel.names));
-        let extents = kernel.names.extents();
+        Needs {
+            ranges,
+            strides,
+            max_clusters: (i64::from(device.sms) / abi.cluster_ctas().max(1)).max(1),
+        }
+    }
+
+    fn hold(&self, abi: &LaunchAbi, env: &Env) -> Option<()> {
+        for (expr, least, most) in &self.ranges {
+            let value = expr.eval(env).ok()?;
+            (*least..=*most).contains(&value).then_some(())?;
+        }
+        for (expr, bytes) in &self.strides {
+            let stride = expr.eval(env).ok()?.checked_mul(*bytes)?;
+            fits_stride(stride).then_some(())?;
+        }
+        if let Some(clusters) = abi.cluster {
+            for (expr, cluster) in abi.grid.iter().zip(clusters) {
+                let count = expr.eval(env).ok()?;
+                (cluster > 0 && count % i64::from(cluster) == 0).then_some(())?;
+            }
+        }
+        Some(())
+    }
+}
+
+impl Acceptance {
+    /// Prepares a kernel for a device.
+    pub fn new(kernel: &Kernel, device: &DeviceInfo) -> Acceptance {
+        let operands = &kernel.semantics.operands;
+        let launches = kernel.launches.iter();
+        let mut launches: Vec<Needs> = launches.map(|abi| Needs::of(kernel, abi, device)).collect();
+        let workspace = (kernel.workspace.bytes.clone(), 0, 1 << 40);
+        if let Some(first) = launches.first_mut()
+            && !always_holds(&workspace, &kernel.names)
+        {
+            first.ranges.push(workspace);
+        }
+        let extents = kernel.free_extents();
         Acceptance {
             runs: runs_on(kernel, device).is_empty(),
             extents: extents
@@ -99,9 +140,8 @@ impl Acceptance {
                 .iter()
                 .map(|o| alignment_bytes(kernel, o))
                 .collect(),
-            ranges,
-            strides,
-            max_clusters: (i64::from(device.sms) / ctas.max(1)).max(1),
+            launches,
+            constants: constants(kernel),
             sms: i64::from(device.sms),
         }
     }
@@ -120,17 +160,22 @@ impl Acceptance {
     }
 
     fn fits(&self, kernel: &Kernel, problem: &Problem) -> Option<()> {
-        let mut env = Env::new();
+        let mut env = self.constants;
         for (name, text) in &self.extents {
             let value = problem.extent(text)?;
             (1..=MAX_EXTENT).contains(&value).then_some(())?;
             env.set(*name, value);
         }
         let mut given = problem.extents();
-        let known = given.all(|(text, value)| value == 1 || is_extent(&kernel.names, text));
+        let known = given.all(|(text, value)| value == 1 || is_extent(kernel, text));
         known.then_some(())?;
         env.set(Name::SMS, self.sms);
-        env.set(Name::MAX_CLUSTERS, self.max_clusters);
+        let first = self.launches.first();
+        env.set(
+            Name::MAX_CLUSTERS,
+            first.map_or(1, |first| first.max_clusters),
+        );
+        takes_scalars(kernel, problem).then_some(())?;
         for (operand, place) in kernel.semantics.operands.iter().zip(&self.places) {
             let given = problem.strides(&operand.name)?;
             let extents = place.bind(given, &mut env)?;
@@ -142,24 +187,24 @@ impl Acceptance {
             .all(|assumption| match assumption {
                 Assumption::Expr { expr, .. } => expr.holds(&env).unwrap_or(false),
                 Assumption::Align { .. } => true,
+                Assumption::Promise { promise, .. } => problem.promises(promise),
             });
         holds.then_some(())?;
-        for (expr, least, most) in &self.ranges {
-            let value = expr.eval(&env).ok()?;
-            (*least..=*most).contains(&value).then_some(())?;
-        }
-        for (expr, bytes) in &self.strides {
-            let stride = expr.eval(&env).ok()?.checked_mul(*bytes)?;
-            fits_stride(stride).then_some(())?;
-        }
-        if let Some(clusters) = kernel.abi.cluster {
-            for (expr, cluster) in kernel.abi.grid.iter().zip(clusters) {
-                let count = expr.eval(&env).ok()?;
-                (cluster > 0 && count % i64::from(cluster) == 0).then_some(())?;
-            }
+        for (needs, abi) in self.launches.iter().zip(&kernel.launches) {
+            env.set(Name::MAX_CLUSTERS, needs.max_clusters);
+            needs.hold(abi, &env)?;
         }
         Some(())
     }
+}
+
+/// Whether a problem gives a kernel's scalars, and no others.
+fn takes_scalars(kernel: &Kernel, problem: &Problem) -> bool {
+    let scalars = &kernel.semantics.scalars;
+    let mut given = problem.scalars();
+    let known = given.all(|(name, _)| scalars.iter().any(|s| s.name == name));
+    let held = |s: &Scalar| problem.scalar(&s.name).is_some_and(|value| s.holds(value));
+    known && scalars.iter().all(held)
 }
 
 /// Whether an expression is within its range for every problem whose extents are: it is a constant,

@@ -97,7 +97,8 @@ impl LoadedKernel {
         &self.kernel
     }
 
-    /// Registers of a thread, as the driver reports; `None` on the emulator.
+    /// Registers of a thread, the most of its launches, as the driver reports; `None` on the
+    /// emulator.
     pub fn registers(&self) -> Option<u32> {
         match &self.code {
             Code::Cuda(code) => Some(code.registers()),
@@ -341,12 +342,16 @@ pub(crate) fn prepare_cuda(
 /// The fit with the driver's own number of clusters, if the launch depends on it.
 fn counted(loaded: &LoadedKernel, fit: &Fit, device: &cuda::CudaDevice) -> Result<Fit, Error> {
     let kernel = loaded.kernel();
+    let mut fit = fit.clone();
     let mut names = kernel.exprs().flat_map(|(_, expr)| expr.names());
     let (true, Some(code)) = (names.any(|name| name == Name::MAX_CLUSTERS), loaded.cuda()) else {
-        return Ok(fit.clone());
+        return Ok(fit);
     };
-    let smem_bytes = dynamic_smem_bytes(kernel, fit, device.info())
-        .map_err(|refusals| refused(kernel, refusals))?;
-    let clusters = device.max_clusters(kernel, code, smem_bytes)?;
-    Ok(fit.clone().with_max_clusters(clusters))
+    for at in 0..kernel.launches.len() {
+        let smem_bytes = dynamic_smem_bytes(kernel, at, &fit, device.info())
+            .map_err(|refusals| refused(kernel, refusals))?;
+        let clusters = device.max_clusters(kernel, code, at, smem_bytes)?;
+        fit = fit.with_max_clusters(at, clusters);
+    }
+    Ok(fit)
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tilewright_bundle::Kernel;
+use tilewright_bundle::{Kernel, LaunchAbi};
 use tilewright_emulator as emulator;
 use tilewright_emulator::tensor_core::Rules;
 
@@ -149,38 +149,44 @@ impl EmulatedKernel {
             log: e.to_string(),
         })?;
         let mut refusals = Vec::new();
-        let Some(entry) = module.entry(&kernel.entry) else {
-            let problem = format!("the PTX has no entry {}", kernel.entry);
-            return Err(refused(kernel, vec![Refusal::Abi { problem }]));
-        };
-        let found: Vec<(u32, u32)> = entry
-            .params
-            .iter()
-            .map(|p| (p.offset_bytes, p.bytes))
-            .collect();
-        refusals.extend(other_params(kernel, &found));
-        let mut contradiction = |problem: String| refusals.push(Refusal::Abi { problem });
-        if let Some(block) = entry.reqntid
-            && block != kernel.abi.block
-        {
-            contradiction(format!(
-                "block is {block:?}; manifest says {:?}",
-                kernel.abi.block
-            ));
-        }
-        if let Some(cluster) = entry.reqnctapercluster
-            && cluster != kernel.abi.cluster.unwrap_or([1; 3])
-        {
-            contradiction(format!(
-                "cluster is {cluster:?}; manifest says {:?}",
-                kernel.abi.cluster
-            ));
+        for abi in &kernel.launches {
+            match module.entry(&abi.entry) {
+                Some(entry) => compare(abi, entry, &mut refusals),
+                None => {
+                    let problem = format!("the PTX has no entry {}", abi.entry);
+                    refusals.push(Refusal::Abi { problem });
+                }
+            }
         }
         if refusals.is_empty() {
             Ok(EmulatedKernel { module })
         } else {
             Err(refused(kernel, refusals))
         }
+    }
+}
+
+/// Adds what differs between an entry of the code and what the manifest says of it.
+fn compare(abi: &LaunchAbi, entry: &emulator::Entry, refusals: &mut Vec<Refusal>) {
+    let found: Vec<(u32, u32)> = entry
+        .params
+        .iter()
+        .map(|p| (p.offset_bytes, p.bytes))
+        .collect();
+    refusals.extend(other_params(abi, &found));
+    let mut contradiction = |problem: String| refusals.push(Refusal::Abi { problem });
+    if let Some(block) = entry.reqntid
+        && block != abi.block
+    {
+        contradiction(format!("block is {block:?}; manifest says {:?}", abi.block));
+    }
+    if let Some(cluster) = entry.reqnctapercluster
+        && cluster != abi.cluster.unwrap_or([1; 3])
+    {
+        contradiction(format!(
+            "cluster is {cluster:?}; manifest says {:?}",
+            abi.cluster
+        ));
     }
 }
 
@@ -242,7 +248,7 @@ impl EmulatorDevice {
         self.options.tensor_cores
     }
 
-    /// Runs a launch to its end.
+    /// Runs a kernel's launches to their end.
     pub(crate) fn launch(
         &self,
         kernel: &Kernel,
@@ -284,24 +290,28 @@ impl EmulatorDevice {
         launch
             .encode_maps(|placed| placed.map.encode().map_err(|e| e.to_string()))
             .map_err(|r| refused(kernel, r))?;
-        let (params, workspace) = with_workspace(&launch, &mut memory).map_err(no_room)?;
-        let request = emulator::Launch {
-            entry: kernel.entry.clone(),
-            grid: launch.grid,
-            block: launch.block,
-            cluster: launch.cluster.unwrap_or([1; 3]),
-            programmatic: launch.programmatic,
-            dynamic_shared_bytes: launch.dynamic_smem_bytes,
-            params: emulator::Params::Packed(params),
-        };
-        let report = emulator::run(&code.module, &request, &mut memory, &self.options)
-            .map_err(|e| failed(e.to_string()))?;
+        let workspace = workspace(&launch, &mut memory).map_err(no_room)?;
+        let address = workspace.map_or(0, |id| memory.address(id));
+        let mut total = LaunchReport::default();
+        for (part, abi) in launch.parts.iter().zip(&kernel.launches) {
+            let request = emulator::Launch {
+                entry: abi.entry.clone(),
+                grid: part.grid,
+                block: part.block,
+                cluster: part.cluster.unwrap_or([1; 3]),
+                programmatic: part.programmatic,
+                dynamic_shared_bytes: part.dynamic_smem_bytes,
+                params: emulator::Params::Packed(part.params_with(address)),
+            };
+            let report = emulator::run(&code.module, &request, &mut memory, &self.options)
+                .map_err(|e| failed(e.to_string()))?;
+            total.add(summarize(kernel, &report)?);
+        }
         for ((_, buffer), id) in buffers.iter().zip(&ids) {
             let mut content = buffer.lock();
             content.bytes = memory.read(*id);
             content.undefined = memory.undefined(*id);
         }
-        let report = summarize(kernel, &report)?;
         let zero = launch.workspace_zero_bytes as usize;
         let promised = workspace.filter(|_| zero > 0);
         let workspace = promised.map(|id| memory.read(id)).unwrap_or_default();
@@ -310,7 +320,7 @@ impl EmulatorDevice {
                 "byte {at} of the workspace is not 0 after the launch; the kernel promises to \
                  leave the first {zero} zero"
             ))),
-            None => Ok(report),
+            None => Ok(total),
         }
     }
 }
@@ -347,24 +357,18 @@ fn copy_in(
     Ok(id)
 }
 
-/// The parameter block with the address of scratch memory, if the kernel wants any, and which
-/// buffer that is. Its start is zero as promised, the rest undefined.
-fn with_workspace(
+/// Scratch memory, if the kernel wants any. Its start is zero as promised, the rest undefined.
+fn workspace(
     launch: &Launch,
     memory: &mut emulator::Memory,
-) -> Result<(Vec<u8>, Option<emulator::BufferId>), emulator::MemoryError> {
-    let mut params = launch.params.clone();
-    let Some(at) = launch.workspace_at else {
-        return Ok((params, None));
-    };
+) -> Result<Option<emulator::BufferId>, emulator::MemoryError> {
+    if !launch.wants_workspace() {
+        return Ok(None);
+    }
     let zeros = vec![0; launch.workspace_zero_bytes as usize];
     let bytes = launch.workspace_bytes.max(zeros.len() as u64).max(1);
     let start = emulator::Content::Bytes(&zeros);
-    let id = memory.alloc("workspace", bytes, start)?;
-    if let Some(place) = params.get_mut(at..at.saturating_add(8)) {
-        place.copy_from_slice(&memory.address(id).to_le_bytes());
-    }
-    Ok((params, Some(id)))
+    memory.alloc("workspace", bytes, start).map(Some)
 }
 
 #[cfg(test)]

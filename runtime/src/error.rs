@@ -69,13 +69,24 @@ pub enum Error {
         /// Every reason.
         refusals: Vec<Refusal>,
     },
-    /// No kernel of a family can run this problem here.
-    #[error("no {family} kernel of the bundle can run this problem: {}", skips.join("; "))]
+    /// No kernel that computes what is wanted can run this problem here.
+    #[error("no {wanted} kernel of the bundle can run this problem: {}", skips.join("; "))]
     NothingFits {
-        /// The family.
-        family: &'static str,
+        /// What is wanted: a word whose default formula it is, or a function.
+        wanted: String,
         /// Each kernel with its first refusal.
         skips: Vec<String>,
+    },
+    /// Kernels that answer a query compute different things.
+    #[error(
+        "kernels of the bundle compute {} things that the query speaks of: {}; say the types of \
+         all operands and of the sums, or ask for a function",
+        functions.len(),
+        functions.join("; ")
+    )]
+    Ambiguous {
+        /// One kernel of each function, and its types.
+        functions: Vec<String>,
     },
     /// The emulator could not run the kernel.
     #[error("{kernel}: the emulator cannot run it: {reason}")]

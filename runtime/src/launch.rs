@@ -4,154 +4,67 @@
 //! picking a kernel uses. [`prepare`] adds the buffers and packs the parameters. Neither touches a
 //! device, and both report everything that is wrong at once.
 
+mod code;
 mod memory;
+mod numbers;
 mod values;
 
-use tilewright_bundle::{Assumption, Env, Kernel, Name, Param, ParamValue};
-use tilewright_emulator::tensor_core::Rules;
+use tilewright_bundle::{Assumption, Env, Kernel, LaunchAbi, Name, ParamValue, Scalar};
 
+pub(crate) use code::{cubin_fits, other_params, runs_on};
 pub use memory::alignment_bytes;
+use numbers::put;
+pub use numbers::{Launch, LaunchPart, LaunchReport, View};
 pub(crate) use values::range_of;
 
 use crate::error::Refusal;
 use crate::info::DeviceInfo;
 use crate::layout::{Extents, bind, strides_refused};
 use crate::problem::Problem;
-use crate::tensor_map::{PlacedMap, strides_fit};
-use values::{scalars, sizes, tensor_maps};
-
-/// First driver with `cuTensorMapEncodeTiled`, in CUDA's own count of versions.
-const TENSOR_MAP_DRIVER: u32 = 12_000;
-/// First driver with `cuLaunchKernelEx` and `cuOccupancyMaxActiveClusters`.
-const CLUSTER_DRIVER: u32 = 11_080;
+use crate::tensor_map::strides_fit;
+use values::{integers, sizes, tensor_maps, workspace};
 
 /// A kernel that takes a problem: names bound, operands with extents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fit {
-    /// Values of all names. Until [`Fit::with_max_clusters`], `max_clusters` is an estimate: one
-    /// CTA on every multiprocessor.
+    /// Values of all names; `max_clusters` is that of the first launch.
     pub env: Env,
     /// Extents of the operands, in the kernel's order.
     pub operands: Vec<Extents>,
+    /// `max_clusters` of each launch. Until [`Fit::with_max_clusters`] it is an estimate: one CTA
+    /// on every multiprocessor.
+    max_clusters: Vec<i64>,
+    /// Bytes of the scalars, in the kernel's order.
+    scalars: Vec<Vec<u8>>,
 }
 
 impl Fit {
-    /// The same with the number of clusters that a loaded kernel has room for at once.
+    /// The same with the number of clusters that the code of one launch has room for at once.
     #[must_use]
-    pub fn with_max_clusters(mut self, clusters: u32) -> Fit {
-        self.env.set(Name::MAX_CLUSTERS, i64::from(clusters));
+    pub fn with_max_clusters(mut self, launch: usize, clusters: u32) -> Fit {
+        let clusters = i64::from(clusters);
+        if let Some(known) = self.max_clusters.get_mut(launch) {
+            *known = clusters;
+        }
+        if launch == 0 {
+            self.env.set(Name::MAX_CLUSTERS, clusters);
+        }
         self
     }
-}
 
-/// Memory given for an operand, as far as the checks need it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct View<'a> {
-    /// The operand's name.
-    pub operand: &'a str,
-    /// Device address of the first element.
-    pub address: u64,
-    /// Bytes from there to the end of the buffer.
-    pub bytes: u64,
-}
-
-/// A launch as numbers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launch {
-    /// CTAs.
-    pub grid: [u32; 3],
-    /// Threads of a CTA.
-    pub block: [u32; 3],
-    /// CTAs of a cluster, if launched with clusters.
-    pub cluster: Option<[u32; 3]>,
-    /// Whether it may start before the launch before it in the stream has ended.
-    pub programmatic: bool,
-    /// Dynamic shared memory of a CTA.
-    pub dynamic_smem_bytes: u32,
-    /// Scratch memory to provide.
-    pub workspace_bytes: u64,
-    /// How many of its first bytes are zero before the launch and after it.
-    pub workspace_zero_bytes: u32,
-    /// The parameter block, with zeros where the workspace's address and tensor maps go.
-    pub params: Vec<u8>,
-    /// The tensor maps, for the backend to encode: see [`Launch::encode_maps`].
-    pub tensor_maps: Vec<PlacedMap>,
-    /// Offset of each parameter in the block.
-    pub param_offsets: Vec<u32>,
-    /// Where the workspace's address goes.
-    pub workspace_at: Option<usize>,
-}
-
-impl Launch {
-    /// Writes every tensor map into the parameter block with a backend's encoder.
-    ///
-    /// # Errors
-    /// The maps that the encoder refuses.
-    pub fn encode_maps(
-        &mut self,
-        encode: impl Fn(&PlacedMap) -> Result<[u8; 128], String>,
-    ) -> Result<(), Vec<Refusal>> {
-        let mut refusals = Vec::new();
-        for placed in &self.tensor_maps {
-            match encode(placed) {
-                Ok(bytes) => put(&mut self.params, placed.at, &bytes),
-                Err(problem) => refusals.push(Refusal::TensorMap {
-                    parameter: placed.parameter.clone(),
-                    problem,
-                }),
-            }
-        }
-        if refusals.is_empty() {
-            Ok(())
-        } else {
-            Err(refusals)
+    /// Values of all names in the expressions of one launch.
+    fn env_of(&self, launch: usize) -> Env {
+        match self.max_clusters.get(launch) {
+            Some(clusters) => self.env.with(Name::MAX_CLUSTERS, *clusters),
+            None => self.env,
         }
     }
-}
 
-/// What a finished or enqueued launch says about itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LaunchReport {
-    /// Instructions the emulator executed, counted per thread; zero on a GPU.
-    pub thread_instructions: u64,
-    /// Findings of the emulator below level error.
-    pub warnings: Vec<String>,
-    /// Whose tensor cores the emulator summed by; none on a GPU, or where no sum is an
-    /// architecture's own.
-    pub tensor_cores: Option<&'static Rules>,
-}
-
-/// Whether `kernel` runs on the device at all.
-pub(crate) fn runs_on(kernel: &Kernel, device: &DeviceInfo) -> Vec<Refusal> {
-    let mut refusals = Vec::new();
-    let capability = kernel.capability;
-    if let Some(sm) = device.sm
-        && !capability.allows(sm)
-    {
-        refusals.push(Refusal::Capability {
-            needs: capability.min_sm,
-            exact: capability.exact,
-            has: sm,
-        });
-    }
-    let needs = kernel.min_driver.max(launching_driver(kernel));
-    if let Some(has) = device.driver
-        && has < needs
-    {
-        refusals.push(Refusal::Driver { needs, has });
-    }
-    refusals
-}
-
-/// The first driver that has the calls which a launch of the kernel needs.
-fn launching_driver(kernel: &Kernel) -> u32 {
-    let is_map = |p: &Param| matches!(p.value, ParamValue::TensorMap(_));
-    if kernel.abi.params.iter().any(is_map) {
-        TENSOR_MAP_DRIVER
-    } else if kernel.abi.cluster.is_some() || kernel.abi.programmatic {
-        CLUSTER_DRIVER
-    } else {
-        0
+    /// The bytes of a scalar.
+    fn scalar(&self, kernel: &Kernel, wanted: &Scalar) -> &[u8] {
+        let mut scalars = kernel.semantics.scalars.iter().zip(&self.scalars);
+        let found = scalars.find(|(scalar, _)| *scalar == wanted);
+        found.map(|(_, bytes)| bytes.as_slice()).unwrap_or_default()
     }
 }
 
@@ -161,16 +74,18 @@ fn launching_driver(kernel: &Kernel) -> u32 {
 /// Every reason why it cannot run.
 pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fit, Vec<Refusal>> {
     let mut refusals = runs_on(kernel, device);
-    let mut env = problem.env(&kernel.names, &mut refusals);
+    let mut env = problem.env(kernel, &mut refusals);
+    let scalars = given_scalars(kernel, problem, &mut refusals);
     if !refusals.is_empty() {
         return Err(refusals);
     }
     env.set(Name::SMS, i64::from(device.sms));
-    let ctas = kernel
-        .abi
-        .cluster
-        .map_or(1, |c| c.iter().map(|d| i64::from(*d)).product());
-    env.set(Name::MAX_CLUSTERS, (i64::from(device.sms) / ctas).max(1));
+    let room = |launch: &LaunchAbi| (i64::from(device.sms) / launch.cluster_ctas().max(1)).max(1);
+    let max_clusters: Vec<i64> = kernel.launches.iter().map(room).collect();
+    env.set(
+        Name::MAX_CLUSTERS,
+        max_clusters.first().copied().unwrap_or(1),
+    );
     let mut operands = Vec::new();
     for operand in &kernel.semantics.operands {
         let Some(given) = problem.strides(&operand.name) else {
@@ -191,16 +106,25 @@ pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fi
     if !refusals.is_empty() {
         return Err(refusals);
     }
-    assumptions(kernel, &env, &mut refusals);
-    let fit = Fit { env, operands };
-    sizes(kernel, &fit.env, device, &mut refusals);
-    scalars(
-        kernel,
-        &fit.env,
-        &mut vec![0; kernel.abi.param_bytes() as usize],
-        &mut refusals,
-    );
-    tensor_maps(kernel, &fit.env, |_| Some(0), &mut refusals);
+    assumptions(kernel, problem, &env, &mut refusals);
+    let fit = Fit {
+        env,
+        operands,
+        max_clusters,
+        scalars,
+    };
+    workspace(kernel, &fit.env, &mut refusals);
+    for (at, abi) in kernel.launches.iter().enumerate() {
+        let env = fit.env_of(at);
+        sizes(kernel, at, abi, &env, device, &mut refusals);
+        integers(
+            abi,
+            &env,
+            &mut vec![0; abi.param_bytes() as usize],
+            &mut refusals,
+        );
+        tensor_maps(abi, &env, |_| Some(0), &mut refusals);
+    }
     if refusals.is_empty() {
         Ok(fit)
     } else {
@@ -208,20 +132,46 @@ pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fi
     }
 }
 
-/// What is wrong when loaded code has other parameters than the manifest says; `found` are offset
-/// and size of each.
-pub(crate) fn other_params(kernel: &Kernel, found: &[(u32, u32)]) -> Option<Refusal> {
-    let params = kernel.abi.params.iter();
-    let stated: Vec<(u32, u32)> = params.map(|p| (p.offset, p.size)).collect();
-    let problem =
-        || format!("parameters are (offset, size) {found:?}; the manifest says {stated:?}");
-    (found != stated).then(|| Refusal::Abi { problem: problem() })
+/// The bytes of the kernel's scalars, as the problem gives them.
+fn given_scalars(kernel: &Kernel, problem: &Problem, refusals: &mut Vec<Refusal>) -> Vec<Vec<u8>> {
+    let known = |name: &str| kernel.semantics.scalars.iter().any(|s| s.name == name);
+    for (name, _) in problem.scalars().filter(|(name, _)| !known(name)) {
+        let name = name.to_owned();
+        refusals.push(Refusal::ExtraScalar { name });
+    }
+    let mut all = Vec::new();
+    for scalar in &kernel.semantics.scalars {
+        let name = scalar.name.clone();
+        let Some(value) = problem.scalar(&name) else {
+            refusals.push(Refusal::NoScalar { name });
+            continue;
+        };
+        match scalar.encode(value) {
+            Some(bytes) => all.push(bytes),
+            None => refusals.push(Refusal::Scalar {
+                name,
+                value: value.to_string(),
+                dtype: scalar.dtype,
+            }),
+        }
+    }
+    all
 }
 
-fn assumptions(kernel: &Kernel, env: &Env, refusals: &mut Vec<Refusal>) {
+fn assumptions(kernel: &Kernel, problem: &Problem, env: &Env, refusals: &mut Vec<Refusal>) {
     for assumption in &kernel.assumptions {
-        let Assumption::Expr { expr, reason } = assumption else {
-            continue;
+        let (expr, reason) = match assumption {
+            Assumption::Expr { expr, reason } => (expr, reason),
+            Assumption::Align { .. } => continue,
+            Assumption::Promise { promise, reason } => {
+                if !problem.promises(promise) {
+                    refusals.push(Refusal::Promise {
+                        promise: promise.clone(),
+                        reason: reason.clone(),
+                    });
+                }
+                continue;
+            }
         };
         match (expr.holds(env), expr.sides(env)) {
             (Ok(true), _) => {}
@@ -250,35 +200,33 @@ pub(crate) fn allows(kernel: &Kernel, env: &Env, name: Name) -> bool {
             }
             _ => true,
         });
-    let mapped = kernel.abi.params.iter().all(|param| match &param.value {
+    let params = kernel.launches.iter().flat_map(|launch| &launch.params);
+    let mapped = params.into_iter().all(|param| match &param.value {
         ParamValue::TensorMap(map) => strides_fit(map, env, name),
         _ => true,
     });
     assumed && mapped
 }
 
-/// Dynamic shared memory of a CTA of a kernel that fits.
+/// Dynamic shared memory of a CTA in one launch of a kernel that fits.
 ///
 /// # Errors
 /// As [`fit`], for the sizes alone.
 pub(crate) fn dynamic_smem_bytes(
     kernel: &Kernel,
+    at: usize,
     fit: &Fit,
     device: &DeviceInfo,
 ) -> Result<u32, Vec<Refusal>> {
     let mut refusals = Vec::new();
-    let (_, bytes, _) = sizes(kernel, &fit.env, device, &mut refusals);
+    let abi = kernel.launches.get(at);
+    let bytes = abi.map_or(0, |abi| {
+        sizes(kernel, at, abi, &fit.env_of(at), device, &mut refusals).1
+    });
     if refusals.is_empty() {
         Ok(bytes)
     } else {
         Err(refusals)
-    }
-}
-
-/// Copies `bytes` to `at`; the bundle's checks have made room.
-fn put(params: &mut [u8], at: usize, bytes: &[u8]) {
-    if let Some(place) = params.get_mut(at..at.saturating_add(bytes.len())) {
-        place.copy_from_slice(bytes);
     }
 }
 
@@ -293,22 +241,47 @@ pub fn prepare(
     views: &[View<'_>],
 ) -> Result<Launch, Vec<Refusal>> {
     let mut refusals = Vec::new();
-    let (grid, dynamic_smem_bytes, workspace_bytes) =
-        sizes(kernel, &fit.env, device, &mut refusals);
-    let mut params = vec![0; kernel.abi.param_bytes() as usize];
-    scalars(kernel, &fit.env, &mut params, &mut refusals);
+    let workspace_bytes = workspace(kernel, &fit.env, &mut refusals);
     memory::check(kernel, fit, views, &mut refusals);
+    let parts = kernel.launches.iter().enumerate();
+    let parts = parts.map(|(at, abi)| part(kernel, at, abi, fit, device, views, &mut refusals));
+    let parts: Vec<LaunchPart> = parts.collect();
+    if !refusals.is_empty() {
+        return Err(refusals);
+    }
+    Ok(Launch {
+        parts,
+        workspace_bytes,
+        workspace_zero_bytes: kernel.workspace.zero_bytes,
+    })
+}
+
+/// One launch of a kernel, packed.
+fn part(
+    kernel: &Kernel,
+    at: usize,
+    abi: &LaunchAbi,
+    fit: &Fit,
+    device: &DeviceInfo,
+    views: &[View<'_>],
+    refusals: &mut Vec<Refusal>,
+) -> LaunchPart {
+    let env = fit.env_of(at);
+    let (grid, dynamic_smem_bytes) = sizes(kernel, at, abi, &env, device, refusals);
+    let mut params = vec![0; abi.param_bytes() as usize];
+    integers(abi, &env, &mut params, refusals);
     let address = |operand: &str| {
         let view = views.iter().find(|v| v.operand == operand)?;
         Some(view.address)
     };
-    let tensor_maps = tensor_maps(kernel, &fit.env, address, &mut refusals);
-    memory::check_maps(&tensor_maps, views, &mut refusals);
+    let tensor_maps = tensor_maps(abi, &env, address, refusals);
+    memory::check_maps(&tensor_maps, views, refusals);
     let mut workspace_at = None;
-    for param in &kernel.abi.params {
+    for param in &abi.params {
         let at = param.offset as usize;
         match &param.value {
             ParamValue::Scalar { .. } | ParamValue::TensorMap(_) => {}
+            ParamValue::Given(scalar) => put(&mut params, at, fit.scalar(kernel, scalar)),
             ParamValue::Workspace => workspace_at = Some(at),
             ParamValue::Pointer { operand } => {
                 if let Some(address) = address(operand) {
@@ -317,20 +290,15 @@ pub fn prepare(
             }
         }
     }
-    if !refusals.is_empty() {
-        return Err(refusals);
-    }
-    Ok(Launch {
+    LaunchPart {
         grid,
-        block: kernel.abi.block,
-        cluster: kernel.abi.cluster,
-        programmatic: kernel.abi.programmatic,
+        block: abi.block,
+        cluster: abi.cluster,
+        programmatic: abi.programmatic,
         dynamic_smem_bytes,
-        workspace_bytes,
-        workspace_zero_bytes: kernel.abi.workspace_zero_bytes,
         params,
         tensor_maps,
-        param_offsets: kernel.abi.params.iter().map(|p| p.offset).collect(),
+        param_offsets: abi.params.iter().map(|p| p.offset).collect(),
         workspace_at,
-    })
+    }
 }

@@ -28,7 +28,7 @@ pub fn packed(kernel: &Kernel, extents: &Problem, device: &DeviceInfo) -> Result
 fn spaced(kernel: &Kernel, extents: &Problem, spacing: i64) -> Problem {
     let mut problem = extents.clone();
     // What is wrong with the extents is said by the fit.
-    let mut env = problem.env(&kernel.names, &mut Vec::new());
+    let mut env = problem.env(kernel, &mut Vec::new());
     let round = |x: i64| x.saturating_add(spacing - 1) / spacing * spacing;
     for operand in &kernel.semantics.operands {
         let open = Open::of(&operand.layout, &env);

@@ -1,13 +1,13 @@
 //! Choosing a kernel of a bundle for a problem: the first that can run, with a reason for each one
 //! passed over.
 //!
-//! The order is the bundle's: a family's kernels as its maker ranked them, plain kernels that take
-//! every layout and alignment last. A kernel is *plain* when it assumes nothing and has no tensor
-//! maps, which take aligned rows alone.
+//! The order is the bundle's: kernels of one function as its maker ranked them, plain kernels that
+//! take every layout and alignment last. A kernel is *plain* when it assumes nothing and has no
+//! tensor maps, which take aligned rows alone.
 
 use std::collections::BTreeMap;
 
-use tilewright_bundle::{Bundle, DType, Family, Kernel, Param, ParamValue};
+use tilewright_bundle::{Bundle, DType, Kernel, Sha256Hex};
 
 use crate::device::Arg;
 use crate::error::{Error, Refusal};
@@ -16,21 +16,102 @@ use crate::launch::{alignment_bytes, fit};
 use crate::problem::Problem;
 
 /// What a caller wants computed, apart from the extents.
+///
+/// ```
+/// use tilewright_runtime::Query;
+/// use tilewright_runtime::bundle::DType;
+/// let query = Query::gemm().with_dtype("a", DType::BF16).with_dtype("d", DType::F32);
+/// assert_eq!(query.to_string(), "gemm a=bf16 d=f32");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// The family.
-    pub family: Family,
+    wanted: Wanted,
     /// Element types by operand; an operand left out may have any.
-    pub dtypes: Vec<(String, DType)>,
+    dtypes: Vec<(String, DType)>,
+    /// Type of the sums; any where it is left out.
+    accumulator: Option<DType>,
+}
+
+/// A formula that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Wanted {
+    /// The one that a word has where a spec says none, with any types.
+    Default(&'static str),
+    /// Exactly this function.
+    Function(Sha256Hex),
+}
+
+impl std::fmt::Display for Query {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.wanted {
+            Wanted::Default(word) => f.write_str(word)?,
+            Wanted::Function(hash) => write!(f, "{hash}")?,
+        }
+        for (operand, dtype) in &self.dtypes {
+            write!(f, " {operand}={dtype}")?;
+        }
+        match self.accumulator {
+            Some(dtype) => write!(f, " sums={dtype}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a query asks about: kernels of one function agree in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Facts {
+    pub function: Sha256Hex,
+    default_of: Option<&'static str>,
+    dtypes: Vec<(String, DType)>,
+    accumulator: Option<DType>,
+}
+
+impl Facts {
+    pub fn of(kernel: &Kernel) -> Facts {
+        let operands = kernel.semantics.operands.iter();
+        Facts {
+            function: kernel.semantics.function.clone(),
+            default_of: kernel.default_of(),
+            dtypes: operands.map(|o| (o.name.clone(), o.dtype)).collect(),
+            accumulator: kernel.accumulator(),
+        }
+    }
 }
 
 impl Query {
-    /// Every kernel of a family.
-    pub fn family(family: Family) -> Query {
+    /// Products of matrices, `d[m,n] = sum[k] a[m,k] * b[n,k]`: the formula of `kernel: gemm`.
+    pub fn gemm() -> Query {
+        Query::wanting(Wanted::Default("gemm"))
+    }
+
+    /// Copies of matrices, `d[m,n] = s[m,n]`: the formula of `kernel: copy`.
+    pub fn copy() -> Query {
+        Query::wanting(Wanted::Default("copy"))
+    }
+
+    /// What this kernel computes, to the types.
+    pub fn like(kernel: &Kernel) -> Query {
+        Query::function(kernel.semantics.function.clone())
+    }
+
+    /// The function of that hash: `semantics.function` of a manifest's kernels.
+    pub fn function(hash: Sha256Hex) -> Query {
+        Query::wanting(Wanted::Function(hash))
+    }
+
+    fn wanting(wanted: Wanted) -> Query {
         Query {
-            family,
+            wanted,
             dtypes: Vec::new(),
+            accumulator: None,
         }
+    }
+
+    /// The same query with a fixed type of the sums.
+    #[must_use]
+    pub fn with_accumulator(mut self, dtype: DType) -> Query {
+        self.accumulator = Some(dtype);
+        self
     }
 
     /// The same query with a fixed element type for one operand.
@@ -42,12 +123,30 @@ impl Query {
 
     fn matches(&self, kernel: &Kernel) -> bool {
         let has = |(name, dtype): &(String, DType)| {
-            kernel
-                .semantics
-                .operand(name)
-                .is_some_and(|o| o.dtype == *dtype)
+            let operand = kernel.semantics.operand(name);
+            operand.is_some_and(|o| o.dtype == *dtype)
         };
-        kernel.family == self.family && self.dtypes.iter().all(has)
+        let computes = match &self.wanted {
+            Wanted::Default(word) => kernel.default_of() == Some(word),
+            Wanted::Function(hash) => kernel.semantics.function == *hash,
+        };
+        let sums = |dtype| kernel.accumulator() == Some(dtype);
+        computes && self.dtypes.iter().all(has) && self.accumulator.is_none_or(sums)
+    }
+
+    /// Whether kernels with these facts answer it.
+    pub(crate) fn asks_for(&self, facts: &Facts) -> bool {
+        let computes = match &self.wanted {
+            Wanted::Default(word) => facts.default_of == Some(word),
+            Wanted::Function(hash) => facts.function == *hash,
+        };
+        let sums = |dtype| facts.accumulator == Some(dtype);
+        computes
+            && self
+                .dtypes
+                .iter()
+                .all(|wanted| facts.dtypes.contains(wanted))
+            && self.accumulator.is_none_or(sums)
     }
 }
 
@@ -108,19 +207,41 @@ pub(crate) fn among<'a>(
     device: &DeviceInfo,
     addresses: &[(&str, u64)],
 ) -> Result<Pick<'a>, Error> {
-    let candidates = kernels.filter(|k| query.matches(k));
-    first_that_fits(candidates, query.family, problem, device, addresses)
+    let candidates: Vec<&Kernel> = kernels.filter(|k| query.matches(k)).collect();
+    let mut functions: Vec<&Kernel> = Vec::new();
+    for kernel in &candidates {
+        let function = &kernel.semantics.function;
+        if !functions.iter().any(|k| k.semantics.function == *function) {
+            functions.push(kernel);
+        }
+    }
+    if functions.len() > 1 {
+        let told = functions.iter().map(|k| format!("{} ({})", k.id, types(k)));
+        return Err(Error::Ambiguous {
+            functions: told.collect(),
+        });
+    }
+    first_that_fits(candidates, &query.to_string(), problem, device, addresses)
+}
+
+/// The types of a kernel's operands and sums.
+fn types(kernel: &Kernel) -> String {
+    let operands = kernel.semantics.operands.iter();
+    let mut all: Vec<String> = operands
+        .map(|o| format!("{}={}", o.name, o.dtype))
+        .collect();
+    all.extend(kernel.accumulator().map(|dtype| format!("sums={dtype}")));
+    all.join(" ")
 }
 
 /// Tries kernels in order, the plain ones after all others.
 fn first_that_fits<'a>(
-    candidates: impl Iterator<Item = &'a Kernel>,
-    family: Family,
+    mut candidates: Vec<&'a Kernel>,
+    wanted: &str,
     problem: &Problem,
     device: &DeviceInfo,
     addresses: &[(&str, u64)],
 ) -> Result<Pick<'a>, Error> {
-    let mut candidates: Vec<&Kernel> = candidates.collect();
     candidates.sort_by_key(|k| is_plain(k));
     let mut skips = Vec::new();
     for kernel in candidates {
@@ -143,14 +264,13 @@ fn first_that_fits<'a>(
         format!("{}: {why}", s.kernel)
     };
     Err(Error::NothingFits {
-        family: family.text(),
+        wanted: wanted.to_owned(),
         skips: skips.iter().map(first).collect(),
     })
 }
 
 fn is_plain(kernel: &Kernel) -> bool {
-    let is_map = |p: &Param| matches!(p.value, ParamValue::TensorMap(_));
-    kernel.assumptions.is_empty() && !kernel.abi.params.iter().any(is_map)
+    kernel.assumptions.is_empty() && !kernel.has_tensor_maps()
 }
 
 fn misaligned(kernel: &Kernel, addresses: &[(&str, u64)]) -> Vec<Refusal> {
@@ -189,21 +309,14 @@ pub fn find<'a>(
             skips: Vec::new(),
         });
     }
-    let mut of_spec = bundle
-        .kernels()
-        .iter()
-        .filter(|k| k.spec == name)
-        .peekable();
-    match (of_spec.peek(), problem) {
+    let of_spec: Vec<&Kernel> = bundle.kernels().iter().filter(|k| k.spec == name).collect();
+    match (of_spec.first(), problem) {
         (None, _) => Err(unknown(bundle, name)),
         (Some(kernel), None) => Ok(Pick {
             kernel,
             skips: Vec::new(),
         }),
-        (Some(kernel), Some(problem)) => {
-            let family = kernel.family;
-            first_that_fits(of_spec, family, problem, device, &[])
-        }
+        (Some(_), Some(problem)) => first_that_fits(of_spec, name, problem, device, &[]),
     }
 }
 

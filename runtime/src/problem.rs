@@ -1,8 +1,8 @@
-//! What a caller wants computed: named extents, and the strides of each operand.
+//! What a caller wants computed: named extents, the strides of each operand, scalars.
 
 use std::borrow::Cow;
 
-use tilewright_bundle::{Env, NameKind, Names};
+use tilewright_bundle::{Env, Kernel};
 
 use crate::error::Refusal;
 
@@ -27,6 +27,9 @@ const MATRIX_EXTENTS: [&str; 3] = ["m", "n", "k"];
 pub struct Problem {
     extents: Vec<(Cow<'static, str>, i64)>,
     strides: Vec<(String, Vec<i64>)>,
+    /// Bits of an f64 each.
+    scalars: Vec<(String, u64)>,
+    promises: Vec<String>,
 }
 
 impl Problem {
@@ -41,6 +44,8 @@ impl Problem {
         let none = Problem {
             extents: Vec::new(),
             strides: Vec::new(),
+            scalars: Vec::new(),
+            promises: Vec::new(),
         };
         extents.into_iter().fold(none, |problem, (name, value)| {
             problem.with_extent(name, value)
@@ -65,6 +70,28 @@ impl Problem {
         match self.strides.iter_mut().find(|(name, _)| name == operand) {
             Some((_, known)) => *known = strides.into(),
             None => self.strides.push((operand.to_owned(), strides.into())),
+        }
+        self
+    }
+
+    /// The same problem with this value of a scalar of the formula, in place of an earlier one. It
+    /// is rounded to the scalar's type.
+    #[must_use]
+    pub fn with_scalar(mut self, name: &str, value: f64) -> Problem {
+        let bits = value.to_bits();
+        match self.scalars.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) => *known = bits,
+            None => self.scalars.push((name.to_owned(), bits)),
+        }
+        self
+    }
+
+    /// The same problem, of which the caller confirms what a kernel cannot check: a promise in the
+    /// kernel's own words.
+    #[must_use]
+    pub fn with_promise(mut self, promise: &str) -> Problem {
+        if !self.promises(promise) {
+            self.promises.push(promise.to_owned());
         }
         self
     }
@@ -107,6 +134,23 @@ impl Problem {
             .map(|(_, s)| s.as_slice())
     }
 
+    /// The value of the scalar of that name, if given.
+    pub fn scalar(&self, name: &str) -> Option<f64> {
+        let mut scalars = self.scalars();
+        scalars.find(|(known, _)| *known == name).map(|(_, v)| v)
+    }
+
+    /// The scalars, in the order given.
+    pub fn scalars(&self) -> impl Iterator<Item = (&str, f64)> {
+        let scalars = self.scalars.iter();
+        scalars.map(|(name, bits)| (name.as_str(), f64::from_bits(*bits)))
+    }
+
+    /// Whether the caller has confirmed this.
+    pub fn promises(&self, promise: &str) -> bool {
+        self.promises.iter().any(|known| known == promise)
+    }
+
     /// Operands with strides, in the order given.
     pub fn operands(&self) -> impl Iterator<Item = (&str, &[i64])> {
         self.strides
@@ -115,9 +159,9 @@ impl Problem {
     }
 
     /// The extents as a kernel's names, after checking that they are all there and in range.
-    pub(crate) fn env(&self, names: &Names, refusals: &mut Vec<Refusal>) -> Env {
-        let mut env = Env::new();
-        for (name, text) in names.extents() {
+    pub(crate) fn env(&self, kernel: &Kernel, refusals: &mut Vec<Refusal>) -> Env {
+        let mut env = constants(kernel);
+        for (name, text) in kernel.free_extents() {
             let Some(value) = self.extent(text) else {
                 refusals.push(Refusal::NoExtent {
                     name: text.to_owned(),
@@ -134,7 +178,7 @@ impl Problem {
             env.set(name, value);
         }
         for (text, value) in self.extents() {
-            if value != 1 && !is_extent(names, text) {
+            if value != 1 && !is_extent(kernel, text) {
                 refusals.push(Refusal::ExtraExtent {
                     name: text.to_owned(),
                     value,
@@ -145,10 +189,20 @@ impl Problem {
     }
 }
 
-/// Whether a kernel has an extent of that name.
-pub(crate) fn is_extent(names: &Names, text: &str) -> bool {
-    let kind = names.find(text).and_then(|name| names.kind(name));
-    kind == Some(NameKind::Extent)
+/// Whether a kernel leaves an extent of that name to the caller.
+pub(crate) fn is_extent(kernel: &Kernel, text: &str) -> bool {
+    kernel.free_extents().any(|(_, known)| known == text)
+}
+
+/// The extents that are the same in every launch of a kernel.
+pub(crate) fn constants(kernel: &Kernel) -> Env {
+    let mut env = Env::new();
+    for (mode, extent) in &kernel.semantics.modes {
+        if let Some(name) = kernel.names.find(mode) {
+            env.set(name, *extent);
+        }
+    }
+    env
 }
 
 impl std::fmt::Display for Problem {
@@ -169,6 +223,12 @@ impl std::fmt::Display for Problem {
         for (name, strides) in &self.strides {
             let strides: Vec<String> = strides.iter().map(i64::to_string).collect();
             write!(f, " {name}:({})", strides.join(","))?;
+        }
+        for (name, value) in self.scalars() {
+            write!(f, " {name}={value}")?;
+        }
+        for promise in &self.promises {
+            write!(f, " promise {promise:?}")?;
         }
         Ok(())
     }

@@ -8,31 +8,18 @@
 //! Tables of another device than the current one are not used.
 
 use tilewright_bundle::{
-    Bundle, Contiguous, Family, Kernel, TunedDevice, TunedOperand, TuningTable,
+    Bundle, Contiguous, Kernel, MAX_TUNED_EXTENTS, Sha256Hex, TunedDevice, TunedOperand,
+    TuningTable,
 };
 
 use crate::accept::Acceptance;
 use crate::device::Arg;
 use crate::info::DeviceInfo;
-use crate::pick::Query;
+use crate::pick::{Facts, Query};
 use crate::problem::Problem;
 
-/// Normals of the planes that bound the measured problems, of each ± pair one.
-const NORMALS: [[f32; 3]; 13] = [
-    [1.0, 0.0, 0.0],
-    [0.0, 1.0, 0.0],
-    [0.0, 0.0, 1.0],
-    [1.0, 1.0, 0.0],
-    [1.0, -1.0, 0.0],
-    [1.0, 0.0, 1.0],
-    [1.0, 0.0, -1.0],
-    [0.0, 1.0, 1.0],
-    [0.0, 1.0, -1.0],
-    [1.0, 1.0, 1.0],
-    [1.0, 1.0, -1.0],
-    [1.0, -1.0, 1.0],
-    [1.0, -1.0, -1.0],
-];
+/// Most extents of which planes mix three.
+const MIXED_EXTENTS: usize = 6;
 /// How far outside of the measured problems still counts as among them, in binary logarithms of
 /// extents: a fifth more or less.
 const SLACK: f32 = 0.25;
@@ -69,8 +56,8 @@ pub struct Selection<'a> {
     pub kernel: &'a Kernel,
     /// How it was found.
     pub source: Source,
-    /// The measured problem it was fastest on, as `m`, `n`, `k` and `batch`.
-    pub nearest: Option<[i64; 4]>,
+    /// The measured problem it was fastest on: its extents, in the order of the kernel's.
+    pub nearest: Option<&'a [i64]>,
     /// How far that one is: the length of the difference of the extents' binary logarithms.
     pub distance: f32,
 }
@@ -78,6 +65,8 @@ pub struct Selection<'a> {
 /// The tables of one bundle, made ready for one device.
 #[derive(Debug, Clone, Default)]
 pub struct Selector {
+    /// What the bundle's kernels compute, one entry for each function.
+    functions: Vec<Facts>,
     classes: Vec<Class>,
     /// The kernels that tables name: place in the bundle, and what they take.
     ready: Vec<(usize, Acceptance)>,
@@ -86,56 +75,111 @@ pub struct Selector {
 /// A table's class of problems.
 #[derive(Debug, Clone)]
 struct Class {
-    family: Family,
+    /// Place among the functions.
+    function: usize,
     operands: Vec<TunedOperand>,
+    /// Names of the extents.
+    extents: Vec<String>,
     points: Vec<Point>,
     bounds: Bounds,
 }
 
 #[derive(Debug, Clone)]
 struct Point {
-    extents: [i64; 4],
-    logs: [f32; 4],
+    extents: Vec<i64>,
+    logs: Vec<f32>,
     /// Places in `ready`, fastest first.
     choices: Vec<usize>,
 }
 
-/// The least and largest distance of the measured problems along each normal, and of the batch.
+/// The least and largest distance of the measured problems along each normal.
 #[derive(Debug, Clone)]
 struct Bounds {
-    along: [(f32, f32); NORMALS.len()],
-    batch: (f32, f32),
+    along: Vec<(Normal, f32, f32)>,
+}
+
+/// A direction: some extents, each with a factor of 1 or -1.
+type Normal = Vec<(usize, f32)>;
+
+/// The normals of the planes that bound measured problems of so many extents, one of each ± pair:
+/// all that mix up to three extents, of many extents up to two.
+fn normals(count: usize) -> Vec<Normal> {
+    let mut all: Vec<Normal> = (0..count).map(|at| vec![(at, 1.0)]).collect();
+    let mut last = all.clone();
+    let most = if count > MIXED_EXTENTS { 2 } else { 3 };
+    for _ in 1..most {
+        let longer = last.iter().flat_map(|normal| {
+            let next = normal.last().map_or(0, |(at, _)| at + 1);
+            (next..count).flat_map(move |at| {
+                [1.0, -1.0].map(|sign| {
+                    let mut longer = normal.clone();
+                    longer.push((at, sign));
+                    longer
+                })
+            })
+        });
+        last = longer.collect();
+        all.extend_from_slice(&last);
+    }
+    all
+}
+
+fn along(normal: &Normal, logs: &[f32]) -> f32 {
+    let parts = normal
+        .iter()
+        .map(|(at, sign)| sign * logs.get(*at).unwrap_or(&0.0));
+    parts.sum()
 }
 
 impl Selector {
     /// Makes a bundle's tables ready.
     pub fn new(bundle: &Bundle, device: &DeviceInfo) -> Selector {
         let mut selector = Selector::default();
+        for kernel in bundle.kernels() {
+            if selector.function(&kernel.semantics.function).is_none() {
+                selector.functions.push(Facts::of(kernel));
+            }
+        }
         let tables = bundle.tuning().map(|t| t.tables.as_slice());
         for table in tables.unwrap_or_default() {
-            if is_device(&table.device, device) {
-                let class = selector.class(table, bundle, device);
+            let function = selector.function(&table.function);
+            if let (Some(function), true) = (function, is_device(&table.device, device)) {
+                let class = selector.class(function, table, bundle, device);
                 selector.classes.push(class);
             }
         }
         selector
     }
 
-    fn class(&mut self, table: &TuningTable, bundle: &Bundle, device: &DeviceInfo) -> Class {
+    /// The place of a function.
+    fn function(&self, hash: &Sha256Hex) -> Option<usize> {
+        self.functions
+            .iter()
+            .position(|known| known.function == *hash)
+    }
+
+    fn class(
+        &mut self,
+        function: usize,
+        table: &TuningTable,
+        bundle: &Bundle,
+        device: &DeviceInfo,
+    ) -> Class {
         let mut points = Vec::with_capacity(table.points.len());
         for point in &table.points {
             let named = point.choices.iter();
             points.push(Point {
-                extents: point.extents,
-                logs: logs(point.extents),
+                extents: point.extents.clone(),
+                logs: point.extents.iter().map(|extent| log(*extent)).collect(),
                 choices: named
                     .filter_map(|choice| self.kernel(&choice.kernel, bundle, device))
                     .collect(),
             });
         }
         Class {
-            family: table.family,
+            function,
             operands: table.operands.clone(),
+            extents: table.extents.clone(),
             bounds: Bounds::of(&points),
             points,
         }
@@ -153,34 +197,38 @@ impl Selector {
     }
 
     /// The kernel of `bundle`, which the selector was made of, that the tables choose; `None` when
-    /// no table speaks of the problem or nothing it names takes it.
+    /// no table speaks of the problem or nothing it names takes it, or the query asks for more than
+    /// one function.
     ///
     /// `args` are the operands already placed, so that their alignment counts.
     pub fn select<'b>(
-        &self,
+        &'b self,
         bundle: &'b Bundle,
         query: &Query,
         problem: &Problem,
         args: &[Arg<'_>],
     ) -> Option<Selection<'b>> {
-        let extents = problem.matrix_extents();
-        if extents.iter().any(|extent| *extent < 1) {
+        let functions = self.functions.iter().enumerate();
+        let mut asked = functions.filter(|(_, facts)| query.asks_for(facts));
+        let (function, _) = asked.next()?;
+        if asked.next().is_some() {
             return None;
         }
-        let logs = logs(extents);
-        let mut nearest: Option<(f32, &Class, &Point)> = None;
-        for class in self.classes.iter().filter(|c| c.speaks_of(query, problem)) {
-            let Some((distance, point)) = class.nearest(&extents, &logs) else {
+        let of_function = self.classes.iter().filter(|c| c.function == function);
+        let mut nearest: Option<(f32, &Class, &Point, Place)> = None;
+        for class in of_function.filter(|class| class.speaks_of(problem)) {
+            let place = Place::of(&class.extents, problem)?;
+            let Some((distance, point)) = class.nearest(&place) else {
                 continue;
             };
-            if nearest.is_none_or(|(least, ..)| distance < least) {
-                nearest = Some((distance, class, point));
+            if nearest.as_ref().is_none_or(|(least, ..)| distance < *least) {
+                nearest = Some((distance, class, point, place));
             }
         }
-        let (distance, class, point) = nearest?;
-        let source = if point.extents == extents {
+        let (distance, class, point, place) = nearest?;
+        let source = if point.extents == place.extents() {
             Source::Measured
-        } else if class.bounds.hold(&logs) {
+        } else if class.bounds.hold(place.logs()) {
             Source::Interpolated
         } else {
             Source::Extrapolated
@@ -193,7 +241,7 @@ impl Selector {
                 .then_some(Selection {
                     kernel,
                     source,
-                    nearest: Some(point.extents),
+                    nearest: Some(&point.extents),
                     distance,
                 })
         })
@@ -205,34 +253,63 @@ fn is_device(tuned: &TunedDevice, device: &DeviceInfo) -> bool {
     tuned.name == device.name && tuned.sm == device.sm && tuned.sms == device.sms
 }
 
-fn logs(extents: [i64; 4]) -> [f32; 4] {
-    extents.map(|extent| (extent as f32).log2())
+fn log(extent: i64) -> f32 {
+    (extent as f32).log2()
+}
+
+/// A problem's extents in the order of a class, and their logarithms.
+struct Place {
+    count: usize,
+    extents: [i64; MAX_TUNED_EXTENTS],
+    logs: [f32; MAX_TUNED_EXTENTS],
+}
+
+impl Place {
+    fn of(names: &[String], problem: &Problem) -> Option<Place> {
+        let mut place = Place {
+            count: names.len().min(MAX_TUNED_EXTENTS),
+            extents: [1; MAX_TUNED_EXTENTS],
+            logs: [0.0; MAX_TUNED_EXTENTS],
+        };
+        let places = place.extents.iter_mut().zip(&mut place.logs);
+        for (name, (extent, logarithm)) in names.iter().zip(places) {
+            *extent = problem.extent(name).filter(|extent| *extent >= 1)?;
+            *logarithm = log(*extent);
+        }
+        Some(place)
+    }
+
+    fn extents(&self) -> &[i64] {
+        self.extents.get(..self.count).unwrap_or_default()
+    }
+
+    fn logs(&self) -> &[f32] {
+        self.logs.get(..self.count).unwrap_or_default()
+    }
 }
 
 impl Class {
-    fn speaks_of(&self, query: &Query, problem: &Problem) -> bool {
-        let typed = query.dtypes.iter().all(|(name, dtype)| {
-            let mut operands = self.operands.iter();
-            operands.any(|o| o.name == *name && o.dtype == *dtype)
-        });
+    fn speaks_of(&self, problem: &Problem) -> bool {
         let lies = |operand: &TunedOperand| {
             problem
                 .strides(&operand.name)
                 .is_some_and(|strides| Contiguous::of(strides) == operand.contiguous)
         };
-        self.family == query.family && typed && self.operands.iter().all(lies)
+        self.operands.iter().all(lies)
     }
 
     /// The measured problem nearest to these extents: itself, when it was measured.
-    fn nearest(&self, extents: &[i64; 4], logs: &[f32; 4]) -> Option<(f32, &Point)> {
-        if let Ok(at) = self.points.binary_search_by(|p| p.extents.cmp(extents)) {
+    fn nearest(&self, place: &Place) -> Option<(f32, &Point)> {
+        let order = |point: &Point| point.extents.as_slice().cmp(place.extents());
+        if let Ok(at) = self.points.binary_search_by(order) {
             return self.points.get(at).map(|point| (0.0, point));
         }
         let (mut least, mut nearest) = (f32::INFINITY, 0);
         for (at, point) in self.points.iter().enumerate() {
-            let [m, n, k, batch] = point.logs;
-            let (m, n, k, batch) = (m - logs[0], n - logs[1], k - logs[2], batch - logs[3]);
-            let square = (m * m + n * n) + (k * k + batch * batch);
+            let apart = point.logs.iter().zip(place.logs());
+            let square = apart
+                .map(|(one, other)| (one - other) * (one - other))
+                .sum();
             if square < least {
                 (least, nearest) = (square, at);
             }
@@ -243,34 +320,26 @@ impl Class {
 
 impl Bounds {
     fn of(points: &[Point]) -> Bounds {
-        let mut bounds = Bounds {
-            along: [(f32::INFINITY, f32::NEG_INFINITY); NORMALS.len()],
-            batch: (f32::INFINITY, f32::NEG_INFINITY),
-        };
-        let widen = |range: &mut (f32, f32), value: f32| {
-            *range = (range.0.min(value), range.1.max(value));
-        };
-        for point in points {
-            let [m, n, k, batch] = point.logs;
-            for (range, normal) in bounds.along.iter_mut().zip(&NORMALS) {
-                widen(range, normal[0] * m + normal[1] * n + normal[2] * k);
-            }
-            widen(&mut bounds.batch, batch);
+        let count = points.first().map_or(0, |point| point.logs.len());
+        let ranges = normals(count).into_iter().map(|normal| {
+            let distances = points.iter().map(|point| along(&normal, &point.logs));
+            let range = distances.fold((f32::INFINITY, f32::NEG_INFINITY), |(least, most), one| {
+                (least.min(one), most.max(one))
+            });
+            (normal, range.0, range.1)
+        });
+        Bounds {
+            along: ranges.collect(),
         }
-        bounds
     }
 
     /// Whether a problem lies among the measured ones: inside all planes that bound them, but for
     /// some slack. What lies outside of one of them lies outside of the convex hull.
-    fn hold(&self, logs: &[f32; 4]) -> bool {
-        let [m, n, k, batch] = *logs;
-        let within =
-            |range: &(f32, f32), value: f32| (range.0 - SLACK..=range.1 + SLACK).contains(&value);
-        let inside =
-            self.along.iter().zip(&NORMALS).all(|(range, normal)| {
-                within(range, normal[0] * m + normal[1] * n + normal[2] * k)
-            });
-        inside && within(&self.batch, batch)
+    fn hold(&self, logs: &[f32]) -> bool {
+        let within = |(normal, least, most): &(Normal, f32, f32)| {
+            (least - SLACK..=most + SLACK).contains(&along(normal, logs))
+        };
+        !self.along.is_empty() && self.along.iter().all(within)
     }
 }
 
@@ -278,9 +347,13 @@ impl Bounds {
 mod tests {
     use super::*;
 
+    fn logs(extents: [i64; 4]) -> Vec<f32> {
+        extents.map(log).to_vec()
+    }
+
     fn bounds(problems: &[[i64; 4]]) -> Bounds {
         let point = |extents: &[i64; 4]| Point {
-            extents: *extents,
+            extents: extents.to_vec(),
             logs: logs(*extents),
             choices: Vec::new(),
         };

@@ -206,7 +206,7 @@ fn rows_of_no_kernel_are_gone() {
     let mut other = gemm_kernel("gemm_f32@plain-2");
     other.semantics.operands[2].layout = layout("(m,n):(ldd,1)");
     for (at, value) in [(10, "ldd"), (11, "1")] {
-        other.abi.params[at].value = i64_of(value);
+        other.launches[0].params[at].value = i64_of(value);
     }
     let changed = runtime_of([(copy_kernel("copy_f32@plain-2"), COPY), (other, GEMM)]);
     let replay = replayed(&changed, &rows);

@@ -4,7 +4,7 @@
 mod fixture;
 
 use fixture::*;
-use tilewright_runtime::bundle::{DType, Family};
+use tilewright_runtime::bundle::DType;
 use tilewright_runtime::{
     Arg, Device, EmulatorSettings, Error, Problem, Query, Refusal, Runtime, packed, verify,
 };
@@ -67,7 +67,7 @@ fn picking_skips_what_cannot_run_and_counts_it() {
         ..EmulatorSettings::default()
     };
     let runtime = Runtime::new(bundle(), Device::emulator_with(settings));
-    let query = Query::family(Family::Gemm).with_dtype("a", DType::F32);
+    let query = Query::gemm().with_dtype("a", DType::F32);
     let fine = Problem::new(4, 5, 6)
         .row_major("a", 8)
         .row_major("b", 16)
@@ -99,7 +99,7 @@ fn picking_skips_what_cannot_run_and_counts_it() {
         ),
         (1, 1, 1)
     );
-    let none = Query::family(Family::Gemm).with_dtype("a", DType::BF16);
+    let none = Query::gemm().with_dtype("a", DType::BF16);
     assert!(matches!(
         runtime.pick(&none, &fine, &[]),
         Err(Error::NothingFits { .. })
@@ -109,7 +109,7 @@ fn picking_skips_what_cannot_run_and_counts_it() {
 #[test]
 fn the_best_kernel_that_loads_is_launched() {
     let mut broken = picky_gemm("gemm_f32@broken-0");
-    broken.abi.params.pop();
+    broken.launches[0].params.pop();
     let bundle = bundle_of([
         (broken, GEMM.to_owned()),
         (gemm_kernel("gemm_f32@plain-2"), GEMM.to_owned()),
@@ -123,7 +123,7 @@ fn the_best_kernel_that_loads_is_launched() {
     let b = runtime.device().alloc_with(&floats([2.0; 24])).unwrap();
     let d = runtime.device().alloc(24).unwrap();
     let args = [Arg::new("a", &a), Arg::new("b", &b), Arg::new("d", &d)];
-    let query = Query::family(Family::Gemm);
+    let query = Query::gemm();
     let (kernel, _) = runtime.launch_best(&query, &problem, &args).unwrap();
     assert_eq!(kernel.id, "gemm_f32@plain-2");
     assert_eq!(runtime.device().download(&d).unwrap(), floats([8.0; 6]));
@@ -281,10 +281,10 @@ fn right_kernels_verify() {
 }
 
 /// One change to a kernel, and a word its failures must contain.
-fn mutant_fails(family: Family, from: &str, to: &str, part: &str) {
-    let (kernel, ptx) = match family {
-        Family::Copy => (copy_kernel("copy_f32@mutant-1"), COPY),
-        Family::Gemm => (gemm_kernel("gemm_f32@mutant-1"), GEMM),
+fn mutant_fails(ptx: &str, from: &str, to: &str, part: &str) {
+    let kernel = match ptx {
+        COPY => copy_kernel("copy_f32@mutant-1"),
+        _ => gemm_kernel("gemm_f32@mutant-1"),
     };
     assert!(ptx.contains(from), "{from}");
     let bundle = bundle_of([(kernel, ptx.replacen(from, to, 1))]);
@@ -307,50 +307,49 @@ fn mutant_fails(family: Family, from: &str, to: &str, part: &str) {
 
 #[test]
 fn wrong_kernels_do_not_verify() {
-    use Family::{Copy, Gemm};
     // The row below the last: reads behind the source.
     mutant_fails(
-        Copy,
+        COPY,
         "setp.ge.s32 %right, %column, %n",
         "setp.gt.s32 %right, %column, %n",
         "",
     );
     // Every value moved one column on.
     mutant_fails(
-        Copy,
+        COPY,
         "mad.lo.u64 %offset, %wide_row, %stride, %wide_column",
         "mul.lo.u64 %offset, %wide_row, %stride",
-        "bytes differ",
+        "elements of `d` differ",
     );
     // A few elements are never written.
     mutant_fails(
-        Copy,
+        COPY,
         "setp.ge.s32 %below, %row, %m",
         "setp.ge.s32 %below, %row, 3",
-        "bytes differ",
+        "elements of `d` differ",
     );
     // The first row is a column longer: the gap behind it is written.
     mutant_fails(
-        Copy,
+        COPY,
         "setp.ge.s32 %right, %column, %n",
         "setp.eq.s32 %right, %row, 0; selp.b32 %block, 1, 0, %right; add.s32 %n, %n, %block; \
          setp.ge.s32 %right, %column, %n",
         "belongs to no element",
     );
     mutant_fails(
-        Gemm,
+        GEMM,
         "mov.f32 %f1, 0f00000000",
         "mov.f32 %f1, 0f3F800000",
         "elements are wrong",
     );
     mutant_fails(
-        Gemm,
+        GEMM,
         "add.s32 %r9, %r9, 1",
         "add.s32 %r9, %r9, 2",
         "elements are wrong",
     );
     mutant_fails(
-        Gemm,
+        GEMM,
         "setp.lt.s32 %p3, %r9, %r3",
         "setp.le.s32 %p3, %r9, %r3",
         "",
@@ -360,7 +359,7 @@ fn wrong_kernels_do_not_verify() {
 #[test]
 fn code_that_contradicts_the_manifest_is_refused() {
     let mut short = copy_kernel("copy_f32@short-1");
-    short.abi.params.pop();
+    short.launches[0].params.pop();
     let runtime = Runtime::new(bundle_of([(short, COPY)]), Device::emulator());
     let error = runtime.load(&runtime.kernels()[0]).unwrap_err().to_string();
     assert!(error.contains("contradicts the manifest"), "{error}");

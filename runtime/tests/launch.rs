@@ -47,7 +47,7 @@ fn kinds(kernel: &Kernel, problem: &Problem) -> Vec<&'static str> {
 #[test]
 fn parameters_are_packed_where_the_manifest_says() {
     let mut kernel = copy_kernel("copy_f32@x-1");
-    kernel.abi.params = Param::pack([
+    kernel.launches[0].params = Param::pack([
         ("n", ParamValue::scalar(ScalarType::I32, expr("n"))),
         ("s", ParamValue::pointer("s")),
         ("neg", ParamValue::scalar(ScalarType::I32, expr("m - 5"))),
@@ -56,7 +56,7 @@ fn parameters_are_packed_where_the_manifest_says() {
         ("d", ParamValue::pointer("d")),
         ("ldd", ParamValue::scalar(ScalarType::I64, expr("ldd"))),
     ]);
-    kernel.abi.workspace_bytes = expr("m * n * 4");
+    kernel.workspace.bytes = expr("m * n * 4");
     let launch = launch(&kernel, &problem()).unwrap();
     let mut want = Vec::new();
     want.extend(70i32.to_le_bytes());
@@ -67,43 +67,46 @@ fn parameters_are_packed_where_the_manifest_says() {
     want.extend([0; 8]);
     want.extend(0x7f10_0000_0010u64.to_le_bytes());
     want.extend((1i64 << 33).to_le_bytes());
-    assert_eq!(launch.params, want);
-    assert_eq!(launch.param_offsets, [0, 8, 16, 20, 24, 32, 40]);
+    assert_eq!(launch.parts[0].params, want);
+    assert_eq!(launch.parts[0].param_offsets, [0, 8, 16, 20, 24, 32, 40]);
     assert_eq!(
-        (launch.workspace_at, launch.workspace_bytes),
+        (launch.parts[0].workspace_at, launch.workspace_bytes),
         (Some(24), 840)
     );
-    assert_eq!((launch.grid, launch.block), ([2, 3, 1], [64, 1, 1]));
+    assert_eq!(
+        (launch.parts[0].grid, launch.parts[0].block),
+        ([2, 3, 1], [64, 1, 1])
+    );
 }
 
 #[test]
 fn values_outside_their_range_are_refused() {
     let mut wide = copy_kernel("copy_f32@x-1");
-    wide.abi.params[5].value = ParamValue::scalar(ScalarType::I32, expr("ldd"));
-    wide.abi.params[5].size = 4;
+    wide.launches[0].params[5].value = ParamValue::scalar(ScalarType::I32, expr("ldd"));
+    wide.launches[0].params[5].size = 4;
     assert_eq!(kinds(&wide, &problem()), ["range"]);
     let mut grid = copy_kernel("copy_f32@x-1");
-    grid.abi.grid[1] = expr("m * 40000");
+    grid.launches[0].grid[1] = expr("m * 40000");
     assert_eq!(kinds(&grid, &problem()), ["range"]);
-    grid.abi.grid[1] = expr("m - 3");
+    grid.launches[0].grid[1] = expr("m - 3");
     assert_eq!(kinds(&grid, &problem()), ["range"]);
-    grid.abi.grid[1] = expr("m / (n - 70)");
+    grid.launches[0].grid[1] = expr("m / (n - 70)");
     assert_eq!(kinds(&grid, &problem()), ["range"]);
     let mut smem = copy_kernel("copy_f32@x-1");
-    smem.abi.dynamic_smem_bytes = expr("232448");
+    smem.launches[0].dynamic_smem_bytes = expr("232448");
     assert_eq!(
-        launch(&smem, &problem()).unwrap().dynamic_smem_bytes,
+        launch(&smem, &problem()).unwrap().parts[0].dynamic_smem_bytes,
         232_448
     );
     smem.resources.static_smem_bytes = 16;
     assert_eq!(kinds(&smem, &problem()), ["range"]);
     let mut cluster = copy_kernel("copy_f32@x-1");
-    cluster.abi.cluster = Some([2, 1, 1]);
+    cluster.launches[0].cluster = Some([2, 1, 1]);
     assert_eq!(
-        launch(&cluster, &problem()).unwrap().cluster,
+        launch(&cluster, &problem()).unwrap().parts[0].cluster,
         Some([2, 1, 1])
     );
-    cluster.abi.cluster = Some([1, 2, 1]);
+    cluster.launches[0].cluster = Some([1, 2, 1]);
     assert_eq!(kinds(&cluster, &problem()), ["load"]);
 }
 

@@ -10,9 +10,9 @@ use tilewright_runtime::{Arg, Device, Error, Problem, Runtime};
 /// A copy of nothing that adds one to a word of its scratch memory and takes it away again.
 fn counts_in_scratch(lowers: bool) -> Result<u64, Error> {
     let mut kernel = copy_kernel("copy_f32@scratch-1");
-    kernel.abi.params = Param::pack([("scratch", ParamValue::Workspace)]);
-    kernel.abi.workspace_bytes = expr("256");
-    kernel.abi.workspace_zero_bytes = 128;
+    kernel.launches[0].params = Param::pack([("scratch", ParamValue::Workspace)]);
+    kernel.workspace.bytes = expr("256");
+    kernel.workspace.zero_bytes = 128;
     let lower = if lowers {
         "red.global.add.u32 [%rd1+64], -64;"
     } else {
@@ -23,7 +23,7 @@ fn counts_in_scratch(lowers: bool) -> Result<u64, Error> {
          .reg .b64 %rd<2>; .reg .b32 %r<2>; .reg .pred %p<2>;
          ld.param.u64 %rd1, [p]; red.global.add.u32 [%rd1+64], 1; bar.sync 0;
          mov.u32 %r1, %tid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra X; {lower} X: ret; }}",
-        kernel.entry
+        kernel.launches[0].entry
     );
     let runtime = Runtime::new(bundle_of([(kernel, text)]), Device::emulator());
     let problem = Problem::new(2, 3, 1).row_major("s", 3).row_major("d", 3);

@@ -47,7 +47,7 @@ fn tabled(kernels: Vec<Kernel>) -> Runtime {
     };
     let all = bundle.kernels().iter();
     let point = TunedPoint {
-        extents: [64, 64, 64, 1],
+        extents: vec![64, 64, 64],
         choices: all.map(|kernel| choice(kernel, 1.0)).collect(),
     };
     let tuning = table(&bundle.kernels()[0], device, vec![point]);
@@ -64,7 +64,7 @@ fn a_selection_does_not_allocate() {
         picky_gemm("gemm_f32@a-1"),
         gemm_kernel("gemm_f32@b-2"),
     ]);
-    let query = Query::family(Family::Gemm).with_dtype("a", DType::F32);
+    let query = Query::gemm().with_dtype("a", DType::F32);
     let buffer = runtime.device().alloc(64).unwrap();
     for (problem, source) in [
         (packed_gemm(64, 64, 64), Source::Measured),
@@ -116,13 +116,14 @@ fn what_is_accepted_is_what_fits() {
     let large = |id: &str, what: &str| {
         let mut kernel = gemm_kernel(id);
         match what {
-            "grid" => kernel.abi.grid[1] = expr("m * n"),
-            "smem" => kernel.abi.dynamic_smem_bytes = expr("k * 1024"),
+            "grid" => kernel.launches[0].grid[1] = expr("m * n"),
+            "smem" => kernel.launches[0].dynamic_smem_bytes = expr("k * 1024"),
             "scalar" => {
-                kernel.abi.params[3].value = ParamValue::scalar(ScalarType::U32, expr("m - n"))
+                kernel.launches[0].params[3].value =
+                    ParamValue::scalar(ScalarType::U32, expr("m - n"))
             }
-            "cluster" => kernel.abi.cluster = Some([2, 1, 1]),
-            _ => kernel.abi.workspace_bytes = expr("m / (n - k)"),
+            "cluster" => kernel.launches[0].cluster = Some([2, 1, 1]),
+            _ => kernel.workspace.bytes = expr("m / (n - k)"),
         }
         kernel
     };
@@ -136,7 +137,7 @@ fn what_is_accepted_is_what_fits() {
         large("gemm_f32@cluster-7", "cluster"),
         large("gemm_f32@workspace-8", "workspace"),
     ];
-    let query = Query::family(Family::Gemm);
+    let query = Query::gemm();
     let mut rng = StdRng::seed_from_u64(11);
     for kernel in kernels {
         let runtime = tabled(vec![kernel]);

@@ -68,9 +68,10 @@ fn boxes_are_copied_whatever_the_extents() {
 fn a_box_is_permuted_as_its_map_says() {
     // The kernel undoes another permutation than the map's: most columns land elsewhere.
     let mut wrong = tma_pair("copy_pair@wrong-1", TensorSwizzle::None);
-    wrong.abi.params[5].value = tma_pair("x", TensorSwizzle::Bytes128).abi.params[5]
-        .value
-        .clone();
+    wrong.launches[0].params[5].value = tma_pair("x", TensorSwizzle::Bytes128).launches[0].params
+        [5]
+    .value
+    .clone();
     let runtime = Runtime::new(bundle_of([(wrong, TMA_PAIR)]), strict(4));
     let source: Vec<u8> = (0..1024u32).map(|x| (x / 16) as u8).collect();
     let s = runtime.device().alloc_with(&source).unwrap();
@@ -96,9 +97,12 @@ fn persistent_clusters_are_as_many_as_fit() {
             .row_major("d", 191);
         let fit = runtime.device().fit(kernel, &problem).unwrap();
         let clusters = i64::from((sms / 2).max(1)).min(5 * 3);
-        assert_eq!(kernel.abi.grid[0].eval(&fit.env).unwrap(), 2 * clusters);
-        let counted = fit.with_max_clusters(3);
-        assert_eq!(kernel.abi.grid[0].eval(&counted.env).unwrap(), 6);
+        assert_eq!(
+            kernel.launches[0].grid[0].eval(&fit.env).unwrap(),
+            2 * clusters
+        );
+        let counted = fit.with_max_clusters(0, 3);
+        assert_eq!(kernel.launches[0].grid[0].eval(&counted.env).unwrap(), 6);
         copies(&runtime, kernel, 70, 190, 192, 191);
     }
 }
@@ -175,11 +179,11 @@ fn what_a_map_cannot_be_made_of_is_refused_before_the_launch() {
     let mut empty = pair();
     let mut large = pair();
     for (kernel, text) in [(&mut empty, "n - 16"), (&mut large, "n * 1000000000")] {
-        let mut value = kernel.abi.params[0].value.clone();
+        let mut value = kernel.launches[0].params[0].value.clone();
         if let tilewright_runtime::bundle::ParamValue::TensorMap(map) = &mut value {
             map.dims[0] = expr(text);
         }
-        kernel.abi.params[0].value = value;
+        kernel.launches[0].params[0].value = value;
     }
     assert_eq!(
         refusals(empty, TMA_PAIR, &fine, [0, 0]),
@@ -190,11 +194,11 @@ fn what_a_map_cannot_be_made_of_is_refused_before_the_launch() {
         ["dim 0 of the tensor map of `s` is 16000000000; 1 to 2^32 is allowed"]
     );
     let mut beyond = pair();
-    let mut value = beyond.abi.params[0].value.clone();
+    let mut value = beyond.launches[0].params[0].value.clone();
     if let tilewright_runtime::bundle::ParamValue::TensorMap(map) = &mut value {
         map.dims[1] = expr("m + 1000");
     }
-    beyond.abi.params[0].value = value;
+    beyond.launches[0].params[0].value = value;
     assert_eq!(
         refusals(beyond, TMA_PAIR, &fine, [0, 0]),
         ["`s` needs 32256 bytes from its offset; the buffer has 4096"]
@@ -213,7 +217,7 @@ fn the_next_kernel_takes_what_a_map_cannot() {
         bundle_of([(copy, TMA_COPY), (pair, TMA_PAIR), (plain, COPY)]),
         strict(4),
     );
-    let query = Query::family(tilewright_runtime::bundle::Family::Copy);
+    let query = Query::copy();
     let s = runtime.device().alloc(4096).unwrap();
     let picked = |lds: i64, ldd: i64, offset: u64| {
         let problem = Problem::new(8, 15, 1)
@@ -252,10 +256,10 @@ fn clusters_of_the_code_and_the_manifest_agree() {
     );
     let agrees = tma_pair("copy_pair@x-1", TensorSwizzle::None);
     let mut differs = tma_pair("copy_pair@x-2", TensorSwizzle::None);
-    differs.abi.cluster = Some([1, 2, 1]);
-    differs.abi.grid[1] = expr("2");
+    differs.launches[0].cluster = Some([1, 2, 1]);
+    differs.launches[0].grid[1] = expr("2");
     let mut without = tma_pair("copy_pair@x-3", TensorSwizzle::None);
-    without.abi.cluster = None;
+    without.launches[0].cluster = None;
     let bundle = bundle_of([agrees, differs, without].map(|k| (k, required.clone())));
     let runtime = Runtime::new(bundle, strict(4));
     let load = |id: &str| runtime.load(runtime.bundle().kernel(id).unwrap());
@@ -290,7 +294,7 @@ fn drivers_without_the_calls_are_refused() {
         ["it needs a driver for CUDA 12.0; this one is for 11.8: update it"]
     );
     assert!(fit(&kernel, &fine, &old(12_000)).is_ok());
-    kernel.abi.params.remove(0);
+    kernel.launches[0].params.remove(0);
     assert_eq!(
         refused(&kernel, 11_070),
         ["it needs a driver for CUDA 11.8; this one is for 11.7: update it"]
@@ -309,7 +313,7 @@ fn maps_are_left_to_the_backend_in_whole() {
         bytes: 4096,
     });
     let mut launch = prepare(&kernel, &fitted, device.info(), &views).unwrap();
-    let placed: Vec<_> = launch
+    let placed: Vec<_> = launch.parts[0]
         .tensor_maps
         .iter()
         .map(|p| (p.parameter.as_str(), p.at, p.map.base, p.map.strides[0]))
@@ -318,10 +322,10 @@ fn maps_are_left_to_the_backend_in_whole() {
         placed,
         [("s_map", 0, 0x1000, 32), ("d_map", 128, 0x2010, 48)]
     );
-    assert!(launch.params[..256].iter().all(|byte| *byte == 0));
+    assert!(launch.parts[0].params[..256].iter().all(|byte| *byte == 0));
     launch.encode_maps(|p| Ok([p.at as u8 + 1; 128])).unwrap();
-    assert_eq!(launch.params[..128], [1; 128]);
-    assert_eq!(launch.params[128..256], [129; 128]);
+    assert_eq!(launch.parts[0].params[..128], [1; 128]);
+    assert_eq!(launch.parts[0].params[128..256], [129; 128]);
     let refusals = launch.encode_maps(|_| Err("no".to_owned())).unwrap_err();
     assert_eq!(
         refusals[1].to_string(),

@@ -23,7 +23,7 @@ fn with(from: &str, to: &str) -> String {
 fn points() -> Bundle {
     let step = "add.s32 %r9, %r9, 1;";
     let mut broken = gemm_kernel("gemm_f32@broken-4");
-    broken.abi.params.pop();
+    broken.launches[0].params.pop();
     bundle_of([
         (
             gemm_kernel("gemm_f32@a_slow-1"),
@@ -217,7 +217,7 @@ fn selection_says_how_it_came_about() {
     let tables = found.tables(&runtime, &records);
     assert_eq!((tables.tables.len(), tables.points()), (1, 2));
     let tuned = with_tables(&runtime, &tables);
-    let query = Query::family(Family::Gemm).with_dtype("a", DType::F32);
+    let query = Query::gemm().with_dtype("a", DType::F32);
     let select = |problem: &Problem| {
         let selection = tuned.select(&query, problem, &[]).unwrap();
         (selection.source, selection.kernel.id.clone())
@@ -243,10 +243,10 @@ fn selection_says_how_it_came_about() {
             .source,
         Source::Untuned
     );
-    let none = Query::family(Family::Gemm).with_dtype("a", DType::BF16);
+    let none = Query::gemm().with_dtype("a", DType::BF16);
     assert!(tuned.select(&none, &packed_gemm(6, 7, 16), &[]).is_err());
     let selection = tuned.select(&query, &between, &[]).unwrap();
-    assert_eq!(selection.nearest, Some([6, 7, 16, 1]));
+    assert_eq!(selection.nearest, Some([6, 16, 7].as_slice()));
     assert!(
         (1.0..2.5).contains(&selection.distance),
         "{}",
@@ -268,7 +268,7 @@ fn launches_follow_the_tables() {
     };
     let (a, b, d) = (ones(96), ones(112), device.alloc(168).unwrap());
     let args = [Arg::new("a", &a), Arg::new("b", &b), Arg::new("d", &d)];
-    let query = Query::family(Family::Gemm);
+    let query = Query::gemm();
     let (kernel, _) = tuned
         .launch_best(&query, &packed_gemm(6, 7, 16), &args)
         .unwrap();
@@ -292,7 +292,7 @@ fn a_choice_that_does_not_take_the_problem_makes_way() {
     let mut records = Vec::new();
     let found = tuned(&runtime, &[extent(6, 7, 16)], &mut records);
     let tuned = with_tables(&runtime, &found.tables(&runtime, &records));
-    let query = Query::family(Family::Gemm);
+    let query = Query::gemm();
     let id = |problem: &Problem, args: &[Arg<'_>]| {
         let selection = tuned.select(&query, problem, args).unwrap();
         (selection.kernel.id.clone(), selection.source)
@@ -317,7 +317,7 @@ fn tables_of_another_device_are_not_used_and_not_lost() {
     let mut tables = found.tables(&runtime, &records);
     tables.tables[0].device.sms += 1;
     let elsewhere = with_tables(&runtime, &tables);
-    let query = Query::family(Family::Gemm);
+    let query = Query::gemm();
     let selection = elsewhere
         .select(&query, &packed_gemm(6, 7, 16), &[])
         .unwrap();

@@ -25,7 +25,7 @@ fn copy_with_rows(strides: [i64; 2]) -> Kernel {
     let mut kernel = copy_kernel("copy_f32@fixed-1");
     for (at, stride) in strides.into_iter().enumerate() {
         kernel.semantics.operands[at].layout = layout(&format!("(m,n):({stride},1)"));
-        kernel.abi.params[4 + at].value = i64_of(&stride.to_string());
+        kernel.launches[0].params[4 + at].value = i64_of(&stride.to_string());
     }
     kernel
 }
@@ -40,7 +40,7 @@ fn failures(summary: &Summary) -> Vec<String> {
 fn elements_that_share_an_address_are_read_as_they_lie() {
     let mut copy = copy_with_rows([3, 0]);
     copy.semantics.operands[1] = copy_kernel("x").semantics.operands[1].clone();
-    copy.abi.params[5] = copy_kernel("x").abi.params[5].clone();
+    copy.launches[0].params[5] = copy_kernel("x").launches[0].params[5].clone();
     let summary = verified(copy, COPY, 12, Inputs::Mixed);
     assert_eq!(failures(&summary), [""; 0]);
     let mut gemm = gemm_kernel("gemm_f32@fixed-1");
@@ -48,7 +48,7 @@ fn elements_that_share_an_address_are_read_as_they_lie() {
         gemm.semantics.operands[operand].layout = layout(stride);
         let numbers = stride.split_once(":(").unwrap().1.trim_end_matches(')');
         for (at, number) in numbers.split(',').enumerate() {
-            gemm.abi.params[first + at].value = i64_of(number);
+            gemm.launches[0].params[first + at].value = i64_of(number);
         }
     }
     for inputs in [Inputs::Mixed, Inputs::Indices] {

@@ -4,7 +4,7 @@
 //! ones that do: most mutants show in the first launch, and those that never show cost all of
 //! them.
 
-use tilewright_bundle::{Family, Kernel, Param, ParamValue};
+use tilewright_bundle::Kernel;
 
 /// Problems that meet every path of a kernel.
 #[derive(Clone, Debug, Default)]
@@ -28,10 +28,9 @@ impl DistinguishingProblems {
         let tile = tile_of(&kernel.id);
         let extent = |at: usize| tile.get(at).copied().unwrap_or(1);
         let (m, n, k) = (extent(0), extent(1), extent(2));
-        let gemm = kernel.family == Family::Gemm;
+        let gemm = kernel.product().is_some();
         let depth = |depth: i64| if gemm { depth } else { 1 };
-        let maps = |param: &Param| matches!(param.value, ParamValue::TensorMap(_));
-        let persistent = kernel.abi.params.iter().any(maps);
+        let persistent = kernel.has_tensor_maps();
         let stages = stages_of(&kernel.id).unwrap_or_else(|| {
             let ring = if persistent { ring_of(kernel) } else { 1 };
             ring / ((m + n) * k).max(1)
@@ -46,8 +45,9 @@ impl DistinguishingProblems {
             [several * m + 1, n + 1, depth(8)],
         ];
         // Rows of tiles are taken in groups, of clusters where there are some.
-        let cluster = kernel.abi.cluster.unwrap_or([1; 3]);
-        let rows = i64::from(cluster[0]);
+        let clusters = kernel.launches.iter().filter_map(|launch| launch.cluster);
+        let rows = clusters.map(|cluster| i64::from(cluster[0])).max();
+        let rows = rows.unwrap_or(1);
         let mut edges = vec![[2 * m, 2 * n, depth(k)], [m, n, depth(stages * k)]];
         if gemm {
             let halves = [0, 1, k / 2, k - 8, k, k + 1, k + 8, k + k / 2];

@@ -84,7 +84,7 @@ fn assert_right_on(runtime: &Runtime, options: Options) {
 fn launches_read_what_the_launch_before_them_wrote() {
     let runtime = shipped::runtime();
     let early: Vec<&Kernel> = (runtime.kernels().iter())
-        .filter(|kernel| kernel.abi.programmatic)
+        .filter(|kernel| kernel.launches.iter().any(|launch| launch.programmatic))
         .collect();
     let chained = shipped::on_each(&early, |kernel| {
         let outcome = chain(&runtime, kernel, 256, 3, 2026).unwrap();

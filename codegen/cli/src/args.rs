@@ -15,7 +15,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 #[cfg(feature = "codegen")]
 pub use self::compile::{Build, Check, Explain, Ir, Limit, LineInfo, Pass, Plan, Points, Ptx};
-use crate::quantity::{Bytes, Product, Size};
+use crate::quantity::{Bytes, Product, Scalar, Size};
 
 /// The last lines of `--help`.
 const EXIT_CODES: &str = "Exit codes: 0 good, 1 a negative verdict (your spec, a failed check),\n\
@@ -121,6 +121,12 @@ pub struct Problem {
     /// Extents and strides by the kernel's names: `m=4096,n=512,ldd=520`
     #[arg(long, value_name = "NAME=SIZE", value_delimiter = ',')]
     pub size: Vec<Size>,
+    /// Values of the formula's scalars: `alpha=0.5,beta=1`
+    #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',')]
+    pub scalar: Vec<Scalar>,
+    /// Confirms what the kernel cannot check, in its own words
+    #[arg(long, value_name = "TEXT")]
+    pub promise: Vec<String>,
     /// Rows of the output
     #[arg(long, value_parser = size())]
     pub m: Option<u32>,

@@ -72,6 +72,31 @@ impl FromStr for Size {
     }
 }
 
+/// A scalar of a formula by its name, written `alpha=0.5`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scalar {
+    /// The formula's name for it.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+}
+
+impl FromStr for Scalar {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Scalar, String> {
+        let (name, value) = text
+            .split_once('=')
+            .ok_or("write a name and a value as alpha=0.5")?;
+        Ok(Scalar {
+            name: name.to_owned(),
+            value: value
+                .parse()
+                .map_err(|error| format!("`{value}`: {error}"))?,
+        })
+    }
+}
+
 /// A number from 1.
 fn extent(text: &str) -> Result<u32, String> {
     match text.parse::<u32>() {

@@ -11,10 +11,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tilewright_bundle::{
-    Assumption, BundleWriter, Capability, DType, Family, Kernel, L2Promotion, LaunchAbi, Operand,
-    Param, ParamValue, Provenance, Resources, Role, ScalarType, Semantics, Sha256Hex, Sums,
-    TensorMapAbi, TensorSwizzle,
+    AccumulationWord, Assumption, BundleWriter, Capability, DType, Kernel, L2Promotion, LaunchAbi,
+    Operand, Param, ParamValue, Provenance, Resources, Role, ScalarType, Semantics, Sha256Hex,
+    Sums, TensorMapAbi, TensorSwizzle, Workspace,
 };
+use tilewright_formula::Accumulation;
 
 use crate::certify::Certificate;
 use crate::error::{Error, Result};
@@ -52,10 +53,6 @@ pub fn artifact(
         message,
         dump: plan.to_string(),
     };
-    let family = match plan.family {
-        spec::Family::Copy => Family::Copy,
-        spec::Family::Gemm => Family::Gemm,
-    };
     let certificate = serde_json::to_value(certificate).map_err(|error| bug(error.to_string()))?;
     let certificate = certificate.into();
     let mut kernel = Kernel {
@@ -65,7 +62,8 @@ pub fn artifact(
             min_sm: plan.arch.sm,
             exact: plan.arch.exact,
         },
-        abi: abi(plan, program).map_err(&bug)?,
+        launches: vec![launch(plan, program).map_err(&bug)?],
+        workspace: workspace(plan).map_err(&bug)?,
         resources: Resources {
             registers: report.map(|report| report.registers),
             static_smem_bytes: 0,
@@ -74,7 +72,7 @@ pub fn artifact(
         },
         assumptions: assumptions(plan).map_err(&bug)?,
         certificate,
-        ..Kernel::new(&plan.id, family, &plan.entry)
+        ..Kernel::new(&plan.id, &plan.computes.word)
     };
     kernel.resolve().map_err(|error| bug(error.to_string()))?;
     Ok(Artifact {
@@ -126,12 +124,13 @@ fn semantics(plan: &Plan) -> std::result::Result<Semantics, String> {
     });
     Ok(Semantics {
         operands: operands.collect::<std::result::Result<_, String>>()?,
-        accumulator: Some(dtype(plan.accumulator.name())?),
-        epilogue: Some(match plan.family {
-            spec::Family::Copy => "d = s".to_string(),
-            spec::Family::Gemm => "d = acc".to_string(),
-        }),
+        compute: plan.computes.text.clone(),
+        accumulation: match plan.computes.formula.signature.accumulation {
+            Accumulation::Full => AccumulationWord::Full,
+            Accumulation::Fast => AccumulationWord::Fast,
+        },
         sums: sums(plan)?,
+        ..Semantics::default()
     })
 }
 
@@ -165,7 +164,7 @@ fn dtype(name: &str) -> std::result::Result<DType, String> {
     DType::from_text(name).ok_or_else(|| format!("the bundle does not know element type {name}"))
 }
 
-fn abi(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, String> {
+fn launch(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, String> {
     let parse = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
     let mut params = Vec::new();
     for param in &program.params {
@@ -179,6 +178,7 @@ fn abi(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, String>
         params.push((param.name.as_str(), value));
     }
     Ok(LaunchAbi {
+        entry: plan.entry.clone(),
         params: Param::pack(params),
         grid: [parse(&plan.work.grid())?, 1u32.into(), 1u32.into()],
         block: [plan.cta_threads(), 1, 1],
@@ -191,11 +191,18 @@ fn abi(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, String>
             .as_ref()
             .is_some_and(|roles| roles.launch == spec::LaunchKind::Programmatic),
         dynamic_smem_bytes: plan.smem_bytes.into(),
-        workspace_bytes: match plan.work.workspace() {
+    })
+}
+
+/// The scratch memory in which CTAs hand sums on.
+fn workspace(plan: &Plan) -> std::result::Result<Workspace, String> {
+    let parse = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
+    Ok(Workspace {
+        bytes: match plan.work.workspace() {
             Some(bytes) => parse(&bytes)?,
             None => 0u32.into(),
         },
-        workspace_zero_bytes: plan.work.flag_bytes(),
+        zero_bytes: plan.work.flag_bytes(),
     })
 }
 

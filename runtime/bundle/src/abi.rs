@@ -1,4 +1,4 @@
-//! How a kernel is launched: parameters with their offsets, and sizes as expressions.
+//! How a kernel is launched: entries, parameters with their offsets, and sizes as expressions.
 //!
 //! Parameters are laid out as C would: each at the next multiple of its alignment, which is its
 //! own size, and 64 for a tensor map. The offsets stand in the manifest so that a reader in any
@@ -6,16 +6,21 @@
 
 use serde::{Deserialize, Serialize};
 
+use tilewright_formula::DType;
+use tilewright_formula::number::{Kind, stored};
+
 use crate::expr::Expr;
 use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMapAbi};
 
 /// Largest parameter block of a kernel, in bytes (PTX ISA, kernel function parameters, before 8.1).
 pub const MAX_PARAM_BYTES: u32 = 4096;
 
-/// Everything a launch needs apart from the buffers.
+/// Everything one launch needs apart from the buffers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LaunchAbi {
+    /// Name of the `.entry` in the PTX.
+    pub entry: String,
     /// Parameters in the order of the entry.
     pub params: Vec<Param>,
     /// CTAs along x, y, z.
@@ -32,13 +37,36 @@ pub struct LaunchAbi {
     pub programmatic: bool,
     /// Dynamic shared memory of a CTA.
     pub dynamic_smem_bytes: Expr,
-    /// Global scratch memory in bytes, passed through a [`ParamValue::Workspace`] parameter.
-    /// Launches that may run at the same time need one each.
-    pub workspace_bytes: Expr,
-    /// How many of its first bytes are zero when a kernel gets it, and when the kernel has ended:
+}
+
+/// Global scratch memory of a kernel, passed through [`ParamValue::Workspace`] parameters of its
+/// launches. Kernels that may run at the same time need one each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workspace {
+    /// Its size.
+    pub bytes: Expr,
+    /// How many of its first bytes are zero before the kernel's first launch, and after its last:
     /// who launches sets them once, when the memory is new.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub workspace_zero_bytes: u32,
+    pub zero_bytes: u32,
+}
+
+impl Default for Workspace {
+    /// None.
+    fn default() -> Workspace {
+        Workspace {
+            bytes: Expr::constant(0),
+            zero_bytes: 0,
+        }
+    }
+}
+
+impl Workspace {
+    /// Whether there is none.
+    pub(crate) fn is_none(&self) -> bool {
+        self.bytes.constant_value() == Some(0) && self.zero_bytes == 0
+    }
 }
 
 fn is_zero(bytes: &u32) -> bool {
@@ -46,17 +74,16 @@ fn is_zero(bytes: &u32) -> bool {
 }
 
 impl Default for LaunchAbi {
-    /// One thread, no parameters, no memory.
+    /// One thread of a nameless entry, no parameters, no memory.
     fn default() -> Self {
         LaunchAbi {
+            entry: String::new(),
             params: Vec::new(),
             grid: [Expr::constant(1), Expr::constant(1), Expr::constant(1)],
             block: [1, 1, 1],
             cluster: None,
             programmatic: false,
             dynamic_smem_bytes: Expr::constant(0),
-            workspace_bytes: Expr::constant(0),
-            workspace_zero_bytes: 0,
         }
     }
 }
@@ -71,6 +98,18 @@ impl LaunchAbi {
             .unwrap_or(0)
     }
 
+    /// CTAs of a cluster; 1 of a launch without clusters.
+    pub fn cluster_ctas(&self) -> i64 {
+        let cluster = self.cluster.unwrap_or([1; 3]);
+        cluster.iter().map(|d| i64::from(*d)).product()
+    }
+
+    /// Whether it passes a tensor map.
+    pub fn has_tensor_maps(&self) -> bool {
+        let is_map = |param: &Param| matches!(param.value, ParamValue::TensorMap(_));
+        self.params.iter().any(is_map)
+    }
+
     /// Threads of a CTA.
     pub fn threads(&self) -> u64 {
         self.block.iter().map(|d| u64::from(*d)).product()
@@ -83,11 +122,8 @@ impl LaunchAbi {
             .into_iter()
             .map(str::to_owned)
             .zip(&self.grid);
-        let sizes = [
-            ("dynamic_smem_bytes".to_owned(), &self.dynamic_smem_bytes),
-            ("workspace_bytes".to_owned(), &self.workspace_bytes),
-        ];
-        params.chain(grid).chain(sizes)
+        let smem = ("dynamic_smem_bytes".to_owned(), &self.dynamic_smem_bytes);
+        params.chain(grid).chain([smem])
     }
 }
 
@@ -137,7 +173,7 @@ impl Param {
                 .zip(&map.dims)
                 .chain(listed("strides", &map.strides).zip(&map.strides))
                 .collect(),
-            ParamValue::Pointer { .. } | ParamValue::Workspace => Vec::new(),
+            ParamValue::Pointer { .. } | ParamValue::Given(_) | ParamValue::Workspace => Vec::new(),
         }
     }
 }
@@ -151,7 +187,7 @@ pub enum ParamValue {
         /// The operand.
         operand: String,
     },
-    /// An integer.
+    /// An integer of the launch.
     Scalar {
         /// Its type in the parameter block.
         #[serde(rename = "type")]
@@ -159,6 +195,8 @@ pub enum ParamValue {
         /// Its value.
         expr: Expr,
     },
+    /// A scalar of the formula, as the caller gives it.
+    Given(Scalar),
     /// The 64-bit address of the workspace.
     Workspace,
     /// A tensor map of an operand, made at launch: a `.param .align 64 .b8 name[128]` of the PTX.
@@ -183,6 +221,7 @@ impl ParamValue {
         match self {
             ParamValue::Pointer { .. } | ParamValue::Workspace => 8,
             ParamValue::Scalar { ty, .. } => ty.bytes(),
+            ParamValue::Given(scalar) => scalar.dtype.bytes(),
             ParamValue::TensorMap(_) => TENSOR_MAP_BYTES,
         }
     }
@@ -194,6 +233,41 @@ impl ParamValue {
             ParamValue::TensorMap(_) => 64,
             _ => self.size(),
         }
+    }
+}
+
+/// A number that a formula takes by value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scalar {
+    /// Its name in the formula.
+    pub name: String,
+    /// Its type.
+    pub dtype: DType,
+}
+
+impl Scalar {
+    /// Whether the type has a number for `value`: an integer type only that very one.
+    pub fn holds(&self, value: f64) -> bool {
+        match Kind::of(self.dtype) {
+            Kind::Float(_) => true,
+            Kind::Integer(_) => stored(self.dtype, value) == value,
+            Kind::Scale | Kind::Raw => false,
+        }
+    }
+
+    /// Little-endian bytes of the type's number nearest to `value`; `None` when an integer type
+    /// does not hold it.
+    pub fn encode(&self, value: f64) -> Option<Vec<u8>> {
+        let bytes = self.dtype.bytes() as usize;
+        if !self.holds(value) {
+            return None;
+        }
+        let code = match Kind::of(self.dtype) {
+            Kind::Float(format) => format.encode(value).to_le_bytes(),
+            _ => (value as i64).to_le_bytes(),
+        };
+        code.get(..bytes).map(<[u8]>::to_vec)
     }
 }
 

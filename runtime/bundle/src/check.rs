@@ -5,17 +5,21 @@ mod tensor_map;
 use std::collections::BTreeSet;
 
 use crate::abi::{LaunchAbi, MAX_PARAM_BYTES, ParamValue};
+use crate::code::Route;
 use crate::error::{Error, Problems, shorten};
 use crate::hash::Sha256Hex;
 use crate::lines::LineTable;
-use crate::manifest::{Assumption, Family, FileEntry, Kernel, Manifest, Provenance, Semantics};
+use crate::manifest::{Assumption, FileEntry, Kernel, Manifest, Provenance};
 use crate::resolve;
 use crate::source::{MAX_FILE_BYTES, MAX_TOTAL_BYTES, is_safe, safe_path};
 use crate::text::is_plain;
+use tilewright_formula::signature::is_name;
 
 const MAX_KERNELS: usize = 65_536;
 const MAX_OPERANDS: usize = 16;
 const MAX_PARAMS: usize = 256;
+/// Launches of a kernel.
+const MAX_LAUNCHES: usize = 64;
 const MAX_ASSUMPTIONS: usize = 256;
 const MAX_LINE: usize = 1024;
 /// Threads of a CTA (CUDA programming guide, compute capabilities).
@@ -73,11 +77,15 @@ pub(crate) fn kernel(kernel: &mut Kernel, problems: &mut Problems) {
     let kernel = &*kernel;
     let id = kernel.id.as_str();
     names(kernel, problems);
-    semantics(id, &kernel.semantics, problems);
+    semantics(kernel, problems);
     sums(kernel, problems);
     lines(kernel, problems);
-    abi(id, &kernel.abi, &kernel.semantics, problems);
+    launches(kernel, problems);
     assumptions(kernel, problems);
+    let coded = kernel.route == Route::Ptx || kernel.cubin.is_some();
+    problems.check(coded, id, || {
+        "route is cubin_only, and the kernel has no cubin".to_owned()
+    });
     let sm = kernel.capability.min_sm;
     problems.check((10..=999).contains(&sm), id, || {
         format!("capability.min_sm is {sm}; expected ten times major plus minor, such as 80")
@@ -114,53 +122,35 @@ fn names(kernel: &Kernel, problems: &mut Problems) {
             format!("{:?} is no version or target", shorten(text))
         });
     }
-    let entry = kernel.entry.as_str();
-    let starts = |c: char| c.is_ascii_alphabetic() || c == '_' || c == '$';
-    let named = entry.starts_with(starts)
-        && entry.len() <= 200
-        && entry.chars().all(|c| starts(c) || c.is_ascii_digit());
-    problems.check(named, id, || {
-        format!("entry {entry:?} is no PTX identifier")
+    problems.check(is_name(&kernel.kernel), id, || {
+        format!("kernel is {:?}, which is no name", shorten(&kernel.kernel))
     });
 }
 
-fn semantics(id: &str, semantics: &Semantics, problems: &mut Problems) {
+fn semantics(kernel: &Kernel, problems: &mut Problems) {
+    let (id, semantics) = (kernel.id.as_str(), &kernel.semantics);
     let n = semantics.operands.len();
     problems.check((1..=MAX_OPERANDS).contains(&n), id, || {
         format!("{n} operands; 1 to {MAX_OPERANDS} are allowed")
     });
-    let mut seen = BTreeSet::new();
     for operand in &semantics.operands {
         let name = operand.name.as_str();
-        let word = name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
-        problems.check(word && (1..=64).contains(&name.len()), id, || {
-            format!("operand name {name:?} is no identifier of 1 to 64 characters")
-        });
-        problems.check(seen.insert(name), id, || {
-            format!("operand `{name}` appears twice")
-        });
         problems.check(is_line(operand.layout.text()), id, || {
             format!("the layout of `{name}` is no line of 1 to {MAX_LINE} characters")
         });
     }
-    let written = semantics.operands.iter().any(|o| o.role.is_written());
-    problems.check(written, id, || "no operand is written".to_owned());
-    if let Some(epilogue) = &semantics.epilogue {
-        problems.check(is_line(epilogue), id, || {
-            "the epilogue is no line of text".to_owned()
-        });
-    }
 }
 
-/// Checks how products are added: in gemms alone, by rules of which every device that runs the
-/// kernel has one.
+/// Checks how products are added: in contractions alone, by rules of which every device that runs
+/// the kernel has one.
 fn sums(kernel: &Kernel, problems: &mut Problems) {
     let Some(sums) = &kernel.semantics.sums else {
         return;
     };
-    let (id, family) = (kernel.id.as_str(), kernel.family.text());
-    problems.check(kernel.family == Family::Gemm, id, || {
-        format!("semantics.sums stand in a kernel of family {family}; gemms alone have them")
+    let id = kernel.id.as_str();
+    let sums_up = kernel.formula().is_none() || kernel.accumulator().is_some();
+    problems.check(sums_up, id, || {
+        "semantics.sums stand in a kernel that computes no sum of products".to_owned()
     });
     for problem in sums.problems() {
         problems.add(id, format!("semantics.sums: {problem}"));
@@ -181,8 +171,27 @@ fn is_line(text: &str) -> bool {
     !text.is_empty() && is_plain(text, MAX_LINE)
 }
 
-fn abi(id: &str, abi: &LaunchAbi, semantics: &Semantics, problems: &mut Problems) {
-    params(id, abi, semantics, problems);
+fn launches(kernel: &Kernel, problems: &mut Problems) {
+    let (id, n) = (kernel.id.as_str(), kernel.launches.len());
+    problems.check((1..=MAX_LAUNCHES).contains(&n), id, || {
+        format!("{n} launches; 1 to {MAX_LAUNCHES} are allowed")
+    });
+    for launch in kernel.launches.iter().take(MAX_LAUNCHES) {
+        self::launch(kernel, launch, problems);
+    }
+}
+
+fn launch(kernel: &Kernel, abi: &LaunchAbi, problems: &mut Problems) {
+    params(kernel, abi, problems);
+    let id = kernel.id.as_str();
+    let entry = abi.entry.as_str();
+    let starts = |c: char| c.is_ascii_alphabetic() || c == '_' || c == '$';
+    let named = entry.starts_with(starts)
+        && entry.len() <= 200
+        && entry.chars().all(|c| starts(c) || c.is_ascii_digit());
+    problems.check(named, id, || {
+        format!("entry {:?} is no PTX identifier", shorten(entry))
+    });
     let threads = abi.threads();
     let block_fits = abi.block.iter().all(|d| *d >= 1) && threads <= MAX_THREADS;
     problems.check(block_fits && abi.block[2] <= 64, id, || {
@@ -202,7 +211,8 @@ fn abi(id: &str, abi: &LaunchAbi, semantics: &Semantics, problems: &mut Problems
     }
 }
 
-fn params(id: &str, abi: &LaunchAbi, semantics: &Semantics, problems: &mut Problems) {
+fn params(kernel: &Kernel, abi: &LaunchAbi, problems: &mut Problems) {
+    let (id, semantics) = (kernel.id.as_str(), &kernel.semantics);
     let n = abi.params.len();
     problems.check(n <= MAX_PARAMS, id, || {
         format!("{n} parameters; at most {MAX_PARAMS} are allowed")
@@ -233,6 +243,12 @@ fn params(id: &str, abi: &LaunchAbi, semantics: &Semantics, problems: &mut Probl
                 });
             }
             ParamValue::TensorMap(map) => tensor_map::check(id, name, map, semantics, problems),
+            ParamValue::Given(scalar) => {
+                problems.check(semantics.scalars.contains(scalar), id, || {
+                    let (scalar, dtype) = (&scalar.name, scalar.dtype);
+                    format!("parameter {name:?} is `{scalar}: {dtype}`, which is no scalar")
+                });
+            }
             ParamValue::Scalar { .. } | ParamValue::Workspace => {}
         }
     }
@@ -252,13 +268,21 @@ fn assumptions(kernel: &Kernel, problems: &mut Problems) {
             let text = assumption.text();
             format!("the reason of {text} is no line of up to {MAX_LINE} bytes of plain text")
         });
-        if let Assumption::Align { operand, bytes, .. } = assumption {
-            problems.check(kernel.semantics.operand(operand).is_some(), id, || {
-                format!("align({operand}) names no operand")
-            });
-            problems.check(bytes.is_power_of_two() && *bytes <= 4096, id, || {
-                format!("align({operand}) == {bytes}; expected a power of two up to 4096")
-            });
+        match assumption {
+            Assumption::Expr { .. } => {}
+            Assumption::Align { operand, bytes, .. } => {
+                problems.check(kernel.semantics.operand(operand).is_some(), id, || {
+                    format!("align({operand}) names no operand")
+                });
+                problems.check(bytes.is_power_of_two() && *bytes <= 4096, id, || {
+                    format!("align({operand}) == {bytes}; expected a power of two up to 4096")
+                });
+            }
+            Assumption::Promise { promise, .. } => {
+                problems.check(is_line(promise), id, || {
+                    format!("a promise is no line of 1 to {MAX_LINE} characters")
+                });
+            }
         }
     }
 }

@@ -28,6 +28,15 @@ pub enum Error {
         /// What is wrong.
         message: String,
     },
+    /// The manifest is of the format that states no formula.
+    #[error(
+        "manifest.json has format 1, which does not say what its kernels compute; this program \
+         opens format {known}: build the bundle anew from its specs with `tilewright build`"
+    )]
+    FormatOne {
+        /// Ours.
+        known: u32,
+    },
     /// The manifest's format is another one than this crate's.
     #[error("manifest.json has format {found}; this program reads format {known}: rebuild it")]
     Format {

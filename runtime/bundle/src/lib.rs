@@ -27,9 +27,10 @@
 //!             Operand::new("s", Role::In, DType::F32, "(m,n):(lds,1)".parse()?),
 //!             Operand::new("d", Role::Out, DType::F32, "(m,n):(ldd,1)".parse()?),
 //!         ],
+//!         compute: "d[m,n] = s[m,n]".to_owned(),
 //!         ..Semantics::default()
 //!     },
-//!     ..Kernel::new("copy_f32@plain-000000", Family::Copy, "copy_f32")
+//!     ..Kernel::new("copy_f32@plain-000000", "copy")
 //! };
 //! let ptx = ".version 7.0\n.target sm_80\n.visible .entry copy_f32() { ret; }\n";
 //! let mut writer = BundleWriter::new(Provenance::new("example 1.0"));
@@ -62,7 +63,13 @@ mod certificate;
 
 mod lines;
 
+mod computed;
+
+mod code;
+
 mod manifest;
+
+mod formula;
 
 mod resolve;
 
@@ -78,26 +85,29 @@ mod read;
 
 mod write;
 
-pub use abi::{LaunchAbi, MAX_PARAM_BYTES, Param, ParamValue, ScalarType};
+pub use abi::{LaunchAbi, MAX_PARAM_BYTES, Param, ParamValue, Scalar, ScalarType, Workspace};
 pub use certificate::{Certificate, MAX_CERTIFICATE_BYTES};
+pub use code::{Capability, CubinFile, PtxFile, Resources, Route};
+pub use computed::{AccumulationWord, Computed};
 pub use error::{Error, Problem};
 pub use expr::{
     Condition, Env, EvalError, Expr, MAX_DEPTH, MAX_NAMES, MAX_NODES, MAX_TEXT, Name, NameKind,
     Names, Op as ExprStep, ParseError, Word as ExprWord,
 };
+pub use formula::MAX_COMPUTE_BYTES;
 pub use hash::Sha256Hex;
 pub use layout::{LayoutError, MAX_AXES, OperandLayout};
 pub use lines::{LineTable, Origin};
 pub use manifest::{
-    Assumption, Capability, CubinFile, FORMAT_VERSION, Family, FileEntry, Kernel, Manifest,
-    Operand, Provenance, PtxFile, Resources, Role, Semantics,
+    Assumption, FORMAT_VERSION, FileEntry, Kernel, Manifest, Operand, Provenance, Role, Semantics,
 };
 pub use read::Bundle;
 pub use sums::{SumBasis, SumRounding, SumRule, SumUnit, Sums};
 pub use tensor_map::{L2Promotion, OobFill, TENSOR_MAP_BYTES, TensorMapAbi, TensorSwizzle};
 pub use tilewright_formula::DType;
+pub use tilewright_formula::identity::default_text as default_formula;
 pub use tuning::{
-    Contiguous, TUNING_FILE, TUNING_FORMAT, TunedChoice, TunedDevice, TunedOperand, TunedPoint,
-    Tuning, TuningTable,
+    Contiguous, MAX_TUNED_EXTENTS, TUNING_FILE, TUNING_FORMAT, TunedChoice, TunedDevice,
+    TunedOperand, TunedPoint, Tuning, TuningTable,
 };
 pub use write::BundleWriter;

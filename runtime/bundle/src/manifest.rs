@@ -2,11 +2,15 @@
 //!
 //! The structs say what is well-typed; `check` says what is consistent.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::abi::LaunchAbi;
+use crate::abi::{LaunchAbi, Scalar, Workspace};
 use crate::certificate::Certificate;
-use crate::expr::{Condition, Expr, Names};
+use crate::code::{Capability, CubinFile, PtxFile, Resources, Route};
+use crate::computed::{AccumulationWord, Computed};
+use crate::expr::{Condition, Expr, Name, Names};
 use crate::hash::Sha256Hex;
 use crate::layout::OperandLayout;
 use crate::lines::LineTable;
@@ -14,7 +18,7 @@ use crate::sums::Sums;
 use tilewright_formula::DType;
 
 /// The manifest format this crate writes and the only one it opens.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// Everything a bundle says about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,26 +72,6 @@ pub struct FileEntry {
     pub sha256: Sha256Hex,
 }
 
-/// What a kernel of a family computes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Family {
-    /// `d = a · b` with an epilogue.
-    Gemm,
-    /// `d = s`, element by element.
-    Copy,
-}
-
-impl Family {
-    /// The spelling in manifests.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Family::Gemm => "gemm",
-            Family::Copy => "copy",
-        }
-    }
-}
-
 /// Whether a kernel reads or writes an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -101,6 +85,15 @@ pub enum Role {
 }
 
 impl Role {
+    /// The spelling in manifests.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Role::In => "in",
+            Role::Out => "out",
+            Role::InOut => "inout",
+        }
+    }
+
     /// Whether the kernel writes the operand.
     pub const fn is_written(self) -> bool {
         matches!(self, Role::Out | Role::InOut)
@@ -116,7 +109,7 @@ impl Role {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Operand {
-    /// Its name in the spec: `a b c d` of a gemm, `s d` of a copy.
+    /// Its name in the formula.
     pub name: String,
     /// Read or written.
     pub role: Role,
@@ -124,6 +117,9 @@ pub struct Operand {
     pub dtype: DType,
     /// Shape and strides, in elements: `(m,k):(lda,1)`.
     pub layout: OperandLayout,
+    /// The input whose place an output may take: same start, layout and type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<String>,
 }
 
 impl Operand {
@@ -134,6 +130,7 @@ impl Operand {
             role,
             dtype,
             layout,
+            over: None,
         }
     }
 }
@@ -144,13 +141,21 @@ impl Operand {
 pub struct Semantics {
     /// The tensors, in the order of the spec.
     pub operands: Vec<Operand>,
-    /// Type in which a gemm accumulates.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub accumulator: Option<DType>,
-    /// The epilogue's formula: `d = acc`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub epilogue: Option<String>,
-    /// How a gemm adds up the products of an element.
+    /// Numbers by value, in the order of the spec.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scalars: Vec<Scalar>,
+    /// Modes whose extent is the same in every launch.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub modes: BTreeMap<String, i64>,
+    /// The formula: `d[m,n] = s[m,n]`.
+    pub compute: String,
+    /// How exactly its sums are kept.
+    #[serde(default, skip_serializing_if = "AccumulationWord::is_full")]
+    pub accumulation: AccumulationWord,
+    /// SHA-256 of the function: kernels of the same one may stand for one another. Set by the
+    /// writer where it is empty.
+    pub function: Sha256Hex,
+    /// How the products of an element are added up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sums: Option<Sums>,
 }
@@ -160,69 +165,6 @@ impl Semantics {
     pub fn operand(&self, name: &str) -> Option<&Operand> {
         self.operands.iter().find(|o| o.name == name)
     }
-}
-
-/// A kernel's PTX file.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PtxFile {
-    /// Path relative to the manifest; set by the writer.
-    pub file: String,
-    /// Hash of the content; set by the writer.
-    pub sha256: Sha256Hex,
-    /// The file's `.version`; set by the writer.
-    pub version: String,
-    /// The file's `.target`, the architecture alone; set by the writer.
-    pub target: String,
-}
-
-/// A kernel's machine code for one architecture.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CubinFile {
-    /// Path relative to the manifest.
-    pub file: String,
-    /// Hash of the content.
-    pub sha256: Sha256Hex,
-    /// The architecture it was assembled for: `sm_90a`.
-    pub target: String,
-}
-
-/// Which devices run a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Capability {
-    /// Smallest compute capability, ten times major plus minor: 80, 90.
-    pub min_sm: u32,
-    /// Whether no other capability will do, as for `sm_90a`.
-    pub exact: bool,
-}
-
-impl Capability {
-    /// Whether a device of compute capability `sm` (80, 90) runs the kernel.
-    pub const fn allows(self, sm: u32) -> bool {
-        if self.exact {
-            sm == self.min_sm
-        } else {
-            sm >= self.min_sm
-        }
-    }
-}
-
-/// What a kernel uses, as far as it is known; sizes in bytes per CTA or thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Resources {
-    /// Registers of a thread, from `ptxas`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub registers: Option<u32>,
-    /// Shared memory declared in the PTX.
-    pub static_smem_bytes: u32,
-    /// Shared memory asked for at launch.
-    pub dynamic_smem_bytes: u32,
-    /// Bytes a thread spills, stores and loads together, from `ptxas`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spill_bytes: Option<u32>,
 }
 
 /// Something that must be true of a problem before the kernel may be launched.
@@ -245,6 +187,13 @@ pub enum Assumption {
         /// Which access needs it.
         reason: String,
     },
+    /// Something of the contents of operands, which the caller confirms: `rows are distinct`.
+    Promise {
+        /// What the caller says holds.
+        promise: String,
+        /// What needs it.
+        reason: String,
+    },
 }
 
 impl Assumption {
@@ -253,13 +202,16 @@ impl Assumption {
         match self {
             Assumption::Expr { expr, .. } => expr.text().to_owned(),
             Assumption::Align { operand, bytes, .. } => format!("align({operand}) == {bytes}"),
+            Assumption::Promise { promise, .. } => promise.clone(),
         }
     }
 
     /// Why the kernel needs it.
     pub fn reason(&self) -> &str {
         match self {
-            Assumption::Expr { reason, .. } | Assumption::Align { reason, .. } => reason,
+            Assumption::Expr { reason, .. }
+            | Assumption::Align { reason, .. }
+            | Assumption::Promise { reason, .. } => reason,
         }
     }
 }
@@ -272,23 +224,27 @@ pub struct Kernel {
     pub id: String,
     /// The part of the id before `@`.
     pub spec: String,
-    /// Its family.
-    pub family: Family,
+    /// The spec's word for it, `gemm`: for reports, no part of what it computes.
+    pub kernel: String,
     /// What it computes.
     pub semantics: Semantics,
-    /// Name of the `.entry` in the PTX.
-    pub entry: String,
     /// Its PTX.
     pub ptx: PtxFile,
     /// Its machine code, if shipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cubin: Option<CubinFile>,
+    /// Which of the two a GPU may run.
+    #[serde(default, skip_serializing_if = "Route::is_ptx")]
+    pub route: Route,
     /// Oldest driver that takes the PTX, as `cuDriverGetVersion` counts: 11000 for CUDA 11.0.
     pub min_driver: u32,
     /// Devices that run it.
     pub capability: Capability,
-    /// How to launch it.
-    pub abi: LaunchAbi,
+    /// The launches that it is, one after the other on one stream.
+    pub launches: Vec<LaunchAbi>,
+    /// The scratch memory of all launches.
+    #[serde(default, skip_serializing_if = "Workspace::is_none")]
+    pub workspace: Workspace,
     /// What it uses.
     pub resources: Resources,
     /// Where the lines of its PTX come from; no part of what it is.
@@ -301,34 +257,39 @@ pub struct Kernel {
     /// SHA-256 of this entry as compact JSON with this key an empty string and without `lines`; set
     /// by the writer.
     pub content_hash: Sha256Hex,
+    /// The checked formula; see [`Kernel::formula`].
+    #[serde(skip)]
+    pub computed: Computed,
     /// The names of its expressions, declared by its layouts; see [`Kernel::resolve`].
     #[serde(skip)]
     pub names: Names,
 }
 
 impl Kernel {
-    /// A kernel without operands or parameters, to be filled with `..`; see the crate's example.
-    /// The part of `id` before `@` becomes `spec`.
-    pub fn new(id: &str, family: Family, entry: &str) -> Kernel {
+    /// A kernel without operands or launches, to be filled with `..`; see the crate's example. The
+    /// part of `id` before `@` becomes `spec`.
+    pub fn new(id: &str, kernel: &str) -> Kernel {
         Kernel {
             id: id.to_owned(),
             spec: id.split('@').next().unwrap_or(id).to_owned(),
-            family,
+            kernel: kernel.to_owned(),
             semantics: Semantics::default(),
-            entry: entry.to_owned(),
             ptx: PtxFile::default(),
             cubin: None,
+            route: Route::default(),
             min_driver: 11_000,
             capability: Capability {
                 min_sm: 80,
                 exact: false,
             },
-            abi: LaunchAbi::default(),
+            launches: Vec::new(),
+            workspace: Workspace::default(),
             resources: Resources::default(),
             lines: None,
             assumptions: Vec::new(),
             certificate: Certificate::default(),
             content_hash: Sha256Hex::default(),
+            computed: Computed::default(),
             names: Names::default(),
         }
     }
@@ -341,6 +302,34 @@ impl Kernel {
             .iter()
             .filter_map(|sums| sums.splits.as_ref());
         let splits = splits.map(|expr| ("semantics.sums.splits".to_owned(), expr));
-        self.abi.exprs().chain(splits)
+        let launches = self.launches.iter().enumerate().flat_map(|(at, launch)| {
+            let place = self.launch_place(at);
+            launch
+                .exprs()
+                .map(move |(key, expr)| (format!("{place}{key}"), expr))
+        });
+        let workspace = ("workspace.bytes".to_owned(), &self.workspace.bytes);
+        launches.chain([workspace]).chain(splits)
+    }
+
+    /// What stands before the keys of a launch in messages: nothing where it is the only one.
+    pub fn launch_place(&self, at: usize) -> String {
+        match self.launches.len() {
+            0 | 1 => String::new(),
+            _ => format!("launches.{at}."),
+        }
+    }
+
+    /// The extents that a caller gives, with their spelling, in the order in which layouts mention
+    /// them: all but the modes of constant extent.
+    pub fn free_extents(&self) -> impl Iterator<Item = (Name, &str)> {
+        let modes = &self.semantics.modes;
+        let all = self.names.extents();
+        all.filter(|(_, text)| !modes.contains_key(*text))
+    }
+
+    /// Whether one of its launches passes a tensor map.
+    pub fn has_tensor_maps(&self) -> bool {
+        self.launches.iter().any(LaunchAbi::has_tensor_maps)
     }
 }

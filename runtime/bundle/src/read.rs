@@ -4,13 +4,14 @@
 //! hashes, selection tables, file headers. The code is held in memory from then on, so what was
 //! checked is what is loaded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::check;
+use crate::code::PtxFile;
 use crate::error::{Error, Problems, shorten};
 use crate::hash::Sha256Hex;
-use crate::manifest::{FORMAT_VERSION, Kernel, Manifest, Provenance, PtxFile};
+use crate::manifest::{FORMAT_VERSION, Kernel, Manifest, Provenance};
 use crate::source::{MANIFEST, MAX_FILE_BYTES, MAX_MANIFEST_BYTES, Source};
 use crate::tuning::{TUNING_FILE, Tuning};
 
@@ -136,6 +137,11 @@ fn check_format(text: &str) -> Result<(), Error> {
     let head: Head = serde_json::from_str(text).map_err(|e| manifest_error(text, &e))?;
     if head.format == u64::from(FORMAT_VERSION) {
         return Ok(());
+    }
+    if head.format == 1 {
+        return Err(Error::FormatOne {
+            known: FORMAT_VERSION,
+        });
     }
     Err(Error::Format {
         found: head.format,
@@ -291,7 +297,7 @@ fn check_code(bundle: &Bundle) -> Result<(), Error> {
             .get(&kernel.ptx.file)
             .map(Vec::as_slice)
             .unwrap_or_default();
-        match ptx_header(ptx, &kernel.entry) {
+        match ptx_header(ptx, kernel) {
             Err(message) => problems.add(&kernel.id, message),
             Ok(PtxFile {
                 version, target, ..
@@ -314,8 +320,9 @@ fn check_code(bundle: &Bundle) -> Result<(), Error> {
     problems.into_result()
 }
 
-/// The version and target a PTX states, after checking that it is ASCII and declares `entry`.
-pub(crate) fn ptx_header(ptx: &[u8], entry: &str) -> Result<PtxFile, String> {
+/// The version and target a PTX states, after checking that it is text and declares every entry
+/// that a kernel launches.
+pub(crate) fn ptx_header(ptx: &[u8], kernel: &Kernel) -> Result<PtxFile, String> {
     let text = std::str::from_utf8(ptx).map_err(|_| "the PTX is not UTF-8".to_owned())?;
     if text.contains('\0') {
         return Err("the PTX contains a NUL byte".to_owned());
@@ -331,13 +338,16 @@ pub(crate) fn ptx_header(ptx: &[u8], entry: &str) -> Result<PtxFile, String> {
             .map(str::to_owned)
             .ok_or_else(|| format!("the PTX has no {name} line"))
     };
-    let declared = text.match_indices(".entry").any(|(at, found)| {
-        let name = text[at + found.len()..].trim_start();
-        name.strip_prefix(entry).is_some_and(|rest| {
-            !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$')
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    let declared: BTreeSet<&str> = text
+        .match_indices(".entry")
+        .filter_map(|(at, found)| {
+            let name = text[at + found.len()..].trim_start();
+            name.split(|c: char| !is_of_name(c)).next()
         })
-    });
-    if !declared {
+        .collect();
+    let mut entries = kernel.launches.iter().map(|launch| launch.entry.as_str());
+    if let Some(entry) = entries.find(|entry| !declared.contains(entry)) {
         return Err(format!("the PTX declares no .entry {entry}"));
     }
     Ok(PtxFile {

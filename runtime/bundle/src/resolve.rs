@@ -3,9 +3,10 @@
 //! In: a kernel as it was read. Out: the same kernel with its names declared by its layouts and
 //! every expression bound to them, or every name that stands for nothing, with its place.
 
-use crate::abi::{Param, ParamValue};
+use crate::abi::{LaunchAbi, Param, ParamValue};
 use crate::error::{Error, Problems};
 use crate::expr::{Expr, MAX_NAMES, NameKind, Names};
+use crate::formula;
 use crate::manifest::{Assumption, Kernel, Semantics};
 
 /// Declares the kernel's names and resolves every expression, adding what is wrong.
@@ -36,14 +37,16 @@ pub(crate) fn kernel(kernel: &mut Kernel, problems: &mut Problems) {
         }
     }
     kernel.names = names;
+    formula::kernel(kernel, problems);
 }
 
 impl Kernel {
-    /// Declares the names of an entry that was made, not opened, and looks up those that its
-    /// expressions mention. Opening and writing a bundle do so by themselves.
+    /// Declares the names of an entry that was made, not opened, looks up those that its
+    /// expressions mention, and checks its formula. Opening and writing a bundle do so by
+    /// themselves.
     ///
     /// # Errors
-    /// Every name that stands for nothing, or for two things.
+    /// Every name that stands for nothing, or for two things, and what is wrong with the formula.
     pub fn resolve(&mut self) -> Result<(), Error> {
         let mut problems = Problems::default();
         kernel(self, &mut problems);
@@ -87,8 +90,22 @@ fn declared(id: &str, semantics: &Semantics, problems: &mut Problems) -> Names {
 
 /// Calls with every expression of [`Kernel::exprs`] and the key it stands under.
 fn for_each_expr(kernel: &mut Kernel, mut visit: impl FnMut(&str, &mut Expr)) {
-    let abi = &mut kernel.abi;
-    for Param { name, value, .. } in &mut abi.params {
+    let places: Vec<String> = (0..kernel.launches.len())
+        .map(|at| kernel.launch_place(at))
+        .collect();
+    for (launch, place) in kernel.launches.iter_mut().zip(places) {
+        for_each_of(launch, |key, expr| visit(&format!("{place}{key}"), expr));
+    }
+    visit("workspace.bytes", &mut kernel.workspace.bytes);
+    let sums = kernel.semantics.sums.as_mut();
+    if let Some(expr) = sums.and_then(|sums| sums.splits.as_mut()) {
+        visit("semantics.sums.splits", expr);
+    }
+}
+
+/// Calls with every expression of one launch and the key it stands under.
+fn for_each_of(launch: &mut LaunchAbi, mut visit: impl FnMut(&str, &mut Expr)) {
+    for Param { name, value, .. } in &mut launch.params {
         match value {
             ParamValue::Scalar { expr, .. } => visit(&format!("params.{name}"), expr),
             ParamValue::TensorMap(map) => {
@@ -98,26 +115,21 @@ fn for_each_expr(kernel: &mut Kernel, mut visit: impl FnMut(&str, &mut Expr)) {
                     }
                 }
             }
-            ParamValue::Pointer { .. } | ParamValue::Workspace => {}
+            ParamValue::Pointer { .. } | ParamValue::Given(_) | ParamValue::Workspace => {}
         }
     }
-    for (key, expr) in ["grid.x", "grid.y", "grid.z"].iter().zip(&mut abi.grid) {
+    for (key, expr) in ["grid.x", "grid.y", "grid.z"].iter().zip(&mut launch.grid) {
         visit(key, expr);
     }
-    visit("dynamic_smem_bytes", &mut abi.dynamic_smem_bytes);
-    visit("workspace_bytes", &mut abi.workspace_bytes);
-    let sums = kernel.semantics.sums.as_mut();
-    if let Some(expr) = sums.and_then(|sums| sums.splits.as_mut()) {
-        visit("semantics.sums.splits", expr);
-    }
+    visit("dynamic_smem_bytes", &mut launch.dynamic_smem_bytes);
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::abi::{LaunchAbi, ScalarType};
-    use crate::manifest::{Family, Operand, Role};
+    use crate::abi::ScalarType;
+    use crate::manifest::{Operand, Role};
     use crate::tensor_map::TensorMapAbi;
     use tilewright_formula::DType;
 
@@ -138,9 +150,11 @@ mod tests {
                     operand("s", Role::In, "(m,n):(lds,1)"),
                     operand("d", Role::Out, "(m,n):(n,1)"),
                 ],
+                compute: "d[m,n] = s[m,n]".to_owned(),
                 ..Semantics::default()
             },
-            abi: LaunchAbi {
+            launches: vec![LaunchAbi {
+                entry: "copy".to_owned(),
                 params: Param::pack([
                     ("map", ParamValue::TensorMap(map)),
                     ("d", ParamValue::pointer("d")),
@@ -155,8 +169,8 @@ mod tests {
                     Expr::constant(1),
                 ],
                 ..LaunchAbi::default()
-            },
-            ..Kernel::new("copy_f32@x", Family::Copy, "copy")
+            }],
+            ..Kernel::new("copy_f32@x", "copy")
         }
     }
 
@@ -185,12 +199,12 @@ mod tests {
             kernel.resolve().unwrap_err().to_string()
         };
         let grid = refused(&|kernel| {
-            kernel.abi.grid[1] = "k".parse().unwrap();
-            kernel.abi.workspace_bytes = "k * ldq".parse().unwrap();
+            kernel.launches[0].grid[1] = "k".parse().unwrap();
+            kernel.workspace.bytes = "k * ldq".parse().unwrap();
         });
         for part in [
             "copy_f32@x: grid.y: unknown name `k`; the kernel's names are sms max_clusters m n lds",
-            "workspace_bytes: unknown name `ldq`",
+            "workspace.bytes: unknown name `ldq`",
         ] {
             assert!(grid.contains(part), "{grid}");
         }

@@ -1,7 +1,7 @@
 //! `tuning.json`: which kernels of the bundle were fastest on which problems of which device.
 //!
-//! A [`Tuning`] holds one [`TuningTable`] for each device and class of problems: the family, the
-//! element types, and which mode of each operand is contiguous. A table holds measured problems,
+//! A [`Tuning`] holds one [`TuningTable`] for each device and class of problems: the
+//! function, and which axis of each operand is contiguous. A table holds measured problems,
 //! each with the kernels that were fastest there, fastest first. The file is listed and hashed as
 //! every other one; opening a bundle checks that it speaks of the bundle's own kernels.
 
@@ -11,20 +11,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Problems, shorten};
 use crate::hash::Sha256Hex;
-use crate::manifest::{Family, Kernel};
+use crate::manifest::Kernel;
 use crate::text::is_plain;
 use tilewright_formula::DType;
 
 /// The name of the file in a bundle.
 pub const TUNING_FILE: &str = "tuning.json";
 /// The format of the file that this crate writes and the only one it reads.
-pub const TUNING_FORMAT: u32 = 1;
+pub const TUNING_FORMAT: u32 = 2;
 /// Most tables.
 const MAX_TABLES: usize = 4096;
 /// Most problems in all tables together.
 const MAX_POINTS: usize = 1 << 18;
 /// Most kernels of one problem.
 const MAX_CHOICES: usize = 16;
+/// Most extents of a table.
+pub const MAX_TUNED_EXTENTS: usize = 16;
 /// Largest extent.
 const MAX_EXTENT: i64 = i32::MAX as i64;
 
@@ -67,7 +69,7 @@ pub enum Contiguous {
     /// The first: column-major.
     First,
     /// The last: row-major.
-    Second,
+    Last,
     /// Neither.
     Neither,
 }
@@ -76,7 +78,7 @@ impl Contiguous {
     /// The axis of an operand with these strides; the last where several are 1.
     pub const fn of(strides: &[i64]) -> Contiguous {
         match strides {
-            [.., 1] => Contiguous::Second,
+            [.., 1] => Contiguous::Last,
             [1, ..] => Contiguous::First,
             _ => Contiguous::Neither,
         }
@@ -91,7 +93,7 @@ pub struct TunedOperand {
     pub name: String,
     /// Its element type.
     pub dtype: DType,
-    /// Which of its modes is contiguous.
+    /// Which of its axes is contiguous.
     pub contiguous: Contiguous,
 }
 
@@ -101,16 +103,12 @@ pub struct TunedOperand {
 pub struct TuningTable {
     /// Where.
     pub device: TunedDevice,
-    /// The family.
-    pub family: Family,
+    /// SHA-256 of what its kernels compute: their function.
+    pub function: Sha256Hex,
     /// The operands.
     pub operands: Vec<TunedOperand>,
-    /// Type of the sums of a gemm.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub accumulator: Option<DType>,
-    /// The epilogue's formula.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub epilogue: Option<String>,
+    /// Names of the extents: `m n k`.
+    pub extents: Vec<String>,
     /// The problems, ordered by their extents.
     pub points: Vec<TunedPoint>,
 }
@@ -119,8 +117,8 @@ pub struct TuningTable {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TunedPoint {
-    /// `m`, `n`, `k` and `batch`.
-    pub extents: [i64; 4],
+    /// The extents, in the table's order.
+    pub extents: Vec<i64>,
     /// The fastest kernels, fastest first.
     pub choices: Vec<TunedChoice>,
 }
@@ -144,10 +142,8 @@ impl TuningTable {
     /// Whether two tables are of the same device and class.
     pub fn same_class(&self, other: &TuningTable) -> bool {
         self.device == other.device
-            && self.family == other.family
+            && self.function == other.function
             && self.operands == other.operands
-            && self.accumulator == other.accumulator
-            && self.epilogue == other.epilogue
     }
 }
 
@@ -234,6 +230,10 @@ fn check_table(table: &TuningTable, what: &str, kernels: &Kernels<'_>, problems:
     problems.check(named, what, || {
         "1 to 16 operands with different names are allowed".to_owned()
     });
+    let extents = table.extents.len();
+    problems.check((1..=MAX_TUNED_EXTENTS).contains(&extents), what, || {
+        format!("{extents} extents; 1 to {MAX_TUNED_EXTENTS} are allowed")
+    });
     let ordered = table.points.is_sorted_by(|a, b| a.extents < b.extents);
     problems.check(ordered, what, || {
         "the problems are not ordered by extents, or one appears twice".to_owned()
@@ -250,10 +250,13 @@ fn check_point(
     kernels: &Kernels<'_>,
     problems: &mut Problems,
 ) {
-    let extents = point.extents;
+    let extents = &point.extents;
     let what = format!("{what} problem {extents:?}");
     let fits = extents.iter().all(|e| (1..=MAX_EXTENT).contains(e));
-    problems.check(fits, &what, || format!("extents are 1 to {MAX_EXTENT}"));
+    let (given, wanted) = (extents.len(), table.extents.len());
+    problems.check(fits && given == wanted, &what, || {
+        format!("{wanted} extents of 1 to {MAX_EXTENT} are allowed")
+    });
     let count = point.choices.len();
     problems.check((1..=MAX_CHOICES).contains(&count), &what, || {
         format!("{count} kernels; 1 to {MAX_CHOICES} are allowed")
@@ -281,7 +284,7 @@ fn check_point(
     }
 }
 
-/// Whether a kernel has the family and the types of a table's class.
+/// Whether a kernel has the function, the types and the extents of a table's class.
 fn computes(kernel: &Kernel, table: &TuningTable) -> bool {
     let has = |operand: &TunedOperand| {
         kernel
@@ -289,9 +292,9 @@ fn computes(kernel: &Kernel, table: &TuningTable) -> bool {
             .operand(&operand.name)
             .is_some_and(|o| o.dtype == operand.dtype)
     };
-    kernel.family == table.family
+    let extents = kernel.free_extents().map(|(_, text)| text);
+    kernel.semantics.function == table.function
         && kernel.semantics.operands.len() == table.operands.len()
         && table.operands.iter().all(has)
-        && kernel.semantics.accumulator == table.accumulator
-        && kernel.semantics.epilogue == table.epilogue
+        && extents.eq(table.extents.iter().map(String::as_str))
 }

@@ -8,10 +8,11 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::check;
+use crate::code::CubinFile;
 use crate::error::{Error, Problems, shorten};
 use crate::folder;
 use crate::hash::Sha256Hex;
-use crate::manifest::{CubinFile, FORMAT_VERSION, FileEntry, Kernel, Manifest, Provenance};
+use crate::manifest::{FORMAT_VERSION, FileEntry, Kernel, Manifest, Provenance};
 use crate::read::{Bundle, content_hash, hashed_part, ptx_header};
 use crate::source::{MANIFEST, MAX_MANIFEST_BYTES};
 use crate::tuning::{TUNING_FILE, Tuning};
@@ -47,11 +48,16 @@ impl BundleWriter {
         cubin: Option<(&str, &[u8])>,
     ) -> Result<(), Error> {
         let mut problems = Problems::default();
+        kernel.cubin = cubin.map(|(target, bytes)| CubinFile {
+            file: format!("cubin/{}.cubin", kernel.id),
+            sha256: Sha256Hex::of(bytes),
+            target: target.to_owned(),
+        });
         check::kernel(&mut kernel, &mut problems);
         problems.check(!self.kernels.contains_key(&kernel.id), &kernel.id, || {
             "the id is used twice: ids are unique in a bundle".to_owned()
         });
-        let header = ptx_header(ptx.as_bytes(), &kernel.entry);
+        let header = ptx_header(ptx.as_bytes(), &kernel);
         match header {
             Ok(header) => kernel.ptx = header,
             Err(message) => problems.add(&kernel.id, message),
@@ -60,15 +66,9 @@ impl BundleWriter {
         let file = format!("ptx/{}.ptx", kernel.id);
         kernel.ptx.sha256 = self.put(&file, ptx.as_bytes());
         kernel.ptx.file = file;
-        kernel.cubin = cubin.map(|(target, bytes)| {
-            let file = format!("cubin/{}.cubin", kernel.id);
-            let sha256 = self.put(&file, bytes);
-            CubinFile {
-                file,
-                sha256,
-                target: target.to_owned(),
-            }
-        });
+        if let (Some(entry), Some((_, bytes))) = (&kernel.cubin, cubin) {
+            self.put(&entry.file, bytes);
+        }
         kernel.content_hash = content_hash(&kernel)?;
         self.kernels.insert(kernel.id.clone(), kernel);
         Ok(())

@@ -65,8 +65,8 @@ fn text_that_a_terminal_would_obey_is_refused() {
         });
         let layout = format!("(m,n):(lds,1){hidden}").parse::<OperandLayout>();
         let layout = format!("{ID}: {}", layout.unwrap_err());
-        let epilogue = tampered(|kernel| kernel.semantics.epilogue = Some(hidden.to_owned()));
-        let parameter = tampered(|kernel| kernel.abi.params[0].name = hidden.to_owned());
+        let epilogue = tampered(|kernel| kernel.semantics.compute.push_str(hidden));
+        let parameter = tampered(|kernel| kernel.launches[0].params[0].name = hidden.to_owned());
         for refusal in [reason, layout, epilogue, parameter] {
             assert!(refusal.contains(ID), "{what}: {refusal}");
             assert!(!refusal.contains(hidden), "{what}: {refusal}");
@@ -130,4 +130,26 @@ fn a_bundle_takes_the_place_of_the_one_before() {
     let bundle = Bundle::open(folder.path()).unwrap();
     let left = ["mine.txt", "ptx/copy_f32@new-2.ptx"];
     assert_eq!(bundle.unlisted(folder.path()).unwrap(), left);
+}
+
+#[test]
+fn what_a_formula_says_is_what_the_manifest_states() {
+    for (edit, part) in [
+        (
+            (|kernel| kernel.semantics.operands[0].role = Role::InOut) as fn(&mut Kernel),
+            "the role of `s` is inout; compute says in",
+        ),
+        (
+            |kernel| kernel.semantics.function = Sha256Hex::of(b"another"),
+            "that of compute is",
+        ),
+        (
+            |kernel| kernel.semantics.compute = "d[m,n] = t[m,n]".to_owned(),
+            "1:10: `t` is no operand",
+        ),
+        (|kernel| kernel.semantics.compute.clear(), "compute: "),
+    ] {
+        let refusal = tampered(edit);
+        assert!(refusal.contains(part) && refusal.contains(ID), "{refusal}");
+    }
 }

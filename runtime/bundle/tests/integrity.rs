@@ -13,7 +13,8 @@ fn kernel(id: &str, entry: &str) -> Kernel {
     let operand =
         |name, role| Operand::new(name, role, DType::F32, "(m,n):(lds,1)".parse().unwrap());
     Kernel {
-        abi: LaunchAbi {
+        launches: vec![LaunchAbi {
+            entry: entry.to_owned(),
             params: Param::pack([
                 ("s", ParamValue::pointer("s")),
                 ("n", i32_of("n")),
@@ -26,9 +27,10 @@ fn kernel(id: &str, entry: &str) -> Kernel {
             ],
             block: [256, 1, 1],
             ..LaunchAbi::default()
-        },
+        }],
         semantics: Semantics {
             operands: vec![operand("s", Role::In), operand("d", Role::Out)],
+            compute: "d[m,n] = s[m,n]".to_owned(),
             ..Semantics::default()
         },
         assumptions: vec![
@@ -40,7 +42,7 @@ fn kernel(id: &str, entry: &str) -> Kernel {
             },
         ],
         certificate: serde_json::json!({ "z": 1, "a": { "conflicts": 1.5, "b": [1, 2] } }).into(),
-        ..Kernel::new(id, Family::Copy, entry)
+        ..Kernel::new(id, "copy")
     }
 }
 
@@ -90,7 +92,7 @@ fn what_is_written_opens_again() {
     assert_eq!(bundle.ptx(two), empty_ptx("two"));
     assert_eq!(bundle.cubin(two), Some(b"machine code".as_slice()));
     assert_eq!(bundle.of_spec("copy_a").count(), 1);
-    assert_eq!(two.abi.params[2].offset, 16);
+    assert_eq!(two.launches[0].params[2].offset, 16);
     assert_eq!(two.certificate.value()["a"]["conflicts"], 1.5);
 }
 
@@ -157,7 +159,8 @@ fn swapped_files_are_noticed() {
 
 /// A change of the manifest's text, and what the refusal must say.
 const EDITS: &[(&str, &str, &str)] = &[
-    ("\"format\": 1", "\"format\": 2", "has format 2"),
+    ("\"format\": 2", "\"format\": 3", "has format 3"),
+    ("\"format\": 2", "\"format\": 1", "build the bundle anew"),
     ("\"copy_b@x-2\"", "\"copy_a@x-1\"", "used twice"),
     ("\"spec\": \"copy_a\"", "\"spec\": \"copy_c\"", "before @"),
     (
@@ -206,14 +209,14 @@ const EDITS: &[(&str, &str, &str)] = &[
     ),
     ("\"entry\": \"one\"", "\"entry\": \"on\"", "content hash"),
     (
-        "\"family\": \"copy\"",
-        "\"family\": \"sort\"",
-        "unknown variant `sort`",
+        "\"kernel\": \"copy\"",
+        "\"kernel\": \"co py\"",
+        "which is no name",
     ),
     (
         "\"role\": \"out\"",
         "\"role\": \"in\"",
-        "no operand is written",
+        "the role of `d` is in; compute says out",
     ),
     (
         "\"bytes\": 12",
@@ -266,7 +269,7 @@ fn long_lists_and_deep_values_are_refused() {
         .collect::<Vec<_>>()
         .join(",");
     let tampered =
-        edited(|text| text.replacen("\"format\": 1", &format!("\"format\": [{many}]"), 1));
+        edited(|text| text.replacen("\"format\": 2", &format!("\"format\": [{many}]"), 1));
     assert!(open(&tampered).is_err());
     let deep = "[".repeat(50_000);
     let tampered =
@@ -307,30 +310,6 @@ fn links_are_refused() {
 }
 
 #[test]
-fn sums_are_of_gemms_and_have_a_rule_for_every_device() {
-    let gemm = |edit: fn(&mut Kernel)| {
-        let mut kernel = Kernel {
-            family: Family::Gemm,
-            ..kernel("gemm_a@x-1", "one")
-        };
-        kernel.semantics.sums = Some(Sums::fma(23));
-        edit(&mut kernel);
-        let mut writer = BundleWriter::new(Provenance::new("test"));
-        writer.add(kernel, &empty_ptx("one"), None).map(|()| writer)
-    };
-    let whole = gemm(|_| {}).unwrap().to_files().unwrap();
-    let read = open(&whole).unwrap();
-    assert_eq!(read.kernels()[0].semantics.sums, Some(Sums::fma(23)));
-    let refused = |edit| gemm(edit).err().unwrap().to_string();
-    let of_copy = refused(|kernel| kernel.family = Family::Copy);
-    assert!(of_copy.contains("family copy; gemms alone"), "{of_copy}");
-    let none = refused(|kernel| kernel.capability.min_sm = 40);
-    assert!(none.contains("no rule is for sm 40"), "{none}");
-    let many = refused(|kernel| kernel.semantics.sums.as_mut().unwrap().k = 0);
-    assert!(many.contains("0 products"), "{many}");
-}
-
-#[test]
 fn writers_refuse_what_readers_would() {
     let mut writer = writer();
     let again = writer
@@ -339,7 +318,7 @@ fn writers_refuse_what_readers_would() {
     assert!(again.to_string().contains("used twice"));
     let mut wrong = kernel("../evil", "one");
     wrong.certificate = serde_json::json!(1).into();
-    wrong.abi.block = [0, 1, 1];
+    wrong.launches[0].block = [0, 1, 1];
     let all = writer
         .add(wrong, &empty_ptx("other"), None)
         .unwrap_err()

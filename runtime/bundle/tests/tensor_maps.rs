@@ -27,7 +27,8 @@ fn kernel(map: TensorMapAbi) -> Kernel {
         |name, role, layout: &str| Operand::new(name, role, DType::BF16, layout.parse().unwrap());
     let tiles = "min(ceil_div(m,128)*ceil_div(n,256), max_clusters) * 2";
     Kernel {
-        abi: LaunchAbi {
+        launches: vec![LaunchAbi {
+            entry: "one".to_owned(),
             params: Param::pack([
                 ("d", ParamValue::pointer("d")),
                 ("a_map", ParamValue::TensorMap(map)),
@@ -36,15 +37,16 @@ fn kernel(map: TensorMapAbi) -> Kernel {
             grid: [expr(tiles), expr("1"), expr("1")],
             cluster: Some([2, 1, 1]),
             ..LaunchAbi::default()
-        },
+        }],
         semantics: Semantics {
             operands: vec![
                 operand("a", Role::In, "(m,k):(lda,1)"),
                 operand("d", Role::Out, "(m,n):(ldd,1)"),
             ],
+            compute: "d[m,n] = sum[k] a[m,k]".to_owned(),
             ..Semantics::default()
         },
-        ..Kernel::new("gemm_a@x-1", Family::Gemm, "one")
+        ..Kernel::new("gemm_a@x-1", "gemm")
     }
 }
 
@@ -57,14 +59,13 @@ fn written(kernel: Kernel) -> Result<Bundle, Error> {
 #[test]
 fn maps_are_packed_at_multiples_of_64() {
     let kernel = kernel(map());
-    let places: Vec<_> = kernel
-        .abi
+    let places: Vec<_> = kernel.launches[0]
         .params
         .iter()
         .map(|p| (p.offset, p.size))
         .collect();
     assert_eq!(places, [(0, 8), (64, 128), (192, 4)]);
-    assert_eq!(kernel.abi.param_bytes(), 196);
+    assert_eq!(kernel.launches[0].param_bytes(), 196);
     let keys: Vec<_> = kernel
         .exprs()
         .map(|(key, e)| format!("{key}={e}"))
@@ -83,7 +84,7 @@ fn maps_are_packed_at_multiples_of_64() {
         ]
     );
     let mut shifted = kernel.clone();
-    shifted.abi.params[1].offset = 16;
+    shifted.launches[0].params[1].offset = 16;
     let error = written(shifted).unwrap_err().to_string();
     assert!(error.contains("at offset 16; expected 64"), "{error}");
 }
@@ -93,7 +94,7 @@ fn maps_are_packed_at_multiples_of_64() {
 fn the_manifest_says_all_of_a_map() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tensor_map.json");
     let bundle = written(kernel(map())).unwrap();
-    let abi = &bundle.kernels()[0].abi;
+    let abi = &bundle.kernels()[0].launches[0];
     let text = format!("{}\n", serde_json::to_string_pretty(abi).unwrap());
     if std::env::var_os("BLESS").is_some() {
         std::fs::create_dir_all(golden.parent().unwrap()).unwrap();
@@ -101,7 +102,7 @@ fn the_manifest_says_all_of_a_map() {
     }
     assert_eq!(text, std::fs::read_to_string(&golden).unwrap());
     assert_eq!(serde_json::from_str::<LaunchAbi>(&text).unwrap(), *abi);
-    assert_eq!(abi, &kernel(map()).abi);
+    assert_eq!(abi, &kernel(map()).launches[0]);
 }
 
 #[test]
@@ -180,7 +181,7 @@ fn maps_the_driver_would_refuse_are_refused() {
         refused(over, &format!("swizzle {} allows {span}", swizzle.text()));
     }
     let mut full = kernel(map());
-    full.abi.params = Param::pack((0..33).map(|_| ("map", ParamValue::TensorMap(map()))));
+    full.launches[0].params = Param::pack((0..33).map(|_| ("map", ParamValue::TensorMap(map()))));
     let error = written(full).unwrap_err().to_string();
     assert!(
         error.contains("the parameters have 4224 bytes; at most 4096 are allowed"),
@@ -192,7 +193,7 @@ fn maps_the_driver_would_refuse_are_refused() {
 fn a_grid_may_be_persistent() {
     let mut kernel = kernel(map());
     kernel.resolve().unwrap();
-    let (grid, names) = (&kernel.abi.grid[0], &kernel.names);
+    let (grid, names) = (&kernel.launches[0].grid[0], &kernel.names);
     let [m, n] = ["m", "n"].map(|text| names.find(text).unwrap());
     let env = |rows, cols| Env::new().with(m, rows).with(n, cols);
     let ctas = |m, n| grid.eval(&env(m, n).with(Name::MAX_CLUSTERS, 66)).unwrap();

@@ -7,12 +7,13 @@ use tilewright_fixture::{choice, copy_semantics, empty_ptx, open, opened, table,
 
 fn kernel(id: &str) -> Kernel {
     Kernel {
-        abi: LaunchAbi {
+        launches: vec![LaunchAbi {
+            entry: "copy".to_owned(),
             params: Param::pack(["s", "d"].map(|name| (name, ParamValue::pointer(name)))),
             ..LaunchAbi::default()
-        },
+        }],
         semantics: copy_semantics(DType::F32),
-        ..Kernel::new(id, Family::Copy, "copy")
+        ..Kernel::new(id, "copy")
     }
 }
 
@@ -27,8 +28,8 @@ fn plain() -> Bundle {
 
 fn tuning(bundle: &Bundle) -> Tuning {
     let kernels = bundle.kernels();
-    let point = |extents| TunedPoint {
-        extents,
+    let point = |extents: [i64; 2]| TunedPoint {
+        extents: extents.to_vec(),
         choices: vec![choice(&kernels[0], 1.5), choice(&kernels[1], 2.25)],
     };
     let device = TunedDevice {
@@ -36,7 +37,7 @@ fn tuning(bundle: &Bundle) -> Tuning {
         sm: Some(90),
         sms: 132,
     };
-    let points = vec![point([8, 16, 1, 1]), point([8, 32, 1, 1])];
+    let points = vec![point([8, 16]), point([8, 32])];
     table(&kernels[0], device, points)
 }
 
@@ -103,10 +104,14 @@ fn tables_that_are_wrong_are_refused_by_name() {
         |t| t.tables[0].points[0].choices[0].ratio_best = Some(0.0),
         "positive",
     );
-    refused(|t| t.tables[0].points[0].extents[2] = 0, "extents are 1 to");
+    refused(|t| t.tables[0].points[0].extents[1] = 0, "extents of 1 to");
+    refused(
+        |t| t.tables[0].points[0].extents.push(1),
+        "2 extents of 1 to",
+    );
     refused(
         |t| t.tables[0].points[1].extents[1] = 1 << 31,
-        "extents are 1 to",
+        "extents of 1 to",
     );
     refused(|t| t.tables[0].points.swap(0, 1), "not ordered");
     refused(
@@ -118,7 +123,11 @@ fn tables_that_are_wrong_are_refused_by_name() {
         |t| t.tables[0].operands[0].dtype = DType::BF16,
         "another class",
     );
-    refused(|t| t.tables[0].family = Family::Gemm, "another class");
+    refused(|t| t.tables[0].extents[1] = "k".to_owned(), "another class");
+    refused(
+        |t| t.tables[0].function = Sha256Hex::of(b"another"),
+        "another class",
+    );
     refused(|t| t.tables[0].operands.truncate(1), "another class");
     refused(
         |t| t.tables[0].operands[1].name = "s".to_owned(),
@@ -138,16 +147,16 @@ fn another_format_is_called_that() {
         text.contains("format 7") && text.contains("tune anew"),
         "{text}"
     );
-    let unknown = br#"{"format": 1, "tables": [], "more": 1}"#;
+    let unknown = br#"{"format": 2, "tables": [], "more": 1}"#;
     assert!(Tuning::parse(unknown).is_err());
 }
 
 #[test]
 fn strides_say_which_mode_is_contiguous() {
     let cases = [
-        ((8, 1), Contiguous::Second),
+        ((8, 1), Contiguous::Last),
         ((1, 8), Contiguous::First),
-        ((1, 1), Contiguous::Second),
+        ((1, 1), Contiguous::Last),
         ((4, 2), Contiguous::Neither),
     ];
     for ((row, col), expected) in cases {

@@ -9,6 +9,7 @@ use std::fmt::Write;
 use crate::formula::{Formula, Source};
 use crate::print::statement_text;
 use crate::signature::{Accumulation, Axis, ModeExtent, Signature};
+use crate::syntax::{Assignment, Tree, parse_what_can_be};
 
 /// The function of a formula.
 pub fn function(formula: &Formula) -> String {
@@ -69,6 +70,28 @@ pub fn signature_text(signature: &Signature) -> String {
         out += "accumulation: fast\n";
     }
     out
+}
+
+/// Words that have a formula where a spec says none.
+pub const DEFAULTS: [&str; 2] = ["gemm", "copy"];
+
+/// The word of [`DEFAULTS`] whose formula this is, whatever the types.
+pub fn default_of(formula: &Formula) -> Option<&'static str> {
+    let untyped = |tree: &Tree| -> Vec<String> {
+        let statements = tree.statements.iter().map(|statement| Assignment {
+            annotation: None,
+            ..statement.clone()
+        });
+        statements
+            .map(|statement| statement_text(&statement, &str::to_owned))
+            .collect()
+    };
+    let own = untyped(&formula.tree);
+    let is_own = |word: &&str| {
+        let text = default_text(word, None).unwrap_or_default();
+        untyped(&parse_what_can_be(&text).0) == own
+    };
+    DEFAULTS.into_iter().find(is_own)
 }
 
 /// The formula that `gemm` and `copy` have where a spec says none; the type of the first one's sum

@@ -129,10 +129,14 @@ impl Bench<'_> {
             self.device.info(),
         )?;
         let fit = self.any_device().fit(kernel, &problem)?;
+        let [s, d] = as_bytes(kernel, &problem).ok_or_else(|| {
+            let message = "it moves or casts elements, which memcpy does not: there is no peer";
+            Error::Request(message.to_owned())
+        })?;
         let loaded = self.runtime.load(kernel)?;
         let mut launches = Vec::new();
         for set in sets {
-            let args = [Arg::new("s", &set.s), Arg::new("d", &set.d)];
+            let args = [Arg::new(s, &set.s), Arg::new(d, &set.d)];
             launches.push(prepare_cuda(&loaded, &fit, self.device, &args)?);
         }
         let mut runner = Runner {
@@ -198,12 +202,20 @@ impl Bench<'_> {
     }
 }
 
+/// The operands of a copy that leaves the bytes of a packed problem as they are.
+fn as_bytes<'k>(kernel: &'k Kernel, problem: &Problem) -> Option<[&'k str; 2]> {
+    let ends = kernel.copied()?;
+    let [s, d] = ends;
+    let names = ends.map(|end| end.name.as_str());
+    let [from, to] = names.map(|name| problem.strides(name));
+    (s.dtype == d.dtype && s.layout.shape == d.layout.shape && from == to).then_some(names)
+}
+
 /// Bytes of one operand of a copy at an extent.
 fn bytes_of(kernel: &Kernel, extent: Extent) -> u64 {
     let size = kernel
-        .semantics
-        .operand("d")
-        .map_or(1, |d| u64::from(d.dtype.bytes()));
+        .copied()
+        .map_or(1, |[_, d]| u64::from(d.dtype.bytes()));
     let elems = extent.m.max(0) as u64 * extent.n.max(0) as u64;
     elems.saturating_mul(size)
 }

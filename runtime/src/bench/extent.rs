@@ -112,13 +112,22 @@ impl Extent {
         }
     }
 
-    /// The extents that a kernel has, without strides.
+    /// The extent of that name.
+    pub fn named(&self, name: &str) -> Option<i64> {
+        let own = [("m", self.m), ("n", self.n), ("k", self.k)];
+        let mut own = own.into_iter();
+        own.find(|(known, _)| *known == name)
+            .map(|(_, extent)| extent)
+    }
+
+    /// The extents that a kernel has, without strides; scalars are 1.
     fn of(&self, kernel: &Kernel) -> Problem {
         let own = [("m", self.m), ("n", self.n), ("k", self.k)];
-        Problem::of(
-            own.into_iter()
-                .filter(|(name, _)| is_extent(&kernel.names, name)),
-        )
+        let own = own.into_iter().filter(|(name, _)| is_extent(kernel, name));
+        let scalars = kernel.semantics.scalars.iter();
+        scalars.fold(Problem::of(own), |problem, scalar| {
+            problem.with_scalar(&scalar.name, 1.0)
+        })
     }
 
     /// The tightest problem of these extents and this order that a gemm kernel takes.
@@ -138,7 +147,9 @@ impl Extent {
         }
         let (a, b) = wanted.k_major();
         let mut turned = problem;
-        for (name, factor, k_major) in [("a", &form.a, a), ("b", &form.b, b)] {
+        let operands = &kernel.semantics.operands;
+        for (factor, k_major) in [(&form.a, a), (&form.b, b)] {
+            let name = operands.get(factor.at).map_or("", |operand| &operand.name);
             let Matrix { rows, cols, .. } = factor.orient(&fits.operands);
             turned = match (k_major, factor.swapped) {
                 (true, false) => turned.row_major(name, cols),

@@ -27,7 +27,7 @@ mod gemm;
 
 mod copy;
 
-use tilewright_bundle::{Family, Kernel};
+use tilewright_bundle::Kernel;
 
 pub use extent::{Extent, Letters};
 pub use rows::{Mode, Row, RowProblem, RowTypes, Stamp};
@@ -178,19 +178,35 @@ pub fn bench(
         options,
         blas: None,
     };
-    let of = |family| kernels.iter().copied().filter(move |k| k.family == family);
-    let gemms: Vec<&Kernel> = of(Family::Gemm).collect();
-    let copies: Vec<&Kernel> = of(Family::Copy).collect();
+    let gemms: Vec<&Kernel> = of(kernels, |kernel| kernel.product().is_some());
+    let copies: Vec<&Kernel> = of(kernels, |kernel| kernel.copied().is_some());
     let mut rows = Vec::new();
     for extent in extents {
         let mut found = Vec::new();
         found.extend(bench.gemms(&gemms, *extent, &mut report)?);
         found.extend(bench.copies(&copies, *extent, &mut report)?);
+        for kernel in of(kernels, |k| k.product().is_none() && k.copied().is_none()) {
+            let error = Error::Request("there is no peer for what it computes".to_owned());
+            report(Event::Skipped {
+                kernel: &kernel.id,
+                extent: *extent,
+                error: &error,
+            });
+        }
         found.sort_by(|a, b| b.ratio_best.total_cmp(&a.ratio_best));
         rows.append(&mut found);
     }
     kernels.iter().for_each(|kernel| runtime.unload(kernel));
     Ok(rows)
+}
+
+/// Those of some kernels that compute something.
+fn of<'k>(kernels: &[&'k Kernel], what: impl Fn(&Kernel) -> bool) -> Vec<&'k Kernel> {
+    kernels
+        .iter()
+        .copied()
+        .filter(|kernel| what(kernel))
+        .collect()
 }
 
 /// Rows of a bench of copies at sizes in bytes, whatever the kernels' element types.
@@ -206,7 +222,7 @@ pub fn bench_copies(
 ) -> Result<Vec<Row>, Error> {
     let mut rows = Vec::new();
     for bytes in sizes_bytes {
-        let elem = |k: &&Kernel| k.semantics.operand("d").map_or(1, |d| d.dtype.bytes());
+        let elem = |k: &&Kernel| k.copied().map_or(1, |[_, d]| d.dtype.bytes());
         let mut sizes: Vec<u32> = kernels.iter().map(elem).collect();
         sizes.sort_unstable();
         sizes.dedup();
@@ -259,8 +275,8 @@ impl Bench<'_> {
             .min(room.max(1)) as usize
     }
 
-    /// A row with everything but what belongs to a family. The peer's fastest candidate is arm 0
-    /// and, with noise, arm 1 as well.
+    /// A row with everything but what belongs to what is computed. The peer's fastest candidate is
+    /// arm 0 and, with noise, arm 1 as well.
     pub(crate) fn row(&self, kernel: &Kernel, mode: Mode, arms: &Arms<'_>) -> Row {
         let Arms { samples, ours } = *arms;
         let (reading, ratio) = (samples.reading(), samples.ratio(0, ours));

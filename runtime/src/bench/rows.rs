@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tilewright_bundle::Kernel;
+use tilewright_bundle::{Kernel, Operand};
 
 use crate::problem::Problem;
 
@@ -88,16 +88,16 @@ impl RowProblem {
     }
 }
 
-/// Element types of a row, `null` where the family has no such operand.
+/// Element types of a row, `null` where there is no such operand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowTypes {
-    /// Of `a`, or of a copy's source.
+    /// Of the first factor of a product, or of a copy's source.
     pub a: Option<String>,
-    /// Of `b`.
+    /// Of the second factor.
     pub b: Option<String>,
-    /// Of `c`.
+    /// Of what is added; none so far.
     pub c: Option<String>,
-    /// Of `d`.
+    /// Of the output.
     pub d: Option<String>,
     /// Of the accumulator.
     pub acc: Option<String>,
@@ -105,16 +105,18 @@ pub struct RowTypes {
 
 impl RowTypes {
     pub(crate) fn of(kernel: &Kernel) -> RowTypes {
-        let of = |name: &str| {
-            let operand = kernel.semantics.operand(name);
-            operand.map(|o| o.dtype.text().to_owned())
+        let of = |operand: Option<&Operand>| operand.map(|o| o.dtype.text().to_owned());
+        let [a, b, d] = match (kernel.product(), kernel.copied()) {
+            (Some(operands), _) => operands.map(Some),
+            (None, Some([s, d])) => [Some(s), None, Some(d)],
+            (None, None) => [None; 3],
         };
         RowTypes {
-            a: of("a").or_else(|| of("s")),
-            b: of("b"),
-            c: of("c"),
-            d: of("d"),
-            acc: kernel.semantics.accumulator.map(|d| d.text().to_owned()),
+            a: of(a),
+            b: of(b),
+            c: None,
+            d: of(d),
+            acc: kernel.accumulator().map(|d| d.text().to_owned()),
         }
     }
 }
@@ -138,7 +140,7 @@ pub struct Row {
     pub sm_clock_mhz: Option<u32>,
     /// Power drawn under load.
     pub power_w: Option<f64>,
-    /// The kernel's family.
+    /// The spec's word for the kernel: `gemm`, `copy`.
     pub family: String,
     /// The kernel's id.
     pub kernel: String,
@@ -198,7 +200,7 @@ impl Row {
             ptxas: stamp.ptxas.clone(),
             sm_clock_mhz: None,
             power_w: None,
-            family: kernel.family.text().to_owned(),
+            family: kernel.kernel.clone(),
             kernel: kernel.id.clone(),
             problem: RowProblem::of(&Problem::new(0, 0, 1)),
             dtype: RowTypes::of(kernel),

@@ -263,12 +263,15 @@ impl Bench<'_> {
         workload: &Workload,
     ) -> Result<Runner<'k>, Error> {
         let loaded = self.runtime.load(entry.kernel)?;
+        let operands = &entry.kernel.semantics.operands;
+        let form = &entry.form;
+        let name = |at: usize| operands.get(at).map_or("", |one| one.name.as_str());
         let mut launches = Vec::new();
         for set in &workload.sets {
             let args = [
-                Arg::new("a", &set.a),
-                Arg::new("b", &set.b),
-                Arg::new("d", &set.d),
+                Arg::new(name(form.a.at), &set.a),
+                Arg::new(name(form.b.at), &set.b),
+                Arg::new(name(form.d.at), &set.d),
             ];
             launches.push(prepare_cuda(&loaded, &entry.fit, self.device, &args)?);
         }

@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering;
 
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUfunction_attribute as Attribute};
-use tilewright_bundle::Kernel;
+use tilewright_bundle::{Kernel, LaunchAbi};
 
-use super::module::{CudaKernel, set_attribute};
+use super::module::{CudaKernel, Function, set_attribute};
 use super::{CudaDevice, failed};
 use crate::error::{Error, Refusal, refused};
-use crate::launch::Launch;
+use crate::launch::{Launch, LaunchPart};
 
 /// How many clusters have room on the device at once.
 #[derive(Debug, Clone, Copy)]
@@ -23,34 +23,35 @@ pub(super) struct Room {
 }
 
 impl CudaDevice {
-    /// Enqueues a launch that passed every check.
+    /// Enqueues a kernel's launches, which passed every check.
     ///
     /// # Errors
     /// When the driver refuses it; failures of the kernel itself show at the next wait.
     pub(crate) fn launch(&self, kernel: &CudaKernel, launch: &Launch) -> Result<(), Error> {
         self.bind()?;
-        allow_smem(kernel, launch.dynamic_smem_bytes)?;
-        let mut params = launch.params.clone();
-        if let Some(at) = launch.workspace_at {
-            let address = self.workspace(kernel, launch.workspace_bytes)?;
-            if let Some(place) = params.get_mut(at..at + 8) {
-                place.copy_from_slice(&address.to_le_bytes());
-            }
+        let workspace = match launch.wants_workspace() {
+            true => self.workspace(kernel, launch.workspace_bytes)?,
+            false => 0,
+        };
+        for (part, function) in launch.parts.iter().zip(&kernel.functions) {
+            allow_smem(function, part.dynamic_smem_bytes)?;
+            let mut params = part.params_with(workspace);
+            let base = params.as_mut_ptr();
+            let mut pointers: Vec<*mut c_void> = part
+                .param_offsets
+                .iter()
+                // SAFETY: the bundle's checks put every offset inside the parameter block.
+                .map(|offset| unsafe { base.add(*offset as usize) }.cast())
+                .collect();
+            self.enqueue(function, part, &mut pointers)?;
         }
-        let base = params.as_mut_ptr();
-        let mut pointers: Vec<*mut c_void> = launch
-            .param_offsets
-            .iter()
-            // SAFETY: the bundle's checks put every offset inside the parameter block.
-            .map(|offset| unsafe { base.add(*offset as usize) }.cast())
-            .collect();
-        self.enqueue(kernel, launch, &mut pointers)
+        Ok(())
     }
 
     fn enqueue(
         &self,
-        kernel: &CudaKernel,
-        launch: &Launch,
+        function: &Function,
+        launch: &LaunchPart,
         params: &mut [*mut c_void],
     ) -> Result<(), Error> {
         let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
@@ -78,7 +79,7 @@ impl CudaDevice {
             // returns. The buffers' addresses and sizes passed `prepare`.
             return unsafe {
                 result::launch_kernel(
-                    kernel.function,
+                    function.handle,
                     (gx, gy, gz),
                     (bx, by, bz),
                     smem,
@@ -91,13 +92,13 @@ impl CudaDevice {
         let config = config(launch.grid, launch.block, smem, stream, attributes);
         let none = std::ptr::null_mut();
         // SAFETY: as for `launch_kernel` above; `attributes` outlives the call.
-        unsafe { sys::cuLaunchKernelEx(&config, kernel.function, params.as_mut_ptr(), none) }
+        unsafe { sys::cuLaunchKernelEx(&config, function.handle, params.as_mut_ptr(), none) }
             .result()
             .map_err(failed("cuLaunchKernelEx"))
     }
 
-    /// How many clusters of a kernel the device holds at once when each CTA has `smem_bytes` of
-    /// dynamic shared memory; without clusters, how many CTAs.
+    /// How many clusters of one launch of a kernel the device holds at once when each CTA has
+    /// `smem_bytes` of dynamic shared memory; without clusters, how many CTAs.
     ///
     /// # Errors
     /// [`Refusal::NoRoom`] when it is none, else the driver's failure.
@@ -105,20 +106,24 @@ impl CudaDevice {
         &self,
         kernel: &Kernel,
         code: &CudaKernel,
+        at: usize,
         smem_bytes: u32,
     ) -> Result<u32, Error> {
+        let (Some(abi), Some(code)) = (kernel.launches.get(at), code.functions.get(at)) else {
+            return Ok(0);
+        };
         let mut held = code.room.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(room) = held.as_ref().filter(|room| room.smem_bytes == smem_bytes) {
             return Ok(room.clusters);
         }
         self.bind()?;
         allow_smem(code, smem_bytes)?;
-        let clusters = match kernel.abi.cluster {
-            Some(cluster) => self.resident_clusters(kernel, code, cluster, smem_bytes)?,
-            None => self.resident_ctas(kernel, code, smem_bytes)?,
+        let clusters = match abi.cluster {
+            Some(cluster) => self.resident_clusters(abi, code, cluster, smem_bytes)?,
+            None => self.resident_ctas(abi, code, smem_bytes)?,
         };
         if clusters == 0 {
-            let cluster = kernel.abi.cluster.unwrap_or([1; 3]);
+            let cluster = abi.cluster.unwrap_or([1; 3]);
             let refusal = Refusal::NoRoom {
                 cluster,
                 smem_bytes,
@@ -134,25 +139,19 @@ impl CudaDevice {
 
     fn resident_clusters(
         &self,
-        kernel: &Kernel,
-        code: &CudaKernel,
+        abi: &LaunchAbi,
+        code: &Function,
         cluster: [u32; 3],
         smem_bytes: u32,
     ) -> Result<u32, Error> {
         let mut attributes = [cluster_attribute(cluster)];
         let stream = self.stream().cu_stream();
         // The grid only has to be whole clusters.
-        let config = config(
-            cluster,
-            kernel.abi.block,
-            smem_bytes,
-            stream,
-            &mut attributes,
-        );
+        let config = config(cluster, abi.block, smem_bytes, stream, &mut attributes);
         let mut clusters = 0;
         // SAFETY: the function is loaded; the driver reads the configuration and its attributes
         // and writes one integer, all of which outlive the call.
-        unsafe { sys::cuOccupancyMaxActiveClusters(&mut clusters, code.function, &config) }
+        unsafe { sys::cuOccupancyMaxActiveClusters(&mut clusters, code.handle, &config) }
             .result()
             .map_err(failed("cuOccupancyMaxActiveClusters"))?;
         Ok(u32::try_from(clusters).unwrap_or(0))
@@ -160,15 +159,15 @@ impl CudaDevice {
 
     fn resident_ctas(
         &self,
-        kernel: &Kernel,
-        code: &CudaKernel,
+        abi: &LaunchAbi,
+        code: &Function,
         smem_bytes: u32,
     ) -> Result<u32, Error> {
-        let threads = i32::try_from(kernel.abi.threads()).unwrap_or(i32::MAX);
+        let threads = i32::try_from(abi.threads()).unwrap_or(i32::MAX);
         let (mut ctas, smem) = (0, smem_bytes as usize);
         let call = sys::cuOccupancyMaxActiveBlocksPerMultiprocessor;
         // SAFETY: the function is loaded; the driver writes one integer that outlives the call.
-        unsafe { call(&mut ctas, code.function, threads, smem) }
+        unsafe { call(&mut ctas, code.handle, threads, smem) }
             .result()
             .map_err(failed("cuOccupancyMaxActiveBlocksPerMultiprocessor"))?;
         Ok(u32::try_from(ctas)
@@ -194,11 +193,11 @@ impl CudaDevice {
 }
 
 /// Lets the function use `smem` bytes of dynamic shared memory.
-fn allow_smem(kernel: &CudaKernel, smem: u32) -> Result<(), Error> {
-    if smem > kernel.smem_allowed.load(Ordering::Relaxed) {
+fn allow_smem(function: &Function, smem: u32) -> Result<(), Error> {
+    if smem > function.smem_allowed.load(Ordering::Relaxed) {
         let which = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        set_attribute(kernel.function, which, smem)?;
-        kernel.smem_allowed.fetch_max(smem, Ordering::Relaxed);
+        set_attribute(function.handle, which, smem)?;
+        function.smem_allowed.fetch_max(smem, Ordering::Relaxed);
     }
     Ok(())
 }

@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex};
 
 use cudarc::driver::sys::{self, CUfunction_attribute as Attribute, CUjit_option as Jit};
 use cudarc::driver::{CudaContext, DriverError, result};
-use tilewright_bundle::Kernel;
+use tilewright_bundle::{Kernel, LaunchAbi};
 
 use super::launching::Room;
 use super::{CudaDevice, DeviceMemory, driver_text, failed};
 use crate::error::{Error, Refusal, refused};
-use crate::launch::other_params;
+use crate::launch::{cubin_fits, other_params};
 
 /// Bytes of each log of the driver's compiler.
 const LOG_BYTES: usize = 16 << 10;
 /// Shared memory every launch may use without asking (CUDA programming guide, shared memory).
 const SMEM_WITHOUT_ASKING: u32 = 48 << 10;
 /// Largest cluster every device of a capability takes (CUDA programming guide, clusters).
-const PORTABLE_CLUSTER: u32 = 8;
+const PORTABLE_CLUSTER: i64 = 8;
 /// First driver with `cuFuncGetParamInfo`.
 const PARAM_INFO_DRIVER: u32 = 12_040;
 
@@ -39,17 +39,23 @@ impl Drop for Module {
 
 /// A kernel of a loaded module.
 pub struct CudaKernel {
-    /// Keeps the function below alive.
+    /// Keeps the functions below alive.
     _module: Module,
-    pub(super) function: sys::CUfunction,
-    registers: u32,
+    /// One for each of its launches.
+    pub(super) functions: Vec<Function>,
     log: String,
-    /// Dynamic shared memory the function may use so far.
-    pub(super) smem_allowed: AtomicU32,
-    /// Clusters that have room at once, for the last dynamic shared memory asked about.
-    pub(super) room: Mutex<Option<Room>>,
     /// Scratch memory, grown to the largest launch so far.
     pub(super) workspace: Mutex<Option<DeviceMemory>>,
+}
+
+/// The code of one launch.
+pub(super) struct Function {
+    pub handle: sys::CUfunction,
+    registers: u32,
+    /// Dynamic shared memory the function may use so far.
+    pub smem_allowed: AtomicU32,
+    /// Clusters that have room at once, for the last dynamic shared memory asked about.
+    pub room: Mutex<Option<Room>>,
 }
 
 // SAFETY: module and function handles may be used from every thread that has made their context
@@ -61,15 +67,16 @@ unsafe impl Sync for CudaKernel {}
 impl std::fmt::Debug for CudaKernel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("CudaKernel")
-            .field("registers", &self.registers)
+            .field("registers", &self.registers())
             .finish_non_exhaustive()
     }
 }
 
 impl CudaKernel {
-    /// Registers of a thread.
+    /// Registers of a thread, the most of its launches.
     pub fn registers(&self) -> u32 {
-        self.registers
+        let registers = self.functions.iter().map(|function| function.registers);
+        registers.max().unwrap_or(0)
     }
 
     /// What the driver's compiler said; empty for machine code.
@@ -90,17 +97,8 @@ impl CudaDevice {
         cubin: Option<&[u8]>,
     ) -> Result<CudaKernel, Error> {
         self.bind()?;
-        let mine = self
-            .info()
-            .sm
-            .map(|sm| format!("sm_{sm}"))
-            .unwrap_or_default();
-        let target = kernel
-            .cubin
-            .as_ref()
-            .map(|c| c.target.trim_end_matches('a'));
         let (module, log) = match cubin {
-            Some(code) if target == Some(mine.as_str()) => self.load_image(kernel, code)?,
+            Some(code) if cubin_fits(kernel, self.info().sm) => self.load_image(kernel, code)?,
             _ => {
                 let text = CString::new(ptx).map_err(|e| Error::Load {
                     kernel: kernel.id.clone(),
@@ -110,37 +108,49 @@ impl CudaDevice {
                 self.load_image(kernel, text.as_bytes_with_nul())?
             }
         };
-        let name = CString::new(kernel.entry.as_str())
-            .map_err(|e| Error::Request(format!("entry {:?}: {e}", kernel.entry)))?;
-        // SAFETY: the module is loaded and lives as long as the function, in the struct below.
-        let function = unsafe { result::module::get_function(module.handle, name) }
-            .map_err(failed("cuModuleGetFunction"))?;
-        let registers = attribute(function, Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?;
-        self.check(kernel, function)?;
-        if kernel
-            .abi
-            .cluster
-            .is_some_and(|c| c.iter().product::<u32>() > PORTABLE_CLUSTER)
-        {
-            let which = Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
-            set_attribute(function, which, 1)?;
-        }
+        let functions = kernel.launches.iter();
+        let functions = functions.map(|abi| self.function(kernel, abi, &module));
         let code = CudaKernel {
+            functions: functions.collect::<Result<_, _>>()?,
             _module: module,
-            function,
-            registers,
             log,
-            smem_allowed: AtomicU32::new(SMEM_WITHOUT_ASKING),
-            room: Mutex::new(None),
             workspace: Mutex::new(None),
         };
         // A cluster that can never be resident is found here, so that another kernel is picked.
-        if kernel.abi.cluster.is_some()
-            && let Some(smem) = kernel.abi.dynamic_smem_bytes.constant_value()
-        {
-            self.max_clusters(kernel, &code, u32::try_from(smem).unwrap_or(u32::MAX))?;
+        for (at, abi) in kernel.launches.iter().enumerate() {
+            if abi.cluster.is_some()
+                && let Some(smem) = abi.dynamic_smem_bytes.constant_value()
+            {
+                self.max_clusters(kernel, &code, at, u32::try_from(smem).unwrap_or(u32::MAX))?;
+            }
         }
         Ok(code)
+    }
+
+    /// The code of one launch, checked against the manifest.
+    fn function(
+        &self,
+        kernel: &Kernel,
+        abi: &LaunchAbi,
+        module: &Module,
+    ) -> Result<Function, Error> {
+        let name = CString::new(abi.entry.as_str())
+            .map_err(|e| Error::Request(format!("entry {:?}: {e}", abi.entry)))?;
+        // SAFETY: the module is loaded and lives as long as the function, in `CudaKernel`.
+        let handle = unsafe { result::module::get_function(module.handle, name) }
+            .map_err(failed("cuModuleGetFunction"))?;
+        let registers = attribute(handle, Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?;
+        self.check(kernel, abi, handle)?;
+        if abi.cluster_ctas() > PORTABLE_CLUSTER {
+            let which = Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+            set_attribute(handle, which, 1)?;
+        }
+        Ok(Function {
+            handle,
+            registers,
+            smem_allowed: AtomicU32::new(SMEM_WITHOUT_ASKING),
+            room: Mutex::new(None),
+        })
     }
 
     /// Loads PTX (with its final NUL) or machine code.
@@ -190,24 +200,29 @@ impl CudaDevice {
     }
 
     /// Compares the loaded function with the manifest.
-    fn check(&self, kernel: &Kernel, function: sys::CUfunction) -> Result<(), Error> {
+    fn check(
+        &self,
+        kernel: &Kernel,
+        abi: &LaunchAbi,
+        function: sys::CUfunction,
+    ) -> Result<(), Error> {
         let mut refusals = Vec::new();
         let local = attribute(function, Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?;
         if local > 0 {
             refusals.push(Refusal::LocalMemory { bytes: local });
         }
         let threads = attribute(function, Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
-        if u64::from(threads) < kernel.abi.threads() {
+        if u64::from(threads) < abi.threads() {
             refusals.push(Refusal::Abi {
                 problem: format!(
                     "it takes {threads} threads a CTA; the manifest says {}",
-                    kernel.abi.threads()
+                    abi.threads()
                 ),
             });
         }
-        refusals.extend(other_cluster(kernel, function)?);
+        refusals.extend(other_cluster(abi, function)?);
         let found = self.param_layout(function)?;
-        refusals.extend(found.and_then(|found| other_params(kernel, &found)));
+        refusals.extend(found.and_then(|found| other_params(abi, &found)));
         if refusals.is_empty() {
             Ok(())
         } else {
@@ -244,8 +259,8 @@ impl CudaDevice {
 }
 
 /// The refusal when the code was compiled for another cluster than the manifest's.
-fn other_cluster(kernel: &Kernel, function: sys::CUfunction) -> Result<Option<Refusal>, Error> {
-    let Some(stated) = kernel.abi.cluster else {
+fn other_cluster(abi: &LaunchAbi, function: sys::CUfunction) -> Result<Option<Refusal>, Error> {
+    let Some(stated) = abi.cluster else {
         return Ok(None);
     };
     let found = [

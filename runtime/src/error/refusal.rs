@@ -51,6 +51,42 @@ pub enum Refusal {
         /// The value given.
         value: i64,
     },
+    /// The problem does not give one of the kernel's scalars.
+    #[error("the problem gives no scalar `{name}`")]
+    NoScalar {
+        /// Its name.
+        name: String,
+    },
+    /// The problem gives a scalar that the kernel lacks.
+    #[error("the kernel has no scalar `{name}`: leave it out")]
+    ExtraScalar {
+        /// Its name.
+        name: String,
+    },
+    /// A scalar's type does not hold the value given.
+    #[error("the scalar {name} is {value}, which {dtype} does not hold")]
+    Scalar {
+        /// Its name.
+        name: String,
+        /// The value given.
+        value: String,
+        /// Its type.
+        dtype: bundle::DType,
+    },
+    /// The caller has not confirmed something that the kernel cannot check.
+    #[error("it needs the promise that {promise} ({reason}); confirm it, if it holds")]
+    Promise {
+        /// What is to be confirmed.
+        promise: String,
+        /// What needs it.
+        reason: String,
+    },
+    /// The kernel is shipped as machine code alone, for other devices than this one.
+    #[error("it runs by its machine code alone, which is for {target}")]
+    CubinOnly {
+        /// What it was assembled for.
+        target: String,
+    },
     /// The problem says nothing about an operand's strides.
     #[error("the problem gives no strides for `{operand}`")]
     NoStrides {
@@ -224,6 +260,11 @@ impl Refusal {
             Refusal::Extent { .. } | Refusal::NoExtent { .. } | Refusal::ExtraExtent { .. } => {
                 "extent"
             }
+            Refusal::NoScalar { .. } | Refusal::ExtraScalar { .. } | Refusal::Scalar { .. } => {
+                "scalar"
+            }
+            Refusal::Promise { .. } => "promise",
+            Refusal::CubinOnly { .. } => "cubin_only",
             Refusal::NoStrides { .. } | Refusal::Strides { .. } => "strides",
             Refusal::Layout { .. } => "layout",
             Refusal::Assumption { .. } => "assumption",

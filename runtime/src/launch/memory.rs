@@ -5,6 +5,7 @@ use tilewright_emulator::TensorMap;
 
 use super::{Fit, View};
 use crate::error::Refusal;
+use crate::layout::Extents;
 use crate::tensor_map::{PlacedMap, TENSOR_UNIT_BYTES};
 
 /// Checks size, alignment and overlap of the memory given for each operand.
@@ -18,7 +19,7 @@ pub(super) fn check(kernel: &Kernel, fit: &Fit, views: &[View<'_>], refusals: &m
             });
         }
     }
-    let mut ranges: Vec<(&Operand, u64, u64)> = Vec::new();
+    let mut ranges: Vec<(&Operand, &Extents, u64, u64)> = Vec::new();
     for (operand, extents) in operands.iter().zip(&fit.operands) {
         let Some(view) = views.iter().find(|v| v.operand == operand.name) else {
             refusals.push(Refusal::NoBuffer {
@@ -37,11 +38,14 @@ pub(super) fn check(kernel: &Kernel, fit: &Fit, views: &[View<'_>], refusals: &m
             });
         }
         aligned(kernel, operand, view.address, refusals);
-        ranges.push((operand, view.address, view.address.saturating_add(needs)));
+        let end = view.address.saturating_add(needs);
+        ranges.push((operand, extents, view.address, end));
     }
-    for (at, (one, start, end)) in ranges.iter().enumerate() {
-        for (other, other_start, other_end) in &ranges[..at] {
+    for (at, (one, place, start, end)) in ranges.iter().enumerate() {
+        for (other, other_place, other_start, other_end) in &ranges[..at] {
+            let same = start == other_start && place == other_place && one.dtype == other.dtype;
             let shared = start < other_end && other_start < end;
+            let shared = shared && !(same && may_lie_over(one, other));
             let written = if one.role.is_written() {
                 Some((one, other))
             } else {
@@ -56,6 +60,12 @@ pub(super) fn check(kernel: &Kernel, fit: &Fit, views: &[View<'_>], refusals: &m
             }
         }
     }
+}
+
+/// Whether the kernel allows that one of two operands takes the place of the other.
+fn may_lie_over(one: &Operand, other: &Operand) -> bool {
+    let over = |output: &Operand, input: &Operand| output.over.as_ref() == Some(&input.name);
+    over(one, other) || over(other, one)
 }
 
 /// Checks that no tensor map reaches beyond the memory given for its operand.
@@ -111,7 +121,8 @@ pub fn alignment_bytes(kernel: &Kernel, operand: &Operand) -> u32 {
         ParamValue::TensorMap(map) => map.operand == operand.name,
         _ => false,
     };
-    let mapped = kernel.abi.params.iter().any(is_mapped);
+    let mut params = kernel.launches.iter().flat_map(|launch| &launch.params);
+    let mapped = params.any(is_mapped);
     let mapped = mapped.then_some(TENSOR_UNIT_BYTES);
     let least = operand.dtype.bytes().max(1);
     assumed.chain(mapped).fold(least, u32::max)

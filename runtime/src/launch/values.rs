@@ -1,38 +1,54 @@
 //! The expressions of a launch as numbers: sizes, scalars, tensor maps.
 
-use tilewright_bundle::{Env, Expr, Kernel, ParamValue, ScalarType};
+use tilewright_bundle::{Env, Expr, Kernel, LaunchAbi, ParamValue, ScalarType};
 
 use super::put;
 use crate::error::Refusal;
 use crate::info::DeviceInfo;
 use crate::tensor_map::{PlacedMap, describe};
 
-/// Grid and memory sizes, checked against the device.
+/// The value of an expression, in a range; the least of it where it has none.
+fn value(
+    what: impl FnOnce() -> String,
+    (expr, env): (&Expr, &Env),
+    [least, most]: [i64; 2],
+    refusals: &mut Vec<Refusal>,
+) -> i64 {
+    match expr.eval(env) {
+        Ok(value) if (least..=most).contains(&value) => return value,
+        Ok(value) => refusals.push(Refusal::Range {
+            what: what(),
+            value,
+            least,
+            most,
+        }),
+        Err(error) => refusals.push(Refusal::Expression {
+            what: what(),
+            error,
+        }),
+    }
+    least
+}
+
+/// Bytes of the scratch memory.
+pub(super) fn workspace(kernel: &Kernel, env: &Env, refusals: &mut Vec<Refusal>) -> u64 {
+    let what = || "workspace.bytes".to_owned();
+    value(what, (&kernel.workspace.bytes, env), [0, 1 << 40], refusals) as u64
+}
+
+/// Grid and shared memory of one launch, checked against the device.
 pub(super) fn sizes(
     kernel: &Kernel,
+    at: usize,
+    abi: &LaunchAbi,
     env: &Env,
     device: &DeviceInfo,
     refusals: &mut Vec<Refusal>,
-) -> ([u32; 3], u32, u64) {
-    let mut value = |what: &str, expr: &Expr, least: i64, most: i64| {
-        match expr.eval(env) {
-            Ok(value) if (least..=most).contains(&value) => return value,
-            Ok(value) => {
-                refusals.push(Refusal::Range {
-                    what: what.to_owned(),
-                    value,
-                    least,
-                    most,
-                });
-            }
-            Err(error) => refusals.push(Refusal::Expression {
-                what: what.to_owned(),
-                error,
-            }),
-        }
-        least
+) -> ([u32; 3], u32) {
+    let mut value = |key: &str, expr: &Expr, least: i64, most: i64| {
+        let what = || kernel.launch_place(at) + key;
+        value(what, (expr, env), [least, most], refusals)
     };
-    let abi = &kernel.abi;
     // Limits of the grid: CUDA programming guide, compute capabilities.
     let grid = [
         value("grid.x", &abi.grid[0], 1, i64::from(i32::MAX)),
@@ -42,7 +58,6 @@ pub(super) fn sizes(
     let statics = i64::from(kernel.resources.static_smem_bytes);
     let smem_most = (i64::from(device.max_smem_bytes) - statics).max(0);
     let smem = value("dynamic_smem_bytes", &abi.dynamic_smem_bytes, 0, smem_most);
-    let workspace = value("workspace_bytes", &abi.workspace_bytes, 0, 1 << 40);
     for (at, (count, cluster)) in grid.iter().zip(abi.cluster.unwrap_or([1; 3])).enumerate() {
         if cluster == 0 || count % i64::from(cluster) != 0 {
             refusals.push(Refusal::Abi {
@@ -50,7 +65,7 @@ pub(super) fn sizes(
             });
         }
     }
-    (grid.map(|d| d as u32), smem as u32, workspace as u64)
+    (grid.map(|d| d as u32), smem as u32)
 }
 
 /// The least and the largest value of a scalar.
@@ -63,9 +78,9 @@ pub(crate) fn range_of(ty: ScalarType) -> (i64, i64) {
     }
 }
 
-/// Writes the scalars into the parameter block.
-pub(super) fn scalars(kernel: &Kernel, env: &Env, params: &mut [u8], refusals: &mut Vec<Refusal>) {
-    for param in &kernel.abi.params {
+/// Writes the integers of a launch into its parameter block.
+pub(super) fn integers(abi: &LaunchAbi, env: &Env, params: &mut [u8], refusals: &mut Vec<Refusal>) {
+    for param in &abi.params {
         let ParamValue::Scalar { ty, expr } = &param.value else {
             continue;
         };
@@ -96,26 +111,26 @@ pub(super) fn scalars(kernel: &Kernel, env: &Env, params: &mut [u8], refusals: &
 
 /// The tensor maps of operands whose address is known.
 pub(super) fn tensor_maps(
-    kernel: &Kernel,
+    abi: &LaunchAbi,
     env: &Env,
     address: impl Fn(&str) -> Option<u64>,
     refusals: &mut Vec<Refusal>,
 ) -> Vec<PlacedMap> {
     let mut maps = Vec::new();
-    for param in &kernel.abi.params {
-        let ParamValue::TensorMap(abi) = &param.value else {
+    for param in &abi.params {
+        let ParamValue::TensorMap(map) = &param.value else {
             continue;
         };
-        let Some(base) = address(&abi.operand) else {
+        let Some(base) = address(&map.operand) else {
             continue;
         };
-        if let Some(map) = describe(&param.name, abi, env, base, refusals) {
+        if let Some(made) = describe(&param.name, map, env, base, refusals) {
             maps.push(PlacedMap {
                 parameter: param.name.clone(),
-                operand: abi.operand.clone(),
+                operand: map.operand.clone(),
                 at: param.offset as usize,
-                map,
-                l2_promotion: abi.l2_promotion,
+                map: made,
+                l2_promotion: map.l2_promotion,
             });
         }
     }

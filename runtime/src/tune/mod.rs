@@ -47,7 +47,7 @@ mod tables;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
 
-use tilewright_bundle::{Family, Kernel, Tuning};
+use tilewright_bundle::{Kernel, Tuning};
 
 pub use campaign::Settings;
 pub use halving::{Stage, split, stages};
@@ -178,8 +178,8 @@ fn groups<'k>(
     for extent in extents {
         let first = groups.len();
         for kernel in kernels {
-            if on_gpu && kernel.family != Family::Gemm {
-                *unfit.entry("family").or_default() += 1;
+            if on_gpu && kernel.product().is_none() {
+                *unfit.entry("no product").or_default() += 1;
                 continue;
             }
             let problem = match extent.problem(kernel, info) {
@@ -210,22 +210,14 @@ fn kind(error: &Error) -> &'static str {
 
 /// Whether two candidates compute the same from the same memory.
 fn same(one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
-    let types = |candidate: &Candidate<'_>| {
-        let semantics = &candidate.kernel.semantics;
-        let operands = semantics.operands.iter();
-        let operands: BTreeMap<String, _> =
-            operands.map(|o| (o.name.clone(), o.dtype.text())).collect();
-        (operands, semantics.accumulator, semantics.epilogue.clone())
-    };
     let strides = |candidate: &Candidate<'_>| -> BTreeMap<String, Vec<i64>> {
         let operands = candidate.problem.operands();
         operands
             .map(|(name, strides)| (name.to_owned(), strides.to_vec()))
             .collect()
     };
-    types(one) == types(other)
-        && strides(one) == strides(other)
-        && one.kernel.family == other.kernel.family
+    let function = |candidate: &Candidate<'_>| candidate.kernel.semantics.function.clone();
+    function(one) == function(other) && strides(one) == strides(other)
 }
 
 /// A candidate's record before anything is known of it.
@@ -245,9 +237,9 @@ fn blank(
     let mut row = device.blank(kernel);
     row.mode = mode;
     row.problem = RowProblem::of(problem);
-    row.layout = match kernel.family {
-        Family::Copy => "row".to_owned(),
-        Family::Gemm => letters().map_or_else(String::new, |l| l.text().to_owned()),
+    row.layout = match kernel.product() {
+        None => "row".to_owned(),
+        Some(_) => letters().map_or_else(String::new, |l| l.text().to_owned()),
     };
     Record {
         format: RECORD_FORMAT,

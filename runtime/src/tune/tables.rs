@@ -73,7 +73,7 @@ pub fn tables(origin: &Origin<'_>, records: &[Record]) -> Tuning {
         }
     }
     for table in &mut tuning.tables {
-        table.points.sort_by_key(|point| point.extents);
+        table.points.sort_by(|a, b| a.extents.cmp(&b.extents));
     }
     tuning
 }
@@ -109,6 +109,11 @@ impl Origin<'_> {
                 contiguous: Contiguous::of(strides),
             })
         };
+        let named = kernel.free_extents().map(|(_, name)| {
+            let extent = problem.extent(name)?;
+            Some((name.to_owned(), extent))
+        });
+        let named: Vec<(String, i64)> = named.collect::<Option<_>>()?;
         let operands: Option<Vec<TunedOperand>> =
             kernel.semantics.operands.iter().map(operand).collect();
         let table = TuningTable {
@@ -117,10 +122,9 @@ impl Origin<'_> {
                 sm: self.device.sm,
                 sms: self.device.sms,
             },
-            family: kernel.family,
+            function: kernel.semantics.function.clone(),
             operands: operands?,
-            accumulator: kernel.semantics.accumulator,
-            epilogue: kernel.semantics.epilogue.clone(),
+            extents: named.iter().map(|(name, _)| name.clone()).collect(),
             points: Vec::new(),
         };
         let choice = TunedChoice {
@@ -130,7 +134,7 @@ impl Origin<'_> {
             ratio_best: Some(row.ratio_best).filter(|ratio| *ratio > 0.0),
         };
         let point = TunedPoint {
-            extents: [extents.m, extents.n, extents.k, extents.batch],
+            extents: named.iter().map(|(_, extent)| *extent).collect(),
             choices: vec![choice],
         };
         (row.ours_us.is_finite() && row.ours_us > 0.0).then_some((table, point))

@@ -1,6 +1,6 @@
 //! One kernel on one problem, from loading it to its outcome.
 
-use tilewright_bundle::{Family, Kernel};
+use tilewright_bundle::Kernel;
 use tilewright_emulator as emulator;
 
 use super::Outcome;
@@ -83,11 +83,11 @@ impl<'a> Attempt<'a> {
             seed,
             traced: self.traced,
         };
-        let ran = match (kernel.family, data) {
-            (Family::Gemm, Some(_)) => trial.gemm(blas, &mut outcome),
-            (Family::Gemm, None) if trial.shares_addresses() => trial.gemm(blas, &mut outcome),
-            (Family::Gemm, None) => trial.indices(&mut outcome),
-            (Family::Copy, _) => trial.copy(&mut outcome),
+        let ran = match (kernel.product(), data) {
+            (None, _) => trial.formula(&mut outcome),
+            (Some(_), Some(_)) => trial.product(blas, &mut outcome),
+            (Some(_), None) if trial.shares_addresses() => trial.product(blas, &mut outcome),
+            (Some(_), None) => trial.indices(&mut outcome),
         };
         let ran = match ran {
             Err(error) if error.is_memory() => return Err(no_memory(error, &outcome)),
@@ -135,20 +135,6 @@ fn scheduled(device: &Device, index: u64) -> Device {
             Device::Emulator(emulated.with_schedule(async_order, warp_order))
         }
     }
-}
-
-/// The types of a kernel: of its factors, its sums and its output.
-pub(super) fn types(kernel: &Kernel) -> String {
-    let semantics = &kernel.semantics;
-    let read = semantics.operands.iter().filter(|o| o.role.is_read());
-    let read: Vec<&str> = read.map(|o| o.dtype.text()).collect();
-    let written = semantics.operands.iter().filter(|o| o.role.is_written());
-    let sums = semantics.accumulator.into_iter();
-    let mut text = read.join("·");
-    for dtype in sums.chain(written.map(|o| o.dtype)) {
-        text.push_str(&format!(" → {dtype}"));
-    }
-    text
 }
 
 fn describe(case: &Case, kernel: &Kernel) -> String {

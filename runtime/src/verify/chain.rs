@@ -5,7 +5,7 @@
 //! links, the first input has been shifted that often. A launch that reads too early, or writes
 //! over what is still read, leaves another picture.
 
-use tilewright_bundle::{Family, Kernel};
+use tilewright_bundle::Kernel;
 
 use super::Outcome;
 use super::data::Data;
@@ -29,17 +29,16 @@ pub fn chain(
     links: usize,
     seed: u64,
 ) -> Result<Option<Outcome>, Error> {
-    if kernel.family != Family::Gemm {
+    let Some(names) = kernel.product() else {
         return Ok(None);
-    }
+    };
+    let [a, b, d] = names.map(|operand| operand.name.as_str());
     let device = runtime.device();
-    let square = Problem::new(side, side, side)
-        .row_major("a", side)
-        .row_major("d", side);
-    let orders = [
-        square.clone().row_major("b", side),
-        square.col_major("b", side),
-    ];
+    let extents = kernel
+        .free_extents()
+        .map(|(_, name)| (name.to_owned(), side));
+    let square = Problem::of(extents).row_major(a, side).row_major(d, side);
+    let orders = [square.clone().row_major(b, side), square.col_major(b, side)];
     for (problem, by_columns) in orders.into_iter().zip([false, true]) {
         let Ok(fit) = device.fit(kernel, &problem) else {
             continue;
@@ -52,6 +51,7 @@ pub fn chain(
         let loaded = runtime.load(kernel)?;
         let links = Links {
             form: &form,
+            names: [a, b, d],
             side: side as usize,
             count: links,
             by_columns,
@@ -74,6 +74,7 @@ pub fn chain(
 
 struct Links<'a> {
     form: &'a GemmForm,
+    names: [&'a str; 3],
     side: usize,
     count: usize,
     /// Whether b has its columns contiguous.
@@ -113,10 +114,11 @@ impl Links<'_> {
                 0 => [&ends[0], &ends[1]],
                 _ => [&ends[1], &ends[0]],
             };
+            let [first, second, output] = self.names;
             let args = [
-                Arg::at("a", from, 0),
-                Arg::at("b", &b, 0),
-                Arg::at("d", to, 0),
+                Arg::new(first, from),
+                Arg::new(second, &b),
+                Arg::new(output, to),
             ];
             device.launch(loaded, problem, &args)?;
         }

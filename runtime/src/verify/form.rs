@@ -1,6 +1,9 @@
 //! A gemm's operands as `a` (m,k), `b` (n,k) and `d` (m,n), whichever way round they lie.
 
 use tilewright_bundle::{DType, Kernel};
+use tilewright_formula::Source;
+use tilewright_formula::affine::ModeId;
+use tilewright_formula::form::Form;
 
 use super::data::{Data, Recipe, Side};
 use super::format::Format;
@@ -29,18 +32,14 @@ pub(crate) struct Factor {
 }
 
 impl Factor {
-    fn of(kernel: &Kernel, name: &str, first: &str) -> Result<Factor, Error> {
-        let at = position(kernel, name)?;
-        let operand = &kernel.semantics.operands[at];
-        let swapped = match operand.layout.shape.as_slice() {
-            [rows, _] => rows.single_word() != Some(first),
-            axes => {
-                let axes = axes.len();
-                return Err(Error::Request(format!(
-                    "`{name}` has {axes} axes; a matrix has two"
-                )));
-            }
+    /// The operand at a place, whose rows are these modes.
+    fn of(kernel: &Kernel, at: usize, rows: &[ModeId]) -> Result<Factor, Error> {
+        let modes = kernel.formula().map(|f| f.axis_modes(Source::Operand(at)));
+        let operand = kernel.semantics.operands.get(at);
+        let (Some([first, _]), Some(operand)) = (modes.as_deref(), operand) else {
+            return Err(no_product(kernel));
         };
+        let swapped = first.is_none_or(|first| !rows.contains(&first));
         Ok(Factor {
             at,
             dtype: operand.dtype,
@@ -77,24 +76,24 @@ impl Factor {
 }
 
 impl GemmForm {
-    /// Reads a gemm kernel's operands.
+    /// Reads the operands of a product of two matrices.
     pub fn of(kernel: &Kernel, extents: &[Extents]) -> Result<GemmForm, Error> {
-        let epilogue = kernel.semantics.epilogue.as_deref().unwrap_or("d = acc");
-        if epilogue.split_whitespace().collect::<String>() != "d=acc" {
-            return Err(Error::Request(format!(
-                "epilogue {epilogue:?} has no reference yet"
-            )));
-        }
-        let a = Factor::of(kernel, "a", "m")?;
-        let b = Factor::of(kernel, "b", "n")?;
-        let d = Factor::of(kernel, "d", "m")?;
+        let Some(Form::Contraction(form)) = kernel.form() else {
+            return Err(no_product(kernel));
+        };
+        let Some([a, b, d]) = form.plain else {
+            return Err(no_product(kernel));
+        };
+        let a = Factor::of(kernel, a, &form.rows)?;
+        let b = Factor::of(kernel, b, &form.columns)?;
+        let d = Factor::of(kernel, d, &form.rows)?;
         let (ea, ed) = (a.orient(extents), d.orient(extents));
         let shape = Shape {
             m: ed.rows as usize,
             n: ed.cols as usize,
             k: ea.cols as usize,
         };
-        let accumulator = kernel.semantics.accumulator.unwrap_or(DType::F32);
+        let accumulator = form.accumulator;
         Ok(GemmForm {
             shape,
             a,
@@ -127,11 +126,8 @@ impl GemmForm {
     }
 }
 
-pub(super) fn position(kernel: &Kernel, name: &str) -> Result<usize, Error> {
-    kernel
-        .semantics
-        .operands
-        .iter()
-        .position(|o| o.name == name)
-        .ok_or_else(|| Error::Request(format!("{} has no operand `{name}`", kernel.id)))
+/// Why a kernel is not judged as a product.
+fn no_product(kernel: &Kernel) -> Error {
+    let id = &kernel.id;
+    Error::Request(format!("{id} computes no product of two matrices alone"))
 }

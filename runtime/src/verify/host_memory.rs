@@ -1,6 +1,6 @@
 //! What one trial takes of the host's memory at once, asked for before any of it is taken.
 
-use tilewright_bundle::{Family, Kernel};
+use tilewright_bundle::Kernel;
 
 use super::problems::Case;
 use crate::device::Device;
@@ -34,11 +34,7 @@ fn bytes(device: &Device, kernel: &Kernel, case: &Case) -> u128 {
         let elems = count(extents.elems());
         let span = extents.span_elems().map_or(u64::MAX.into(), count);
         // In f64: the values of an input and their weights; an output's, and what is expected.
-        let values = match (kernel.family, operand.role.is_written()) {
-            (Family::Copy, _) => 0,
-            (Family::Gemm, false) => 16,
-            (Family::Gemm, true) => 24,
-        };
+        let values = if operand.role.is_written() { 24 } else { 16 };
         // Elements as they were made, as the kernel has them, and as they were read.
         (span * copies).saturating_mul(size) + elems.saturating_mul(3 * size + values)
     });

@@ -162,7 +162,7 @@ impl Trial<'_> {
                 Numbered::A => [digits, selection.clone()],
                 Numbered::B => [selection.clone(), digits],
             };
-            let found = match self.product(form, factors, outcome)? {
+            let found = match self.multiply(form, factors, outcome)? {
                 Ok(found) => decode(form.d.dtype, &found)?,
                 Err(failure) => return Ok(Err(failure)),
             };

@@ -1,7 +1,9 @@
 //! Every kernel of a bundle on random problems against f64.
 //!
-//! For each problem the outputs are poisoned first. Afterwards every element must satisfy the rule
-//! of [`compare`], inputs must be unchanged, and no byte outside the output's elements may have
+//! The reference is the kernel's own formula: products of matrices by fast routines of the host and
+//! the GPU, all others by the formula's interpreter ([`FormulaReference`]). For each problem the
+//! outputs are poisoned first. Afterwards every element must satisfy the rule of [`compare`],
+//! inputs must be unchanged, and no byte outside the output's elements may have
 //! changed: gaps between rows, and red zones before and behind. Findings of the emulator of level
 //! error fail a problem as well. Half of the problems hold small integers and must match exactly.
 //! Inputs may also name their elements, which tells what arrived where ([`Inputs::Indices`]).
@@ -39,7 +41,11 @@ mod judge;
 
 pub mod planted;
 
+mod formula;
+
 mod trace;
+
+mod outcome;
 
 mod trial;
 
@@ -51,10 +57,8 @@ mod attempt;
 
 mod chain;
 
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use serde::Serialize;
 use tilewright_bundle::Kernel;
 
 pub(crate) use attempt::{Attempt, turn};
@@ -64,9 +68,11 @@ pub use compare::{Comparison, Worst, compare};
 pub use data::Data;
 pub use elements::{random_bytes, random_elements};
 pub(crate) use form::GemmForm;
+pub use formula::{Dense, FormulaReference};
 pub(crate) use judge::Judge;
 pub(crate) use model::Samples;
 pub use numbers::{decode, encode, round, unit_roundoff};
+pub use outcome::{Closeness, Outcome, Summary};
 pub use problems::{Case, Draw, TOO_LARGE};
 pub use reference::{CPU_MOST, Reference, Shape, on_cpu, on_gpu};
 pub use steps::Steps;
@@ -77,7 +83,6 @@ use coverage::Coverage;
 use crate::cuda::BlasLt;
 use crate::device::Device;
 use crate::error::Error;
-use crate::info::RulesRecord;
 use crate::problem::Problem;
 use crate::runtime::Runtime;
 
@@ -152,138 +157,6 @@ impl Default for Options {
     }
 }
 
-/// One kernel on one problem.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Outcome {
-    /// The kernel's id.
-    pub kernel: String,
-    /// Extents, strides and offsets, as text.
-    pub problem: String,
-    /// What the inputs held.
-    pub data: &'static str,
-    /// Types of the factors, of the sums and of the output.
-    pub types: String,
-    /// Why it failed; `None` when it passed.
-    pub failure: Option<String>,
-    /// Whether it failed without an output: refused, or stopped by a fault or a budget.
-    #[serde(skip)]
-    pub stopped: bool,
-    /// `‖out − ref‖ / ‖ref‖`.
-    pub rel_err: f64,
-    /// Largest error over allowed error.
-    pub max_err: f64,
-    /// Elements of which the bound says little, and which were computed again in the kernel's order
-    /// and found equal, bit for bit.
-    pub replayed: usize,
-    /// Instructions the emulator executed, counted per thread.
-    pub thread_instructions: u64,
-    /// Whose tensor cores the emulator summed by, where a sum is an architecture's own.
-    pub tensor_cores: Option<RulesRecord>,
-    /// Time of the launch on a GPU, alone and cold; `bench` measures properly.
-    pub launch_us: Option<f64>,
-    /// What the launch read and wrote, where that was asked for and it touched nothing else.
-    #[serde(skip)]
-    pub trace: Option<Trace>,
-}
-
-impl Outcome {
-    /// Of a kernel about which nothing is known yet, on inputs that hold `data`.
-    fn of(kernel: &Kernel, data: &'static str) -> Outcome {
-        Outcome {
-            kernel: kernel.id.clone(),
-            problem: String::new(),
-            data,
-            types: attempt::types(kernel),
-            failure: None,
-            stopped: false,
-            rel_err: 0.0,
-            max_err: 0.0,
-            replayed: 0,
-            thread_instructions: 0,
-            tensor_cores: None,
-            launch_us: None,
-            trace: None,
-        }
-    }
-
-    /// Of a kernel that was not put to the test.
-    fn unchecked(kernel: &Kernel, reason: String) -> Outcome {
-        Outcome {
-            failure: Some(reason),
-            stopped: true,
-            ..Outcome::of(kernel, "none")
-        }
-    }
-
-    /// Whether it passed.
-    pub fn passed(&self) -> bool {
-        self.failure.is_none()
-    }
-}
-
-/// All outcomes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Summary {
-    /// Kernel by kernel, problem by problem.
-    pub outcomes: Vec<Outcome>,
-}
-
-impl Summary {
-    /// Problems that passed.
-    pub fn passed(&self) -> usize {
-        self.outcomes.iter().filter(|o| o.passed()).count()
-    }
-
-    /// Problems that failed.
-    pub fn failed(&self) -> usize {
-        self.outcomes.len() - self.passed()
-    }
-
-    /// Whose tensor cores summed that nobody has compared with the hardware, each once.
-    pub fn unproved(&self) -> Vec<RulesRecord> {
-        let rules = self.outcomes.iter().filter_map(|one| one.tensor_cores);
-        let mut unproved: Vec<_> = rules.filter(|rules| !rules.proved).collect();
-        unproved.sort_unstable();
-        unproved.dedup();
-        unproved
-    }
-
-    /// How close to the bound problems came, by their types and inputs.
-    pub fn closeness(&self) -> Vec<Closeness> {
-        let mut groups: BTreeMap<(&str, &str), Closeness> = BTreeMap::new();
-        for outcome in &self.outcomes {
-            let group = groups.entry((&outcome.types, outcome.data)).or_default();
-            group.problems += 1;
-            group.failed += usize::from(!outcome.passed());
-            group.max_err = group.max_err.max(outcome.max_err);
-            group.replayed += outcome.replayed;
-        }
-        let named = groups.into_iter().map(|((types, data), group)| Closeness {
-            types: types.to_owned(),
-            data: data.to_owned(),
-            ..group
-        });
-        named.collect()
-    }
-}
-
-/// How close to the bound the problems of some types and inputs came.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Closeness {
-    /// Types of the factors, of the sums and of the output.
-    pub types: String,
-    /// What the inputs held.
-    pub data: String,
-    /// How many problems there were.
-    pub problems: usize,
-    /// Those that failed.
-    pub failed: usize,
-    /// Largest error over allowed error.
-    pub max_err: f64,
-    /// Elements that were computed again in the kernel's order.
-    pub replayed: usize,
-}
-
 /// Verifies kernels of a runtime's bundle, reporting each outcome as it comes.
 ///
 /// Whatever is wrong with a kernel is an outcome that failed, and so is a kernel that the device
@@ -344,7 +217,8 @@ pub fn verify(
             report(&outcome);
             summary.outcomes.push(outcome);
         }
-        if kernel.abi.programmatic && matches!(runtime.device(), Device::Cuda(_)) {
+        let early = kernel.launches.iter().any(|launch| launch.programmatic);
+        if early && matches!(runtime.device(), Device::Cuda(_)) {
             let chained = chain(runtime, kernel, CHAIN_SIDE, CHAIN_LINKS, options.seed)?;
             if let Some(outcome) = chained {
                 report(&outcome);

@@ -61,10 +61,19 @@ impl Placement {
             .unwrap_or_default()
     }
 
-    /// The buffer's image: elements of `dense` (last axis innermost), other bytes all ones, which
-    /// is NaN in every float type.
+    /// An input's image: elements of `dense` (last axis innermost), other bytes all ones, which is
+    /// NaN in every float type.
     pub fn image(&self, dense: &[u8]) -> Vec<u8> {
-        let mut image = vec![0xFFu8; self.bytes as usize];
+        self.image_in(dense, 0xFF)
+    }
+
+    /// The image of an output that holds something before: other bytes are poison.
+    pub fn image_before(&self, dense: &[u8]) -> Vec<u8> {
+        self.image_in(dense, POISON)
+    }
+
+    fn image_in(&self, dense: &[u8], gap: u8) -> Vec<u8> {
+        let mut image = vec![gap; self.bytes as usize];
         self.for_each_run(|at, from, bytes| {
             image[at..at + bytes].copy_from_slice(&dense[from..from + bytes]);
         });

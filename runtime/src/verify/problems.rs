@@ -16,12 +16,14 @@ use crate::info::{Backend, DeviceInfo};
 use crate::launch::{Fit, alignment_bytes, allows, fit};
 use crate::layout::strides_refused;
 use crate::packed::{Open, bind_open};
-use crate::problem::Problem;
+use crate::problem::{Problem, constants};
 
 /// Sizes around the powers of two that tiles and vectors are made of.
 const EDGES: [i64; 13] = [1, 2, 7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129];
 /// Primes: no tile divides them.
 const PRIMES: [i64; 8] = [3, 11, 31, 61, 97, 113, 131, 191];
+/// What scalars are drawn from.
+const SCALARS: [f64; 7] = [-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0];
 /// Draws before a kernel counts as one that takes no problem.
 const DRAWS: u32 = 4000;
 
@@ -138,8 +140,7 @@ impl<'a> Draw<'a> {
         let least = 1i64 << (attempt * 10 / DRAWS);
         let names: Vec<(Name, String)> = self
             .kernel
-            .names
-            .extents()
+            .free_extents()
             .map(|(name, text)| (name, text.to_owned()))
             .collect();
         let mut extents = self.extents(names.len(), attempt);
@@ -154,9 +155,9 @@ impl<'a> Draw<'a> {
         {
             *extent = 1;
         }
-        let (mut problem, mut env) = (Problem::of([("m", 1); 0]), Env::new());
+        let (mut problem, mut env) = (Problem::of([("m", 1); 0]), constants(self.kernel));
         for ((name, text), extent) in names.into_iter().zip(extents) {
-            let extent = self.least_allowed(&Env::new(), name, extent);
+            let extent = self.least_allowed(&constants(self.kernel), name, extent);
             env.set(name, extent);
             problem = problem.with_extent(text, extent);
         }
@@ -170,6 +171,15 @@ impl<'a> Draw<'a> {
                 |env, name, value| self.least_allowed(env, name, value),
             );
             problem = problem.with_strides(&operand.name, strides);
+        }
+        for scalar in &self.kernel.semantics.scalars {
+            let value = SCALARS.choose(&mut self.rng).copied().unwrap_or(1.0);
+            let held = if scalar.holds(value) {
+                value
+            } else {
+                value.abs().ceil()
+            };
+            problem = problem.with_scalar(&scalar.name, held);
         }
         problem
     }

@@ -1,11 +1,12 @@
 //! One kernel on one problem: memory in, a launch, and everything that can be wrong with it.
 
-use tilewright_bundle::{Kernel, Operand};
+use tilewright_bundle::{Kernel, Operand, Role};
 
 use super::Outcome;
 use super::data::Data;
-use super::elements::{Elements, random_bytes};
-use super::form::{Factor, GemmForm, position};
+use super::elements::Elements;
+use super::form::{Factor, GemmForm};
+use super::formula::{Dense, FormulaReference};
 use super::judge::Judge;
 use super::model::Samples;
 use super::numbers::decode;
@@ -34,7 +35,7 @@ struct Loaded<'a> {
     operand: &'a Operand,
     place: Placement,
     buffer: Buffer,
-    /// What an input must still be afterwards.
+    /// What an input must still be afterwards; none of an output.
     image: Option<Vec<u8>>,
 }
 
@@ -73,7 +74,11 @@ impl<'a> Trial<'a> {
         let operand = &self.kernel().semantics.operands[at];
         let place = self.place(at)?;
         let buffer = self.device.alloc(place.bytes)?;
-        let image = dense.map(|dense| place.image(dense));
+        let image = match (dense, operand.role) {
+            (Some(dense), Role::In) => Some(place.image(dense)),
+            (Some(dense), _) => Some(place.image_before(dense)),
+            (None, _) => None,
+        };
         if let Some(image) = &image {
             self.device.upload(&buffer, 0, image)?;
         }
@@ -81,17 +86,17 @@ impl<'a> Trial<'a> {
             operand,
             place,
             buffer,
-            image,
+            image: image.filter(|_| !operand.role.is_written()),
         })
     }
 
-    /// Launches, and checks everything but the output's values. Returns the output's elements, or
-    /// what is wrong.
+    /// Launches, and checks everything but the outputs' values. Returns the elements of each output
+    /// by operand, or what is wrong.
     fn launch(
         &self,
         operands: &[Loaded<'a>],
         outcome: &mut Outcome,
-    ) -> Result<Result<Vec<u8>, String>, Error> {
+    ) -> Result<Result<Dense, String>, Error> {
         let args: Vec<Arg<'_>> = operands
             .iter()
             .map(|l| Arg::at(&l.operand.name, &l.buffer, l.place.offset_bytes))
@@ -107,7 +112,7 @@ impl<'a> Trial<'a> {
         }
         outcome.thread_instructions = report.thread_instructions;
         outcome.tensor_cores = report.tensor_cores.map(RulesRecord::from);
-        let mut output = Err("no operand is written".to_owned());
+        let mut outputs = Vec::new();
         let mut trace = self.traced.then(Tracer::default);
         for loaded in operands {
             let found = self.device.download(&loaded.buffer)?;
@@ -122,16 +127,17 @@ impl<'a> Trial<'a> {
                     return Ok(Err(format!("input `{name}` was changed at byte {at}")));
                 }
                 Some(image) => {
+                    outputs.push(None);
                     if let Some(trace) = &mut trace {
                         trace.read(loaded.place.window(image));
                     }
                 }
                 None => {
-                    output = Ok(loaded.place.gather(&found));
+                    let elements = loaded.place.gather(&found);
                     if let Some(trace) = &mut trace {
-                        let elements = output.as_deref().unwrap_or_default();
-                        trace.written(name, loaded.place.window(&found), elements);
+                        trace.written(name, loaded.place.window(&found), &elements);
                     }
+                    outputs.push(Some(elements));
                     if let Some(at) = loaded.place.first_touched(found) {
                         let start = loaded.place.offset_bytes;
                         return Ok(Err(format!(
@@ -143,44 +149,31 @@ impl<'a> Trial<'a> {
             }
         }
         outcome.trace = trace.map(Tracer::finish);
-        Ok(output)
+        Ok(Ok(outputs))
     }
 
-    /// A copy must be equal byte for byte.
-    pub fn copy(&self, outcome: &mut Outcome) -> Result<Option<String>, Error> {
-        let (s, d) = (position(self.kernel(), "s")?, position(self.kernel(), "d")?);
-        let elems = self.case.fit.operands[s].elems() as usize;
-        let size = self.kernel().semantics.operands[s].dtype.bytes() as usize;
-        let source = self.as_read(s, random_bytes(elems * size, self.seed))?;
-        let mut operands = vec![self.load(s, Some(&source))?, self.load(d, None)?];
-        if d < s {
-            operands.reverse();
+    /// What any kernel writes must be what its formula says.
+    pub fn formula(&self, outcome: &mut Outcome) -> Result<Option<String>, Error> {
+        let fit = &self.case.fit;
+        let reference = FormulaReference::of(self.kernel(), &self.case.problem, &fit.operands)?;
+        let mut given = reference.draw(self.data, self.seed)?;
+        let mut operands = Vec::new();
+        for (at, dense) in given.iter_mut().enumerate() {
+            *dense = dense.take().map(|d| self.as_read(at, d)).transpose()?;
+            operands.push(self.load(at, dense.as_deref())?);
         }
         let found = match self.launch(&operands, outcome)? {
             Ok(found) => found,
             Err(failure) => return Ok(Some(failure)),
         };
-        let wrong = found.iter().zip(&source).filter(|(a, b)| a != b).count();
-        if wrong == 0 && found.len() == source.len() {
-            return Ok(None);
-        }
-        outcome.max_err = f64::INFINITY;
-        outcome.rel_err = 1.0;
-        let at = found
-            .iter()
-            .zip(&source)
-            .position(|(a, b)| a != b)
-            .unwrap_or(0)
-            / size;
-        Ok(Some(format!(
-            "{wrong} of {} bytes differ, first at {}",
-            source.len(),
-            self.case.fit.operands[s].coordinate(at as i64)
-        )))
+        let verdict = reference.judge(&given, &found, self.data)?;
+        outcome.rel_err = verdict.rel_err;
+        outcome.max_err = verdict.max_err;
+        Ok(verdict.failure)
     }
 
     /// The product of two dense factors as the kernel makes it, row by row, or what else is wrong.
-    pub fn product(
+    pub fn multiply(
         &self,
         form: &GemmForm,
         [a, b]: [Vec<u8>; 2],
@@ -200,7 +193,10 @@ impl<'a> Trial<'a> {
             operands.push(self.load(at, dense)?);
         }
         let found = self.launch(&operands, outcome)?;
-        Ok(found.map(|found| form.d.arrange(found, n, m)))
+        Ok(found.map(|mut found| {
+            let d = found.get_mut(form.d.at).and_then(Option::take);
+            form.d.arrange(d.unwrap_or_default(), n, m)
+        }))
     }
 
     /// A factor as the kernel reads it.
@@ -218,7 +214,7 @@ impl<'a> Trial<'a> {
     }
 
     /// A product must satisfy the rule of `compare`.
-    pub fn gemm(
+    pub fn product(
         &self,
         blas: Option<&BlasLt>,
         outcome: &mut Outcome,
@@ -230,7 +226,7 @@ impl<'a> Trial<'a> {
             .recipes(self.data, self.seed)
             .map(|recipe| recipe.elements());
         let (a, b) = (self.factor(&form.a, a?)?, self.factor(&form.b, b?)?);
-        let found = match self.product(&form, [a.bytes.clone(), b.bytes.clone()], outcome)? {
+        let found = match self.multiply(&form, [a.bytes.clone(), b.bytes.clone()], outcome)? {
             Ok(found) => found,
             Err(failure) => return Ok(Some(failure)),
         };

@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use tilewright_runtime::bundle::{Bundle, Family};
+use tilewright_runtime::bundle::Bundle;
 use tilewright_runtime::{Arg, Device, Error as RuntimeError, Problem, Query, Runtime};
 
 /// The bundle's files by their names, put here by `build.rs`.
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .row_major("s", SOURCE_LEADING as i64)
         .row_major("d", COLUMNS as i64);
     let args = [Arg::new("s", &from), Arg::new("d", &to)];
-    let (kernel, _) = runtime.launch_best(&Query::family(Family::Copy), &problem, &args)?;
+    let (kernel, _) = runtime.launch_best(&Query::copy(), &problem, &args)?;
 
     let result = device.download(&to)?;
     let (fours, _) = result.as_chunks::<4>();

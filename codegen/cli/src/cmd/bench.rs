@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use tilewright_bundle::{Family, Kernel};
+use tilewright_bundle::Kernel;
 use tilewright_runtime::bench::{self, Event, Extent, Options, Row, Stamp};
 use tilewright_runtime::{Device, Runtime};
 
@@ -98,14 +98,8 @@ fn measure(
     args: &args::Bench,
     options: &Options,
 ) -> Result<Vec<Row>, Failure> {
-    let of = |family| {
-        kernels
-            .iter()
-            .copied()
-            .filter(move |kernel| kernel.family == family)
-    };
-    let (gemms, copies): (Vec<_>, Vec<_>) =
-        (of(Family::Gemm).collect(), of(Family::Copy).collect());
+    let all = || kernels.iter().copied();
+    let (copies, others): (Vec<_>, Vec<_>) = all().partition(|kernel| kernel.copied().is_some());
     let extents: Vec<Extent> = args.problem.iter().copied().map(Product::extent).collect();
     let sizes: Vec<u64> = args.sizes.iter().map(|Bytes(bytes)| *bytes).collect();
     let spinner = progress::spinner("measuring");
@@ -127,8 +121,8 @@ fn measure(
         }),
     };
     let mut rows = Vec::new();
-    if !gemms.is_empty() {
-        let found = bench::bench(runtime, &gemms, &extents, options, &mut report);
+    if !others.is_empty() {
+        let found = bench::bench(runtime, &others, &extents, options, &mut report);
         rows.extend(found.map_err(Failure::could_not_run)?);
     }
     if !copies.is_empty() {

@@ -154,7 +154,7 @@ fn summary(kernel: &Kernel) -> [String; 7] {
     let rule = if kernel.capability.exact { "" } else { "+" };
     [
         kernel.id.clone(),
-        kernel.family.text().to_owned(),
+        kernel.kernel.clone(),
         operands.join(", "),
         format!("sm_{}{rule}", kernel.capability.min_sm),
         kernel.ptx.version.clone(),

@@ -104,9 +104,12 @@ fn foreign(kernel: &Kernel, asked: &args::Problem) -> Option<Error> {
     };
     let sizes = sizes(asked).into_iter();
     let sizes = sizes.filter_map(|(name, _, flag)| (!is_size(&name)).then_some(flag));
-    let flags: Vec<String> = sizes.chain(leading).collect();
-    let (id, family) = (&kernel.id, kernel.family.text());
-    let text = || format!("{id}: a {family} has no {}: leave it out", flags.join(", "));
+    let is_scalar = |name: &str| kernel.semantics.scalars.iter().any(|s| s.name == name);
+    let scalars = asked.scalar.iter().filter(|one| !is_scalar(&one.name));
+    let scalars = scalars.map(|one| format!("--scalar {}", one.name));
+    let flags: Vec<String> = sizes.chain(leading).chain(scalars).collect();
+    let (id, word) = (&kernel.id, &kernel.kernel);
+    let text = || format!("{id}: a {word} has no {}: leave it out", flags.join(", "));
     (!flags.is_empty()).then(|| Error::Request(text()))
 }
 
@@ -135,18 +138,28 @@ fn problem(
     }
     let given = |name: &str| sizes.iter().find(|(known, ..)| known == name);
     let (mut extents, mut missing) = (Vec::new(), Vec::new());
-    for (_, name) in kernel.names.extents() {
+    for (_, name) in kernel.free_extents() {
         match given(name) {
             Some((_, size, _)) => extents.push((name.to_owned(), i64::from(*size))),
             None if ["m", "n", "k"].contains(&name) => missing.push(format!("--{name}")),
             None => missing.push(format!("--size {name}=…")),
         }
     }
+    let scalar = |name: &str| asked.scalar.iter().any(|one| one.name == name);
+    let scalars = kernel.semantics.scalars.iter();
+    let ungiven = scalars.filter(|s| !scalar(&s.name));
+    missing.extend(ungiven.map(|s| format!("--scalar {}=…", s.name)));
     if !missing.is_empty() {
-        let (family, missing) = (kernel.family.text(), missing.join(", "));
-        return Err(Failure::CouldNotRun(format!("a {family} needs {missing}")));
+        let (word, missing) = (&kernel.kernel, missing.join(", "));
+        return Err(Failure::CouldNotRun(format!("a {word} needs {missing}")));
     }
-    let packed = packed(kernel, &Problem::of(extents), runtime.device().info());
+    let scalars = asked.scalar.iter();
+    let extents = scalars.fold(Problem::of(extents), |problem, one| {
+        problem.with_scalar(&one.name, one.value)
+    });
+    let promises = asked.promise.iter();
+    let extents = promises.fold(extents, |problem, promise| problem.with_promise(promise));
+    let packed = packed(kernel, &extents, runtime.device().info());
     Ok(packed.map(|problem| {
         let strides = kernel.names.of_kind(NameKind::Stride);
         let problem = strides.fold(problem, |problem, (_, name)| match given(name) {

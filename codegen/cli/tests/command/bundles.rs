@@ -80,13 +80,13 @@ fn a_kernel_is_shown_in_full() {
         )
     };
     let mut kernel = copy_kernel(COPY_ID);
-    kernel.abi.params = Param::pack([
+    kernel.launches[0].params = Param::pack([
         ("d", ParamValue::pointer("d")),
         ("s_map", ParamValue::TensorMap(map)),
         ("ldd", i64_of("ldd")),
     ]);
-    kernel.abi.cluster = Some([2, 1, 1]);
-    kernel.abi.grid[0] = expr("min(ceil_div(n, 256), max_clusters) * 2");
+    kernel.launches[0].cluster = Some([2, 1, 1]);
+    kernel.launches[0].grid[0] = expr("min(ceil_div(n, 256), max_clusters) * 2");
     kernel.assumptions.push(Assumption::Align {
         operand: "s".to_owned(),
         bytes: 16,
@@ -104,7 +104,7 @@ fn a_kernel_is_shown_in_full() {
     let json = shown(&["--kernel", "copy_f32", "--json"]).json();
     assert_eq!(json[0]["id"], COPY_ID);
     assert_eq!(
-        json[0]["abi"]["params"][1]["value"]["tensor_map"]["operand"],
+        json[0]["launches"][0]["params"][1]["value"]["tensor_map"]["operand"],
         "s"
     );
     let gemm = ["--kernel", "gemm"];

@@ -3,8 +3,6 @@
 
 use std::cell::{Cell, RefCell};
 
-use tilewright_bundle::Family;
-
 use super::*;
 use crate::bench::{Row, Stamp};
 use crate::problem::Problem;
@@ -15,7 +13,7 @@ use tilewright_bundle::{Kernel, Sha256Hex};
 /// or, for `load` and `lost`, first looked at.
 fn kernel(us: u32, deed: &str, number: usize) -> Kernel {
     let id = format!("gemm@{us}-{deed}-{number}");
-    let mut kernel = Kernel::new(&id, Family::Gemm, "gemm");
+    let mut kernel = Kernel::new(&id, "gemm");
     kernel.content_hash = Sha256Hex::of(id.as_bytes());
     kernel
 }

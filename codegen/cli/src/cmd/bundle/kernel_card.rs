@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 
-use tilewright_bundle::{Kernel, ParamValue, SumRule, Sums, TensorMapAbi};
+use tilewright_bundle::{Kernel, LaunchAbi, ParamValue, Role, Route, SumRule, Sums, TensorMapAbi};
 
 use crate::terminal::{self, STRONG, Table};
 
 /// The card of a kernel, a few paragraphs without a line between them.
 pub(super) fn render(kernel: &Kernel) -> String {
-    let abi = &kernel.abi;
     let id = terminal::paint(STRONG, &kernel.id);
     let mut card = format!("{id}\n");
     let mut line = |head: &str, text: String| {
@@ -16,50 +15,80 @@ pub(super) fn render(kernel: &Kernel) -> String {
     };
     for operand in &kernel.semantics.operands {
         let dtype = operand.dtype;
-        let role = if operand.role.is_written() {
-            "writes"
-        } else {
-            "reads"
+        let role = match operand.role {
+            Role::In => "reads",
+            Role::Out => "writes",
+            Role::InOut => "combines",
         };
         line(role, format!("{} {dtype} {}", operand.name, operand.layout));
     }
-    if let Some(epilogue) = &kernel.semantics.epilogue {
-        line("computes", epilogue.clone());
+    for statement in kernel.semantics.compute.lines() {
+        line("computes", statement.to_owned());
     }
     if let Some(sums) = &kernel.semantics.sums {
         for rule in &sums.rules {
             line("adds", adding(sums, rule));
         }
     }
-    line("entry", entry(kernel));
-    let [x, y, z] = &abi.grid;
+    for scalar in &kernel.semantics.scalars {
+        line("takes", format!("{} {}", scalar.name, scalar.dtype));
+    }
+    for (mode, extent) in &kernel.semantics.modes {
+        line("extent", format!("{mode} = {extent}"));
+    }
+    line("function", kernel.semantics.function.to_string());
+    line("code", code(kernel));
+    line("workspace", format!("{} bytes", kernel.workspace.bytes));
+    for assumption in &kernel.assumptions {
+        let (text, reason) = (assumption.text(), assumption.reason());
+        line("assumes", format!("{text} ({reason})"));
+    }
+    for launch in &kernel.launches {
+        card.push_str(&launched(kernel, launch));
+    }
+    card
+}
+
+/// One launch: its entry, its shape, a row for each parameter.
+fn launched(kernel: &Kernel, launch: &LaunchAbi) -> String {
+    let mut card = String::new();
+    let mut line = |head: &str, text: String| {
+        let _ = writeln!(card, "  {head:<9} {text}");
+    };
+    line("entry", launch.entry.clone());
+    let [x, y, z] = &launch.grid;
     line("grid", format!("({x}, {y}, {z})"));
-    line("block", dims(abi.block));
-    if let Some(cluster) = abi.cluster {
+    line("block", dims(launch.block));
+    if let Some(cluster) = launch.cluster {
         line("cluster", dims(cluster));
     }
-    if abi.programmatic {
+    if launch.programmatic {
         line("launch", "programmatic".to_string());
     }
     let statics = kernel.resources.static_smem_bytes;
     line(
         "smem",
-        format!("{} dynamic, {statics} static bytes", abi.dynamic_smem_bytes),
+        format!(
+            "{} dynamic, {statics} static bytes",
+            launch.dynamic_smem_bytes
+        ),
     );
-    line("workspace", format!("{} bytes", abi.workspace_bytes));
-    for assumption in &kernel.assumptions {
-        let (text, reason) = (assumption.text(), assumption.reason());
-        line("assumes", format!("{text} ({reason})"));
-    }
-    card.push_str(&params(kernel));
-    card
+    card + &params(launch)
 }
 
-fn entry(kernel: &Kernel) -> String {
+fn code(kernel: &Kernel) -> String {
     let (ptx, driver) = (&kernel.ptx, kernel.min_driver);
+    let cubin = kernel
+        .cubin
+        .iter()
+        .map(|cubin| format!(", machine code for {}", cubin.target));
+    let alone = match kernel.route {
+        Route::Ptx => "",
+        Route::CubinOnly => ", which alone is run",
+    };
+    let cubin: String = cubin.chain([alone.to_owned()]).collect();
     format!(
-        "{}, PTX {} for {}, CUDA {}.{} or newer",
-        kernel.entry,
+        "PTX {} for {}, CUDA {}.{} or newer{cubin}",
         ptx.version,
         ptx.target,
         driver / 1000,
@@ -94,13 +123,14 @@ fn dims([x, y, z]: [u32; 3]) -> String {
 }
 
 /// One row for each parameter: where it lies and what it passes.
-fn params(kernel: &Kernel) -> String {
+fn params(launch: &LaunchAbi) -> String {
     let mut table = Table::new(["  param", "offset", "bytes", "type"]);
     let mut values = vec!["value".to_owned()];
-    for param in &kernel.abi.params {
+    for param in &launch.params {
         let (ty, value) = match &param.value {
             ParamValue::Pointer { operand } => ("pointer", operand.clone()),
             ParamValue::Workspace => ("pointer", "workspace".to_owned()),
+            ParamValue::Given(scalar) => (scalar.dtype.text(), scalar.name.clone()),
             ParamValue::Scalar { ty, expr } => (ty.text(), expr.text().to_owned()),
             ParamValue::TensorMap(map) => ("tensor map", tensor_map(map)),
         };

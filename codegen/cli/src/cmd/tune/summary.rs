@@ -76,12 +76,10 @@ impl Summary {
 
     fn winners_of(&mut self, extent: &Extent, records: &[Record], tables: &Tuning) {
         for table in &tables.tables {
-            let here = [extent.m, extent.n, extent.k, 1];
-            let copied = [extent.m, extent.n, 1, 1];
-            let at = table
-                .points
-                .iter()
-                .find(|p| p.extents == here || p.extents == copied);
+            let here = table.extents.iter().map(|name| extent.named(name));
+            let here: Option<Vec<i64>> = here.collect();
+            let mut points = table.points.iter();
+            let at = points.find(|point| here.as_ref() == Some(&point.extents));
             let Some(choice) = at.and_then(|point| point.choices.first()) else {
                 continue;
             };

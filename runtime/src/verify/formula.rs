@@ -1,0 +1,385 @@
+//! Judges any kernel by its own formula: the reference that travels in the manifest.
+//!
+//! In: a kernel on a problem, and the elements of its operands. Out: what its outputs should be,
+//! and how far they may be from it. Kernels that only move elements are asked where each goes, so
+//! that bits without a meaning count as well; all others are computed in f64 with a bound.
+
+use tilewright_bundle::{DType, Kernel, Role};
+use tilewright_formula::interpret::{
+    Bounded, Evaluator, Inputs, Output, SumSite, Sums, Tensor, Terms,
+};
+use tilewright_formula::{Formula, check};
+
+use super::bound::{Expected, Rule};
+use super::compare::{Comparison, Worst, compare};
+use super::data::Data;
+use super::elements::{random_bytes, random_elements};
+use super::form::{Factor, GemmForm};
+use super::numbers::{decode, encode};
+use super::reference::{Shape, on_cpu};
+use super::steps::Steps;
+use crate::error::Error;
+use crate::layout::Extents;
+use crate::problem::Problem;
+
+/// Dense elements by operand, as bytes, last axis innermost; none of those that hold nothing.
+pub type Dense = Vec<Option<Vec<u8>>>;
+
+/// A kernel's formula on one problem.
+#[derive(Debug, Clone, Copy)]
+pub struct FormulaReference<'a> {
+    kernel: &'a Kernel,
+    problem: &'a Problem,
+    extents: &'a [Extents],
+    formula: &'a Formula,
+}
+
+/// What outputs should be.
+#[derive(Debug)]
+enum Truth {
+    /// For each element of an output, in order, the element of an input.
+    Moved([usize; 2], Vec<i64>),
+    /// Values with bounds.
+    Computed(Vec<Output>),
+}
+
+/// Sums as a kernel of these types keeps them, in any order of additions.
+#[derive(Debug, Clone, Copy)]
+struct AnyOrder(Data);
+
+impl Sums for AnyOrder {
+    fn sum(&self, site: &SumSite, terms: &Terms<'_>) -> Bounded {
+        let (Some([a, b]), Some(inputs)) = (terms.factors, site.factors) else {
+            return tilewright_formula::interpret::Fma.sum(site, terms);
+        };
+        let k = a.len();
+        let rule = Rule {
+            steps: Steps::of_types(inputs, site.dtype),
+            inputs,
+            output: site.dtype,
+            k,
+            data: self.0,
+        };
+        let reference = on_cpu(a, b, Shape { m: 1, n: 1, k }, inputs);
+        let Expected { value, error } = rule.at(&reference, 0);
+        Bounded { value, error }
+    }
+}
+
+impl<'a> FormulaReference<'a> {
+    /// The reference of a kernel on a problem, whose operands have these extents.
+    ///
+    /// # Errors
+    /// When the kernel's names were never looked up.
+    pub fn of(
+        kernel: &'a Kernel,
+        problem: &'a Problem,
+        extents: &'a [Extents],
+    ) -> Result<FormulaReference<'a>, Error> {
+        let unresolved = || Error::Request(format!("{} is not of an opened bundle", kernel.id));
+        let formula = kernel.formula().ok_or_else(unresolved)?;
+        Ok(FormulaReference {
+            kernel,
+            problem,
+            extents,
+            formula,
+        })
+    }
+
+    /// Random elements of every operand that is read, as bytes; of the others none.
+    ///
+    /// # Errors
+    /// When a type has no numbers here, or the host has no memory for them.
+    pub fn draw(&self, data: Data, seed: u64) -> Result<Dense, Error> {
+        let moved = self.moved().is_some();
+        let operands = self.kernel.semantics.operands.iter().zip(self.extents);
+        let drawn = operands.enumerate().map(|(at, (operand, extents))| {
+            if operand.role == Role::Out {
+                return Ok(None);
+            }
+            let count = usize::try_from(extents.elems()).unwrap_or(0);
+            let seed = seed.wrapping_add(at as u64);
+            if moved {
+                let bytes = count * operand.dtype.bytes() as usize;
+                return Ok(Some(random_bytes(bytes, seed)));
+            }
+            let data = match data {
+                Data::Integers => Data::Integers,
+                _ => Data::Normals,
+            };
+            random_elements(operand.dtype, data, count, seed).map(|(bytes, _)| Some(bytes))
+        });
+        drawn.collect()
+    }
+
+    /// Input and output of a kernel that moves elements as they are.
+    fn moved(&self) -> Option<[usize; 2]> {
+        let operands = &self.kernel.semantics.operands;
+        let ends = self.kernel.copied()?;
+        let [s, d] = ends.map(|end| operands.iter().position(|o| o.name == end.name));
+        let [from, to] = ends;
+        (from.dtype == to.dtype).then_some([s?, d?])
+    }
+
+    /// The extents and scalars that the formula names.
+    fn inputs<'b>(&self) -> Inputs<'b> {
+        let mut inputs = Inputs::default();
+        for (name, extent) in self.problem.extents() {
+            inputs = inputs.size(name, extent);
+        }
+        for (name, value) in self.problem.scalars() {
+            inputs = inputs.scalar(name, value);
+        }
+        inputs
+    }
+
+    /// Strides of dense elements of an operand, last axis innermost.
+    fn strides(&self, at: usize) -> Vec<i64> {
+        let mut strides = Vec::new();
+        let mut inner = 1;
+        let axes: Vec<(i64, i64)> = self.extents[at].axes().collect();
+        for (extent, _) in axes.iter().rev() {
+            strides.insert(0, inner);
+            inner *= extent;
+        }
+        strides
+    }
+
+    fn truth(&self, given: &[Option<Vec<u8>>], data: Data) -> Result<Truth, Error> {
+        let failed = |error: tilewright_formula::interpret::Error| {
+            Error::Request(format!("{}: {error}", self.kernel.id))
+        };
+        let operands = &self.kernel.semantics.operands;
+        if let Some(ends) = self.moved() {
+            let numbers: Vec<i64> = (0..self.extents[ends[0]].elems()).collect();
+            let formula = self.as_bits()?;
+            let name = &operands[ends[0]].name;
+            let strides = self.strides(ends[0]);
+            let inputs = self.inputs();
+            let inputs = inputs.tensor(name, Tensor::integers(&numbers, &strides));
+            let sums = AnyOrder(data);
+            let evaluator = Evaluator::new(&formula, &inputs, &sums).map_err(failed)?;
+            let output = evaluator.outputs().map_err(failed)?.pop();
+            return Ok(Truth::Moved(
+                ends,
+                output.map(|output| output.integers).unwrap_or_default(),
+            ));
+        }
+        let decoded = operands.iter().zip(given).map(|(operand, bytes)| {
+            let bytes = bytes.as_deref();
+            bytes.map(|bytes| decode(operand.dtype, bytes)).transpose()
+        });
+        let decoded: Vec<Option<Vec<f64>>> = decoded.collect::<Result<_, _>>()?;
+        let mut inputs = self.inputs();
+        for (at, (operand, values)) in operands.iter().zip(&decoded).enumerate() {
+            if let Some(values) = values {
+                let strides = self.strides(at);
+                inputs = inputs.tensor(&operand.name, Tensor::floats(values, &strides));
+            }
+        }
+        let sums = AnyOrder(data);
+        let evaluator = Evaluator::new(self.formula, &inputs, &sums).map_err(failed)?;
+        evaluator.outputs().map_err(failed).map(Truth::Computed)
+    }
+
+    /// The formula on elements that are numbers of 64 bits.
+    fn as_bits(&self) -> Result<Formula, Error> {
+        let mut signature = self.formula.signature.clone();
+        for operand in &mut signature.operands {
+            operand.dtype = DType::B64;
+        }
+        check(&self.formula.text, &signature).map_err(|problems| {
+            let problems = tilewright_formula::report(&self.formula.text, &problems);
+            Error::Request(format!("{}: {problems}", self.kernel.id))
+        })
+    }
+
+    /// The bytes of every output, for inputs of which nothing is lost; of the others none.
+    ///
+    /// # Errors
+    /// When the formula cannot be evaluated, or an output depends on how the kernel rounds.
+    pub fn exact(&self, given: &[Option<Vec<u8>>]) -> Result<Dense, Error> {
+        let operands = &self.kernel.semantics.operands;
+        let mut all = vec![None; operands.len()];
+        if self.kernel.product().is_some() {
+            let form = GemmForm::of(self.kernel, self.extents)?;
+            let product = self.product(&form, given)?;
+            if let Some(place) = all.get_mut(form.d.at) {
+                *place = Some(product);
+            }
+            return Ok(all);
+        }
+        match self.truth(given, Data::Integers)? {
+            Truth::Moved([s, d], numbers) => {
+                let source = given.get(s).and_then(Option::as_deref).unwrap_or_default();
+                all[d] = Some(gathered(source, &numbers, operands[s].dtype));
+            }
+            Truth::Computed(outputs) => {
+                for output in outputs {
+                    if output.errors.iter().any(|error| *error != 0.0) {
+                        return Err(self.rounded());
+                    }
+                    let at = operands.iter().position(|o| o.name == output.name);
+                    if let Some(place) = at.and_then(|at| all.get_mut(at)) {
+                        *place = Some(encode(output.dtype, &output.values)?);
+                    }
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// The bytes of a product, by the fast routine that the formula's interpreter agrees with.
+    fn product(&self, form: &GemmForm, given: &[Option<Vec<u8>>]) -> Result<Vec<u8>, Error> {
+        let Shape { m, n, k } = form.shape;
+        let rows = |factor: &Factor, rows: usize| {
+            let dense = given.get(factor.at).cloned().flatten().unwrap_or_default();
+            let dense = factor.arrange(dense, k as i64, rows as i64);
+            decode(factor.dtype, &dense)
+        };
+        let (a, b) = (rows(&form.a, m)?, rows(&form.b, n)?);
+        let inputs = [form.a.dtype, form.b.dtype];
+        let reference = on_cpu(&a, &b, form.shape, inputs);
+        let rule = Rule {
+            steps: Steps::of_types(inputs, form.accumulator),
+            inputs,
+            output: form.d.dtype,
+            k,
+            data: Data::Integers,
+        };
+        if (0..m * n).any(|at| rule.at(&reference, at).error != 0.0) {
+            return Err(self.rounded());
+        }
+        let product = encode(form.d.dtype, &reference.product)?;
+        Ok(form.d.arrange(product, m as i64, n as i64))
+    }
+
+    fn rounded(&self) -> Error {
+        let kernel = &self.kernel.id;
+        Error::Request(format!("{kernel}: outputs depend on how sums are rounded"))
+    }
+
+    /// Judges the elements of every output by what was given.
+    ///
+    /// # Errors
+    /// When the formula cannot be evaluated, or the host has no memory for it.
+    pub(crate) fn judge(
+        &self,
+        given: &[Option<Vec<u8>>],
+        found: &[Option<Vec<u8>>],
+        data: Data,
+    ) -> Result<Verdict, Error> {
+        let operands = &self.kernel.semantics.operands;
+        let of = |at: usize| found.get(at).and_then(Option::as_deref).unwrap_or_default();
+        match self.truth(given, data)? {
+            Truth::Moved([s, d], numbers) => {
+                let source = given.get(s).and_then(Option::as_deref).unwrap_or_default();
+                let wanted = gathered(source, &numbers, operands[s].dtype);
+                let size = operands[d].dtype.bytes().max(1) as usize;
+                let pairs = of(d).chunks(size).zip(wanted.chunks(size)).enumerate();
+                let mut wrong = pairs.filter(|(_, (got, want))| got != want);
+                let whole = of(d).len() == wanted.len();
+                let first = wrong.next().map(|(at, _)| at);
+                let count = wrong.count() + usize::from(first.is_some());
+                let place = |at: usize| self.extents[d].coordinate(at as i64);
+                let failure = first.or((!whole).then_some(0)).map(|at| {
+                    let (name, elems) = (&operands[d].name, self.extents[d].elems());
+                    format!(
+                        "{count} of {elems} elements of `{name}` differ, first at {}",
+                        place(at)
+                    )
+                });
+                Ok(Verdict::all_or_nothing(failure))
+            }
+            Truth::Computed(outputs) => {
+                let mut verdict = Verdict::default();
+                for output in &outputs {
+                    let at = operands.iter().position(|o| o.name == output.name);
+                    let Some(at) = at else { continue };
+                    let values = decode(output.dtype, of(at))?;
+                    let before = given.get(at).and_then(Option::as_deref);
+                    let before = before
+                        .map(|bytes| decode(output.dtype, bytes))
+                        .transpose()?;
+                    let compared = compared(output, &values, before.as_deref());
+                    verdict.add(output, &self.extents[at], compared);
+                }
+                Ok(verdict)
+            }
+        }
+    }
+}
+
+/// How outputs compare with what they should be.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Verdict {
+    pub rel_err: f64,
+    pub max_err: f64,
+    /// What is wrong.
+    pub failure: Option<String>,
+}
+
+impl Verdict {
+    fn all_or_nothing(failure: Option<String>) -> Verdict {
+        let wrong = failure.is_some();
+        Verdict {
+            rel_err: if wrong { 1.0 } else { 0.0 },
+            max_err: if wrong { f64::INFINITY } else { 0.0 },
+            failure,
+        }
+    }
+
+    /// Adds one output's comparison.
+    fn add(&mut self, output: &Output, extents: &Extents, compared: Comparison) {
+        self.rel_err = self.rel_err.max(compared.rel_err);
+        self.max_err = self.max_err.max(compared.max_err);
+        if let (None, Some(worst)) = (&self.failure, compared.worst) {
+            let Worst { at, got, want, .. } = worst;
+            self.failure = Some(format!(
+                "{} of {} elements of `{}` are wrong; {} is {got} and should be {want}",
+                compared.wrong,
+                output.values.len(),
+                output.name,
+                extents.coordinate(at as i64),
+            ));
+        }
+    }
+}
+
+/// An output beside what it should be. Elements that may be one of some integers, and such that
+/// nobody writes, are right or wrong.
+fn compared(output: &Output, values: &[f64], before: Option<&[f64]>) -> Comparison {
+    let whole = values.len() == output.values.len();
+    let plain = output.written.iter().all(|written| *written) && output.choices.is_empty();
+    if plain && whole {
+        let expected = |at: usize| {
+            let Bounded { value, error } = output.at(at);
+            Expected { value, error }
+        };
+        return compare(values, expected, output.dtype);
+    }
+    let mut comparison = Comparison::default();
+    for at in 0..output.values.len() {
+        let before = before.and_then(|before| before.get(at).copied());
+        let got = values.get(at).copied().unwrap_or(f64::NAN);
+        let right = at < values.len() && output.allows(at, got, before);
+        comparison.add(Worst {
+            at,
+            got,
+            want: output.at(at).value,
+            ratio: if right { 0.0 } else { f64::INFINITY },
+        });
+    }
+    comparison
+}
+
+/// Elements of `source` by their numbers.
+fn gathered(source: &[u8], numbers: &[i64], dtype: DType) -> Vec<u8> {
+    let size = dtype.bytes() as usize;
+    let mut bytes = Vec::with_capacity(numbers.len() * size);
+    for number in numbers {
+        let start = usize::try_from(*number).unwrap_or(0).saturating_mul(size);
+        bytes.extend_from_slice(source.get(start..start + size).unwrap_or_default());
+    }
+    bytes
+}

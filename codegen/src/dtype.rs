@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use tilewright_formula::DType;
+
 /// An element type of an operand, an accumulator or a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dtype {
@@ -89,6 +91,24 @@ impl Dtype {
     /// Size of one element in bytes.
     pub fn bytes(self) -> u32 {
         self.bits() / 8
+    }
+}
+
+/// The type of the same name that formulas have.
+impl From<Dtype> for DType {
+    fn from(dtype: Dtype) -> DType {
+        match dtype {
+            Dtype::F16 => DType::F16,
+            Dtype::Bf16 => DType::BF16,
+            Dtype::Tf32 => DType::TF32,
+            Dtype::F32 => DType::F32,
+            Dtype::F64 => DType::F64,
+            Dtype::E4m3 => DType::E4M3,
+            Dtype::E5m2 => DType::E5M2,
+            Dtype::S8 => DType::S8,
+            Dtype::U8 => DType::U8,
+            Dtype::S32 => DType::S32,
+        }
     }
 }
 

@@ -56,6 +56,9 @@ pub struct Violation {
     pub span: Option<Span>,
     /// Where the others stand.
     pub related: Vec<Related>,
+    /// The part of the formula's text that it is about.
+    #[serde(skip)]
+    pub part: Option<std::ops::Range<usize>>,
 }
 
 impl Violation {
@@ -67,6 +70,7 @@ impl Violation {
             keys: Vec::new(),
             span: None,
             related: Vec::new(),
+            part: None,
         }
     }
 }

@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use tilewright_codegen::arch::{ARCHES, Arch};
 use tilewright_codegen::atoms;
 use tilewright_codegen::dtype::{DTYPES, Dtype};
-use tilewright_codegen::spec::{FAMILIES, TypeRule};
+use tilewright_codegen::spec::{FormKind, TypeRule};
 
 use super::draft::Draft;
 use super::keys::{Key, keys};
@@ -149,9 +149,9 @@ impl Pen {
         }
     }
 
-    /// Element types that the family takes, mostly some that the way is good at.
+    /// Element types that products are made of, mostly some that the way is good at.
     fn rule(&mut self, way: usize) -> Option<&'static TypeRule> {
-        let facts = FAMILIES.iter().find(|facts| facts.name == "gemm")?;
+        let facts = FormKind::Contraction.facts();
         let any = self.chance(12);
         let good = |rule: &&TypeRule| match way {
             0 => matches!(rule.inputs, Dtype::F32 | Dtype::F16 | Dtype::Bf16),

@@ -1,6 +1,6 @@
 //! The keys that a spec may hold, and values for each, read off the JSON Schema.
 //!
-//! In: the name of a family. Out: its [`Key`]s. A key that is added to the table of keys is in the
+//! In: the word of a kernel. Out: its [`Key`]s. A key that is added to the table of keys is in the
 //! schema and so is drawn with no change here, but for texts that follow a pattern: their values
 //! are listed by [`Key::values`].
 
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde_json::Value;
-use tilewright_codegen::spec::{FAMILIES, schema};
+use tilewright_codegen::spec::{default_words, schema};
 
 /// One key that holds a single value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,25 +23,26 @@ pub struct Key {
     pub values: Vec<String>,
 }
 
-/// Every key of the family, in the order of the schema.
+/// Every key of a kernel with its default formula, in the order of the schema.
 ///
 /// ```
 /// let keys = tilewright_ci::random_specs::keys::keys("gemm");
 /// let stages = keys.iter().find(|key| key.path == "pipeline.stages").unwrap();
 /// assert!(stages.tunable && stages.values.contains(&"32".to_string()));
 /// ```
-pub fn keys(family: &str) -> &'static [Key] {
+pub fn keys(kernel: &str) -> &'static [Key] {
     static KEYS: OnceLock<BTreeMap<&'static str, Vec<Key>>> = OnceLock::new();
     let all = KEYS.get_or_init(|| {
         let schema = schema();
-        let families = FAMILIES.iter().map(|facts| facts.name);
-        families.map(|name| (name, read(&schema, name))).collect()
+        default_words()
+            .map(|word| (word, read(&schema, word)))
+            .collect()
     });
-    all.get(family).map_or(&[], Vec::as_slice)
+    all.get(kernel).map_or(&[], Vec::as_slice)
 }
 
-fn read(schema: &Value, family: &str) -> Vec<Key> {
-    let record = &schema["$defs"][family];
+fn read(schema: &Value, kernel: &str) -> Vec<Key> {
+    let record = &schema["$defs"][kernel];
     let tuned = record["properties"]["tune"]["properties"].as_object();
     let tunable = |path: &str| tuned.is_some_and(|tuned| tuned.contains_key(path));
     let mut out = Vec::new();

@@ -5,23 +5,25 @@
 //! that is written.
 
 use crate::error::Violation;
+use crate::spec::Keys;
 use crate::spec::model::Spec;
 
-/// Codes of limits, and keys that take part; `*` stands for any one part of a path. Codes without a
-/// row are about the keys that their messages name.
+/// Codes of limits, and keys that take part; `*` stands for any one part of a path, `{a}` for the
+/// name of the operand of that role. Codes without a row are about the keys that their messages
+/// name.
 const ROWS: &[(&str, &[&str])] = &[
     ("atoms-along-k", &["mma.atoms"]),
     ("box", &["cluster", "cta_tile", "mma.atoms", "swizzle.*"]),
     ("consumers", &["mma.atoms", "pipeline.schedule"]),
-    ("copy-widths", &["copy.s.*", "copy.d.r2g"]),
+    ("copy-widths", &["copy.{s}.*", "copy.{d}.r2g"]),
     ("descriptor", &["swizzle.*", "cta_tile", "mma.*"]),
     (
         "k-blocks",
         &[
             "cta_tile",
             "mma.*",
-            "copy.a.g2s",
-            "copy.b.g2s",
+            "copy.{a}.g2s",
+            "copy.{b}.g2s",
             "pipeline.*",
         ],
     ),
@@ -29,7 +31,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ("major", &["pipeline.schedule", "mma.atom"]),
     (
         "mma-types",
-        &["mma.atom", "copy.a.*", "copy.b.*", "pipeline.schedule"],
+        &["mma.atom", "copy.{a}.*", "copy.{b}.*", "pipeline.schedule"],
     ),
     ("no-copy-atom", &["copy.*.*", "pipeline.schedule"]),
     ("no-fragment-copy", &["copy.*.s2r", "mma.*", "swizzle.*"]),
@@ -39,10 +41,10 @@ const ROWS: &[(&str, &[&str])] = &[
     ),
     (
         "not-contiguous",
-        &["copy.a.*", "copy.b.*", "pipeline.schedule"],
+        &["copy.{a}.*", "copy.{b}.*", "pipeline.schedule"],
     ),
     ("no-sync-atom", &["arch"]),
-    ("overlapping-output", &["operands.d.layout", "cta_tile"]),
+    ("overlapping-output", &["operands.{d}.layout", "cta_tile"]),
     ("permutation", &["mma.*"]),
     (
         "registers",
@@ -59,18 +61,18 @@ const ROWS: &[(&str, &[&str])] = &[
         "smem-capacity",
         &["pipeline.stages", "cta_tile", "pipeline.schedule"],
     ),
-    ("stages", &["pipeline.*", "copy.a.*", "copy.b.*"]),
+    ("stages", &["pipeline.*", "copy.{a}.*", "copy.{b}.*"]),
     (
         "stride",
         &["operands.*.layout", "copy.*.*", "pipeline.schedule"],
     ),
-    ("store", &["copy.d.*", "pipeline.schedule"]),
-    ("store-width", &["copy.d.*", "mma.*"]),
+    ("store", &["copy.{d}.*", "pipeline.schedule"]),
+    ("store-width", &["copy.{d}.*", "mma.*"]),
     ("stream-k", &["scheduler.kind", "cluster"]),
     ("swizzle", &["swizzle.*", "copy.*.*", "mma.*"]),
     (
         "transpose",
-        &["copy.s.*", "copy.d.r2g", "operands.*.layout"],
+        &["copy.{s}.*", "copy.{d}.r2g", "operands.*.layout"],
     ),
     ("threads", &["threads", "mma.*", "pipeline.schedule"]),
     (
@@ -82,12 +84,13 @@ const ROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Adds to each violation the keys of the spec that take part in it.
-pub(super) fn complete(violations: &mut [Violation], spec: &Spec) {
+pub(super) fn complete(violations: &mut [Violation], spec: &Spec, keys: &Keys) {
     let said = spec.said();
     for violation in violations {
         let rows = ROWS.iter().filter(|(code, _)| *code == violation.code);
         for pattern in rows.flat_map(|(_, patterns)| patterns.iter()) {
-            for (key, _) in said.iter().filter(|(key, _)| matches(pattern, key)) {
+            let pattern = keys.filled(pattern);
+            for (key, _) in said.iter().filter(|(key, _)| matches(&pattern, key)) {
                 if !violation.keys.contains(key) {
                     violation.keys.push(key.clone());
                 }

@@ -9,7 +9,7 @@ use crate::atoms::model::{Atom, ConvertFacts, CopyFacts, MmaFacts, Space};
 use crate::dtype::Dtype;
 use crate::error::{Error, Result, Violation};
 use crate::plan::model::{Choice, LeftOut};
-use crate::spec::keys_named;
+use crate::spec::Keys;
 use crate::spec::model::Auto;
 
 /// Looks atoms up for one plan and collects what is wrong with the user's choices.
@@ -18,6 +18,8 @@ pub(super) struct Chooser<'c> {
     pub catalogue: &'c Catalogue,
     /// Target.
     pub arch: Arch,
+    /// Keys of the spec.
+    pub keys: Keys,
     /// Limits violated so far.
     pub violations: Vec<Violation>,
     /// What was chosen among several, and why the others were left out.
@@ -99,7 +101,7 @@ impl Wanted {
 impl<'c> Chooser<'c> {
     /// Notes a violated limit, of the keys that its message names.
     pub(super) fn violate(&mut self, code: &'static str, message: String) {
-        let keys = keys_named(&message);
+        let keys = self.keys.named(&message);
         let violation = Violation::new(code, message);
         self.violations.push(Violation { keys, ..violation });
     }

@@ -62,6 +62,13 @@ struct Asked<'s> {
     store: Auto<String>,
 }
 
+impl Asked<'_> {
+    /// The key of an operand's hop.
+    fn key(&self, operand: &Operand, hop: Hop) -> String {
+        format!("copy.{}.{}", operand.name, hop.name())
+    }
+}
+
 /// Plans the point. `None` when the chooser has violations that leave nothing to plan.
 pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Plan>> {
     let spec = &point.spec;
@@ -96,26 +103,27 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
 fn vectors(chooser: &mut Chooser<'_>, asked: &Asked<'_>) -> Option<Vec<u32>> {
     let (dtype, path) = (asked.s.dtype, &asked.path);
     if path.g2s.is_some() && path.g2r.is_some() {
-        let message = "copy.s.g2r loads into registers, copy.s.g2s into shared memory: leave one \
-                       of them out";
-        chooser.violate("schedule", message.to_string());
+        let s = &asked.s.name;
+        let message = format!(
+            "copy.{s}.g2r loads into registers, copy.{s}.g2s into shared memory: leave one of them \
+             out"
+        );
+        chooser.violate("schedule", message);
         return None;
     }
     // Edges are copied one element at a time.
     let element = Wanted::vector(Space::Gmem, Space::Rmem, dtype.bytes());
     if chooser.copies(element).is_empty() {
-        chooser.copy("copy.s.g2r", &Auto::Auto, element);
+        chooser.copy(&asked.key(asked.s, Hop::G2r), &Auto::Auto, element);
         return None;
     }
     let load = match &path.s2r {
-        Some(id) => ("copy.s.s2r", Some(id)),
-        None => ("copy.s.g2r", path.g2r.as_ref()),
+        Some(id) => (asked.key(asked.s, Hop::S2r), Some(id)),
+        None => (asked.key(asked.s, Hop::G2r), path.g2r.as_ref()),
     };
+    let store = (asked.key(asked.d, Hop::R2g), Some(&asked.store));
     let mut given = [None; 2];
-    for (slot, (key, id)) in given
-        .iter_mut()
-        .zip([load, ("copy.d.r2g", Some(&asked.store))])
-    {
+    for (slot, (key, id)) in given.iter_mut().zip([load, store]) {
         let Some(Auto::Given(id)) = id else { continue };
         *slot = chooser.catalogue.get(id).and_then(width);
         if slot.is_some_and(|bytes| bytes < dtype.bytes()) {
@@ -200,9 +208,12 @@ fn planned(
     let known = chooser.violations.len();
     if way.through == Through::Staging && way.vector > s.dtype.bytes() {
         let message = format!(
-            "copy.s.g2r: elements are exchanged one at a time through shared memory where s and d \
-             are contiguous along different modes; the atoms given move {} bytes: use atoms of {}, \
-             or auto",
+            "{}: elements are exchanged one at a time through shared memory where {} and {} are \
+             contiguous along different modes; the atoms given move {} bytes: use atoms of {}, or \
+             auto",
+            asked.key(s, Hop::G2r),
+            s.name,
+            d.name,
             way.vector,
             s.dtype.bytes()
         );
@@ -251,7 +262,7 @@ fn step(
     hop: Hop,
     given: &Auto<String>,
 ) -> Result<Option<Step>> {
-    let what = format!("copy.{}.{}", operand.name, hop.name());
+    let what = asked.key(operand, hop);
     let (from, to) = hop.spaces();
     let bytes = match (way.through, hop) {
         (Through::Ring(bytes), Hop::G2s) => bytes,

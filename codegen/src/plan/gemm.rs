@@ -1,4 +1,4 @@
-//! Planning a gemm: `d = a · bᵀ` with `a: (m,k)`, `b: (n,k)`, `d: (m,n)`.
+//! Planning a product of two matrices: `d = a · bᵀ` with `a: (m,k)`, `b: (n,k)`, `d: (m,n)`.
 //!
 //! Three ways lead through it. *Specialized*: boxes of tensor maps fill a swizzled ring that the
 //! tensor cores read themselves; one warpgroup loads, the others compute. *Multistage*: 16-byte
@@ -92,8 +92,8 @@ fn tiled_threads(
     if let Some(widen) = widen.as_ref().filter(|_| multistage) {
         let message = format!(
             "mma.atom: {} needs operands widened by {}, asynchronous copies bring them as they are \
-             stored: leave out copy.a.g2s and copy.b.g2s, or choose auto",
-            atom.id, widen.id
+             stored: leave out copy.{}.g2s and copy.{}.g2s, or choose auto",
+            atom.id, widen.id, a.name, b.name
         );
         chooser.violate("mma-types", message);
         return Ok(false);

@@ -20,13 +20,15 @@ mod copy;
 mod gemm;
 mod sync;
 mod print;
+mod formula;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::atoms::{self, Catalogue};
 use crate::error::{Error, Result};
-use crate::spec::model::{Family, Point, SchedulerKind, Spec};
+use crate::spec::Keys;
+use crate::spec::model::{FormKind, Point, SchedulerKind, Spec};
 use choose::Chooser;
 use model::Plan;
 use ways::Way;
@@ -45,12 +47,18 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
     let mut chooser = Chooser {
         catalogue,
         arch: point.spec.arch,
+        keys: Keys::of(&point.spec),
         violations: Vec::new(),
         choices: Vec::new(),
     };
-    let planned = match point.spec.family() {
-        Family::Copy => copy::plan(point, &mut chooser),
-        Family::Gemm => gemm::plan(point, &mut chooser),
+    formula::check(&point.spec, &mut chooser);
+    if !chooser.violations.is_empty() {
+        return Err(Error::plan(&point.id, chooser.violations));
+    }
+    let planned = match point.spec.form() {
+        FormKind::Rows => copy::plan(point, &mut chooser),
+        FormKind::Contraction => gemm::plan(point, &mut chooser),
+        FormKind::Chain => Ok(None),
     };
     let mut plan = match planned {
         Ok(plan) => plan,
@@ -66,8 +74,8 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
         Err(error) => return Err(error),
     };
     // A copy that is not planned to its end may lack the tile that says which way it takes.
-    if let (Some(plan), Family::Copy, true) =
-        (&plan, point.spec.family(), chooser.violations.is_empty())
+    if let (Some(plan), FormKind::Rows, true) =
+        (&plan, point.spec.form(), chooser.violations.is_empty())
     {
         let way = if plan.smem.is_empty() {
             Way::Direct
@@ -97,7 +105,7 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
         }),
         _ => {
             let mut violations = chooser.violations;
-            blame::complete(&mut violations, &point.spec);
+            blame::complete(&mut violations, &point.spec, &chooser.keys);
             Err(Error::plan(&point.id, violations))
         }
     }
@@ -110,7 +118,6 @@ fn start(point: &Point, threads: u32) -> Plan {
         id: point.id.clone(),
         name: spec.name.clone(),
         entry: entry_name(&point.id),
-        family: spec.family(),
         computes: Arc::clone(&spec.compute),
         arch: spec.arch,
         operands: spec.operands.clone(),
@@ -142,7 +149,7 @@ fn one_tile_each(spec: &Spec) -> Work {
     let modes = spec.modes().iter().cloned();
     Work {
         tile: modes.zip(spec.cta_tile.iter().copied()).collect(),
-        raster: (spec.scheduler.raster).unwrap_or_else(|| spec.family().facts().raster),
+        raster: (spec.scheduler.raster).unwrap_or_else(|| spec.form().facts().raster),
         kind: SchedulerKind::Single,
         ctas: None,
         cluster: None,

@@ -13,7 +13,7 @@ use crate::dtype::Dtype;
 use crate::error::Violation;
 use crate::plan::roles::{BoxCopy, Roles};
 use crate::plan::work::Work;
-use crate::spec::model::{Axis, Computes, Family, Operand, Role};
+use crate::spec::model::{Axis, Computes, Operand, Role};
 
 /// One hop of an operand's way, from one memory space to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -185,8 +185,6 @@ pub struct Plan {
     pub name: String,
     /// PTX entry name.
     pub entry: String,
-    /// Kind of kernel.
-    pub family: Family,
     /// What it computes.
     pub computes: Arc<Computes>,
     /// Target.

@@ -14,7 +14,6 @@ use crate::error::Violation;
 use crate::plan::choose::Chooser;
 use crate::plan::model::{Choice, Hop, LeftOut, Plan};
 use crate::plan::roles::Roles;
-use crate::spec::keys_named;
 use crate::spec::model::{LaunchKind, Schedule};
 
 #[cfg(test)]
@@ -116,8 +115,8 @@ const NEEDS: &[Need] = &[
         facts: &[SyncFacts::of(Act::Meet, Scope::Warps)],
     },
     Need {
-        of: "a store by boxes (copy.d.s2g)",
-        instead: "copy.d.r2g",
+        of: "a store by boxes (copy.{d}.s2g)",
+        instead: "copy.{d}.r2g",
         when: |plan| with(plan, |roles| roles.store.is_some()),
         facts: &[
             SyncFacts::of(Act::FenceAsyncProxy, Scope::Cta).on(Space::Smem),
@@ -157,7 +156,7 @@ pub(super) fn choose(chooser: &mut Chooser<'_>, plan: &Plan) -> BTreeMap<SyncFac
             let Some(newer) = newer else {
                 let message = lacking(chooser, need, *facts);
                 let violation = Violation::new("no-sync-atom", message);
-                let keys = keys_named(need.of);
+                let keys = chooser.keys.named(&chooser.keys.filled(need.of));
                 chooser.violations.push(Violation { keys, ..violation });
                 continue;
             };
@@ -196,8 +195,7 @@ fn lacking(chooser: &Chooser<'_>, need: &Need, facts: SyncFacts) -> String {
         [] => String::new(),
         some => format!("arch {}, or ", some.join(" or ")),
     };
-    format!(
-        "{} needs an instruction that {facts}, arch {} has none: use {others}{}",
-        need.of, chooser.arch, need.instead
-    )
+    let [of, instead] = [need.of, need.instead].map(|text| chooser.keys.filled(text));
+    let arch = chooser.arch;
+    format!("{of} needs an instruction that {facts}, arch {arch} has none: use {others}{instead}")
 }

@@ -23,7 +23,7 @@ pub(super) enum Way {
 
 /// Ways that do not read a key.
 struct Row {
-    /// The key.
+    /// The key; `{a}` stands for the name of the operand of that role.
     key: &'static str,
     /// Ways that do not read it.
     unread: &'static [Way],
@@ -104,42 +104,53 @@ static ROWS: &[Row] = &[
     )
     .but(&["1"]),
     row("mma.permutation", SPECIALIZED, [WARPS_ALIKE, TAKE_ALIKE]),
-    row("copy.a.s2r", SPECIALIZED, [WARPS_ALIKE, TAKE_ALIKE]),
-    row("copy.b.s2r", SPECIALIZED, [WARPS_ALIKE, TAKE_ALIKE]),
-    row("copy.a.g2r", SPECIALIZED, [ELEMENTS, TAKE_ALIKE]),
-    row("copy.b.g2r", SPECIALIZED, [ELEMENTS, TAKE_ALIKE]),
+    row("copy.{a}.s2r", SPECIALIZED, [WARPS_ALIKE, TAKE_ALIKE]),
+    row("copy.{b}.s2r", SPECIALIZED, [WARPS_ALIKE, TAKE_ALIKE]),
+    row("copy.{a}.g2r", SPECIALIZED, [ELEMENTS, TAKE_ALIKE]),
+    row("copy.{b}.g2r", SPECIALIZED, [ELEMENTS, TAKE_ALIKE]),
     row(
-        "copy.a.g2r",
+        "copy.{a}.g2r",
         &[Way::Multistage],
-        [ELEMENTS, "take copy.b.g2s away"],
+        [ELEMENTS, "take copy.{b}.g2s away"],
     ),
     row(
-        "copy.b.g2r",
+        "copy.{b}.g2r",
         &[Way::Multistage],
-        [ELEMENTS, "take copy.a.g2s away"],
+        [ELEMENTS, "take copy.{a}.g2s away"],
     ),
-    row("copy.d.r2s", PAST_SMEM, [STORED_BOXES, "use copy.d.r2g"]),
-    row("copy.d.s2g", PAST_SMEM, [STORED_BOXES, "use copy.d.r2g"]),
-    row("swizzle.d", PAST_SMEM, [STORED_BOXES, "use none"]).but(&["none"]),
     row(
-        "swizzle.d",
+        "copy.{d}.r2s",
+        PAST_SMEM,
+        [STORED_BOXES, "use copy.{d}.r2g"],
+    ),
+    row(
+        "copy.{d}.s2g",
+        PAST_SMEM,
+        [STORED_BOXES, "use copy.{d}.r2g"],
+    ),
+    row("swizzle.{d}", PAST_SMEM, [STORED_BOXES, "use none"]).but(&["none"]),
+    row(
+        "swizzle.{d}",
         SPECIALIZED,
         [
-            "tiles in shared memory that a spec lays out, the width of d's staging buffers decides \
+            "tiles in shared memory that a spec lays out, the width of {d}'s staging buffers decides \
              on theirs",
             "use auto",
         ],
     ),
     row(
-        "swizzle.s",
+        "swizzle.{s}",
         &[Way::Direct],
-        ["copies through shared memory", "name copy.s.g2s"],
+        ["copies through shared memory", "name copy.{s}.g2s"],
     )
     .but(&["none"]),
     row(
         "pipeline.stages",
         COPIES,
-        ["gemms, a copy has one tile in flight", "use kernel gemm"],
+        [
+            "products of matrices, a copy has one tile in flight",
+            "use auto",
+        ],
     ),
 ];
 
@@ -147,12 +158,16 @@ static ROWS: &[Row] = &[
 pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>, way: Way) {
     let said = spec.said();
     for (key, value) in &said {
-        let rows = ROWS.iter().filter(|row| row.key == key);
-        for row in rows.filter(|row| row.refuses(way, &said, value)) {
+        let rows = ROWS
+            .iter()
+            .filter(|row| chooser.keys.filled(row.key) == *key);
+        let refusing = rows.filter(|row| row.refuses(way, &said, value));
+        for row in refusing.collect::<Vec<_>>() {
             let message = format!(
                 "{key} is for {}: {}, or leave it out",
                 row.purpose, row.way_out
             );
+            let message = chooser.keys.filled(&message);
             chooser.violate("schedule", message);
         }
     }

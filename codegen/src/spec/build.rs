@@ -2,25 +2,26 @@
 //! keys at once.
 //!
 //! Comes in: a tree and where its file lies. Goes out: a [`Spec`], or every problem. Invariants of
-//! a built spec: operands are those of the family in its order; `copy` and `swizzle` have an entry
+//! a built spec: operands are those of the shape in its order; `copy` and `swizzle` have an entry
 //! for each operand; extents are positive.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tilewright_formula::Accumulation;
 use tilewright_layout::Swizzle;
 
 use super::catalogue;
 use super::compute;
-use super::computes::{self, Computes};
+use super::computes::Computes;
 use super::keys::{Kind, int};
 use super::model::{Auto, CopyPath, Operand, Own, Spec, paths};
 use super::names::is_identifier;
-use super::nearest::{all_of, suggestion};
-use super::node::{Node, Value};
+use super::nearest::{all_of, nearest, one_of, suggestion};
+use super::node::{Entry, Node, Value};
 use super::problems::{Problems, span_of};
 use super::read::{Field, Fields, Reader};
+use super::shape::defaults;
+use super::signature;
 use super::valued::Valued;
 use super::values::{MAX_TILE_EXTENT, MAX_TILE_SIZE};
 use crate::arch::Arch;
@@ -62,24 +63,23 @@ impl Reader<'_> {
             .map(|field| self.operands(&field))
             .unwrap_or_default();
         let accumulator = file.get("accumulator").and_then(|field| self.dtype(&field));
-        let accumulator = match (&self.shape.computed, self.shape.types()) {
-            (_, []) => operands.first().map(|operand| operand.dtype),
-            (Some(computed), _) => computed.accumulator.and_then(Dtype::parse),
-            (None, _) => accumulator,
+        let accumulator = match self.shape.accumulator {
+            None => operands.first().map(|operand| operand.dtype),
+            Some(sum) if self.shape.is_written => Dtype::parse(sum.text()),
+            Some(_) => accumulator,
         };
         self.types(&operands, accumulator, tree);
-        let modes = self.shape.tile.clone();
-        let cta_tile = file
+        let (modes, cta_tile) = file
             .get("cta_tile")
-            .and_then(|field| self.tile(&field, &modes));
+            .and_then(|field| self.tile(&field))
+            .unzip();
         let copy = self.paths(file.get("copy"));
         let swizzle = self.swizzles(file.get("swizzle"), tree);
         if let Some(arch) = arch {
             self.arch_has(arch, tree);
         }
-        let fast = file.get("accumulation").is_some();
-        let compute = match (&kernel, accumulator) {
-            (Some(word), Some(sums)) => self.computes(word, &operands, sums, fast, tree),
+        let compute = match (&kernel, accumulator, modes) {
+            (Some(word), Some(sums), Some(modes)) => self.computes(word, &operands, sums, modes),
             _ => None,
         };
         let own = || {
@@ -106,32 +106,20 @@ impl Reader<'_> {
         word: &str,
         operands: &[Operand],
         accumulator: Dtype,
-        fast: bool,
-        tree: &Node,
+        modes: Vec<String>,
     ) -> Option<Arc<Computes>> {
         if !self.problems.is_empty() {
             return None;
         }
-        let accumulation = match fast {
-            true => Accumulation::Fast,
-            false => Accumulation::Full,
-        };
-        let spelled = self.shape.compute();
-        let is_default = spelled.is_none();
-        let text = spelled.unwrap_or_else(|| computes::default_text(word, accumulator));
-        let signature = computes::signature(operands, accumulation)?;
-        match computes::formed(&text, &signature) {
-            Ok((formula, form)) => Some(Arc::new(Computes {
-                word: word.to_owned(),
-                text,
-                formula,
-                form,
-                family: self.shape.family,
-                modes: self.shape.tile.clone(),
-                is_default,
-            })),
+        let accumulation = signature::accumulation(self.tree);
+        let sums = (accumulator.into(), accumulation);
+        match Computes::new(&self.shape, word, operands, modes, sums) {
+            Ok(computes) => Some(Arc::new(computes)),
             Err(found) => {
-                let span = tree.entry("kernel").map(|entry| entry.key_span.clone());
+                let span = self
+                    .tree
+                    .entry("kernel")
+                    .map(|entry| entry.key_span.clone());
                 for problem in found {
                     let span = span.clone().unwrap_or_default();
                     let help = problem.help.unwrap_or_else(|| "write `compute`".into());
@@ -145,47 +133,67 @@ impl Reader<'_> {
 
     /// The word of the kernel: that of a default formula, or any where `compute` is written.
     fn kernel(&mut self, field: &Field<'_>) -> Option<String> {
-        if self.shape.computed.is_none() {
-            return self.family(field).map(|family| family.name().to_owned());
-        }
-        let text = self.scalar(field, "a word")?;
-        if !is_identifier(text) {
+        let words: Vec<&str> = defaults().iter().map(|one| one.kernel.as_str()).collect();
+        let expected = match self.shape.is_written {
+            true => "a word".to_owned(),
+            false => format!("{}, or another word beside `compute`", one_of(&words)),
+        };
+        let text = self.scalar(field, &expected)?;
+        let (code, message, help) = if !is_identifier(text) {
             let message = format!(
                 "`kernel` is `{}`; allowed are 1 to 64 letters, digits and `_`, no digit first",
                 shown(text)
             );
-            self.problems.add(
+            (
                 "bad-identifier",
-                &field.node.span,
                 message,
-                "use a word such as `gemm`",
+                "use a word such as `gemm`".into(),
+            )
+        } else if !self.shape.is_written && !words.contains(&text) {
+            let message = format!(
+                "`kernel` is `{}`; only {} have a default formula",
+                shown(text),
+                all_of(&words)
             );
-            return None;
-        }
-        Some(text.to_owned())
+            let help = match nearest(text, words.iter().copied()) {
+                Some(word) => format!("use `{word}`; any other word needs `compute`"),
+                None => "any other word needs `compute`: write the formula there".into(),
+            };
+            ("unknown-kernel", message, help)
+        } else {
+            return Some(text.to_owned());
+        };
+        self.problems.add(code, &field.node.span, message, help);
+        None
     }
 
-    /// The extents of a tile: by position, or by mode.
-    fn tile(&mut self, field: &Field<'_>, modes: &[String]) -> Option<Vec<i64>> {
-        let names: Vec<&str> = modes.iter().map(String::as_str).collect();
-        // Of a formula that is refused nobody knows which modes a tile cuts.
-        if !self.shape.is_generated() {
-            return None;
-        }
+    /// The modes that a tile cuts with its extents along them: by position, or by mode.
+    fn tile(&mut self, field: &Field<'_>) -> Option<(Vec<String>, Vec<i64>)> {
+        // Of a formula that is refused nobody knows its modes.
+        let found = self.shape.formula.clone()?;
+        let tile = self.shape.tile.clone();
+        let names: Vec<&str> = tile.iter().map(String::as_str).collect();
         let Value::Map(entries) = &field.node.value else {
-            return self.tuple(field, &names, MAX_TILE_EXTENT, MAX_TILE_SIZE);
+            let extents = self.tuple(field, &names, MAX_TILE_EXTENT, MAX_TILE_SIZE);
+            return extents.map(|extents| (tile, extents));
         };
-        for entry in entries.iter().filter(|entry| !modes.contains(&entry.key)) {
+        let modes = found.0.modes.iter().map(|mode| mode.name.as_str());
+        let others = modes.filter(|mode| !names.contains(mode));
+        let all: Vec<&str> = names.iter().copied().chain(others).collect();
+        let unknown = |entry: &&Entry| !all.contains(&entry.key.as_str());
+        for entry in entries.iter().filter(unknown) {
             let message = format!(
                 "`cta_tile.{}` is no mode of the kernel; its modes are {}",
                 shown(&entry.key),
-                all_of(&names)
+                all_of(&all)
             );
-            let help = suggestion(&entry.key, &names);
+            let help = suggestion(&entry.key, &all);
             self.problems
                 .add("unknown-mode", &entry.key_span, message, help);
         }
-        let extents = modes.iter().map(|mode| self.extent_of(field, mode));
+        let cut = all.iter().filter_map(|mode| field.node.entry(mode));
+        let cut: Vec<&Entry> = cut.collect();
+        let extents = cut.iter().map(|entry| self.extent_of(entry));
         let extents: Vec<Option<i64>> = extents.collect();
         let extents: Vec<i64> = extents.into_iter().collect::<Option<_>>()?;
         let size = extents
@@ -201,22 +209,15 @@ impl Reader<'_> {
             );
             return None;
         }
-        Some(extents)
+        Some((cut.iter().map(|entry| entry.key.clone()).collect(), extents))
     }
 
     /// The extent of a tile along one mode.
-    fn extent_of(&mut self, field: &Field<'_>, mode: &str) -> Option<i64> {
-        let Some(entry) = field.node.entry(mode) else {
-            let message = format!("`cta_tile.{mode}` is missing");
-            let help = format!("add `{mode}`: tiles that are whole along a mode are not generated");
-            self.problems
-                .add("missing-key", field.key_span, message, help);
-            return None;
-        };
+    fn extent_of(&mut self, entry: &Entry) -> Option<i64> {
         self.int(&Field {
             key: int(1, MAX_TILE_EXTENT, 1),
-            name: mode.to_owned(),
-            path: format!("cta_tile.{mode}"),
+            name: entry.key.clone(),
+            path: format!("cta_tile.{}", entry.key),
             key_span: &entry.key_span,
             node: &entry.value,
         })

@@ -1,73 +1,125 @@
 //! What a kernel computes, as the rest of the compiler reads it: its formula with its form.
 //!
-//! Comes in: operands as they are planned, and the formula's text. Goes out: the formula, checked
-//! against those operands, so that text, modes and layouts of a manifest agree.
+//! Comes in: the shape of a file's kernel and its operands as they are planned. Goes out: the
+//! formula, checked against those operands, so that text, modes and layouts of a manifest agree.
 
 use tilewright_formula::form::{Form, recognize};
-use tilewright_formula::{Accumulation, Axis, DType, Formula, Problem, Signature, check, identity};
+use tilewright_formula::problem::Span;
+use tilewright_formula::{
+    Accumulation, Axis, DType, Formula, Problem, Signature, check, identity, print,
+};
 
-use super::families::Family;
+use super::forms::FormKind;
 use super::operand::Operand;
-use crate::dtype::Dtype;
+use super::shape::{Shape, tile_of};
 
 /// What a kernel computes.
 #[derive(Clone, Debug)]
 pub struct Computes {
     /// The word of the key `kernel`: `gemm`.
     pub word: String,
-    /// The formula in its one spelling; where none is written, the default one of the word.
+    /// The formula in its one spelling, without comments; where none is written, the default one of
+    /// the word.
     pub text: String,
-    /// The formula.
+    /// The formula over the operands as they are planned. Its places are those of the text that the
+    /// file has, unless it is plain.
     pub formula: Formula,
     /// Its form.
     pub form: Form,
-    /// What computes it.
-    pub family: Family,
+    /// Why it is no other: the form, and the part of the formula that does not fit, with its place.
+    pub others: Vec<(&'static str, String, Span)>,
     /// The modes that its tiles cut: those of the output, then those that are summed.
     pub modes: Vec<String>,
     /// Whether it is the default formula of its word.
     pub is_default: bool,
+    /// Whether it is a product of two matrices, or a copy of one, and nothing else.
+    pub is_plain: bool,
 }
 
 /// The same words and the same text over the same operands are the same.
 impl PartialEq for Computes {
     fn eq(&self, other: &Computes) -> bool {
-        let own = |one: &Computes| (one.word.clone(), one.text.clone(), one.modes.clone());
-        own(self) == own(other) && self.formula.signature == other.formula.signature
+        self.word == other.word
+            && self.text == other.text
+            && self.modes == other.modes
+            && self.formula.signature == other.formula.signature
     }
 }
 
 impl Eq for Computes {}
 
-/// The text of a word's default formula; empty of a word without one.
-pub(super) fn default_text(word: &str, accumulator: Dtype) -> String {
-    let sum = DType::from_text(accumulator.name());
-    identity::default_text(word, sum).unwrap_or_default()
+impl Computes {
+    /// What a kernel of that shape computes, with tiles along these modes.
+    ///
+    /// # Errors
+    /// What is wrong with it over these operands.
+    pub(super) fn new(
+        shape: &Shape,
+        word: &str,
+        operands: &[Operand],
+        modes: Vec<String>,
+        (accumulator, accumulation): (DType, Accumulation),
+    ) -> Result<Computes, Vec<Problem>> {
+        let plain = shape.plain_text();
+        let (text, is_default) = match (&shape.formula, plain) {
+            (_, Some(text)) => (text, false),
+            (Some(found), None) if !shape.is_plain => (print::print(&found.0.tree), false),
+            _ => {
+                let text = identity::default_text(word, Some(accumulator));
+                (text.unwrap_or_default(), true)
+            }
+        };
+        let (formula, recognized) = match &shape.formula {
+            Some(found) if !shape.is_plain => (found.0.clone(), found.1.clone()),
+            _ => {
+                let formula = check(&text, &signature(operands, accumulation))?;
+                let recognized = recognize(&formula)?;
+                (formula, recognized)
+            }
+        };
+        Ok(Computes {
+            word: word.to_owned(),
+            text,
+            formula,
+            form: recognized.form,
+            others: recognized.others,
+            modes,
+            is_default,
+            is_plain: shape.is_plain,
+        })
+    }
+
+    /// Which form it has.
+    pub fn kind(&self) -> FormKind {
+        FormKind::of(&self.form)
+    }
+
+    /// Whether its tiles cut every mode that a tile without names of modes cuts.
+    pub fn cuts_every_mode(&self) -> bool {
+        self.modes == tile_of(&self.formula)
+    }
+
+    /// The modes that a tile without names of modes cuts.
+    pub fn tile_modes(&self) -> Vec<String> {
+        tile_of(&self.formula)
+    }
 }
 
-/// What the formula's names stand for.
-pub(super) fn signature(operands: &[Operand], accumulation: Accumulation) -> Option<Signature> {
+/// What the names of a plain formula stand for.
+fn signature(operands: &[Operand], accumulation: Accumulation) -> Signature {
     let operand = |operand: &Operand| {
-        let dtype = DType::from_text(operand.dtype.name())?;
-        let axes = operand.axes.iter().map(|axis| Axis::parse(&axis.mode));
-        Some(tilewright_formula::Operand {
-            axes: axes.collect::<Option<_>>()?,
-            ..tilewright_formula::Operand::new(&operand.name, dtype, &[])
-        })
+        let axes = operand
+            .axes
+            .iter()
+            .map(|axis| Axis::Mode(axis.mode.clone()));
+        tilewright_formula::Operand {
+            axes: axes.collect(),
+            ..tilewright_formula::Operand::new(&operand.name, operand.dtype.into(), &[])
+        }
     };
-    Some(Signature {
-        operands: operands.iter().map(operand).collect::<Option<_>>()?,
+    Signature {
+        operands: operands.iter().map(operand).collect(),
         accumulation,
         ..Signature::default()
-    })
-}
-
-/// The formula of that text with its form.
-///
-/// # Errors
-/// What is wrong with it.
-pub(super) fn formed(text: &str, signature: &Signature) -> Result<(Formula, Form), Vec<Problem>> {
-    let formula = check(text, signature)?;
-    let form = recognize(&formula)?.form;
-    Ok((formula, form))
+    }
 }

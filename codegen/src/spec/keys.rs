@@ -1,9 +1,9 @@
 //! What a key of a spec is: the type of its value, its limits, its meaning, its piece of an id.
 //!
-//! The keys themselves are the rows of the model. Comes in: a kind of map and a family. Goes out:
+//! The keys themselves are the rows of the model. Comes in: a kind of map and a shape. Goes out:
 //! the keys of that map, with the operands' names where it is a map by operand.
 
-use super::families::Family;
+use super::forms::FormKind;
 use super::shape::{OperandShape, Shape};
 use super::words::List;
 use crate::atoms::model::Space;
@@ -17,8 +17,8 @@ pub(super) struct Key {
     pub doc: &'static str,
     /// Type of its value.
     pub kind: Kind,
-    /// Families whose specs hold it.
-    pub families: &'static [Family],
+    /// Forms of formulas whose specs hold it.
+    pub forms: &'static [FormKind],
     /// Whether it must be written.
     pub required: bool,
     /// Whether `auto` is a value, and the default.
@@ -45,8 +45,8 @@ pub(super) struct Piece {
 /// Type of a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// Name of a family.
-    Family,
+    /// Word of the kernel.
+    Kernel,
     /// Name of the spec.
     Name,
     /// PTX target.
@@ -55,7 +55,7 @@ pub(super) enum Kind {
     Dtype,
     /// Layout of an operand, two extents with their strides.
     Layout,
-    /// Extents of the CTA's tile, as many as the family cuts.
+    /// Extents of the CTA's tile, as many as its formula has modes to cut.
     Tile,
     /// Three positive integers whose product is bounded.
     Triple { most: i64 },
@@ -108,8 +108,8 @@ impl Kind {
     }
 }
 
-const ALL: &[Family] = &[Family::Copy, Family::Gemm];
-const GEMM: &[Family] = &[Family::Gemm];
+const ALL: &[FormKind] = &[FormKind::Rows, FormKind::Contraction, FormKind::Chain];
+const PRODUCTS: &[FormKind] = &[FormKind::Contraction, FormKind::Chain];
 
 /// A key whose name and meaning are those of the model's field.
 pub(super) const fn key(kind: Kind) -> Key {
@@ -117,7 +117,7 @@ pub(super) const fn key(kind: Kind) -> Key {
         name: "",
         doc: "",
         kind,
-        families: ALL,
+        forms: ALL,
         required: false,
         auto: false,
         tunable: false,
@@ -157,10 +157,10 @@ impl Key {
         }
     }
 
-    /// Only kernels with tiled MMAs have it.
-    pub const fn gemm(self) -> Key {
+    /// Only formulas with sums of products have it.
+    pub const fn of_products(self) -> Key {
         Key {
-            families: GEMM,
+            forms: PRODUCTS,
             ..self
         }
     }
@@ -253,8 +253,8 @@ pub(super) fn fields(kind: Kind, shape: &Shape) -> Option<Vec<Named>> {
     Some(match kind {
         Kind::Record(keys) => keys
             .iter()
-            .filter(|key| key.families.contains(&shape.family))
-            .filter(|key| !key.of_default || shape.computed.is_none())
+            .filter(|key| key.forms.contains(&shape.form))
+            .filter(|key| !key.of_default || !shape.is_written)
             .map(static_name)
             .collect(),
         Kind::Way { hops, output } => hops

@@ -29,7 +29,7 @@ mod tree;
 mod notation;
 mod auto;
 mod words;
-mod families;
+mod forms;
 mod shape;
 mod operand;
 mod computes;
@@ -60,12 +60,15 @@ use std::io::Read as _;
 use std::path::Path;
 
 pub use computes::Computes;
-pub use families::{FAMILIES, FamilyFacts, OperandFacts, TypeRule};
+pub use forms::{FORMS, FormFacts, FormKind, TypeRule};
 pub use model::{Point, Spec};
-pub(crate) use places::keys_named;
+pub(crate) use places::Keys;
 pub use schema::schema;
+pub(crate) use shape::default_formula;
 pub use tree::{MAX_DEPTH, MAX_NODES, MAX_SCALAR_BYTES, MAX_SIZE_BYTES};
 pub use tune::MAX_POINTS;
+
+pub use tilewright_formula::identity::default_words;
 
 use crate::error::{Error, Result};
 use problems::{Problems, span_of};

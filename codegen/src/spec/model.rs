@@ -11,7 +11,7 @@ use tilewright_layout::Swizzle;
 
 pub use super::auto::Auto;
 pub use super::computes::Computes;
-pub use super::families::{Family, Role};
+pub use super::forms::{FormKind, Role};
 use super::keys::{Key, Kind, hop, int, key, paths_of};
 pub use super::operand::{Axis, Operand, Stride};
 use super::printed::{Map, Printed};
@@ -65,11 +65,11 @@ record! {
         /// Buffers of the shared-memory ring.
         stages: Auto<u32> = int(1, 32, 1).piece(2, "s");
         /// Who loads and who computes.
-        schedule: Auto<Schedule> = key(Kind::Word(&Schedule::LIST)).gemm().tuned_piece(3, "");
+        schedule: Auto<Schedule> = key(Kind::Word(&Schedule::LIST)).of_products().tuned_piece(3, "");
         /// Groups of asynchronous MMAs that run on while the next are issued.
-        in_flight: Auto<u32> = int(0, 1, 1).gemm().tuned_piece(4, "f");
+        in_flight: Auto<u32> = int(0, 1, 1).of_products().tuned_piece(4, "f");
         /// Registers that a producer's thread keeps; consumers share out the rest.
-        producer_registers: Auto<u32> = int(24, 248, 8).gemm().tuned_piece(5, "r");
+        producer_registers: Auto<u32> = int(24, 248, 8).of_products().tuned_piece(5, "r");
     }
 }
 
@@ -78,17 +78,17 @@ record! {
     Scheduler {
         /// One tile for each CTA, many, or equal shares of all work.
         kind: Auto<SchedulerKind> =
-            key(Kind::Word(&SchedulerKind::LIST)).gemm().tuned_piece(11, "");
+            key(Kind::Word(&SchedulerKind::LIST)).of_products().tuned_piece(11, "");
         /// Order in which CTAs visit output tiles.
         raster: Auto<Raster> = key(Kind::Word(&Raster::LIST)).tuned_piece(10, "");
         /// Most CTAs of a persistent grid; fewer than the GPU has may save power.
-        ctas: Auto<u32> = int(1, 65_536, 1).gemm().tuned_piece(12, "n");
+        ctas: Auto<u32> = int(1, 65_536, 1).of_products().tuned_piece(12, "n");
         /// Whether the kernel's start overlaps the end of the one before in the stream.
-        launch: Auto<LaunchKind> = key(Kind::Word(&LaunchKind::LIST)).gemm().tuned_piece(13, "");
+        launch: Auto<LaunchKind> = key(Kind::Word(&LaunchKind::LIST)).of_products().tuned_piece(13, "");
     }
 }
 
-/// No formula that is generated has scalars, or modes of other extents than its operands'.
+/// What the names of a formula stand for is part of it.
 const SCALARS: Key = key(Kind::Scalars).of(
     "scalars",
     "Numbers of the formula that are given by value, each with its type.",
@@ -111,23 +111,23 @@ file! {
     /// A checked spec, or one point of its tuning space (then every tuned field holds its value).
     Spec of Own and SCALARS, MODES, TUNE {
         own {
-            /// Family of the kernel.
-            kernel: String = key(Kind::Family).required();
-            /// Name: `<family>_<rest>` for the file `specs/<family>/<rest>.yaml`.
+            /// Word of the kernel: one with a default formula, or any where `compute` is written.
+            kernel: String = key(Kind::Kernel).required();
+            /// Name: `<kernel>_<rest>` for the file `specs/<kernel>/<rest>.yaml`.
             name: String = key(Kind::Name).required();
             /// PTX target the kernel is generated for.
             arch: Arch = key(Kind::Arch).required();
             /// Element type and layout of every tensor argument.
             operands: Vec<Operand> = key(Kind::Operands).required();
-            /// What is computed, a statement a line; a gemm or a copy without it is the default.
+            /// What is computed, a statement a line; left out, it is the kernel's default formula.
             compute: Arc<Computes> = key(Kind::Compute);
             /// Type that sums are held in.
-            accumulator: Dtype = key(Kind::Dtype).required().gemm().of_default();
+            accumulator: Dtype = key(Kind::Dtype).required().of_products().of_default();
         }
         rows {
             /// What becomes of sums that tensor cores cut short: of e4m3 and e5m2 on sm_90a.
             accumulation: Option<Accumulation> =
-                key(Kind::Word(&Accumulation::LIST)).gemm().piece(0, "");
+                key(Kind::Word(&Accumulation::LIST)).of_products().piece(0, "");
         }
         own {
             /// Extents of the part of the problem that one CTA works on.
@@ -140,9 +140,9 @@ file! {
             min_ctas_per_sm: Auto<u32> = int(1, 32, 1).tuned_piece(9, "o");
             /// CTAs of a cluster along m, n and k: those along m share b's tiles, along n a's.
             cluster: [i64; 3] =
-                key(Kind::Triple { most: PORTABLE_CLUSTER }).gemm().tunable().piece(1, "c");
+                key(Kind::Triple { most: PORTABLE_CLUSTER }).of_products().tunable().piece(1, "c");
             /// The tiled MMA.
-            mma: Mma = key(Kind::Record(Mma::KEYS)).gemm();
+            mma: Mma = key(Kind::Record(Mma::KEYS)).of_products();
         }
         own {
             /// The way of each operand's data, atom by atom.
@@ -180,9 +180,9 @@ impl Spec {
         &self.compute.modes
     }
 
-    /// What computes it.
-    pub fn family(&self) -> Family {
-        self.compute.family
+    /// The form of its formula.
+    pub fn form(&self) -> FormKind {
+        self.compute.kind()
     }
 }
 

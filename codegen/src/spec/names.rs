@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::families::FAMILIES;
 use super::read::{Field, Reader};
+use super::shape::defaults;
 use crate::error::shown;
 
 impl Reader<'_> {
@@ -45,16 +45,16 @@ impl Reader<'_> {
 }
 
 /// A name to use in place of one that is none: what the file's place wants, else its words.
-fn identifier_like(name: &str, path: &str, family: &str) -> String {
+fn identifier_like(name: &str, path: &str, kernel: &str) -> String {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     let joined: String = words.join("_").chars().take(64).collect();
-    let wanted = expected_name(path, family).filter(|wanted| is_identifier(wanted));
-    let candidates = [joined.clone(), format!("{family}_{joined}")];
+    let wanted = expected_name(path, kernel).filter(|wanted| is_identifier(wanted));
+    let candidates = [joined.clone(), format!("{kernel}_{joined}")];
     let written = candidates.into_iter().find(|name| is_identifier(name));
     wanted
         .or(written.filter(|_| joined.len() > 1))
-        .unwrap_or_else(|| format!("{family}_kernel"))
+        .unwrap_or_else(|| format!("{kernel}_kernel"))
 }
 
 /// Whether a name is `[A-Za-z_][A-Za-z0-9_]{0,63}`.
@@ -63,9 +63,9 @@ pub(super) fn is_identifier(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(word) && !name.as_bytes()[0].is_ascii_digit()
 }
 
-/// The name a spec at that path must have: `<family>_<stem>` in the folder of its family, else the
+/// The name a spec at that path must have: `<kernel>_<stem>` in the folder of its kernel, else the
 /// stem. `None` for what is no `.yaml` file.
-fn expected_name(path: &str, family: &str) -> Option<String> {
+fn expected_name(path: &str, kernel: &str) -> Option<String> {
     let path = Path::new(path);
     let extension = path.extension()?.to_str()?;
     let stem = path.file_stem()?.to_str()?;
@@ -73,14 +73,14 @@ fn expected_name(path: &str, family: &str) -> Option<String> {
         .parent()
         .and_then(Path::file_name)
         .and_then(|name| name.to_str());
-    let in_family =
-        FAMILIES.iter().any(|facts| Some(facts.name) == folder) || folder == Some(family);
+    let of_word = |word: &str| Some(word) == folder;
+    let in_folder = of_word(kernel) || defaults().iter().any(|shape| of_word(&shape.kernel));
     let is_yaml = ["yaml", "yml"]
         .iter()
         .any(|known| extension.eq_ignore_ascii_case(known));
     is_yaml.then(|| {
-        if in_family {
-            format!("{family}_{stem}")
+        if in_folder {
+            format!("{kernel}_{stem}")
         } else {
             stem.to_string()
         }

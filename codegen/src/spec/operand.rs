@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::families::Role;
+use super::forms::Role;
 use crate::dtype::Dtype;
 
 /// One tensor argument.

@@ -1,8 +1,8 @@
-//! Operands: element types and layouts, against what the family takes.
+//! Operands: element types and layouts, against what the formula takes.
 
 use tilewright_layout::Int;
 
-use super::families::TypeRule;
+use super::forms::TypeRule;
 use super::nearest::{one_of, suggestion};
 use super::node::Node;
 use super::notation::{self, Entry};
@@ -16,7 +16,7 @@ use crate::error::shown;
 const MAX_STRIDE: i64 = 1 << 31;
 
 impl Reader<'_> {
-    /// All operands in the order of the family. Those with problems are left out.
+    /// All operands in the order of the shape. Those with problems are left out.
     pub(super) fn operands(&mut self, field: &Field<'_>) -> Vec<Operand> {
         let map = self.record(field.node, field.key.kind, &field.path, field.key_span);
         let shapes = self.shape.operands.clone();
@@ -67,7 +67,7 @@ impl Reader<'_> {
             .map(|entry| entry.value.to_string())
             .collect();
         // The modes of a formula's operands are read off their layouts.
-        if actual != shape.modes && self.shape.computed.is_none() {
+        if actual != shape.modes && !self.shape.is_written {
             let message = format!(
                 "extents of `{}` are ({}); operand {} of kernel {} has ({})",
                 field.path,
@@ -149,9 +149,9 @@ impl Reader<'_> {
         }
     }
 
-    /// Checks that the family takes these element types together.
+    /// Checks that a product of matrices, or a copy, is generated of these element types together.
     pub(super) fn types(&mut self, operands: &[Operand], accumulator: Option<Dtype>, tree: &Node) {
-        if operands.len() != self.shape.operands.len() || !self.shape.is_generated() {
+        if operands.len() != self.shape.operands.len() || !self.shape.is_plain {
             return;
         }
         // The type of a written sum is part of its formula.

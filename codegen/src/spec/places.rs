@@ -5,13 +5,14 @@
 //! value that is written, else what the point is of.
 
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
 
 use super::SpecFile;
-use super::families::FAMILIES;
-use super::model::paths;
+use super::embedded::Embedded;
+use super::forms::Role;
+use super::model::{Operand, Spec, paths};
 use super::node::{Entry, Node, Value};
 use super::problems::Problems;
+use super::shape::{OperandShape, Shape};
 use super::tree;
 use crate::error::{Error, Related, Span, Violation, Written};
 
@@ -27,38 +28,83 @@ const PROSE: &[&str] = &[
     "accumulator",
 ];
 
-/// The keys that a message names, in the order it does: dotted paths and maps of the table of keys,
-/// and `operand a`. A number of threads is not the key.
-pub(crate) fn keys_named(message: &str) -> Vec<String> {
-    let known = known();
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-    let mut named: Vec<String> = Vec::new();
-    let mut before = "";
-    for piece in message.split(|c: char| !word(c)) {
-        let piece = piece.trim_matches('.');
-        let operand = (before == "operand").then(|| format!("operands.{piece}"));
-        let key = operand.unwrap_or_else(|| piece.to_owned());
-        let counted = key == "threads" && before.parse::<u32>().is_ok();
-        if known.contains(key.as_str()) && !counted && !named.contains(&key) {
-            named.push(key);
-        }
-        before = piece;
-    }
-    named
+/// The keys that a spec has, by the names of its own operands.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    /// Every path and every map of the table of keys, but for [`PROSE`].
+    known: BTreeSet<String>,
+    /// What stands for the operand of a role in a text: `{a}`.
+    names: Vec<(&'static str, String)>,
 }
 
-/// Every path and every map of the table of keys, but for [`PROSE`].
-fn known() -> &'static BTreeSet<String> {
-    static KNOWN: OnceLock<BTreeSet<String>> = OnceLock::new();
-    KNOWN.get_or_init(|| {
+/// What stands for operands in texts that are written before a spec is known.
+const STAND_INS: [(&str, Role); 4] = [
+    ("{a}", Role::A),
+    ("{b}", Role::B),
+    ("{s}", Role::Source),
+    ("{d}", Role::Output),
+];
+
+impl Keys {
+    /// The keys of a spec.
+    pub fn of(spec: &Spec) -> Keys {
         let mut known = BTreeSet::new();
-        for (path, _) in FAMILIES.iter().flat_map(|facts| paths(&facts.shape())) {
+        for (path, _) in paths(&shape(spec)) {
             let dots = path.match_indices('.').map(|(at, _)| at);
             known.extend(dots.chain([path.len()]).map(|end| path[..end].to_string()));
         }
         known.retain(|key| !PROSE.contains(&key.as_str()));
-        known
-    })
+        let name = |(stand_in, role)| Some((stand_in, spec.operand_as(role)?.name.clone()));
+        Keys {
+            known,
+            names: STAND_INS.into_iter().filter_map(name).collect(),
+        }
+    }
+
+    /// The text with the names of operands in the places of what stands for them: `copy.{a}.g2s`.
+    pub fn filled(&self, text: &str) -> String {
+        let fill = |text: String, (stand_in, name): &(&str, String)| text.replace(stand_in, name);
+        self.names.iter().fold(text.to_owned(), fill)
+    }
+
+    /// The keys that a message names, in the order it does: dotted paths and maps of the table of
+    /// keys, and `operand a`. A number of threads is not the key.
+    pub fn named(&self, message: &str) -> Vec<String> {
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+        let mut named: Vec<String> = Vec::new();
+        let mut before = "";
+        for piece in message.split(|c: char| !word(c)) {
+            let piece = piece.trim_matches('.');
+            let operand = (before == "operand").then(|| format!("operands.{piece}"));
+            let key = operand.unwrap_or_else(|| piece.to_owned());
+            let counted = key == "threads" && before.parse::<u32>().is_ok();
+            if self.known.contains(key.as_str()) && !counted && !named.contains(&key) {
+                named.push(key);
+            }
+            before = piece;
+        }
+        named
+    }
+}
+
+/// What the keys of a spec follow from.
+fn shape(spec: &Spec) -> Shape {
+    let operand = |operand: &Operand| OperandShape {
+        name: operand.name.clone(),
+        role: operand.role,
+        modes: operand.axes.iter().map(|axis| axis.mode.clone()).collect(),
+        turned: false,
+    };
+    Shape {
+        kernel: spec.kernel.clone(),
+        form: spec.form(),
+        operands: spec.operands.iter().map(operand).collect(),
+        tile: spec.modes().to_vec(),
+        is_written: !spec.compute.is_default,
+        is_plain: spec.compute.is_plain,
+        accumulator: None,
+        formula: None,
+    }
 }
 
 impl SpecFile {
@@ -74,7 +120,7 @@ impl SpecFile {
         let tree = tree::read(&self.text, &mut Problems::default());
         let number = self.points.iter().position(|point| point.id == kernel);
         let placed = |violation: Violation| match &tree {
-            Some(tree) => place(tree, violation, number.unwrap_or(0)),
+            Some(tree) => place(tree, &self.text, violation, number.unwrap_or(0)),
             None => violation,
         };
         Error::Plan {
@@ -120,7 +166,7 @@ impl Places {
 }
 
 /// The violation with its places, of the point of that number.
-fn place(tree: &Node, violation: Violation, number: usize) -> Violation {
+fn place(tree: &Node, text: &str, violation: Violation, number: usize) -> Violation {
     let tuned = tuned(tree, number);
     let span = |key: &str| {
         let below = format!("{key}.");
@@ -134,7 +180,15 @@ fn place(tree: &Node, violation: Violation, number: usize) -> Violation {
     let mut places = keys.filter_map(|key| Some((key, span(key)?)));
     let head = if tuned.is_empty() { "kernel" } else { "tune" };
     let head = tree.entry(head).map(|entry| entry.key_span.clone());
-    let first = places.next().map(|(_, span)| span).or(head);
+    let part = violation.part.clone().zip(tree.find("compute"));
+    let part = part.map(|(part, compute)| Embedded::of(text, compute).span(part));
+    let first = match part {
+        Some(part) => {
+            places.next();
+            Some(part)
+        }
+        None => places.next().map(|(_, span)| span).or(head),
+    };
     let mut related: Vec<Related> = Vec::new();
     for (key, span) in places {
         if Some(&span) != first.as_ref() && related.iter().all(|known| known.span != span) {
@@ -185,16 +239,38 @@ fn tuned(tree: &Node, number: usize) -> Vec<(&str, &Node)> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
+    const RENAMED: &str = r#"kernel: linear
+name: t
+arch: sm_80
+operands:
+  x: { dtype: bf16, layout: "(row,c):(ldx,1)" }
+  w: { dtype: bf16, layout: "(out,c):(ldw,1)" }
+  y: { dtype: bf16, layout: "(row,out):(ldy,1)" }
+compute: y[row,out] = sum[c] w[out,c] * x[row,c]
+cta_tile: { row: 128, out: 128, c: 64 }
+"#;
+
     #[test]
     fn messages_name_keys_and_operands() {
-        let message = "operand a: cta_tile k 24 of copy.a.g2s is no kernel: use pipeline.stages.";
-        let named = ["operands.a", "cta_tile", "copy.a.g2s", "pipeline.stages"];
-        assert_eq!(keys_named(message), named);
-        assert!(keys_named("no mma or copy of (128,1) swizzle").is_empty());
-        assert!(keys_named("5 accumulator registers of 64 threads").is_empty());
-        assert_eq!(keys_named("threads 64 is"), ["threads"]);
+        let file = super::super::parse("-", RENAMED).unwrap();
+        let keys = Keys::of(&file.spec);
+        let message = "operand x: cta_tile k 24 of copy.w.g2s is no kernel: use pipeline.stages.";
+        let named = ["operands.x", "cta_tile", "copy.w.g2s", "pipeline.stages"];
+        assert_eq!(keys.named(message), named);
+        assert!(keys.named("operand a: copy.a.g2s, swizzle.d").is_empty());
+        assert!(keys.named("no mma or copy of (128,1) swizzle").is_empty());
+        assert!(
+            keys.named("5 accumulator registers of 64 threads")
+                .is_empty()
+        );
+        assert_eq!(keys.named("threads 64 is"), ["threads"]);
+        assert_eq!(
+            keys.filled("copy.{a}.* and swizzle.{d}"),
+            "copy.x.* and swizzle.y"
+        );
     }
 }

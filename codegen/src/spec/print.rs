@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use tilewright_formula::{ModeExtent, Signature};
+
 use super::model::{Operand, Spec};
 use super::printed::{Map, Printed};
 use super::valued::Valued;
@@ -53,19 +55,54 @@ fn tree(spec: &Spec) -> Printed {
         operands.put(&operand.name, print_operand(operand));
     }
     file.put("operands", operands.finished());
-    let types = spec.family().facts().types;
     if !spec.compute.is_default {
         file.put("compute", Printed::text(&spec.compute.text));
-    } else if !types.is_empty() {
+        print_names(&spec.compute.formula.signature, &mut file);
+    } else if !spec.form().facts().types.is_empty() {
         file.put("accumulator", Printed::text(spec.accumulator));
     }
-    file.put("cta_tile", Printed::tuple(&spec.cta_tile));
+    file.put("cta_tile", print_tile(spec));
     file.put("copy", by_operand(spec, &spec.copy));
     file.put("swizzle", by_operand(spec, &spec.swizzle));
     spec.print_rows(&mut file);
     let order: Vec<&str> = Spec::KEYS.iter().map(|key| key.name).collect();
     let file = file.in_order(&order).finished();
     file.unwrap_or(Printed::Map(Vec::new()))
+}
+
+/// Scalars and modes of a formula.
+fn print_names(signature: &Signature, file: &mut Map) {
+    let mut scalars = Map::default();
+    for scalar in &signature.scalars {
+        scalars.put(&scalar.name, Printed::text(scalar.dtype));
+    }
+    file.put("scalars", scalars.finished());
+    let mut modes = Map::default();
+    for mode in &signature.modes {
+        let extent = match &mode.extent {
+            ModeExtent::Constant(extent) => Some(Printed::Int(*extent)),
+            ModeExtent::Ragged(ragged) => {
+                let mut map = Map::default();
+                map.put("in", Printed::text(&ragged.group));
+                map.put(ragged.by.text(), Printed::text(&ragged.table));
+                map.finished()
+            }
+        };
+        modes.put(&mode.name, extent);
+    }
+    file.put("modes", modes.finished());
+}
+
+/// The tile by position; by mode where it does not cut them all.
+fn print_tile(spec: &Spec) -> Option<Printed> {
+    if spec.compute.cuts_every_mode() {
+        return Some(Printed::tuple(&spec.cta_tile));
+    }
+    let mut map = Map::default();
+    for (mode, extent) in spec.modes().iter().zip(&spec.cta_tile) {
+        map.put(mode, Printed::Int(*extent));
+    }
+    map.finished()
 }
 
 /// The values of a map by operand, in the order of the operands.

@@ -5,12 +5,12 @@
 
 use std::ops::Range;
 
-use super::families::FAMILIES;
+use super::forms::FORMS;
 use super::keys::{Key, Kind, Named, fields};
 use super::nearest::{all_of, nearest, one_of, suggestion};
 use super::node::{Entry, Node, Value};
 use super::problems::Problems;
-use super::shape::Shape;
+use super::shape::{Shape, defaults};
 use crate::error::{Span, shown};
 
 /// The fields of one map: every key of the table, written or not.
@@ -138,25 +138,42 @@ impl Reader<'_> {
             keys.iter().any(|key| key.name == entry.key)
         };
         let default = Shape {
-            computed: None,
+            is_written: false,
             ..self.shape.clone()
         };
         let by_operand = matches!(kind, Kind::Operands | Kind::Paths(_) | Kind::Swizzles);
-        let others = FAMILIES.iter().map(|facts| facts.shape());
-        let mut others = others.filter(|_| self.shape.computed.is_none() || !by_operand);
-        if self.shape.computed.is_some() && has(&default) {
+        let named = defaults().iter().find(|other| by_operand && has(other));
+        let formed = FORMS.iter().find(|facts| {
+            let other = Shape {
+                form: facts.form,
+                ..self.shape.clone()
+            };
+            has(&other)
+        });
+        let or_near = || {
+            near.map_or("delete it".into(), |near| {
+                format!("delete it, or use `{near}`")
+            })
+        };
+        if self.shape.is_written && has(&default) {
             let message = format!("`{path}` belongs to default formulas; `compute` is written");
             let help = "delete it, and give a sum's type behind its name: `acc[m,n]: f32 = …`";
             self.problems
                 .add("beside-compute", &entry.key_span, message, help);
-        } else if let Some(other) = others.find(has) {
-            let (other, own) = (other.kernel, &self.shape.kernel);
+        } else if let Some(other) = named.filter(|_| !self.shape.is_written) {
+            let (other, own) = (&other.kernel, &self.shape.kernel);
             let message = format!("`{path}` belongs to kernel {other}, not to {own}");
-            let help = near.map_or("delete it".into(), |near| {
-                format!("delete it, or use `{near}`")
-            });
             self.problems
-                .add("wrong-family", &entry.key_span, message, help);
+                .add("wrong-form", &entry.key_span, message, or_near());
+        } else if let Some(other) = formed {
+            let (own, form) = (&self.shape.kernel, self.shape.form.facts().name);
+            let message = format!(
+                "`{path}` belongs to formulas of the form {}; that of kernel {own} is of the form \
+                 {form}",
+                other.name
+            );
+            self.problems
+                .add("wrong-form", &entry.key_span, message, or_near());
         } else {
             let message = format!(
                 "unknown key `{}`; known are {}",

@@ -1,6 +1,6 @@
 //! The JSON Schema of specs, from the table of keys: editors complete and check with it.
 //!
-//! Comes in: nothing. Goes out: one schema for all families. What it accepts may still be refused
+//! Comes in: nothing. Goes out: one schema for all kernels. What it accepts may still be refused
 //! by the checks that look at several keys; what the checks accept in its usual spelling, it
 //! accepts.
 
@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 use tilewright_formula::RaggedBy;
 
 use super::catalogue::{self, Job};
-use super::families::{FAMILIES, Family, FamilyFacts};
+use super::forms::FormKind;
 use super::keys::{Key, Kind, Named, fields};
 use super::model::{Spec, paths};
 use super::operands::stride_names;
-use super::shape::{Computed, OperandShape, Shape};
+use super::shape::{OperandShape, Shape, defaults};
 use super::signature::SCALAR_TYPES;
 use super::swizzle::BYTE_NAMES;
 use super::words::List;
@@ -26,26 +26,24 @@ use crate::dtype::DTYPES;
 /// assert_eq!(schema["$defs"]["gemm"]["properties"]["threads"]["anyOf"][1]["maximum"], 1024);
 /// ```
 pub fn schema() -> Value {
-    let of_family = |facts: &FamilyFacts| {
-        let mut record = record(Kind::Record(Spec::KEYS), &facts.shape(), None);
+    let of_default = |shape: &Shape| {
+        let mut record = record(Kind::Record(Spec::KEYS), shape, None);
         if let Some(properties) = record["properties"].as_object_mut() {
             properties.retain(|key, _| !OF_FORMULAS.contains(&key.as_str()));
         }
-        record["title"] = json!(format!("kernel {}", facts.name));
-        (facts.name.to_string(), record)
+        record["title"] = json!(format!("kernel {}", shape.kernel));
+        (shape.kernel.clone(), record)
     };
-    let mut defs: Map<String, Value> = FAMILIES.iter().map(of_family).collect();
-    let kinds = FAMILIES
-        .iter()
-        .flat_map(|facts| paths(&facts.shape()))
-        .map(|(_, key)| key.kind);
+    let mut defs: Map<String, Value> = defaults().iter().map(of_default).collect();
+    let kinds = defaults().iter().flat_map(paths).map(|(_, key)| key.kind);
     defs.extend(
         kinds
             .filter_map(catalogue::job)
             .map(|job| (atoms_of(job), atoms(job))),
     );
     defs.insert("formula".into(), of_formula());
-    let names = FAMILIES.iter().map(|facts| facts.name).chain(["formula"]);
+    let words = defaults().iter().map(|shape| shape.kernel.as_str());
+    let names = words.chain(["formula"]);
     let reference = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -64,11 +62,14 @@ pub(super) const OF_FORMULAS: [&str; 3] = ["compute", "scalars", "modes"];
 
 /// A spec that writes its formula: any operands, and all keys.
 fn of_formula() -> Value {
-    let mut shape = Family::Gemm.facts().shape();
-    shape.computed = Some(Computed {
-        generated: true,
-        accumulator: None,
-    });
+    let products = |shape: &&Shape| shape.form == FormKind::Contraction;
+    let Some(default) = defaults().iter().find(products) else {
+        return json!({ "not": {} });
+    };
+    let shape = Shape {
+        is_written: true,
+        ..default.clone()
+    };
     let mut record = record(Kind::Record(Spec::KEYS), &shape, None);
     record["title"] = json!("kernel with a formula");
     if let Some(required) = record["required"].as_array_mut() {
@@ -80,7 +81,7 @@ fn of_formula() -> Value {
 /// A map by operand of a spec that writes its formula; `None` for other kinds.
 fn by_any_operand(kind: Kind, shape: &Shape) -> Option<Value> {
     let values = match kind {
-        _ if shape.computed.is_none() => return None,
+        _ if !shape.is_written => return None,
         Kind::Operands | Kind::Swizzles => {
             let Named { key, .. } = fields(kind, shape)?.pop()?;
             property(&key, shape, None)
@@ -121,12 +122,12 @@ fn property(key: &Key, shape: &Shape, operand: Option<&OperandShape>) -> Value {
 }
 
 fn plain(kind: Kind, shape: &Shape, operand: Option<&OperandShape>) -> Value {
-    let any = shape.computed.is_some();
+    let any = shape.is_written;
     if let Some(map) = by_any_operand(kind, shape) {
         return map;
     }
     match kind {
-        Kind::Family if any => json!({ "type": "string", "pattern": IDENTIFIER }),
+        Kind::Kernel if any => json!({ "type": "string", "pattern": IDENTIFIER }),
         Kind::Layout if any => json!({ "type": "string", "pattern": "^\\(.*\\):\\(.*\\)$" }),
         Kind::Tile if any => json!({ "anyOf": [
             { "type": "string", "pattern": "^\\( *[0-9]+ *(, *[0-9]+ *)*\\)$" },
@@ -136,7 +137,7 @@ fn plain(kind: Kind, shape: &Shape, operand: Option<&OperandShape>) -> Value {
             { "type": "string", "pattern": tuple_pattern(shape.tile.len()) },
             by_mode(&shape.tile),
         ] }),
-        Kind::Family => json!({ "const": shape.kernel }),
+        Kind::Kernel => json!({ "const": shape.kernel }),
         Kind::Name => json!({ "type": "string", "pattern": IDENTIFIER }),
         Kind::Arch => words(ARCHES.iter().map(|arch| arch.name)),
         Kind::Dtype => words(DTYPES.iter().map(|dtype| dtype.name())),
@@ -168,7 +169,7 @@ fn plain(kind: Kind, shape: &Shape, operand: Option<&OperandShape>) -> Value {
 
 fn tune(shape: &Shape) -> Value {
     let mut properties = Map::new();
-    let any = shape.computed.is_some();
+    let any = shape.is_written;
     let by_operand = |path: &str| path.starts_with("copy.") || path.starts_with("swizzle.");
     let paths = paths(shape).into_iter();
     let fixed = paths.filter(|(path, _)| !(any && by_operand(path)));

@@ -42,19 +42,23 @@ pub(super) fn read(tree: &Node, problems: &mut Problems) -> ReadSignature {
     let modes = map(tree, "modes", problems);
     let modes = modes.iter().filter_map(|entry| mode(entry, problems));
     let modes = modes.collect();
-    let fast = word(tree.find("accumulation")) == Some("fast");
     sound &= problems.list().len() == before;
     ReadSignature {
         signature: Signature {
             operands,
             scalars,
             modes,
-            accumulation: match fast {
-                true => Accumulation::Fast,
-                false => Accumulation::Full,
-            },
+            accumulation: accumulation(tree),
         },
         sound,
+    }
+}
+
+/// How exactly sums are kept.
+pub(super) fn accumulation(tree: &Node) -> Accumulation {
+    match word(tree.find("accumulation")) {
+        Some("fast") => Accumulation::Fast,
+        _ => Accumulation::Full,
     }
 }
 

@@ -6,9 +6,10 @@
 use proptest::prelude::*;
 
 use super::keys::{Kind, Named, fields};
-use super::model::{Accumulation, Auto, Family, Spec, paths};
+use super::model::{Accumulation, Auto, Spec, paths};
 use super::schema::OF_FORMULAS;
-use super::{FAMILIES, MAX_POINTS, MAX_SCALAR_BYTES, MAX_SIZE_BYTES, SpecFile, parse, schema};
+use super::shape::defaults;
+use super::{MAX_POINTS, MAX_SCALAR_BYTES, MAX_SIZE_BYTES, SpecFile, parse, schema};
 use crate::error::{Error, Problem};
 
 const GEMM: &str = r#"kernel: gemm
@@ -222,8 +223,8 @@ proptest! {
 
 #[test]
 fn a_slip_in_any_key_is_named() {
-    for (text, facts) in [(GEMM, Family::Gemm.facts()), (COPY, Family::Copy.facts())] {
-        for Named { name, .. } in fields(Kind::Record(Spec::KEYS), &facts.shape()).unwrap() {
+    for (text, shape) in [COPY, GEMM].iter().zip(defaults()) {
+        for Named { name, .. } in fields(Kind::Record(Spec::KEYS), shape).unwrap() {
             let wrong = format!("{}_", &name[..name.len() - 1]);
             let line = format!("\n{}:", name);
             let text = match format!("\n{text}").contains(&line) {
@@ -364,17 +365,17 @@ fn the_byte_names_are_in_elements() {
 #[test]
 fn the_schema_knows_every_path() {
     let schema = schema();
-    for facts in FAMILIES {
-        for (path, key) in paths(&facts.shape()) {
+    for shape in defaults() {
+        for (path, key) in paths(shape) {
             if OF_FORMULAS.contains(&path.as_str()) {
                 continue;
             }
-            let mut node = &schema["$defs"][facts.name];
+            let mut node = &schema["$defs"][&shape.kernel];
             for part in path.split('.') {
                 node = &node["properties"][part];
             }
             assert_eq!(node["description"], key.doc, "{path}");
-            let tuned = &schema["$defs"][facts.name]["properties"]["tune"]["properties"][&path];
+            let tuned = &schema["$defs"][&shape.kernel]["properties"]["tune"]["properties"][&path];
             assert_eq!(tuned.is_object(), key.tunable, "{path}");
         }
     }

@@ -6,7 +6,6 @@
 use tilewright_layout::Int;
 
 use super::catalogue;
-use super::families::{FAMILIES, Family};
 use super::keys::Kind;
 use super::nearest::{all_of, nearest, one_of, suggestion};
 use super::node::Value;
@@ -74,13 +73,6 @@ fn suggested(text: &str, list: &List, auto: bool) -> String {
 }
 
 impl Reader<'_> {
-    /// The family.
-    pub fn family(&mut self, field: &Field<'_>) -> Option<Family> {
-        let names: Vec<&str> = FAMILIES.iter().map(|facts| facts.name).collect();
-        let at = self.word(field, "unknown-kernel", "kernel", &names)?;
-        FAMILIES.get(at).map(|facts| facts.family)
-    }
-
     /// The architecture.
     pub fn arch(&mut self, field: &Field<'_>) -> Option<Arch> {
         let names: Vec<&str> = ARCHES.iter().map(|arch| arch.name).collect();

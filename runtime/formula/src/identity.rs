@@ -72,10 +72,22 @@ pub fn signature_text(signature: &Signature) -> String {
     out
 }
 
-/// Words that have a formula where a spec says none.
-pub const DEFAULTS: [&str; 2] = ["gemm", "copy"];
+/// Words of kernels that have a formula where a spec writes none, and that formula; `{}` is where
+/// the type of its sum may stand.
+const DEFAULTS: [(&str, &str); 2] = [
+    ("copy", "d[m,n] = s[m,n]\n"),
+    (
+        "gemm",
+        "acc[m,n]{} = sum[k] a[m,k] * b[n,k]\nd[m,n] = acc[m,n]\n",
+    ),
+];
 
-/// The word of [`DEFAULTS`] whose formula this is, whatever the types.
+/// Words of kernels that have a default formula.
+pub fn default_words() -> impl Iterator<Item = &'static str> {
+    DEFAULTS.iter().map(|(word, _)| *word)
+}
+
+/// The word of [`default_words`] whose formula this is, whatever the types.
 pub fn default_of(formula: &Formula) -> Option<&'static str> {
     let untyped = |tree: &Tree| -> Vec<String> {
         let statements = tree.statements.iter().map(|statement| Assignment {
@@ -91,18 +103,13 @@ pub fn default_of(formula: &Formula) -> Option<&'static str> {
         let text = default_text(word, None).unwrap_or_default();
         untyped(&parse_what_can_be(&text).0) == own
     };
-    DEFAULTS.into_iter().find(is_own)
+    default_words().find(is_own)
 }
 
 /// The formula that `gemm` and `copy` have where a spec says none; the type of the first one's sum
 /// is the spec's `accumulator`. `None` for every other word.
 pub fn default_text(kernel: &str, accumulator: Option<crate::DType>) -> Option<String> {
+    let (_, text) = DEFAULTS.iter().find(|(word, _)| *word == kernel)?;
     let ty = accumulator.map_or(String::new(), |dtype| format!(": {dtype}"));
-    match kernel {
-        "gemm" => Some(format!(
-            "acc[m,n]{ty} = sum[k] a[m,k] * b[n,k]\nd[m,n] = acc[m,n]\n"
-        )),
-        "copy" => Some("d[m,n] = s[m,n]\n".to_owned()),
-        _ => None,
-    }
+    Some(text.replace("{}", &ty))
 }

@@ -17,7 +17,7 @@ use tilewright_codegen::certify::{self, Certificate};
 use tilewright_codegen::explain::occupancy::{Occupancy, occupancy};
 use tilewright_codegen::explain::smem_map::{Region, regions};
 use tilewright_codegen::plan::model::Plan;
-use tilewright_codegen::spec::model::{Family, LaunchKind};
+use tilewright_codegen::spec::model::LaunchKind;
 use tilewright_codegen::spec::{Point, SpecFile};
 use tilewright_codegen::{ir, lower};
 
@@ -175,10 +175,7 @@ fn registers(
 
 /// The epilogue's sentence, with operands as the spec has them.
 fn computes(plan: &Plan) -> String {
-    let what = match plan.family {
-        Family::Copy => "d = s",
-        Family::Gemm => "d = a bᵀ",
-    };
+    let what = plan.computes.text.trim_end().replace('\n', "; ");
     let operands: Vec<String> = plan.operands.iter().map(ToString::to_string).collect();
     format!("{what}; {}", operands.join("; "))
 }

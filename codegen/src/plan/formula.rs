@@ -1,0 +1,337 @@
+//! Which formulas become kernels: products of two matrices, and copies of one.
+//!
+//! Comes in: a spec, whose formula has a form. Goes out: nothing where it is one of those, else
+//! every part of it that is none of theirs, each with its place in the formula's text, a way out,
+//! and the nearest formula that is generated. This is the list of what is not generated yet: a
+//! skeleton that takes more takes a row of it away.
+
+use tilewright_formula::form::{Chain, Contraction, FoldSite, Form, Rows};
+use tilewright_formula::syntax::Combine;
+use tilewright_formula::{Axis, ExprKind, Extent, Formula, Role, Source, Statement};
+
+use crate::error::Violation;
+use crate::plan::choose::Chooser;
+use crate::spec::default_formula;
+use crate::spec::model::{Computes, Spec};
+
+/// A part of a formula that is not generated.
+struct Misfit {
+    /// Its place in the formula's text.
+    part: std::ops::Range<usize>,
+    /// What it is.
+    what: String,
+    /// What to do.
+    way_out: &'static str,
+}
+
+const BEFORE: &str = "compute it in a kernel before this one";
+const BEHIND: &str = "leave it to a kernel behind this one";
+const COPIES: &str = "copy one matrix to another";
+const APART: &str = "make a kernel of each";
+
+/// Refuses what is not generated.
+pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
+    let computes = &spec.compute;
+    if !computes.is_plain {
+        return refuse(computes, chooser);
+    }
+    if !computes.cuts_every_mode() {
+        let mut missing = computes.tile_modes();
+        missing.retain(|mode| !computes.modes.contains(mode));
+        let names = missing.join(", ");
+        let message = format!(
+            "cta_tile has no extent along {names}: tiles that are whole along a mode are not \
+             generated: add {names} to cta_tile"
+        );
+        chooser.violate("whole-mode", message);
+    }
+}
+
+fn refuse(computes: &Computes, chooser: &mut Chooser<'_>) {
+    let formula = &computes.formula;
+    let mut misfits = match &computes.form {
+        Form::Rows(rows) => of_rows(formula, rows),
+        Form::Contraction(found) => of_contraction(formula, found),
+        Form::Chain(chain) => of_chain(formula, chain),
+    };
+    let extents = extents(formula);
+    if misfits.is_empty() && extents.is_empty() {
+        misfits.push(Misfit {
+            part: 0..formula.text.trim_end().len(),
+            what: "this is no product of two matrices and no copy of one".into(),
+            way_out: "write one of them",
+        });
+    }
+    misfits.sort_by_key(|misfit| (misfit.part.start, misfit.part.end));
+    misfits.dedup_by_key(|misfit| misfit.part.clone());
+    let mut nearest = format!("; the nearest that is generated is `{}`", nearest(computes));
+    for misfit in misfits {
+        let (form, way_out) = (computes.kind().facts().name, misfit.way_out);
+        let message = format!(
+            "compute: {}, which kernels of the form {form} do not do yet: {way_out}{}",
+            misfit.what,
+            std::mem::take(&mut nearest)
+        );
+        chooser.violations.push(Violation {
+            keys: vec!["compute".to_owned()],
+            part: Some(misfit.part),
+            ..Violation::new("unsupported-formula", message)
+        });
+    }
+    chooser.violations.extend(extents);
+}
+
+fn fold(site: &FoldSite, formula: &Formula) -> String {
+    let modes = site
+        .modes
+        .iter()
+        .filter_map(|mode| formula.modes.get(*mode));
+    let modes: Vec<&str> = modes.map(|mode| mode.name.as_str()).collect();
+    format!("{}[{}]", site.fold.name(), modes.join(","))
+}
+
+/// What rows do beyond a copy of a matrix.
+fn of_rows(formula: &Formula, rows: &Rows) -> Vec<Misfit> {
+    let folds = rows.folds.iter().map(|site| Misfit {
+        part: site.span.clone(),
+        what: format!("`{}` folds", fold(site, formula)),
+        way_out: COPIES,
+    });
+    let mut misfits: Vec<Misfit> = folds.collect();
+    let folds_in = |at: usize| rows.folds.iter().any(|site| site.statement == at);
+    let statements = formula.statements.iter().enumerate();
+    for (_, statement) in statements.filter(|(at, _)| !folds_in(*at)) {
+        let (what, way_out) = match rows.copy {
+            Some(_) => {
+                let what = format!("this copies {} modes", statement.loops.len());
+                (
+                    what,
+                    "make two modes of them, as the operands lie in memory",
+                )
+            }
+            None => ("this computes more than a copy".to_owned(), COPIES),
+        };
+        misfits.push(Misfit {
+            part: statement.span.clone(),
+            what,
+            way_out,
+        });
+    }
+    misfits
+}
+
+/// What a contraction does beyond a product of two matrices.
+fn of_contraction(formula: &Formula, found: &Contraction) -> Vec<Misfit> {
+    let mut misfits = sum(formula, found);
+    let statement = |at: &usize| formula.statements.get(*at);
+    for one in found.prologue.iter().filter_map(statement) {
+        misfits.push(Misfit {
+            part: one.span.clone(),
+            what: "this computes a factor of the product".into(),
+            way_out: BEFORE,
+        });
+    }
+    if let Some(parts) = &found.parts {
+        misfits.push(Misfit {
+            part: parts.sum.span.clone(),
+            what: format!(
+                "`{}` adds scaled parts of the sum",
+                fold(&parts.sum, formula)
+            ),
+            way_out: "scale the factors in a kernel before",
+        });
+    }
+    let of_parts = found.parts.as_ref().map(|parts| parts.sum.statement);
+    for at in found.epilogue.iter().filter(|at| Some(**at) != of_parts) {
+        misfits.extend(statement(at).and_then(|one| epilogue(formula, one)));
+    }
+    for &output in found.outputs.iter().skip(1) {
+        let writer = formula.writer(Source::Operand(output));
+        if let Some(one) = writer.and_then(|at| formula.statements.get(at)) {
+            misfits.push(Misfit {
+                part: one.span.clone(),
+                what: format!(
+                    "{} is a second output",
+                    formula.name(Source::Operand(output))
+                ),
+                way_out: APART,
+            });
+        }
+    }
+    misfits
+}
+
+/// What the statement with the sum does beyond it, and what of the sum is no product of matrices.
+fn sum(formula: &Formula, found: &Contraction) -> Vec<Misfit> {
+    let mut misfits = Vec::new();
+    let names = |modes: &[usize]| {
+        let names = modes.iter().filter_map(|mode| formula.modes.get(*mode));
+        let names: Vec<&str> = names.map(|mode| mode.name.as_str()).collect();
+        names.join(", ")
+    };
+    let mut of_sum = |what: String, way_out: &'static str| {
+        misfits.push(Misfit {
+            part: found.sum.span.clone(),
+            what,
+            way_out,
+        });
+    };
+    let along = [
+        ("rows", &found.rows),
+        ("columns", &found.columns),
+        ("summed", &found.summed),
+    ];
+    if !found.batch.is_empty() && found.parts.is_none() {
+        let what = format!("this sum is made anew along {}", names(&found.batch));
+        of_sum(what, "launch a product for each");
+    }
+    for (what, modes) in along.iter().filter(|(_, modes)| modes.len() != 1) {
+        let count = modes.len();
+        let what = format!("{count} modes of this sum are {what} ({})", names(modes));
+        of_sum(what, "make one mode of them, as the operands lie in memory");
+    }
+    let factors = found.factors.iter().filter(|one| one.operand.is_none());
+    for value in factors.flat_map(|factor| &factor.values) {
+        // What is read at other places is told by its modes, a local by its own statement.
+        if !matches!(value.kind, ExprKind::Read { .. }) {
+            misfits.push(Misfit {
+                part: value.span.clone(),
+                what: "this factor is no element of an operand".into(),
+                way_out: BEFORE,
+            });
+        }
+    }
+    if let Some(one) = formula.statements.get(found.sum.statement) {
+        let whole = one.value.span == found.sum.span;
+        let parts = found.parts.iter();
+        let mut of_parts = parts.map(|parts| parts.sum.statement == found.sum.statement);
+        if !whole && !of_parts.any(|here| here) {
+            misfits.push(Misfit {
+                part: one.value.span.clone(),
+                what: "this computes more than the sum".into(),
+                way_out: BEHIND,
+            });
+        }
+        misfits.extend(combined(formula, one));
+    }
+    misfits
+}
+
+/// What a statement behind the sum does beyond storing it.
+fn epilogue(formula: &Formula, statement: &Statement) -> Option<Misfit> {
+    if let Some(combined) = combined(formula, statement) {
+        return Some(combined);
+    }
+    let stores = matches!(&statement.value.kind, ExprKind::Read { indices, .. }
+        if indices.iter().all(|index| index.bare().is_some()));
+    (!stores).then(|| Misfit {
+        part: statement.span.clone(),
+        what: format!("{} is computed of the sum", formula.name(statement.target)),
+        way_out: BEHIND,
+    })
+}
+
+fn combined(formula: &Formula, statement: &Statement) -> Option<Misfit> {
+    (statement.combine != Combine::Set).then(|| Misfit {
+        part: statement.span.clone(),
+        what: format!(
+            "`{}` combines {} with what was there",
+            statement.combine.text(),
+            formula.name(statement.target)
+        ),
+        way_out: "write it with `=`",
+    })
+}
+
+/// What a chain does beyond its first product.
+fn of_chain(formula: &Formula, chain: &Chain) -> Vec<Misfit> {
+    let mut misfits: Vec<Misfit> = Vec::new();
+    for site in &chain.normalizer {
+        misfits.push(Misfit {
+            part: site.span.clone(),
+            what: format!("`{}` folds rows of a product", fold(site, formula)),
+            way_out: APART,
+        });
+    }
+    for (number, found) in ["first", "second"]
+        .iter()
+        .zip([&chain.first, &chain.second])
+    {
+        misfits.push(Misfit {
+            part: found.sum.span.clone(),
+            what: format!("this is the {number} of two sums of products"),
+            way_out: APART,
+        });
+    }
+    misfits
+}
+
+/// Modes whose extent is no size of the problem.
+fn extents(formula: &Formula) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for mode in &formula.modes {
+        let name = &mode.name;
+        let message = match mode.extent {
+            Extent::Named => continue,
+            Extent::Constant(extent) => format!(
+                "modes.{name} is {extent}: kernels with constant extents are not generated yet: \
+                 take {name} out of `modes`, so that a launch says its extent"
+            ),
+            Extent::Ragged { .. } => format!(
+                "modes.{name} is ragged: kernels over groups are not generated yet: launch a \
+                 kernel for each group"
+            ),
+        };
+        violations.push(Violation {
+            keys: vec![format!("modes.{name}")],
+            ..Violation::new("unsupported-formula", message)
+        });
+    }
+    violations
+}
+
+/// The formula nearest to one that is generated, in the names of this one where they are known.
+fn nearest(computes: &Computes) -> String {
+    let formula = &computes.formula;
+    let written = match &computes.form {
+        Form::Contraction(found) => nearest_product(formula, found),
+        Form::Chain(chain) => nearest_product(formula, &chain.first),
+        Form::Rows(_) => nearest_copy(formula),
+    };
+    written.unwrap_or_else(|| default_formula(computes.kind()))
+}
+
+fn nearest_product(formula: &Formula, found: &Contraction) -> Option<String> {
+    let mode = |modes: &[usize]| Some(formula.modes.get(*modes.first()?)?.name.as_str());
+    let (m, n, k) = (
+        mode(&found.rows)?,
+        mode(&found.columns)?,
+        mode(&found.summed)?,
+    );
+    let operand = |at: Option<usize>, otherwise: &'static str| match at {
+        Some(at) => formula.name(Source::Operand(at)).to_owned(),
+        None => otherwise.to_owned(),
+    };
+    let [a, b] = found.factors.each_ref().map(|factor| factor.operand);
+    let (a, b) = (operand(a, "a"), operand(b, "b"));
+    let output = operand(found.outputs.first().copied(), "d");
+    Some(format!(
+        "{output}[{m},{n}] = sum[{k}] {a}[{m},{k}] * {b}[{n},{k}]"
+    ))
+}
+
+fn nearest_copy(formula: &Formula) -> Option<String> {
+    let operands = || formula.signature.operands.iter().enumerate();
+    let (_, output) = operands().find(|(at, one)| {
+        let written = formula.role(*at) != Role::Input;
+        written && matches!(one.axes.as_slice(), [Axis::Mode(_), Axis::Mode(_)])
+    })?;
+    let (_, source) =
+        operands().find(|(at, one)| formula.role(*at) == Role::Input && one.axes == output.axes)?;
+    let modes: Vec<String> = output.axes.iter().map(ToString::to_string).collect();
+    let modes = modes.join(",");
+    Some(format!(
+        "{}[{modes}] = {}[{modes}]",
+        output.name, source.name
+    ))
+}

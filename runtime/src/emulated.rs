@@ -11,6 +11,7 @@ use crate::error::{Error, Refusal, refused};
 use crate::host;
 use crate::info::{Backend, DeviceInfo, POISON};
 use crate::launch::{Fit, Launch, LaunchReport, View, other_params, prepare};
+use crate::nvtx;
 use crate::summary::summarize;
 
 /// How the emulator runs.
@@ -248,7 +249,7 @@ impl EmulatorDevice {
         self.options.tensor_cores
     }
 
-    /// Runs a kernel's launches to their end.
+    /// Runs a kernel's launches to their end, in a range of its id.
     pub(crate) fn launch(
         &self,
         kernel: &Kernel,
@@ -256,6 +257,7 @@ impl EmulatorDevice {
         fit: &Fit,
         args: &[EmulatedArg<'_>],
     ) -> Result<LaunchReport, Error> {
+        let _range = nvtx::range(&kernel.id);
         let failed = |reason: String| Error::Emulator {
             kernel: kernel.id.clone(),
             reason,

@@ -34,6 +34,8 @@ mod tensor_map;
 
 mod launch;
 
+mod nvtx;
+
 pub mod cuda;
 
 mod summary;

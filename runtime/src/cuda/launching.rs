@@ -14,6 +14,7 @@ use super::module::{CudaKernel, Function, set_attribute};
 use super::{CudaDevice, failed};
 use crate::error::{Error, Refusal, refused};
 use crate::launch::{Launch, LaunchPart};
+use crate::nvtx;
 
 /// How many clusters have room on the device at once.
 #[derive(Debug, Clone, Copy)]
@@ -23,11 +24,12 @@ pub(super) struct Room {
 }
 
 impl CudaDevice {
-    /// Enqueues a kernel's launches, which passed every check.
+    /// Enqueues a kernel's launches, which passed every check, in a range of the kernel's id.
     ///
     /// # Errors
     /// When the driver refuses it; failures of the kernel itself show at the next wait.
     pub(crate) fn launch(&self, kernel: &CudaKernel, launch: &Launch) -> Result<(), Error> {
+        let _range = nvtx::range(&kernel.id);
         self.bind()?;
         let workspace = match launch.wants_workspace() {
             true => self.workspace(kernel, launch.workspace_bytes)?,

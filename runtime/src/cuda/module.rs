@@ -39,6 +39,8 @@ impl Drop for Module {
 
 /// A kernel of a loaded module.
 pub struct CudaKernel {
+    /// The kernel's id.
+    pub(super) id: String,
     /// Keeps the functions below alive.
     _module: Module,
     /// One for each of its launches.
@@ -112,6 +114,7 @@ impl CudaDevice {
         let functions = functions.map(|abi| self.function(kernel, abi, &module));
         let code = CudaKernel {
             functions: functions.collect::<Result<_, _>>()?,
+            id: kernel.id.clone(),
             _module: module,
             log,
             workspace: Mutex::new(None),

@@ -19,5 +19,7 @@ mod orphans;
 mod specs;
 #[cfg(feature = "codegen")]
 mod explain;
+#[cfg(target_os = "linux")]
+mod profiler;
 mod doctor;
 mod emulate;

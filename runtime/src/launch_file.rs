@@ -16,7 +16,7 @@ mod tensor;
 
 use std::path::{Path, PathBuf};
 
-use tilewright_emulator::{MemoryError, Module, Options, ParseErrors, RunError};
+use tilewright_emulator::{MemoryError, Module, Options, ParseErrors, RunError, SourceLines};
 
 use crate::error::Error;
 
@@ -93,6 +93,9 @@ pub struct Outcome {
     pub buffers: Vec<BufferOutcome>,
     /// What each schedule gave.
     pub schedules: Vec<ScheduleOutcome>,
+    /// Where lines of the PTX come from, by its own directives.
+    #[serde(skip)]
+    pub sources: SourceLines,
 }
 
 /// The manifests of a path: itself, or `cases/*/manifest.json` below it in the order of their
@@ -178,6 +181,7 @@ impl LaunchFile {
             reasons: Vec::new(),
             buffers: Vec::new(),
             schedules: Vec::new(),
+            sources: module.sources().clone(),
         };
         for (index, options) in schedules.iter().enumerate() {
             before(index);

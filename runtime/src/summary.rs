@@ -31,6 +31,7 @@ pub(crate) fn summarize(kernel: &Kernel, report: &emulator::Report) -> Result<La
         thread_instructions: report.thread_instructions,
         warnings: warnings.map(|one| told(kernel, one)).collect(),
         tensor_cores: report.tensor_cores,
+        profile: report.profile.clone(),
     })
 }
 

@@ -110,6 +110,10 @@ pub struct Run {
     /// The seed of the inputs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Print what each line of PTX, each line of the spec and each tile operation cost; runs on the
+    /// emulator
+    #[arg(long)]
+    pub profile: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,

@@ -17,13 +17,9 @@ pub fn open(asked: Option<args::Device>) -> Result<Device, Failure> {
 /// The same; the emulator checks as much as it is told to.
 pub fn open_checked(asked: Option<args::Device>, sanitize: Sanitize) -> Result<Device, Failure> {
     let emulator = || {
-        let options = Options {
+        emulator(Options {
             sanitize,
             ..Options::default()
-        };
-        Device::emulator_with(EmulatorSettings {
-            options,
-            ..EmulatorSettings::default()
         })
     };
     match asked {
@@ -34,6 +30,31 @@ pub fn open_checked(asked: Option<args::Device>, sanitize: Sanitize) -> Result<D
             found => found.map_err(Failure::could_not_run),
         },
     }
+}
+
+/// The emulator, which counts what each instruction does.
+///
+/// # Errors
+/// When another device was asked for: it does not count.
+pub fn open_profiled(asked: Option<args::Device>) -> Result<Device, Failure> {
+    match asked {
+        Some(args::Device::Cuda) => Err(Failure::CouldNotRun(
+            "--profile counts on the emulator: leave --device cuda out, or run under Nsight \
+             Compute, which shows the spec for kernels built with --line-info"
+                .to_owned(),
+        )),
+        Some(args::Device::Emulator) | None => Ok(emulator(Options {
+            profile: true,
+            ..Options::default()
+        })),
+    }
+}
+
+fn emulator(options: Options) -> Device {
+    Device::emulator_with(EmulatorSettings {
+        options,
+        ..EmulatorSettings::default()
+    })
 }
 
 /// The name of a device for people, such as `cuda (NVIDIA H200, sm_90)`.

@@ -19,6 +19,7 @@ mod progress;
 mod orphan;
 #[cfg(feature = "codegen")]
 mod worker;
+mod profile;
 mod quantity;
 mod args;
 mod device;

@@ -2,6 +2,7 @@
 
 use crate::finding::Space;
 use crate::inst::Inst;
+use crate::source::SourceLines;
 
 /// Generic address windows of 2^40 bytes each; anything else is global memory.
 pub(crate) const WINDOW_SHIFT: u32 = 40;
@@ -186,6 +187,7 @@ pub struct Module {
     pub(crate) constants: Vec<u8>,
     /// Functions whose addresses stand in initialisers.
     pub(crate) addressed: Vec<u32>,
+    pub(crate) sources: SourceLines,
 }
 
 impl Function {
@@ -231,6 +233,11 @@ impl Module {
     /// The architecture of `.target`.
     pub fn target(&self) -> &str {
         &self.target
+    }
+
+    /// Where its lines come from, by `.file` and `.loc`.
+    pub fn sources(&self) -> &SourceLines {
+        &self.sources
     }
 
     /// Bits of an address: 64, or the 32 of `.address_size 32`, which needs a

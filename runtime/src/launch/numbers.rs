@@ -1,5 +1,6 @@
 //! The launches of a kernel as numbers: what a backend needs to run them, and what it says of them.
 
+use tilewright_emulator::LineProfile;
 use tilewright_emulator::tensor_core::Rules;
 
 use crate::error::Refusal;
@@ -105,6 +106,8 @@ pub struct LaunchReport {
     /// Whose tensor cores the emulator summed by; none on a GPU, or where no sum is an
     /// architecture's own.
     pub tensor_cores: Option<&'static Rules>,
+    /// What each instruction did on the emulator, when its options ask for it.
+    pub profile: Vec<LineProfile>,
 }
 
 impl LaunchReport {
@@ -113,6 +116,7 @@ impl LaunchReport {
         self.thread_instructions += next.thread_instructions;
         self.warnings.extend(next.warnings);
         self.tensor_cores = self.tensor_cores.or(next.tensor_cores);
+        self.profile.extend(next.profile);
     }
 }
 

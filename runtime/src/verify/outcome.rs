@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tilewright_bundle::Kernel;
+use tilewright_emulator::LineProfile;
 
 use super::trace::Trace;
 use crate::info::RulesRecord;
@@ -40,6 +41,9 @@ pub struct Outcome {
     /// What the launch read and wrote, where that was asked for and it touched nothing else.
     #[serde(skip)]
     pub trace: Option<Trace>,
+    /// What each instruction did on the emulator, when its options ask for it.
+    #[serde(skip)]
+    pub profile: Vec<LineProfile>,
 }
 
 impl Outcome {
@@ -59,6 +63,7 @@ impl Outcome {
             tensor_cores: None,
             launch_us: None,
             trace: None,
+            profile: Vec::new(),
         }
     }
 

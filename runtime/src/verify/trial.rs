@@ -112,6 +112,7 @@ impl<'a> Trial<'a> {
         }
         outcome.thread_instructions = report.thread_instructions;
         outcome.tensor_cores = report.tensor_cores.map(RulesRecord::from);
+        outcome.profile = report.profile;
         let mut outputs = Vec::new();
         let mut trace = self.traced.then(Tracer::default);
         for loaded in operands {

@@ -36,7 +36,8 @@ pub struct Emulate {
     /// Instructions to trace at most
     #[arg(long, value_name = "N", default_value_t = 10_000, requires = "trace")]
     pub trace_steps: usize,
-    /// Print what each line of PTX costs under the first schedule
+    /// Print what each line of PTX costs under the first schedule, and each line of its source
+    /// where the PTX has `.loc`, as that of `ptx --line-info`
     #[arg(long)]
     pub profile: bool,
     /// Print every outcome, finding and counter as JSON, one object a line

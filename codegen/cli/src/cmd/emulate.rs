@@ -7,7 +7,6 @@
 
 mod json;
 mod operands;
-mod profile;
 mod sarif;
 mod text;
 mod trace;
@@ -19,6 +18,7 @@ use tilewright_runtime::launch_file::{self, LaunchFile, LaunchFileError};
 
 use crate::args::emulate::Emulate;
 use crate::outcome::{Failure, Outcome, Verdict};
+use crate::profile::{Origin, Profile, line_of};
 use crate::progress;
 use crate::terminal;
 
@@ -45,12 +45,27 @@ impl Case {
         self.result.as_ref().ok()?.schedules.first()
     }
 
+    /// What a schedule's profile gives.
+    fn profiled<T>(
+        &self,
+        schedule: &launch_file::ScheduleOutcome,
+        give: impl FnOnce(&Profile<'_>) -> T,
+    ) -> T {
+        give(&Profile {
+            lines: &schedule.profile,
+            text: &|line| self.line(line),
+            origin: &|line| self.origin(line),
+        })
+    }
+
+    /// What a line of the PTX comes from, by its directives.
+    fn origin(&self, line: u32) -> Option<Origin> {
+        Origin::in_text(&self.result.as_ref().ok()?.sources, line)
+    }
+
     /// A line of the PTX, counted from 1, with single blanks only.
     fn line(&self, line: u32) -> String {
-        let index = (line as usize).checked_sub(1);
-        let line = index.and_then(|index| self.lines.get(index));
-        let words = line.map(|line| line.split_whitespace().collect::<Vec<&str>>());
-        words.unwrap_or_default().join(" ")
+        line_of(&self.lines, line)
     }
 }
 
@@ -130,8 +145,11 @@ fn print_case(args: &Emulate, case: &Case, only: bool) -> std::io::Result<()> {
     if args.trace.is_some() {
         terminal::print(&trace::lines(case))?;
     }
-    if args.profile {
-        terminal::print(&profile::lines(case))?;
+    if args.profile
+        && let Some(schedule) = case.first_schedule()
+    {
+        let when = format!(" under {}", schedule.name);
+        terminal::print(&case.profiled(schedule, |profile| profile.render(&when)))?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 use std::time::Instant;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 use tilewright_bundle::{Kernel, NameKind};
 use tilewright_runtime::verify::{self, Data};
 use tilewright_runtime::{Error, Problem, Runtime, packed};
@@ -14,6 +15,7 @@ use crate::args;
 use crate::cmd::bundle;
 use crate::device;
 use crate::outcome::{Failure, Outcome, Verdict};
+use crate::profile::{Origin, Profile, line_of};
 use crate::progress;
 use crate::terminal::{self, BAD, GOOD};
 
@@ -25,11 +27,16 @@ struct Report {
     outcome: verify::Outcome,
     /// The whole of it on the host: inputs, launch and check.
     host_ms: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<Value>,
 }
 
 /// Runs the kernel that was asked for.
 pub fn run(args: &args::Run) -> Outcome {
-    let device = device::open(args.device)?;
+    let device = match args.profile {
+        true => device::open_profiled(args.device)?,
+        false => device::open(args.device)?,
+    };
     let runtime = Runtime::new(bundle::open(&args.bundle)?, device);
     let (kernel, problem) = choose(&runtime, args)?;
     let start = Instant::now();
@@ -44,17 +51,42 @@ pub fn run(args: &args::Run) -> Outcome {
     }
     let host_ms = start.elapsed().as_secs_f64() * 1e3;
     let device = device::describe(runtime.device());
-    let report = Report {
+    let mut report = Report {
         device,
         outcome,
         host_ms,
+        profile: None,
     };
+    let given = args.profile.then(|| {
+        profiled(&runtime, kernel, &report.outcome, |profile| {
+            let json = json!({"lines": profile.json_lines(), "sources": profile.json_sources()});
+            (json, profile.render(""))
+        })
+    });
+    let (json, tables) = given.unzip();
+    report.profile = json;
     if args.json {
         terminal::print_json(&report)?;
     } else {
         terminal::print(&text(&report))?;
+        terminal::print(&tables.unwrap_or_default())?;
     }
     Ok(Verdict::from_good(report.outcome.passed()))
+}
+
+/// What the profile of a launch gives, with what the bundle says of the lines.
+fn profiled<T>(
+    runtime: &Runtime,
+    kernel: &Kernel,
+    outcome: &verify::Outcome,
+    give: impl FnOnce(&Profile<'_>) -> T,
+) -> T {
+    let lines: Vec<&str> = runtime.bundle().ptx(kernel).lines().collect();
+    give(&Profile {
+        lines: &outcome.profile,
+        text: &|line| line_of(&lines, line),
+        origin: &|line| Origin::in_table(kernel.lines.as_ref()?, line),
+    })
 }
 
 /// The first kernel of that name that takes the problem, and the problem with all its strides.
@@ -204,6 +236,7 @@ fn text(report: &Report) -> String {
         device,
         outcome,
         host_ms,
+        ..
     } = report;
     let verdict = match &outcome.failure {
         None => terminal::paint(GOOD, "right"),

@@ -98,6 +98,11 @@ fn strict_mode_finds_more_and_off_finds_less() {
         strict.contains("error[missing_proxy_fence_cp_async]"),
         "{strict}"
     );
+    // Its `.loc` lead to the line of the Python file.
+    let json = ["--sanitize", "strict", "--schedules", "1", "--json"];
+    let lines = emulate("tr_matmul_bf16_sm90", &json).json_lines();
+    let finding = lines.iter().find(|line| line["event"] == "finding");
+    assert_eq!(finding.unwrap()["source"]["line"], 35);
 }
 
 #[test]

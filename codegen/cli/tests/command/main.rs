@@ -18,6 +18,8 @@ mod orphans;
 #[cfg(feature = "codegen")]
 mod specs;
 #[cfg(feature = "codegen")]
+mod profiles;
+#[cfg(feature = "codegen")]
 mod explain;
 #[cfg(target_os = "linux")]
 mod profiler;

@@ -16,6 +16,8 @@ const MAX_DEPTH: u32 = 1000;
 
 impl<'a> Parser<'a> {
     pub(crate) fn body(&mut self) -> Parsed<()> {
+        let begin = self.lexer.place().0;
+        self.module.sources.reset(begin);
         self.expect(b'{')?;
         let mut depth = 1u32;
         while depth > 0 {
@@ -36,7 +38,7 @@ impl<'a> Parser<'a> {
                 }
                 Token::Punct(b';') => continue,
                 Token::Punct(b'@') => self.guarded(place),
-                Token::Word(word) if word.starts_with('.') => self.directive(word),
+                Token::Word(word) if word.starts_with('.') => self.directive(word, place.0),
                 Token::Word(word) if self.lexer.eat(b':') => self.label(word),
                 Token::Word(word) => self.instruction(word, None, place),
                 Token::End => return Err("the text ends inside a function".to_owned()),
@@ -47,18 +49,20 @@ impl<'a> Parser<'a> {
                 self.lexer.recover();
             }
         }
+        let end = self.lexer.place().0;
+        self.module.sources.reset(end);
         Ok(())
     }
 
-    fn directive(&mut self, word: &'a str) -> Parsed<()> {
+    fn directive(&mut self, word: &'a str, line: u32) -> Parsed<()> {
         match word {
             ".reg" => self.registers(),
             ".local" | ".param" => self.frame_variables(),
             ".shared" => self.module_variables(Space::Shared),
             ".global" => self.module_variables(Space::Global),
             ".const" => self.module_variables(Space::Const),
-            ".loc" => self.skip_loc(),
-            ".file" => self.skip_file(),
+            ".loc" => self.loc(Some(line)),
+            ".file" => self.file(),
             ".pragma" => self.skip_statement(),
             ".extern" => match self.lexer.peek() {
                 Token::Word(".shared") => Ok(()),

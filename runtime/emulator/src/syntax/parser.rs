@@ -233,8 +233,8 @@ impl<'a> Parser<'a> {
                 32 => Err(".address_size stands behind variables".to_owned()),
                 size => Err(format!("unsupported .address_size {size}: 32 or 64")),
             },
-            ".file" => self.skip_file(),
-            ".loc" => self.skip_loc(),
+            ".file" => self.file(),
+            ".loc" => self.loc(None),
             ".pragma" => self.skip_statement(),
             ".section" => self.skip_section(),
             ".visible" | ".weak" | ".common" => Ok(()),
@@ -260,21 +260,24 @@ impl<'a> Parser<'a> {
     }
 
     /// `.file 1 "name"` and the optional `, time, size`.
-    pub(crate) fn skip_file(&mut self) -> Parsed<()> {
-        self.integer()?;
-        if !matches!(self.lexer.next(), Token::Text(_)) {
+    pub(crate) fn file(&mut self) -> Parsed<()> {
+        let number = self.integer()?;
+        let Token::Text(name) = self.lexer.next() else {
             return Err(".file needs a name".to_owned());
-        }
+        };
+        self.module.sources.name(number, name);
         while self.lexer.eat(b',') {
             self.integer()?;
         }
         Ok(())
     }
 
-    /// `.loc 1 2 3` and the optional `, function_name x, inlined_at 1 2 3`.
-    pub(crate) fn skip_loc(&mut self) -> Parsed<()> {
-        for _ in 0..3 {
-            self.integer()?;
+    /// `.loc 1 2 3` and the optional `, function_name x, inlined_at 1 2 3`, on a line of a
+    /// function; the column is not kept.
+    pub(crate) fn loc(&mut self, at: Option<u32>) -> Parsed<()> {
+        let [file, line, _] = [self.integer()?, self.integer()?, self.integer()?];
+        if let Some(at) = at {
+            self.module.sources.begin(at, file, line);
         }
         while self.lexer.eat(b',') {
             self.word("function_name or inlined_at")?;

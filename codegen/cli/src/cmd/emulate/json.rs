@@ -1,16 +1,15 @@
 //! What came of a launch file, for a program: JSON lines, each with an `event`.
 //!
-//! `finding`, `schedule`, `buffer`, `step` and `line` belong to the case they name; `case` closes
+//! `finding`, `schedule`, `buffer`, `step`, `line` and `source` belong to the case they name; `case` closes
 //! it, and `summary` is the last line.
 
 use std::io;
 
 use serde_json::{Value, json};
-use tilewright_emulator::{LineProfile, TraceStep};
-use tilewright_runtime::launch_file::{self, ScheduleOutcome};
+use tilewright_emulator::TraceStep;
+use tilewright_runtime::launch_file::ScheduleOutcome;
 
 use super::Case;
-use super::profile::Cost;
 use crate::terminal;
 
 /// Prints all lines of a case.
@@ -40,13 +39,23 @@ fn print_schedule(case: &Case, schedule: &ScheduleOutcome) -> io::Result<()> {
         value
     };
     for finding in &schedule.findings {
-        line("finding", case, of_schedule(serde_json::to_value(finding)?))?;
+        let mut value = serde_json::to_value(finding)?;
+        if let Some(origin) = case.origin(finding.line) {
+            value["source"] = origin.json();
+        }
+        line("finding", case, of_schedule(value))?;
     }
     for step in &schedule.trace {
         line("step", case, of_schedule(self::step(case, step)))?;
     }
-    for profile in &schedule.profile {
-        line("line", case, of_schedule(profiled(case, profile)))?;
+    let (lines, sources) = case.profiled(schedule, |profile| {
+        (profile.json_lines(), profile.json_sources())
+    });
+    for one in lines {
+        line("line", case, of_schedule(one))?;
+    }
+    for one in sources {
+        line("source", case, of_schedule(one))?;
     }
     let value = json!({"wrong_bytes": schedule.wrong_bytes,
         "warp_instructions": schedule.warp_instructions,
@@ -64,13 +73,6 @@ fn step(case: &Case, step: &TraceStep) -> Value {
         .collect();
     json!({"line": step.line, "text": case.line(step.line), "lanes": step.lanes,
         "active": step.active, "waits": step.waits, "operands": operands})
-}
-
-fn profiled(case: &Case, profile: &LineProfile) -> Value {
-    let cost = Cost::of(&profile.counters);
-    json!({"line": profile.line, "text": case.line(profile.line),
-        "executions": cost.executions, "lanes": cost.lanes, "bytes": cost.bytes,
-        "counters": launch_file::counters(&profile.counters)})
 }
 
 /// The last line of all.

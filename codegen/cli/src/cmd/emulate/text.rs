@@ -7,6 +7,7 @@ use tilewright_runtime::RulesRecord;
 use tilewright_runtime::launch_file::{FindingRecord, OtherRecord, Outcome, Summary};
 
 use super::Case;
+use crate::profile::{Origin, shorten};
 use crate::terminal::{BAD, FAINT, GOOD, STRONG, paint, plain, plain_lines};
 
 /// The lines of a case. Findings are shown when it failed, or when it is the `only` one.
@@ -55,10 +56,12 @@ fn finding(case: &Case, outcome: &Outcome, summary: &Summary<'_>) -> String {
     let mut text = format!("     {head}: {}\n", plain(&one.message));
     if one.line > 0 {
         let _ = writeln!(text, "       at {}", place(case, one.line));
+        text.push_str(&source(outcome, one.line));
     }
     let _ = writeln!(text, "          {}", plain(&whereabouts(one)));
     if let Some(other) = &one.other {
         let _ = writeln!(text, "       and {}", place(case, other.line));
+        text.push_str(&source(outcome, other.line));
         let _ = writeln!(text, "          {}", other_side(other));
     }
     let all = outcome.schedules.len();
@@ -75,13 +78,12 @@ fn finding(case: &Case, outcome: &Outcome, summary: &Summary<'_>) -> String {
     text
 }
 
-/// The first part of a long instruction.
-pub(super) fn shorten(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let head: String = text.chars().take(most - 1).collect();
-    format!("{head}…")
+/// Where a line comes from, if the PTX says so.
+fn source(outcome: &Outcome, line: u32) -> String {
+    let origin = Origin::in_text(&outcome.sources, line);
+    origin.map_or_else(String::new, |origin| {
+        format!("          from {}\n", origin.place())
+    })
 }
 
 /// `ptx/k.ptx:12: ld.shared.u32 …`.

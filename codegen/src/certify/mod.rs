@@ -11,6 +11,7 @@ mod alignment;
 mod boxes;
 mod guards;
 mod pipeline;
+mod interpret;
 mod tile;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use crate::ir::program::Program;
 use crate::ir::tile::Kernel;
 use crate::plan::model::Plan;
 pub use guards::Guards;
+pub use interpret::Computed;
 use timeline::Timeline;
 
 /// What one tiled copy costs and covers.
@@ -73,6 +75,8 @@ pub struct Certificate {
     pub aligned_addresses: u32,
     /// Runs of the pipes over lengths of the main loop, none with a finding.
     pub pipeline_runs: u32,
+    /// Problems on which the kernel in tiles stored what its formula gives.
+    pub computed: Vec<Computed>,
     /// What the launch must guarantee for this.
     pub assumptions: Vec<String>,
 }
@@ -113,6 +117,20 @@ pub fn guards_of(plan: &Plan, program: &Program) -> Result<Guards> {
     })
 }
 
+/// Runs the kernel in tiles with data, on small ragged problems: what it stores is what its formula
+/// gives.
+///
+/// # Errors
+/// [`Error::Bug`] with the first element that is stored wrong, or the operation that cannot be done.
+pub fn computed_of(plan: &Plan, kernel: &Kernel) -> Result<Vec<Computed>> {
+    interpret::check(plan, kernel).map_err(|message| Error::Bug {
+        stage: "certificate",
+        kernel: plan.id.clone(),
+        message: format!("data: {message}"),
+        dump: kernel.to_string(),
+    })
+}
+
 /// Proves the kernel right or refuses it.
 ///
 /// # Errors
@@ -130,6 +148,7 @@ pub fn certify(plan: &Plan, kernel: &Kernel, program: &Program) -> Result<Certif
     }
     let pipeline_runs = pipeline::check(plan, kernel)
         .map_err(|message| refuse(format!("pipeline: {message}"), kernel.to_string()))?;
+    let computed = computed_of(plan, kernel)?;
     let guards = guards_of(plan, program)?;
     let aligned =
         alignment::check(plan, program).map_err(|message| refuse(message, program.to_string()))?;
@@ -143,6 +162,7 @@ pub fn certify(plan: &Plan, kernel: &Kernel, program: &Program) -> Result<Certif
         unshown: guards.unshown,
         aligned_addresses: aligned,
         pipeline_runs,
+        computed,
         assumptions: plan.assumptions.iter().map(ToString::to_string).collect(),
     })
 }

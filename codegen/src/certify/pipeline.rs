@@ -16,6 +16,8 @@ mod step;
 mod data;
 pub(super) mod clock;
 
+pub(super) use barriers::Outcome;
+
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -23,13 +25,13 @@ use crate::ir::tile::{Kernel, Op, Sync, Team};
 use crate::plan::model::Plan;
 use crate::plan::roles::Roles;
 use crate::spec::model::{LaunchKind, Schedule};
-use barriers::{Outcome, Shared};
+use barriers::Shared;
 use buffers::Own;
-use unroll::{Step, Unroll};
+use unroll::Unroll;
+pub(super) use unroll::{Edge, Step, WorkTile};
 
 /// Runs the pipes over every length that matters. How many runs were made.
 pub(super) fn check(plan: &Plan, kernel: &Kernel) -> Result<u32, String> {
-    let teams = teams_of(kernel);
     if let Some(roles) = &plan.roles {
         follows(roles, kernel)?;
     }
@@ -39,7 +41,7 @@ pub(super) fn check(plan: &Plan, kernel: &Kernel) -> Result<u32, String> {
     lengths.retain(|length| *length > 0);
     lengths.sort_unstable();
     lengths.dedup();
-    let (tiles, orders) = match teams.as_slice() {
+    let (tiles, orders) = match teams_of(kernel).as_slice() {
         [(Team::All, _)] => ([1].as_slice(), [Team::All].as_slice()),
         _ => (
             [1, 2, 5].as_slice(),
@@ -52,11 +54,8 @@ pub(super) fn check(plan: &Plan, kernel: &Kernel) -> Result<u32, String> {
             for &eager in orders {
                 let trips = trips_of(kernel, length, tiles);
                 let what = format!("{tiles} tiles of {trips:?} trips, {eager} first");
-                let run = Run {
-                    trips,
-                    turns: eager == Team::Consumers,
-                };
-                let mut machine = Machine::new(plan, kernel, &teams, run)?;
+                let work = alike(kernel, &trips, eager == Team::Consumers);
+                let mut machine = Machine::new(plan, kernel, work)?;
                 (machine.run(eager)).map_err(|error| format!("{error} ({what})"))?;
                 runs += 1;
             }
@@ -74,6 +73,19 @@ fn trips_of(kernel: &Kernel, trips: u32, tiles: u32) -> Vec<u32> {
         false => trips,
     };
     (0..tiles).map(of).collect()
+}
+
+/// One cluster, whose CTAs all have work tiles of so many trips. By turns, every other work tile
+/// continues an output tile, what begins one is continued twice, and edges are met.
+fn alike(kernel: &Kernel, trips: &[u32], turns: bool) -> Vec<Vec<WorkTile>> {
+    let tile = |(number, trips): (usize, &u32)| WorkTile {
+        trips: *trips,
+        continues: turns && number % 2 == 1,
+        givers: if turns { vec![0; 2] } else { Vec::new() },
+        edge: if turns { Edge::Turns } else { Edge::First },
+    };
+    let tiles: Vec<_> = trips.iter().enumerate().map(tile).collect();
+    vec![tiles; kernel.work.cluster().size() as usize]
 }
 
 /// A kernel that may be launched early waits for the one before it, before any team touches memory
@@ -108,24 +120,21 @@ fn teams_of(kernel: &Kernel) -> Vec<(Team, &[Op])> {
     }
 }
 
-/// What a run is made of.
-struct Run {
-    /// Trips along k of each work tile.
-    trips: Vec<u32>,
-    /// Whether branches go both ways, by turns; else they go the first.
-    turns: bool,
-}
-
 /// One member of a team of a CTA.
-struct Agent<'k> {
-    cta: usize,
-    team: Team,
-    number: u32,
-    steps: VecDeque<Step<'k>>,
+pub(super) struct Agent<'k> {
+    /// Its CTA: those of a cluster stand next to one another.
+    pub cta: usize,
+    pub team: Team,
+    /// Its number in the team.
+    pub number: u32,
+    /// What it has still to do.
+    pub steps: VecDeque<Step<'k>>,
     /// Its place at both ends of each pipe.
     places: Vec<[u64; 2]>,
-    tile: usize,
-    trip: Option<u32>,
+    /// The work tile that it is at, of its CTA's.
+    pub tile: usize,
+    /// The trip along k that it is at.
+    pub trip: Option<u32>,
     /// What is its own: groups in flight, buffers, accumulators.
     own: Own,
 }
@@ -140,49 +149,42 @@ impl fmt::Display for Agent<'_> {
     }
 }
 
-struct Machine<'k> {
+/// All members of all teams of some clusters, with the pipes between them.
+pub(super) struct Machine<'k> {
     plan: &'k Plan,
     kernel: &'k Kernel,
-    trips: Vec<u32>,
-    agents: Vec<Agent<'k>>,
+    /// Work tiles of each CTA.
+    work: Vec<Vec<WorkTile>>,
+    /// Every member of every team.
+    pub agents: Vec<Agent<'k>>,
     pipes: Vec<Shared>,
 }
 
 impl<'k> Machine<'k> {
-    fn new(
+    /// A machine of CTAs that have those work tiles, each cluster's next to one another.
+    pub fn new(
         plan: &'k Plan,
         kernel: &'k Kernel,
-        teams: &[(Team, &'k [Op])],
-        run: Run,
+        work: Vec<Vec<WorkTile>>,
     ) -> Result<Machine<'k>, String> {
         let roles = plan.roles.as_ref();
-        let ctas = kernel.work.cluster().size() as usize;
+        let teams = teams_of(kernel);
         let take_turns = roles.is_some_and(|roles| roles.schedule == Schedule::Pingpong);
         let mut agents = Vec::new();
-        for cta in 0..ctas {
-            for &(team, body) in teams {
+        for (cta, tiles) in work.iter().enumerate() {
+            for &(team, body) in &teams {
                 let members = kernel.teams.iter().find(|members| members.team == team);
                 let count = members.map_or(1, |members| members.count);
                 for number in 0..count {
                     let turns = team == Team::Consumers && take_turns;
                     let (first, step) = if turns { (number, count) } else { (0, 1) };
-                    let own = run.trips.iter().copied().enumerate();
-                    let own = own.skip(first as usize).step_by(step as usize);
-                    let own: Vec<_> = own.collect();
-                    let mut unrolled = Unroll {
-                        kernel,
-                        tiles: &own,
-                        turns: run.turns,
-                        branches: 0,
-                        tile: 0,
-                        out: VecDeque::new(),
-                    };
-                    unrolled.ops(body, run.trips.first().copied().unwrap_or(1))?;
+                    let own = tiles.iter().enumerate().skip(first as usize);
+                    let own: Vec<_> = own.step_by(step as usize).collect();
                     agents.push(Agent {
                         cta,
                         team,
                         number,
-                        steps: unrolled.out,
+                        steps: Unroll::steps(kernel, &own, body)?,
                         places: vec![[0; 2]; kernel.pipes.len()],
                         tile: 0,
                         trip: None,
@@ -191,19 +193,29 @@ impl<'k> Machine<'k> {
                 }
             }
         }
-        let pipes = kernel.pipes.iter().map(|pipe| Shared::of(pipe, ctas));
+        let pipes = kernel.pipes.iter().map(|pipe| Shared::of(pipe, work.len()));
         Ok(Machine {
             plan,
             kernel,
-            trips: run.trips,
-            agents,
             pipes: pipes.collect(),
+            work,
+            agents,
         })
     }
 
-    /// Trips of a tile, where all tiles have as many.
-    fn each(&self) -> u32 {
-        self.trips.first().copied().unwrap_or(0)
+    /// Trips of a CTA's tile, where all its tiles have as many.
+    fn each(&self, cta: usize) -> u32 {
+        let first = self.work.get(cta).and_then(|tiles| tiles.first());
+        first.map_or(0, |tile| tile.trips)
+    }
+
+    /// The CTAs, among all, that those ranks of a CTA's cluster are.
+    fn of_cluster(&self, cta: usize, ranks: impl Fn(u32) -> Vec<u32>) -> Vec<usize> {
+        let size = self.kernel.work.cluster().size() as usize;
+        let ranks = ranks((cta % size) as u32).into_iter();
+        ranks
+            .map(|rank| cta / size * size + rank as usize)
+            .collect()
     }
 
     /// Runs all teams to their end; the eager one goes on as long as it can.
@@ -245,7 +257,8 @@ impl<'k> Machine<'k> {
         Ok(moved)
     }
 
-    fn deadlock(&mut self) -> String {
+    /// Who waits for what, when nobody can go on.
+    pub fn deadlock(&mut self) -> String {
         let mut waits = Vec::new();
         for at in 0..self.agents.len() {
             if let Some(step) = self.agents[at].steps.front().copied()
@@ -257,7 +270,8 @@ impl<'k> Machine<'k> {
         format!("deadlock: {}", waits.join("; "))
     }
 
-    fn at_end(&self) -> Result<(), String> {
+    /// What must not be left when all have come to their end.
+    pub fn at_end(&self) -> Result<(), String> {
         for agent in &self.agents {
             agent
                 .own

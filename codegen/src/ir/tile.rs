@@ -188,6 +188,15 @@ pub struct Share(pub u32, pub u32);
 /// The operation as a whole.
 pub const WHOLE: Share = Share(0, 1);
 
+/// Where sums of products begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// At what the accumulators hold.
+    Held,
+    /// At zero in the first trip along k of a work tile, then at what the accumulators hold.
+    FirstTrip,
+}
+
 /// Whether a copy crosses the edge of the tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bounds {
@@ -301,6 +310,8 @@ pub enum Op {
         a: View,
         /// The factor with columns.
         b: View,
+        /// Where the sums begin.
+        start: Start,
         /// Which of its atoms.
         share: Share,
     },

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::ir::tile::{
-    Across, Bounds, CopyId, End, Engine, Full, Kernel, Op, Pipe, PipeId, Place, Share, Stage, Sync,
-    Team, Tile, TileId, Trips, View,
+    Across, Bounds, CopyId, End, Engine, Full, Kernel, Op, Pipe, PipeId, Place, Share, Stage,
+    Start, Sync, Team, Tile, TileId, Trips, View,
 };
 use crate::plan::work::{Cluster, Work};
 
@@ -146,9 +146,19 @@ impl Text<'_> {
                     .map_or(String::new(), |atom| format!(" by {}", atom.id));
                 format!("{} = {}{by}{share}", self.view(*to), self.view(*from))
             }
-            Op::Mma { acc, a, b, share } => {
+            Op::Mma {
+                acc,
+                a,
+                b,
+                start,
+                share,
+            } => {
                 let (a, b) = (self.view(*a), self.view(*b));
-                format!("{} += {a} * {b}{share}", self.tile(*acc))
+                let start = match start {
+                    Start::Held => "",
+                    Start::FirstTrip => ", from 0 in the first trip",
+                };
+                format!("{} += {a} * {b}{start}{share}", self.tile(*acc))
             }
             Op::StorePartial(acc, pipe) => {
                 format!("{} = {}", self.pipe(*pipe), self.tile(*acc))

@@ -22,7 +22,7 @@ use crate::atoms::sync::SyncFacts;
 use crate::error::{Error, Result};
 use crate::ir::expr::{add, int, le, long, mul, select, sub};
 use crate::ir::program::{Arg, Expr, IntType, Program, Stmt, VarId};
-use crate::ir::tile::{Kernel, Op, Place, Team, TileId, View};
+use crate::ir::tile::{Kernel, Op, Place, Start, Team, TileId, View};
 use crate::plan::model::{Plan, SmemTile};
 use crate::plan::partition::{self, Partition};
 use crate::plan::work::SUMMED;
@@ -119,9 +119,21 @@ impl<'p> Lowering<'p> {
                 by,
                 share,
             } => self.map_tile(*to, *from, by.as_ref(), *share)?,
-            Op::Mma { acc, a, b, share } => match (a, b) {
-                (View::Smem(a, ..), View::Smem(b, ..)) => self.mma_of_slot(*acc, [*a, *b])?,
-                _ => self.mma(*acc, [*a, *b], *share)?,
+            Op::Mma {
+                acc,
+                a,
+                b,
+                start,
+                share,
+            } => match (a, b, start) {
+                (View::Smem(a, ..), View::Smem(b, ..), _) => {
+                    self.mma_of_slot(*acc, [*a, *b], *start)?
+                }
+                (_, _, Start::Held) => self.mma(*acc, [*a, *b], *share)?,
+                (_, _, Start::FirstTrip) => {
+                    let message = "products of registers begin at what accumulators hold";
+                    return Err(bug(self.plan, message.to_string()));
+                }
             },
             Op::Sync(sync) => self.synchronize(*sync)?,
             Op::NextTile => self.next_tile()?,

@@ -368,6 +368,19 @@ fn proved(explained: &Explained) -> String {
             certificate.pipeline_runs
         );
     }
+    let computed = certificate.computed.iter().map(|computed| {
+        let extents = computed.extents.iter();
+        let extents: Vec<String> = extents
+            .map(|(mode, size)| format!("{mode}={size}"))
+            .collect();
+        format!("{} elements at {}", computed.elements, extents.join(" "))
+    });
+    let computed: Vec<String> = computed.collect();
+    let computed = format!(
+        "Run with data, the kernel in tiles stored what its formula gives: {}.",
+        computed.join(", ")
+    );
+    let _ = writeln!(text, "{}", wrapped(&computed));
     let ways = [
         (certificate.guarded_by_predicate, "by tests on their way"),
         (certificate.guarded_by_size, "by their count of valid bytes"),

@@ -3,7 +3,7 @@
 use crate::ir::tile::{Full, Pipe};
 
 /// What became of a step.
-pub(super) enum Outcome {
+pub(in crate::certify) enum Outcome {
     Done,
     Blocked(String),
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::ir::tile::{Engine, Kernel, PipeId, TileId};
 
 /// A buffer: its tile and its number.
-pub(super) type BufferId = (TileId, u32);
+pub(in crate::certify) type BufferId = (TileId, u32);
 
 /// What a group of asynchronous work uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use record::Recorded;
 
 use super::barriers::{Barrier, Outcome};
 use super::unroll::Step;
-use super::{Machine, Run, teams_of};
+use super::{Machine, alike};
 use crate::certify::timeline::{Activity, Costs, Span, Timeline};
 use crate::ir::tile::{End, Engine, Full, Kernel, Op, PipeId, Sync, Team, View};
 use crate::plan::model::Plan;
@@ -70,11 +70,7 @@ pub(in crate::certify) fn timeline<'k>(
     [tiles, k_tiles]: [u32; 2],
 ) -> Result<Timeline, String> {
     let trips = vec![k_tiles; tiles as usize];
-    let run = Run {
-        trips,
-        turns: false,
-    };
-    let machine = Machine::new(plan, kernel, &teams_of(kernel), run)?;
+    let machine = Machine::new(plan, kernel, alike(kernel, &trips, false))?;
     let find = |is: fn(&Full) -> bool| {
         let at = kernel.pipes.iter().position(|pipe| is(&pipe.full));
         at.map(PipeId)
@@ -155,7 +151,7 @@ impl Clock<'_> {
         self.machine.agents[at].steps.pop_front();
         match step {
             Step::Trip(trip) => self.trip(at, trip),
-            Step::Tile(_) => {}
+            Step::Tile(_) | Step::Giver(_) => {}
             Step::Op(op) => self.charge(at, op, before, &phases),
         }
         Ok(true)
@@ -320,7 +316,7 @@ impl Clock<'_> {
         let agent = &self.machine.agents[at];
         let clock = &self.clocks[at];
         let turns = agent.team == Team::Consumers && self.turn.is_some();
-        let in_loop = clock.k_tile < self.machine.each();
+        let in_loop = clock.k_tile < self.machine.each(agent.cta);
         Span {
             from,
             to,

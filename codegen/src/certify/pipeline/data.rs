@@ -3,6 +3,7 @@
 use super::Machine;
 use super::buffers::{BufferId, Held};
 use crate::ir::tile::{CopyId, End, PipeId, Stage, TileId, View};
+use crate::plan::roles::BoxCopy;
 
 impl Machine<'_> {
     pub(super) fn copy(
@@ -53,7 +54,7 @@ impl Machine<'_> {
     }
 
     /// The buffer that a view is of.
-    fn buffer(&self, at: usize, view: View) -> Result<BufferId, String> {
+    pub fn buffer(&self, at: usize, view: View) -> Result<BufferId, String> {
         let View::Smem(tile, stage, block) = view else {
             return Err("looks for a buffer outside shared memory".into());
         };
@@ -97,6 +98,12 @@ impl Machine<'_> {
         started.map_err(|error| format!("{agent} {error}"))
     }
 
+    /// The CTAs that get what that one loads.
+    pub fn sharers(&self, cta: usize, copy: &BoxCopy) -> Vec<usize> {
+        let cluster = self.kernel.work.cluster();
+        self.of_cluster(cta, |rank| cluster.sharers(copy.shared_along, rank))
+    }
+
     fn load(&mut self, at: usize, id: PipeId, by: CopyId) -> Result<(), String> {
         let ring = self.ring(id)?;
         let copy = by
@@ -105,10 +112,9 @@ impl Machine<'_> {
         let bytes = copy.box_bytes() * copy.places.len() as i64;
         let (cta, slot, _) = self.place(at, id, End::Fill);
         self.agents[at].own.fill(id);
-        let cluster = self.kernel.work.cluster();
+        let into = self.sharers(cta, copy);
         let shared = &mut self.pipes[id.0];
-        for cta in cluster.sharers(copy.shared_along, cta as u32) {
-            let cta = cta as usize;
+        for cta in into {
             let whole = i64::from(ring.bytes);
             let state = &mut shared.slots[cta][slot];
             if let Some(holder) = state.holders.first() {

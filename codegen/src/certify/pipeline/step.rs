@@ -8,10 +8,11 @@ use super::barriers::{Outcome, arrive, missing, wait};
 use super::buffers::Own;
 use super::unroll::Step;
 use crate::ir::tile::{End, Engine, Full, Op, PipeId, Sync, Team, Trips};
-use crate::plan::roles::{Ring, Roles, WARPS};
+use crate::plan::roles::{Ring, WARPS};
 
 impl<'k> Machine<'k> {
-    pub(super) fn step(&mut self, at: usize, step: Step<'k>) -> Result<Outcome, String> {
+    /// A member's step, if it is not held up.
+    pub fn step(&mut self, at: usize, step: Step<'k>) -> Result<Outcome, String> {
         let op = match step {
             Step::Trip(trip) => {
                 self.agents[at].trip = trip;
@@ -21,6 +22,7 @@ impl<'k> Machine<'k> {
                 self.agents[at].tile = number;
                 return Ok(Outcome::Done);
             }
+            Step::Giver(_) => return Ok(Outcome::Done),
             Step::Op(op) => op,
         };
         match op {
@@ -174,11 +176,10 @@ impl<'k> Machine<'k> {
 
     /// Moves a member's place in a pipe.
     fn skip(&mut self, at: usize, id: PipeId, end: End, trips: Trips) {
-        let each = u64::from(self.each());
-        let before: u64 = {
-            let before = self.trips.iter().take(self.agents[at].tile);
-            before.copied().map(u64::from).sum()
-        };
+        let cta = self.agents[at].cta;
+        let each = u64::from(self.each(cta));
+        let before = self.work[cta].iter().take(self.agents[at].tile);
+        let before = before.map(|tile| u64::from(tile.trips)).sum();
         let agent = &mut self.agents[at];
         let place = &mut agent.places[id.0][end as usize];
         *place = match trips {
@@ -244,18 +245,19 @@ impl<'k> Machine<'k> {
             ));
         }
         let cta = agent.cta;
+        let cluster = self.kernel.work.cluster();
+        let told = match &self.plan.roles {
+            Some(roles) => self.of_cluster(cta, |rank| roles.neighbourhood(cluster, rank)),
+            None => vec![cta],
+        };
         let shared = &mut self.pipes[id.0];
         let holders = &mut shared.slots[cta][slot].holders;
         let Some(held) = holders.iter().position(|holder| *holder == at) else {
             return Err(format!("{agent} gives slot {slot} back without having it"));
         };
         holders.remove(held);
-        let roles = self.plan.roles.as_ref();
-        let cluster = self.kernel.work.cluster();
-        let told = |roles: &Roles| roles.neighbourhood(cluster, cta as u32);
-        let told = roles.map_or_else(|| vec![0], told);
         for other in told {
-            let barrier = &mut shared.empty[other as usize][slot];
+            let barrier = &mut shared.empty[other][slot];
             arrive(barrier, WARPS, || {
                 format!("empty barrier of slot {slot} of CTA {other}")
             })?;
@@ -275,7 +277,7 @@ impl<'k> Machine<'k> {
     }
 
     /// CTA, slot and round of a member's place at an end of a pipe.
-    pub(super) fn place(&self, at: usize, id: PipeId, end: End) -> (usize, usize, u64) {
+    pub fn place(&self, at: usize, id: PipeId, end: End) -> (usize, usize, u64) {
         let slots = u64::from(self.slots(id));
         let agent = &self.agents[at];
         let position = agent.places[id.0][end as usize];

@@ -6,62 +6,110 @@ use crate::ir::tile::{Full, Kernel, Op, PipeId, Sync, View};
 
 /// One step of a team, unrolled.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Step<'k> {
+pub(in crate::certify) enum Step<'k> {
     Op(&'k Op),
     /// A work tile of that number begins.
     Tile(usize),
     /// A trip along k begins, of that number in its tile; none behind the last.
     Trip(Option<u32>),
+    /// The partial sums of that CTA come next.
+    Giver(usize),
+}
+
+/// A work tile of a CTA, as far as it decides which operations run.
+#[derive(Clone, Debug)]
+pub(in crate::certify) struct WorkTile {
+    /// Trips along k.
+    pub trips: u32,
+    /// Whether it continues an output tile that another CTA begins.
+    pub continues: bool,
+    /// The CTAs that continue it, in the order of k.
+    pub givers: Vec<usize>,
+    /// What its branches at edges do.
+    pub edge: Edge,
+}
+
+/// Which way branches at the edges of the output go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::certify) enum Edge {
+    /// The first way.
+    First,
+    /// Both ways, by turns.
+    Turns,
+    /// As the tile lies: whether it is inside, and whether its boxes end where the output does.
+    Lies { inside: bool, boxes_end: bool },
 }
 
 /// A team's operations in the order they run.
 pub(super) struct Unroll<'k, 't> {
-    pub kernel: &'k Kernel,
-    /// Work tiles by number and trips.
-    pub tiles: &'t [(usize, u32)],
-    pub turns: bool,
-    pub branches: u32,
-    /// The work tile that it is at.
-    pub tile: usize,
-    pub out: VecDeque<Step<'k>>,
+    kernel: &'k Kernel,
+    /// Work tiles with their numbers.
+    tiles: &'t [(usize, &'t WorkTile)],
+    /// Branches that went by turns.
+    branches: u32,
+    out: VecDeque<Step<'k>>,
 }
 
 impl<'k> Unroll<'k, '_> {
-    pub fn ops(&mut self, ops: &'k [Op], trips: u32) -> Result<(), String> {
+    /// The steps of a team's operations over work tiles of those numbers.
+    pub fn steps(
+        kernel: &'k Kernel,
+        tiles: &[(usize, &WorkTile)],
+        ops: &'k [Op],
+    ) -> Result<VecDeque<Step<'k>>, String> {
+        let mut unrolled = Unroll {
+            kernel,
+            tiles,
+            branches: 0,
+            out: VecDeque::new(),
+        };
+        unrolled.ops(ops, None)?;
+        Ok(unrolled.out)
+    }
+
+    fn ops(&mut self, ops: &'k [Op], tile: Option<&WorkTile>) -> Result<(), String> {
+        let here = |op: &Op| tile.ok_or_else(|| format!("{op:?} is outside of work tiles"));
         for op in ops {
             match op {
                 Op::ForEachWorkTile(body) => {
-                    for (number, trips) in self.tiles {
-                        self.tile = *number;
+                    for (number, tile) in self.tiles {
                         self.out.push_back(Step::Tile(*number));
-                        self.ops(body, *trips)?;
+                        self.ops(body, Some(tile))?;
                     }
                 }
                 Op::ForEachKTile(body) => {
-                    for trip in 0..trips {
+                    for trip in 0..here(op)?.trips {
                         self.out.push_back(Step::Trip(Some(trip)));
-                        self.ops(body, trips)?;
+                        self.ops(body, tile)?;
                     }
                     self.out.push_back(Step::Trip(None));
                 }
-                // By turns, every other work tile continues an output tile, and what begins one is
-                // continued.
                 Op::IfContinues(continues, begins) => {
                     self.alike(continues, begins)?;
                     self.waits_for_nobody(continues)?;
-                    let second = self.turns && self.tile % 2 == 1;
-                    self.ops(if second { continues } else { begins }, trips)?;
+                    let second = here(op)?.continues;
+                    self.ops(if second { continues } else { begins }, tile)?;
                 }
                 Op::ForEachPartial(body) => {
-                    for _ in 0..if self.turns { 2 } else { 0 } {
-                        self.ops(body, trips)?;
+                    for giver in &here(op)?.givers {
+                        self.out.push_back(Step::Giver(*giver));
+                        self.ops(body, tile)?;
                     }
                 }
                 Op::IfInside(way, other) | Op::IfBoxesEnd(way, other) => {
                     self.alike(way, other)?;
-                    self.branches += 1;
-                    let second = self.turns && self.branches.is_multiple_of(2);
-                    self.ops(if second { other } else { way }, trips)?;
+                    let first = match here(op)?.edge {
+                        Edge::First => true,
+                        Edge::Turns => {
+                            self.branches += 1;
+                            !self.branches.is_multiple_of(2)
+                        }
+                        Edge::Lies { inside, boxes_end } => match op {
+                            Op::IfInside(..) => inside,
+                            _ => boxes_end,
+                        },
+                    };
+                    self.ops(if first { way } else { other }, tile)?;
                 }
                 op => self.out.push_back(Step::Op(op)),
             }

@@ -25,7 +25,7 @@ cta_tile: '(128,128,64)'
 }
 
 /// The plan of a spec's text, and the kernel in tiles.
-fn planned(text: &str) -> (Plan, Kernel) {
+pub(super) fn planned(text: &str) -> (Plan, Kernel) {
     let file = spec::parse("-", text).unwrap();
     let plan = plan::plan(&file.points[0]).unwrap();
     let kernel = ir::build::build(&plan).unwrap();
@@ -42,13 +42,17 @@ pub(super) const KINDS: [&str; 7] = [
     "pipeline: { stages: 3, schedule: pingpong }\nscheduler: { kind: stream_k }",
 ];
 
-fn judge(plan: &Plan, kernel: &Kernel) -> crate::error::Result<certify::Certificate> {
+pub(super) fn judge(plan: &Plan, kernel: &Kernel) -> crate::error::Result<certify::Certificate> {
     let program = lower::lower(plan, &ir::build::build(plan).unwrap()).unwrap();
     certify::certify(plan, kernel, &program)
 }
 
 /// Changes the operations of one team's body, at any depth, until one is changed.
-fn change(kernel: &mut Kernel, team: Team, at: &mut impl FnMut(&mut Vec<Op>) -> bool) -> bool {
+pub(super) fn change(
+    kernel: &mut Kernel,
+    team: Team,
+    at: &mut impl FnMut(&mut Vec<Op>) -> bool,
+) -> bool {
     fn walk(ops: &mut Vec<Op>, at: &mut impl FnMut(&mut Vec<Op>) -> bool) -> bool {
         at(ops)
             || ops.iter_mut().any(|op| match op {
@@ -128,7 +132,7 @@ fn right_pipelines_are_certified() {
 }
 
 /// Kernels whose threads all do the same.
-const ALIKE: [&str; 4] = [
+pub(super) const ALIKE: [&str; 4] = [
     super::GEMM,
     "kernel: gemm
 name: gemm_alike

@@ -7,8 +7,8 @@
 use super::store_direct;
 use super::tiles::{Product, Tiles};
 use crate::ir::tile::{
-    Across, Bounds, End, Engine, Full, Members, Op, Pipe, PipeId, Share, Stage, Sync, Team, TileId,
-    Trips, WHOLE,
+    Across, Bounds, End, Engine, Full, Members, Op, Pipe, PipeId, Share, Stage, Start, Sync, Team,
+    TileId, Trips, WHOLE,
 };
 use crate::plan::model::Hop;
 use crate::plan::roles::{BoxCopy, Roles};
@@ -146,6 +146,7 @@ fn consume(tiles: &Tiles<'_>, product: &Product, pipes: &Pipes, roles: &Roles) -
             acc,
             a: factor(Role::A),
             b: factor(Role::B),
+            start: Start::FirstTrip,
             share: WHOLE,
         },
         Op::Sync(Sync::Commit(products)),

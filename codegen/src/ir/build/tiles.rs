@@ -9,8 +9,8 @@ use crate::atoms::model::{Atom, OperandKind, RegType};
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::ir::tile::{
-    Bounds, CopyId, Held, Members, Op, Pipe, PipeId, Place, Share, Stage, Team, Tile, TileId, View,
-    WHOLE,
+    Bounds, CopyId, Held, Members, Op, Pipe, PipeId, Place, Share, Stage, Start, Team, Tile,
+    TileId, View, WHOLE,
 };
 use crate::plan::model::{Hop, MmaPlan, Plan, Step};
 use crate::plan::part::Part;
@@ -325,6 +325,7 @@ impl Product {
             acc: self.acc,
             a: fragment(self.factors.first()),
             b: fragment(self.factors.get(1)),
+            start: Start::Held,
             share,
         }
     }

@@ -4,7 +4,7 @@ use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::expr::{add, and, div, int, mul, rem};
 use crate::ir::program::{Arg, Expr, Reg, Stmt};
-use crate::ir::tile::TileId;
+use crate::ir::tile::{Start, TileId};
 use crate::lower::{Lowering, bug, call};
 use crate::plan::descriptor::{Descriptor, Major, UNIT_BYTES};
 
@@ -17,6 +17,7 @@ impl Lowering<'_> {
         &mut self,
         acc: TileId,
         factors: [TileId; 2],
+        start: Start,
     ) -> Result<Vec<Stmt>> {
         let plan = self.plan;
         let [a, b] = self.roles_of()?.descriptors.clone();
@@ -26,7 +27,10 @@ impl Lowering<'_> {
         let consumer = self.part()?;
         let a_low = self.low_word(factors[0], &a, div(consumer.clone(), int(along_n)))?;
         let b_low = self.low_word(factors[1], &b, rem(consumer, int(along_n)))?;
-        let accumulate = self.role()?.trip.clone();
+        let accumulate = match start {
+            Start::Held => int(1),
+            Start::FirstTrip => self.role()?.trip.clone(),
+        };
         let mut out = Vec::new();
         for (rest, registers) in self.accumulators(acc)?.into_iter().enumerate() {
             let down = rest as i64 * along_m * a.row_step_bytes / UNIT_BYTES;

@@ -1,0 +1,106 @@
+//! The work tiles of each CTA on a problem.
+//!
+//! All output tiles stand in a row, one after the other along k, and each cluster gets a span of
+//! that row: a tile's length where each makes one, all of it where one cluster makes all, and where
+//! tiles are cut along k, one that ends in a tile, one that neither begins nor ends it, and one
+//! that ends it and makes the rest.
+
+use super::super::pipeline::{Edge, WorkTile};
+use super::problem::GRANULE;
+use crate::ir::tile::Kernel;
+use crate::plan::model::Plan;
+use crate::plan::work::SUMMED;
+
+/// Where a work tile lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Portion {
+    /// Its first element along the output's modes.
+    pub start: [i64; 2],
+    /// Its first tile along k.
+    pub first: i64,
+}
+
+/// What the CTAs of a launch have to do, those of a cluster next to one another.
+pub(super) struct Course {
+    /// What decides which operations run, by CTA.
+    pub tiles: Vec<Vec<WorkTile>>,
+    /// Where these tiles lie.
+    pub portions: Vec<Vec<Portion>>,
+}
+
+impl Course {
+    /// What is to be done on a problem of those extents.
+    pub fn of(plan: &Plan, kernel: &Kernel, extents: &[i64]) -> Course {
+        let work = &kernel.work;
+        let cluster = work.cluster().0.map(i64::from);
+        let tile = |mode: usize| work.tile.get(mode).map_or(1, |(_, extent)| *extent);
+        let extent = |mode: usize| extents.get(mode).copied().unwrap_or(1);
+        let tiles = |mode: usize, each: i64| ceil_div(extent(mode), tile(mode) * each);
+        let (count, columns) = (
+            tiles(0, cluster[0]) * tiles(1, cluster[1]),
+            tiles(1, cluster[1]),
+        );
+        let trips = tiles(SUMMED, 1);
+        let spans = spans(kernel, count, trips);
+        let bytes = plan.output().map_or(1, |output| output.dtype.bytes());
+        let size = work.cluster().size() as usize;
+        let mut course = Course {
+            tiles: Vec::new(),
+            portions: Vec::new(),
+        };
+        for (number, [from, to]) in spans.iter().enumerate() {
+            for rank in 0..size as i64 {
+                let mut own = (Vec::new(), Vec::new());
+                for at in from / trips..ceil_div(*to, trips) {
+                    let [begin, end] = [at * trips, (at + 1) * trips];
+                    let first = (from - begin).max(0);
+                    let after = spans.iter().enumerate().skip(number + 1);
+                    let after = after.take_while(|(_, [from, _])| *from < end && first == 0);
+                    let start = [
+                        (at / columns * cluster[0] + rank % cluster[0]) * tile(0),
+                        (at % columns * cluster[1] + rank / cluster[0]) * tile(1),
+                    ];
+                    let inside = |mode: usize| start[mode] + tile(mode) <= extent(mode);
+                    let granule = (GRANULE / i64::from(bytes)).max(1);
+                    own.0.push(WorkTile {
+                        trips: ((to - begin).min(trips) - first) as u32,
+                        continues: first > 0,
+                        givers: after
+                            .map(|(other, _)| other * size + rank as usize)
+                            .collect(),
+                        edge: Edge::Lies {
+                            inside: inside(0) && inside(1),
+                            boxes_end: inside(1) || extent(1) % granule == 0,
+                        },
+                    });
+                    own.1.push(Portion { start, first });
+                }
+                course.tiles.push(own.0);
+                course.portions.push(own.1);
+            }
+        }
+        course
+    }
+}
+
+/// What each cluster makes of the row of so many tiles of so many trips.
+fn spans(kernel: &Kernel, tiles: i64, trips: i64) -> Vec<[i64; 2]> {
+    let all = tiles * trips;
+    let work = &kernel.work;
+    let cuts = match (work.is_persistent(), work.cuts_tiles()) {
+        (false, _) => (0..=tiles).map(|tile| tile * trips).collect(),
+        (true, true) if tiles > 1 && trips > 3 => {
+            let middle = trips + trips / 2;
+            vec![0, middle, middle + 1, all]
+        }
+        (true, _) => vec![0, all],
+    };
+    let pairs = cuts.windows(2);
+    pairs
+        .filter_map(|pair| pair.first_chunk().copied())
+        .collect()
+}
+
+fn ceil_div(value: i64, by: i64) -> i64 {
+    (value + by - 1).div_euclid(by)
+}

@@ -1,5 +1,5 @@
-//! The profile of a launch on the emulator: what each line of PTX cost, what each line of its source
-//! and each operation on tiles cost in all, and the bytes by path.
+//! The profile of a launch on the emulator: what each line of PTX cost, what each line of its
+//! source and each operation on tiles cost, and the bytes by path.
 //!
 //! In: counters by line, and what lines come from: the table of a bundle's manifest, or the
 //! directives of the text. Out: tables, or values for a program. Where nothing is known of a line's

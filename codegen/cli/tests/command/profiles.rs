@@ -115,7 +115,10 @@ fn launch_file(folder: &Path, ptx: &str) -> String {
         json!({"kind": "buffer", "name": name, "role": role, "dtype": "f32", "bytes": BYTES,
             "init": init, "expect": "s.bin"})
     };
-    let number = |dtype: &str, value: u64| json!({"kind": "scalar", "name": "size", "dtype": dtype, "value": value});
+    let number = |dtype: &str, value: u64| {
+        let name = "size";
+        json!({"kind": "scalar", "name": name, "dtype": dtype, "value": value})
+    };
     let [m, n] = SIZES;
     let manifest = json!({"id": "one", "ptx": "k.ptx", "arch": "sm_80",
         "entry": entry.split('(').next().unwrap().trim(), "grid": [6, 1, 1],

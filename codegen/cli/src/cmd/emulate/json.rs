@@ -1,7 +1,7 @@
 //! What came of a launch file, for a program: JSON lines, each with an `event`.
 //!
-//! `finding`, `schedule`, `buffer`, `step`, `line` and `source` belong to the case they name; `case` closes
-//! it, and `summary` is the last line.
+//! `finding`, `schedule`, `buffer`, `step`, `line` and `source` belong to the case they name;
+//! `case` closes it, and `summary` is the last line.
 
 use std::io;
 

@@ -4,6 +4,7 @@
 use tilewright_ci::mutation::refused::{Judged, judge};
 use tilewright_ci::mutation::survivors::Rules;
 use tilewright_ci::source_tree;
+use tilewright_codegen::ir::build;
 use tilewright_codegen::{certify, plan};
 
 use crate::shipped;
@@ -28,6 +29,28 @@ fn a_test_that_lets_one_more_through_is_refused() {
     for judged in &judged {
         assert!(judged.refused >= SAMPLE - 1, "{judged:?}");
     }
+}
+
+/// Kernels are run on a problem of cut tiles, and on one smaller than a tile.
+#[test]
+fn every_shipped_kernel_stores_what_its_formula_gives() {
+    let points: Vec<_> = shipped::points()
+        .into_iter()
+        .chain(shipped::ladder())
+        .collect();
+    let wrong: Vec<String> = shipped::on_each(&points, |point| {
+        let plan = plan::plan(point).unwrap();
+        let computed = certify::computed_of(&plan, &build::build(&plan).unwrap());
+        match computed {
+            Ok(problems) if problems.len() == 2 => None,
+            Ok(problems) => Some(format!("{}: {problems:?}", point.id)),
+            Err(error) => Some(error.to_string()),
+        }
+    })
+    .into_iter()
+    .flatten()
+    .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// What the prover cannot show is told, and only of kernels that are not shipped.

@@ -98,7 +98,15 @@ impl Interpreter<'_, '_> {
                 return self.memory.at_end();
             }
             if !moved {
-                return Err(self.machine.deadlock());
+                let agents = &self.machine.agents;
+                let flags = (0..agents.len()).filter_map(|at| Some((at, self.awaits(at)?)));
+                let waits = flags
+                    .map(|(at, cta)| format!("{} waits for partial sums of CTA {cta}", agents[at]));
+                let waits: Vec<String> = waits.collect();
+                return Err(match waits.is_empty() {
+                    true => self.machine.deadlock(),
+                    false => format!("deadlock: {}", waits.join("; ")),
+                });
             }
         }
     }
@@ -109,13 +117,7 @@ impl Interpreter<'_, '_> {
             return Ok(false);
         };
         // The machine takes every flag to be raised.
-        if let Step::Op(Op::Sync(Sync::Await(id, _))) = step
-            && self
-                .kernel
-                .pipe(*id)
-                .is_some_and(|pipe| pipe.full == Full::Flag)
-            && !self.memory.is_raised(at)
-        {
+        if self.awaits(at).is_some() {
             return Ok(false);
         }
         if let Outcome::Blocked(_) = self.machine.step(at, step)? {
@@ -128,6 +130,19 @@ impl Interpreter<'_, '_> {
             _ => error,
         })?;
         Ok(true)
+    }
+
+    /// The CTA whose flag a member waits for next, where it is not raised.
+    fn awaits(&self, at: usize) -> Option<usize> {
+        let step = self.machine.agents[at].steps.front()?;
+        let Step::Op(Op::Sync(Sync::Await(id, _))) = step else {
+            return None;
+        };
+        let flag = self
+            .kernel
+            .pipe(*id)
+            .is_some_and(|pipe| pipe.full == Full::Flag);
+        self.memory.missing(at).filter(|_| flag)
     }
 
     /// An operation as the kernel's text has it.

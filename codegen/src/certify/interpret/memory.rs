@@ -1,6 +1,7 @@
 //! What tiles hold, and what operations do to it.
 
 mod moves;
+mod registers;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +10,7 @@ use super::grid::Grid;
 use super::problem::Problem;
 use super::regions::Regions;
 use super::work::Portion;
-use crate::ir::tile::{Full, Kernel, Op, PipeId, Place, Share, Start, Sync, TileId, View, WHOLE};
+use crate::ir::tile::{Full, Kernel, Op, PipeId, Place, Start, Sync, Tile, TileId, View};
 use crate::plan::model::Plan;
 
 /// Who has a tile.
@@ -85,11 +86,12 @@ impl<'k, 'r> Memory<'k, 'r> {
         }
     }
 
-    /// Whether the partial sums are there that a member adds next.
-    pub fn is_raised(&self, at: usize) -> bool {
+    /// The CTA whose partial sums a member adds next, where they are not there.
+    pub fn missing(&self, at: usize) -> Option<usize> {
         let Member { giver, part, .. } = self.members[at];
         let partial = self.scratch.get(&(giver, part));
-        partial.is_some_and(|(_, raised)| *raised)
+        let raised = partial.is_some_and(|(_, raised)| *raised);
+        (!raised).then_some(giver)
     }
 
     /// What is not as it should be when all have come to their end.
@@ -125,9 +127,12 @@ impl<'k, 'r> Memory<'k, 'r> {
             Op::Map {
                 to,
                 from,
-                by: _,
+                by,
                 share,
-            } => self.map(at, *to, *from, *share),
+            } => match from {
+                Some(from) => self.cast(at, [*from, *to], by.as_deref(), *share),
+                None => self.fill(at, *to, *share),
+            },
             Op::Mma {
                 acc,
                 a,
@@ -137,7 +142,7 @@ impl<'k, 'r> Memory<'k, 'r> {
             } => {
                 let first = machine.agents[at].trip == Some(0);
                 let anew = *start == Start::FirstTrip && first;
-                self.mma(machine, at, *acc, [*a, *b], (anew, *share))
+                self.multiply(machine, at, (*acc, [*a, *b]), (anew, *share))
             }
             Op::StorePartial(acc, pipe) => self.store_partial(at, *acc, *pipe),
             Op::AddPartial(acc, pipe) => self.add_partial(at, *acc, *pipe),
@@ -165,10 +170,14 @@ impl<'k, 'r> Memory<'k, 'r> {
         pipe.is_some_and(|pipe| pipe.full == Full::Flag)
     }
 
+    fn tile(&self, id: TileId) -> Result<&'k Tile, String> {
+        let tile = self.kernel.tiles.get(id.0);
+        tile.ok_or_else(|| format!("there is no tile {}", id.0))
+    }
+
     /// A tile's extents.
     fn extents(&self, id: TileId) -> Result<[usize; 2], String> {
-        let tile = self.kernel.tiles.get(id.0);
-        let tile = tile.ok_or_else(|| format!("there is no tile {}", id.0))?;
+        let tile = self.tile(id)?;
         match tile.modes.as_slice() {
             [(_, rows), (_, columns)] => Ok([*rows as usize, *columns as usize]),
             modes => Err(format!("{} has {} modes", tile.name, modes.len())),
@@ -182,157 +191,17 @@ impl<'k, 'r> Memory<'k, 'r> {
     }
 
     fn in_registers(&self, at: usize, view: View) -> Result<Key, String> {
-        let View::Rmem(tile, buffer) = view else {
-            return Err("a tile is not in registers".into());
+        let View::Rmem(id, buffer) = view else {
+            return Err("takes for registers what are none".into());
         };
-        let place = self.kernel.tiles.get(tile.0).map(|tile| &tile.place);
-        match place {
-            Some(Place::Rmem(held)) if buffer < held.buffers => {
-                Ok((Owner::Member(at), tile, buffer))
-            }
-            Some(Place::Rmem(held)) => Err(format!(
-                "there is no buffer {buffer} of {} in registers",
-                held.buffers
+        let tile = self.tile(id)?;
+        match &tile.place {
+            Place::Rmem(held) if buffer < held.buffers => Ok((Owner::Member(at), id, buffer)),
+            Place::Rmem(held) => Err(format!(
+                "takes buffer {buffer} of {}, which has {}",
+                tile.name, held.buffers
             )),
-            _ => Err("a tile is not in registers".into()),
+            Place::Gmem(_) | Place::Smem(_) => Err(format!("{} is not in registers", tile.name)),
         }
-    }
-
-    /// Zeros, or the elements of another tile, rounded to what the tile holds.
-    fn map(&mut self, at: usize, to: View, from: Option<View>, share: Share) -> Result<(), String> {
-        let into = self.in_registers(at, to)?;
-        let part = self.members[at].part;
-        let extents = self.extents(into.1)?;
-        let Some(from) = from else {
-            let runs = self.regions.of_registers(into.1, share, part)?;
-            let mut grid = self.take(into, extents);
-            for run in runs.iter() {
-                let line = grid.line_mut(run.at, run.len);
-                line.ok_or("zeros outside of their tile")?.fill(0.0);
-            }
-            self.held.insert(into, grid);
-            return Ok(());
-        };
-        let source = self.in_registers(at, from)?;
-        let tiles = [source.1, into.1].map(|id| self.kernel.tiles.get(id.0));
-        let [Some(old), Some(new)] = tiles else {
-            return Err("a cast of no tile".into());
-        };
-        if let (Place::Rmem(old), Place::Rmem(new)) = (&old.place, &new.place)
-            && old.tv != new.tv
-        {
-            return Err("a cast between threads that hold other elements".into());
-        }
-        let dtype = super::problem::dtype(new.dtype)?;
-        let runs = self.regions.of_registers(into.1, share, part)?;
-        let source_grid = self.take(source, extents);
-        let mut grid = self.take(into, extents);
-        for run in runs.iter() {
-            let (old, new) = (
-                source_grid.line(run.at, run.len),
-                grid.line_mut(run.at, run.len),
-            );
-            let (old, new) = old.zip(new).ok_or("a cast outside of its tile")?;
-            for (old, new) in old.iter().zip(new) {
-                *new = match old.is_nan() {
-                    true => *old,
-                    false => tilewright_formula::number::stored(dtype, *old),
-                };
-            }
-        }
-        self.held.insert(source, source_grid);
-        self.held.insert(into, grid);
-        Ok(())
-    }
-
-    /// Products of two tiles, added to the sums or in their place.
-    fn mma(
-        &mut self,
-        machine: &Machine<'k>,
-        at: usize,
-        acc: TileId,
-        factors: [View; 2],
-        (anew, share): (bool, Share),
-    ) -> Result<(), String> {
-        let part = self.members[at].part;
-        let runs = self.regions.of_products(acc, share, part)?;
-        let [a, b] = factors.map(|view| self.key(machine, at, view));
-        let (a, b) = (a?, b?);
-        let shapes = [acc, a.1, b.1].map(|id| self.extents(id));
-        let [of_acc, of_a, of_b] = shapes;
-        let (of_acc, of_a, of_b) = (of_acc?, of_a?, of_b?);
-        if [of_a[0], of_b[0]] != of_acc || of_a[1] != of_b[1] {
-            return Err(format!(
-                "products of {of_a:?} and {of_b:?} are not {of_acc:?}"
-            ));
-        }
-        let a_grid = self.take(a, of_a);
-        let b_grid = self.take(b, of_b);
-        let key = (Owner::Member(at), acc, 0);
-        let mut sums = self.take(key, of_acc);
-        let mut result = Some(());
-        for same in runs.chunk_by(|one, next| one.at[1] == next.at[1] && one.len == next.len) {
-            let rows: Vec<usize> = same.iter().map(|run| run.at[0] as usize).collect();
-            let first = same.first().map_or(0, |run| run.at[1] as usize);
-            let columns = first..first + same.first().map_or(0, |run| run.len);
-            let done = sums.multiply([&a_grid, &b_grid], &rows, columns, anew);
-            result = result.and(done);
-        }
-        self.held.insert(a, a_grid);
-        self.held.insert(b, b_grid);
-        self.held.insert(key, sums);
-        result.ok_or_else(|| "products outside of their tiles".into())
-    }
-
-    /// Hands a member's sums on.
-    fn store_partial(&mut self, at: usize, acc: TileId, pipe: PipeId) -> Result<(), String> {
-        let extents = self.extents(acc)?;
-        let Member { cta, part, .. } = self.members[at];
-        if !self.is_flag(pipe) || self.scratch.get(&(cta, part)).is_some_and(|(_, up)| *up) {
-            return Err("writes partial sums where others may still read".into());
-        }
-        let key = (Owner::Member(at), acc, 0);
-        let sums = self.take(key, extents);
-        self.scratch.insert((cta, part), (sums.clone(), false));
-        self.held.insert(key, sums);
-        Ok(())
-    }
-
-    /// Adds the sums of the CTA that the member is at.
-    fn add_partial(&mut self, at: usize, acc: TileId, pipe: PipeId) -> Result<(), String> {
-        let extents = self.extents(acc)?;
-        let Member { giver, part, .. } = self.members[at];
-        let runs = self.regions.of_registers(acc, WHOLE, part)?;
-        let key = (Owner::Member(at), acc, 0);
-        let mut sums = self.take(key, extents);
-        let partial = self
-            .scratch
-            .get(&(giver, part))
-            .filter(|_| self.is_flag(pipe));
-        let (partial, _) = partial.ok_or("adds partial sums of nobody")?;
-        for run in runs.iter() {
-            let (new, old) = (
-                partial.line(run.at, run.len),
-                sums.line_mut(run.at, run.len),
-            );
-            let (new, old) = new.zip(old).ok_or("partial sums of another tile")?;
-            for (old, new) in old.iter_mut().zip(new) {
-                *old += new;
-            }
-        }
-        self.held.insert(key, sums);
-        Ok(())
-    }
-
-    /// Raises the member's own flag, or clears that of who gave.
-    fn turn_flag(&mut self, at: usize, up: bool) -> Result<(), String> {
-        let Member {
-            cta, giver, part, ..
-        } = self.members[at];
-        let whose = if up { cta } else { giver };
-        let partial = self.scratch.get_mut(&(whose, part));
-        let (_, raised) = partial.ok_or("turns a flag of no partial sums")?;
-        *raised = up;
-        Ok(())
     }
 }

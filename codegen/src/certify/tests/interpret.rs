@@ -3,7 +3,8 @@
 
 use super::pipeline::{ALIKE, KINDS, change, judge, planned, right};
 use crate::certify::computed_of;
-use crate::ir::tile::{Bounds, CopyId, Kernel, Op, Place, Start, TileId, View};
+use crate::dtype::Dtype;
+use crate::ir::tile::{Bounds, CopyId, Kernel, Op, Place, Stage, Start, TileId, View};
 use crate::plan::model::Plan;
 
 /// Changes operations until one is changed, in any team.
@@ -47,11 +48,25 @@ fn of_registers(op: &Op) -> bool {
     )
 }
 
+/// A kernel with more boxes than buffers that they leave through.
+const BOXES: &str = "
+kernel: gemm
+name: gemm_boxes
+arch: sm_90a
+operands:
+  a: { dtype: bf16, layout: '(m,k):(lda,1)' }
+  b: { dtype: bf16, layout: '(n,k):(ldb,1)' }
+  d: { dtype: f32, layout: '(m,n):(ldd,1)' }
+accumulator: f32
+cta_tile: '(128,128,64)'
+pipeline: { stages: 3 }
+";
+
 /// A fault: whether it could be planted.
 type Fault = fn(&Plan, &mut Kernel) -> bool;
 
 /// Faults, and in how many of the kinds each can be planted.
-const FAULTS: [(&str, usize, Fault); 18] = [
+const FAULTS: [(&str, usize, Fault); 21] = [
     ("fragments of another k-block", 2, |plan, kernel| {
         one(kernel, |op| match op {
             Op::Copy {
@@ -65,7 +80,7 @@ const FAULTS: [(&str, usize, Fault); 18] = [
             _ => false,
         })
     }),
-    ("one operand loaded for the other", 11, |_, kernel| {
+    ("one operand loaded for the other", 12, |_, kernel| {
         let [a, b] = [0, 1].map(|number| tile(kernel, |place| *place == Place::Gmem(number)));
         one(kernel, |op| match op {
             Op::Copy { from, .. } if *from == View::Gmem(a) => {
@@ -75,7 +90,7 @@ const FAULTS: [(&str, usize, Fault); 18] = [
             _ => false,
         })
     }),
-    ("factors changed about", 9, |_, kernel| {
+    ("factors changed about", 10, |_, kernel| {
         one(kernel, |op| match op {
             Op::Mma { a, b, .. } => {
                 std::mem::swap(a, b);
@@ -103,7 +118,7 @@ const FAULTS: [(&str, usize, Fault); 18] = [
         drop_op(kernel, |op| matches!(op, Op::Map { from: None, .. }))
             && one(kernel, |op| of_registers(op))
     }),
-    ("sums that go on over work tiles", 7, |_, kernel| {
+    ("sums that go on over work tiles", 8, |_, kernel| {
         drop_op(kernel, |op| matches!(op, Op::Map { from: None, .. }));
         one(kernel, |op| match op {
             Op::Mma {
@@ -176,7 +191,7 @@ const FAULTS: [(&str, usize, Fault); 18] = [
             _ => false,
         })
     }),
-    ("stores left out", 11, |_, kernel| {
+    ("stores left out", 12, |_, kernel| {
         drop_op(kernel, |op| {
             matches!(
                 op,
@@ -188,7 +203,7 @@ const FAULTS: [(&str, usize, Fault); 18] = [
             )
         })
     }),
-    ("stores twice", 11, |_, kernel| {
+    ("stores twice", 12, |_, kernel| {
         once(kernel, |ops| {
             let store = |op: &Op| {
                 matches!(
@@ -206,7 +221,7 @@ const FAULTS: [(&str, usize, Fault); 18] = [
     }),
     (
         "the output's tile the other way round",
-        11,
+        12,
         |plan, kernel| {
             let output = plan.operands.len() - 1;
             let tile = tile(kernel, |place| *place == Place::Gmem(output));
@@ -223,7 +238,7 @@ const FAULTS: [(&str, usize, Fault); 18] = [
             _ => false,
         })
     }),
-    ("boxes that end past the edge", 6, |_, kernel| {
+    ("boxes that end past the edge", 7, |_, kernel| {
         one(kernel, |op| match op {
             Op::IfBoxesEnd(boxes, elements) => {
                 *elements = boxes.clone();
@@ -232,6 +247,55 @@ const FAULTS: [(&str, usize, Fault); 18] = [
             _ => false,
         })
     }),
+    ("partial sums not handed on", 2, |_, kernel| {
+        one(kernel, |op| match op {
+            Op::IfContinues(gives, _) => {
+                gives.clear();
+                true
+            }
+            _ => false,
+        })
+    }),
+    (
+        "elements of a type cast by an atom of another",
+        8,
+        |plan, kernel| {
+            let other = crate::atoms::catalogue().unwrap().iter().find(|atom| {
+                let types = atom.convert.map(|types| (types.from, types.to));
+                types == Some((Dtype::F32, Dtype::F16)) && plan.accumulator == Dtype::F32
+            });
+            one(kernel, |op| match op {
+                Op::Map {
+                    by: by @ Some(_), ..
+                } => {
+                    *by = other.cloned();
+                    true
+                }
+                _ => false,
+            })
+        },
+    ),
+    (
+        "boxes that leave for the place of others",
+        3,
+        |plan, kernel| {
+            let store = plan.roles.as_ref().and_then(|roles| roles.store.as_ref());
+            let boxes = store.map_or(1, |store| store.places.len() as u32);
+            // Another one of the same buffer.
+            let slots = 2;
+            one(kernel, |op| match op {
+                Op::Copy {
+                    from: View::Smem(_, Stage::Turn, Some(number)),
+                    to: View::Gmem(_),
+                    ..
+                } => {
+                    *number = (*number + slots) % boxes;
+                    boxes > slots
+                }
+                _ => false,
+            })
+        },
+    ),
     ("partial sums not added", 2, |_, kernel| {
         one(kernel, |op| match op {
             Op::ForEachPartial(body) => {
@@ -243,9 +307,16 @@ const FAULTS: [(&str, usize, Fault); 18] = [
     }),
 ];
 
+/// Kernels of every kind.
+fn kinds() -> Vec<(Plan, Kernel)> {
+    let roles = KINDS.map(right).into_iter();
+    let more = [BOXES].map(planned);
+    roles.chain(ALIKE.map(planned)).chain(more).collect()
+}
+
 #[test]
 fn right_kernels_store_what_their_formula_gives() {
-    for (plan, kernel) in KINDS.map(right).into_iter().chain(ALIKE.map(planned)) {
+    for (plan, kernel) in kinds() {
         let computed = computed_of(&plan, &kernel).unwrap();
         let [large, small] = computed.as_slice() else {
             panic!("{computed:?}");
@@ -267,7 +338,7 @@ fn what_computes_something_else_is_refused() {
     let (mut counts, mut open) = (Vec::new(), Vec::new());
     for (name, _, plant) in FAULTS {
         let mut planted = 0;
-        for (plan, kernel) in KINDS.map(right).into_iter().chain(ALIKE.map(planned)) {
+        for (plan, kernel) in kinds() {
             let mut wrong = kernel.clone();
             if !plant(&plan, &mut wrong) {
                 continue;

@@ -34,15 +34,9 @@ impl<'k> Memory<'k, '_> {
         [from, to]: [View; 2],
         (by, bounds, share): (CopyId, Bounds, Share),
     ) -> Result<(), String> {
-        let dtypes = [from, to].map(|view| {
-            let tile = self.kernel.tiles.get(view.tile().0);
-            tile.map(|tile| tile.dtype)
-        });
-        let [Some(old), Some(new)] = dtypes else {
-            return Err("a copy of no tile".into());
-        };
-        if old != new {
-            return Err(format!("moves elements of {old} to where {new} is"));
+        let [old, new] = [self.tile(from.tile())?, self.tile(to.tile())?];
+        if old.dtype != new.dtype {
+            return Err(format!("moves {} to where {} is", old.dtype, new.dtype));
         }
         match by {
             CopyId::Tiled(number) => {
@@ -139,8 +133,7 @@ impl<'k> Memory<'k, '_> {
         id: TileId,
         k_tile: i64,
     ) -> Result<(usize, [i64; 2]), String> {
-        let tile = self.kernel.tiles.get(id.0);
-        let tile = tile.ok_or_else(|| format!("there is no tile {}", id.0))?;
+        let tile = self.tile(id)?;
         let Place::Gmem(operand) = tile.place else {
             return Err(format!("{} is not in global memory", tile.name));
         };
@@ -331,10 +324,14 @@ fn moved([row, column]: [i64; 2], start: [i64; 2]) -> [i64; 2] {
 
 /// Coordinates in a buffer that begins there. Fragments hold one block of a tile: coordinates count
 /// from the block's start.
-fn within(grid: &Grid, [row, column]: [i64; 2], origin: [i64; 2]) -> [i64; 2] {
-    let [rows, columns] = grid.extents.map(|extent| extent as i64);
-    [
-        (row - origin[0]).rem_euclid(rows.max(1)),
-        (column - origin[1]).rem_euclid(columns.max(1)),
-    ]
+fn within(grid: &Grid, at: [i64; 2], origin: [i64; 2]) -> [i64; 2] {
+    std::array::from_fn(|axis| {
+        let (at, extent) = (at[axis] - origin[axis], grid.extents[axis] as i64);
+        // Mostly it is inside.
+        if (0..extent).contains(&at) {
+            at
+        } else {
+            at.rem_euclid(extent.max(1))
+        }
+    })
 }

@@ -196,3 +196,31 @@ fn a_query_for_two_functions_is_refused() {
     assert_eq!(pick(like).unwrap(), "gemm_f64@plain-1");
     assert!(pick(Query::gemm().with_accumulator(DType::F16)).is_err());
 }
+
+#[test]
+fn captures_of_kernels_with_scalars_are_replayed() {
+    use tilewright_runtime::bench::Stamp;
+    use tilewright_runtime::capture::{Options, Verdict, capture, replay};
+    let runtime = runtime_of(scaled_kernel(ID), SCALED);
+    let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
+    let options = Options {
+        problems: 4,
+        seed: 3,
+        inputs: verify::Inputs::Mixed,
+        stamp: Stamp::default(),
+    };
+    let captured = capture(&runtime, &kernels, &options, |_| ()).unwrap();
+    assert_eq!(captured.rows.len(), 4);
+    assert!(
+        captured
+            .rows
+            .iter()
+            .all(|row| row.problem.scalars.contains_key("alpha"))
+    );
+    let again = replay(&runtime, &captured.rows, |_| ()).unwrap();
+    let equal = again
+        .rows
+        .iter()
+        .filter(|row| row.verdict == Verdict::Equal);
+    assert_eq!(equal.count(), 4);
+}

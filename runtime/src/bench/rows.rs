@@ -44,7 +44,7 @@ impl Mode {
     }
 }
 
-/// Extents of a row's problem, by name; those of matrices are always there.
+/// Extents and scalars of a row's problem, by name; the extents of matrices are always there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RowProblem {
     /// Rows of the output; 1 where there is no such extent.
@@ -55,13 +55,16 @@ pub struct RowProblem {
     pub k: i64,
     /// Problems in one launch.
     pub batch: i64,
+    /// Scalars, as the shortest text that is read back as the same number.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scalars: BTreeMap<String, String>,
     /// Every extent of another name.
     #[serde(flatten)]
     pub more: BTreeMap<String, i64>,
 }
 
 impl RowProblem {
-    /// The extents of a problem.
+    /// The extents and scalars of a problem.
     pub fn of(problem: &Problem) -> RowProblem {
         let [m, n, k, batch] = problem.matrix_extents();
         let extents = problem.extents();
@@ -71,19 +74,28 @@ impl RowProblem {
             n,
             k,
             batch,
+            scalars: problem
+                .scalars()
+                .map(|(name, value)| (name.to_owned(), value.to_string()))
+                .collect(),
             more: more.map(|(name, value)| (name.to_owned(), value)).collect(),
         }
     }
 
-    /// The problem of these extents, without strides.
+    /// The problem of these extents and scalars, without strides.
     pub fn problem(&self) -> Problem {
         let mut problem = Problem::new(self.m, self.n, self.k);
         if self.batch != 1 {
             problem = problem.with_extent("batch", self.batch);
         }
         let more = self.more.iter();
-        more.fold(problem, |problem, (name, value)| {
+        let problem = more.fold(problem, |problem, (name, value)| {
             problem.with_extent(name.clone(), *value)
+        });
+        let scalars = self.scalars.iter();
+        let scalars = scalars.filter_map(|(name, value)| Some((name, value.parse().ok()?)));
+        scalars.fold(problem, |problem, (name, value): (_, f64)| {
+            problem.with_scalar(name, value)
         })
     }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use tilewright_codegen::compile;
+use tilewright_codegen::error::{Error, Span, Violation};
 use tilewright_codegen::ir::print::Nameless;
 use tilewright_codegen::plan;
 use tilewright_codegen::spec::{self, SpecFile};
@@ -133,4 +134,82 @@ fn what_is_printed_reads_back() {
         "{printed}"
     );
     assert_eq!(file(&printed).spec, spec);
+}
+
+const LINEAR: &str = r#"kernel: linear
+name: k
+arch: sm_90a
+operands:
+  x: { dtype: bf16, layout: "(row,c):(ldx,1)" }
+  w: { dtype: bf16, layout: "(out,c):(ldw,1)" }
+  y: { dtype: bf16, layout: "(row,out):(ldy,1)" }
+compute: y[row,out] = sum[c] w[out,c] * x[row,c]
+cta_tile: { row: 128, out: 128, c: 64 }
+"#;
+
+/// The lines that refusals of a spec's point are about and those that take part, each as written,
+/// with the message.
+fn refused(text: &str, point: usize) -> Vec<(String, Vec<&str>)> {
+    let file = file(text);
+    let error = plan::plan(&file.points[point]).unwrap_err();
+    let Error::Plan { violations, .. } = file.place(error) else {
+        panic!("another error")
+    };
+    let line = |span: &Span| text.lines().nth(span.line - 1).unwrap().trim();
+    let placed = |violation: Violation| {
+        let related = violation.related.iter().map(|related| line(&related.span));
+        let first = violation.span.as_ref().map(line);
+        (
+            violation.message,
+            first.into_iter().chain(related).collect(),
+        )
+    };
+    violations.into_iter().map(placed).collect()
+}
+
+#[test]
+fn refusals_of_renamed_operands_stand_at_their_keys() {
+    let specialized = format!(
+        "{LINEAR}copy:\n  x:\n    s2r: auto\n  w: {{ g2s: auto }}\nswizzle:\n  y: 64B\n\
+         pipeline: {{ schedule: cooperative }}\n"
+    );
+    let found = refused(&specialized, 0);
+    let about = |key: &str| {
+        let own = found.iter().find(|(message, _)| message.starts_with(key));
+        own.unwrap_or_else(|| panic!("{key}: {found:?}"))
+    };
+    assert_eq!(about("copy.x.s2r").1[0], "s2r: auto");
+    assert_eq!(about("swizzle.y").1[0], "y: 64B");
+    assert!(about("swizzle.y").0.contains("the width of y's staging"));
+    // Keys that take part without being named.
+    let multistage = LINEAR.replace("sm_90a", "sm_80")
+        + "copy:\n  w: { g2s: auto }\ntune:\n  pipeline.stages: [3,\n    1]\n";
+    let found = refused(&multistage, 1);
+    let (message, lines) = &found[0];
+    assert!(message.starts_with("pipeline.stages 1"), "{message}");
+    assert_eq!(lines[..], ["1]", "w: { g2s: auto }"]);
+    // A copy between operands of other names.
+    let copy = COPY.replace("  s:", "  from:").replace("  d:", "  to:");
+    let copy = copy.replace("lds", "ldfrom").replace("ldd", "ldto");
+    let copy = copy.replace("kernel: copy", "kernel: move")
+        + "compute: to[m,n] = from[m,n]\nswizzle:\n  from: 64B\n";
+    let found = refused(&copy, 0);
+    assert!(
+        found[0].0.ends_with("name copy.from.g2s, or leave it out"),
+        "{found:?}"
+    );
+    assert_eq!(found[0].1, ["from: 64B"]);
+}
+
+#[test]
+fn a_formula_is_refused_at_the_same_place_in_every_point() {
+    let silu = LINEAR.replace(
+        "= sum[c] w[out,c] * x[row,c]",
+        "= silu(sum[c] w[out,c] * x[row,c])",
+    ) + "tune:\n  pipeline.stages: [3, 4]\n";
+    for point in 0..2 {
+        let found = refused(&silu, point);
+        let line = "compute: y[row,out] = silu(sum[c] w[out,c] * x[row,c])";
+        assert_eq!(found[0].1, [line], "{found:?}");
+    }
 }

@@ -1,5 +1,5 @@
-//! Pieces of planning that both families share: vector copies over a tile, shared-memory placement,
-//! assumptions.
+//! Pieces of planning that products and copies share: vector copies over a tile, shared-memory
+//! placement, assumptions.
 
 use std::sync::Arc;
 

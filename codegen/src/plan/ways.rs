@@ -133,8 +133,8 @@ static ROWS: &[Row] = &[
         "swizzle.{d}",
         SPECIALIZED,
         [
-            "tiles in shared memory that a spec lays out, the width of {d}'s staging buffers decides \
-             on theirs",
+            "tiles in shared memory that a spec lays out, the width of {d}'s staging buffers \
+             decides on theirs",
             "use auto",
         ],
     ),

@@ -26,7 +26,8 @@ pub struct Computes {
     pub formula: Formula,
     /// Its form.
     pub form: Form,
-    /// Why it is no other: the form, and the part of the formula that does not fit, with its place.
+    /// Why it is no other: the form, and the part of the formula that does not fit, with its place
+    /// in the text that the file has.
     pub others: Vec<(&'static str, String, Span)>,
     /// The modes that its tiles cut: those of the output, then those that are summed.
     pub modes: Vec<String>,
@@ -69,6 +70,8 @@ impl Computes {
                 (text.unwrap_or_default(), true)
             }
         };
+        // A plain formula's places are told by the text that is written.
+        let others = shape.formula.as_ref().map(|found| found.1.others.clone());
         let (formula, recognized) = match &shape.formula {
             Some(found) if !shape.is_plain => (found.0.clone(), found.1.clone()),
             _ => {
@@ -82,7 +85,7 @@ impl Computes {
             text,
             formula,
             form: recognized.form,
-            others: recognized.others,
+            others: others.unwrap_or(recognized.others),
             modes,
             is_default,
             is_plain: shape.is_plain,

@@ -1,7 +1,7 @@
 //! What each form of formula is made by, as data: element types, order of tiles.
 //!
-//! The form of a formula says which skeleton computes it, and so which keys its spec has. It is told
-//! by the formula's data flow, never by the kernel's word.
+//! The form of a formula says which skeleton computes it, and so which keys its spec has. It is
+//! told by the formula's data flow, never by the kernel's word.
 
 use tilewright_formula::form::{self, Form};
 

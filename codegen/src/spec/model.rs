@@ -65,7 +65,8 @@ record! {
         /// Buffers of the shared-memory ring.
         stages: Auto<u32> = int(1, 32, 1).piece(2, "s");
         /// Who loads and who computes.
-        schedule: Auto<Schedule> = key(Kind::Word(&Schedule::LIST)).of_products().tuned_piece(3, "");
+        schedule: Auto<Schedule> =
+            key(Kind::Word(&Schedule::LIST)).of_products().tuned_piece(3, "");
         /// Groups of asynchronous MMAs that run on while the next are issued.
         in_flight: Auto<u32> = int(0, 1, 1).of_products().tuned_piece(4, "f");
         /// Registers that a producer's thread keeps; consumers share out the rest.
@@ -84,7 +85,8 @@ record! {
         /// Most CTAs of a persistent grid; fewer than the GPU has may save power.
         ctas: Auto<u32> = int(1, 65_536, 1).of_products().tuned_piece(12, "n");
         /// Whether the kernel's start overlaps the end of the one before in the stream.
-        launch: Auto<LaunchKind> = key(Kind::Word(&LaunchKind::LIST)).of_products().tuned_piece(13, "");
+        launch: Auto<LaunchKind> =
+            key(Kind::Word(&LaunchKind::LIST)).of_products().tuned_piece(13, "");
     }
 }
 

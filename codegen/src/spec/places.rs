@@ -5,6 +5,7 @@
 //! value that is written, else what the point is of.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::SpecFile;
 use super::embedded::Embedded;
@@ -141,6 +142,13 @@ pub struct Places {
 }
 
 impl SpecFile {
+    /// Where a part of the formula's text stands; none where no formula is written.
+    pub fn part(&self, part: Range<usize>) -> Option<Span> {
+        let tree = tree::read(&self.text, &mut Problems::default())?;
+        let compute = tree.find("compute")?;
+        Some(Embedded::of(&self.text, compute).span(part))
+    }
+
     /// Where the keys of that point stand.
     pub fn places(&self, point: &str) -> Places {
         let number = self.points.iter().position(|one| one.id == point);

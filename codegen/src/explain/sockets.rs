@@ -1,0 +1,219 @@
+//! Where in its skeleton a kernel computes each part of its formula.
+//!
+//! Comes in: a plan. Goes out: the formula in the kernel's own names; the skeleton, which is the
+//! main loop written by hand; what is computed at each of the skeleton's sockets, and by which
+//! instructions; which mode is what, with its stride in each operand.
+
+use serde::Serialize;
+use tilewright_formula::form::{Contraction, Form};
+use tilewright_formula::{Formula, Source};
+
+use crate::plan::model::{Hop, MmaPlan, Plan};
+
+/// A formula in its skeleton.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sockets {
+    /// The formula, a statement each.
+    pub formula: Vec<String>,
+    /// Its form.
+    pub form: &'static str,
+    /// The skeleton that computes it.
+    pub skeleton: &'static str,
+    /// What the skeleton does.
+    pub does: &'static str,
+    /// What is computed where, in the order of a run.
+    pub sockets: Vec<Socket>,
+    /// Modes, in the order of the tile's extents.
+    pub modes: Vec<ModeUse>,
+}
+
+/// One place of a skeleton that takes an expression.
+#[derive(Clone, Debug, Serialize)]
+pub struct Socket {
+    /// Where: `main loop`.
+    pub place: &'static str,
+    /// What is computed there.
+    pub expression: String,
+    /// Instructions that do it.
+    pub by: Vec<String>,
+}
+
+/// What a mode is to the kernel.
+#[derive(Clone, Debug, Serialize)]
+pub struct ModeUse {
+    /// Its name.
+    pub mode: String,
+    /// What it is: `rows`.
+    pub is: &'static str,
+    /// Extent of a CTA's tile along it.
+    pub tile: i64,
+    /// Each operand's stride along it, in the order of operands; none where it has no such mode.
+    pub strides: Vec<(String, Option<String>)>,
+}
+
+/// The sockets of a plan's skeleton.
+pub fn sockets(plan: &Plan) -> Sockets {
+    let computes = &plan.computes;
+    let (skeleton, does) = skeleton(plan);
+    Sockets {
+        formula: computes.text.lines().map(str::to_owned).collect(),
+        form: computes.form.name(),
+        skeleton,
+        does,
+        sockets: match &computes.form {
+            Form::Contraction(found) => of_product(plan, &computes.formula, found),
+            Form::Chain(chain) => of_product(plan, &computes.formula, &chain.first),
+            Form::Rows(_) => of_rows(plan, &computes.formula),
+        },
+        modes: modes(plan),
+    }
+}
+
+fn skeleton(plan: &Plan) -> (&'static str, &'static str) {
+    let fills = |hop: Hop| plan.steps.iter().any(|step| step.hop == hop);
+    match &plan.mma {
+        Some(_) if plan.roles.is_some() => (
+            "warp-specialized product",
+            "one warp fills a ring of slots by boxes of tensor maps, warpgroups multiply out of it",
+        ),
+        Some(_) if fills(Hop::G2s) => (
+            "multistage product",
+            "asynchronous copies fill a ring ahead, warps multiply fragments that they load of it",
+        ),
+        Some(_) => (
+            "synchronous product",
+            "threads load a tile through registers into shared memory, then multiply it",
+        ),
+        None if fills(Hop::G2s) => (
+            "copy through shared memory",
+            "asynchronous copies fill a tile, threads store vectors of it",
+        ),
+        None if fills(Hop::R2s) => (
+            "transposing copy",
+            "threads load vectors, exchange them through shared memory and store others",
+        ),
+        None => (
+            "copy through registers",
+            "threads load vectors and store them",
+        ),
+    }
+}
+
+/// Instructions of those hops of an operand.
+fn by(plan: &Plan, operand: &str, hops: &[Hop]) -> Vec<String> {
+    let steps = plan.steps.iter().filter(|step| step.operand == operand);
+    let steps = steps.map(|step| (step.hop, &step.atom.id));
+    let boxes = plan.box_copies().filter(|copy| copy.operand == operand);
+    let boxes = boxes.map(|copy| (copy.hop, &copy.atom.id));
+    let all = steps.chain(boxes).filter(|(hop, _)| hops.contains(hop));
+    let mut ids: Vec<String> = all.map(|(_, id)| id.clone()).collect();
+    ids.dedup();
+    ids
+}
+
+fn of_product(plan: &Plan, formula: &Formula, found: &Contraction) -> Vec<Socket> {
+    let mut sockets = Vec::new();
+    let text = |span: &std::ops::Range<usize>| formula.text.get(span.clone()).unwrap_or_default();
+    let element = |source: Source, modes: &[usize]| {
+        let modes = modes.iter().filter_map(|mode| formula.modes.get(*mode));
+        let modes: Vec<&str> = modes.map(|mode| mode.name.as_str()).collect();
+        format!("{}[{}]", formula.name(source), modes.join(","))
+    };
+    for factor in &found.factors {
+        let Some(operand) = factor.operand.map(Source::Operand) else {
+            continue;
+        };
+        let modes: Vec<usize> = formula.axis_modes(operand).into_iter().flatten().collect();
+        let widen = plan.mma.iter().filter_map(|mma| mma.widen.as_ref());
+        sockets.push(Socket {
+            place: "load",
+            expression: element(operand, &modes),
+            by: by(
+                plan,
+                formula.name(operand),
+                &[Hop::G2s, Hop::G2r, Hop::R2s, Hop::S2r],
+            )
+            .into_iter()
+            .chain(widen.map(|atom| atom.id.clone()))
+            .collect(),
+        });
+    }
+    let mma = |mma: &MmaPlan| mma.atom.id.clone();
+    sockets.push(Socket {
+        place: "main loop",
+        expression: format!("{} in {}", text(&found.sum.span), found.accumulator),
+        by: plan.mma.iter().map(mma).collect(),
+    });
+    let Some(output) = plan.output() else {
+        return sockets;
+    };
+    if let Some(epilogue) = &plan.epilogue {
+        let atoms = [&epilogue.pack, &epilogue.convert].into_iter().flatten();
+        sockets.push(Socket {
+            place: "epilogue, cast",
+            expression: format!("{}(the sum)", output.dtype),
+            by: atoms.map(|atom| atom.id.clone()).collect(),
+        });
+    }
+    let modes: Vec<&str> = output.axes.iter().map(|axis| axis.mode.as_str()).collect();
+    sockets.push(Socket {
+        place: "epilogue, store",
+        expression: format!("{}[{}] = the sum", output.name, modes.join(",")),
+        by: by(plan, &output.name, &[Hop::R2g, Hop::R2s, Hop::S2g]),
+    });
+    sockets
+}
+
+fn of_rows(plan: &Plan, formula: &Formula) -> Vec<Socket> {
+    let mut sockets = Vec::new();
+    for statement in &formula.statements {
+        let text = |span: &std::ops::Range<usize>| {
+            let text = formula.text.get(span.clone());
+            text.unwrap_or_default().to_owned()
+        };
+        for source in statement.value.reads() {
+            sockets.push(Socket {
+                place: "load",
+                expression: text(&statement.value.span),
+                by: by(
+                    plan,
+                    formula.name(source),
+                    &[Hop::G2s, Hop::G2r, Hop::R2s, Hop::S2r],
+                ),
+            });
+        }
+        sockets.push(Socket {
+            place: "store",
+            expression: text(&statement.span),
+            by: by(plan, formula.name(statement.target), &[Hop::R2g]),
+        });
+    }
+    sockets
+}
+
+/// What each mode of the tile is. The first two are the output's: a product's rows and columns.
+fn modes(plan: &Plan) -> Vec<ModeUse> {
+    let is = |at: usize| match at {
+        0 => "rows",
+        1 => "columns",
+        _ => "summed",
+    };
+    let of = |(at, (mode, tile)): (usize, (&String, &i64))| ModeUse {
+        mode: mode.clone(),
+        is: is(at),
+        tile: *tile,
+        strides: plan
+            .operands
+            .iter()
+            .map(|operand| {
+                let axis = operand.axes.iter().find(|axis| axis.mode == *mode);
+                (
+                    operand.name.clone(),
+                    axis.map(|axis| axis.stride.to_string()),
+                )
+            })
+            .collect(),
+    };
+    let tiles = plan.modes.iter().zip(&plan.cta_tile).enumerate();
+    tiles.map(of).collect()
+}

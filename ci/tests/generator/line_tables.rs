@@ -44,6 +44,8 @@ const ORIGINS: [(&str, &str, &[Comes]); 3] = [
             ("cp.async.cg", "copy g.", "layout"),
             ("ldmatrix", "copy s.", "layout"),
             ("bar.sync", "meet", "pipeline"),
+            // Behind a section, where the work tile's coordinates are computed again.
+            ("st.global", "copy r.", "d:"),
         ],
     ),
     (

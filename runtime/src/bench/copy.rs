@@ -5,23 +5,17 @@
 
 use tilewright_bundle::Kernel;
 
-use super::peer::memory;
+use super::peer::{Memcpy, Peer, Set, contender};
 use super::rotation::Samples;
 use super::rows::{Mode, Row, RowProblem};
 use super::slices::{Contender, contest};
 use super::{Arms, Bench, Event, Extent};
-use crate::device::{Arg, Buffer, prepare_cuda};
+use crate::device::{Arg, prepare_cuda};
 use crate::error::Error;
 use crate::launch::Launch;
 use crate::packed::packed;
 use crate::problem::Problem;
 use crate::verify::random_bytes;
-
-/// Source and destination.
-struct Set {
-    s: Buffer,
-    d: Buffer,
-}
 
 /// A kernel that is loaded, checked, and ready to be timed.
 struct Runner<'k> {
@@ -54,10 +48,7 @@ impl Bench<'_> {
             let device = self.any_device();
             let mut sets = Vec::new();
             for _ in 0..self.sets(2 * bytes) {
-                sets.push(Set {
-                    s: device.alloc_with(&source)?,
-                    d: device.alloc(bytes)?,
-                });
+                sets.push(vec![device.alloc_with(&source)?, device.alloc(bytes)?]);
             }
             for some in same.chunks(self.options.together.max(1)) {
                 rows.extend(self.copy_chunk(some, &sets, &source, extent, report)?);
@@ -136,7 +127,8 @@ impl Bench<'_> {
         let loaded = self.runtime.load(kernel)?;
         let mut launches = Vec::new();
         for set in sets {
-            let args = [Arg::new(s, &set.s), Arg::new(d, &set.d)];
+            let args = [s, d].into_iter().zip(set);
+            let args: Vec<Arg<'_>> = args.map(|(name, buffer)| Arg::new(name, buffer)).collect();
             launches.push(prepare_cuda(&loaded, &fit, self.device, &args)?);
         }
         let mut runner = Runner {
@@ -146,9 +138,11 @@ impl Bench<'_> {
             launches,
             is_right: false,
         };
-        self.any_device().poison(&sets[0].d)?;
+        let destination = sets.first().and_then(|set| set.last());
+        let destination = destination.ok_or(Error::ForeignBuffer)?;
+        self.any_device().poison(destination)?;
         self.enqueue_copy(&runner, 0)?;
-        runner.is_right = self.any_device().download(&sets[0].d)? == source;
+        runner.is_right = self.any_device().download(destination)? == source;
         Ok(runner)
     }
 
@@ -165,20 +159,23 @@ impl Bench<'_> {
         bytes: u64,
         mode: Mode,
     ) -> Result<Samples, Error> {
-        let mut contenders = Vec::new();
-        for _ in 0..self.memcpys() {
-            let enqueue = Box::new(move |set: usize| {
-                self.device
-                    .copy(memory(&sets[set].s)?, memory(&sets[set].d)?, bytes)
-            });
-            contenders.push(Contender { enqueue });
-        }
+        let peer = self.memcpy(bytes);
+        let arms = (0..self.memcpys()).map(|_| contender(&peer, 0, sets));
+        let mut contenders: Vec<Contender<'_>> = arms.collect();
         for runner in runners {
             let enqueue = Box::new(move |set| self.enqueue_copy(runner, set));
             contenders.push(Contender { enqueue });
         }
         let (cut, rules) = (self.cut(mode, sets.len(), false), self.rules(mode));
         contest(self.device, &self.sensors, &contenders, &cut, &rules)
+    }
+
+    /// The peer of copies of so many bytes.
+    fn memcpy(&self, bytes: u64) -> Memcpy<'_> {
+        Memcpy {
+            device: self.device,
+            bytes,
+        }
     }
 
     /// How many arms of a rotation are memcpy.
@@ -189,10 +186,11 @@ impl Bench<'_> {
     fn copy_row(&self, runner: &Runner<'_>, bytes: u64, mode: Mode, arms: &Arms<'_>) -> Row {
         let mut row = self.row(runner.kernel, mode, arms);
         row.problem = RowProblem::of(&runner.problem);
-        row.peer = "cuMemcpyDtoDAsync".to_owned();
+        let peer = self.memcpy(bytes);
+        row.peer = peer.name(0);
         row.default_us = Some(row.best_us);
         row.ratio_default = Some(row.ratio_best);
-        row.candidates = 1;
+        row.candidates = peer.candidates();
         row.tbps = 2.0 * bytes as f64 / row.ours_us / 1e6;
         if !runner.is_right {
             row.rel_err = 1.0;

@@ -3,6 +3,7 @@
 
 use tilewright_bundle::Kernel;
 
+use super::peer::contender;
 use super::rotation::Samples;
 use super::rows::{Mode, Row, RowProblem};
 use super::slices::{Contender, contest};
@@ -146,7 +147,7 @@ impl Bench<'_> {
         let mut contenders: Vec<Contender<'_>> = candidates
             .iter()
             .take(self.peers())
-            .map(|c| peer.contender(*c, sets))
+            .map(|c| contender(peer.as_ref(), *c, sets))
             .collect();
         contenders.extend(runners.iter().map(|(_, runner)| self.contender(runner)));
         let (cut, rules) = (self.cut(mode, sets.len(), true), self.rules(mode));
@@ -170,7 +171,7 @@ impl Bench<'_> {
         row.problem = RowProblem::of(&entry.problem);
         let [m, n, k, _] = entry.problem.matrix_extents();
         row.layout = workload.layout.text().to_owned();
-        row.cublaslt = self.blas.as_ref().map(|blas| version(blas.version()));
+        row.cublaslt = workload.peer.cublaslt();
         row.candidates = workload.peer.candidates();
         if self.options.noise {
             row.default_us = Some(arms.samples.median_us(2));
@@ -195,14 +196,4 @@ impl Bench<'_> {
 /// JSON has no infinities: a number that is larger than any error.
 pub(crate) fn finite(value: f64) -> f64 {
     if value.is_finite() { value } else { f64::MAX }
-}
-
-/// `130200` as `13.2.0`.
-fn version(counted: usize) -> String {
-    format!(
-        "{}.{}.{}",
-        counted / 10_000,
-        counted / 100 % 100,
-        counted % 100
-    )
 }

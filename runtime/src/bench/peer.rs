@@ -1,4 +1,9 @@
-//! cuBLASLt as the peer of a gemm: the same operands in the same memory.
+//! Peers: whoever else computes what kernels compute, from the same operands in the same memory.
+//!
+//! A peer is one implementation of [`Peer`]: it has candidates, of which the first is its default,
+//! and enqueues one on a set of operands. What is common to all stands beside the trait: finding
+//! the fastest candidates, and taking part in a rotation. cuBLASLt is the peer of products,
+//! `cuMemcpyDtoDAsync` that of copies.
 
 use tilewright_bundle::DType;
 
@@ -7,6 +12,7 @@ use super::rows::Mode;
 use super::sensors::Sensors;
 use super::slices::{Contender, Cut, contest, estimate_us};
 use crate::cuda::{Algorithm, BlasLt, CudaDevice, DeviceMemory, MatrixOrder, Product, Side};
+use crate::device::Buffer;
 use crate::error::Error;
 use crate::layout::{Extents, Matrix};
 use crate::verify::GemmForm;
@@ -33,15 +39,113 @@ fn types_for(factors: [DType; 2]) -> [DType; 2] {
     stand_in.map_or(factors, |(_, there)| *there)
 }
 
-/// The device memory of one set of operands.
-pub(crate) struct Set {
-    pub a: crate::device::Buffer,
-    pub b: crate::device::Buffer,
-    pub d: crate::device::Buffer,
+/// The device memory of one set of operands: what is read, then what is written. Of a product the
+/// factor with the output's rows comes first.
+pub(crate) type Set = Vec<Buffer>;
+
+/// Somebody else's way of computing something.
+pub(crate) trait Peer {
+    /// How many ways of computing it there are; the first is the default.
+    fn candidates(&self) -> usize;
+
+    /// What a candidate is called in a row.
+    fn name(&self, candidate: usize) -> String;
+
+    /// Enqueues a candidate on a set of operands.
+    ///
+    /// # Errors
+    /// When it cannot run, or the driver fails.
+    fn run(&self, candidate: usize, set: &Set) -> Result<(), Error>;
+
+    /// Whether it computes something else from the same bytes, for want of what kernels compute.
+    fn is_stand_in(&self) -> bool {
+        false
+    }
+
+    /// The version of cuBLASLt, of peers that are of it.
+    fn cublaslt(&self) -> Option<String> {
+        None
+    }
+}
+
+/// A contender that runs one candidate of a peer.
+pub(crate) fn contender<'a>(
+    peer: &'a dyn Peer,
+    candidate: usize,
+    sets: &'a [Set],
+) -> Contender<'a> {
+    Contender {
+        enqueue: Box::new(move |set| peer.run(candidate, &sets[set])),
+    }
+}
+
+/// Measures every candidate of a peer briefly and the fastest few again; the latter, fastest first.
+pub(crate) fn fastest(
+    peer: &dyn Peer,
+    device: &CudaDevice,
+    sensors: &Sensors,
+    sets: &[Set],
+    seed: u64,
+) -> Result<Vec<usize>, Error> {
+    let mut times: Vec<(usize, f64)> = Vec::new();
+    for candidate in 0..peer.candidates() {
+        let contender = contender(peer, candidate, sets);
+        // A candidate that cannot run after all is none.
+        if let Ok(us) = estimate_us(device, &contender, sets.len()) {
+            times.push((candidate, us));
+        }
+    }
+    device.synchronize()?;
+    times.sort_by(|a, b| a.1.total_cmp(&b.1));
+    times.truncate(FINALISTS);
+    let finalists: Vec<Contender<'_>> = times
+        .iter()
+        .map(|(candidate, _)| contender(peer, *candidate, sets))
+        .collect();
+    let cut = Cut {
+        sets: sets.len(),
+        slice_us: SLICE_US,
+        graph: true,
+    };
+    let rules = Rules {
+        heat_us: HEAT_US,
+        ..Rules::new(Mode::Sustained, ROUNDS, seed)
+    };
+    let samples = contest(device, sensors, &finalists, &cut, &rules)?;
+    let mut ranked: Vec<(usize, f64)> = times
+        .iter()
+        .enumerate()
+        .map(|(at, (candidate, _))| (*candidate, samples.median_us(at)))
+        .collect();
+    ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
+    Ok(ranked.into_iter().map(|(candidate, _)| candidate).collect())
+}
+
+/// The driver's copy, the peer of kernels that leave bytes as they are.
+pub(crate) struct Memcpy<'d> {
+    pub device: &'d CudaDevice,
+    pub bytes: u64,
+}
+
+impl Peer for Memcpy<'_> {
+    fn candidates(&self) -> usize {
+        1
+    }
+
+    fn name(&self, _: usize) -> String {
+        "cuMemcpyDtoDAsync".to_owned()
+    }
+
+    fn run(&self, _: usize, set: &Set) -> Result<(), Error> {
+        let [from, to] = set.as_slice() else {
+            return Err(Error::ForeignBuffer);
+        };
+        self.device.copy(memory(from)?, memory(to)?, self.bytes)
+    }
 }
 
 /// A product of cuBLASLt over a gemm's operands, with its candidates.
-pub(crate) struct Peer {
+pub(crate) struct CublasLt {
     blas: BlasLt,
     product: Product,
     /// Whether `b` is the left factor, as it is for a row-major output.
@@ -62,7 +166,7 @@ pub(crate) fn order(extents: Matrix, name: &str) -> Result<(MatrixOrder, i64), E
     }
 }
 
-impl Peer {
+impl CublasLt {
     /// Describes the product and asks for ways to compute it, at most `candidates` at a time: under
     /// the library's own preference, or under every other as well.
     pub fn new(
@@ -71,7 +175,7 @@ impl Peer {
         extents: &[Extents],
         candidates: usize,
         all: bool,
-    ) -> Result<Peer, Error> {
+    ) -> Result<CublasLt, Error> {
         let (a, b, d) = (
             form.a.orient(extents),
             form.b.orient(extents),
@@ -106,7 +210,7 @@ impl Peer {
                 form.shape
             )));
         }
-        Ok(Peer {
+        Ok(CublasLt {
             blas: blas.clone(),
             product,
             b_is_left,
@@ -114,15 +218,27 @@ impl Peer {
             stand_in: (types != factors).then_some(types),
         })
     }
+}
 
-    /// Whether it computes something else from the same bytes, for want of the kernels' product.
-    pub fn is_stand_in(&self) -> bool {
-        self.stand_in.is_some()
+impl Peer for CublasLt {
+    fn candidates(&self) -> usize {
+        self.algorithms.len()
     }
 
-    /// Enqueues a candidate on a set of operands.
-    pub fn run(&self, candidate: usize, set: &Set) -> Result<(), Error> {
-        let (a, b, d) = (memory(&set.a)?, memory(&set.b)?, memory(&set.d)?);
+    fn name(&self, candidate: usize) -> String {
+        let (number, all) = (candidate + 1, self.algorithms.len());
+        let name = format!("cublasLt heuristic {number} of {all}");
+        match self.stand_in {
+            Some([a, b]) => format!("{name}, {a} x {b} in place of the kernel's types"),
+            None => name,
+        }
+    }
+
+    fn run(&self, candidate: usize, set: &Set) -> Result<(), Error> {
+        let [a, b, d] = set.as_slice() else {
+            return Err(Error::ForeignBuffer);
+        };
+        let (a, b, d) = (memory(a)?, memory(b)?, memory(d)?);
         let (left, right) = if self.b_is_left { (b, a) } else { (a, b) };
         let Some(algorithm) = self.algorithms.get(candidate) else {
             return Err(Error::Request(format!(
@@ -132,76 +248,23 @@ impl Peer {
         self.blas.run(&self.product, algorithm, left, right, d)
     }
 
-    /// A contender that runs one candidate.
-    pub fn contender<'a>(&'a self, candidate: usize, sets: &'a [Set]) -> Contender<'a> {
-        Contender {
-            enqueue: Box::new(move |set| self.run(candidate, &sets[set])),
-        }
+    fn is_stand_in(&self) -> bool {
+        self.stand_in.is_some()
     }
 
-    /// Measures every candidate briefly and the fastest few again; the latter, fastest first.
-    pub fn fastest(
-        &self,
-        device: &CudaDevice,
-        sensors: &Sensors,
-        sets: &[Set],
-        seed: u64,
-    ) -> Result<Vec<usize>, Error> {
-        let mut times: Vec<(usize, f64)> = Vec::new();
-        for candidate in 0..self.algorithms.len() {
-            let contender = self.contender(candidate, sets);
-            // A candidate that cannot run after all is none.
-            if let Ok(us) = estimate_us(device, &contender, sets.len()) {
-                times.push((candidate, us));
-            }
-        }
-        device.synchronize()?;
-        times.sort_by(|a, b| a.1.total_cmp(&b.1));
-        times.truncate(FINALISTS);
-        let finalists: Vec<Contender<'_>> = times
-            .iter()
-            .map(|(c, _)| self.contender(*c, sets))
-            .collect();
-        let cut = Cut {
-            sets: sets.len(),
-            slice_us: SLICE_US,
-            graph: true,
-        };
-        let rules = Rules {
-            heat_us: HEAT_US,
-            ..Rules::new(Mode::Sustained, ROUNDS, seed)
-        };
-        let samples = contest(device, sensors, &finalists, &cut, &rules)?;
-        let mut ranked: Vec<(usize, f64)> = times
-            .iter()
-            .enumerate()
-            .map(|(at, (candidate, _))| (*candidate, samples.median_us(at)))
-            .collect();
-        ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
-        Ok(ranked.into_iter().map(|(candidate, _)| candidate).collect())
-    }
-
-    /// How many ways of computing the product were found.
-    pub fn candidates(&self) -> usize {
-        self.algorithms.len()
-    }
-
-    /// What a candidate is called in a row.
-    pub fn name(&self, candidate: usize) -> String {
-        let (number, all) = (candidate + 1, self.algorithms.len());
-        let name = format!("cublasLt heuristic {number} of {all}");
-        match self.stand_in {
-            Some([a, b]) => format!("{name}, {a} x {b} in place of the kernel's types"),
-            None => name,
-        }
+    /// `130200` as `13.2.0`.
+    fn cublaslt(&self) -> Option<String> {
+        let counted = self.blas.version();
+        let (major, rest) = (counted / 10_000, counted % 10_000);
+        Some(format!("{major}.{}.{}", rest / 100, rest % 100))
     }
 }
 
 /// The GPU memory of a buffer.
-pub(crate) fn memory(buffer: &crate::device::Buffer) -> Result<&DeviceMemory, Error> {
+pub(crate) fn memory(buffer: &Buffer) -> Result<&DeviceMemory, Error> {
     match buffer {
-        crate::device::Buffer::Cuda(memory) => Ok(memory),
-        crate::device::Buffer::Emulated(_) => Err(Error::ForeignBuffer),
+        Buffer::Cuda(memory) => Ok(memory),
+        Buffer::Emulated(_) => Err(Error::ForeignBuffer),
     }
 }
 

@@ -9,12 +9,12 @@ use std::collections::HashMap;
 use tilewright_bundle::Kernel;
 
 use super::extent::Letters;
-use super::peer::{Peer, Set};
+use super::peer::{CublasLt, Peer, Set, contender, fastest};
 use super::slices::{Contender, contest};
 use super::strided::{gather, image, span_bytes};
 use super::{Bench, Extent, Mode, Rules};
 use crate::cuda::BlasLt;
-use crate::device::{Arg, LoadedKernel, prepare_cuda};
+use crate::device::{Arg, Buffer, LoadedKernel, prepare_cuda};
 use crate::error::Error;
 use crate::launch::{Fit, Launch};
 use crate::problem::Problem;
@@ -43,7 +43,7 @@ pub(crate) struct Workload {
     pub reference: Reference,
     /// Elements that are judged by the model of a kernel's instructions.
     samples: Samples,
-    pub peer: Peer,
+    pub peer: Box<dyn Peer>,
     /// Candidates of the peer that are right: the fastest in mode sustained, fastest first, and the
     /// default.
     leaders: Vec<usize>,
@@ -115,11 +115,11 @@ impl Bench<'_> {
         let each = a_image.len() as u64 + b_image.len() as u64 + d_bytes;
         let mut sets = Vec::new();
         for _ in 0..self.sets(each) {
-            sets.push(Set {
-                a: device.alloc_with(&a_image)?,
-                b: device.alloc_with(&b_image)?,
-                d: device.alloc(d_bytes)?,
-            });
+            sets.push(vec![
+                device.alloc_with(&a_image)?,
+                device.alloc_with(&b_image)?,
+                device.alloc(d_bytes)?,
+            ]);
         }
         let inputs = [form.a.dtype, form.b.dtype];
         let bytes = [a.bytes.as_slice(), &b.bytes];
@@ -130,14 +130,14 @@ impl Bench<'_> {
             on_cpu(&a.values, &b.values, shape, inputs)
         };
         let candidates = self.options.candidates.max(1);
-        let peer = Peer::new(&blas, form, extents, candidates, self.options.all)?;
+        let peer = CublasLt::new(&blas, form, extents, candidates, self.options.all)?;
         let layout = Letters::of_form(form, extents)?;
-        let ranked = peer.fastest(self.device, &self.sensors, &sets, seed)?;
+        let ranked = fastest(&peer, self.device, &self.sensors, &sets, seed)?;
         let mut workload = Workload {
             sets,
             reference,
             samples,
-            peer,
+            peer: Box::new(peer),
             leaders: Vec::new(),
             best: RefCell::default(),
             layout,
@@ -167,7 +167,7 @@ impl Bench<'_> {
                 leaders.push(*candidate);
                 continue;
             }
-            device.poison(&workload.sets[0].d)?;
+            device.poison(workload.output()?)?;
             workload.peer.run(*candidate, &workload.sets[0])?;
             let judge = self.judge_of(entry).of_others(&entry.form);
             let found = self.output(entry, workload, &judge)?;
@@ -201,7 +201,7 @@ impl Bench<'_> {
             Mode::Sustained | Mode::Launch => first,
             Mode::Rested | Mode::Cold => {
                 let contenders: Vec<_> = (workload.leaders.iter())
-                    .map(|candidate| workload.peer.contender(*candidate, &workload.sets))
+                    .map(|candidate| contender(workload.peer.as_ref(), *candidate, &workload.sets))
                     .collect();
                 let rules = Rules::new(mode, BEST_ROUNDS, self.options.seed);
                 let cut = self.cut(mode, workload.sets.len(), true);
@@ -230,7 +230,7 @@ impl Bench<'_> {
     ) -> Result<Comparison, Error> {
         let d = entry.form.d.orient(&entry.fit.operands);
         let dtype = entry.form.d.dtype;
-        let found = self.runtime.device().download(&workload.sets[0].d)?;
+        let found = self.runtime.device().download(workload.output()?)?;
         let rule = &judge.rule;
         if let Some((seen, steps, comparison)) = workload.judged.borrow().as_ref()
             && (seen, steps) == (&found, &rule.steps)
@@ -268,11 +268,11 @@ impl Bench<'_> {
         let name = |at: usize| operands.get(at).map_or("", |one| one.name.as_str());
         let mut launches = Vec::new();
         for set in &workload.sets {
-            let args = [
-                Arg::new(name(form.a.at), &set.a),
-                Arg::new(name(form.b.at), &set.b),
-                Arg::new(name(form.d.at), &set.d),
-            ];
+            let places = [form.a.at, form.b.at, form.d.at];
+            let args = places.into_iter().zip(set);
+            let args: Vec<Arg<'_>> = args
+                .map(|(at, buffer)| Arg::new(name(at), buffer))
+                .collect();
             launches.push(prepare_cuda(&loaded, &entry.fit, self.device, &args)?);
         }
         Ok(Runner {
@@ -290,7 +290,7 @@ impl Bench<'_> {
         entry: &Entry<'_>,
         workload: &Workload,
     ) -> Result<Comparison, Error> {
-        self.runtime.device().poison(&workload.sets[0].d)?;
+        self.runtime.device().poison(workload.output()?)?;
         self.enqueue(runner, 0)?;
         let comparison = self.output(entry, workload, &self.judge_of(entry))?;
         runner.comparison = Some(comparison);
@@ -307,6 +307,14 @@ impl Bench<'_> {
         Contender {
             enqueue: Box::new(move |set| self.enqueue(runner, set)),
         }
+    }
+}
+
+impl Workload {
+    /// The output of the first set.
+    fn output(&self) -> Result<&Buffer, Error> {
+        let output = self.sets.first().and_then(|set| set.last());
+        output.ok_or(Error::ForeignBuffer)
     }
 }
 

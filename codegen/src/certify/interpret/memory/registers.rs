@@ -6,6 +6,7 @@ use super::super::super::pipeline::Machine;
 use super::super::problem::dtype;
 use super::{Member, Memory, Owner};
 use crate::atoms::model::Atom;
+use crate::dtype::Dtype;
 use crate::ir::tile::{PipeId, Place, Share, TileId, View, WHOLE};
 
 /// An operation reaches past the tiles that it is on.
@@ -48,7 +49,7 @@ impl<'k> Memory<'k, '_> {
         {
             return Err("casts what other threads hold".into());
         }
-        let dtype = dtype(new.dtype)?;
+        let round = rounding(new.dtype)?;
         let runs = self
             .regions
             .of_registers(to.1, share, self.members[at].part)?;
@@ -58,11 +59,7 @@ impl<'k> Memory<'k, '_> {
             let old = source.line(run.at, run.len).ok_or(OUTSIDE)?;
             let new = target.line_mut(run.at, run.len).ok_or(OUTSIDE)?;
             for (old, new) in old.iter().zip(new) {
-                // No cast makes a number of poison, as those to integers do of NaN.
-                *new = match old.is_nan() {
-                    true => *old,
-                    false => stored(dtype, *old),
-                };
+                *new = round(*old);
             }
         }
         self.held.insert(from, source);
@@ -170,4 +167,18 @@ impl<'k> Memory<'k, '_> {
         *raised = up;
         Ok(())
     }
+}
+
+/// What a cast to a type makes of a value; of poison, poison, where casts to integers make a number
+/// of NaN. Most values are small integers, which are as they are.
+fn rounding(to: Dtype) -> Result<impl Fn(f64) -> f64, String> {
+    let exact = to.fraction_bits().map_or(0, |bits| 2u64 << bits.min(32));
+    let to = dtype(to)?;
+    Ok(move |value: f64| {
+        let whole = value as i64;
+        match whole.unsigned_abs() <= exact && whole as f64 == value || value.is_nan() {
+            true => value,
+            false => stored(to, value),
+        }
+    })
 }

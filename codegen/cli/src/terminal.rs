@@ -10,6 +10,9 @@ use std::io::{self, Write as _};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
+/// Columns of a line.
+pub const WIDTH: usize = 100;
+
 /// The style of a good state.
 pub const GOOD: Style = AnsiColor::Green.on_default();
 /// The style of a bad state.
@@ -128,6 +131,23 @@ impl Table {
         }
         text
     }
+}
+
+/// Words in lines of a terminal.
+pub fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let full = |line: &String| line.chars().count() + 1 + word.chars().count() > WIDTH;
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if !full(line) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
 }
 
 #[cfg(test)]

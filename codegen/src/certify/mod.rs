@@ -121,7 +121,7 @@ pub fn guards_of(plan: &Plan, program: &Program) -> Result<Guards> {
 /// gives.
 ///
 /// # Errors
-/// [`Error::Bug`] with the first element that is stored wrong, or the operation that cannot be done.
+/// [`Error::Bug`] with the first element that is stored wrong, or operation that cannot be done.
 pub fn computed_of(plan: &Plan, kernel: &Kernel) -> Result<Vec<Computed>> {
     interpret::check(plan, kernel).map_err(|message| Error::Bug {
         stage: "certificate",

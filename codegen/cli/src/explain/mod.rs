@@ -6,6 +6,7 @@
 //! The modules stand in their layering, lowest first.
 
 pub mod cells;
+mod proved;
 pub mod text;
 pub mod svg;
 

@@ -12,11 +12,10 @@ use tilewright_codegen::explain::smem_map::{Region, Use};
 
 use super::Explained;
 use super::cells::{Columns, legend, model, sign};
+use super::proved::proved;
 use crate::layout::show::colour::{Rgb, Shade};
-use crate::terminal::{FAINT, STRONG, Table, paint};
+use crate::terminal::{FAINT, STRONG, Table, WIDTH, paint, wrapped};
 
-/// Columns of a line.
-const WIDTH: usize = 100;
 /// Columns of a lane's name.
 const NAME: usize = 12;
 /// Columns between two marks of the ruler.
@@ -70,7 +69,7 @@ pub fn render(explained: &Explained) -> String {
     heading(&mut text, "Accesses");
     text.push_str(&accesses(explained));
     heading(&mut text, "Proved");
-    text.push_str(&proved(explained));
+    text.push_str(&proved(&explained.certificate));
     text
 }
 
@@ -122,23 +121,6 @@ fn lanes(timeline: &Timeline) -> String {
     }
     let _ = writeln!(text, "\n{}", wrapped(&model(&timeline.costs).join(" ")));
     text
-}
-
-/// Words in lines of a terminal.
-fn wrapped(text: &str) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let full = |line: &String| line.chars().count() + 1 + word.chars().count() > WIDTH;
-        match lines.last_mut() {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) if !full(line) => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines.join("\n")
 }
 
 /// What is loaded while the first tile's results leave.
@@ -356,56 +338,4 @@ fn accesses(explained: &Explained) -> String {
     }
     let note = "Bank cycles: of a warp's access, over the fewest. Sectors: of a warp's request.\n";
     table.render() + note
-}
-
-fn proved(explained: &Explained) -> String {
-    let certificate = &explained.certificate;
-    let mut text = String::new();
-    if certificate.pipeline_runs > 0 {
-        let _ = writeln!(
-            text,
-            "The pipeline ran {} times over lengths of its loops without a finding.",
-            certificate.pipeline_runs
-        );
-    }
-    let computed = certificate.computed.iter().map(|computed| {
-        let extents = computed.extents.iter();
-        let extents: Vec<String> = extents
-            .map(|(mode, size)| format!("{mode}={size}"))
-            .collect();
-        format!("{} elements at {}", computed.elements, extents.join(" "))
-    });
-    let computed: Vec<String> = computed.collect();
-    let computed = format!(
-        "Run with data, the kernel in tiles stored what its formula gives: {}.",
-        computed.join(", ")
-    );
-    let _ = writeln!(text, "{}", wrapped(&computed));
-    let ways = [
-        (certificate.guarded_by_predicate, "by tests on their way"),
-        (certificate.guarded_by_size, "by their count of valid bytes"),
-        (certificate.guarded_by_map, "by tensor maps"),
-        (
-            certificate.guarded_by_scratch,
-            "by the size of scratch memory",
-        ),
-        (
-            certificate.unshown,
-            "by tests alone (constant strides or a curved raster: not proved)",
-        ),
-    ];
-    let ways = ways.iter().filter(|(count, _)| *count > 0);
-    let ways: Vec<String> = ways.map(|(count, way)| format!("{count} {way}")).collect();
-    let accesses = format!(
-        "Every element is moved once. Of {} global accesses each is shown to stay inside for every \
-         problem: {}; {} addresses are aligned. The launch makes sure of:",
-        certificate.global_accesses,
-        ways.join(", "),
-        certificate.aligned_addresses
-    );
-    let _ = writeln!(text, "{}", wrapped(&accesses));
-    for assumption in &certificate.assumptions {
-        let _ = writeln!(text, "  {assumption}");
-    }
-    text
 }

@@ -256,7 +256,8 @@ impl Output {
         let [least, most, wanted] = self.limits[class];
         if value.is_nan() {
             return Err(format!(
-                "{name}({row},{column}) gets what nothing was written to; the formula gives {wanted}"
+                "{name}({row},{column}) gets what nothing was written to; \
+                 the formula gives {wanted}"
             ));
         }
         match (least..=most).contains(&value) {

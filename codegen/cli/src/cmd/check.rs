@@ -1,13 +1,14 @@
 //! `check`: every problem of every spec, and how many points of its tuning space have a kernel.
 //!
-//! Problems go to stderr with their source lines, verdicts to stdout, a line per spec. With
+//! Problems go to stderr with their source lines, verdicts to stdout, a line per spec; where a
+//! formula is written, its other forms a line each, with what of it does not fit them. With
 //! `--json` stdout holds it all.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
-use tilewright_codegen::error::Error;
+use tilewright_codegen::error::{Error, Span};
 use tilewright_codegen::plan;
 use tilewright_codegen::spec::{self, SpecFile};
 
@@ -26,6 +27,9 @@ struct Checked {
     points: usize,
     /// Points that have none, counted by the first limit they violate.
     dropped: BTreeMap<String, usize>,
+    /// The form of its formula, and why it is no other; nothing of a file that is no spec.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<Told>,
     /// What is wrong, where something is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<serde_json::Value>,
@@ -39,6 +43,29 @@ struct Checked {
     reports: Vec<String>,
     #[serde(skip)]
     failures: Vec<Failure>,
+}
+
+/// The form of a formula.
+#[derive(Debug, Serialize)]
+struct Told {
+    /// Its name.
+    form: &'static str,
+    /// Whether the formula is written; else it is the default one of its word.
+    written: bool,
+    /// Why it is no other.
+    others: Vec<Unfit>,
+}
+
+/// A form that a formula has not.
+#[derive(Debug, Serialize)]
+struct Unfit {
+    /// Its name.
+    form: &'static str,
+    /// What of the formula does not fit.
+    why: String,
+    /// Where that stands, in formulas that are written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    span: Option<Span>,
 }
 
 /// Checks every spec before it says which ones are good.
@@ -77,6 +104,9 @@ pub fn run(args: &args::Check) -> Outcome {
     } else {
         for one in &checked {
             terminal::print_line(&line(one))?;
+            for told in one.form.iter().filter(|told| told.written) {
+                terminal::print_line(&unfit(told))?;
+            }
             for (point, choices) in &one.choices {
                 terminal::print_line(&format!("{point}\n{}", choices.join("\n")))?;
             }
@@ -97,6 +127,7 @@ fn check(path: &Path) -> (Checked, Option<SpecFile>) {
     };
     let file = match spec::load(path) {
         Ok(file) => {
+            checked.form = Some(form(&file));
             checked.points_of(&file);
             Some(file)
         }
@@ -107,6 +138,32 @@ fn check(path: &Path) -> (Checked, Option<SpecFile>) {
     };
     checked.good = checked.errors.is_empty();
     (checked, file)
+}
+
+/// The form of a spec's formula.
+fn form(file: &SpecFile) -> Told {
+    let computes = &file.spec.compute;
+    let others = computes.others.iter().map(|(form, why, part)| Unfit {
+        form,
+        why: why.clone(),
+        span: file.part(part.clone()),
+    });
+    Told {
+        form: computes.form.name(),
+        written: file.part(0..0).is_some(),
+        others: others.collect(),
+    }
+}
+
+/// Why a formula has no other form, a line each.
+fn unfit(told: &Told) -> String {
+    let lines = told.others.iter().map(|other| {
+        let place = other.span.as_ref().map_or(String::new(), |span| {
+            format!(", line {} column {}", span.line, span.column)
+        });
+        format!("     not {}: {}{place}", other.form, other.why)
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 impl Checked {
@@ -166,6 +223,9 @@ fn line(one: &Checked) -> String {
         one.path,
         one.points
     );
+    if let Some(told) = &one.form {
+        line.push_str(&format!(", form {}", told.form));
+    }
     if dropped > 0 {
         let reasons: Vec<String> = one
             .dropped

@@ -1,11 +1,13 @@
-//! Everything about one kernel, for a reader: what it does, the run of its pipeline by the clock,
-//! the map of its shared memory, its occupancy, what its accesses cost and what is proved about it.
+//! Everything about one kernel, for a reader: what it computes and where, what it does, the run of
+//! its pipeline by the clock, the map of its shared memory, its occupancy, what its accesses cost
+//! and what is proved about it.
 //!
 //! In: a point of a spec. Out: data that prints as JSON, as text for a terminal, and as SVG.
 //!
 //! The modules stand in their layering, lowest first.
 
 pub mod cells;
+pub mod formula;
 mod proved;
 pub mod text;
 pub mod svg;
@@ -17,6 +19,7 @@ use tilewright_codegen::certify::timeline::Timeline;
 use tilewright_codegen::certify::{self, Certificate};
 use tilewright_codegen::explain::occupancy::{Occupancy, occupancy};
 use tilewright_codegen::explain::smem_map::{Region, regions};
+use tilewright_codegen::explain::sockets::{Sockets, sockets};
 use tilewright_codegen::plan::model::Plan;
 use tilewright_codegen::spec::model::LaunchKind;
 use tilewright_codegen::spec::{Point, SpecFile};
@@ -34,8 +37,10 @@ pub struct Explained {
     pub point: String,
     /// Its target.
     pub arch: &'static str,
-    /// What it computes, in the words of its operands.
-    pub computes: String,
+    /// What it computes, and where in its skeleton.
+    pub computes: Sockets,
+    /// Its operands, with types and layouts.
+    pub operands: Vec<String>,
     /// Output extents of a CTA's tile, and what it sums over at a time.
     pub cta_tile: Vec<i64>,
     /// Threads of a CTA.
@@ -118,7 +123,8 @@ pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Expla
     Ok(Explained {
         point: plan.id.clone(),
         arch: plan.arch.name,
-        computes: computes(&plan),
+        computes: sockets(&plan),
+        operands: plan.operands.iter().map(ToString::to_string).collect(),
         cta_tile: plan.cta_tile.clone(),
         threads: plan.cta_threads(),
         grid: plan.work.grid(),
@@ -172,13 +178,6 @@ fn registers(
     let artifact = made.artifacts.pop();
     let registers = artifact.and_then(|artifact| artifact.kernel.resources.registers);
     Ok(registers.ok_or_else(|| "there is no ptxas: `tilewright doctor` says how to get it".into()))
-}
-
-/// The epilogue's sentence, with operands as the spec has them.
-fn computes(plan: &Plan) -> String {
-    let what = plan.computes.text.trim_end().replace('\n', "; ");
-    let operands: Vec<String> = plan.operands.iter().map(ToString::to_string).collect();
-    format!("{what}; {}", operands.join("; "))
 }
 
 fn roles(plan: &Plan) -> Vec<Part> {

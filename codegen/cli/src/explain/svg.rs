@@ -6,8 +6,8 @@ use svg::node::element::{Group, Line, Text, Title};
 use tilewright_codegen::certify::timeline::{Activity, Span, Timeline};
 use tilewright_codegen::explain::smem_map::{Region, Use};
 
-use super::Explained;
 use super::cells::{legend, model, sign};
+use super::{Explained, formula};
 use crate::layout::show::colour::{Shade, hex};
 use crate::page::{page as frame, rectangle};
 
@@ -47,7 +47,16 @@ pub fn render(explained: &Explained) -> String {
         y: MARGIN,
     };
     page.words("title", &explained.point);
-    page.words("note", &explained.computes);
+    for statement in &explained.computes.formula {
+        page.words("name", statement);
+    }
+    page.words("note", &formula::skeleton(&explained.computes));
+    page.words("note", explained.computes.does);
+    for socket in &explained.computes.sockets {
+        let (place, expression, by) = (socket.place, &socket.expression, socket.by.join(", "));
+        page.words("note", &format!("{place}: {expression} by {by}"));
+    }
+    page.words("note", &explained.operands.join("; "));
     let grid = format!(
         "{}, {} threads, grid {}",
         explained.arch, explained.threads, explained.grid

@@ -10,9 +10,9 @@ use anstyle::{Color, RgbColor, Style};
 use tilewright_codegen::certify::timeline::{Activity, Lane, Span, Timeline};
 use tilewright_codegen::explain::smem_map::{Region, Use};
 
-use super::Explained;
 use super::cells::{Columns, legend, model, sign};
 use super::proved::proved;
+use super::{Explained, formula};
 use crate::layout::show::colour::{Rgb, Shade};
 use crate::terminal::{FAINT, STRONG, Table, WIDTH, paint, wrapped};
 
@@ -30,7 +30,7 @@ pub fn render(explained: &Explained) -> String {
     let mut text = format!("{}\n", paint(STRONG, &explained.point));
     let tile: Vec<String> = explained.cta_tile.iter().map(i64::to_string).collect();
     // Writing to a string cannot fail, here and below.
-    let _ = writeln!(text, "{}", wrapped(&explained.computes));
+    let _ = writeln!(text, "{}", wrapped(&explained.operands.join("; ")));
     let _ = writeln!(
         text,
         "{}: a CTA of {} threads makes a tile of {}; CTAs of a launch:\n  {}",
@@ -52,6 +52,8 @@ pub fn render(explained: &Explained) -> String {
             part.role, part.warpgroups, part.registers, part.does
         );
     }
+    heading(&mut text, "Formula");
+    text.push_str(&formula::render(&explained.computes));
     if let Some(does) = &explained.does {
         heading(&mut text, "What a CTA does");
         text.push_str(does);

@@ -126,10 +126,46 @@ fn kernels_without_roles_are_explained_too() {
     }
     assert!(!gemm.stdout.contains("Timeline"));
     let copy = tilewright(["explain", &shipped("copy/vectorized")]).expect(0);
-    assert!(copy.stdout.contains("d = s; "), "{}", copy.stdout);
     assert!(
         copy.stdout.contains("limited by threads"),
         "{}",
         copy.stdout
     );
+}
+
+/// The formula with its sockets of a kernel of each skeleton.
+#[test]
+fn formulas_and_their_sockets_are_as_reviewed() {
+    const RENAMED: &str = r#"kernel: linear
+name: renamed
+arch: sm_80
+operands:
+  x: { dtype: f32, layout: "(c,row):(ldx,1)" }
+  w: { dtype: f32, layout: "(out,c):(ldw,1)" }
+  y: { dtype: f32, layout: "(out,row):(ldy,1)" }
+compute: y[out,row] = sum[c] w[out,c] * x[c,row]
+cta_tile: { row: 64, out: 64, c: 8 }
+"#;
+    let folder = tempfile::tempdir().unwrap();
+    let renamed = folder.path().join("renamed.yaml");
+    fs::write(&renamed, RENAMED).unwrap();
+    let shipped = [
+        "copy/vectorized",
+        "copy/cp_async",
+        "gemm/simt_bf16",
+        "gemm/bf16_tn",
+        "gemm/sm90_bf16_nt_wide",
+        "gemm/sm90_e4m3_tn",
+    ];
+    let mut paths: Vec<String> = shipped.iter().map(|name| self::shipped(name)).collect();
+    paths.push(renamed.to_str().unwrap().to_owned());
+    let mut text = String::new();
+    for path in paths {
+        let run = tilewright(["explain", &path]).expect(0);
+        let (head, rest) = run.stdout.split_once("\n").unwrap();
+        let start = rest.find("\nFormula\n").unwrap();
+        let end = start + 1 + rest[start + 1..].find("\n\n").unwrap();
+        text += &format!("{head}{}\n\n", &rest[start..end]);
+    }
+    assert_golden("explain_formula.txt", &text);
 }

@@ -1,5 +1,5 @@
 //! The JSON Schema of specs as an editor applies it: it accepts what the checks accept, in the
-//! usual spelling, and refuses values of wrong types, of formulas and what their names stand for too.
+//! usual spelling, and refuses values of wrong types, also those of formulas and their names.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -21,6 +21,8 @@ mod specs;
 mod profiles;
 #[cfg(feature = "codegen")]
 mod explain;
+#[cfg(feature = "codegen")]
+mod forms;
 #[cfg(target_os = "linux")]
 mod profiler;
 mod doctor;

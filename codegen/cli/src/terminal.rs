@@ -11,6 +11,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 /// Columns of a line.
+#[cfg(feature = "codegen")]
 pub const WIDTH: usize = 100;
 
 /// The style of a good state.
@@ -134,6 +135,7 @@ impl Table {
 }
 
 /// Words in lines of a terminal.
+#[cfg(feature = "codegen")]
 pub fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

@@ -1,11 +1,13 @@
 //! Kernels that are more than one launch of a product or a copy: judged by their own formula.
 #![allow(clippy::unwrap_used)]
 
-use tilewright_fixture::{COPY, GEMM, HOPPER};
+use tilewright_fixture::{self as fixture, COPY, GEMM, HOPPER};
 use tilewright_fixture::{SCALED, bundle_of, copy_kernel, gemm_kernel, scaled_kernel};
-use tilewright_runtime::bundle::{Assumption, DType, Kernel, Route};
+use tilewright_runtime::bench::{Extent, Stamp};
+use tilewright_runtime::bundle::{Assumption, DType, Kernel, ParamValue, Route};
+use tilewright_runtime::tune::{Progress, Settings, tune};
 use tilewright_runtime::{
-    Arg, Device, Error, Problem, Query, Refusal, Runtime, fit, packed, verify,
+    Arg, Device, Error, Problem, Query, Refusal, Runtime, Source, fit, packed, verify,
 };
 
 const ID: &str = "scaled_f32@two-1";
@@ -199,7 +201,6 @@ fn a_query_for_two_functions_is_refused() {
 
 #[test]
 fn captures_of_kernels_with_scalars_are_replayed() {
-    use tilewright_runtime::bench::Stamp;
     use tilewright_runtime::capture::{Options, Verdict, capture, replay};
     let runtime = runtime_of(scaled_kernel(ID), SCALED);
     let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
@@ -223,4 +224,92 @@ fn captures_of_kernels_with_scalars_are_replayed() {
         .iter()
         .filter(|row| row.verdict == Verdict::Equal);
     assert_eq!(equal.count(), 4);
+}
+
+/// The gemm with other names: `y[row,out] = sum[c] x[row,c] * w[out,c]`.
+fn renamed(id: &str) -> Kernel {
+    let mut kernel = gemm_kernel(id);
+    let names = [
+        ("a", "x"),
+        ("b", "w"),
+        ("d", "y"),
+        ("m", "row"),
+        ("n", "out"),
+        ("k", "c"),
+    ];
+    let new = |old: &str| {
+        let found = names.iter().find(|(known, _)| *known == old);
+        found.map_or(old.to_owned(), |(_, new)| (*new).to_owned())
+    };
+    let layouts = [
+        "(row,c):(rsa,csa)",
+        "(out,c):(rsb,csb)",
+        "(row,out):(rsd,csd)",
+    ];
+    for (operand, text) in kernel.semantics.operands.iter_mut().zip(layouts) {
+        operand.name = new(&operand.name);
+        operand.layout = fixture::layout(text);
+    }
+    kernel.semantics.compute =
+        "acc[row,out]: f32 = sum[c] x[row,c] * w[out,c]\ny[row,out] = acc[row,out]".to_owned();
+    let launch = &mut kernel.launches[0];
+    launch.grid = ["ceil_div(out, 64)", "row", "1"].map(fixture::expr);
+    for param in &mut launch.params {
+        match &mut param.value {
+            ParamValue::Pointer { operand } => *operand = new(operand),
+            ParamValue::Scalar { expr: value, .. } => *value = fixture::expr(&new(value.text())),
+            _ => {}
+        }
+    }
+    kernel
+}
+
+#[test]
+fn products_of_other_names_are_tuned_by_rows_columns_and_depth() {
+    let runtime = runtime_of(renamed("linear_f32@plain-1"), GEMM);
+    let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
+    let extents = [Extent {
+        m: 6,
+        n: 7,
+        k: 16,
+        letters: None,
+    }];
+    let mut records = Vec::new();
+    let mut keep = |progress: Progress<'_>| {
+        if let Progress::Record(record) = progress {
+            records.push(record.clone());
+        }
+        Ok(())
+    };
+    let (settings, stamp) = (Settings::default(), Stamp::default());
+    let found = tune(
+        &runtime,
+        &kernels,
+        &extents,
+        &[],
+        &settings,
+        stamp,
+        &mut keep,
+    )
+    .unwrap();
+    assert_eq!((found.tally.measured, found.unfit.len()), (1, 0));
+    let problem = &records[0].row.problem;
+    assert_eq!((problem.m, problem.n, problem.k), (6, 7, 16));
+    assert!(problem.more.is_empty(), "{problem:?}");
+    let tables = found.tables(&runtime, &records);
+    assert_eq!(tables.tables[0].extents, ["row", "c", "out"]);
+    assert_eq!(tables.tables[0].points[0].extents, [6, 16, 7]);
+    let tuned = Runtime::new(
+        fixture::tuned(runtime.bundle(), &tables),
+        Device::emulator(),
+    );
+    let problem = Problem::of([("row", 6), ("out", 7), ("c", 16)])
+        .row_major("x", 16)
+        .row_major("w", 16)
+        .row_major("y", 7);
+    let query = Query::like(&tuned.kernels()[0]);
+    let selection = tuned.select(&query, &problem, &[]).unwrap();
+    assert_eq!(selection.source, Source::Measured);
+    // It is not the formula of `kernel: gemm`, whose operands have other names.
+    assert!(tuned.select(&Query::gemm(), &problem, &[]).is_err());
 }

@@ -12,7 +12,8 @@
 //! ```
 //! use tilewright_bundle::*;
 //! let kernel = Kernel {
-//!     abi: LaunchAbi {
+//!     launches: vec![LaunchAbi {
+//!         entry: "copy_f32".to_owned(),
 //!         params: Param::pack([
 //!             ("s", ParamValue::pointer("s")),
 //!             ("d", ParamValue::pointer("d")),
@@ -21,7 +22,7 @@
 //!         grid: ["ceil_div(n, 256)".parse()?, 1u32.into(), 1u32.into()],
 //!         block: [256, 1, 1],
 //!         ..LaunchAbi::default()
-//!     },
+//!     }],
 //!     semantics: Semantics {
 //!         operands: vec![
 //!             Operand::new("s", Role::In, DType::F32, "(m,n):(lds,1)".parse()?),

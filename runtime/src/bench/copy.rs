@@ -114,11 +114,7 @@ impl Bench<'_> {
         source: &[u8],
         extent: Extent,
     ) -> Result<Runner<'k>, Error> {
-        let problem = packed(
-            kernel,
-            &Problem::new(extent.m, extent.n, 1),
-            self.device.info(),
-        )?;
+        let problem = packed(kernel, &extent.of(kernel), self.device.info())?;
         let fit = self.any_device().fit(kernel, &problem)?;
         let [s, d] = as_bytes(kernel, &problem).ok_or_else(|| {
             let message = "it moves or casts elements, which memcpy does not: there is no peer";
@@ -185,7 +181,7 @@ impl Bench<'_> {
 
     fn copy_row(&self, runner: &Runner<'_>, bytes: u64, mode: Mode, arms: &Arms<'_>) -> Row {
         let mut row = self.row(runner.kernel, mode, arms);
-        row.problem = RowProblem::of(&runner.problem);
+        row.problem = RowProblem::of_kernel(runner.kernel, &runner.problem);
         let peer = self.memcpy(bytes);
         row.peer = peer.name(0);
         row.default_us = Some(row.best_us);

@@ -1,6 +1,9 @@
 //! Where a kernel is measured: extents, and the memory order of a product's factors.
 
 use tilewright_bundle::Kernel;
+use tilewright_formula::Source;
+use tilewright_formula::affine::ModeId;
+use tilewright_formula::form::{Form, Rows};
 
 use crate::error::Error;
 use crate::info::DeviceInfo;
@@ -112,18 +115,12 @@ impl Extent {
         }
     }
 
-    /// The extent of that name.
-    pub fn named(&self, name: &str) -> Option<i64> {
-        let own = [("m", self.m), ("n", self.n), ("k", self.k)];
-        let mut own = own.into_iter();
-        own.find(|(known, _)| *known == name)
-            .map(|(_, extent)| extent)
-    }
-
-    /// The extents that a kernel has, without strides; scalars are 1.
-    fn of(&self, kernel: &Kernel) -> Problem {
-        let own = [("m", self.m), ("n", self.n), ("k", self.k)];
-        let own = own.into_iter().filter(|(name, _)| is_extent(kernel, name));
+    /// The extents that a kernel has, by its own names, without strides; scalars are 1.
+    pub fn of(&self, kernel: &Kernel) -> Problem {
+        let own = names(kernel).zip([self.m, self.n, self.k]);
+        let own = own.filter_map(|(name, extent)| Some((name?, extent)));
+        let own = own.filter(|(name, _)| is_extent(kernel, name));
+        let own = own.map(|(name, extent)| (name.to_owned(), extent));
         let scalars = kernel.semantics.scalars.iter();
         scalars.fold(Problem::of(own), |problem, scalar| {
             problem.with_scalar(&scalar.name, 1.0)
@@ -161,6 +158,37 @@ impl Extent {
         fit(kernel, &turned, device).map_err(refused)?;
         Ok(turned)
     }
+}
+
+/// A kernel's names of rows, columns and summed extent: of a product those of its formula, of a
+/// copy the output's axes, of others `m`, `n` and `k`.
+pub(crate) fn names(kernel: &Kernel) -> impl Iterator<Item = Option<&str>> {
+    let text = |mode: ModeId| {
+        let modes = kernel.formula().map(|formula| &formula.modes);
+        modes?.get(mode).map(|mode| mode.name.as_str())
+    };
+    let alone = |modes: &[ModeId]| match modes {
+        [mode] => text(*mode),
+        _ => None,
+    };
+    let own = match kernel.form() {
+        Some(Form::Contraction(form)) if form.plain.is_some() => {
+            [&form.rows, &form.columns, &form.summed].map(|modes| alone(modes))
+        }
+        Some(Form::Rows(Rows {
+            copy: Some([_, output]),
+            ..
+        })) => {
+            let axes = kernel
+                .formula()
+                .map(|formula| formula.axis_modes(Source::Operand(*output)))
+                .unwrap_or_default();
+            let axis = |at: usize| axes.get(at).copied().flatten().and_then(text);
+            [axis(0), axis(1), None]
+        }
+        _ => [Some("m"), Some("n"), Some("k")],
+    };
+    own.into_iter()
 }
 
 impl std::fmt::Display for Extent {

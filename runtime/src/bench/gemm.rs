@@ -168,8 +168,9 @@ impl Bench<'_> {
         arms: &Arms<'_>,
     ) -> Row {
         let mut row = self.row(runner.kernel, mode, arms);
-        row.problem = RowProblem::of(&entry.problem);
-        let [m, n, k, _] = entry.problem.matrix_extents();
+        row.problem = RowProblem::of_kernel(entry.kernel, &entry.problem);
+        let shape = entry.form.shape;
+        let [m, n, k] = [shape.m, shape.n, shape.k].map(|extent| extent as i64);
         row.layout = workload.layout.text().to_owned();
         row.cublaslt = workload.peer.cublaslt();
         row.candidates = workload.peer.candidates();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tilewright_bundle::{Kernel, Operand};
 
+use super::extent::names;
 use crate::problem::Problem;
 
 /// What the caller knows about a run and this crate does not.
@@ -80,6 +81,23 @@ impl RowProblem {
                 .collect(),
             more: more.map(|(name, value)| (name.to_owned(), value)).collect(),
         }
+    }
+
+    /// The extents of a kernel's problem as rows, columns and summed extent, whatever the kernel
+    /// calls them, and its scalars.
+    pub(crate) fn of_kernel(kernel: &Kernel, problem: &Problem) -> RowProblem {
+        const MATRIX: [&str; 3] = ["m", "n", "k"];
+        let own: Vec<Option<&str>> = names(kernel).collect();
+        let extents = problem.extents().map(|(name, extent)| {
+            let at = own.iter().position(|own| *own == Some(name));
+            let name = at.and_then(|at| MATRIX.get(at).copied()).unwrap_or(name);
+            (name.to_owned(), extent)
+        });
+        let scalars = problem.scalars();
+        let renamed = scalars.fold(Problem::of(extents), |problem, (name, value)| {
+            problem.with_scalar(name, value)
+        });
+        RowProblem::of(&renamed)
     }
 
     /// The problem of these extents and scalars, without strides.

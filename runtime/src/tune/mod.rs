@@ -236,7 +236,7 @@ fn blank(
     };
     let mut row = device.blank(kernel);
     row.mode = mode;
-    row.problem = RowProblem::of(problem);
+    row.problem = RowProblem::of_kernel(kernel, problem);
     row.layout = match kernel.product() {
         None => "row".to_owned(),
         Some(_) => letters().map_or_else(String::new, |l| l.text().to_owned()),

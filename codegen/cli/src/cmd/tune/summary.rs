@@ -66,7 +66,7 @@ impl Summary {
         }
         for extent in extents {
             let before = summary.winners.len();
-            summary.winners_of(extent, records, tables);
+            summary.winners_of(runtime, extent, records, tables);
             if summary.winners.len() == before {
                 summary.missing.push(extent.to_string());
             }
@@ -74,9 +74,20 @@ impl Summary {
         summary
     }
 
-    fn winners_of(&mut self, extent: &Extent, records: &[Record], tables: &Tuning) {
+    fn winners_of(
+        &mut self,
+        runtime: &Runtime,
+        extent: &Extent,
+        records: &[Record],
+        tables: &Tuning,
+    ) {
         for table in &tables.tables {
-            let here = table.extents.iter().map(|name| extent.named(name));
+            let kernels = runtime.kernels().iter();
+            let mut kernels = kernels.filter(|k| k.semantics.function == table.function);
+            let Some(here) = kernels.next().map(|kernel| extent.of(kernel)) else {
+                continue;
+            };
+            let here = table.extents.iter().map(|name| here.extent(name));
             let here: Option<Vec<i64>> = here.collect();
             let mut points = table.points.iter();
             let at = points.find(|point| here.as_ref() == Some(&point.extents));

@@ -15,7 +15,7 @@ use crate::shipped;
 /// Schedules of every launch.
 const SCHEDULES: usize = 4;
 /// Mutants of each kernel.
-const SAMPLE: usize = 5;
+const SAMPLE: usize = 4;
 /// Mutants that must be noticed or explained, in percent.
 const LEAST: f64 = 99.0;
 

@@ -122,31 +122,41 @@ impl Query {
     }
 
     fn matches(&self, kernel: &Kernel) -> bool {
-        let has = |(name, dtype): &(String, DType)| {
-            let operand = kernel.semantics.operand(name);
-            operand.is_some_and(|o| o.dtype == *dtype)
-        };
-        let computes = match &self.wanted {
-            Wanted::Default(word) => kernel.default_of() == Some(word),
-            Wanted::Function(hash) => kernel.semantics.function == *hash,
-        };
-        let sums = |dtype| kernel.accumulator() == Some(dtype);
-        computes && self.dtypes.iter().all(has) && self.accumulator.is_none_or(sums)
+        let semantics = &kernel.semantics;
+        let dtype = |name: &str| semantics.operand(name).map(|operand| operand.dtype);
+        self.speaks_of(
+            kernel.default_of(),
+            &semantics.function,
+            kernel.accumulator(),
+            dtype,
+        )
     }
 
     /// Whether kernels with these facts answer it.
     pub(crate) fn asks_for(&self, facts: &Facts) -> bool {
-        let computes = match &self.wanted {
-            Wanted::Default(word) => facts.default_of == Some(word),
-            Wanted::Function(hash) => facts.function == *hash,
+        let dtype = |name: &str| {
+            let mut dtypes = facts.dtypes.iter();
+            dtypes
+                .find(|(known, _)| known == name)
+                .map(|(_, dtype)| *dtype)
         };
-        let sums = |dtype| facts.accumulator == Some(dtype);
-        computes
-            && self
-                .dtypes
-                .iter()
-                .all(|wanted| facts.dtypes.contains(wanted))
-            && self.accumulator.is_none_or(sums)
+        self.speaks_of(facts.default_of, &facts.function, facts.accumulator, dtype)
+    }
+
+    fn speaks_of(
+        &self,
+        default_of: Option<&'static str>,
+        function: &Sha256Hex,
+        accumulator: Option<DType>,
+        dtype_of: impl Fn(&str) -> Option<DType>,
+    ) -> bool {
+        let computes = match &self.wanted {
+            Wanted::Default(word) => default_of == Some(word),
+            Wanted::Function(hash) => function == hash,
+        };
+        let has = |(name, dtype): &(String, DType)| dtype_of(name) == Some(*dtype);
+        let sums = |dtype| accumulator == Some(dtype);
+        computes && self.dtypes.iter().all(has) && self.accumulator.is_none_or(sums)
     }
 }
 

@@ -47,19 +47,26 @@ enum Truth {
 #[derive(Debug, Clone, Copy)]
 struct AnyOrder(Data);
 
+impl AnyOrder {
+    /// The rule of products of these types, summed and stored in those.
+    fn rule(self, inputs: [DType; 2], [sum, output]: [DType; 2], k: usize) -> Rule {
+        Rule {
+            steps: Steps::of_types(inputs, sum),
+            inputs,
+            output,
+            k,
+            data: self.0,
+        }
+    }
+}
+
 impl Sums for AnyOrder {
     fn sum(&self, site: &SumSite, terms: &Terms<'_>) -> Bounded {
         let (Some([a, b]), Some(inputs)) = (terms.factors, site.factors) else {
             return tilewright_formula::interpret::Fma.sum(site, terms);
         };
         let k = a.len();
-        let rule = Rule {
-            steps: Steps::of_types(inputs, site.dtype),
-            inputs,
-            output: site.dtype,
-            k,
-            data: self.0,
-        };
+        let rule = self.rule(inputs, [site.dtype; 2], k);
         let reference = on_cpu(a, b, Shape { m: 1, n: 1, k }, inputs);
         let Expected { value, error } = rule.at(&reference, 0);
         Bounded { value, error }
@@ -240,13 +247,8 @@ impl<'a> FormulaReference<'a> {
         let (a, b) = (rows(&form.a, m)?, rows(&form.b, n)?);
         let inputs = [form.a.dtype, form.b.dtype];
         let reference = on_cpu(&a, &b, form.shape, inputs);
-        let rule = Rule {
-            steps: Steps::of_types(inputs, form.accumulator),
-            inputs,
-            output: form.d.dtype,
-            k,
-            data: Data::Integers,
-        };
+        let ends = [form.accumulator, form.d.dtype];
+        let rule = AnyOrder(Data::Integers).rule(inputs, ends, k);
         if (0..m * n).any(|at| rule.at(&reference, at).error != 0.0) {
             return Err(self.rounded());
         }

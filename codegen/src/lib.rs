@@ -26,6 +26,7 @@ pub mod error;
 pub mod arch;
 pub mod dtype;
 pub mod atoms;
+pub mod element;
 pub mod spec;
 pub mod plan;
 pub mod ir;

@@ -8,7 +8,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use tilewright_codegen::arch::{ARCHES, Arch};
 use tilewright_codegen::atoms;
-use tilewright_codegen::dtype::{DTYPES, Dtype};
+use tilewright_codegen::dtype::{DTYPES, DType};
 use tilewright_codegen::spec::{FormKind, TypeRule};
 
 use super::draft::Draft;
@@ -120,14 +120,14 @@ impl Pen {
     fn copy(&mut self) {
         self.arch(70, 15);
         let narrow = self.chance(10);
-        let fits = |dtype: &&Dtype| narrow || dtype.bytes() > 1;
-        let dtypes: Vec<Dtype> = DTYPES.iter().filter(fits).copied().collect();
-        let dtype = self.pick(&dtypes).unwrap_or(Dtype::F32);
+        let fits = |dtype: &&DType| narrow || dtype.bytes() > 1;
+        let dtypes: Vec<DType> = DTYPES.iter().filter(fits).copied().collect();
+        let dtype = self.pick(&dtypes).unwrap_or(DType::F32);
         let rows = self.chance(75);
         let turned = self.chance(20);
         for (operand, rows) in [("s", rows), ("d", rows != turned)] {
             self.draft
-                .set(&format!("operands.{operand}.dtype"), dtype.name());
+                .set(&format!("operands.{operand}.dtype"), dtype.text());
             self.layout(operand, ["m", "n"], rows);
         }
         let odd = if self.chance(12) { 3 } else { 1 };
@@ -154,9 +154,9 @@ impl Pen {
         let facts = FormKind::Contraction.facts();
         let any = self.chance(12);
         let good = |rule: &&TypeRule| match way {
-            0 => matches!(rule.inputs, Dtype::F32 | Dtype::F16 | Dtype::Bf16),
-            1 => rule.inputs != Dtype::F32 && rule.inputs != Dtype::Tf32,
-            _ => rule.inputs != Dtype::F32,
+            0 => matches!(rule.inputs, DType::F32 | DType::F16 | DType::BF16),
+            1 => rule.inputs != DType::F32 && rule.inputs != DType::TF32,
+            _ => rule.inputs != DType::F32,
         };
         let fits = |rule: &&TypeRule| any || good(rule);
         let rules: Vec<&'static TypeRule> = facts.types.iter().filter(fits).collect();
@@ -164,9 +164,9 @@ impl Pen {
     }
 
     /// The key without which sums of 8-bit floats on tensor cores are refused.
-    fn fast_sums(&mut self, inputs: Dtype) {
+    fn fast_sums(&mut self, inputs: DType) {
         let known = keys("gemm").iter().find(|key| key.path == "accumulation");
-        let short = matches!(inputs, Dtype::E4m3 | Dtype::E5m2);
+        let short = matches!(inputs, DType::E4M3 | DType::E5M2);
         if let (Some(key), true) = (known, short)
             && self.chance(80)
         {
@@ -179,8 +179,8 @@ impl Pen {
         // Element by element, with asynchronous copies, or with tensor maps.
         let way = self.rng.random_range(0..3);
         let Some(rule) = self.rule(way) else { return };
-        let inputs = rule.inputs.name();
-        let output = self.pick(rule.outputs).map_or(inputs, |dtype| dtype.name());
+        let inputs = rule.inputs.text();
+        let output = self.pick(rule.outputs).map_or(inputs, |dtype| dtype.text());
         let bytes = i64::from(rule.inputs.bytes());
         self.arch([70, 80, 90][way], [10, 15, 90][way]);
         let k_major = match way {
@@ -197,7 +197,7 @@ impl Pen {
         self.draft.set("operands.d.dtype", output);
         let rows = self.chance(90);
         self.layout("d", ["m", "n"], rows);
-        self.draft.set("accumulator", rule.accumulator.name());
+        self.draft.set("accumulator", rule.accumulator.text());
         self.fast_sums(rule.inputs);
         let [m, n, k] = match way {
             0 => [self.power(5..=7), self.power(5..=7), self.power(3..=5)],

@@ -50,7 +50,7 @@ fn probes_cover_types_majors_and_swizzles() {
             let k_major = boxes.unwrap().contiguous == 1;
             seen.insert((
                 operand,
-                tile.dtype.name(),
+                tile.dtype.text(),
                 k_major,
                 tile.layout.swizzle.bits(),
             ));

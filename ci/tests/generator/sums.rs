@@ -4,30 +4,30 @@
 use tilewright_bundle::{SumBasis, SumRounding, SumUnit};
 use tilewright_codegen::arch::ARCHES;
 use tilewright_codegen::atoms::catalogue;
-use tilewright_codegen::dtype::Dtype;
+use tilewright_codegen::dtype::DType;
 use tilewright_emulator::tensor_core::{Element, Rules, Step, Sum, Way};
 
-fn element(dtype: Dtype) -> Element {
+fn element(dtype: DType) -> Element {
     match dtype {
-        Dtype::F16 => Element::F16,
-        Dtype::Bf16 => Element::Bf16,
-        Dtype::Tf32 => Element::Tf32,
-        Dtype::F32 => Element::F32,
-        Dtype::F64 => Element::F64,
-        Dtype::E4m3 => Element::E4m3,
-        Dtype::E5m2 => Element::E5m2,
-        Dtype::S8 => Element::S8,
-        Dtype::U8 => Element::U8,
-        Dtype::S32 => panic!("no factor is of s32"),
+        DType::F16 => Element::F16,
+        DType::BF16 => Element::Bf16,
+        DType::TF32 => Element::Tf32,
+        DType::F32 => Element::F32,
+        DType::F64 => Element::F64,
+        DType::E4M3 => Element::E4m3,
+        DType::E5M2 => Element::E5m2,
+        DType::S8 => Element::S8,
+        DType::U8 => Element::U8,
+        other => panic!("no factor is of {other}"),
     }
 }
 
-fn sum(dtype: Dtype) -> Sum {
+fn sum(dtype: DType) -> Sum {
     match dtype {
-        Dtype::F16 => Sum::F16,
-        Dtype::F32 => Sum::F32,
-        Dtype::F64 => Sum::F64,
-        Dtype::S32 => Sum::S32 { saturate: false },
+        DType::F16 => Sum::F16,
+        DType::F32 => Sum::F32,
+        DType::F64 => Sum::F64,
+        DType::S32 => Sum::S32 { saturate: false },
         other => panic!("no sum is of {other}"),
     }
 }

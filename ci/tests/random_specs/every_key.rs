@@ -100,7 +100,7 @@ fn values(key: &Key, draft: &Draft) -> Vec<String> {
             "(128,64,64)".into(),
             "(64,24,7)".into(),
         ],
-        "dtype" => DTYPES.iter().map(|dtype| dtype.name().to_owned()).collect(),
+        "dtype" => DTYPES.iter().map(|dtype| dtype.text().to_owned()).collect(),
         _ => {
             let values = key.values.iter().filter(|value| *value != "auto");
             values.cloned().collect()

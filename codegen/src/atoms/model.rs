@@ -12,7 +12,7 @@ use tilewright_layout::Layout;
 
 use super::sync::SyncFacts;
 use crate::arch::Arch;
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 
 /// What an atom does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -215,7 +215,7 @@ pub struct MmaFacts {
     /// Shape m, n, k.
     pub mnk: [i64; 3],
     /// Types of d, a, b, c.
-    pub types: [Dtype; 4],
+    pub types: [DType; 4],
     /// Logical thread to lane.
     pub thr_id: Layout<i64>,
     /// (thread, value) to `m + M*k`.
@@ -321,9 +321,9 @@ pub struct TensorFacts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConvertFacts {
     /// Type of each source value.
-    pub from: Dtype,
+    pub from: DType,
     /// Type of each result.
-    pub to: Dtype,
+    pub to: DType,
     /// Values converted by one run of the atom, the first in the low bits of a packed register.
     pub values: u32,
 }

@@ -15,7 +15,7 @@ use super::model::{
     Atom, ConvertFacts, CopyFacts, Emit, IntrinsicArg, IntrinsicResult, Kind, MmaFacts,
     OperandDecl, OperandKind,
 };
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 use form::{Convert, Copy, EmitForm, Mma, MmaSource, Operand, Record, Side};
 
 type Result<T> = std::result::Result<T, String>;
@@ -115,8 +115,8 @@ fn layout(text: &str) -> Result<Layout<i64>> {
         .map_err(|error| format!("layout {text:?}: {error}"))
 }
 
-fn dtype(name: &str) -> Result<Dtype> {
-    Dtype::parse(name).ok_or_else(|| format!("{name:?} is no element type"))
+fn dtype(name: &str) -> Result<DType> {
+    crate::dtype::named(name).ok_or_else(|| format!("{name:?} is no element type"))
 }
 
 fn mma_facts(mma: Mma) -> Result<MmaFacts> {

@@ -18,7 +18,7 @@ use super::model::{
     Space,
 };
 use super::sources::SOURCES;
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 
 /// Values of a layout over its domain, first leaf fastest.
 fn values(layout: &Layout<i64>) -> Vec<i64> {
@@ -101,7 +101,7 @@ fn mma_fragments_cover_their_tiles_once() {
                 continue;
             }
             let ty = match mma.types[dtype] {
-                Dtype::S32 => RegType::B32,
+                DType::S32 => RegType::B32,
                 _ => RegType::F32,
             };
             let in_place = OperandKind::RegsInOut {
@@ -189,7 +189,7 @@ fn converts_fit_their_registers() {
         let Some(convert) = &atom.convert else {
             continue;
         };
-        let bits = |dtype: Dtype| i64::from(dtype.bits() * convert.values);
+        let bits = |dtype: DType| i64::from(dtype.bits() * convert.values);
         assert_eq!(
             register_bits(atom, "src"),
             bits(convert.from),
@@ -263,7 +263,7 @@ fn agree_on_mma(atom: &Atom, mma: &MmaFacts, theirs: &Value) {
     assert_eq!(serde_json::json!(mma.mnk), theirs["mnk"], "{id}");
     for (at, operand) in ["d", "a", "b", "c"].into_iter().enumerate() {
         assert_eq!(
-            mma.types[at].name(),
+            mma.types[at].text(),
             theirs["types"][operand],
             "{id}: type of {operand}"
         );

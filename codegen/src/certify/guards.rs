@@ -127,7 +127,7 @@ impl Walk<'_> {
                     } += 1;
                 }
             }
-            Stmt::Zero(_) | Stmt::From(_) => {}
+            Stmt::Zero(_) | Stmt::Set(..) | Stmt::From(_) => {}
         }
         Ok(())
     }
@@ -234,6 +234,7 @@ fn assigned(body: &[Stmt]) -> BTreeMap<VarId, Option<i64>> {
             | Stmt::Pin(..)
             | Stmt::Uniform(..)
             | Stmt::Zero(_)
+            | Stmt::Set(..)
             | Stmt::Atom { .. }
             | Stmt::From(_) => {}
         }

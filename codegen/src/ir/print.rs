@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 
 use crate::ir::program::{
-    Address, Arg, Base, BinOp, CmpOp, Expr, IntType, ParamType, Program, Reg, Special, Stmt, VarId,
+    Address, Arg, Base, BinOp, CmpOp, Expr, IntType, ParamType, Program, Reg, Scalar, Special,
+    Stmt, VarId,
 };
 
 impl fmt::Display for Program {
@@ -73,6 +74,7 @@ fn header(f: &mut fmt::Formatter<'_>, program: &Program, names: &Names) -> fmt::
             }
             ParamType::I32 => writeln!(f, "  param {name}: i32")?,
             ParamType::I64 => writeln!(f, "  param {name}: i64")?,
+            ParamType::Scalar(dtype) => writeln!(f, "  param {name}: {dtype}")?,
             ParamType::TensorMap => writeln!(f, "  param {name}: tensor map")?,
         }
     }
@@ -157,7 +159,7 @@ fn defined(body: &[Stmt], out: &mut Vec<VarId>) {
                 defined(then, out);
                 defined(otherwise, out);
             }
-            Stmt::Assign(..) | Stmt::Zero(_) | Stmt::From(_) => {}
+            Stmt::Assign(..) | Stmt::Zero(_) | Stmt::Set(..) | Stmt::From(_) => {}
         }
     }
 }
@@ -213,6 +215,14 @@ impl Text {
                     writeln!(f, "{pad}}}")?;
                 }
                 Stmt::Zero(registers) => writeln!(f, "{pad}zero {}", self.registers(registers))?,
+                Stmt::Set(register, scalar) => {
+                    let scalar = match scalar {
+                        Scalar::Bits(bits) => format!("{bits:#x}"),
+                        Scalar::Int(value) => self.expr(value),
+                        Scalar::Param(param) => self.expr(&Expr::Param(*param)),
+                    };
+                    writeln!(f, "{pad}set {} = {scalar}", self.registers(&[*register]))?;
+                }
                 Stmt::Atom { atom, args } => {
                     let args: Vec<String> = args.iter().map(|arg| self.arg(arg)).collect();
                     writeln!(f, "{pad}{} {}", atom.id, args.join(", "))?;

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::atoms::model::{Atom, RegType, Space};
+use crate::dtype::DType;
 
 /// Type of an integer expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -158,6 +159,17 @@ pub enum Arg {
     Predicate(VarId),
 }
 
+/// What a register is set to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scalar {
+    /// These bits, the low ones of a narrower register.
+    Bits(u64),
+    /// An integer of as many bits.
+    Int(Expr),
+    /// A scalar parameter of the register's type.
+    Param(ParamId),
+}
+
 /// One statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stmt {
@@ -197,6 +209,8 @@ pub enum Stmt {
     },
     /// Sets registers to zero bits.
     Zero(Vec<Reg>),
+    /// Sets a register to the bits of a scalar.
+    Set(Reg, Scalar),
     /// Runs an atom.
     Atom {
         /// The record.
@@ -223,6 +237,8 @@ pub enum ParamType {
     I32,
     /// A 64-bit integer.
     I64,
+    /// A scalar of the formula, as the caller gives it.
+    Scalar(DType),
     /// A tensor map: 128 bytes, aligned to 64.
     TensorMap,
 }
@@ -231,7 +247,7 @@ impl ParamType {
     /// Bytes in the parameter block, with the gap before the largest alignment.
     pub fn bytes(self) -> usize {
         match self {
-            ParamType::Pointer { .. } | ParamType::I32 | ParamType::I64 => 8,
+            ParamType::Pointer { .. } | ParamType::I32 | ParamType::I64 | ParamType::Scalar(_) => 8,
             ParamType::TensorMap => 192,
         }
     }

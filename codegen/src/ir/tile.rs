@@ -6,7 +6,7 @@ mod walk;
 use std::sync::Arc;
 
 use crate::atoms::model::{Atom, RegType};
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 use crate::plan::model::Plan;
 use crate::plan::part::Part;
 use crate::plan::roles::{BoxCopy, Ring};
@@ -22,7 +22,7 @@ pub struct Tile {
     /// Its name, the only one at its place.
     pub name: String,
     /// Element type.
-    pub dtype: Dtype,
+    pub dtype: DType,
     /// What runs along its axes, with extents.
     pub modes: Vec<(String, i64)>,
     /// Where it is.

@@ -237,7 +237,11 @@ impl Builder {
             Expr::Var(id) => self.program.vars[id.0 as usize].ty,
             Expr::Param(id) => match self.program.params[id.0 as usize].ty {
                 ParamType::I32 => IntType::I32,
-                ParamType::I64 | ParamType::Pointer { .. } | ParamType::TensorMap => IntType::I64,
+                // Scalars are no parts of integer expressions.
+                ParamType::I64
+                | ParamType::Pointer { .. }
+                | ParamType::TensorMap
+                | ParamType::Scalar(_) => IntType::I64,
             },
             Expr::Special(_) | Expr::Smem => IntType::I32,
             Expr::Binary(_, a, _) | Expr::Select(_, a, _) => self.type_of(a),

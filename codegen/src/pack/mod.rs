@@ -11,7 +11,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tilewright_bundle::{
-    AccumulationWord, Assumption, BundleWriter, Capability, DType, Kernel, L2Promotion, LaunchAbi,
+    AccumulationWord, Assumption, BundleWriter, Capability, Kernel, L2Promotion, LaunchAbi,
     Operand, Param, ParamValue, Provenance, Resources, Role, ScalarType, Semantics, Sha256Hex,
     Sums, TensorMapAbi, TensorSwizzle, Workspace,
 };
@@ -117,10 +117,9 @@ fn semantics(plan: &Plan) -> std::result::Result<Semantics, String> {
         } else {
             Role::In
         };
-        let dtype = dtype(operand.dtype.name())?;
         let text = operand.layout();
         let layout = text.parse().map_err(|error| format!("{text}: {error}"))?;
-        Ok(Operand::new(&operand.name, role, dtype, layout))
+        Ok(Operand::new(&operand.name, role, operand.dtype, layout))
     });
     Ok(Semantics {
         operands: operands.collect::<std::result::Result<_, String>>()?,
@@ -160,10 +159,6 @@ fn sums(plan: &Plan) -> std::result::Result<Option<Sums>, String> {
     }))
 }
 
-fn dtype(name: &str) -> std::result::Result<DType, String> {
-    DType::from_text(name).ok_or_else(|| format!("the bundle does not know element type {name}"))
-}
-
 fn launch(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, String> {
     let parse = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
     let mut params = Vec::new();
@@ -173,6 +168,10 @@ fn launch(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, Stri
             ParamType::Pointer { .. } => ParamValue::pointer(&param.name),
             ParamType::I32 => ParamValue::scalar(ScalarType::I32, parse(&param.name)?),
             ParamType::I64 => ParamValue::scalar(ScalarType::I64, parse(&param.name)?),
+            ParamType::Scalar(of) => ParamValue::Given(tilewright_bundle::Scalar {
+                name: param.name.clone(),
+                dtype: of,
+            }),
             ParamType::TensorMap => ParamValue::TensorMap(tensor_map(plan, &param.name)?),
         };
         params.push((param.name.as_str(), value));
@@ -231,7 +230,7 @@ fn tensor_map(plan: &Plan, param: &str) -> std::result::Result<TensorMapAbi, Str
         l2_promotion: promotion(copy),
         ..TensorMapAbi::new(
             operand,
-            dtype(facts.dtype.name())?,
+            facts.dtype,
             [
                 parse(&facts.axis(inner).mode)?,
                 parse(&facts.axis(outer).mode)?,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::arch::Arch;
 use crate::atoms::Catalogue;
 use crate::atoms::model::{Atom, ConvertFacts, CopyFacts, MmaFacts, Space};
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 use crate::error::{Error, Result, Violation};
 use crate::plan::model::{Choice, LeftOut};
 use crate::spec::Keys;
@@ -255,18 +255,18 @@ impl<'c> Chooser<'c> {
     }
 
     /// The largest MMA on registers of those types, d a b, that the architecture has.
-    pub(super) fn mma(&self, types: [Dtype; 3]) -> Option<Arc<Atom>> {
+    pub(super) fn mma(&self, types: [DType; 3]) -> Option<Arc<Atom>> {
         self.largest_mma(types, |mma| mma.smem == [false; 2])
     }
 
     /// The MMA on shared memory of those types, d a b, that is `n` wide.
-    pub(super) fn smem_mma(&self, types: [Dtype; 3], n: i64) -> Option<Arc<Atom>> {
+    pub(super) fn smem_mma(&self, types: [DType; 3], n: i64) -> Option<Arc<Atom>> {
         self.largest_mma(types, |mma| mma.smem == [true; 2] && mma.mnk[1] == n)
     }
 
     fn largest_mma(
         &self,
-        types: [Dtype; 3],
+        types: [DType; 3],
         also: impl Fn(&MmaFacts) -> bool,
     ) -> Option<Arc<Atom>> {
         let fits = |atom: &&Arc<Atom>| {
@@ -286,7 +286,7 @@ impl<'c> Chooser<'c> {
     }
 
     /// The conversion from `from` to `to` of `values` values at once, if the architecture has one.
-    pub(super) fn convert(&self, from: Dtype, to: Dtype, values: u32) -> Option<Arc<Atom>> {
+    pub(super) fn convert(&self, from: DType, to: DType, values: u32) -> Option<Arc<Atom>> {
         let wanted = ConvertFacts { from, to, values };
         let mut atoms = self.catalogue.iter().filter(|atom| atom.runs_on(self.arch));
         atoms

@@ -1,7 +1,7 @@
 //! Limits a plan must keep, each reported with both numbers and the way out.
 
 use crate::arch::{MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, REGISTERS_PER_SM, WARP};
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
 use crate::plan::model::{Hop, Plan};
@@ -173,7 +173,7 @@ pub(super) fn check_fragments(chooser: &mut Chooser<'_>, plan: &Plan) -> Result<
         return Ok(());
     };
     let parts = partition::of_mma(plan, mma)?;
-    let held = |part: &Part<2>, dtype: Dtype| {
+    let held = |part: &Part<2>, dtype: DType| {
         part.values.len() as i64 * i64::from(dtype.bits()) / REGISTER_BITS
     };
     let [_, a, b, c] = facts.types;

@@ -9,7 +9,7 @@ use tilewright_layout::{ComposedLayout, TiledCopy, TiledMma};
 use crate::arch::Arch;
 use crate::atoms::model::{Atom, Space};
 use crate::atoms::sync::SyncFacts;
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 use crate::error::Violation;
 use crate::plan::roles::{BoxCopy, Roles};
 use crate::plan::work::Work;
@@ -82,7 +82,7 @@ pub struct SmemTile {
     /// Operand kept there.
     pub operand: String,
     /// Element type.
-    pub dtype: Dtype,
+    pub dtype: DType,
     /// Coordinates of the tile to elements, swizzled.
     pub layout: ComposedLayout,
     /// Start inside one stage of the ring.
@@ -192,7 +192,7 @@ pub struct Plan {
     /// Operands in parameter order.
     pub operands: Vec<Operand>,
     /// Type sums are held in.
-    pub accumulator: Dtype,
+    pub accumulator: DType,
     /// Names of the modes that a CTA's tile cuts: the output's two, then the summed one.
     pub modes: Vec<String>,
     /// Extents of a CTA's tile along them.

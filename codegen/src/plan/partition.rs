@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tilewright_layout::{Basis, IntTuple, Layout, Operand, Stride, Swizzle, TiledCopy};
 
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::model::{Hop, MmaPlan, Plan, SmemTile, Step};
 use crate::plan::part::{Digit, Part};
@@ -175,7 +175,7 @@ impl SmemAccesses {
     }
 
     /// Whether the swizzle tears no vector of those threads apart nor moves it off its alignment.
-    fn whole_for(&self, threads: std::ops::Range<i64>, swizzle: &Swizzle, dtype: Dtype) -> bool {
+    fn whole_for(&self, threads: std::ops::Range<i64>, swizzle: &Swizzle, dtype: DType) -> bool {
         let element_bytes = i64::from(dtype.bytes());
         let mut bases = threads.map(|thread| self.offsets.base(thread));
         bases.all(|[base]| {
@@ -189,13 +189,13 @@ impl SmemAccesses {
     }
 
     /// Whether the swizzle keeps every vector whole and aligned.
-    pub fn whole(&self, swizzle: &Swizzle, dtype: Dtype) -> bool {
+    pub fn whole(&self, swizzle: &Swizzle, dtype: DType) -> bool {
         self.whole_for(0..self.threads, swizzle, dtype)
     }
 
     /// Cycles that warp 0 spends on them over one tile; `None` when the swizzle does not keep its
     /// vectors whole and aligned.
-    pub fn cycles(&self, swizzle: &Swizzle, dtype: Dtype) -> Option<u64> {
+    pub fn cycles(&self, swizzle: &Swizzle, dtype: DType) -> Option<u64> {
         if !self.whole_for(0..self.threads.min(32), swizzle, dtype) {
             return None;
         }

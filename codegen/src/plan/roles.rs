@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::arch::{MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARPGROUP};
 use crate::atoms::model::Atom;
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 use crate::plan::descriptor::Descriptor;
 use crate::plan::model::Hop;
 use crate::plan::work::Cluster;
@@ -24,7 +24,7 @@ pub struct BoxCopy {
     /// Instruction.
     pub atom: Arc<Atom>,
     /// Element type.
-    pub dtype: Dtype,
+    pub dtype: DType,
     /// Axis that is contiguous in global memory.
     pub contiguous: usize,
     /// The mode of the cluster along which all CTAs get the same tile, each loading a part of it.

@@ -8,7 +8,7 @@ use tilewright_layout::{
 };
 
 use crate::atoms::model::Atom;
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::choose::{Chooser, STRIDE_CODE};
 use crate::plan::model::{Assumption, Plan, SmemTile, Step};
@@ -18,7 +18,7 @@ use crate::spec::model::{Auto, Operand, Stride};
 
 /// The layouts of a copy atom in elements of that type; `None` when an element is wider than the
 /// atom's access.
-pub(super) fn copy_of(atom: &Atom, dtype: Dtype) -> Result<Option<CopyAtom>> {
+pub(super) fn copy_of(atom: &Atom, dtype: DType) -> Result<Option<CopyAtom>> {
     let Some(facts) = &atom.copy else {
         return Ok(None);
     };
@@ -40,7 +40,7 @@ pub(super) fn values(copy: &CopyAtom) -> Result<i64> {
 pub(super) fn vector_copy(
     chooser: &mut Chooser<'_>,
     atom: &Arc<Atom>,
-    dtype: Dtype,
+    dtype: DType,
     tile: [i64; 2],
     along: usize,
     threads: u32,
@@ -250,7 +250,7 @@ fn torn(chooser: &mut Chooser<'_>, operand: &Operand, swizzle: &Auto<Swizzle>, s
 
 /// Bytes that a tile of that many elements takes in shared memory: the next tile starts where every
 /// swizzle starts over.
-pub(super) fn placed_bytes(elements: i64, dtype: Dtype) -> u32 {
+pub(super) fn placed_bytes(elements: i64, dtype: DType) -> u32 {
     let bytes = elements.saturating_mul(i64::from(dtype.bytes()));
     let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     bytes.checked_next_multiple_of(1024).unwrap_or(u32::MAX)
@@ -259,7 +259,7 @@ pub(super) fn placed_bytes(elements: i64, dtype: Dtype) -> u32 {
 /// Layouts to try: the user's swizzle, or every swizzle of 16-byte units and, without one, a few
 /// pitches.
 fn candidates(
-    dtype: Dtype,
+    dtype: DType,
     tile: [i64; 2],
     contiguous: usize,
     swizzle: &Auto<Swizzle>,

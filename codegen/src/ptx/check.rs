@@ -15,7 +15,7 @@ use std::fmt;
 use super::target::PTX_VERSIONS;
 use crate::arch::{Arch, MAX_THREADS_PER_CTA};
 use crate::error::{Error, Result};
-use crate::ir::program::{Expr, IntType, ParamType, Program, Stmt, VarId};
+use crate::ir::program::{Expr, IntType, Param, ParamType, Program, Reg, Scalar, Stmt, VarId};
 
 pub(super) use text::check_text;
 
@@ -203,8 +203,37 @@ impl<'p> Checker<'p> {
             Stmt::Zero(regs) => regs.iter().for_each(|&reg| {
                 self.reg(reg);
             }),
+            Stmt::Set(reg, scalar) => self.scalar(*reg, scalar),
             Stmt::Atom { atom, args } => self.atom(atom, args),
             Stmt::From(_) => {}
+        }
+    }
+
+    /// A register and the scalar that it is set to, which is of as many bits.
+    fn scalar(&mut self, reg: Reg, scalar: &'p Scalar) {
+        let Some(ty) = self.reg(reg) else { return };
+        match scalar {
+            Scalar::Bits(bits) if bits.checked_shr(ty.bits()).unwrap_or(0) != 0 => {
+                self.problem(format!("{bits:#x} has more than {} bits", ty.bits()));
+            }
+            Scalar::Bits(_) => {}
+            Scalar::Int(value) => self.expect(
+                value,
+                match ty.bits() {
+                    64 => IntType::I64,
+                    _ => IntType::I32,
+                },
+            ),
+            Scalar::Param(param) => {
+                let ty_of = |param: &Param| match param.ty {
+                    ParamType::Scalar(dtype) => Some(dtype.bits()),
+                    _ => None,
+                };
+                let params = self.program.params.get(param.0 as usize);
+                if params.and_then(ty_of) != Some(ty.bits()) {
+                    self.problem(format!("parameter {} is no scalar of that size", param.0));
+                }
+            }
         }
     }
 

@@ -5,10 +5,11 @@
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
+use inkwell::types::IntType;
 use inkwell::values::{BasicValueEnum, IntValue};
 
 use super::translate::{Result, Translator, Var, in_builder};
-use crate::ir::program::{Expr, Stmt, VarId};
+use crate::ir::program::{Expr, Reg, Scalar, Stmt, VarId};
 
 /// The mask of a whole warp.
 const ALL_LANES: u64 = 0xffff_ffff;
@@ -68,12 +69,46 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
                 let zero = self.reg_type(self.file_type(reg)?).const_zero();
                 self.write(reg, zero)
             }),
+            Stmt::Set(reg, scalar) => self.set(*reg, scalar),
             Stmt::Atom { atom, args } => self.atom(atom, args),
             Stmt::From(op) => {
                 self.locations.enter(self.context, &self.builder, *op);
                 Ok(())
             }
         }
+    }
+
+    /// A register and its scalar.
+    fn set(&mut self, reg: Reg, scalar: &'p Scalar) -> Result<()> {
+        let ty = self.reg_type(self.file_type(reg)?);
+        let value: BasicValueEnum<'ctx> = match scalar {
+            Scalar::Bits(bits) => {
+                let width = self.file_type(reg)?.bits();
+                let bits = self.bits(width)?.const_int(*bits, false);
+                self.cast(bits.into(), ty)?
+            }
+            Scalar::Int(value) => {
+                let value = self.expr(value)?;
+                self.cast(value.into(), ty)?
+            }
+            Scalar::Param(param) => {
+                let value = self.function.get_nth_param(param.0);
+                let value = value.ok_or_else(|| format!("no parameter {}", param.0))?;
+                self.cast(value, ty)?
+            }
+        };
+        self.write(reg, value)
+    }
+
+    /// Integers of so many bits.
+    fn bits(&self, width: u32) -> Result<IntType<'ctx>> {
+        Ok(match width {
+            1 => self.context.bool_type(),
+            16 => self.context.i16_type(),
+            32 => self.context.i32_type(),
+            64 => self.context.i64_type(),
+            other => return Err(format!("no integers of {other} bits")),
+        })
     }
 
     /// A 32-bit move that LLVM neither folds nor hoists.

@@ -16,6 +16,7 @@ use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
 
 use super::lines::Locations;
 use crate::atoms::model::RegType;
+use crate::dtype::DType;
 use crate::ir::program::{Expr, IntType, ParamId, ParamType, Program, Reg, VarId};
 
 pub(super) type Result<T> = std::result::Result<T, String>;
@@ -102,6 +103,10 @@ fn declare<'ctx>(
             ParamType::TensorMap => context.ptr_type(AddressSpace::default()).into(),
             ParamType::I32 => context.i32_type().into(),
             ParamType::I64 => context.i64_type().into(),
+            ParamType::Scalar(DType::F32) => context.f32_type().into(),
+            ParamType::Scalar(DType::F64) => context.f64_type().into(),
+            ParamType::Scalar(dtype) if dtype.bits() == 64 => context.i64_type().into(),
+            ParamType::Scalar(_) => context.i32_type().into(),
         })
         .collect();
     let ty = context.void_type().fn_type(&types, false);

@@ -25,7 +25,7 @@ use super::signature;
 use super::valued::Valued;
 use super::values::{MAX_TILE_EXTENT, MAX_TILE_SIZE};
 use crate::arch::Arch;
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 use crate::error::shown;
 
 /// Builds the spec of a tree. `None` when the problems say why.
@@ -65,7 +65,7 @@ impl Reader<'_> {
         let accumulator = file.get("accumulator").and_then(|field| self.dtype(&field));
         let accumulator = match self.shape.accumulator {
             None => operands.first().map(|operand| operand.dtype),
-            Some(sum) if self.shape.is_written => Dtype::parse(sum.text()),
+            Some(sum) if self.shape.is_written => crate::dtype::named(sum.text()),
             Some(_) => accumulator,
         };
         self.types(&operands, accumulator, tree);
@@ -105,14 +105,14 @@ impl Reader<'_> {
         &mut self,
         word: &str,
         operands: &[Operand],
-        accumulator: Dtype,
+        accumulator: DType,
         modes: Vec<String>,
     ) -> Option<Arc<Computes>> {
         if !self.problems.is_empty() {
             return None;
         }
         let accumulation = signature::accumulation(self.tree);
-        let sums = (accumulator.into(), accumulation);
+        let sums = (accumulator, accumulation);
         match Computes::new(&self.shape, word, operands, modes, sums) {
             Ok(computes) => Some(Arc::new(computes)),
             Err(found) => {

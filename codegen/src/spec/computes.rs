@@ -117,7 +117,7 @@ fn signature(operands: &[Operand], accumulation: Accumulation) -> Signature {
             .map(|axis| Axis::Mode(axis.mode.clone()));
         tilewright_formula::Operand {
             axes: axes.collect(),
-            ..tilewright_formula::Operand::new(&operand.name, operand.dtype.into(), &[])
+            ..tilewright_formula::Operand::new(&operand.name, operand.dtype, &[])
         }
     };
     Signature {

@@ -6,7 +6,7 @@
 use tilewright_formula::form::{self, Form};
 
 use super::words::Raster;
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 
 /// A form of formulas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,16 +38,16 @@ pub enum Role {
 #[derive(Debug)]
 pub struct TypeRule {
     /// Type of every input.
-    pub inputs: Dtype,
+    pub inputs: DType,
     /// Type sums are held in.
-    pub accumulator: Dtype,
+    pub accumulator: DType,
     /// Types the output may have.
-    pub outputs: &'static [Dtype],
+    pub outputs: &'static [DType],
 }
 
 impl TypeRule {
     /// Whether an operand, which is written or read, may have that type.
-    pub fn takes(&self, is_written: bool, dtype: Dtype) -> bool {
+    pub fn takes(&self, is_written: bool, dtype: DType) -> bool {
         match is_written {
             true => self.outputs.contains(&dtype),
             false => dtype == self.inputs,
@@ -90,7 +90,7 @@ pub static FORMS: [FormFacts; 3] = [
     },
 ];
 
-const fn product(inputs: Dtype, accumulator: Dtype, outputs: &'static [Dtype]) -> TypeRule {
+const fn product(inputs: DType, accumulator: DType, outputs: &'static [DType]) -> TypeRule {
     TypeRule {
         inputs,
         accumulator,
@@ -100,14 +100,14 @@ const fn product(inputs: Dtype, accumulator: Dtype, outputs: &'static [Dtype]) -
 
 /// Element types that are multiplied.
 const PRODUCTS: &[TypeRule] = {
-    use Dtype::{Bf16, E4m3, E5m2, F16, F32, S8, S32, Tf32, U8};
+    use DType::{BF16, E4M3, E5M2, F16, F32, S8, S32, TF32, U8};
     &[
         product(F16, F32, &[F16, F32]),
-        product(Bf16, F32, &[Bf16, F32]),
+        product(BF16, F32, &[BF16, F32]),
         product(F32, F32, &[F32]),
-        product(Tf32, F32, &[F32]),
-        product(E4m3, F32, &[F16, Bf16, F32]),
-        product(E5m2, F32, &[F16, Bf16, F32]),
+        product(TF32, F32, &[F32]),
+        product(E4M3, F32, &[F16, BF16, F32]),
+        product(E5M2, F32, &[F16, BF16, F32]),
         product(S8, S32, &[S32]),
         product(U8, S32, &[S32]),
     ]

@@ -52,7 +52,7 @@ pub(super) enum Kind {
     /// PTX target.
     Arch,
     /// Element type.
-    Dtype,
+    DType,
     /// Layout of an operand, two extents with their strides.
     Layout,
     /// Extents of the CTA's tile, as many as its formula has modes to cut.
@@ -215,7 +215,7 @@ impl Key {
 
 /// Keys of one operand.
 static OPERAND: &[Key] = &[
-    key(Kind::Dtype)
+    key(Kind::DType)
         .required()
         .of("dtype", "Element type in memory.", false),
     key(Kind::Layout).required().of(

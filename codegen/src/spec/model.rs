@@ -23,7 +23,7 @@ use super::words::Worded;
 pub use super::words::{Accumulation, LaunchKind, Raster, Schedule, SchedulerKind};
 use crate::arch::{Arch, PORTABLE_CLUSTER};
 use crate::atoms::model::Space::{Gmem, Rmem, Smem};
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 
 /// Most elements of the tile that a tiled MMA covers.
 const MMA_TILE: i64 = 1 << 24;
@@ -124,7 +124,7 @@ file! {
             /// What is computed, a statement a line; left out, it is the kernel's default formula.
             compute: Arc<Computes> = key(Kind::Compute);
             /// Type that sums are held in.
-            accumulator: Dtype = key(Kind::Dtype).required().of_products().of_default();
+            accumulator: DType = key(Kind::DType).required().of_products().of_default();
         }
         rows {
             /// What becomes of sums that tensor cores cut short: of e4m3 and e5m2 on sm_90a.

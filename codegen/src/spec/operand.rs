@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::forms::Role;
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 
 /// One tensor argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Operand {
     /// What it is to the kernel.
     pub role: Role,
     /// Element type in memory.
-    pub dtype: Dtype,
+    pub dtype: DType,
     /// Its axes, in the order of its layout.
     pub axes: Vec<Axis>,
 }

@@ -9,7 +9,7 @@ use super::notation::{self, Entry};
 use super::operand::{Axis, Operand, Stride};
 use super::read::{Field, Fields, Reader};
 use super::shape::OperandShape;
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 use crate::error::shown;
 
 /// Largest constant stride.
@@ -150,7 +150,7 @@ impl Reader<'_> {
     }
 
     /// Checks that a product of matrices, or a copy, is generated of these element types together.
-    pub(super) fn types(&mut self, operands: &[Operand], accumulator: Option<Dtype>, tree: &Node) {
+    pub(super) fn types(&mut self, operands: &[Operand], accumulator: Option<DType>, tree: &Node) {
         if operands.len() != self.shape.operands.len() || !self.shape.is_plain {
             return;
         }
@@ -214,7 +214,7 @@ impl Reader<'_> {
 
     /// `a f16, b f16, d f16 or f32, accumulator f32`.
     fn rule(&self, rule: &TypeRule) -> String {
-        let outputs: Vec<&str> = rule.outputs.iter().map(|dtype| dtype.name()).collect();
+        let outputs: Vec<&str> = rule.outputs.iter().map(|dtype| dtype.text()).collect();
         let outputs = outputs.join(" or ");
         let part = |operand: &OperandShape| match operand.is_written() {
             true => format!("{} {outputs}", operand.name),

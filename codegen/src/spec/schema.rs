@@ -140,7 +140,7 @@ fn plain(kind: Kind, shape: &Shape, operand: Option<&OperandShape>) -> Value {
         Kind::Kernel => json!({ "const": shape.kernel }),
         Kind::Name => json!({ "type": "string", "pattern": IDENTIFIER }),
         Kind::Arch => words(ARCHES.iter().map(|arch| arch.name)),
-        Kind::Dtype => words(DTYPES.iter().map(|dtype| dtype.name())),
+        Kind::DType => words(DTYPES.iter().map(|dtype| dtype.text())),
         Kind::Layout => json!({ "type": "string", "pattern": operand.map(layout_pattern) }),
         Kind::Triple { .. } => json!({ "type": "string", "pattern": tuple_pattern(3) }),
         Kind::Int { least, most, step } => {

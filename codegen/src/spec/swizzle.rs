@@ -5,7 +5,7 @@ use tilewright_layout::Swizzle;
 use super::nearest::suggestion;
 use super::node::Value;
 use super::read::{Field, Reader};
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 use crate::error::shown;
 
 /// Byte names with their number of XOR-ed bits: `Sw<bits,4,3>` on bytes, as the shared-memory
@@ -17,7 +17,7 @@ impl Reader<'_> {
     pub(super) fn bytes_of(&self, field: &Field<'_>) -> Option<u32> {
         let path = format!("operands.{}.dtype", field.name);
         match &self.tree.find(&path)?.value {
-            Value::Scalar { text, .. } => Dtype::parse(text).map(Dtype::bytes),
+            Value::Scalar { text, .. } => crate::dtype::named(text).map(DType::bytes),
             _ => None,
         }
     }

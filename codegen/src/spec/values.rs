@@ -13,7 +13,7 @@ use super::notation::{self, Entry};
 use super::read::{Field, Reader, describe};
 use super::words::{List, Word, Worded};
 use crate::arch::{ARCHES, Arch};
-use crate::dtype::{DTYPES, Dtype};
+use crate::dtype::{DTYPES, DType};
 use crate::error::shown;
 
 /// Largest extent of a tile.
@@ -93,8 +93,8 @@ impl Reader<'_> {
     }
 
     /// An element type.
-    pub fn dtype(&mut self, field: &Field<'_>) -> Option<Dtype> {
-        let names: Vec<&str> = DTYPES.iter().map(|dtype| dtype.name()).collect();
+    pub fn dtype(&mut self, field: &Field<'_>) -> Option<DType> {
+        let names: Vec<&str> = DTYPES.iter().map(|dtype| dtype.text()).collect();
         let at = self.word(field, "unknown-dtype", "element type", &names)?;
         DTYPES.get(at).copied()
     }

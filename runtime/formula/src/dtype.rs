@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 macro_rules! dtypes {
     ($($variant:ident $text:literal $bits:literal),* $(,)?) => {
         /// An element type, named as PTX names it.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
         #[serde(rename_all = "lowercase")]
         pub enum DType { $(#[doc = concat!("`", $text, "`, ", $bits, " bits.")] $variant),* }
 

@@ -22,6 +22,13 @@ pub struct Format {
     pub saturating: bool,
 }
 
+impl DType {
+    /// Bits of its numbers behind the point; `None` of what are no floats.
+    pub fn fraction_bits(self) -> Option<u32> {
+        Format::of(self).map(|format| format.fraction_bits)
+    }
+}
+
 impl Format {
     /// The format of a type; `None` for integers and raw bits.
     pub const fn of(dtype: DType) -> Option<Format> {

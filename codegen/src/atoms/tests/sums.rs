@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::atoms::catalogue;
 use crate::atoms::catalogue::Catalogue;
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 
 /// Sums of integers wrap around; those of floats are rounded to no more bits than their type has,
 /// and terms are cut as if none were less than seven binades below its least normal number.
@@ -25,7 +25,7 @@ fn sums_fit_their_accumulators() {
         );
         let bits = mma.types[0].fraction_bits();
         let least = match mma.types[0] {
-            Dtype::F16 => -14,
+            DType::F16 => -14,
             _ => -126,
         };
         for rule in &sums.rules {
@@ -35,7 +35,7 @@ fn sums_fit_their_accumulators() {
                 assert_eq!(rule.floor, Some(least - 7), "{id}");
             }
             if rule.result_bits < bits {
-                short.insert(mma.types[1].name());
+                short.insert(mma.types[1].text());
             }
         }
     }

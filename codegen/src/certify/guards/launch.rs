@@ -20,7 +20,9 @@ impl Known<'_> {
                 ParamType::I32 => Range::new(1, i128::from(i32::MAX)),
                 // Strides.
                 ParamType::I64 => Range::NATURAL,
-                ParamType::Pointer { .. } | ParamType::TensorMap => Range::ALL,
+                ParamType::Pointer { .. } | ParamType::TensorMap | ParamType::Scalar(_) => {
+                    Range::ALL
+                }
             };
             self.term(Term::Param(index), range, Vec::new());
         }

@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use tilewright_formula::Formula;
 use tilewright_formula::interpret::{Evaluator, Fma, Inputs, Tensor};
-use tilewright_formula::{DType, Formula};
 
 use super::grid::Grid;
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 use crate::ir::tile::{Engine, Full, Kernel, Pipe};
 use crate::plan::model::Plan;
 use crate::plan::work::SUMMED;
@@ -55,12 +55,6 @@ pub(super) struct Output {
     limits: Vec<[f64; 3]>,
     /// Which elements are stored.
     stored: Vec<bool>,
-}
-
-/// An element type, as formulas have it.
-pub(super) fn dtype(dtype: Dtype) -> Result<DType, String> {
-    let of = DType::from_text(dtype.name());
-    of.ok_or_else(|| format!("formulas have no element type {dtype}"))
 }
 
 /// Extents of the problems that a kernel is run on: one of whole and cut tiles, and one smaller
@@ -127,7 +121,7 @@ impl Problem {
         for (number, operand) in plan.operands.iter().enumerate() {
             let [rows, columns] = axes(operand)?;
             let shape = [extent(rows)? as usize, extent(columns)? as usize];
-            let unsigned = operand.dtype == Dtype::U8;
+            let unsigned = operand.dtype == DType::U8;
             let mut data = Vec::with_capacity(shape[0] * shape[1]);
             let columns: Vec<_> = (0..shape[1]).map(|at| class(columns, at)).collect();
             for row in 0..shape[0] {
@@ -195,7 +189,7 @@ impl Problem {
         let elements = evaluator
             .elements(name, &at)
             .map_err(|error| error.to_string())?;
-        let dtype = dtype(plan.operands[self.output.operand].dtype)?;
+        let dtype = plan.operands[self.output.operand].dtype;
         for (place, element) in places.into_iter().zip(elements) {
             let bounded = tilewright_formula::interpret::Bounded {
                 value: element.value,

@@ -3,7 +3,7 @@
 
 use super::pipeline::{ALIKE, KINDS, change, judge, planned, right};
 use crate::certify::computed_of;
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 use crate::ir::tile::{Bounds, CopyId, Kernel, Op, Place, Stage, Start, TileId, View};
 use crate::plan::model::Plan;
 
@@ -262,7 +262,7 @@ const FAULTS: [(&str, usize, Fault); 21] = [
         |plan, kernel| {
             let other = crate::atoms::catalogue().unwrap().iter().find(|atom| {
                 let types = atom.convert.map(|types| (types.from, types.to));
-                types == Some((Dtype::F32, Dtype::F16)) && plan.accumulator == Dtype::F32
+                types == Some((DType::F32, DType::F16)) && plan.accumulator == DType::F32
             });
             one(kernel, |op| match op {
                 Op::Map {

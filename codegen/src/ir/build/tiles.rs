@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::atoms::model::{Atom, OperandKind, RegType};
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::ir::tile::{
     Bounds, CopyId, Held, Members, Op, Pipe, PipeId, Place, Share, Stage, Start, Team, Tile,
@@ -102,13 +102,13 @@ impl<'p> Tiles<'p> {
     }
 
     /// A tile with the modes of an operand.
-    fn declare(&mut self, name: &str, dtype: Dtype, operand: &Operand, place: Place) -> TileId {
+    fn declare(&mut self, name: &str, dtype: DType, operand: &Operand, place: Place) -> TileId {
         let modes = operand.axes.iter().map(|axis| axis.mode.clone());
         let modes = modes.zip(self.plan.tile_of(operand)).collect();
         self.add(name, dtype, modes, place)
     }
 
-    fn add(&mut self, name: &str, dtype: Dtype, modes: Vec<(String, i64)>, place: Place) -> TileId {
+    fn add(&mut self, name: &str, dtype: DType, modes: Vec<(String, i64)>, place: Place) -> TileId {
         self.tiles.push(Tile {
             name: name.to_string(),
             dtype,
@@ -218,7 +218,7 @@ impl<'p> Tiles<'p> {
         }
         let output = plan.output().ok_or_else(|| bug(plan, "no output"))?;
         let ty = register(&mma.atom, "d").ok_or_else(|| bug(plan, "an mma without d"))?;
-        let mut hold = |name: &str, dtype: Dtype, ty: RegType| {
+        let mut hold = |name: &str, dtype: DType, ty: RegType| {
             let held = Held {
                 ty,
                 tv: parts.c.clone(),
@@ -256,7 +256,7 @@ impl<'p> Tiles<'p> {
         &mut self,
         mma: &MmaPlan,
         role: Role,
-        (letter, dtype): (&str, Dtype),
+        (letter, dtype): (&str, DType),
         tv: Part<2>,
         passing: TileId,
     ) -> Result<Factor> {
@@ -271,7 +271,7 @@ impl<'p> Tiles<'p> {
             .enumerate()
             .map(|(axis, (mode, extent))| (mode, if axis == 1 { block } else { extent }))
             .collect();
-        let mut hold = |name: &str, dtype: Dtype, ty: RegType| {
+        let mut hold = |name: &str, dtype: DType, ty: RegType| {
             let held = Held {
                 ty,
                 tv: tv.clone(),

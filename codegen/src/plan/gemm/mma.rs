@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tilewright_layout::{Layout, MmaAtom, TiledMma, Tiler};
 
 use crate::atoms::model::{Atom, MmaFacts};
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
 use crate::plan::model::MmaPlan;
@@ -69,7 +69,7 @@ pub(super) fn mma_atom(
 }
 
 /// Why the atom is no MMA on registers that sums in that type.
-fn on_registers(atom: &Atom, accumulator: Dtype) -> Option<String> {
+fn on_registers(atom: &Atom, accumulator: DType) -> Option<String> {
     let Some(facts) = &atom.mma else {
         return Some("is no mma".to_string());
     };

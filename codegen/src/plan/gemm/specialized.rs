@@ -8,7 +8,7 @@ mod output;
 use tilewright_layout::{Layout, Swizzle, TiledMma, Tiler};
 
 use crate::arch::WARPGROUP;
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
 use crate::plan::descriptor::Descriptor;
@@ -143,7 +143,7 @@ fn check_partials(spec: &Spec, chooser: &mut Chooser<'_>, work: &Work) {
         );
         chooser.violate("stream-k", message);
     }
-    if spec.accumulator != Dtype::F32 {
+    if spec.accumulator != DType::F32 {
         let message = format!(
             "scheduler.kind stream_k adds partial sums of f32, accumulator is {}: use kind \
              persistent",

@@ -5,7 +5,7 @@ use inkwell::values::{BasicValue, BasicValueEnum, InstructionValue};
 
 use super::{Value, result};
 use crate::atoms::model::{Atom, ConvertFacts, LlvmOp, OperandDecl, OperandKind};
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 use crate::ir::program::{Address, Arg, Reg};
 use crate::ptx::translate::{Result, Translator, in_builder};
 
@@ -106,12 +106,12 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
         align(Some(store), atom.align_bytes)
     }
 
-    fn float_type(&self, dtype: Dtype) -> Result<BasicTypeEnum<'ctx>> {
+    fn float_type(&self, dtype: DType) -> Result<BasicTypeEnum<'ctx>> {
         match dtype {
-            Dtype::F16 => Ok(self.context.f16_type().into()),
-            Dtype::Bf16 => Ok(self.context.bf16_type().into()),
-            Dtype::F32 => Ok(self.context.f32_type().into()),
-            Dtype::F64 => Ok(self.context.f64_type().into()),
+            DType::F16 => Ok(self.context.f16_type().into()),
+            DType::BF16 => Ok(self.context.bf16_type().into()),
+            DType::F32 => Ok(self.context.f32_type().into()),
+            DType::F64 => Ok(self.context.f64_type().into()),
             other => Err(format!("LLVM has no float type {other}")),
         }
     }

@@ -3,10 +3,9 @@
 use tilewright_formula::number::stored;
 
 use super::super::super::pipeline::Machine;
-use super::super::problem::dtype;
 use super::{Member, Memory, Owner};
 use crate::atoms::model::Atom;
-use crate::dtype::Dtype;
+use crate::dtype::DType;
 use crate::ir::tile::{PipeId, Place, Share, TileId, View, WHOLE};
 
 /// An operation reaches past the tiles that it is on.
@@ -171,9 +170,8 @@ impl<'k> Memory<'k, '_> {
 
 /// What a cast to a type makes of a value; of poison, poison, where casts to integers make a number
 /// of NaN. Most values are small integers, which are as they are.
-fn rounding(to: Dtype) -> Result<impl Fn(f64) -> f64, String> {
+fn rounding(to: DType) -> Result<impl Fn(f64) -> f64, String> {
     let exact = to.fraction_bits().map_or(0, |bits| 2u64 << bits.min(32));
-    let to = dtype(to)?;
     Ok(move |value: f64| {
         let whole = value as i64;
         match whole.unsigned_abs() <= exact && whole as f64 == value || value.is_nan() {

@@ -6,6 +6,7 @@
 //! operands that the kind asks for are there. That the facts are true is the matter of this
 //! module's tests.
 
+pub mod arithmetic;
 mod catalogue;
 mod family;
 pub mod model;

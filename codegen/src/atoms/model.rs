@@ -10,6 +10,7 @@ use serde::Deserialize;
 use tilewright_bundle::Sums;
 use tilewright_layout::Layout;
 
+use super::arithmetic::ArithmeticFacts;
 use super::sync::SyncFacts;
 use crate::arch::Arch;
 use crate::dtype::DType;
@@ -26,6 +27,8 @@ pub enum Kind {
     Sync,
     /// Converts register values.
     Convert,
+    /// Computes on numbers in registers.
+    Arithmetic,
 }
 
 /// A memory space.
@@ -51,9 +54,13 @@ impl fmt::Display for Space {
 }
 
 /// Type of the registers an operand is held in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RegType {
+    /// A condition.
+    Pred,
+    /// 8 untyped bits: one narrow value, in the low bits of a register of 16.
+    B8,
     /// 16 untyped bits: one f16 or bf16 value.
     B16,
     /// 32 untyped bits: packed narrow values.
@@ -70,6 +77,8 @@ impl RegType {
     /// Bits one register holds.
     pub fn bits(self) -> u32 {
         match self {
+            RegType::Pred => 1,
+            RegType::B8 => 8,
             RegType::B16 => 16,
             RegType::B32 | RegType::F32 => 32,
             RegType::B64 | RegType::F64 => 64,
@@ -79,6 +88,8 @@ impl RegType {
     /// The name in records: `b32`.
     pub fn name(self) -> &'static str {
         match self {
+            RegType::Pred => "pred",
+            RegType::B8 => "b8",
             RegType::B16 => "b16",
             RegType::B32 => "b32",
             RegType::B64 => "b64",
@@ -343,6 +354,8 @@ pub struct Atom {
     pub copy: Option<CopyFacts>,
     /// Types of the conversion (`kind` is `Convert`).
     pub convert: Option<ConvertFacts>,
+    /// What it computes (`kind` is `Arithmetic`).
+    pub arithmetic: Option<ArithmeticFacts>,
     /// What it does and how far (`kind` is `Sync`).
     pub sync: Option<SyncFacts>,
     /// Operands in call order.

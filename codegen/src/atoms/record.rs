@@ -39,6 +39,7 @@ fn translate(record: Record) -> Result<Atom> {
         (Kind::Copy, record.copy.is_some()),
         (Kind::Convert, record.convert.is_some()),
         (Kind::Sync, record.sync.is_some()),
+        (Kind::Arithmetic, record.arithmetic.is_some()),
     ];
     if let Some((of, given)) = facts.into_iter().find(|&(of, given)| given != (of == kind)) {
         return Err(format!(
@@ -75,6 +76,7 @@ fn translate(record: Record) -> Result<Atom> {
         copy,
         convert: record.convert.map(convert_facts).transpose()?,
         sync: record.sync,
+        arithmetic: record.arithmetic,
         operands,
         align_bytes: record.align_bytes,
         min_sm: record.min_sm,

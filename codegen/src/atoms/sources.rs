@@ -3,6 +3,10 @@
 /// File name and text of every file in `specs/atoms`, in the order of their names.
 pub(super) const SOURCES: &[(&str, &str)] = &[
     (
+        "arithmetic.yaml",
+        include_str!("../../../specs/atoms/arithmetic.yaml"),
+    ),
+    (
         "barrier.yaml",
         include_str!("../../../specs/atoms/barrier.yaml"),
     ),

@@ -137,6 +137,8 @@ pub enum Act {
     MapAddress,
     /// Picks one thread.
     Elect,
+    /// Gives each lane the register of the one whose number differs in the bits of a mask.
+    Exchange,
 }
 
 impl fmt::Display for SyncFacts {
@@ -197,6 +199,7 @@ impl fmt::Display for Act {
             Act::PrefetchBytes => "prefetches bytes in a row",
             Act::MapAddress => "gives an address in another CTA",
             Act::Elect => "elects a thread",
+            Act::Exchange => "exchanges registers between lanes",
         })
     }
 }

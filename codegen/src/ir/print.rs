@@ -220,6 +220,7 @@ impl Text {
                         Scalar::Bits(bits) => format!("{bits:#x}"),
                         Scalar::Int(value) => self.expr(value),
                         Scalar::Param(param) => self.expr(&Expr::Param(*param)),
+                        Scalar::Reg(from) => self.registers(&[*from]),
                     };
                     writeln!(f, "{pad}set {} = {scalar}", self.registers(&[*register]))?;
                 }

@@ -168,6 +168,8 @@ pub enum Scalar {
     Int(Expr),
     /// A scalar parameter of the register's type.
     Param(ParamId),
+    /// What another register of as many bits holds.
+    Reg(Reg),
 }
 
 /// One statement.

@@ -7,6 +7,7 @@
 mod address;
 mod builder;
 mod copy;
+pub mod element;
 mod fragment;
 mod mma;
 mod roles;

@@ -217,6 +217,11 @@ impl<'p> Checker<'p> {
                 self.problem(format!("{bits:#x} has more than {} bits", ty.bits()));
             }
             Scalar::Bits(_) => {}
+            Scalar::Reg(from) => {
+                if self.reg(*from).is_some_and(|from| from.bits() != ty.bits()) {
+                    self.problem(format!("{from:?} is set to {reg:?} of other bits"));
+                }
+            }
             Scalar::Int(value) => self.expect(
                 value,
                 match ty.bits() {

@@ -91,6 +91,7 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
                 let value = self.expr(value)?;
                 self.cast(value.into(), ty)?
             }
+            Scalar::Reg(from) => self.cast(self.read(*from)?, ty)?,
             Scalar::Param(param) => {
                 let value = self.function.get_nth_param(param.0);
                 let value = value.ok_or_else(|| format!("no parameter {}", param.0))?;
@@ -104,6 +105,7 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
     fn bits(&self, width: u32) -> Result<IntType<'ctx>> {
         Ok(match width {
             1 => self.context.bool_type(),
+            8 => self.context.i8_type(),
             16 => self.context.i16_type(),
             32 => self.context.i32_type(),
             64 => self.context.i64_type(),

@@ -189,6 +189,8 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
 
     pub(super) fn reg_type(&self, ty: RegType) -> BasicTypeEnum<'ctx> {
         match ty {
+            RegType::Pred => self.context.bool_type().into(),
+            RegType::B8 => self.context.i8_type().into(),
             RegType::B16 => self.context.i16_type().into(),
             RegType::B32 => self.context.i32_type().into(),
             RegType::B64 => self.context.i64_type().into(),
@@ -257,7 +259,7 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
             .ok_or_else(|| format!("there is no register {reg:?}"))
     }
 
-    /// The same bits as another type.
+    /// The same bits as another type; 8 bits are the low ones of a register of 16.
     pub(super) fn cast(
         &self,
         value: BasicValueEnum<'ctx>,
@@ -265,6 +267,12 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
     ) -> Result<BasicValueEnum<'ctx>> {
         if value.get_type() == ty {
             return Ok(value);
+        }
+        if let (BasicValueEnum::IntValue(from), BasicTypeEnum::IntType(to)) = (value, ty)
+            && let (8, 16) | (16, 8) = (from.get_type().get_bit_width(), to.get_bit_width())
+        {
+            let cast = self.builder.build_int_cast_sign_flag(from, to, false, "");
+            return Ok(cast.map_err(in_builder)?.into());
         }
         self.builder
             .build_bit_cast(value, ty, "")

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tilewright_bundle::{SumRule, SumUnit};
 
+use crate::atoms::arithmetic::ArithmeticFacts;
 use crate::atoms::model::{BulkFacts, Kind, LlvmOp, Reduction, RegType, Space, TensorFacts};
 use crate::atoms::sync::SyncFacts;
 
@@ -19,6 +20,7 @@ pub(super) struct Record {
     pub(super) copy: Option<Copy>,
     pub(super) convert: Option<Convert>,
     pub(super) sync: Option<SyncFacts>,
+    pub(super) arithmetic: Option<ArithmeticFacts>,
     pub(super) operands: Vec<Operand>,
     pub(super) align_bytes: u32,
     pub(super) min_sm: u32,

@@ -84,7 +84,9 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
                 context.insert(decl.name.clone(), &names);
                 for &reg in regs {
                     assembly.outputs.push(format!("={}", constraint(ty)));
-                    assembly.results.push((Target::Reg(reg), self.reg_type(ty)));
+                    assembly
+                        .results
+                        .push((Target::Reg(reg), self.held_type(ty)));
                 }
             }
             (OperandKind::RegsIn { ty, .. }, Arg::Regs(regs)) => {
@@ -92,7 +94,7 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
                 let names: Vec<_> = (at..at + regs.len()).map(|at| format!("${at}")).collect();
                 context.insert(decl.name.clone(), &names);
                 for &reg in regs {
-                    let value = self.cast(self.read(reg)?, self.reg_type(ty))?;
+                    let value = self.cast(self.read(reg)?, self.held_type(ty))?;
                     assembly.input(constraint(ty), value)?;
                 }
             }
@@ -142,6 +144,14 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
         Ok(())
     }
 
+    /// What inline assembly holds registers of a type in: those of 8 bits in 16.
+    fn held_type(&self, ty: RegType) -> BasicTypeEnum<'ctx> {
+        self.reg_type(match ty {
+            RegType::B8 => RegType::B16,
+            other => other,
+        })
+    }
+
     /// Registers read and written in place, of that type or each of its own: the input is tied to
     /// the output's register.
     fn in_place(
@@ -158,8 +168,10 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
         for (at, &reg) in (at..).zip(regs) {
             let ty = ty.map_or_else(|| self.file_type(reg), Ok)?;
             assembly.outputs.push(format!("={}", constraint(ty)));
-            assembly.results.push((Target::Reg(reg), self.reg_type(ty)));
-            let value = self.cast(self.read(reg)?, self.reg_type(ty))?;
+            assembly
+                .results
+                .push((Target::Reg(reg), self.held_type(ty)));
+            let value = self.cast(self.read(reg)?, self.held_type(ty))?;
             assembly.input(&at.to_string(), value)?;
         }
         Ok(())
@@ -178,7 +190,8 @@ impl<'ctx> Assembly<'ctx> {
 /// The inline assembly constraint of a register type (LLVM's NVPTX back end).
 fn constraint(ty: RegType) -> &'static str {
     match ty {
-        RegType::B16 => "h",
+        RegType::Pred => "b",
+        RegType::B8 | RegType::B16 => "h",
         RegType::B32 => "r",
         RegType::B64 => "l",
         RegType::F32 => "f",

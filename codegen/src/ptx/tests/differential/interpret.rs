@@ -66,6 +66,10 @@ impl Thread {
             Stmt::Set(reg, crate::ir::program::Scalar::Int(value)) => {
                 self.data.insert(*reg, self.eval(value) as u32);
             }
+            Stmt::Set(reg, crate::ir::program::Scalar::Reg(from)) => {
+                let value = self.data[from];
+                self.data.insert(*reg, value);
+            }
             Stmt::Set(_, crate::ir::program::Scalar::Param(param)) => {
                 panic!("programs grow no scalar {}", param.0)
             }

@@ -142,6 +142,7 @@ operations! {
     Where "where" "The second where the first holds, else the third.",
     Fma "fma" "Product and sum, rounded once.",
     Rcp "rcp" "1 over a number.",
+    RcpFlushed "rcp_flushed" "1 over a number; 0 where that is below the normal range.",
     Ex2 "ex2" "2 to a power.",
     Lg2 "lg2" "Logarithm to base 2.",
     Larger "larger" "The larger, or the one that is a number.",

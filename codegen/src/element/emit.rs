@@ -153,7 +153,8 @@ impl Emitter<'_, '_> {
             Node::Input(at) => self.input(*at, held)?,
             Node::Convert(from, to, of) => {
                 let source = self.value(*of)?;
-                let wanted = (self.root.0 == id).then_some(self.root.1);
+                let stored = matches!(held, Held::Stored(_)) && self.root.0 == id;
+                let wanted = stored.then_some(self.root.1);
                 let lanes = if self.uniform[id] && wanted.is_none() {
                     1
                 } else {

@@ -11,7 +11,7 @@ use tilewright_formula::number::Kind;
 use tilewright_formula::syntax::{self, NodeKind};
 use tilewright_formula::{Expr, ExprKind, ValueType};
 
-use super::recipes::RECIPES;
+use super::recipes::{Of, RECIPES};
 use super::{Packing, meaning};
 use crate::arch::Arch;
 use crate::atoms::Catalogue;
@@ -182,12 +182,15 @@ impl<'c> Graph<'c> {
                 }
             }
             ExprKind::Call {
+                function,
                 arguments: of,
                 inside,
-                ..
             } => {
                 let of = self.all(of, arguments, depth)?;
-                self.expr(inside, &of, depth + 1)
+                match self.function(function.name, expr.ty, &of) {
+                    Some(id) => Some(id),
+                    None => self.expr(inside, &of, depth + 1),
+                }
             }
             ExprKind::Cast { to, value } => {
                 let value = self.expr(value, arguments, depth)?;
@@ -301,7 +304,7 @@ impl<'c> Graph<'c> {
         };
         if let Node::Convert(from, _, of) = *self.node(id)
             && from == to
-            && self.held(of) == held_as(to)
+            && self.held(of) == Held::Stored(to)
         {
             return Some(of);
         }
@@ -347,12 +350,27 @@ impl<'c> Graph<'c> {
         if depth == MAX_RECIPES {
             return None;
         }
-        let recipes = RECIPES
+        self.recipes(Of::Operation(does), ty, &of, depth + 1)
+    }
+
+    /// The first recipe that atoms of the architecture make.
+    fn recipes(&mut self, of: Of, ty: NumberType, from: &[NodeId], depth: usize) -> Option<NodeId> {
+        let mut recipes = RECIPES.iter().filter(|one| (one.of, one.ty) == (of, ty));
+        recipes.find_map(|one| self.recipe(one.text, ty, from, depth))
+    }
+
+    /// A derived function by a recipe of its own.
+    fn function(&mut self, name: &'static str, ty: ValueType, of: &[NodeId]) -> Option<NodeId> {
+        let (ty, of_name) = (number(ty)?, Of::Function(name));
+        RECIPES
             .iter()
-            .filter(|one| (one.does, one.ty) == (does, ty));
-        recipes
-            .into_iter()
-            .find_map(|one| self.recipe(one.text, ty, &of, depth + 1))
+            .find(|one| (one.of, one.ty) == (of_name, ty))?;
+        if of.iter().all(|&one| self.constant_of(one).is_some()) {
+            return None;
+        }
+        let of = of.iter().map(|&one| self.number_as(one, ty));
+        let of = of.collect::<Option<Vec<_>>>()?;
+        self.recipes(of_name, ty, &of, 1)
     }
 
     /// The same by a cheaper operation that is no less exact than formulas want it.
@@ -365,6 +383,7 @@ impl<'c> Graph<'c> {
     ) -> Option<NodeId> {
         let float = matches!(ty, NumberType::F32 | NumberType::F64);
         match (does, of) {
+            (Does::Floor | Does::Round, &[whole]) if ty == NumberType::S32 => Some(whole),
             (Does::Div, &[a, b]) if float => {
                 if self.constant_of(a) == Some(1.0) && self.arithmetic(Does::Rcp, ty).is_some() {
                     return self.apply(Does::Rcp, ty, vec![b], depth);

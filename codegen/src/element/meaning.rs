@@ -62,7 +62,7 @@ fn real(does: Does, arguments: &[f64]) -> f64 {
             }
         }
         (Does::Fma, [a, b, c]) => a.mul_add(*b, *c),
-        (Does::Rcp, [a]) => 1.0 / a,
+        (Does::Rcp | Does::RcpFlushed, [a]) => 1.0 / a,
         (Does::Ex2, [a]) => a.exp2(),
         (Does::Lg2, [a]) => a.log2(),
         (Does::Larger, [a, b]) => a.max(*b),

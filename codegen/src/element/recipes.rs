@@ -8,16 +8,31 @@ use crate::atoms::arithmetic::{Does, NumberType};
 
 /// One of them.
 pub(super) struct Recipe {
-    /// What it does.
-    pub does: Does,
-    /// To numbers of that type.
+    /// What it makes.
+    pub of: Of,
+    /// Of numbers of that type.
     pub ty: NumberType,
     /// What it is.
     pub text: &'static str,
 }
 
+/// What a recipe makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    /// An operation.
+    Operation(Does),
+    /// A derived function of formulas, cheaper than by its definition.
+    Function(&'static str),
+}
+
 const fn recipe(does: Does, ty: NumberType, text: &'static str) -> Recipe {
-    Recipe { does, ty, text }
+    let of = Of::Operation(does);
+    Recipe { of, ty, text }
+}
+
+const fn function(name: &'static str, ty: NumberType, text: &'static str) -> Recipe {
+    let of = Of::Function(name);
+    Recipe { of, ty, text }
 }
 
 use NumberType::{F32, F64, S32};
@@ -31,7 +46,17 @@ pub(super) const RECIPES: &[Recipe] = &[
         F32,
         "q = a * a
          d = where(q < 0.01, a * fma(q, -0.3333333, 1.0),
-             1.0 - 2.0 * rcp(1.0 + ex2(a * 2.8853900817779268)))",
+             1.0 - 2.0 * rcp_flushed(1.0 + ex2(a * 2.8853900817779268)))",
+    ),
+    // 1 - 2^p(|a|), in which p is the logarithm of the complement; it falls everywhere.
+    recipe(
+        Does::Erf,
+        F32,
+        "x = abs(a)
+         p = fma(x, fma(x, fma(x, fma(x, fma(x, fma(x,
+             -4e-06, 0.0001407060670506272), -0.0035934593335365983), 0.03073592870641321),
+             -0.14956618517005582), -0.9182086033114136), -1.627920956028625)
+         d = with_sign(1.0 - ex2(p * x), a)",
     ),
     recipe(Does::Rsqrt, F64, "d = 1.0 / sqrt(a)"),
     recipe(
@@ -59,5 +84,28 @@ pub(super) const RECIPES: &[Recipe] = &[
         S32,
         "r = truncated(a, b)
          d = where(r < 0, r + b, r)",
+    ),
+    // The denominator is 1 and more: its inverse is flushed where the result may be.
+    function(
+        "sigmoid",
+        F32,
+        "d = rcp_flushed(1.0 + ex2(a * -1.4426950408889634))",
+    ),
+    // A quarter of the denominator, whose inverse is flushed where the exponential overflows.
+    function(
+        "silu",
+        F32,
+        "d = 0.25 * a * rcp_flushed(0.25 + ex2(fma(a, -1.4426950408889634, -2.0)))",
+    ),
+    // relu(a) less |a| times half the complement of the error function, as in `erf`; beyond 6 that
+    // is nothing.
+    function(
+        "gelu",
+        F32,
+        "x = smaller(abs(a), 6.0)
+         p = fma(x, fma(x, fma(x, fma(x, fma(x,
+             1.4577227527319666e-05, -0.0006257037355853563), 0.007669932468646779),
+             -0.052869806412075754), -0.459107239804424), -1.1511136786008624)
+         d = fma(-x, ex2(fma(p, x, -1.0)), max(a, 0.0))",
     ),
 ];

@@ -21,6 +21,7 @@ macro_rules! templates {
 /// folder.
 pub(super) const SOURCES: &[(&str, &str)] = templates![
     "arithmetic/join.tera",
+    "arithmetic/join_bytes.tera",
     "arithmetic/narrow_bytes.tera",
     "arithmetic/narrow_one.tera",
     "arithmetic/narrow_pair.tera",
@@ -31,6 +32,7 @@ pub(super) const SOURCES: &[(&str, &str)] = templates![
     "arithmetic/pack_bytes.tera",
     "arithmetic/select.tera",
     "arithmetic/split.tera",
+    "arithmetic/split_bytes.tera",
     "arithmetic/tf32.tera",
     "arithmetic/unpack_bf16.tera",
     "arithmetic/unpack_bytes.tera",

@@ -5,6 +5,7 @@
 mod atoms;
 mod bulk;
 mod differential;
+mod elements;
 mod golden;
 mod order;
 mod programs;
@@ -18,7 +19,7 @@ use crate::atoms::catalogue;
 use crate::atoms::model::{RegType, Space};
 use crate::ir::program::{
     Address, Arg, Base, BinOp, CmpOp, Expr, IntType, Param, ParamId, ParamType, Program, Reg,
-    RegFile, Special, Stmt, VarDecl, VarId,
+    RegFile, Scalar, Special, Stmt, VarDecl, VarId,
 };
 
 fn arch(name: &str) -> Arch {

@@ -31,6 +31,36 @@ fn file_of(kind: OperandKind) -> Option<(RegType, u32, [bool; 2])> {
     })
 }
 
+/// Loads a register at that place, or sets a predicate by what is there.
+fn load(b: &mut Build, reg: Reg, ty: RegType, from: Arg) -> Vec<Stmt> {
+    if ty != RegType::Pred {
+        let id = format!("sm50_ld_global_{}", ty.bits() / 8);
+        return vec![run(&id, vec![regs(&[reg]), from])];
+    }
+    let words = b.file("words", RegType::B32, 2);
+    vec![
+        run("sm50_ld_global_4", vec![regs(&words[..1]), from]),
+        Stmt::Set(words[1], Scalar::Bits(0)),
+        run("sm50_ne_s32", vec![regs(&[reg]), regs(&words)]),
+    ]
+}
+
+/// Stores a register at that place, or what a predicate chooses.
+fn store(b: &mut Build, reg: Reg, ty: RegType, to: Arg) -> Vec<Stmt> {
+    if ty != RegType::Pred {
+        let id = format!("sm50_st_global_{}", ty.bits() / 8);
+        return vec![run(&id, vec![to, regs(&[reg])])];
+    }
+    let words = b.file("words", RegType::B32, 3);
+    let choose = vec![regs(&words[..1]), regs(&[reg]), regs(&words[1..])];
+    vec![
+        Stmt::Set(words[1], Scalar::Bits(1)),
+        Stmt::Set(words[2], Scalar::Bits(0)),
+        run("sm50_where_s32", choose),
+        run("sm50_st_global_4", vec![to, regs(&words[..1])]),
+    ]
+}
+
 /// A kernel that loads every input register, runs the atom once and stores every output register.
 fn kernel_of(atom: &Arc<Atom>) -> Program {
     let mut b = Build::new("k");
@@ -49,16 +79,12 @@ fn kernel_of(atom: &Arc<Atom>) -> Program {
             | OperandKind::RegsInOuts { .. } => {
                 let (ty, count, [reads, writes]) = file_of(operand.kind).unwrap();
                 let file = b.file(&operand.name, ty, count);
-                let width = ty.bits() / 8;
-                for (at, reg) in file.iter().enumerate() {
-                    let one = || Arg::Regs(vec![*reg]);
+                for (at, &reg) in file.iter().enumerate() {
                     if reads {
-                        let id = format!("sm50_ld_global_{width}");
-                        before.push(run(&id, vec![one(), gmem(s, bytes(), here(at))]));
+                        before.extend(load(&mut b, reg, ty, gmem(s, bytes(), here(at))));
                     }
                     if writes {
-                        let id = format!("sm50_st_global_{width}");
-                        after.push(run(&id, vec![gmem(d, bytes(), here(at)), one()]));
+                        after.extend(store(&mut b, reg, ty, gmem(d, bytes(), here(at))));
                     }
                 }
                 args.push(regs(&file));

@@ -232,6 +232,7 @@ pub(super) fn integers(op: Op, arguments: &[Integers]) -> Integers {
             let (a, error) = a.pair(lane);
             match op {
                 Op::Abs => (a.wrapping_abs(), error),
+                Op::Floor | Op::Round => (a, error),
                 _ => (a.wrapping_neg(), error),
             }
         }

@@ -60,17 +60,17 @@ impl Thread {
             | Stmt::Assign(var, value) => {
                 self.vars.insert(*var, self.eval(value));
             }
-            Stmt::Set(reg, crate::ir::program::Scalar::Bits(bits)) => {
+            Stmt::Set(reg, Scalar::Bits(bits)) => {
                 self.data.insert(*reg, *bits as u32);
             }
-            Stmt::Set(reg, crate::ir::program::Scalar::Int(value)) => {
+            Stmt::Set(reg, Scalar::Int(value)) => {
                 self.data.insert(*reg, self.eval(value) as u32);
             }
-            Stmt::Set(reg, crate::ir::program::Scalar::Reg(from)) => {
+            Stmt::Set(reg, Scalar::Reg(from)) => {
                 let value = self.data[from];
                 self.data.insert(*reg, value);
             }
-            Stmt::Set(_, crate::ir::program::Scalar::Param(param)) => {
+            Stmt::Set(_, Scalar::Param(param)) => {
                 panic!("programs grow no scalar {}", param.0)
             }
             Stmt::Zero(regs) => self.data.extend(regs.iter().map(|&reg| (reg, 0))),

@@ -2,6 +2,7 @@
 //! facts are those of CuTe's catalogue (`ci/data/atoms.json`).
 #![allow(clippy::panic, clippy::unwrap_used)]
 
+mod arithmetic;
 mod reading;
 mod sums;
 pub(crate) mod syncs;

@@ -186,6 +186,7 @@ impl Emitter<'_, '_> {
     /// An input's registers; numbers stand in a register each.
     fn input(&mut self, at: usize, held: Held) -> Result<Value> {
         let packing = self.graph.packing(at);
+        let packing = packing.ok_or_else(|| format!("there is no input {at}"))?;
         let registers = self.lanes / packing.elements() * packing.registers();
         let value = Value {
             form: Form::of(packing),

@@ -4,10 +4,12 @@
 //! Goes out: straight-line code of arithmetic atoms, chosen by what they compute and how exactly;
 //! lowering runs it once for every few elements of a thread.
 
-mod emit;
-mod graph;
 mod meaning;
 mod recipes;
+mod graph;
+mod operation;
+mod expression;
+mod emit;
 
 use std::sync::Arc;
 

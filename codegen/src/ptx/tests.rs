@@ -6,6 +6,7 @@ mod atoms;
 mod bulk;
 mod differential;
 mod elements;
+mod exchange;
 mod golden;
 mod order;
 mod programs;

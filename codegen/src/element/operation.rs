@@ -67,7 +67,14 @@ impl Graph<'_> {
                 if self.constant_of(a) == Some(1.0) && self.arithmetic(Does::Rcp, ty).is_some() {
                     return self.apply(Does::Rcp, ty, vec![b], depth);
                 }
-                let inverse = inverse(self.constant_of(b)?, ty)?;
+                let [scale, inverse] = factors(self.constant_of(b)?, ty)?;
+                let a = match scale {
+                    1.0 => a,
+                    scale => {
+                        let scale = self.constant(scale, ty);
+                        self.apply(Does::Mul, ty, vec![a, scale], depth)?
+                    }
+                };
                 let inverse = self.constant(inverse, ty);
                 self.apply(Does::Mul, ty, vec![a, inverse], depth)
             }
@@ -225,14 +232,19 @@ impl Graph<'_> {
     }
 }
 
-/// What a quotient by the constant may be multiplied by instead: f32 allows a quotient four
-/// roundoffs, of which the rounded inverse and the product make two; f64 one.
-fn inverse(by: f64, ty: NumberType) -> Option<f64> {
-    let exact = by.to_bits() << 12 == 0;
-    let normal = |value: f64| match ty {
-        NumberType::F32 => (value as f32).is_normal(),
-        _ => value.is_normal(),
+/// What a quotient by the constant may be multiplied by instead, a power of two first: f32 allows a
+/// quotient four roundoffs, of which the rounded inverse and the product make two; f64 one. The
+/// power of two brings constants of an inverse outside the normal range into it.
+fn factors(by: f64, ty: NumberType) -> Option<[f64; 2]> {
+    if ty == NumberType::F64 {
+        let exact = by.to_bits() << 12 == 0 && by.is_normal() && (1.0 / by).is_normal();
+        return exact.then(|| [1.0, 1.0 / by]);
+    }
+    let scale = match by.abs() {
+        size if size == 0.0 || !size.is_finite() => 1.0,
+        size if size < f64::from(f32::MIN_POSITIVE) => 64f64.exp2(),
+        size if size > f64::from(f32::MAX) / 4.0 => (-64f64).exp2(),
+        _ => 1.0,
     };
-    let fits = normal(by) && normal(1.0 / by) && (exact || ty == NumberType::F32);
-    fits.then(|| 1.0 / by)
+    Some([scale, 1.0 / (by * scale)])
 }

@@ -8,7 +8,7 @@ use std::error::Error;
 
 use tilewright_codegen::arch::Arch;
 use tilewright_codegen::atoms::catalogue;
-use tilewright_codegen::atoms::model::{RegType, Space};
+use tilewright_codegen::atoms::model::{CopyFacts, RegType, Space};
 use tilewright_codegen::dtype::DType;
 use tilewright_codegen::element::{self, Element, Packing};
 use tilewright_codegen::ir::program::{
@@ -93,7 +93,8 @@ fn sweep(text: &str, [first, last]: [u32; 2]) -> Result<()> {
     }
     let at = |word: u32| f32::from_bits(word);
     println!(
-        "{text}: {wrong} out of bounds; largest error {:e} at {:e}; largest part of a bound {} at {:e}",
+        "{text}: {wrong} out of bounds; largest error {:e} at {:e}; \
+         largest part of a bound {} at {:e}",
         largest.0,
         at(largest.1),
         nearest.0,
@@ -179,26 +180,17 @@ fn program(element: &Element) -> Result<Program> {
         files.push(file(name, ty, len as u32));
         files.len() as u32 - 1
     });
-    let moved = |to_registers: bool| {
-        let [from, to] = if to_registers {
-            [Space::Gmem, Space::Rmem]
-        } else {
-            [Space::Rmem, Space::Gmem]
-        };
-        let atoms = catalogue().ok()?.iter();
-        let fits = |facts: &tilewright_codegen::atoms::model::CopyFacts| {
-            (facts.from, facts.to, facts.access_bytes) == (from, to, 4)
-        };
-        let mut fitting = atoms.filter(|atom| atom.copy.as_ref().is_some_and(fits));
-        fitting.next().cloned()
-    };
-    let atom = |to_registers, args| -> Result<Stmt> {
-        let atom = moved(to_registers).ok_or("no copy of four bytes")?;
-        Ok(Stmt::Atom { atom, args })
-    };
-    let mut body = vec![atom(true, vec![Arg::Regs(vec![x]), address(0)])?];
+    let mut body = vec![moved(
+        Space::Gmem,
+        Space::Rmem,
+        vec![Arg::Regs(vec![x]), address(0)],
+    )?];
     body.extend(run(&element.code, &[vec![x]], &[d], &mut temps, &|_| None)?);
-    body.push(atom(false, vec![address(1), Arg::Regs(vec![d])])?);
+    body.push(moved(
+        Space::Rmem,
+        Space::Gmem,
+        vec![address(1), Arg::Regs(vec![d])],
+    )?);
     Ok(Program {
         entry: "sweep".to_owned(),
         params: vec![pointer("x", true), pointer("d", false)],
@@ -210,6 +202,15 @@ fn program(element: &Element) -> Result<Program> {
         files,
         body,
     })
+}
+
+/// A copy of four bytes.
+fn moved(from: Space, to: Space, args: Vec<Arg>) -> Result<Stmt> {
+    let fits = |facts: &CopyFacts| (facts.from, facts.to, facts.access_bytes) == (from, to, 4);
+    let mut atoms = catalogue()?.iter();
+    let atom = atoms.find(|atom| atom.copy.as_ref().is_some_and(fits));
+    let atom = atom.ok_or("no copy of four bytes")?.clone();
+    Ok(Stmt::Atom { atom, args })
 }
 
 fn launched(module: &Module, words: &[u32]) -> Result<Vec<u32>> {

@@ -11,6 +11,7 @@ mod catalogue;
 mod family;
 pub mod model;
 mod record;
+mod register;
 mod sources;
 pub mod sync;
 #[cfg(test)]

@@ -3,21 +3,18 @@
 //!
 //! Where there is no assembler the test fails and says how to get one.
 
-use tilewright_codegen::compile;
 use tilewright_codegen::ptx::ptxas;
 use tilewright_codegen::spec::Point;
 
+use crate::kept::kept;
 use crate::shipped;
 
 /// What the gate has against a point.
 fn complaints(point: &Point) -> Vec<String> {
-    let assembled = compile(point).and_then(|compiled| {
-        let report = ptxas::assemble(&compiled.ptx.text, &point.spec.arch)?;
-        Ok(ptxas::gate(&report))
-    });
+    let assembled = kept(point).and_then(|made| made.assembled);
     let found = match assembled {
-        Ok(violations) => violations.iter().map(ToString::to_string).collect(),
-        Err(error) => vec![error.report(false)],
+        Ok(assembled) => assembled.violations,
+        Err(report) => vec![report],
     };
     let named = found.iter().map(|one| format!("{}: {one}", point.id));
     named.collect()

@@ -7,11 +7,10 @@
 use tilewright_bundle::Kernel;
 use tilewright_ci::golden;
 use tilewright_ci::subject::{DistinguishingProblems, Subject};
-use tilewright_codegen::certify::StepCertificate;
-use tilewright_codegen::compile;
 use tilewright_emulator::{Counters, GlobalTraffic, InstClass, Module, Options, SharedTraffic};
 use tilewright_runtime::launch_file::{Prepared, Schedule};
 
+use crate::kept::{Step, kept};
 use crate::locks::{differences, llvm};
 use crate::shipped;
 
@@ -36,7 +35,7 @@ fn options(schedule: Schedule) -> Options {
 /// A kernel of the shipped bundle with its launch on whole tiles, and its certificate.
 struct Counted {
     subject: Subject,
-    steps: Vec<StepCertificate>,
+    steps: Vec<Step>,
 }
 
 impl Counted {
@@ -54,7 +53,7 @@ fn counted() -> Vec<Counted> {
         let kernel = kernel.unwrap();
         Counted {
             subject: Subject::of_kernel(&runtime, kernel, &whole_tiles(kernel)).unwrap(),
-            steps: compile(point).unwrap().certificate.steps,
+            steps: kept(point).unwrap().steps,
         }
     })
 }
@@ -154,7 +153,7 @@ fn worst_degree(line: &SharedTraffic) -> f64 {
 }
 
 /// The traffic that a step of the certificate speaks of: shared, global.
-fn traffic(step: &StepCertificate, c: &Counters) -> (SharedTraffic, GlobalTraffic) {
+fn traffic(step: &Step, c: &Counters) -> (SharedTraffic, GlobalTraffic) {
     let hop = step.step.rsplit('.').next().unwrap_or_default();
     let none = (SharedTraffic::default(), GlobalTraffic::default());
     match hop {
@@ -189,10 +188,9 @@ fn counters_agree_with_certificates() {
                 .map(|line| traffic(step, &line.counters))
                 .collect();
             // Steps of one kind share their counters: the worst of them is what must agree.
-            let alike = |other: &&StepCertificate| {
-                traffic(other, &report.counters) == traffic(step, &report.counters)
-            };
-            let alike: Vec<&StepCertificate> = one.steps.iter().filter(alike).collect();
+            let alike =
+                |other: &&Step| traffic(other, &report.counters) == traffic(step, &report.counters);
+            let alike: Vec<&Step> = one.steps.iter().filter(alike).collect();
             let name = format!("{} {} ({})", one.subject.name, step.step, step.atom);
             if let Some(predicted) = worst(alike.iter().map(|s| s.bank_conflict_degree)) {
                 let found = lines.iter().filter(|(shared, _)| shared.requests > 0);
@@ -203,7 +201,7 @@ fn counters_agree_with_certificates() {
                     complaints.push(format!("{name}: degree {predicted} became {found:?}"));
                 }
             }
-            let sectors = |s: &&StepCertificate| s.sectors_per_request.map(f64::from);
+            let sectors = |s: &&Step| s.sectors_per_request.map(f64::from);
             if let Some(predicted) = worst(alike.iter().map(sectors)) {
                 let found = lines.iter().filter(|(_, global)| global.requests > 0);
                 let per = |t: &GlobalTraffic| t.sectors as f64 / t.requests as f64;

@@ -13,8 +13,8 @@ use tilewright_bundle::Sha256Hex;
 use tilewright_ci::{golden, source_tree};
 use tilewright_codegen::ir::print::Nameless;
 use tilewright_codegen::ptx::{llvm_version, ptxas};
-use tilewright_codegen::{arch::Arch, compile};
 
+use crate::kept::kept;
 use crate::shipped;
 
 /// The versions that the PTX depends on.
@@ -64,22 +64,11 @@ fn programs_are_as_locked() {
 #[test]
 fn ptx_is_as_locked() {
     let mut lines = shipped::on_each(&shipped::points(), |point| {
-        let text = compile(point).unwrap().ptx.text;
+        let text = kept(point).unwrap().artifact.ptx;
         format!("{} {}", point.id, Sha256Hex::of(text.as_bytes()))
     });
     lines.sort();
     golden::assert_none(&differences("ptx.lock", &llvm(), &lines), "generator");
-}
-
-/// What ptxas makes of a point, as a line of the lock.
-fn resources(id: &str, arch: &Arch, text: &str, dynamic_smem_bytes: u32) -> String {
-    let report = ptxas::assemble(text, arch).unwrap();
-    format!(
-        "{id} registers {} smem_bytes {} spill_bytes {}",
-        report.registers,
-        report.smem_bytes + dynamic_smem_bytes,
-        report.spill_load_bytes + report.spill_store_bytes
-    )
 }
 
 #[test]
@@ -87,9 +76,11 @@ fn resources_are_as_locked() {
     let ptxas = ptxas::find().expect("no ptxas: run ci/setup.sh, or set TILEWRIGHT_PTXAS");
     let tools = format!("ptxas {}, {}", ptxas::version(&ptxas).unwrap(), llvm());
     let mut lines = shipped::on_each(&shipped::points(), |point| {
-        let compiled = compile(point).unwrap();
-        let (plan, text) = (&compiled.plan, &compiled.ptx.text);
-        resources(&point.id, &plan.arch, text, plan.smem_bytes)
+        let made = kept(point).and_then(|made| made.assembled).unwrap();
+        format!(
+            "{} registers {} smem_bytes {} spill_bytes {}",
+            point.id, made.registers, made.smem_bytes, made.spill_bytes
+        )
     });
     lines.sort();
     golden::assert_none(&differences("ptxas.lock", &tools, &lines), "generator");

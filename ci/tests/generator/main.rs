@@ -6,6 +6,8 @@
 //! `ci/data/golden`, `ci/data/plans_refused`, `ci/data/counters.txt`.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod kept;
+mod sample;
 mod shipped;
 mod locks;
 mod assembled;

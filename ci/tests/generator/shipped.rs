@@ -6,9 +6,11 @@ use std::thread;
 use tilewright_ci::source_tree;
 use tilewright_codegen::ir::{build, program::Program};
 use tilewright_codegen::spec::{self, Point};
-use tilewright_codegen::{compile, lower, pack, plan};
+use tilewright_codegen::{lower, pack, plan};
 use tilewright_emulator::{Options, Sanitize};
 use tilewright_runtime::{Device, EmulatorSettings, Runtime};
+
+use crate::kept::kept;
 
 /// Every point of every spec below a folder, in the order of the files.
 pub fn points_below(folder: &str) -> Vec<Point> {
@@ -51,9 +53,8 @@ pub fn runtime() -> Runtime {
 /// The bundle of these points, opened on the emulator, which judges strictly.
 pub fn runtime_of(points: &[Point]) -> Runtime {
     let artifacts = on_each(points, |point| {
-        let made = compile(point).unwrap_or_else(|error| panic!("{}", error.report(false)));
-        let (plan, program) = (&made.plan, &made.program);
-        pack::artifact(plan, program, &made.certificate, made.ptx, None).unwrap()
+        let made = kept(point).unwrap_or_else(|report| panic!("{report}"));
+        made.artifact
     });
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bundle");

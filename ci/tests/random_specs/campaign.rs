@@ -11,7 +11,7 @@ use tilewright_ci::random_specs::draw::draw;
 use tilewright_ci::random_specs::judge::{End, JudgeOptions};
 
 /// No spec is begun later than this.
-const BUDGET: Duration = Duration::from_secs(25);
+const BUDGET: Duration = Duration::from_secs(15);
 /// Specs that are judged at most, the same on every machine that is fast enough.
 const MOST: u64 = 3000;
 /// Faults that are made small for the report.

@@ -6,6 +6,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 ci/setup.sh
 
+# Everything is compiled once and for all: nothing is kept for another build, nothing is debugged.
+export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false
+
 step() { printf '\n== %s\n' "$*"; }
 
 step formatting
@@ -22,7 +25,7 @@ cargo test --workspace --doc --locked --quiet
 
 step tests
 if cargo nextest --version >/dev/null 2>&1; then
-    cargo nextest run --workspace --locked --no-fail-fast
+    cargo nextest run --workspace --lib --bins --tests --locked --no-fail-fast
 else
     cargo test --workspace --lib --bins --tests --locked --no-fail-fast
 fi

@@ -30,6 +30,8 @@ mod layout;
 
 mod info;
 
+mod tensors;
+
 mod tensor_map;
 
 mod launch;
@@ -43,6 +45,8 @@ mod summary;
 mod emulated;
 
 mod device;
+
+mod prepared;
 
 mod packed;
 
@@ -75,9 +79,11 @@ pub use launch::{Fit, Launch, LaunchReport, View, alignment_bytes, fit, prepare}
 pub use layout::{Extents, Matrix};
 pub use packed::packed;
 pub use pick::{Pick, Query, Skip, SkipCounts, find, pick};
+pub use prepared::{Prepared, WORKSPACE_ALIGNMENT_BYTES};
 pub use problem::{MAX_EXTENT, Problem};
 pub use runtime::Runtime;
 pub use select::{Selection, Selector, Source};
 pub use tensor_map::PlacedMap;
+pub use tensors::{Described, problem_of, takes};
 pub use tilewright_bundle as bundle;
 pub use tilewright_emulator as emulator;

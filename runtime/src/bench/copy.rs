@@ -159,8 +159,7 @@ impl Bench<'_> {
         let arms = (0..self.memcpys()).map(|_| contender(&peer, 0, sets));
         let mut contenders: Vec<Contender<'_>> = arms.collect();
         for runner in runners {
-            let enqueue = Box::new(move |set| self.enqueue_copy(runner, set));
-            contenders.push(Contender { enqueue });
+            contenders.push(Contender::new(move |set| self.enqueue_copy(runner, set)));
         }
         let (cut, rules) = (self.cut(mode, sets.len(), false), self.rules(mode));
         contest(self.device, &self.sensors, &contenders, &cut, &rules)

@@ -27,17 +27,23 @@ mod gemm;
 
 mod copy;
 
+mod meter;
+
 use tilewright_bundle::Kernel;
 
 pub use extent::{Extent, Letters};
+pub use meter::{Contest, Measured, Meter};
+pub use rotation::{Ratio, Samples};
 pub use rows::{Mode, Row, RowProblem, RowTypes, Stamp};
+pub use sensors::Reading;
+pub use slices::{Capture, Contender, Enqueue, Graphs, Replay};
 
 use crate::cuda::{BlasLt, CudaDevice};
 use crate::device::Device;
 use crate::error::Error;
+use crate::info::DeviceInfo;
 use crate::runtime::Runtime;
 pub(crate) use rotation::Rules;
-use rotation::Samples;
 pub(crate) use sensors::Sensors;
 pub(crate) use slices::{Cut, contest, quick_us};
 pub(crate) use workload::{Entry, Runner, Workload};
@@ -239,6 +245,29 @@ pub fn bench_copies(
     Ok(rows)
 }
 
+/// What slices of a mode are made of.
+fn cut_of(mode: Mode, sets: usize, graph: bool) -> Cut {
+    let slice_us = match mode {
+        Mode::Rested => RESTED_US,
+        Mode::Sustained | Mode::Cold | Mode::Launch => SUSTAINED_US,
+    };
+    Cut {
+        sets,
+        slice_us,
+        graph,
+    }
+}
+
+/// Sets of buffers of `bytes` bytes each, which together do not stay in the second-level cache.
+fn sets_of(info: &DeviceInfo, bytes: u64) -> usize {
+    let rotated = ROTATED_BYTES.max(2 * info.l2_bytes);
+    let room = info.memory_bytes / 2 / bytes.max(1);
+    rotated
+        .div_ceil(bytes.max(1))
+        .clamp(2, MOST_SETS)
+        .min(room.max(1)) as usize
+}
+
 impl Bench<'_> {
     pub(crate) fn rules(&self, mode: Mode) -> Rules {
         let rounds = match mode {
@@ -249,15 +278,7 @@ impl Bench<'_> {
     }
 
     pub(crate) fn cut(&self, mode: Mode, sets: usize, graph: bool) -> Cut {
-        let slice_us = match mode {
-            Mode::Rested => RESTED_US,
-            Mode::Sustained | Mode::Cold | Mode::Launch => SUSTAINED_US,
-        };
-        Cut {
-            sets,
-            slice_us,
-            graph,
-        }
+        cut_of(mode, sets, graph)
     }
 
     /// The device as the runtime has it.
@@ -267,12 +288,7 @@ impl Bench<'_> {
 
     /// Sets of buffers for operands of `bytes` bytes together.
     pub(crate) fn sets(&self, bytes: u64) -> usize {
-        let rotated = ROTATED_BYTES.max(2 * self.device.info().l2_bytes);
-        let room = self.device.info().memory_bytes / 2 / bytes.max(1);
-        rotated
-            .div_ceil(bytes.max(1))
-            .clamp(2, MOST_SETS)
-            .min(room.max(1)) as usize
+        sets_of(self.device.info(), bytes)
     }
 
     /// A row with everything but what belongs to what is computed. The peer's fastest candidate is

@@ -74,9 +74,7 @@ pub(crate) fn contender<'a>(
     candidate: usize,
     sets: &'a [Set],
 ) -> Contender<'a> {
-    Contender {
-        enqueue: Box::new(move |set| peer.run(candidate, &sets[set])),
-    }
+    Contender::new(move |set| peer.run(candidate, &sets[set]))
 }
 
 /// Measures every candidate of a peer briefly and the fastest few again; the latter, fastest first.

@@ -58,7 +58,7 @@ pub(crate) trait SliceTimer {
 
 /// The times of a rotation.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Samples {
+pub struct Samples {
     /// By arm, then by round: time of one launch.
     by_arm: Vec<Vec<f64>>,
     readings: Vec<Reading>,
@@ -66,7 +66,8 @@ pub(crate) struct Samples {
 
 /// A ratio of two arms over the rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Ratio {
+pub struct Ratio {
+    /// Median of the ratios inside the rounds.
     pub median: f64,
     /// Interquartile range over median.
     pub spread: f64,
@@ -106,6 +107,16 @@ pub(crate) fn rotate(timer: &mut impl SliceTimer, rules: &Rules) -> Result<Sampl
 }
 
 impl Samples {
+    /// Samples of these times, by arm and then by round.
+    #[cfg(test)]
+    pub(super) fn of_times(by_arm: Vec<Vec<f64>>) -> Samples {
+        let rounds = by_arm.first().map_or(0, Vec::len);
+        Samples {
+            by_arm,
+            readings: vec![Reading::default(); rounds],
+        }
+    }
+
     fn of(&self, arm: usize) -> &[f64] {
         self.by_arm.get(arm).map(Vec::as_slice).unwrap_or_default()
     }

@@ -216,6 +216,18 @@ pub struct Row {
     /// Ways of the peer that were measured to find its fastest.
     #[serde(default)]
     pub candidates: usize,
+    /// Which release the peer is of, where it is no library of the driver's: `torch 2.11.0`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_version: Option<String>,
+    /// Largest error over allowed error of the peer's output, where it was compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_max_err: Option<f64>,
+    /// The allowed error, where it does not follow from the kernel's formula.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<String>,
+    /// Whether the peer's launches were replayed from a graph, where that differs by peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<bool>,
 }
 
 impl Row {
@@ -252,6 +264,10 @@ impl Row {
             ratio_spread: 0.0,
             aa_spread: None,
             candidates: 0,
+            peer_version: None,
+            peer_max_err: None,
+            bound: None,
+            replayed: None,
         }
     }
 

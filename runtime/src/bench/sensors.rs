@@ -8,8 +8,10 @@ use crate::info::DeviceInfo;
 
 /// What a GPU reports while it works.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Reading {
+pub struct Reading {
+    /// Clock of the multiprocessors.
     pub sm_clock_mhz: Option<u32>,
+    /// Power drawn.
     pub power_w: Option<f64>,
 }
 

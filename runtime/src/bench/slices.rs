@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::rotation::{Rules, Samples, Slice, SliceTimer, rotate};
 use super::rows::{Mode, median};
 use super::sensors::{Reading, Sensors};
-use crate::cuda::{CudaDevice, DeviceMemory, Event, Graph};
+use crate::cuda::{CudaDevice, DeviceMemory, Event};
 use crate::error::Error;
 
 /// Most launches in one graph; longer slices replay it.
@@ -25,9 +25,68 @@ const COLD_LAUNCHES: usize = 8;
 /// Calls of one slice of mode launch: fewer than a stream takes before it makes the host wait.
 const HOST_LAUNCHES: usize = 64;
 
+/// Enqueues one launch on the set of that number.
+pub type Enqueue<'a> = Box<dyn Fn(usize) -> Result<(), Error> + 'a>;
+/// Enqueues one replay of what was captured.
+pub type Replay<'a> = Box<dyn Fn() -> Result<(), Error> + 'a>;
+/// Captures so many launches, which rotate through so many sets.
+pub type Capture<'a> = Box<dyn Fn(usize, usize) -> Result<Replay<'a>, Error> + 'a>;
+
+/// How launches of a contender become one graph.
+pub enum Graphs<'a> {
+    /// What it enqueues on the device's stream is captured there.
+    OfStream,
+    /// It has its own way of capturing, as frameworks do whose allocator has to know.
+    Own(Capture<'a>),
+    /// It cannot be captured: its launches are enqueued one by one.
+    Never,
+}
+
 /// Something that enqueues one launch on a set of buffers.
-pub(crate) struct Contender<'a> {
-    pub enqueue: Box<dyn Fn(usize) -> Result<(), Error> + 'a>,
+pub struct Contender<'a> {
+    pub(super) enqueue: Enqueue<'a>,
+    pub(super) graphs: Graphs<'a>,
+}
+
+impl std::fmt::Debug for Contender<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Contender").finish_non_exhaustive()
+    }
+}
+
+impl<'a> Contender<'a> {
+    /// A contender whose launches go into the device's stream.
+    pub fn new(enqueue: impl Fn(usize) -> Result<(), Error> + 'a) -> Contender<'a> {
+        Contender {
+            enqueue: Box::new(enqueue),
+            graphs: Graphs::OfStream,
+        }
+    }
+
+    /// The same with another way into graphs.
+    #[must_use]
+    pub fn with_graphs(mut self, graphs: Graphs<'a>) -> Contender<'a> {
+        self.graphs = graphs;
+        self
+    }
+
+    /// Launches on one set after another, as one replay, if it can be captured.
+    fn captured<'s>(
+        &'s self,
+        device: &'s CudaDevice,
+        launches: usize,
+        sets: usize,
+    ) -> Result<Option<Replay<'s>>, Error> {
+        match &self.graphs {
+            Graphs::OfStream => {
+                let each = || (0..launches).try_for_each(|at| (self.enqueue)(at % sets));
+                let graph = device.capture(each)?;
+                Ok(Some(Box::new(move || device.replay(&graph))))
+            }
+            Graphs::Own(capture) => capture(launches, sets).map(Some),
+            Graphs::Never => Ok(None),
+        }
+    }
 }
 
 /// What slices are made of.
@@ -44,7 +103,7 @@ pub(crate) struct Cut {
 /// One arm, ready to be timed.
 struct Arm<'c, 'a> {
     contender: &'c Contender<'a>,
-    graph: Option<Graph>,
+    graph: Option<Replay<'c>>,
     /// Launches of one replay, or of the slice without a graph.
     launches: usize,
     replays: usize,
@@ -109,9 +168,14 @@ pub(crate) fn estimate_us(
         return Ok(rough);
     }
     let launches = 32;
-    let graph = device.capture(|| some(launches))?;
-    device.replay(&graph)?;
-    Ok(device.time_us(|| device.replay(&graph), || ())? / launches as f64)
+    let us = match contender.captured(device, launches, sets)? {
+        Some(replay) => {
+            replay()?;
+            device.time_us(replay, || ())?
+        }
+        None => device.time_us(|| some(launches), || ())?,
+    };
+    Ok(us / launches as f64)
 }
 
 /// Microseconds of one launch from two short slices, the shorter of them.
@@ -126,7 +190,7 @@ pub(crate) fn quick_us(
     let arm = Arm::new(device, contender, cut)?;
     let mut least = f64::INFINITY;
     for _ in 0..2 {
-        let slice_us = device.time_us(|| arm.enqueue(device), || ())?;
+        let slice_us = device.time_us(|| arm.enqueue(), || ())?;
         least = least.min(arm.slice(slice_us).launch_us);
     }
     Ok(least)
@@ -134,7 +198,7 @@ pub(crate) fn quick_us(
 
 impl<'c, 'a> Arm<'c, 'a> {
     fn new(
-        device: &CudaDevice,
+        device: &'c CudaDevice,
         contender: &'c Contender<'a>,
         cut: &Cut,
     ) -> Result<Arm<'c, 'a>, Error> {
@@ -148,11 +212,9 @@ impl<'c, 'a> Arm<'c, 'a> {
         } else {
             turns(wanted)
         };
-        let graph = if cut.graph {
-            let enqueue = || (0..launches).try_for_each(|at| (contender.enqueue)(at % sets));
-            Some(device.capture(enqueue)?)
-        } else {
-            None
+        let graph = match cut.graph {
+            true => contender.captured(device, launches, sets)?,
+            false => None,
         };
         Ok(Arm {
             contender,
@@ -164,9 +226,9 @@ impl<'c, 'a> Arm<'c, 'a> {
         })
     }
 
-    fn enqueue(&self, device: &CudaDevice) -> Result<(), Error> {
+    fn enqueue(&self) -> Result<(), Error> {
         match &self.graph {
-            Some(graph) => (0..self.replays).try_for_each(|_| device.replay(graph)),
+            Some(replay) => (0..self.replays).try_for_each(|_| replay()),
             None => self.some(self.launches * self.replays),
         }
     }
@@ -208,7 +270,7 @@ impl GpuSliceTimer<'_, '_> {
         }
         let mut marks: Vec<Event> = vec![self.device.event()?];
         for arm in &arms {
-            arm.enqueue(self.device)?;
+            arm.enqueue()?;
             marks.push(self.device.event()?);
         }
         let reading = self.sensors.read();
@@ -236,7 +298,7 @@ impl GpuSliceTimer<'_, '_> {
     fn rested(&self, arm: &Arm<'_, '_>, reading: &mut Reading) -> Result<Slice, Error> {
         std::thread::sleep(REST);
         arm.some(arm.lead)?;
-        let enqueue = || arm.enqueue(self.device);
+        let enqueue = || arm.enqueue();
         let us = self
             .device
             .time_us(enqueue, || *reading = self.sensors.read())?;

@@ -304,9 +304,7 @@ impl Bench<'_> {
 
     /// A contender that runs a kernel.
     pub(crate) fn contender<'s>(&'s self, runner: &'s Runner<'_>) -> Contender<'s> {
-        Contender {
-            enqueue: Box::new(move |set| self.enqueue(runner, set)),
-        }
+        Contender::new(move |set| self.enqueue(runner, set))
     }
 }
 

@@ -29,12 +29,24 @@ impl CudaDevice {
     /// # Errors
     /// When the driver refuses it; failures of the kernel itself show at the next wait.
     pub(crate) fn launch(&self, kernel: &CudaKernel, launch: &Launch) -> Result<(), Error> {
-        let _range = nvtx::range(&kernel.id);
         self.bind()?;
         let workspace = match launch.wants_workspace() {
-            true => self.workspace(kernel, launch.workspace_bytes)?,
+            true => kernel.scratch.address(self, launch.scratch_bytes())?,
             false => 0,
         };
+        self.launch_with(kernel, launch, workspace)
+    }
+
+    /// The same with the address of scratch memory, as large as the launch wants it, whose start is
+    /// zero as promised.
+    pub(crate) fn launch_with(
+        &self,
+        kernel: &CudaKernel,
+        launch: &Launch,
+        workspace: u64,
+    ) -> Result<(), Error> {
+        let _range = nvtx::range(&kernel.id);
+        self.bind()?;
         for (part, function) in launch.parts.iter().zip(&kernel.functions) {
             allow_smem(function, part.dynamic_smem_bytes)?;
             let mut params = part.params_with(workspace);
@@ -45,12 +57,12 @@ impl CudaDevice {
                 // SAFETY: the bundle's checks put every offset inside the parameter block.
                 .map(|offset| unsafe { base.add(*offset as usize) }.cast())
                 .collect();
-            self.enqueue(function, part, &mut pointers)?;
+            self.submit(function, part, &mut pointers)?;
         }
         Ok(())
     }
 
-    fn enqueue(
+    fn submit(
         &self,
         function: &Function,
         launch: &LaunchPart,
@@ -175,22 +187,6 @@ impl CudaDevice {
         Ok(u32::try_from(ctas)
             .unwrap_or(0)
             .saturating_mul(self.info().sms))
-    }
-
-    /// Address of at least `bytes` of scratch memory of this kernel, zero at first.
-    fn workspace(&self, kernel: &CudaKernel, bytes: u64) -> Result<u64, Error> {
-        let mut held = kernel
-            .workspace
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        match held.as_ref() {
-            Some(memory) if memory.bytes() >= bytes => Ok(memory.address()),
-            _ => {
-                let memory = self.alloc(bytes)?;
-                self.fill(&memory, 0)?;
-                Ok(held.insert(memory).address())
-            }
-        }
     }
 }
 

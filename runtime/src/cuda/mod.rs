@@ -4,12 +4,15 @@
 //! cuBLASLt products. cudarc loads the libraries when they are first used, so a program with this
 //! code in it starts on a machine without any of them.
 //!
-//! All work of a device is ordered on its own stream, copies included.
+//! All work of a device is ordered on its stream, copies included: one of its own, or one that the
+//! caller lends it.
 
 mod blas;
 mod blas_search;
+mod foreign;
 mod launching;
 mod module;
+mod scratch;
 mod tensor_map;
 mod timing;
 
@@ -34,12 +37,13 @@ pub struct CudaDevice {
     info: Arc<DeviceInfo>,
 }
 
-/// Global memory of a GPU, freed when dropped.
+/// Global memory of a GPU, freed when dropped unless it is somebody else's.
 #[derive(Debug)]
 pub struct DeviceMemory {
     context: Arc<CudaContext>,
     address: sys::CUdeviceptr,
     bytes: u64,
+    owned: bool,
 }
 
 impl DeviceMemory {
@@ -56,7 +60,7 @@ impl DeviceMemory {
 
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
-        if self.context.bind_to_thread().is_ok() {
+        if self.owned && self.context.bind_to_thread().is_ok() {
             // SAFETY: the address came from `malloc_sync` in this context and is freed once, here.
             // `cuMemFree` waits for work that may still use it. Failure means a lost context,
             // whose memory is gone already.
@@ -139,6 +143,22 @@ impl CudaDevice {
         Ok(String::from_utf8_lossy(&text[..end]).into_owned())
     }
 
+    /// The same device with a new stream of its own.
+    ///
+    /// # Errors
+    /// When the driver fails.
+    pub fn aside(&self) -> Result<CudaDevice, Error> {
+        let stream = self
+            .context
+            .new_stream()
+            .map_err(failed("cuStreamCreate"))?;
+        Ok(CudaDevice {
+            context: self.context.clone(),
+            stream,
+            info: self.info.clone(),
+        })
+    }
+
     pub(crate) fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }
@@ -169,6 +189,7 @@ impl CudaDevice {
             context: self.context.clone(),
             address,
             bytes,
+            owned: true,
         };
         self.fill(&memory, POISON)?;
         Ok(memory)

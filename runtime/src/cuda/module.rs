@@ -8,8 +8,10 @@ use cudarc::driver::sys::{self, CUfunction_attribute as Attribute, CUjit_option 
 use cudarc::driver::{CudaContext, DriverError, result};
 use tilewright_bundle::{Kernel, LaunchAbi};
 
+use super::foreign::Outside;
 use super::launching::Room;
-use super::{CudaDevice, DeviceMemory, driver_text, failed};
+use super::scratch::Scratch;
+use super::{CudaDevice, driver_text, failed};
 use crate::error::{Error, Refusal, refused};
 use crate::launch::{cubin_fits, other_params};
 
@@ -46,8 +48,8 @@ pub struct CudaKernel {
     /// One for each of its launches.
     pub(super) functions: Vec<Function>,
     log: String,
-    /// Scratch memory, grown to the largest launch so far.
-    pub(super) workspace: Mutex<Option<DeviceMemory>>,
+    /// Its scratch memory.
+    pub(super) scratch: Scratch,
 }
 
 /// The code of one launch.
@@ -99,6 +101,8 @@ impl CudaDevice {
         cubin: Option<&[u8]>,
     ) -> Result<CudaKernel, Error> {
         self.bind()?;
+        // A kernel may be needed first while a stream is being captured.
+        let _outside = Outside::begin()?;
         let (module, log) = match cubin {
             Some(code) if cubin_fits(kernel, self.info().sm) => self.load_image(kernel, code)?,
             _ => {
@@ -117,7 +121,7 @@ impl CudaDevice {
             id: kernel.id.clone(),
             _module: module,
             log,
-            workspace: Mutex::new(None),
+            scratch: Scratch::default(),
         };
         // A cluster that can never be resident is found here, so that another kernel is picked.
         for (at, abi) in kernel.launches.iter().enumerate() {

@@ -93,6 +93,47 @@ pub enum Refusal {
         /// The operand.
         operand: String,
     },
+    /// A tensor has another element type than the operand.
+    #[error("`{operand}` has elements of {has}; the kernel takes {needs}")]
+    DType {
+        /// The operand.
+        operand: String,
+        /// The kernel's type.
+        needs: bundle::DType,
+        /// The tensor's.
+        has: String,
+    },
+    /// A tensor has another number of axes than the operand.
+    #[error(
+        "`{operand}` has the shape ({}); the kernel takes {needs} axes: {layout}",
+        joined(shape, ",")
+    )]
+    Rank {
+        /// The operand.
+        operand: String,
+        /// Its layout.
+        layout: String,
+        /// Axes of the layout.
+        needs: usize,
+        /// The tensor's extents.
+        shape: Vec<i64>,
+    },
+    /// A tensor's extent is not the one that follows from the others.
+    #[error("axis {axis} of `{operand}` has {has} elements; {extent} is {needs} {reason}")]
+    Shape {
+        /// The operand.
+        operand: String,
+        /// Which axis, the first being 0.
+        axis: usize,
+        /// The kernel's expression for the extent: `k`.
+        extent: String,
+        /// Its value.
+        needs: i64,
+        /// The tensor's extent.
+        has: i64,
+        /// Where the value comes from.
+        reason: String,
+    },
     /// A stride is zero or negative, or two elements of an output share an address.
     #[error(
         "`{operand}` has strides ({}) for {}: {problem}",
@@ -265,6 +306,8 @@ impl Refusal {
             }
             Refusal::Promise { .. } => "promise",
             Refusal::CubinOnly { .. } => "cubin_only",
+            Refusal::DType { .. } => "dtype",
+            Refusal::Rank { .. } | Refusal::Shape { .. } => "shape",
             Refusal::NoStrides { .. } | Refusal::Strides { .. } => "strides",
             Refusal::Layout { .. } => "layout",
             Refusal::Assumption { .. } => "assumption",

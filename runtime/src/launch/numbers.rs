@@ -68,6 +68,12 @@ impl Launch {
         self.parts.iter().any(|part| part.workspace_at.is_some())
     }
 
+    /// Bytes of the scratch memory with its promised zeros, at least 1.
+    pub fn scratch_bytes(&self) -> u64 {
+        let zeros = u64::from(self.workspace_zero_bytes);
+        self.workspace_bytes.max(zeros).max(1)
+    }
+
     /// Writes every tensor map into the parameter blocks with a backend's encoder.
     ///
     /// # Errors

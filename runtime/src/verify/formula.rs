@@ -265,7 +265,7 @@ impl<'a> FormulaReference<'a> {
     ///
     /// # Errors
     /// When the formula cannot be evaluated, or the host has no memory for it.
-    pub(crate) fn judge(
+    pub fn judge(
         &self,
         given: &[Option<Vec<u8>>],
         found: &[Option<Vec<u8>>],
@@ -314,8 +314,10 @@ impl<'a> FormulaReference<'a> {
 
 /// How outputs compare with what they should be.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Verdict {
+pub struct Verdict {
+    /// `‖out − ref‖ / ‖ref‖`, in the Frobenius norm, over numbers.
     pub rel_err: f64,
+    /// Largest error over allowed error; at most 1 is right.
     pub max_err: f64,
     /// What is wrong.
     pub failure: Option<String>,

@@ -1,0 +1,118 @@
+//! What belongs to others of the same process: their streams, their memory, their captures.
+//!
+//! A device is opened on its primary context, which is the one that the CUDA runtime and every
+//! framework upon it use; so their streams and addresses mean the same here.
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::ptr::null_mut;
+
+use cudarc::driver::sys::{self, CUstreamCaptureMode, CUstreamCaptureStatus};
+
+use super::{CudaDevice, DeviceMemory, failed};
+use crate::error::Error;
+
+/// First driver with `cuStreamGetCaptureInfo_v3`.
+const CAPTURE_INFO_DRIVER: u32 = 12_030;
+
+/// A capture that a stream is in, by the driver's number for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CaptureId(u64);
+
+/// While it lives, calls of this thread that a capture forbids are allowed: what they do is no part
+/// of the capture.
+pub(super) struct Outside {
+    before: CUstreamCaptureMode,
+    /// The mode is the thread's.
+    _thread: PhantomData<*const ()>,
+}
+
+impl Outside {
+    /// Steps outside of captures.
+    pub fn begin() -> Result<Outside, Error> {
+        let mut before = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        // SAFETY: the driver swaps the thread's mode with the value that it is given, which
+        // outlives the call.
+        unsafe { sys::cuThreadExchangeStreamCaptureMode(&mut before) }
+            .result()
+            .map_err(failed("cuThreadExchangeStreamCaptureMode"))?;
+        Ok(Outside {
+            before,
+            _thread: PhantomData,
+        })
+    }
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        // SAFETY: as in `begin`; the mode set is the one that was in force before.
+        let _ = unsafe { sys::cuThreadExchangeStreamCaptureMode(&mut self.before) };
+    }
+}
+
+impl CudaDevice {
+    /// The same device, whose work goes into a stream of the caller's: `CUstream` or
+    /// `cudaStream_t`; null is the default stream.
+    ///
+    /// # Safety
+    /// The stream belongs to the device's primary context and outlives the value and its clones.
+    #[must_use]
+    pub unsafe fn on_stream(&self, stream: *mut c_void) -> CudaDevice {
+        // SAFETY: the caller's promise is the callee's.
+        let stream = unsafe { self.context.wrap_borrowed_stream(stream.cast()) };
+        CudaDevice {
+            context: self.context.clone(),
+            stream,
+            info: self.info.clone(),
+        }
+    }
+
+    /// Memory that belongs to somebody else, who frees it.
+    ///
+    /// # Safety
+    /// The device reaches `bytes` bytes from `address` as long as the value lives and work that was
+    /// given it is under way.
+    pub unsafe fn borrow(&self, address: u64, bytes: u64) -> DeviceMemory {
+        DeviceMemory {
+            context: self.context.clone(),
+            address,
+            bytes,
+            owned: false,
+        }
+    }
+
+    /// The capture that the stream is in.
+    pub(super) fn capture_id(&self) -> Result<Option<CaptureId>, Error> {
+        let stream = self.stream.cu_stream();
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        if self.info.driver.is_none_or(|has| has < CAPTURE_INFO_DRIVER) {
+            // SAFETY: the stream is alive; the driver writes one value that outlives the call.
+            unsafe { sys::cuStreamIsCapturing(stream, &mut status) }
+                .result()
+                .map_err(failed("cuStreamIsCapturing"))?;
+            // All captures of one stream count as one: their scratch memory is shared.
+            return Ok(is_active(status).then_some(CaptureId(0)));
+        }
+        let mut id = 0;
+        let call = sys::cuStreamGetCaptureInfo_v3;
+        // SAFETY: the stream is alive; the driver writes a status and a number that outlive the
+        // call, and leaves out what it is given no place for.
+        let told = unsafe {
+            call(
+                stream,
+                &mut status,
+                &mut id,
+                null_mut(),
+                null_mut(),
+                null_mut(),
+                null_mut(),
+            )
+        };
+        told.result().map_err(failed("cuStreamGetCaptureInfo"))?;
+        Ok(is_active(status).then_some(CaptureId(id)))
+    }
+}
+
+fn is_active(status: CUstreamCaptureStatus) -> bool {
+    status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
+}

@@ -7,9 +7,10 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr::null_mut;
 
+use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUstreamCaptureMode, CUstreamCaptureStatus};
 
-use super::{CudaDevice, DeviceMemory, failed};
+use super::{CudaDevice, DeviceMemory, driver_present, failed};
 use crate::error::Error;
 
 /// First driver with `cuStreamGetCaptureInfo_v3`.
@@ -47,6 +48,47 @@ impl Drop for Outside {
     fn drop(&mut self) {
         // SAFETY: as in `begin`; the mode set is the one that was in force before.
         let _ = unsafe { sys::cuThreadExchangeStreamCaptureMode(&mut self.before) };
+    }
+}
+
+/// The context that was current on this thread, and is again when the value is dropped: a caller who
+/// works on several devices finds its own as it was.
+#[derive(Debug)]
+pub struct Current {
+    context: sys::CUcontext,
+    /// A context is current on a thread.
+    _thread: PhantomData<*const ()>,
+}
+
+impl Current {
+    /// Remembers the context that is current now.
+    ///
+    /// # Errors
+    /// [`Error::NoDriver`] where there is none, else the driver's error.
+    pub fn kept() -> Result<Current, Error> {
+        if !driver_present() {
+            return Err(Error::NoDriver);
+        }
+        result::init().map_err(failed("cuInit"))?;
+        let mut context = null_mut();
+        // SAFETY: the driver is initialized, and writes one handle that outlives the call.
+        unsafe { sys::cuCtxGetCurrent(&mut context) }
+            .result()
+            .map_err(failed("cuCtxGetCurrent"))?;
+        Ok(Current {
+            context,
+            _thread: PhantomData,
+        })
+    }
+}
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        if !self.context.is_null() {
+            // SAFETY: the context was current on this thread; one that is gone is answered with an
+            // error.
+            let _ = unsafe { sys::cuCtxSetCurrent(self.context) };
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 
 pub use blas::{Algorithm, BlasLt, MatrixOrder, Product, Side};
+pub use foreign::Current;
 pub use module::CudaKernel;
 pub(crate) use tensor_map::encode as encode_tensor_map;
 pub use timing::{Event, Graph};
@@ -125,6 +126,11 @@ impl CudaDevice {
     /// What the device says about itself.
     pub fn info(&self) -> &DeviceInfo {
         &self.info
+    }
+
+    /// Its number among the devices of this process.
+    pub fn ordinal(&self) -> usize {
+        self.context.ordinal()
     }
 
     /// Where the device sits: `0000:17:00.0`.

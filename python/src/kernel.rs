@@ -1,0 +1,212 @@
+//! A kernel of an open bundle: what it computes, what it takes, and calling it.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tilewright_runtime::bundle::{Kernel, Operand};
+use tilewright_runtime::cuda::Current;
+use tilewright_runtime::{Device, Runtime, alignment_bytes};
+
+use crate::failure::raised;
+use crate::launch::PyLaunch;
+use crate::request::Request;
+
+/// One tensor that a kernel takes.
+#[pyclass(frozen, get_all, name = "Operand", module = "tilewright")]
+pub(crate) struct PyOperand {
+    /// Its name in the formula.
+    name: String,
+    /// `in`, `out` or `inout`.
+    role: &'static str,
+    /// Element type: `bf16`.
+    dtype: &'static str,
+    /// Shape and strides in elements: `(m,k):(lda,1)`.
+    layout: String,
+    /// Extents as the layout has them: `["m", "k"]`.
+    shape: Vec<String>,
+    /// What the first element's address is a multiple of, in bytes.
+    alignment: u32,
+    /// The input whose place it may take.
+    over: Option<String>,
+}
+
+impl PyOperand {
+    fn of(kernel: &Kernel, operand: &Operand) -> PyOperand {
+        let shape = operand.layout.shape.iter();
+        PyOperand {
+            name: operand.name.clone(),
+            role: operand.role.text(),
+            dtype: operand.dtype.text(),
+            layout: operand.layout.text().to_owned(),
+            shape: shape.map(|extent| extent.text().to_owned()).collect(),
+            alignment: alignment_bytes(kernel, operand),
+            over: operand.over.clone(),
+        }
+    }
+}
+
+#[pymethods]
+impl PyOperand {
+    fn __repr__(&self) -> String {
+        let PyOperand {
+            name,
+            dtype,
+            layout,
+            role,
+            ..
+        } = self;
+        format!("<{role} {name}: {dtype} {layout}>")
+    }
+}
+
+/// A kernel of an open bundle. Calling it with named tensors and scalars launches it.
+#[pyclass(frozen, name = "Kernel", module = "tilewright")]
+pub(crate) struct PyKernel {
+    pub runtime: Arc<Runtime>,
+    /// Its place among the bundle's kernels.
+    pub at: usize,
+}
+
+impl PyKernel {
+    /// The kernel itself.
+    pub fn kernel(&self) -> &Kernel {
+        // The place was taken from the same bundle, which does not change.
+        &self.runtime.kernels()[self.at]
+    }
+}
+
+#[pymethods]
+impl PyKernel {
+    /// The point's name, unique in the bundle.
+    #[getter]
+    fn id(&self) -> &str {
+        &self.kernel().id
+    }
+
+    /// The part of the id before `@`.
+    #[getter]
+    fn spec(&self) -> &str {
+        &self.kernel().spec
+    }
+
+    /// The spec's word for it: `gemm`, `copy`.
+    #[getter]
+    fn word(&self) -> &str {
+        &self.kernel().kernel
+    }
+
+    /// What it computes: `d[m,n] = sum[k] a[m,k] * b[n,k]`.
+    #[getter]
+    fn formula(&self) -> &str {
+        &self.kernel().semantics.compute
+    }
+
+    /// SHA-256 of the function: kernels of the same one may stand for one another.
+    #[getter]
+    fn function(&self) -> String {
+        self.kernel().semantics.function.to_string()
+    }
+
+    /// The tensors it takes.
+    #[getter]
+    fn operands(&self) -> Vec<PyOperand> {
+        let kernel = self.kernel();
+        let operands = kernel.semantics.operands.iter();
+        operands.map(|o| PyOperand::of(kernel, o)).collect()
+    }
+
+    /// The numbers it takes by value, with their types.
+    #[getter]
+    fn scalars<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        for scalar in &self.kernel().semantics.scalars {
+            all.set_item(&scalar.name, scalar.dtype.text())?;
+        }
+        Ok(all)
+    }
+
+    /// The extents that follow from the tensors' shapes.
+    #[getter]
+    fn extents(&self) -> Vec<&str> {
+        self.kernel().free_extents().map(|(_, text)| text).collect()
+    }
+
+    /// What must hold before a launch, one line each.
+    #[getter]
+    fn assumptions(&self) -> Vec<String> {
+        let all = self.kernel().assumptions.iter();
+        all.map(|assumption| assumption.text()).collect()
+    }
+
+    /// Type of the sums.
+    #[getter]
+    fn accumulator(&self) -> Option<&'static str> {
+        self.kernel().accumulator().map(|dtype| dtype.text())
+    }
+
+    /// The least compute capability, and whether no other will do: `(90, True)`.
+    #[getter]
+    fn capability(&self) -> (u32, bool) {
+        let capability = self.kernel().capability;
+        (capability.min_sm, capability.exact)
+    }
+
+    /// The bundle's device: `cuda:0`, `emulator`.
+    #[getter]
+    fn device(&self) -> String {
+        match self.runtime.device() {
+            Device::Cuda(device) => format!("cuda:{}", device.ordinal()),
+            Device::Emulator(_) => "emulator".to_owned(),
+        }
+    }
+
+    /// Whether it runs on the bundle's device at all.
+    #[getter]
+    fn runs_here(&self) -> bool {
+        let info = self.runtime.device().info();
+        let capability = self.kernel().capability;
+        info.sm.is_none_or(|sm| capability.allows(sm))
+    }
+
+    /// Loads its code, so that the first launch does not.
+    fn load(&self) -> PyResult<()> {
+        let _current = match self.runtime.device() {
+            Device::Cuda(_) => Some(Current::kept().map_err(raised)?),
+            Device::Emulator(_) => None,
+        };
+        self.runtime.load(self.kernel()).map(|_| ()).map_err(raised)
+    }
+
+    /// Checks everything once and keeps the tensors: what comes back launches when it is called.
+    #[pyo3(signature = (*, workspace=None, promises=None, **tensors_and_scalars))]
+    fn bind(
+        &self,
+        workspace: Option<&Bound<'_, PyAny>>,
+        promises: Option<Vec<String>>,
+        tensors_and_scalars: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<PyLaunch> {
+        let promises = promises.unwrap_or_default();
+        let request = Request::read(self.kernel(), tensors_and_scalars, &promises)?;
+        PyLaunch::bind(&self.runtime, self.kernel(), request, workspace)
+    }
+
+    /// Launches on named tensors and scalars, on the current stream or on the one given.
+    #[pyo3(signature = (*, stream=None, workspace=None, promises=None, **tensors_and_scalars))]
+    fn __call__(
+        &self,
+        py: Python<'_>,
+        stream: Option<&Bound<'_, PyAny>>,
+        workspace: Option<&Bound<'_, PyAny>>,
+        promises: Option<Vec<String>>,
+        tensors_and_scalars: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        self.bind(workspace, promises, tensors_and_scalars)?
+            .__call__(py, stream)
+    }
+
+    fn __repr__(&self) -> String {
+        let Kernel { id, semantics, .. } = self.kernel();
+        format!("<tilewright.Kernel {id}: {}>", semantics.compute)
+    }
+}

@@ -1,0 +1,312 @@
+//! A kernel bound to tensors: checked once, launched as often as one likes.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tilewright_runtime::bundle::Kernel;
+use tilewright_runtime::cuda::{CudaDevice, Current, DeviceMemory};
+use tilewright_runtime::verify::{Data, FormulaReference};
+use tilewright_runtime::{Arg, Buffer, Device, LoadedKernel, Prepared, Problem, Runtime};
+
+use crate::arrays;
+use crate::failure::{Error, raised};
+use crate::request::Request;
+use crate::stream;
+use crate::tensor::{Home, Tensor};
+
+/// How it is launched.
+enum Way {
+    Cuda {
+        device: CudaDevice,
+        prepared: Prepared,
+        workspace: Option<Workspace>,
+    },
+    Emulator,
+}
+
+/// Scratch memory of the caller's.
+struct Workspace {
+    memory: DeviceMemory,
+    _tensor: Tensor,
+}
+
+/// A kernel bound to tensors, which it keeps. Calling it launches.
+#[pyclass(frozen, name = "Launch", module = "tilewright")]
+pub(crate) struct PyLaunch {
+    runtime: Arc<Runtime>,
+    loaded: Arc<LoadedKernel>,
+    problem: Problem,
+    tensors: Vec<(String, Tensor)>,
+    way: Way,
+}
+
+impl PyLaunch {
+    /// Binds a kernel to what a request names.
+    pub fn bind(
+        runtime: &Arc<Runtime>,
+        kernel: &Kernel,
+        request: Request,
+        workspace: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyLaunch> {
+        let problem = request.problem(kernel)?;
+        let tensors = request.tensors;
+        let (loaded, way) = match runtime.device() {
+            Device::Cuda(device) => {
+                let _current = Current::kept().map_err(raised)?;
+                on_gpu(device, &tensors)?;
+                // A stride that is no stride is refused before memory is spoken of.
+                runtime.device().fit(kernel, &problem).map_err(raised)?;
+                let loaded = runtime.load(kernel).map_err(raised)?;
+                let prepared = prepared(device, &loaded, &problem, &tensors)?;
+                let workspace = workspace.map(|tensor| lent(device, tensor)).transpose()?;
+                let way = Way::Cuda {
+                    device: device.clone(),
+                    prepared,
+                    workspace,
+                };
+                (loaded, way)
+            }
+            Device::Emulator(_) => {
+                arrays::check(kernel, &tensors)?;
+                runtime.device().fit(kernel, &problem).map_err(raised)?;
+                (runtime.load(kernel).map_err(raised)?, Way::Emulator)
+            }
+        };
+        Ok(PyLaunch {
+            runtime: runtime.clone(),
+            loaded,
+            problem,
+            tensors,
+            way,
+        })
+    }
+
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel {
+        self.loaded.kernel()
+    }
+
+    /// What is computed.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// Launches: on a GPU enqueues on a device's stream, on the emulator runs to the end.
+    pub fn enqueue_on(&self, device: Option<&CudaDevice>) -> PyResult<()> {
+        match (&self.way, device) {
+            (
+                Way::Cuda {
+                    prepared,
+                    workspace,
+                    ..
+                },
+                Some(device),
+            ) => {
+                // SAFETY: the tensors of the launch, its workspace included, are kept by this value;
+                // work on the stream they are used on ends before their memory is used again, which
+                // is the framework's own rule, and the caller's for graphs.
+                let enqueued = match workspace {
+                    Some(lent) => unsafe { device.enqueue_with(prepared, &lent.memory) },
+                    None => unsafe { device.enqueue(prepared) },
+                };
+                enqueued.map_err(raised)
+            }
+            (Way::Emulator, _) => {
+                let device = self.runtime.device();
+                arrays::run(device, &self.loaded, &self.problem, &self.tensors).map(|_| ())
+            }
+            (Way::Cuda { .. }, None) => Err(Error::new_err("a launch on a GPU needs a stream")),
+        }
+    }
+
+    /// The stream to use: the one given, else the framework's current one, else the default one.
+    fn stream(
+        &self,
+        py: Python<'_>,
+        given: Option<&Bound<'_, PyAny>>,
+        ordinal: usize,
+    ) -> PyResult<u64> {
+        match given {
+            Some(stream) => stream::given(stream),
+            None if self.tensors.iter().any(|(_, t)| t.is_torch) => stream::of_torch(py, ordinal),
+            None => Ok(0),
+        }
+    }
+
+    /// Elements of every operand, dense, as they are now.
+    fn dense(&self, device: Option<&CudaDevice>) -> PyResult<Vec<Option<Vec<u8>>>> {
+        let operands = &self.kernel().semantics.operands;
+        let mut all = Vec::new();
+        for operand in operands {
+            let found = self.tensors.iter().find(|(name, _)| *name == operand.name);
+            let Some((_, tensor)) = found else {
+                all.push(None);
+                continue;
+            };
+            all.push(Some(match device {
+                None => arrays::dense(tensor),
+                Some(device) => {
+                    // SAFETY: the tensor is kept, and the copy is over when the call returns.
+                    let memory = unsafe { device.borrow(tensor.address, tensor.span_bytes()) };
+                    arrays::gathered(tensor, &device.download(&memory).map_err(raised)?)
+                }
+            }));
+        }
+        Ok(all)
+    }
+}
+
+#[pymethods]
+impl PyLaunch {
+    /// Launches on the current stream, or on the one given.
+    #[pyo3(signature = (*, stream=None))]
+    pub fn __call__(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        match &self.way {
+            Way::Emulator => py.detach(|| self.enqueue_on(None)),
+            Way::Cuda { device, .. } => {
+                let handle = self.stream(py, stream, device.ordinal())?;
+                py.detach(|| {
+                    let _current = Current::kept().map_err(raised)?;
+                    self.enqueue_on(Some(&stream::on(device, handle)))
+                })
+            }
+        }
+    }
+
+    /// Launches, and compares every element written with the kernel's own formula, computed in f64
+    /// from the inputs: for small problems.
+    #[pyo3(signature = (*, stream=None))]
+    pub fn verify<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let device = match &self.way {
+            Way::Emulator => None,
+            Way::Cuda { device, .. } => {
+                let handle = self.stream(py, stream, device.ordinal())?;
+                Some(stream::on(device, handle))
+            }
+        };
+        let verdict = py.detach(|| {
+            let _current = device
+                .as_ref()
+                .map(|_| Current::kept())
+                .transpose()
+                .map_err(raised)?;
+            let before = self.dense(device.as_ref())?;
+            self.enqueue_on(device.as_ref())?;
+            let after = self.dense(device.as_ref())?;
+            let fit = self
+                .runtime
+                .device()
+                .fit(self.kernel(), &self.problem)
+                .map_err(raised)?;
+            let reference = FormulaReference::of(self.kernel(), &self.problem, &fit.operands);
+            let reference = reference.map_err(raised)?;
+            reference
+                .judge(&before, &after, Data::Normals)
+                .map_err(raised)
+        })?;
+        let told = PyDict::new(py);
+        told.set_item("rel_err", verdict.rel_err)?;
+        told.set_item("max_err", verdict.max_err)?;
+        told.set_item("failure", verdict.failure)?;
+        Ok(told)
+    }
+
+    /// The kernel's id.
+    #[getter(kernel)]
+    fn id(&self) -> &str {
+        &self.kernel().id
+    }
+
+    /// Extents, strides and scalars as one line.
+    #[getter(problem)]
+    fn problem_text(&self) -> String {
+        self.problem.to_string()
+    }
+
+    /// Bytes of scratch memory that it wants.
+    #[getter]
+    fn workspace_bytes(&self) -> u64 {
+        match &self.way {
+            Way::Cuda { prepared, .. } => prepared.workspace_bytes(),
+            Way::Emulator => 0,
+        }
+    }
+
+    /// The tensors by operand.
+    #[getter]
+    fn tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        for (name, tensor) in &self.tensors {
+            all.set_item(name, tensor.object.bind(py))?;
+        }
+        Ok(all)
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<tilewright.Launch {} on {}>",
+            self.kernel().id,
+            self.problem
+        )
+    }
+}
+
+/// Refuses tensors that are not on a device.
+fn on_gpu(device: &CudaDevice, tensors: &[(String, Tensor)]) -> PyResult<()> {
+    let ordinal = device.ordinal() as i64;
+    for (name, tensor) in tensors {
+        match tensor.home {
+            Home::Cuda(None) => {}
+            Home::Cuda(Some(at)) if at == ordinal => {}
+            Home::Cuda(Some(at)) => {
+                return Err(Error::new_err(format!(
+                    "`{name}` is on cuda:{at}; the bundle is open on cuda:{ordinal}"
+                )));
+            }
+            Home::Host => {
+                return Err(Error::new_err(format!(
+                    "`{name}` is in the host's memory; the bundle is open on cuda:{ordinal}"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks and packs a launch on tensors of a GPU.
+fn prepared(
+    device: &CudaDevice,
+    loaded: &Arc<LoadedKernel>,
+    problem: &Problem,
+    tensors: &[(String, Tensor)],
+) -> PyResult<Prepared> {
+    // SAFETY: the memory is the tensors', which the launch keeps; it is only named here.
+    let borrow = |t: &Tensor| unsafe { device.borrow(t.address, t.span_bytes()) };
+    let buffers: Vec<Buffer> = tensors
+        .iter()
+        .map(|(_, t)| Buffer::Cuda(borrow(t)))
+        .collect();
+    let args = tensors.iter().zip(&buffers);
+    let args: Vec<Arg<'_>> = args
+        .map(|((name, _), buffer)| Arg::new(name, buffer))
+        .collect();
+    device
+        .prepare(loaded.clone(), problem, &args)
+        .map_err(raised)
+}
+
+/// Scratch memory of the caller's.
+fn lent(device: &CudaDevice, tensor: &Bound<'_, PyAny>) -> PyResult<Workspace> {
+    let tensor = Tensor::read(tensor)?;
+    // SAFETY: the tensor says that the memory is its own, and is kept beside it.
+    let memory = unsafe { device.borrow(tensor.address, tensor.span_bytes()) };
+    Ok(Workspace {
+        memory,
+        _tensor: tensor,
+    })
+}

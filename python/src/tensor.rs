@@ -1,0 +1,212 @@
+//! Tensors of whoever says where they lie: PyTorch's by their methods, others' by an interface.
+//!
+//! Nothing is imported and nothing copied: an object is asked for its address, shape, strides and
+//! element type, and kept alive as long as what was read of it is used.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use tilewright_runtime::bundle::{DType, MAX_AXES};
+use tilewright_runtime::{Described, Extents};
+
+use crate::dtype;
+use crate::failure::Error;
+
+/// Whose memory a tensor lies in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// The host's.
+    Host,
+    /// That of the GPU with this ordinal; `None` where the tensor does not say.
+    Cuda(Option<i64>),
+}
+
+/// A tensor as it was when it was read.
+#[derive(Debug)]
+pub(crate) struct Tensor {
+    /// Keeps the memory.
+    pub object: Py<PyAny>,
+    pub address: u64,
+    pub dtype: DType,
+    pub place: Extents,
+    pub home: Home,
+    pub is_read_only: bool,
+    /// Whether PyTorch's current stream is the one to use.
+    pub is_torch: bool,
+}
+
+/// A tensor whose elements are said to be of another type of the same size: see
+/// `tilewright.as_dtype`.
+#[pyclass(frozen, module = "tilewright")]
+#[derive(Debug)]
+pub(crate) struct Typed {
+    #[pyo3(get)]
+    tensor: Py<PyAny>,
+    dtype: DType,
+}
+
+#[pymethods]
+impl Typed {
+    #[new]
+    fn new(tensor: Py<PyAny>, dtype: &str) -> PyResult<Typed> {
+        let dtype = dtype::named(dtype)?;
+        Ok(Typed { tensor, dtype })
+    }
+
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.dtype.text()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let tensor = self.tensor.bind(py).repr()?;
+        Ok(format!("as_dtype({tensor}, {:?})", self.dtype.text()))
+    }
+}
+
+impl Tensor {
+    /// What an object says of itself.
+    pub fn read(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+        let py = object.py();
+        if let Ok(typed) = object.cast::<Typed>() {
+            return Tensor::retyped(typed.get(), py);
+        }
+        if object.hasattr(intern!(py, "data_ptr"))? && object.hasattr(intern!(py, "stride"))? {
+            return Tensor::of_torch(object);
+        }
+        let on_gpu = object.getattr_opt(intern!(py, "__cuda_array_interface__"))?;
+        if let Some(interface) = on_gpu {
+            return Tensor::of_interface(object, &interface, Home::Cuda(None));
+        }
+        let on_host = object.getattr_opt(intern!(py, "__array_interface__"))?;
+        if let Some(interface) = on_host {
+            return Tensor::of_interface(object, &interface, Home::Host);
+        }
+        Err(PyTypeError::new_err(format!(
+            "{} is no tensor: it has neither data_ptr() and stride(), nor \
+             __cuda_array_interface__, nor __array_interface__",
+            object.get_type().qualname()?
+        )))
+    }
+
+    fn retyped(typed: &Typed, py: Python<'_>) -> PyResult<Tensor> {
+        let tensor = Tensor::read(typed.tensor.bind(py))?;
+        let (has, wanted) = (tensor.dtype, typed.dtype);
+        if has.bits() != wanted.bits() {
+            return Err(Error::new_err(format!(
+                "elements of {has} have {} bits; {wanted} has {}",
+                has.bits(),
+                wanted.bits()
+            )));
+        }
+        Ok(Tensor {
+            dtype: wanted,
+            ..tensor
+        })
+    }
+
+    fn of_torch(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+        let py = object.py();
+        let shape: Vec<i64> = object.getattr(intern!(py, "shape"))?.extract()?;
+        let stride: Vec<i64> = object.call_method0(intern!(py, "stride"))?.extract()?;
+        let dtype: String = object.getattr(intern!(py, "dtype"))?.str()?.extract()?;
+        let device = object.getattr(intern!(py, "device"))?;
+        let kind: String = device.getattr(intern!(py, "type"))?.extract()?;
+        let home = match kind.as_str() {
+            "cuda" => Home::Cuda(device.getattr(intern!(py, "index"))?.extract()?),
+            "cpu" => Home::Host,
+            _ => {
+                let text = format!("the tensor is on {kind:?}; kernels take those of cuda or cpu");
+                return Err(Error::new_err(text));
+            }
+        };
+        Ok(Tensor {
+            object: object.clone().unbind(),
+            address: object.call_method0(intern!(py, "data_ptr"))?.extract()?,
+            dtype: dtype::named(&dtype)?,
+            place: place(shape, stride)?,
+            home,
+            is_read_only: false,
+            is_torch: true,
+        })
+    }
+
+    fn of_interface(
+        object: &Bound<'_, PyAny>,
+        interface: &Bound<'_, PyAny>,
+        home: Home,
+    ) -> PyResult<Tensor> {
+        let py = object.py();
+        let interface = interface.cast::<PyDict>()?;
+        let item = |key: &str| -> PyResult<Bound<'_, PyAny>> {
+            let missing = || PyTypeError::new_err(format!("the array interface has no {key:?}"));
+            interface.get_item(key)?.ok_or_else(missing)
+        };
+        let shape: Vec<i64> = item("shape")?.extract()?;
+        let (address, is_read_only): (u64, bool) = item("data")?.extract()?;
+        let typestr: String = item("typestr")?.extract()?;
+        let name = object.getattr_opt(intern!(py, "dtype"))?;
+        let name = name.map(|dtype| dtype.str()?.extract::<String>());
+        let dtype = dtype::of_interface(&typestr, name.transpose()?.as_deref())?;
+        let strides = interface.get_item("strides")?.filter(|s| !s.is_none());
+        let stride = match strides {
+            None => packed(&shape),
+            Some(strides) => elements(strides.cast::<PyTuple>()?.extract()?, dtype)?,
+        };
+        Ok(Tensor {
+            object: object.clone().unbind(),
+            address,
+            dtype,
+            place: place(shape, stride)?,
+            home,
+            is_read_only,
+            is_torch: false,
+        })
+    }
+
+    /// The tensor as an operand.
+    pub fn described<'a>(&self, operand: &'a str) -> Described<'a> {
+        Described {
+            operand,
+            dtype: self.dtype,
+            place: self.place,
+        }
+    }
+
+    /// Bytes from the first to behind the last element.
+    pub fn span_bytes(&self) -> u64 {
+        self.described("").span_bytes().unwrap_or(u64::MAX)
+    }
+}
+
+fn place(shape: Vec<i64>, stride: Vec<i64>) -> PyResult<Extents> {
+    if shape.len() > MAX_AXES || shape.len() != stride.len() {
+        return Err(Error::new_err(format!(
+            "a tensor has {} axes and {} strides; at most {MAX_AXES} are taken",
+            shape.len(),
+            stride.len()
+        )));
+    }
+    Ok(Extents::new(shape.into_iter().zip(stride)))
+}
+
+/// Strides of elements without gaps, last axis innermost.
+fn packed(shape: &[i64]) -> Vec<i64> {
+    let mut strides = vec![1i64; shape.len()];
+    for at in (1..shape.len()).rev() {
+        strides[at - 1] = strides[at].saturating_mul(shape[at].max(1));
+    }
+    strides
+}
+
+/// Strides in elements of strides in bytes.
+fn elements(bytes: Vec<i64>, dtype: DType) -> PyResult<Vec<i64>> {
+    let size = i64::from(dtype.bytes());
+    if bytes.iter().any(|stride| stride % size != 0) {
+        return Err(Error::new_err(format!(
+            "strides of {bytes:?} bytes are no whole elements of {size} bytes"
+        )));
+    }
+    Ok(bytes.iter().map(|stride| stride / size).collect())
+}

@@ -1,0 +1,178 @@
+"""Kernels on NumPy arrays, run on the emulator."""
+
+import ml_dtypes
+import numpy
+import pytest
+
+import tilewright
+
+
+def rows(count, columns, lead, dtype="f4"):
+    """Numbered rows with a gap behind each."""
+    whole = numpy.full((count, lead), -1, dtype=dtype)
+    whole[:, :columns] = numpy.arange(count * columns).reshape(count, columns)
+    return whole, whole[:, :columns]
+
+
+def test_a_bundle_tells_what_is_in_it(bundle, path):
+    assert (bundle.device, str(bundle.path)) == ("emulator", path)
+    assert len(bundle) == len(bundle.kernels) > 3
+    kernel = bundle.find("gemm_bf16_tn")
+    assert kernel.id.startswith("gemm_bf16_tn@") and kernel.spec == "gemm_bf16_tn"
+    assert (kernel.word, kernel.accumulator) == ("gemm", "f32")
+    assert "sum[k] a[m,k] * b[n,k]" in kernel.formula
+    assert [operand.name for operand in kernel.operands] == ["a", "b", "d"]
+    a, _, d = kernel.operands
+    assert (a.role, d.role, a.dtype, a.shape) == ("in", "out", "bf16", ["m", "k"])
+    assert a.layout == "(m,k):(lda,1)"
+    assert kernel.extents == ["m", "k", "n"] and kernel.scalars == {}
+    assert kernel.runs_here and kernel.capability[0] >= 70
+    assert len(kernel.function) == 64
+
+
+def test_a_copy_writes_elements_and_leaves_gaps(bundle):
+    _, s = rows(5, 70, 72)
+    whole, d = rows(5, 70, 80)
+    d[:] = 0
+    kernel = bundle.pick("copy", s=s, d=d)
+    assert kernel(s=s, d=d) is None
+    assert (d == s).all() and (whole[:, 70:] == -1).all()
+
+
+def test_products_of_bfloat16_by_ml_dtypes_and_by_words(bundle):
+    random = numpy.random.default_rng(1)
+    a = random.integers(-3, 4, (48, 64)).astype(ml_dtypes.bfloat16)
+    b = random.integers(-3, 4, (40, 64)).astype(ml_dtypes.bfloat16)
+    d = numpy.zeros((48, 40), dtype=ml_dtypes.bfloat16)
+    kernel = bundle.pick("gemm_bf16_tn", a=a, b=b, d=d)
+    kernel(a=a, b=b, d=d)
+    wanted = (a.astype("f4") @ b.astype("f4").T).astype(ml_dtypes.bfloat16)
+    assert (d == wanted).all()
+    words = numpy.zeros((48, 40), dtype="u2")
+    as_bf16 = tilewright.as_dtype(words, "bf16")
+    kernel(a=a, b=tilewright.as_dtype(b.view("u2"), "bfloat16"), d=as_bf16)
+    assert (words == wanted.view("u2")).all()
+
+
+def test_a_launch_is_bound_once_and_sees_new_inputs(bundle):
+    s = numpy.ones((4, 64), dtype="f4")
+    d = numpy.zeros_like(s)
+    launch = bundle.find("copy_elementwise").bind(s=s, d=d)
+    assert launch.kernel.startswith("copy_elementwise") and launch.workspace_bytes == 0
+    assert launch.problem == "4x64x1 s:(64,1) d:(64,1)"
+    assert launch.tensors["s"] is s
+    launch()
+    s[:] = 7
+    launch()
+    assert (d == 7).all()
+
+
+def test_outputs_are_judged_by_the_formula(bundle):
+    random = numpy.random.default_rng(2)
+    a, b = (random.standard_normal((rows, 33)).astype("f4") for rows in (17, 20))
+    d = numpy.zeros((17, 20), dtype="f4")
+    told = bundle.pick("gemm_simt_f32", a=a, b=b, d=d).bind(a=a, b=b, d=d).verify()
+    assert told["failure"] is None and 0 < told["max_err"] <= 1 and told["rel_err"] < 1e-6
+    assert numpy.allclose(d, a @ b.T, atol=1e-4)
+
+
+def test_disagreeing_tensors_are_told_with_both_numbers(bundle):
+    a = numpy.zeros((8, 64), dtype=ml_dtypes.bfloat16)
+    b = numpy.zeros((8, 63), dtype=ml_dtypes.bfloat16)
+    d = numpy.zeros((9, 8), dtype="f4")
+    with pytest.raises(tilewright.Refused) as raised:
+        bundle.find("gemm_bf16_tn")(a=a, b=b, d=d)
+    text = str(raised.value)
+    assert "axis 1 of `b` has 63 elements; k is 64 by axis 1 of `a`" in text
+    assert "axis 0 of `d` has 9 elements; m is 8 by axis 0 of `a`" in text
+    assert "`d` has elements of f32; the kernel takes bf16" in text
+    assert sorted(raised.value.kinds) == ["dtype", "shape", "shape"]
+
+
+def test_unknown_and_missing_names_are_told(bundle):
+    s = numpy.zeros((4, 64), dtype="f4")
+    kernel = bundle.find("copy_elementwise")
+    with pytest.raises(tilewright.Refused, match="`x` is no operand.*no buffer was given for `d`"):
+        kernel(s=s, x=s)
+    with pytest.raises(tilewright.Refused, match="the kernel has no scalar `alpha`"):
+        kernel(s=s, d=s.copy(), alpha=2.0)
+    with pytest.raises(tilewright.Refused, match="m is 5 as given"):
+        kernel(s=s, d=s.copy(), m=5)
+    with pytest.raises(TypeError, match="list is no tensor"):
+        kernel(s=[1.0], d=s)
+
+
+def test_memory_that_a_kernel_cannot_use_is_refused(bundle):
+    s = numpy.zeros((4, 64), dtype="f4")
+    kernel = bundle.find("copy_elementwise")
+    with pytest.raises(tilewright.Refused, match="`d` is written and shares memory with `s`"):
+        kernel(s=s, d=s)
+    with pytest.raises(tilewright.Refused, match="elements of an output share an address"):
+        kernel(s=s, d=numpy.lib.stride_tricks.as_strided(s.copy(), (4, 64), (4, 4)))
+    with pytest.raises(tilewright.Refused, match="strides"):
+        kernel(s=s[:, ::-1], d=s.copy())
+    fixed = s.copy()
+    fixed.flags.writeable = False
+    with pytest.raises(tilewright.Error, match="`d` is written, and the array given is read-only"):
+        kernel(s=s, d=fixed)
+    kernel(s=fixed, d=s)
+
+
+def test_alignment_is_the_array_s_own(bundle):
+    kernel = bundle.find("copy_vectorized")
+    needs = kernel.operands[0].alignment
+    assert needs >= 16
+    words = numpy.zeros(4 * 512 + 64, dtype="f4")
+    first = (-words.ctypes.data // 4) % (needs // 4)
+    shape = (4, 512)
+    aligned = words[first : first + 2048].reshape(shape)
+    moved = words[first + 1 : first + 2049].reshape(shape)
+    d = numpy.zeros(4 * 512 + 64, dtype="f4")
+    at = (-d.ctypes.data // 4) % (needs // 4)
+    d = d[at : at + 2048].reshape(shape)
+    aligned[:] = 3
+    kernel(s=aligned, d=d)
+    assert (d == 3).all()
+    with pytest.raises(tilewright.Refused) as raised:
+        kernel(s=moved, d=d)
+    assert "alignment" in raised.value.kinds
+    other = bundle.pick("copy", s=moved, d=d)
+    other(s=moved, d=d)
+    assert (d == moved).all()
+
+
+def test_one_row_takes_any_stride(bundle):
+    s = numpy.arange(512, dtype="f4")[None, :]
+    d = numpy.zeros((1, 512), dtype="f4")
+    bundle.pick("copy", s=s, d=d)(s=s, d=d)
+    assert (d == s).all()
+
+
+def test_words_that_mean_nothing_or_too_much_are_told(bundle):
+    s = numpy.zeros((4, 64), dtype="f4")
+    with pytest.raises(tilewright.Refused, match='no kernel of the bundle is a "softmax"'):
+        bundle.pick("softmax", s=s, d=s)
+    with pytest.raises(tilewright.Refused, match="its s is f32, not f64"):
+        bundle.pick("copy", s=s.astype("f8"), d=s)
+    with pytest.raises(tilewright.Refused, match="nearest"):
+        bundle.find("copy_elementwize")
+
+
+def test_what_cannot_be_opened_is_told(tmp_path, path):
+    with pytest.raises(tilewright.BundleError):
+        tilewright.open(tmp_path, device="emulator")
+    with pytest.raises(tilewright.Error, match='"tpu" is no device'):
+        tilewright.open(path, device="tpu")
+    assert issubclass(tilewright.BundleError, tilewright.Error)
+    assert tilewright.open(path, device="emulator", sm=75).find("gemm_sm90_bf16_tn").runs_here is False
+
+
+def test_big_endian_and_foreign_types_are_told(bundle):
+    s = numpy.zeros((4, 64), dtype="f4")
+    kernel = bundle.find("copy_elementwise")
+    with pytest.raises(tilewright.Error, match="big-endian"):
+        kernel(s=s.astype(">f4"), d=s)
+    with pytest.raises(tilewright.Error, match="complex64"):
+        kernel(s=s.astype("c8"), d=s)
+    with pytest.raises(tilewright.Error, match="have 32 bits; bf16 has 16"):
+        kernel(s=tilewright.as_dtype(s, "bf16"), d=s)

@@ -1,0 +1,57 @@
+"""Kernels of a Tilewright bundle on PyTorch tensors, NumPy arrays and whatever says where it lies.
+
+>>> import numpy, tilewright
+>>> bundle = tilewright.open("kernels.bundle", device="emulator")   # doctest: +SKIP
+>>> s = numpy.arange(32, dtype="f4").reshape(4, 8)                  # doctest: +SKIP
+>>> d = numpy.empty_like(s)                                         # doctest: +SKIP
+>>> bundle.pick("copy", s=s, d=d)(s=s, d=d)                         # doctest: +SKIP
+
+On a GPU the same call enqueues on PyTorch's current stream, also while it is being captured.
+Extents and strides follow from the tensors; what does not fit is an exception that says all of it.
+"""
+
+from ._tilewright import (
+    Bundle,
+    BundleError,
+    DeviceError,
+    Error,
+    Kernel,
+    Launch,
+    Meter,
+    Operand,
+    Refused,
+    Samples,
+    Typed,
+    __version__,
+    memcpy,
+    open,
+)
+from .measuring import Peer, bench
+
+__all__ = [
+    "Bundle",
+    "BundleError",
+    "DeviceError",
+    "Error",
+    "Kernel",
+    "Launch",
+    "Meter",
+    "Operand",
+    "Peer",
+    "Refused",
+    "Samples",
+    "Typed",
+    "__version__",
+    "as_dtype",
+    "bench",
+    "memcpy",
+    "open",
+]
+
+
+def as_dtype(tensor, dtype: str) -> Typed:
+    """The same tensor, whose elements are of another type of the same size.
+
+    For NumPy, which has no bfloat16 and no 8-bit floats of its own: `as_dtype(words, "bf16")`.
+    """
+    return Typed(tensor, dtype)

@@ -1,0 +1,182 @@
+"""The runtime as classes; see the package."""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+__version__: str
+
+class Error(Exception):
+    """Something that the runtime could not do; the text says what, and a way out."""
+
+class BundleError(Error):
+    """A bundle that is refused: damaged, changed, or of another format."""
+
+class Refused(Error):
+    """A kernel that cannot run what was asked for; nothing was launched."""
+
+    kinds: List[str]
+    """A word for each reason: `shape`, `dtype`, `alignment`, `overlap` …"""
+
+class DeviceError(Error):
+    """A failure of the driver, of the device, or faults that the emulator found."""
+
+class Typed:
+    """A tensor whose elements are said to be of another type of the same size."""
+
+    tensor: Any
+    dtype: str
+    def __init__(self, tensor: Any, dtype: str) -> None: ...
+
+class Operand:
+    """One tensor that a kernel takes."""
+
+    name: str
+    role: str
+    """`in`, `out` or `inout`."""
+    dtype: str
+    """Element type: `bf16`."""
+    layout: str
+    """Shape and strides in elements: `(m,k):(lda,1)`."""
+    shape: List[str]
+    """Extents as the layout has them: `["m", "k"]`."""
+    alignment: int
+    """What the first element's address is a multiple of, in bytes."""
+    over: Optional[str]
+    """The input whose place it may take."""
+
+class Launch:
+    """A kernel bound to tensors, which it keeps. Calling it launches."""
+
+    kernel: str
+    problem: str
+    workspace_bytes: int
+    tensors: Dict[str, Any]
+    def __call__(self, *, stream: Any = None) -> None:
+        """Launches on the current stream, or on the one given."""
+    def verify(self, *, stream: Any = None) -> Dict[str, Any]:
+        """Launches, and compares every element written with the kernel's own formula, computed in
+        f64 from the inputs: for small problems. `rel_err`, `max_err` (error over allowed error) and
+        `failure`, which is None where all is right."""
+
+class Kernel:
+    """A kernel of an open bundle. Calling it with named tensors and scalars launches it."""
+
+    id: str
+    spec: str
+    word: str
+    formula: str
+    function: str
+    operands: List[Operand]
+    scalars: Dict[str, str]
+    extents: List[str]
+    assumptions: List[str]
+    accumulator: Optional[str]
+    capability: Tuple[int, bool]
+    device: str
+    runs_here: bool
+    def load(self) -> None:
+        """Loads its code, so that the first launch does not."""
+    def bind(
+        self,
+        *,
+        workspace: Any = None,
+        promises: Optional[Sequence[str]] = None,
+        **tensors_and_scalars: Any,
+    ) -> Launch:
+        """Checks everything once and keeps the tensors: what comes back launches when it is
+        called."""
+    def __call__(
+        self,
+        *,
+        stream: Any = None,
+        workspace: Any = None,
+        promises: Optional[Sequence[str]] = None,
+        **tensors_and_scalars: Any,
+    ) -> None:
+        """Launches on named tensors and scalars, on the current stream or on the one given."""
+
+class Bundle:
+    """A bundle on a device."""
+
+    kernels: List[Kernel]
+    path: Path
+    device: str
+    device_info: Dict[str, Any]
+    ptxas: Optional[str]
+    def find(self, name: str) -> Kernel:
+        """The kernel of that id, else the first whose id begins so."""
+    def pick(
+        self,
+        word: str,
+        *,
+        promises: Optional[Sequence[str]] = None,
+        **tensors_and_scalars: Any,
+    ) -> Kernel:
+        """The kernel to use for tensors: of those that a word means (a spec's word or name, or the
+        beginning of a function's hash) and that take tensors of these types, the one that the
+        bundle's tables choose, else the first that fits."""
+    def __len__(self) -> int: ...
+
+class Samples:
+    """The times of a rotation."""
+
+    rounds: int
+    def median_us(self, arm: int) -> float: ...
+    def ratio(self, over: int, under: int) -> Tuple[float, float]:
+        """One arm's time over another's: the median over the rounds, and the spread."""
+
+class Meter:
+    """A device to measure on."""
+
+    def __init__(self, kernel: Kernel, stream: Any = None) -> None: ...
+    def sets(self, bytes: int) -> int:
+        """Sets of buffers to rotate through, when one has so many bytes."""
+    def contest(
+        self,
+        arms: Sequence[Any],
+        mode: str,
+        rounds: int,
+        sets: int,
+        graph: bool,
+        seed: int,
+    ) -> Samples:
+        """Measures arms against each other: each a list with a launch for every set, or a pair of
+        a callable that enqueues on the set of a number and one that captures so many launches over
+        so many sets and returns what replays them (None where that is not possible)."""
+    def row(
+        self,
+        launch: Launch,
+        samples: Samples,
+        *,
+        mode: str,
+        ours: int,
+        peer: int,
+        again: Optional[int],
+        name: str,
+        version: Optional[str],
+        replayed: bool,
+        flops: Optional[float],
+        bytes: Optional[float],
+        rel_err: float,
+        max_err: float,
+        peer_max_err: Optional[float],
+        bound: Optional[str],
+        date: str,
+        commit: str,
+    ) -> str:
+        """The row, as JSON, of a kernel that was measured beside a peer."""
+
+def open(
+    path: Union[str, "PathLike[str]"],
+    device: str = "cuda",
+    *,
+    sms: int = 4,
+    sm: Optional[int] = None,
+) -> Bundle:
+    """Opens the bundle in a folder, on a GPU (`cuda`, `cuda:1`) or on the emulator, which pretends
+    to have `sms` multiprocessors of compute capability `sm`, or of every one."""
+
+def memcpy(d: Any, s: Any, *, stream: Any = None) -> None:
+    """Copies the bytes of `s` to `d` by the driver's own copy, on the current stream: the peer of
+    kernels that copy."""

@@ -17,12 +17,15 @@ use crate::tensor::{Home, Tensor};
 
 /// How it is launched.
 enum Way {
-    Cuda {
-        device: CudaDevice,
-        prepared: Prepared,
-        workspace: Option<Workspace>,
-    },
+    Cuda(Box<OnGpu>),
     Emulator,
+}
+
+/// What a launch on a GPU keeps.
+struct OnGpu {
+    device: CudaDevice,
+    prepared: Prepared,
+    workspace: Option<Workspace>,
 }
 
 /// Scratch memory of the caller's.
@@ -60,12 +63,12 @@ impl PyLaunch {
                 let loaded = runtime.load(kernel).map_err(raised)?;
                 let prepared = prepared(device, &loaded, &problem, &tensors)?;
                 let workspace = workspace.map(|tensor| lent(device, tensor)).transpose()?;
-                let way = Way::Cuda {
+                let on_gpu = OnGpu {
                     device: device.clone(),
                     prepared,
                     workspace,
                 };
-                (loaded, way)
+                (loaded, Way::Cuda(Box::new(on_gpu)))
             }
             Device::Emulator(_) => {
                 arrays::check(kernel, &tensors)?;
@@ -95,19 +98,14 @@ impl PyLaunch {
     /// Launches: on a GPU enqueues on a device's stream, on the emulator runs to the end.
     pub fn enqueue_on(&self, device: Option<&CudaDevice>) -> PyResult<()> {
         match (&self.way, device) {
-            (
-                Way::Cuda {
-                    prepared,
-                    workspace,
-                    ..
-                },
-                Some(device),
-            ) => {
-                // SAFETY: the tensors of the launch, its workspace included, are kept by this value;
-                // work on the stream they are used on ends before their memory is used again, which
-                // is the framework's own rule, and the caller's for graphs.
-                let enqueued = match workspace {
+            (Way::Cuda(on_gpu), Some(device)) => {
+                let prepared = &on_gpu.prepared;
+                let enqueued = match &on_gpu.workspace {
+                    // SAFETY: the tensors of the launch, its workspace included, are kept by this
+                    // value; work on the stream they are used on ends before their memory is used
+                    // again, which is the framework's own rule, and the caller's for graphs.
                     Some(lent) => unsafe { device.enqueue_with(prepared, &lent.memory) },
+                    // SAFETY: as above.
                     None => unsafe { device.enqueue(prepared) },
                 };
                 enqueued.map_err(raised)
@@ -116,7 +114,7 @@ impl PyLaunch {
                 let device = self.runtime.device();
                 arrays::run(device, &self.loaded, &self.problem, &self.tensors).map(|_| ())
             }
-            (Way::Cuda { .. }, None) => Err(Error::new_err("a launch on a GPU needs a stream")),
+            (Way::Cuda(_), None) => Err(Error::new_err("a launch on a GPU needs a stream")),
         }
     }
 
@@ -164,7 +162,8 @@ impl PyLaunch {
     pub fn __call__(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         match &self.way {
             Way::Emulator => py.detach(|| self.enqueue_on(None)),
-            Way::Cuda { device, .. } => {
+            Way::Cuda(on_gpu) => {
+                let device = &on_gpu.device;
                 let handle = self.stream(py, stream, device.ordinal())?;
                 py.detach(|| {
                     let _current = Current::kept().map_err(raised)?;
@@ -184,7 +183,8 @@ impl PyLaunch {
     ) -> PyResult<Bound<'py, PyDict>> {
         let device = match &self.way {
             Way::Emulator => None,
-            Way::Cuda { device, .. } => {
+            Way::Cuda(on_gpu) => {
+                let device = &on_gpu.device;
                 let handle = self.stream(py, stream, device.ordinal())?;
                 Some(stream::on(device, handle))
             }
@@ -232,7 +232,7 @@ impl PyLaunch {
     #[getter]
     fn workspace_bytes(&self) -> u64 {
         match &self.way {
-            Way::Cuda { prepared, .. } => prepared.workspace_bytes(),
+            Way::Cuda(on_gpu) => on_gpu.prepared.workspace_bytes(),
             Way::Emulator => 0,
         }
     }

@@ -116,3 +116,9 @@ def test_errors_are_measured_by_what_is_allowed():
     assert comparing.compared(one * 2, one, (0, 0))[1] == numpy.inf
     with pytest.raises(tilewright.Error, match="has the shape"):
         comparing.compared(got[:2], want)
+
+
+def test_the_fastest_of_some_kernels_is_one_of_them(bundle):
+    kernels = [bundle.find("copy_elementwise"), bundle.find("copy_vectorized")]
+    found = tilewright.fastest(kernels, [make(0), make(1)], rounds=1)
+    assert found.id in [kernel.id for kernel in kernels]

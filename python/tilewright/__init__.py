@@ -26,7 +26,8 @@ from ._tilewright import (
     memcpy,
     open,
 )
-from .measuring import Peer, bench
+from .comparing import ROUNDOFF, compared
+from .measuring import Peer, bench, fastest
 
 __all__ = [
     "Bundle",
@@ -38,12 +39,15 @@ __all__ = [
     "Meter",
     "Operand",
     "Peer",
+    "ROUNDOFF",
     "Refused",
     "Samples",
     "Typed",
     "__version__",
     "as_dtype",
     "bench",
+    "compared",
+    "fastest",
     "memcpy",
     "open",
 ]

@@ -38,6 +38,8 @@ class Peer:
     version: Optional[str] = None
     #: Whether its launches may be captured into a graph.
     graph: bool = True
+    #: Whether it computes the same; of one that does not, such as a plain copy, the time alone counts.
+    same: bool = True
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,22 @@ def bench(
         return rows
 
 
+def fastest(
+    kernels: Sequence[Kernel],
+    sets: Sequence[Tensors],
+    *,
+    scalars: Optional[Dict[str, float]] = None,
+    rounds: int = 3,
+) -> Kernel:
+    """The fastest of some kernels of one function, by a short rotation of all of them."""
+    kernels = list(kernels)
+    with _Stage(kernels[0]) as stage:
+        bound = [_bound(kernel, list(sets), dict(scalars or {})) for kernel in kernels]
+        mode = "launch" if stage.stream is None else "sustained"
+        samples = stage.meter.contest(bound, mode, rounds, len(sets), True, 1)
+        return min(zip(map(samples.median_us, range(len(kernels))), range(len(kernels)), kernels))[2]
+
+
 def versions() -> Optional[str]:
     """The releases of torch and triton that are loaded: `torch 2.11.0, triton 3.6.0`."""
     loaded = [(name, sys.modules.get(name)) for name in ("torch", "triton", "numpy")]
@@ -225,13 +243,7 @@ def _entry(
     kernel: Kernel, sets: List[Tensors], arguments: Dict[str, Any], expected: comparing.Expected
 ) -> _Entry:
     """A kernel bound to every set, after it ran once on poisoned outputs and was compared."""
-    names = [operand.name for operand in kernel.operands]
-    missing = [name for name in names if name not in sets[0]]
-    if missing:
-        raise Error(f"the sets have no {', '.join(missing)}, which {kernel.id} takes")
-    launches = [
-        kernel.bind(**{name: tensors[name] for name in names}, **arguments) for tensors in sets
-    ]
+    launches = _bound(kernel, sets, arguments)
     expected.poison(sets[0])
     if expected.wanted is None:
         told = launches[0].verify()
@@ -241,6 +253,15 @@ def _entry(
     return _Entry(launches, rel_err, max_err)
 
 
+def _bound(kernel: Kernel, sets: List[Tensors], arguments: Dict[str, Any]) -> List[Launch]:
+    """A kernel bound to its operands of every set."""
+    names = [operand.name for operand in kernel.operands]
+    missing = [name for name in names if name not in sets[0]]
+    if missing:
+        raise Error(f"the sets have no {', '.join(missing)}, which {kernel.id} takes")
+    return [kernel.bind(**{name: tensors[name] for name in names}, **arguments) for tensors in sets]
+
+
 def _rival(
     kernel: Kernel, peer: Peer, sets: List[Tensors], expected: comparing.Expected
 ) -> _Rival:
@@ -248,7 +269,7 @@ def _rival(
     calls = [functools.partial(peer.call, **tensors) for tensors in sets]
     expected.poison(sets[0])
     returned = calls[0]()
-    if expected.wanted is None:
+    if expected.wanted is None or not peer.same:
         return _Rival(peer, calls, None)
     if returned is None:
         found = {name: sets[0][name] for name in expected.names}

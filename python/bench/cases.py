@@ -1,0 +1,515 @@
+"""What is measured: for each case its words, its shapes, its tensors, its peers, its reference.
+
+A case asks a kernel's operands by role and name: inputs in the order of the spec, `x` first, `g` and
+`b` the weights of a norm, `r` a residual; of products `a` and `b`, then vectors and tiles by what
+they are called. Types are the operands' own.
+"""
+
+import functools
+import math
+
+import torch
+import torch.nn.functional as F
+
+import tilewright
+
+TYPES = {
+    "bf16": torch.bfloat16,
+    "f16": torch.float16,
+    "f32": torch.float32,
+    "tf32": torch.float32,
+    "f64": torch.float64,
+    "e4m3": torch.float8_e4m3fn,
+    "e5m2": torch.float8_e5m2,
+    "s8": torch.int8,
+    "u8": torch.uint8,
+    "s16": torch.int16,
+    "s32": torch.int32,
+    "s64": torch.int64,
+    "b8": torch.uint8,
+    "b16": torch.bfloat16,
+    "b32": torch.float32,
+    "b64": torch.float64,
+}
+#: Together more than the second-level cache of any GPU, twice.
+ROTATED_BYTES = 256 << 20
+ROW_SHAPES = [(16384, 8192), (65536, 1024), (4096, 32768), (512, 131072), (32, 8192)]
+SQUARES = [(4096, 4096), (8192, 8192), (16384, 8192)]
+EPS = 1e-5
+#: Names of a vector along the columns and of a tile that epilogues add.
+BIASES = ("bias", "v", "beta")
+RESIDUALS = ("r", "c", "res", "residual")
+
+
+class Unknown(Exception):
+    """A kernel whose operands a case does not know."""
+
+
+def random(dtype, *shape, scale=1.0):
+    """Normal numbers of a type, or small integers."""
+    kind = TYPES[dtype]
+    if not kind.is_floating_point:
+        return torch.randint(0, 100, shape, device="cuda").to(kind)
+    values = torch.empty(shape, device="cuda", dtype=kind if kind.itemsize > 1 else torch.bfloat16)
+    return values.normal_().mul_(scale).to(kind)
+
+
+def void(_):
+    """Says that a peer has written in place."""
+
+
+class Problem:
+    """One function at one shape. Subclasses say what is computed."""
+
+    #: Allowed error: of an element's size, of the output's rms; None follows from the type.
+    bound = None
+    scalars = {}
+    flops = None
+    #: How PyTorch may be asked for it, the first that agrees with the kernel being meant.
+    meanings = ()
+
+    def __init__(self, kernel, shape):
+        self.kernel = kernel
+        self.shape = shape
+        self.types = {operand.name: operand.dtype for operand in kernel.operands}
+        self.operands = list(self.types)
+        self.inputs = [operand.name for operand in kernel.operands if operand.role == "in"]
+        self.outputs = [operand.name for operand in kernel.operands if operand.role != "in"]
+        self.meaning = None
+        self.prepare()
+
+    def prepare(self):
+        """Looks at the operands."""
+
+    def known(self, inputs, outputs):
+        """Refuses a kernel of other operands."""
+        if len(self.inputs) != inputs or len(self.outputs) != outputs:
+            raise Unknown(f"{self.kernel.spec} has operands {', '.join(self.operands)}")
+
+    def extents(self):
+        """The shape of each operand."""
+        raise NotImplementedError
+
+    def sets(self):
+        """Sets of tensors to rotate through."""
+        extents = self.extents()
+
+        def make():
+            made = {}
+            for name in self.inputs:
+                made[name] = random(self.types[name], *extents[name], scale=self.scale(name))
+            for name in self.outputs:
+                made[name] = torch.empty(extents[name], device="cuda", dtype=TYPES[self.types[name]])
+            return made
+
+        first = make()
+        each = sum(tensor.numel() * tensor.element_size() for tensor in first.values())
+        count = max(2, min(-(-ROTATED_BYTES // each), 256))
+        return [first] + [make() for _ in range(count - 1)]
+
+    def scale(self, name):
+        """What the numbers of an input are multiplied by."""
+        return 1.0
+
+    def reference(self, kernel, tensors):
+        """The outputs in f64, by the first of the meanings that the kernel agrees with."""
+        self.meaning = self.meanings[0]
+        if len(self.meanings) > 1:
+            kernel(**{name: tensors[name] for name in self.operands}, **self.scalars)
+            errors = [self.error(meaning, tensors) for meaning in self.meanings]
+            self.meaning = self.meanings[errors.index(min(errors))]
+        return functools.partial(self.exact, self.meaning)
+
+    def error(self, meaning, tensors):
+        """How far the kernel's first output is from a meaning."""
+        (wanted, *_) = listed(self.exact(meaning, **tensors))
+        return tilewright.compared(tensors[self.outputs[0]], wanted, self.bound)[1]
+
+    def exact(self, meaning, **tensors):
+        """A meaning of the inputs as f64."""
+        return meaning(*[tensors[name].double() for name in self.inputs])
+
+    def casted(self, found):
+        """Outputs in the operands' types."""
+        pairs = zip(self.outputs, listed(found))
+        cast = [one.to(TYPES[self.types[name]]) for name, one in pairs]
+        return cast[0] if len(cast) == 1 else tuple(cast)
+
+    def eager(self, **tensors):
+        """The function by PyTorch, operation by operation."""
+        return self.casted(self.meaning_of()(*[tensors[name] for name in self.inputs]))
+
+    def meaning_of(self):
+        return self.meaning or self.meanings[0]
+
+    def peers(self, bundle):
+        """Peers by kind."""
+        meaning = self.meaning_of()
+        kinds = [TYPES[self.types[name]] for name in self.outputs]
+
+        def function(*inputs):
+            found = listed(meaning(*inputs))
+            return tuple(one.to(kind) for one, kind in zip(found, kinds))
+
+        kernel_of = torch.compile(
+            function,
+            mode="max-autotune-no-cudagraphs",
+            dynamic=False,
+        )
+
+        def compiled(**tensors):
+            return kernel_of(*[tensors[name] for name in self.inputs])
+
+        return [
+            ("eager", tilewright.Peer("torch eager", self.eager)),
+            ("compile", tilewright.Peer("torch.compile max-autotune-no-cudagraphs", compiled)),
+        ]
+
+
+def listed(found):
+    return list(found) if isinstance(found, (tuple, list)) else [found]
+
+
+def own(bundle, word, problem, sources, name):
+    """A kernel of ours as a peer: `sources` makes its operands of a set's tensors."""
+    launches = {}
+
+    def call(**tensors):
+        key = tensors[problem.operands[0]].data_ptr()
+        launch = launches.get(key)
+        if launch is None:
+            operands = sources(tensors)
+            launch = bundle.pick(word, **operands).bind(**operands)
+            launches[key] = launch
+        launch()
+
+    version = f"tilewright {tilewright.__version__}"
+    return "own", tilewright.Peer(name, call, version=version, same=False)
+
+
+class Copy(Problem):
+    """Elements where they were."""
+
+    bound = (0, 0)
+    meanings = (lambda x: x,)
+
+    def prepare(self):
+        self.known(1, 1)
+        if len(set(self.types.values())) > 1:
+            raise Unknown(f"{self.kernel.spec} casts")
+
+    def extents(self):
+        (size,) = self.shape
+        columns = 8192
+        rows = size // (columns * TYPES[self.types[self.inputs[0]]].itemsize)
+        return {name: (rows, columns) for name in self.operands}
+
+    def peers(self, bundle):
+        (x,), (d,) = self.inputs, self.outputs
+        copy_ = tilewright.Peer("torch.Tensor.copy_", lambda **t: void(t[d].copy_(t[x])), graph=False)
+        memcpy = tilewright.Peer(
+            "cuMemcpyDtoDAsync",
+            lambda **t: tilewright.memcpy(t[d], t[x]),
+            version="the driver's",
+            graph=False,
+        )
+        return [("memcpy", memcpy), ("eager", copy_)]
+
+
+class Transpose(Problem):
+    """Rows as columns."""
+
+    bound = (0, 0)
+    meanings = (lambda x: x.t().contiguous(),)
+
+    def prepare(self):
+        self.known(1, 1)
+
+    def extents(self):
+        m, n = self.shape
+        return {self.inputs[0]: (m, n), self.outputs[0]: (n, m)}
+
+    def eager(self, **tensors):
+        tensors[self.outputs[0]].copy_(tensors[self.inputs[0]].t())
+
+    def peers(self, bundle):
+        def copied(tensors):
+            (x,), (d,) = self.inputs, self.outputs
+            s = tensors[x].view(torch.float32)
+            return {"s": s, "d": tensors[d].view(torch.float32).view(s.shape)}
+
+        peers = super().peers(bundle)
+        if TYPES[self.types[self.inputs[0]]].itemsize <= 4:
+            peers.append(own(bundle, "copy", self, copied, "our copy of as many bytes"))
+        return peers
+
+
+class Cast(Problem):
+    """Elements in another type, where they were."""
+
+    meanings = (lambda x: x,)
+
+    def prepare(self):
+        self.known(1, 1)
+
+    def extents(self):
+        return {name: self.shape for name in self.operands}
+
+    def exact(self, meaning, **tensors):
+        return tensors[self.inputs[0]].to(TYPES[self.types[self.outputs[0]]]).double()
+
+    @property
+    def bound(self):
+        return (0, 0)
+
+    def eager(self, **tensors):
+        tensors[self.outputs[0]].copy_(tensors[self.inputs[0]])
+
+
+class Rows(Problem):
+    """A function of each row."""
+
+    def prepare(self):
+        self.known(1, 1)
+
+    def extents(self):
+        m, n = self.shape
+        return {name: (m, n) if self.is_tile(name) else (n,) for name in self.operands}
+
+    def is_tile(self, name):
+        operands = {operand.name: operand for operand in self.kernel.operands}
+        return len(operands[name].shape) == 2
+
+
+class Softmax(Rows):
+    """Exponentials of a row over their sum."""
+
+    meanings = (lambda x: torch.softmax(x, -1),)
+
+
+class LogSoftmax(Rows):
+    """The logarithm of it."""
+
+    meanings = (lambda x: torch.log_softmax(x, -1),)
+
+
+class Norm(Rows):
+    """What norms share: a scalar for the smallest variance, inputs in f32 inside."""
+
+    def prepare(self):
+        self.scalars = {name: EPS for name in self.kernel.scalars}
+        self.meanings = tuple(self.norms())
+
+    def weights(self):
+        """Inputs along the columns."""
+        return [name for name in self.inputs if not self.is_tile(name)]
+
+
+def as_wide(x):
+    """Elements wide enough to add up."""
+    return x if x.dtype == torch.float64 else x.float()
+
+
+def rms(x, g):
+    """RMSNorm with the fused operation where the types allow it."""
+    if x.dtype == g.dtype:
+        return F.rms_norm(x, (x.shape[-1],), g, EPS)
+    x = as_wide(x)
+    return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + EPS) * as_wide(g)
+
+
+class RmsNorm(Norm):
+    """Rows over their root mean square; with a residual, rows of the sum, which may be written."""
+
+    def norms(self):
+        tiles = [name for name in self.inputs if self.is_tile(name)]
+        if len(self.weights()) != 1 or self.inputs[-1] not in (*self.weights(), *RESIDUALS):
+            raise Unknown(f"{self.kernel.spec} has operands {', '.join(self.operands)}")
+        if len(tiles) == 1 and len(self.outputs) == 1:
+            return [rms]
+        if len(tiles) != 2:
+            raise Unknown(f"{self.kernel.spec} has operands {', '.join(self.operands)}")
+        weight = self.inputs.index(self.weights()[0])
+        both = len(self.outputs) == 2
+
+        def added(*inputs):
+            g = inputs[weight]
+            x, r = (one for at, one in enumerate(inputs) if at != weight)
+            total = x + r
+            return (rms(total, g), total) if both else rms(total, g)
+
+        def turned(*inputs):
+            return tuple(reversed(added(*inputs)))
+
+        return [added, turned] if both else [added]
+
+
+class LayerNorm(Norm):
+    """Rows less their mean, over their deviation."""
+
+    def norms(self):
+        if len(self.weights()) != 2 or len(self.inputs) != 3 or len(self.outputs) != 1:
+            raise Unknown(f"{self.kernel.spec} has operands {', '.join(self.operands)}")
+
+        def norm(x, g, b):
+            if x.dtype == g.dtype == b.dtype:
+                return F.layer_norm(x, (x.shape[-1],), g, b, EPS)
+            wide = as_wide(x)
+            return F.layer_norm(wide, (x.shape[-1],), g.to(wide.dtype), b.to(wide.dtype), EPS)
+
+        return [norm]
+
+
+class Gemm(Problem):
+    """Products, and what is done to them before they are stored."""
+
+    bound_rms = 2.0**-10
+
+    def prepare(self):
+        self.vectors = [name for name in self.inputs if name in BIASES]
+        self.tiles = [name for name in self.inputs if name in RESIDUALS]
+        self.factors = [n for n in self.inputs if n not in self.vectors and n not in self.tiles]
+        if len(self.factors) not in (2, 3) or len(self.outputs) != 1 or self.kernel.scalars:
+            raise Unknown(f"{self.kernel.spec} has operands {', '.join(self.operands)}")
+        self.meanings = tuple(self.epilogues())
+        m, n, k = self.shape
+        self.flops = 2.0 * m * n * k * (len(self.factors) - 1)
+        roundoff = tilewright.ROUNDOFF.get(str(TYPES[self.types[self.outputs[0]]])[6:], 0.0)
+        self.bound = (2 * roundoff, self.bound_rms)
+
+    def extents(self):
+        m, n, k = self.shape
+        shapes = {}
+        for at, name in enumerate(self.factors):
+            shapes[name] = (m if at == 0 else n, k)
+        for name in self.tiles + self.outputs:
+            shapes[name] = (m, n)
+        for name in self.vectors:
+            shapes[name] = (n,)
+        return shapes
+
+    def scale(self, name):
+        return 1.0 if name != self.factors[0] else 1.0 / math.sqrt(self.shape[2])
+
+    def sets(self):
+        # A factor that is contiguous along the other extent is made so.
+        sets = super().sets()
+        for operand in self.kernel.operands:
+            if operand.name in self.factors and operand.layout.split(":")[1].startswith("(1,"):
+                for tensors in sets:
+                    tensors[operand.name] = tensors[operand.name].t().contiguous().t()
+        return sets
+
+    def product(self, inputs):
+        """The inputs by name, and the product in the widest type that PyTorch gives."""
+        named = dict(zip(self.inputs, inputs))
+        a, b = (named[name] for name in self.factors[:2])
+        return named, a @ b.t()
+
+    def epilogues(self):
+        """What the word may mean."""
+        return [lambda *inputs: self.product(inputs)[1]]
+
+    def eager(self, **tensors):
+        if self.meanings and len(self.inputs) == 2 and type(self) is Gemm:
+            a, b = (tensors[name] for name in self.factors)
+            if a.dtype == tensors[self.outputs[0]].dtype:
+                return void(torch.matmul(a, b.t(), out=tensors[self.outputs[0]]))
+        return super().eager(**tensors)
+
+    def peers(self, bundle):
+        peers = super().peers(bundle)
+        if type(self) is not Gemm:
+            names = dict(zip("ab", self.factors))
+            outputs = {}
+
+            def alone(tensors):
+                key = tensors[self.outputs[0]].data_ptr()
+                d = outputs.setdefault(key, torch.empty_like(tensors[self.outputs[0]]))
+                return {"a": tensors[names["a"]], "b": tensors[names["b"]], "d": d}
+
+            peers.append(own(bundle, "gemm", self, alone, "our product alone"))
+        return peers
+
+
+class BiasReluResidual(Gemm):
+    """A bias, relu and a residual behind a product."""
+
+    def epilogues(self):
+        if len(self.vectors) != 1 or len(self.tiles) != 1:
+            raise Unknown(f"{self.kernel.spec} has operands {', '.join(self.operands)}")
+        (v,), (r,) = self.vectors, self.tiles
+
+        def after(*inputs):
+            named, product = self.product(inputs)
+            return torch.relu(product + named[v]) + named[r]
+
+        def before(*inputs):
+            named, product = self.product(inputs)
+            return torch.relu(product + named[v] + named[r])
+
+        return [after, before]
+
+
+class Gelu(Gemm):
+    """gelu behind a product, with a bias where there is one."""
+
+    def epilogues(self):
+        def of(approximate):
+            def gelu(*inputs):
+                named, product = self.product(inputs)
+                for name in self.vectors:
+                    product = product + named[name]
+                return F.gelu(product, approximate=approximate)
+
+            return gelu
+
+        return [of("none"), of("tanh")]
+
+
+class SwiGlu(Gemm):
+    """silu of one product times another."""
+
+    def epilogues(self):
+        if len(self.factors) != 3:
+            raise Unknown(f"{self.kernel.spec} has operands {', '.join(self.operands)}")
+
+        def of(gate, up):
+            def swiglu(*inputs):
+                named = dict(zip(self.inputs, inputs))
+                a = named[self.factors[0]]
+                gated = F.silu(a @ named[self.factors[gate]].t())
+                return gated * (a @ named[self.factors[up]].t())
+
+            return swiglu
+
+        return [of(1, 2), of(2, 1)]
+
+
+class Case:
+    """A kind of kernels, and where they are measured."""
+
+    def __init__(self, name, words, problem, shapes, graph=True):
+        self.name = name
+        self.words = words
+        self.problem = problem
+        self.shapes = shapes
+        # NOTE: copies are enqueued one by one: a memcpy node of a graph is slower than the stream's.
+        self.graph = graph
+
+
+CUBES = [(4096, 4096, 4096), (8192, 8192, 8192)]
+
+ALL = [
+    Case("copy", ["copy"], Copy, [(1 << 30,), (4 << 30,)], graph=False),
+    Case("transpose", ["transpose"], Transpose, SQUARES),
+    Case("cast", ["cast"], Cast, [(8192, 8192), (16384, 8192)]),
+    Case("softmax", ["softmax"], Softmax, ROW_SHAPES),
+    Case("log_softmax", ["log_softmax"], LogSoftmax, ROW_SHAPES),
+    Case("rmsnorm", ["rmsnorm"], RmsNorm, ROW_SHAPES),
+    Case("layernorm", ["layernorm"], LayerNorm, ROW_SHAPES),
+    Case("gemm", ["gemm"], Gemm, CUBES),
+    Case("bias_relu_residual", ["bias_relu_residual"], BiasReluResidual, CUBES),
+    Case("gelu", ["gelu", "bias_gelu"], Gelu, CUBES),
+    Case("swiglu", ["swiglu"], SwiGlu, [(4096, 28672, 8192), (4096, 28672, 1024)]),
+]

@@ -1,8 +1,8 @@
 """What is measured: for each case its words, its shapes, its tensors, its peers, its reference.
 
-A case asks a kernel's operands by role and name: inputs in the order of the spec, `x` first, `g` and
-`b` the weights of a norm, `r` a residual; of products `a` and `b`, then vectors and tiles by what
-they are called. Types are the operands' own.
+A case asks a kernel's operands by role and name: inputs in the order of the spec, `x` first, `g`
+and `b` the weights of a norm, `r` a residual; of products `a` and `b`, then vectors and tiles by
+what they are called. Types are the operands' own.
 """
 
 import functools
@@ -99,7 +99,8 @@ class Problem:
             for name in self.inputs:
                 made[name] = random(self.types[name], *extents[name], scale=self.scale(name))
             for name in self.outputs:
-                made[name] = torch.empty(extents[name], device="cuda", dtype=TYPES[self.types[name]])
+                kind = TYPES[self.types[name]]
+                made[name] = torch.empty(extents[name], device="cuda", dtype=kind)
             return made
 
         first = make()
@@ -206,7 +207,9 @@ class Copy(Problem):
 
     def peers(self, bundle):
         (x,), (d,) = self.inputs, self.outputs
-        copy_ = tilewright.Peer("torch.Tensor.copy_", lambda **t: void(t[d].copy_(t[x])), graph=False)
+        copy_ = tilewright.Peer(
+            "torch.Tensor.copy_", lambda **t: void(t[d].copy_(t[x])), graph=False
+        )
         memcpy = tilewright.Peer(
             "cuMemcpyDtoDAsync",
             lambda **t: tilewright.memcpy(t[d], t[x]),
@@ -494,7 +497,7 @@ class Case:
         self.words = words
         self.problem = problem
         self.shapes = shapes
-        # NOTE: copies are enqueued one by one: a memcpy node of a graph is slower than the stream's.
+        # NOTE: copies are enqueued one by one: a memcpy node is slower than a stream's copy.
         self.graph = graph
 
 

@@ -4,11 +4,12 @@
     python python/bench/rows.py BUNDLE --cases softmax,rmsnorm --shapes 16384x8192,32x8192
     python python/bench/rows.py BUNDLE --list
 
-A case is what its kernels' spec calls itself: every function of the bundle with that word is measured
-by its fastest kernel, with the types of its own operands, at the shapes of the case. What the bundle
-has not, or time does not allow, is left out and said so. Peers are PyTorch eager, torch.compile in
-mode max-autotune-no-cudagraphs, the driver's copy for copies, and a kernel of ours where a case is to
-be compared with one: a transpose with a copy of as many bytes, an epilogue with the product alone.
+A case is what its kernels' spec calls itself: every function of the bundle with that word is
+measured by its fastest kernel, with the types of its own operands, at the shapes of the case. What
+the bundle has not, or time does not allow, is left out and said so. Peers are PyTorch eager,
+torch.compile in mode max-autotune-no-cudagraphs, the driver's copy for copies, and a kernel of ours
+where a case is to be compared with one: a transpose with a copy of as many bytes, an epilogue with
+the product alone.
 """
 
 import argparse
@@ -133,7 +134,7 @@ def show(row):
 
 
 def main():
-    """Measures what was asked for; 1 where a row's output broke its bound, or nothing was measured."""
+    """Measures what was asked for; 1 where an output broke its bound, or nothing was measured."""
     options = arguments()
     for name in ("cases", "shapes", "types", "peers", "modes"):
         setattr(options, name, listed(getattr(options, name)))

@@ -164,7 +164,8 @@ def test_what_cannot_be_opened_is_told(tmp_path, path):
     with pytest.raises(tilewright.Error, match='"tpu" is no device'):
         tilewright.open(path, device="tpu")
     assert issubclass(tilewright.BundleError, tilewright.Error)
-    assert tilewright.open(path, device="emulator", sm=75).find("gemm_sm90_bf16_tn").runs_here is False
+    turing = tilewright.open(path, device="emulator", sm=75)
+    assert turing.find("gemm_sm90_bf16_tn").runs_here is False
 
 
 def test_big_endian_and_foreign_types_are_told(bundle):

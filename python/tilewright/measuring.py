@@ -38,7 +38,7 @@ class Peer:
     version: Optional[str] = None
     #: Whether its launches may be captured into a graph.
     graph: bool = True
-    #: Whether it computes the same; of one that does not, such as a plain copy, the time alone counts.
+    #: Whether it computes the same; of one that does not, a plain copy say, the time alone counts.
     same: bool = True
 
 
@@ -88,8 +88,8 @@ def bench(
     there is no time but the host's, which is `launch`.
 
     The output of every kernel and peer is compared first: with `reference(**tensors)` within
-    `bound`, or, without one, the kernels' with their own formula, computed in f64 on the host, which
-    is for small problems. `output` names a file of rows to append to. Ratios are the peer's time
+    `bound`, or, without one, the kernels' with their own formula, computed in f64 on the host,
+    which is for small problems. `output` names a file of rows to append to. Ratios are the peer's time
     over the kernel's: above 1 the kernel is faster.
     """
     kernels = [kernels] if isinstance(kernels, Kernel) else list(kernels)
@@ -150,7 +150,7 @@ def fastest(
         bound = [_bound(kernel, list(sets), dict(scalars or {})) for kernel in kernels]
         mode = "launch" if stage.stream is None else "sustained"
         samples = stage.meter.contest(bound, mode, rounds, len(sets), True, 1)
-        return min(zip(map(samples.median_us, range(len(kernels))), range(len(kernels)), kernels))[2]
+        return kernels[min(range(len(kernels)), key=samples.median_us)]
 
 
 def versions() -> Optional[str]:
@@ -193,7 +193,9 @@ class _Stage:
             self.stream.synchronize()
             self.entered.__exit__(*exception)
 
-    def capture(self, calls: List[Callable[[], Any]], launches: int, sets: int) -> Callable[[], Any]:
+    def capture(
+        self, calls: List[Callable[[], Any]], launches: int, sets: int
+    ) -> Callable[[], Any]:
         """What replays so many calls, one set after another."""
         graph = self.torch.cuda.CUDAGraph()
         with self.torch.cuda.graph(graph, stream=self.stream):
@@ -293,8 +295,8 @@ def _arms(
         arms.extend([arm, arm] if noise else [arm])
     for entry in entries:
         # By the host's clock a kernel is called as the peers are: from Python.
-        as_called = mode == "launch"
-        arms.append((functools.partial(_call, entry.launches), None) if as_called else entry.launches)
+        called = (functools.partial(_call, entry.launches), None)
+        arms.append(called if mode == "launch" else entry.launches)
     return arms, places
 
 

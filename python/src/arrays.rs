@@ -1,7 +1,8 @@
 //! Launches on the emulator: arrays of the host go in, are run on, and what was written comes back.
 //!
-//! Arrays that overlap stand in one buffer, each at its place, and every buffer begins as far behind
-//! a multiple of 256 as its arrays do: so alignment and overlap are judged as they are on a GPU.
+//! Arrays that overlap stand in one buffer, each at its place, and every buffer begins as far
+//! behind a multiple of 256 as its arrays do: so alignment and overlap are judged as they are on a
+//! GPU.
 
 use pyo3::prelude::*;
 use tilewright_runtime::bundle::Kernel;
@@ -127,8 +128,8 @@ fn bytes_at(address: u64, bytes: u64) -> Vec<u8> {
         return Vec::new();
     }
     let start = std::ptr::with_exposed_provenance::<u8>(address as usize);
-    // SAFETY: the range is that of tensors which say that it is theirs; they are kept alive, and the
-    // problem's fit has shown that extents and strides are positive.
+    // SAFETY: the range is that of tensors which say that it is theirs; they are kept alive, and
+    // the problem's fit has shown that extents and strides are positive.
     unsafe { std::slice::from_raw_parts(start, bytes as usize) }.to_vec()
 }
 

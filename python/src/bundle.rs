@@ -217,8 +217,8 @@ impl PyBundle {
                 .map(|(k, _)| format!("{} ({:.12})", k.spec, k.semantics.function.to_string()))
                 .collect();
             let text = format!(
-                "{word:?} means {} functions that take these tensors: {}; say a spec or the beginning \
-                 of a function's hash instead",
+                "{word:?} means {} functions that take these tensors: {}; say a spec or the \
+                 beginning of a function's hash instead",
                 all.len(),
                 all.join(", ")
             );

@@ -73,7 +73,7 @@ fn mode_of(text: &str) -> PyResult<Mode> {
         })
 }
 
-/// An arm of Python's: launches by set, or a callable of the set's number with its way of capturing.
+/// An arm of Python's: launches by set, or a callable of the set's number and its way into graphs.
 enum Arm<'py> {
     Launches(Vec<Bound<'py, PyLaunch>>),
     Callable(Bound<'py, PyAny>, Bound<'py, PyAny>),
@@ -190,8 +190,8 @@ impl PyMeter {
     }
 
     /// The row, as JSON, of a kernel that was measured beside a peer.
-    #[pyo3(signature = (launch, samples, *, mode, ours, peer, again, name, version, replayed, flops, bytes,
-        rel_err, max_err, peer_max_err, bound, date, commit))]
+    #[pyo3(signature = (launch, samples, *, mode, ours, peer, again, name, version, replayed, flops,
+        bytes, rel_err, max_err, peer_max_err, bound, date, commit))]
     #[expect(
         clippy::too_many_arguments,
         reason = "each is a field of the row, given by name"

@@ -24,7 +24,7 @@ impl Request {
         keywords: Option<&Bound<'_, PyDict>>,
         promises: &[String],
     ) -> PyResult<Request> {
-        let mut given = Problem::of([("", 0); 0]);
+        let mut given = Problem::default();
         for promise in promises {
             given = given.with_promise(promise);
         }

@@ -89,8 +89,8 @@ def bench(
 
     The output of every kernel and peer is compared first: with `reference(**tensors)` within
     `bound`, or, without one, the kernels' with their own formula, computed in f64 on the host,
-    which is for small problems. `output` names a file of rows to append to. Ratios are the peer's time
-    over the kernel's: above 1 the kernel is faster.
+    which is for small problems. `output` names a file of rows to append to. Ratios are the peer's
+    time over the kernel's: above 1 the kernel is faster.
     """
     kernels = [kernels] if isinstance(kernels, Kernel) else list(kernels)
     peers = [peers] if isinstance(peers, Peer) else list(peers)

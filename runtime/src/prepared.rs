@@ -57,8 +57,8 @@ impl CudaDevice {
         Ok(Prepared { loaded, launch })
     }
 
-    /// Enqueues a prepared launch, with scratch memory that the runtime keeps for this stream: it is
-    /// made at the first launch, and for a capture at the first launch in it.
+    /// Enqueues a prepared launch, with scratch memory that the runtime keeps for this stream: it
+    /// is made at the first launch, and for a capture at the first launch in it.
     ///
     /// # Safety
     /// The memory that the launch was prepared with is still there, and stays until the work is

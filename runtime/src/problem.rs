@@ -23,7 +23,7 @@ const MATRIX_EXTENTS: [&str; 3] = ["m", "n", "k"];
 /// assert_eq!((p.extent("i"), p.extent("m")), (Some(512), None));
 /// assert_eq!(p.to_string(), "z=4 i=512 e=64 q:(32768,64,1)");
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Problem {
     extents: Vec<(Cow<'static, str>, i64)>,
     strides: Vec<(String, Vec<i64>)>,

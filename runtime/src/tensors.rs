@@ -41,9 +41,11 @@ impl Described<'_> {
 /// ```
 /// use tilewright_runtime::{Described, Extents, Problem, bundle::*, problem_of};
 /// let mut kernel = Kernel::new("copy@x", "copy");
-/// for (name, role, layout) in [("s", Role::In, "(m,n):(lds,1)"), ("d", Role::Out, "(m,n):(ldd,1)")] {
-///     kernel.semantics.operands.push(Operand::new(name, role, DType::F32, layout.parse()?));
-/// }
+/// let (s, d) = ("(m,n):(lds,1)".parse()?, "(m,n):(ldd,1)".parse()?);
+/// kernel.semantics.operands = vec![
+///     Operand::new("s", Role::In, DType::F32, s),
+///     Operand::new("d", Role::Out, DType::F32, d),
+/// ];
 /// kernel.semantics.compute = "d[m,n] = s[m,n]".to_owned();
 /// kernel.resolve()?;
 /// let tensor = |operand, lead| Described {
@@ -51,7 +53,8 @@ impl Described<'_> {
 ///     dtype: DType::F32,
 ///     place: Extents::new([(4, lead), (8, 1)]),
 /// };
-/// let problem = problem_of(&kernel, &[tensor("s", 8), tensor("d", 12)], &Problem::of([("", 0); 0]));
+/// let tensors = [tensor("s", 8), tensor("d", 12)];
+/// let problem = problem_of(&kernel, &tensors, &Problem::default());
 /// assert_eq!(problem.unwrap().to_string(), "4x8x1 s:(8,1) d:(12,1)");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -51,8 +51,8 @@ impl Drop for Outside {
     }
 }
 
-/// The context that was current on this thread, and is again when the value is dropped: a caller who
-/// works on several devices finds its own as it was.
+/// The context that was current on this thread, and is again when the value is dropped: a caller
+/// who works on several devices finds its own as it was.
 #[derive(Debug)]
 pub struct Current {
     context: sys::CUcontext,

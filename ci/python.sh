@@ -3,6 +3,7 @@
 #
 #   ci/python.sh                      a debug build, the tests
 #   ci/python.sh --wheel FOLDER       a release build, its wheel kept in FOLDER, the tests
+#   ci/python.sh --library FILE       the tests alone, of a library that cargo has built
 #
 #   TILEWRIGHT              the command that builds the tests' bundle; by default cargo builds it
 #   TILEWRIGHT_TEST_BUNDLE  a bundle that is there already
@@ -18,10 +19,14 @@ stamp=$environment/tools.txt
 
 profile=dev
 wheels=$PWD/target/python-wheels
-if [ "${1:-}" = --wheel ]; then
+library=
+case ${1:-} in
+--wheel)
     profile=release
     wheels=$(mkdir -p "${2:?ci/python.sh --wheel FOLDER}" && cd "$2" && pwd)
-fi
+    ;;
+--library) library=${2:?ci/python.sh --library target/debug/lib_tilewright.so} ;;
+esac
 
 if [ "$(cat "$stamp" 2>/dev/null)" != "$tools" ]; then
     rm -rf "$environment"
@@ -43,11 +48,25 @@ if [ -z "$bundle" ]; then
     fi
 fi
 
+run_tests() {
+    TILEWRIGHT_TEST_BUNDLE=$bundle "$environment/bin/python" -m pytest --quiet -p no:cacheprovider \
+        --rootdir python python/tests
+}
+
+if [ -n "$library" ]; then
+    package=$PWD/target/python-package
+    rm -rf "$package"
+    mkdir -p "$package/tilewright"
+    cp python/tilewright/*.py "$package/tilewright/"
+    cp "$library" "$package/tilewright/_tilewright.abi3.so"
+    PYTHONPATH=$package run_tests
+    exit
+fi
+
 mkdir -p "$wheels"
 rm -f "$wheels"/tilewright-*.whl
 "$environment/bin/maturin" build --quiet --locked --manifest-path python/Cargo.toml \
     --profile "$profile" --out "$wheels"
 "$environment/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall \
     "$wheels"/tilewright-*.whl
-TILEWRIGHT_TEST_BUNDLE=$bundle "$environment/bin/python" -m pytest --quiet -p no:cacheprovider \
-    --rootdir python python/tests
+run_tests

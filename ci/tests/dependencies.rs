@@ -81,6 +81,14 @@ fn the_runtime_builds_no_foreign_code_and_needs_no_cuda() {
 }
 
 #[test]
+fn the_python_module_is_the_runtime_alone() {
+    let crates = tree("tilewright-python", "normal,build", &[]);
+    assert!(crates.contains("tilewright-runtime") && crates.contains("pyo3"));
+    assert_absent("tilewright-python", &crates, &GENERATOR_ONLY);
+    assert_absent("tilewright-python", &crates, &["clap", "indicatif", "cc"]);
+}
+
+#[test]
 fn the_layout_algebra_depends_on_nothing() {
     assert_eq!(
         tree("tilewright-layout", "normal,build", &[]),

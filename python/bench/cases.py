@@ -31,6 +31,8 @@ TYPES = {
     "b32": torch.float32,
     "b64": torch.float64,
 }
+#: Where tensors are made: `cuda`, or `cpu` for the emulator.
+DEVICE = "cuda"
 #: Together more than the second-level cache of any GPU, twice.
 ROTATED_BYTES = 256 << 20
 ROW_SHAPES = [(16384, 8192), (65536, 1024), (4096, 32768), (512, 131072), (32, 8192)]
@@ -49,9 +51,9 @@ def random(dtype, *shape, scale=1.0):
     """Normal numbers of a type, or small integers."""
     kind = TYPES[dtype]
     if not kind.is_floating_point:
-        return torch.randint(0, 100, shape, device="cuda").to(kind)
-    values = torch.empty(shape, device="cuda", dtype=kind if kind.itemsize > 1 else torch.bfloat16)
-    return values.normal_().mul_(scale).to(kind)
+        return torch.randint(0, 100, shape, device=DEVICE).to(kind)
+    wide = kind if kind.itemsize > 1 else torch.bfloat16
+    return torch.randn(shape, device=DEVICE, dtype=wide).mul_(scale).to(kind)
 
 
 def void(_):
@@ -100,12 +102,12 @@ class Problem:
                 made[name] = random(self.types[name], *extents[name], scale=self.scale(name))
             for name in self.outputs:
                 kind = TYPES[self.types[name]]
-                made[name] = torch.empty(extents[name], device="cuda", dtype=kind)
+                made[name] = torch.empty(extents[name], device=DEVICE, dtype=kind)
             return made
 
         first = make()
         each = sum(tensor.numel() * tensor.element_size() for tensor in first.values())
-        count = max(2, min(-(-ROTATED_BYTES // each), 256))
+        count = max(2, min(-(-ROTATED_BYTES // each), 256)) if DEVICE == "cuda" else 2
         return [first] + [make() for _ in range(count - 1)]
 
     def scale(self, name):
@@ -216,7 +218,7 @@ class Copy(Problem):
             version="the driver's",
             graph=False,
         )
-        return [("memcpy", memcpy), ("eager", copy_)]
+        return [("memcpy", memcpy), ("eager", copy_)] if DEVICE == "cuda" else [("eager", copy_)]
 
 
 class Transpose(Problem):
@@ -374,6 +376,9 @@ class Gemm(Problem):
         self.factors = [n for n in self.inputs if n not in self.vectors and n not in self.tiles]
         if len(self.factors) not in (2, 3) or len(self.outputs) != 1 or self.kernel.scalars:
             raise Unknown(f"{self.kernel.spec} has operands {', '.join(self.operands)}")
+        narrow = [self.types[name] for name in self.factors if TYPES[self.types[name]].itemsize < 2]
+        if narrow:
+            raise Unknown(f"{self.kernel.spec} multiplies {narrow[0]}: there is no peer here")
         self.meanings = tuple(self.epilogues())
         m, n, k = self.shape
         self.flops = 2.0 * m * n * k * (len(self.factors) - 1)

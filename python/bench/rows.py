@@ -39,6 +39,9 @@ def arguments():
     parser.add_argument("--rested-rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=540, help="stop in time [default: 540]")
     parser.add_argument("--commit", help="what to write into the rows")
+    parser.add_argument(
+        "--device", default="cuda", help="emulator: to try this without a GPU, in mode launch"
+    )
     parser.add_argument("--list", action="store_true", help="say what there is, measure nothing")
     return parser.parse_args()
 
@@ -138,7 +141,10 @@ def main():
     options = arguments()
     for name in ("cases", "shapes", "types", "peers", "modes"):
         setattr(options, name, listed(getattr(options, name)))
-    bundle = tilewright.open(options.bundle)
+    bundle = tilewright.open(options.bundle, options.device)
+    if bundle.device == "emulator":
+        cases.DEVICE = "cpu"
+        options.modes = ["launch"]
     clock = Clock(options.seconds)
     rows, left_out = [], []
     for case in cases.ALL:
@@ -167,7 +173,8 @@ def main():
                     if not isinstance(error, (tilewright.Refused, cases.Unknown)):
                         traceback.print_exc()
                     left_out.append(f"{place}: {type(error).__name__}: {error}")
-                torch.cuda.empty_cache()
+                if cases.DEVICE == "cuda":
+                    torch.cuda.empty_cache()
                 clock.measured(began)
     for line in left_out:
         print("left out", line)

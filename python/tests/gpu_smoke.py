@@ -219,7 +219,15 @@ def rows_of_a_product(bundle):
     ]
     kernel = tilewright.fastest(gemms(bundle), [make(0), make(1)])
     rows = tilewright.bench(
-        kernel, make, peers, rounds=9, rested_rounds=3, reference=wanted, output=OUTPUT
+        kernel,
+        make,
+        peers,
+        rounds=9,
+        rested_rounds=3,
+        reference=wanted,
+        # The peer may add parts of a sum in bf16.
+        bound=(2.0**-7, 2.0**-8),
+        output=OUTPUT,
     )
     show(rows)
     assert all(row["max_err"] <= 1 and row["peer_max_err"] <= 1 for row in rows)

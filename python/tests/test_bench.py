@@ -2,6 +2,7 @@
 
 import json
 
+import ml_dtypes
 import numpy
 import pytest
 
@@ -116,6 +117,12 @@ def test_errors_are_measured_by_what_is_allowed():
         assert comparing.compared(got, want, (0.25, 1))[1] == numpy.inf
     one = numpy.ones(1)
     assert comparing.compared(one * 2, one, (0, 0))[1] == numpy.inf
+    # Without a bound, what rounding to the type loses is allowed, near 0 as well.
+    fine = numpy.linspace(-1, 1, 4001)
+    for dtype in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, "f2"):
+        rounded = fine.astype(dtype)
+        assert 0.5 < comparing.compared(rounded, fine)[1] <= 1
+        assert comparing.compared(numpy.zeros_like(rounded), fine)[1] > 10
     with pytest.raises(tilewright.Error, match="has the shape"):
         comparing.compared(got[:2], want)
 

@@ -22,6 +22,8 @@ ROUNDOFF = {
     "float8_e4m3fn": 2.0**-4,
     "float8_e5m2": 2.0**-3,
 }
+#: Half the smallest number above 0, of types whose numbers come that close to it.
+SMALLEST = {"float16": 2.0**-25, "float8_e4m3fn": 2.0**-10, "float8_e5m2": 2.0**-17}
 #: What a sum in f32 may lose beside the rounding of its result, over the output's rms.
 SUMMED = 2.0**-14
 #: Elements compared at once.
@@ -121,7 +123,9 @@ def compared(
     if tuple(out.shape) != tuple(wanted.shape):
         found, wants = tuple(out.shape), tuple(wanted.shape)
         raise Error(f"an output has the shape {found}; the reference has {wants}")
+    least = 0.0
     if bound is None:
+        least = SMALLEST.get(dtype_of(out), 0.0)
         bound = (ROUNDOFF.get(dtype_of(out), 0.0) * (1 + 2.0**-6), SUMMED)
     own, of_rms = bound
     flat = _Flat(out), _Flat(wanted)
@@ -131,7 +135,7 @@ def compared(
     errors, worst = 0.0, 0.0
     for at in chunks:
         got, want = flat[0].chunk(at), flat[1].chunk(at)
-        error, ratio = _chunk(got, want, own, of_rms * rms)
+        error, ratio = _chunk(got, want, own, of_rms * rms + least)
         errors, worst = errors + error, max(worst, ratio)
     if errors == 0:
         return 0.0, worst

@@ -203,13 +203,13 @@ fn refusals_of_renamed_operands_stand_at_their_keys() {
 
 #[test]
 fn a_formula_is_refused_at_the_same_place_in_every_point() {
-    let silu = LINEAR.replace(
+    let scaled = LINEAR.replace(
         "= sum[c] w[out,c] * x[row,c]",
-        "= silu(sum[c] w[out,c] * x[row,c])",
+        "= sum[c] (2 * w[out,c]) * x[row,c]",
     ) + "tune:\n  pipeline.stages: [3, 4]\n";
     for point in 0..2 {
-        let found = refused(&silu, point);
-        let line = "compute: y[row,out] = silu(sum[c] w[out,c] * x[row,c])";
+        let found = refused(&scaled, point);
+        let line = "compute: y[row,out] = sum[c] (2 * w[out,c]) * x[row,c]";
         assert_eq!(found[0].1, [line], "{found:?}");
     }
 }

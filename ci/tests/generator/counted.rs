@@ -48,14 +48,15 @@ impl Counted {
 fn counted() -> Vec<Counted> {
     let runtime = shipped::runtime();
     let points = shipped::points();
-    shipped::on_each(&points, |point| {
+    let found = shipped::on_each(&points, |point| {
         let kernel = runtime.kernels().iter().find(|one| one.id == point.id);
         let kernel = kernel.unwrap();
-        Counted {
+        shipped::is_exact(kernel).then(|| Counted {
             subject: Subject::of_kernel(&runtime, kernel, &whole_tiles(kernel)).unwrap(),
             steps: kept(point).unwrap().steps,
-        }
-    })
+        })
+    });
+    found.into_iter().flatten().collect()
 }
 
 /// The lines of the record: the name of the kernel, then one kind of traffic or work.

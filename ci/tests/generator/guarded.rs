@@ -31,7 +31,7 @@ fn a_test_that_lets_one_more_through_is_refused() {
     }
 }
 
-/// Kernels are run on a problem of cut tiles, and on one smaller than a tile.
+/// Kernels are run on a problem of cut tiles, and on others that are smaller than a tile.
 #[test]
 fn every_shipped_kernel_stores_what_its_formula_gives() {
     let points: Vec<_> = shipped::points()
@@ -42,7 +42,7 @@ fn every_shipped_kernel_stores_what_its_formula_gives() {
         let plan = plan::plan(point).unwrap();
         let computed = certify::computed_of(&plan, &build::build(&plan).unwrap());
         match computed {
-            Ok(problems) if problems.len() == 2 => None,
+            Ok(problems) if problems.len() >= 2 => None,
             Ok(problems) => Some(format!("{}: {problems:?}", point.id)),
             Err(error) => Some(error.to_string()),
         }

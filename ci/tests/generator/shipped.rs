@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::thread;
 
+use tilewright_bundle::Kernel;
 use tilewright_ci::source_tree;
 use tilewright_codegen::ir::{build, program::Program};
 use tilewright_codegen::spec::{self, Point};
@@ -32,6 +33,14 @@ pub fn points_below(folder: &str) -> Vec<Point> {
 /// Every point of every shipped spec, in the order of the files.
 pub fn points() -> Vec<Point> {
     points_below("specs/")
+}
+
+/// Whether a kernel moves and multiplies alone, so that its results on small integers are exact,
+/// however sums are rounded.
+pub fn is_exact(kernel: &Kernel) -> bool {
+    let copied = kernel.copied();
+    let moved = copied.is_some_and(|[from, to]| from.dtype == to.dtype);
+    kernel.product().is_some() || moved
 }
 
 /// The rungs of the ladder that the page of the warp-specialized gemms measures.

@@ -139,6 +139,8 @@ pub enum Act {
     Elect,
     /// Gives each lane the register of the one whose number differs in the bits of a mask.
     Exchange,
+    /// Writes a register into the shared memory of another CTA.
+    StoreRemote,
 }
 
 impl fmt::Display for SyncFacts {
@@ -199,6 +201,7 @@ impl fmt::Display for Act {
             Act::PrefetchBytes => "prefetches bytes in a row",
             Act::MapAddress => "gives an address in another CTA",
             Act::Elect => "elects a thread",
+            Act::StoreRemote => "writes into the shared memory of another CTA",
             Act::Exchange => "exchanges registers between lanes",
         })
     }

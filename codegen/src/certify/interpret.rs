@@ -12,6 +12,7 @@
 
 mod grid;
 mod problem;
+mod sizes;
 mod regions;
 mod work;
 mod memory;
@@ -40,7 +41,7 @@ pub struct Computed {
 /// Runs the kernel on ragged problems. Those that were run.
 pub(super) fn check(plan: &Plan, kernel: &Kernel) -> Result<Vec<Computed>, String> {
     let formula = &plan.computes.formula;
-    let extents = problem::extents(plan, kernel);
+    let extents = sizes::extents(plan, kernel);
     let mut regions = Regions::new(plan, kernel)?;
     let computed = extents.into_iter().map(|extents| {
         let problem = Problem::new(plan, formula, extents)?;

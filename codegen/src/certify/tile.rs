@@ -41,7 +41,9 @@ fn check_step(
         Hop::R2s => coverage(&partition.src, "source")?,
         _ => written,
     };
-    let shared = step.hop == Hop::S2r && plan.mma.is_some();
+    // Of threads that hold the same elements of a result, one stores them.
+    let repeats = step.keeps() != [true; 2];
+    let shared = step.hop == Hop::S2r && plan.mma.is_some() || repeats;
     if owners != 1 && !shared {
         return Err(refuse(
             format!("{name}: {owners} threads move each element"),
@@ -69,7 +71,8 @@ fn check_step(
 
 /// How many threads hold each element of the tile: the same number for all of them.
 fn owners(plan: &Plan, step: &Step, part: &Part<2>) -> std::result::Result<u64, String> {
-    let [rows, columns] = step.tile;
+    let keeps = step.keeps();
+    let [rows, columns] = [0, 1].map(|at| if keeps[at] { step.tile[at] } else { 1 });
     let mut counts = vec![0u64; (rows * columns) as usize];
     for thread in 0..i64::from(plan.threads) {
         let base = part.base(thread);

@@ -4,7 +4,11 @@
 //! k-block from shared memory while the current one is multiplied. The buffer filled in a trip is
 //! the one all threads finished reading before the barrier of the trip before.
 
+mod flow;
+mod product;
 mod tiles;
+mod rows;
+mod epilogue;
 mod specialized;
 
 use crate::error::Result;
@@ -14,7 +18,8 @@ use crate::ir::tile::{
 };
 use crate::plan::model::{Hop, Plan};
 use crate::spec::model::Role;
-use tiles::{Product, Tiles};
+use product::{Factor, Product};
+use tiles::Tiles;
 
 /// Writes the plan down as tile operations.
 ///
@@ -23,16 +28,19 @@ use tiles::{Product, Tiles};
 pub fn build(plan: &Plan) -> Result<Kernel> {
     let mut tiles = Tiles::of(plan)?;
     let body = match &plan.mma {
-        None => each_work_tile(copy(plan, &mut tiles)?),
+        None => each_work_tile(match &plan.flow {
+            Some(flow) => rows::body(&mut tiles, flow)?,
+            None => copy(plan, &mut tiles)?,
+        }),
         Some(mma) => {
             let product = tiles.product(mma)?;
             match &plan.roles {
-                Some(roles) => specialized::body(&mut tiles, &product, roles),
+                Some(roles) => specialized::body(&mut tiles, &product, roles)?,
                 None if plan.moves(Role::A, Hop::G2s) => {
                     let ring = ring(&mut tiles, &[Role::A, Role::B]);
-                    each_work_tile(multistage(&tiles, &product, ring))
+                    each_work_tile(multistage(&tiles, &product, ring)?)
                 }
-                None => each_work_tile(synchronous(&tiles, &product)),
+                None => each_work_tile(synchronous(&tiles, &product)?),
             }
         }
     };
@@ -100,7 +108,7 @@ fn copy(plan: &Plan, tiles: &mut Tiles<'_>) -> Result<Vec<Op>> {
     body.push(by_edge(|bounds| {
         let held = match bounds {
             Bounds::Inside => data,
-            Bounds::Checked => single,
+            Bounds::Vectors | Bounds::Checked => single,
         };
         vec![
             tiles.step(Role::Source, hop, [from, held], bounds),
@@ -110,7 +118,7 @@ fn copy(plan: &Plan, tiles: &mut Tiles<'_>) -> Result<Vec<Op>> {
     Ok(body)
 }
 
-fn multistage(tiles: &Tiles<'_>, product: &Product, ring: PipeId) -> Vec<Op> {
+fn multistage(tiles: &Tiles<'_>, product: &Product<'_>, ring: PipeId) -> Result<Vec<Op>> {
     let plan = tiles.plan();
     let mut body = Vec::new();
     for stage in 0..plan.stages - 1 {
@@ -121,14 +129,14 @@ fn multistage(tiles: &Tiles<'_>, product: &Product, ring: PipeId) -> Vec<Op> {
     body.extend(load_fragments(tiles, product, 0, 0));
     body.push(Op::ForEachKTile(multistage_trip(tiles, product, ring)));
     body.push(sync(Sync::Drain(ring)));
-    body.extend(store(tiles, product));
-    body
+    body.extend(store(tiles, product)?);
+    Ok(body)
 }
 
 /// One trip of the main loop. The next tile's copies are spread over all blocks but the last; of
 /// the last block's products, half are issued before the barrier, so that the tensor cores have
 /// work while the threads meet.
-fn multistage_trip(tiles: &Tiles<'_>, product: &Product, ring: PipeId) -> Vec<Op> {
+fn multistage_trip(tiles: &Tiles<'_>, product: &Product<'_>, ring: PipeId) -> Vec<Op> {
     let plan = tiles.plan();
     let blocks = plan.k_blocks();
     let loads = (blocks - 1).max(1);
@@ -158,7 +166,7 @@ fn multistage_trip(tiles: &Tiles<'_>, product: &Product, ring: PipeId) -> Vec<Op
     trip
 }
 
-fn synchronous(tiles: &Tiles<'_>, product: &Product) -> Vec<Op> {
+fn synchronous(tiles: &Tiles<'_>, product: &Product<'_>) -> Result<Vec<Op>> {
     let plan = tiles.plan();
     let stage = Stage::Fixed(0);
     let mut trip = Vec::new();
@@ -184,8 +192,8 @@ fn synchronous(tiles: &Tiles<'_>, product: &Product) -> Vec<Op> {
     }
     let mut body = vec![product.clear()];
     body.push(Op::ForEachKTile(trip));
-    body.extend(store(tiles, product));
-    body
+    body.extend(store(tiles, product)?);
+    Ok(body)
 }
 
 /// Starts a share of the copies of the next tile along k into that buffer; the last share closes
@@ -203,8 +211,8 @@ fn load_tile(tiles: &Tiles<'_>, ring: PipeId, stage: Stage, share: Share) -> Vec
     ops
 }
 
-fn load_fragments(tiles: &Tiles<'_>, product: &Product, block: u32, buffer: u32) -> Vec<Op> {
-    let load = |factor: &tiles::Factor| {
+fn load_fragments(tiles: &Tiles<'_>, product: &Product<'_>, block: u32, buffer: u32) -> Vec<Op> {
+    let load = |factor: &Factor| {
         let ring = tiles.smem(factor.role, Stage::At(End::Empty), Some(block));
         let views = [ring, View::Rmem(factor.loaded, buffer)];
         tiles.step(factor.role, Hop::S2r, views, Bounds::Inside)
@@ -212,20 +220,27 @@ fn load_fragments(tiles: &Tiles<'_>, product: &Product, block: u32, buffer: u32)
     product.factors.iter().map(load).collect()
 }
 
-fn store(tiles: &Tiles<'_>, product: &Product) -> Vec<Op> {
-    vec![
+fn store(tiles: &Tiles<'_>, product: &Product<'_>) -> Result<Vec<Op>> {
+    let [inside, checked] = [Bounds::Inside, Bounds::Checked];
+    Ok(vec![
         Op::Section,
-        by_edge(|bounds| store_direct(tiles, product, bounds)),
-    ]
+        Op::IfInside(
+            store_direct(tiles, product, inside)?,
+            store_direct(tiles, product, checked)?,
+        ),
+    ])
 }
 
 /// From registers to global memory; checked, every element by itself, where it is inside.
-fn store_direct(tiles: &Tiles<'_>, product: &Product, bounds: Bounds) -> Vec<Op> {
+fn store_direct(tiles: &Tiles<'_>, product: &Product<'_>, bounds: Bounds) -> Result<Vec<Op>> {
+    if let Some(flow) = &product.flow {
+        return epilogue::direct(tiles, flow, bounds, product.values);
+    }
     let whole = bounds == Bounds::Inside && tiles.has_elements(Role::Output, Hop::R2g);
     let (cast, held) = product.result(whole, WHOLE);
     let views = [held, tiles.gmem(Role::Output)];
     let store = tiles.step(Role::Output, Hop::R2g, views, bounds);
-    cast.into_iter().chain([store]).collect()
+    Ok(cast.into_iter().chain([store]).collect())
 }
 
 fn by_edge(body: impl Fn(Bounds) -> Vec<Op>) -> Op {

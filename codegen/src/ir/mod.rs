@@ -3,6 +3,7 @@
 pub mod program;
 pub mod expr;
 pub mod tile;
+mod value_text;
 mod tile_text;
 pub mod build;
 pub mod print;

@@ -5,8 +5,9 @@ mod walk;
 
 use std::sync::Arc;
 
-use crate::atoms::model::{Atom, RegType};
+use crate::atoms::model::RegType;
 use crate::dtype::DType;
+use crate::element::Element;
 use crate::plan::model::Plan;
 use crate::plan::part::Part;
 use crate::plan::roles::{BoxCopy, Ring};
@@ -69,6 +70,10 @@ impl CopyId {
         }
     }
 }
+
+/// A fold of the plan: index into its list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FoldId(pub usize);
 
 /// A pipe of the kernel: index into [`Kernel::pipes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -202,6 +207,8 @@ pub enum Start {
 pub enum Bounds {
     /// The whole tile is inside: no predicates.
     Inside,
+    /// The tensor ends where vectors do: those past it are not touched; loads give zeros for them.
+    Vectors,
     /// Elements past the extents are not touched; loads give zeros for them.
     Checked,
 }
@@ -268,7 +275,7 @@ pub enum Sync {
 }
 
 /// One operation of the CTA.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Op {
     /// Runs the body once for each work tile that is this CTA's, or this team member's: an output
     /// tile, or a part of one along k. Its tiles along k are then those of the part.
@@ -289,17 +296,28 @@ pub enum Op {
         /// Which of its atoms.
         share: Share,
     },
-    /// Gives every element of a tile in registers a value: that of the same element of another
-    /// tile, cast by an atom, or zero.
+    /// Gives every element of a tile in registers a value: computed of the same elements of other
+    /// tiles, which repeat along modes that they have one element of.
     Map {
         /// Destination.
         to: View,
-        /// Source; none for zeros.
-        from: Option<View>,
-        /// The cast.
-        by: Option<Arc<Atom>>,
+        /// Sources, in the order of the element's parameters.
+        from: Vec<View>,
+        /// What is computed.
+        element: Arc<Element>,
         /// Which of the destination's registers.
         share: Share,
+    },
+    /// Folds a tile along the mode that the destination has one element of, for all its threads.
+    Fold {
+        /// Destination.
+        to: View,
+        /// Source.
+        from: View,
+        /// Which of the plan's folds: how values are combined and handed on.
+        by: FoldId,
+        /// Elements past the extents take no part.
+        bounds: Bounds,
     },
     /// `acc += a · bᵀ`, or a share of its atoms along m: at once where a and b are in registers; as
     /// one group of asynchronous products where they are in shared memory.
@@ -339,10 +357,12 @@ pub enum Op {
     AddPartial(TileId, PipeId),
     /// Runs the first body when the CTA's output tile is wholly inside d, the second otherwise.
     IfInside(Vec<Op>, Vec<Op>),
+    /// Runs the first body when the problem ends where vectors do, the second otherwise.
+    IfVectors(Vec<Op>, Vec<Op>),
 }
 
 /// A kernel in tiles.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
     /// Name of the point.
     pub id: String,

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::ir::tile::{
-    Across, Bounds, CopyId, End, Engine, Full, Kernel, Op, Pipe, PipeId, Place, Share, Stage,
-    Start, Sync, Team, Tile, TileId, Trips, View,
+    Across, Bounds, CopyId, End, Engine, FoldId, Full, Kernel, Op, Pipe, PipeId, Place, Share,
+    Stage, Start, Sync, Team, Tile, TileId, Trips, View,
 };
 use crate::plan::work::{Cluster, Work};
 
@@ -25,7 +25,7 @@ impl fmt::Display for Kernel {
 
 impl fmt::Display for Tile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let modes: Vec<String> = (self.modes.iter())
+        let modes: Vec<String> = (self.modes.iter().filter(|(mode, _)| !mode.is_empty()))
             .map(|(mode, extent)| format!("{mode} {extent}"))
             .collect();
         let (space, name, dtype) = (space(&self.place), &self.name, self.dtype);
@@ -89,9 +89,10 @@ impl Text<'_> {
             Op::ForEachWorkTile(body) | Op::ForEachPartial(body) | Op::ForEachKTile(body) => {
                 blocks(f, self.line(op), [body, &[]])
             }
-            Op::IfBoxesEnd(way, other) | Op::IfContinues(way, other) | Op::IfInside(way, other) => {
-                blocks(f, self.line(op), [way, other])
-            }
+            Op::IfBoxesEnd(way, other)
+            | Op::IfContinues(way, other)
+            | Op::IfInside(way, other)
+            | Op::IfVectors(way, other) => blocks(f, self.line(op), [way, other]),
             other => writeln!(f, "{pad}{}", self.line(other)),
         }
     }
@@ -119,32 +120,34 @@ impl Text<'_> {
                     CopyId::Tiled(_) => "copy",
                     CopyId::Boxes(_) => "copy boxes",
                 };
-                let checked = match bounds {
-                    Bounds::Checked => " checked",
-                    Bounds::Inside => "",
-                };
                 format!(
-                    "{how} {} -> {}{checked}{share}",
+                    "{how} {} -> {}{bounds}{share}",
                     self.view(*from),
                     self.view(*to)
                 )
             }
             Op::Map {
                 to,
-                from: None,
-                share,
-                ..
-            } => format!("{} = 0{share}", self.view(*to)),
-            Op::Map {
-                to,
-                from: Some(from),
-                by,
+                from,
+                element,
                 share,
             } => {
-                let by = by
-                    .as_ref()
-                    .map_or(String::new(), |atom| format!(" by {}", atom.id));
-                format!("{} = {}{by}{share}", self.view(*to), self.view(*from))
+                let from: Vec<String> = from.iter().map(|view| self.view(*view)).collect();
+                let value = super::value_text::value(&element.value, &from);
+                let by = match element.code.calls.as_slice() {
+                    [one] => format!(" by {}", one.atom.id),
+                    _ => String::new(),
+                };
+                format!("{} = {value}{by}{share}", self.view(*to))
+            }
+            Op::Fold {
+                to,
+                from,
+                by: FoldId(number),
+                bounds,
+            } => {
+                let (to, from) = (self.view(*to), self.view(*from));
+                format!("{to} = fold {number} of {from}{bounds}")
             }
             Op::Mma {
                 acc,
@@ -175,6 +178,7 @@ impl Text<'_> {
             Op::IfBoxesEnd(..) => "if boxes end at the edge".into(),
             Op::IfContinues(..) => "if it continues an output tile".into(),
             Op::IfInside(..) => "if inside".into(),
+            Op::IfVectors(..) => "if it ends with a vector".into(),
         }
     }
 
@@ -241,6 +245,16 @@ impl fmt::Display for Team {
             Team::All => "all threads",
             Team::Producer => "producer",
             Team::Consumers => "consumers",
+        })
+    }
+}
+
+impl fmt::Display for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Bounds::Inside => "",
+            Bounds::Vectors => " by vectors",
+            Bounds::Checked => " checked",
         })
     }
 }

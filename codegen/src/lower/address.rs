@@ -11,7 +11,7 @@ use crate::ir::program::{Address, Base, Expr, VarId};
 use crate::ir::tile::{End, Stage};
 use crate::lower::builder::Builder;
 use crate::plan::model::{Plan, SmemTile};
-use crate::plan::part::Part;
+use crate::plan::part::{Digit, Part};
 use crate::spec::model::{Operand, Stride};
 use tilewright_layout::Swizzle;
 
@@ -39,8 +39,11 @@ pub(super) struct GmemTile<'p> {
     base: crate::ir::program::ParamId,
     offset: Expr,
     moving: Option<Expr>,
-    /// Elements from the thread's first element to the end, per mode.
-    pub left: [Expr; 2],
+    /// The coordinate of the tile that runs along each axis of the operand.
+    axes: Vec<usize>,
+    /// Elements from the thread's first element to the end, by coordinate of the tile; none along
+    /// those that the operand has no elements along.
+    pub left: [Option<Expr>; 2],
 }
 
 impl<'p> GmemTile<'p> {
@@ -49,14 +52,15 @@ impl<'p> GmemTile<'p> {
         builder: &mut Builder,
         plan: &Plan,
         operand: &'p Operand,
-        part: &Part<2>,
+        (part, axes): (&Part<2>, &[usize]),
         state: &State,
     ) -> Option<GmemTile<'p>> {
         let mut offset = long(0);
         let mut moving = None;
-        let mut left = [int(0), int(0)];
-        for (axis, mode) in plan.modes_of(operand).into_iter().enumerate().take(2) {
-            let thread = builder.thread_sum("coord", &part.digits, axis);
+        let mut left = [None, None];
+        let modes = plan.modes_of(operand).into_iter().enumerate();
+        for ((axis, mode), coordinate) in modes.zip(axes.iter().copied()) {
+            let thread = builder.thread_sum("coord", &part.digits, coordinate);
             let stride = stride_expr(builder, operand.stride(axis))?;
             let tile = state.tile.get(mode);
             let (start, rest) = match tile {
@@ -75,10 +79,16 @@ impl<'p> GmemTile<'p> {
             };
             let first = add(widen(start), widen(thread.clone()));
             offset = add(offset, mul(first, stride));
-            left[axis] = match tile {
+            let rest = match tile {
                 None => sub(rest, thread),
                 Some(_) => builder.hoist("left", sub(rest, thread)),
             };
+            // A tile begins inside: what all threads have one element of there is.
+            let fixed = |digit: &Digit<2>| digit.strides[coordinate] == 0;
+            let first = part.values.iter().all(|value| value[coordinate] == 0);
+            let one =
+                plan.flow.is_some() && tile.is_some() && part.digits.iter().all(fixed) && first;
+            *left.get_mut(coordinate)? = (!one).then_some(rest);
         }
         let bytes = mul(offset, long(i64::from(operand.dtype.bytes())));
         let offset = builder.hoist("offset", bytes);
@@ -87,6 +97,7 @@ impl<'p> GmemTile<'p> {
             base: builder.param(&operand.name)?,
             offset,
             moving,
+            axes: axes.to_vec(),
             left,
         })
     }
@@ -96,8 +107,9 @@ impl<'p> GmemTile<'p> {
         let bytes = i64::from(self.operand.dtype.bytes());
         let mut offset = self.offset.clone();
         let mut imm = 0;
-        for (mode, steps) in value.into_iter().enumerate() {
-            match self.operand.stride(mode) {
+        for (axis, coordinate) in self.axes.iter().enumerate() {
+            let steps = *value.get(*coordinate)?;
+            match self.operand.stride(axis) {
                 Stride::Const(stride) => match steps * stride * bytes {
                     near if near.abs() <= MAX_IMMEDIATE => imm += near,
                     far => offset = add(offset, long(far)),

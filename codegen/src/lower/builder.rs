@@ -53,14 +53,22 @@ impl Builder {
             files: Vec::new(),
             body: Vec::new(),
         };
+        let shared_by = i64::from(plan.work.shared_by);
         Builder {
             program,
             prologue: Vec::new(),
             hoisted: HashMap::new(),
             op: 0,
             prologue_op: None,
-            cta: Expr::Special(Special::CtaidX),
-            tid: if plan.cta_threads() / 2 < plan.threads {
+            cta: match shared_by {
+                1 => Expr::Special(Special::CtaidX),
+                _ => div(Expr::Special(Special::CtaidX), int(shared_by)),
+            },
+            tid: if shared_by > 1 {
+                let rank = rem(Expr::Special(Special::CtaidX), int(shared_by));
+                let own = int(i64::from(plan.cta_threads()));
+                add(mul(rank, own), Expr::Special(Special::TidX))
+            } else if plan.cta_threads() / 2 < plan.threads {
                 Expr::Special(Special::TidX)
             } else {
                 let threads = int(i64::from(plan.threads));
@@ -187,6 +195,17 @@ impl Builder {
         Expr::Var(id)
     }
 
+    /// The thread's index among those that share out a tile.
+    pub(super) fn tid(&mut self) -> Expr {
+        self.hoist("tid", self.tid.clone())
+    }
+
+    /// Type of a register file.
+    pub(super) fn file_type(&self, file: u32) -> RegType {
+        let file = self.program.files.get(file as usize);
+        file.map_or(RegType::B32, |file| file.ty)
+    }
+
     /// The number of the register file that is declared next.
     pub(super) fn next_file(&self) -> u32 {
         self.program.files.len() as u32
@@ -255,14 +274,12 @@ fn params(plan: &Plan) -> Vec<Param> {
     let mut params = Vec::new();
     for operand in &plan.operands {
         if plan.roles.is_some() {
-            if [Hop::G2s, Hop::S2g]
-                .iter()
-                .any(|hop| plan.boxes(&operand.name, *hop).is_some())
-            {
+            let by_boxes = is_by_boxes(plan, operand);
+            if by_boxes {
                 push_once(&mut params, &map_name(&operand.name), ParamType::TensorMap);
             }
             // Results that boxes cannot cut are stored by address.
-            if !operand.is_written() {
+            if by_boxes && !operand.is_written() {
                 continue;
             }
         }
@@ -286,13 +303,24 @@ fn params(plan: &Plan) -> Vec<Param> {
         push_once(&mut params, WORKSPACE, ty);
     }
     // Tensor maps hold the strides of the others.
-    let named = |operand: &&Operand| plan.roles.is_none() || operand.is_written();
+    let named = |operand: &&Operand| {
+        plan.roles.is_none() || operand.is_written() || !is_by_boxes(plan, operand)
+    };
     for axis in (plan.operands.iter().filter(named)).flat_map(|operand| &operand.axes) {
         if let Stride::Named(name) = &axis.stride {
             push_once(&mut params, name, ParamType::I64);
         }
     }
+    for scalar in &plan.computes.formula.signature.scalars {
+        push_once(&mut params, &scalar.name, ParamType::Scalar(scalar.dtype));
+    }
     params
+}
+
+/// Whether an operand is moved by boxes, which a tensor map describes.
+fn is_by_boxes(plan: &Plan, operand: &Operand) -> bool {
+    let mut hops = [Hop::G2s, Hop::S2g].into_iter();
+    hops.any(|hop| plan.boxes(&operand.name, hop).is_some())
 }
 
 /// The parameter that points to scratch memory.

@@ -14,6 +14,7 @@ use crate::ir::expr::{add, and, int, lt, max, min, mul, select, sub};
 use crate::ir::program::{Address, Arg, Expr, IntType, Reg, Stmt};
 use crate::ir::tile::{Bounds, CopyId, Share, Stage, TileId, View};
 use crate::lower::address::{GmemTile, smem_address};
+use crate::lower::bounds::{inside, left};
 use crate::lower::{Lowering, bug, call};
 use crate::plan::model::{Hop, SmemTile, Step};
 use crate::plan::part::Part;
@@ -99,6 +100,18 @@ impl<'p> Lowering<'p> {
         };
         let block = src.block().or(dst.block()).map(i64::from);
         let mut out = Vec::new();
+        // Results of a flow are stored by predicates of their own, so that those of its loads are
+        // not kept for them.
+        if self.plan.flow.is_some() && bounds != Bounds::Inside {
+            let pinned = &mut self.builder;
+            if let Side::Gmem(tile) = &mut run.dst {
+                for left in tile.left.iter_mut().flatten() {
+                    let var = pinned.var("left_here", IntType::I32, false);
+                    out.push(Stmt::Pin(var, left.clone()));
+                    *left = Expr::Var(var);
+                }
+            }
+        }
         let instances = run.parts.instances();
         let ends = [share.0, share.0 + 1].map(|end| instances * end as usize / share.1 as usize);
         for instance in ends[0]..ends[1] {
@@ -116,6 +129,7 @@ impl<'p> Lowering<'p> {
         Ok(match view {
             View::Gmem(tile) => {
                 let operand = self.operand_of(tile)?;
+                let part = (part, step.axes.as_slice());
                 let tile = GmemTile::new(&mut self.builder, plan, operand, part, &self.state);
                 let missing = || bug(plan, format!("{} has no parameters", operand.name));
                 Side::Gmem(tile.ok_or_else(missing)?)
@@ -151,15 +165,24 @@ impl<'p> Lowering<'p> {
             let dst = self.place(run.step, &run.dst, &run.parts.dst, dst_range.clone())?;
             let first = |part: &Part<2>, range: &std::ops::Range<usize>| part.values[range.start];
             let bytes = self.valid_bytes(run, first(&run.parts.src, &src_range), out)?;
-            let guard = match (&run.src, &run.dst, run.bounds) {
-                (Side::Gmem(tile), Side::Rmem { .. }, Bounds::Checked) => {
-                    Some(inside(tile, first(&run.parts.src, &src_range)))
-                }
-                (Side::Rmem { .. }, Side::Gmem(tile), Bounds::Checked) => {
-                    Some(inside(tile, first(&run.parts.dst, &dst_range)))
-                }
+            let part = match (&run.src, &run.dst) {
+                (Side::Gmem(tile), Side::Rmem { .. }) => Some((tile, &run.parts.src, &src_range)),
+                (Side::Rmem { .. }, Side::Gmem(tile)) => Some((tile, &run.parts.dst, &dst_range)),
                 _ => None,
             };
+            let is_stored = matches!(&run.dst, Side::Gmem(_));
+            let mut guard = None;
+            if let Some((tile, part, range)) = part {
+                let values = &part.values[range.clone()];
+                guard = match run.bounds {
+                    Bounds::Inside => None,
+                    Bounds::Vectors | Bounds::Checked => inside(tile, values),
+                };
+                if is_stored {
+                    let alone = self.alone(run.step, values)?;
+                    guard = [guard, alone].into_iter().flatten().reduce(and);
+                }
+            }
             let zeroed = match (&guard, &dst) {
                 (Some(_), Place::Registers(registers)) => Some(registers.clone()),
                 _ => None,
@@ -262,7 +285,7 @@ impl<'p> Lowering<'p> {
         let valid = match run.valid.get(&value[along]) {
             Some(valid) => valid.clone(),
             None => {
-                let left = sub(tile.left[along].clone(), int(value[along]));
+                let left = sub(left(tile, along), int(value[along]));
                 let count = min(max(left, int(0)), int(run.parts.src_values as i64));
                 let var = self.builder.var("valid_bytes", IntType::I32, false);
                 out.push(Stmt::Let(var, mul(count, int(bytes))));
@@ -274,7 +297,7 @@ impl<'p> Lowering<'p> {
             Some(across) => across.clone(),
             None => {
                 let var = self.builder.var("left_across", IntType::I32, false);
-                out.push(Stmt::Pin(var, tile.left[1 - along].clone()));
+                out.push(Stmt::Pin(var, left(tile, 1 - along)));
                 run.across = Some(Expr::Var(var));
                 Expr::Var(var)
             }
@@ -344,11 +367,6 @@ fn range(instance: usize, values: usize, piece: usize, pieces: usize) -> std::op
     let each = values / pieces;
     let start = instance * values + piece * each;
     start..start + each
-}
-
-fn inside(tile: &GmemTile<'_>, value: [i64; 2]) -> Expr {
-    let [row, column] = [0, 1].map(|mode| lt(int(value[mode]), tile.left[mode].clone()));
-    and(row, column)
 }
 
 fn element_atom(lowering: &Lowering<'_>, step: &Step) -> Result<Arc<Atom>> {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::error::{Error, Result};
 use crate::ir::program::Reg;
-use crate::plan::part::Part;
+use crate::plan::part::{Digit, Part};
 
 /// Registers that hold a thread's share of a tile.
 #[derive(Clone, Debug)]
@@ -49,6 +49,21 @@ impl Fragment {
             part,
             index,
         }
+    }
+
+    /// Coordinates of a thread's elements from its first, in the order of their registers.
+    pub(super) fn values(&self) -> &[[i64; 2]] {
+        &self.part.values
+    }
+
+    /// What a thread's index adds to them.
+    pub(super) fn digits(&self) -> &[Digit<2>] {
+        &self.part.digits
+    }
+
+    /// Whether each element has registers of its own.
+    pub(super) fn is_single(&self) -> bool {
+        self.per_register == 1
     }
 
     /// The registers of one buffer that hold the elements, which must fill each register they are

@@ -1,6 +1,4 @@
-//! Fragments, the MMA on them, and maps from one to another.
-
-use std::sync::Arc;
+//! Fragments, and the MMA on them.
 
 use crate::atoms::model::{Atom, OperandKind};
 use crate::error::Result;
@@ -24,32 +22,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// A share of the registers of a tile, each from as many of the source as it holds elements of,
-    /// or zero.
-    pub(super) fn map_tile(
-        &mut self,
-        to: View,
-        from: Option<View>,
-        by: Option<&Arc<Atom>>,
-        share: Share,
-    ) -> Result<Vec<Stmt>> {
-        let registers = self.registers(to)?;
-        let Some(from) = from else {
-            return Ok(vec![Stmt::Zero(registers)]);
-        };
-        let by = by.ok_or_else(|| bug(self.plan, "a cast without an atom".to_string()))?;
-        let source = self.registers(from)?;
-        let each = source.len().div_ceil(registers.len().max(1)).max(1);
-        let ends = [share.0, share.0 + 1];
-        let [first, end] = ends.map(|end| registers.len() * end as usize / share.1 as usize);
-        let pairs = source.chunks(each).zip(registers).take(end).skip(first);
-        Ok(pairs
-            .map(|(from, to)| convert(by, from.to_vec(), to))
-            .collect())
-    }
-
     /// The registers of a buffer of a tile.
-    fn registers(&self, view: View) -> Result<Vec<Reg>> {
+    pub(super) fn registers(&self, view: View) -> Result<Vec<Reg>> {
         match view {
             View::Rmem(tile, buffer) => self.buffer(tile, buffer),
             other => Err(bug(self.plan, format!("{other:?} is not in registers"))),
@@ -115,14 +89,6 @@ impl Lowering<'_> {
         }
         Ok(out)
     }
-}
-
-fn convert(atom: &Arc<Atom>, from: Vec<Reg>, to: Reg) -> Stmt {
-    let args = atom.operands.iter().map(|operand| match operand.kind {
-        OperandKind::RegsOut { .. } => Arg::Regs(vec![to]),
-        _ => Arg::Regs(from.clone()),
-    });
-    call(atom, args.collect())
 }
 
 fn operand_count(atom: &Atom, name: &str) -> Option<u32> {

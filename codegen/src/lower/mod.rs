@@ -6,10 +6,14 @@
 
 mod address;
 mod builder;
+mod bounds;
 mod copy;
 pub mod element;
 mod fragment;
 mod mma;
+mod map;
+mod fold;
+mod across;
 mod roles;
 mod work;
 mod pipes;
@@ -21,7 +25,7 @@ use std::collections::BTreeMap;
 use crate::atoms::model::Atom;
 use crate::atoms::sync::SyncFacts;
 use crate::error::{Error, Result};
-use crate::ir::expr::{add, int, le, long, mul, select, sub};
+use crate::ir::expr::{add, eq, int, le, long, mul, rem, select, sub};
 use crate::ir::program::{Arg, Expr, IntType, Program, Stmt, VarId};
 use crate::ir::tile::{Kernel, Op, Place, Start, Team, TileId, View};
 use crate::plan::model::{Plan, SmemTile};
@@ -62,6 +66,8 @@ struct Lowering<'p> {
     part: Option<Part>,
     /// The CTA whose partial sums are being added.
     giver: Option<Expr>,
+    /// Registers of values on their way.
+    temps: element::Temps,
     team: Option<Team>,
     /// Number of the tile operation that was begun last.
     last_op: u32,
@@ -82,6 +88,7 @@ impl<'p> Lowering<'p> {
             role_state: None,
             part: None,
             giver: None,
+            temps: element::Temps::default(),
             team: None,
             last_op: 0,
         };
@@ -117,9 +124,15 @@ impl<'p> Lowering<'p> {
             Op::Map {
                 to,
                 from,
-                by,
+                element,
                 share,
-            } => self.map_tile(*to, *from, by.as_ref(), *share)?,
+            } => self.map_tile(*to, from, element, *share)?,
+            Op::Fold {
+                to,
+                from,
+                by,
+                bounds,
+            } => self.fold(*to, *from, *by, *bounds)?,
             Op::Mma {
                 acc,
                 a,
@@ -146,6 +159,14 @@ impl<'p> Lowering<'p> {
                 };
                 vec![Stmt::If {
                     cond: self.inside()?,
+                    then,
+                    otherwise,
+                }]
+            }
+            Op::IfVectors(whole, edge) => {
+                let (then, otherwise) = (self.ops(whole)?, self.ops(edge)?);
+                vec![Stmt::If {
+                    cond: self.ends_with_a_vector()?,
                     then,
                     otherwise,
                 }]
@@ -214,6 +235,10 @@ impl<'p> Lowering<'p> {
         let mut inside = None;
         for (mode, tile) in self.state.tile.clone().into_iter().enumerate() {
             let extent = self.plan.cta_tile[mode];
+            // A tile begins inside.
+            if extent == 1 {
+                continue;
+            }
             let end = self.extent(mode)?;
             let start = self.builder.hoist("start", mul(tile, int(extent)));
             let rest = self.builder.hoist("rest", sub(end, start));
@@ -223,7 +248,22 @@ impl<'p> Lowering<'p> {
                 Some(other) => crate::ir::expr::and(other, fits),
             });
         }
-        inside.ok_or_else(|| bug(self.plan, "a tile has no modes".to_string()))
+        Ok(inside.unwrap_or(Expr::Int(1, IntType::I1)))
+    }
+
+    /// Whether the problem ends where vectors do.
+    fn ends_with_a_vector(&mut self) -> Result<Expr> {
+        let flow = self.plan.flow.as_ref();
+        let flow = flow.ok_or_else(|| bug(self.plan, "no vectors are planned".to_string()))?;
+        let extent = self.extent(flow.along)?;
+        let rest = self.builder.hoist("cut", rem(extent, int(flow.vector)));
+        Ok(eq(rest, int(0)))
+    }
+
+    /// Type of the registers that hold a tile.
+    fn file_type(&self, tile: TileId) -> Result<crate::atoms::model::RegType> {
+        let fragment = self.fragment(tile)?;
+        Ok(self.builder.file_type(fragment.file))
     }
 
     fn tile_k(&self) -> Result<i64> {
@@ -234,6 +274,10 @@ impl<'p> Lowering<'p> {
     /// The problem's extent along a mode of the tile.
     fn extent(&self, mode: usize) -> Result<Expr> {
         let name = self.plan.modes.get(mode);
+        // A tile has one element along a mode that there is none of.
+        if name.is_none() {
+            return Ok(int(1));
+        }
         let param = name.and_then(|name| self.builder.param(name));
         param.map(Expr::Param).ok_or_else(|| {
             bug(

@@ -109,6 +109,9 @@ impl Lowering<'_> {
     fn tiles(&mut self, each: [u32; 2]) -> Result<[Expr; 2]> {
         let mut tiles = [int(1), int(1)];
         for (mode, tiles) in tiles.iter_mut().enumerate() {
+            if self.kernel.work.held == Some(mode) {
+                continue;
+            }
             let extent = self.plan.cta_tile[mode] * i64::from(each[mode]);
             let count = ceil_div(self.extent(mode)?, extent);
             *tiles = self.builder.hoist("tiles", count);

@@ -74,7 +74,8 @@ fn keys(plan: &Plan, kernel: &Kernel, op: &Op) -> Vec<String> {
             })
         }
         Op::Mma { .. } => words(&["mma.atom", "mma", "accumulator", "cta_tile"]),
-        Op::Map { from: None, .. } => words(&["accumulator", "cta_tile"]),
+        Op::Map { from, .. } if from.is_empty() => words(&["accumulator", "cta_tile"]),
+        Op::Fold { .. } => words(&["compute", "cta_tile"]),
         Op::Map { to, .. } => {
             let stored = kernel.tiles.get(to.tile().0);
             let named = |name: &str| plan.operand(name).map(|operand| operand.name.clone());

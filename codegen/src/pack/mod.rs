@@ -121,8 +121,14 @@ fn semantics(plan: &Plan) -> std::result::Result<Semantics, String> {
         let layout = text.parse().map_err(|error| format!("{text}: {error}"))?;
         Ok(Operand::new(&operand.name, role, operand.dtype, layout))
     });
+    let scalars = plan.computes.formula.signature.scalars.iter();
+    let scalar = |scalar: &tilewright_formula::Scalar| tilewright_bundle::Scalar {
+        name: scalar.name.clone(),
+        dtype: scalar.dtype,
+    };
     Ok(Semantics {
         operands: operands.collect::<std::result::Result<_, String>>()?,
+        scalars: scalars.map(scalar).collect(),
         compute: plan.computes.text.clone(),
         accumulation: match plan.computes.formula.signature.accumulation {
             Accumulation::Full => AccumulationWord::Full,
@@ -181,7 +187,7 @@ fn launch(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, Stri
         params: Param::pack(params),
         grid: [parse(&plan.work.grid())?, 1u32.into(), 1u32.into()],
         block: [plan.cta_threads(), 1, 1],
-        cluster: match plan.work.cluster().size() {
+        cluster: match plan.work.cluster().size().max(plan.work.shared_by) {
             1 => None,
             ctas => Some([ctas, 1, 1]),
         },
@@ -259,6 +265,14 @@ fn assumptions(plan: &Plan) -> std::result::Result<Vec<Assumption>, String> {
             reason,
         } => {
             let text = format!("{stride} % {multiple} == 0");
+            let expr = text.parse().map_err(|error| format!("{text}: {error}"))?;
+            Ok(Assumption::Expr {
+                expr,
+                reason: reason.clone(),
+            })
+        }
+        model::Assumption::ExtentMost { mode, most, reason } => {
+            let text = format!("{mode} <= {most}");
             let expr = text.parse().map_err(|error| format!("{text}: {error}"))?;
             Ok(Assumption::Expr {
                 expr,

@@ -18,7 +18,7 @@ use crate::spec::model::{Auto, CopyPath, Operand, Point, Role, Spec};
 /// Threads of a CTA unless the spec says otherwise.
 const THREADS: u32 = 256;
 /// Bytes of the vectors there are, the widest first.
-const WIDTHS: [u32; 4] = [16, 8, 4, 2];
+const WIDTHS: [u32; 5] = [16, 8, 4, 2, 1];
 
 /// Where the data passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -297,6 +297,7 @@ fn step(
         element_atom,
         tiled,
         tile,
+        axes: vec![0, 1],
     }))
 }
 

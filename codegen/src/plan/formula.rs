@@ -1,4 +1,4 @@
-//! Which formulas become kernels: products of two matrices, and copies of one.
+//! Which formulas become kernels: products of two matrices, maps and folds over two modes.
 //!
 //! Comes in: a spec, whose formula has a form. Goes out: nothing where it is one of those, else
 //! every part of it that is none of theirs, each with its place in the formula's text, a way out,
@@ -6,8 +6,9 @@
 //! skeleton that takes more takes a row of it away.
 
 use tilewright_formula::form::{Chain, Contraction, FoldSite, Form, Rows};
+use tilewright_formula::functions::Fold;
 use tilewright_formula::syntax::Combine;
-use tilewright_formula::{Axis, ExprKind, Extent, Formula, Role, Source, Statement};
+use tilewright_formula::{Axis, ExprKind, Extent, Formula, Index, Role, Source, Statement};
 
 use crate::error::Violation;
 use crate::plan::choose::Chooser;
@@ -26,18 +27,34 @@ struct Misfit {
 
 const BEFORE: &str = "compute it in a kernel before this one";
 const BEHIND: &str = "leave it to a kernel behind this one";
-const COPIES: &str = "copy one matrix to another";
+/// Most modes of rows.
+const MODES: usize = 2;
 const APART: &str = "make a kernel of each";
 
 /// Refuses what is not generated.
 pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     let computes = &spec.compute;
-    if !computes.is_plain {
-        return refuse(computes, chooser);
+    let formula = &computes.formula;
+    let misfits = match &computes.form {
+        _ if computes.is_plain => Vec::new(),
+        Form::Rows(rows) => of_rows(formula, rows),
+        Form::Contraction(found) => of_contraction(formula, found),
+        Form::Chain(chain) => of_chain(formula, chain),
+    };
+    let is_rows = matches!(computes.form, Form::Rows(_));
+    let extents = match computes.is_plain {
+        true => Vec::new(),
+        false => extents(formula),
+    };
+    if !misfits.is_empty() || !extents.is_empty() {
+        return refuse(computes, chooser, misfits, extents);
     }
-    if !computes.cuts_every_mode() {
-        let mut missing = computes.tile_modes();
-        missing.retain(|mode| !computes.modes.contains(mode));
+    let mut missing = match is_rows {
+        true => formula.modes.iter().map(|mode| mode.name.clone()).collect(),
+        false => computes.tile_modes(),
+    };
+    missing.retain(|mode| !computes.modes.contains(mode));
+    if !missing.is_empty() {
         let names = missing.join(", ");
         let message = format!(
             "cta_tile has no extent along {names}: tiles that are whole along a mode are not \
@@ -47,17 +64,15 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     }
 }
 
-fn refuse(computes: &Computes, chooser: &mut Chooser<'_>) {
-    let formula = &computes.formula;
-    let mut misfits = match &computes.form {
-        Form::Rows(rows) => of_rows(formula, rows),
-        Form::Contraction(found) => of_contraction(formula, found),
-        Form::Chain(chain) => of_chain(formula, chain),
-    };
-    let extents = extents(formula);
+fn refuse(
+    computes: &Computes,
+    chooser: &mut Chooser<'_>,
+    mut misfits: Vec<Misfit>,
+    extents: Vec<Violation>,
+) {
     if misfits.is_empty() && extents.is_empty() {
         misfits.push(Misfit {
-            part: 0..formula.text.trim_end().len(),
+            part: 0..computes.formula.text.trim_end().len(),
             what: "this is no product of two matrices and no copy of one".into(),
             way_out: "write one of them",
         });
@@ -90,34 +105,36 @@ fn fold(site: &FoldSite, formula: &Formula) -> String {
     format!("{}[{}]", site.fold.name(), modes.join(","))
 }
 
-/// What rows do beyond a copy of a matrix.
+/// What rows do beyond maps and folds of the elements of one matrix of coordinates.
 fn of_rows(formula: &Formula, rows: &Rows) -> Vec<Misfit> {
-    let folds = rows.folds.iter().map(|site| Misfit {
-        part: site.span.clone(),
-        what: format!("`{}` folds", fold(site, formula)),
-        way_out: COPIES,
-    });
-    let mut misfits: Vec<Misfit> = folds.collect();
-    let folds_in = |at: usize| rows.folds.iter().any(|site| site.statement == at);
-    let statements = formula.statements.iter().enumerate();
-    for (_, statement) in statements.filter(|(at, _)| !folds_in(*at)) {
-        let (what, way_out) = match rows.copy {
-            Some(_) => {
-                let what = format!("this copies {} modes", statement.loops.len());
-                (
-                    what,
-                    "make two modes of them, as the operands lie in memory",
-                )
-            }
-            None => ("this computes more than a copy".to_owned(), COPIES),
-        };
+    let mut misfits = Vec::new();
+    for site in rows.folds.iter().filter(|site| site.fold == Fold::Argmax) {
         misfits.push(Misfit {
-            part: statement.span.clone(),
-            what,
-            way_out,
+            part: site.span.clone(),
+            what: format!("`{}` gives an index", fold(site, formula)),
+            way_out: "take the largest value",
         });
     }
+    if formula.modes.len() > MODES {
+        let modes = formula.modes.iter().map(|mode| mode.name.as_str());
+        let modes: Vec<&str> = modes.collect();
+        misfits.push(Misfit {
+            part: 0..formula.text.trim_end().len(),
+            what: format!("this has {} modes ({})", modes.len(), modes.join(", ")),
+            way_out: "make two modes of them, as the operands lie in memory",
+        });
+    }
+    for statement in &formula.statements {
+        misfits.extend(elementwise(formula, statement));
+    }
     misfits
+}
+
+/// Whether indices are modes and nothing else, each another.
+fn are_coordinates(indices: &[Index]) -> bool {
+    let modes: Vec<_> = indices.iter().map(Index::bare).collect();
+    let apart = |at: usize| !modes[..at].contains(&modes[at]);
+    (0..modes.len()).all(|at| modes[at].is_some() && apart(at))
 }
 
 /// What a contraction does beyond a product of two matrices.
@@ -142,21 +159,17 @@ fn of_contraction(formula: &Formula, found: &Contraction) -> Vec<Misfit> {
         });
     }
     let of_parts = found.parts.as_ref().map(|parts| parts.sum.statement);
-    for at in found.epilogue.iter().filter(|at| Some(**at) != of_parts) {
-        misfits.extend(statement(at).and_then(|one| epilogue(formula, one)));
+    let behind = found.epilogue.iter().chain([&found.sum.statement]);
+    let behind = behind.filter(|at| Some(**at) != of_parts);
+    for one in behind.filter_map(statement) {
+        misfits.extend(elementwise(formula, one));
     }
-    for &output in found.outputs.iter().skip(1) {
-        let writer = formula.writer(Source::Operand(output));
-        if let Some(one) = writer.and_then(|at| formula.statements.get(at)) {
-            misfits.push(Misfit {
-                part: one.span.clone(),
-                what: format!(
-                    "{} is a second output",
-                    formula.name(Source::Operand(output))
-                ),
-                way_out: APART,
-            });
-        }
+    for site in &found.folds {
+        misfits.push(Misfit {
+            part: site.span.clone(),
+            what: format!("`{}` folds results of the product", fold(site, formula)),
+            way_out: BEHIND,
+        });
     }
     misfits
 }
@@ -201,34 +214,38 @@ fn sum(formula: &Formula, found: &Contraction) -> Vec<Misfit> {
             });
         }
     }
-    if let Some(one) = formula.statements.get(found.sum.statement) {
-        let whole = one.value.span == found.sum.span;
-        let parts = found.parts.iter();
-        let mut of_parts = parts.map(|parts| parts.sum.statement == found.sum.statement);
-        if !whole && !of_parts.any(|here| here) {
-            misfits.push(Misfit {
-                part: one.value.span.clone(),
-                what: "this computes more than the sum".into(),
-                way_out: BEHIND,
-            });
-        }
-        misfits.extend(combined(formula, one));
-    }
     misfits
 }
 
-/// What a statement behind the sum does beyond storing it.
-fn epilogue(formula: &Formula, statement: &Statement) -> Option<Misfit> {
-    if let Some(combined) = combined(formula, statement) {
-        return Some(combined);
+/// What a statement does beyond giving each element a value of the elements there.
+fn elementwise(formula: &Formula, statement: &Statement) -> Vec<Misfit> {
+    let mut misfits: Vec<Misfit> = combined(formula, statement).into_iter().collect();
+    if !are_coordinates(&statement.left) {
+        misfits.push(Misfit {
+            part: statement.span.clone(),
+            what: format!(
+                "{} is written elsewhere than at its coordinates",
+                formula.name(statement.target)
+            ),
+            way_out: "write each element at its own coordinates",
+        });
     }
-    let stores = matches!(&statement.value.kind, ExprKind::Read { indices, .. }
-        if indices.iter().all(|index| index.bare().is_some()));
-    (!stores).then(|| Misfit {
-        part: statement.span.clone(),
-        what: format!("{} is computed of the sum", formula.name(statement.target)),
-        way_out: BEHIND,
-    })
+    statement.value.visit(&mut |expr| {
+        let ExprKind::Read { source, indices } = &expr.kind else {
+            return;
+        };
+        if !are_coordinates(indices) {
+            misfits.push(Misfit {
+                part: expr.span.clone(),
+                what: format!(
+                    "{} is read elsewhere than at its coordinates",
+                    formula.name(*source)
+                ),
+                way_out: "read each element at its own coordinates",
+            });
+        }
+    });
+    misfits
 }
 
 fn combined(formula: &Formula, statement: &Statement) -> Option<Misfit> {

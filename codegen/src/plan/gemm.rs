@@ -7,6 +7,7 @@
 //! value; it takes every layout and alignment.
 
 mod mma;
+mod epilogue;
 mod operands;
 mod specialized;
 
@@ -35,13 +36,18 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     };
     let inputs = [(a, spec.cta_tile[0]), (b, spec.cta_tile[1])];
     let mut plan = start(point, 0);
-    plan.epilogue = epilogue(spec, chooser, d);
+    let flow = epilogue::flow(spec);
+    if flow.is_none() {
+        plan.epilogue = epilogue(spec, chooser, d);
+    }
+    plan.flow = flow;
     if wants_roles(spec, chooser, [a, b, d]) {
         if !arch_has_roles(spec, chooser) {
             return Ok(None);
         }
         ways::check(spec, chooser, Way::Specialized);
         specialized::plan(point, chooser, &mut plan, [a, b, d])?;
+        computed(spec, chooser, &mut plan)?;
         check_smem(chooser, &plan);
         return Ok(Some(plan));
     }
@@ -64,6 +70,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
             }
         }
         operands::store(spec, chooser, &mut plan, d)?;
+        computed(spec, chooser, &mut plan)?;
         check_blocks(chooser, &plan);
         check_fragments(chooser, &plan)?;
     } else {
@@ -75,6 +82,14 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     plan.smem_bytes = plan.stage_bytes.saturating_mul(plan.stages.max(1));
     check_smem(chooser, &plan);
     Ok(Some(plan))
+}
+
+/// Plans the epilogue, where one is computed.
+fn computed(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Plan) -> Result<()> {
+    match plan.flow.take() {
+        Some(flow) => epilogue::plan(spec, chooser, plan, flow),
+        None => Ok(()),
+    }
 }
 
 /// Decides the tiled MMA and with it the threads. Whether they can share out the CTA's tile.

@@ -4,17 +4,21 @@ use crate::arch::{MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, REGISTERS_PER_S
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
+use crate::plan::flow::{Does, Flow, Node};
 use crate::plan::model::{Hop, Plan};
 use crate::plan::part::Part;
 use crate::plan::partition;
-use crate::spec::model::{Auto, Axis, Role, Spec, Stride};
+use crate::spec::model::{Auto, Axis, Operand, Role, Spec, Stride};
 
 /// Registers a thread needs besides accumulators and fragments: addresses, predicates, loop state.
 const OTHER_REGISTERS: i64 = 40;
 
 /// Elements of the output that share an address within a tile, as constant strides have it.
 pub(super) fn check_overlap(chooser: &mut Chooser<'_>, plan: &Plan) {
-    let Some(d) = plan.output() else {
+    // Elements along one mode lie apart.
+    let mut outputs = plan.operands.iter();
+    let matrix = |one: &&Operand| one.is_written() && one.axes.len() == 2;
+    let Some(d) = outputs.find(matrix) else {
         return;
     };
     let (&Stride::Const(row), &Stride::Const(column)) = (d.stride(0), d.stride(1)) else {
@@ -138,7 +142,7 @@ pub(super) fn check_residency(chooser: &mut Chooser<'_>, plan: &Plan) {
 /// Registers that a thread may have, where so many CTAs of such threads share an SM.
 fn available_registers(plan: &Plan) -> i64 {
     let ctas = i64::from(plan.min_ctas_per_sm.unwrap_or(1).max(1));
-    let threads = i64::from(plan.threads.max(1)) * ctas;
+    let threads = i64::from(plan.cta_threads().max(1)) * ctas;
     (i64::from(REGISTERS_PER_SM) / threads).min(i64::from(MAX_REGISTERS_PER_THREAD))
 }
 
@@ -245,6 +249,69 @@ pub(super) fn check_copy_registers(chooser: &mut Chooser<'_>, plan: &Plan) {
         );
         chooser.violate("registers", message);
     }
+}
+
+/// What a thread holds at once of the tiles of a flow, against the register file. Where that is too
+/// much, operands that all rows share are loaded late.
+pub(super) fn check_flow_registers(chooser: &mut Chooser<'_>, plan: &mut Plan) {
+    /// Registers besides tiles: addresses, which are few where all is in vectors of one row.
+    const OTHERS: i64 = 24;
+    let available = available_registers(plan);
+    let Some(mut flow) = plan.flow.take() else {
+        return;
+    };
+    let mut most = live_registers(plan, &flow);
+    if most + OTHERS > available {
+        for node in &mut flow.nodes {
+            node.late = matches!(node.does, Does::Load(_)) && node.keeps != [true; 2];
+        }
+        most = live_registers(plan, &flow);
+    }
+    plan.flow = Some(flow);
+    if most + OTHERS > available {
+        let message = format!(
+            "a thread holds {most} registers of tiles at once and {OTHERS} more, which exceed the \
+             {available} of {} threads on an SM: use a smaller cta_tile or more threads",
+            plan.cta_threads()
+        );
+        chooser.violate("registers", message);
+    }
+}
+
+/// Most registers that the tiles of a flow take in a thread at once.
+fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
+    const REGISTER_BITS: i64 = 32;
+    let threads = i64::from(plan.threads.max(1));
+    let held = |at: usize| {
+        let node = &flow.nodes[at];
+        let extent = |mode: usize| match node.keeps[mode] {
+            true => plan.cta_tile[mode],
+            false => 1,
+        };
+        let bits = i64::from(node.dtype.bits());
+        (extent(0) * extent(1) / threads).max(1) * bits / REGISTER_BITS
+    };
+    // A tile is held until the last of those that read it is made.
+    let last = |at: usize| {
+        let reads = |node: &Node| match &node.does {
+            Does::Load(_) | Does::Sum => false,
+            Does::Map(_, from) => from.contains(&at),
+            Does::Fold(from, _) => *from == at,
+        };
+        flow.nodes.iter().rposition(reads).unwrap_or(at)
+    };
+    let begins = |at: usize| match flow.nodes[at].does {
+        Does::Load(_) if !flow.nodes[at].late => 0,
+        _ => at,
+    };
+    let nodes = 0..flow.nodes.len();
+    // What is stored is made of a few elements at a time.
+    let live = |now: usize| -> i64 {
+        let alive = nodes.clone();
+        let alive = alive.filter(|at| begins(*at) < now && last(*at) >= now);
+        alive.map(held).sum()
+    };
+    nodes.clone().map(live).max().unwrap_or(0)
 }
 
 /// Blocks along k of one tile: fragments are double-buffered in the multistage way, so their number

@@ -7,6 +7,9 @@
 pub mod descriptor;
 pub mod work;
 pub mod roles;
+pub mod fold;
+pub mod cast;
+pub mod flow;
 pub mod model;
 pub mod part;
 pub mod smem;
@@ -16,7 +19,9 @@ mod ways;
 mod blame;
 mod limits;
 mod tiled;
+mod code;
 mod copy;
+mod rows;
 mod gemm;
 mod sync;
 mod print;
@@ -56,7 +61,8 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
         return Err(Error::plan(&point.id, chooser.violations));
     }
     let planned = match point.spec.form() {
-        FormKind::Rows => copy::plan(point, &mut chooser),
+        FormKind::Rows if point.spec.compute.is_plain => copy::plan(point, &mut chooser),
+        FormKind::Rows => rows::plan(point, &mut chooser),
         FormKind::Contraction => gemm::plan(point, &mut chooser),
         FormKind::Chain => Ok(None),
     };
@@ -139,6 +145,7 @@ fn start(point: &Point, threads: u32) -> Plan {
         sync: BTreeMap::new(),
         mma: None,
         epilogue: None,
+        flow: None,
         assumptions: Vec::new(),
         choices: Vec::new(),
     }
@@ -152,6 +159,8 @@ fn one_tile_each(spec: &Spec) -> Work {
         raster: (spec.scheduler.raster).unwrap_or_else(|| spec.form().facts().raster),
         kind: SchedulerKind::Single,
         ctas: None,
+        held: None,
+        shared_by: 1,
         cluster: None,
     }
 }

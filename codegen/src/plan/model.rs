@@ -11,6 +11,8 @@ use crate::atoms::model::{Atom, Space};
 use crate::atoms::sync::SyncFacts;
 use crate::dtype::DType;
 use crate::error::Violation;
+use crate::plan::flow::Flow;
+use crate::plan::fold::FoldPlan;
 use crate::plan::roles::{BoxCopy, Roles};
 use crate::plan::work::Work;
 use crate::spec::model::{Axis, Computes, Operand, Role};
@@ -74,6 +76,16 @@ pub struct Step {
     pub tiled: TiledCopy,
     /// Extents of the tile that one run of the step moves.
     pub tile: [i64; 2],
+    /// Which of the tile's coordinates runs along each axis of the operand. Along a coordinate that
+    /// runs along none its elements repeat: each is moved once.
+    pub axes: Vec<usize>,
+}
+
+impl Step {
+    /// Along which of the tile's coordinates the operand has elements.
+    pub fn keeps(&self) -> [bool; 2] {
+        [0, 1].map(|coordinate| self.axes.contains(&coordinate))
+    }
 }
 
 /// One operand's tile in shared memory.
@@ -133,6 +145,15 @@ pub enum Assumption {
         /// Which access needs it.
         reason: String,
     },
+    /// The extent of a mode is at most that.
+    ExtentMost {
+        /// The mode.
+        mode: String,
+        /// Elements.
+        most: i64,
+        /// What needs it.
+        reason: String,
+    },
 }
 
 impl fmt::Display for Assumption {
@@ -151,6 +172,9 @@ impl fmt::Display for Assumption {
                 reason,
             } => {
                 write!(f, "align({operand}) >= {bytes} bytes ({reason})")
+            }
+            Assumption::ExtentMost { mode, most, reason } => {
+                write!(f, "{mode} <= {most} ({reason})")
             }
         }
     }
@@ -197,7 +221,8 @@ pub struct Plan {
     pub modes: Vec<String>,
     /// Extents of a CTA's tile along them.
     pub cta_tile: Vec<i64>,
-    /// Threads that share out a tile: all of a CTA, or the consumers of one tile.
+    /// Threads that share out a tile: all of a CTA, of the CTAs of a cluster where these share
+    /// it, or the consumers of one tile.
     pub threads: u32,
     /// `.minnctapersm`.
     pub min_ctas_per_sm: Option<u32>,
@@ -221,6 +246,8 @@ pub struct Plan {
     pub mma: Option<MmaPlan>,
     /// The conversion of results (gemm).
     pub epilogue: Option<EpiloguePlan>,
+    /// What is computed beside a product, or where there is none.
+    pub flow: Option<Flow>,
     /// What the launch must guarantee.
     pub assumptions: Vec<Assumption>,
     /// What was chosen among several candidates.
@@ -230,7 +257,8 @@ pub struct Plan {
 impl Plan {
     /// Threads of a CTA.
     pub fn cta_threads(&self) -> u32 {
-        self.roles.as_ref().map_or(self.threads, Roles::threads)
+        let alike = self.threads / self.work.shared_by.max(1);
+        self.roles.as_ref().map_or(alike, Roles::threads)
     }
 
     /// The step of that operand and hop.
@@ -262,6 +290,11 @@ impl Plan {
         self.smem.iter().find(|tile| tile.operand == operand)
     }
 
+    /// How its folds are made.
+    pub fn folds(&self) -> impl Iterator<Item = &FoldPlan> {
+        self.flow.iter().flat_map(|flow| &flow.folds)
+    }
+
     /// The operand of that name.
     pub fn operand(&self, name: &str) -> Option<&Operand> {
         self.operands.iter().find(|operand| operand.name == name)
@@ -291,6 +324,22 @@ impl Plan {
     pub fn modes_of(&self, operand: &Operand) -> Vec<usize> {
         let mode = |axis: &Axis| self.modes.iter().position(|mode| *mode == axis.mode);
         operand.axes.iter().filter_map(mode).collect()
+    }
+
+    /// The modes of the tile that run along the coordinates of an operand's tile; none along those
+    /// that it has no elements along.
+    pub fn places(&self, operand: &Operand) -> [Option<usize>; 2] {
+        let modes = self.modes_of(operand);
+        let mut steps = self.steps.iter();
+        let step = steps.find(|step| step.operand == operand.name);
+        let mut places = [None; 2];
+        for (axis, mode) in modes.into_iter().enumerate() {
+            let coordinate = step.map_or(Some(&axis), |step| step.axes.get(axis));
+            if let Some(place) = coordinate.and_then(|at| places.get_mut(*at)) {
+                *place = Some(mode);
+            }
+        }
+        places
     }
 
     /// Extents of an operand's tile.

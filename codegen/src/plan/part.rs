@@ -26,6 +26,26 @@ pub struct Part<const N: usize> {
 }
 
 impl<const N: usize> Part<N> {
+    /// The same where elements repeat along the coordinates that are not kept: each once.
+    pub fn kept(&self, keeps: [bool; N]) -> Part<N> {
+        let kept = |of: &[i64; N]| std::array::from_fn(|at| if keeps[at] { of[at] } else { 0 });
+        let digits = self.digits.iter().map(|digit| Digit {
+            strides: kept(&digit.strides),
+            ..*digit
+        });
+        let digits = digits.filter(|digit| digit.strides != [0; N]);
+        let mut values: Vec<[i64; N]> = Vec::new();
+        for value in self.values.iter().map(kept) {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        Part {
+            digits: digits.collect(),
+            values,
+        }
+    }
+
     /// What the thread adds to every value.
     pub fn base(&self, thread: i64) -> [i64; N] {
         let mut sum = [0; N];

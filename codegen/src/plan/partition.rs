@@ -42,8 +42,26 @@ pub struct MmaParts {
     pub c: Part<2>,
 }
 
-/// The partition of a step's tile.
+/// The partition of a step's tile: of what an operand has elements along.
 pub fn of_step(step: &Step) -> Result<Partition> {
+    let whole = whole_of_step(step)?;
+    let keeps = step.keeps();
+    if keeps == [true; 2] {
+        return Ok(whole);
+    }
+    let [src, dst] = [&whole.src, &whole.dst].map(|part| part.kept(keeps));
+    // Of a vector along a mode that the operand lacks one element is left.
+    let values = |part: &Part<2>, each: usize| each.min(part.values.len());
+    Ok(Partition {
+        src_values: values(&src, whole.src_values),
+        dst_values: values(&dst, whole.dst_values),
+        src,
+        dst,
+    })
+}
+
+/// The partition of a step's tile as if the operand had elements along both of its coordinates.
+pub fn whole_of_step(step: &Step) -> Result<Partition> {
     let identity = identity(step.tile)?;
     let src = step.tiled.partition_s(&identity)?;
     let dst = step.tiled.partition_d(&identity)?;

@@ -26,7 +26,7 @@ impl fmt::Display for Plan {
         for operand in &self.operands {
             writeln!(f, "  gmem {operand}")?;
         }
-        if self.smem_bytes > 0 {
+        if self.stages > 0 || self.roles.is_some() {
             let (stages, stage, all) = (self.stages, self.stage_bytes, self.smem_bytes);
             writeln!(f, "  smem {all} bytes: {stages} stages of {stage}")?;
         }
@@ -64,6 +64,9 @@ impl fmt::Display for Plan {
                 .map(|atom| atom.id.as_str())
                 .collect();
             writeln!(f, "  epilogue converts by {}", ids.join(", "))?;
+        }
+        if let Some(flow) = &self.flow {
+            writeln!(f, "{flow}")?;
         }
         for (facts, atom) in &self.sync {
             writeln!(f, "  sync {} {facts}", atom.id)?;

@@ -43,6 +43,31 @@ const NEEDS: &[Need] = &[
         facts: &[SyncFacts::of(Act::Meet, Scope::Cta)],
     },
     Need {
+        of: "a fold of several threads' values (compute)",
+        instead: "one thread for each row",
+        when: |plan| plan.folds().any(|fold| fold.spread.count > 1),
+        facts: &[SyncFacts::of(Act::Exchange, Scope::Warp)],
+    },
+    Need {
+        of: "a fold of several warps' values (compute)",
+        instead: "fewer threads",
+        when: |plan| {
+            let alone = plan.work.shared_by == 1;
+            alone && plan.folds().any(|fold| fold.spread.crosses_warps())
+        },
+        facts: &[SyncFacts::of(Act::Meet, Scope::Cta)],
+    },
+    Need {
+        of: "a fold of several CTAs' values (cluster)",
+        instead: "cluster (1,1,1)",
+        when: |plan| plan.work.shared_by > 1,
+        facts: &[
+            SyncFacts::of(Act::Arrive, Scope::Cluster),
+            SyncFacts::of(Act::Await, Scope::Cluster),
+            SyncFacts::of(Act::StoreRemote, Scope::Cluster).on(Space::Smem),
+        ],
+    },
+    Need {
         of: "an asynchronous copy (g2s)",
         instead: "copies through registers (g2r)",
         when: |plan| plan.steps.iter().any(|step| step.hop == Hop::G2s),

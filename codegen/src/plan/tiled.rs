@@ -130,6 +130,16 @@ pub(super) fn check_strides(
     good
 }
 
+/// The largest power of two that divides a number above zero.
+pub(super) fn power_of_two_in(number: i64) -> i64 {
+    1 << number.max(1).trailing_zeros()
+}
+
+/// The largest power of two that is no more than a number, 1 at least.
+pub(super) fn power_of_two_below(number: i64) -> i64 {
+    1 << number.max(1).ilog2()
+}
+
 /// The largest number that divides both.
 fn largest_divisor(a: i64, b: i64) -> i64 {
     (1..=a.min(b))

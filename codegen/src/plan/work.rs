@@ -28,6 +28,11 @@ pub struct Work {
     pub kind: SchedulerKind,
     /// Most CTAs of a persistent grid; `None` for as many as run at a time.
     pub ctas: Option<u32>,
+    /// The mode of which a CTA has all, however long the problem is; none where tiles are cut along
+    /// both.
+    pub held: Option<usize>,
+    /// CTAs that share out one tile, side by side in a cluster.
+    pub shared_by: u32,
     /// How CTAs stand in clusters; `None` where a kernel knows nothing of them.
     pub cluster: Option<Cluster>,
 }
@@ -79,6 +84,7 @@ impl Work {
     pub fn grid(&self) -> String {
         match self.cluster {
             Some(cluster) => format!("{} * {}", self.clusters(), cluster.size()),
+            None if self.shared_by > 1 => format!("{} * {}", self.clusters(), self.shared_by),
             None => self.clusters(),
         }
     }
@@ -90,9 +96,11 @@ impl Work {
             is_resident,
             cuts_tiles,
         } = self.stripes();
-        let mut work = [0, 1]
-            .map(|mode| self.tiles_along(mode, cluster.0[mode]))
-            .join(" * ");
+        let tiles = [0, 1].map(|mode| self.tiles_along(mode, cluster.0[mode]));
+        let mut work = match &tiles {
+            [tiles, one] | [one, tiles] if one == "1" => tiles.clone(),
+            tiles => tiles.join(" * "),
+        };
         let mut most = self.ctas.map(|ctas| (ctas / cluster.size()).max(1));
         if cuts_tiles {
             most = Some(most.unwrap_or(MOST_PARTIALS).min(MOST_PARTIALS));
@@ -108,8 +116,8 @@ impl Work {
     /// Tiles along a mode as a launch expression, so many counted as one.
     fn tiles_along(&self, mode: usize, each: u32) -> String {
         let (name, extent) = match self.tile.get(mode) {
-            Some((name, extent)) => (name.as_str(), *extent),
-            None => ("1", 1),
+            Some((name, extent)) if self.held != Some(mode) => (name.as_str(), *extent),
+            _ => return "1".to_owned(),
         };
         format!("ceil_div({name}, {})", extent * i64::from(each))
     }

@@ -76,6 +76,7 @@ pub(super) const SOURCES: &[(&str, &str)] = templates![
     "sync/partial_add.tera",
     "sync/partial_store.tera",
     "sync/prefetch_tensormap.tera",
+    "sync/store_remote.tera",
 ];
 
 fn templates() -> Result<&'static Tera> {

@@ -140,9 +140,10 @@ file! {
             threads: Auto<u32> = int(32, 1024, 32).tuned_piece(8, "t");
             /// CTAs that must fit one SM at a time: bounds the registers of a thread.
             min_ctas_per_sm: Auto<u32> = int(1, 32, 1).tuned_piece(9, "o");
-            /// CTAs of a cluster along m, n and k: those along m share b's tiles, along n a's.
+            /// CTAs of a cluster along m, n and k: of products those along m share b's tiles,
+            /// along n a's; of rows those along a folded mode share one tile.
             cluster: [i64; 3] =
-                key(Kind::Triple { most: PORTABLE_CLUSTER }).of_products().tunable().piece(1, "c");
+                key(Kind::Triple { most: PORTABLE_CLUSTER }).tunable().piece(1, "c");
             /// The tiled MMA.
             mma: Mma = key(Kind::Record(Mma::KEYS)).of_products();
         }

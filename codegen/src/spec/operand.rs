@@ -14,8 +14,10 @@ pub struct Operand {
     pub role: Role,
     /// Element type in memory.
     pub dtype: DType,
-    /// Its axes, in the order of its layout.
+    /// Its axes, in the order that the kernel has them in.
     pub axes: Vec<Axis>,
+    /// Whether its formula has its two axes the other way round.
+    pub turned: bool,
 }
 
 /// One axis of an operand.
@@ -55,14 +57,19 @@ impl Operand {
         self.axes.iter().position(one)
     }
 
-    /// Its modes and strides: `(m,k):(lda,1)`.
+    /// Its axes in the order of its formula.
+    pub fn formula_axes(&self) -> Vec<&Axis> {
+        match self.turned {
+            true => self.axes.iter().rev().collect(),
+            false => self.axes.iter().collect(),
+        }
+    }
+
+    /// Its modes and strides, in the order of its formula: `(m,k):(lda,1)`.
     pub fn layout(&self) -> String {
-        let modes: Vec<&str> = self.axes.iter().map(|axis| axis.mode.as_str()).collect();
-        let strides: Vec<String> = self
-            .axes
-            .iter()
-            .map(|axis| axis.stride.to_string())
-            .collect();
+        let axes = self.formula_axes();
+        let modes: Vec<&str> = axes.iter().map(|axis| axis.mode.as_str()).collect();
+        let strides: Vec<String> = axes.iter().map(|axis| axis.stride.to_string()).collect();
         format!("({}):({})", modes.join(","), strides.join(","))
     }
 }

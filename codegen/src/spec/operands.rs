@@ -46,6 +46,7 @@ impl Reader<'_> {
             dtype: dtype?,
             role: shape.role,
             axes,
+            turned: shape.turned && !self.shape.is_plain,
         })
     }
 

@@ -125,6 +125,11 @@ fn matrices<'f>(formula: &'f Formula, form: &Form) -> Option<(Vec<Matrix<'f>>, V
         Form::Contraction(found) => product(formula, found),
         Form::Rows(rows) => {
             let [source, output] = rows.copy?;
+            let dtype = |at: usize| formula.dtype(formula::Source::Operand(at));
+            // A cast computes.
+            if dtype(source) != dtype(output) {
+                return None;
+            }
             let modes = matrix(formula, output)?;
             let all = vec![(source, Role::Source, modes), (output, Role::Output, modes)];
             Some((all, modes.to_vec()))
@@ -191,6 +196,29 @@ fn role(formula: &Formula, form: &Form, operand: usize) -> Role {
     }
 }
 
+/// Whether a factor or a result of a product has its two modes the other way round than the kernel:
+/// rows or columns before what is summed, rows before columns.
+fn is_turned(formula: &Formula, form: &Form, operand: usize, modes: &[String]) -> bool {
+    let Form::Contraction(found) = form else {
+        return false;
+    };
+    let name = |modes: &[usize]| match modes {
+        [mode] => formula.modes.get(*mode).map(|mode| mode.name.as_str()),
+        _ => None,
+    };
+    let (m, n, k) = (name(&found.rows), name(&found.columns), name(&found.summed));
+    let wanted = match role(formula, form, operand) {
+        Role::A => [m, k],
+        Role::B => [n, k],
+        Role::Output => [m, n],
+        Role::Source | Role::Beside => return false,
+    };
+    match modes {
+        [first, second] => wanted == [Some(second.as_str()), Some(first.as_str())],
+        _ => false,
+    }
+}
+
 impl Shape {
     /// The shape of a formula that is written.
     pub fn of(kernel: &str, formula: Formula, recognized: Recognized) -> Shape {
@@ -216,11 +244,15 @@ impl Shape {
         let is_plain = plain.is_some();
         let (operands, tile) = plain.unwrap_or_else(|| {
             let operands = formula.signature.operands.iter().enumerate();
-            let operands = operands.map(|(at, operand)| OperandShape {
-                name: operand.name.clone(),
-                role: role(&formula, form, at),
-                modes: operand.axes.iter().map(ToString::to_string).collect(),
-                turned: false,
+            let operands = operands.map(|(at, operand)| {
+                let modes = operand.axes.iter().map(ToString::to_string);
+                let modes: Vec<String> = modes.collect();
+                OperandShape {
+                    name: operand.name.clone(),
+                    role: role(&formula, form, at),
+                    turned: is_turned(&formula, form, at, &modes),
+                    modes,
+                }
             });
             (operands.collect(), tile_of(&formula))
         });

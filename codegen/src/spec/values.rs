@@ -17,7 +17,7 @@ use crate::dtype::{DTYPES, DType};
 use crate::error::shown;
 
 /// Largest extent of a tile.
-pub const MAX_TILE_EXTENT: i64 = 65_536;
+pub const MAX_TILE_EXTENT: i64 = 1 << 20;
 /// Most elements of a tile, all extents multiplied.
 pub const MAX_TILE_SIZE: i64 = 1 << 24;
 

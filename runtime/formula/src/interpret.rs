@@ -40,12 +40,14 @@ mod element;
 mod fold;
 mod inputs;
 mod place;
+mod plain;
 mod store;
 mod sums;
 mod walk;
 mod whole;
 
 pub use inputs::{Error, MAX_ELEMENTS};
+pub use plain::{Leaves, plain};
 pub use sums::{Fma, SumSite, Sums, Terms, Totals};
 
 /// A value, and how far a right kernel's may be from it. It is what comes before the cast to the

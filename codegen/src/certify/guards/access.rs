@@ -121,8 +121,7 @@ impl Limits<'_> {
         self.unless_hard(operand, inside, Way::Size)
     }
 
-    /// What a proof shows. It may fail though the access is inside: for strides that are all
-    /// constants, and on the curves of a raster that no warp-specialized kernel unrolls.
+    /// What a proof shows. For constant strides, and on curves that nothing unrolls, it may fail.
     fn unless_hard(
         &self,
         operand: &Operand,
@@ -131,7 +130,8 @@ impl Limits<'_> {
     ) -> Result<Way, String> {
         let constant = |axis: usize| matches!(operand.stride(axis), Stride::Const(_));
         let curve = matches!(self.plan.work.raster, Raster::Hilbert(_));
-        let hard = constant(0) && constant(1) || curve && self.plan.roles.is_none();
+        let hard = operand.axes.len() == 2 && constant(0) && constant(1)
+            || curve && self.plan.roles.is_none();
         match inside {
             Ok(()) => Ok(way),
             Err(_) if hard => Ok(Way::Unshown),
@@ -246,7 +246,7 @@ fn inside(
     (bytes, along): (&Poly, usize),
 ) -> Result<(), String> {
     let size = i128::from(operand.dtype.bytes());
-    for (mode, coord) in coords.iter().enumerate() {
+    for (mode, coord) in coords.iter().enumerate().take(operand.axes.len()) {
         let extent = &operand.axis(mode).mode;
         let limit = known.param(extent);
         let limit = limit.ok_or_else(|| format!("there is no parameter {extent}"))?;

@@ -8,7 +8,7 @@ use super::poly::{Poly, Range};
 use super::terms::{Known, Term};
 use crate::atoms::model::Atom;
 use crate::ir::program::{ParamType, Special};
-use crate::plan::model::Plan;
+use crate::plan::model::{Assumption, Plan};
 
 impl Known<'_> {
     /// Learns what every launch of the kernel guarantees. Out comes the size of scratch memory in
@@ -17,7 +17,7 @@ impl Known<'_> {
         for (index, param) in (0..).zip(&self.program.params) {
             let range = match param.ty {
                 // The runtime takes no problem without elements.
-                ParamType::I32 => Range::new(1, i128::from(i32::MAX)),
+                ParamType::I32 => Range::new(1, most_extent(plan, &param.name)),
                 // Strides.
                 ParamType::I64 => Range::NATURAL,
                 ParamType::Pointer { .. } | ParamType::TensorMap | ParamType::Scalar(_) => {
@@ -93,6 +93,15 @@ impl Known<'_> {
         let index = params.iter().position(|param| param.name == name)?;
         Some(self.term(Term::Param(index as u32), Range::ALL, Vec::new()))
     }
+}
+
+/// The largest extent of a mode that launches take.
+fn most_extent(plan: &Plan, name: &str) -> i128 {
+    let most = plan.assumptions.iter().filter_map(|one| match one {
+        Assumption::ExtentMost { mode, most, .. } if mode == name => Some(i128::from(*most)),
+        _ => None,
+    });
+    most.min().unwrap_or(i128::from(i32::MAX))
 }
 
 /// Bytes that one call of an atom moves for one thread.

@@ -3,7 +3,12 @@
 use std::ops::Range;
 
 /// What nothing was written to. Arithmetic hands it on.
-pub(super) const POISON: f64 = f64::NAN;
+pub(super) const POISON: f64 = f64::from_bits(0x7ff8_0000_dead_beef);
+
+/// Whether nothing was written there; numbers that are none have other bits.
+pub(super) fn is_poison(value: f64) -> bool {
+    value.to_bits() == POISON.to_bits()
+}
 
 /// Elements of two axes, the second fastest.
 #[derive(Clone, Debug, Default)]

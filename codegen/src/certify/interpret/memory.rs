@@ -2,12 +2,13 @@
 
 mod moves;
 mod registers;
+mod flow;
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::super::pipeline::{Machine, Step};
 use super::grid::Grid;
-use super::problem::Problem;
+use super::problem::{Output, Problem};
 use super::regions::Regions;
 use super::work::Portion;
 use crate::ir::tile::{Full, Kernel, Op, PipeId, Place, Start, Sync, Tile, TileId, View};
@@ -99,7 +100,8 @@ impl<'k, 'r> Memory<'k, 'r> {
         if let Some(((cta, _), _)) = self.scratch.iter().find(|(_, (_, raised))| *raised) {
             return Err(format!("the flag of CTA {cta} is still raised at the end"));
         }
-        self.problem.output.at_end()
+        let mut outputs = self.problem.outputs.iter();
+        outputs.try_for_each(Output::at_end)
     }
 
     /// What a step that the machine has taken does to data.
@@ -127,12 +129,15 @@ impl<'k, 'r> Memory<'k, 'r> {
             Op::Map {
                 to,
                 from,
-                by,
+                element,
                 share,
-            } => match from {
-                Some(from) => self.cast(at, [*from, *to], by.as_deref(), *share),
-                None => self.fill(at, *to, *share),
-            },
+            } => self.map(machine, at, (from, *to), (element, *share)),
+            Op::Fold {
+                to,
+                from,
+                by,
+                bounds,
+            } => self.fold(machine, at, [*from, *to], (*by, *bounds)),
             Op::Mma {
                 acc,
                 a,
@@ -159,6 +164,7 @@ impl<'k, 'r> Memory<'k, 'r> {
             | Op::ForEachKTile(_)
             | Op::ForEachPartial(_)
             | Op::IfInside(..)
+            | Op::IfVectors(..)
             | Op::IfBoxesEnd(..)
             | Op::IfContinues(..)
             | Op::Teams(_) => Ok(()),

@@ -7,25 +7,20 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use tilewright_formula::Formula;
 use tilewright_formula::interpret::{Evaluator, Fma, Inputs, Tensor};
+use tilewright_formula::{Expr, ExprKind, Formula, Scalar, ValueType};
 
-use super::grid::Grid;
+use super::grid::{Grid, is_poison};
 use crate::dtype::DType;
-use crate::ir::tile::{Engine, Full, Kernel, Pipe};
 use crate::plan::model::Plan;
-use crate::plan::work::SUMMED;
+use crate::spec::model::Axis;
 
 /// Classes of coordinates along each mode of the output.
 const CLASSES: usize = 16;
 /// Inputs are integers up to this, which every element type holds.
 const LARGEST: i64 = 8;
-/// How far a problem reaches into the last tile.
-const RAGGED: i64 = 5;
 /// Bytes at which stores of boxes are cut.
 pub(super) const GRANULE: i64 = 16;
-/// Tiles along k of an output tile that several CTAs share.
-const SHARED_TRIPS: i64 = 4;
 
 /// A problem with its inputs and what is to be stored.
 #[derive(Clone, Debug)]
@@ -34,10 +29,12 @@ pub(super) struct Problem {
     pub extents: Vec<i64>,
     /// Names of these modes.
     modes: Vec<String>,
-    /// Elements of the inputs, by operand; empty of the output.
+    /// Elements of the inputs, by operand; empty of outputs.
     inputs: Vec<Grid>,
-    /// The output.
-    pub output: Output,
+    /// Scalars, in the order of the signature.
+    pub scalars: Vec<f64>,
+    /// The outputs.
+    pub outputs: Vec<Output>,
 }
 
 /// What is stored, and what should be.
@@ -46,9 +43,11 @@ pub(super) struct Output {
     /// Its name.
     name: String,
     /// Its number among the operands.
-    pub operand: usize,
-    /// Its extents.
+    operand: usize,
+    /// Its extents, along the coordinates of its tile.
     pub extents: [i64; 2],
+    /// Which of its axes runs along each of these; none along one of a single element.
+    axes: [Option<usize>; 2],
     /// Classes of its rows and of its columns.
     classes: [Vec<usize>; 2],
     /// By classes: the least and the largest value that may be stored, and the formula's.
@@ -57,157 +56,129 @@ pub(super) struct Output {
     stored: Vec<bool>,
 }
 
-/// Extents of the problems that a kernel is run on: one of whole and cut tiles, and one smaller
-/// than a tile, whose rows end where boxes may be cut.
-pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> [Vec<i64>; 2] {
-    let work = &kernel.work;
-    let cluster = work.cluster().0.map(i64::from);
-    let cut = |extent: i64| RAGGED.min(extent - 1).max(1);
-    let part = |extent: i64| (extent / 4) | 1;
-    let tile = |mode: usize| work.tile.get(mode).map_or(1, |(_, extent)| *extent);
-    let [m, n] = [tile(0), tile(1)];
-    // Two tiles along each mode, so that a persistent CTA has several: of a cluster of both modes,
-    // all its tiles and those of a next one.
-    let whole = match cluster {
-        [rows, columns] if rows > 1 && columns > 1 => rows,
-        _ => 1,
-    };
-    let large = [m * whole + cut(m), n + cut(n)];
-    let output = plan.output().map_or(1, |output| output.dtype.bytes());
-    let granule = (GRANULE / i64::from(output)).max(1);
-    let small = [m / 2 + 1, (n / 2 / granule).max(1) * granule];
-    let in_flight =
-        |pipe: &&Pipe| matches!(pipe.full, Full::Bytes(_) | Full::Group(Engine::Copies));
-    let slots = kernel.pipes.iter().filter(in_flight).map(|pipe| pipe.slots);
-    let slots = i64::from(slots.max().unwrap_or(0));
-    let tiles: i64 = (0..2)
-        .map(|mode| (large[mode] as u64).div_ceil((tile(mode) * cluster[mode]) as u64) as i64)
-        .product();
-    let each = if work.is_persistent() { tiles } else { 1 };
-    let trips = match work.cuts_tiles() {
-        true => SHARED_TRIPS,
-        false => ((slots + each) / each).max(2),
-    };
-    [(large, trips), (small, 1)].map(|(output, trips)| {
-        let summed = work.tile.iter().skip(SUMMED);
-        let summed = summed.map(|(_, k)| (trips - 1) * k + part(*k));
-        output.into_iter().chain(summed).collect()
-    })
-}
-
 impl Problem {
     /// A problem of those extents.
     pub fn new(plan: &Plan, formula: &Formula, extents: Vec<i64>) -> Result<Problem, String> {
-        let modes = &plan.modes;
-        let number = plan
-            .operands
-            .iter()
-            .position(|operand| operand.is_written());
-        let number = number.ok_or("no operand is written")?;
-        let output = &plan.operands[number];
-        let extent = |mode: &str| {
-            let at = modes.iter().position(|known| known == mode);
-            let extent = at.and_then(|at| extents.get(at).copied());
-            extent.ok_or_else(|| format!("no tile cuts the mode {mode}"))
+        let modes = plan.modes.clone();
+        let along = |place: Option<usize>| match place {
+            Some(mode) => (extents.get(mode).copied()).ok_or("no tile cuts a mode"),
+            None => Ok(1),
         };
-        let class = |mode: &str, at: usize| {
-            let of_output = output.axes.iter().any(|axis| axis.mode == mode);
-            match of_output && extent(mode).is_ok_and(|extent| extent > CLASSES as i64) {
-                true => hashed([0, at, 0]) as usize % CLASSES,
-                false => at,
+        // Coordinates of one class have the same elements, unless they are values themselves.
+        let has_places = has_places(formula);
+        let of_outputs: Vec<usize> = (plan.operands.iter().filter(|one| one.is_written()))
+            .flat_map(|output| plan.modes_of(output))
+            .collect();
+        let class = |place: Option<usize>, at: usize| match place {
+            Some(mode) if of_outputs.contains(&mode) && !has_places => {
+                match extents
+                    .get(mode)
+                    .is_some_and(|extent| *extent > CLASSES as i64)
+                {
+                    true => hashed([0, at, 0]) as usize % CLASSES,
+                    false => at,
+                }
             }
+            _ => at,
         };
-        let mut inputs = Vec::new();
+        let mut problem = Problem {
+            scalars: scalars(formula),
+            modes,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            extents: extents.clone(),
+        };
         for (number, operand) in plan.operands.iter().enumerate() {
-            let [rows, columns] = axes(operand)?;
-            let shape = [extent(rows)? as usize, extent(columns)? as usize];
-            let unsigned = operand.dtype == DType::U8;
-            let mut data = Vec::with_capacity(shape[0] * shape[1]);
-            let columns: Vec<_> = (0..shape[1]).map(|at| class(columns, at)).collect();
-            for row in 0..shape[0] {
-                let row = class(rows, row);
-                let draw = |column: &usize| drawn([number, row, *column], unsigned);
-                data.extend(columns.iter().map(draw));
+            let places = plan.places(operand);
+            let shape = [along(places[0])?, along(places[1])?];
+            let classes = [0, 1].map(|axis| {
+                let all = 0..shape[axis] as usize;
+                all.map(|at| class(places[axis], at)).collect::<Vec<_>>()
+            });
+            if operand.is_written() {
+                let axes = operand.formula_axes();
+                let axis = |mode: usize| {
+                    let name = plan.modes.get(mode);
+                    axes.iter().position(|axis| Some(&axis.mode) == name)
+                };
+                problem.inputs.push(Grid::default());
+                problem.outputs.push(Output {
+                    name: operand.name.clone(),
+                    operand: number,
+                    extents: shape,
+                    axes: places.map(|place| place.and_then(axis)),
+                    classes,
+                    limits: Vec::new(),
+                    stored: vec![false; (shape[0] * shape[1]) as usize],
+                });
+                continue;
             }
-            inputs.push(Grid {
-                extents: shape,
+            let unsigned = operand.dtype == DType::U8;
+            let mut data = Vec::with_capacity((shape[0] * shape[1]) as usize);
+            for row in &classes[0] {
+                let draw = |column: &usize| drawn([number, *row, *column], unsigned);
+                data.extend(classes[1].iter().map(draw));
+            }
+            problem.inputs.push(Grid {
+                extents: shape.map(|extent| extent as usize),
                 data,
             });
         }
-        let [rows, columns] = axes(output)?;
-        let shape = [extent(rows)?, extent(columns)?];
-        let classes: [Vec<usize>; 2] = [(rows, shape[0]), (columns, shape[1])]
-            .map(|(mode, extent)| (0..extent as usize).map(|at| class(mode, at)).collect());
-        inputs[number] = Grid::default();
-        let mut problem = Problem {
-            output: Output {
-                name: output.name.clone(),
-                operand: number,
-                extents: shape,
-                classes,
-                limits: Vec::new(),
-                stored: vec![false; (shape[0] * shape[1]) as usize],
-            },
-            modes: modes.clone(),
-            inputs,
-            extents,
-        };
-        problem.output.limits = problem.limits(plan, formula)?;
+        problem.limits(plan, formula)?;
         Ok(problem)
     }
 
-    /// What may be stored, by the classes of its coordinates.
-    fn limits(&self, plan: &Plan, formula: &Formula) -> Result<Vec<[f64; 3]>, String> {
+    /// Finds what may be stored, by the classes of its coordinates.
+    fn limits(&mut self, plan: &Plan, formula: &Formula) -> Result<(), String> {
         let mut given = Inputs::default();
         for (mode, extent) in self.modes.iter().zip(&self.extents) {
             given = given.size(mode, *extent);
         }
+        for (scalar, value) in formula.signature.scalars.iter().zip(&self.scalars) {
+            given = given.scalar(&scalar.name, *value);
+        }
         for (operand, grid) in plan.operands.iter().zip(&self.inputs) {
             if !operand.is_written() {
-                let strides = [grid.extents[1] as i64, 1];
+                // Grids lie along the coordinates of tiles, operands have their own order of axes.
+                let places = plan.places(operand);
+                let row = grid.extents[1] as i64;
+                let stride = |mode: usize| match places[0] == Some(mode) {
+                    true => row,
+                    false => 1,
+                };
+                let mode = |axis: &&Axis| plan.modes.iter().position(|one| *one == axis.mode);
+                let axes = operand.formula_axes();
+                let strides = axes.iter().filter_map(mode).map(stride);
+                let strides: Vec<i64> = strides.collect();
                 given = given.tensor(&operand.name, Tensor::floats(&grid.data, &strides));
             }
         }
         let evaluator = Evaluator::new(formula, &given, &Fma).map_err(|error| error.to_string())?;
-        let first = |axis: usize, class: usize| {
-            let at = self.output.classes[axis]
-                .iter()
-                .position(|one| *one == class);
-            at.map(|at| at as i64)
-        };
-        let mut limits = vec![[f64::NAN; 3]; CLASSES * CLASSES];
-        let (mut places, mut at) = (Vec::new(), Vec::new());
-        for class in 0..CLASSES * CLASSES {
-            let of = [first(0, class / CLASSES), first(1, class % CLASSES)];
-            if let [Some(row), Some(column)] = of {
-                places.push(class);
-                at.push([row, column]);
-            }
+        for output in &mut self.outputs {
+            let dtype = plan.operands[output.operand].dtype;
+            output.limits = output.limits(&evaluator, dtype)?;
         }
-        let at: Vec<&[i64]> = at.iter().map(|at| at.as_slice()).collect();
-        let name = &self.output.name;
-        let elements = evaluator
-            .elements(name, &at)
-            .map_err(|error| error.to_string())?;
-        let dtype = plan.operands[self.output.operand].dtype;
-        for (place, element) in places.into_iter().zip(elements) {
-            let bounded = tilewright_formula::interpret::Bounded {
-                value: element.value,
-                error: element.error,
-            };
-            let [least, most] = bounded.stored(dtype);
-            limits[place] = [least, most, bounded.value];
-        }
-        Ok(limits)
+        Ok(())
     }
 
     /// Elements of the input of that number.
     pub fn input(&self, operand: usize) -> Result<&Grid, String> {
-        let input = self
-            .inputs
-            .get(operand)
-            .filter(|_| operand != self.output.operand);
+        let is_written = self.outputs.iter().any(|one| one.operand == operand);
+        let input = self.inputs.get(operand).filter(|_| !is_written);
         input.ok_or_else(|| "loads what is no input".into())
+    }
+
+    /// The output of that number among the operands.
+    pub fn output(&mut self, operand: usize) -> Result<&mut Output, String> {
+        let mut outputs = self.outputs.iter_mut();
+        let output = outputs.find(|one| one.operand == operand);
+        output.ok_or_else(|| "stores into an input".into())
+    }
+
+    /// The extent of the mode of that name.
+    pub fn extent(&self, mode: &str) -> Option<i64> {
+        let at = self.modes.iter().position(|known| known == mode)?;
+        self.extents.get(at).copied()
     }
 
     /// Extents by mode.
@@ -216,10 +187,34 @@ impl Problem {
         modes.zip(self.extents.iter().copied()).collect()
     }
 
-    /// Elements of the output.
+    /// Elements of the outputs.
     pub fn elements(&self) -> u64 {
-        self.output.stored.len() as u64
+        let all = self.outputs.iter();
+        all.map(|output| output.stored.len() as u64).sum()
     }
+}
+
+/// Whether coordinates are values.
+fn has_places(formula: &Formula) -> bool {
+    let mut found = false;
+    for statement in &formula.statements {
+        let see = &mut |one: &Expr| found |= matches!(one.kind, ExprKind::Coordinate(_));
+        statement.value.visit(see);
+    }
+    found
+}
+
+/// Values of scalars: quarters from one half up, whole numbers of integers.
+fn scalars(formula: &Formula) -> Vec<f64> {
+    let scalars = formula.signature.scalars.iter().enumerate();
+    let value = |(at, scalar): (usize, &Scalar)| {
+        let steps = (hashed([at, 0, 0]) % 7 + 2) as f64;
+        match ValueType::of(scalar.dtype) {
+            ValueType::S32 => steps,
+            _ => steps / 4.0,
+        }
+    };
+    scalars.map(value).collect()
 }
 
 impl fmt::Display for Problem {
@@ -233,6 +228,58 @@ impl fmt::Display for Problem {
 }
 
 impl Output {
+    /// Classes of columns.
+    fn columns(&self) -> usize {
+        self.classes[1].iter().max().map_or(1, |most| most + 1)
+    }
+
+    /// What may be stored, by the classes of its coordinates.
+    fn limits(&self, evaluator: &Evaluator<'_>, dtype: DType) -> Result<Vec<[f64; 3]>, String> {
+        let rows = self.classes[0].iter().max().map_or(1, |most| most + 1);
+        let columns = self.columns();
+        let first = |axis: usize, count: usize| {
+            let mut first = vec![None; count];
+            for (at, class) in self.classes[axis].iter().enumerate().rev() {
+                first[*class] = Some(at as i64);
+            }
+            first
+        };
+        let firsts = [first(0, rows), first(1, columns)];
+        let mut limits = vec![[f64::NAN; 3]; rows * columns];
+        let (mut places, mut at) = (Vec::new(), Vec::new());
+        for place in 0..rows * columns {
+            let here = [firsts[0][place / columns], firsts[1][place % columns]];
+            let mut element = vec![0; self.axes.iter().flatten().count()];
+            for (axis, here) in self.axes.iter().zip(here) {
+                let (Some(axis), Some(here)) = (axis, here) else {
+                    continue;
+                };
+                if let Some(slot) = element.get_mut(*axis) {
+                    *slot = here;
+                }
+            }
+            if here.iter().all(Option::is_some) {
+                places.push(place);
+                at.push(element);
+            }
+        }
+        let at: Vec<&[i64]> = at.iter().map(|at| at.as_slice()).collect();
+        let elements = evaluator.elements(&self.name, &at);
+        let elements = elements.map_err(|error| error.to_string())?;
+        for (place, element) in places.into_iter().zip(elements) {
+            let bounded = tilewright_formula::interpret::Bounded {
+                value: element.value,
+                error: element.error,
+            };
+            let [least, most] = match element.error == f64::INFINITY {
+                true => [f64::NEG_INFINITY, f64::INFINITY],
+                false => bounded.stored(dtype),
+            };
+            limits[place] = [least, most, bounded.value];
+        }
+        Ok(limits)
+    }
+
     /// Stores an element.
     pub fn store(&mut self, [row, column]: [i64; 2], value: f64) -> Result<(), String> {
         let [rows, columns] = self.extents;
@@ -246,15 +293,18 @@ impl Output {
         if std::mem::replace(&mut self.stored[at], true) {
             return Err(format!("{name}({row},{column}) is stored twice"));
         }
-        let class = self.classes[0][row as usize] * CLASSES + self.classes[1][column as usize];
-        let [least, most, wanted] = self.limits[class];
-        if value.is_nan() {
+        let [row_class, column_class] = [
+            self.classes[0][row as usize],
+            self.classes[1][column as usize],
+        ];
+        let [least, most, wanted] = self.limits[row_class * self.columns() + column_class];
+        if is_poison(value) {
             return Err(format!(
                 "{name}({row},{column}) gets what nothing was written to; \
                  the formula gives {wanted}"
             ));
         }
-        match (least..=most).contains(&value) {
+        match (least..=most).contains(&value) || value.is_nan() && wanted.is_nan() {
             true => Ok(()),
             false => Err(format!(
                 "{name}({row},{column}) gets {value}; the formula gives {wanted}"
@@ -273,18 +323,6 @@ impl Output {
                 Err(format!("{}({row},{column}) is never stored", self.name))
             }
         }
-    }
-}
-
-/// The two modes of an operand.
-fn axes(operand: &crate::spec::model::Operand) -> Result<[&str; 2], String> {
-    match operand.axes.as_slice() {
-        [rows, columns] => Ok([&rows.mode, &columns.mode]),
-        axes => Err(format!(
-            "{} has {} axes; matrices have two",
-            operand.name,
-            axes.len()
-        )),
     }
 }
 

@@ -74,7 +74,9 @@ impl<'k> Regions<'k> {
                     values.extend_from_slice(&part.values[instance * each..(instance + 1) * each]);
                 }
             }
-            Ok((part.clone(), values, step.tile))
+            let keeps = step.keeps();
+            let shape = [0, 1].map(|at| if keeps[at] { step.tile[at] } else { 1 });
+            Ok((part.clone(), values, shape))
         })
     }
 

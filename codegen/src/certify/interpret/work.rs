@@ -70,6 +70,7 @@ impl Course {
                             .collect(),
                         edge: Edge::Lies {
                             inside: inside(0) && inside(1),
+                            vectors: vectors(plan, extents),
                             boxes_end: inside(1) || extent(1) % granule == 0,
                         },
                     });
@@ -81,6 +82,14 @@ impl Course {
         }
         course
     }
+}
+
+/// Whether a problem of those extents ends where vectors do.
+fn vectors(plan: &Plan, extents: &[i64]) -> bool {
+    plan.flow.as_ref().is_none_or(|flow| {
+        let extent = extents.get(flow.along).copied().unwrap_or(1);
+        extent % flow.vector == 0
+    })
 }
 
 /// What each cluster makes of the row of so many tiles of so many trips.

@@ -220,17 +220,18 @@ impl Clock<'_> {
             Op::Mma {
                 a: View::Smem(..), ..
             } => self.multiply(at, (slot, round)),
-            Op::Map { from: Some(_), .. } => {
+            Op::Map { from, .. } if !from.is_empty() => {
                 self.spend(at, costs.convert_cycles, Activity::Convert, None);
             }
             // Beside the loop along k these take next to no time, but for partial sums, which the
             // clock knows nothing of: its tiles are whole.
-            Op::Map { .. } | Op::StorePartial(..) | Op::AddPartial(..) => {}
+            Op::Map { .. } | Op::Fold { .. } | Op::StorePartial(..) | Op::AddPartial(..) => {}
             // The machine unrolls these.
             Op::ForEachWorkTile(_)
             | Op::ForEachPartial(_)
             | Op::ForEachKTile(_)
             | Op::IfInside(..)
+            | Op::IfVectors(..)
             | Op::IfBoxesEnd(..)
             | Op::IfContinues(..) => {}
             // The machine has refused these, and what else does not belong to a team.

@@ -30,7 +30,14 @@ impl<'k> Machine<'k> {
             Op::Copy { from, to, by, .. } => self.copy(at, *from, *to, *by)?,
             Op::Mma { acc, a, b, .. } => self.mma(at, *acc, [*a, *b])?,
             Op::Map { to, from, .. } => {
-                for view in [Some(*to), *from].into_iter().flatten() {
+                for view in std::iter::once(to).chain(from) {
+                    self.touch(at, view.tile())?;
+                }
+            }
+            // Threads meet between what they write into a fold's scratch and what they read there,
+            // and no other operation has that place.
+            Op::Fold { to, from, .. } => {
+                for view in [to, from] {
                     self.touch(at, view.tile())?;
                 }
             }
@@ -49,6 +56,7 @@ impl<'k> Machine<'k> {
             | Op::ForEachPartial(_)
             | Op::ForEachKTile(_)
             | Op::IfInside(..)
+            | Op::IfVectors(..)
             | Op::IfBoxesEnd(..)
             | Op::IfContinues(..) => return Err(foreign(op)),
             // All threads of a CTA do these: the teams have parted.

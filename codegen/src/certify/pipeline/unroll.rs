@@ -37,7 +37,11 @@ pub(in crate::certify) enum Edge {
     /// Both ways, by turns.
     Turns,
     /// As the tile lies: whether it is inside, and whether its boxes end where the output does.
-    Lies { inside: bool, boxes_end: bool },
+    Lies {
+        inside: bool,
+        vectors: bool,
+        boxes_end: bool,
+    },
 }
 
 /// A team's operations in the order they run.
@@ -96,7 +100,9 @@ impl<'k> Unroll<'k, '_> {
                         self.ops(body, tile)?;
                     }
                 }
-                Op::IfInside(way, other) | Op::IfBoxesEnd(way, other) => {
+                Op::IfInside(way, other)
+                | Op::IfVectors(way, other)
+                | Op::IfBoxesEnd(way, other) => {
                     self.alike(way, other)?;
                     let first = match here(op)?.edge {
                         Edge::First => true,
@@ -104,8 +110,13 @@ impl<'k> Unroll<'k, '_> {
                             self.branches += 1;
                             !self.branches.is_multiple_of(2)
                         }
-                        Edge::Lies { inside, boxes_end } => match op {
+                        Edge::Lies {
+                            inside,
+                            vectors,
+                            boxes_end,
+                        } => match op {
                             Op::IfInside(..) => inside,
+                            Op::IfVectors(..) => vectors,
                             _ => boxes_end,
                         },
                     };
@@ -161,6 +172,7 @@ fn is_shared(kernel: &Kernel, op: &Op) -> bool {
         | Op::ForEachPartial(_)
         | Op::ForEachKTile(_)
         | Op::IfInside(..)
+        | Op::IfVectors(..)
         | Op::IfBoxesEnd(..)
         | Op::IfContinues(..)
         | Op::Teams(_) => op
@@ -168,8 +180,12 @@ fn is_shared(kernel: &Kernel, op: &Op) -> bool {
             .into_iter()
             .flatten()
             .any(|op| is_shared(kernel, op)),
-        Op::Map { .. } | Op::StorePartial(..) | Op::AddPartial(..) | Op::Section | Op::NextTile => {
-            false
-        }
+        // Threads meet in folds across warps, on a branch that all of them take.
+        Op::Map { .. }
+        | Op::Fold { .. }
+        | Op::StorePartial(..)
+        | Op::AddPartial(..)
+        | Op::Section
+        | Op::NextTile => false,
     }
 }

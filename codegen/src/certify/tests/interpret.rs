@@ -1,9 +1,12 @@
 //! Kernels in tiles that compute something else: faults that the pipes do not see, each planted in
 //! every kind of kernel that it can be planted in.
 
+use std::sync::Arc;
+
 use super::pipeline::{ALIKE, KINDS, change, judge, planned, right};
 use crate::certify::computed_of;
 use crate::dtype::DType;
+use crate::element::Element;
 use crate::ir::tile::{Bounds, CopyId, Kernel, Op, Place, Stage, Start, TileId, View};
 use crate::plan::model::Plan;
 
@@ -35,6 +38,11 @@ fn tile(kernel: &Kernel, is: impl Fn(&Place) -> bool) -> TileId {
             .position(|tile| is(&tile.place))
             .unwrap(),
     )
+}
+
+/// What makes something of nothing.
+fn is_fill(op: &Op) -> bool {
+    matches!(op, Op::Map { from, .. } if from.is_empty())
 }
 
 /// Products of slots are counted by the machine of the pipes: none of a slot's can be missing.
@@ -115,11 +123,10 @@ const FAULTS: [(&str, usize, Fault); 21] = [
         })
     }),
     ("sums that begin at nothing", 2, |_, kernel| {
-        drop_op(kernel, |op| matches!(op, Op::Map { from: None, .. }))
-            && one(kernel, |op| of_registers(op))
+        drop_op(kernel, is_fill) && one(kernel, |op| of_registers(op))
     }),
     ("sums that go on over work tiles", 8, |_, kernel| {
-        drop_op(kernel, |op| matches!(op, Op::Map { from: None, .. }));
+        drop_op(kernel, is_fill);
         one(kernel, |op| match op {
             Op::Mma {
                 start: start @ Start::FirstTrip,
@@ -132,10 +139,9 @@ const FAULTS: [(&str, usize, Fault); 21] = [
         })
     }),
     ("sums that begin anew in each trip", 2, |_, kernel| {
-        let zero = |op: &Op| matches!(op, Op::Map { from: None, .. });
         let mut found = None;
         once(kernel, |ops| {
-            found = ops.iter().find(|op| zero(op)).cloned();
+            found = ops.iter().find(|op| is_fill(op)).cloned();
             found.is_some()
         });
         once(kernel, |ops| {
@@ -149,14 +155,14 @@ const FAULTS: [(&str, usize, Fault); 21] = [
         })
     }),
     ("a cast left out", 8, |_, kernel| {
-        drop_op(kernel, |op| matches!(op, Op::Map { from: Some(_), .. }))
+        drop_op(kernel, |op| matches!(op, Op::Map { .. }) && !is_fill(op))
     }),
     ("sums stored uncast", 8, |_, kernel| {
         let mut sums = None;
         one(kernel, |op| match op {
             Op::Map { from, .. } => {
-                sums = *from;
-                from.is_some()
+                sums = from.first().copied();
+                sums.is_some()
             }
             _ => false,
         });
@@ -265,11 +271,14 @@ const FAULTS: [(&str, usize, Fault); 21] = [
                 types == Some((DType::F32, DType::F16)) && plan.accumulator == DType::F32
             });
             one(kernel, |op| match op {
-                Op::Map {
-                    by: by @ Some(_), ..
-                } => {
-                    *by = other.cloned();
-                    true
+                Op::Map { from, element, .. } if !from.is_empty() => {
+                    let mut changed = Element::clone(element);
+                    let call = changed.code.calls.first_mut();
+                    let planted = call
+                        .zip(other)
+                        .map(|(call, other)| call.atom = other.clone());
+                    *element = Arc::new(changed);
+                    planted.is_some()
                 }
                 _ => false,
             })

@@ -1,8 +1,14 @@
 //! The pipeline of a warp-specialized kernel with one thing wrong at a time.
 
+use std::sync::Arc;
+
 use super::refusal;
+use crate::atoms::model::RegType;
 use crate::certify;
+use crate::dtype::DType;
+use crate::element::Packing;
 use crate::ir::tile::{End, Kernel, Op, PipeId, Sync, Team, Trips, View, WHOLE};
+use crate::plan::cast::zero;
 use crate::plan::model::Plan;
 use crate::{ir, lower, plan, spec};
 
@@ -61,6 +67,7 @@ pub(super) fn change(
                 }
                 Op::IfBoxesEnd(way, other)
                 | Op::IfInside(way, other)
+                | Op::IfVectors(way, other)
                 | Op::IfContinues(way, other) => walk(way, at) || walk(other, at),
                 _ => false,
             })
@@ -227,8 +234,11 @@ fn accumulators_are_not_touched_before_their_products_are_done() {
     let acc = kernel.pipes[products.0].tiles[0];
     let zero = Op::Map {
         to: View::Rmem(acc, 0),
-        from: None,
-        by: None,
+        from: Vec::new(),
+        element: Arc::new(zero(Packing {
+            dtype: DType::F32,
+            ty: RegType::F32,
+        })),
         share: WHOLE,
     };
     let changed = change(&mut kernel, Team::Consumers, &mut |ops| {

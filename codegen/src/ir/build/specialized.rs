@@ -4,11 +4,13 @@
 //! The ring's state is carried over output tiles: it never starts anew. With one group in flight a
 //! consumer gives a slot back a trip late, when the group that read it is done.
 
-use super::store_direct;
-use super::tiles::{Product, Tiles};
+use super::product::Product;
+use super::tiles::Tiles;
+use super::{epilogue, store_direct};
+use crate::error::Result;
 use crate::ir::tile::{
     Across, Bounds, End, Engine, Full, Members, Op, Pipe, PipeId, Share, Stage, Start, Sync, Team,
-    TileId, Trips, WHOLE,
+    TileId, Trips, View, WHOLE,
 };
 use crate::plan::model::Hop;
 use crate::plan::roles::{BoxCopy, Roles};
@@ -29,7 +31,7 @@ struct Pipes {
 }
 
 /// The kernel of a plan with roles.
-pub(super) fn body(tiles: &mut Tiles<'_>, product: &Product, roles: &Roles) -> Vec<Op> {
+pub(super) fn body(tiles: &mut Tiles<'_>, product: &Product<'_>, roles: &Roles) -> Result<Vec<Op>> {
     let [producer, consumer] = roles.registers;
     let registers = |count: u32| roles.splits_registers().then_some(count);
     for (team, count, left) in [
@@ -48,13 +50,13 @@ pub(super) fn body(tiles: &mut Tiles<'_>, product: &Product, roles: &Roles) -> V
     body.extend(early.then_some(Op::Sync(Sync::Follow)));
     body.push(Op::Teams(vec![
         (Team::Producer, produce(tiles, &pipes)),
-        (Team::Consumers, consume(tiles, product, &pipes, roles)),
+        (Team::Consumers, consume(tiles, product, &pipes, roles)?),
     ]));
-    body
+    Ok(body)
 }
 
 impl Pipes {
-    fn of(tiles: &mut Tiles<'_>, product: &Product, roles: &Roles) -> Pipes {
+    fn of(tiles: &mut Tiles<'_>, product: &Product<'_>, roles: &Roles) -> Pipes {
         let held = [Role::A, Role::B].map(|role| tiles.smem(role, Stage::Fixed(0), None).tile());
         let consumers = Team::Consumers;
         let ring = tiles.pipe(Pipe {
@@ -135,7 +137,12 @@ fn produce(tiles: &Tiles<'_>, pipes: &Pipes) -> Vec<Op> {
     ]
 }
 
-fn consume(tiles: &Tiles<'_>, product: &Product, pipes: &Pipes, roles: &Roles) -> Vec<Op> {
+fn consume(
+    tiles: &Tiles<'_>,
+    product: &Product<'_>,
+    pipes: &Pipes,
+    roles: &Roles,
+) -> Result<Vec<Op>> {
     let (ring, products, acc) = (pipes.ring, pipes.products, product.acc);
     let late = roles.in_flight.min(1);
     let factor = |role| tiles.smem(role, Stage::At(End::Empty), None);
@@ -169,10 +176,10 @@ fn consume(tiles: &Tiles<'_>, product: &Product, pipes: &Pipes, roles: &Roles) -
     let direct = |bounds| store_direct(tiles, product, bounds);
     let stores = match (&roles.store, pipes.staging) {
         (Some(boxes), Some(staging)) => {
-            let staged = store(tiles, product, boxes, staging);
-            Op::IfBoxesEnd(staged, direct(Bounds::Checked))
+            let staged = store(tiles, product, boxes, staging)?;
+            Op::IfBoxesEnd(staged, direct(Bounds::Checked)?)
         }
-        _ => Op::IfInside(direct(Bounds::Inside), direct(Bounds::Checked)),
+        _ => Op::IfInside(direct(Bounds::Inside)?, direct(Bounds::Checked)?),
     };
     tile.push(match pipes.partials {
         Some(partials) => hand_on(acc, partials, stores),
@@ -183,7 +190,7 @@ fn consume(tiles: &Tiles<'_>, product: &Product, pipes: &Pipes, roles: &Roles) -
     body.extend(skips(Trips::Turns));
     body.push(Op::ForEachWorkTile(tile));
     body.extend(pipes.staging.map(|staging| Op::Sync(Sync::Drain(staging))));
-    body
+    Ok(body)
 }
 
 /// Who continues an output tile hands its sums on to who began it, which adds and stores them.
@@ -201,18 +208,43 @@ fn hand_on(acc: TileId, partials: PipeId, stores: Op) -> Op {
 }
 
 /// One box after another: round, write it into a staging buffer, send it off.
-fn store(tiles: &Tiles<'_>, product: &Product, boxes: &BoxCopy, staging: PipeId) -> Vec<Op> {
-    let boxes = boxes.places.len() as u32;
-    (0..boxes)
-        .flat_map(|number| {
-            let staged = tiles.smem(Role::Output, Stage::Turn, Some(number));
-            let (cast, held) = product.result(true, Share(number, boxes));
-            let into = tiles.step(Role::Output, Hop::R2s, [held, staged], Bounds::Inside);
-            let views = [staged, tiles.gmem(Role::Output)];
-            let out_of = tiles.step(Role::Output, Hop::S2g, views, Bounds::Checked);
-            let filled = Op::Sync(Sync::Commit(staging));
-            let moved = [Op::Sync(Sync::Acquire(staging)), into, filled, out_of];
-            cast.into_iter().chain(moved)
-        })
-        .collect()
+fn store(
+    tiles: &Tiles<'_>,
+    product: &Product<'_>,
+    boxes: &BoxCopy,
+    staging: PipeId,
+) -> Result<Vec<Op>> {
+    let count = boxes.places.len() as u32;
+    let send = |number: u32, held: View| {
+        let staged = tiles.smem(Role::Output, Stage::Turn, Some(number));
+        let into = tiles.step(Role::Output, Hop::R2s, [held, staged], Bounds::Inside);
+        let views = [staged, tiles.gmem(Role::Output)];
+        let out_of = tiles.step(Role::Output, Hop::S2g, views, Bounds::Checked);
+        let filled = Op::Sync(Sync::Commit(staging));
+        [Op::Sync(Sync::Acquire(staging)), into, filled, out_of]
+    };
+    let mut ops = Vec::new();
+    if let Some(flow) = &product.flow {
+        let first = boxes.places.first().map_or(0, |place| place.coord[0]);
+        let of_a_row = boxes.places.iter().filter(|place| place.coord[0] == first);
+        let counts = (boxes.operand.as_str(), count, of_a_row.count() as u32);
+        let computed = epilogue::of_boxes(tiles, flow, counts)?;
+        ops.extend(computed.before);
+        for (number, part) in (0..).zip(computed.parts) {
+            ops.extend(part);
+            ops.extend(
+                computed
+                    .held
+                    .into_iter()
+                    .flat_map(|held| send(number, held)),
+            );
+        }
+        return Ok(ops);
+    }
+    for number in 0..count {
+        let (cast, held) = product.result(true, Share(number, count));
+        ops.extend(cast);
+        ops.extend(send(number, held));
+    }
+    Ok(ops)
 }

@@ -7,11 +7,15 @@ use std::sync::Arc;
 
 use crate::atoms::model::{Atom, OperandKind, RegType};
 use crate::dtype::DType;
+use crate::element::Packing;
 use crate::error::{Error, Result};
+use crate::ir::build::flow::FlowTiles;
+use crate::ir::build::product::{Factor, Product};
 use crate::ir::tile::{
-    Bounds, CopyId, Held, Members, Op, Pipe, PipeId, Place, Share, Stage, Start, Team, Tile,
-    TileId, View, WHOLE,
+    Bounds, CopyId, Held, Members, Op, Pipe, PipeId, Place, Share, Stage, Team, Tile, TileId, View,
+    WHOLE,
 };
+use crate::plan::cast::{cast, zero};
 use crate::plan::model::{Hop, MmaPlan, Plan, Step};
 use crate::plan::part::Part;
 use crate::plan::partition;
@@ -23,32 +27,6 @@ pub(super) struct Tiles<'p> {
     tiles: Vec<Tile>,
     pipes: Vec<Pipe>,
     teams: Vec<Members>,
-}
-
-/// What a product is made of.
-pub(super) struct Product {
-    /// The factors that pass through registers: a and b, or none where the MMA reads shared memory.
-    pub factors: Vec<Factor>,
-    /// The accumulators.
-    pub acc: TileId,
-    /// The output's elements, two to a register, and what makes them of accumulators.
-    packed: Option<(TileId, Arc<Atom>)>,
-    /// The output's elements, one to a register.
-    single: Option<(TileId, Arc<Atom>)>,
-}
-
-/// One factor of a product, as it comes through registers.
-pub(super) struct Factor {
-    /// Which.
-    pub role: Role,
-    /// On its way from global to shared memory, where it goes that way.
-    pub passing: TileId,
-    /// As it comes out of shared memory.
-    pub loaded: TileId,
-    /// As the MMA takes it.
-    fragment: TileId,
-    /// What makes the one of the other, where they differ.
-    widen: Option<Arc<Atom>>,
 }
 
 impl<'p> Tiles<'p> {
@@ -103,12 +81,22 @@ impl<'p> Tiles<'p> {
 
     /// A tile with the modes of an operand.
     fn declare(&mut self, name: &str, dtype: DType, operand: &Operand, place: Place) -> TileId {
-        let modes = operand.axes.iter().map(|axis| axis.mode.clone());
-        let modes = modes.zip(self.plan.tile_of(operand)).collect();
-        self.add(name, dtype, modes, place)
+        let plan = self.plan;
+        let modes = plan.places(operand).map(|place| match place {
+            Some(mode) => (plan.modes[mode].clone(), plan.cta_tile[mode]),
+            None => (String::new(), 1),
+        });
+        self.add(name, dtype, modes.to_vec(), place)
     }
 
-    fn add(&mut self, name: &str, dtype: DType, modes: Vec<(String, i64)>, place: Place) -> TileId {
+    /// A tile of those modes.
+    pub fn add(
+        &mut self,
+        name: &str,
+        dtype: DType,
+        modes: Vec<(String, i64)>,
+        place: Place,
+    ) -> TileId {
         self.tiles.push(Tile {
             name: name.to_string(),
             dtype,
@@ -123,6 +111,13 @@ impl<'p> Tiles<'p> {
         let mut tiles = self.tiles.iter();
         let at = tiles.position(|tile| tile.name == name && is(&tile.place));
         TileId(at.unwrap_or(usize::MAX))
+    }
+
+    /// The tile in global memory of the operand of that name.
+    pub fn gmem_of(&self, name: &str) -> View {
+        let mut tiles = self.tiles.iter();
+        let is = |tile: &Tile| tile.name == name && matches!(tile.place, Place::Gmem(_));
+        View::Gmem(TileId(tiles.position(is).unwrap_or(usize::MAX)))
     }
 
     /// The operand's tile in global memory.
@@ -198,7 +193,7 @@ impl<'p> Tiles<'p> {
     }
 
     /// The tiles of the plan's product.
-    pub fn product(&mut self, mma: &MmaPlan) -> Result<Product> {
+    pub fn product(&mut self, mma: &MmaPlan) -> Result<Product<'p>> {
         let plan = self.plan;
         let parts = partition::of_mma(plan, mma)?;
         let facts = mma.atom.mma.as_ref();
@@ -228,18 +223,32 @@ impl<'p> Tiles<'p> {
         };
         let acc = hold("acc", acc_type, ty);
         let epilogue = plan.epilogue.as_ref();
-        let mut results = |name: &str, atom: Option<&Arc<Atom>>, ty: RegType| {
-            atom.map(|atom| (hold(name, output.dtype, ty), atom.clone()))
+        let mut results = |name: &str, atom: Option<&Arc<Atom>>, to: RegType| {
+            let held = |dtype: DType, ty: RegType| Packing { dtype, ty };
+            let types = [held(acc_type, ty), held(output.dtype, to)];
+            atom.map(|atom| (hold(name, output.dtype, to), Arc::new(cast(atom, types))))
         };
         let [pack, convert] = [
             epilogue.and_then(|epilogue| epilogue.pack.as_ref()),
             epilogue.and_then(|epilogue| epilogue.convert.as_ref()),
         ];
+        let (packed, single) = (
+            results(&output.name, pack, RegType::B32),
+            results(&format!("{}_edge", output.name), convert, RegType::B16),
+        );
+        let flow = plan.flow.as_ref();
+        let flow = flow.map(|flow| FlowTiles::declare(self, flow, &parts.c, Some(acc)));
         Ok(Product {
+            values: parts.c.values.len(),
+            flow: flow.transpose()?,
             factors,
             acc,
-            packed: results(&output.name, pack, RegType::B32),
-            single: results(&format!("{}_edge", output.name), convert, RegType::B16),
+            zero: Arc::new(zero(Packing {
+                dtype: acc_type,
+                ty,
+            })),
+            packed,
+            single,
         })
     }
 
@@ -282,70 +291,15 @@ impl<'p> Tiles<'p> {
         let raw = format!("{}_raw", operand.name);
         let stored = (mma.widen.as_ref()).map(|_| hold(&raw, operand.dtype, RegType::B16));
         let fragment = hold(&operand.name, dtype, ty);
+        let held = |dtype: DType, ty: RegType| Packing { dtype, ty };
+        let types = [held(operand.dtype, RegType::B16), held(dtype, ty)];
         Ok(Factor {
             role,
             passing,
             loaded: stored.unwrap_or(fragment),
             fragment,
-            widen: mma.widen.clone(),
+            widen: (mma.widen.as_ref()).map(|atom| Arc::new(cast(atom, types))),
         })
-    }
-}
-
-impl Product {
-    /// Sets the accumulators to zero.
-    pub fn clear(&self) -> Op {
-        Op::Map {
-            to: View::Rmem(self.acc, 0),
-            from: None,
-            by: None,
-            share: WHOLE,
-        }
-    }
-
-    /// Widens the fragments of a buffer to the MMA's types, where they are stored narrower.
-    pub fn widen(&self, buffer: u32) -> impl Iterator<Item = Op> + '_ {
-        let widens = |factor: &Factor| factor.widen.is_some();
-        let factors = self.factors.iter().filter(move |factor| widens(factor));
-        factors.map(move |factor| Op::Map {
-            to: View::Rmem(factor.fragment, buffer),
-            from: Some(View::Rmem(factor.loaded, buffer)),
-            by: factor.widen.clone(),
-            share: WHOLE,
-        })
-    }
-
-    /// Multiplies the fragments of a buffer, or a share of the atoms.
-    pub fn multiply(&self, buffer: u32, share: Share) -> Op {
-        let fragment = |factor: Option<&Factor>| {
-            let tile = factor.map_or(TileId(usize::MAX), |factor| factor.fragment);
-            View::Rmem(tile, buffer)
-        };
-        Op::Mma {
-            acc: self.acc,
-            a: fragment(self.factors.first()),
-            b: fragment(self.factors.get(1)),
-            start: Start::Held,
-            share,
-        }
-    }
-
-    /// The output's elements in registers, and the cast that puts a share of them there: two to a
-    /// register for whole vectors, each in one of its own otherwise.
-    pub fn result(&self, whole: bool, share: Share) -> (Option<Op>, View) {
-        let packed = self.packed.as_ref().filter(|_| whole);
-        let Some((tile, by)) = packed.or(self.single.as_ref()) else {
-            return (None, View::Rmem(self.acc, 0));
-        };
-        let share = if packed.is_some() { share } else { WHOLE };
-        let to = View::Rmem(*tile, 0);
-        let cast = Op::Map {
-            to,
-            from: Some(View::Rmem(self.acc, 0)),
-            by: Some(by.clone()),
-            share,
-        };
-        (Some(cast), to)
     }
 }
 

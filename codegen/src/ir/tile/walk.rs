@@ -26,12 +26,16 @@ impl Op {
             Op::ForEachWorkTile(body) | Op::ForEachPartial(body) | Op::ForEachKTile(body) => {
                 vec![body]
             }
-            Op::IfBoxesEnd(way, other) | Op::IfContinues(way, other) | Op::IfInside(way, other) => {
+            Op::IfBoxesEnd(way, other)
+            | Op::IfContinues(way, other)
+            | Op::IfInside(way, other)
+            | Op::IfVectors(way, other) => {
                 vec![way, other]
             }
             Op::Section
             | Op::Copy { .. }
             | Op::Map { .. }
+            | Op::Fold { .. }
             | Op::Mma { .. }
             | Op::Sync(_)
             | Op::NextTile

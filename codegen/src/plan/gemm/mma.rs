@@ -49,7 +49,8 @@ pub(super) fn mma_atom(
     if facts.types[1] == a.dtype && facts.types[2] == b.dtype {
         return Some((atom, None));
     }
-    let widens = a.dtype.bits() < facts.types[1].bits();
+    // Fragments on their way hold elements of 16 bits.
+    let widens = a.dtype.bits() == 16 && facts.types[1].bits() > 16;
     let widen = chooser
         .convert(a.dtype, facts.types[1], 1)
         .filter(|_| widens);

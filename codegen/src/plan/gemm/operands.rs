@@ -78,6 +78,7 @@ pub(super) fn multistage_operand(
             element_atom: None,
             tiled,
             tile,
+            axes: vec![0, 1],
         };
         let found = fragment_copy(spec, chooser, &trial, operand, tile, (1, &fill))?;
         Ok(found.map(|mut placed| {
@@ -192,6 +193,7 @@ fn into_fragment(
         element_atom: None,
         tiled,
         tile,
+        axes: vec![0, 1],
     };
     match partition::fills_fragment(plan, mma, &step)? {
         true => Ok(Some(step)),
@@ -242,6 +244,7 @@ pub(super) fn synchronous_operand(
             element_atom: None,
             tiled,
             tile,
+            axes: vec![0, 1],
         });
     }
     let Some(fill) = steps.last().cloned() else {
@@ -272,6 +275,7 @@ pub(super) fn store(
         .and_then(|path| path.r2g.clone())
         .unwrap_or_default();
     let pairs = partition::neighbours_along_n(plan, &mma)?;
+    // Results that are computed come in pairs as well.
     let packed = plan
         .epilogue
         .as_ref()
@@ -342,5 +346,6 @@ fn store_step(
         element_atom,
         tiled: make_tiled_copy_c(copy, &mma.tiled)?,
         tile: [0; 2],
+        axes: vec![0, 1],
     }))
 }

@@ -141,6 +141,10 @@ impl<'k> Memory<'k, '_> {
         let portion = portions.and_then(|portions| portions.get(machine.agents[at].tile));
         let portion = portion.ok_or("no work tile has begun")?;
         let along = |mode: &str| {
+            // An operand's elements repeat along what it has no mode along.
+            if mode.is_empty() {
+                return Ok(0);
+            }
             let modes = &self.kernel.work.tile;
             let number = modes.iter().position(|(known, _)| known == mode);
             let number = number.ok_or_else(|| format!("no tile cuts the mode {mode}"))?;
@@ -154,6 +158,19 @@ impl<'k> Memory<'k, '_> {
             [(rows, _), (columns, _)] => Ok((operand, [along(rows)?, along(columns)?])),
             modes => Err(format!("{} has {} modes", tile.name, modes.len())),
         }
+    }
+
+    /// The first coordinate of a member's work tile along a mode.
+    pub(super) fn first(
+        &self,
+        machine: &Machine<'k>,
+        at: usize,
+        mode: usize,
+    ) -> Result<i64, String> {
+        let portions = self.portions.get(self.members[at].cta);
+        let portion = portions.and_then(|portions| portions.get(machine.agents[at].tile));
+        let start = portion.and_then(|portion| portion.start.get(mode).copied());
+        start.ok_or_else(|| format!("no place along mode {mode}"))
     }
 
     /// The extents of a buffer: of a staging buffer those of a box.
@@ -243,7 +260,7 @@ impl<'k> Memory<'k, '_> {
         let grid = self.take(key, self.buffer_extents(from)?);
         let along = boxes.contiguous;
         let granule = (GRANULE / i64::from(boxes.dtype.bytes())).max(1);
-        let mut ends = self.problem.output.extents;
+        let mut ends = self.problem.output(operand)?.extents;
         ends[along] = (ends[along] + granule - 1) / granule * granule;
         for run in lines(boxes, place) {
             let into = moved(run.at, start);
@@ -266,10 +283,7 @@ impl<'k> Memory<'k, '_> {
         [row, column]: [i64; 2],
         (len, bounds): (usize, Bounds),
     ) -> Result<(), String> {
-        let output = &mut self.problem.output;
-        if operand != output.operand {
-            return Err("stores into an input".into());
-        }
+        let output = self.problem.output(operand)?;
         let line = grid.line(from, len).ok_or("stores elements of no tile")?;
         let [rows, columns] = output.extents;
         for (value, column) in line.iter().zip(column..) {

@@ -1,71 +1,13 @@
-//! What threads compute in registers: fills, casts, products, sums that others hand on.
-
-use tilewright_formula::number::stored;
+//! What threads compute in registers: products, sums that others hand on.
 
 use super::super::super::pipeline::Machine;
 use super::{Member, Memory, Owner};
-use crate::atoms::model::Atom;
-use crate::dtype::DType;
-use crate::ir::tile::{PipeId, Place, Share, TileId, View, WHOLE};
+use crate::ir::tile::{PipeId, Share, TileId, View, WHOLE};
 
 /// An operation reaches past the tiles that it is on.
-const OUTSIDE: &str = "reaches out of its tiles";
+pub(super) const OUTSIDE: &str = "reaches out of its tiles";
 
 impl<'k> Memory<'k, '_> {
-    /// Zeros.
-    pub(super) fn fill(&mut self, at: usize, to: View, share: Share) -> Result<(), String> {
-        let key = self.in_registers(at, to)?;
-        let runs = self
-            .regions
-            .of_registers(key.1, share, self.members[at].part)?;
-        let mut grid = self.take(key, self.extents(key.1)?);
-        for run in runs.iter() {
-            grid.line_mut(run.at, run.len).ok_or(OUTSIDE)?.fill(0.0);
-        }
-        self.held.insert(key, grid);
-        Ok(())
-    }
-
-    /// The elements of another tile, rounded to what the tile holds.
-    pub(super) fn cast(
-        &mut self,
-        at: usize,
-        [from, to]: [View; 2],
-        by: Option<&Atom>,
-        share: Share,
-    ) -> Result<(), String> {
-        let [from, to] = [self.in_registers(at, from)?, self.in_registers(at, to)?];
-        let [old, new] = [self.tile(from.1)?, self.tile(to.1)?];
-        let types = by.and_then(|atom| atom.convert);
-        if types.map(|types| (types.from, types.to)) != Some((old.dtype, new.dtype)) {
-            return Err(format!(
-                "casts {} to {} by what does something else",
-                old.dtype, new.dtype
-            ));
-        }
-        if let (Place::Rmem(old), Place::Rmem(new)) = (&old.place, &new.place)
-            && old.tv != new.tv
-        {
-            return Err("casts what other threads hold".into());
-        }
-        let round = rounding(new.dtype)?;
-        let runs = self
-            .regions
-            .of_registers(to.1, share, self.members[at].part)?;
-        let source = self.take(from, self.extents(from.1)?);
-        let mut target = self.take(to, self.extents(to.1)?);
-        for run in runs.iter() {
-            let old = source.line(run.at, run.len).ok_or(OUTSIDE)?;
-            let new = target.line_mut(run.at, run.len).ok_or(OUTSIDE)?;
-            for (old, new) in old.iter().zip(new) {
-                *new = round(*old);
-            }
-        }
-        self.held.insert(from, source);
-        self.held.insert(to, target);
-        Ok(())
-    }
-
     /// Products of two tiles, added to the sums or in their place.
     pub(super) fn multiply(
         &mut self,
@@ -166,17 +108,4 @@ impl<'k> Memory<'k, '_> {
         *raised = up;
         Ok(())
     }
-}
-
-/// What a cast to a type makes of a value; of poison, poison, where casts to integers make a number
-/// of NaN. Most values are small integers, which are as they are.
-fn rounding(to: DType) -> Result<impl Fn(f64) -> f64, String> {
-    let exact = to.fraction_bits().map_or(0, |bits| 2u64 << bits.min(32));
-    Ok(move |value: f64| {
-        let whole = value as i64;
-        match whole.unsigned_abs() <= exact && whole as f64 == value || value.is_nan() {
-            true => value,
-            false => stored(to, value),
-        }
-    })
 }

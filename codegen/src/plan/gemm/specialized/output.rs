@@ -77,7 +77,8 @@ pub(super) fn output(
     let atom_n = n / along[1];
     let shape = staging_shape(atom_n, i64::from(d.dtype.bytes()));
     let packs = (plan.epilogue.as_ref()).is_some_and(|epilogue| epilogue.pack.is_some());
-    let held = if packs { 2 } else { 1 };
+    let computed = plan.flow.is_some() && d.dtype.bytes() == 2;
+    let held = if packs || computed { 2 } else { 1 };
     let Some(atoms) = store_atoms(spec, chooser, d, shape.columns, held)? else {
         return Ok(None);
     };
@@ -223,6 +224,7 @@ fn stage(
         element_atom: None,
         tiled: make_tiled_copy_c(atoms.copy.clone(), &mma.tiled)?,
         tile: [MMA_ROWS * along_m * rests, atom_n * along_n],
+        axes: vec![0, 1],
     };
     let accesses = SmemAccesses::new(plan, &step, &layout.inner)?;
     if !accesses.whole(&layout.swizzle, d.dtype) {

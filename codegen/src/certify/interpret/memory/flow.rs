@@ -1,0 +1,233 @@
+//! Maps and folds of tiles in registers, element by element.
+
+use tilewright_formula::functions::Meaning;
+use tilewright_formula::interpret::{Leaves, plain};
+use tilewright_formula::number::stored;
+use tilewright_formula::{Expr, ExprKind};
+
+use super::super::super::pipeline::Machine;
+use super::super::grid::{Grid, POISON, is_poison};
+use super::registers::OUTSIDE;
+use super::{Key, Memory};
+use crate::dtype::DType;
+use crate::element::Element;
+use crate::ir::tile::{Bounds, FoldId, Held, Place, Share, TileId, View, WHOLE};
+
+/// What the leaves of a value are that are no elements of tiles.
+struct Ground {
+    scalars: Vec<f64>,
+    sizes: Vec<i64>,
+    /// The first coordinate of the tile, by mode of the formula, and which coordinate of the tile
+    /// runs along it.
+    starts: Vec<(i64, Option<usize>)>,
+}
+
+impl<'k> Memory<'k, '_> {
+    /// The value of every element, of the same elements of other tiles.
+    pub(super) fn map(
+        &mut self,
+        machine: &Machine<'k>,
+        at: usize,
+        (from, to): (&[View], View),
+        (element, share): (&Element, Share),
+    ) -> Result<(), String> {
+        let to = self.in_registers(at, to)?;
+        let from = from.iter().map(|view| self.in_registers(at, *view));
+        let from = from.collect::<Result<Vec<Key>, _>>()?;
+        self.alike(&from, to.1, element)?;
+        let runs = (self.regions).of_registers(to.1, share, self.members[at].part)?;
+        let taken: Vec<Key> = from.iter().fold(Vec::new(), |mut keys, key| {
+            if !keys.contains(key) {
+                keys.push(*key);
+            }
+            keys
+        });
+        let mut sources = Vec::new();
+        for key in &taken {
+            sources.push(self.take(*key, self.extents(key.1)?));
+        }
+        let mut target = self.take(to, self.extents(to.1)?);
+        let ground = self.ground(machine, at, &element.value)?;
+        let round = rounding(element.output.dtype);
+        let place = |key: &Key| taken.iter().position(|one| one == key).unwrap_or(0);
+        let places: Vec<usize> = from.iter().map(place).collect();
+        let mut parameters = vec![POISON; from.len()];
+        let mut coordinates = vec![0; ground.starts.len()];
+        for run in runs.iter() {
+            let new = target.line_mut(run.at, run.len).ok_or(OUTSIDE)?;
+            for (column, new) in (run.at[1]..).zip(new) {
+                let here = [run.at[0], column];
+                for (parameter, source) in parameters.iter_mut().zip(&places) {
+                    *parameter = repeated(&sources[*source], here).ok_or(OUTSIDE)?;
+                }
+                // What nothing was written to gives nothing that could be stored.
+                if parameters.iter().copied().any(is_poison) {
+                    *new = POISON;
+                    continue;
+                }
+                for (coordinate, (start, along)) in coordinates.iter_mut().zip(&ground.starts) {
+                    *coordinate = start + along.map_or(0, |along| here[along]);
+                }
+                let leaves = Leaves {
+                    parameters: &parameters,
+                    scalars: &ground.scalars,
+                    coordinates: &coordinates,
+                    sizes: &ground.sizes,
+                };
+                *new = round(plain(&element.value, &leaves));
+            }
+        }
+        self.held.extend(taken.into_iter().zip(sources));
+        self.held.insert(to, target);
+        Ok(())
+    }
+
+    /// Whether inputs are of the types that the value is of, and threads have of them what they
+    /// have of the result.
+    fn alike(&self, from: &[Key], to: TileId, element: &Element) -> Result<(), String> {
+        let types = from.iter().map(|key| Ok(self.tile(key.1)?.dtype));
+        let types = types.collect::<Result<Vec<DType>, String>>()?;
+        let wanted: Vec<DType> = element.inputs.iter().map(|one| one.dtype).collect();
+        let result = self.tile(to)?.dtype;
+        if types != wanted || result != element.output.dtype {
+            return Err(format!(
+                "computes {result} of {types:?} by what makes {} of {wanted:?}",
+                element.output.dtype
+            ));
+        }
+        // A cast is what its atom does; other code is compared with its value where it is made.
+        let facts = match element.code.calls.as_slice() {
+            [call] => call.atom.convert,
+            _ => None,
+        };
+        if facts.is_some_and(|facts| types != [facts.from] || result != facts.to) {
+            return Err(format!(
+                "casts {types:?} to {result} by what does something else"
+            ));
+        }
+        let new = self.registers(to)?;
+        let threads = i64::from(self.plan.threads);
+        for key in from {
+            let old = self.registers(key.1)?;
+            let keeps = self.extents(key.1)?.map(|extent| extent > 1);
+            let whole = self.extents(to)?;
+            let keeps = [0, 1].map(|at| keeps[at] || whole[at] == 1);
+            let own = new.tv.kept(keeps);
+            let owns = |thread: i64| old.tv.base(thread) == own.base(thread);
+            let holds = own.values.iter().all(|value| old.tv.values.contains(value));
+            if !holds || !(0..threads).all(owns) {
+                let name = &self.tile(key.1)?.name;
+                return Err(format!("computes of {name} what other threads hold"));
+            }
+        }
+        Ok(())
+    }
+
+    fn registers(&self, id: TileId) -> Result<&'k Held, String> {
+        let tile = self.tile(id)?;
+        match &tile.place {
+            Place::Rmem(held) => Ok(held),
+            Place::Gmem(_) | Place::Smem(_) => Err(format!("{} is not in registers", tile.name)),
+        }
+    }
+
+    fn ground(&self, machine: &Machine<'k>, at: usize, value: &Expr) -> Result<Ground, String> {
+        let formula = &self.plan.computes.formula;
+        let mut places = false;
+        value.visit(&mut |one| places |= matches!(one.kind, ExprKind::Coordinate(_)));
+        let size = |name: &str| self.problem.extent(name).unwrap_or(1);
+        let mut starts = Vec::new();
+        for mode in formula.modes.iter().filter(|_| places) {
+            let along = self.plan.modes.iter().position(|name| *name == mode.name);
+            let start = along.map_or(Ok(0), |along| self.first(machine, at, along))?;
+            starts.push((start, along));
+        }
+        Ok(Ground {
+            scalars: self.problem.scalars.clone(),
+            sizes: formula.modes.iter().map(|mode| size(&mode.name)).collect(),
+            starts,
+        })
+    }
+
+    /// Folds a tile, all of whose rows a member has.
+    pub(super) fn fold(
+        &mut self,
+        machine: &Machine<'k>,
+        at: usize,
+        [from, to]: [View; 2],
+        (FoldId(number), bounds): (FoldId, Bounds),
+    ) -> Result<(), String> {
+        let plan = self.plan;
+        let fold = plan.flow.as_ref().and_then(|flow| flow.folds.get(number));
+        let fold = fold.ok_or_else(|| format!("there is no fold {number}"))?;
+        let [from, to] = [self.in_registers(at, from)?, self.in_registers(at, to)?];
+        let extents = [self.extents(from.1)?, self.extents(to.1)?];
+        let mut folded = extents[0];
+        folded[fold.over] = 1;
+        if extents[1] != folded {
+            return Err(format!("folds {:?} to {:?}", extents[0], extents[1]));
+        }
+        let Meaning::Two(combine) = fold.op().row().meaning else {
+            return Err("folds by what combines no two values".into());
+        };
+        let start = self.first(machine, at, fold.over)?;
+        let mode = plan.modes.get(fold.over).map_or("", String::as_str);
+        let extent = self.problem.extent(mode).unwrap_or(1);
+        let whole = extents[0][fold.over] as i64;
+        let inside = (extent - start).clamp(0, whole);
+        let taken = match bounds {
+            Bounds::Inside => whole,
+            Bounds::Vectors | Bounds::Checked => inside,
+        };
+        if bounds == Bounds::Inside && inside < whole {
+            return Err(format!(
+                "folds {whole} elements, of which {inside} are there"
+            ));
+        }
+        let (source, mut target) = (self.take(from, extents[0]), self.take(to, extents[1]));
+        let part = self.members[at].part;
+        for run in self.regions.of_registers(to.1, WHOLE, part)?.iter() {
+            for step in 0..run.len as i64 {
+                let mut here = [run.at[0], run.at[1] + step];
+                let into = here;
+                let mut value = fold.identity();
+                for along in 0..taken {
+                    here[fold.over] = along;
+                    let next = source.line(here, 1).and_then(|line| line.first());
+                    let next = *next.ok_or(OUTSIDE)?;
+                    value = match is_poison(value) || is_poison(next) {
+                        true => POISON,
+                        false => combine(value, next),
+                    };
+                }
+                let slot = target.line_mut(into, 1).and_then(|line| line.first_mut());
+                *slot.ok_or(OUTSIDE)? = match is_poison(value) {
+                    true => POISON,
+                    false => stored(fold.dtype, value),
+                };
+            }
+        }
+        self.held.insert(from, source);
+        self.held.insert(to, target);
+        Ok(())
+    }
+}
+
+/// The element there, or the only one along what a tile has one element of.
+fn repeated(grid: &Grid, at: [i64; 2]) -> Option<f64> {
+    let at = [0, 1].map(|axis| if grid.extents[axis] == 1 { 0 } else { at[axis] });
+    grid.line(at, 1)?.first().copied()
+}
+
+/// What a type holds of a value; of poison, poison, where casts to integers make a number of NaN.
+/// Most values are small integers, which are as they are.
+fn rounding(to: DType) -> impl Fn(f64) -> f64 {
+    let exact = to.fraction_bits().map_or(0, |bits| 2u64 << bits.min(32));
+    move |value: f64| {
+        let whole = value as i64;
+        match whole.unsigned_abs() <= exact && whole as f64 == value || is_poison(value) {
+            true => value,
+            false => stored(to, value),
+        }
+    }
+}

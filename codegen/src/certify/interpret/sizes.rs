@@ -1,0 +1,75 @@
+//! Sizes of the problems that kernels are run on.
+
+use super::problem::GRANULE;
+use crate::ir::tile::{Engine, Full, Kernel, Pipe};
+use crate::plan::flow::Flow;
+use crate::plan::model::Plan;
+use crate::plan::work::SUMMED;
+
+/// How far a problem reaches into the last tile.
+const RAGGED: i64 = 5;
+/// Tiles along k of an output tile that several CTAs share.
+const SHARED_TRIPS: i64 = 4;
+
+/// Extents of the problems that a kernel is run on: one of whole and cut tiles, and one smaller
+/// than a tile, whose rows end where boxes may be cut.
+pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> Vec<Vec<i64>> {
+    if let (Some(flow), None) = (&plan.flow, &plan.mma) {
+        return of_flow(plan, flow);
+    }
+    let work = &kernel.work;
+    let cluster = work.cluster().0.map(i64::from);
+    let cut = |extent: i64| RAGGED.min(extent - 1).max(1);
+    let part = |extent: i64| (extent / 4) | 1;
+    let tile = |mode: usize| work.tile.get(mode).map_or(1, |(_, extent)| *extent);
+    let [m, n] = [tile(0), tile(1)];
+    // Two tiles along each mode, so that a persistent CTA has several: of a cluster of both modes,
+    // all its tiles and those of a next one.
+    let whole = match cluster {
+        [rows, columns] if rows > 1 && columns > 1 => rows,
+        _ => 1,
+    };
+    let large = [m * whole + cut(m), n + cut(n)];
+    let output = plan.output().map_or(1, |output| output.dtype.bytes());
+    let granule = (GRANULE / i64::from(output)).max(1);
+    let small = [m / 2 + 1, (n / 2 / granule).max(1) * granule];
+    let in_flight =
+        |pipe: &&Pipe| matches!(pipe.full, Full::Bytes(_) | Full::Group(Engine::Copies));
+    let slots = kernel.pipes.iter().filter(in_flight).map(|pipe| pipe.slots);
+    let slots = i64::from(slots.max().unwrap_or(0));
+    let tiles: i64 = (0..2)
+        .map(|mode| (large[mode] as u64).div_ceil((tile(mode) * cluster[mode]) as u64) as i64)
+        .product();
+    let each = if work.is_persistent() { tiles } else { 1 };
+    let trips = match work.cuts_tiles() {
+        true => SHARED_TRIPS,
+        false => ((slots + each) / each).max(2),
+    };
+    let both = [(large, trips), (small, 1)].map(|(output, trips)| {
+        let summed = work.tile.iter().skip(SUMMED);
+        let summed = summed.map(|(_, k)| (trips - 1) * k + part(*k));
+        output.into_iter().chain(summed).collect()
+    });
+    both.to_vec()
+}
+
+/// Those of rows: whole tiles and one that is cut, some that end with a vector, and some that end
+/// anywhere. What is folded fits one tile.
+fn of_flow(plan: &Plan, flow: &Flow) -> Vec<Vec<i64>> {
+    let tile = |mode: usize| plan.cta_tile.get(mode).copied().unwrap_or(1);
+    let folded = |mode: usize| flow.folds.iter().any(|fold| fold.over == mode);
+    let whole = |mode: usize| match folded(mode) {
+        true => tile(mode),
+        false => tile(mode) + RAGGED.min(tile(mode) - 1).max(1),
+    };
+    let vectors = |mode: usize| match mode == flow.along {
+        true => (tile(mode) / flow.vector / 2 + 1).min(tile(mode) / flow.vector) * flow.vector,
+        false => tile(mode) / 2 + 1,
+    };
+    let anywhere = |mode: usize| match mode == flow.along {
+        true => (tile(mode) - 1).max(1),
+        false => tile(mode),
+    };
+    let of = |extent: &dyn Fn(usize) -> i64| vec![extent(0), extent(1)];
+    vec![of(&whole), of(&vectors), of(&anywhere)]
+}

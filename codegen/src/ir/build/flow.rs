@@ -1,0 +1,221 @@
+//! The tiles of a flow in registers, and the operations that make them.
+//!
+//! Where a tile is made a share at a time, what lies along its columns goes share by share; what
+//! each row has one element of is made once, before them.
+
+use crate::error::{Error, Result};
+use crate::ir::build::tiles::Tiles;
+use crate::ir::tile::{Bounds, CopyId, FoldId, Held, Op, Place, Share, TileId, View};
+use crate::plan::flow::{Does, Flow, Node};
+use crate::plan::model::{Hop, Plan, Step};
+use crate::plan::part::Part;
+use crate::plan::partition;
+
+/// A flow whose nodes have registers.
+pub(super) struct FlowTiles<'p> {
+    plan: &'p Plan,
+    flow: &'p Flow,
+    /// Of each node, where whole vectors are moved and where single elements are.
+    held: Vec<[TileId; 2]>,
+    /// How threads share out results.
+    whole: Part<2>,
+}
+
+/// Which registers of nodes: where whole vectors are moved, or where single elements are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Vectors = 0,
+    Elements = 1,
+}
+
+impl<'p> FlowTiles<'p> {
+    /// Gives every node its registers: of values that are computed, as threads share out the tile.
+    pub fn declare(
+        tiles: &mut Tiles<'p>,
+        flow: &'p Flow,
+        whole: &Part<2>,
+        sums: Option<TileId>,
+    ) -> Result<FlowTiles<'p>> {
+        let plan = tiles.plan();
+        // Values are in the order in which results are stored, so that shares are of the same.
+        let mut results = flow.nodes.iter().filter(|node| node.keeps == [true; 2]);
+        let result = results.rfind(|node| node.stored.is_some());
+        let whole = match result.and_then(|node| moved(plan, node)) {
+            Some((_, step)) => partition::whole_of_step(step)?.dst,
+            None => whole.clone(),
+        };
+        let mut held = Vec::new();
+        for node in &flow.nodes {
+            if let (Does::Sum, Some(sums)) = (&node.does, sums) {
+                held.push([sums; 2]);
+                continue;
+            }
+            let tv = match moved(plan, node) {
+                Some((_, step)) => partition::whole_of_step(step)?.dst.kept(node.keeps),
+                None => whole.kept(node.keeps),
+            };
+            let vectors = register(tiles, node, (Way::Vectors, &tv))?;
+            let elements = match node.held[0] == node.held[1] {
+                true => vectors,
+                false => register(tiles, node, (Way::Elements, &tv))?,
+            };
+            held.push([vectors, elements]);
+        }
+        Ok(FlowTiles {
+            plan,
+            flow,
+            held,
+            whole,
+        })
+    }
+
+    /// Whether each of so many shares of a thread's values of a tile is of other columns than those
+    /// before it, in the order in which a thread has its columns.
+    pub fn goes_along_columns(&self, shares: u32) -> bool {
+        let values = &self.whole.values;
+        let columns = self.whole.kept([false, true]).values;
+        let shares = shares as usize;
+        let [each, wide] = [values.len() / shares, columns.len() / shares];
+        let mut numbered = values.iter().enumerate();
+        numbered.all(|(at, value)| {
+            let column = columns.iter().position(|column| column[1] == value[1]);
+            column.is_some_and(|column| column / wide.max(1) == at / each.max(1))
+        })
+    }
+
+    /// The node that is stored to the operand of that name.
+    pub fn stored_to(&self, name: &str) -> Option<usize> {
+        let mut nodes = self.flow.nodes.iter();
+        nodes.position(|node| node.stored.as_deref() == Some(name))
+    }
+
+    /// The registers of a node.
+    pub fn view(&self, node: usize, way: Way) -> View {
+        View::Rmem(self.held[node][way as usize], 0)
+    }
+
+    /// Loads of a share of the nodes that `takes` says.
+    pub fn loads(
+        &self,
+        tiles: &Tiles<'_>,
+        takes: impl Fn(&Node) -> bool,
+        how: (Way, Bounds, Share),
+    ) -> Result<Vec<Op>> {
+        let nodes = self.flow.nodes.iter().enumerate();
+        let loads = nodes.filter_map(|(at, node)| match &node.does {
+            Does::Load(name) if takes(node) => Some(self.copy(tiles, (at, name), how)),
+            _ => None,
+        });
+        loads.collect()
+    }
+
+    /// What computes a share of the nodes that `takes` says, in order, and stores what is stored of
+    /// them to operands other than that.
+    pub fn values(
+        &self,
+        tiles: &Tiles<'_>,
+        takes: impl Fn(&Node) -> bool,
+        (way, bounds, share): (Way, Bounds, Share),
+        but: Option<&str>,
+    ) -> Result<Vec<Op>> {
+        let mut ops = Vec::new();
+        let nodes = self.flow.nodes.iter().enumerate();
+        for (at, node) in nodes.filter(|(_, node)| takes(node)) {
+            let to = self.view(at, way);
+            match &node.does {
+                Does::Load(name) if node.late => {
+                    ops.push(self.copy(tiles, (at, name), (way, bounds, share))?);
+                }
+                Does::Load(_) | Does::Sum => {}
+                Does::Map(_, from) => {
+                    let element = node.element[way as usize].clone();
+                    ops.push(Op::Map {
+                        to,
+                        from: from.iter().map(|node| self.view(*node, way)).collect(),
+                        element: element.ok_or_else(|| bug(self.plan, "a map of no code"))?,
+                        share,
+                    });
+                }
+                Does::Fold(from, number) => ops.push(Op::Fold {
+                    to,
+                    from: self.view(*from, way),
+                    by: FoldId(*number),
+                    bounds,
+                }),
+            }
+            if let Some(name) = node
+                .stored
+                .as_ref()
+                .filter(|name| Some(name.as_str()) != but)
+            {
+                ops.push(self.copy(tiles, (at, name), (way, bounds, share))?);
+            }
+        }
+        Ok(ops)
+    }
+
+    fn copy(
+        &self,
+        tiles: &Tiles<'_>,
+        (at, name): (usize, &str),
+        (way, bounds, share): (Way, Bounds, Share),
+    ) -> Result<Op> {
+        let node = &self.flow.nodes[at];
+        let found = moved(self.plan, node);
+        let (number, _) = found.ok_or_else(|| bug(self.plan, "a node that nothing moves"))?;
+        let (gmem, view) = (tiles.gmem_of(name), self.view(at, way));
+        let [from, to] = match node.does {
+            Does::Load(_) => [gmem, view],
+            _ => [view, gmem],
+        };
+        Ok(Op::Copy {
+            from,
+            to,
+            by: CopyId::Tiled(number),
+            bounds,
+            share,
+        })
+    }
+}
+
+fn register(tiles: &mut Tiles<'_>, node: &Node, (way, tv): (Way, &Part<2>)) -> Result<TileId> {
+    let plan = tiles.plan();
+    let packing = node.held[way as usize];
+    let packing = packing.ok_or_else(|| bug(plan, "a node in no registers"))?;
+    let extents = [0, 1].map(|at| match node.keeps[at] {
+        true => plan.cta_tile.get(at).copied().unwrap_or(1),
+        false => 1,
+    });
+    let name = |at: usize| plan.modes.get(at).cloned().unwrap_or_default();
+    let modes = [0, 1].map(|at| (name(at), extents[at]));
+    let held = Held {
+        ty: packing.ty,
+        tv: tv.clone(),
+        buffers: 1,
+    };
+    let name = match way {
+        Way::Vectors => node.name.clone(),
+        Way::Elements => format!("{}_edge", node.name),
+    };
+    Ok(tiles.add(&name, node.dtype, modes.to_vec(), Place::Rmem(held)))
+}
+
+/// The step that moves a node between memory and registers.
+fn moved<'p>(plan: &'p Plan, node: &Node) -> Option<(usize, &'p Step)> {
+    let (name, hop) = match (&node.does, &node.stored) {
+        (Does::Load(name), _) => (name, Hop::G2r),
+        (_, Some(name)) => (name, Hop::R2g),
+        _ => return None,
+    };
+    let mut steps = plan.steps.iter().enumerate();
+    steps.find(|(_, step)| step.operand == *name && step.hop == hop)
+}
+
+fn bug(plan: &Plan, message: &str) -> Error {
+    Error::Bug {
+        stage: "tile",
+        kernel: plan.id.clone(),
+        message: message.to_string(),
+        dump: plan.to_string(),
+    }
+}

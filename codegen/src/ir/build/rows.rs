@@ -1,0 +1,44 @@
+//! Rows: every tile of the flow is made once, in the order of its nodes.
+//!
+//! Loads come first, so that all of them are under way before anything waits. The body stands there
+//! for tiles that are wholly inside, for those that end where vectors do, and for the others, whose
+//! elements are moved one by one.
+
+use crate::error::{Error, Result};
+use crate::ir::build::flow::{FlowTiles, Way};
+use crate::ir::build::tiles::Tiles;
+use crate::ir::tile::{Bounds, Op, WHOLE};
+use crate::plan::flow::{Flow, Node};
+use crate::plan::partition;
+
+/// What a CTA does with its tile.
+pub(super) fn body<'p>(tiles: &mut Tiles<'p>, flow: &'p Flow) -> Result<Vec<Op>> {
+    let plan = tiles.plan();
+    let whole = plan.steps.iter().find(|step| step.keeps() == [true; 2]);
+    let step = whole.or(plan.steps.first()).ok_or_else(|| Error::Bug {
+        stage: "tile",
+        kernel: plan.id.clone(),
+        message: "nothing is moved".to_string(),
+        dump: plan.to_string(),
+    })?;
+    let whole = partition::whole_of_step(step)?.dst;
+    let flow_tiles = FlowTiles::declare(tiles, flow, &whole, None)?;
+    let ways = |bounds| -> Result<Vec<Op>> {
+        let way = match bounds {
+            Bounds::Inside | Bounds::Vectors => Way::Vectors,
+            Bounds::Checked => Way::Elements,
+        };
+        let early = |node: &Node| !node.late;
+        let mut ops = flow_tiles.loads(tiles, early, (way, bounds, WHOLE))?;
+        ops.extend(flow_tiles.values(tiles, |_| true, (way, bounds, WHOLE), None)?);
+        Ok(ops)
+    };
+    let edge = match flow.vector > 1 {
+        true => vec![Op::IfVectors(
+            ways(Bounds::Vectors)?,
+            ways(Bounds::Checked)?,
+        )],
+        false => ways(Bounds::Checked)?,
+    };
+    Ok(vec![Op::IfInside(ways(Bounds::Inside)?, edge)])
+}

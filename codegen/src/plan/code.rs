@@ -1,0 +1,87 @@
+//! The code of a flow's maps and folds: atoms chosen for what is computed.
+
+use std::sync::Arc;
+
+use tilewright_formula::functions::Op;
+use tilewright_formula::{Expr, ExprKind, ValueType};
+
+use crate::atoms::model::RegType;
+use crate::dtype::DType;
+use crate::element::{self, Element, Packing};
+use crate::plan::choose::Chooser;
+use crate::plan::flow::{Does, Flow, Node};
+
+/// How registers hold values that are computed.
+pub(super) fn computed(dtype: DType) -> Packing {
+    let ty = match ValueType::of(dtype) {
+        ValueType::F32 => RegType::F32,
+        ValueType::F64 => RegType::F64,
+        ValueType::S32 | ValueType::Bool | ValueType::Raw(_) => RegType::B32,
+    };
+    Packing { dtype, ty }
+}
+
+/// Chooses the code of every map, on both ways.
+pub(super) fn elements(chooser: &mut Chooser<'_>, flow: &mut Flow) {
+    for at in 0..flow.nodes.len() {
+        let node = &flow.nodes[at];
+        if node.held == [None; 2] {
+            let held = Some(computed(node.dtype));
+            flow.nodes[at].held = [held; 2];
+        }
+        let Node {
+            does: Does::Map(value, from),
+            ..
+        } = &flow.nodes[at]
+        else {
+            continue;
+        };
+        let mut found = [None, None];
+        for (way, found) in found.iter_mut().enumerate() {
+            let held = |node: usize| flow.nodes[node].held[way];
+            let inputs: Option<Vec<Packing>> = from.iter().map(|node| held(*node)).collect();
+            let (Some(inputs), Some(output)) = (inputs, held(at)) else {
+                continue;
+            };
+            let (catalogue, arch) = (chooser.catalogue, chooser.arch);
+            match element::compile(catalogue, arch, value, &inputs, output) {
+                Ok(element) => *found = Some(Arc::new(element)),
+                Err(reasons) if way == 0 => {
+                    let name = &flow.nodes[at].name;
+                    for reason in reasons {
+                        let message = format!(
+                            "compute: {name}: {reason}: choose another arch, or compute it in f32"
+                        );
+                        chooser.violate("no-arithmetic", message);
+                    }
+                }
+                Err(_) => {}
+            }
+        }
+        flow.nodes[at].element = found;
+    }
+}
+
+/// The code that combines two values of a fold.
+pub(super) fn combine(chooser: &mut Chooser<'_>, op: Op, packing: Packing) -> Option<Element> {
+    let ty = ValueType::of(packing.dtype);
+    let expr = |kind: ExprKind| Expr {
+        kind,
+        ty,
+        free: 0,
+        span: 0..0,
+    };
+    let arguments = vec![expr(ExprKind::Parameter(0)), expr(ExprKind::Parameter(1))];
+    let value = expr(ExprKind::Apply { op, arguments });
+    let (catalogue, arch) = (chooser.catalogue, chooser.arch);
+    match element::compile(catalogue, arch, &value, &[packing; 2], packing) {
+        Ok(element) => Some(element),
+        Err(reasons) => {
+            for reason in reasons {
+                let message = format!("compute: {reason}: choose another arch");
+                chooser.violate("no-arithmetic", message);
+            }
+            None
+        }
+    }
+}

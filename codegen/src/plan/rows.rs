@@ -1,0 +1,398 @@
+//! Planning rows: maps and folds of the elements of a tile, all in registers.
+//!
+//! Threads share out a tile in vectors along the mode in which operands are contiguous; every
+//! operand follows that one partition, those without a mode with elements that repeat along it. A
+//! mode that is folded is held whole by a CTA: its threads combine what they have, then lanes, then
+//! warps through shared memory.
+
+use std::sync::Arc;
+
+use tilewright_layout::{CopyAtom, IntTuple, Layout, TiledCopy, make_tiled_copy};
+
+use crate::arch::{MAX_THREADS_PER_CTA, WARP};
+use crate::atoms::model::{Atom, OperandKind, RegType, Space};
+use crate::element::Packing;
+use crate::error::Result;
+use crate::plan::choose::{Chooser, Wanted};
+use crate::plan::code::{combine, computed, elements};
+use crate::plan::flow::{self, Does, Flow};
+use crate::plan::fold::{Scratch, Spread};
+use crate::plan::model::{Assumption, Hop, Plan, Step};
+use crate::plan::tiled::{
+    assume, check_strides, copy_of, power_of_two_below, power_of_two_in, values,
+};
+use crate::plan::{limits, start};
+use crate::spec::model::{Auto, Operand, Point, Spec, Stride};
+
+/// Bytes of the widest vector.
+const WIDEST_BYTES: u32 = 16;
+/// Vectors that a thread has, unless the spec says how many threads there are.
+const VECTORS: i64 = 4;
+/// Vectors of a row that a lane has at most where a warp has the whole row.
+const MOST_VECTORS: i64 = 8;
+/// Threads of a CTA that folds in many vectors a thread before it has more threads.
+const FEW_THREADS: i64 = 512;
+
+/// How threads share out the tile.
+#[derive(Clone, Copy, Debug)]
+struct Shares {
+    /// The coordinate that vectors run along.
+    along: usize,
+    /// Threads side by side along it.
+    threads_along: i64,
+    /// Threads of the CTA, or of the CTAs of a cluster that share the tile.
+    threads: i64,
+    /// CTAs that share it.
+    ctas: i64,
+    /// Elements of a vector.
+    vector: i64,
+    /// The tile.
+    tile: [i64; 2],
+}
+
+/// Plans the point. `None` when the chooser has violations that leave nothing to plan.
+pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Plan>> {
+    let spec = &point.spec;
+    let formula = &spec.compute.formula;
+    let known = chooser.violations.len();
+    let modes = [0, 1].map(|at| spec.modes().get(at).and_then(|name| formula.mode(name)));
+    let mut flow = flow::of(formula, &formula.statements, modes, None);
+    let Some(shares) = shares(point, chooser, &flow) else {
+        return Ok(None);
+    };
+    let threads = u32::try_from(shares.threads).unwrap_or(MAX_THREADS_PER_CTA);
+    (flow.vector, flow.along) = (shares.vector, shares.along);
+    let mut plan = start(point, threads);
+    plan.cta_tile = shares.tile.to_vec();
+    plan.work.shared_by = u32::try_from(shares.ctas).unwrap_or(1);
+    for at in 0..flow.nodes.len() {
+        moves(point, chooser, &mut plan, &mut flow, (at, &shares))?;
+    }
+    if chooser.violations.len() > known {
+        return Ok(None);
+    }
+    elements(chooser, &mut flow);
+    folds(chooser, &mut plan, &mut flow, &shares);
+    plan.flow = Some(flow);
+    limits::check_smem(chooser, &plan);
+    limits::check_flow_registers(chooser, &mut plan);
+    Ok(Some(plan))
+}
+
+/// The tile's coordinate that runs along each axis of an operand.
+fn axes_of(point: &Point, operand: &Operand) -> Vec<usize> {
+    let modes = point.spec.modes();
+    let of = |mode: &String| modes.iter().position(|known| known == mode).unwrap_or(0);
+    operand.axes.iter().map(|axis| of(&axis.mode)).collect()
+}
+
+/// The coordinate that most bytes of the operands are contiguous along.
+fn contiguous(point: &Point, flow: &Flow) -> usize {
+    let operands = &point.spec.operands;
+    let mut bytes = [0u32; 2];
+    for node in &flow.nodes {
+        let name = match &node.does {
+            Does::Load(name) => Some(name),
+            _ => node.stored.as_ref(),
+        };
+        let operand = name.and_then(|name| operands.iter().find(|one| one.name == *name));
+        let Some(operand) = operand else { continue };
+        if let Some(axis) = operand.contiguous_axis() {
+            let weight = if node.keeps == [true; 2] { 64 } else { 1 };
+            bytes[axes_of(point, operand)[axis]] += weight * operand.dtype.bytes();
+        }
+    }
+    usize::from(bytes[1] >= bytes[0])
+}
+
+/// How threads share out the tile of the spec.
+fn shares(point: &Point, chooser: &mut Chooser<'_>, flow: &Flow) -> Option<Shares> {
+    let spec = &point.spec;
+    let extent = |at: usize| spec.cta_tile.get(at).copied().unwrap_or(1);
+    let tile = [extent(0), extent(1)];
+    let along = contiguous(point, flow);
+    let across = 1 - along;
+    // The widest elements of whole tiles fill the widest vectors.
+    let whole = flow.nodes.iter().filter(|node| {
+        let moved = matches!(node.does, Does::Load(_)) || node.stored.is_some();
+        moved && node.keeps[along]
+    });
+    let widest = whole.map(|node| node.dtype.bytes()).max().unwrap_or(4);
+    let mut vector = i64::from((WIDEST_BYTES / widest).max(1));
+    while tile[along] % vector != 0 {
+        vector /= 2;
+    }
+    let vectors = tile[0] * tile[1] / vector;
+    let ctas = ctas(spec, chooser, flow, along)?;
+    let threads = ctas
+        * match &spec.threads {
+            Auto::Given(threads) => i64::from(*threads),
+            Auto::Auto => threads_for(vectors / ctas),
+        };
+    let vectors_along = tile[along] / vector;
+    let folds = folds_along(flow, along);
+    // A warp folds a row by itself where its lanes can hold it.
+    let wanted = match folds {
+        true if ctas == 1 && vectors_along <= i64::from(WARP) * MOST_VECTORS => i64::from(WARP),
+        _ => threads,
+    };
+    let most_along = power_of_two_in(vectors_along).min(power_of_two_in(threads));
+    let tiles = |along: i64| threads % along == 0 && tile[across] % (threads / along) == 0;
+    let threads_along = match most_along.min(wanted) {
+        few if tiles(few) => few,
+        _ => most_along,
+    };
+    let threads_across = threads / threads_along;
+    let whole_warps = threads % (ctas * i64::from(WARP)) == 0;
+    let shared = ctas == 1 || threads_across == 1;
+    if threads % threads_along != 0 || tile[across] % threads_across != 0 || !whole_warps || !shared
+    {
+        let names = spec.modes();
+        let name = |at: usize| names.get(at).map_or("1", String::as_str);
+        let message = format!(
+            "{threads} threads of {vector} elements do not tile ({},{}): along {} they are \
+             {threads_along} side by side, which leaves {threads_across} along {}: change cta_tile \
+             or threads",
+            tile[0],
+            tile[1],
+            name(along),
+            name(across)
+        );
+        chooser.violate("threads-tile", message);
+        return None;
+    }
+    Some(Shares {
+        along,
+        threads_along,
+        threads,
+        ctas,
+        vector,
+        tile,
+    })
+}
+
+/// CTAs that share a tile.
+fn ctas(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow, along: usize) -> Option<i64> {
+    let ctas = spec.cluster[along];
+    if spec.cluster[1 - along] * spec.cluster[2] != 1 || ctas > 1 && !folds_along(flow, along) {
+        let [m, n, k] = spec.cluster;
+        let message = format!(
+            "cluster ({m},{n},{k}): CTAs share a tile along the mode that is folded and contiguous \
+             alone: use (1,1,1)"
+        );
+        chooser.violate("cluster", message);
+        return None;
+    }
+    Some(ctas)
+}
+
+/// Whether something is folded along that coordinate.
+fn folds_along(flow: &Flow, along: usize) -> bool {
+    flow.folds.iter().any(|fold| fold.over == along)
+}
+
+/// Threads for so many vectors: some vectors for each, and more threads rather than many vectors.
+fn threads_for(vectors: i64) -> i64 {
+    let warp = i64::from(WARP);
+    let few = power_of_two_below(vectors / VECTORS).clamp(warp, FEW_THREADS);
+    match vectors / few > 2 * VECTORS {
+        true => power_of_two_below(vectors / (2 * VECTORS)).min(i64::from(MAX_THREADS_PER_CTA)),
+        false => few,
+    }
+}
+
+/// The copy of that atom over the tile.
+fn tiled(shares: &Shares, copy: CopyAtom, vector: i64) -> Result<TiledCopy> {
+    let (along, across) = (shares.along, 1 - shares.along);
+    let threads_across = shares.threads / shares.threads_along;
+    let (mut shape, mut stride, mut held) = ([0; 2], [0; 2], [1; 2]);
+    (shape[along], stride[along]) = (shares.threads_along, 1);
+    (shape[across], stride[across]) = (threads_across, shares.threads_along);
+    held[along] = vector;
+    let threads = Layout::flat(&shape, &stride)?;
+    let values = Layout::compact(IntTuple::flat(held))?;
+    Ok(make_tiled_copy(copy, &threads, &values)?)
+}
+
+/// Plans how a node's elements come from memory and go there, if they do.
+fn moves(
+    point: &Point,
+    chooser: &mut Chooser<'_>,
+    plan: &mut Plan,
+    flow: &mut Flow,
+    (at, shares): (usize, &Shares),
+) -> Result<()> {
+    let node = &flow.nodes[at];
+    let (name, hop) = match (&node.does, &node.stored) {
+        (Does::Load(name), _) => (name.clone(), Hop::G2r),
+        (_, Some(name)) => (name.clone(), Hop::R2g),
+        _ => return Ok(()),
+    };
+    let Some(operand) = point.spec.operand(&name).cloned() else {
+        return Ok(());
+    };
+    let path = point.spec.copy.get(&name).cloned().unwrap_or_default();
+    let given = match hop {
+        Hop::G2r => path.g2r,
+        _ => path.r2g,
+    };
+    let given = given.unwrap_or_default();
+    let what = format!("copy.{name}.{}", hop.name());
+    let (from, to) = hop.spaces();
+    let axes = axes_of(point, &operand);
+    let axis_along = axes
+        .iter()
+        .position(|coordinate| *coordinate == shares.along);
+    let element = operand.dtype.bytes();
+    let most = match axis_along {
+        Some(axis) if *operand.stride(axis) == Stride::Const(1) => shares.vector,
+        _ => 1,
+    };
+    let most = u32::try_from(most).unwrap_or(1) * element;
+    let widths = (0..).map(|halvings| most.min(WIDEST_BYTES) >> halvings);
+    let widths = widths.take_while(|bytes| *bytes >= element);
+    let wanted = widths.map(|bytes| Wanted::vector(from, to, bytes));
+    let candidates: Vec<Arc<Atom>> = match &given {
+        Auto::Given(_) => {
+            let wanted = Wanted::vector(from, to, most);
+            chooser.copy(&what, &given, wanted).into_iter().collect()
+        }
+        Auto::Auto => chooser.widest(&what, wanted),
+    };
+    let step = chooser.first(&what, candidates, |chooser, atom| {
+        let place = (axis_along, axes.as_slice());
+        step(chooser, &operand, atom, hop, (shares, place, &what))
+    })?;
+    let Some(step) = step else { return Ok(()) };
+    assume(plan, &operand, &step.atom, &what);
+    let packing = |atom: &Atom| {
+        register(atom).map(|ty| Packing {
+            dtype: operand.dtype,
+            ty,
+        })
+    };
+    let whole = packing(&step.atom);
+    let edge = step
+        .element_atom
+        .as_ref()
+        .and_then(|atom| packing(atom))
+        .or(whole);
+    flow.nodes[at].held = [whole, edge];
+    plan.steps.push(step);
+    Ok(())
+}
+
+/// The step of an operand by that atom.
+fn step(
+    chooser: &mut Chooser<'_>,
+    operand: &Operand,
+    atom: &Arc<Atom>,
+    hop: Hop,
+    (shares, (axis_along, axes), what): (&Shares, (Option<usize>, &[usize]), &str),
+) -> Result<Option<Step>> {
+    let Some(copy) = copy_of(atom, operand.dtype)? else {
+        let message = format!(
+            "{what}: {} is narrower than one {}: choose auto",
+            atom.id, operand.dtype
+        );
+        chooser.violate("atom-width", message);
+        return Ok(None);
+    };
+    let held = values(&copy)?;
+    if shares.vector % held != 0 {
+        let message = format!(
+            "{what}: {} moves {held} elements, a thread has {} side by side: choose auto",
+            atom.id, shares.vector
+        );
+        chooser.violate("vector-divides", message);
+        return Ok(None);
+    }
+    if !check_strides(chooser, operand, axis_along.unwrap_or(0), atom, what) {
+        return Ok(None);
+    }
+    let (from, to) = hop.spaces();
+    let single = Wanted::vector(from, to, operand.dtype.bytes());
+    Ok(Some(Step {
+        operand: operand.name.clone(),
+        hop,
+        atom: atom.clone(),
+        element_atom: match held > 1 {
+            true => chooser.copy(what, &Auto::Auto, single),
+            false => None,
+        },
+        tiled: tiled(shares, copy, shares.vector)?,
+        tile: shares.tile,
+        axes: axes.to_vec(),
+    }))
+}
+
+/// Type of the registers that an atom moves.
+fn register(atom: &Atom) -> Option<RegType> {
+    atom.operands.iter().find_map(|operand| match operand.kind {
+        OperandKind::RegsIn { ty, .. } | OperandKind::RegsOut { ty, .. } => Some(ty),
+        _ => None,
+    })
+}
+
+/// Decides how folds combine values and where warps hand them on, and what launches guarantee.
+fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &Shares) {
+    let warp = i64::from(WARP);
+    let threads_across = shares.threads / shares.threads_along;
+    for fold in &mut flow.folds {
+        let packing = computed(fold.dtype);
+        fold.combine = combine(chooser, fold.op(), packing).map(Arc::new);
+        if packing.ty.bits() != 32 {
+            let message = format!(
+                "compute: {} of {} goes from thread to thread in 32 bits: compute it in f32",
+                fold.fold.name(),
+                fold.dtype
+            );
+            chooser.violate("fold-type", message);
+        }
+        // Threads that have parts of a row: how far apart they are, and how many.
+        let [apart, count] = match fold.over == shares.along {
+            true => [1, shares.threads_along],
+            false => [shares.threads_along, threads_across],
+        };
+        if count & (count - 1) != 0 || apart & (apart - 1) != 0 {
+            let message = format!(
+                "compute: {} is of {count} threads' values, which are combined in pairs: use a \
+                 power of two of threads",
+                fold.fold.name()
+            );
+            chooser.violate("fold-threads", message);
+        }
+        fold.spread = Spread { apart, count };
+        let rows = shares.tile[1 - fold.over] / (shares.threads / count).max(1);
+        if fold.spread.crosses_warps() {
+            let values = shares.threads / warp * fold.spread.rows_of_a_warp() * rows;
+            let bytes = values * i64::from(fold.dtype.bytes());
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            let mut by = |from: Space, to: Space| {
+                let wanted = Wanted::vector(from, to, fold.dtype.bytes());
+                chooser.copy("compute", &Auto::Auto, wanted)
+            };
+            let atoms = (by(Space::Rmem, Space::Smem), by(Space::Smem, Space::Rmem));
+            if let (Some(write), Some(read)) = atoms {
+                fold.scratch = Some(Scratch {
+                    offset_bytes: plan.smem_bytes,
+                    size_bytes: bytes,
+                    write,
+                    read,
+                });
+            }
+            let bytes = bytes.checked_next_multiple_of(16).unwrap_or(u32::MAX);
+            plan.smem_bytes = plan.smem_bytes.saturating_add(bytes);
+        }
+        let mode = plan.modes.get(fold.over).cloned().unwrap_or_default();
+        let whole = Assumption::ExtentMost {
+            reason: format!("a CTA holds all of {mode}, which is folded"),
+            mode,
+            most: shares.tile[fold.over],
+        };
+        if !plan.assumptions.contains(&whole) {
+            plan.assumptions.push(whole);
+        }
+        plan.work.held = Some(fold.over);
+    }
+}

@@ -24,10 +24,7 @@ pub struct Leaves<'l> {
 /// use tilewright_formula::interpret::{Leaves, plain};
 /// use tilewright_formula::{DType, Operand, Signature, check};
 /// let signature = Signature {
-///     operands: vec![
-///         Operand::new("x", DType::F32, &["m"]),
-///         Operand::new("d", DType::F32, &["m"]),
-///     ],
+///     operands: vec![Operand::new("d", DType::F32, &["m"])],
 ///     ..Signature::default()
 /// };
 /// let formula = check("d[m] = 2 * 3 + m", &signature).map_err(|_| "refused")?;

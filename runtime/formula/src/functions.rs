@@ -2,7 +2,8 @@
 //!
 //! A primitive has a meaning in f64, and the error that a kernel may make beside the rounding of
 //! its arguments; a derived function is a line of text in the notation. An activation is one row of
-//! [`DERIVED`]; nothing else names it. Checker, printer, interpreter and reference page read these.
+//! [`DERIVED`]; the generator may know a cheaper recipe for it. Checker, printer, interpreter and
+//! reference page read these.
 
 mod primitives;
 

@@ -165,6 +165,21 @@ impl Error {
             file: None,
         }
     }
+
+    /// A check of a stage's own work that failed for a kernel, and what it failed on, printed.
+    pub fn bug(
+        stage: &'static str,
+        kernel: impl Into<String>,
+        message: impl Into<String>,
+        dump: impl ToString,
+    ) -> Error {
+        Error::Bug {
+            stage,
+            kernel: kernel.into(),
+            message: message.into(),
+            dump: dump.to_string(),
+        }
+    }
 }
 
 /// Shorthand for results of this crate.

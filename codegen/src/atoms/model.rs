@@ -346,6 +346,25 @@ impl Atom {
         format!("sm_{}{}", self.min_sm, if self.exact { "a" } else { "" })
     }
 
+    /// Type of the registers that it moves values into or out of.
+    pub fn moved(&self) -> Option<RegType> {
+        self.operands.iter().find_map(|operand| match operand.kind {
+            OperandKind::RegsIn { ty, .. } | OperandKind::RegsOut { ty, .. } => Some(ty),
+            _ => None,
+        })
+    }
+
+    /// Type of the registers of the operand of that name.
+    pub fn register_type(&self, name: &str) -> Option<RegType> {
+        let operand = self.operands.iter().find(|operand| operand.name == name)?;
+        match operand.kind {
+            OperandKind::RegsIn { ty, .. }
+            | OperandKind::RegsOut { ty, .. }
+            | OperandKind::RegsInOut { ty, .. } => Some(ty),
+            _ => None,
+        }
+    }
+
     /// Bits of all registers one thread reads and writes in one run, besides those that a call
     /// gives at will.
     pub fn register_bits(&self) -> u32 {

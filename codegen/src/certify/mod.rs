@@ -95,12 +95,8 @@ pub fn timeline(plan: &Plan, kernel: &Kernel, lengths: [u32; 2]) -> Result<Optio
         return Ok(None);
     };
     let run = pipeline::clock::timeline(plan, roles, kernel, lengths);
-    run.map(Some).map_err(|message| Error::Bug {
-        stage: "timeline",
-        kernel: plan.id.clone(),
-        message: format!("pipeline: {message}"),
-        dump: kernel.to_string(),
-    })
+    run.map(Some)
+        .map_err(|message| Error::bug("timeline", &plan.id, format!("pipeline: {message}"), kernel))
 }
 
 /// Shows that every access of the program to global memory stays inside, for every problem: the
@@ -109,12 +105,7 @@ pub fn timeline(plan: &Plan, kernel: &Kernel, lengths: [u32; 2]) -> Result<Optio
 /// # Errors
 /// [`Error::Bug`] with the first access that is not shown to.
 pub fn guards_of(plan: &Plan, program: &Program) -> Result<Guards> {
-    guards::check(plan, program).map_err(|message| Error::Bug {
-        stage: "certificate",
-        kernel: plan.id.clone(),
-        message,
-        dump: program.to_string(),
-    })
+    guards::check(plan, program).map_err(|message| refused(plan, message, program))
 }
 
 /// Runs the kernel in tiles with data, on small ragged problems: what it stores is what its formula
@@ -123,12 +114,12 @@ pub fn guards_of(plan: &Plan, program: &Program) -> Result<Guards> {
 /// # Errors
 /// [`Error::Bug`] with the first element that is stored wrong, or operation that cannot be done.
 pub fn computed_of(plan: &Plan, kernel: &Kernel) -> Result<Vec<Computed>> {
-    interpret::check(plan, kernel).map_err(|message| Error::Bug {
-        stage: "certificate",
-        kernel: plan.id.clone(),
-        message: format!("data: {message}"),
-        dump: kernel.to_string(),
-    })
+    interpret::check(plan, kernel)
+        .map_err(|message| refused(plan, format!("data: {message}"), kernel))
+}
+
+fn refused(plan: &Plan, message: String, dump: impl ToString) -> Error {
+    Error::bug("certificate", &plan.id, message, dump)
 }
 
 /// Proves the kernel right or refuses it.
@@ -136,12 +127,7 @@ pub fn computed_of(plan: &Plan, kernel: &Kernel) -> Result<Vec<Computed>> {
 /// # Errors
 /// [`Error::Bug`] with the first thing that does not hold.
 pub fn certify(plan: &Plan, kernel: &Kernel, program: &Program) -> Result<Certificate> {
-    let refuse = |message: String, dump: String| Error::Bug {
-        stage: "certificate",
-        kernel: plan.id.clone(),
-        message,
-        dump,
-    };
+    let refuse = |message: String, dump: String| refused(plan, message, dump);
     let mut steps = tile::check(plan, &refuse)?;
     if let Some(roles) = &plan.roles {
         steps.extend(boxes::check(plan, roles, &refuse)?);

@@ -97,9 +97,26 @@ impl Packing {
 
 impl Code {
     /// Types of the registers that the code needs beside those of inputs and result: what its calls
-    /// write, and what is set before it.
+    /// write that does not go to the result at once, and what is set before it.
+    ///
+    /// A result may be in an input's register, so a call writes there only where no input is read
+    /// after it.
     pub fn temporaries(&self) -> Vec<RegType> {
-        let written = self.calls.iter().flat_map(|call| call.outputs.clone());
+        let is_input = |slot: &Slot| matches!(slot, Slot::Input(..));
+        let reads = |call: &Call| call.inputs.iter().flatten().any(is_input);
+        let last = match self.results.iter().any(is_input) {
+            true => self.calls.len(),
+            false => self.calls.iter().rposition(reads).unwrap_or(0),
+        };
+        let calls = self.calls.iter().enumerate();
+        let written = calls.flat_map(|(number, call)| {
+            let outputs = call.outputs.iter().enumerate();
+            outputs.filter_map(move |(at, ty)| {
+                let slot = Slot::Call(number, at as u32);
+                let direct = number >= last && self.results.contains(&slot);
+                (!direct).then_some(*ty)
+            })
+        });
         let set = self.set().into_iter().map(|(_, ty)| ty);
         written.chain(set).collect()
     }

@@ -11,7 +11,7 @@ mod rows;
 mod epilogue;
 mod specialized;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ir::tile::{
     Across, Bounds, End, Engine, Full, Kernel, Op, Pipe, PipeId, Share, Stage, Sync, Team, Trips,
     View, WHOLE,
@@ -53,6 +53,10 @@ pub fn build(plan: &Plan) -> Result<Kernel> {
         teams,
         body,
     })
+}
+
+fn bug(plan: &Plan, message: &str) -> Error {
+    Error::bug("tile", &plan.id, message, plan)
 }
 
 /// All threads do the same, for one work tile after another.

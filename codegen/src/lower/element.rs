@@ -142,12 +142,7 @@ fn last_reads(code: &Code, inputs: &[Vec<Reg>]) -> BTreeMap<Reg, usize> {
 
 impl Run<'_> {
     fn bug(&self, message: String) -> Error {
-        Error::Bug {
-            stage: "lower",
-            kernel: "an element".to_owned(),
-            message,
-            dump: format!("{:?}", self.code),
-        }
+        Error::bug("lower", "an element", message, format!("{:?}", self.code))
     }
 
     fn temporary(&mut self, ty: RegType) -> Result<Reg> {

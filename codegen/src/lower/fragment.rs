@@ -95,16 +95,13 @@ impl Fragment {
     pub(super) fn check_owner(&self, other: &Part<2>, threads: i64, what: &str) -> Result<()> {
         for thread in 0..threads {
             if self.part.base(thread) != other.base(thread) {
-                return Err(Error::Bug {
-                    stage: "lower",
-                    kernel: what.to_string(),
-                    message: format!(
-                        "thread {thread} owns {:?} in the fragment and {:?} in the copy",
-                        self.part.base(thread),
-                        other.base(thread)
-                    ),
-                    dump: format!("{:?}\n{:?}", self.part.digits, other.digits),
-                });
+                let message = format!(
+                    "thread {thread} owns {:?} in the fragment and {:?} in the copy",
+                    self.part.base(thread),
+                    other.base(thread)
+                );
+                let dump = format!("{:?}\n{:?}", self.part.digits, other.digits);
+                return Err(Error::bug("lower", what, message, dump));
             }
         }
         Ok(())

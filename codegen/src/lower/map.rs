@@ -54,12 +54,6 @@ impl Lowering<'_> {
         outputs: &[Reg],
         env: &dyn Fn(Slot) -> Option<Scalar>,
     ) -> Result<Vec<Stmt>> {
-        let direct = |slot: &Slot| matches!(slot, Slot::Call(0, _));
-        let is_one = code.calls.len() == 1 && code.set().is_empty();
-        // What one call gives goes where the results are.
-        if is_one && code.results.iter().all(direct) {
-            return element::run(code, inputs, outputs, &mut self.temps, env);
-        }
         let builder = &mut self.builder;
         let declare = &mut |name: &str, ty, len| builder.file(name, ty, len);
         self.temps.reserve(code, declare);

@@ -331,12 +331,7 @@ fn call(atom: &Arc<Atom>, args: Vec<Arg>) -> Stmt {
 }
 
 fn bug(plan: &Plan, message: String) -> Error {
-    Error::Bug {
-        stage: "lower",
-        kernel: plan.id.clone(),
-        message,
-        dump: plan.to_string(),
-    }
+    Error::bug("lower", &plan.id, message, plan)
 }
 
 /// Declares the state; the first raster says which output tile the CTA makes.

@@ -47,12 +47,7 @@ pub fn artifact(
     ptx: PtxModule,
     report: Option<&PtxasReport>,
 ) -> Result<Artifact> {
-    let bug = |message: String| Error::Bug {
-        stage: "pack",
-        kernel: plan.id.clone(),
-        message,
-        dump: plan.to_string(),
-    };
+    let bug = |message: String| Error::bug("pack", &plan.id, message, plan);
     let certificate = serde_json::to_value(certificate).map_err(|error| bug(error.to_string()))?;
     let certificate = certificate.into();
     let mut kernel = Kernel {

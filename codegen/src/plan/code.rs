@@ -37,33 +37,25 @@ pub(super) fn elements(chooser: &mut Chooser<'_>, flow: &mut Flow) {
             continue;
         };
         let mut found = [None, None];
+        let mut problems: Vec<String> = Vec::new();
         for (way, found) in found.iter_mut().enumerate() {
             let held = |node: usize| flow.nodes[node].held[way];
             let inputs: Option<Vec<Packing>> = from.iter().map(|node| held(*node)).collect();
             let (Some(inputs), Some(output)) = (inputs, held(at)) else {
                 continue;
             };
-            let (catalogue, arch) = (chooser.catalogue, chooser.arch);
-            match element::compile(catalogue, arch, value, &inputs, output) {
-                Ok(element) => *found = Some(Arc::new(element)),
-                Err(reasons) if way == 0 => {
-                    let name = &flow.nodes[at].name;
-                    for reason in reasons {
-                        let message = format!(
-                            "compute: {name}: {reason}: choose another arch, or compute it in f32"
-                        );
-                        chooser.violate("no-arithmetic", message);
-                    }
-                }
-                Err(_) => {}
+            match compile(chooser, value, &inputs, output) {
+                Ok(element) => *found = Some(element),
+                Err(reasons) => problems.extend(reasons),
             }
         }
+        refuse(chooser, problems, &format!("{}: ", flow.nodes[at].name));
         flow.nodes[at].element = found;
     }
 }
 
 /// The code that combines two values of a fold.
-pub(super) fn combine(chooser: &mut Chooser<'_>, op: Op, packing: Packing) -> Option<Element> {
+pub(super) fn combine(chooser: &mut Chooser<'_>, op: Op, packing: Packing) -> Option<Arc<Element>> {
     let ty = ValueType::of(packing.dtype);
     let expr = |kind: ExprKind| Expr {
         kind,
@@ -73,15 +65,27 @@ pub(super) fn combine(chooser: &mut Chooser<'_>, op: Op, packing: Packing) -> Op
     };
     let arguments = vec![expr(ExprKind::Parameter(0)), expr(ExprKind::Parameter(1))];
     let value = expr(ExprKind::Apply { op, arguments });
+    let found = compile(chooser, &value, &[packing; 2], packing);
+    found.map_err(|reasons| refuse(chooser, reasons, "")).ok()
+}
+
+/// The code of a value; else a sentence for each operation that no atom does.
+fn compile(
+    chooser: &Chooser<'_>,
+    value: &Expr,
+    inputs: &[Packing],
+    output: Packing,
+) -> Result<Arc<Element>, Vec<String>> {
     let (catalogue, arch) = (chooser.catalogue, chooser.arch);
-    match element::compile(catalogue, arch, &value, &[packing; 2], packing) {
-        Ok(element) => Some(element),
-        Err(reasons) => {
-            for reason in reasons {
-                let message = format!("compute: {reason}: choose another arch");
-                chooser.violate("no-arithmetic", message);
-            }
-            None
-        }
+    element::compile(catalogue, arch, value, inputs, output).map(Arc::new)
+}
+
+/// Notes what no atom does, each once, of the tile of that name.
+fn refuse(chooser: &mut Chooser<'_>, mut reasons: Vec<String>, of: &str) {
+    reasons.sort();
+    reasons.dedup();
+    for reason in reasons {
+        let message = format!("compute: {of}{reason}: choose another arch, or compute it in f32");
+        chooser.violate("no-arithmetic", message);
     }
 }

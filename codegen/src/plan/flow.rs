@@ -16,6 +16,7 @@ use tilewright_formula::{Expr, ExprKind, Formula, Source, Statement, ValueType};
 use crate::dtype::DType;
 use crate::element::{Element, Packing};
 use crate::plan::fold::{FoldPlan, Spread};
+use crate::plan::model::Hop;
 
 /// The nodes of a kernel, and how its folds are made.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +51,18 @@ pub struct Node {
     pub late: bool,
     /// The operand that it is stored to.
     pub stored: Option<String>,
+}
+
+impl Node {
+    /// The operand that its elements come from or go to, and the hop between global memory and
+    /// registers that they take.
+    pub fn moved(&self) -> Option<(&str, Hop)> {
+        match (&self.does, &self.stored) {
+            (Does::Load(name), _) => Some((name, Hop::G2r)),
+            (_, Some(name)) => Some((name, Hop::R2g)),
+            _ => None,
+        }
+    }
 }
 
 /// What makes a tile.

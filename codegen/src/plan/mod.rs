@@ -19,6 +19,7 @@ mod ways;
 mod blame;
 mod limits;
 mod tiled;
+mod moves;
 mod code;
 mod copy;
 mod rows;
@@ -99,12 +100,15 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
         plan.sync = sync::choose(&mut chooser, plan);
     }
     match plan {
-        None if chooser.violations.is_empty() => Err(Error::Bug {
-            stage: "plan",
-            kernel: point.id.clone(),
-            message: "refused without a reason".to_string(),
-            dump: format!("{:#?}", point.spec),
-        }),
+        None if chooser.violations.is_empty() => {
+            let dump = format!("{:#?}", point.spec);
+            Err(Error::bug(
+                "plan",
+                &point.id,
+                "refused without a reason",
+                dump,
+            ))
+        }
         Some(plan) if chooser.violations.is_empty() => Ok(Plan {
             choices: chooser.choices,
             ..plan

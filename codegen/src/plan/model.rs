@@ -47,6 +47,11 @@ impl Hop {
         }
     }
 
+    /// The dotted key of a spec that names its atom for that operand: `copy.a.g2s`.
+    pub fn key(self, operand: &str) -> String {
+        format!("copy.{operand}.{}", self.name())
+    }
+
     /// Where it begins and where it ends.
     pub fn spaces(self) -> (Space, Space) {
         match self {

@@ -5,27 +5,21 @@
 //! mode that is folded is held whole by a CTA: its threads combine what they have, then lanes, then
 //! warps through shared memory.
 
-use std::sync::Arc;
-
 use tilewright_layout::{CopyAtom, IntTuple, Layout, TiledCopy, make_tiled_copy};
 
 use crate::arch::{MAX_THREADS_PER_CTA, WARP};
-use crate::atoms::model::{Atom, OperandKind, RegType, Space};
-use crate::element::Packing;
+use crate::atoms::model::Space;
 use crate::error::Result;
 use crate::plan::choose::{Chooser, Wanted};
 use crate::plan::code::{combine, computed, elements};
-use crate::plan::flow::{self, Does, Flow};
+use crate::plan::flow::{self, Flow};
 use crate::plan::fold::{Scratch, Spread};
-use crate::plan::model::{Assumption, Hop, Plan, Step};
-use crate::plan::tiled::{
-    assume, check_strides, copy_of, power_of_two_below, power_of_two_in, values,
-};
+use crate::plan::model::{Assumption, Plan};
+use crate::plan::moves::{self, Shared, WIDEST_BYTES, axes_of};
+use crate::plan::tiled::{assume, power_of_two_below, power_of_two_in};
 use crate::plan::{limits, start};
-use crate::spec::model::{Auto, Operand, Point, Spec, Stride};
+use crate::spec::model::{Auto, Point, Spec};
 
-/// Bytes of the widest vector.
-const WIDEST_BYTES: u32 = 16;
 /// Vectors that a thread has, unless the spec says how many threads there are.
 const VECTORS: i64 = 4;
 /// Vectors of a row that a lane has at most where a warp has the whole row.
@@ -79,27 +73,17 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     Ok(Some(plan))
 }
 
-/// The tile's coordinate that runs along each axis of an operand.
-fn axes_of(point: &Point, operand: &Operand) -> Vec<usize> {
-    let modes = point.spec.modes();
-    let of = |mode: &String| modes.iter().position(|known| known == mode).unwrap_or(0);
-    operand.axes.iter().map(|axis| of(&axis.mode)).collect()
-}
-
 /// The coordinate that most bytes of the operands are contiguous along.
-fn contiguous(point: &Point, flow: &Flow) -> usize {
-    let operands = &point.spec.operands;
+fn contiguous(spec: &Spec, flow: &Flow) -> usize {
     let mut bytes = [0u32; 2];
     for node in &flow.nodes {
-        let name = match &node.does {
-            Does::Load(name) => Some(name),
-            _ => node.stored.as_ref(),
-        };
-        let operand = name.and_then(|name| operands.iter().find(|one| one.name == *name));
+        let operand = node.moved().and_then(|(name, _)| spec.operand(name));
         let Some(operand) = operand else { continue };
-        if let Some(axis) = operand.contiguous_axis() {
+        let axes = axes_of(spec, operand).unwrap_or_default();
+        let axis = operand.contiguous_axis();
+        if let Some(at) = axis.and_then(|axis| axes.get(axis)) {
             let weight = if node.keeps == [true; 2] { 64 } else { 1 };
-            bytes[axes_of(point, operand)[axis]] += weight * operand.dtype.bytes();
+            bytes[*at] += weight * operand.dtype.bytes();
         }
     }
     usize::from(bytes[1] >= bytes[0])
@@ -110,13 +94,10 @@ fn shares(point: &Point, chooser: &mut Chooser<'_>, flow: &Flow) -> Option<Share
     let spec = &point.spec;
     let extent = |at: usize| spec.cta_tile.get(at).copied().unwrap_or(1);
     let tile = [extent(0), extent(1)];
-    let along = contiguous(point, flow);
+    let along = contiguous(spec, flow);
     let across = 1 - along;
     // The widest elements of whole tiles fill the widest vectors.
-    let whole = flow.nodes.iter().filter(|node| {
-        let moved = matches!(node.does, Does::Load(_)) || node.stored.is_some();
-        moved && node.keeps[along]
-    });
+    let whole = (flow.nodes.iter()).filter(|node| node.moved().is_some() && node.keeps[along]);
     let widest = whole.map(|node| node.dtype.bytes()).max().unwrap_or(4);
     let mut vector = i64::from((WIDEST_BYTES / widest).max(1));
     while tile[along] % vector != 0 {
@@ -202,13 +183,13 @@ fn threads_for(vectors: i64) -> i64 {
 }
 
 /// The copy of that atom over the tile.
-fn tiled(shares: &Shares, copy: CopyAtom, vector: i64) -> Result<TiledCopy> {
+fn tiled(shares: &Shares, copy: CopyAtom) -> Result<TiledCopy> {
     let (along, across) = (shares.along, 1 - shares.along);
     let threads_across = shares.threads / shares.threads_along;
     let (mut shape, mut stride, mut held) = ([0; 2], [0; 2], [1; 2]);
     (shape[along], stride[along]) = (shares.threads_along, 1);
     (shape[across], stride[across]) = (threads_across, shares.threads_along);
-    held[along] = vector;
+    held[along] = shares.vector;
     let threads = Layout::flat(&shape, &stride)?;
     let values = Layout::compact(IntTuple::flat(held))?;
     Ok(make_tiled_copy(copy, &threads, &values)?)
@@ -222,116 +203,25 @@ fn moves(
     flow: &mut Flow,
     (at, shares): (usize, &Shares),
 ) -> Result<()> {
-    let node = &flow.nodes[at];
-    let (name, hop) = match (&node.does, &node.stored) {
-        (Does::Load(name), _) => (name.clone(), Hop::G2r),
-        (_, Some(name)) => (name.clone(), Hop::R2g),
-        _ => return Ok(()),
-    };
-    let Some(operand) = point.spec.operand(&name).cloned() else {
+    let Some((name, hop)) = flow.nodes[at].moved() else {
         return Ok(());
     };
-    let path = point.spec.copy.get(&name).cloned().unwrap_or_default();
-    let given = match hop {
-        Hop::G2r => path.g2r,
-        _ => path.r2g,
+    let Some(operand) = point.spec.operand(name) else {
+        return Ok(());
     };
-    let given = given.unwrap_or_default();
-    let what = format!("copy.{name}.{}", hop.name());
-    let (from, to) = hop.spaces();
-    let axes = axes_of(point, &operand);
-    let axis_along = axes
-        .iter()
-        .position(|coordinate| *coordinate == shares.along);
-    let element = operand.dtype.bytes();
-    let most = match axis_along {
-        Some(axis) if *operand.stride(axis) == Stride::Const(1) => shares.vector,
-        _ => 1,
+    let shared = Shared {
+        along: shares.along,
+        together: u32::try_from(shares.vector).unwrap_or(1),
+        tile: shares.tile,
+        tiled: &|copy| tiled(shares, copy),
     };
-    let most = u32::try_from(most).unwrap_or(1) * element;
-    let widths = (0..).map(|halvings| most.min(WIDEST_BYTES) >> halvings);
-    let widths = widths.take_while(|bytes| *bytes >= element);
-    let wanted = widths.map(|bytes| Wanted::vector(from, to, bytes));
-    let candidates: Vec<Arc<Atom>> = match &given {
-        Auto::Given(_) => {
-            let wanted = Wanted::vector(from, to, most);
-            chooser.copy(&what, &given, wanted).into_iter().collect()
-        }
-        Auto::Auto => chooser.widest(&what, wanted),
+    let Some(step) = moves::step(&point.spec, chooser, (operand, hop), &shared)? else {
+        return Ok(());
     };
-    let step = chooser.first(&what, candidates, |chooser, atom| {
-        let place = (axis_along, axes.as_slice());
-        step(chooser, &operand, atom, hop, (shares, place, &what))
-    })?;
-    let Some(step) = step else { return Ok(()) };
-    assume(plan, &operand, &step.atom, &what);
-    let packing = |atom: &Atom| {
-        register(atom).map(|ty| Packing {
-            dtype: operand.dtype,
-            ty,
-        })
-    };
-    let whole = packing(&step.atom);
-    let edge = step
-        .element_atom
-        .as_ref()
-        .and_then(|atom| packing(atom))
-        .or(whole);
-    flow.nodes[at].held = [whole, edge];
+    assume(plan, operand, &step.atom, &hop.key(name));
+    flow.nodes[at].held = moves::held(operand, &step);
     plan.steps.push(step);
     Ok(())
-}
-
-/// The step of an operand by that atom.
-fn step(
-    chooser: &mut Chooser<'_>,
-    operand: &Operand,
-    atom: &Arc<Atom>,
-    hop: Hop,
-    (shares, (axis_along, axes), what): (&Shares, (Option<usize>, &[usize]), &str),
-) -> Result<Option<Step>> {
-    let Some(copy) = copy_of(atom, operand.dtype)? else {
-        let message = format!(
-            "{what}: {} is narrower than one {}: choose auto",
-            atom.id, operand.dtype
-        );
-        chooser.violate("atom-width", message);
-        return Ok(None);
-    };
-    let held = values(&copy)?;
-    if shares.vector % held != 0 {
-        let message = format!(
-            "{what}: {} moves {held} elements, a thread has {} side by side: choose auto",
-            atom.id, shares.vector
-        );
-        chooser.violate("vector-divides", message);
-        return Ok(None);
-    }
-    if !check_strides(chooser, operand, axis_along.unwrap_or(0), atom, what) {
-        return Ok(None);
-    }
-    let (from, to) = hop.spaces();
-    let single = Wanted::vector(from, to, operand.dtype.bytes());
-    Ok(Some(Step {
-        operand: operand.name.clone(),
-        hop,
-        atom: atom.clone(),
-        element_atom: match held > 1 {
-            true => chooser.copy(what, &Auto::Auto, single),
-            false => None,
-        },
-        tiled: tiled(shares, copy, shares.vector)?,
-        tile: shares.tile,
-        axes: axes.to_vec(),
-    }))
-}
-
-/// Type of the registers that an atom moves.
-fn register(atom: &Atom) -> Option<RegType> {
-    atom.operands.iter().find_map(|operand| match operand.kind {
-        OperandKind::RegsIn { ty, .. } | OperandKind::RegsOut { ty, .. } => Some(ty),
-        _ => None,
-    })
 }
 
 /// Decides how folds combine values and where warps hand them on, and what launches guarantee.
@@ -340,7 +230,7 @@ fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &S
     let threads_across = shares.threads / shares.threads_along;
     for fold in &mut flow.folds {
         let packing = computed(fold.dtype);
-        fold.combine = combine(chooser, fold.op(), packing).map(Arc::new);
+        fold.combine = combine(chooser, fold.op(), packing);
         if packing.ty.bits() != 32 {
             let message = format!(
                 "compute: {} of {} goes from thread to thread in 32 bits: compute it in f32",

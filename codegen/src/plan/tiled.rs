@@ -36,6 +36,26 @@ pub(super) fn values(copy: &CopyAtom) -> Result<i64> {
     Ok(copy.ref_tv.mode(1).map_or(Ok(1), |values| values.size())?)
 }
 
+/// The layouts of a copy atom and the elements one thread moves in one run of it; a violation where
+/// the atom is narrower than an element.
+pub(super) fn fitting(
+    chooser: &mut Chooser<'_>,
+    atom: &Atom,
+    dtype: DType,
+    what: &str,
+) -> Result<Option<(CopyAtom, i64)>> {
+    let Some(copy) = copy_of(atom, dtype)? else {
+        let message = format!(
+            "{what}: {} is narrower than one {dtype}: choose auto",
+            atom.id
+        );
+        chooser.violate("atom-width", message);
+        return Ok(None);
+    };
+    let moved = values(&copy)?;
+    Ok(Some((copy, moved)))
+}
+
 /// A tiled copy of one vector a thread: threads run along `along` first, then across.
 pub(super) fn vector_copy(
     chooser: &mut Chooser<'_>,
@@ -46,15 +66,9 @@ pub(super) fn vector_copy(
     threads: u32,
     what: &str,
 ) -> Result<Option<TiledCopy>> {
-    let Some(copy) = copy_of(atom, dtype)? else {
-        let message = format!(
-            "{what}: {} is narrower than one {dtype}: choose auto",
-            atom.id
-        );
-        chooser.violate("atom-width", message);
+    let Some((copy, vector)) = fitting(chooser, atom, dtype, what)? else {
         return Ok(None);
     };
-    let vector = values(&copy)?;
     let threads = i64::from(threads);
     let across = 1 - along;
     if tile[along] % vector != 0 {

@@ -46,11 +46,8 @@ pub(super) fn check(program: &Program, arch: &Arch, kernel: &str) -> Result<u32>
     } = checker;
     if !problems.is_empty() {
         problems.dedup();
-        return Err(super::bug(
-            kernel,
-            problems.join("; "),
-            clipped(65_536, format_args!("{program:?}")),
-        ));
+        let dump = clipped(65_536, format_args!("{program:?}"));
+        return Err(Error::bug("ptx", kernel, problems.join("; "), dump));
     }
     let known = PTX_VERSIONS.iter().copied().find(|&known| known >= version);
     match (unsupported.into_iter().next(), known) {

@@ -78,7 +78,7 @@ pub fn emit(program: &Program, arch: &Arch, kernel: &str) -> Result<PtxModule> {
     )?;
     let (text, lines) = lines::strip(&text);
     check::check_text(&text, program, arch, version)
-        .map_err(|message| bug(kernel, message, text.clone()))?;
+        .map_err(|message| Error::bug("ptx", kernel, message, &text))?;
     Ok(PtxModule {
         text,
         lines,
@@ -126,14 +126,5 @@ fn with_module<T>(
     };
     build()
         .and_then(|()| then(&module))
-        .map_err(|message| bug(kernel, message, module.print_to_string().to_string()))
-}
-
-fn bug(kernel: &str, message: String, dump: String) -> Error {
-    Error::Bug {
-        stage: "ptx",
-        kernel: kernel.to_owned(),
-        message,
-        dump,
-    }
+        .map_err(|message| Error::bug("ptx", kernel, message, module.print_to_string()))
 }

@@ -19,7 +19,7 @@ impl Spec {
     /// # Errors
     /// [`Error::Bug`] when it cannot be written.
     pub fn to_yaml(&self) -> Result<String> {
-        serde_yaml::to_string(&tree(self)).map_err(|error| bug(self, &error.to_string()))
+        serde_yaml::to_string(&tree(self)).map_err(|error| bug(self, error))
     }
 
     /// What the spec says beyond defaults: dotted paths with the values as they are printed, in the
@@ -33,16 +33,11 @@ impl Spec {
 
 /// The values of a spec as compact JSON.
 pub(super) fn canonical(spec: &Spec) -> Result<String> {
-    serde_json::to_string(&tree(spec)).map_err(|error| bug(spec, &error.to_string()))
+    serde_json::to_string(&tree(spec)).map_err(|error| bug(spec, error))
 }
 
-fn bug(spec: &Spec, message: &str) -> Error {
-    Error::Bug {
-        stage: "spec",
-        kernel: spec.name.clone(),
-        message: message.into(),
-        dump: format!("{spec:?}"),
-    }
+fn bug(spec: &Spec, error: impl ToString) -> Error {
+    Error::bug("spec", &spec.name, error.to_string(), format!("{spec:?}"))
 }
 
 fn tree(spec: &Spec) -> Printed {

@@ -3,11 +3,12 @@
 //! Where a tile is made a share at a time, what lies along its columns goes share by share; what
 //! each row has one element of is made once, before them.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::ir::build::bug;
 use crate::ir::build::tiles::Tiles;
 use crate::ir::tile::{Bounds, CopyId, FoldId, Held, Op, Place, Share, TileId, View};
 use crate::plan::flow::{Does, Flow, Node};
-use crate::plan::model::{Hop, Plan, Step};
+use crate::plan::model::{Plan, Step};
 use crate::plan::part::Part;
 use crate::plan::partition;
 
@@ -202,20 +203,7 @@ fn register(tiles: &mut Tiles<'_>, node: &Node, (way, tv): (Way, &Part<2>)) -> R
 
 /// The step that moves a node between memory and registers.
 fn moved<'p>(plan: &'p Plan, node: &Node) -> Option<(usize, &'p Step)> {
-    let (name, hop) = match (&node.does, &node.stored) {
-        (Does::Load(name), _) => (name, Hop::G2r),
-        (_, Some(name)) => (name, Hop::R2g),
-        _ => return None,
-    };
+    let (name, hop) = node.moved()?;
     let mut steps = plan.steps.iter().enumerate();
-    steps.find(|(_, step)| step.operand == *name && step.hop == hop)
-}
-
-fn bug(plan: &Plan, message: &str) -> Error {
-    Error::Bug {
-        stage: "tile",
-        kernel: plan.id.clone(),
-        message: message.to_string(),
-        dump: plan.to_string(),
-    }
+    steps.find(|(_, step)| step.operand == name && step.hop == hop)
 }

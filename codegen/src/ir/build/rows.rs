@@ -4,7 +4,8 @@
 //! for tiles that are wholly inside, for those that end where vectors do, and for the others, whose
 //! elements are moved one by one.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::ir::build::bug;
 use crate::ir::build::flow::{FlowTiles, Way};
 use crate::ir::build::tiles::Tiles;
 use crate::ir::tile::{Bounds, Op, WHOLE};
@@ -15,12 +16,8 @@ use crate::plan::partition;
 pub(super) fn body<'p>(tiles: &mut Tiles<'p>, flow: &'p Flow) -> Result<Vec<Op>> {
     let plan = tiles.plan();
     let whole = plan.steps.iter().find(|step| step.keeps() == [true; 2]);
-    let step = whole.or(plan.steps.first()).ok_or_else(|| Error::Bug {
-        stage: "tile",
-        kernel: plan.id.clone(),
-        message: "nothing is moved".to_string(),
-        dump: plan.to_string(),
-    })?;
+    let step = whole.or(plan.steps.first());
+    let step = step.ok_or_else(|| bug(plan, "nothing is moved"))?;
     let whole = partition::whole_of_step(step)?.dst;
     let flow_tiles = FlowTiles::declare(tiles, flow, &whole, None)?;
     let ways = |bounds| -> Result<Vec<Op>> {

@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use crate::atoms::model::{Atom, OperandKind, RegType};
+use crate::atoms::model::{Atom, RegType};
 use crate::dtype::DType;
 use crate::element::Packing;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::ir::build::bug;
 use crate::ir::build::flow::FlowTiles;
 use crate::ir::build::product::{Factor, Product};
 use crate::ir::tile::{
@@ -182,7 +183,7 @@ impl<'p> Tiles<'p> {
             true => step.element_atom.as_ref(),
             false => Some(&step.atom),
         };
-        let ty = atom.and_then(|atom| written(atom)).ok_or_else(missing)?;
+        let ty = atom.and_then(|atom| atom.moved()).ok_or_else(missing)?;
         let held = Held {
             ty,
             tv: partition::of_step(step)?.dst,
@@ -212,7 +213,10 @@ impl<'p> Tiles<'p> {
             }
         }
         let output = plan.output().ok_or_else(|| bug(plan, "no output"))?;
-        let ty = register(&mma.atom, "d").ok_or_else(|| bug(plan, "an mma without d"))?;
+        let ty = mma
+            .atom
+            .register_type("d")
+            .ok_or_else(|| bug(plan, "an mma without d"))?;
         let mut hold = |name: &str, dtype: DType, ty: RegType| {
             let held = Held {
                 ty,
@@ -272,7 +276,7 @@ impl<'p> Tiles<'p> {
         let plan = self.plan;
         let missing = || bug(plan, &format!("no factor {role:?}"));
         let operand = plan.operand_as(role).ok_or_else(missing)?;
-        let ty = register(&mma.atom, letter).ok_or_else(missing)?;
+        let ty = mma.atom.register_type(letter).ok_or_else(missing)?;
         let buffers = if plan.stages > 1 { 2 } else { 1 };
         let [_, _, block] = mma.tiled.tile_mnk()?;
         let modes: Vec<_> = (operand.axes.iter().map(|axis| axis.mode.clone()))
@@ -300,33 +304,5 @@ impl<'p> Tiles<'p> {
             fragment,
             widen: (mma.widen.as_ref()).map(|atom| Arc::new(cast(atom, types))),
         })
-    }
-}
-
-/// Type of the registers that an atom writes.
-fn written(atom: &Atom) -> Option<RegType> {
-    atom.operands.iter().find_map(|operand| match operand.kind {
-        OperandKind::RegsOut { ty, .. } => Some(ty),
-        _ => None,
-    })
-}
-
-/// Type of the registers of an atom's operand.
-fn register(atom: &Atom, name: &str) -> Option<RegType> {
-    let operand = atom.operands.iter().find(|operand| operand.name == name)?;
-    match operand.kind {
-        OperandKind::RegsIn { ty, .. }
-        | OperandKind::RegsOut { ty, .. }
-        | OperandKind::RegsInOut { ty, .. } => Some(ty),
-        _ => None,
-    }
-}
-
-fn bug(plan: &Plan, message: &str) -> Error {
-    Error::Bug {
-        stage: "tile",
-        kernel: plan.id.clone(),
-        message: message.to_string(),
-        dump: plan.to_string(),
     }
 }

@@ -1,0 +1,119 @@
+//! How the operands of a flow come from memory into registers and go back: the copy of each over
+//! the tile, and what its registers hold.
+//!
+//! Comes in: how threads share out the tile. Goes out: a step of the plan for every node that is
+//! loaded or stored, with what launches must guarantee for it.
+
+use std::sync::Arc;
+
+use tilewright_layout::{CopyAtom, TiledCopy};
+
+use crate::atoms::model::Atom;
+use crate::element::Packing;
+use crate::error::Result;
+use crate::plan::choose::{Chooser, Wanted};
+use crate::plan::model::{Hop, Step};
+use crate::plan::tiled::{check_strides, fitting};
+use crate::spec::model::{Auto, Operand, Spec, Stride};
+
+/// Bytes of the widest vector.
+pub(super) const WIDEST_BYTES: u32 = 16;
+
+/// How threads share out a tile that is moved.
+pub(super) struct Shared<'s> {
+    /// The coordinate along which a thread has elements side by side.
+    pub along: usize,
+    /// How many.
+    pub together: u32,
+    /// Extents of the tile.
+    pub tile: [i64; 2],
+    /// The copy of an atom over it.
+    pub tiled: &'s dyn Fn(CopyAtom) -> Result<TiledCopy>,
+}
+
+/// Which coordinate of the tile runs along each axis of an operand; none where one runs along
+/// neither.
+pub(super) fn axes_of(spec: &Spec, operand: &Operand) -> Option<Vec<usize>> {
+    let modes = spec.modes();
+    (operand.axes.iter())
+        .map(|axis| modes.iter().take(2).position(|mode| *mode == axis.mode))
+        .collect()
+}
+
+/// The step that moves an operand between global memory and registers: by the atom that the spec
+/// gives, or the widest whose vectors are whole.
+pub(super) fn step(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    (operand, hop): (&Operand, Hop),
+    shared: &Shared<'_>,
+) -> Result<Option<Step>> {
+    let name = &operand.name;
+    let what = hop.key(name);
+    let Some(axes) = axes_of(spec, operand) else {
+        let message = format!(
+            "operand {name} lies along a mode that is summed: compute with it in a kernel before"
+        );
+        chooser.violate("epilogue-operand", message);
+        return Ok(None);
+    };
+    let along = axes.iter().position(|at| *at == shared.along);
+    let together = match along {
+        Some(axis) if *operand.stride(axis) == Stride::Const(1) => shared.together,
+        _ => 1,
+    };
+    let (from, to) = hop.spaces();
+    let element = operand.dtype.bytes();
+    let wanted = |bytes: u32| Wanted::vector(from, to, bytes);
+    let given = spec.copy.get(name).and_then(|path| path.by(hop));
+    let given = given.cloned().unwrap_or_default();
+    let candidates: Vec<Arc<Atom>> = match &given {
+        Auto::Given(_) => (chooser.copy(&what, &given, wanted(together * element)))
+            .into_iter()
+            .collect(),
+        Auto::Auto => {
+            let widest = (together * element).min(WIDEST_BYTES);
+            let widths = (0..).map(|halvings| widest >> halvings);
+            let widths = widths.take_while(|bytes| *bytes >= element);
+            chooser.widest(&what, widths.map(wanted))
+        }
+    };
+    chooser.first(&what, candidates, |chooser, atom| {
+        let Some((copy, moved)) = fitting(chooser, atom, operand.dtype, &what)? else {
+            return Ok(None);
+        };
+        if i64::from(shared.together) % moved != 0 {
+            let message = format!(
+                "{what}: {} moves {moved} elements, a thread has {} side by side: choose auto",
+                atom.id, shared.together
+            );
+            chooser.violate("atom-width", message);
+            return Ok(None);
+        }
+        if !check_strides(chooser, operand, along.unwrap_or(0), atom, &what) {
+            return Ok(None);
+        }
+        Ok(Some(Step {
+            operand: name.clone(),
+            hop,
+            atom: atom.clone(),
+            element_atom: match moved > 1 {
+                true => chooser.copy(&what, &Auto::Auto, wanted(element)),
+                false => None,
+            },
+            tiled: (shared.tiled)(copy)?,
+            tile: shared.tile,
+            axes: axes.clone(),
+        }))
+    })
+}
+
+/// How registers hold what a step moves, where whole vectors are moved and where single elements
+/// are.
+pub(super) fn held(operand: &Operand, step: &Step) -> [Option<Packing>; 2] {
+    let dtype = operand.dtype;
+    let packing = |atom: &Atom| atom.moved().map(|ty| Packing { dtype, ty });
+    let whole = packing(&step.atom);
+    let edge = step.element_atom.as_deref().and_then(packing);
+    [whole, edge.or(whole)]
+}

@@ -50,10 +50,19 @@ pub(super) struct Output {
     axes: [Option<usize>; 2],
     /// Classes of its rows and of its columns.
     classes: [Vec<usize>; 2],
-    /// By classes: the least and the largest value that may be stored, and the formula's.
-    limits: Vec<[f64; 3]>,
+    /// What may be stored.
+    limits: Limits,
     /// Which elements are stored.
     stored: Vec<bool>,
+}
+
+/// What may be stored of the elements of each pair of classes.
+#[derive(Clone, Debug, Default)]
+struct Limits {
+    /// Classes of columns.
+    columns: usize,
+    /// The least and the largest value that may be stored, and the formula's.
+    pairs: Vec<[f64; 3]>,
 }
 
 impl Problem {
@@ -108,7 +117,7 @@ impl Problem {
                     extents: shape,
                     axes: places.map(|place| place.and_then(axis)),
                     classes,
-                    limits: Vec::new(),
+                    limits: Limits::default(),
                     stored: vec![false; (shape[0] * shape[1]) as usize],
                 });
                 continue;
@@ -228,15 +237,10 @@ impl fmt::Display for Problem {
 }
 
 impl Output {
-    /// Classes of columns.
-    fn columns(&self) -> usize {
-        self.classes[1].iter().max().map_or(1, |most| most + 1)
-    }
-
     /// What may be stored, by the classes of its coordinates.
-    fn limits(&self, evaluator: &Evaluator<'_>, dtype: DType) -> Result<Vec<[f64; 3]>, String> {
-        let rows = self.classes[0].iter().max().map_or(1, |most| most + 1);
-        let columns = self.columns();
+    fn limits(&self, evaluator: &Evaluator<'_>, dtype: DType) -> Result<Limits, String> {
+        let count = |classes: &Vec<usize>| classes.iter().max().map_or(1, |most| most + 1);
+        let [rows, columns] = self.classes.each_ref().map(count);
         let first = |axis: usize, count: usize| {
             let mut first = vec![None; count];
             for (at, class) in self.classes[axis].iter().enumerate().rev() {
@@ -245,7 +249,7 @@ impl Output {
             first
         };
         let firsts = [first(0, rows), first(1, columns)];
-        let mut limits = vec![[f64::NAN; 3]; rows * columns];
+        let mut pairs = vec![[f64::NAN; 3]; rows * columns];
         let (mut places, mut at) = (Vec::new(), Vec::new());
         for place in 0..rows * columns {
             let here = [firsts[0][place / columns], firsts[1][place % columns]];
@@ -275,9 +279,9 @@ impl Output {
                 true => [f64::NEG_INFINITY, f64::INFINITY],
                 false => bounded.stored(dtype),
             };
-            limits[place] = [least, most, bounded.value];
+            pairs[place] = [least, most, bounded.value];
         }
-        Ok(limits)
+        Ok(Limits { columns, pairs })
     }
 
     /// Stores an element.
@@ -297,7 +301,8 @@ impl Output {
             self.classes[0][row as usize],
             self.classes[1][column as usize],
         ];
-        let [least, most, wanted] = self.limits[row_class * self.columns() + column_class];
+        let [least, most, wanted] =
+            self.limits.pairs[row_class * self.limits.columns + column_class];
         if is_poison(value) {
             return Err(format!(
                 "{name}({row},{column}) gets what nothing was written to; \

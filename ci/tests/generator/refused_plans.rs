@@ -13,18 +13,22 @@ use tilewright_codegen::{compile, plan, spec};
 
 const FOLDER: &str = "ci/data/plans_refused";
 
-/// The paths of the specs below a folder of both families, relative to the root.
+/// The paths of the specs in the folders below a folder, relative to the root.
 pub fn specs(folder: &str) -> Vec<String> {
-    let mut paths = Vec::new();
-    for family in ["copy", "gemm"] {
-        let folder = format!("{folder}/{family}");
-        for entry in fs::read_dir(source_tree::root().join(&folder)).unwrap() {
-            let name = entry.unwrap().file_name().into_string().unwrap();
-            if name.ends_with(".yaml") {
-                paths.push(format!("{folder}/{name}"));
-            }
-        }
-    }
+    let names = |folder: &str| -> Vec<String> {
+        let entries = fs::read_dir(source_tree::root().join(folder)).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect()
+    };
+    let families = names(folder).into_iter().filter(|name| !name.contains('.'));
+    let families = families.map(|family| format!("{folder}/{family}"));
+    let specs = families.flat_map(|family| {
+        let specs = names(&family).into_iter();
+        let specs = specs.filter(|name| name.ends_with(".yaml"));
+        specs.map(move |name| format!("{family}/{name}"))
+    });
+    let mut paths: Vec<String> = specs.collect();
+    assert!(!paths.is_empty(), "no specs in {folder}");
     paths.sort();
     paths
 }

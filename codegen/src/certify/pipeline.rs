@@ -28,7 +28,7 @@ use crate::spec::model::{LaunchKind, Schedule};
 use barriers::Shared;
 use buffers::Own;
 use unroll::Unroll;
-pub(super) use unroll::{Edge, Step, WorkTile};
+pub(super) use unroll::{Chunks, Edge, Step, WorkTile};
 
 /// Runs the pipes over every length that matters. How many runs were made.
 pub(super) fn check(plan: &Plan, kernel: &Kernel) -> Result<u32, String> {
@@ -83,6 +83,10 @@ fn alike(kernel: &Kernel, trips: &[u32], turns: bool) -> Vec<Vec<WorkTile>> {
         continues: turns && number % 2 == 1,
         givers: if turns { vec![0; 2] } else { Vec::new() },
         edge: if turns { Edge::Turns } else { Edge::First },
+        chunks: Chunks {
+            whole: *trips,
+            rest: true,
+        },
     };
     let tiles: Vec<_> = trips.iter().enumerate().map(tile).collect();
     vec![tiles; kernel.work.cluster().size() as usize]

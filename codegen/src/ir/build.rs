@@ -7,6 +7,7 @@
 mod flow;
 mod product;
 mod tiles;
+mod passes;
 mod rows;
 mod epilogue;
 mod specialized;

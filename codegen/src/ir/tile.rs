@@ -319,6 +319,17 @@ pub enum Op {
         /// Elements past the extents take no part.
         bounds: Bounds,
     },
+    /// Combines every element of a tile with what is folded so far of those at its place.
+    Accumulate {
+        /// What is folded so far.
+        to: View,
+        /// Source.
+        from: View,
+        /// Which of the plan's folds.
+        by: FoldId,
+        /// Elements past the extents take no part.
+        bounds: Bounds,
+    },
     /// `acc += a · bᵀ`, or a share of its atoms along m: at once where a and b are in registers; as
     /// one group of asynchronous products where they are in shared memory.
     Mma {
@@ -339,6 +350,9 @@ pub enum Op {
     NextTile,
     /// Runs the body once for each tile along k.
     ForEachKTile(Vec<Op>),
+    /// Runs the first body once for each chunk of the mode that the work tile has all of, a tile's
+    /// extent each, then the second one for the rest that is less than a chunk, if there is one.
+    ForEachChunk(Vec<Op>, Vec<Op>),
     /// Makes the barriers of all pipes, once for the CTA, and meets the other CTAs of the cluster.
     InitPipes,
     /// Every warp runs the operations of its team.
@@ -376,25 +390,4 @@ pub struct Kernel {
     pub teams: Vec<Members>,
     /// Operations in order.
     pub body: Vec<Op>,
-}
-
-impl Kernel {
-    /// The pipe of that number.
-    pub fn pipe(&self, id: PipeId) -> Option<&Pipe> {
-        self.pipes.get(id.0)
-    }
-
-    /// The pipe whose slots are the buffers of a tile.
-    pub fn pipe_of(&self, tile: TileId) -> Option<PipeId> {
-        let holds = |pipe: &Pipe| pipe.tiles.contains(&tile);
-        self.pipes.iter().position(holds).map(PipeId)
-    }
-
-    /// What works beside the threads on a pipe; none where barriers or flags guard its slots.
-    pub fn engine(&self, pipe: PipeId) -> Option<Engine> {
-        match self.pipe(pipe)?.full {
-            Full::Group(engine) => Some(engine),
-            Full::Bytes(_) | Full::Arrivals(_) | Full::Flag => None,
-        }
-    }
 }

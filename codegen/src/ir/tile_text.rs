@@ -73,7 +73,11 @@ impl Text<'_> {
             writeln!(f, "{pad}{head} {{")?;
             self.ops(f, bodies[0], depth + 1)?;
             if !bodies[1].is_empty() {
-                writeln!(f, "{pad}}} else {{")?;
+                let other = match op {
+                    Op::ForEachChunk(..) => "for the rest",
+                    _ => "else",
+                };
+                writeln!(f, "{pad}}} {other} {{")?;
                 self.ops(f, bodies[1], depth + 1)?;
             }
             writeln!(f, "{pad}}}")
@@ -92,7 +96,8 @@ impl Text<'_> {
             Op::IfBoxesEnd(way, other)
             | Op::IfContinues(way, other)
             | Op::IfInside(way, other)
-            | Op::IfVectors(way, other) => blocks(f, self.line(op), [way, other]),
+            | Op::IfVectors(way, other)
+            | Op::ForEachChunk(way, other) => blocks(f, self.line(op), [way, other]),
             other => writeln!(f, "{pad}{}", self.line(other)),
         }
     }
@@ -149,6 +154,15 @@ impl Text<'_> {
                 let (to, from) = (self.view(*to), self.view(*from));
                 format!("{to} = fold {number} of {from}{bounds}")
             }
+            Op::Accumulate {
+                to,
+                from,
+                by: FoldId(number),
+                bounds,
+            } => {
+                let (to, from) = (self.view(*to), self.view(*from));
+                format!("{to} = fold {number} of {to} and {from}{bounds}")
+            }
             Op::Mma {
                 acc,
                 a,
@@ -175,6 +189,11 @@ impl Text<'_> {
             Op::ForEachWorkTile(_) => "for each work tile".into(),
             Op::ForEachPartial(_) => "for each partial sum".into(),
             Op::ForEachKTile(_) => "for each k tile".into(),
+            Op::ForEachChunk(..) => {
+                let work = &self.0.work;
+                let mode = work.held.and_then(|mode| work.tile.get(mode));
+                format!("for each chunk of {}", mode.map_or("?", |(name, _)| name))
+            }
             Op::IfBoxesEnd(..) => "if boxes end at the edge".into(),
             Op::IfContinues(..) => "if it continues an output tile".into(),
             Op::IfInside(..) => "if inside".into(),

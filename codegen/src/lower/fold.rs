@@ -5,13 +5,12 @@
 
 use std::ops::Range;
 
-use tilewright_formula::ValueType;
-
 use crate::error::Result;
 use crate::ir::expr::{int, le, mul, sub};
 use crate::ir::program::{Expr, IntType, Reg, Scalar, Stmt};
 use crate::ir::tile::{Bounds, FoldId, TileId, View};
 use crate::lower::{Lowering, bug};
+use crate::plan::cast::bits;
 use crate::plan::fold::FoldPlan;
 
 /// A fold on its way: how it is made, and where its parts are.
@@ -22,7 +21,7 @@ pub(super) struct Folding<'p> {
     pub out: Vec<Stmt>,
 }
 
-impl Lowering<'_> {
+impl<'p> Lowering<'p> {
     /// Folds a tile; the result of each row goes to the register that holds it in `to`.
     pub(super) fn fold(
         &mut self,
@@ -32,9 +31,7 @@ impl Lowering<'_> {
         bounds: Bounds,
     ) -> Result<Vec<Stmt>> {
         let plan = self.plan;
-        let flow = plan.flow.as_ref();
-        let found = flow.and_then(|flow| Some((flow.vector, flow.folds.get(number)?)));
-        let (vector, fold) = found.ok_or_else(|| bug(plan, format!("no fold {number}")))?;
+        let (vector, fold) = self.fold_of(number)?;
         let source = self.fragment(from.tile())?.values().to_vec();
         let rows = self.fragment(to.tile())?.values().to_vec();
         let ty = self.file_type(to.tile())?;
@@ -79,6 +76,19 @@ impl Lowering<'_> {
             None => {}
         }
         Ok(folding.out)
+    }
+
+    /// The fold of that number, and elements of a vector along its mode.
+    pub(super) fn fold_of(&self, number: usize) -> Result<(i64, &'p FoldPlan)> {
+        let flow = self.plan.flow.as_ref();
+        let found = flow.and_then(|flow| Some((flow, flow.folds.get(number)?)));
+        let (flow, fold) = found.ok_or_else(|| bug(self.plan, format!("no fold {number}")))?;
+        let vector = if flow.along == fold.over {
+            flow.vector
+        } else {
+            1
+        };
+        Ok((vector, fold))
     }
 
     /// Values combined in pairs, and what comes out in pairs again.
@@ -162,7 +172,7 @@ impl Lowering<'_> {
     }
 
     /// The register of a single element.
-    fn single(&self, tile: TileId, element: [i64; 2]) -> Result<Reg> {
+    pub(super) fn single(&self, tile: TileId, element: [i64; 2]) -> Result<Reg> {
         let registers = self.fragment(tile)?.registers(&[element], 0);
         match registers.as_deref() {
             Some([one]) => Ok(*one),
@@ -193,7 +203,7 @@ impl Lowering<'_> {
 }
 
 /// Values that are inside together, by their coordinates, and when they are.
-fn groups(
+pub(super) fn groups(
     along: Vec<i64>,
     (bounds, vector): (Bounds, i64),
     left: &Expr,
@@ -218,12 +228,5 @@ fn groups(
 
 /// What folds begin with, as bits of a register.
 fn identity(fold: &FoldPlan) -> u64 {
-    let value = fold.identity();
-    match ValueType::of(fold.dtype) {
-        ValueType::F32 => u64::from((value as f32).to_bits()),
-        ValueType::F64 => value.to_bits(),
-        ValueType::S32 | ValueType::Bool | ValueType::Raw(_) => {
-            u64::from((value as i32).cast_unsigned())
-        }
-    }
+    bits(fold.identity(), fold.dtype)
 }

@@ -14,6 +14,7 @@ mod mma;
 mod map;
 mod fold;
 mod across;
+mod passes;
 mod roles;
 mod work;
 mod pipes;
@@ -133,6 +134,13 @@ impl<'p> Lowering<'p> {
                 by,
                 bounds,
             } => self.fold(*to, *from, *by, *bounds)?,
+            Op::Accumulate {
+                to,
+                from,
+                by,
+                bounds,
+            } => self.accumulate(*to, *from, *by, *bounds)?,
+            Op::ForEachChunk(whole, rest) => self.for_each_chunk(whole, rest)?,
             Op::Mma {
                 acc,
                 a,
@@ -235,8 +243,8 @@ impl<'p> Lowering<'p> {
         let mut inside = None;
         for (mode, tile) in self.state.tile.clone().into_iter().enumerate() {
             let extent = self.plan.cta_tile[mode];
-            // A tile begins inside.
-            if extent == 1 {
+            // A tile begins inside; chunks have their own edges.
+            if extent == 1 || self.passes_over() == Some(mode) {
                 continue;
             }
             let end = self.extent(mode)?;
@@ -340,6 +348,7 @@ fn start_state(builder: &mut Builder, plan: &Plan) -> State {
     let k = summed.map_or(int(0), Expr::Param);
     State {
         tile: [int(0), int(0)],
+        inside: None,
         k_start: builder.state("k_start", IntType::I64, long(0)),
         k_left: builder.state("k_left", IntType::I32, k),
         read: builder.state("stage_read", IntType::I32, int(0)),

@@ -43,6 +43,27 @@ pub fn zero(to: Packing) -> Element {
     }
 }
 
+/// A number, which elements of that type hold.
+pub fn fill(value: f64, to: Packing) -> Element {
+    let mut filled = zero(to);
+    if value != 0.0 {
+        filled.value = leaf(ExprKind::Real(value), to.dtype);
+        filled.code.results = vec![Slot::Bits(bits(value, to.dtype), to.ty)];
+    }
+    filled
+}
+
+/// A number as the bits of a register that holds computed values of that type.
+pub fn bits(value: f64, dtype: DType) -> u64 {
+    match ValueType::of(dtype) {
+        ValueType::F32 => u64::from((value as f32).to_bits()),
+        ValueType::F64 => value.to_bits(),
+        ValueType::S32 | ValueType::Bool | ValueType::Raw(_) => {
+            u64::from((value as i32).cast_unsigned())
+        }
+    }
+}
+
 fn leaf(kind: ExprKind, dtype: DType) -> Expr {
     Expr {
         kind,

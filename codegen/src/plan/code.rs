@@ -12,7 +12,7 @@ use crate::plan::choose::Chooser;
 use crate::plan::flow::{Does, Flow, Node};
 
 /// How registers hold values that are computed.
-pub(super) fn computed(dtype: DType) -> Packing {
+pub(crate) fn computed(dtype: DType) -> Packing {
     let ty = match ValueType::of(dtype) {
         ValueType::F32 => RegType::F32,
         ValueType::F64 => RegType::F64,

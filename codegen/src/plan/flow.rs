@@ -5,7 +5,6 @@
 //! as decisions of a plan hold them; which registers hold what is decided where the steps are.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
 use tilewright_formula::affine::ModeId;
@@ -17,6 +16,7 @@ use crate::dtype::DType;
 use crate::element::{Element, Packing};
 use crate::plan::fold::{FoldPlan, Spread};
 use crate::plan::model::Hop;
+use crate::plan::passes::Passes;
 
 /// The nodes of a kernel, and how its folds are made.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +29,8 @@ pub struct Flow {
     pub vector: i64,
     /// The mode that vectors run along.
     pub along: usize,
+    /// How it goes along a mode that no tile holds whole.
+    pub passes: Option<Passes>,
 }
 
 /// A tile in registers.
@@ -51,6 +53,17 @@ pub struct Node {
     pub late: bool,
     /// The operand that it is stored to.
     pub stored: Option<String>,
+}
+
+impl Does {
+    /// The nodes that it reads.
+    pub fn reads(&self) -> &[usize] {
+        match self {
+            Does::Load(_) | Does::Sum => &[],
+            Does::Map(_, from) => from,
+            Does::Fold(from, _) => std::slice::from_ref(from),
+        }
+    }
 }
 
 impl Node {
@@ -77,37 +90,6 @@ pub enum Does {
     /// That node folded along the mode that it keeps and this does not, as the flow's fold of that
     /// number is made.
     Fold(usize, usize),
-}
-
-impl fmt::Display for Flow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let along = if self.along == 0 { "first" } else { "second" };
-        write!(f, "  vectors of {} along the {along} mode", self.vector)?;
-        let names: Vec<String> = self.nodes.iter().map(|node| node.name.clone()).collect();
-        for node in &self.nodes {
-            write!(f, "\n    {} {}: ", node.dtype, node.name)?;
-            match &node.does {
-                Does::Load(name) => write!(f, "load {name}")?,
-                Does::Sum => f.write_str("sums")?,
-                Does::Map(_, from) => {
-                    let from: Vec<&str> = from.iter().map(|at| names[*at].as_str()).collect();
-                    let calls = node.element[0].as_ref();
-                    let calls = calls.map_or(0, |element| element.code.calls.len());
-                    write!(f, "map of {} in {calls} calls", from.join(", "))?;
-                }
-                Does::Fold(from, number) => {
-                    write!(f, "fold of {}", names[*from])?;
-                    if let Some(fold) = self.folds.get(*number) {
-                        write!(f, ": {fold}")?;
-                    }
-                }
-            }
-            if let Some(name) = &node.stored {
-                write!(f, ", stored to {name}")?;
-            }
-        }
-        Ok(())
-    }
 }
 
 /// The nodes of those statements, over a tile of two modes; the fold there is a product's.
@@ -282,18 +264,7 @@ impl Growing<'_> {
             let Some(over) = self.modes.iter().position(|one| *one == Some(*mode)) else {
                 continue;
             };
-            self.flow.folds.push(FoldPlan {
-                fold,
-                over,
-                dtype,
-                combine: None,
-                spread: Spread { apart: 1, count: 1 },
-                scratch: None,
-            });
-            let number = self.flow.folds.len() - 1;
-            keeps[over] = false;
-            let name = format!("{}_{number}", fold.name());
-            at = self.push(name, keeps, dtype, Does::Fold(at, number));
+            at = self.along(at, (fold, over));
         }
         let result = |kind: ExprKind, ty: ValueType| Expr {
             kind,
@@ -310,6 +281,25 @@ impl Growing<'_> {
             let op = Op::Div;
             result(ExprKind::Apply { op, arguments }, expr.ty)
         })
+    }
+
+    /// The fold of a node along one of the tile's modes.
+    fn along(&mut self, at: usize, (fold, over): (Fold, usize)) -> usize {
+        let Node {
+            mut keeps, dtype, ..
+        } = self.flow.nodes[at];
+        let number = self.flow.folds.len();
+        self.flow.folds.push(FoldPlan {
+            fold,
+            over,
+            dtype,
+            combine: None,
+            spread: Spread { apart: 1, count: 1 },
+            scratch: None,
+        });
+        keeps[over] = false;
+        let name = format!("{}_{number}", fold.name());
+        self.push(name, keeps, dtype, Does::Fold(at, number))
     }
 }
 

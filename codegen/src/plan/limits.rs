@@ -292,26 +292,41 @@ fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
         (extent(0) * extent(1) / threads).max(1) * bits / REGISTER_BITS
     };
     // A tile is held until the last of those that read it is made.
-    let last = |at: usize| {
-        let reads = |node: &Node| match &node.does {
-            Does::Load(_) | Does::Sum => false,
-            Does::Map(_, from) => from.contains(&at),
-            Does::Fold(from, _) => *from == at,
+    let most = |made: &[usize]| {
+        let last = |at: usize| {
+            let reads = |one: &usize| flow.nodes[*one].does.reads().contains(&made[at]);
+            made.iter().rposition(reads).unwrap_or(at)
         };
-        flow.nodes.iter().rposition(reads).unwrap_or(at)
+        let begins = |at: usize| match &flow.nodes[made[at]] {
+            Node {
+                does: Does::Load(_),
+                late: false,
+                ..
+            } => 0,
+            _ => at,
+        };
+        // What is stored is made of a few elements at a time.
+        let live = |now: usize| -> i64 {
+            let alive = 0..made.len();
+            let alive = alive.filter(|at| begins(*at) < now && last(*at) >= now);
+            alive.map(|at| held(made[at])).sum()
+        };
+        (0..made.len()).map(live).max().unwrap_or(0)
     };
-    let begins = |at: usize| match flow.nodes[at].does {
-        Does::Load(_) if !flow.nodes[at].late => 0,
-        _ => at,
+    let Some(passes) = &flow.passes else {
+        let all: Vec<usize> = (0..flow.nodes.len()).collect();
+        return most(&all);
     };
-    let nodes = 0..flow.nodes.len();
-    // What is stored is made of a few elements at a time.
-    let live = |now: usize| -> i64 {
-        let alive = nodes.clone();
-        let alive = alive.filter(|at| begins(*at) < now && last(*at) >= now);
-        alive.map(held).sum()
+    // What is made once stays, and so do values that are folded so far.
+    let once: i64 = passes.once.iter().flatten().map(|at| held(*at)).sum();
+    let of_pass = |made: &Vec<usize>| {
+        let so_far = made.iter().map(|at| match flow.nodes[*at].does {
+            Does::Fold(from, _) => held(from),
+            _ => 0,
+        });
+        once + so_far.sum::<i64>() + most(made)
     };
-    nodes.clone().map(live).max().unwrap_or(0)
+    passes.chunks.iter().map(of_pass).max().unwrap_or(0)
 }
 
 /// Blocks along k of one tile: fragments are double-buffered in the multistage way, so their number

@@ -8,6 +8,7 @@ pub mod descriptor;
 pub mod work;
 pub mod roles;
 pub mod fold;
+pub mod passes;
 pub mod cast;
 pub mod flow;
 pub mod model;
@@ -20,7 +21,7 @@ mod blame;
 mod limits;
 mod tiled;
 mod moves;
-mod code;
+pub(crate) mod code;
 mod copy;
 mod rows;
 mod gemm;
@@ -84,12 +85,7 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
     if let (Some(plan), FormKind::Rows, true) =
         (&plan, point.spec.form(), chooser.violations.is_empty())
     {
-        let way = if plan.smem.is_empty() {
-            Way::Direct
-        } else {
-            Way::Staged
-        };
-        ways::check(&point.spec, &mut chooser, way);
+        ways::check(&point.spec, &mut chooser, Way::of_rows(plan));
     }
     if let Some(plan) = &plan {
         limits::check_residency(&mut chooser, plan);

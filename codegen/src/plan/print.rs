@@ -1,5 +1,6 @@
 //! The text form of a plan, for `tilewright plan` and golden files.
 
+mod flow;
 mod roles;
 
 use std::fmt;

@@ -2,8 +2,8 @@
 //!
 //! Threads share out a tile in vectors along the mode in which operands are contiguous; every
 //! operand follows that one partition, those without a mode with elements that repeat along it. A
-//! mode that is folded is held whole by a CTA: its threads combine what they have, then lanes, then
-//! warps through shared memory.
+//! mode that is folded is held whole by a CTA, or gone along in chunks (`passes`): its threads
+//! combine what they have, then lanes, then warps through shared memory.
 
 use tilewright_layout::{CopyAtom, IntTuple, Layout, TiledCopy, make_tiled_copy};
 
@@ -16,9 +16,10 @@ use crate::plan::flow::{self, Flow};
 use crate::plan::fold::{Scratch, Spread};
 use crate::plan::model::{Assumption, Plan};
 use crate::plan::moves::{self, Shared, WIDEST_BYTES, axes_of};
+use crate::plan::passes::{self, Passes};
 use crate::plan::tiled::{assume, power_of_two_below, power_of_two_in};
 use crate::plan::{limits, start};
-use crate::spec::model::{Auto, Point, Spec};
+use crate::spec::model::{self, Auto, Point, Spec};
 
 /// Vectors that a thread has, unless the spec says how many threads there are.
 const VECTORS: i64 = 4;
@@ -56,6 +57,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     };
     let threads = u32::try_from(shares.threads).unwrap_or(MAX_THREADS_PER_CTA);
     (flow.vector, flow.along) = (shares.vector, shares.along);
+    flow.passes = passes(spec, chooser, &flow);
     let mut plan = start(point, threads);
     plan.cta_tile = shares.tile.to_vec();
     plan.work.shared_by = u32::try_from(shares.ctas).unwrap_or(1);
@@ -165,6 +167,32 @@ fn ctas(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow, along: usize) -> Op
         return None;
     }
     Some(ctas)
+}
+
+/// How the mode that is folded is gone along in chunks, where the spec wants that.
+fn passes(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow) -> Option<Passes> {
+    if spec.scheduler.passes != Auto::Given(model::Passes::Many) {
+        return None;
+    }
+    let folded = [0, 1].map(|mode| folds_along(flow, mode));
+    let over = folded.iter().position(|folded| *folded)?;
+    let names = spec.modes();
+    if let (true, [first, second, ..]) = (folded == [true; 2], names) {
+        let message = format!(
+            "scheduler.passes many goes along one mode, {first} and {second} are folded: fold \
+             along {second} in a kernel before, or use one"
+        );
+        chooser.violate("passes", message);
+    }
+    if spec.cluster != [1; 3] {
+        let [m, n, k] = spec.cluster;
+        let message = format!(
+            "cluster ({m},{n},{k}): the CTAs of a cluster hold folded modes whole, which \
+             scheduler.passes many does not: use (1,1,1), or passes one"
+        );
+        chooser.violate("cluster", message);
+    }
+    Some(passes::of(flow, over))
 }
 
 /// Whether something is folded along that coordinate.
@@ -280,7 +308,7 @@ fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &S
             mode,
             most: shares.tile[fold.over],
         };
-        if !plan.assumptions.contains(&whole) {
+        if flow.passes.is_none() && !plan.assumptions.contains(&whole) {
             plan.assumptions.push(whole);
         }
         plan.work.held = Some(fold.over);

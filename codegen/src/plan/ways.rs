@@ -4,6 +4,7 @@
 //! a tuning space never has one kernel twice. Keys without a row are read by every way.
 
 use crate::plan::choose::Chooser;
+use crate::plan::model::Plan;
 use crate::spec::model::Spec;
 
 /// A way of making a kernel.
@@ -13,12 +14,25 @@ pub(super) enum Way {
     Direct,
     /// A copy through shared memory.
     Staged,
+    /// Folds, with maps of their results.
+    Folded,
     /// A gemm that loads element by element.
     Synchronous,
     /// A gemm with asynchronous copies, whose warps are all alike.
     Multistage,
     /// A gemm whose warps load or compute.
     Specialized,
+}
+
+impl Way {
+    /// The way of a kernel without products.
+    pub fn of_rows(plan: &Plan) -> Way {
+        match plan.folds().next() {
+            Some(_) => Way::Folded,
+            None if plan.smem.is_empty() => Way::Direct,
+            None => Way::Staged,
+        }
+    }
 }
 
 /// Ways that do not read a key.
@@ -37,10 +51,17 @@ struct Row {
     way_out: &'static str,
 }
 
-const COPIES: &[Way] = &[Way::Direct, Way::Staged];
+const COPIES: &[Way] = &[Way::Direct, Way::Staged, Way::Folded];
+const UNFOLDED: &[Way] = &[Way::Direct, Way::Staged];
 const ALIKE: &[Way] = &[Way::Synchronous, Way::Multistage];
 const SPECIALIZED: &[Way] = &[Way::Specialized];
-const PAST_SMEM: &[Way] = &[Way::Direct, Way::Staged, Way::Synchronous, Way::Multistage];
+const PAST_SMEM: &[Way] = &[
+    Way::Direct,
+    Way::Staged,
+    Way::Folded,
+    Way::Synchronous,
+    Way::Multistage,
+];
 
 const ROLES: &str = "warp-specialized kernels";
 const TAKE_ROLES: &str = "use arch sm_90a and pipeline.schedule cooperative";
@@ -140,10 +161,16 @@ static ROWS: &[Row] = &[
     ),
     row(
         "swizzle.{s}",
-        &[Way::Direct],
+        &[Way::Direct, Way::Folded],
         ["copies through shared memory", "name copy.{s}.g2s"],
     )
     .but(&["none"]),
+    row(
+        "scheduler.passes",
+        UNFOLDED,
+        ["kernels that fold along a mode", "use one"],
+    )
+    .but(&["one"]),
     row(
         "pipeline.stages",
         COPIES,

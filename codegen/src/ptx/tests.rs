@@ -9,6 +9,7 @@ mod elements;
 mod exchange;
 mod golden;
 mod order;
+mod passes;
 mod programs;
 mod refusal;
 

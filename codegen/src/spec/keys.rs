@@ -165,6 +165,14 @@ impl Key {
         }
     }
 
+    /// Only formulas without them have it.
+    pub const fn of_rows(self) -> Key {
+        Key {
+            forms: &[FormKind::Rows],
+            ..self
+        }
+    }
+
     /// `auto` is a value, and the default.
     const fn auto(self) -> Key {
         Key { auto: true, ..self }

@@ -20,7 +20,7 @@ use super::record::{file, record};
 use super::shape::Shape;
 use super::valued::{Said, Valued};
 use super::words::Worded;
-pub use super::words::{Accumulation, LaunchKind, Raster, Schedule, SchedulerKind};
+pub use super::words::{Accumulation, LaunchKind, Passes, Raster, Schedule, SchedulerKind};
 use crate::arch::{Arch, PORTABLE_CLUSTER};
 use crate::atoms::model::Space::{Gmem, Rmem, Smem};
 use crate::dtype::DType;
@@ -85,6 +85,8 @@ record! {
         raster: Auto<Raster> = key(Kind::Word(&Raster::LIST)).tuned_piece(10, "");
         /// Most CTAs of a persistent grid; fewer than the GPU has may save power.
         ctas: Auto<u32> = int(1, 65_536, 1).of_products().tuned_piece(12, "n");
+        /// Whether a tile holds all of a folded mode, or passes along it go chunk by chunk.
+        passes: Auto<Passes> = key(Kind::Word(&Passes::LIST)).of_rows().tuned_piece(14, "");
         /// Whether the kernel's start overlaps the end of the one before in the stream.
         launch: Auto<LaunchKind> =
             key(Kind::Word(&LaunchKind::LIST)).of_products().tuned_piece(13, "");

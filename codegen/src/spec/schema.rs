@@ -62,20 +62,40 @@ pub(super) const OF_FORMULAS: [&str; 3] = ["compute", "scalars", "modes"];
 
 /// A spec that writes its formula: any operands, and all keys.
 fn of_formula() -> Value {
-    let products = |shape: &&Shape| shape.form == FormKind::Contraction;
-    let Some(default) = defaults().iter().find(products) else {
+    let of_form = |form: FormKind| {
+        let default = defaults().iter().find(|shape| shape.form == form)?;
+        let shape = Shape {
+            is_written: true,
+            ..default.clone()
+        };
+        Some(record(Kind::Record(Spec::KEYS), &shape, None))
+    };
+    let forms = [FormKind::Contraction, FormKind::Rows].map(of_form);
+    let [Some(mut record), Some(rows)] = forms else {
         return json!({ "not": {} });
     };
-    let shape = Shape {
-        is_written: true,
-        ..default.clone()
-    };
-    let mut record = record(Kind::Record(Spec::KEYS), &shape, None);
+    add_keys(&mut record, &rows);
     record["title"] = json!("kernel with a formula");
     if let Some(required) = record["required"].as_array_mut() {
         required.push(json!("compute"));
     }
     record
+}
+
+/// Adds the keys of a map, and of those in it, that another one has not.
+fn add_keys(record: &mut Value, other: &Value) {
+    let own = record.get_mut("properties");
+    let Some(own) = own.and_then(Value::as_object_mut) else {
+        return;
+    };
+    for (key, value) in other["properties"].as_object().into_iter().flatten() {
+        match own.get_mut(key) {
+            Some(own) => add_keys(own, value),
+            None => {
+                own.insert(key.clone(), value.clone());
+            }
+        }
+    }
 }
 
 /// A map by operand of a spec that writes its formula; `None` for other kinds.

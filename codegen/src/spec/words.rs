@@ -240,6 +240,17 @@ words! {
 }
 
 words! {
+    /// How a kernel goes along a mode that it folds.
+    Passes: "passes", "number of passes" {
+        /// A tile holds all of the mode, which is loaded once.
+        One = word("one");
+        /// Tiles are chunks of the mode, however long it is: each fold that waits for another goes
+        /// along all of them again, and loads them again.
+        Many = word("many");
+    }
+}
+
+words! {
     /// How the start of a kernel relates to the one before it in the stream.
     LaunchKind: "launch", "launch kind" {
         /// It starts when the one before has ended.

@@ -138,6 +138,12 @@ impl<'k, 'r> Memory<'k, 'r> {
                 by,
                 bounds,
             } => self.fold(machine, at, [*from, *to], (*by, *bounds)),
+            Op::Accumulate {
+                to,
+                from,
+                by,
+                bounds,
+            } => self.accumulate(machine, at, [*from, *to], (*by, *bounds)),
             Op::Mma {
                 acc,
                 a,
@@ -162,6 +168,7 @@ impl<'k, 'r> Memory<'k, 'r> {
             // The machine unrolls these.
             Op::ForEachWorkTile(_)
             | Op::ForEachKTile(_)
+            | Op::ForEachChunk(..)
             | Op::ForEachPartial(_)
             | Op::IfInside(..)
             | Op::IfVectors(..)

@@ -54,7 +54,8 @@ pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> Vec<Vec<i64>> {
 }
 
 /// Those of rows: whole tiles and one that is cut, some that end with a vector, and some that end
-/// anywhere. What is folded fits one tile.
+/// anywhere. What is folded fits one tile, or is gone along in chunks: several of them with a rest,
+/// one with a rest that ends with a vector, no whole one, and no rest.
 fn of_flow(plan: &Plan, flow: &Flow) -> Vec<Vec<i64>> {
     let tile = |mode: usize| plan.cta_tile.get(mode).copied().unwrap_or(1);
     let folded = |mode: usize| flow.folds.iter().any(|fold| fold.over == mode);
@@ -71,5 +72,17 @@ fn of_flow(plan: &Plan, flow: &Flow) -> Vec<Vec<i64>> {
         false => tile(mode),
     };
     let of = |extent: &dyn Fn(usize) -> i64| vec![extent(0), extent(1)];
-    vec![of(&whole), of(&vectors), of(&anywhere)]
+    let mut all = vec![of(&whole), of(&vectors), of(&anywhere)];
+    if let Some(passes) = &flow.passes {
+        let (over, chunk) = (passes.over, tile(passes.over));
+        let cut = 2 * chunk + RAGGED.min(chunk - 1);
+        let along = [cut, chunk + vectors(over), (chunk - 1).max(1)];
+        for (extents, extent) in all.iter_mut().zip(along) {
+            extents[over] = extent;
+        }
+        let mut none_left = of(&vectors);
+        none_left[over] = 2 * chunk;
+        all.push(none_left);
+    }
+    all
 }

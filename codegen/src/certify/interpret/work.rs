@@ -5,7 +5,7 @@
 //! tiles are cut along k, one that ends in a tile, one that neither begins nor ends it, and one
 //! that ends it and makes the rest.
 
-use super::super::pipeline::{Edge, WorkTile};
+use super::super::pipeline::{Chunks, Edge, WorkTile};
 use super::problem::GRANULE;
 use crate::ir::tile::Kernel;
 use crate::plan::model::Plan;
@@ -35,7 +35,13 @@ impl Course {
         let cluster = work.cluster().0.map(i64::from);
         let tile = |mode: usize| work.tile.get(mode).map_or(1, |(_, extent)| *extent);
         let extent = |mode: usize| extents.get(mode).copied().unwrap_or(1);
-        let tiles = |mode: usize, each: i64| ceil_div(extent(mode), tile(mode) * each);
+        let tiles = |mode: usize, each: i64| match work.held == Some(mode) {
+            true => 1,
+            false => ceil_div(extent(mode), tile(mode) * each),
+        };
+        let passes = plan.flow.as_ref().and_then(|flow| flow.passes.as_ref());
+        let over = passes.map(|passes| passes.over);
+        let chunks = over.map_or([1, 1], |over| [extent(over), tile(over)]);
         let (count, columns) = (
             tiles(0, cluster[0]) * tiles(1, cluster[1]),
             tiles(1, cluster[1]),
@@ -60,7 +66,9 @@ impl Course {
                         (at / columns * cluster[0] + rank % cluster[0]) * tile(0),
                         (at % columns * cluster[1] + rank / cluster[0]) * tile(1),
                     ];
-                    let inside = |mode: usize| start[mode] + tile(mode) <= extent(mode);
+                    let inside = |mode: usize| {
+                        over == Some(mode) || start[mode] + tile(mode) <= extent(mode)
+                    };
                     let granule = (GRANULE / i64::from(bytes)).max(1);
                     own.0.push(WorkTile {
                         trips: ((to - begin).min(trips) - first) as u32,
@@ -72,6 +80,10 @@ impl Course {
                             inside: inside(0) && inside(1),
                             vectors: vectors(plan, extents),
                             boxes_end: inside(1) || extent(1) % granule == 0,
+                        },
+                        chunks: Chunks {
+                            whole: (chunks[0] / chunks[1]) as u32,
+                            rest: chunks[0] % chunks[1] != 0,
                         },
                     });
                     own.1.push(Portion { start, first });

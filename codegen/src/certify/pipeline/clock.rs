@@ -225,11 +225,16 @@ impl Clock<'_> {
             }
             // Beside the loop along k these take next to no time, but for partial sums, which the
             // clock knows nothing of: its tiles are whole.
-            Op::Map { .. } | Op::Fold { .. } | Op::StorePartial(..) | Op::AddPartial(..) => {}
+            Op::Map { .. }
+            | Op::Fold { .. }
+            | Op::Accumulate { .. }
+            | Op::StorePartial(..)
+            | Op::AddPartial(..) => {}
             // The machine unrolls these.
             Op::ForEachWorkTile(_)
             | Op::ForEachPartial(_)
             | Op::ForEachKTile(_)
+            | Op::ForEachChunk(..)
             | Op::IfInside(..)
             | Op::IfVectors(..)
             | Op::IfBoxesEnd(..)

@@ -36,7 +36,7 @@ impl<'k> Machine<'k> {
             }
             // Threads meet between what they write into a fold's scratch and what they read there,
             // and no other operation has that place.
-            Op::Fold { to, from, .. } => {
+            Op::Fold { to, from, .. } | Op::Accumulate { to, from, .. } => {
                 for view in [to, from] {
                     self.touch(at, view.tile())?;
                 }
@@ -55,6 +55,7 @@ impl<'k> Machine<'k> {
             Op::ForEachWorkTile(_)
             | Op::ForEachPartial(_)
             | Op::ForEachKTile(_)
+            | Op::ForEachChunk(..)
             | Op::IfInside(..)
             | Op::IfVectors(..)
             | Op::IfBoxesEnd(..)

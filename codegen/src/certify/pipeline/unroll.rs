@@ -10,7 +10,7 @@ pub(in crate::certify) enum Step<'k> {
     Op(&'k Op),
     /// A work tile of that number begins.
     Tile(usize),
-    /// A trip along k begins, of that number in its tile; none behind the last.
+    /// A trip along k begins, or along chunks, of that number in its tile; none behind the last.
     Trip(Option<u32>),
     /// The partial sums of that CTA come next.
     Giver(usize),
@@ -27,6 +27,17 @@ pub(in crate::certify) struct WorkTile {
     pub givers: Vec<usize>,
     /// What its branches at edges do.
     pub edge: Edge,
+    /// Chunks of the mode that it has all of.
+    pub chunks: Chunks,
+}
+
+/// Chunks of a mode.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::certify) struct Chunks {
+    /// Those that are wholly inside.
+    pub whole: u32,
+    /// Whether there is a rest of less than a chunk.
+    pub rest: bool,
 }
 
 /// Which way branches at the edges of the output go.
@@ -85,6 +96,21 @@ impl<'k> Unroll<'k, '_> {
                     for trip in 0..here(op)?.trips {
                         self.out.push_back(Step::Trip(Some(trip)));
                         self.ops(body, tile)?;
+                    }
+                    self.out.push_back(Step::Trip(None));
+                }
+                Op::ForEachChunk(body, rest) => {
+                    let Chunks {
+                        whole,
+                        rest: is_cut,
+                    } = here(op)?.chunks;
+                    for chunk in 0..whole {
+                        self.out.push_back(Step::Trip(Some(chunk)));
+                        self.ops(body, tile)?;
+                    }
+                    if is_cut {
+                        self.out.push_back(Step::Trip(Some(whole)));
+                        self.ops(rest, tile)?;
                     }
                     self.out.push_back(Step::Trip(None));
                 }
@@ -171,6 +197,7 @@ fn is_shared(kernel: &Kernel, op: &Op) -> bool {
         Op::ForEachWorkTile(_)
         | Op::ForEachPartial(_)
         | Op::ForEachKTile(_)
+        | Op::ForEachChunk(..)
         | Op::IfInside(..)
         | Op::IfVectors(..)
         | Op::IfBoxesEnd(..)
@@ -183,6 +210,7 @@ fn is_shared(kernel: &Kernel, op: &Op) -> bool {
         // Threads meet in folds across warps, on a branch that all of them take.
         Op::Map { .. }
         | Op::Fold { .. }
+        | Op::Accumulate { .. }
         | Op::StorePartial(..)
         | Op::AddPartial(..)
         | Op::Section

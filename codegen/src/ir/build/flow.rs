@@ -3,6 +3,8 @@
 //! Where a tile is made a share at a time, what lies along its columns goes share by share; what
 //! each row has one element of is made once, before them.
 
+use std::collections::BTreeMap;
+
 use crate::error::Result;
 use crate::ir::build::bug;
 use crate::ir::build::tiles::Tiles;
@@ -18,6 +20,8 @@ pub(super) struct FlowTiles<'p> {
     flow: &'p Flow,
     /// Of each node, where whole vectors are moved and where single elements are.
     held: Vec<[TileId; 2]>,
+    /// Of each fold that goes from chunk to chunk, what is folded so far.
+    so_far: BTreeMap<usize, TileId>,
     /// How threads share out results.
     whole: Part<2>,
 }
@@ -62,10 +66,24 @@ impl<'p> FlowTiles<'p> {
             };
             held.push([vectors, elements]);
         }
+        let mut so_far = BTreeMap::new();
+        for node in flow.nodes.iter().filter(|_| flow.passes.is_some()) {
+            if let Does::Fold(from, number) = node.does {
+                let accumulators = Node {
+                    name: format!("acc_{number}"),
+                    keeps: flow.nodes[from].keeps,
+                    ..node.clone()
+                };
+                let tv = whole.kept(accumulators.keeps);
+                let tile = register(tiles, &accumulators, (Way::Vectors, &tv))?;
+                so_far.insert(number, tile);
+            }
+        }
         Ok(FlowTiles {
             plan,
             flow,
             held,
+            so_far,
             whole,
         })
     }
@@ -88,6 +106,13 @@ impl<'p> FlowTiles<'p> {
     pub fn stored_to(&self, name: &str) -> Option<usize> {
         let mut nodes = self.flow.nodes.iter();
         nodes.position(|node| node.stored.as_deref() == Some(name))
+    }
+
+    /// The registers of what a fold has so far, which goes from chunk to chunk.
+    pub fn so_far(&self, fold: usize) -> Result<View> {
+        let tile = self.so_far.get(&fold);
+        let tile = tile.ok_or_else(|| bug(self.plan, "a fold that goes along no chunks"))?;
+        Ok(View::Rmem(*tile, 0))
     }
 
     /// The registers of a node.
@@ -128,15 +153,7 @@ impl<'p> FlowTiles<'p> {
                     ops.push(self.copy(tiles, (at, name), (way, bounds, share))?);
                 }
                 Does::Load(_) | Does::Sum => {}
-                Does::Map(_, from) => {
-                    let element = node.element[way as usize].clone();
-                    ops.push(Op::Map {
-                        to,
-                        from: from.iter().map(|node| self.view(*node, way)).collect(),
-                        element: element.ok_or_else(|| bug(self.plan, "a map of no code"))?,
-                        share,
-                    });
-                }
+                Does::Map(_, from) => ops.push(self.map(at, from, way, share)?),
                 Does::Fold(from, number) => ops.push(Op::Fold {
                     to,
                     from: self.view(*from, way),
@@ -155,7 +172,19 @@ impl<'p> FlowTiles<'p> {
         Ok(ops)
     }
 
-    fn copy(
+    /// What computes a share of a node of others.
+    pub fn map(&self, at: usize, from: &[usize], way: Way, share: Share) -> Result<Op> {
+        let element = self.flow.nodes[at].element[way as usize].clone();
+        Ok(Op::Map {
+            to: self.view(at, way),
+            from: from.iter().map(|node| self.view(*node, way)).collect(),
+            element: element.ok_or_else(|| bug(self.plan, "a map of no code"))?,
+            share,
+        })
+    }
+
+    /// Moves a share of a node from the operand of that name, or there.
+    pub fn copy(
         &self,
         tiles: &Tiles<'_>,
         (at, name): (usize, &str),

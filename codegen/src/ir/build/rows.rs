@@ -1,4 +1,4 @@
-//! Rows: every tile of the flow is made once, in the order of its nodes.
+//! Rows: every tile of the flow is made once, in the order of its nodes, or in passes.
 //!
 //! Loads come first, so that all of them are under way before anything waits. The body stands there
 //! for tiles that are wholly inside, for those that end where vectors do, and for the others, whose
@@ -7,6 +7,7 @@
 use crate::error::Result;
 use crate::ir::build::bug;
 use crate::ir::build::flow::{FlowTiles, Way};
+use crate::ir::build::passes::Passing;
 use crate::ir::build::tiles::Tiles;
 use crate::ir::tile::{Bounds, Op, WHOLE};
 use crate::plan::flow::{Flow, Node};
@@ -25,11 +26,29 @@ pub(super) fn body<'p>(tiles: &mut Tiles<'p>, flow: &'p Flow) -> Result<Vec<Op>>
             Bounds::Inside | Bounds::Vectors => Way::Vectors,
             Bounds::Checked => Way::Elements,
         };
+        if let Some(passes) = &flow.passes {
+            let passing = Passing {
+                tiles,
+                flow,
+                held: &flow_tiles,
+                passes,
+            };
+            return passing.body((way, bounds));
+        }
         let early = |node: &Node| !node.late;
         let mut ops = flow_tiles.loads(tiles, early, (way, bounds, WHOLE))?;
         ops.extend(flow_tiles.values(tiles, |_| true, (way, bounds, WHOLE), None)?);
         Ok(ops)
     };
+    // Where vectors lie along chunks, each chunk has its own edge, and rows alone have one here.
+    let passes = flow.passes.as_ref();
+    if passes.is_some_and(|passes| passes.over == flow.along) {
+        let inside = ways(Bounds::Inside)?;
+        return Ok(match plan.cta_tile[1 - flow.along] {
+            1 => inside,
+            _ => vec![Op::IfInside(inside, ways(Bounds::Vectors)?)],
+        });
+    }
     let edge = match flow.vector > 1 {
         true => vec![Op::IfVectors(
             ways(Bounds::Vectors)?,

@@ -1,6 +1,6 @@
-//! What walks over operations ask of them: their bodies, the pipe they are on.
+//! What walks over operations ask of them: their bodies, the pipe they are on, and what it is.
 
-use super::{Op, PipeId, Sync};
+use super::{Engine, Full, Kernel, Op, Pipe, PipeId, Sync, TileId};
 
 impl Sync {
     /// The pipe that it is on; none where threads meet or the kernel follows another.
@@ -29,19 +29,42 @@ impl Op {
             Op::IfBoxesEnd(way, other)
             | Op::IfContinues(way, other)
             | Op::IfInside(way, other)
-            | Op::IfVectors(way, other) => {
+            | Op::IfVectors(way, other)
+            | Op::ForEachChunk(way, other) => {
                 vec![way, other]
             }
             Op::Section
             | Op::Copy { .. }
             | Op::Map { .. }
             | Op::Fold { .. }
+            | Op::Accumulate { .. }
             | Op::Mma { .. }
             | Op::Sync(_)
             | Op::NextTile
             | Op::InitPipes
             | Op::StorePartial(..)
             | Op::AddPartial(..) => Vec::new(),
+        }
+    }
+}
+
+impl Kernel {
+    /// The pipe of that number.
+    pub fn pipe(&self, id: PipeId) -> Option<&Pipe> {
+        self.pipes.get(id.0)
+    }
+
+    /// The pipe whose slots are the buffers of a tile.
+    pub fn pipe_of(&self, tile: TileId) -> Option<PipeId> {
+        let holds = |pipe: &Pipe| pipe.tiles.contains(&tile);
+        self.pipes.iter().position(holds).map(PipeId)
+    }
+
+    /// What works beside the threads on a pipe; none where barriers or flags guard its slots.
+    pub fn engine(&self, pipe: PipeId) -> Option<Engine> {
+        match self.pipe(pipe)?.full {
+            Full::Group(engine) => Some(engine),
+            Full::Bytes(_) | Full::Arrivals(_) | Full::Flag => None,
         }
     }
 }

@@ -149,6 +149,76 @@ impl<'k> Memory<'k, '_> {
         })
     }
 
+    /// The mode that is gone along in chunks.
+    pub(super) fn passes_over(&self) -> Option<usize> {
+        let passes = self.plan.flow.as_ref()?.passes.as_ref();
+        passes.map(|passes| passes.over)
+    }
+
+    /// How many of so many elements along a mode take part in a fold, from a tile's first on.
+    fn taken(
+        &self,
+        machine: &Machine<'k>,
+        at: usize,
+        (over, whole): (usize, i64),
+        bounds: Bounds,
+    ) -> Result<i64, String> {
+        let start = self.first(machine, at, over)?;
+        let mode = self.plan.modes.get(over).map_or("", String::as_str);
+        let extent = self.problem.extent(mode).unwrap_or(1);
+        let inside = (extent - start).clamp(0, whole);
+        match bounds {
+            Bounds::Inside if inside < whole => Err(format!(
+                "folds {whole} elements, of which {inside} are there"
+            )),
+            Bounds::Inside | Bounds::Vectors | Bounds::Checked => Ok(inside),
+        }
+    }
+
+    /// Combines every element of a tile with what is folded so far of those at its place.
+    pub(super) fn accumulate(
+        &mut self,
+        machine: &Machine<'k>,
+        at: usize,
+        [from, to]: [View; 2],
+        (FoldId(number), bounds): (FoldId, Bounds),
+    ) -> Result<(), String> {
+        let fold = self.plan.flow.as_ref();
+        let fold = fold.and_then(|flow| flow.folds.get(number));
+        let fold = fold.ok_or_else(|| format!("there is no fold {number}"))?;
+        let [from, to] = [self.in_registers(at, from)?, self.in_registers(at, to)?];
+        let extents = [self.extents(from.1)?, self.extents(to.1)?];
+        if extents[0] != extents[1] {
+            return Err(format!("folds {:?} into {:?}", extents[0], extents[1]));
+        }
+        let Meaning::Two(combine) = fold.op().row().meaning else {
+            return Err("folds by what combines no two values".into());
+        };
+        let whole = extents[0][fold.over] as i64;
+        let taken = self.taken(machine, at, (fold.over, whole), bounds)?;
+        let (source, mut target) = (self.take(from, extents[0]), self.take(to, extents[1]));
+        let part = self.members[at].part;
+        for run in self.regions.of_registers(to.1, WHOLE, part)?.iter() {
+            for step in 0..run.len as i64 {
+                let here = [run.at[0], run.at[1] + step];
+                if here[fold.over] >= taken {
+                    continue;
+                }
+                let next = source.line(here, 1).and_then(|line| line.first());
+                let next = *next.ok_or(OUTSIDE)?;
+                let slot = target.line_mut(here, 1).and_then(|line| line.first_mut());
+                let so_far = slot.ok_or(OUTSIDE)?;
+                *so_far = match is_poison(*so_far) || is_poison(next) {
+                    true => POISON,
+                    false => stored(fold.dtype, combine(*so_far, next)),
+                };
+            }
+        }
+        self.held.insert(from, source);
+        self.held.insert(to, target);
+        Ok(())
+    }
+
     /// Folds a tile, all of whose rows a member has.
     pub(super) fn fold(
         &mut self,
@@ -170,20 +240,12 @@ impl<'k> Memory<'k, '_> {
         let Meaning::Two(combine) = fold.op().row().meaning else {
             return Err("folds by what combines no two values".into());
         };
-        let start = self.first(machine, at, fold.over)?;
-        let mode = plan.modes.get(fold.over).map_or("", String::as_str);
-        let extent = self.problem.extent(mode).unwrap_or(1);
         let whole = extents[0][fold.over] as i64;
-        let inside = (extent - start).clamp(0, whole);
-        let taken = match bounds {
-            Bounds::Inside => whole,
-            Bounds::Vectors | Bounds::Checked => inside,
+        // Of what comes from all chunks, every element is there.
+        let taken = match self.passes_over() == Some(fold.over) {
+            true => whole,
+            false => self.taken(machine, at, (fold.over, whole), bounds)?,
         };
-        if bounds == Bounds::Inside && inside < whole {
-            return Err(format!(
-                "folds {whole} elements, of which {inside} are there"
-            ));
-        }
         let (source, mut target) = (self.take(from, extents[0]), self.take(to, extents[1]));
         let part = self.members[at].part;
         for run in self.regions.of_registers(to.1, WHOLE, part)?.iter() {

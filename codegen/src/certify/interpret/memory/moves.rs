@@ -149,7 +149,7 @@ impl<'k> Memory<'k, '_> {
             let number = modes.iter().position(|(known, _)| known == mode);
             let number = number.ok_or_else(|| format!("no tile cuts the mode {mode}"))?;
             match portion.start.get(number) {
-                Some(start) => Ok(*start),
+                Some(_) => self.first(machine, at, number),
                 None if number == SUMMED => Ok((portion.first + k_tile) * modes[number].1),
                 None => Err(format!("no place along the mode {mode}")),
             }
@@ -160,7 +160,7 @@ impl<'k> Memory<'k, '_> {
         }
     }
 
-    /// The first coordinate of a member's work tile along a mode.
+    /// The first coordinate of a member's work tile along a mode, or of the chunk that it is at.
     pub(super) fn first(
         &self,
         machine: &Machine<'k>,
@@ -170,7 +170,9 @@ impl<'k> Memory<'k, '_> {
         let portions = self.portions.get(self.members[at].cta);
         let portion = portions.and_then(|portions| portions.get(machine.agents[at].tile));
         let start = portion.and_then(|portion| portion.start.get(mode).copied());
-        start.ok_or_else(|| format!("no place along mode {mode}"))
+        let start = start.ok_or_else(|| format!("no place along mode {mode}"))?;
+        let chunk = (machine.agents[at].trip).filter(|_| self.passes_over() == Some(mode));
+        Ok(start + chunk.map_or(0, |chunk| i64::from(chunk) * self.plan.cta_tile[mode]))
     }
 
     /// The extents of a buffer: of a staging buffer those of a box.

@@ -1,0 +1,139 @@
+//! Rows of any length: passes along the mode that is folded, a chunk at a time.
+//!
+//! Each pass begins its folds at what folds begin with, and goes on with the values of every chunk,
+//! each thread with its own; behind the last chunk threads hand on what they have. Chunks but the
+//! last are wholly inside along the mode; the last one may be cut, between vectors or in one.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::ir::build::flow::{FlowTiles, Way};
+use crate::ir::build::tiles::Tiles;
+use crate::ir::tile::{Bounds, FoldId, Op, WHOLE};
+use crate::plan::cast::fill;
+use crate::plan::code::computed;
+use crate::plan::flow::{Does, Flow};
+use crate::plan::passes::Passes;
+
+/// A kernel's passes, under construction.
+pub(super) struct Passing<'p, 't> {
+    pub tiles: &'t Tiles<'p>,
+    pub flow: &'p Flow,
+    pub held: &'t FlowTiles<'p>,
+    pub passes: &'p Passes,
+}
+
+/// Which registers take part, and what is tested.
+type How = (Way, Bounds);
+
+impl Passing<'_, '_> {
+    /// All passes over a tile that is cut, or not, along the other mode.
+    pub fn body(&self, how: How) -> Result<Vec<Op>> {
+        let mut ops = Vec::new();
+        for (number, once) in self.passes.once.iter().enumerate() {
+            ops.extend(self.once(once, how)?);
+            let Some(made) = self.passes.chunks.get(number) else {
+                continue;
+            };
+            for at in made {
+                if let Does::Fold(_, fold) = self.flow.nodes[*at].does {
+                    let plan = &self.flow.folds[fold];
+                    ops.push(Op::Map {
+                        to: self.held.so_far(fold)?,
+                        from: Vec::new(),
+                        element: Arc::new(fill(plan.identity(), computed(plan.dtype))),
+                        share: WHOLE,
+                    });
+                }
+            }
+            let whole = self.chunk(number, how, Bounds::Inside)?;
+            ops.push(Op::ForEachChunk(whole, self.rest(number, how)?));
+        }
+        Ok(ops)
+    }
+
+    /// What is made once, from loads to stores; of a fold, what threads have of it comes together.
+    fn once(&self, made: &[usize], (way, bounds): How) -> Result<Vec<Op>> {
+        let mut ops = Vec::new();
+        for at in made {
+            if let Does::Load(name) = &self.flow.nodes[*at].does {
+                ops.push(self.copy((*at, name), (way, bounds))?);
+            }
+        }
+        for at in made {
+            let node = &self.flow.nodes[*at];
+            match &node.does {
+                Does::Map(_, from) => ops.push(self.held.map(*at, from, way, WHOLE)?),
+                Does::Fold(_, number) => ops.push(Op::Fold {
+                    to: self.held.view(*at, way),
+                    from: self.held.so_far(*number)?,
+                    by: FoldId(*number),
+                    bounds: Bounds::Inside,
+                }),
+                Does::Load(_) | Does::Sum => {}
+            }
+            if let Some(name) = &node.stored {
+                ops.push(self.copy((*at, name), (way, bounds))?);
+            }
+        }
+        Ok(ops)
+    }
+
+    /// What a pass makes of a chunk, whose elements take part in folds as far as they are inside.
+    fn chunk(&self, pass: usize, (way, bounds): How, inside: Bounds) -> Result<Vec<Op>> {
+        let made = &self.passes.chunks[pass];
+        let mut ops = Vec::new();
+        let node = |at: &usize| &self.flow.nodes[*at];
+        for at in made.iter().filter(|at| !node(at).late) {
+            if let Does::Load(name) = &node(at).does {
+                ops.push(self.copy((*at, name), (way, bounds))?);
+            }
+        }
+        for at in made {
+            match &node(at).does {
+                Does::Load(name) if node(at).late => {
+                    ops.push(self.copy((*at, name), (way, bounds))?);
+                }
+                Does::Load(_) | Does::Sum => {}
+                Does::Map(_, from) => ops.push(self.held.map(*at, from, way, WHOLE)?),
+                Does::Fold(from, number) => ops.push(Op::Accumulate {
+                    to: self.held.so_far(*number)?,
+                    from: self.held.view(*from, way),
+                    by: FoldId(*number),
+                    bounds: inside,
+                }),
+            }
+            // What several passes make is stored by the first.
+            let earlier = self.passes.chunks.iter().take(pass);
+            let is_stored = earlier.flatten().any(|one| one == at);
+            let of_chunks = node(at).keeps[self.passes.over] && !is_stored;
+            if let Some(name) = node(at).stored.as_ref().filter(|_| of_chunks) {
+                ops.push(self.copy((*at, name), (way, bounds))?);
+            }
+        }
+        Ok(ops)
+    }
+
+    /// The last chunk, where it is cut.
+    fn rest(&self, pass: usize, (way, bounds): How) -> Result<Vec<Op>> {
+        let chunk = |way, bounds| self.chunk(pass, (way, bounds), bounds);
+        if self.passes.over != self.flow.along {
+            return match bounds {
+                Bounds::Inside => chunk(way, Bounds::Vectors),
+                Bounds::Vectors | Bounds::Checked => chunk(way, bounds),
+            };
+        }
+        let checked = chunk(Way::Elements, Bounds::Checked)?;
+        Ok(match self.flow.vector > 1 {
+            true => vec![Op::IfVectors(
+                chunk(Way::Vectors, Bounds::Vectors)?,
+                checked,
+            )],
+            false => checked,
+        })
+    }
+
+    fn copy(&self, node: (usize, &str), (way, bounds): How) -> Result<Op> {
+        self.held.copy(self.tiles, node, (way, bounds, WHOLE))
+    }
+}

@@ -1,0 +1,98 @@
+//! Passes: the loop over the chunks of a mode, and folds that go on from chunk to chunk.
+//!
+//! The loop's variable is the tile's place along the mode, so that copies and maps in its body find
+//! the chunk as they find a tile. Along the mode whole chunks need no tests.
+
+use crate::error::Result;
+use crate::ir::expr::{div, int, lt, mul};
+use crate::ir::program::{Expr, IntType, Stmt};
+use crate::ir::tile::{Bounds, FoldId, Op, View};
+use crate::lower::fold::{Folding, groups};
+use crate::lower::{Lowering, bug};
+
+impl Lowering<'_> {
+    /// The mode that is gone along in chunks.
+    pub(super) fn passes_over(&self) -> Option<usize> {
+        let passes = self.plan.flow.as_ref()?.passes.as_ref();
+        passes.map(|passes| passes.over)
+    }
+
+    /// The whole chunks of a mode, one after the other, then the rest.
+    pub(super) fn for_each_chunk(&mut self, whole: &[Op], rest: &[Op]) -> Result<Vec<Stmt>> {
+        let over = self.passes_over();
+        let over = over.ok_or_else(|| bug(self.plan, "no passes are planned".to_string()))?;
+        let chunk = int(self.plan.cta_tile[over]);
+        let extent = self.extent(over)?;
+        let count = div(extent.clone(), chunk.clone());
+        let count = self.builder.hoist("chunks", count);
+        let var = self.builder.var("chunk", IntType::I32, false);
+        let before = self.state.clone();
+        self.state.tile[over] = Expr::Var(var);
+        self.state.inside = Some(over);
+        let body = self.branch(whole)?;
+        self.state.tile[over] = count.clone();
+        self.state.inside = None;
+        let rest = self.branch(rest)?;
+        self.state = before;
+        Ok(vec![
+            Stmt::For {
+                var,
+                from: int(0),
+                to: count.clone(),
+                step: int(1),
+                body,
+            },
+            Stmt::If {
+                cond: lt(mul(count, chunk), extent),
+                then: rest,
+                otherwise: Vec::new(),
+            },
+        ])
+    }
+
+    /// Combines each of a thread's elements with what it has of those before it.
+    pub(super) fn accumulate(
+        &mut self,
+        to: View,
+        from: View,
+        FoldId(number): FoldId,
+        bounds: Bounds,
+    ) -> Result<Vec<Stmt>> {
+        let (vector, fold) = self.fold_of(number)?;
+        let mut folding = Folding {
+            plan: fold,
+            spare: Vec::new(),
+            out: Vec::new(),
+        };
+        let values = self.fragment(to.tile())?.values().to_vec();
+        let mut pairs = Vec::new();
+        for value in &values {
+            pairs.push([
+                self.single(to.tile(), *value)?,
+                self.single(from.tile(), *value)?,
+            ]);
+        }
+        if bounds == Bounds::Inside {
+            for [so_far, next] in pairs {
+                self.combine(&mut folding, [so_far, next], so_far)?;
+            }
+            return Ok(folding.out);
+        }
+        // Pinned, so that no predicate is kept for the operations to come.
+        let left = self.left_of(from.tile(), fold.over)?;
+        let pinned = self.builder.var("left_here", IntType::I32, false);
+        let mut out = vec![Stmt::Pin(pinned, left)];
+        let along = values.iter().map(|value| value[fold.over]).collect();
+        for (range, cond) in groups(along, (bounds, vector), &Expr::Var(pinned)) {
+            for [so_far, next] in &pairs[range] {
+                self.combine(&mut folding, [*so_far, *next], *so_far)?;
+            }
+            out.push(Stmt::If {
+                cond,
+                then: std::mem::take(&mut folding.out),
+                otherwise: Vec::new(),
+            });
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,42 @@
+//! The text form of a flow: a node a line, then what each pass makes.
+
+use std::fmt;
+
+use crate::plan::flow::{Does, Flow};
+
+impl fmt::Display for Flow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let along = if self.along == 0 { "first" } else { "second" };
+        write!(f, "  vectors of {} along the {along} mode", self.vector)?;
+        let names: Vec<String> = self.nodes.iter().map(|node| node.name.clone()).collect();
+        for node in &self.nodes {
+            write!(f, "\n    {} {}: ", node.dtype, node.name)?;
+            match &node.does {
+                Does::Load(name) => write!(f, "load {name}")?,
+                Does::Sum => f.write_str("sums")?,
+                Does::Map(_, from) => {
+                    let from: Vec<&str> = from.iter().map(|at| names[*at].as_str()).collect();
+                    let calls = node.element[0].as_ref();
+                    let calls = calls.map_or(0, |element| element.code.calls.len());
+                    write!(f, "map of {} in {calls} calls", from.join(", "))?;
+                }
+                Does::Fold(from, number) => {
+                    write!(f, "fold of {}", names[*from])?;
+                    if let Some(fold) = self.folds.get(*number) {
+                        write!(f, ": {fold}")?;
+                    }
+                }
+            }
+            if let Some(name) = &node.stored {
+                write!(f, ", stored to {name}")?;
+            }
+        }
+        if let Some(passes) = &self.passes {
+            for (number, made) in (1..).zip(&passes.chunks) {
+                let made: Vec<&str> = made.iter().map(|at| names[*at].as_str()).collect();
+                write!(f, "\n    pass {number}: {}", made.join(", "))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -20,7 +20,7 @@ pub(crate) use values::range_of;
 use crate::error::Refusal;
 use crate::info::DeviceInfo;
 use crate::layout::{Extents, bind, strides_refused};
-use crate::problem::Problem;
+use crate::problem::{Problem, constants};
 use crate::tensor_map::strides_fit;
 use values::{integers, sizes, tensor_maps, workspace};
 
@@ -206,6 +206,16 @@ pub(crate) fn allows(kernel: &Kernel, env: &Env, name: Name) -> bool {
         _ => true,
     });
     assumed && mapped
+}
+
+/// The names of the modes that a kernel folds, and takes so long as that.
+pub(crate) fn folded_as_long(kernel: &Kernel, extent: i64) -> impl Iterator<Item = Name> {
+    let (folded, env) = (kernel.folded(), constants(kernel));
+    let extents = kernel.free_extents();
+    extents.filter_map(move |(name, text)| {
+        let takes = || allows(kernel, &env.with(name, extent), name);
+        (folded.contains(&text) && takes()).then_some(name)
+    })
 }
 
 /// Dynamic shared memory of a CTA in one launch of a kernel that fits.

@@ -2,8 +2,9 @@
 //! passed over.
 //!
 //! The order is the bundle's: kernels of one function as its maker ranked them, plain kernels that
-//! take every layout and alignment last. A kernel is *plain* when it assumes nothing and has no
-//! tensor maps, which take aligned rows alone.
+//! take every layout and alignment last, and before these such that fold any number of elements,
+//! which they may load several times. A kernel is *plain* when it assumes nothing and has no tensor
+//! maps, which take aligned rows alone.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use tilewright_bundle::{Bundle, DType, Kernel, Sha256Hex};
 use crate::device::Arg;
 use crate::error::{Error, Refusal};
 use crate::info::DeviceInfo;
-use crate::launch::{alignment_bytes, fit};
+use crate::launch::{alignment_bytes, fit, folded_as_long};
 use crate::problem::Problem;
 
 /// What a caller wants computed, apart from the extents.
@@ -244,7 +245,11 @@ fn types(kernel: &Kernel) -> String {
     all.join(" ")
 }
 
-/// Tries kernels in order, the plain ones after all others.
+/// Longer than what any kernel holds at once.
+const LONG: i64 = 1 << 30;
+
+/// Tries kernels in order, those that fold any number of elements and the plain ones after all
+/// others.
 fn first_that_fits<'a>(
     mut candidates: Vec<&'a Kernel>,
     wanted: &str,
@@ -252,7 +257,7 @@ fn first_that_fits<'a>(
     device: &DeviceInfo,
     addresses: &[(&str, u64)],
 ) -> Result<Pick<'a>, Error> {
-    candidates.sort_by_key(|k| is_plain(k));
+    candidates.sort_by_cached_key(|k| (is_plain(k), folded_as_long(k, LONG).next().is_some()));
     let mut skips = Vec::new();
     for kernel in candidates {
         let mut refusals = fit(kernel, problem, device).err().unwrap_or_default();

@@ -69,6 +69,16 @@ impl Kernel {
         let [s, d] = rows.copy?.map(|at| self.semantics.operands.get(at));
         Some([s?, d?])
     }
+
+    /// The names of the modes that rows are folded along; none of a kernel of another form.
+    pub fn folded(&self) -> Vec<&str> {
+        let (Some(Form::Rows(rows)), Some(formula)) = (self.form(), self.formula()) else {
+            return Vec::new();
+        };
+        let along = rows.folds.iter().flat_map(|site| &site.modes);
+        let modes = along.filter_map(|mode| formula.modes.get(*mode));
+        modes.map(|mode| mode.name.as_str()).collect()
+    }
 }
 
 impl Semantics {

@@ -13,7 +13,7 @@ use tilewright_bundle::{Env, Kernel, Name};
 
 use crate::error::{Error, Refusal, refused};
 use crate::info::{Backend, DeviceInfo};
-use crate::launch::{Fit, alignment_bytes, allows, fit};
+use crate::launch::{Fit, alignment_bytes, allows, fit, folded_as_long};
 use crate::layout::strides_refused;
 use crate::packed::{Open, bind_open};
 use crate::problem::{Problem, constants};
@@ -22,6 +22,11 @@ use crate::problem::{Problem, constants};
 const EDGES: [i64; 13] = [1, 2, 7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129];
 /// Primes: no tile divides them.
 const PRIMES: [i64; 8] = [3, 11, 31, 61, 97, 113, 131, 191];
+/// Extents of modes that are folded without an end, on a GPU and on the emulator: several times
+/// what a kernel holds at once.
+const LONG: [i64; 2] = [1 << 20, 40_000];
+/// Largest of the other extents beside such a one.
+const FEW: [i64; 2] = [64, 4];
 /// What scalars are drawn from.
 const SCALARS: [f64; 7] = [-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0];
 /// Draws before a kernel counts as one that takes no problem.
@@ -155,6 +160,9 @@ impl<'a> Draw<'a> {
         {
             *extent = 1;
         }
+        if self.between.is_none() {
+            self.lengthen(&names, &mut extents);
+        }
         let (mut problem, mut env) = (Problem::of([("m", 1); 0]), constants(self.kernel));
         for ((name, text), extent) in names.into_iter().zip(extents) {
             let extent = self.least_allowed(&constants(self.kernel), name, extent);
@@ -182,6 +190,21 @@ impl<'a> Draw<'a> {
             problem = problem.with_scalar(&scalar.name, held);
         }
         problem
+    }
+
+    /// Every other time, a mode is long that the kernel folds and takes at any length.
+    fn lengthen(&mut self, names: &[(Name, String)], extents: &mut [i64]) {
+        let [long, few] = [LONG, FEW].map(|sizes| sizes[usize::from(!self.large)]);
+        let folded = folded_as_long(self.kernel, long).next();
+        let Some(at) = names.iter().position(|(name, _)| Some(*name) == folded) else {
+            return;
+        };
+        if self.rng.random_range(0..2) == 0 {
+            for extent in extents.iter_mut() {
+                *extent = (*extent).min(few);
+            }
+            extents[at] = self.rng.random_range(1..=long);
+        }
     }
 
     fn granularity(&mut self, attempt: u32) -> i64 {

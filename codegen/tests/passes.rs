@@ -68,6 +68,17 @@ fn folds_that_wait_for_none_share_a_pass() {
 }
 
 #[test]
+fn an_index_is_the_least_place_of_the_largest() {
+    let [chunks, once] = made("s[m] = argmax[n] abs(x[m,n]); d[m,n] = x[m,n] * g[n]");
+    assert_eq!(
+        chunks,
+        ["x body_0 max_0 g d", "x body_0 places_1 min_1"],
+        "{once:?}"
+    );
+    assert_eq!(once, ["", "max_0", "min_1 s"], "{chunks:?}");
+}
+
+#[test]
 fn one_pass_is_what_a_spec_without_the_word_has() {
     let compute = "s[m] = sum[n] x[m,n]; d[m,n] = x[m,n] * g[n]";
     let program = |more: &str| {

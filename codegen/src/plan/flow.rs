@@ -264,13 +264,19 @@ impl Growing<'_> {
             let Some(over) = self.modes.iter().position(|one| *one == Some(*mode)) else {
                 continue;
             };
-            at = self.along(at, (fold, over));
+            at = match fold {
+                Fold::Argmax => self.index_of_largest(expr, at, (over, *mode)),
+                _ => self.along(at, (fold, over)),
+            };
         }
         let result = |kind: ExprKind, ty: ValueType| Expr {
             kind,
             ty,
             ..expr.clone()
         };
+        if fold == Fold::Argmax {
+            return result(parameter(from, at), expr.ty);
+        }
         let total = result(parameter(from, at), ty);
         if fold != Fold::Mean {
             return total;
@@ -300,6 +306,33 @@ impl Growing<'_> {
         keeps[over] = false;
         let name = format!("{}_{number}", fold.name());
         self.push(name, keeps, dtype, Does::Fold(at, number))
+    }
+
+    /// The smallest index of the largest of a node's values: the least coordinate of those that are
+    /// as large. The largest is NaN where one is, and then the index is of the first NaN.
+    fn index_of_largest(&mut self, expr: &Expr, at: usize, (over, mode): (usize, ModeId)) -> usize {
+        let Node { keeps, dtype, .. } = self.flow.nodes[at];
+        let largest = self.along(at, (Fold::Max, over));
+        let new = |kind: ExprKind, ty: ValueType| Expr {
+            kind,
+            ty,
+            ..expr.clone()
+        };
+        let value = |parameter: usize| new(ExprKind::Parameter(parameter), ValueType::of(dtype));
+        let apply = |op: Op, arguments: Vec<Expr>, ty: ValueType| {
+            new(ExprKind::Apply { op, arguments }, ty)
+        };
+        let mut is_largest = apply(Op::Eq, vec![value(0), value(1)], ValueType::Bool);
+        if ValueType::of(dtype) != ValueType::S32 {
+            let is_nan = apply(Op::Ne, vec![value(0), value(0)], ValueType::Bool);
+            is_largest = apply(Op::Or, vec![is_largest, is_nan], ValueType::Bool);
+        }
+        let place = new(ExprKind::Coordinate(mode), ValueType::S32);
+        let none = new(ExprKind::Integer(i64::from(i32::MAX)), ValueType::S32);
+        let index = apply(Op::Where, vec![is_largest, place, none], ValueType::S32);
+        let name = format!("places_{}", self.flow.folds.len());
+        let places = self.push(name, keeps, DType::S32, Does::Map(index, vec![at, largest]));
+        self.along(places, (Fold::Min, over))
     }
 }
 

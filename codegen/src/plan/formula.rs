@@ -5,8 +5,7 @@
 //! and the nearest formula that is generated. This is the list of what is not generated yet: a
 //! skeleton that takes more takes a row of it away.
 
-use tilewright_formula::form::{Chain, Contraction, FoldSite, Form, Rows};
-use tilewright_formula::functions::Fold;
+use tilewright_formula::form::{Chain, Contraction, FoldSite, Form};
 use tilewright_formula::syntax::Combine;
 use tilewright_formula::{Axis, ExprKind, Extent, Formula, Index, Role, Source, Statement};
 
@@ -37,7 +36,7 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     let formula = &computes.formula;
     let misfits = match &computes.form {
         _ if computes.is_plain => Vec::new(),
-        Form::Rows(rows) => of_rows(formula, rows),
+        Form::Rows(_) => of_rows(formula),
         Form::Contraction(found) => of_contraction(formula, found),
         Form::Chain(chain) => of_chain(formula, chain),
     };
@@ -106,15 +105,8 @@ fn fold(site: &FoldSite, formula: &Formula) -> String {
 }
 
 /// What rows do beyond maps and folds of the elements of one matrix of coordinates.
-fn of_rows(formula: &Formula, rows: &Rows) -> Vec<Misfit> {
+fn of_rows(formula: &Formula) -> Vec<Misfit> {
     let mut misfits = Vec::new();
-    for site in rows.folds.iter().filter(|site| site.fold == Fold::Argmax) {
-        misfits.push(Misfit {
-            part: site.span.clone(),
-            what: format!("`{}` gives an index", fold(site, formula)),
-            way_out: "take the largest value",
-        });
-    }
     if formula.modes.len() > MODES {
         let modes = formula.modes.iter().map(|mode| mode.name.as_str());
         let modes: Vec<&str> = modes.collect();

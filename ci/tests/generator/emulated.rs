@@ -6,8 +6,8 @@
 //! 24 of each.
 
 use tilewright_bundle::Kernel;
-use tilewright_runtime::Runtime;
-use tilewright_runtime::verify::{Inputs, Options, Outcome, chain, verify};
+use tilewright_runtime::verify::{Draw, Inputs, Options, Outcome, chain, verify};
+use tilewright_runtime::{Problem, Query, Runtime};
 
 use crate::{refused_plans, sample, shipped};
 
@@ -94,6 +94,37 @@ fn assert_right(runtime: &Runtime, instructions: u64) {
         kernels.len(),
         counts.sum::<u64>()
     );
+}
+
+/// Kernels that take rows of any length come behind those that hold theirs, and run on several
+/// chunks.
+#[test]
+fn rows_of_any_length_are_picked_last_and_verified_at_length() {
+    let mut points = shipped::points();
+    points.retain(|point| point.id.starts_with("softmax_bf16"));
+    let runtime = shipped::runtime_of(&points);
+    let kernel = |start: &str| {
+        let mut kernels = runtime.kernels().iter();
+        kernels.find(|kernel| kernel.id.starts_with(start)).unwrap()
+    };
+    let [held, long] = ["softmax_bf16@2x1024", "softmax_bf16_long@"].map(kernel);
+    for (n, wanted) in [
+        (8192, "softmax_bf16@1x8192"),
+        (32_768, "softmax_bf16_wide@"),
+        (65_536, "softmax_bf16_long@"),
+    ] {
+        let problem = Problem::of([("m", 2), ("n", n)]);
+        let problem = problem.row_major("x", n).row_major("d", n);
+        let picked = runtime.pick(&Query::like(long), &problem, &[]).unwrap();
+        assert!(picked.kernel.id.starts_with(wanted), "{}", picked.kernel.id);
+    }
+    let longest = |kernel: &Kernel| {
+        let mut draw = Draw::new(kernel, runtime.device().info(), 2026);
+        let cases = (0..16).map(|_| draw.next_case().unwrap());
+        cases.filter_map(|case| case.problem.extent("n")).max()
+    };
+    assert!(longest(long) > Some(2 * 16_384), "{:?}", longest(long));
+    assert!(longest(held) <= Some(1024), "{:?}", longest(held));
 }
 
 /// On a GPU `verify` runs such chains with launches that overlap; here they show that the chain

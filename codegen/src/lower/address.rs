@@ -23,8 +23,8 @@ const MAX_IMMEDIATE: i64 = i32::MAX as i64 / 2;
 pub(super) struct State {
     /// The CTA's tile along the output's modes, in tiles.
     pub tile: [Expr; 2],
-    /// The mode along which the chunk at hand is wholly inside.
-    pub inside: Option<usize>,
+    /// The modes along which the chunk at hand is wholly inside, as tests on the way to it say.
+    pub inside: [bool; 2],
     /// Elements along k before the tile to be loaded next, 64-bit.
     pub k_start: VarId,
     /// Elements along k from the tile to be loaded next to the end; negative past it.
@@ -90,7 +90,7 @@ impl<'p> GmemTile<'p> {
             let first = part.values.iter().all(|value| value[coordinate] == 0);
             let one =
                 plan.flow.is_some() && tile.is_some() && part.digits.iter().all(fixed) && first;
-            let inside = one || state.inside == Some(mode);
+            let inside = one || state.inside.get(mode) == Some(&true);
             *left.get_mut(coordinate)? = (!inside).then_some(rest);
         }
         let bytes = mul(offset, long(i64::from(operand.dtype.bytes())));

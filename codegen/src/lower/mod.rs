@@ -163,7 +163,7 @@ impl<'p> Lowering<'p> {
             Op::IfInside(inside, edge) => {
                 let [then, otherwise] = match self.role_state {
                     Some(_) => [self.branch(inside)?, self.branch(edge)?],
-                    None => [self.ops(inside)?, self.ops(edge)?],
+                    None => [self.ops_inside(inside)?, self.ops(edge)?],
                 };
                 vec![Stmt::If {
                     cond: self.inside()?,
@@ -348,7 +348,7 @@ fn start_state(builder: &mut Builder, plan: &Plan) -> State {
     let k = summed.map_or(int(0), Expr::Param);
     State {
         tile: [int(0), int(0)],
-        inside: None,
+        inside: [false; 2],
         k_start: builder.state("k_start", IntType::I64, long(0)),
         k_left: builder.state("k_left", IntType::I32, k),
         read: builder.state("stage_read", IntType::I32, int(0)),

@@ -17,6 +17,17 @@ impl Lowering<'_> {
         passes.map(|passes| passes.over)
     }
 
+    /// What is done with a tile that is wholly inside along the other mode.
+    pub(super) fn ops_inside(&mut self, ops: &[Op]) -> Result<Vec<Stmt>> {
+        let before = self.state.inside;
+        if let Some(over) = self.passes_over() {
+            self.state.inside[1 - over] = true;
+        }
+        let statements = self.ops(ops)?;
+        self.state.inside = before;
+        Ok(statements)
+    }
+
     /// The whole chunks of a mode, one after the other, then the rest.
     pub(super) fn for_each_chunk(&mut self, whole: &[Op], rest: &[Op]) -> Result<Vec<Stmt>> {
         let over = self.passes_over();
@@ -28,10 +39,10 @@ impl Lowering<'_> {
         let var = self.builder.var("chunk", IntType::I32, false);
         let before = self.state.clone();
         self.state.tile[over] = Expr::Var(var);
-        self.state.inside = Some(over);
+        self.state.inside[over] = true;
         let body = self.branch(whole)?;
         self.state.tile[over] = count.clone();
-        self.state.inside = None;
+        self.state.inside = before.inside;
         let rest = self.branch(rest)?;
         self.state = before;
         Ok(vec![

@@ -202,6 +202,15 @@ pub enum Start {
     FirstTrip,
 }
 
+/// In which order chunks are gone along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// From the first one on; the rest comes last.
+    Up,
+    /// The rest first, then from the last whole one back.
+    Down,
+}
+
 /// Whether a copy crosses the edge of the tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bounds {
@@ -351,8 +360,9 @@ pub enum Op {
     /// Runs the body once for each tile along k.
     ForEachKTile(Vec<Op>),
     /// Runs the first body once for each chunk of the mode that the work tile has all of, a tile's
-    /// extent each, then the second one for the rest that is less than a chunk, if there is one.
-    ForEachChunk(Vec<Op>, Vec<Op>),
+    /// extent each, and the second one for the rest that is less than a chunk, if there is one, in
+    /// that order.
+    ForEachChunk(Order, Vec<Op>, Vec<Op>),
     /// Makes the barriers of all pipes, once for the CTA, and meets the other CTAs of the cluster.
     InitPipes,
     /// Every warp runs the operations of its team.

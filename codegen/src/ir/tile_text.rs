@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::ir::tile::{
-    Across, Bounds, CopyId, End, Engine, FoldId, Full, Kernel, Op, Pipe, PipeId, Place, Share,
-    Stage, Start, Sync, Team, Tile, TileId, Trips, View,
+    Across, Bounds, CopyId, End, Engine, FoldId, Full, Kernel, Op, Order, Pipe, PipeId, Place,
+    Share, Stage, Start, Sync, Team, Tile, TileId, Trips, View,
 };
 use crate::plan::work::{Cluster, Work};
 
@@ -97,7 +97,7 @@ impl Text<'_> {
             | Op::IfContinues(way, other)
             | Op::IfInside(way, other)
             | Op::IfVectors(way, other)
-            | Op::ForEachChunk(way, other) => blocks(f, self.line(op), [way, other]),
+            | Op::ForEachChunk(_, way, other) => blocks(f, self.line(op), [way, other]),
             other => writeln!(f, "{pad}{}", self.line(other)),
         }
     }
@@ -189,10 +189,14 @@ impl Text<'_> {
             Op::ForEachWorkTile(_) => "for each work tile".into(),
             Op::ForEachPartial(_) => "for each partial sum".into(),
             Op::ForEachKTile(_) => "for each k tile".into(),
-            Op::ForEachChunk(..) => {
+            Op::ForEachChunk(order, ..) => {
                 let work = &self.0.work;
                 let mode = work.held.and_then(|mode| work.tile.get(mode));
-                format!("for each chunk of {}", mode.map_or("?", |(name, _)| name))
+                let name = mode.map_or("?", |(name, _)| name);
+                match order {
+                    Order::Up => format!("for each chunk of {name}"),
+                    Order::Down => format!("for each chunk of {name}, backwards"),
+                }
             }
             Op::IfBoxesEnd(..) => "if boxes end at the edge".into(),
             Op::IfContinues(..) => "if it continues an output tile".into(),

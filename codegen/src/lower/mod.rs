@@ -140,7 +140,7 @@ impl<'p> Lowering<'p> {
                 by,
                 bounds,
             } => self.accumulate(*to, *from, *by, *bounds)?,
-            Op::ForEachChunk(whole, rest) => self.for_each_chunk(whole, rest)?,
+            Op::ForEachChunk(order, whole, rest) => self.for_each_chunk(*order, whole, rest)?,
             Op::Mma {
                 acc,
                 a,

@@ -4,9 +4,9 @@
 //! the chunk as they find a tile. Along the mode whole chunks need no tests.
 
 use crate::error::Result;
-use crate::ir::expr::{div, int, lt, mul};
+use crate::ir::expr::{div, int, lt, mul, sub};
 use crate::ir::program::{Expr, IntType, Stmt};
-use crate::ir::tile::{Bounds, FoldId, Op, View};
+use crate::ir::tile::{Bounds, FoldId, Op, Order, View};
 use crate::lower::fold::{Folding, groups};
 use crate::lower::{Lowering, bug};
 
@@ -28,8 +28,13 @@ impl Lowering<'_> {
         Ok(statements)
     }
 
-    /// The whole chunks of a mode, one after the other, then the rest.
-    pub(super) fn for_each_chunk(&mut self, whole: &[Op], rest: &[Op]) -> Result<Vec<Stmt>> {
+    /// The whole chunks of a mode, one after the other, then the rest; or the other way round.
+    pub(super) fn for_each_chunk(
+        &mut self,
+        order: Order,
+        whole: &[Op],
+        rest: &[Op],
+    ) -> Result<Vec<Stmt>> {
         let over = self.passes_over();
         let over = over.ok_or_else(|| bug(self.plan, "no passes are planned".to_string()))?;
         let chunk = int(self.plan.cta_tile[over]);
@@ -38,27 +43,35 @@ impl Lowering<'_> {
         let count = self.builder.hoist("chunks", count);
         let var = self.builder.var("chunk", IntType::I32, false);
         let before = self.state.clone();
-        self.state.tile[over] = Expr::Var(var);
+        self.state.tile[over] = match order {
+            Order::Up => Expr::Var(var),
+            Order::Down => {
+                let last = sub(count.clone(), int(1));
+                sub(last, Expr::Var(var))
+            }
+        };
         self.state.inside[over] = true;
         let body = self.branch(whole)?;
         self.state.tile[over] = count.clone();
         self.state.inside = before.inside;
         let rest = self.branch(rest)?;
         self.state = before;
-        Ok(vec![
-            Stmt::For {
-                var,
-                from: int(0),
-                to: count.clone(),
-                step: int(1),
-                body,
-            },
-            Stmt::If {
-                cond: lt(mul(count, chunk), extent),
-                then: rest,
-                otherwise: Vec::new(),
-            },
-        ])
+        let whole = Stmt::For {
+            var,
+            from: int(0),
+            to: count.clone(),
+            step: int(1),
+            body,
+        };
+        let rest = Stmt::If {
+            cond: lt(mul(count, chunk), extent),
+            then: rest,
+            otherwise: Vec::new(),
+        };
+        Ok(match order {
+            Order::Up => vec![whole, rest],
+            Order::Down => vec![rest, whole],
+        })
     }
 
     /// Combines each of a thread's elements with what it has of those before it.

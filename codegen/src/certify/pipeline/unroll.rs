@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::ir::tile::{Full, Kernel, Op, PipeId, Sync, View};
+use crate::ir::tile::{Full, Kernel, Op, Order, PipeId, Sync, View};
 
 /// One step of a team, unrolled.
 #[derive(Clone, Copy, Debug)]
@@ -99,18 +99,20 @@ impl<'k> Unroll<'k, '_> {
                     }
                     self.out.push_back(Step::Trip(None));
                 }
-                Op::ForEachChunk(body, rest) => {
+                Op::ForEachChunk(order, body, rest) => {
                     let Chunks {
                         whole,
                         rest: is_cut,
                     } = here(op)?.chunks;
-                    for chunk in 0..whole {
-                        self.out.push_back(Step::Trip(Some(chunk)));
-                        self.ops(body, tile)?;
+                    let chunks = (0..whole).map(|chunk| (chunk, body));
+                    let mut chunks: Vec<_> = chunks.collect();
+                    chunks.extend(is_cut.then_some((whole, rest)));
+                    if *order == Order::Down {
+                        chunks.reverse();
                     }
-                    if is_cut {
-                        self.out.push_back(Step::Trip(Some(whole)));
-                        self.ops(rest, tile)?;
+                    for (chunk, ops) in chunks {
+                        self.out.push_back(Step::Trip(Some(chunk)));
+                        self.ops(ops, tile)?;
                     }
                     self.out.push_back(Step::Trip(None));
                 }

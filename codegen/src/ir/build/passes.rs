@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::ir::build::flow::{FlowTiles, Way};
 use crate::ir::build::tiles::Tiles;
-use crate::ir::tile::{Bounds, FoldId, Op, WHOLE};
+use crate::ir::tile::{Bounds, FoldId, Op, Order, WHOLE};
 use crate::plan::cast::fill;
 use crate::plan::code::computed;
 use crate::plan::flow::{Does, Flow};
@@ -47,7 +47,12 @@ impl Passing<'_, '_> {
                 }
             }
             let whole = self.chunk(number, how, Bounds::Inside)?;
-            ops.push(Op::ForEachChunk(whole, self.rest(number, how)?));
+            // What was loaded last is found in a cache soonest.
+            let order = match number % 2 {
+                0 => Order::Up,
+                _ => Order::Down,
+            };
+            ops.push(Op::ForEachChunk(order, whole, self.rest(number, how)?));
         }
         Ok(ops)
     }

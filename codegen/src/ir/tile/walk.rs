@@ -30,7 +30,7 @@ impl Op {
             | Op::IfContinues(way, other)
             | Op::IfInside(way, other)
             | Op::IfVectors(way, other)
-            | Op::ForEachChunk(way, other) => {
+            | Op::ForEachChunk(_, way, other) => {
                 vec![way, other]
             }
             Op::Section

@@ -12,6 +12,8 @@ use crate::plan::flow::{Does, Flow};
 pub struct Passes {
     /// The mode, of the tile's two.
     pub over: usize,
+    /// Whether every other pass goes back from the end.
+    pub alternate: bool,
     /// Of each pass, the nodes that are made of every chunk, in order. Folds are among them, whose
     /// values so far go from chunk to chunk.
     pub chunks: Vec<Vec<usize>>,
@@ -52,6 +54,7 @@ pub(super) fn of(flow: &Flow, over: usize) -> Passes {
     };
     Passes {
         over,
+        alternate: false,
         chunks: (0..count).map(of_chunks).collect(),
         once: (0..=count).map(of_once).collect(),
     }

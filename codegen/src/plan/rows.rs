@@ -171,15 +171,18 @@ fn ctas(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow, along: usize) -> Op
 
 /// How the mode that is folded is gone along in chunks, where the spec wants that.
 fn passes(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow) -> Option<Passes> {
-    if spec.scheduler.passes != Auto::Given(model::Passes::Many) {
-        return None;
-    }
+    let alternate = match spec.scheduler.passes {
+        Auto::Auto | Auto::Given(model::Passes::One) => return None,
+        Auto::Given(model::Passes::Many) => false,
+        Auto::Given(model::Passes::Alternating) => true,
+    };
+    let word = if alternate { "alternating" } else { "many" };
     let folded = [0, 1].map(|mode| folds_along(flow, mode));
     let over = folded.iter().position(|folded| *folded)?;
     let names = spec.modes();
     if let (true, [first, second, ..]) = (folded == [true; 2], names) {
         let message = format!(
-            "scheduler.passes many goes along one mode, {first} and {second} are folded: fold \
+            "scheduler.passes {word} goes along one mode, {first} and {second} are folded: fold \
              along {second} in a kernel before, or use one"
         );
         chooser.violate("passes", message);
@@ -188,11 +191,14 @@ fn passes(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow) -> Option<Passes>
         let [m, n, k] = spec.cluster;
         let message = format!(
             "cluster ({m},{n},{k}): the CTAs of a cluster hold folded modes whole, which \
-             scheduler.passes many does not: use (1,1,1), or passes one"
+             scheduler.passes {word} does not: use (1,1,1), or passes one"
         );
         chooser.violate("cluster", message);
     }
-    Some(passes::of(flow, over))
+    Some(Passes {
+        alternate,
+        ..passes::of(flow, over)
+    })
 }
 
 /// Whether something is folded along that coordinate.

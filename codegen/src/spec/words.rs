@@ -247,6 +247,9 @@ words! {
         /// Tiles are chunks of the mode, however long it is: each fold that waits for another goes
         /// along all of them again, and loads them again.
         Many = word("many");
+        /// The same, every other time from the end of the mode back, so that what was loaded last
+        /// is found in a cache.
+        Alternating = word("alternating");
     }
 }
 

@@ -62,7 +62,7 @@ compute: |
   q[m] = mean[n] h[m,n] * h[m,n]
   d[m,n] = h[m,n] * rsqrt(q[m] + 1)
 cta_tile: '(1,512)'
-scheduler: { passes: many }
+scheduler: { passes: alternating }
 ";
 
 const KINDS: [&str; 3] = [SOFTMAX, COLUMNS, RESIDUAL];
@@ -182,7 +182,7 @@ const FAULTS: [(&str, usize, Fault); 14] = [
             };
             let fill = ops.remove(at);
             let whole = ops.iter_mut().find_map(|op| match op {
-                Op::ForEachChunk(whole, _) => Some(whole),
+                Op::ForEachChunk(_, whole, _) => Some(whole),
                 _ => None,
             });
             whole.map(|whole| whole.insert(0, fill)).is_some()
@@ -190,7 +190,7 @@ const FAULTS: [(&str, usize, Fault); 14] = [
     }),
     ("the rest left out", 3, |_, kernel| {
         one(kernel, |op| match op {
-            Op::ForEachChunk(_, rest) => {
+            Op::ForEachChunk(_, _, rest) => {
                 rest.clear();
                 true
             }
@@ -199,7 +199,7 @@ const FAULTS: [(&str, usize, Fault); 14] = [
     }),
     ("the rest taken for a whole chunk", 3, |_, kernel| {
         one(kernel, |op| match op {
-            Op::ForEachChunk(whole, rest) => {
+            Op::ForEachChunk(_, whole, rest) => {
                 rest.clone_from(whole);
                 true
             }
@@ -208,7 +208,7 @@ const FAULTS: [(&str, usize, Fault); 14] = [
     }),
     ("whole chunks left out", 3, |_, kernel| {
         one(kernel, |op| match op {
-            Op::ForEachChunk(whole, _) => {
+            Op::ForEachChunk(_, whole, _) => {
                 whole.clear();
                 true
             }
@@ -218,7 +218,7 @@ const FAULTS: [(&str, usize, Fault); 14] = [
     ("chunks taken for the tile's own place", 3, |_, kernel| {
         once(kernel, |ops| {
             let at = ops.iter().position(|op| matches!(op, Op::ForEachChunk(..)));
-            let Some(Op::ForEachChunk(whole, _)) = at.map(|at| ops[at].clone()) else {
+            let Some(Op::ForEachChunk(_, whole, _)) = at.map(|at| ops[at].clone()) else {
                 return false;
             };
             ops.splice(at.unwrap_or(0)..=at.unwrap_or(0), whole);

@@ -68,7 +68,7 @@ pub(super) fn change(
                 Op::IfBoxesEnd(way, other)
                 | Op::IfInside(way, other)
                 | Op::IfVectors(way, other)
-                | Op::ForEachChunk(way, other)
+                | Op::ForEachChunk(_, way, other)
                 | Op::IfContinues(way, other) => walk(way, at) || walk(other, at),
                 _ => false,
             })

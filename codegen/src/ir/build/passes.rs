@@ -47,10 +47,9 @@ impl Passing<'_, '_> {
                 }
             }
             let whole = self.chunk(number, how, Bounds::Inside)?;
-            // What was loaded last is found in a cache soonest.
-            let order = match number % 2 {
-                0 => Order::Up,
-                _ => Order::Down,
+            let order = match self.passes.alternate && number % 2 == 1 {
+                true => Order::Down,
+                false => Order::Up,
             };
             ops.push(Op::ForEachChunk(order, whole, self.rest(number, how)?));
         }

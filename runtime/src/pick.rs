@@ -2,9 +2,10 @@
 //! passed over.
 //!
 //! The order is the bundle's: kernels of one function as its maker ranked them, plain kernels that
-//! take every layout and alignment last, and before these such that fold any number of elements,
-//! which they may load several times. A kernel is *plain* when it assumes nothing and has no tensor
-//! maps, which take aligned rows alone.
+//! take every layout and alignment last. Of kernels that fold, those come first that hold the
+//! shortest rows: longer tiles are empty for the most part, and what folds any number of elements
+//! may load them several times. A kernel is *plain* when it assumes nothing and has no tensor maps,
+//! which take aligned rows alone.
 
 use std::collections::BTreeMap;
 
@@ -245,11 +246,14 @@ fn types(kernel: &Kernel) -> String {
     all.join(" ")
 }
 
-/// Longer than what any kernel holds at once.
-const LONG: i64 = 1 << 30;
+/// The longest rows that a kernel folds, as a power of two; none where it folds nothing.
+fn longest_rows(kernel: &Kernel) -> Option<u32> {
+    const BEYOND_ANY_TILE: u32 = 30;
+    let takes = |bits: &u32| folded_as_long(kernel, 1 << bits).next().is_some();
+    (0..=BEYOND_ANY_TILE).rev().find(takes)
+}
 
-/// Tries kernels in order, those that fold any number of elements and the plain ones after all
-/// others.
+/// Tries kernels in order, those of short rows first and the plain ones after all others.
 fn first_that_fits<'a>(
     mut candidates: Vec<&'a Kernel>,
     wanted: &str,
@@ -257,7 +261,7 @@ fn first_that_fits<'a>(
     device: &DeviceInfo,
     addresses: &[(&str, u64)],
 ) -> Result<Pick<'a>, Error> {
-    candidates.sort_by_cached_key(|k| (is_plain(k), folded_as_long(k, LONG).next().is_some()));
+    candidates.sort_by_cached_key(|k| (is_plain(k), longest_rows(k)));
     let mut skips = Vec::new();
     for kernel in candidates {
         let mut refusals = fit(kernel, problem, device).err().unwrap_or_default();

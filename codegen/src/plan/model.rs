@@ -15,7 +15,7 @@ use crate::plan::flow::Flow;
 use crate::plan::fold::FoldPlan;
 use crate::plan::roles::{BoxCopy, Roles};
 use crate::plan::work::Work;
-use crate::spec::model::{Axis, Computes, Operand, Role};
+use crate::spec::model::{Auto, Axis, Computes, CopyPath, Operand, Role};
 
 /// One hop of an operand's way, from one memory space to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -50,6 +50,19 @@ impl Hop {
     /// The dotted key of a spec that names its atom for that operand: `copy.a.g2s`.
     pub fn key(self, operand: &str) -> String {
         format!("copy.{operand}.{}", self.name())
+    }
+
+    /// The atom that a way of data gives for it; none where the way does not take it.
+    pub fn atom_of(self, path: &CopyPath) -> Option<&Auto<String>> {
+        let atom = match self {
+            Hop::G2s => &path.g2s,
+            Hop::S2r => &path.s2r,
+            Hop::R2s => &path.r2s,
+            Hop::G2r => &path.g2r,
+            Hop::R2g => &path.r2g,
+            Hop::S2g => &path.s2g,
+        };
+        atom.as_ref()
     }
 
     /// Where it begins and where it ends.

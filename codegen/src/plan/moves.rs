@@ -65,7 +65,7 @@ pub(super) fn step(
     let (from, to) = hop.spaces();
     let element = operand.dtype.bytes();
     let wanted = |bytes: u32| Wanted::vector(from, to, bytes);
-    let given = spec.copy.get(name).and_then(|path| path.by(hop));
+    let given = spec.copy.get(name).and_then(|path| hop.atom_of(path));
     let given = given.cloned().unwrap_or_default();
     let candidates: Vec<Arc<Atom>> = match &given {
         Auto::Given(_) => (chooser.copy(&what, &given, wanted(together * element)))

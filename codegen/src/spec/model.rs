@@ -24,7 +24,6 @@ pub use super::words::{Accumulation, LaunchKind, Passes, Raster, Schedule, Sched
 use crate::arch::{Arch, PORTABLE_CLUSTER};
 use crate::atoms::model::Space::{Gmem, Rmem, Smem};
 use crate::dtype::DType;
-use crate::plan::model::Hop;
 
 /// Most elements of the tile that a tiled MMA covers.
 const MMA_TILE: i64 = 1 << 24;
@@ -193,19 +192,6 @@ impl Spec {
 }
 
 impl CopyPath {
-    /// The atom of that hop; none where the way does not take it.
-    pub fn by(&self, hop: Hop) -> Option<&Auto<String>> {
-        let atom = match hop {
-            Hop::G2s => &self.g2s,
-            Hop::S2r => &self.s2r,
-            Hop::R2s => &self.r2s,
-            Hop::G2r => &self.g2r,
-            Hop::R2g => &self.r2g,
-            Hop::S2g => &self.s2g,
-        };
-        atom.as_ref()
-    }
-
     /// Whether results are to leave registers for global memory at once.
     pub fn is_direct(&self) -> bool {
         self.r2g.is_some() && self.r2s.is_none() && self.s2g.is_none()

@@ -4,7 +4,7 @@
 //! time, and most specs have few keys beyond those that must be there. Nothing else is avoided.
 
 use rand::rngs::StdRng;
-use rand::seq::IndexedRandom;
+use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use tilewright_codegen::arch::{ARCHES, Arch};
 use tilewright_codegen::atoms;
@@ -56,6 +56,7 @@ pub fn draw(seed: u64) -> Draft {
     pen.draft.set("kernel", family);
     pen.draft.set("name", format!("drawn_{seed}"));
     match family {
+        "copy" if seed % 4 == 1 => pen.permutation(),
         "copy" => pen.copy(),
         _ => pen.gemm(),
     }
@@ -146,6 +147,40 @@ impl Pen {
         }
         if self.chance(25) {
             self.draft.set("copy.s.g2s", "auto");
+        }
+    }
+
+    /// A copy of three to five modes in any order. Tiles cut what either side is contiguous along.
+    fn permutation(&mut self) {
+        self.arch(70, 15);
+        let dtype = self.pick(DTYPES).unwrap_or(DType::F32);
+        let mut modes = vec!["a", "b", "c", "e", "f"];
+        modes.truncate(self.rng.random_range(3..=5));
+        let source = modes.clone();
+        let stays = if self.chance(60) { 1 } else { 0 };
+        let free = modes.len() - stays;
+        modes[..free].shuffle(&mut self.rng);
+        for (operand, axes) in [("s", &source), ("d", &modes)] {
+            self.draft
+                .set(&format!("operands.{operand}.dtype"), dtype.text());
+            let named = (1..axes.len()).map(|axis| format!("s{axis}{operand}"));
+            let mut strides: Vec<String> = named.chain(["1".to_owned()]).collect();
+            if self.chance(20)
+                && let (Some(stride), Some(slot)) = (self.pick(&STRIDES), strides.last_mut())
+            {
+                *slot = stride.to_string();
+            }
+            let text = format!("({}):({})", axes.join(","), strides.join(","));
+            self.draft.set(&format!("operands.{operand}.layout"), text);
+        }
+        let (to, from) = (modes.join(","), source.join(","));
+        self.draft.set("kernel", "permute");
+        self.draft.set("compute", format!("d[{to}] = s[{from}]"));
+        let first = source.last();
+        let second = modes.iter().rev().find(|mode| Some(*mode) != first);
+        for mode in first.into_iter().chain(second) {
+            let extent = self.power(3..=6).to_string();
+            self.draft.set(&format!("cta_tile.{mode}"), extent);
         }
     }
 

@@ -35,11 +35,12 @@ pub fn points() -> Vec<Point> {
     points_below("specs/")
 }
 
-/// Whether a kernel moves and multiplies alone, so that its results on small integers are exact,
-/// however sums are rounded.
+/// Whether a kernel moves and multiplies matrices alone, so that its results on small integers are
+/// exact, however sums are rounded.
 pub fn is_exact(kernel: &Kernel) -> bool {
     let copied = kernel.copied();
-    let moved = copied.is_some_and(|[from, to]| from.dtype == to.dtype);
+    let is_matrix = |layout: &tilewright_bundle::OperandLayout| layout.rank() == 2;
+    let moved = copied.is_some_and(|[from, to]| from.dtype == to.dtype && is_matrix(&from.layout));
     kernel.product().is_some() || moved
 }
 

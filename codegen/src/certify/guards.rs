@@ -37,7 +37,7 @@ pub struct Guards {
     pub by_map: u32,
     /// By the size of scratch memory.
     pub by_scratch: u32,
-    /// Not shown: to operands whose strides are all constants, which tests guard as they do others.
+    /// Not shown: to operands of several constant strides, which tests guard as they do others.
     pub unshown: u32,
 }
 

@@ -11,8 +11,9 @@
 //! emulator; so is the order in which work tiles come to CTAs.
 
 mod grid;
-mod problem;
 mod sizes;
+mod output;
+mod problem;
 mod regions;
 mod work;
 mod memory;

@@ -67,7 +67,7 @@ pub struct Certificate {
     /// Of these, by the size of scratch memory.
     #[serde(skip_serializing_if = "is_zero")]
     pub guarded_by_scratch: u32,
-    /// Of these, to operands whose strides are all constants, of which an address does not tell its
+    /// Of these, to operands of several constant strides, of which an address does not tell its
     /// coordinates: not shown to stay inside.
     #[serde(skip_serializing_if = "is_zero")]
     pub unshown: u32,

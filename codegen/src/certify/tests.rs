@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod interpret;
+mod outer;
 mod passes;
 mod pipeline;
 mod timeline;

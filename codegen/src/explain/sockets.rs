@@ -45,7 +45,7 @@ pub struct ModeUse {
     pub mode: String,
     /// What it is: `rows`.
     pub is: &'static str,
-    /// Extent of a CTA's tile along it.
+    /// Extent of a CTA's tile along it; 1 of an outer mode.
     pub tile: i64,
     /// Each operand's stride along it, in the order of operands; none where it has no such mode.
     pub strides: Vec<(String, Option<String>)>,
@@ -191,17 +191,18 @@ fn of_rows(plan: &Plan, formula: &Formula) -> Vec<Socket> {
     sockets
 }
 
-/// What each mode of the tile is. The first two are the output's: a product's rows and columns.
+/// What each mode of the tile is, then the outer ones. The first two are the output's: a product's
+/// rows and columns.
 fn modes(plan: &Plan) -> Vec<ModeUse> {
     let is = |at: usize| match at {
         0 => "rows",
         1 => "columns",
         _ => "summed",
     };
-    let of = |(at, (mode, tile)): (usize, (&String, &i64))| ModeUse {
+    let of = |mode: &String, is: &'static str, tile: i64| ModeUse {
         mode: mode.clone(),
-        is: is(at),
-        tile: *tile,
+        is,
+        tile,
         strides: plan
             .operands
             .iter()
@@ -215,5 +216,7 @@ fn modes(plan: &Plan) -> Vec<ModeUse> {
             .collect(),
     };
     let tiles = plan.modes.iter().zip(&plan.cta_tile).enumerate();
-    tiles.map(of).collect()
+    let tiles = tiles.map(|(at, (mode, tile))| of(mode, is(at), *tile));
+    let outer = plan.work.outer.iter().map(|mode| of(mode, "outer", 1));
+    tiles.chain(outer).collect()
 }

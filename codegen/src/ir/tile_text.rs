@@ -307,6 +307,9 @@ impl fmt::Display for Work {
             write!(f, ", at most {most} CTAs")?;
         }
         write!(f, ", raster {}", self.raster)?;
+        if !self.outer.is_empty() {
+            write!(f, ", at each of ({})", self.outer.join(","))?;
+        }
         match self.cluster() {
             Cluster([1, 1]) => Ok(()),
             Cluster([along_m, along_n]) => write!(f, ", clusters ({along_m},{along_n})"),

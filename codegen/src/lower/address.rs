@@ -23,6 +23,8 @@ const MAX_IMMEDIATE: i64 = i32::MAX as i64 / 2;
 pub(super) struct State {
     /// The CTA's tile along the output's modes, in tiles.
     pub tile: [Expr; 2],
+    /// The CTA's coordinate along each outer mode.
+    pub outer: Vec<Expr>,
     /// The modes along which the chunk at hand is wholly inside, as tests on the way to it say.
     pub inside: [bool; 2],
     /// Elements along k before the tile to be loaded next, 64-bit.
@@ -41,8 +43,9 @@ pub(super) struct GmemTile<'p> {
     base: crate::ir::program::ParamId,
     offset: Expr,
     moving: Option<Expr>,
-    /// The coordinate of the tile that runs along each axis of the operand.
-    axes: Vec<usize>,
+    /// The coordinate of the tile that runs along each axis of the operand; none along those of
+    /// outer modes.
+    axes: Vec<Option<usize>>,
     /// Elements from the thread's first element to the end, by coordinate of the tile; none along
     /// those that the operand has no elements along.
     pub left: [Option<Expr>; 2],
@@ -54,14 +57,23 @@ impl<'p> GmemTile<'p> {
         builder: &mut Builder,
         plan: &Plan,
         operand: &'p Operand,
-        (part, axes): (&Part<2>, &[usize]),
+        (part, axes): (&Part<2>, &[Option<usize>]),
         state: &State,
     ) -> Option<GmemTile<'p>> {
         let mut offset = long(0);
         let mut moving = None;
         let mut left = [None, None];
-        let modes = plan.modes_of(operand).into_iter().enumerate();
-        for ((axis, mode), coordinate) in modes.zip(axes.iter().copied()) {
+        for (number, axis) in plan.outer_of(operand) {
+            let stride = stride_expr(builder, &axis.stride)?;
+            let at = state.outer.get(number)?.clone();
+            offset = add(offset, mul(widen(at), stride));
+        }
+        for (axis, coordinate) in axes.iter().enumerate() {
+            let Some(coordinate) = *coordinate else {
+                continue;
+            };
+            let name = &operand.axis(axis).mode;
+            let mode = plan.modes.iter().position(|mode| mode == name)?;
             let thread = builder.thread_sum("coord", &part.digits, coordinate);
             let stride = stride_expr(builder, operand.stride(axis))?;
             let tile = state.tile.get(mode);
@@ -74,7 +86,7 @@ impl<'p> GmemTile<'p> {
                 Some(index) => {
                     let extent = plan.cta_tile[mode];
                     let start = builder.hoist("start", mul(index.clone(), int(extent)));
-                    let end = Expr::Param(builder.param(&operand.axis(axis).mode)?);
+                    let end = Expr::Param(builder.param(name)?);
                     let rest = builder.hoist("rest", sub(end, start.clone()));
                     (start, rest)
                 }
@@ -111,6 +123,9 @@ impl<'p> GmemTile<'p> {
         let mut offset = self.offset.clone();
         let mut imm = 0;
         for (axis, coordinate) in self.axes.iter().enumerate() {
+            let Some(coordinate) = coordinate else {
+                continue;
+            };
             let steps = *value.get(*coordinate)?;
             match self.operand.stride(axis) {
                 Stride::Const(stride) => match steps * stride * bytes {

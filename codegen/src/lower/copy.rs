@@ -276,6 +276,7 @@ impl<'p> Lowering<'p> {
             .operand(name)
             .ok_or_else(|| bug(plan, format!("no operand {name}")))?;
         let along = operand.contiguous_axis();
+        let along = along.and_then(|axis| run.step.coordinate(axis));
         // Single elements are cut along no mode.
         let along = match along {
             None if run.parts.src_values == 1 => 1,

@@ -102,11 +102,12 @@ impl Lowering<'_> {
     ) -> Result<Option<Scalar>> {
         let formula = &self.plan.computes.formula;
         let missing = |what: &str| bug(self.plan, format!("there is no {what}"));
-        let mode = |mode: usize| {
+        let at = |modes: &[String], mode: usize| {
             let name = formula.modes.get(mode).map(|mode| &mode.name);
-            let at = self.plan.modes.iter().position(|known| Some(known) == name);
-            at.ok_or_else(|| missing("such mode"))
+            modes.iter().position(|known| Some(known) == name)
         };
+        let outer = |mode: usize| at(&self.kernel.work.outer, mode);
+        let mode = |mode: usize| at(&self.plan.modes, mode).ok_or_else(|| missing("such mode"));
         Ok(Some(match slot {
             Slot::Input(..) | Slot::Call(..) | Slot::Bits(..) => return Ok(None),
             Slot::Scalar(at) => {
@@ -114,8 +115,15 @@ impl Lowering<'_> {
                 let param = name.and_then(|name| self.builder.param(name));
                 Scalar::Param(param.ok_or_else(|| missing("such scalar"))?)
             }
-            Slot::Size(of) => Scalar::Int(self.extent(mode(of)?)?),
+            Slot::Size(of) => Scalar::Int(match outer(of) {
+                Some(number) => self.outer_extent(number)?,
+                None => self.extent(mode(of)?)?,
+            }),
             Slot::Coordinate(of, lane) => {
+                if let Some(number) = outer(of) {
+                    let at = self.state.outer.get(number).cloned();
+                    return Ok(Some(Scalar::Int(at.ok_or_else(|| missing("such mode"))?)));
+                }
                 let at = mode(of)?;
                 let element = elements.get(lane as usize);
                 let element = element.ok_or_else(|| missing("such element"))?;

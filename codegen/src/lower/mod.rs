@@ -295,6 +295,16 @@ impl<'p> Lowering<'p> {
         })
     }
 
+    /// The problem's extent along an outer mode.
+    fn outer_extent(&self, number: usize) -> Result<Expr> {
+        let name = self.kernel.work.outer.get(number);
+        let param = name.and_then(|name| self.builder.param(name));
+        param.map(Expr::Param).ok_or_else(|| {
+            let message = format!("no parameter for the extent of outer mode {number}");
+            bug(self.plan, message)
+        })
+    }
+
     fn fragment(&self, tile: TileId) -> Result<&Fragment> {
         let fragment = self.fragments.get(&tile);
         fragment.ok_or_else(|| bug(self.plan, format!("tile {} is not in registers", tile.0)))
@@ -348,6 +358,7 @@ fn start_state(builder: &mut Builder, plan: &Plan) -> State {
     let k = summed.map_or(int(0), Expr::Param);
     State {
         tile: [int(0), int(0)],
+        outer: Vec::new(),
         inside: [false; 2],
         k_start: builder.state("k_start", IntType::I64, long(0)),
         k_left: builder.state("k_left", IntType::I32, k),

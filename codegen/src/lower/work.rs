@@ -8,7 +8,7 @@ mod stream_k;
 mod partials;
 
 use crate::error::Result;
-use crate::ir::expr::{add, ceil_div, int, mul};
+use crate::ir::expr::{add, ceil_div, div, int, mul, rem};
 use crate::ir::program::{Expr, IntType, Stmt};
 use crate::ir::tile::{Op, Team};
 use crate::lower::Lowering;
@@ -40,12 +40,37 @@ impl Lowering<'_> {
             }
             let cta = self.builder.cta();
             let tiles = self.tiles([1, 1])?;
-            self.enter(cta, tiles)?;
+            let number = self.enter_outer(cta, &tiles)?;
+            self.enter(number, tiles)?;
             let statements = self.ops(section)?;
             out.extend(self.builder.end_section());
             out.extend(statements);
         }
         Ok(out)
+    }
+
+    /// Names the coordinates along outer modes of the output tile of that number, which come one
+    /// after another, the last mode fastest, each with all its tiles. Its number among these.
+    fn enter_outer(&mut self, number: Expr, tiles: &[Expr; 2]) -> Result<Expr> {
+        let count = self.kernel.work.outer.len();
+        if count == 0 {
+            return Ok(number);
+        }
+        let all = mul(tiles[0].clone(), tiles[1].clone());
+        let all = self.builder.hoist("all_tiles", all);
+        let within = (self.builder).hoist("within", rem(number.clone(), all.clone()));
+        let mut rest = self.builder.hoist("beyond", div(number, all));
+        let mut outer = Vec::new();
+        for mode in (1..count).rev() {
+            let extent = self.outer_extent(mode)?;
+            let at = rem(rest.clone(), extent.clone());
+            outer.push(self.builder.hoist("outer", at));
+            rest = self.builder.hoist("beyond", div(rest, extent));
+        }
+        outer.push(rest);
+        outer.reverse();
+        self.state.outer = outer;
+        Ok(within)
     }
 
     /// Output tiles come to clusters in turn; in a cluster each CTA has its place.

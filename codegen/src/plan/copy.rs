@@ -1,4 +1,4 @@
-//! Planning a copy: `d = s`, both `(m,n)`, through registers or through shared memory.
+//! Planning a copy: `d = s`, over a tile of two modes, through registers or through shared memory.
 //!
 //! A way is where the data passes and how wide its vectors are; the first way that nothing speaks
 //! against is taken. Operands that are contiguous along different modes are transposed in shared
@@ -8,9 +8,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::atoms::model::{Atom, Space};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::choose::{Chooser, Wanted};
 use crate::plan::model::{Hop, Plan, Step};
+use crate::plan::moves::{axes_of, contiguous};
 use crate::plan::tiled::{assume, check_strides, place_smem, vector_copy};
 use crate::plan::{limits, start};
 use crate::spec::model::{Auto, CopyPath, Operand, Point, Role, Spec};
@@ -66,6 +68,29 @@ impl Asked<'_> {
     /// The key of an operand's hop.
     fn key(&self, operand: &Operand, hop: Hop) -> String {
         format!("copy.{}.{}", operand.name, hop.name())
+    }
+}
+
+/// Whether it is a copy that is planned here: of two modes, or one of more that passes through
+/// shared memory, as it must where its sides are contiguous along different modes. Others are maps,
+/// which move vectors at the ends of rows too.
+pub(super) fn is_for(spec: &Spec) -> bool {
+    let sides = [Role::Source, Role::Output].map(|role| spec.operand_as(role));
+    let (true, [Some(s), Some(d)]) = (spec.compute.is_copy(), sides) else {
+        return false;
+    };
+    let path = spec.copy.get(&s.name);
+    let asked = path.is_some_and(|path| path.g2s.is_some() || path.s2r.is_some());
+    // A map rounds elements of this type anew.
+    let rounds = s.dtype == DType::TF32;
+    spec.compute.is_plain || asked || rounds || are_turned(spec, s, d)
+}
+
+/// Whether two operands are contiguous along different modes of the tile.
+fn are_turned(spec: &Spec, s: &Operand, d: &Operand) -> bool {
+    match (contiguous(spec, s), contiguous(spec, d)) {
+        (Some(s), Some(d)) => s != d,
+        _ => false,
     }
 }
 
@@ -150,10 +175,7 @@ fn vectors(chooser: &mut Chooser<'_>, asked: &Asked<'_>) -> Option<Vec<u32>> {
 fn ways(chooser: &Chooser<'_>, asked: &Asked<'_>, vectors: &[u32]) -> Vec<Way> {
     let path = &asked.path;
     let every = |through: Through| vectors.iter().map(move |&vector| Way { through, vector });
-    let differ = match (asked.s.contiguous_axis(), asked.d.contiguous_axis()) {
-        (Some(s), Some(d)) => s != d,
-        _ => false,
-    };
+    let differ = are_turned(asked.spec, asked.s, asked.d);
     if path.g2s.is_some() || (path.s2r.is_some() && path.g2r.is_none()) {
         let fill = match &path.g2s {
             Some(Auto::Given(id)) => chooser.catalogue.get(id).and_then(width),
@@ -235,7 +257,7 @@ fn planned(
         // Rows as they come are swizzled; what is transposed is padded.
         let contiguous = match way.through {
             Through::Staging => 0,
-            _ => s.contiguous_axis().unwrap_or(1),
+            _ => contiguous(spec, s).unwrap_or(1),
         };
         place_smem(
             chooser,
@@ -277,12 +299,14 @@ fn step(
     };
     let element = operand.dtype.bytes();
     let along = along(asked, way, hop);
+    let axes = axes_of(asked.spec, operand).unwrap_or_default();
     let tile = [plan.cta_tile[0], plan.cta_tile[1]];
     let (dtype, threads) = (operand.dtype, plan.threads);
     let tiled = vector_copy(chooser, &atom, dtype, tile, along, threads, &what)?;
     let Some(tiled) = tiled else { return Ok(None) };
     if from == Space::Gmem || to == Space::Gmem {
-        check_strides(chooser, operand, along, &atom, &what);
+        let axis = axes.iter().position(|at| *at == Some(along));
+        check_strides(chooser, operand, axis.unwrap_or(along), &atom, &what);
         assume(plan, operand, &atom, &what);
     }
     let element_atom = if bytes > element && hop != Hop::G2s {
@@ -297,14 +321,14 @@ fn step(
         element_atom,
         tiled,
         tile,
-        axes: vec![0, 1],
+        axes,
     }))
 }
 
 /// The mode that neighbouring threads take neighbours of: what a tile is loaded from memory by
 /// follows `s`; what holds the elements that are stored follows `d`.
 fn along(asked: &Asked<'_>, way: Way, hop: Hop) -> usize {
-    let [s, d] = [asked.s, asked.d].map(Operand::contiguous_axis);
+    let [s, d] = [asked.s, asked.d].map(|operand| contiguous(asked.spec, operand));
     let loads =
         matches!(hop, Hop::G2s | Hop::R2s) || hop == Hop::G2r && way.through == Through::Staging;
     let [first, second] = if loads { [s, d] } else { [d, s] };

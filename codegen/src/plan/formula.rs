@@ -1,9 +1,12 @@
-//! Which formulas become kernels: products of two matrices, maps and folds over two modes.
+//! Which formulas become kernels: products of two matrices, maps and folds of up to five modes, of
+//! which a tile cuts two.
 //!
 //! Comes in: a spec, whose formula has a form. Goes out: nothing where it is one of those, else
 //! every part of it that is none of theirs, each with its place in the formula's text, a way out,
 //! and the nearest formula that is generated. This is the list of what is not generated yet: a
 //! skeleton that takes more takes a row of it away.
+
+mod outer;
 
 use tilewright_formula::form::{Chain, Contraction, FoldSite, Form};
 use tilewright_formula::syntax::Combine;
@@ -11,8 +14,8 @@ use tilewright_formula::{Axis, ExprKind, Extent, Formula, Index, Role, Source, S
 
 use crate::error::Violation;
 use crate::plan::choose::Chooser;
-use crate::spec::default_formula;
 use crate::spec::model::{Computes, Spec};
+use crate::spec::{TILE_MODES, default_formula};
 
 /// A part of a formula that is not generated.
 struct Misfit {
@@ -26,8 +29,8 @@ struct Misfit {
 
 const BEFORE: &str = "compute it in a kernel before this one";
 const BEHIND: &str = "leave it to a kernel behind this one";
-/// Most modes of rows.
-const MODES: usize = 2;
+/// Most modes of rows: those of a tile and, of each of its elements, some outer ones.
+const MODES: usize = 5;
 const APART: &str = "make a kernel of each";
 
 /// Refuses what is not generated.
@@ -47,6 +50,12 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     };
     if !misfits.is_empty() || !extents.is_empty() {
         return refuse(computes, chooser, misfits, extents);
+    }
+    if is_rows && !computes.is_plain {
+        outer::check_outputs(spec, chooser);
+    }
+    if is_rows && formula.modes.len() > TILE_MODES {
+        return outer::check(spec, chooser);
     }
     let mut missing = match is_rows {
         true => formula.modes.iter().map(|mode| mode.name.clone()).collect(),
@@ -112,8 +121,12 @@ fn of_rows(formula: &Formula) -> Vec<Misfit> {
         let modes: Vec<&str> = modes.collect();
         misfits.push(Misfit {
             part: 0..formula.text.trim_end().len(),
-            what: format!("this has {} modes ({})", modes.len(), modes.join(", ")),
-            way_out: "make two modes of them, as the operands lie in memory",
+            what: format!(
+                "this has {} modes ({}), more than {MODES}",
+                modes.len(),
+                modes.join(", ")
+            ),
+            way_out: "make one mode of those that lie behind one another in memory",
         });
     }
     for statement in &formula.statements {

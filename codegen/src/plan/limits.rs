@@ -17,11 +17,20 @@ const OTHER_REGISTERS: i64 = 40;
 pub(super) fn check_overlap(chooser: &mut Chooser<'_>, plan: &Plan) {
     // Elements along one mode lie apart.
     let mut outputs = plan.operands.iter();
-    let matrix = |one: &&Operand| one.is_written() && one.axes.len() == 2;
-    let Some(d) = outputs.find(matrix) else {
+    let cut = |one: &Operand, mode: usize| {
+        let name = plan.modes.get(mode)?;
+        one.axes.iter().find(|axis| axis.mode == *name).cloned()
+    };
+    let matrix = |one: &Operand| Some((cut(one, 0)?, cut(one, 1)?));
+    let found = outputs.find_map(|one| {
+        matrix(one)
+            .filter(|_| one.is_written())
+            .map(|two| (one, two))
+    });
+    let Some((d, (first, second))) = found else {
         return;
     };
-    let (&Stride::Const(row), &Stride::Const(column)) = (d.stride(0), d.stride(1)) else {
+    let (Stride::Const(row), Stride::Const(column)) = (first.stride, second.stride) else {
         return;
     };
     // (i, j) and (i + column/g, j - row/g) lie at one address.
@@ -30,11 +39,15 @@ pub(super) fn check_overlap(chooser: &mut Chooser<'_>, plan: &Plan) {
     let [m, n] = [plan.cta_tile[0], plan.cta_tile[1]];
     if rows < m && columns < n {
         let name = &d.name;
-        let [first, second] = [0, 1].map(|axis| &d.axis(axis).mode);
+        let [first, second] = [first.mode, second.mode];
+        let named = match d.axes.len() {
+            2 => format!("({first},{second}):(ld{name},1)"),
+            _ => "strides with names".to_owned(),
+        };
         let message = format!(
             "operand {name}: elements ({rows},0) and (0,{columns}) of a tile of ({m},{n}) lie at \
-             one address by strides ({row},{column}): use ({first},{second}):(ld{name},1), or a \
-             stride of at least {} along {first} or {} along {second}",
+             one address by strides ({row},{column}): use {named}, or a stride of at least {} \
+             along {first} or {} along {second}",
             column.saturating_mul(n),
             row.saturating_mul(m)
         );

@@ -63,7 +63,7 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
         return Err(Error::plan(&point.id, chooser.violations));
     }
     let planned = match point.spec.form() {
-        FormKind::Rows if point.spec.compute.is_plain => copy::plan(point, &mut chooser),
+        FormKind::Rows if copy::is_for(&point.spec) => copy::plan(point, &mut chooser),
         FormKind::Rows => rows::plan(point, &mut chooser),
         FormKind::Contraction => gemm::plan(point, &mut chooser),
         FormKind::Chain => Ok(None),
@@ -156,6 +156,7 @@ fn one_tile_each(spec: &Spec) -> Work {
     let modes = spec.modes().iter().cloned();
     Work {
         tile: modes.zip(spec.cta_tile.iter().copied()).collect(),
+        outer: spec.compute.outer_modes(),
         raster: (spec.scheduler.raster).unwrap_or_else(|| spec.form().facts().raster),
         kind: SchedulerKind::Single,
         ctas: None,

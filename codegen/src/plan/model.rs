@@ -94,15 +94,21 @@ pub struct Step {
     pub tiled: TiledCopy,
     /// Extents of the tile that one run of the step moves.
     pub tile: [i64; 2],
-    /// Which of the tile's coordinates runs along each axis of the operand. Along a coordinate that
-    /// runs along none its elements repeat: each is moved once.
-    pub axes: Vec<usize>,
+    /// Which of the tile's coordinates runs along each axis of the operand, none along those of
+    /// outer modes. Along a coordinate that runs along no axis its elements repeat: each is moved
+    /// once.
+    pub axes: Vec<Option<usize>>,
 }
 
 impl Step {
     /// Along which of the tile's coordinates the operand has elements.
     pub fn keeps(&self) -> [bool; 2] {
-        [0, 1].map(|coordinate| self.axes.contains(&coordinate))
+        [0, 1].map(|coordinate| self.axes.contains(&Some(coordinate)))
+    }
+
+    /// The coordinate of the tile that runs along an axis of the operand.
+    pub fn coordinate(&self, axis: usize) -> Option<usize> {
+        self.axes.get(axis).copied().flatten()
     }
 }
 
@@ -235,7 +241,7 @@ pub struct Plan {
     pub operands: Vec<Operand>,
     /// Type sums are held in.
     pub accumulator: DType,
-    /// Names of the modes that a CTA's tile cuts: the output's two, then the summed one.
+    /// Names of the modes that a CTA's tile cuts: two of the output, then the summed one.
     pub modes: Vec<String>,
     /// Extents of a CTA's tile along them.
     pub cta_tile: Vec<i64>,
@@ -347,17 +353,26 @@ impl Plan {
     /// The modes of the tile that run along the coordinates of an operand's tile; none along those
     /// that it has no elements along.
     pub fn places(&self, operand: &Operand) -> [Option<usize>; 2] {
-        let modes = self.modes_of(operand);
         let mut steps = self.steps.iter();
         let step = steps.find(|step| step.operand == operand.name);
         let mut places = [None; 2];
-        for (axis, mode) in modes.into_iter().enumerate() {
-            let coordinate = step.map_or(Some(&axis), |step| step.axes.get(axis));
-            if let Some(place) = coordinate.and_then(|at| places.get_mut(*at)) {
-                *place = Some(mode);
+        for (number, axis) in operand.axes.iter().enumerate() {
+            let mode = self.modes.iter().position(|mode| *mode == axis.mode);
+            let coordinate = step.map_or(Some(number), |step| step.coordinate(number));
+            if let Some(place) = coordinate.and_then(|at| places.get_mut(at)) {
+                *place = mode;
             }
         }
         places
+    }
+
+    /// Numbers of the outer modes that run along axes of an operand, with these.
+    pub fn outer_of<'o>(&self, operand: &'o Operand) -> impl Iterator<Item = (usize, &'o Axis)> {
+        let outer = self.work.outer.clone();
+        operand.axes.iter().filter_map(move |axis| {
+            let number = outer.iter().position(|mode| *mode == axis.mode);
+            number.map(|number| (number, axis))
+        })
     }
 
     /// Extents of an operand's tile.

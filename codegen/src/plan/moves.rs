@@ -31,13 +31,22 @@ pub(super) struct Shared<'s> {
     pub tiled: &'s dyn Fn(CopyAtom) -> Result<TiledCopy>,
 }
 
-/// Which coordinate of the tile runs along each axis of an operand; none where one runs along
-/// neither.
-pub(super) fn axes_of(spec: &Spec, operand: &Operand) -> Option<Vec<usize>> {
-    let modes = spec.modes();
+/// Which coordinate of the tile runs along each axis of an operand, none along an outer mode's;
+/// nothing where an axis is of neither.
+pub(super) fn axes_of(spec: &Spec, operand: &Operand) -> Option<Vec<Option<usize>>> {
+    let (modes, outer) = (spec.modes(), spec.compute.outer_modes());
     (operand.axes.iter())
-        .map(|axis| modes.iter().take(2).position(|mode| *mode == axis.mode))
+        .map(|axis| {
+            let at = modes.iter().take(2).position(|mode| *mode == axis.mode);
+            (at.is_some() || outer.contains(&axis.mode)).then_some(at)
+        })
         .collect()
+}
+
+/// Which coordinate of the tile runs along the axis of stride 1 of an operand.
+pub(super) fn contiguous(spec: &Spec, operand: &Operand) -> Option<usize> {
+    let axis = operand.contiguous_axis()?;
+    axes_of(spec, operand)?.get(axis).copied().flatten()
 }
 
 /// The step that moves an operand between global memory and registers: by the atom that the spec
@@ -57,7 +66,7 @@ pub(super) fn step(
         chooser.violate("epilogue-operand", message);
         return Ok(None);
     };
-    let along = axes.iter().position(|at| *at == shared.along);
+    let along = axes.iter().position(|at| *at == Some(shared.along));
     let together = match along {
         Some(axis) if *operand.stride(axis) == Stride::Const(1) => shared.together,
         _ => 1,

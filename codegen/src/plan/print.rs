@@ -20,6 +20,7 @@ impl fmt::Display for Plan {
             tile.join(",")
         )?;
         writeln!(f, "  raster {}", self.work.raster)?;
+        write_outer(f, &self.work.outer)?;
         writeln!(f, "  grid {}", self.work.grid())?;
         if let Some(ctas) = self.min_ctas_per_sm {
             writeln!(f, "  at least {ctas} CTAs per SM")?;
@@ -94,6 +95,13 @@ impl fmt::Display for Choice {
 impl fmt::Display for Operand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} {}", self.name, self.dtype, self.layout())
+    }
+}
+
+fn write_outer(f: &mut fmt::Formatter<'_>, outer: &[String]) -> fmt::Result {
+    match outer.is_empty() {
+        true => Ok(()),
+        false => writeln!(f, "  outer ({})", outer.join(",")),
     }
 }
 

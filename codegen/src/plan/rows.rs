@@ -15,7 +15,7 @@ use crate::plan::code::{combine, computed, elements};
 use crate::plan::flow::{self, Flow};
 use crate::plan::fold::{Scratch, Spread};
 use crate::plan::model::{Assumption, Plan};
-use crate::plan::moves::{self, Shared, WIDEST_BYTES, axes_of};
+use crate::plan::moves::{self, Shared, WIDEST_BYTES};
 use crate::plan::passes::{self, Passes};
 use crate::plan::tiled::{assume, power_of_two_below, power_of_two_in};
 use crate::plan::{limits, start};
@@ -81,11 +81,9 @@ fn contiguous(spec: &Spec, flow: &Flow) -> usize {
     for node in &flow.nodes {
         let operand = node.moved().and_then(|(name, _)| spec.operand(name));
         let Some(operand) = operand else { continue };
-        let axes = axes_of(spec, operand).unwrap_or_default();
-        let axis = operand.contiguous_axis();
-        if let Some(at) = axis.and_then(|axis| axes.get(axis)) {
+        if let Some(at) = moves::contiguous(spec, operand) {
             let weight = if node.keeps == [true; 2] { 64 } else { 1 };
-            bytes[*at] += weight * operand.dtype.bytes();
+            bytes[at] += weight * operand.dtype.bytes();
         }
     }
     usize::from(bytes[1] >= bytes[0])

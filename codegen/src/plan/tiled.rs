@@ -103,7 +103,7 @@ pub(super) fn vector_copy(
     Ok(Some(make_tiled_copy(copy, &thr, &val)?))
 }
 
-/// Whether vectors of the atom along that mode of the operand all start at multiples of their size,
+/// Whether vectors of the atom along that axis of the operand all start at multiples of their size,
 /// as far as its constant strides tell.
 pub(super) fn check_strides(
     chooser: &mut Chooser<'_>,
@@ -128,13 +128,18 @@ pub(super) fn check_strides(
         chooser.violate(STRIDE_CODE, message);
         good = false;
     }
-    if let Stride::Const(stride) = *operand.stride(1 - along)
-        && stride % unit != 0
-    {
+    let others = (0..operand.axes.len()).filter(|axis| *axis != along);
+    for axis in others {
+        let Stride::Const(stride) = *operand.stride(axis) else {
+            continue;
+        };
+        if stride % unit == 0 {
+            continue;
+        }
         let message = format!(
             "{what}: the stride {stride} of {} is {} bytes; vectors of {} start at multiples of \
              {bytes}: use a multiple of {unit}, or a narrower atom or auto",
-            operand.axis(1 - along).mode,
+            operand.axis(axis).mode,
             stride.saturating_mul(i64::from(element)),
             atom.id
         );

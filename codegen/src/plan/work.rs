@@ -22,6 +22,8 @@ pub struct Work {
     /// What an output tile covers: the output's modes, then the summed one, with its extent along
     /// each.
     pub tile: Vec<(String, i64)>,
+    /// Modes that no tile cuts, the slowest first: a work tile has one coordinate along each.
+    pub outer: Vec<String>,
     /// Order of the output tiles.
     pub raster: Raster,
     /// One tile for each CTA, many, or parts of them.
@@ -97,9 +99,13 @@ impl Work {
             cuts_tiles,
         } = self.stripes();
         let tiles = [0, 1].map(|mode| self.tiles_along(mode, cluster.0[mode]));
-        let mut work = match &tiles {
-            [tiles, one] | [one, tiles] if one == "1" => tiles.clone(),
-            tiles => tiles.join(" * "),
+        let outer = self.outer.iter().cloned();
+        let parts: Vec<String> = (tiles.into_iter().filter(|tiles| tiles != "1"))
+            .chain(outer)
+            .collect();
+        let mut work = match parts.is_empty() {
+            true => "1".to_owned(),
+            false => parts.join(" * "),
         };
         let mut most = self.ctas.map(|ctas| (ctas / cluster.size()).max(1));
         if cuts_tiles {

@@ -13,6 +13,9 @@ use super::forms::FormKind;
 use super::operand::Operand;
 use super::shape::{Shape, tile_of};
 
+/// Modes that a tile of rows cuts at most.
+pub const TILE_MODES: usize = 2;
+
 /// What a kernel computes.
 #[derive(Clone, Debug)]
 pub struct Computes {
@@ -100,6 +103,37 @@ impl Computes {
     /// Whether its tiles cut every mode that a tile without names of modes cuts.
     pub fn cuts_every_mode(&self) -> bool {
         self.modes == tile_of(&self.formula)
+    }
+
+    /// The modes of rows that no tile cuts, where there are more than a tile has: the output's in
+    /// its order, then others. A tile has one coordinate along each.
+    pub fn outer_modes(&self) -> Vec<String> {
+        if self.kind() != FormKind::Rows || self.formula.modes.len() <= TILE_MODES {
+            return Vec::new();
+        }
+        let mut outer = tile_of(&self.formula);
+        for mode in &self.formula.modes {
+            if !outer.contains(&mode.name) {
+                outer.push(mode.name.clone());
+            }
+        }
+        outer.retain(|mode| !self.modes.contains(mode));
+        outer
+    }
+
+    /// Whether it copies one operand to another of its type, in any order of their modes.
+    pub fn is_copy(&self) -> bool {
+        let all = &self.formula.signature.operands;
+        let alike = |[from, to]: [usize; 2]| {
+            all.get(from).zip(all.get(to)).is_some_and(|(from, to)| {
+                let rank = from.axes.len();
+                from.dtype == to.dtype && rank == to.axes.len() && rank > TILE_MODES
+            })
+        };
+        match &self.form {
+            Form::Rows(rows) => self.is_plain || all.len() == 2 && rows.copy.is_some_and(alike),
+            Form::Contraction(_) | Form::Chain(_) => false,
+        }
     }
 
     /// The modes that a tile without names of modes cuts.

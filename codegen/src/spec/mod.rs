@@ -59,7 +59,7 @@ mod tests;
 use std::io::Read as _;
 use std::path::Path;
 
-pub use computes::Computes;
+pub use computes::{Computes, TILE_MODES};
 pub use forms::{FORMS, FormFacts, FormKind, TypeRule};
 pub use model::{Point, Spec};
 pub(crate) use places::Keys;

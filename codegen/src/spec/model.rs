@@ -134,7 +134,9 @@ file! {
                 key(Kind::Word(&Accumulation::LIST)).of_products().piece(0, "");
         }
         own {
-            /// Extents of the part of the problem that one CTA works on.
+            /// Extents of the part of the problem that one CTA works on, by position or by mode. Of
+            /// maps and folds of more than two modes it names two; a CTA has one coordinate along
+            /// each of the others.
             cta_tile: Vec<i64> = key(Kind::Tile).required().tunable();
         }
         rows {

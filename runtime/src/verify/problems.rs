@@ -27,6 +27,9 @@ const PRIMES: [i64; 8] = [3, 11, 31, 61, 97, 113, 131, 191];
 const LONG: [i64; 2] = [1 << 20, 40_000];
 /// Largest of the other extents beside such a one.
 const FEW: [i64; 2] = [64, 4];
+/// Extents of about half of the modes where operands have more than two: the others are long then,
+/// and the product is small all the same.
+const SHORT: [i64; 5] = [1, 2, 3, 4, 6];
 /// What scalars are drawn from.
 const SCALARS: [f64; 7] = [-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0];
 /// Draws before a kernel counts as one that takes no problem.
@@ -233,12 +236,30 @@ impl<'a> Draw<'a> {
 
     /// Extents whose product the device computes, and the reference checks, in good time.
     fn extents(&mut self, count: usize, attempt: u32) -> Vec<i64> {
+        let operands = &self.kernel.semantics.operands;
+        let deep = operands.iter().any(|operand| operand.layout.rank() > 2);
+        // Rows have an element at every point of so many modes, products few of them.
+        let most = if deep {
+            (self.most >> 5).max(1)
+        } else {
+            self.most
+        };
+        let volume = |extents: &[i64]| extents.iter().fold(1i64, |a, b| a.saturating_mul(*b));
         let mut extents = vec![1; count];
         for _ in 0..8 {
-            extents = (0..count).map(|_| self.extent(attempt)).collect();
-            let volume = extents.iter().fold(1i64, |a, b| a.saturating_mul(*b));
-            if volume <= self.most {
-                break;
+            extents = (0..count)
+                .map(|_| match deep && self.rng.random() {
+                    true => SHORT.choose(&mut self.rng).copied().unwrap_or(1),
+                    false => self.extent(attempt),
+                })
+                .collect();
+            if volume(&extents) <= most {
+                return extents;
+            }
+        }
+        while deep && volume(&extents) > most {
+            if let Some(longest) = extents.iter_mut().max() {
+                *longest = (*longest + 1) / 2;
             }
         }
         extents

@@ -13,7 +13,7 @@ use crate::atoms::model::{Atom, OperandKind, Space};
 use crate::ir::program::{Address, Arg, Base, ParamId};
 use crate::lower::{WORKSPACE, map_name};
 use crate::plan::model::{Hop, Plan};
-use crate::spec::model::{Operand, Raster, Stride};
+use crate::spec::model::{Axis, Operand, Raster, Stride};
 
 /// Bytes at whose multiples the hardware cuts boxes of stores (measured on an H200).
 const BOX_GRANULE: i128 = 16;
@@ -128,10 +128,10 @@ impl Limits<'_> {
         inside: Result<(), String>,
         way: Way,
     ) -> Result<Way, String> {
-        let constant = |axis: usize| matches!(operand.stride(axis), Stride::Const(_));
+        let constant = |axis: &&Axis| matches!(axis.stride, Stride::Const(_));
         let curve = matches!(self.plan.work.raster, Raster::Hilbert(_));
-        let hard = operand.axes.len() == 2 && constant(0) && constant(1)
-            || curve && self.plan.roles.is_none();
+        let hard =
+            operand.axes.iter().filter(constant).count() > 1 || curve && self.plan.roles.is_none();
         match inside {
             Ok(()) => Ok(way),
             Err(_) if hard => Ok(Way::Unshown),
@@ -242,11 +242,11 @@ fn shown(known: &mut Known<'_>, effort: Effort, goal: &Poly, what: &str) -> Resu
 fn inside(
     known: &mut Known<'_>,
     operand: &Operand,
-    coords: &[Poly; 2],
+    coords: &[Poly],
     (bytes, along): (&Poly, usize),
 ) -> Result<(), String> {
     let size = i128::from(operand.dtype.bytes());
-    for (mode, coord) in coords.iter().enumerate().take(operand.axes.len()) {
+    for (mode, coord) in coords.iter().enumerate() {
         let extent = &operand.axis(mode).mode;
         let limit = known.param(extent);
         let limit = limit.ok_or_else(|| format!("there is no parameter {extent}"))?;
@@ -266,26 +266,24 @@ fn inside(
 /// Most terms of an offset that are moved from one constant stride to the other at once.
 const MOVED: usize = 3;
 
-/// Coordinates of the element at that offset in bytes, the likeliest first: terms that both of two
-/// constant strides divide may belong to either.
+/// Coordinates of the element at that offset in bytes, the likeliest first: terms that both of the
+/// two shortest constant strides divide may belong to either.
 fn coordinates(
     known: &mut Known<'_>,
     operand: &Operand,
     offset: &Poly,
     size: i128,
-) -> Result<Vec<[Poly; 2]>, String> {
-    let mut coords = [Poly::default(), Poly::default()];
+) -> Result<Vec<Vec<Poly>>, String> {
+    let mut coords = vec![Poly::default(); operand.axes.len()];
     let mut rest = offset.clone();
     let torn = || format!("the address is no element of {}", operand.name);
     let mut constant = Vec::new();
-    let names = [0, 1].map(|axis| operand.stride(axis));
-    if operand.axes.len() > 2 {
-        return Err(format!("{} has more than two axes", operand.name));
-    }
-    if names[0] == names[1] && matches!(names[0], Stride::Named(_)) {
-        return Err(format!("both strides of {} are one", operand.name));
-    }
-    for (mode, stride) in names.into_iter().enumerate() {
+    let strides = operand.axes.iter().map(|axis| &axis.stride);
+    for (mode, stride) in strides.clone().enumerate() {
+        if matches!(stride, Stride::Named(_)) && strides.clone().take(mode).any(|one| one == stride)
+        {
+            return Err(format!("two strides of {} are one", operand.name));
+        }
         let name = match stride {
             Stride::Const(stride) => {
                 constant.push((i128::from(*stride) * size, mode));
@@ -308,7 +306,7 @@ fn coordinates(
     constant.sort_unstable_by(|a, b| b.cmp(a));
     constant.retain(|(bytes, _)| *bytes > 0);
     let either: Vec<Mono> = match constant.as_slice() {
-        [(long, _), (short, _)] => (rest.0.iter())
+        [.., (long, _), (short, _)] => (rest.0.iter())
             .filter(|(_, held)| held.div_euclid(*long) != 0 && *held % short == 0)
             .map(|(mono, _)| *mono)
             .collect(),
@@ -317,7 +315,8 @@ fn coordinates(
     let split = |moved: &[Mono]| {
         let (mut coords, mut rest) = (coords.clone(), rest.clone());
         for (number, (bytes, mode)) in constant.iter().enumerate() {
-            let stays = |mono: &Mono| number > 0 || !moved.contains(mono);
+            let is_last = number + 1 == constant.len();
+            let stays = |mono: &Mono| is_last || !moved.contains(mono);
             let parts = rest.0.iter().filter(|(mono, _)| stays(mono));
             let parts = parts.map(|(mono, held)| (*mono, held.div_euclid(*bytes)));
             let parts: Vec<_> = parts.filter(|(_, steps)| *steps != 0).collect();

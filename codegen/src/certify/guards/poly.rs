@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 pub(super) type TermId = u32;
 
 /// Terms multiplied in one monomial at most.
-const MAX_DEGREE: usize = 4;
+const MAX_DEGREE: usize = 6;
 /// Largest coefficient of a product: two of them can be multiplied once more.
 pub(super) const MAX_COEFFICIENT: i128 = 1 << 62;
 /// What no bound stands for: beyond every number that a 64-bit program computes.

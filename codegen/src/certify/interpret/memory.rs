@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::super::pipeline::{Machine, Step};
 use super::grid::Grid;
-use super::problem::{Output, Problem};
+use super::output::Output;
+use super::problem::Problem;
 use super::regions::Regions;
 use super::work::Portion;
 use crate::ir::tile::{Full, Kernel, Op, PipeId, Place, Start, Sync, Tile, TileId, View};
@@ -21,6 +22,13 @@ enum Owner {
     Cta(usize),
     /// A member of a team alone.
     Member(usize),
+}
+
+/// A mode by its number: among those of the tile, or among the outer ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Tile(usize),
+    Outer(usize),
 }
 
 /// A buffer of somebody's tile.

@@ -4,13 +4,15 @@
 //! coordinates fall into classes, and those of one class have the same elements: the formula is
 //! interpreted once for each pair of classes, and gives every element of the output.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use tilewright_formula::interpret::{Evaluator, Fma, Inputs, Tensor};
 use tilewright_formula::{Expr, ExprKind, Formula, Scalar, ValueType};
 
-use super::grid::{Grid, is_poison};
+use super::grid::Grid;
+use super::output::{Limits, Output, Slice};
+use super::sizes::Extents;
 use crate::dtype::DType;
 use crate::plan::model::Plan;
 use crate::spec::model::Axis;
@@ -19,56 +21,29 @@ use crate::spec::model::Axis;
 const CLASSES: usize = 16;
 /// Inputs are integers up to this, which every element type holds.
 const LARGEST: i64 = 8;
-/// Bytes at which stores of boxes are cut.
-pub(super) const GRANULE: i64 = 16;
 
 /// A problem with its inputs and what is to be stored.
 #[derive(Clone, Debug)]
 pub(super) struct Problem {
-    /// Extents of the work tile's modes: the output's two, and the summed one.
-    pub extents: Vec<i64>,
-    /// Names of these modes.
+    /// Its extents.
+    pub extents: Extents,
+    /// Names of its modes: the tile's, then the outer ones.
     modes: Vec<String>,
-    /// Elements of the inputs, by operand; empty of outputs.
-    inputs: Vec<Grid>,
+    /// Numbers of the outer modes that run along axes of an operand, by operand.
+    outer: Vec<Vec<usize>>,
+    /// Elements of the inputs, by operand and place; none of outputs.
+    inputs: Vec<Vec<Grid>>,
     /// Scalars, in the order of the signature.
     pub scalars: Vec<f64>,
     /// The outputs.
     pub outputs: Vec<Output>,
 }
 
-/// What is stored, and what should be.
-#[derive(Clone, Debug)]
-pub(super) struct Output {
-    /// Its name.
-    name: String,
-    /// Its number among the operands.
-    operand: usize,
-    /// Its extents, along the coordinates of its tile.
-    pub extents: [i64; 2],
-    /// Which of its axes runs along each of these; none along one of a single element.
-    axes: [Option<usize>; 2],
-    /// Classes of its rows and of its columns.
-    classes: [Vec<usize>; 2],
-    /// What may be stored.
-    limits: Limits,
-    /// Which elements are stored.
-    stored: Vec<bool>,
-}
-
-/// What may be stored of the elements of each pair of classes.
-#[derive(Clone, Debug, Default)]
-struct Limits {
-    /// Classes of columns.
-    columns: usize,
-    /// The least and the largest value that may be stored, and the formula's.
-    pairs: Vec<[f64; 3]>,
-}
-
 impl Problem {
     /// A problem of those extents.
-    pub fn new(plan: &Plan, formula: &Formula, extents: Vec<i64>) -> Result<Problem, String> {
-        let modes = plan.modes.clone();
+    pub fn new(plan: &Plan, formula: &Formula, sizes: Extents) -> Result<Problem, String> {
+        let extents = &sizes.tile;
+        let modes = plan.modes.iter().chain(&plan.work.outer).cloned();
         let along = |place: Option<usize>| match place {
             Some(mode) => (extents.get(mode).copied()).ok_or("no tile cuts a mode"),
             None => Ok(1),
@@ -90,12 +65,17 @@ impl Problem {
             }
             _ => at,
         };
+        let outer = plan.operands.iter().map(|operand| {
+            let outer = plan.outer_of(operand);
+            outer.map(|(mode, _)| mode).collect::<Vec<_>>()
+        });
         let mut problem = Problem {
             scalars: scalars(formula),
-            modes,
+            modes: modes.collect(),
+            outer: outer.collect(),
             inputs: Vec::new(),
             outputs: Vec::new(),
-            extents: extents.clone(),
+            extents: sizes.clone(),
         };
         for (number, operand) in plan.operands.iter().enumerate() {
             let places = plan.places(operand);
@@ -104,96 +84,178 @@ impl Problem {
                 let all = 0..shape[axis] as usize;
                 all.map(|at| class(places[axis], at)).collect::<Vec<_>>()
             });
+            let grids = match operand.is_written() {
+                true => Vec::new(),
+                false => problem.drawn(plan, number, &classes),
+            };
+            problem.inputs.push(grids);
             if operand.is_written() {
-                let axes = operand.formula_axes();
-                let axis = |mode: usize| {
-                    let name = plan.modes.get(mode);
-                    axes.iter().position(|axis| Some(&axis.mode) == name)
-                };
-                problem.inputs.push(Grid::default());
-                problem.outputs.push(Output {
-                    name: operand.name.clone(),
-                    operand: number,
-                    extents: shape,
-                    axes: places.map(|place| place.and_then(axis)),
-                    classes,
-                    limits: Limits::default(),
-                    stored: vec![false; (shape[0] * shape[1]) as usize],
-                });
-                continue;
+                let outputs = problem.unwritten(plan, number, shape, &classes);
+                problem.outputs.extend(outputs);
             }
-            let unsigned = operand.dtype == DType::U8;
-            let mut data = Vec::with_capacity((shape[0] * shape[1]) as usize);
-            for row in &classes[0] {
-                let draw = |column: &usize| drawn([number, *row, *column], unsigned);
-                data.extend(classes[1].iter().map(draw));
-            }
-            problem.inputs.push(Grid {
-                extents: shape.map(|extent| extent as usize),
-                data,
-            });
         }
         problem.limits(plan, formula)?;
         Ok(problem)
     }
 
+    /// Elements of an input at each of its places, by classes of rows and columns.
+    fn drawn(&self, plan: &Plan, number: usize, classes: &[Vec<usize>; 2]) -> Vec<Grid> {
+        let unsigned = plan.operands[number].dtype == DType::U8;
+        let [rows, columns] = classes;
+        let at = |place: usize| {
+            let number = number + place * plan.operands.len();
+            let draw = |row: &usize, column: &usize| drawn([number, *row, *column], unsigned);
+            let line = |row| columns.iter().map(move |column| draw(row, column));
+            Grid {
+                extents: [rows.len(), columns.len()],
+                data: rows.iter().flat_map(line).collect(),
+            }
+        };
+        (0..self.count(number)).map(at).collect()
+    }
+
+    /// An output at each of its places, of which nothing is stored.
+    fn unwritten(
+        &self,
+        plan: &Plan,
+        number: usize,
+        extents: [i64; 2],
+        classes: &[Vec<usize>; 2],
+    ) -> Vec<Output> {
+        let operand = &plan.operands[number];
+        let axes = operand.formula_axes();
+        let named = |name: Option<&String>| axes.iter().position(|axis| Some(&axis.mode) == name);
+        let at = |place: usize| {
+            let mut first = vec![0; axes.len()];
+            for ((_, axis), at) in plan.outer_of(operand).zip(self.point(number, place)) {
+                if let Some(slot) = named(Some(&axis.mode)) {
+                    first[slot] = at;
+                }
+            }
+            let along = |mode: Option<usize>| named(Some(plan.modes.get(mode?)?));
+            Output {
+                name: operand.name.clone(),
+                slice: Slice {
+                    operand: number,
+                    place,
+                },
+                first,
+                extents,
+                axes: plan.places(operand).map(along),
+                classes: classes.clone(),
+                limits: Limits::default(),
+                stored: vec![false; (extents[0] * extents[1]) as usize],
+            }
+        };
+        (0..self.count(number)).map(at).collect()
+    }
+
     /// Finds what may be stored, by the classes of its coordinates.
     fn limits(&mut self, plan: &Plan, formula: &Formula) -> Result<(), String> {
         let mut given = Inputs::default();
-        for (mode, extent) in self.modes.iter().zip(&self.extents) {
-            given = given.size(mode, *extent);
+        for (mode, extent) in self.sizes() {
+            given = given.size(mode, extent);
         }
         for (scalar, value) in formula.signature.scalars.iter().zip(&self.scalars) {
             given = given.scalar(&scalar.name, *value);
         }
-        for (operand, grid) in plan.operands.iter().zip(&self.inputs) {
-            if !operand.is_written() {
+        // What a tensor is of lies in a piece.
+        let whole: Vec<Vec<f64>> = (self.inputs.iter())
+            .map(|grids| grids.iter().flat_map(|grid| &grid.data).copied().collect())
+            .collect();
+        for (number, operand) in plan.operands.iter().enumerate() {
+            let grids = self.inputs.get(number).map_or(&[][..], Vec::as_slice);
+            if let [grid, ..] = grids {
                 // Grids lie along the coordinates of tiles, operands have their own order of axes.
                 let places = plan.places(operand);
                 let row = grid.extents[1] as i64;
-                let stride = |mode: usize| match places[0] == Some(mode) {
-                    true => row,
-                    false => 1,
+                let mut steps = HashMap::new();
+                let mut step = grid.data.len() as i64;
+                let outer: Vec<(usize, &Axis)> = plan.outer_of(operand).collect();
+                for (mode, axis) in outer.iter().rev() {
+                    steps.insert(&axis.mode, step);
+                    step *= self.extents.outer[*mode];
+                }
+                let stride = |axis: &&Axis| {
+                    let mode = plan.modes.iter().position(|one| *one == axis.mode);
+                    match (mode, steps.get(&axis.mode)) {
+                        (Some(_), _) if mode == places[0] => Some(row),
+                        (Some(_), _) => Some(1),
+                        (None, step) => step.copied(),
+                    }
                 };
-                let mode = |axis: &&Axis| plan.modes.iter().position(|one| *one == axis.mode);
                 let axes = operand.formula_axes();
-                let strides = axes.iter().filter_map(mode).map(stride);
-                let strides: Vec<i64> = strides.collect();
-                given = given.tensor(&operand.name, Tensor::floats(&grid.data, &strides));
+                let strides: Vec<i64> = axes.iter().filter_map(stride).collect();
+                given = given.tensor(&operand.name, Tensor::floats(&whole[number], &strides));
             }
         }
         let evaluator = Evaluator::new(formula, &given, &Fma).map_err(|error| error.to_string())?;
         for output in &mut self.outputs {
-            let dtype = plan.operands[output.operand].dtype;
+            let dtype = plan.operands[output.slice.operand].dtype;
             output.limits = output.limits(&evaluator, dtype)?;
         }
         Ok(())
     }
 
-    /// Elements of the input of that number.
-    pub fn input(&self, operand: usize) -> Result<&Grid, String> {
-        let is_written = self.outputs.iter().any(|one| one.operand == operand);
-        let input = self.inputs.get(operand).filter(|_| !is_written);
+    /// Places of an operand along its outer modes.
+    fn count(&self, operand: usize) -> usize {
+        let outer = self.outer[operand].iter();
+        let extents = outer.map(|mode| self.extents.outer[*mode]);
+        extents.product::<i64>() as usize
+    }
+
+    /// Coordinates of a place of an operand along its outer modes.
+    fn point(&self, operand: usize, place: usize) -> Vec<i64> {
+        let outer = self.outer[operand].iter();
+        let own = Extents {
+            tile: Vec::new(),
+            outer: outer.map(|mode| self.extents.outer[*mode]).collect(),
+        };
+        own.point(place as i64)
+    }
+
+    /// What the operand of that number has at those coordinates of the outer modes.
+    pub fn slice(&self, operand: usize, outer: &[i64]) -> Slice {
+        let own = self.outer.get(operand).into_iter().flatten();
+        let place = own.fold(0, |place, mode| {
+            place * self.extents.outer[*mode] + outer[*mode]
+        });
+        Slice {
+            operand,
+            place: place as usize,
+        }
+    }
+
+    /// Elements of an input.
+    pub fn input(&self, slice: Slice) -> Result<&Grid, String> {
+        let input = self.inputs.get(slice.operand);
+        let input = input.and_then(|places| places.get(slice.place));
         input.ok_or_else(|| "loads what is no input".into())
     }
 
-    /// The output of that number among the operands.
-    pub fn output(&mut self, operand: usize) -> Result<&mut Output, String> {
+    /// An output.
+    pub fn output(&mut self, slice: Slice) -> Result<&mut Output, String> {
         let mut outputs = self.outputs.iter_mut();
-        let output = outputs.find(|one| one.operand == operand);
+        let output = outputs.find(|one| one.slice == slice);
         output.ok_or_else(|| "stores into an input".into())
+    }
+
+    /// The modes with their extents.
+    fn sizes(&self) -> impl Iterator<Item = (&String, i64)> {
+        let Extents { tile, outer } = &self.extents;
+        self.modes.iter().zip(tile.iter().chain(outer).copied())
     }
 
     /// The extent of the mode of that name.
     pub fn extent(&self, mode: &str) -> Option<i64> {
-        let at = self.modes.iter().position(|known| known == mode)?;
-        self.extents.get(at).copied()
+        let mut sizes = self.sizes();
+        Some(sizes.find(|(known, _)| *known == mode)?.1)
     }
 
     /// Extents by mode.
     pub fn by_mode(&self) -> BTreeMap<String, i64> {
-        let modes = self.modes.iter().cloned();
-        modes.zip(self.extents.iter().copied()).collect()
+        let sizes = self.sizes();
+        sizes.map(|(mode, extent)| (mode.clone(), extent)).collect()
     }
 
     /// Elements of the outputs.
@@ -228,106 +290,10 @@ fn scalars(formula: &Formula) -> Vec<f64> {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let modes = self.modes.iter().zip(&self.extents);
-        let modes: Vec<String> = modes
+        let modes: Vec<String> = (self.sizes())
             .map(|(mode, extent)| format!("{mode}={extent}"))
             .collect();
         f.write_str(&modes.join(" "))
-    }
-}
-
-impl Output {
-    /// What may be stored, by the classes of its coordinates.
-    fn limits(&self, evaluator: &Evaluator<'_>, dtype: DType) -> Result<Limits, String> {
-        let count = |classes: &Vec<usize>| classes.iter().max().map_or(1, |most| most + 1);
-        let [rows, columns] = self.classes.each_ref().map(count);
-        let first = |axis: usize, count: usize| {
-            let mut first = vec![None; count];
-            for (at, class) in self.classes[axis].iter().enumerate().rev() {
-                first[*class] = Some(at as i64);
-            }
-            first
-        };
-        let firsts = [first(0, rows), first(1, columns)];
-        let mut pairs = vec![[f64::NAN; 3]; rows * columns];
-        let (mut places, mut at) = (Vec::new(), Vec::new());
-        for place in 0..rows * columns {
-            let here = [firsts[0][place / columns], firsts[1][place % columns]];
-            let mut element = vec![0; self.axes.iter().flatten().count()];
-            for (axis, here) in self.axes.iter().zip(here) {
-                let (Some(axis), Some(here)) = (axis, here) else {
-                    continue;
-                };
-                if let Some(slot) = element.get_mut(*axis) {
-                    *slot = here;
-                }
-            }
-            if here.iter().all(Option::is_some) {
-                places.push(place);
-                at.push(element);
-            }
-        }
-        let at: Vec<&[i64]> = at.iter().map(|at| at.as_slice()).collect();
-        let elements = evaluator.elements(&self.name, &at);
-        let elements = elements.map_err(|error| error.to_string())?;
-        for (place, element) in places.into_iter().zip(elements) {
-            let bounded = tilewright_formula::interpret::Bounded {
-                value: element.value,
-                error: element.error,
-            };
-            let [least, most] = match element.error == f64::INFINITY {
-                true => [f64::NEG_INFINITY, f64::INFINITY],
-                false => bounded.stored(dtype),
-            };
-            pairs[place] = [least, most, bounded.value];
-        }
-        Ok(Limits { columns, pairs })
-    }
-
-    /// Stores an element.
-    pub fn store(&mut self, [row, column]: [i64; 2], value: f64) -> Result<(), String> {
-        let [rows, columns] = self.extents;
-        let name = &self.name;
-        if row < 0 || row >= rows || column < 0 || column >= columns {
-            return Err(format!(
-                "{name}({row},{column}) is outside of ({rows},{columns})"
-            ));
-        }
-        let at = row as usize * columns as usize + column as usize;
-        if std::mem::replace(&mut self.stored[at], true) {
-            return Err(format!("{name}({row},{column}) is stored twice"));
-        }
-        let [row_class, column_class] = [
-            self.classes[0][row as usize],
-            self.classes[1][column as usize],
-        ];
-        let [least, most, wanted] =
-            self.limits.pairs[row_class * self.limits.columns + column_class];
-        if is_poison(value) {
-            return Err(format!(
-                "{name}({row},{column}) gets what nothing was written to; \
-                 the formula gives {wanted}"
-            ));
-        }
-        match (least..=most).contains(&value) || value.is_nan() && wanted.is_nan() {
-            true => Ok(()),
-            false => Err(format!(
-                "{name}({row},{column}) gets {value}; the formula gives {wanted}"
-            )),
-        }
-    }
-
-    /// What is never stored.
-    pub fn at_end(&self) -> Result<(), String> {
-        let missing = self.stored.iter().position(|stored| !stored);
-        match missing {
-            None => Ok(()),
-            Some(at) => {
-                let at = at as i64;
-                let [row, column] = [at / self.extents[1], at % self.extents[1]];
-                Err(format!("{}({row},{column}) is never stored", self.name))
-            }
-        }
     }
 }
 

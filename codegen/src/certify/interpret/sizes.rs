@@ -1,19 +1,56 @@
 //! Sizes of the problems that kernels are run on.
 
-use super::problem::GRANULE;
 use crate::ir::tile::{Engine, Full, Kernel, Pipe};
 use crate::plan::flow::Flow;
 use crate::plan::model::Plan;
 use crate::plan::work::SUMMED;
 
+/// Bytes at which stores of boxes are cut.
+pub(super) const GRANULE: i64 = 16;
 /// How far a problem reaches into the last tile.
 const RAGGED: i64 = 5;
+/// Extents along outer modes.
+const OUTER: [i64; 4] = [2, 3, 1, 4];
 /// Tiles along k of an output tile that several CTAs share.
 const SHARED_TRIPS: i64 = 4;
 
-/// Extents of the problems that a kernel is run on: one of whole and cut tiles, and one smaller
-/// than a tile, whose rows end where boxes may be cut.
-pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> Vec<Vec<i64>> {
+/// The extents of a problem.
+#[derive(Clone, Debug)]
+pub(super) struct Extents {
+    /// Of the work tile's modes: the output's two, and the summed one.
+    pub tile: Vec<i64>,
+    /// Of the outer modes.
+    pub outer: Vec<i64>,
+}
+
+impl Extents {
+    /// The coordinates along outer modes of a place of that number, the last fastest.
+    pub fn point(&self, mut number: i64) -> Vec<i64> {
+        let mut point = Vec::new();
+        for extent in self.outer.iter().rev() {
+            point.push(number % extent);
+            number /= extent;
+        }
+        point.reverse();
+        point
+    }
+}
+
+/// Extents of the problems that a kernel is run on: those of the tile's modes, with few of each
+/// outer mode, differing from one to the next, so that none is taken for another.
+pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> Vec<Extents> {
+    let tiles = of_tile(plan, kernel).into_iter();
+    let with_outer = |(number, tile): (usize, Vec<i64>)| {
+        let outer = 0..kernel.work.outer.len();
+        let outer = outer.map(|mode| OUTER[(mode + number) % OUTER.len()]);
+        let outer = outer.collect();
+        Extents { tile, outer }
+    };
+    tiles.enumerate().map(with_outer).collect()
+}
+
+/// One of whole and cut tiles, and one smaller than a tile, whose rows end where boxes may be cut.
+fn of_tile(plan: &Plan, kernel: &Kernel) -> Vec<Vec<i64>> {
     if let (Some(flow), None) = (&plan.flow, &plan.mma) {
         return of_flow(plan, flow);
     }

@@ -6,16 +6,18 @@
 //! that ends it and makes the rest.
 
 use super::super::pipeline::{Chunks, Edge, WorkTile};
-use super::problem::GRANULE;
+use super::sizes::{Extents, GRANULE};
 use crate::ir::tile::Kernel;
 use crate::plan::model::Plan;
 use crate::plan::work::SUMMED;
 
 /// Where a work tile lies.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Portion {
     /// Its first element along the output's modes.
     pub start: [i64; 2],
+    /// Its coordinates along outer modes.
+    pub outer: Vec<i64>,
     /// Its first tile along k.
     pub first: i64,
 }
@@ -30,7 +32,8 @@ pub(super) struct Course {
 
 impl Course {
     /// What is to be done on a problem of those extents.
-    pub fn of(plan: &Plan, kernel: &Kernel, extents: &[i64]) -> Course {
+    pub fn of(plan: &Plan, kernel: &Kernel, sizes: &Extents) -> Course {
+        let extents = &sizes.tile;
         let work = &kernel.work;
         let cluster = work.cluster().0.map(i64::from);
         let tile = |mode: usize| work.tile.get(mode).map_or(1, |(_, extent)| *extent);
@@ -47,7 +50,8 @@ impl Course {
             tiles(1, cluster[1]),
         );
         let trips = tiles(SUMMED, 1);
-        let spans = spans(kernel, count, trips);
+        let points: i64 = sizes.outer.iter().product();
+        let spans = spans(kernel, count * points, trips);
         let bytes = plan.output().map_or(1, |output| output.dtype.bytes());
         let size = work.cluster().size() as usize;
         let mut course = Course {
@@ -62,6 +66,7 @@ impl Course {
                     let first = (from - begin).max(0);
                     let after = spans.iter().enumerate().skip(number + 1);
                     let after = after.take_while(|(_, [from, _])| *from < end && first == 0);
+                    let (outer, at) = (sizes.point(at / count), at % count);
                     let start = [
                         (at / columns * cluster[0] + rank % cluster[0]) * tile(0),
                         (at % columns * cluster[1] + rank / cluster[0]) * tile(1),
@@ -86,7 +91,11 @@ impl Course {
                             rest: chunks[0] % chunks[1] != 0,
                         },
                     });
-                    own.1.push(Portion { start, first });
+                    own.1.push(Portion {
+                        start,
+                        outer,
+                        first,
+                    });
                 }
                 course.tiles.push(own.0);
                 course.portions.push(own.1);

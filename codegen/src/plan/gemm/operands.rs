@@ -78,7 +78,7 @@ pub(super) fn multistage_operand(
             element_atom: None,
             tiled,
             tile,
-            axes: vec![0, 1],
+            axes: vec![Some(0), Some(1)],
         };
         let found = fragment_copy(spec, chooser, &trial, operand, tile, (1, &fill))?;
         Ok(found.map(|mut placed| {
@@ -193,7 +193,7 @@ fn into_fragment(
         element_atom: None,
         tiled,
         tile,
-        axes: vec![0, 1],
+        axes: vec![Some(0), Some(1)],
     };
     match partition::fills_fragment(plan, mma, &step)? {
         true => Ok(Some(step)),
@@ -244,7 +244,7 @@ pub(super) fn synchronous_operand(
             element_atom: None,
             tiled,
             tile,
-            axes: vec![0, 1],
+            axes: vec![Some(0), Some(1)],
         });
     }
     let Some(fill) = steps.last().cloned() else {
@@ -346,6 +346,6 @@ fn store_step(
         element_atom,
         tiled: make_tiled_copy_c(copy, &mma.tiled)?,
         tile: [0; 2],
-        axes: vec![0, 1],
+        axes: vec![Some(0), Some(1)],
     }))
 }

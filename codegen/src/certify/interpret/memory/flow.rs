@@ -8,7 +8,7 @@ use tilewright_formula::{Expr, ExprKind};
 use super::super::super::pipeline::Machine;
 use super::super::grid::{Grid, POISON, is_poison};
 use super::registers::OUTSIDE;
-use super::{Key, Memory};
+use super::{Key, Memory, Mode};
 use crate::dtype::DType;
 use crate::element::Element;
 use crate::ir::tile::{Bounds, FoldId, Held, Place, Share, TileId, View, WHOLE};
@@ -138,8 +138,13 @@ impl<'k> Memory<'k, '_> {
         let size = |name: &str| self.problem.extent(name).unwrap_or(1);
         let mut starts = Vec::new();
         for mode in formula.modes.iter().filter(|_| places) {
-            let along = self.plan.modes.iter().position(|name| *name == mode.name);
-            let start = along.map_or(Ok(0), |along| self.first(machine, at, along))?;
+            let number = |modes: &[String]| modes.iter().position(|name| *name == mode.name);
+            let along = number(&self.plan.modes);
+            let outer = number(&self.kernel.work.outer);
+            let start = match along.map(Mode::Tile).or(outer.map(Mode::Outer)) {
+                Some(mode) => self.first(machine, at, mode)?,
+                None => 0,
+            };
             starts.push((start, along));
         }
         Ok(Ground {
@@ -163,7 +168,7 @@ impl<'k> Memory<'k, '_> {
         (over, whole): (usize, i64),
         bounds: Bounds,
     ) -> Result<i64, String> {
-        let start = self.first(machine, at, over)?;
+        let start = self.first(machine, at, Mode::Tile(over))?;
         let mode = self.plan.modes.get(over).map_or("", String::as_str);
         let extent = self.problem.extent(mode).unwrap_or(1);
         let inside = (extent - start).clamp(0, whole);

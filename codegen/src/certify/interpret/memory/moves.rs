@@ -2,8 +2,9 @@
 
 use super::super::super::pipeline::Machine;
 use super::super::grid::{Grid, Run};
-use super::super::problem::GRANULE;
-use super::{Key, Memory, Owner};
+use super::super::output::Slice;
+use super::super::sizes::GRANULE;
+use super::{Key, Memory, Mode, Owner};
 use crate::ir::tile::{Bounds, CopyId, Place, Share, Stage, TileId, View};
 use crate::plan::roles::{BoxCopy, BoxPlace};
 use crate::plan::work::SUMMED;
@@ -124,7 +125,7 @@ impl<'k> Memory<'k, '_> {
         }
     }
 
-    /// The operand that a tile in global memory is of, and its first element. Along k that is the
+    /// What a tile in global memory is of, and its first element there. Along k that is the
     /// tile of that number, from the first of the work tile on.
     fn start(
         &self,
@@ -132,7 +133,7 @@ impl<'k> Memory<'k, '_> {
         at: usize,
         id: TileId,
         k_tile: i64,
-    ) -> Result<(usize, [i64; 2]), String> {
+    ) -> Result<(Slice, [i64; 2]), String> {
         let tile = self.tile(id)?;
         let Place::Gmem(operand) = tile.place else {
             return Err(format!("{} is not in global memory", tile.name));
@@ -149,28 +150,38 @@ impl<'k> Memory<'k, '_> {
             let number = modes.iter().position(|(known, _)| known == mode);
             let number = number.ok_or_else(|| format!("no tile cuts the mode {mode}"))?;
             match portion.start.get(number) {
-                Some(_) => self.first(machine, at, number),
+                Some(_) => self.first(machine, at, Mode::Tile(number)),
                 None if number == SUMMED => Ok((portion.first + k_tile) * modes[number].1),
                 None => Err(format!("no place along the mode {mode}")),
             }
         };
         match tile.modes.as_slice() {
-            [(rows, _), (columns, _)] => Ok((operand, [along(rows)?, along(columns)?])),
+            [(rows, _), (columns, _)] => {
+                let slice = self.problem.slice(operand, &portion.outer);
+                Ok((slice, [along(rows)?, along(columns)?]))
+            }
             modes => Err(format!("{} has {} modes", tile.name, modes.len())),
         }
     }
 
-    /// The first coordinate of a member's work tile along a mode, or of the chunk that it is at.
+    /// The first coordinate of a member's work tile along a mode of the tile, or of the chunk that
+    /// it is at, or along an outer mode.
     pub(super) fn first(
         &self,
         machine: &Machine<'k>,
         at: usize,
-        mode: usize,
+        mode: Mode,
     ) -> Result<i64, String> {
         let portions = self.portions.get(self.members[at].cta);
         let portion = portions.and_then(|portions| portions.get(machine.agents[at].tile));
-        let start = portion.and_then(|portion| portion.start.get(mode).copied());
-        let start = start.ok_or_else(|| format!("no place along mode {mode}"))?;
+        let start = portion.and_then(|portion| match mode {
+            Mode::Tile(mode) => portion.start.get(mode).copied(),
+            Mode::Outer(mode) => portion.outer.get(mode).copied(),
+        });
+        let start = start.ok_or_else(|| format!("no place along {mode:?}"))?;
+        let Mode::Tile(mode) = mode else {
+            return Ok(start);
+        };
         let chunk = (machine.agents[at].trip).filter(|_| self.passes_over() == Some(mode));
         Ok(start + chunk.map_or(0, |chunk| i64::from(chunk) * self.plan.cta_tile[mode]))
     }
@@ -279,7 +290,7 @@ impl<'k> Memory<'k, '_> {
     /// Stores elements of a row.
     fn store(
         &mut self,
-        operand: usize,
+        operand: Slice,
         grid: &Grid,
         from: [i64; 2],
         [row, column]: [i64; 2],

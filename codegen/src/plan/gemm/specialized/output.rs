@@ -224,7 +224,7 @@ fn stage(
         element_atom: None,
         tiled: make_tiled_copy_c(atoms.copy.clone(), &mma.tiled)?,
         tile: [MMA_ROWS * along_m * rests, atom_n * along_n],
-        axes: vec![0, 1],
+        axes: vec![Some(0), Some(1)],
     };
     let accesses = SmemAccesses::new(plan, &step, &layout.inner)?;
     if !accesses.whole(&layout.swizzle, d.dtype) {

@@ -1,0 +1,136 @@
+//! Rows of more modes than a tile has: what their tile may be; and what rows may write.
+//!
+//! A tile cuts two modes, and a CTA has one coordinate along each of the others. So what a CTA has
+//! to see as a whole must be of the tile, and every CTA must have a place of its own in every
+//! output.
+
+use std::ops::Range;
+
+use tilewright_formula::form::Form;
+
+use crate::error::Violation;
+use crate::plan::choose::Chooser;
+use crate::spec::TILE_MODES;
+use crate::spec::model::{Operand, Spec};
+
+/// Refuses tiles of other than two modes, and folds along outer modes.
+pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
+    let tile = spec.modes();
+    let (folded, wanted) = (folded(spec), wanted(spec));
+    let example = wanted.map(|mode| format!("{mode}: …")).join(", ");
+    if folded.len() > TILE_MODES {
+        let message = format!(
+            "compute: {} modes are folded ({}); a CTA has all of {TILE_MODES} at most: fold in two \
+             kernels",
+            folded.len(),
+            folded.join(", ")
+        );
+        let whole = 0..spec.compute.formula.text.trim_end().len();
+        return refuse(chooser, message, whole);
+    }
+    if tile.len() != TILE_MODES {
+        let modes = &spec.compute.formula.modes;
+        let message = format!(
+            "cta_tile has extents along {} of {} modes ({}); a tile of rows cuts {TILE_MODES}, and \
+             a CTA has one coordinate along each of the others: name {TILE_MODES} modes, such as \
+             {{ {example} }}",
+            tile.len(),
+            modes.len(),
+            tile.join(", "),
+        );
+        return chooser.violate("tile-modes", message);
+    }
+    for mode in folded
+        .iter()
+        .filter(|mode| !tile.iter().any(|cut| cut == **mode))
+    {
+        let message = format!(
+            "cta_tile has no extent along {mode}, which is folded, so that a CTA has all of it: \
+             use {{ {example} }}"
+        );
+        chooser.violate("tile-modes", message);
+    }
+}
+
+/// Refuses outputs that have none of a mode which is not folded either.
+pub(super) fn check_outputs(spec: &Spec, chooser: &mut Chooser<'_>) {
+    let folded = folded(spec);
+    let modes = spec.compute.formula.modes.iter().map(|mode| &mode.name);
+    let modes: Vec<&String> = modes
+        .filter(|mode| !folded.contains(&mode.as_str()))
+        .collect();
+    for output in spec.operands.iter().filter(|one| one.is_written()) {
+        let lacks = |mode: &&&String| !output.axes.iter().any(|axis| axis.mode == ***mode);
+        for mode in modes.iter().filter(lacks) {
+            let name = &output.name;
+            let message = format!(
+                "compute: {name} has no mode {mode}, which is not folded, so that CTAs of every \
+                 {mode} would write all of it: compute {name} in a kernel of its own"
+            );
+            refuse(chooser, message, written(spec, name));
+        }
+    }
+}
+
+/// Refuses that part of the formula.
+fn refuse(chooser: &mut Chooser<'_>, message: String, part: Range<usize>) {
+    chooser.violations.push(Violation {
+        keys: vec!["compute".to_owned()],
+        part: Some(part),
+        ..Violation::new("outer-mode", message)
+    });
+}
+
+/// Where an output is written.
+fn written(spec: &Spec, name: &str) -> Range<usize> {
+    let formula = &spec.compute.formula;
+    let mut statements = formula.statements.iter();
+    let found = statements.find(|one| formula.name(one.target) == name);
+    found.map_or(0..0, |statement| statement.span.clone())
+}
+
+/// The modes that are folded, each once.
+fn folded(spec: &Spec) -> Vec<&str> {
+    let formula = &spec.compute.formula;
+    let Form::Rows(rows) = &spec.compute.form else {
+        return Vec::new();
+    };
+    let modes = rows.folds.iter().flat_map(|site| &site.modes);
+    let mut names = Vec::new();
+    for mode in modes.filter_map(|mode| formula.modes.get(*mode)) {
+        if !names.contains(&mode.name.as_str()) {
+            names.push(mode.name.as_str());
+        }
+    }
+    names
+}
+
+/// Modes that a tile does well to cut: what is folded, then those that outputs and inputs are
+/// contiguous along, then the last ones of outputs.
+fn wanted(spec: &Spec) -> [String; TILE_MODES] {
+    let contiguous = |operand: &Operand| {
+        let axis = operand.contiguous_axis();
+        axis.map(|axis| operand.axis(axis).mode.clone())
+    };
+    let by_writing = |is: bool| {
+        spec.operands
+            .iter()
+            .filter(move |one| one.is_written() == is)
+    };
+    let last = by_writing(true).flat_map(|output| output.axes.iter().rev());
+    let mut all: Vec<String> = folded(spec).into_iter().map(str::to_owned).collect();
+    let matrices = by_writing(false).filter(|operand| operand.axes.len() >= TILE_MODES);
+    let operands = by_writing(true).chain(matrices);
+    all.extend(operands.filter_map(contiguous));
+    all.extend(last.map(|axis| axis.mode.clone()));
+    all.extend(
+        spec.compute
+            .formula
+            .modes
+            .iter()
+            .map(|mode| mode.name.clone()),
+    );
+    let first = all.first().cloned().unwrap_or_default();
+    let second = all.into_iter().find(|mode| *mode != first);
+    [second.unwrap_or_default(), first]
+}

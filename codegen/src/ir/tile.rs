@@ -10,6 +10,7 @@ use crate::dtype::DType;
 use crate::element::Element;
 use crate::plan::model::Plan;
 use crate::plan::part::Part;
+use crate::plan::passes::Order;
 use crate::plan::roles::{BoxCopy, Ring};
 use crate::plan::work::Work;
 
@@ -202,15 +203,6 @@ pub enum Start {
     FirstTrip,
 }
 
-/// In which order chunks are gone along.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// From the first one on; the rest comes last.
-    Up,
-    /// The rest first, then from the last whole one back.
-    Down,
-}
-
 /// Whether a copy crosses the edge of the tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bounds {
@@ -359,9 +351,8 @@ pub enum Op {
     NextTile,
     /// Runs the body once for each tile along k.
     ForEachKTile(Vec<Op>),
-    /// Runs the first body once for each chunk of the mode that the work tile has all of, a tile's
-    /// extent each, and the second one for the rest that is less than a chunk, if there is one, in
-    /// that order.
+    /// Runs the first body for each chunk, of a tile's extent, of the mode that the work tile has
+    /// all of, and the second one for what is less than a chunk, if there is such a rest.
     ForEachChunk(Order, Vec<Op>, Vec<Op>),
     /// Makes the barriers of all pipes, once for the CTA, and meets the other CTAs of the cluster.
     InitPipes,

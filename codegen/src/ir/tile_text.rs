@@ -3,9 +3,10 @@
 use std::fmt;
 
 use crate::ir::tile::{
-    Across, Bounds, CopyId, End, Engine, FoldId, Full, Kernel, Op, Order, Pipe, PipeId, Place,
-    Share, Stage, Start, Sync, Team, Tile, TileId, Trips, View,
+    Across, Bounds, CopyId, End, Engine, FoldId, Full, Kernel, Op, Pipe, PipeId, Place, Share,
+    Stage, Start, Sync, Team, Tile, TileId, Trips, View,
 };
+use crate::plan::passes::Order;
 use crate::plan::work::{Cluster, Work};
 
 impl fmt::Display for Kernel {

@@ -6,9 +6,10 @@
 use crate::error::Result;
 use crate::ir::expr::{div, int, lt, mul, sub};
 use crate::ir::program::{Expr, IntType, Stmt};
-use crate::ir::tile::{Bounds, FoldId, Op, Order, View};
+use crate::ir::tile::{Bounds, FoldId, Op, View};
 use crate::lower::fold::{Folding, groups};
 use crate::lower::{Lowering, bug};
+use crate::plan::passes::Order;
 
 impl Lowering<'_> {
     /// The mode that is gone along in chunks.

@@ -7,6 +7,15 @@
 
 use crate::plan::flow::{Does, Flow};
 
+/// In which order a pass goes along the chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// From the first one on; the rest comes last.
+    Up,
+    /// The rest first, then from the last whole one back.
+    Down,
+}
+
 /// What is made when.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Passes {

@@ -30,6 +30,8 @@ const FEW: [i64; 2] = [64, 4];
 /// Extents of about half of the modes where operands have more than two: the others are long then,
 /// and the product is small all the same.
 const SHORT: [i64; 5] = [1, 2, 3, 4, 6];
+/// Most elements of an operand of more than two modes: the reference computes each of them.
+const MOST_OF_MANY_MODES: i64 = 1 << 26;
 /// What scalars are drawn from.
 const SCALARS: [f64; 7] = [-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0];
 /// Draws before a kernel counts as one that takes no problem.
@@ -137,8 +139,11 @@ impl<'a> Draw<'a> {
         let most = SPANS[usize::from(!self.large)];
         let mut operands = self.kernel.semantics.operands.iter().zip(&fit.operands);
         let (operand, e) = operands.find(|(operand, extents)| {
-            let elements = extents.span_elems().unwrap_or(i64::MAX);
-            elements.saturating_mul(i64::from(operand.dtype.bytes())) > most
+            let span = extents.span_elems().unwrap_or(i64::MAX);
+            let shape = extents.shape();
+            let elements = shape.iter().fold(1i64, |all, one| all.saturating_mul(*one));
+            let bytes = span.saturating_mul(i64::from(operand.dtype.bytes()));
+            bytes > most || shape.len() > 2 && elements > MOST_OF_MANY_MODES
         })?;
         Some(strides_refused(operand, e, TOO_LARGE))
     }

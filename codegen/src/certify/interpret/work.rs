@@ -42,13 +42,11 @@ impl Course {
             true => 1,
             false => ceil_div(extent(mode), tile(mode) * each),
         };
-        let passes = plan.flow.as_ref().and_then(|flow| flow.passes.as_ref());
-        let over = passes.map(|passes| passes.over);
+        let flow = plan.flow.as_ref();
+        let over = flow.and_then(|flow| Some(flow.passes.as_ref()?.over));
         let chunks = over.map_or([1, 1], |over| [extent(over), tile(over)]);
-        let (count, columns) = (
-            tiles(0, cluster[0]) * tiles(1, cluster[1]),
-            tiles(1, cluster[1]),
-        );
+        let columns = tiles(1, cluster[1]);
+        let count = tiles(0, cluster[0]) * columns;
         let trips = tiles(SUMMED, 1);
         let points: i64 = sizes.outer.iter().product();
         let spans = spans(kernel, count * points, trips);

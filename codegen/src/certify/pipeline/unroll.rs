@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::ir::tile::{Full, Kernel, Op, Order, PipeId, Sync, View};
+use crate::ir::tile::{Full, Kernel, Op, PipeId, Sync, View};
+use crate::plan::passes::Order;
 
 /// One step of a team, unrolled.
 #[derive(Clone, Copy, Debug)]

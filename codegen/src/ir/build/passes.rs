@@ -9,11 +9,11 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::ir::build::flow::{FlowTiles, Way};
 use crate::ir::build::tiles::Tiles;
-use crate::ir::tile::{Bounds, FoldId, Op, Order, WHOLE};
+use crate::ir::tile::{Bounds, FoldId, Op, WHOLE};
 use crate::plan::cast::fill;
 use crate::plan::code::computed;
 use crate::plan::flow::{Does, Flow};
-use crate::plan::passes::Passes;
+use crate::plan::passes::{Order, Passes};
 
 /// A kernel's passes, under construction.
 pub(super) struct Passing<'p, 't> {

@@ -39,6 +39,12 @@ impl Keeps {
     /// Takes a result into the range of its type: beyond it infinity, unknown where that depends
     /// on rounding; below the normal range it may be flushed.
     fn range(self, value: f64, error: f64) -> (f64, f64) {
+        self.register(self.product(value, error))
+    }
+
+    /// The same of a product or quotient, which a sum may take as it is before it is rounded: what
+    /// is surely beyond the range stays there.
+    fn product(self, value: f64, error: f64) -> (f64, f64) {
         if value.is_nan() {
             return (value, if error == 0.0 { 0.0 } else { f64::INFINITY });
         }
@@ -49,8 +55,8 @@ impl Keeps {
             return (value, 0.0);
         }
         let size = value.abs();
-        if size - error > self.largest * (1.0 + self.roundoff) {
-            return (f64::INFINITY.copysign(value), 0.0);
+        if self.is_beyond(value, error) {
+            return (value, error);
         }
         if size + error > self.largest {
             return (value, f64::INFINITY);
@@ -62,6 +68,54 @@ impl Keeps {
         };
         (value, error + flushed)
     }
+
+    fn is_beyond(self, value: f64, error: f64) -> bool {
+        value.abs() - error > self.largest * (1.0 + self.roundoff)
+    }
+
+    /// A sum, of which one summand may be a product that is not rounded before: unknown where that
+    /// decides.
+    fn sum(self, pairs: [(f64, f64); 2], of: impl Fn([(f64, f64); 2]) -> (f64, f64)) -> (f64, f64) {
+        let [a, b] = pairs.map(|pair| self.register(pair));
+        let rounded = of([a, b]);
+        let unrounded = [[pairs[0], b], [a, pairs[1]]];
+        let same = |other: (f64, f64)| {
+            let (value, error) = other;
+            error == rounded.1 && (value == rounded.0 || value.is_nan() && rounded.0.is_nan())
+        };
+        let beyond = pairs
+            .iter()
+            .any(|pair| self.is_beyond(pair.0, pair.1) && pair.0.is_finite());
+        if !beyond || unrounded.into_iter().all(|pairs| same(of(pairs))) {
+            return rounded;
+        }
+        (rounded.0, f64::INFINITY)
+    }
+
+    /// What a register holds of it: infinity in place of what is beyond the range.
+    fn register(self, (value, error): (f64, f64)) -> (f64, f64) {
+        if self.is_beyond(value, error) {
+            return (f64::INFINITY.copysign(value), 0.0);
+        }
+        (value, error)
+    }
+}
+
+/// Numbers as registers hold them: infinity in place of products beyond the range of their type.
+pub(super) fn registers(mut floats: Floats, ty: ValueType) -> Floats {
+    let keeps = Keeps::of(ty);
+    let largest = keeps.largest;
+    let overflown = |value: &f64| value.abs() > largest && value.abs() < f64::INFINITY;
+    if floats.values.iter().any(overflown) {
+        for lane in 0..floats.values.len() {
+            let (value, error) = keeps.register(floats.pair(lane));
+            floats.values[lane] = value;
+            if let Some(place) = floats.errors.get_mut(lane) {
+                *place = error;
+            }
+        }
+    }
+    floats
 }
 
 /// Whether a type of 32 bits holds a value.
@@ -120,7 +174,14 @@ pub(super) fn floats(row: &Primitive, ty: ValueType, mut arguments: Vec<Floats>)
             (0..lanes).map(one).collect()
         }
         (Meaning::Two(f), [a, b]) => {
-            let one = |lane| two(row.op, f, [a.pair(lane), b.pair(lane)], slack, keeps, ty);
+            let one = |lane| {
+                let pairs = [a.pair(lane), b.pair(lane)];
+                let of = |pairs| two(row.op, f, pairs, slack, keeps, ty);
+                match row.op {
+                    Op::Add | Op::Sub => keeps.sum(pairs, of),
+                    _ => of(pairs),
+                }
+            };
             (0..lanes).map(one).collect()
         }
         (_, [x]) => {
@@ -141,6 +202,8 @@ pub(super) fn floats(row: &Primitive, ty: ValueType, mut arguments: Vec<Floats>)
 fn monotone(f: fn(f64) -> f64, (x, e): (f64, f64), slack: &Slack, keeps: Keeps) -> (f64, f64) {
     let value = f(x);
     let error = match e {
+        // Which zero it is, operations do not promise.
+        0.0 if x == 0.0 => distance(f(-x), value),
         0.0 => 0.0,
         f64::INFINITY => f64::INFINITY,
         e => {
@@ -174,6 +237,8 @@ fn two(
         return keeps.range(value, 0.0);
     }
     let error = match op {
+        // Which zero it is, operations do not promise.
+        Op::Div if b == 0.0 && !value.is_nan() => f64::INFINITY,
         _ if exact => 0.0,
         Op::Mul => product_error((a, ea), (b, eb)),
         Op::Div if b.abs() <= eb => f64::INFINITY,
@@ -190,10 +255,19 @@ fn two(
         }
         _ => ea + eb,
     };
-    if slack.roundoffs == 0.0 || !value.is_finite() {
-        return keeps.range(value, error);
+    let error = if slack.roundoffs == 0.0 || !value.is_finite() {
+        error
+    } else {
+        error + slack_of(slack, keeps, 0.0, value, error)
+    };
+    match op {
+        // What comes of it unrounded f64 does not hold.
+        Op::Mul | Op::Div if value.is_infinite() && a.is_finite() && b != 0.0 && b.is_finite() => {
+            (value, f64::INFINITY)
+        }
+        Op::Mul | Op::Div => keeps.product(value, error),
+        _ => keeps.range(value, error),
     }
-    keeps.range(value, error + slack_of(slack, keeps, 0.0, value, error))
 }
 
 /// The error of a product of values with errors, itself not rounded.

@@ -4,6 +4,7 @@
 //! by which a right kernel's value may be off; no errors at all means that every value is exact. An
 //! infinite error says that nothing is known, not even that it is a number.
 
+use super::arithmetic::registers;
 use crate::dtype::DType;
 use crate::formula::ValueType;
 use crate::number::{Kind, stored, wrapped};
@@ -114,6 +115,11 @@ impl Block {
         }
     }
 
+    /// As registers hold numbers of a type: no product beyond its range, which only a sum may take.
+    pub fn into_registers(self, ty: ValueType) -> Floats {
+        registers(self.into_floats(ty), ty)
+    }
+
     /// As integers.
     pub fn into_integers(self) -> Integers {
         match self {
@@ -140,7 +146,7 @@ impl Block {
                 Block::Integer(clamped(integers, least, most))
             }
             (block, Kind::Integer(_)) => {
-                let floats = cast_floats(block.into_floats(from), to);
+                let floats = cast_floats(block.into_registers(from), to);
                 Block::Integer(Block::Float(floats).into_integers())
             }
             (block, _) => {
@@ -149,7 +155,7 @@ impl Block {
                         values: integers.values.iter().map(|value| *value as f64).collect(),
                         errors: integers.errors,
                     },
-                    other => other.into_floats(from),
+                    other => other.into_registers(from),
                 };
                 Block::Float(cast_floats(floats, to))
             }

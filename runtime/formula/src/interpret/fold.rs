@@ -201,13 +201,18 @@ impl Walk<'_, '_> {
             },
             _ => None,
         };
+        let ty = site.body.ty;
         let Some([a, b]) = product else {
-            let block = self.eval(site.body, lanes, arguments);
-            collected.push(block, site.body.ty, lanes.len);
+            let block = match self.eval(site.body, lanes, arguments) {
+                block @ Block::Float(_) if site.fold != Fold::Sum => {
+                    Block::Float(block.into_registers(ty))
+                }
+                block => block,
+            };
+            collected.push(block, ty, lanes.len);
             return;
         };
-        let ty = site.body.ty;
-        let [a, b] = [a, b].map(|part| self.eval(part, lanes, arguments).into_floats(ty));
+        let [a, b] = [a, b].map(|part| self.eval(part, lanes, arguments).into_registers(ty));
         collected.push_product(a, b, lanes.len, sum.factors.is_some());
     }
 }

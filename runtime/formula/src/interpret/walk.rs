@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::Evaluator;
 use super::arithmetic::{chosen, chosen_integers, compared, floats, integers, logic};
-use super::block::{Block, Floats, Truth};
+use super::block::{Block, Truth};
 use super::place::{Along, Coordinates, Lanes};
 use super::store::Store;
 use crate::DType;
@@ -141,9 +141,13 @@ impl<'w, 'a> Walk<'w, 'a> {
         let value = &evaluator.values[statement];
         let block = self.eval(value, lanes, &[]);
         let written = &evaluator.formula.statements[statement];
-        match written.combine {
-            Combine::Set => block,
-            _ => block.cast(value.ty, written.dtype),
+        match (written.combine, written.target, block) {
+            // What is written is rounded, what is only named may be part of a sum.
+            (Combine::Set, Source::Operand(_), block @ Block::Float(_)) => {
+                Block::Float(block.into_registers(value.ty))
+            }
+            (Combine::Set, _, block) => block,
+            (_, _, block) => block.cast(value.ty, written.dtype),
         }
     }
 
@@ -178,7 +182,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         let value = &evaluator.values[writer];
         if plain && lanes.within(value.free) {
             let outer = std::mem::replace(&mut self.statement, writer);
-            let block = self.eval(value, lanes, &[]);
+            let block = self.value(writer, lanes);
             self.statement = outer;
             return self.as_stored(writer, block);
         }
@@ -230,7 +234,7 @@ pub(super) fn apply(op: Op, ty: ValueType, types: &[ValueType], parts: Vec<Block
             let joined = joined.unwrap_or(ValueType::F32);
             let mut parts = parts.into_iter().map(|part| match joined {
                 ValueType::S32 => part,
-                ty => Block::Float(part.into_floats(ty)),
+                ty => Block::Float(part.into_registers(ty)),
             });
             let (Some(a), Some(b)) = (parts.next(), parts.next()) else {
                 return Block::Condition(vec![Truth::sure(false)]);
@@ -254,7 +258,7 @@ pub(super) fn apply(op: Op, ty: ValueType, types: &[ValueType], parts: Vec<Block
             if ty == ValueType::S32 {
                 return Block::Integer(chosen_integers(&condition, &then, &other));
             }
-            let [then, other] = [then, other].map(|part| Block::Float(part.into_floats(ty)));
+            let [then, other] = [then, other].map(|part| Block::Float(part.into_registers(ty)));
             Block::Float(chosen(&condition, &then, &other).into_iter().collect())
         }
         _ if ty == ValueType::S32 => {
@@ -262,8 +266,11 @@ pub(super) fn apply(op: Op, ty: ValueType, types: &[ValueType], parts: Vec<Block
             Block::Integer(integers(op, &parts))
         }
         _ => {
-            let parts: Vec<Floats> = parts.into_iter().map(|part| part.into_floats(ty)).collect();
-            Block::Float(floats(row, ty, parts))
+            let parts = parts.into_iter().map(|part| match op {
+                Op::Add | Op::Sub => part.into_floats(ty),
+                _ => part.into_registers(ty),
+            });
+            Block::Float(floats(row, ty, parts.collect()))
         }
     }
 }

@@ -130,3 +130,29 @@ fn what_overflows_and_what_may() {
     assert!(out[0].allows(2, 0.0, None) && out[0].allows(2, subnormal, None));
     assert!(!out[0].allows(3, 9.000_002, None) && out[0].allows(3, 9.0, None));
 }
+
+#[test]
+fn products_may_be_added_unrounded() {
+    let (signature, text) = read(
+        "x: f32 (m)\ny: f32 (m)\nz: f32 (m)\nd: f32 (m)\nlost: f32 (m)\ncompute:\n\
+         t[m] = x[m] * y[m]\nd[m] = t[m] + z[m]\nlost[m] = max(x[m] * y[m], 0) + z[m]\n",
+    );
+    let formula = check(&text, &signature).unwrap();
+    let most = f64::from(f32::MAX);
+    let x = Array::of(&[5], &[1e30, 1e30, 1e30, most, 2.0]).map(|x| f64::from(x as f32));
+    let y = Array::of(&[5], &[1e30, 1e30, -1e30, 1.25, 3.0]).map(|x| f64::from(x as f32));
+    let none = f64::NEG_INFINITY;
+    let z = Array::of(&[5], &[none, 1.0, none, -0.5 * most, 1.0]);
+    let data = Data::default().size("m", 5);
+    let out = evaluate(&formula, &data.with("x", &x).with("y", &y).with("z", &z));
+    // Infinity and its opposite; the product as it is, and the opposite.
+    assert_eq!(out[0].errors[0], f64::INFINITY);
+    assert_eq!((out[0].values[1], out[0].errors[1]), (f64::INFINITY, 0.0));
+    assert_eq!((out[0].values[2], out[0].errors[2]), (none, 0.0));
+    // The sum is within the range, the product is not.
+    assert_eq!(out[0].errors[3], f64::INFINITY);
+    assert_eq!((out[0].values[4], out[0].errors[4]), (7.0, 0.0));
+    // What goes through another operation is rounded.
+    assert!(out[1].values[0].is_nan() && out[1].errors[0] == 0.0);
+    assert_eq!((out[1].values[3], out[1].errors[3]), (f64::INFINITY, 0.0));
+}

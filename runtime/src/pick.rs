@@ -9,12 +9,12 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_bundle::{Bundle, DType, Kernel, Sha256Hex};
+use tilewright_bundle::{Assumption, Bundle, DType, Kernel, Sha256Hex};
 
 use crate::device::Arg;
 use crate::error::{Error, Refusal};
 use crate::info::DeviceInfo;
-use crate::launch::{alignment_bytes, fit, folded_as_long};
+use crate::launch::{alignment_bytes, fit};
 use crate::problem::Problem;
 
 /// What a caller wants computed, apart from the extents.
@@ -246,11 +246,16 @@ fn types(kernel: &Kernel) -> String {
     all.join(" ")
 }
 
-/// The longest rows that a kernel folds, as a power of two; none where it folds nothing.
-fn longest_rows(kernel: &Kernel) -> Option<u32> {
-    const BEYOND_ANY_TILE: u32 = 30;
-    let takes = |bits: &u32| folded_as_long(kernel, 1 << bits).next().is_some();
-    (0..=BEYOND_ANY_TILE).rev().find(takes)
+/// The longest rows that a kernel folds; none where it folds nothing.
+fn longest_rows(kernel: &Kernel) -> Option<i64> {
+    let folded = kernel.folded();
+    let most = kernel.assumptions.iter().filter_map(|one| match one {
+        Assumption::Expr { expr, .. } => expr.most(),
+        _ => None,
+    });
+    let most = most.filter(|(name, _)| folded.contains(&kernel.names.text(*name)));
+    let most = most.map(|(_, most)| most).min();
+    (!folded.is_empty()).then_some(most.unwrap_or(i64::MAX))
 }
 
 /// Tries kernels in order, those of short rows first and the plain ones after all others.

@@ -1,6 +1,7 @@
 //! Choosing atoms by what they do. No choice looks at an instruction's name.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::arch::Arch;
@@ -104,6 +105,20 @@ impl<'c> Chooser<'c> {
         let keys = self.keys.named(&message);
         let violation = Violation::new(code, message);
         self.violations.push(Violation { keys, ..violation });
+    }
+
+    /// Refuses that part of the formula.
+    pub(super) fn violate_formula(
+        &mut self,
+        code: &'static str,
+        message: String,
+        part: Range<usize>,
+    ) {
+        self.violations.push(Violation {
+            keys: vec!["compute".to_owned()],
+            part: Some(part),
+            ..Violation::new(code, message)
+        });
     }
 
     /// Atoms of that description the architecture has, in catalogue order.

@@ -95,11 +95,7 @@ fn refuse(
             misfit.what,
             std::mem::take(&mut nearest)
         );
-        chooser.violations.push(Violation {
-            keys: vec!["compute".to_owned()],
-            part: Some(misfit.part),
-            ..Violation::new("unsupported-formula", message)
-        });
+        chooser.violate_formula("unsupported-formula", message, misfit.part);
     }
     chooser.violations.extend(extents);
 }

@@ -8,6 +8,7 @@ use crate::plan::flow::{Does, Flow, Node};
 use crate::plan::model::{Hop, Plan};
 use crate::plan::part::Part;
 use crate::plan::partition;
+use crate::plan::passes::Pass;
 use crate::spec::model::{Auto, Axis, Operand, Role, Spec, Stride};
 
 /// Registers a thread needs besides accumulators and fragments: addresses, predicates, loop state.
@@ -332,14 +333,14 @@ fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
     };
     // What is made once stays, and so do values that are folded so far.
     let once: i64 = passes.once.iter().flatten().map(|at| held(*at)).sum();
-    let of_pass = |made: &Vec<usize>| {
-        let so_far = made.iter().map(|at| match flow.nodes[*at].does {
+    let of_pass = |pass: &Pass| {
+        let so_far = pass.made.iter().map(|at| match flow.nodes[*at].does {
             Does::Fold(from, _) => held(from),
             _ => 0,
         });
-        once + so_far.sum::<i64>() + most(made)
+        once + so_far.sum::<i64>() + most(&pass.made)
     };
-    passes.chunks.iter().map(of_pass).max().unwrap_or(0)
+    passes.passes.iter().map(of_pass).max().unwrap_or(0)
 }
 
 /// Blocks along k of one tile: fragments are double-buffered in the multistage way, so their number

@@ -16,22 +16,30 @@ pub enum Order {
     Down,
 }
 
+/// One way along the chunks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// Which chunks come first.
+    pub order: Order,
+    /// The nodes that are made of every chunk, in order. Folds are among them, whose values so far
+    /// go from chunk to chunk.
+    pub made: Vec<usize>,
+}
+
 /// What is made when.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Passes {
     /// The mode, of the tile's two.
     pub over: usize,
-    /// Whether every other pass goes back from the end.
-    pub alternate: bool,
-    /// Of each pass, the nodes that are made of every chunk, in order. Folds are among them, whose
-    /// values so far go from chunk to chunk.
-    pub chunks: Vec<Vec<usize>>,
+    /// The passes, in order.
+    pub passes: Vec<Pass>,
     /// The nodes that are made once: those before each pass, then those behind the last.
     pub once: Vec<Vec<usize>>,
 }
 
-/// The passes of a flow whose folds are along that mode alone.
-pub(super) fn of(flow: &Flow, over: usize) -> Passes {
+/// The passes of a flow whose folds are along that mode alone; every other one goes back from the
+/// end where they alternate.
+pub(super) fn of(flow: &Flow, over: usize, alternate: bool) -> Passes {
     let nodes = &flow.nodes;
     let all = 0..nodes.len();
     let is_fold = |at: usize| matches!(nodes[at].does, Does::Fold(..));
@@ -46,7 +54,7 @@ pub(super) fn of(flow: &Flow, over: usize) -> Passes {
     let is_end = |at: usize| is_fold(at) || nodes[at].keeps[over] && nodes[at].stored.is_some();
     let count = all.clone().filter(|at| is_end(*at)).map(|at| made(at) + 1);
     let count = count.max().unwrap_or(0);
-    let of_chunks = |pass: usize| {
+    let of_pass = |pass: usize| {
         let mut wanted: Vec<bool> = (all.clone())
             .map(|at| is_end(at) && made(at) == pass)
             .collect();
@@ -55,7 +63,13 @@ pub(super) fn of(flow: &Flow, over: usize) -> Passes {
                 wanted[*from] |= wanted[at] && nodes[*from].keeps[over];
             }
         }
-        all.clone().filter(|at| wanted[*at]).collect()
+        Pass {
+            order: match alternate && pass % 2 == 1 {
+                true => Order::Down,
+                false => Order::Up,
+            },
+            made: all.clone().filter(|at| wanted[*at]).collect(),
+        }
     };
     let of_once = |pass: usize| {
         let once = |at: &usize| !nodes[*at].keeps[over] && known[*at] == pass;
@@ -63,8 +77,7 @@ pub(super) fn of(flow: &Flow, over: usize) -> Passes {
     };
     Passes {
         over,
-        alternate: false,
-        chunks: (0..count).map(of_chunks).collect(),
+        passes: (0..count).map(of_pass).collect(),
         once: (0..=count).map(of_once).collect(),
     }
 }

@@ -193,10 +193,7 @@ fn passes(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow) -> Option<Passes>
         );
         chooser.violate("cluster", message);
     }
-    Some(Passes {
-        alternate,
-        ..passes::of(flow, over)
-    })
+    Some(passes::of(flow, over, alternate))
 }
 
 /// Whether something is folded along that coordinate.

@@ -13,7 +13,7 @@ use crate::ir::tile::{Bounds, FoldId, Op, WHOLE};
 use crate::plan::cast::fill;
 use crate::plan::code::computed;
 use crate::plan::flow::{Does, Flow};
-use crate::plan::passes::{Order, Passes};
+use crate::plan::passes::Passes;
 
 /// A kernel's passes, under construction.
 pub(super) struct Passing<'p, 't> {
@@ -32,10 +32,10 @@ impl Passing<'_, '_> {
         let mut ops = Vec::new();
         for (number, once) in self.passes.once.iter().enumerate() {
             ops.extend(self.once(once, how)?);
-            let Some(made) = self.passes.chunks.get(number) else {
+            let Some(pass) = self.passes.passes.get(number) else {
                 continue;
             };
-            for at in made {
+            for at in &pass.made {
                 if let Does::Fold(_, fold) = self.flow.nodes[*at].does {
                     let plan = &self.flow.folds[fold];
                     ops.push(Op::Map {
@@ -47,11 +47,7 @@ impl Passing<'_, '_> {
                 }
             }
             let whole = self.chunk(number, how, Bounds::Inside)?;
-            let order = match self.passes.alternate && number % 2 == 1 {
-                true => Order::Down,
-                false => Order::Up,
-            };
-            ops.push(Op::ForEachChunk(order, whole, self.rest(number, how)?));
+            ops.push(Op::ForEachChunk(pass.order, whole, self.rest(number, how)?));
         }
         Ok(ops)
     }
@@ -85,7 +81,7 @@ impl Passing<'_, '_> {
 
     /// What a pass makes of a chunk, whose elements take part in folds as far as they are inside.
     fn chunk(&self, pass: usize, (way, bounds): How, inside: Bounds) -> Result<Vec<Op>> {
-        let made = &self.passes.chunks[pass];
+        let made = &self.passes.passes[pass].made;
         let mut ops = Vec::new();
         let node = |at: &usize| &self.flow.nodes[*at];
         for at in made.iter().filter(|at| !node(at).late) {
@@ -108,8 +104,8 @@ impl Passing<'_, '_> {
                 }),
             }
             // What several passes make is stored by the first.
-            let earlier = self.passes.chunks.iter().take(pass);
-            let is_stored = earlier.flatten().any(|one| one == at);
+            let mut earlier = self.passes.passes.iter().take(pass);
+            let is_stored = earlier.any(|pass| pass.made.contains(at));
             let of_chunks = node(at).keeps[self.passes.over] && !is_stored;
             if let Some(name) = node(at).stored.as_ref().filter(|_| of_chunks) {
                 ops.push(self.copy((*at, name), (way, bounds))?);

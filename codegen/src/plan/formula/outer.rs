@@ -8,10 +8,11 @@ use std::ops::Range;
 
 use tilewright_formula::form::Form;
 
-use crate::error::Violation;
 use crate::plan::choose::Chooser;
 use crate::spec::TILE_MODES;
 use crate::spec::model::{Operand, Spec};
+
+const CODE: &str = "outer-mode";
 
 /// Refuses tiles of other than two modes, and folds along outer modes.
 pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
@@ -26,7 +27,7 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
             folded.join(", ")
         );
         let whole = 0..spec.compute.formula.text.trim_end().len();
-        return refuse(chooser, message, whole);
+        return chooser.violate_formula(CODE, message, whole);
     }
     if tile.len() != TILE_MODES {
         let modes = &spec.compute.formula.modes;
@@ -67,18 +68,9 @@ pub(super) fn check_outputs(spec: &Spec, chooser: &mut Chooser<'_>) {
                 "compute: {name} has no mode {mode}, which is not folded, so that CTAs of every \
                  {mode} would write all of it: compute {name} in a kernel of its own"
             );
-            refuse(chooser, message, written(spec, name));
+            chooser.violate_formula(CODE, message, written(spec, name));
         }
     }
-}
-
-/// Refuses that part of the formula.
-fn refuse(chooser: &mut Chooser<'_>, message: String, part: Range<usize>) {
-    chooser.violations.push(Violation {
-        keys: vec!["compute".to_owned()],
-        part: Some(part),
-        ..Violation::new("outer-mode", message)
-    });
 }
 
 /// Where an output is written.

@@ -32,8 +32,8 @@ impl fmt::Display for Flow {
             }
         }
         if let Some(passes) = &self.passes {
-            for (number, made) in (1..).zip(&passes.chunks) {
-                let made: Vec<&str> = made.iter().map(|at| names[*at].as_str()).collect();
+            for (number, pass) in (1..).zip(&passes.passes) {
+                let made: Vec<&str> = pass.made.iter().map(|at| names[*at].as_str()).collect();
                 write!(f, "\n    pass {number}: {}", made.join(", "))?;
             }
         }

@@ -57,6 +57,14 @@ impl Condition {
         unknown(&self.words, names)
     }
 
+    /// The name and the constant of a condition such as `n <= 8192`; none of any other.
+    pub fn most(&self) -> Option<(Name, i64)> {
+        match (self.lhs.as_slice(), self.compare, self.rhs.as_slice()) {
+            ([Op::Word(word)], Compare::Le, [Op::Const(most)]) => Some((word.name?, *most)),
+            _ => None,
+        }
+    }
+
     /// As [`Expr::names`](super::Expr::names).
     pub fn names(&self) -> impl Iterator<Item = Name> + '_ {
         names_of(&self.lhs).chain(names_of(&self.rhs))

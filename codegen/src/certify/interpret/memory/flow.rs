@@ -12,6 +12,7 @@ use super::{Key, Memory, Mode};
 use crate::dtype::DType;
 use crate::element::Element;
 use crate::ir::tile::{Bounds, FoldId, Held, Place, Share, TileId, View, WHOLE};
+use crate::plan::fold::FoldPlan;
 
 /// What the leaves of a value are that are no elements of tiles.
 struct Ground {
@@ -20,6 +21,15 @@ struct Ground {
     /// The first coordinate of the tile, by mode of the formula, and which coordinate of the tile
     /// runs along it.
     starts: Vec<(i64, Option<usize>)>,
+}
+
+/// A fold of a tile's elements into another's.
+struct Folding<'k> {
+    fold: &'k FoldPlan,
+    combine: fn(f64, f64) -> f64,
+    /// What is folded, and into what.
+    tiles: [Key; 2],
+    extents: [[usize; 2]; 2],
 }
 
 impl<'k> Memory<'k, '_> {
@@ -180,25 +190,47 @@ impl<'k> Memory<'k, '_> {
         }
     }
 
+    /// The fold of that number, between tiles of a member.
+    fn folding(
+        &self,
+        at: usize,
+        views: [View; 2],
+        FoldId(number): FoldId,
+    ) -> Result<Folding<'k>, String> {
+        let flow = self.plan.flow.as_ref();
+        let fold = flow.and_then(|flow| flow.folds.get(number));
+        let fold = fold.ok_or_else(|| format!("there is no fold {number}"))?;
+        let Meaning::Two(combine) = fold.op().row().meaning else {
+            return Err("folds by what combines no two values".into());
+        };
+        let [from, to] = views.map(|view| self.in_registers(at, view));
+        let tiles = [from?, to?];
+        let [from, to] = tiles.map(|key| self.extents(key.1));
+        Ok(Folding {
+            fold,
+            combine,
+            tiles,
+            extents: [from?, to?],
+        })
+    }
+
     /// Combines every element of a tile with what is folded so far of those at its place.
     pub(super) fn accumulate(
         &mut self,
         machine: &Machine<'k>,
         at: usize,
-        [from, to]: [View; 2],
-        (FoldId(number), bounds): (FoldId, Bounds),
+        views: [View; 2],
+        (number, bounds): (FoldId, Bounds),
     ) -> Result<(), String> {
-        let fold = self.plan.flow.as_ref();
-        let fold = fold.and_then(|flow| flow.folds.get(number));
-        let fold = fold.ok_or_else(|| format!("there is no fold {number}"))?;
-        let [from, to] = [self.in_registers(at, from)?, self.in_registers(at, to)?];
-        let extents = [self.extents(from.1)?, self.extents(to.1)?];
+        let Folding {
+            fold,
+            combine,
+            tiles: [from, to],
+            extents,
+        } = self.folding(at, views, number)?;
         if extents[0] != extents[1] {
             return Err(format!("folds {:?} into {:?}", extents[0], extents[1]));
         }
-        let Meaning::Two(combine) = fold.op().row().meaning else {
-            return Err("folds by what combines no two values".into());
-        };
         let whole = extents[0][fold.over] as i64;
         let taken = self.taken(machine, at, (fold.over, whole), bounds)?;
         let (source, mut target) = (self.take(from, extents[0]), self.take(to, extents[1]));
@@ -229,22 +261,20 @@ impl<'k> Memory<'k, '_> {
         &mut self,
         machine: &Machine<'k>,
         at: usize,
-        [from, to]: [View; 2],
-        (FoldId(number), bounds): (FoldId, Bounds),
+        views: [View; 2],
+        (number, bounds): (FoldId, Bounds),
     ) -> Result<(), String> {
-        let plan = self.plan;
-        let fold = plan.flow.as_ref().and_then(|flow| flow.folds.get(number));
-        let fold = fold.ok_or_else(|| format!("there is no fold {number}"))?;
-        let [from, to] = [self.in_registers(at, from)?, self.in_registers(at, to)?];
-        let extents = [self.extents(from.1)?, self.extents(to.1)?];
+        let Folding {
+            fold,
+            combine,
+            tiles: [from, to],
+            extents,
+        } = self.folding(at, views, number)?;
         let mut folded = extents[0];
         folded[fold.over] = 1;
         if extents[1] != folded {
             return Err(format!("folds {:?} to {:?}", extents[0], extents[1]));
         }
-        let Meaning::Two(combine) = fold.op().row().meaning else {
-            return Err("folds by what combines no two values".into());
-        };
         let whole = extents[0][fold.over] as i64;
         // Of what comes from all chunks, every element is there.
         let taken = match self.passes_over() == Some(fold.over) {

@@ -203,8 +203,8 @@ impl PyLaunch {
                 .device()
                 .fit(self.kernel(), &self.problem)
                 .map_err(raised)?;
-            let reference = FormulaReference::of(self.kernel(), &self.problem, &fit.operands);
-            let reference = reference.map_err(raised)?;
+            let reference = FormulaReference::of(self.kernel(), &self.problem, &fit);
+            let reference = reference.map_err(raised)?.on(self.runtime.device());
             reference
                 .judge(&before, &after, Data::Normals)
                 .map_err(raised)

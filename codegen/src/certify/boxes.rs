@@ -48,12 +48,26 @@ fn check_copy(plan: &Plan, copy: &BoxCopy) -> std::result::Result<u64, String> {
         .ok_or("the operand has no tile in shared memory")?;
     let operand = plan.operand(&copy.operand).ok_or("no such operand")?;
     let extents = <[i64; 2]>::try_from(plan.tile_of(operand));
-    let extents = extents.map_err(|tile| format!("boxes of two axes, a tile of {}", tile.len()))?;
+    let [rows, columns] =
+        extents.map_err(|tile| format!("boxes of two axes, a tile of {}", tile.len()))?;
+    let planes = plan.planes_of(operand);
+    let extents = [rows * planes, columns];
+    // Rows of one plane are those of a box at most, which its third coordinate says.
+    if copy.plane_rows != (planes > 1).then_some(rows) {
+        return Err(format!(
+            "boxes of planes of {:?} rows, not {rows}",
+            copy.plane_rows
+        ));
+    }
     let bytes = i64::from(copy.dtype.bytes());
     // A pattern is eight rows of its width (PTX ISA, swizzling modes).
     let pattern = 8 * i64::from(copy.swizzle_bytes);
     let mut seen = vec![false; (extents[0] * extents[1]) as usize];
     for place in copy.all_places() {
+        let [row, _] = copy.row_and_plane(place);
+        if row + copy.box_extents[0] > rows {
+            return Err(format!("the box at row {row} of a plane ends behind it"));
+        }
         let first = place.offset_bytes + i64::from(tile.offset_bytes);
         if first % pattern != 0 {
             return Err(format!(

@@ -129,7 +129,7 @@ fn multistage(tiles: &Tiles<'_>, product: &Product<'_>, ring: PipeId) -> Result<
     for stage in 0..plan.stages - 1 {
         body.extend(load_tile(tiles, ring, Stage::Fixed(stage), WHOLE));
     }
-    body.push(product.clear());
+    body.extend(product.clear());
     body.extend([Sync::Await(ring, plan.stages - 2), Sync::Meet].map(Op::Sync));
     body.extend(load_fragments(tiles, product, 0, 0));
     body.push(Op::ForEachKTile(multistage_trip(tiles, product, ring)));
@@ -195,7 +195,7 @@ fn synchronous(tiles: &Tiles<'_>, product: &Product<'_>) -> Result<Vec<Op>> {
         trip.extend(product.widen(0));
         trip.push(product.multiply(0, WHOLE));
     }
-    let mut body = vec![product.clear()];
+    let mut body: Vec<Op> = product.clear().collect();
     body.push(Op::ForEachKTile(trip));
     body.extend(store(tiles, product)?);
     Ok(body)

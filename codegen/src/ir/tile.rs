@@ -334,8 +334,8 @@ pub enum Op {
     /// `acc += a · bᵀ`, or a share of its atoms along m: at once where a and b are in registers; as
     /// one group of asynchronous products where they are in shared memory.
     Mma {
-        /// The accumulators.
-        acc: TileId,
+        /// The accumulators: of as many columns of b each as they have, one after another.
+        acc: Vec<TileId>,
         /// The factor with rows.
         a: View,
         /// The factor with columns.

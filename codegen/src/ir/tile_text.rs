@@ -176,7 +176,8 @@ impl Text<'_> {
                     Start::Held => "",
                     Start::FirstTrip => ", from 0 in the first trip",
                 };
-                format!("{} += {a} * {b}{start}{share}", self.tile(*acc))
+                let acc: Vec<_> = acc.iter().map(|acc| self.tile(*acc).to_string()).collect();
+                format!("{} += {a} * {b}{start}{share}", acc.join(", "))
             }
             Op::StorePartial(acc, pipe) => {
                 format!("{} = {}", self.pipe(*pipe), self.tile(*acc))

@@ -149,9 +149,15 @@ impl<'p> Lowering<'p> {
                 share,
             } => match (a, b, start) {
                 (View::Smem(a, ..), View::Smem(b, ..), _) => {
-                    self.mma_of_slot(*acc, [*a, *b], *start)?
+                    self.mma_of_slot(acc, [*a, *b], *start)?
                 }
-                (_, _, Start::Held) => self.mma(*acc, [*a, *b], *share)?,
+                (_, _, Start::Held) => match acc[..] {
+                    [acc] => self.mma(acc, [*a, *b], *share)?,
+                    _ => {
+                        let message = "products of registers have accumulators of one tile";
+                        return Err(bug(self.plan, message.to_string()));
+                    }
+                },
                 (_, _, Start::FirstTrip) => {
                     let message = "products of registers begin at what accumulators hold";
                     return Err(bug(self.plan, message.to_string()));

@@ -114,8 +114,8 @@ impl<'p> Lowering<'p> {
             }
             Full::Group(Engine::Stores) => self.staging_drain(),
             Full::Group(Engine::Products) => match pipe.tiles.as_slice() {
-                [acc] => self.mma_done(*acc),
-                _ => self.strange(pipe, "accumulators"),
+                [] => self.strange(pipe, "accumulators"),
+                acc => self.mma_done(acc),
             },
             Full::Arrivals(_) | Full::Flag => self.strange(pipe, "slots to be emptied"),
         }

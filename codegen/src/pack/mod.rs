@@ -15,7 +15,7 @@ use tilewright_bundle::{
     Operand, Param, ParamValue, Provenance, Resources, Role, ScalarType, Semantics, Sha256Hex,
     Sums, TensorMapAbi, TensorSwizzle, Workspace,
 };
-use tilewright_formula::Accumulation;
+use tilewright_formula::{Accumulation, Extent};
 
 use crate::certify::Certificate;
 use crate::error::{Error, Result};
@@ -121,9 +121,15 @@ fn semantics(plan: &Plan) -> std::result::Result<Semantics, String> {
         name: scalar.name.clone(),
         dtype: scalar.dtype,
     };
+    let modes = plan.computes.formula.modes.iter();
+    let modes = modes.filter_map(|mode| match mode.extent {
+        Extent::Constant(extent) => Some((mode.name.clone(), extent)),
+        _ => None,
+    });
     Ok(Semantics {
         operands: operands.collect::<std::result::Result<_, String>>()?,
         scalars: scalars.map(scalar).collect(),
+        modes: modes.collect(),
         compute: plan.computes.text.clone(),
         accumulation: match plan.computes.formula.signature.accumulation {
             Accumulation::Full => AccumulationWord::Full,
@@ -221,6 +227,17 @@ fn tensor_map(plan: &Plan, param: &str) -> std::result::Result<TensorMapAbi, Str
     let extent = |mode: usize| {
         u32::try_from(copy.box_extents[mode]).map_err(|error| format!("box: {error}"))
     };
+    let mut dims = vec![
+        parse(&facts.axis(inner).mode)?,
+        parse(&facts.axis(outer).mode)?,
+    ];
+    let mut strides = vec![parse(&facts.stride(outer).to_string())?];
+    let mut boxed = vec![extent(inner)?, extent(outer)?];
+    if let Some((_, axis)) = &facts.plane {
+        dims.push(parse(&plan.planes_of(facts).to_string())?);
+        strides.push(parse(&axis.stride.to_string())?);
+        boxed.push(1);
+    }
     Ok(TensorMapAbi {
         swizzle: match copy.swizzle_bytes {
             128 => TensorSwizzle::Bytes128,
@@ -229,16 +246,7 @@ fn tensor_map(plan: &Plan, param: &str) -> std::result::Result<TensorMapAbi, Str
             _ => TensorSwizzle::None,
         },
         l2_promotion: promotion(copy),
-        ..TensorMapAbi::new(
-            operand,
-            facts.dtype,
-            [
-                parse(&facts.axis(inner).mode)?,
-                parse(&facts.axis(outer).mode)?,
-            ],
-            [parse(&facts.stride(outer).to_string())?],
-            [extent(inner)?, extent(outer)?],
-        )
+        ..TensorMapAbi::new(operand, facts.dtype, dims, strides, boxed)
     })
 }
 

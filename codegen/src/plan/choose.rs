@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::arch::Arch;
 use crate::atoms::Catalogue;
-use crate::atoms::model::{Atom, ConvertFacts, CopyFacts, MmaFacts, Space};
+use crate::atoms::model::{Atom, ConvertFacts, CopyFacts, MmaFacts, Space, TensorFacts};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Violation};
 use crate::plan::model::{Choice, LeftOut};
@@ -43,8 +43,8 @@ pub(super) struct Wanted {
     pub asynchronous: bool,
     /// Whether threads of a warp work together.
     pub collective: bool,
-    /// Whether it moves boxes of a tensor, and whether to several CTAs.
-    pub tensor: Option<bool>,
+    /// The boxes of a tensor that it moves, where it moves boxes.
+    pub tensor: Option<TensorFacts>,
 }
 
 impl Wanted {
@@ -61,8 +61,8 @@ impl Wanted {
     }
 
     /// Why a copy of those facts has no place in the plan, whatever its width and however many
-    /// threads take part in it; `None` when it has one: of boxes of two modes, or of a vector, in
-    /// place of what is there.
+    /// threads take part in it; `None` when it has one: of boxes of as many modes, or of a vector,
+    /// in place of what is there.
     fn misfit(&self, facts: &CopyFacts) -> Option<&'static str> {
         let boxes = facts.tensor.is_some();
         let together = facts.thr_id.size().is_ok_and(|threads| threads > 1);
@@ -78,8 +78,11 @@ impl Wanted {
             "moves vectors, this kernel boxes of a tensor map"
         } else if together && !self.collective {
             "is of a whole warp, this kernel's threads copy each for itself"
-        } else if facts.tensor.is_some_and(|tensor| tensor.rank != 2) {
-            "moves boxes of other than two modes"
+        } else if facts.tensor.map(|tensor| tensor.rank) != self.tensor.map(|tensor| tensor.rank) {
+            match self.tensor.map(|tensor| tensor.rank) {
+                Some(3) => "moves boxes of other than three modes",
+                _ => "moves boxes of other than two modes",
+            }
         } else if facts.asynchronous && !self.asynchronous {
             "ends later, this kernel does not wait for it"
         } else if !facts.asynchronous && self.asynchronous {
@@ -94,7 +97,7 @@ impl Wanted {
         let threads = facts.thr_id.size().is_ok_and(|threads| threads > 1);
         self.misfit(facts).is_none()
             && self.bytes.is_none_or(|bytes| bytes == facts.access_bytes)
-            && facts.tensor.map(|tensor| tensor.multicast) == self.tensor
+            && facts.tensor == self.tensor
             && threads == self.collective
     }
 }

@@ -4,19 +4,21 @@
 //! Comes in: a formula and the two modes of the tile. Goes out: nodes in the order of evaluation,
 //! as decisions of a plan hold them; which registers hold what is decided where the steps are.
 
+mod folds;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use tilewright_formula::affine::ModeId;
 use tilewright_formula::form::FoldSite;
-use tilewright_formula::functions::{Fold, Op};
-use tilewright_formula::{Expr, ExprKind, Formula, Source, Statement, ValueType};
+use tilewright_formula::{Expr, ExprKind, Formula, Index, Source, Statement, ValueType};
 
 use crate::dtype::DType;
 use crate::element::{Element, Packing};
-use crate::plan::fold::{FoldPlan, Spread};
+use crate::plan::fold::FoldPlan;
 use crate::plan::model::Hop;
 use crate::plan::passes::Passes;
+use crate::spec::Planes;
 
 /// The nodes of a kernel, and how its folds are made.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +61,7 @@ impl Does {
     /// The nodes that it reads.
     pub fn reads(&self) -> &[usize] {
         match self {
-            Does::Load(_) | Does::Sum => &[],
+            Does::Load(_) | Does::Sum(_) => &[],
             Does::Map(_, from) => from,
             Does::Fold(from, _) => std::slice::from_ref(from),
         }
@@ -85,8 +87,8 @@ pub enum Does {
     Load(String),
     /// A value of the elements of other nodes: its parameters, in order.
     Map(Expr, Vec<usize>),
-    /// The sums of the kernel's product.
-    Sum,
+    /// The sums of the kernel's product, of the plane of that number.
+    Sum(usize),
     /// That node folded along the mode that it keeps and this does not, as the flow's fold of that
     /// number is made.
     Fold(usize, usize),
@@ -98,16 +100,24 @@ pub(super) fn of<'f>(
     statements: impl IntoIterator<Item = &'f Statement>,
     modes: [Option<ModeId>; 2],
     sum: Option<&FoldSite>,
+    planes: Option<&Planes>,
 ) -> Flow {
+    let plane = planes.and_then(|planes| formula.mode(&planes.mode));
     let mut growing = Growing {
         formula,
         modes,
         sum: sum.cloned(),
+        plane: plane.map(|mode| (mode, 0)),
         flow: Flow::default(),
         known: HashMap::new(),
     };
     for statement in statements {
-        growing.statement(statement);
+        let along = plane.is_some_and(|mode| statement.loops.contains(&mode));
+        let count = planes.filter(|_| along).map_or(1, |planes| planes.count);
+        for number in 0..count {
+            growing.plane = plane.map(|mode| (mode, number));
+            growing.statement(statement);
+        }
     }
     growing.flow
 }
@@ -116,8 +126,11 @@ struct Growing<'f> {
     formula: &'f Formula,
     modes: [Option<ModeId>; 2],
     sum: Option<FoldSite>,
+    /// The mode that tells planes apart, and the one that is made.
+    plane: Option<(ModeId, i64)>,
     flow: Flow,
-    known: HashMap<Source, usize>,
+    /// Nodes by what they are of, and the plane.
+    known: HashMap<(Source, i64), usize>,
 }
 
 impl Growing<'_> {
@@ -125,8 +138,15 @@ impl Growing<'_> {
         let formula = self.formula;
         let mut from = Vec::new();
         let value = self.over_nodes(&statement.value, &mut from);
-        let name = formula.name(statement.target).to_owned();
+        let mut name = formula.name(statement.target).to_owned();
         let keeps = self.keeps(statement.loops.iter().copied());
+        let plane = match self.plane {
+            Some((mode, number)) if statement.loops.contains(&mode) => {
+                name = format!("{name}_{number}");
+                number
+            }
+            _ => 0,
+        };
         let (value, dtype, stored) = match statement.target {
             Source::Operand(_) => (value, formula.dtype(statement.target), Some(name.clone())),
             Source::Local(local) => {
@@ -139,12 +159,12 @@ impl Growing<'_> {
         if let (ExprKind::Parameter(_), [node], None) = (&value.kind, from.as_slice(), &stored)
             && (self.flow.nodes[*node].dtype, self.flow.nodes[*node].keeps) == (dtype, keeps)
         {
-            self.known.insert(statement.target, *node);
+            self.known.insert((statement.target, plane), *node);
             return;
         }
         let at = self.push(name, keeps, dtype, Does::Map(value, from));
         self.flow.nodes[at].stored = stored;
-        self.known.insert(statement.target, at);
+        self.known.insert((statement.target, plane), at);
     }
 
     /// Which of the tile's modes are among those.
@@ -174,10 +194,14 @@ impl Growing<'_> {
             arguments.map(|one| this.over_nodes(one, from)).collect()
         };
         let kind = match &expr.kind {
-            ExprKind::Read { source, .. } => {
-                let node = self.source(*source);
+            ExprKind::Read { source, indices } => {
+                let node = self.source(*source, indices);
                 parameter(from, node)
             }
+            ExprKind::Coordinate(mode) => match self.plane {
+                Some((plane, number)) if plane == *mode => ExprKind::Integer(number),
+                _ => expr.kind.clone(),
+            },
             ExprKind::Fold {
                 fold,
                 modes,
@@ -188,7 +212,12 @@ impl Growing<'_> {
                 if !is_sum {
                     return self.fold(expr, (*fold, modes, *dtype), body, from);
                 }
-                let node = self.push("acc".into(), [true; 2], *dtype, Does::Sum);
+                let plane = self.plane.map_or(0, |(_, number)| number as usize);
+                let name = match self.plane {
+                    Some(_) => format!("acc_{plane}"),
+                    None => "acc".to_owned(),
+                };
+                let node = self.push(name, [true; 2], *dtype, Does::Sum(plane));
                 parameter(from, node)
             }
             ExprKind::Apply { op, arguments } => ExprKind::Apply {
@@ -217,8 +246,9 @@ impl Growing<'_> {
     }
 
     /// The node of an operand's or an intermediate's elements.
-    fn source(&mut self, source: Source) -> usize {
-        if let Some(known) = self.known.get(&source) {
+    fn source(&mut self, source: Source, indices: &[Index]) -> usize {
+        let plane = self.plane_of(source, indices);
+        if let Some(known) = self.known.get(&(source, plane)) {
             return *known;
         }
         let formula = self.formula;
@@ -226,113 +256,21 @@ impl Growing<'_> {
         let keeps = self.keeps(formula.axis_modes(source).into_iter().flatten());
         let dtype = formula.dtype(source);
         let at = self.push(name.clone(), keeps, dtype, Does::Load(name));
-        self.known.insert(source, at);
+        self.known.insert((source, plane), at);
         at
     }
 
-    /// A fold: of a mean, the sum over the number of values.
-    fn fold(
-        &mut self,
-        expr: &Expr,
-        (fold, modes, dtype): (Fold, &[ModeId], DType),
-        body: &Expr,
-        from: &mut Vec<usize>,
-    ) -> Expr {
-        let mut of = Vec::new();
-        let value = self.over_nodes(body, &mut of);
-        let mut keeps = self.keeps((0..64).filter(|mode| body.free >> mode & 1 == 1));
-        for mode in modes {
-            if let Some(at) = self.modes.iter().position(|one| *one == Some(*mode)) {
-                keeps[at] = true;
-            }
-        }
-        let ty = body.ty.joined(ValueType::of(dtype));
-        let dtype = ty.dtype().unwrap_or(dtype);
-        let number = self.flow.folds.len();
-        let name = |what: &str| format!("{what}_{number}");
-        let mut at = match (&value.kind, of.as_slice()) {
-            // What is there already is folded as it is.
-            (ExprKind::Parameter(_), [node])
-                if self.flow.nodes[*node].dtype == dtype
-                    && self.flow.nodes[*node].keeps == keeps =>
-            {
-                *node
-            }
-            _ => self.push(name("body"), keeps, dtype, Does::Map(value, of)),
+    /// The plane of an intermediate that is read at those indices; 0 of what has none.
+    fn plane_of(&self, source: Source, indices: &[Index]) -> i64 {
+        let (Source::Local(local), Some((mode, number))) = (source, self.plane) else {
+            return 0;
         };
-        for mode in modes {
-            let Some(over) = self.modes.iter().position(|one| *one == Some(*mode)) else {
-                continue;
-            };
-            at = match fold {
-                Fold::Argmax => self.index_of_largest(expr, at, (over, *mode)),
-                _ => self.along(at, (fold, over)),
-            };
+        let modes = &self.formula.locals[local].modes;
+        let index = modes.iter().position(|one| *one == mode);
+        match index.and_then(|at| indices.get(at)) {
+            Some(Index::Affine(poly)) => poly.as_constant().unwrap_or(number),
+            _ => 0,
         }
-        let result = |kind: ExprKind, ty: ValueType| Expr {
-            kind,
-            ty,
-            ..expr.clone()
-        };
-        if fold == Fold::Argmax {
-            return result(parameter(from, at), expr.ty);
-        }
-        let total = result(parameter(from, at), ty);
-        if fold != Fold::Mean {
-            return total;
-        }
-        let size = |mode: &ModeId| result(ExprKind::Size(*mode), ValueType::S32);
-        modes.iter().fold(total, |value, mode| {
-            let arguments = vec![value, size(mode)];
-            let op = Op::Div;
-            result(ExprKind::Apply { op, arguments }, expr.ty)
-        })
-    }
-
-    /// The fold of a node along one of the tile's modes.
-    fn along(&mut self, at: usize, (fold, over): (Fold, usize)) -> usize {
-        let Node {
-            mut keeps, dtype, ..
-        } = self.flow.nodes[at];
-        let number = self.flow.folds.len();
-        self.flow.folds.push(FoldPlan {
-            fold,
-            over,
-            dtype,
-            combine: None,
-            spread: Spread { apart: 1, count: 1 },
-            scratch: None,
-        });
-        keeps[over] = false;
-        let name = format!("{}_{number}", fold.name());
-        self.push(name, keeps, dtype, Does::Fold(at, number))
-    }
-
-    /// The smallest index of the largest of a node's values: the least coordinate of those that are
-    /// as large. The largest is NaN where one is, and then the index is of the first NaN.
-    fn index_of_largest(&mut self, expr: &Expr, at: usize, (over, mode): (usize, ModeId)) -> usize {
-        let Node { keeps, dtype, .. } = self.flow.nodes[at];
-        let largest = self.along(at, (Fold::Max, over));
-        let new = |kind: ExprKind, ty: ValueType| Expr {
-            kind,
-            ty,
-            ..expr.clone()
-        };
-        let value = |parameter: usize| new(ExprKind::Parameter(parameter), ValueType::of(dtype));
-        let apply = |op: Op, arguments: Vec<Expr>, ty: ValueType| {
-            new(ExprKind::Apply { op, arguments }, ty)
-        };
-        let mut is_largest = apply(Op::Eq, vec![value(0), value(1)], ValueType::Bool);
-        if ValueType::of(dtype) != ValueType::S32 {
-            let is_nan = apply(Op::Ne, vec![value(0), value(0)], ValueType::Bool);
-            is_largest = apply(Op::Or, vec![is_largest, is_nan], ValueType::Bool);
-        }
-        let place = new(ExprKind::Coordinate(mode), ValueType::S32);
-        let none = new(ExprKind::Integer(i64::from(i32::MAX)), ValueType::S32);
-        let index = apply(Op::Where, vec![is_largest, place, none], ValueType::S32);
-        let name = format!("places_{}", self.flow.folds.len());
-        let places = self.push(name, keeps, DType::S32, Does::Map(index, vec![at, largest]));
-        self.along(places, (Fold::Min, over))
     }
 }
 

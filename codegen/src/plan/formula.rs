@@ -1,5 +1,5 @@
-//! Which formulas become kernels: products of two matrices, maps and folds of up to five modes, of
-//! which a tile cuts two.
+//! Which formulas become kernels: products of two matrices, or of one with several side by side,
+//! maps and folds of up to five modes, of which a tile cuts two.
 //!
 //! Comes in: a spec, whose formula has a form. Goes out: nothing where it is one of those, else
 //! every part of it that is none of theirs, each with its place in the formula's text, a way out,
@@ -7,15 +7,17 @@
 //! skeleton that takes more takes a row of it away.
 
 mod outer;
+mod product;
 
-use tilewright_formula::form::{Chain, Contraction, FoldSite, Form};
+use tilewright_formula::affine::ModeId;
+use tilewright_formula::form::{Contraction, FoldSite, Form};
 use tilewright_formula::syntax::Combine;
 use tilewright_formula::{Axis, ExprKind, Extent, Formula, Index, Role, Source, Statement};
 
 use crate::error::Violation;
 use crate::plan::choose::Chooser;
 use crate::spec::model::{Computes, Spec};
-use crate::spec::{TILE_MODES, default_formula};
+use crate::spec::{Planes, TILE_MODES, default_formula};
 
 /// A part of a formula that is not generated.
 struct Misfit {
@@ -40,13 +42,15 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     let misfits = match &computes.form {
         _ if computes.is_plain => Vec::new(),
         Form::Rows(_) => of_rows(formula),
-        Form::Contraction(found) => of_contraction(formula, found),
-        Form::Chain(chain) => of_chain(formula, chain),
+        Form::Contraction(found) => {
+            product::of_contraction(formula, found, computes.planes.as_ref())
+        }
+        Form::Chain(chain) => product::of_chain(formula, chain),
     };
     let is_rows = matches!(computes.form, Form::Rows(_));
     let extents = match computes.is_plain {
         true => Vec::new(),
-        false => extents(formula),
+        false => extents(formula, computes.planes.as_ref()),
     };
     if !misfits.is_empty() || !extents.is_empty() {
         return refuse(computes, chooser, misfits, extents);
@@ -126,7 +130,7 @@ fn of_rows(formula: &Formula) -> Vec<Misfit> {
         });
     }
     for statement in &formula.statements {
-        misfits.extend(elementwise(formula, statement));
+        misfits.extend(elementwise(formula, statement, None));
     }
     misfits
 }
@@ -138,88 +142,18 @@ fn are_coordinates(indices: &[Index]) -> bool {
     (0..modes.len()).all(|at| modes[at].is_some() && apart(at))
 }
 
-/// What a contraction does beyond a product of two matrices.
-fn of_contraction(formula: &Formula, found: &Contraction) -> Vec<Misfit> {
-    let mut misfits = sum(formula, found);
-    let statement = |at: &usize| formula.statements.get(*at);
-    for one in found.prologue.iter().filter_map(statement) {
-        misfits.push(Misfit {
-            part: one.span.clone(),
-            what: "this computes a factor of the product".into(),
-            way_out: BEFORE,
-        });
-    }
-    if let Some(parts) = &found.parts {
-        misfits.push(Misfit {
-            part: parts.sum.span.clone(),
-            what: format!(
-                "`{}` adds scaled parts of the sum",
-                fold(&parts.sum, formula)
-            ),
-            way_out: "scale the factors in a kernel before",
-        });
-    }
-    let of_parts = found.parts.as_ref().map(|parts| parts.sum.statement);
-    let behind = found.epilogue.iter().chain([&found.sum.statement]);
-    let behind = behind.filter(|at| Some(**at) != of_parts);
-    for one in behind.filter_map(statement) {
-        misfits.extend(elementwise(formula, one));
-    }
-    for site in &found.folds {
-        misfits.push(Misfit {
-            part: site.span.clone(),
-            what: format!("`{}` folds results of the product", fold(site, formula)),
-            way_out: BEHIND,
-        });
-    }
-    misfits
-}
-
-/// What the statement with the sum does beyond it, and what of the sum is no product of matrices.
-fn sum(formula: &Formula, found: &Contraction) -> Vec<Misfit> {
-    let mut misfits = Vec::new();
-    let names = |modes: &[usize]| {
-        let names = modes.iter().filter_map(|mode| formula.modes.get(*mode));
-        let names: Vec<&str> = names.map(|mode| mode.name.as_str()).collect();
-        names.join(", ")
+/// Whether indices are such modes, but that of the plane, which may be a number.
+fn are_in_planes(indices: &[Index], modes: &[ModeId], plane: ModeId) -> bool {
+    let of_plane = |(index, mode): &(&Index, &ModeId)| {
+        **mode == plane && matches!(index, Index::Affine(poly) if poly.as_constant().is_some())
     };
-    let mut of_sum = |what: String, way_out: &'static str| {
-        misfits.push(Misfit {
-            part: found.sum.span.clone(),
-            what,
-            way_out,
-        });
-    };
-    let along = [
-        ("rows", &found.rows),
-        ("columns", &found.columns),
-        ("summed", &found.summed),
-    ];
-    if !found.batch.is_empty() && found.parts.is_none() {
-        let what = format!("this sum is made anew along {}", names(&found.batch));
-        of_sum(what, "launch a product for each");
-    }
-    for (what, modes) in along.iter().filter(|(_, modes)| modes.len() != 1) {
-        let count = modes.len();
-        let what = format!("{count} modes of this sum are {what} ({})", names(modes));
-        of_sum(what, "make one mode of them, as the operands lie in memory");
-    }
-    let factors = found.factors.iter().filter(|one| one.operand.is_none());
-    for value in factors.flat_map(|factor| &factor.values) {
-        // What is read at other places is told by its modes, a local by its own statement.
-        if !matches!(value.kind, ExprKind::Read { .. }) {
-            misfits.push(Misfit {
-                part: value.span.clone(),
-                what: "this factor is no element of an operand".into(),
-                way_out: BEFORE,
-            });
-        }
-    }
-    misfits
+    let others = indices.iter().zip(modes).filter(|one| !of_plane(one));
+    let others: Vec<Index> = others.map(|(index, _)| index.clone()).collect();
+    are_coordinates(&others)
 }
 
 /// What a statement does beyond giving each element a value of the elements there.
-fn elementwise(formula: &Formula, statement: &Statement) -> Vec<Misfit> {
+fn elementwise(formula: &Formula, statement: &Statement, plane: Option<ModeId>) -> Vec<Misfit> {
     let mut misfits: Vec<Misfit> = combined(formula, statement).into_iter().collect();
     if !are_coordinates(&statement.left) {
         misfits.push(Misfit {
@@ -235,7 +169,13 @@ fn elementwise(formula: &Formula, statement: &Statement) -> Vec<Misfit> {
         let ExprKind::Read { source, indices } = &expr.kind else {
             return;
         };
-        if !are_coordinates(indices) {
+        let fits = match (source, plane) {
+            (Source::Local(local), Some(plane)) => {
+                are_in_planes(indices, &formula.locals[*local].modes, plane)
+            }
+            _ => are_coordinates(indices),
+        };
+        if !fits {
             misfits.push(Misfit {
                 part: expr.span.clone(),
                 what: format!(
@@ -261,36 +201,14 @@ fn combined(formula: &Formula, statement: &Statement) -> Option<Misfit> {
     })
 }
 
-/// What a chain does beyond its first product.
-fn of_chain(formula: &Formula, chain: &Chain) -> Vec<Misfit> {
-    let mut misfits: Vec<Misfit> = Vec::new();
-    for site in &chain.normalizer {
-        misfits.push(Misfit {
-            part: site.span.clone(),
-            what: format!("`{}` folds rows of a product", fold(site, formula)),
-            way_out: APART,
-        });
-    }
-    for (number, found) in ["first", "second"]
-        .iter()
-        .zip([&chain.first, &chain.second])
-    {
-        misfits.push(Misfit {
-            part: found.sum.span.clone(),
-            what: format!("this is the {number} of two sums of products"),
-            way_out: APART,
-        });
-    }
-    misfits
-}
-
 /// Modes whose extent is no size of the problem.
-fn extents(formula: &Formula) -> Vec<Violation> {
+fn extents(formula: &Formula, planes: Option<&Planes>) -> Vec<Violation> {
     let mut violations = Vec::new();
     for mode in &formula.modes {
         let name = &mode.name;
         let message = match mode.extent {
             Extent::Named => continue,
+            Extent::Constant(_) if planes.is_some_and(|planes| planes.mode == *name) => continue,
             Extent::Constant(extent) => format!(
                 "modes.{name} is {extent}: kernels with constant extents are not generated yet: \
                  take {name} out of `modes`, so that a launch says its extent"

@@ -41,7 +41,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
         plan.epilogue = epilogue(spec, chooser, d);
     }
     plan.flow = flow;
-    if wants_roles(spec, chooser, [a, b, d]) {
+    if spec.compute.planes.is_some() || wants_roles(spec, chooser, [a, b, d]) {
         if !arch_has_roles(spec, chooser) {
             return Ok(None);
         }
@@ -184,9 +184,13 @@ fn arch_has_roles(spec: &Spec, chooser: &mut Chooser<'_>) -> bool {
         Auto::Given(schedule) => schedule.name(),
         Auto::Auto => "auto",
     };
+    let otherwise = match spec.compute.planes {
+        Some(_) => "a kernel for each product",
+        None => "pipeline.schedule multistage",
+    };
     let message = format!(
         "pipeline.schedule {schedule} needs an mma that reads shared memory by itself, arch {arch} \
-         has none: use arch {}, or pipeline.schedule multistage",
+         has none: use arch {}, or {otherwise}",
         arches.join(" or ")
     );
     chooser.violate("schedule-arch", message);

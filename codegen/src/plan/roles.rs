@@ -27,6 +27,9 @@ pub struct BoxCopy {
     pub dtype: DType,
     /// Axis that is contiguous in global memory.
     pub contiguous: usize,
+    /// Rows of one plane, where its tile has those of several one after another: the tensor then has
+    /// a third mode, of which each box has one.
+    pub plane_rows: Option<i64>,
     /// The mode of the cluster along which all CTAs get the same tile, each loading a part of it.
     pub shared_along: Option<usize>,
     /// Extents of a box along the operand's two modes.
@@ -64,6 +67,12 @@ impl BoxCopy {
     /// Bytes of one box in shared memory.
     pub fn box_bytes(&self) -> i64 {
         self.box_extents[0] * self.box_extents[1] * i64::from(self.dtype.bytes())
+    }
+
+    /// The row of a box in its plane, and that plane.
+    pub fn row_and_plane(&self, place: BoxPlace) -> [i64; 2] {
+        let rows = self.plane_rows.unwrap_or(i64::MAX);
+        [place.coord[0] % rows, place.coord[0] / rows]
     }
 
     /// Every box of the tile, over all parts.

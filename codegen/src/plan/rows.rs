@@ -51,7 +51,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     let formula = &spec.compute.formula;
     let known = chooser.violations.len();
     let modes = [0, 1].map(|at| spec.modes().get(at).and_then(|name| formula.mode(name)));
-    let mut flow = flow::of(formula, &formula.statements, modes, None);
+    let mut flow = flow::of(formula, &formula.statements, modes, None, None);
     let Some(shares) = shares(point, chooser, &flow) else {
         return Ok(None);
     };

@@ -185,7 +185,7 @@ pub(super) fn assume_bytes(plan: &mut Plan, operand: &Operand, bytes: u32, reaso
         bytes,
         reason: reason.to_string(),
     }];
-    for axis in &operand.axes {
+    for axis in operand.all_axes() {
         if let Stride::Named(stride) = &axis.stride {
             wanted.push(Assumption::StrideMultiple {
                 stride: stride.clone(),

@@ -106,6 +106,7 @@ fn listed(tree: &Node, signature: &Signature, parsed: &Tree) -> Shape {
         },
         modes: operand.axes.iter().map(ToString::to_string).collect(),
         turned: false,
+        plane: None,
     };
     Shape {
         kernel: kernel(tree),

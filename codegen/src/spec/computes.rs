@@ -11,6 +11,7 @@ use tilewright_formula::{
 
 use super::forms::FormKind;
 use super::operand::Operand;
+use super::planes::Planes;
 use super::shape::{Shape, tile_of};
 
 /// Modes that a tile of rows cuts at most.
@@ -34,6 +35,8 @@ pub struct Computes {
     pub others: Vec<(&'static str, String, Span)>,
     /// The modes that its tiles cut: those of the output, then those that are summed.
     pub modes: Vec<String>,
+    /// The products side by side that its epilogue puts together, where there are several.
+    pub planes: Option<Planes>,
     /// Whether it is the default formula of its word.
     pub is_default: bool,
     /// Whether it is a product of two matrices, or a copy of one, and nothing else.
@@ -86,6 +89,7 @@ impl Computes {
         Ok(Computes {
             word: word.to_owned(),
             text,
+            planes: Planes::of(&formula, &recognized.form),
             formula,
             form: recognized.form,
             others: others.unwrap_or(recognized.others),
@@ -93,6 +97,11 @@ impl Computes {
             is_default,
             is_plain: shape.is_plain,
         })
+    }
+
+    /// Products side by side: one unless several are told apart.
+    pub fn planes(&self) -> i64 {
+        self.planes.as_ref().map_or(1, |planes| planes.count)
     }
 
     /// Which form it has.

@@ -14,10 +14,12 @@ pub struct Operand {
     pub role: Role,
     /// Element type in memory.
     pub dtype: DType,
-    /// Its axes, in the order that the kernel has them in.
+    /// Its axes, in the order that the kernel has them in, but that of its planes.
     pub axes: Vec<Axis>,
     /// Whether its formula has its two axes the other way round.
     pub turned: bool,
+    /// The axis that tells its planes apart, and where its formula has it.
+    pub plane: Option<(usize, Axis)>,
 }
 
 /// One axis of an operand.
@@ -57,12 +59,22 @@ impl Operand {
         self.axes.iter().position(one)
     }
 
-    /// Its axes in the order of its formula.
+    /// Its axes, then that of its planes.
+    pub fn all_axes(&self) -> impl Iterator<Item = &Axis> {
+        let plane = self.plane.iter().map(|(_, axis)| axis);
+        self.axes.iter().chain(plane)
+    }
+
+    /// Its axes in the order of its formula, that of its planes among them.
     pub fn formula_axes(&self) -> Vec<&Axis> {
-        match self.turned {
+        let mut axes: Vec<&Axis> = match self.turned {
             true => self.axes.iter().rev().collect(),
             false => self.axes.iter().collect(),
+        };
+        if let Some((at, axis)) = &self.plane {
+            axes.insert((*at).min(axes.len()), axis);
         }
+        axes
     }
 
     /// Its modes and strides, in the order of its formula: `(m,k):(lda,1)`.

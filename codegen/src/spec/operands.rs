@@ -38,6 +38,7 @@ impl Reader<'_> {
             stride,
         });
         let mut axes: Vec<Axis> = axes.collect();
+        let plane = shape.plane.map(|at| (at, axes.remove(at)));
         if shape.turned {
             axes.reverse();
         }
@@ -47,6 +48,7 @@ impl Reader<'_> {
             role: shape.role,
             axes,
             turned: shape.turned && !self.shape.is_plain,
+            plane,
         })
     }
 

@@ -93,8 +93,11 @@ fn shape(spec: &Spec) -> Shape {
     let operand = |operand: &Operand| OperandShape {
         name: operand.name.clone(),
         role: operand.role,
-        modes: operand.axes.iter().map(|axis| axis.mode.clone()).collect(),
+        modes: (operand.formula_axes().into_iter())
+            .map(|axis| axis.mode.clone())
+            .collect(),
         turned: false,
+        plane: None,
     };
     Shape {
         kernel: spec.kernel.clone(),

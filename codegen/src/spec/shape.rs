@@ -9,6 +9,7 @@ use tilewright_formula::syntax::{NodeKind, Tree, parse_what_can_be};
 use tilewright_formula::{self as formula, Axis, DType, Formula, Signature, identity};
 
 use super::forms::{FormKind, Role, TypeRule};
+use super::planes::{self, Planes};
 
 /// What one kernel is made of.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub(super) struct OperandShape {
     pub modes: Vec<String>,
     /// Whether the kernel has its two modes the other way round.
     pub turned: bool,
+    /// Which of its modes tells planes apart.
+    pub plane: Option<usize>,
 }
 
 /// The shapes of default formulas, in the order of messages.
@@ -198,7 +201,7 @@ fn role(formula: &Formula, form: &Form, operand: usize) -> Role {
 
 /// Whether a factor or a result of a product has its two modes the other way round than the kernel:
 /// rows or columns before what is summed, rows before columns.
-fn is_turned(formula: &Formula, form: &Form, operand: usize, modes: &[String]) -> bool {
+fn is_turned(formula: &Formula, form: &Form, operand: usize, modes: &[&String]) -> bool {
     let Form::Contraction(found) = form else {
         return false;
     };
@@ -206,7 +209,8 @@ fn is_turned(formula: &Formula, form: &Form, operand: usize, modes: &[String]) -
         [mode] => formula.modes.get(*mode).map(|mode| mode.name.as_str()),
         _ => None,
     };
-    let (m, n, k) = (name(&found.rows), name(&found.columns), name(&found.summed));
+    let columns = planes::columns(formula, found);
+    let (m, n, k) = (name(&found.rows), name(&columns), name(&found.summed));
     let wanted = match role(formula, form, operand) {
         Role::A => [m, k],
         Role::B => [n, k],
@@ -235,6 +239,7 @@ impl Shape {
                     role: *role,
                     modes: modes.map(str::to_owned).to_vec(),
                     turned,
+                    plane: None,
                 })
             });
             let operands: Vec<OperandShape> = operands.collect::<Option<_>>()?;
@@ -243,15 +248,21 @@ impl Shape {
         });
         let is_plain = plain.is_some();
         let (operands, tile) = plain.unwrap_or_else(|| {
+            let planes = Planes::of(&formula, form);
             let operands = formula.signature.operands.iter().enumerate();
             let operands = operands.map(|(at, operand)| {
                 let modes = operand.axes.iter().map(ToString::to_string);
                 let modes: Vec<String> = modes.collect();
+                let role = role(&formula, form, at);
+                let tells = |mode: &String| planes.as_ref().is_some_and(|one| one.mode == *mode);
+                let plane = modes.iter().position(tells).filter(|_| role == Role::B);
+                let own: Vec<&String> = modes.iter().filter(|mode| !tells(mode)).collect();
                 OperandShape {
                     name: operand.name.clone(),
-                    role: role(&formula, form, at),
-                    turned: is_turned(&formula, form, at, &modes),
+                    role,
+                    turned: is_turned(&formula, form, at, &own),
                     modes,
+                    plane,
                 }
             });
             (operands.collect(), tile_of(&formula))

@@ -15,10 +15,13 @@ use super::compare::{Comparison, Worst, compare};
 use super::data::Data;
 use super::elements::{random_bytes, random_elements};
 use super::form::{Factor, GemmForm};
+use super::judge::sums_of;
 use super::numbers::{decode, encode};
 use super::reference::{Shape, on_cpu};
 use super::steps::Steps;
+use crate::device::Device;
 use crate::error::Error;
+use crate::launch::Fit;
 use crate::layout::Extents;
 use crate::problem::Problem;
 
@@ -30,8 +33,10 @@ pub type Dense = Vec<Option<Vec<u8>>>;
 pub struct FormulaReference<'a> {
     kernel: &'a Kernel,
     problem: &'a Problem,
-    extents: &'a [Extents],
+    fit: &'a Fit,
     formula: &'a Formula,
+    /// The compute capability by whose rules sums are judged; by those of any where there is none.
+    sm: Option<u32>,
 }
 
 /// What outputs should be.
@@ -43,24 +48,36 @@ enum Truth {
     Computed(Vec<Output>),
 }
 
-/// Sums as a kernel of these types keeps them, in any order of additions.
+/// Sums as a kernel keeps them: by its instruction where it is known, else by their types, in any
+/// order of additions.
 #[derive(Debug, Clone, Copy)]
-struct AnyOrder(Data);
+struct Kept<'a> {
+    data: Data,
+    reference: FormulaReference<'a>,
+}
 
-impl AnyOrder {
+impl Kept<'_> {
     /// The rule of products of these types, summed and stored in those.
     fn rule(self, inputs: [DType; 2], [sum, output]: [DType; 2], k: usize) -> Rule {
+        let FormulaReference {
+            kernel, fit, sm, ..
+        } = self.reference;
+        let own = kernel.accumulator() == Some(sum);
+        let steps = match sm.filter(|_| own) {
+            Some(sm) => Steps::of(kernel, (inputs, sum), k, (sm, &fit.env)),
+            None => Steps::of_types(inputs, sum),
+        };
         Rule {
-            steps: Steps::of_types(inputs, sum),
+            steps,
             inputs,
             output,
             k,
-            data: self.0,
+            data: self.data,
         }
     }
 }
 
-impl Sums for AnyOrder {
+impl Sums for Kept<'_> {
     fn sum(&self, site: &SumSite, terms: &Terms<'_>) -> Bounded {
         let (Some([a, b]), Some(inputs)) = (terms.factors, site.factors) else {
             return tilewright_formula::interpret::Fma.sum(site, terms);
@@ -74,23 +91,34 @@ impl Sums for AnyOrder {
 }
 
 impl<'a> FormulaReference<'a> {
-    /// The reference of a kernel on a problem, whose operands have these extents.
+    /// The reference of a kernel on a problem that it takes so. Sums are judged as any kernel of
+    /// their types keeps them.
     ///
     /// # Errors
     /// When the kernel's names were never looked up.
     pub fn of(
         kernel: &'a Kernel,
         problem: &'a Problem,
-        extents: &'a [Extents],
+        fit: &'a Fit,
     ) -> Result<FormulaReference<'a>, Error> {
         let unresolved = || Error::Request(format!("{} is not of an opened bundle", kernel.id));
         let formula = kernel.formula().ok_or_else(unresolved)?;
         Ok(FormulaReference {
             kernel,
             problem,
-            extents,
+            fit,
             formula,
+            sm: None,
         })
+    }
+
+    /// The same, with sums as the kernel's instruction keeps them on that device.
+    #[must_use]
+    pub fn on(self, device: &Device) -> FormulaReference<'a> {
+        FormulaReference {
+            sm: Some(sums_of(device, self.kernel)),
+            ..self
+        }
     }
 
     /// Random elements of every operand that is read, as bytes; of the others none.
@@ -99,7 +127,12 @@ impl<'a> FormulaReference<'a> {
     /// When a type has no numbers here, or the host has no memory for them.
     pub fn draw(&self, data: Data, seed: u64) -> Result<Dense, Error> {
         let moved = self.moved().is_some();
-        let operands = self.kernel.semantics.operands.iter().zip(self.extents);
+        let operands = self
+            .kernel
+            .semantics
+            .operands
+            .iter()
+            .zip(&self.fit.operands);
         let drawn = operands.enumerate().map(|(at, (operand, extents))| {
             if operand.role == Role::Out {
                 return Ok(None);
@@ -144,12 +177,19 @@ impl<'a> FormulaReference<'a> {
     fn strides(&self, at: usize) -> Vec<i64> {
         let mut strides = Vec::new();
         let mut inner = 1;
-        let axes: Vec<(i64, i64)> = self.extents[at].axes().collect();
+        let axes: Vec<(i64, i64)> = self.fit.operands[at].axes().collect();
         for (extent, _) in axes.iter().rev() {
             strides.insert(0, inner);
             inner *= extent;
         }
         strides
+    }
+
+    fn sums(&self, data: Data) -> Kept<'a> {
+        Kept {
+            data,
+            reference: *self,
+        }
     }
 
     fn truth(&self, given: &[Option<Vec<u8>>], data: Data) -> Result<Truth, Error> {
@@ -158,13 +198,13 @@ impl<'a> FormulaReference<'a> {
         };
         let operands = &self.kernel.semantics.operands;
         if let Some(ends) = self.moved() {
-            let numbers: Vec<i64> = (0..self.extents[ends[0]].elems()).collect();
+            let numbers: Vec<i64> = (0..self.fit.operands[ends[0]].elems()).collect();
             let formula = self.as_bits()?;
             let name = &operands[ends[0]].name;
             let strides = self.strides(ends[0]);
             let inputs = self.inputs();
             let inputs = inputs.tensor(name, Tensor::integers(&numbers, &strides));
-            let sums = AnyOrder(data);
+            let sums = self.sums(data);
             let evaluator = Evaluator::new(&formula, &inputs, &sums).map_err(failed)?;
             let output = evaluator.outputs().map_err(failed)?.pop();
             return Ok(Truth::Moved(
@@ -184,7 +224,7 @@ impl<'a> FormulaReference<'a> {
                 inputs = inputs.tensor(&operand.name, Tensor::floats(values, &strides));
             }
         }
-        let sums = AnyOrder(data);
+        let sums = self.sums(data);
         let evaluator = Evaluator::new(self.formula, &inputs, &sums).map_err(failed)?;
         evaluator.outputs().map_err(failed).map(Truth::Computed)
     }
@@ -209,7 +249,7 @@ impl<'a> FormulaReference<'a> {
         let operands = &self.kernel.semantics.operands;
         let mut all = vec![None; operands.len()];
         if self.kernel.product().is_some() {
-            let form = GemmForm::of(self.kernel, self.extents)?;
+            let form = GemmForm::of(self.kernel, &self.fit.operands)?;
             let product = self.product(&form, given)?;
             if let Some(place) = all.get_mut(form.d.at) {
                 *place = Some(product);
@@ -248,7 +288,7 @@ impl<'a> FormulaReference<'a> {
         let inputs = [form.a.dtype, form.b.dtype];
         let reference = on_cpu(&a, &b, form.shape, inputs);
         let ends = [form.accumulator, form.d.dtype];
-        let rule = AnyOrder(Data::Integers).rule(inputs, ends, k);
+        let rule = self.sums(Data::Integers).rule(inputs, ends, k);
         if (0..m * n).any(|at| rule.at(&reference, at).error != 0.0) {
             return Err(self.rounded());
         }
@@ -283,9 +323,9 @@ impl<'a> FormulaReference<'a> {
                 let whole = of(d).len() == wanted.len();
                 let first = wrong.next().map(|(at, _)| at);
                 let count = wrong.count() + usize::from(first.is_some());
-                let place = |at: usize| self.extents[d].coordinate(at as i64);
+                let place = |at: usize| self.fit.operands[d].coordinate(at as i64);
                 let failure = first.or((!whole).then_some(0)).map(|at| {
-                    let (name, elems) = (&operands[d].name, self.extents[d].elems());
+                    let (name, elems) = (&operands[d].name, self.fit.operands[d].elems());
                     format!(
                         "{count} of {elems} elements of `{name}` differ, first at {}",
                         place(at)
@@ -304,7 +344,7 @@ impl<'a> FormulaReference<'a> {
                         .map(|bytes| decode(output.dtype, bytes))
                         .transpose()?;
                     let compared = compared(output, &values, before.as_deref());
-                    verdict.add(output, &self.extents[at], compared);
+                    verdict.add(output, &self.fit.operands[at], compared);
                 }
                 Ok(verdict)
             }

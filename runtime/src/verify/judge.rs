@@ -38,7 +38,8 @@ impl Judge {
     pub fn of(kernel: &Kernel, form: &GemmForm, fit: &Fit, device: &Device, data: Data) -> Judge {
         let inputs = [form.a.dtype, form.b.dtype];
         let sm = sums_of(device, kernel);
-        let steps = Steps::of(kernel, form, sm, &fit.env);
+        let types = (inputs, form.accumulator);
+        let steps = Steps::of(kernel, types, form.shape.k, (sm, &fit.env));
         Judge {
             rule: Rule {
                 steps,
@@ -107,7 +108,7 @@ impl Judge {
 
 /// The compute capability whose tensor cores run a kernel: the device's, or on the emulator that of
 /// the kernel where no other was asked for.
-fn sums_of(device: &Device, kernel: &Kernel) -> u32 {
+pub(super) fn sums_of(device: &Device, kernel: &Kernel) -> u32 {
     let asked = match device {
         Device::Cuda(_) => None,
         Device::Emulator(emulated) => emulated.tensor_cores(),

@@ -7,7 +7,6 @@
 use tilewright_bundle::{DType, Env, Kernel, SumRounding};
 use tilewright_emulator::tensor_core::Step;
 
-use super::form::GemmForm;
 use super::format::{Format, scaled};
 
 /// How the products of one element of the output are added.
@@ -32,17 +31,23 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// What a kernel keeps of its sums on a device of compute capability `sm`, on a problem of
-    /// these names. A kernel that does not say how it adds is judged by its types.
-    pub(crate) fn of(kernel: &Kernel, form: &GemmForm, sm: u32, env: &Env) -> Steps {
-        let types = Steps::of_types([form.a.dtype, form.b.dtype], form.accumulator);
+    /// What a kernel keeps of its sums of `k` products on a device of compute capability `sm`, on a
+    /// problem of these names. A kernel that does not say how it adds is judged by its types, those
+    /// of the factors and of the sum.
+    pub(crate) fn of(
+        kernel: &Kernel,
+        (inputs, accumulator): ([DType; 2], DType),
+        k: usize,
+        (sm, env): (u32, &Env),
+    ) -> Steps {
+        let types = Steps::of_types(inputs, accumulator);
         let Some(sums) = &kernel.semantics.sums else {
             return types;
         };
         let Some(rule) = sums.on(sm) else {
             return types;
         };
-        let most = i64::try_from(form.shape.k).unwrap_or(i64::MAX);
+        let most = i64::try_from(k).unwrap_or(i64::MAX);
         let parts = sums
             .splits
             .as_ref()

@@ -156,7 +156,8 @@ impl<'a> Trial<'a> {
     /// What any kernel writes must be what its formula says.
     pub fn formula(&self, outcome: &mut Outcome) -> Result<Option<String>, Error> {
         let fit = &self.case.fit;
-        let reference = FormulaReference::of(self.kernel(), &self.case.problem, &fit.operands)?;
+        let reference = FormulaReference::of(self.kernel(), &self.case.problem, fit)?;
+        let reference = reference.on(self.device);
         let mut given = reference.draw(self.data, self.seed)?;
         let mut operands = Vec::new();
         for (at, dense) in given.iter_mut().enumerate() {

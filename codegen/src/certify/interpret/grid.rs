@@ -57,12 +57,13 @@ impl Grid {
         inside.then_some(first..first + len)
     }
 
-    /// `self += a · bᵀ` at those rows and columns; `=` where it starts anew.
+    /// `self += a · bᵀ` at those rows and columns, the first of which is that row of b; `=` where it
+    /// starts anew.
     pub fn multiply<'g>(
         &mut self,
         [a, b]: [&'g Grid; 2],
         rows: &[usize],
-        columns: Range<usize>,
+        (columns, first): (Range<usize>, usize),
         anew: bool,
     ) -> Option<()> {
         let depth = a.extents[1];
@@ -75,8 +76,8 @@ impl Grid {
             taken.push((*row, factors(a, *row)?));
         }
         let mut lines = Vec::new();
-        for column in columns.clone() {
-            lines.push(factors(b, column)?);
+        for column in 0..columns.len() {
+            lines.push(factors(b, first + column)?);
         }
         let whole = taken.iter().any(|(_, line)| is_poison(line));
         let used = lines.iter().rposition(|line| whole || !is_zero(line));

@@ -161,7 +161,7 @@ impl<'k, 'r> Memory<'k, 'r> {
             } => {
                 let first = machine.agents[at].trip == Some(0);
                 let anew = *start == Start::FirstTrip && first;
-                self.multiply(machine, at, (*acc, [*a, *b]), (anew, *share))
+                self.multiply(machine, at, (acc, [*a, *b]), (anew, *share))
             }
             Op::StorePartial(acc, pipe) => self.store_partial(at, *acc, *pipe),
             Op::AddPartial(acc, pipe) => self.add_partial(at, *acc, *pipe),

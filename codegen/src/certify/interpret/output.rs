@@ -17,6 +17,16 @@ pub(super) struct Slice {
     pub place: usize,
 }
 
+impl Slice {
+    /// That plane, of one whose first plane this is.
+    pub fn of_plane(self, plane: i64) -> Slice {
+        Slice {
+            place: self.place + plane as usize,
+            ..self
+        }
+    }
+}
+
 /// What is stored, and what should be.
 #[derive(Clone, Debug)]
 pub(super) struct Output {

@@ -12,10 +12,10 @@ use tilewright_formula::{Expr, ExprKind, Formula, Scalar, ValueType};
 
 use super::grid::Grid;
 use super::output::{Limits, Output, Slice};
-use super::sizes::Extents;
+use super::sizes::{Extents, point};
 use crate::dtype::DType;
 use crate::plan::model::Plan;
-use crate::spec::model::Axis;
+use crate::spec::model::{Axis, Operand};
 
 /// Classes of coordinates along each mode of the output.
 const CLASSES: usize = 16;
@@ -39,11 +39,20 @@ pub(super) struct Problem {
     pub outputs: Vec<Output>,
 }
 
+/// The axes of an operand that a tile is at one coordinate of: along outer modes, then the one
+/// that tells planes apart.
+fn along_places<'o>(plan: &Plan, operand: &'o Operand) -> impl Iterator<Item = (usize, &'o Axis)> {
+    let plane = operand.plane.iter();
+    let number = plan.work.outer.len();
+    (plan.outer_of(operand)).chain(plane.map(move |(_, axis)| (number, axis)))
+}
+
 impl Problem {
     /// A problem of those extents.
     pub fn new(plan: &Plan, formula: &Formula, sizes: Extents) -> Result<Problem, String> {
         let extents = &sizes.tile;
-        let modes = plan.modes.iter().chain(&plan.work.outer).cloned();
+        let planes = plan.computes.planes.iter().map(|planes| &planes.mode);
+        let modes = plan.modes.iter().chain(&plan.work.outer).chain(planes);
         let along = |place: Option<usize>| match place {
             Some(mode) => (extents.get(mode).copied()).ok_or("no tile cuts a mode"),
             None => Ok(1),
@@ -66,12 +75,12 @@ impl Problem {
             _ => at,
         };
         let outer = plan.operands.iter().map(|operand| {
-            let outer = plan.outer_of(operand);
+            let outer = along_places(plan, operand);
             outer.map(|(mode, _)| mode).collect::<Vec<_>>()
         });
         let mut problem = Problem {
             scalars: scalars(formula),
-            modes: modes.collect(),
+            modes: modes.cloned().collect(),
             outer: outer.collect(),
             inputs: Vec::new(),
             outputs: Vec::new(),
@@ -171,10 +180,10 @@ impl Problem {
                 let row = grid.extents[1] as i64;
                 let mut steps = HashMap::new();
                 let mut step = grid.data.len() as i64;
-                let outer: Vec<(usize, &Axis)> = plan.outer_of(operand).collect();
+                let outer: Vec<(usize, &Axis)> = along_places(plan, operand).collect();
                 for (mode, axis) in outer.iter().rev() {
                     steps.insert(&axis.mode, step);
-                    step *= self.extents.outer[*mode];
+                    step *= self.places_along(*mode);
                 }
                 let stride = |axis: &&Axis| {
                     let mode = plan.modes.iter().position(|one| *one == axis.mode);
@@ -197,28 +206,30 @@ impl Problem {
         Ok(())
     }
 
-    /// Places of an operand along its outer modes.
+    /// The extent of an outer mode, or behind the last of the one that tells planes apart.
+    fn places_along(&self, mode: usize) -> i64 {
+        self.extents.of_places().nth(mode).unwrap_or(1)
+    }
+
+    /// Places of an operand along its outer modes, and its planes.
     fn count(&self, operand: usize) -> usize {
-        let outer = self.outer[operand].iter();
-        let extents = outer.map(|mode| self.extents.outer[*mode]);
-        extents.product::<i64>() as usize
+        let along = self.outer[operand].iter();
+        along.map(|mode| self.places_along(*mode)).product::<i64>() as usize
     }
 
     /// Coordinates of a place of an operand along its outer modes.
     fn point(&self, operand: usize, place: usize) -> Vec<i64> {
-        let outer = self.outer[operand].iter();
-        let own = Extents {
-            tile: Vec::new(),
-            outer: outer.map(|mode| self.extents.outer[*mode]).collect(),
-        };
-        own.point(place as i64)
+        let along = self.outer[operand].iter();
+        let extents: Vec<i64> = along.map(|mode| self.places_along(*mode)).collect();
+        point(&extents, place as i64)
     }
 
     /// What the operand of that number has at those coordinates of the outer modes.
     pub fn slice(&self, operand: usize, outer: &[i64]) -> Slice {
         let own = self.outer.get(operand).into_iter().flatten();
         let place = own.fold(0, |place, mode| {
-            place * self.extents.outer[*mode] + outer[*mode]
+            // The first plane, where it is not said.
+            place * self.places_along(*mode) + outer.get(*mode).copied().unwrap_or(0)
         });
         Slice {
             operand,
@@ -242,8 +253,8 @@ impl Problem {
 
     /// The modes with their extents.
     fn sizes(&self) -> impl Iterator<Item = (&String, i64)> {
-        let Extents { tile, outer } = &self.extents;
-        self.modes.iter().zip(tile.iter().chain(outer).copied())
+        let tile = self.extents.tile.iter().copied();
+        self.modes.iter().zip(tile.chain(self.extents.of_places()))
     }
 
     /// The extent of the mode of that name.

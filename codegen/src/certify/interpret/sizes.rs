@@ -21,19 +21,31 @@ pub(super) struct Extents {
     pub tile: Vec<i64>,
     /// Of the outer modes.
     pub outer: Vec<i64>,
+    /// Of the mode that tells planes apart, where there is one.
+    pub planes: Vec<i64>,
 }
 
 impl Extents {
     /// The coordinates along outer modes of a place of that number, the last fastest.
-    pub fn point(&self, mut number: i64) -> Vec<i64> {
-        let mut point = Vec::new();
-        for extent in self.outer.iter().rev() {
-            point.push(number % extent);
-            number /= extent;
-        }
-        point.reverse();
-        point
+    pub fn point(&self, number: i64) -> Vec<i64> {
+        point(&self.outer, number)
     }
+
+    /// Extents along what operands have several places along: the outer modes, then that of planes.
+    pub fn of_places(&self) -> impl Iterator<Item = i64> + Clone + '_ {
+        self.outer.iter().chain(&self.planes).copied()
+    }
+}
+
+/// The coordinates of a place of that number, the last fastest.
+pub(super) fn point(extents: &[i64], mut number: i64) -> Vec<i64> {
+    let mut point = Vec::new();
+    for extent in extents.iter().rev() {
+        point.push(number % extent);
+        number /= extent;
+    }
+    point.reverse();
+    point
 }
 
 /// Extents of the problems that a kernel is run on: those of the tile's modes, with few of each
@@ -44,7 +56,12 @@ pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> Vec<Extents> {
         let outer = 0..kernel.work.outer.len();
         let outer = outer.map(|mode| OUTER[(mode + number) % OUTER.len()]);
         let outer = outer.collect();
-        Extents { tile, outer }
+        let planes = plan.computes.planes.iter().map(|planes| planes.count);
+        Extents {
+            tile,
+            outer,
+            planes: planes.collect(),
+        }
     };
     tiles.enumerate().map(with_outer).collect()
 }

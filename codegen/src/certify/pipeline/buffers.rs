@@ -161,14 +161,14 @@ impl Own {
         self.groups[pipe.0].fenced = true;
     }
 
-    /// Products of slots start, into that tile.
-    pub fn multiply(&mut self, pipe: PipeId, acc: TileId, slots: &[Held]) -> Result<(), String> {
+    /// Products of slots start, into those tiles.
+    pub fn multiply(&mut self, pipe: PipeId, acc: &[TileId], slots: &[Held]) -> Result<(), String> {
         let groups = &mut self.groups[pipe.0];
         if !groups.fenced {
             return Err("starts products whose registers no fence orders".into());
         }
         groups.open.extend_from_slice(slots);
-        self.busy.push(acc);
+        self.busy.extend_from_slice(acc);
         Ok(())
     }
 

@@ -70,7 +70,12 @@ impl Machine<'_> {
 
     /// Products of fragments, which loads have left in registers; or of slots, which the member has
     /// been given.
-    pub(super) fn mma(&mut self, at: usize, acc: TileId, factors: [View; 2]) -> Result<(), String> {
+    pub(super) fn mma(
+        &mut self,
+        at: usize,
+        acc: &[TileId],
+        factors: [View; 2],
+    ) -> Result<(), String> {
         let mut read = Vec::new();
         for view in factors {
             let View::Smem(tile, ..) = view else {
@@ -87,12 +92,13 @@ impl Machine<'_> {
             read.push(Held::Slot(ring, position));
         }
         if read.is_empty() {
-            return self.touch(at, acc);
+            return acc.iter().try_for_each(|acc| self.touch(at, *acc));
         }
-        let products = self
-            .kernel
-            .pipe_of(acc)
-            .ok_or("products of slots are a pipe")?;
+        let pipes: Vec<_> = acc.iter().map(|acc| self.kernel.pipe_of(*acc)).collect();
+        let products = match pipes.first() {
+            Some(Some(first)) if pipes.iter().all(|pipe| *pipe == Some(*first)) => *first,
+            _ => return Err("products of slots are a pipe".into()),
+        };
         let agent = &mut self.agents[at];
         let started = agent.own.multiply(products, acc, &read);
         started.map_err(|error| format!("{agent} {error}"))

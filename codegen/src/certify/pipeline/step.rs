@@ -28,7 +28,7 @@ impl<'k> Machine<'k> {
         match op {
             Op::Sync(sync) => return self.sync(at, *sync),
             Op::Copy { from, to, by, .. } => self.copy(at, *from, *to, *by)?,
-            Op::Mma { acc, a, b, .. } => self.mma(at, *acc, [*a, *b])?,
+            Op::Mma { acc, a, b, .. } => self.mma(at, acc, [*a, *b])?,
             Op::Map { to, from, .. } => {
                 for view in std::iter::once(to).chain(from) {
                     self.touch(at, view.tile())?;

@@ -39,7 +39,7 @@ impl<'p> FlowTiles<'p> {
         tiles: &mut Tiles<'p>,
         flow: &'p Flow,
         whole: &Part<2>,
-        sums: Option<TileId>,
+        sums: &[TileId],
     ) -> Result<FlowTiles<'p>> {
         let plan = tiles.plan();
         // Values are in the order in which results are stored, so that shares are of the same.
@@ -51,8 +51,9 @@ impl<'p> FlowTiles<'p> {
         };
         let mut held = Vec::new();
         for node in &flow.nodes {
-            if let (Does::Sum, Some(sums)) = (&node.does, sums) {
-                held.push([sums; 2]);
+            if let Does::Sum(plane) = node.does {
+                let sums = sums.get(plane).copied();
+                held.push([sums.ok_or_else(|| bug(plan, "sums of no product"))?; 2]);
                 continue;
             }
             let tv = match moved(plan, node) {
@@ -152,7 +153,7 @@ impl<'p> FlowTiles<'p> {
                 Does::Load(name) if node.late => {
                     ops.push(self.copy(tiles, (at, name), (way, bounds, share))?);
                 }
-                Does::Load(_) | Does::Sum => {}
+                Does::Load(_) | Does::Sum(_) => {}
                 Does::Map(_, from) => ops.push(self.map(at, from, way, share)?),
                 Does::Fold(from, number) => ops.push(Op::Fold {
                     to,

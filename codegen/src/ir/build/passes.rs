@@ -70,7 +70,7 @@ impl Passing<'_, '_> {
                     by: FoldId(*number),
                     bounds: Bounds::Inside,
                 }),
-                Does::Load(_) | Does::Sum => {}
+                Does::Load(_) | Does::Sum(_) => {}
             }
             if let Some(name) = &node.stored {
                 ops.push(self.copy((*at, name), (way, bounds))?);
@@ -94,7 +94,7 @@ impl Passing<'_, '_> {
                 Does::Load(name) if node(at).late => {
                     ops.push(self.copy((*at, name), (way, bounds))?);
                 }
-                Does::Load(_) | Does::Sum => {}
+                Does::Load(_) | Does::Sum(_) => {}
                 Does::Map(_, from) => ops.push(self.held.map(*at, from, way, WHOLE)?),
                 Does::Fold(from, number) => ops.push(Op::Accumulate {
                     to: self.held.so_far(*number)?,

@@ -11,8 +11,8 @@ use crate::spec::model::Role;
 pub(super) struct Product<'p> {
     /// The factors that pass through registers: a and b, or none where the MMA reads shared memory.
     pub factors: Vec<Factor>,
-    /// The accumulators.
-    pub acc: TileId,
+    /// The accumulators, of each plane.
+    pub acc: Vec<TileId>,
     /// What they begin with.
     pub(super) zero: Arc<Element>,
     /// Accumulators of a thread.
@@ -41,13 +41,18 @@ pub(super) struct Factor {
 
 impl Product<'_> {
     /// Sets the accumulators to zero.
-    pub fn clear(&self) -> Op {
-        Op::Map {
-            to: View::Rmem(self.acc, 0),
+    pub fn clear(&self) -> impl Iterator<Item = Op> + '_ {
+        self.acc.iter().map(|acc| Op::Map {
+            to: View::Rmem(*acc, 0),
             from: Vec::new(),
             element: self.zero.clone(),
             share: WHOLE,
-        }
+        })
+    }
+
+    /// The accumulators of the only plane.
+    pub fn alone(&self) -> TileId {
+        self.acc.first().copied().unwrap_or(TileId(usize::MAX))
     }
 
     /// Widens the fragments of a buffer to the MMA's types, where they are stored narrower.
@@ -70,7 +75,7 @@ impl Product<'_> {
             View::Rmem(tile, buffer)
         };
         Op::Mma {
-            acc: self.acc,
+            acc: self.acc.clone(),
             a: fragment(self.factors.first()),
             b: fragment(self.factors.get(1)),
             start: Start::Held,
@@ -83,13 +88,13 @@ impl Product<'_> {
     pub fn result(&self, whole: bool, share: Share) -> (Option<Op>, View) {
         let packed = self.packed.as_ref().filter(|_| whole);
         let Some((tile, by)) = packed.or(self.single.as_ref()) else {
-            return (None, View::Rmem(self.acc, 0));
+            return (None, View::Rmem(self.alone(), 0));
         };
         let share = if packed.is_some() { share } else { WHOLE };
         let to = View::Rmem(*tile, 0);
         let cast = Op::Map {
             to,
-            from: vec![View::Rmem(self.acc, 0)],
+            from: vec![View::Rmem(self.alone(), 0)],
             element: by.clone(),
             share,
         };

@@ -20,7 +20,7 @@ pub(super) fn body<'p>(tiles: &mut Tiles<'p>, flow: &'p Flow) -> Result<Vec<Op>>
     let step = whole.or(plan.steps.first());
     let step = step.ok_or_else(|| bug(plan, "nothing is moved"))?;
     let whole = partition::whole_of_step(step)?.dst;
-    let flow_tiles = FlowTiles::declare(tiles, flow, &whole, None)?;
+    let flow_tiles = FlowTiles::declare(tiles, flow, &whole, &[])?;
     let ways = |bounds| -> Result<Vec<Op>> {
         let way = match bounds {
             Bounds::Inside | Bounds::Vectors => Way::Vectors,

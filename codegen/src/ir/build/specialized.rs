@@ -71,17 +71,22 @@ impl Pipes {
                 _ => Across::Cluster,
             },
         });
-        let own = |name, slots, tile, engine| Pipe {
+        let own = |name, slots, tiles, engine| Pipe {
             name,
             slots,
-            tiles: vec![tile],
+            tiles,
             fill: consumers,
             empty: consumers,
             full: Full::Group(engine),
             across: Across::Warpgroup,
         };
         let groups = roles.in_flight + 1;
-        let products = tiles.pipe(own("products", groups, product.acc, Engine::Products));
+        let products = tiles.pipe(own(
+            "products",
+            groups,
+            product.acc.clone(),
+            Engine::Products,
+        ));
         let turns = roles.turns_at.map(|at| {
             tiles.pipe(Pipe {
                 name: "turns",
@@ -96,7 +101,7 @@ impl Pipes {
         let staging = roles.store.as_ref().map(|_| {
             let staged = tiles.smem(Role::Output, Stage::Turn, None).tile();
             let buffers = roles.staging.buffers as u32;
-            tiles.pipe(own("staging", buffers, staged, Engine::Stores))
+            tiles.pipe(own("staging", buffers, vec![staged], Engine::Stores))
         });
         let cuts = tiles.plan().work.cuts_tiles();
         let partials = cuts.then(|| {
@@ -143,14 +148,14 @@ fn consume(
     pipes: &Pipes,
     roles: &Roles,
 ) -> Result<Vec<Op>> {
-    let (ring, products, acc) = (pipes.ring, pipes.products, product.acc);
+    let (ring, products) = (pipes.ring, pipes.products);
     let late = roles.in_flight.min(1);
     let factor = |role| tiles.smem(role, Stage::At(End::Empty), None);
     let trip = vec![
         Op::Sync(Sync::Await(ring, 0)),
         Op::Sync(Sync::Acquire(products)),
         Op::Mma {
-            acc,
+            acc: product.acc.clone(),
             a: factor(Role::A),
             b: factor(Role::B),
             start: Start::FirstTrip,
@@ -166,7 +171,7 @@ fn consume(
     let skips = |trips| (pipes.turns.is_some() && !parts).then(|| skip(trips));
     let turn = |what: fn(PipeId) -> Sync| pipes.turns.map(|turns| Op::Sync(what(turns)));
     let mut tile = Vec::new();
-    tile.extend(parts.then(|| product.clear()));
+    tile.extend(product.clear().filter(|_| parts));
     tile.extend((pipes.turns.is_some() && parts).then(|| skip(Trips::WorkTile)));
     tile.extend(turn(|turns| Sync::Await(turns, 0)));
     tile.push(Op::ForEachKTile(trip));
@@ -182,7 +187,7 @@ fn consume(
         _ => Op::IfInside(direct(Bounds::Inside)?, direct(Bounds::Checked)?),
     };
     tile.push(match pipes.partials {
-        Some(partials) => hand_on(acc, partials, stores),
+        Some(partials) => hand_on(product.alone(), partials, stores),
         None => stores,
     });
     tile.extend(skips(Trips::Tile));

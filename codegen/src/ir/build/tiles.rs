@@ -83,10 +83,13 @@ impl<'p> Tiles<'p> {
     /// A tile with the modes of an operand.
     fn declare(&mut self, name: &str, dtype: DType, operand: &Operand, place: Place) -> TileId {
         let plan = self.plan;
-        let modes = plan.places(operand).map(|place| match place {
+        let mut modes = plan.places(operand).map(|place| match place {
             Some(mode) => (plan.modes[mode].clone(), plan.cta_tile[mode]),
             None => (String::new(), 1),
         });
+        if let Place::Smem(_) = place {
+            modes[0].1 *= plan.planes_of(operand);
+        }
         self.add(name, dtype, modes.to_vec(), place)
     }
 
@@ -225,7 +228,13 @@ impl<'p> Tiles<'p> {
             };
             self.declare(name, dtype, output, Place::Rmem(held))
         };
-        let acc = hold("acc", acc_type, ty);
+        let planes = plan.computes.planes();
+        let acc: Vec<TileId> = match planes {
+            1 => vec![hold("acc", acc_type, ty)],
+            _ => (0..planes)
+                .map(|plane| hold(&format!("acc_{plane}"), acc_type, ty))
+                .collect(),
+        };
         let epilogue = plan.epilogue.as_ref();
         let mut results = |name: &str, atom: Option<&Arc<Atom>>, to: RegType| {
             let held = |dtype: DType, ty: RegType| Packing { dtype, ty };
@@ -241,7 +250,7 @@ impl<'p> Tiles<'p> {
             results(&format!("{}_edge", output.name), convert, RegType::B16),
         );
         let flow = plan.flow.as_ref();
-        let flow = flow.map(|flow| FlowTiles::declare(self, flow, &parts.c, Some(acc)));
+        let flow = flow.map(|flow| FlowTiles::declare(self, flow, &parts.c, &acc));
         Ok(Product {
             values: parts.c.values.len(),
             flow: flow.transpose()?,

@@ -37,6 +37,7 @@ impl Lowering<'_> {
             );
             let dst = smem(offset, place.offset_bytes + i64::from(tile.offset_bytes));
             let [x, y] = self.coordinates(copy, *place, &starts, &part);
+            let [_, plane] = copy.row_and_plane(*place);
             let barrier = self.slot_full(&ring)?;
             let args = copy
                 .atom
@@ -47,6 +48,7 @@ impl Lowering<'_> {
                     "map" => Ok(Arg::TensorMap(map)),
                     "x" => Ok(Arg::Int(x.clone())),
                     "y" => Ok(Arg::Int(y.clone())),
+                    "coord" => Ok(Arg::Ints(vec![x.clone(), y.clone(), int(plane)])),
                     "barrier" => Ok(Arg::Address(barrier.clone())),
                     "ctas" => self.sharers(shared).map(Arg::Int),
                     other => Err(bug(
@@ -81,9 +83,11 @@ impl Lowering<'_> {
         starts: &[Expr; 2],
         part: &Expr,
     ) -> [Expr; 2] {
+        let [row, _] = copy.row_and_plane(place);
+        let own = [row, place.coord[1]];
         let coordinate = |mode: usize| {
             let moved = mul(part.clone(), int(copy.part_step.coord[mode]));
-            add(add(starts[mode].clone(), moved), int(place.coord[mode]))
+            add(add(starts[mode].clone(), moved), int(own[mode]))
         };
         [copy.contiguous, 1 - copy.contiguous].map(coordinate)
     }

@@ -15,7 +15,7 @@ impl Lowering<'_> {
     /// All products of two tiles in the slot.
     pub(in crate::lower) fn mma_of_slot(
         &mut self,
-        acc: TileId,
+        acc: &[TileId],
         factors: [TileId; 2],
         start: Start,
     ) -> Result<Vec<Stmt>> {
@@ -61,7 +61,7 @@ impl Lowering<'_> {
 
     /// Waits for all products. The accumulators pass through the wait, so that what reads them
     /// stays behind it.
-    pub(in crate::lower) fn mma_done(&mut self, acc: TileId) -> Result<Vec<Stmt>> {
+    pub(in crate::lower) fn mma_done(&mut self, acc: &[TileId]) -> Result<Vec<Stmt>> {
         let mut out = Vec::new();
         for registers in self.accumulators(acc)? {
             out.extend(self.await_with(0, registers)?);
@@ -81,19 +81,28 @@ impl Lowering<'_> {
         self.sync((Act::AwaitProducts, Scope::Warpgroup), args)
     }
 
-    /// The accumulators of each MMA of a consumer, along m.
-    fn accumulators(&self, acc: TileId) -> Result<Vec<Vec<Reg>>> {
-        let acc = self.buffer(acc, 0)?;
+    /// The accumulators of each MMA of a consumer, along m: of its columns in their order, which
+    /// are of one tile after another.
+    fn accumulators(&self, acc: &[TileId]) -> Result<Vec<Vec<Reg>>> {
+        let tiles = acc.iter().map(|acc| self.buffer(*acc, 0));
+        let tiles = tiles.collect::<Result<Vec<_>>>()?;
         let mma = self.plan.mma.as_ref().and_then(|mma| mma.atom.mma.as_ref());
-        let each = mma.map_or(1, |facts| facts.mnk[1] / 2) as usize;
-        Ok(acc.chunks(each).map(<[Reg]>::to_vec).collect())
+        let all = mma.map_or(1, |facts| facts.mnk[1] / 2) as usize;
+        let each = all / tiles.len().max(1);
+        let count = tiles.first().map_or(0, Vec::len) / each.max(1);
+        let of_mma = |number: usize| {
+            let own = |tile: &Vec<Reg>| tile[number * each..(number + 1) * each].to_vec();
+            tiles.iter().flat_map(own).collect()
+        };
+        Ok((0..count).map(of_mma).collect())
     }
 
     /// Consumers of one tile along m and n.
     fn warpgroups(&self) -> Result<[i64; 2]> {
         let of_a_tile = i64::from(self.roles_of()?.consumers_of_a_tile());
         let mma = self.plan.mma.as_ref().and_then(|mma| mma.atom.mma.as_ref());
-        let wide = mma.map_or(1, |facts| self.plan.cta_tile[1] / facts.mnk[1]);
+        let columns = self.plan.cta_tile[1] * self.plan.computes.planes();
+        let wide = mma.map_or(1, |facts| columns / facts.mnk[1]);
         Ok([of_a_tile / wide, wide])
     }
 

@@ -28,7 +28,8 @@ pub(super) fn flow(spec: &Spec) -> Option<Flow> {
     let behind =
         statements.filter(|(at, _)| *at == found.sum.statement || found.epilogue.contains(at));
     let behind = behind.map(|(_, statement)| statement);
-    Some(flow::of(formula, behind, modes, Some(&found.sum)))
+    let planes = computes.planes.as_ref();
+    Some(flow::of(formula, behind, modes, Some(&found.sum), planes))
 }
 
 /// Plans how the epilogue's operands come to registers, how its results leave them, and the code of

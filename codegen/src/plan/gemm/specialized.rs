@@ -4,24 +4,25 @@
 mod registers;
 mod input;
 mod output;
+mod product;
 
-use tilewright_layout::{Layout, Swizzle, TiledMma, Tiler};
+use tilewright_layout::Swizzle;
 
 use crate::arch::WARPGROUP;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
 use crate::plan::descriptor::Descriptor;
-use crate::plan::gemm::mma::{check_accumulation, mma_of, smem_mma_atom};
 use crate::plan::gemm::operands;
 use crate::plan::limits::check_cta_threads;
 use crate::plan::model::{MmaPlan, Plan};
 use crate::plan::roles::{BARRIER_BYTES, BoxCopy, Ring, Roles, WARPS};
 use crate::plan::work::{Cluster, Work};
 use crate::spec::model::{
-    Auto, CopyPath, LaunchKind, Operand, Point, Role, Schedule, SchedulerKind, Spec, Stride,
+    Auto, Axis, CopyPath, LaunchKind, Operand, Point, Role, Schedule, SchedulerKind, Spec, Stride,
 };
 use input::Input;
+use product::{check_planes, consumers, tiled_mma};
 use registers::registers;
 
 /// Bytes that tensor maps demand of pointers and strides (PTX ISA, tensor map; CUDA driver API,
@@ -47,6 +48,7 @@ pub(super) fn plan(
     };
     let [m, n] = [spec.cta_tile[0], spec.cta_tile[1]];
     let [along_m, along_n] = consumers(spec, schedule);
+    check_planes(spec, chooser, along_n);
     let Some(mma) = tiled_mma(spec, chooser, [a, b], [along_m, along_n])? else {
         return Ok(());
     };
@@ -58,9 +60,16 @@ pub(super) fn plan(
     check_cta_threads(spec, chooser, (consumers + 1) * WARPGROUP);
     plan.min_ctas_per_sm = Some(1);
     let atom_n = n / along_n;
-    let accumulators = m / (MMA_ROWS * along_m) * atom_n / 2;
+    let planes = spec.compute.planes();
+    let accumulators = m / (MMA_ROWS * along_m) * planes * atom_n / 2;
     plan.work = work(spec, &plan.work);
-    let registers = registers(spec, chooser, &plan.work, consumers, [accumulators, atom_n]);
+    let registers = registers(
+        spec,
+        chooser,
+        &plan.work,
+        consumers,
+        [accumulators, planes * atom_n],
+    );
     let (loads, descriptors) = inputs(spec, chooser, plan, [a, b], &mma)?;
     plan.mma = Some(mma);
     operands::store(spec, chooser, plan, d)?;
@@ -162,15 +171,19 @@ fn inputs(
     mma: &MmaPlan,
 ) -> Result<(Vec<BoxCopy>, Vec<Descriptor>)> {
     let [m, n, k] = [spec.cta_tile[0], spec.cta_tile[1], spec.cta_tile[2]];
+    let planes = spec.compute.planes();
     let (mut loads, mut descriptors) = (Vec::new(), Vec::new());
     let Some(facts) = &mma.atom.mma else {
         return Ok((loads, descriptors));
     };
     let [mma_m, mma_n, mma_k] = facts.mnk;
-    for (operand, rows, mma_rows, shared_along) in [(a, m, mma_m, 1), (b, n, mma_n, 0)] {
+    for (operand, rows, planes, mma_rows, shared_along) in
+        [(a, m, 1, mma_m, 1), (b, n, planes, mma_n, 0)]
+    {
         let input = Input {
             operand,
-            tile: [rows, k],
+            tile: [planes * rows, k],
+            planes,
             mma: [mma_rows, mma_k],
             atom: &mma.atom,
             shared_along,
@@ -197,86 +210,6 @@ fn ring(loads: &[BoxCopy]) -> Ring {
         empty_arrivals: 0,
         barriers_at: 0,
     }
-}
-
-/// Warpgroups side by side along m and n on one tile.
-fn consumers(spec: &Spec, schedule: Schedule) -> [i64; 2] {
-    match (&spec.mma.atoms, schedule) {
-        (Auto::Given([m, n, _]), _) => [*m, *n],
-        (Auto::Auto, Schedule::Pingpong) => [1, 1],
-        (Auto::Auto, _) => match spec.cta_tile[0] / MMA_ROWS {
-            0 | 1 => [1, 1],
-            3 => [3, 1],
-            _ => [2, 1],
-        },
-    }
-}
-
-fn tiled_mma(
-    spec: &Spec,
-    chooser: &mut Chooser<'_>,
-    [a, b]: [&Operand; 2],
-    [along_m, along_n]: [i64; 2],
-) -> Result<Option<MmaPlan>> {
-    let [m, n] = [spec.cta_tile[0], spec.cta_tile[1]];
-    let mut good = true;
-    let along_k = match spec.mma.atoms {
-        Auto::Given([_, _, k]) => k,
-        Auto::Auto => 1,
-    };
-    if !matches!([along_m, along_n, along_k], [1..=3, 1, 1] | [1, 1..=3, 1]) {
-        let message = format!(
-            "mma.atoms ({along_m},{along_n},{along_k}) is no row or column of 1 to 3 warpgroups: \
-             use (2,1,1)"
-        );
-        chooser.violate("consumers", message);
-        good = false;
-    }
-    if m % (MMA_ROWS * along_m) != 0 {
-        let unit = MMA_ROWS * along_m;
-        let nearest = (m / unit).max(1) * unit;
-        let message = format!(
-            "cta_tile m {m} is no multiple of {unit}, the rows of {along_m} warpgroups: use \
-             {nearest}"
-        );
-        chooser.violate("tile-divides", message);
-        good = false;
-    }
-    if n % (8 * along_n) != 0 || n / along_n > MAX_BOX {
-        let unit = 8 * along_n;
-        let nearest = ((n / unit).max(1) * unit).min(MAX_BOX * along_n);
-        let message = format!(
-            "cta_tile n {n} is no multiple of {unit} up to {}: use {nearest}",
-            MAX_BOX * along_n
-        );
-        chooser.violate("tile-divides", message);
-        good = false;
-    }
-    if !good {
-        return Ok(None);
-    }
-    let Some(atom) = smem_mma_atom(spec, chooser, a, b, n / along_n) else {
-        return Ok(None);
-    };
-    check_accumulation(spec, chooser, &atom);
-    let Some(facts) = &atom.mma else {
-        return Ok(None);
-    };
-    let (k, unit) = (spec.cta_tile[2], facts.mnk[2]);
-    if k % unit != 0 {
-        let nearest = (k / unit).max(1) * unit;
-        let message =
-            format!("cta_tile k {k} is no multiple of {unit}, the mma's k: use {nearest}");
-        chooser.violate("tile-divides", message);
-        return Ok(None);
-    }
-    let grid = Layout::flat(&[along_m, along_n, 1], &[along_n, 1, 1])?;
-    let tiled = TiledMma::new(mma_of(facts), &grid, [const { Tiler::Keep }; 3])?;
-    Ok(Some(MmaPlan {
-        atom,
-        tiled,
-        widen: None,
-    }))
 }
 
 /// Lays out shared memory: the ring, the staging buffers, the barriers.
@@ -327,22 +260,30 @@ pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
     let Some(contiguous) = operand.contiguous_axis() else {
         return Some("has no stride 1: tensor maps need one".to_string());
     };
-    let other = 1 - contiguous;
-    let Stride::Const(stride) = *operand.stride(other) else {
-        return None;
-    };
     let element = i64::from(operand.dtype.bytes());
     let unit = i64::from(TENSOR_ALIGN);
-    let bytes = stride.saturating_mul(element);
-    (stride == 0 || bytes % unit != 0).then(|| {
-        let multiple = unit / element;
-        format!(
-            "has stride {stride} along {}, {bytes} bytes: tensor maps need a positive multiple of \
-             {unit}: use {}, or schedule multistage",
-            operand.axis(other).mode,
-            (stride / multiple).max(1) * multiple
-        )
-    })
+    let misfit = |axis: &Axis| {
+        let Stride::Const(stride) = axis.stride else {
+            return None;
+        };
+        let bytes = stride.saturating_mul(element);
+        (stride == 0 || bytes % unit != 0).then(|| {
+            let multiple = unit / element;
+            let otherwise = match operand.plane {
+                Some(_) => "",
+                None => ", or schedule multistage",
+            };
+            format!(
+                "has stride {stride} along {}, {bytes} bytes: tensor maps need a positive multiple \
+                 of {unit}: use {}{otherwise}",
+                axis.mode,
+                (stride / multiple).max(1) * multiple
+            )
+        })
+    };
+    let plane = operand.plane.as_ref().map(|(_, axis)| axis);
+    let others = [Some(operand.axis(1 - contiguous)), plane];
+    others.into_iter().flatten().find_map(misfit)
 }
 
 /// One value for the contiguous mode, one for the other.

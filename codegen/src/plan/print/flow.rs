@@ -13,7 +13,8 @@ impl fmt::Display for Flow {
             write!(f, "\n    {} {}: ", node.dtype, node.name)?;
             match &node.does {
                 Does::Load(name) => write!(f, "load {name}")?,
-                Does::Sum => f.write_str("sums")?,
+                Does::Sum(0) => f.write_str("sums")?,
+                Does::Sum(plane) => write!(f, "sums of plane {plane}")?,
                 Does::Map(_, from) => {
                     let from: Vec<&str> = from.iter().map(|at| names[*at].as_str()).collect();
                     let calls = node.element[0].as_ref();

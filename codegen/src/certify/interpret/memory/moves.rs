@@ -243,12 +243,15 @@ impl<'k> Memory<'k, '_> {
         for other in machine.sharers(cta, boxes) {
             let key = (Owner::Cta(other), tile, number);
             let mut grid = self.take(key, extents);
-            let source = self.problem.input(operand)?;
             for place in &boxes.places {
-                let place = place.after(boxes.part_step, i64::from(part)).coord;
-                for run in lines(boxes, place) {
+                let place = place.after(boxes.part_step, i64::from(part));
+                let [row, plane] = boxes.row_and_plane(place);
+                let source = self.problem.input(operand.of_plane(plane))?;
+                let above = [row - place.coord[0], 0];
+                for run in lines(boxes, place.coord) {
                     let how = (run.len, Bounds::Checked);
-                    load(source, moved(run.at, start), &mut grid, run.at, how)?;
+                    let from = moved(moved(run.at, above), start);
+                    load(source, from, &mut grid, run.at, how)?;
                 }
             }
             self.held.insert(key, grid);

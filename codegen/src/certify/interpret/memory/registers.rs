@@ -13,7 +13,30 @@ impl<'k> Memory<'k, '_> {
         &mut self,
         machine: &Machine<'k>,
         at: usize,
-        (acc, [a, b]): (TileId, [View; 2]),
+        (acc, factors): (&[TileId], [View; 2]),
+        how: (bool, Share),
+    ) -> Result<(), String> {
+        // Rows of b are of one tile of sums after another.
+        let mut first = 0;
+        for acc in acc {
+            self.multiply_into(machine, at, (*acc, first, factors), how)?;
+            first += self.extents(*acc)?[1];
+        }
+        let rows = self.extents(self.key(machine, at, factors[1])?.1)?[0];
+        match first == rows {
+            true => Ok(()),
+            false => Err(format!(
+                "products with {rows} rows of b are {first} columns"
+            )),
+        }
+    }
+
+    /// The same into one tile of sums, with rows of b from that one on.
+    fn multiply_into(
+        &mut self,
+        machine: &Machine<'k>,
+        at: usize,
+        (acc, first_of_b, [a, b]): (TileId, usize, [View; 2]),
         (anew, share): (bool, Share),
     ) -> Result<(), String> {
         let runs = self
@@ -33,7 +56,7 @@ impl<'k> Memory<'k, '_> {
             self.extents(ids[1])?,
             self.extents(ids[2])?,
         ];
-        if [of_a[0], of_b[0]] != of_acc || of_a[1] != of_b[1] {
+        if of_a[0] != of_acc[0] || of_b[0] < first_of_b + of_acc[1] || of_a[1] != of_b[1] {
             return Err(format!(
                 "products of {of_a:?} and {of_b:?} are not {of_acc:?}"
             ));
@@ -47,6 +70,7 @@ impl<'k> Memory<'k, '_> {
             let rows: Vec<usize> = alike.iter().map(|run| run.at[0] as usize).collect();
             let first = alike.first().map_or(0, |run| run.at[1] as usize);
             let columns = first..first + alike.first().map_or(0, |run| run.len);
+            let columns = (columns, first_of_b + first);
             let done = sums.multiply([&factors[0], &factors[1]], &rows, columns, anew);
             done.ok_or(OUTSIDE)?;
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tilewright_layout::{ComposedLayout, IntTuple, Layout};
 
 use super::{MAX_BOX, TENSOR_ALIGN, by_mode, map_misfit, swizzle_of};
-use crate::atoms::model::{Atom, Space};
+use crate::atoms::model::{Atom, Space, TensorFacts};
 use crate::error::Result;
 use crate::plan::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::descriptor::{self, Descriptor, Major};
@@ -25,6 +25,8 @@ pub(super) struct Input<'s> {
     pub tile: [i64; 2],
     /// Rows of one MMA, and its extent along k.
     pub mma: [i64; 2],
+    /// Planes that the rows of the tile are of, one after another.
+    pub planes: i64,
     /// The MMA.
     pub atom: &'s Atom,
     /// The mode along which CTAs of the cluster share the tile, which the operand does not have.
@@ -57,7 +59,9 @@ pub(super) fn input(
         return Ok(None);
     };
     let bytes = i64::from(operand.dtype.bytes());
-    let Some(width) = swizzle_width(spec, chooser, operand, tile[contiguous]) else {
+    // What is of one plane in the tile.
+    let own = [tile[0] / input.planes, tile[1]];
+    let Some(width) = swizzle_width(spec, chooser, operand, own[contiguous]) else {
         return Ok(None);
     };
     let span = width / bytes;
@@ -65,11 +69,11 @@ pub(super) fn input(
     let Some(descriptor) = descriptor_of(chooser, input, &layout, contiguous)? else {
         return Ok(None);
     };
-    let across = tile[1 - contiguous];
-    let share = across / i64::from(input.parts);
-    if across % i64::from(input.parts) != 0 || share % 8 != 0 || share > MAX_BOX {
+    let rows = own[1 - contiguous];
+    let share = rows / i64::from(input.parts);
+    if rows % i64::from(input.parts) != 0 || share % 8 != 0 || share > MAX_BOX {
         let message = format!(
-            "operand {name}: its tile's {across} rows do not split into {} boxes of a multiple of \
+            "operand {name}: its tile's {rows} rows do not split into {} boxes of a multiple of \
              8, at most {MAX_BOX}: change cta_tile or cluster",
             input.parts
         );
@@ -87,16 +91,24 @@ pub(super) fn input(
         size_bytes,
     });
     plan.stage_bytes = plan.stage_bytes.saturating_add(size_bytes);
-    let places = (0..tile[contiguous] / span).map(|number| BoxPlace {
+    let across = tile[1 - contiguous];
+    let slabs = (0..tile[contiguous] / span).map(|number| BoxPlace {
         coord: by_mode(contiguous, number * span, 0),
         offset_bytes: number * width * across,
     });
+    let planes = if contiguous == 0 { 1 } else { input.planes };
+    let below = BoxPlace {
+        coord: [own[0], 0],
+        offset_bytes: own[0] * width,
+    };
+    let places = slabs.flat_map(|slab| (0..planes).map(move |plane| slab.after(below, plane)));
     let load = BoxCopy {
         operand: name.to_string(),
         hop: Hop::G2s,
         atom,
         dtype: operand.dtype,
         contiguous,
+        plane_rows: (input.planes > 1).then_some(own[0]),
         shared_along: Some(input.shared_along),
         box_extents: by_mode(contiguous, span, share),
         swizzle_bytes: width as u32,
@@ -137,6 +149,10 @@ fn load_atom(spec: &Spec, chooser: &mut Chooser<'_>, input: &Input<'_>) -> Optio
     let name = input.operand.name.as_str();
     let several = input.parts > 1;
     let given = spec.copy.get(name).and_then(|path| path.g2s.clone());
+    let boxes = TensorFacts {
+        rank: if input.planes > 1 { 3 } else { 2 },
+        multicast: several,
+    };
     let what = format!("copy.{name}.g2s");
     let wanted = Wanted {
         from: Space::Gmem,
@@ -144,11 +160,10 @@ fn load_atom(spec: &Spec, chooser: &mut Chooser<'_>, input: &Input<'_>) -> Optio
         bytes: None,
         asynchronous: true,
         collective: false,
-        tensor: Some(several),
+        tensor: Some(boxes),
     };
     let atom = chooser.copy(&what, &given.unwrap_or_default(), wanted)?;
-    let facts = atom.copy.as_ref().and_then(|copy| copy.tensor);
-    if facts.map(|tensor| tensor.multicast) == Some(several) {
+    if atom.copy.as_ref().and_then(|copy| copy.tensor) == Some(boxes) {
         return Some(atom);
     }
     let way = if several { "several CTAs" } else { "one CTA" };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tilewright_layout::{ComposedLayout, CopyAtom, IntTuple, Layout, make_tiled_copy_c};
 
 use super::{MMA_ROWS, TENSOR_ALIGN, map_misfit, swizzle_of};
-use crate::atoms::model::{Atom, OperandKind, Space};
+use crate::atoms::model::{Atom, OperandKind, Space, TensorFacts};
 use crate::error::Result;
 use crate::plan::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::model::{Hop, MmaPlan, Plan, SmemTile, Step};
@@ -128,7 +128,10 @@ fn store_atoms(
         bytes: Some(16),
         asynchronous: true,
         collective: false,
-        tensor: Some(false),
+        tensor: Some(TensorFacts {
+            rank: 2,
+            multicast: false,
+        }),
     };
     let fits = |atom: &Atom| !by_matrix || columns % matrix_columns(atom) == 0;
     let given = match path.r2s.unwrap_or_default() {
@@ -274,6 +277,7 @@ fn boxes(d: &Operand, atom: Arc<Atom>, buffers: &Buffers) -> BoxCopy {
         atom,
         dtype: d.dtype,
         contiguous: 1,
+        plane_rows: None,
         shared_along: None,
         box_extents: [MMA_ROWS, columns],
         swizzle_bytes: swizzle_bytes as u32,

@@ -1,0 +1,161 @@
+//! What of products is not generated yet: sums that are no product of two matrices, or of one with
+//! several side by side, and epilogues that are no map of their elements.
+
+use tilewright_formula::affine::ModeId;
+use tilewright_formula::form::{Chain, Contraction};
+use tilewright_formula::{ExprKind, Formula, Source, Statement};
+
+use super::{APART, BEFORE, BEHIND, Misfit, elementwise, fold};
+use crate::spec::Planes;
+
+/// What a contraction does beyond a product of two matrices.
+pub(super) fn of_contraction(
+    formula: &Formula,
+    found: &Contraction,
+    planes: Option<&Planes>,
+) -> Vec<Misfit> {
+    let mut misfits = sum(formula, found, planes);
+    let statement = |at: &usize| formula.statements.get(*at);
+    for one in found.prologue.iter().filter_map(statement) {
+        misfits.push(Misfit {
+            part: one.span.clone(),
+            what: "this computes a factor of the product".into(),
+            way_out: BEFORE,
+        });
+    }
+    if let Some(parts) = &found.parts {
+        misfits.push(Misfit {
+            part: parts.sum.span.clone(),
+            what: format!(
+                "`{}` adds scaled parts of the sum",
+                fold(&parts.sum, formula)
+            ),
+            way_out: "scale the factors in a kernel before",
+        });
+    }
+    let of_parts = found.parts.as_ref().map(|parts| parts.sum.statement);
+    let behind = found.epilogue.iter().chain([&found.sum.statement]);
+    let behind = behind.filter(|at| Some(**at) != of_parts);
+    let plane = planes.and_then(|planes| formula.mode(&planes.mode));
+    for one in behind.filter_map(statement) {
+        misfits.extend(elementwise(formula, one, plane));
+        let factor = found.factors[1].operand;
+        misfits.extend(
+            plane
+                .into_iter()
+                .flat_map(|mode| along(formula, one, mode, factor)),
+        );
+    }
+    for site in &found.folds {
+        misfits.push(Misfit {
+            part: site.span.clone(),
+            what: format!("`{}` folds results of the product", fold(site, formula)),
+            way_out: BEHIND,
+        });
+    }
+    misfits
+}
+
+/// What the statement with the sum does beyond it, and what of the sum is no product of matrices.
+fn sum(formula: &Formula, found: &Contraction, planes: Option<&Planes>) -> Vec<Misfit> {
+    let mut misfits = Vec::new();
+    let names = |modes: &[usize]| {
+        let names = modes.iter().filter_map(|mode| formula.modes.get(*mode));
+        let names: Vec<&str> = names.map(|mode| mode.name.as_str()).collect();
+        names.join(", ")
+    };
+    let mut of_sum = |what: String, way_out: &'static str| {
+        misfits.push(Misfit {
+            part: found.sum.span.clone(),
+            what,
+            way_out,
+        });
+    };
+    let is_plane = |mode: &ModeId| {
+        let name = formula.modes.get(*mode).map(|mode| &mode.name);
+        planes.is_some_and(|planes| Some(&planes.mode) == name)
+    };
+    let columns: Vec<ModeId> = found.columns.iter().copied().collect();
+    let columns = columns.into_iter().filter(|mode| !is_plane(mode)).collect();
+    let along = [
+        ("rows", &found.rows),
+        ("columns", &columns),
+        ("summed", &found.summed),
+    ];
+    if !found.batch.is_empty() && found.parts.is_none() {
+        let what = format!("this sum is made anew along {}", names(&found.batch));
+        of_sum(what, "launch a product for each");
+    }
+    for (what, modes) in along.iter().filter(|(_, modes)| modes.len() != 1) {
+        let count = modes.len();
+        let what = format!("{count} modes of this sum are {what} ({})", names(modes));
+        of_sum(what, "make one mode of them, as the operands lie in memory");
+    }
+    let factors = found.factors.iter().filter(|one| one.operand.is_none());
+    for value in factors.flat_map(|factor| &factor.values) {
+        // What is read at other places is told by its modes, a local by its own statement.
+        if !matches!(value.kind, ExprKind::Read { .. }) {
+            misfits.push(Misfit {
+                part: value.span.clone(),
+                what: "this factor is no element of an operand".into(),
+                way_out: BEFORE,
+            });
+        }
+    }
+    misfits
+}
+
+/// What a statement writes and reads along the mode that tells products apart, but the factor.
+fn along(
+    formula: &Formula,
+    statement: &Statement,
+    plane: ModeId,
+    factor: Option<usize>,
+) -> Vec<Misfit> {
+    let misfit = |source: Source, part: &std::ops::Range<usize>, does: &str| Misfit {
+        part: part.clone(),
+        what: format!(
+            "{} is {does} along {}, which tells products apart",
+            formula.name(source),
+            formula.modes[plane].name
+        ),
+        way_out: "let only the factor and the sum have it, or launch a product for each",
+    };
+    let mut misfits = Vec::new();
+    if matches!(statement.target, Source::Operand(_)) && statement.loops.contains(&plane) {
+        misfits.push(misfit(statement.target, &statement.span, "written"));
+    }
+    statement.value.visit(&mut |expr| match expr.kind {
+        ExprKind::Read { source, .. }
+            if matches!(source, Source::Operand(at) if Some(at) != factor)
+                && expr.free >> plane & 1 == 1 =>
+        {
+            misfits.push(misfit(source, &expr.span, "read"));
+        }
+        _ => {}
+    });
+    misfits
+}
+
+/// What a chain does beyond its first product.
+pub(super) fn of_chain(formula: &Formula, chain: &Chain) -> Vec<Misfit> {
+    let mut misfits: Vec<Misfit> = Vec::new();
+    for site in &chain.normalizer {
+        misfits.push(Misfit {
+            part: site.span.clone(),
+            what: format!("`{}` folds rows of a product", fold(site, formula)),
+            way_out: APART,
+        });
+    }
+    for (number, found) in ["first", "second"]
+        .iter()
+        .zip([&chain.first, &chain.second])
+    {
+        misfits.push(Misfit {
+            part: found.sum.span.clone(),
+            what: format!("this is the {number} of two sums of products"),
+            way_out: APART,
+        });
+    }
+    misfits
+}

@@ -265,7 +265,7 @@ fn contents(
         encode(dtype, &integers(dtype, elems, seed)).map(Some)
     });
     let dense: Dense = dense.collect::<Result<_, _>>()?;
-    let reference = FormulaReference::of(kernel, problem, &fitted)?;
+    let reference = FormulaReference::of(kernel, problem, fitted)?;
     let outputs = reference.exact(&dense)?;
     let contents = placed.iter().zip(dense).zip(outputs);
     let contents = contents.map(|((one, given), output)| match (given, output) {

@@ -43,7 +43,8 @@ fn made(compute: &str) -> [Vec<String>; 2] {
     };
     let passes = flow.passes.as_ref().unwrap();
     assert_eq!(passes.over, 1);
-    [&passes.chunks, &passes.once].map(|made| made.iter().map(names).collect())
+    let chunks = passes.passes.iter().map(|pass| names(&pass.made));
+    [chunks.collect(), passes.once.iter().map(names).collect()]
 }
 
 #[test]

@@ -75,8 +75,8 @@ fn sum(formula: &Formula, found: &Contraction, planes: Option<&Planes>) -> Vec<M
         let name = formula.modes.get(*mode).map(|mode| &mode.name);
         planes.is_some_and(|planes| Some(&planes.mode) == name)
     };
-    let columns: Vec<ModeId> = found.columns.iter().copied().collect();
-    let columns = columns.into_iter().filter(|mode| !is_plane(mode)).collect();
+    let columns = found.columns.iter().filter(|mode| !is_plane(mode));
+    let columns: Vec<ModeId> = columns.copied().collect();
     let along = [
         ("rows", &found.rows),
         ("columns", &columns),

@@ -50,7 +50,7 @@ fn check_copy(plan: &Plan, copy: &BoxCopy) -> std::result::Result<u64, String> {
     let extents = <[i64; 2]>::try_from(plan.tile_of(operand));
     let [rows, columns] =
         extents.map_err(|tile| format!("boxes of two axes, a tile of {}", tile.len()))?;
-    let planes = plan.planes_of(operand);
+    let planes = plan.computes.planes_of(operand);
     let extents = [rows * planes, columns];
     // Rows of one plane are those of a box at most, which its third coordinate says.
     if copy.plane_rows != (planes > 1).then_some(rows) {

@@ -234,7 +234,7 @@ fn tensor_map(plan: &Plan, param: &str) -> std::result::Result<TensorMapAbi, Str
     let mut strides = vec![parse(&facts.stride(outer).to_string())?];
     let mut boxed = vec![extent(inner)?, extent(outer)?];
     if let Some((_, axis)) = &facts.plane {
-        dims.push(parse(&plan.planes_of(facts).to_string())?);
+        dims.push(parse(&plan.computes.planes_of(facts).to_string())?);
         strides.push(parse(&axis.stride.to_string())?);
         boxed.push(1);
     }

@@ -17,7 +17,7 @@ use tilewright_formula::{Axis, ExprKind, Extent, Formula, Index, Role, Source, S
 use crate::error::Violation;
 use crate::plan::choose::Chooser;
 use crate::spec::model::{Computes, Spec};
-use crate::spec::{Planes, TILE_MODES, default_formula};
+use crate::spec::{TILE_MODES, default_formula};
 
 /// A part of a formula that is not generated.
 struct Misfit {
@@ -50,7 +50,7 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     let is_rows = matches!(computes.form, Form::Rows(_));
     let extents = match computes.is_plain {
         true => Vec::new(),
-        false => extents(formula, computes.planes.as_ref()),
+        false => extents(computes),
     };
     if !misfits.is_empty() || !extents.is_empty() {
         return refuse(computes, chooser, misfits, extents);
@@ -201,16 +201,19 @@ fn combined(formula: &Formula, statement: &Statement) -> Option<Misfit> {
     })
 }
 
-/// Modes whose extent is no size of the problem.
-fn extents(formula: &Formula, planes: Option<&Planes>) -> Vec<Violation> {
+/// Modes whose extent is no size of the problem, nor a constant where that is generated.
+fn extents(computes: &Computes) -> Vec<Violation> {
+    let (formula, planes) = (&computes.formula, computes.planes.as_ref());
+    let is_rows = matches!(computes.form, Form::Rows(_));
     let mut violations = Vec::new();
     for mode in &formula.modes {
         let name = &mode.name;
         let message = match mode.extent {
             Extent::Named => continue,
+            Extent::Constant(_) if is_rows => continue,
             Extent::Constant(_) if planes.is_some_and(|planes| planes.mode == *name) => continue,
             Extent::Constant(extent) => format!(
-                "modes.{name} is {extent}: kernels with constant extents are not generated yet: \
+                "modes.{name} is {extent}: products with constant extents are not generated yet: \
                  take {name} out of `modes`, so that a launch says its extent"
             ),
             Extent::Ragged { .. } => format!(

@@ -381,14 +381,6 @@ impl Plan {
         self.modes_of(operand).into_iter().map(extent).collect()
     }
 
-    /// Planes of an operand's tile: one unless its product is several side by side.
-    pub fn planes_of(&self, operand: &Operand) -> i64 {
-        match operand.plane {
-            Some(_) => self.computes.planes(),
-            None => 1,
-        }
-    }
-
     /// MMA blocks along k of one tile.
     pub fn k_blocks(&self) -> u32 {
         let unit = self

@@ -27,8 +27,8 @@ pub struct BoxCopy {
     pub dtype: DType,
     /// Axis that is contiguous in global memory.
     pub contiguous: usize,
-    /// Rows of one plane, where its tile has those of several one after another: the tensor then has
-    /// a third mode, of which each box has one.
+    /// Rows of one plane, where its tile has those of several one after another: the tensor then
+    /// has a third mode, of which each box has one.
     pub plane_rows: Option<i64>,
     /// The mode of the cluster along which all CTAs get the same tile, each loading a part of it.
     pub shared_along: Option<usize>,

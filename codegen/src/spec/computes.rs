@@ -104,6 +104,14 @@ impl Computes {
         self.planes.as_ref().map_or(1, |planes| planes.count)
     }
 
+    /// Planes of an operand: one unless it has those of several products.
+    pub fn planes_of(&self, operand: &Operand) -> i64 {
+        match operand.plane {
+            Some(_) => self.planes(),
+            None => 1,
+        }
+    }
+
     /// Which form it has.
     pub fn kind(&self) -> FormKind {
         FormKind::of(&self.form)

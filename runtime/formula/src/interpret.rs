@@ -39,6 +39,7 @@ mod collected;
 mod element;
 mod fold;
 mod inputs;
+mod keeps;
 mod place;
 mod plain;
 mod store;

@@ -4,13 +4,13 @@
 //! and how far they may be from it. Kernels that only move elements are asked where each goes, so
 //! that bits without a meaning count as well; all others are computed in f64 with a bound.
 
+mod kept;
+
 use tilewright_bundle::{DType, Kernel, Role};
-use tilewright_formula::interpret::{
-    Bounded, Evaluator, Inputs, Output, SumSite, Sums, Tensor, Terms,
-};
+use tilewright_formula::interpret::{Bounded, Evaluator, Inputs, Output, Tensor};
 use tilewright_formula::{Formula, check};
 
-use super::bound::{Expected, Rule};
+use super::bound::Expected;
 use super::compare::{Comparison, Worst, compare};
 use super::data::Data;
 use super::elements::{random_bytes, random_elements};
@@ -18,12 +18,12 @@ use super::form::{Factor, GemmForm};
 use super::judge::sums_of;
 use super::numbers::{decode, encode};
 use super::reference::{Shape, on_cpu};
-use super::steps::Steps;
 use crate::device::Device;
 use crate::error::Error;
 use crate::launch::Fit;
 use crate::layout::Extents;
 use crate::problem::Problem;
+use kept::Kept;
 
 /// Dense elements by operand, as bytes, last axis innermost; none of those that hold nothing.
 pub type Dense = Vec<Option<Vec<u8>>>;
@@ -46,48 +46,6 @@ enum Truth {
     Moved([usize; 2], Vec<i64>),
     /// Values with bounds.
     Computed(Vec<Output>),
-}
-
-/// Sums as a kernel keeps them: by its instruction where it is known, else by their types, in any
-/// order of additions.
-#[derive(Debug, Clone, Copy)]
-struct Kept<'a> {
-    data: Data,
-    reference: FormulaReference<'a>,
-}
-
-impl Kept<'_> {
-    /// The rule of products of these types, summed and stored in those.
-    fn rule(self, inputs: [DType; 2], [sum, output]: [DType; 2], k: usize) -> Rule {
-        let FormulaReference {
-            kernel, fit, sm, ..
-        } = self.reference;
-        let own = kernel.accumulator() == Some(sum);
-        let steps = match sm.filter(|_| own) {
-            Some(sm) => Steps::of(kernel, (inputs, sum), k, (sm, &fit.env)),
-            None => Steps::of_types(inputs, sum),
-        };
-        Rule {
-            steps,
-            inputs,
-            output,
-            k,
-            data: self.data,
-        }
-    }
-}
-
-impl Sums for Kept<'_> {
-    fn sum(&self, site: &SumSite, terms: &Terms<'_>) -> Bounded {
-        let (Some([a, b]), Some(inputs)) = (terms.factors, site.factors) else {
-            return tilewright_formula::interpret::Fma.sum(site, terms);
-        };
-        let k = a.len();
-        let rule = self.rule(inputs, [site.dtype; 2], k);
-        let reference = on_cpu(a, b, Shape { m: 1, n: 1, k }, inputs);
-        let Expected { value, error } = rule.at(&reference, 0);
-        Bounded { value, error }
-    }
 }
 
 impl<'a> FormulaReference<'a> {

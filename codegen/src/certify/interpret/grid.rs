@@ -57,8 +57,8 @@ impl Grid {
         inside.then_some(first..first + len)
     }
 
-    /// `self += a · bᵀ` at those rows and columns, the first of which is that row of b; `=` where it
-    /// starts anew.
+    /// `self += a · bᵀ` at those rows and columns, the first of which is that row of b; `=` where
+    /// it starts anew.
     pub fn multiply<'g>(
         &mut self,
         [a, b]: [&'g Grid; 2],

@@ -1,5 +1,7 @@
 //! Sizes of the problems that kernels are run on.
 
+use tilewright_formula::Extent;
+
 use crate::ir::tile::{Engine, Full, Kernel, Pipe};
 use crate::plan::flow::Flow;
 use crate::plan::model::Plan;
@@ -52,9 +54,22 @@ pub(super) fn point(extents: &[i64], mut number: i64) -> Vec<i64> {
 /// outer mode, differing from one to the next, so that none is taken for another.
 pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> Vec<Extents> {
     let tiles = of_tile(plan, kernel).into_iter();
-    let with_outer = |(number, tile): (usize, Vec<i64>)| {
-        let outer = 0..kernel.work.outer.len();
-        let outer = outer.map(|mode| OUTER[(mode + number) % OUTER.len()]);
+    let constant = |mode: Option<&String>| {
+        let mut modes = plan.computes.formula.modes.iter();
+        let facts = modes.find(|facts| Some(&facts.name) == mode)?;
+        match facts.extent {
+            Extent::Constant(extent) => Some(extent),
+            _ => None,
+        }
+    };
+    let with_outer = |(number, mut tile): (usize, Vec<i64>)| {
+        for (mode, extent) in tile.iter_mut().enumerate() {
+            *extent = constant(plan.modes.get(mode)).unwrap_or(*extent);
+        }
+        let outer = kernel.work.outer.iter().enumerate();
+        let outer = outer.map(|(mode, name)| {
+            constant(Some(name)).unwrap_or(OUTER[(mode + number) % OUTER.len()])
+        });
         let outer = outer.collect();
         let planes = plan.computes.planes.iter().map(|planes| planes.count);
         Extents {

@@ -88,7 +88,7 @@ impl<'p> Tiles<'p> {
             None => (String::new(), 1),
         });
         if let Place::Smem(_) = place {
-            modes[0].1 *= plan.planes_of(operand);
+            modes[0].1 *= plan.computes.planes_of(operand);
         }
         self.add(name, dtype, modes.to_vec(), place)
     }

@@ -4,7 +4,7 @@
 //! by which a right kernel's value may be off; no errors at all means that every value is exact. An
 //! infinite error says that nothing is known, not even that it is a number.
 
-use super::arithmetic::registers;
+use super::keeps::registers;
 use crate::dtype::DType;
 use crate::formula::ValueType;
 use crate::number::{Kind, stored, wrapped};

@@ -91,17 +91,6 @@ pub(super) fn input(
         size_bytes,
     });
     plan.stage_bytes = plan.stage_bytes.saturating_add(size_bytes);
-    let across = tile[1 - contiguous];
-    let slabs = (0..tile[contiguous] / span).map(|number| BoxPlace {
-        coord: by_mode(contiguous, number * span, 0),
-        offset_bytes: number * width * across,
-    });
-    let planes = if contiguous == 0 { 1 } else { input.planes };
-    let below = BoxPlace {
-        coord: [own[0], 0],
-        offset_bytes: own[0] * width,
-    };
-    let places = slabs.flat_map(|slab| (0..planes).map(move |plane| slab.after(below, plane)));
     let load = BoxCopy {
         operand: name.to_string(),
         hop: Hop::G2s,
@@ -112,7 +101,7 @@ pub(super) fn input(
         shared_along: Some(input.shared_along),
         box_extents: by_mode(contiguous, span, share),
         swizzle_bytes: width as u32,
-        places: places.collect(),
+        places: places(input, contiguous, [span, width]),
         parts: input.parts,
         part_step: BoxPlace {
             coord: by_mode(contiguous, 0, share),
@@ -120,6 +109,25 @@ pub(super) fn input(
         },
     };
     Ok(Some((load, descriptor)))
+}
+
+/// Where the boxes of part 0 lie: slabs as wide as the swizzle, of each the planes one below the
+/// other.
+fn places(input: &Input<'_>, contiguous: usize, [span, width]: [i64; 2]) -> Vec<BoxPlace> {
+    let tile = input.tile;
+    let slabs = (0..tile[contiguous] / span).map(|number| BoxPlace {
+        coord: by_mode(contiguous, number * span, 0),
+        offset_bytes: number * width * tile[1 - contiguous],
+    });
+    // Rows that are contiguous are in slabs already.
+    let planes = if contiguous == 0 { 1 } else { input.planes };
+    let rows = tile[0] / input.planes;
+    let below = BoxPlace {
+        coord: [rows, 0],
+        offset_bytes: rows * width,
+    };
+    let places = slabs.flat_map(|slab| (0..planes).map(move |plane| slab.after(below, plane)));
+    places.collect()
 }
 
 /// Whether the MMA reads the operand contiguous along m or n as well: it then has an operand that

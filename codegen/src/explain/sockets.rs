@@ -8,6 +8,7 @@ use serde::Serialize;
 use tilewright_formula::form::{Contraction, Form};
 use tilewright_formula::{Formula, Source};
 
+use crate::plan::flow::{Does, Flow};
 use crate::plan::model::{Hop, MmaPlan, Plan};
 
 /// A formula in its skeleton.
@@ -69,8 +70,33 @@ pub fn sockets(plan: &Plan) -> Sockets {
     }
 }
 
+/// The skeleton of a flow that is no product's.
+fn skeleton_of(flow: &Flow, staged: bool) -> (&'static str, &'static str) {
+    match (&flow.passes, flow.folds.is_empty()) {
+        (Some(_), _) => (
+            "rows in passes",
+            "a CTA goes along its rows chunk after chunk, once for each fold that waits for another",
+        ),
+        (None, false) => (
+            "rows in registers",
+            "a CTA holds its rows whole; threads fold what they have and hand the rest on",
+        ),
+        (None, true) if staged => (
+            "map through shared memory",
+            "threads load vectors, compute, exchange elements and store others",
+        ),
+        (None, true) => (
+            "map through registers",
+            "threads load vectors, compute and store them",
+        ),
+    }
+}
+
 fn skeleton(plan: &Plan) -> (&'static str, &'static str) {
     let fills = |hop: Hop| plan.steps.iter().any(|step| step.hop == hop);
+    if let (Some(flow), None) = (&plan.flow, &plan.mma) {
+        return skeleton_of(flow, fills(Hop::R2s));
+    }
     match &plan.mma {
         Some(_) if plan.roles.is_some() => (
             "warp-specialized product",
@@ -155,6 +181,16 @@ fn of_product(plan: &Plan, formula: &Formula, found: &Contraction) -> Vec<Socket
             by: atoms.map(|atom| atom.id.clone()).collect(),
         });
     }
+    if let Some(flow) = &plan.flow {
+        let places = [
+            "epilogue, load",
+            "epilogue, map",
+            "epilogue, fold",
+            "epilogue, store",
+        ];
+        sockets.extend(of_flow(plan, formula, flow, places));
+        return sockets;
+    }
     let modes: Vec<&str> = output.axes.iter().map(|axis| axis.mode.as_str()).collect();
     sockets.push(Socket {
         place: "epilogue, store",
@@ -164,7 +200,72 @@ fn of_product(plan: &Plan, formula: &Formula, found: &Contraction) -> Vec<Socket
     sockets
 }
 
+/// What is loaded, computed, folded and stored of a tile's elements, in the order of its nodes.
+fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4]) -> Vec<Socket> {
+    let [load, map, fold, store] = places;
+    let axes = |name: &str| {
+        let operand = plan.operand(name);
+        let axes = operand
+            .map(|operand| operand.formula_axes())
+            .unwrap_or_default();
+        let modes: Vec<&str> = axes.iter().map(|axis| axis.mode.as_str()).collect();
+        format!("{name}[{}]", modes.join(","))
+    };
+    let mut sockets = Vec::new();
+    for node in &flow.nodes {
+        let (place, expression, atoms) = match &node.does {
+            Does::Sum(_) => continue,
+            Does::Load(name) => (
+                load,
+                axes(name),
+                by(plan, name, &[Hop::G2r, Hop::G2s, Hop::S2r]),
+            ),
+            Does::Map(value, _) => {
+                let text = formula.text.get(value.span.clone()).unwrap_or_default();
+                let calls = node.element[0]
+                    .iter()
+                    .flat_map(|element| &element.code.calls);
+                let mut atoms: Vec<String> = Vec::new();
+                for call in calls {
+                    if !atoms.contains(&call.atom.id) {
+                        atoms.push(call.atom.id.clone());
+                    }
+                }
+                (map, format!("{} = {}", node.name, text.trim()), atoms)
+            }
+            Does::Fold(from, number) => {
+                let from = flow.nodes.get(*from).map_or("", |node| &node.name);
+                let kind = flow.folds.get(*number).map_or("", |fold| fold.fold.name());
+                (
+                    fold,
+                    format!("{} = {kind} of {from}", node.name),
+                    Vec::new(),
+                )
+            }
+        };
+        // A cast and a name alone are no work of their own.
+        if !(place == map && atoms.is_empty()) {
+            sockets.push(Socket {
+                place,
+                expression,
+                by: atoms,
+            });
+        }
+        if let Some(name) = &node.stored {
+            sockets.push(Socket {
+                place: store,
+                expression: axes(name),
+                by: by(plan, name, &[Hop::R2g, Hop::R2s, Hop::S2g]),
+            });
+        }
+    }
+    sockets
+}
+
 fn of_rows(plan: &Plan, formula: &Formula) -> Vec<Socket> {
+    if let Some(flow) = &plan.flow {
+        return of_flow(plan, formula, flow, ["load", "map", "fold", "store"]);
+    }
     let mut sockets = Vec::new();
     for statement in &formula.statements {
         let text = |span: &std::ops::Range<usize>| {

@@ -156,6 +156,11 @@ cta_tile: { row: 64, out: 64, c: 8 }
         "gemm/bf16_tn",
         "gemm/sm90_bf16_nt_wide",
         "gemm/sm90_e4m3_tn",
+        "swiglu/sm90_bf16_wide",
+        "bias_relu_residual/bf16",
+        "rmsnorm/bf16_long",
+        "quantize/bf16_e4m3_blocks",
+        "cast/bf16_f32",
     ];
     let mut paths: Vec<String> = shipped.iter().map(|name| self::shipped(name)).collect();
     paths.push(renamed.to_str().unwrap().to_owned());

@@ -254,9 +254,14 @@ fn contents(
     placed: &[Placed<'_>],
 ) -> Result<Vec<Content>, Failure> {
     let moved = kernel.copied().is_some();
-    let dense = placed.iter().zip((3..).step_by(2)).map(|(one, seed)| {
-        if !one.operand.role.is_read() {
+    let reference = FormulaReference::of(kernel, problem, fitted)?;
+    let seeds = (3..).step_by(2).enumerate();
+    let dense = placed.iter().zip(seeds).map(|(one, (at, seed))| {
+        if !reference.keeps(at) {
             return Ok(None);
+        }
+        if let Some(entries) = reference.table(at, seed)? {
+            return Ok(Some(entries));
         }
         let (dtype, elems) = (one.operand.dtype, one.extents.elems() as usize);
         if moved {
@@ -265,7 +270,6 @@ fn contents(
         encode(dtype, &integers(dtype, elems, seed)).map(Some)
     });
     let dense: Dense = dense.collect::<Result<_, _>>()?;
-    let reference = FormulaReference::of(kernel, problem, fitted)?;
     let outputs = reference.exact(&dense)?;
     let contents = placed.iter().zip(dense).zip(outputs);
     let contents = contents.map(|((one, given), output)| match (given, output) {

@@ -134,7 +134,7 @@ fn each_root<'p>(body: &'p [Stmt], see: &mut dyn FnMut(Use, &'p Expr)) {
                     }
                 }
             }
-            Stmt::Zero(_) | Stmt::Set(..) | Stmt::From(_) => {}
+            Stmt::Zero(_) | Stmt::Set(..) | Stmt::Get(..) | Stmt::From(_) => {}
         }
     }
 }
@@ -172,7 +172,7 @@ fn root_mut<'p>(body: &'p mut [Stmt], left: &mut usize) -> Option<&'p mut Expr> 
                 Arg::Int(value) => counted(value, left),
                 _ => None,
             }),
-            Stmt::Zero(_) | Stmt::Set(..) | Stmt::From(_) => None,
+            Stmt::Zero(_) | Stmt::Set(..) | Stmt::Get(..) | Stmt::From(_) => None,
         };
         if found.is_some() {
             return found;

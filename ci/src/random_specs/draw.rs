@@ -57,6 +57,7 @@ pub fn draw(seed: u64) -> Draft {
     pen.draft.set("name", format!("drawn_{seed}"));
     match family {
         "copy" if seed % 4 == 1 => pen.permutation(),
+        "copy" if seed % 4 == 3 => pen.looked_up(),
         "copy" => pen.copy(),
         _ => pen.gemm(),
     }
@@ -180,6 +181,49 @@ impl Pen {
         let second = modes.iter().rev().find(|mode| Some(*mode) != first);
         for mode in first.into_iter().chain(second) {
             let extent = self.power(3..=6).to_string();
+            self.draft.set(&format!("cta_tile.{mode}"), extent);
+        }
+    }
+
+    /// Rows or columns of a matrix where a table says, read there or written.
+    fn looked_up(&mut self) {
+        self.arch(70, 15);
+        let dtype = self.pick(DTYPES).unwrap_or(DType::F32);
+        let (is_read, axis) = (self.chance(50), usize::from(self.chance(30)));
+        let own = ["m", "n"];
+        let (mut modes, mut places) = (own.map(str::to_owned), own.map(str::to_owned));
+        modes[axis] = "r".to_owned();
+        places[axis] = format!("table[{}]", own[axis]);
+        let name = |looked_into: bool| if looked_into == is_read { "s" } else { "d" };
+        let all = [(name(true), modes), (name(false), own.map(str::to_owned))];
+        for (operand, modes) in all {
+            let path = format!("operands.{operand}");
+            self.draft.set(&format!("{path}.dtype"), dtype.text());
+            let leading = match self.chance(20) {
+                true => self.pick(&STRIDES).map(|stride| stride.to_string()),
+                false => None,
+            };
+            let leading = leading.unwrap_or_else(|| format!("ld{operand}"));
+            let strides = match self.chance(80) {
+                true => format!("{leading},1"),
+                false => format!("1,{leading}"),
+            };
+            let text = format!("({}):({strides})", modes.join(","));
+            self.draft.set(&format!("{path}.layout"), text);
+        }
+        self.draft.set("operands.table.dtype", "s32");
+        let stride = if self.chance(80) { 1 } else { 3 };
+        let layout = format!("({}):({stride})", own[axis]);
+        self.draft.set("operands.table.layout", layout);
+        let (there, here) = (places.join(","), own.join(","));
+        let [to, from] = match is_read {
+            true => [here, there],
+            false => [there, here],
+        };
+        self.draft.set("kernel", "move");
+        self.draft.set("compute", format!("d[{to}] = s[{from}]"));
+        for mode in own {
+            let extent = self.power(2..=7).to_string();
             self.draft.set(&format!("cta_tile.{mode}"), extent);
         }
     }

@@ -29,7 +29,7 @@ pub(super) fn check(plan: &Plan, program: &Program) -> Result<u32, String> {
         let mut changed = false;
         for (var, value) in &assignments {
             let old = divisors.vars.get(var).copied().unwrap_or(0);
-            let new = gcd(old, divisors.of(value));
+            let new = gcd(old, value.map_or(1, |value| divisors.of(value)));
             if new != old || !divisors.vars.contains_key(var) {
                 divisors.vars.insert(*var, new);
                 changed = true;
@@ -44,7 +44,8 @@ pub(super) fn check(plan: &Plan, program: &Program) -> Result<u32, String> {
     Ok(count)
 }
 
-fn assignments(body: &[Stmt]) -> Vec<(VarId, &Expr)> {
+/// Variables with what they are given; none where it may be anything.
+fn assignments(body: &[Stmt]) -> Vec<(VarId, Option<&Expr>)> {
     let mut found = Vec::new();
     for statement in body {
         match statement {
@@ -52,8 +53,9 @@ fn assignments(body: &[Stmt]) -> Vec<(VarId, &Expr)> {
             | Stmt::Pin(var, value)
             | Stmt::Uniform(var, value)
             | Stmt::Assign(var, value) => {
-                found.push((*var, value));
+                found.push((*var, Some(value)));
             }
+            Stmt::Get(var, _) => found.push((*var, None)),
             Stmt::For {
                 var,
                 from,
@@ -61,8 +63,8 @@ fn assignments(body: &[Stmt]) -> Vec<(VarId, &Expr)> {
                 body,
                 ..
             } => {
-                found.push((*var, from));
-                found.push((*var, step));
+                found.push((*var, Some(from)));
+                found.push((*var, Some(step)));
                 found.extend(assignments(body));
             }
             Stmt::If {

@@ -88,6 +88,12 @@ impl Walk<'_> {
                 }
                 known.vars.insert(*var, Value::Int(value));
             }
+            // Whatever is in memory.
+            Stmt::Get(var, _) => {
+                let any = Range::new(i128::from(i32::MIN), i128::from(i32::MAX));
+                let any = known.unknown(any);
+                known.vars.insert(*var, Value::Int(any));
+            }
             Stmt::For {
                 var,
                 from,
@@ -233,6 +239,7 @@ fn assigned(body: &[Stmt]) -> BTreeMap<VarId, Option<i64>> {
             Stmt::Let(..)
             | Stmt::Pin(..)
             | Stmt::Uniform(..)
+            | Stmt::Get(..)
             | Stmt::Zero(_)
             | Stmt::Set(..)
             | Stmt::Atom { .. }

@@ -14,6 +14,7 @@ mod grid;
 mod sizes;
 mod output;
 mod problem;
+mod tables;
 mod regions;
 mod work;
 mod memory;

@@ -5,6 +5,7 @@ mod interpret;
 mod outer;
 mod passes;
 mod pipeline;
+mod tables;
 mod timeline;
 
 use crate::error::{Error, Result};

@@ -161,7 +161,11 @@ fn smem_degree(
 /// taken to start on a sector; `None` when no stride is known to be 1.
 fn sectors(plan: &Plan, step: &Step, part: &Part<2>) -> Option<(u32, u32)> {
     let operand = plan.operand(&step.operand)?;
-    let along = step.coordinate(operand.contiguous_axis()?)?;
+    // Where a table says, elements side by side lie apart.
+    let axis = operand.contiguous_axis()?;
+    let along = step
+        .coordinate(axis)
+        .filter(|_| operand.looked_into() != Some(axis))?;
     let bytes = i64::from(operand.dtype.bytes());
     let access = step
         .atom

@@ -176,6 +176,12 @@ impl Graph<'_> {
             }
             Held::Number(own) => own,
         };
+        // An element of that type is one already, though registers hold it as a wider number.
+        if let Node::Input(at) = *self.node(id)
+            && self.packing(at).is_some_and(|packing| packing.dtype == to)
+        {
+            return Some(id);
+        }
         if let Node::Convert(from, _, of) = *self.node(id)
             && from == to
             && self.held(of) == Held::Stored(to)

@@ -75,7 +75,7 @@ fn skeleton_of(flow: &Flow, staged: bool) -> (&'static str, &'static str) {
     match (&flow.passes, flow.folds.is_empty()) {
         (Some(_), _) => (
             "rows in passes",
-            "a CTA goes along its rows chunk after chunk, once for each fold that waits for another",
+            "a CTA goes along its rows by chunks, once for each fold that waits for another",
         ),
         (None, false) => (
             "rows in registers",

@@ -144,7 +144,9 @@ impl Names {
 fn defined(body: &[Stmt], out: &mut Vec<VarId>) {
     for statement in body {
         match statement {
-            Stmt::Let(var, _) | Stmt::Pin(var, _) | Stmt::Uniform(var, _) => out.push(*var),
+            Stmt::Let(var, _) | Stmt::Pin(var, _) | Stmt::Uniform(var, _) | Stmt::Get(var, _) => {
+                out.push(*var);
+            }
             Stmt::Atom { args, .. } => out.extend(args.iter().filter_map(|arg| match arg {
                 Arg::Predicate(var) => Some(*var),
                 _ => None,
@@ -181,6 +183,10 @@ impl Text {
                 }
                 Stmt::Uniform(var, value) => {
                     writeln!(f, "{pad}uniform {} = {}", self.var(*var), self.expr(value))?;
+                }
+                Stmt::Get(var, register) => {
+                    let register = self.registers(&[*register]);
+                    writeln!(f, "{pad}get {} = {register}", self.var(*var))?;
                 }
                 Stmt::Assign(var, value) => {
                     writeln!(f, "{pad}{} := {}", self.var(*var), self.expr(value))?;

@@ -184,6 +184,8 @@ pub enum Stmt {
     /// Defines an immutable 32-bit variable: the value that the first lane of the warp has, which
     /// the assembler then knows to be the same in all of them.
     Uniform(VarId, Expr),
+    /// Defines an immutable 32-bit variable: what a register of 32 bits holds.
+    Get(VarId, Reg),
     /// Gives a mutable variable (declared so in [`Program::vars`]) a value.
     Assign(VarId, Expr),
     /// `for var in from..to step step`: `var` is immutable in the body, all of one type; no trip

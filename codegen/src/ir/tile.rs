@@ -163,6 +163,9 @@ pub enum Stage {
 pub enum View {
     /// The tile in global memory that the CTA is at.
     Gmem(TileId),
+    /// The same where entries of a table, a tile in registers, say where along an axis its elements
+    /// lie; those with an entry outside are not there.
+    Looked(TileId, TileId),
     /// A buffer of a tile in shared memory, or one block of it: a k-block of the ring's, a buffer's
     /// load of the staging buffers.
     Smem(TileId, Stage, Option<u32>),
@@ -174,7 +177,10 @@ impl View {
     /// The tile.
     pub fn tile(self) -> TileId {
         match self {
-            View::Gmem(tile) | View::Smem(tile, ..) | View::Rmem(tile, _) => tile,
+            View::Gmem(tile)
+            | View::Looked(tile, _)
+            | View::Smem(tile, ..)
+            | View::Rmem(tile, _) => tile,
         }
     }
 
@@ -182,7 +188,7 @@ impl View {
     pub fn block(self) -> Option<u32> {
         match self {
             View::Smem(_, _, block) => block,
-            View::Gmem(_) | View::Rmem(..) => None,
+            View::Gmem(_) | View::Looked(..) | View::Rmem(..) => None,
         }
     }
 }

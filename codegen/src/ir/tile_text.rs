@@ -247,6 +247,7 @@ impl Text<'_> {
         let tile = self.tile(view.tile());
         match view {
             View::Gmem(_) => tile,
+            View::Looked(_, table) => format!("{tile} where {} says", self.tile(table)),
             View::Rmem(_, buffer) => format!("{tile}[{buffer}]"),
             View::Smem(_, stage, block) => {
                 let stage = match stage {

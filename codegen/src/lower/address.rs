@@ -6,7 +6,7 @@
 //! as a constant and the others are exclusive-ored.
 
 use crate::atoms::model::Space;
-use crate::ir::expr::{add, and, div, int, long, mul, sub, widen, xor};
+use crate::ir::expr::{add, and, div, int, le, long, lt, mul, sub, widen, xor};
 use crate::ir::program::{Address, Base, Expr, VarId};
 use crate::ir::tile::{End, Stage};
 use crate::lower::builder::Builder;
@@ -43,11 +43,11 @@ pub(super) struct GmemTile<'p> {
     base: crate::ir::program::ParamId,
     offset: Expr,
     moving: Option<Expr>,
-    /// The coordinate of the tile that runs along each axis of the operand; none along those of
-    /// outer modes.
+    /// The coordinate of the tile that runs along each axis of the operand by itself; none along
+    /// those of outer modes, and along one that a table looks into.
     axes: Vec<Option<usize>>,
     /// Elements from the thread's first element to the end, by coordinate of the tile; none along
-    /// those that the operand has no elements along.
+    /// those that no axis of the operand runs along by itself.
     pub left: [Option<Expr>; 2],
 }
 
@@ -69,7 +69,9 @@ impl<'p> GmemTile<'p> {
             offset = add(offset, mul(widen(at), stride));
         }
         for (axis, coordinate) in axes.iter().enumerate() {
-            let Some(coordinate) = *coordinate else {
+            // Where a table says, each row has an entry of its own, which is tested itself.
+            let own = coordinate.filter(|_| operand.axis(axis).table.is_none());
+            let Some(coordinate) = own else {
                 continue;
             };
             let name = &operand.axis(axis).mode;
@@ -107,18 +109,33 @@ impl<'p> GmemTile<'p> {
         }
         let bytes = mul(offset, long(i64::from(operand.dtype.bytes())));
         let offset = builder.hoist("offset", bytes);
+        let own = axes.iter().enumerate();
+        let own = own.map(|(axis, at)| at.filter(|_| operand.looked_into() != Some(axis)));
         Some(GmemTile {
             operand,
             base: builder.param(&operand.name)?,
             offset,
             moving,
-            axes: axes.to_vec(),
+            axes: own.collect(),
             left,
         })
     }
 
-    /// The address of the thread's element at that constant distance from its first.
-    pub(super) fn address(&self, builder: &mut Builder, value: [i64; 2]) -> Option<Address> {
+    /// Whether an entry of a table is a coordinate of the operand.
+    pub(super) fn takes(&self, builder: &Builder, entry: &Expr) -> Option<Expr> {
+        let axis = self.operand.axis(self.operand.looked_into()?);
+        let extent = Expr::Param(builder.param(&axis.mode)?);
+        Some(and(le(int(0), entry.clone()), lt(entry.clone(), extent)))
+    }
+
+    /// The address of the thread's element at that constant distance from its first, at an entry of
+    /// a table where one looks into the operand.
+    pub(super) fn address(
+        &self,
+        builder: &mut Builder,
+        value: [i64; 2],
+        entry: Option<&Expr>,
+    ) -> Option<Address> {
         let bytes = i64::from(self.operand.dtype.bytes());
         let mut offset = self.offset.clone();
         let mut imm = 0;
@@ -139,11 +156,24 @@ impl<'p> GmemTile<'p> {
                 }
             }
         }
+        let looked_up = match entry {
+            Some(entry) => {
+                let axis = self.operand.looked_into()?;
+                let stride = stride_expr(builder, self.operand.stride(axis))?;
+                // It stands below the test of the entry, where it does not wrap.
+                Some(mul(mul(widen(entry.clone()), stride), long(bytes)))
+            }
+            None => None,
+        };
         let offset = match &self.moving {
             // One sum a row, made when the tile is loaded: rows of their own would each hold two
             // registers through the loop.
             Some(moving) => add(offset, moving.clone()),
             None => builder.hoist("row", offset),
+        };
+        let offset = match looked_up {
+            Some(bytes) => add(offset, bytes),
+            None => offset,
         };
         Some(Address {
             space: Space::Gmem,

@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use crate::atoms::model::{Atom, OperandKind, Space};
 use crate::error::Result;
-use crate::ir::expr::{add, and, int, lt, max, min, mul, select, sub};
+use crate::ir::expr::{add, and};
 use crate::ir::program::{Address, Arg, Expr, IntType, Reg, Stmt};
 use crate::ir::tile::{Bounds, CopyId, Share, Stage, TileId, View};
 use crate::lower::address::{GmemTile, smem_address};
-use crate::lower::bounds::{inside, left};
+use crate::lower::bounds::inside;
+use crate::lower::tables::Table;
 use crate::lower::{Lowering, bug, call};
 use crate::plan::model::{Hop, SmemTile, Step};
 use crate::plan::part::Part;
@@ -22,7 +23,7 @@ use crate::plan::partition::{self, Partition};
 use crate::plan::roles::{BoxPlace, Roles};
 
 /// What one side of a copy is made of.
-enum Side<'p> {
+pub(super) enum Side<'p> {
     Gmem(GmemTile<'p>),
     Smem {
         tile: &'p SmemTile,
@@ -42,20 +43,22 @@ enum Place {
 }
 
 /// One run of a tiled copy.
-struct Run<'p> {
-    step: &'p Step,
-    atom: Arc<Atom>,
-    parts: Partition,
-    src: Side<'p>,
+pub(super) struct Run<'p> {
+    pub step: &'p Step,
+    pub atom: Arc<Atom>,
+    pub parts: Partition,
+    pub src: Side<'p>,
     dst: Side<'p>,
     bounds: Bounds,
     /// Elements past the edge get a predicate each.
     by_element: bool,
     /// Valid source bytes by distance along the contiguous mode, computed once for the run.
-    valid: HashMap<i64, Expr>,
+    pub valid: HashMap<i64, Expr>,
     /// Elements left across the contiguous mode, pinned so that the run's predicates do not live
     /// across the loop.
-    across: Option<Expr>,
+    pub across: Option<Expr>,
+    /// The table that says where elements lie in global memory.
+    table: Option<Table>,
 }
 
 impl<'p> Lowering<'p> {
@@ -83,6 +86,11 @@ impl<'p> Lowering<'p> {
         };
         let (hop, parts) = (step.hop, parts.clone());
         let by_element = bounds == Bounds::Checked && hop != Hop::G2s && parts.src_values > 1;
+        let table = match (src, dst) {
+            (View::Looked(_, table), _) => Some(self.table(table, &parts.src)?),
+            (_, View::Looked(_, table)) => Some(self.table(table, &parts.dst)?),
+            _ => None,
+        };
         let mut run = Run {
             step,
             atom: if by_element {
@@ -97,6 +105,7 @@ impl<'p> Lowering<'p> {
             by_element,
             valid: HashMap::new(),
             across: None,
+            table,
         };
         let block = src.block().or(dst.block()).map(i64::from);
         let mut out = Vec::new();
@@ -121,13 +130,14 @@ impl<'p> Lowering<'p> {
             }
             self.instance(&mut run, instance, &mut out)?;
         }
+        out.extend(run.table.into_iter().flat_map(Table::finish));
         Ok(out)
     }
 
     fn side(&mut self, step: &'p Step, part: &Part<2>, view: View) -> Result<Side<'p>> {
         let plan = self.plan;
         Ok(match view {
-            View::Gmem(tile) => {
+            View::Gmem(tile) | View::Looked(tile, _) => {
                 let operand = self.operand_of(tile)?;
                 let part = (part, step.axes.as_slice());
                 let tile = GmemTile::new(&mut self.builder, plan, operand, part, &self.state);
@@ -161,59 +171,92 @@ impl<'p> Lowering<'p> {
         for piece in 0..pieces {
             let src_range = range(instance, run.parts.src_values, piece, pieces);
             let dst_range = range(instance, run.parts.dst_values, piece, pieces);
-            let src = self.place(run.step, &run.src, &run.parts.src, src_range.clone())?;
-            let dst = self.place(run.step, &run.dst, &run.parts.dst, dst_range.clone())?;
+            let entry = match &mut run.table {
+                Some(table) => {
+                    let elements = &run.parts.dst.values[dst_range.clone()];
+                    Some(self.entry(table, elements, out)?)
+                }
+                None => None,
+            };
+            let entry = entry.as_ref();
+            let (src, dst) = ((&run.src, &run.parts.src), (&run.dst, &run.parts.dst));
+            let src = self.place(run.step, src, src_range.clone(), entry)?;
+            let dst = self.place(run.step, dst, dst_range.clone(), entry)?;
             let first = |part: &Part<2>, range: &std::ops::Range<usize>| part.values[range.start];
             let bytes = self.valid_bytes(run, first(&run.parts.src, &src_range), out)?;
-            let part = match (&run.src, &run.dst) {
+            let moved = match (&run.src, &run.dst) {
                 (Side::Gmem(tile), Side::Rmem { .. }) => Some((tile, &run.parts.src, &src_range)),
                 (Side::Rmem { .. }, Side::Gmem(tile)) => Some((tile, &run.parts.dst, &dst_range)),
                 _ => None,
             };
-            let is_stored = matches!(&run.dst, Side::Gmem(_));
-            let mut guard = None;
-            if let Some((tile, part, range)) = part {
-                let values = &part.values[range.clone()];
-                guard = match run.bounds {
-                    Bounds::Inside => None,
-                    Bounds::Vectors | Bounds::Checked => inside(tile, values),
-                };
-                if is_stored {
-                    let alone = self.alone(run.step, values)?;
-                    guard = [guard, alone].into_iter().flatten().reduce(and);
+            let [of_entry, own] = match moved {
+                Some((tile, part, range)) => {
+                    self.tests(run, tile, (&part.values[range.clone()], entry))?
                 }
-            }
-            let zeroed = match (&guard, &dst) {
-                (Some(_), Place::Registers(registers)) => Some(registers.clone()),
-                _ => None,
+                None => [None, None],
+            };
+            let otherwise = match (&run.dst, &dst) {
+                (Side::Rmem { tile, .. }, Place::Registers(registers))
+                    if of_entry.is_some() || own.is_some() =>
+                {
+                    self.outside(*tile, registers)
+                }
+                _ => Vec::new(),
             };
             let args = self.args(&run.atom, src, dst, bytes)?;
             let statement = call(&run.atom, args);
-            out.extend(zeroed.map(Stmt::Zero));
-            out.push(match guard {
+            let statement = match own {
                 Some(cond) => Stmt::If {
                     cond,
                     then: vec![statement],
                     otherwise: Vec::new(),
                 },
                 None => statement,
-            });
+            };
+            match (&mut run.table, of_entry) {
+                (Some(table), Some(test)) => table.push(test, otherwise, statement),
+                _ => {
+                    out.extend(otherwise);
+                    out.push(statement);
+                }
+            }
         }
         Ok(())
+    }
+
+    /// When elements are moved: what all at an entry of a table share, and what is their own.
+    fn tests(
+        &mut self,
+        run: &Run<'p>,
+        tile: &GmemTile<'p>,
+        (values, entry): (&[[i64; 2]], Option<&Expr>),
+    ) -> Result<[Option<Expr>; 2]> {
+        let inside = match run.bounds {
+            Bounds::Inside => None,
+            Bounds::Vectors | Bounds::Checked => inside(tile, values),
+        };
+        let missing = || bug(self.plan, "a table looks into no extent".to_string());
+        let taken = entry.map(|entry| tile.takes(&self.builder, entry).ok_or_else(missing));
+        let alone = match run.dst {
+            Side::Gmem(_) => self.alone(run.step, values)?,
+            Side::Smem { .. } | Side::Rmem { .. } => None,
+        };
+        let own = [inside, alone].into_iter().flatten().reduce(and);
+        Ok([taken.transpose()?, own])
     }
 
     fn place(
         &mut self,
         step: &Step,
-        side: &Side<'p>,
-        part: &Part<2>,
+        (side, part): (&Side<'p>, &Part<2>),
         values: std::ops::Range<usize>,
+        entry: Option<&Expr>,
     ) -> Result<Place> {
         let plan = self.plan;
         let elements = &part.values[values.clone()];
         match side {
             Side::Gmem(tile) => {
-                let address = tile.address(&mut self.builder, elements[0]);
+                let address = tile.address(&mut self.builder, elements[0], entry);
                 Ok(Place::Address(
                     address.ok_or_else(|| bug(plan, "no stride".to_string()))?,
                 ))
@@ -253,61 +296,6 @@ impl<'p> Lowering<'p> {
         }
         let extent = self.k_block_extent();
         elements.iter().map(|[row, k]| [*row, k % extent]).collect()
-    }
-
-    /// How many bytes of the vector at `value` are inside the tensor.
-    fn valid_bytes(
-        &mut self,
-        run: &mut Run<'p>,
-        value: [i64; 2],
-        out: &mut Vec<Stmt>,
-    ) -> Result<Option<Expr>> {
-        let plan = self.plan;
-        let sized = run
-            .atom
-            .copy
-            .as_ref()
-            .is_some_and(|copy| copy.src_bytes.is_some());
-        let (Side::Gmem(tile), true) = (&run.src, sized) else {
-            return Ok(None);
-        };
-        let name = &run.step.operand;
-        let operand = plan
-            .operand(name)
-            .ok_or_else(|| bug(plan, format!("no operand {name}")))?;
-        let along = operand.contiguous_axis();
-        let along = along.and_then(|axis| run.step.coordinate(axis));
-        // Single elements are cut along no mode.
-        let along = match along {
-            None if run.parts.src_values == 1 => 1,
-            _ => along.ok_or_else(|| bug(plan, format!("{} has no stride 1", operand.name)))?,
-        };
-        let bytes = i64::from(operand.dtype.bytes());
-        let valid = match run.valid.get(&value[along]) {
-            Some(valid) => valid.clone(),
-            None => {
-                let left = sub(left(tile, along), int(value[along]));
-                let count = min(max(left, int(0)), int(run.parts.src_values as i64));
-                let var = self.builder.var("valid_bytes", IntType::I32, false);
-                out.push(Stmt::Let(var, mul(count, int(bytes))));
-                run.valid.insert(value[along], Expr::Var(var));
-                Expr::Var(var)
-            }
-        };
-        let across = match &run.across {
-            Some(across) => across.clone(),
-            None => {
-                let var = self.builder.var("left_across", IntType::I32, false);
-                out.push(Stmt::Pin(var, left(tile, 1 - along)));
-                run.across = Some(Expr::Var(var));
-                Expr::Var(var)
-            }
-        };
-        Ok(Some(select(
-            lt(int(value[1 - along]), across),
-            valid,
-            int(0),
-        )))
     }
 
     fn args(&self, atom: &Atom, src: Place, dst: Place, bytes: Option<Expr>) -> Result<Vec<Arg>> {

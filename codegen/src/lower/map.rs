@@ -3,7 +3,7 @@
 use crate::element::{Code, Element, Slot};
 use crate::error::Result;
 use crate::ir::expr::{add, int};
-use crate::ir::program::{Expr, Reg, Scalar, Stmt};
+use crate::ir::program::{Expr, ParamId, Reg, Scalar, Stmt};
 use crate::ir::tile::{Share, TileId, View};
 use crate::lower::{Lowering, bug, element};
 use tilewright_formula::ExprKind;
@@ -117,7 +117,10 @@ impl Lowering<'_> {
             }
             Slot::Size(of) => Scalar::Int(match outer(of) {
                 Some(number) => self.outer_extent(number)?,
-                None => self.extent(mode(of)?)?,
+                None => match at(&self.plan.modes, of) {
+                    Some(mode) => self.extent(mode)?,
+                    None => Expr::Param(self.extent_alone(of).ok_or_else(|| missing("such mode"))?),
+                },
             }),
             Slot::Coordinate(of, lane) => {
                 if let Some(number) = outer(of) {
@@ -132,6 +135,12 @@ impl Lowering<'_> {
                 Scalar::Int(add(first, int(own)))
             }
         }))
+    }
+
+    /// The extent of a mode that tables alone look into.
+    fn extent_alone(&self, mode: usize) -> Option<ParamId> {
+        let name = &self.plan.computes.formula.modes.get(mode)?.name;
+        self.builder.param(name)
     }
 
     /// The coordinate of a thread's first element of a tile along a mode.

@@ -7,7 +7,9 @@
 mod address;
 mod builder;
 mod bounds;
+mod tables;
 mod copy;
+mod sized;
 pub mod element;
 mod fragment;
 mod mma;

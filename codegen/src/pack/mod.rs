@@ -282,6 +282,10 @@ fn assumptions(plan: &Plan) -> std::result::Result<Vec<Assumption>, String> {
                 reason: reason.clone(),
             })
         }
+        model::Assumption::DistinctEntries { reason, .. } => Ok(Assumption::Promise {
+            promise: assumption.promise().unwrap_or_default(),
+            reason: reason.clone(),
+        }),
         model::Assumption::PointerAlignment {
             operand,
             bytes,

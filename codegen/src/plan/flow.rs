@@ -55,6 +55,9 @@ pub struct Node {
     pub late: bool,
     /// The operand that it is stored to.
     pub stored: Option<String>,
+    /// The node that has the entries of a table: where along an axis of the operand that it is
+    /// loaded from, or stored to, its elements lie.
+    pub table: Option<usize>,
 }
 
 impl Does {
@@ -69,6 +72,11 @@ impl Does {
 }
 
 impl Node {
+    /// The nodes that must be made before it.
+    pub fn reads(&self) -> impl Iterator<Item = usize> + '_ {
+        self.does.reads().iter().copied().chain(self.table)
+    }
+
     /// The operand that its elements come from or go to, and the hop between global memory and
     /// registers that they take.
     pub fn moved(&self) -> Option<(&str, Hop)> {
@@ -162,8 +170,10 @@ impl Growing<'_> {
             self.known.insert((statement.target, plane), *node);
             return;
         }
+        let table = self.table(&statement.left);
         let at = self.push(name, keeps, dtype, Does::Map(value, from));
         self.flow.nodes[at].stored = stored;
+        self.flow.nodes[at].table = table;
         self.known.insert((statement.target, plane), at);
     }
 
@@ -183,6 +193,7 @@ impl Growing<'_> {
             element: [None, None],
             late: false,
             stored: None,
+            table: None,
         });
         self.flow.nodes.len() - 1
     }
@@ -245,19 +256,33 @@ impl Growing<'_> {
         }
     }
 
-    /// The node of an operand's or an intermediate's elements.
+    /// The node of an operand's or an intermediate's elements at that place, the only one that it
+    /// is read at in a plane.
     fn source(&mut self, source: Source, indices: &[Index]) -> usize {
         let plane = self.plane_of(source, indices);
         if let Some(known) = self.known.get(&(source, plane)) {
             return *known;
         }
         let formula = self.formula;
+        let table = self.table(indices);
         let name = formula.name(source).to_owned();
-        let keeps = self.keeps(formula.axis_modes(source).into_iter().flatten());
+        let free = indices.iter().map(|index| index.free(&formula.modes));
+        let free = free.fold(0, |all, modes| all | modes);
+        let keeps = self.keeps((0..64).filter(|mode| free >> mode & 1 == 1));
         let dtype = formula.dtype(source);
         let at = self.push(name.clone(), keeps, dtype, Does::Load(name));
+        self.flow.nodes[at].table = table;
         self.known.insert((source, plane), at);
         at
+    }
+
+    /// The node of the entries that say where along an axis elements lie.
+    fn table(&mut self, indices: &[Index]) -> Option<usize> {
+        let (operand, at) = indices.iter().find_map(|index| match index {
+            Index::Table { operand, indices } => Some((*operand, indices)),
+            _ => None,
+        })?;
+        Some(self.source(Source::Operand(operand), at))
     }
 
     /// The plane of an intermediate that is read at those indices; 0 of what has none.

@@ -1,5 +1,6 @@
 //! Which formulas become kernels: products of two matrices, or of one with several side by side,
-//! maps and folds of up to five modes, of which a tile cuts two.
+//! maps and folds of up to five modes, of which a tile cuts two, and of rows that lie where tables
+//! say.
 //!
 //! Comes in: a spec, whose formula has a form. Goes out: nothing where it is one of those, else
 //! every part of it that is none of theirs, each with its place in the formula's text, a way out,
@@ -8,6 +9,7 @@
 
 mod outer;
 mod product;
+mod tables;
 
 use tilewright_formula::affine::ModeId;
 use tilewright_formula::form::{Contraction, FoldSite, Form};
@@ -57,12 +59,13 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     }
     if is_rows && !computes.is_plain {
         outer::check_outputs(spec, chooser);
+        tables::check(spec, chooser);
     }
-    if is_rows && formula.modes.len() > TILE_MODES {
+    if is_rows && computes.visited().len() > TILE_MODES {
         return outer::check(spec, chooser);
     }
     let mut missing = match is_rows {
-        true => formula.modes.iter().map(|mode| mode.name.clone()).collect(),
+        true => computes.visited().into_iter().map(str::to_owned).collect(),
         false => computes.tile_modes(),
     };
     missing.retain(|mode| !computes.modes.contains(mode));
@@ -115,10 +118,9 @@ fn fold(site: &FoldSite, formula: &Formula) -> String {
 
 /// What rows do beyond maps and folds of the elements of one matrix of coordinates.
 fn of_rows(formula: &Formula) -> Vec<Misfit> {
-    let mut misfits = Vec::new();
-    if formula.modes.len() > MODES {
-        let modes = formula.modes.iter().map(|mode| mode.name.as_str());
-        let modes: Vec<&str> = modes.collect();
+    let mut misfits = tables::several_places(formula);
+    let modes = formula.names(formula.visited());
+    if modes.len() > MODES {
         misfits.push(Misfit {
             part: 0..formula.text.trim_end().len(),
             what: format!(
@@ -130,7 +132,22 @@ fn of_rows(formula: &Formula) -> Vec<Misfit> {
         });
     }
     for statement in &formula.statements {
-        misfits.extend(elementwise(formula, statement, None));
+        misfits.extend(combined(formula, statement));
+        let mut place = |source: Source, indices: &[Index], part: &std::ops::Range<usize>| {
+            if let Some((what, way_out)) = tables::misfit(formula, source, indices) {
+                misfits.push(Misfit {
+                    part: part.clone(),
+                    what,
+                    way_out,
+                });
+            }
+        };
+        place(statement.target, &statement.left, &statement.span);
+        statement.value.visit(&mut |expr| {
+            if let ExprKind::Read { source, indices } = &expr.kind {
+                place(*source, indices, &expr.span);
+            }
+        });
     }
     misfits
 }
@@ -152,7 +169,7 @@ fn are_in_planes(indices: &[Index], modes: &[ModeId], plane: ModeId) -> bool {
     are_coordinates(&others)
 }
 
-/// What a statement does beyond giving each element a value of the elements there.
+/// What a statement beside a product does beyond giving each element a value of the elements there.
 fn elementwise(formula: &Formula, statement: &Statement, plane: Option<ModeId>) -> Vec<Misfit> {
     let mut misfits: Vec<Misfit> = combined(formula, statement).into_iter().collect();
     if !are_coordinates(&statement.left) {

@@ -19,8 +19,8 @@ pub(super) fn check_overlap(chooser: &mut Chooser<'_>, plan: &Plan) {
     // Elements along one mode lie apart.
     let mut outputs = plan.operands.iter();
     let cut = |one: &Operand, mode: usize| {
-        let name = plan.modes.get(mode)?;
-        one.axes.iter().find(|axis| axis.mode == *name).cloned()
+        let along = |axis: &&Axis| plan.mode_along(axis) == Some(mode);
+        one.axes.iter().find(along).cloned()
     };
     let matrix = |one: &Operand| Some((cut(one, 0)?, cut(one, 1)?));
     let found = outputs.find_map(|one| {
@@ -276,8 +276,11 @@ pub(super) fn check_flow_registers(chooser: &mut Chooser<'_>, plan: &mut Plan) {
     };
     let mut most = live_registers(plan, &flow);
     if most + OTHERS > available {
-        for node in &mut flow.nodes {
-            node.late = matches!(node.does, Does::Load(_)) && node.keeps != [true; 2];
+        let tables: Vec<usize> = flow.nodes.iter().filter_map(|node| node.table).collect();
+        for (at, node) in flow.nodes.iter_mut().enumerate() {
+            let is_load = matches!(node.does, Does::Load(_)) && node.keeps != [true; 2];
+            // What lies where a table says needs its entries.
+            node.late = is_load && node.table.is_none() && !tables.contains(&at);
         }
         most = live_registers(plan, &flow);
     }
@@ -308,7 +311,7 @@ fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
     // A tile is held until the last of those that read it is made.
     let most = |made: &[usize]| {
         let last = |at: usize| {
-            let reads = |one: &usize| flow.nodes[*one].does.reads().contains(&made[at]);
+            let reads = |one: &usize| flow.nodes[*one].reads().any(|from| from == made[at]);
             made.iter().rposition(reads).unwrap_or(at)
         };
         let begins = |at: usize| match &flow.nodes[made[at]] {

@@ -10,6 +10,7 @@ pub mod roles;
 pub mod fold;
 pub mod passes;
 pub mod cast;
+pub mod assumption;
 pub mod flow;
 pub mod model;
 pub mod part;

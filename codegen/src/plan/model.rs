@@ -1,7 +1,6 @@
 //! The data of a plan: every decision about one kernel, printable.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use tilewright_layout::{ComposedLayout, TiledCopy, TiledMma};
@@ -11,11 +10,12 @@ use crate::atoms::model::{Atom, Space};
 use crate::atoms::sync::SyncFacts;
 use crate::dtype::DType;
 use crate::error::Violation;
+pub use crate::plan::assumption::Assumption;
 use crate::plan::flow::Flow;
 use crate::plan::fold::FoldPlan;
 use crate::plan::roles::{BoxCopy, Roles};
 use crate::plan::work::Work;
-use crate::spec::model::{Auto, Axis, Computes, CopyPath, Operand, Role};
+use crate::spec::model::{Auto, Axis, Computes, CopyPath, Operand, Role, modes_along};
 
 /// One hop of an operand's way, from one memory space to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -146,62 +146,6 @@ pub struct EpiloguePlan {
     pub pack: Option<Arc<Atom>>,
     /// Rounds one accumulator.
     pub convert: Option<Arc<Atom>>,
-}
-
-/// A condition the launch guarantees.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Assumption {
-    /// `stride % multiple == 0`.
-    StrideMultiple {
-        /// Name of the stride, such as `lda`.
-        stride: String,
-        /// Elements.
-        multiple: i64,
-        /// Which access needs it.
-        reason: String,
-    },
-    /// The operand's pointer is a multiple of that many bytes.
-    PointerAlignment {
-        /// Operand.
-        operand: String,
-        /// Bytes.
-        bytes: u32,
-        /// Which access needs it.
-        reason: String,
-    },
-    /// The extent of a mode is at most that.
-    ExtentMost {
-        /// The mode.
-        mode: String,
-        /// Elements.
-        most: i64,
-        /// What needs it.
-        reason: String,
-    },
-}
-
-impl fmt::Display for Assumption {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Assumption::StrideMultiple {
-                stride,
-                multiple,
-                reason,
-            } => {
-                write!(f, "{stride} % {multiple} == 0 ({reason})")
-            }
-            Assumption::PointerAlignment {
-                operand,
-                bytes,
-                reason,
-            } => {
-                write!(f, "align({operand}) >= {bytes} bytes ({reason})")
-            }
-            Assumption::ExtentMost { mode, most, reason } => {
-                write!(f, "{mode} <= {most} ({reason})")
-            }
-        }
-    }
 }
 
 /// A decision among several candidates.
@@ -344,20 +288,37 @@ impl Plan {
         self.operand_as(role).map_or("", |operand| &operand.name)
     }
 
+    /// The mode of the tile that runs along an axis of an operand, itself or through a table.
+    pub fn mode_along(&self, axis: &Axis) -> Option<usize> {
+        let along = modes_along(&self.operands, axis);
+        let own = |mode: &String| along.contains(&mode.as_str());
+        self.modes.iter().position(own)
+    }
+
     /// The modes of the tile that run along an operand's axes.
     pub fn modes_of(&self, operand: &Operand) -> Vec<usize> {
-        let mode = |axis: &Axis| self.modes.iter().position(|mode| *mode == axis.mode);
+        let mode = |axis: &Axis| self.mode_along(axis);
         operand.axes.iter().filter_map(mode).collect()
     }
 
     /// The modes of the tile that run along the coordinates of an operand's tile; none along those
     /// that it has no elements along.
     pub fn places(&self, operand: &Operand) -> [Option<usize>; 2] {
+        self.places_by(operand, |_| true)
+    }
+
+    /// The same without those that run along an axis through a table alone.
+    pub fn own_places(&self, operand: &Operand) -> [Option<usize>; 2] {
+        self.places_by(operand, |axis| axis.table.is_none())
+    }
+
+    fn places_by(&self, operand: &Operand, takes: impl Fn(&Axis) -> bool) -> [Option<usize>; 2] {
         let mut steps = self.steps.iter();
         let step = steps.find(|step| step.operand == operand.name);
         let mut places = [None; 2];
-        for (number, axis) in operand.axes.iter().enumerate() {
-            let mode = self.modes.iter().position(|mode| *mode == axis.mode);
+        let axes = operand.axes.iter().enumerate();
+        for (number, axis) in axes.filter(|(_, axis)| takes(axis)) {
+            let mode = self.mode_along(axis);
             let coordinate = step.map_or(Some(number), |step| step.coordinate(number));
             if let Some(place) = coordinate.and_then(|at| places.get_mut(at)) {
                 *place = mode;
@@ -366,10 +327,11 @@ impl Plan {
         places
     }
 
-    /// Numbers of the outer modes that run along axes of an operand, with these.
+    /// Numbers of the outer modes that run along axes of an operand by themselves, with these.
     pub fn outer_of<'o>(&self, operand: &'o Operand) -> impl Iterator<Item = (usize, &'o Axis)> {
         let outer = self.work.outer.clone();
-        operand.axes.iter().filter_map(move |axis| {
+        let own = operand.axes.iter().filter(|axis| axis.table.is_none());
+        own.filter_map(move |axis| {
             let number = outer.iter().position(|mode| *mode == axis.mode);
             number.map(|number| (number, axis))
         })

@@ -31,21 +31,27 @@ pub(super) struct Shared<'s> {
     pub tiled: &'s dyn Fn(CopyAtom) -> Result<TiledCopy>,
 }
 
-/// Which coordinate of the tile runs along each axis of an operand, none along an outer mode's;
-/// nothing where an axis is of neither.
+/// Which coordinate of the tile runs along each axis of an operand, itself or through a table, none
+/// along an outer mode's; nothing where an axis is of neither.
 pub(super) fn axes_of(spec: &Spec, operand: &Operand) -> Option<Vec<Option<usize>>> {
     let (modes, outer) = (spec.modes(), spec.compute.outer_modes());
-    (operand.axes.iter())
+    (0..operand.axes.len())
         .map(|axis| {
-            let at = modes.iter().take(2).position(|mode| *mode == axis.mode);
-            (at.is_some() || outer.contains(&axis.mode)).then_some(at)
+            let along = spec.modes_along(operand, axis);
+            let own = |mode: &String| along.contains(&mode.as_str());
+            let at = modes.iter().take(2).position(own);
+            (at.is_some() || outer.iter().any(own)).then_some(at)
         })
         .collect()
 }
 
-/// Which coordinate of the tile runs along the axis of stride 1 of an operand.
+/// Which coordinate of the tile runs along the axis of stride 1 of an operand; none where a table
+/// looks into it, whose entries lie anywhere.
 pub(super) fn contiguous(spec: &Spec, operand: &Operand) -> Option<usize> {
     let axis = operand.contiguous_axis()?;
+    if operand.looked_into() == Some(axis) {
+        return None;
+    }
     axes_of(spec, operand)?.get(axis).copied().flatten()
 }
 
@@ -66,7 +72,9 @@ pub(super) fn step(
         chooser.violate("epilogue-operand", message);
         return Ok(None);
     };
-    let along = axes.iter().position(|at| *at == Some(shared.along));
+    let looked_into = operand.looked_into();
+    let along = |axis: &usize| axes[*axis] == Some(shared.along) && looked_into != Some(*axis);
+    let along = (0..axes.len()).find(along);
     let together = match along {
         Some(axis) if *operand.stride(axis) == Stride::Const(1) => shared.together,
         _ => 1,
@@ -91,10 +99,13 @@ pub(super) fn step(
         let Some((copy, moved)) = fitting(chooser, atom, operand.dtype, &what)? else {
             return Ok(None);
         };
-        if i64::from(shared.together) % moved != 0 {
+        // Along a mode that runs along no axis, or along one by a table, there are none.
+        let side_by_side = along.map_or(1, |_| shared.together);
+        if i64::from(side_by_side) % moved != 0 {
             let message = format!(
-                "{what}: {} moves {moved} elements, a thread has {} side by side: choose auto",
-                atom.id, shared.together
+                "{what}: {} moves {moved} elements, a thread has {side_by_side} side by side: \
+                 choose auto",
+                atom.id
             );
             chooser.violate("atom-width", message);
             return Ok(None);

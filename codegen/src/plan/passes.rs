@@ -46,7 +46,7 @@ pub(super) fn of(flow: &Flow, over: usize, alternate: bool) -> Passes {
     // The passes that must be over before a node is known.
     let mut known: Vec<usize> = Vec::new();
     for at in all.clone() {
-        let needs = nodes[at].does.reads().iter().map(|from| known[*from]);
+        let needs = nodes[at].reads().map(|from| known[from]);
         known.push(needs.max().unwrap_or(0) + usize::from(is_fold(at)));
     }
     // Folds and what is stored of every chunk ask for all else.
@@ -59,8 +59,8 @@ pub(super) fn of(flow: &Flow, over: usize, alternate: bool) -> Passes {
             .map(|at| is_end(at) && made(at) == pass)
             .collect();
         for at in all.clone().rev() {
-            for from in nodes[at].does.reads() {
-                wanted[*from] |= wanted[at] && nodes[*from].keeps[over];
+            for from in nodes[at].reads() {
+                wanted[from] |= wanted[at] && nodes[from].keeps[over];
             }
         }
         Pass {

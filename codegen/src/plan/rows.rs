@@ -14,12 +14,12 @@ use crate::plan::choose::{Chooser, Wanted};
 use crate::plan::code::{combine, computed, elements};
 use crate::plan::flow::{self, Flow};
 use crate::plan::fold::{Scratch, Spread};
-use crate::plan::model::{Assumption, Plan};
+use crate::plan::model::{Assumption, Hop, Plan};
 use crate::plan::moves::{self, Shared, WIDEST_BYTES};
 use crate::plan::passes::{self, Passes};
 use crate::plan::tiled::{assume, power_of_two_below, power_of_two_in};
 use crate::plan::{limits, start};
-use crate::spec::model::{self, Auto, Point, Spec};
+use crate::spec::model::{self, Auto, Axis, Point, Spec};
 
 /// Vectors that a thread has, unless the spec says how many threads there are.
 const VECTORS: i64 = 4;
@@ -248,6 +248,14 @@ fn moves(
         return Ok(());
     };
     assume(plan, operand, &step.atom, &hop.key(name));
+    let looked_into = operand.looked_into().map(|axis| operand.axis(axis));
+    if let (Hop::R2g, Some(Axis { mode, table, .. })) = (hop, looked_into) {
+        let distinct = Assumption::DistinctEntries {
+            table: table.clone().unwrap_or_default(),
+            reason: format!("threads store to {name} at once; those outside {mode} store nothing"),
+        };
+        plan.assumptions.push(distinct);
+    }
     flow.nodes[at].held = moves::held(operand, &step);
     plan.steps.push(step);
     Ok(())

@@ -201,6 +201,12 @@ impl<'p> Checker<'p> {
                 self.reg(reg);
             }),
             Stmt::Set(reg, scalar) => self.scalar(*reg, scalar),
+            Stmt::Get(var, reg) => {
+                self.declared(*var, IntType::I32);
+                if self.reg(*reg).is_some_and(|ty| ty.bits() != 32) {
+                    self.problem(format!("{reg:?} is no register of 32 bits"));
+                }
+            }
             Stmt::Atom { atom, args } => self.atom(atom, args),
             Stmt::From(_) => {}
         }
@@ -236,6 +242,14 @@ impl<'p> Checker<'p> {
                     self.problem(format!("parameter {} is no scalar of that size", param.0));
                 }
             }
+        }
+    }
+
+    /// An immutable variable of that type.
+    fn declared(&mut self, var: VarId, ty: IntType) {
+        let decl = self.program.vars.get(var.0 as usize);
+        if !decl.is_some_and(|decl| decl.ty == ty && !decl.mutable) {
+            self.problem(format!("variable {} is defined otherwise", var.0));
         }
     }
 

@@ -41,6 +41,11 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
                 let value = self.first_lane(value)?;
                 self.define(*var, value)
             }
+            Stmt::Get(var, register) => {
+                let held = self.read(*register)?;
+                let value = self.cast(held, self.context.i32_type().into())?;
+                self.define(*var, value.into_int_value())
+            }
             Stmt::Assign(var, value) => {
                 let value = self.expr(value)?;
                 self.values.clear();

@@ -105,6 +105,7 @@ fn listed(tree: &Node, signature: &Signature, parsed: &Tree) -> Shape {
             false => Role::Beside,
         },
         modes: operand.axes.iter().map(ToString::to_string).collect(),
+        tables: Vec::new(),
         turned: false,
         plane: None,
     };

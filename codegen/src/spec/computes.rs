@@ -122,16 +122,28 @@ impl Computes {
         self.modes == tile_of(&self.formula)
     }
 
+    /// The modes that are gone along, in the order of the formula: of the others there are extents
+    /// alone, of axes that tables look into.
+    pub fn visited(&self) -> Vec<&str> {
+        self.formula.names(self.formula.visited())
+    }
+
+    /// The modes that are extents alone.
+    pub fn looked_into(&self) -> Vec<&str> {
+        self.formula.names(!self.formula.visited())
+    }
+
     /// The modes of rows that no tile cuts, where there are more than a tile has: the output's in
     /// its order, then others. A tile has one coordinate along each.
     pub fn outer_modes(&self) -> Vec<String> {
-        if self.kind() != FormKind::Rows || self.formula.modes.len() <= TILE_MODES {
+        let visited = self.visited();
+        if self.kind() != FormKind::Rows || visited.len() <= TILE_MODES {
             return Vec::new();
         }
         let mut outer = tile_of(&self.formula);
-        for mode in &self.formula.modes {
-            if !outer.contains(&mode.name) {
-                outer.push(mode.name.clone());
+        for mode in visited {
+            if !outer.iter().any(|known| known == mode) {
+                outer.push(mode.to_owned());
             }
         }
         outer.retain(|mode| !self.modes.contains(mode));

@@ -187,10 +187,26 @@ impl Spec {
         &self.compute.modes
     }
 
+    /// The modes that run along an axis of an operand: its own, or those of the table that looks
+    /// into it.
+    pub fn modes_along<'s>(&'s self, operand: &'s Operand, axis: usize) -> Vec<&'s str> {
+        modes_along(&self.operands, operand.axis(axis))
+    }
+
     /// The form of its formula.
     pub fn form(&self) -> FormKind {
         self.compute.kind()
     }
+}
+
+/// The modes that run along an axis: its own, or those of the table that looks into it.
+pub(crate) fn modes_along<'o>(operands: &'o [Operand], axis: &'o Axis) -> Vec<&'o str> {
+    let Some(table) = &axis.table else {
+        return vec![&axis.mode];
+    };
+    let table = operands.iter().find(|operand| operand.name == *table);
+    let axes = table.into_iter().flat_map(|table| &table.axes);
+    axes.map(|axis| axis.mode.as_str()).collect()
 }
 
 impl CopyPath {

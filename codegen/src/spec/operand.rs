@@ -25,8 +25,10 @@ pub struct Operand {
 /// One axis of an operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// The mode that runs along it, whose name is that of the extent.
+    /// The mode whose extent it has, and which runs along it unless a table looks into it.
     pub mode: String,
+    /// The operand whose entries are the coordinates along it, where it is looked into.
+    pub table: Option<String>,
     /// Its stride.
     pub stride: Stride,
 }
@@ -34,6 +36,7 @@ pub struct Axis {
 /// An axis of one element, which every operand has behind its own.
 static UNIT_AXIS: Axis = Axis {
     mode: String::new(),
+    table: None,
     stride: Stride::Const(0),
 };
 
@@ -57,6 +60,11 @@ impl Operand {
     pub fn contiguous_axis(&self) -> Option<usize> {
         let one = |axis: &Axis| axis.stride == Stride::Const(1);
         self.axes.iter().position(one)
+    }
+
+    /// The axis that a table looks into.
+    pub fn looked_into(&self) -> Option<usize> {
+        self.axes.iter().position(|axis| axis.table.is_some())
     }
 
     /// Its axes, then that of its planes.

@@ -33,8 +33,11 @@ impl Reader<'_> {
         let strides = record
             .get("layout")
             .and_then(|field| self.layout(&field, shape));
-        let axes = shape.modes.iter().zip(strides?).map(|(mode, stride)| Axis {
+        let tables = shape.tables.iter().cloned().chain(std::iter::repeat(None));
+        let axes = shape.modes.iter().zip(strides?).zip(tables);
+        let axes = axes.map(|((mode, stride), table)| Axis {
             mode: mode.clone(),
+            table,
             stride,
         });
         let mut axes: Vec<Axis> = axes.collect();

@@ -96,6 +96,7 @@ fn shape(spec: &Spec) -> Shape {
         modes: (operand.formula_axes().into_iter())
             .map(|axis| axis.mode.clone())
             .collect(),
+        tables: operand.axes.iter().map(|axis| axis.table.clone()).collect(),
         turned: false,
         plane: None,
     };

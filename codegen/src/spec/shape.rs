@@ -41,6 +41,8 @@ pub(super) struct OperandShape {
     pub role: Role,
     /// Its modes in the order of its layout.
     pub modes: Vec<String>,
+    /// The table that looks into each of its axes; none where there are no more.
+    pub tables: Vec<Option<String>>,
     /// Whether the kernel has its two modes the other way round.
     pub turned: bool,
     /// Which of its modes tells planes apart.
@@ -238,6 +240,7 @@ impl Shape {
                     name: operand.name.clone(),
                     role: *role,
                     modes: modes.map(str::to_owned).to_vec(),
+                    tables: Vec::new(),
                     turned,
                     plane: None,
                 })
@@ -257,11 +260,14 @@ impl Shape {
                 let tells = |mode: &String| planes.as_ref().is_some_and(|one| one.mode == *mode);
                 let plane = modes.iter().position(tells).filter(|_| role == Role::B);
                 let own: Vec<&String> = modes.iter().filter(|mode| !tells(mode)).collect();
+                let name = |table: usize| formula.name(formula::Source::Operand(table)).to_owned();
+                let tables = formula.tables(at).into_iter();
                 OperandShape {
                     name: operand.name.clone(),
                     role,
                     turned: is_turned(&formula, form, at, &own),
                     modes,
+                    tables: tables.map(|table| table.map(name)).collect(),
                     plane,
                 }
             });

@@ -78,7 +78,7 @@ pub struct FileEntry {
 pub enum Role {
     /// Read only.
     In,
-    /// Written only, every element once.
+    /// Written only: every element once, or those that entries of a table name.
     Out,
     /// Read and written.
     InOut,
@@ -197,6 +197,12 @@ pub enum Assumption {
 }
 
 impl Assumption {
+    /// The promise that no two entries of a table are one, of those that lie inside what it looks
+    /// into.
+    pub fn distinct_entries(table: &str) -> String {
+        format!("entries of {table} are distinct")
+    }
+
     /// The assumption as one line: `lda % 8 == 0`, `align(a) == 16`.
     pub fn text(&self) -> String {
         match self {

@@ -6,14 +6,13 @@
 
 mod kept;
 
-use tilewright_bundle::{DType, Kernel, Role};
+use tilewright_bundle::{DType, Kernel};
 use tilewright_formula::interpret::{Bounded, Evaluator, Inputs, Output, Tensor};
 use tilewright_formula::{Formula, check};
 
 use super::bound::Expected;
 use super::compare::{Comparison, Worst, compare};
 use super::data::Data;
-use super::elements::{random_bytes, random_elements};
 use super::form::{Factor, GemmForm};
 use super::judge::sums_of;
 use super::numbers::{decode, encode};
@@ -31,10 +30,10 @@ pub type Dense = Vec<Option<Vec<u8>>>;
 /// A kernel's formula on one problem.
 #[derive(Debug, Clone, Copy)]
 pub struct FormulaReference<'a> {
-    kernel: &'a Kernel,
+    pub(super) kernel: &'a Kernel,
     problem: &'a Problem,
-    fit: &'a Fit,
-    formula: &'a Formula,
+    pub(super) fit: &'a Fit,
+    pub(super) formula: &'a Formula,
     /// The compute capability by whose rules sums are judged; by those of any where there is none.
     sm: Option<u32>,
 }
@@ -79,39 +78,8 @@ impl<'a> FormulaReference<'a> {
         }
     }
 
-    /// Random elements of every operand that is read, as bytes; of the others none.
-    ///
-    /// # Errors
-    /// When a type has no numbers here, or the host has no memory for them.
-    pub fn draw(&self, data: Data, seed: u64) -> Result<Dense, Error> {
-        let moved = self.moved().is_some();
-        let operands = self
-            .kernel
-            .semantics
-            .operands
-            .iter()
-            .zip(&self.fit.operands);
-        let drawn = operands.enumerate().map(|(at, (operand, extents))| {
-            if operand.role == Role::Out {
-                return Ok(None);
-            }
-            let count = usize::try_from(extents.elems()).unwrap_or(0);
-            let seed = seed.wrapping_add(at as u64);
-            if moved {
-                let bytes = count * operand.dtype.bytes() as usize;
-                return Ok(Some(random_bytes(bytes, seed)));
-            }
-            let data = match data {
-                Data::Integers => Data::Integers,
-                _ => Data::Normals,
-            };
-            random_elements(operand.dtype, data, count, seed).map(|(bytes, _)| Some(bytes))
-        });
-        drawn.collect()
-    }
-
     /// Input and output of a kernel that moves elements as they are.
-    fn moved(&self) -> Option<[usize; 2]> {
+    pub(super) fn moved(&self) -> Option<[usize; 2]> {
         let operands = &self.kernel.semantics.operands;
         let ends = self.kernel.copied()?;
         let [s, d] = ends.map(|end| operands.iter().position(|o| o.name == end.name));

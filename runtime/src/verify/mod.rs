@@ -15,6 +15,8 @@ mod numbers;
 
 mod data;
 
+mod tables;
+
 mod rows;
 
 mod elements;
@@ -42,6 +44,8 @@ mod judge;
 pub mod planted;
 
 mod formula;
+
+mod inputs;
 
 mod trace;
 
@@ -76,6 +80,7 @@ pub use outcome::{Closeness, Outcome, Summary};
 pub use problems::{Case, Draw, TOO_LARGE};
 pub use reference::{CPU_MOST, Reference, Shape, on_cpu, on_gpu};
 pub use steps::Steps;
+pub use tables::promised;
 pub use trace::{Trace, Written};
 
 use coverage::Coverage;

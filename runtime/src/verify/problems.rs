@@ -17,6 +17,7 @@ use crate::launch::{Fit, alignment_bytes, allows, fit, folded_as_long};
 use crate::layout::strides_refused;
 use crate::packed::{Open, bind_open};
 use crate::problem::{Problem, constants};
+use crate::verify::tables::promised;
 
 /// Sizes around the powers of two that tiles and vectors are made of.
 const EDGES: [i64; 13] = [1, 2, 7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129];
@@ -197,7 +198,7 @@ impl<'a> Draw<'a> {
             };
             problem = problem.with_scalar(&scalar.name, held);
         }
-        problem
+        promised(self.kernel, problem)
     }
 
     /// Every other time, a mode is long that the kernel folds and takes at any length.
@@ -305,5 +306,6 @@ impl<'a> Draw<'a> {
 
 /// The least multiple of a positive `multiple` that is no less than `value`.
 fn round_up(value: i64, multiple: i64) -> i64 {
-    (value + multiple - 1).div_euclid(multiple) * multiple
+    let units = value.saturating_add(multiple - 1).div_euclid(multiple);
+    units.saturating_mul(multiple)
 }

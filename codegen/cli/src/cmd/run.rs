@@ -96,7 +96,9 @@ fn choose<'r>(runtime: &'r Runtime, args: &args::Run) -> Result<(&'r Kernel, Pro
     for kernel in kernels {
         let problem = match foreign(kernel, &args.problem) {
             Some(error) => Err(error),
-            None => problem(runtime, kernel, &args.problem)?,
+            // Inputs are drawn, and keep what they are known to keep.
+            None => problem(runtime, kernel, &args.problem)?
+                .map(|problem| verify::promised(kernel, problem)),
         };
         match problem.and_then(|problem| {
             runtime.device().fit(kernel, &problem)?;

@@ -3,6 +3,7 @@
 mod moves;
 mod registers;
 mod flow;
+mod looked;
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,7 +1,7 @@
 //! What is stored of an output, and what should be.
 //!
 //! Each element of an output is stored once, with the value of the formula; elements of one class
-//! of rows and one of columns have the same.
+//! of rows and one of columns have the same. Those that no entry of a table names are not stored.
 
 use tilewright_formula::interpret::{Bounded, Evaluator};
 
@@ -55,6 +55,8 @@ pub(super) struct Limits {
     columns: usize,
     /// The least and the largest value that may be stored, and the formula's.
     pairs: Vec<[f64; 3]>,
+    /// Whether one is stored at all.
+    written: Vec<bool>,
 }
 
 impl Output {
@@ -71,6 +73,7 @@ impl Output {
         };
         let firsts = [first(0, rows), first(1, columns)];
         let mut pairs = vec![[f64::NAN; 3]; rows * columns];
+        let mut written = vec![true; rows * columns];
         let (mut places, mut at) = (Vec::new(), Vec::new());
         for place in 0..rows * columns {
             let here = [firsts[0][place / columns], firsts[1][place % columns]];
@@ -101,8 +104,13 @@ impl Output {
                 false => bounded.stored(dtype),
             };
             pairs[place] = [least, most, bounded.value];
+            written[place] = element.written;
         }
-        Ok(Limits { columns, pairs })
+        Ok(Limits {
+            columns,
+            pairs,
+            written,
+        })
     }
 
     /// Its name, with its place where it has several.
@@ -113,6 +121,12 @@ impl Output {
             true => self.name.clone(),
             false => format!("{} at {}", self.name, outer.join(",")),
         }
+    }
+
+    /// The pair of classes of an element.
+    fn pair(&self, [row, column]: [i64; 2]) -> usize {
+        let [rows, columns] = &self.classes;
+        rows[row as usize] * self.limits.columns + columns[column as usize]
     }
 
     /// Stores an element.
@@ -128,12 +142,14 @@ impl Output {
         if std::mem::replace(&mut self.stored[at], true) {
             return Err(format!("{}({row},{column}) is stored twice", self.label()));
         }
-        let [row_class, column_class] = [
-            self.classes[0][row as usize],
-            self.classes[1][column as usize],
-        ];
-        let [least, most, wanted] =
-            self.limits.pairs[row_class * self.limits.columns + column_class];
+        let pair = self.pair([row, column]);
+        if !self.limits.written[pair] {
+            return Err(format!(
+                "{}({row},{column}) is stored, which the formula leaves as it was",
+                self.label()
+            ));
+        }
+        let [least, most, wanted] = self.limits.pairs[pair];
         if is_poison(value) {
             return Err(format!(
                 "{}({row},{column}) gets what nothing was written to; the formula gives {wanted}",
@@ -151,12 +167,14 @@ impl Output {
 
     /// What is never stored.
     pub fn at_end(&self) -> Result<(), String> {
-        let missing = self.stored.iter().position(|stored| !stored);
+        let place = |at: usize| [at as i64 / self.extents[1], at as i64 % self.extents[1]];
+        let is_missing =
+            |(at, stored): &(usize, &bool)| !**stored && self.limits.written[self.pair(place(*at))];
+        let missing = self.stored.iter().enumerate().find(is_missing);
         match missing {
             None => Ok(()),
-            Some(at) => {
-                let at = at as i64;
-                let [row, column] = [at / self.extents[1], at % self.extents[1]];
+            Some((at, _)) => {
+                let [row, column] = place(at);
                 Err(format!("{}({row},{column}) is never stored", self.label()))
             }
         }

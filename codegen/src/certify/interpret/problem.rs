@@ -13,6 +13,7 @@ use tilewright_formula::{Expr, ExprKind, Formula, Scalar, ValueType};
 use super::grid::Grid;
 use super::output::{Limits, Output, Slice};
 use super::sizes::{Extents, point};
+use super::tables::{self, Table};
 use crate::dtype::DType;
 use crate::plan::model::Plan;
 use crate::spec::model::{Axis, Operand};
@@ -31,6 +32,10 @@ pub(super) struct Problem {
     modes: Vec<String>,
     /// Numbers of the outer modes that run along axes of an operand, by operand.
     outer: Vec<Vec<usize>>,
+    /// Extents of the axes that tables look into, by operand; 1 of those without.
+    looked_into: Vec<i64>,
+    /// The tables.
+    tables: Vec<Table>,
     /// Elements of the inputs, by operand and place; none of outputs.
     inputs: Vec<Vec<Grid>>,
     /// Scalars, in the order of the signature.
@@ -51,19 +56,22 @@ impl Problem {
     /// A problem of those extents.
     pub fn new(plan: &Plan, formula: &Formula, sizes: Extents) -> Result<Problem, String> {
         let extents = &sizes.tile;
+        let looked_into = plan.computes.looked_into().into_iter().map(str::to_owned);
         let planes = plan.computes.planes.iter().map(|planes| &planes.mode);
         let modes = plan.modes.iter().chain(&plan.work.outer).chain(planes);
+        let modes: Vec<String> = modes.cloned().chain(looked_into).collect();
+        let extent = |name: &str| {
+            let at = modes.iter().position(|mode| mode == name)?;
+            sizes.all().nth(at)
+        };
+        let tables = tables::of(plan, extent);
         let along = |place: Option<usize>| match place {
             Some(mode) => (extents.get(mode).copied()).ok_or("no tile cuts a mode"),
             None => Ok(1),
         };
-        // Coordinates of one class have the same elements, unless they are values themselves.
-        let has_places = has_places(formula);
-        let of_outputs: Vec<usize> = (plan.operands.iter().filter(|one| one.is_written()))
-            .flat_map(|output| plan.modes_of(output))
-            .collect();
+        let classed = classed(plan, formula, &tables);
         let class = |place: Option<usize>, at: usize| match place {
-            Some(mode) if of_outputs.contains(&mode) && !has_places => {
+            Some(mode) if classed.contains(&mode) => {
                 match extents
                     .get(mode)
                     .is_some_and(|extent| *extent > CLASSES as i64)
@@ -78,16 +86,24 @@ impl Problem {
             let outer = along_places(plan, operand);
             outer.map(|(mode, _)| mode).collect::<Vec<_>>()
         });
+        let looked_into = plan.operands.iter().map(|operand| {
+            let axis = operand.looked_into().map(|axis| operand.axis(axis));
+            axis.map_or(Some(1), |axis| extent(&axis.mode))
+                .ok_or("an axis of no extent")
+        });
+        let looked_into = looked_into.collect::<Result<_, _>>()?;
         let mut problem = Problem {
             scalars: scalars(formula),
-            modes: modes.cloned().collect(),
             outer: outer.collect(),
+            looked_into,
+            tables,
+            modes,
             inputs: Vec::new(),
             outputs: Vec::new(),
             extents: sizes.clone(),
         };
         for (number, operand) in plan.operands.iter().enumerate() {
-            let places = plan.places(operand);
+            let places = plan.own_places(operand);
             let shape = [along(places[0])?, along(places[1])?];
             let classes = [0, 1].map(|axis| {
                 let all = 0..shape[axis] as usize;
@@ -111,9 +127,25 @@ impl Problem {
     fn drawn(&self, plan: &Plan, number: usize, classes: &[Vec<usize>; 2]) -> Vec<Grid> {
         let unsigned = plan.operands[number].dtype == DType::U8;
         let [rows, columns] = classes;
+        let table = self.tables.iter().find(|table| table.operand == number);
+        if let Some(table) = table.filter(|table| table.is_distinct) {
+            let extents = [rows.len(), columns.len()];
+            let all = table.distinct(self.count(number) * extents[0] * extents[1]);
+            let grid = |data: &[f64]| Grid {
+                extents,
+                data: data.to_vec(),
+            };
+            return all
+                .chunks((extents[0] * extents[1]).max(1))
+                .map(grid)
+                .collect();
+        }
         let at = |place: usize| {
             let number = number + place * plan.operands.len();
-            let draw = |row: &usize, column: &usize| drawn([number, *row, *column], unsigned);
+            let draw = |row: &usize, column: &usize| {
+                let at = [number, *row, *column];
+                table.map_or_else(|| drawn(at, unsigned), |table| table.entry(hashed(at)))
+            };
             let line = |row| columns.iter().map(move |column| draw(row, column));
             Grid {
                 extents: [rows.len(), columns.len()],
@@ -133,9 +165,16 @@ impl Problem {
     ) -> Vec<Output> {
         let operand = &plan.operands[number];
         let axes = operand.formula_axes();
-        let named = |name: Option<&String>| axes.iter().position(|axis| Some(&axis.mode) == name);
+        let named = |name: Option<&String>| {
+            let is = |axis: &&Axis| axis.table.is_none() && Some(&axis.mode) == name;
+            axes.iter().position(is)
+        };
+        let looked_into = axes.iter().position(|axis| axis.table.is_some());
         let at = |place: usize| {
             let mut first = vec![0; axes.len()];
+            if let Some(slot) = looked_into.and_then(|axis| first.get_mut(axis)) {
+                *slot = place as i64 % self.looked_into[number];
+            }
             for ((_, axis), at) in plan.outer_of(operand).zip(self.point(number, place)) {
                 if let Some(slot) = named(Some(&axis.mode)) {
                     first[slot] = at;
@@ -150,7 +189,7 @@ impl Problem {
                 },
                 first,
                 extents,
-                axes: plan.places(operand).map(along),
+                axes: plan.own_places(operand).map(along),
                 classes: classes.clone(),
                 limits: Limits::default(),
                 stored: vec![false; (extents[0] * extents[1]) as usize],
@@ -176,16 +215,20 @@ impl Problem {
             let grids = self.inputs.get(number).map_or(&[][..], Vec::as_slice);
             if let [grid, ..] = grids {
                 // Grids lie along the coordinates of tiles, operands have their own order of axes.
-                let places = plan.places(operand);
+                let places = plan.own_places(operand);
                 let row = grid.extents[1] as i64;
                 let mut steps = HashMap::new();
-                let mut step = grid.data.len() as i64;
+                let entry = grid.data.len() as i64;
+                let mut step = entry * self.looked_into[number];
                 let outer: Vec<(usize, &Axis)> = along_places(plan, operand).collect();
                 for (mode, axis) in outer.iter().rev() {
                     steps.insert(&axis.mode, step);
                     step *= self.places_along(*mode);
                 }
                 let stride = |axis: &&Axis| {
+                    if axis.table.is_some() {
+                        return Some(entry);
+                    }
                     let mode = plan.modes.iter().position(|one| *one == axis.mode);
                     match (mode, steps.get(&axis.mode)) {
                         (Some(_), _) if mode == places[0] => Some(row),
@@ -211,29 +254,42 @@ impl Problem {
         self.extents.of_places().nth(mode).unwrap_or(1)
     }
 
-    /// Places of an operand along its outer modes, and its planes.
+    /// Places of an operand along its outer modes, its planes, and what a table looks into.
     fn count(&self, operand: usize) -> usize {
         let along = self.outer[operand].iter();
-        along.map(|mode| self.places_along(*mode)).product::<i64>() as usize
+        let places = along.map(|mode| self.places_along(*mode)).product::<i64>();
+        (places * self.looked_into[operand]) as usize
     }
 
     /// Coordinates of a place of an operand along its outer modes.
     fn point(&self, operand: usize, place: usize) -> Vec<i64> {
         let along = self.outer[operand].iter();
         let extents: Vec<i64> = along.map(|mode| self.places_along(*mode)).collect();
-        point(&extents, place as i64)
+        point(&extents, place as i64 / self.looked_into[operand])
     }
 
-    /// What the operand of that number has at those coordinates of the outer modes.
+    /// What an operand has where an entry of a table says; none where it lies outside.
+    pub fn looked_up(&self, slice: Slice, entry: f64) -> Option<Slice> {
+        let entry = entry as i64;
+        let inside = (0..*self.looked_into.get(slice.operand)?).contains(&entry);
+        inside.then(|| Slice {
+            place: slice.place + entry as usize,
+            ..slice
+        })
+    }
+
+    /// What the operand of that number has at those coordinates of the outer modes, at the first
+    /// entry of a table where one looks into it.
     pub fn slice(&self, operand: usize, outer: &[i64]) -> Slice {
         let own = self.outer.get(operand).into_iter().flatten();
         let place = own.fold(0, |place, mode| {
             // The first plane, where it is not said.
             place * self.places_along(*mode) + outer.get(*mode).copied().unwrap_or(0)
         });
+        let entries = self.looked_into.get(operand).copied().unwrap_or(1);
         Slice {
             operand,
-            place: place as usize,
+            place: (place * entries) as usize,
         }
     }
 
@@ -253,8 +309,7 @@ impl Problem {
 
     /// The modes with their extents.
     fn sizes(&self) -> impl Iterator<Item = (&String, i64)> {
-        let tile = self.extents.tile.iter().copied();
-        self.modes.iter().zip(tile.chain(self.extents.of_places()))
+        self.modes.iter().zip(self.extents.all())
     }
 
     /// The extent of the mode of that name.
@@ -274,6 +329,20 @@ impl Problem {
         let all = self.outputs.iter();
         all.map(|output| output.stored.len() as u64).sum()
     }
+}
+
+/// Modes of which coordinates of one class have the same elements: those of outputs, unless
+/// coordinates are values themselves, and but for those along which entries are distinct.
+fn classed(plan: &Plan, formula: &Formula, tables: &[Table]) -> Vec<usize> {
+    if has_places(formula) {
+        return Vec::new();
+    }
+    let distinct = tables.iter().filter(|table| table.is_distinct);
+    let distinct = distinct.flat_map(|table| plan.modes_of(&plan.operands[table.operand]));
+    let distinct: Vec<usize> = distinct.collect();
+    let outputs = plan.operands.iter().filter(|one| one.is_written());
+    let modes = outputs.flat_map(|output| plan.modes_of(output));
+    modes.filter(|mode| !distinct.contains(mode)).collect()
 }
 
 /// Whether coordinates are values.
@@ -315,7 +384,7 @@ fn drawn(place: [usize; 3], unsigned: bool) -> f64 {
 }
 
 /// A number that tells little of the place (the finalizer of splitmix64).
-fn hashed(place: [usize; 3]) -> u64 {
+pub(super) fn hashed(place: [usize; 3]) -> u64 {
     let [a, b, c] = place.map(|part| part as u64 + 1);
     let mut x = a.wrapping_mul(0x9e37_79b9_7f4a_7c15)
         ^ b.wrapping_mul(0xbf58_476d_1ce4_e5b9)

@@ -13,11 +13,13 @@ pub(super) const GRANULE: i64 = 16;
 const RAGGED: i64 = 5;
 /// Extents along outer modes.
 const OUTER: [i64; 4] = [2, 3, 1, 4];
+/// Extents that tables look into.
+const LOOKED_INTO: [i64; 4] = [11, 7, 1, 23];
 /// Tiles along k of an output tile that several CTAs share.
 const SHARED_TRIPS: i64 = 4;
 
 /// The extents of a problem.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Extents {
     /// Of the work tile's modes: the output's two, and the summed one.
     pub tile: Vec<i64>,
@@ -25,9 +27,18 @@ pub(super) struct Extents {
     pub outer: Vec<i64>,
     /// Of the mode that tells planes apart, where there is one.
     pub planes: Vec<i64>,
+    /// Of the modes that tables alone look into.
+    pub looked_into: Vec<i64>,
 }
 
 impl Extents {
+    /// All of them, in that order.
+    pub fn all(&self) -> impl Iterator<Item = i64> + '_ {
+        let tile = self.tile.iter().copied();
+        tile.chain(self.of_places())
+            .chain(self.looked_into.iter().copied())
+    }
+
     /// The coordinates along outer modes of a place of that number, the last fastest.
     pub fn point(&self, number: i64) -> Vec<i64> {
         point(&self.outer, number)
@@ -51,31 +62,37 @@ pub(super) fn point(extents: &[i64], mut number: i64) -> Vec<i64> {
 }
 
 /// Extents of the problems that a kernel is run on: those of the tile's modes, with few of each
-/// outer mode, differing from one to the next, so that none is taken for another.
+/// outer mode and of what tables look into, differing from one to the next, so that none is taken
+/// for another.
 pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> Vec<Extents> {
     let tiles = of_tile(plan, kernel).into_iter();
-    let constant = |mode: Option<&String>| {
+    let constant = |mode: &str| {
         let mut modes = plan.computes.formula.modes.iter();
-        let facts = modes.find(|facts| Some(&facts.name) == mode)?;
+        let facts = modes.find(|facts| facts.name == mode)?;
         match facts.extent {
             Extent::Constant(extent) => Some(extent),
             _ => None,
         }
     };
+    // Few of each mode that no tile cuts, or as many as there are always.
+    let some = |modes: &[&str], of: &[i64; 4], number: usize| -> Vec<i64> {
+        let modes = modes.iter().enumerate();
+        let extent =
+            |(at, mode): (usize, &&str)| constant(mode).unwrap_or(of[(at + number) % of.len()]);
+        modes.map(extent).collect()
+    };
+    let outer: Vec<&str> = kernel.work.outer.iter().map(String::as_str).collect();
     let with_outer = |(number, mut tile): (usize, Vec<i64>)| {
         for (mode, extent) in tile.iter_mut().enumerate() {
-            *extent = constant(plan.modes.get(mode)).unwrap_or(*extent);
+            let name = plan.modes.get(mode).map_or("", String::as_str);
+            *extent = constant(name).unwrap_or(*extent);
         }
-        let outer = kernel.work.outer.iter().enumerate();
-        let outer = outer.map(|(mode, name)| {
-            constant(Some(name)).unwrap_or(OUTER[(mode + number) % OUTER.len()])
-        });
-        let outer = outer.collect();
         let planes = plan.computes.planes.iter().map(|planes| planes.count);
         Extents {
             tile,
-            outer,
+            outer: some(&outer, &OUTER, number),
             planes: planes.collect(),
+            looked_into: some(&plan.computes.looked_into(), &LOOKED_INTO, number),
         }
     };
     tiles.enumerate().map(with_outer).collect()
@@ -140,8 +157,8 @@ fn of_flow(plan: &Plan, flow: &Flow) -> Vec<Vec<i64>> {
         true => (tile(mode) - 1).max(1),
         false => tile(mode),
     };
-    let of = |extent: &dyn Fn(usize) -> i64| vec![extent(0), extent(1)];
-    let mut all = vec![of(&whole), of(&vectors), of(&anywhere)];
+    let of = |extent: &dyn Fn(usize) -> i64| (0..plan.modes.len()).map(extent).collect();
+    let mut all: Vec<Vec<i64>> = vec![of(&whole), of(&vectors), of(&anywhere)];
     if let Some(passes) = &flow.passes {
         let (over, chunk) = (passes.over, tile(passes.over));
         let cut = 2 * chunk + RAGGED.min(chunk - 1);

@@ -213,7 +213,8 @@ impl Clock<'_> {
                 (View::Smem(..), View::Gmem(_)) => self.store(at, false),
                 (View::Rmem(..), View::Gmem(_)) => self.store(at, true),
                 // The machine has refused these.
-                (_, View::Rmem(..))
+                (_, View::Rmem(..) | View::Looked(..))
+                | (View::Looked(..), _)
                 | (View::Gmem(_), View::Gmem(_))
                 | (View::Smem(..), View::Smem(..)) => {}
             },

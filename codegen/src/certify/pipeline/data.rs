@@ -30,6 +30,14 @@ impl Machine<'_> {
             (View::Gmem(_), View::Rmem(held, _)) | (View::Rmem(held, _), View::Gmem(_)) => {
                 return self.touch(at, held);
             }
+            (View::Looked(_, table), View::Rmem(held, _))
+            | (View::Rmem(held, _), View::Looked(_, table)) => {
+                self.touch(at, table)?;
+                return self.touch(at, held);
+            }
+            (View::Looked(..), _) | (_, View::Looked(..)) => {
+                Err("looks rows up that pass no registers".into())
+            }
             (View::Gmem(_), View::Gmem(_))
             | (View::Smem(..), View::Smem(..))
             | (View::Rmem(..), View::Rmem(..)) => Err("moves a tile to where it is".into()),

@@ -195,6 +195,10 @@ impl<'p> FlowTiles<'p> {
         let found = moved(self.plan, node);
         let (number, _) = found.ok_or_else(|| bug(self.plan, "a node that nothing moves"))?;
         let (gmem, view) = (tiles.gmem_of(name), self.view(at, way));
+        let gmem = match node.table {
+            Some(table) => View::Looked(gmem.tile(), self.view(table, way).tile()),
+            None => gmem,
+        };
         let [from, to] = match node.does {
             Does::Load(_) => [gmem, view],
             _ => [view, gmem],

@@ -1,6 +1,6 @@
 //! What walks over operations ask of them: their bodies, the pipe they are on, and what it is.
 
-use super::{Engine, Full, Kernel, Op, Pipe, PipeId, Sync, TileId};
+use super::{Engine, Full, Kernel, Op, Pipe, PipeId, Sync, TileId, View};
 
 impl Sync {
     /// The pipe that it is on; none where threads meet or the kernel follows another.
@@ -48,7 +48,26 @@ impl Op {
     }
 }
 
+impl Op {
+    /// Whether entries of that tile say where it, or an operation in its bodies, moves elements.
+    fn looks_up(&self, tile: TileId) -> bool {
+        let by = |view: &View| matches!(view, View::Looked(_, table) if *table == tile);
+        match self {
+            Op::Copy { from, to, .. } => by(from) || by(to),
+            other => {
+                let mut inside = other.bodies().into_iter().flatten();
+                inside.any(|op| op.looks_up(tile))
+            }
+        }
+    }
+}
+
 impl Kernel {
+    /// Whether a tile holds entries of a table: of elements that are not there they lead nowhere.
+    pub fn is_table(&self, tile: TileId) -> bool {
+        self.body.iter().any(|op| op.looks_up(tile))
+    }
+
     /// The pipe of that number.
     pub fn pipe(&self, id: PipeId) -> Option<&Pipe> {
         self.pipes.get(id.0)

@@ -30,7 +30,7 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
         return chooser.violate_formula(CODE, message, whole);
     }
     if tile.len() != TILE_MODES {
-        let modes = &spec.compute.formula.modes;
+        let modes = spec.compute.visited();
         let message = format!(
             "cta_tile has extents along {} of {} modes ({}); a tile of rows cuts {TILE_MODES}, and \
              a CTA has one coordinate along each of the others: name {TILE_MODES} modes, such as \
@@ -56,12 +56,12 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
 /// Refuses outputs that have none of a mode which is not folded either.
 pub(super) fn check_outputs(spec: &Spec, chooser: &mut Chooser<'_>) {
     let folded = folded(spec);
-    let modes = spec.compute.formula.modes.iter().map(|mode| &mode.name);
-    let modes: Vec<&String> = modes
-        .filter(|mode| !folded.contains(&mode.as_str()))
-        .collect();
+    let modes = spec.compute.visited().into_iter();
+    let modes: Vec<&str> = modes.filter(|mode| !folded.contains(mode)).collect();
     for output in spec.operands.iter().filter(|one| one.is_written()) {
-        let lacks = |mode: &&&String| !output.axes.iter().any(|axis| axis.mode == ***mode);
+        let along = |axis: usize| spec.modes_along(output, axis);
+        let own: Vec<&str> = (0..output.axes.len()).flat_map(along).collect();
+        let lacks = |mode: &&&str| !own.contains(*mode);
         for mode in modes.iter().filter(lacks) {
             let name = &output.name;
             let message = format!(
@@ -100,28 +100,30 @@ fn folded(spec: &Spec) -> Vec<&str> {
 /// Modes that a tile does well to cut: what is folded, then those that outputs and inputs are
 /// contiguous along, then the last ones of outputs.
 fn wanted(spec: &Spec) -> [String; TILE_MODES] {
+    let along = |operand: &Operand, axis: usize| {
+        let modes = spec.modes_along(operand, axis).into_iter();
+        modes.map(str::to_owned).collect::<Vec<_>>()
+    };
     let contiguous = |operand: &Operand| {
         let axis = operand.contiguous_axis();
-        axis.map(|axis| operand.axis(axis).mode.clone())
+        axis.map_or(Vec::new(), |axis| along(operand, axis))
     };
     let by_writing = |is: bool| {
         spec.operands
             .iter()
             .filter(move |one| one.is_written() == is)
     };
-    let last = by_writing(true).flat_map(|output| output.axes.iter().rev());
+    let last = by_writing(true).flat_map(|output| {
+        let axes = (0..output.axes.len()).rev();
+        axes.flat_map(|axis| along(output, axis))
+            .collect::<Vec<_>>()
+    });
     let mut all: Vec<String> = folded(spec).into_iter().map(str::to_owned).collect();
     let matrices = by_writing(false).filter(|operand| operand.axes.len() >= TILE_MODES);
     let operands = by_writing(true).chain(matrices);
-    all.extend(operands.filter_map(contiguous));
-    all.extend(last.map(|axis| axis.mode.clone()));
-    all.extend(
-        spec.compute
-            .formula
-            .modes
-            .iter()
-            .map(|mode| mode.name.clone()),
-    );
+    all.extend(operands.flat_map(contiguous));
+    all.extend(last);
+    all.extend(spec.compute.visited().into_iter().map(str::to_owned));
     let first = all.first().cloned().unwrap_or_default();
     let second = all.into_iter().find(|mode| *mode != first);
     [second.unwrap_or_default(), first]

@@ -31,6 +31,9 @@ impl fmt::Display for Flow {
             if let Some(name) = &node.stored {
                 write!(f, ", stored to {name}")?;
             }
+            if let Some(table) = node.table {
+                write!(f, " where {} says", names[table])?;
+            }
         }
         if let Some(passes) = &self.passes {
             for (number, pass) in (1..).zip(&passes.passes) {

@@ -1,6 +1,6 @@
 //! Questions about a whole formula: roles, writers, names, axes.
 
-use super::{ExprKind, Extent, Formula, ModeFacts, ModeSet, Role, Source};
+use super::{ExprKind, Extent, Formula, Index, ModeFacts, ModeSet, Role, Source};
 use crate::affine::ModeId;
 use crate::dtype::DType;
 use crate::functions::Fold;
@@ -29,12 +29,22 @@ impl Formula {
     }
 
     /// Modes in the order of a positional tile: those of the first output in `operands`, then
-    /// summed ones in the order in which they appear.
+    /// summed ones in the order in which they appear. Of an axis that a table looks into, they are
+    /// the table's.
     pub fn tile_modes(&self) -> Vec<ModeId> {
         let operands = 0..self.signature.operands.len();
         let mut outputs = operands.filter(|at| self.role(*at) != Role::Input);
         let first = outputs.next().map(Source::Operand);
-        let axes = first.map_or(Vec::new(), |output| self.axis_modes(output));
+        let axes = first.map_or(Vec::new(), |output| {
+            let writer = self.writer(output).and_then(|at| self.statements.get(at));
+            let left = writer.map_or(&[][..], |statement| &statement.left);
+            let own = self.axis_modes(output).into_iter().enumerate();
+            let along = own.flat_map(|(axis, own)| match left.get(axis) {
+                Some(Index::Table { indices, .. }) => indices.iter().map(Index::bare).collect(),
+                _ => vec![own],
+            });
+            along.collect()
+        });
         let mut modes: Vec<ModeId> = Vec::new();
         let mut add = |mode: ModeId| {
             if !modes.contains(&mode) {
@@ -55,6 +65,63 @@ impl Formula {
             });
         }
         modes
+    }
+
+    /// Modes that some statement goes over or folds: the others are extents of axes that tables
+    /// look into, and no more.
+    pub fn visited(&self) -> ModeSet {
+        let own = self
+            .statements
+            .iter()
+            .flat_map(|one| one.loops.iter().chain(&one.folded));
+        let mut all = own.fold(0, |set, mode| set | 1 << mode);
+        for statement in &self.statements {
+            statement.value.visit(&mut |expr| {
+                if let ExprKind::Fold { modes, .. } = &expr.kind {
+                    all = modes.iter().fold(all, |set, mode| set | 1 << mode);
+                }
+            });
+        }
+        self.with_groups(all)
+    }
+
+    /// Where an operand is read or written, each place once, in the order of statements.
+    pub fn places(&self, operand: usize) -> Vec<&[Index]> {
+        let source = Source::Operand(operand);
+        let mut places: Vec<&[Index]> = Vec::new();
+        let mut add = |indices| {
+            if !places.contains(&indices) {
+                places.push(indices);
+            }
+        };
+        for statement in &self.statements {
+            statement.value.visit(&mut |expr| {
+                if let ExprKind::Read {
+                    source: of,
+                    indices,
+                } = &expr.kind
+                    && *of == source
+                {
+                    add(indices.as_slice());
+                }
+            });
+            if statement.target == source {
+                add(statement.left.as_slice());
+            }
+        }
+        places
+    }
+
+    /// The table that looks into each axis of an operand at the first place where it is read or
+    /// written; none of those that are gone along.
+    pub fn tables(&self, operand: usize) -> Vec<Option<usize>> {
+        let places = self.places(operand);
+        let first = places.first().copied().unwrap_or_default();
+        let table = |index: &Index| match index {
+            Index::Table { operand, .. } => Some(*operand),
+            _ => None,
+        };
+        first.iter().map(table).collect()
     }
 
     /// Names of the extents that a launch gives, in order of their modes.

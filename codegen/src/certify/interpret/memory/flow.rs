@@ -311,7 +311,7 @@ impl<'k> Memory<'k, '_> {
 }
 
 /// The element there, or the only one along what a tile has one element of.
-fn repeated(grid: &Grid, at: [i64; 2]) -> Option<f64> {
+pub(super) fn repeated(grid: &Grid, at: [i64; 2]) -> Option<f64> {
     let at = [0, 1].map(|axis| if grid.extents[axis] == 1 { 0 } else { at[axis] });
     grid.line(at, 1)?.first().copied()
 }

@@ -9,12 +9,15 @@ use crate::ir::tile::{Bounds, CopyId, Place, Share, Stage, TileId, View};
 use crate::plan::roles::{BoxCopy, BoxPlace};
 use crate::plan::work::SUMMED;
 
+/// An entry of a table for what is not there.
+const NOWHERE: f64 = -1.0;
+
 impl<'k> Memory<'k, '_> {
     /// Whose buffer a view is of.
     pub(super) fn key(&self, machine: &Machine<'k>, at: usize, view: View) -> Result<Key, String> {
         match view {
             View::Rmem(..) => self.in_registers(at, view),
-            View::Gmem(_) => Err("an operand has no buffers".into()),
+            View::Gmem(_) | View::Looked(..) => Err("an operand has no buffers".into()),
             View::Smem(_, stage, _) => {
                 let (tile, number) = machine.buffer(at, view)?;
                 let owner = match stage {
@@ -72,18 +75,28 @@ impl<'k> Memory<'k, '_> {
     ) -> Result<(), String> {
         match (from, to) {
             (View::Gmem(_), View::Gmem(_)) => Err("moves a tile to where it is".into()),
+            (View::Looked(tile, table), _) => {
+                self.gather(machine, at, (tile, table, to), bounds, runs)
+            }
+            (_, View::Looked(tile, table)) => {
+                self.scatter(machine, at, (from, tile, table), bounds, runs)
+            }
             (View::Gmem(tile), _) => {
                 let (operand, start) = self.start(machine, at, tile, self.members[at].stepped)?;
                 let into = self.key(machine, at, to)?;
                 let mut grid = self.take(into, self.buffer_extents(to)?);
                 let source = self.problem.input(operand)?;
+                let nothing = match self.kernel.is_table(to.tile()) {
+                    true => NOWHERE,
+                    false => 0.0,
+                };
                 let done = runs.iter().try_for_each(|run| {
                     load(
                         source,
                         moved(run.at, start),
                         &mut grid,
                         run.at,
-                        (run.len, bounds),
+                        (run.len, bounds, nothing),
                     )
                 });
                 self.held.insert(into, grid);
@@ -127,7 +140,7 @@ impl<'k> Memory<'k, '_> {
 
     /// What a tile in global memory is of, and its first element there. Along k that is the
     /// tile of that number, from the first of the work tile on.
-    fn start(
+    pub(super) fn start(
         &self,
         machine: &Machine<'k>,
         at: usize,
@@ -249,7 +262,7 @@ impl<'k> Memory<'k, '_> {
                 let source = self.problem.input(operand.of_plane(plane))?;
                 let above = [row - place.coord[0], 0];
                 for run in lines(boxes, place.coord) {
-                    let how = (run.len, Bounds::Checked);
+                    let how = (run.len, Bounds::Checked, 0.0);
                     let from = moved(moved(run.at, above), start);
                     load(source, from, &mut grid, run.at, how)?;
                 }
@@ -311,13 +324,13 @@ impl<'k> Memory<'k, '_> {
     }
 }
 
-/// Loads elements of a row, zeros past the operand's ends.
+/// Loads elements of a row; past the operand's ends what stands for nothing.
 fn load(
     source: &Grid,
     [row, column]: [i64; 2],
     grid: &mut Grid,
     into: [i64; 2],
-    (len, bounds): (usize, Bounds),
+    (len, bounds, nothing): (usize, Bounds, f64),
 ) -> Result<(), String> {
     let [rows, columns] = source.extents.map(|extent| extent as i64);
     let valid = match row < rows {
@@ -335,7 +348,7 @@ fn load(
         let old = source.line([row, column], valid);
         inside.copy_from_slice(old.ok_or("loads what is not there")?);
     }
-    outside.fill(0.0);
+    outside.fill(nothing);
     Ok(())
 }
 
@@ -348,7 +361,7 @@ fn lines(boxes: &BoxCopy, [row, column]: [i64; 2]) -> impl Iterator<Item = Run> 
     })
 }
 
-fn moved([row, column]: [i64; 2], start: [i64; 2]) -> [i64; 2] {
+pub(super) fn moved([row, column]: [i64; 2], start: [i64; 2]) -> [i64; 2] {
     [row + start[0], column + start[1]]
 }
 

@@ -60,6 +60,9 @@ impl Thread {
             | Stmt::Assign(var, value) => {
                 self.vars.insert(*var, self.eval(value));
             }
+            Stmt::Get(var, reg) => {
+                self.vars.insert(*var, i64::from(self.data[reg] as i32));
+            }
             Stmt::Set(reg, Scalar::Bits(bits)) => {
                 self.data.insert(*reg, *bits as u32);
             }

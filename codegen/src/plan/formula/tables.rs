@@ -1,0 +1,164 @@
+//! Rows that lie where a table says: gathers and scatters, and which of them are generated.
+//!
+//! One axis of an operand may be looked into by a table of s32, whose own modes are coordinates, of
+//! which a tile cuts one at most: then a thread has one entry for each of its rows.
+
+use tilewright_formula::{DType, Expr, ExprKind, Formula, Index, Source, Statement};
+
+use super::{Misfit, are_coordinates};
+use crate::error::Violation;
+use crate::plan::choose::Chooser;
+use crate::spec::TILE_MODES;
+use crate::spec::model::{Axis, Spec, Stride};
+
+/// What of a place is not generated, and what to do.
+pub(super) fn misfit(
+    formula: &Formula,
+    source: Source,
+    indices: &[Index],
+) -> Option<(String, &'static str)> {
+    let name = formula.name(source);
+    let tables: Vec<(usize, &[Index])> = indices.iter().filter_map(looked_up).collect();
+    let others: Vec<Index> = (indices.iter())
+        .filter(|index| looked_up(index).is_none())
+        .cloned()
+        .collect();
+    if !are_coordinates(&others) {
+        let what = format!("{name} is taken elsewhere than at its coordinates");
+        return Some((what, "take each element at its own coordinates"));
+    }
+    let (table, at) = match tables.as_slice() {
+        [] => return None,
+        [one] => *one,
+        _ => {
+            let count = tables.len();
+            let what = format!("{name} is looked into by {count} tables");
+            return Some((what, "gather along one axis in a kernel before this one"));
+        }
+    };
+    let dtype = formula.dtype(Source::Operand(table));
+    let table = formula.name(Source::Operand(table));
+    if matches!(source, Source::Local(_)) {
+        let what = format!("{table} looks into {name}, of which a thread has its own elements");
+        return Some((
+            what,
+            "store it, and look into it in a kernel behind this one",
+        ));
+    }
+    if dtype != DType::S32 {
+        let what = format!("the table {table} holds {dtype}");
+        return Some((what, "use a table of s32"));
+    }
+    (!are_coordinates(at)).then(|| {
+        let what = format!("the table {table} is looked up elsewhere than at its coordinates");
+        (what, "look it up at its own modes")
+    })
+}
+
+/// The table of an index, and where it is looked up.
+fn looked_up(index: &Index) -> Option<(usize, &[Index])> {
+    match index {
+        Index::Table { operand, indices } => Some((*operand, indices.as_slice())),
+        _ => None,
+    }
+}
+
+/// Operands that are taken at several places, one of them by a table.
+pub(super) fn several_places(formula: &Formula) -> Vec<Misfit> {
+    let operands = 0..formula.signature.operands.len();
+    let several = operands.filter(|at| {
+        let places = formula.places(*at);
+        let mut indices = places.iter().flat_map(|place| place.iter());
+        places.len() > 1 && indices.any(|index| looked_up(index).is_some())
+    });
+    let misfit = |at: usize| {
+        let (source, name) = (Source::Operand(at), formula.name(Source::Operand(at)));
+        let written = formula.writer(source).is_some();
+        Misfit {
+            part: last_taken(formula, source),
+            what: match written {
+                true => format!("{name} is read again, elsewhere than it is written"),
+                false => format!("{name} is read at several places"),
+            },
+            way_out: match written {
+                true => "compute with what is written to it",
+                false => "name it twice among the operands: a launch may give both one memory",
+            },
+        }
+    };
+    several.map(misfit).collect()
+}
+
+/// Where something is read last.
+fn last_taken(formula: &Formula, source: Source) -> std::ops::Range<usize> {
+    let mut found = 0..0;
+    for statement in &formula.statements {
+        statement.value.visit(&mut |expr| {
+            if matches!(&expr.kind, ExprKind::Read { source: of, .. } if *of == source) {
+                found = expr.span.clone();
+            }
+        });
+    }
+    found
+}
+
+/// Refuses tables of which a tile cuts both modes, and scatters by entries that are one.
+pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
+    check_repeats(spec, chooser);
+    let formula = &spec.compute.formula;
+    let modes = spec.modes();
+    let cut = |index: &Index| {
+        let name = index.bare().and_then(|mode| formula.modes.get(mode));
+        name.is_some_and(|mode| modes.contains(&mode.name))
+    };
+    let mut wide = |indices: &[Index], part: &std::ops::Range<usize>| {
+        for (table, at) in indices.iter().filter_map(looked_up) {
+            if at.iter().filter(|index| cut(index)).count() < TILE_MODES {
+                continue;
+            }
+            let table = formula.name(Source::Operand(table));
+            let message = format!(
+                "compute: the table {table} has an entry for each element of a tile of ({}); \
+                 kernels take one for each row or column: name a mode in cta_tile that {table} \
+                 lacks, or gather along one mode",
+                modes.join(",")
+            );
+            chooser.violations.push(Violation {
+                keys: vec!["compute".to_owned(), "cta_tile".to_owned()],
+                part: Some(part.clone()),
+                ..Violation::new("table-modes", message)
+            });
+        }
+    };
+    for statement in &formula.statements {
+        let Statement { left, span, .. } = statement;
+        wide(left, span);
+        statement.value.visit(&mut |expr: &Expr| {
+            if let ExprKind::Read { indices, .. } = &expr.kind {
+                wide(indices, &expr.span);
+            }
+        });
+    }
+}
+
+/// Refuses scatters by tables that have one entry for several coordinates.
+fn check_repeats(spec: &Spec, chooser: &mut Chooser<'_>) {
+    for output in spec.operands.iter().filter(|one| one.is_written()) {
+        let table = output.axes.iter().find_map(|axis| axis.table.as_ref());
+        let Some(table) = table.and_then(|name| spec.operand(name)) else {
+            continue;
+        };
+        let repeats = |axis: &&Axis| axis.stride == Stride::Const(0);
+        if let Some(axis) = table.axes.iter().find(repeats) {
+            let (name, mode, output) = (&table.name, &axis.mode, &output.name);
+            let message = format!(
+                "compute: the table {name} has one entry for every {mode}, whose stride is 0, so \
+                 that threads store to one row of {output} at once: use a stride of 1 or more"
+            );
+            chooser.violations.push(Violation {
+                keys: vec![format!("operands.{name}.layout")],
+                ..Violation::new("table-repeats", message)
+            });
+        }
+    }
+}

@@ -10,6 +10,7 @@ use rand::rngs::StdRng;
 use rand::seq::{IndexedMutRandom, IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use tilewright_bundle::{Env, Kernel, Name};
+use tilewright_formula::form::Form;
 
 use crate::error::{Error, Refusal, refused};
 use crate::info::{Backend, DeviceInfo};
@@ -243,8 +244,9 @@ impl<'a> Draw<'a> {
     /// Extents whose product the device computes, and the reference checks, in good time.
     fn extents(&mut self, count: usize, attempt: u32) -> Vec<i64> {
         let operands = &self.kernel.semantics.operands;
-        let deep = operands.iter().any(|operand| operand.layout.rank() > 2);
         // Rows have an element at every point of so many modes, products few of them.
+        let is_rows = matches!(self.kernel.form(), Some(Form::Rows(_)));
+        let deep = is_rows && operands.iter().any(|operand| operand.layout.rank() > 2);
         let most = if deep {
             (self.most >> 5).max(1)
         } else {
@@ -279,7 +281,9 @@ impl<'a> Draw<'a> {
         let inner = [1, 1, 1, 2, 3].choose(&mut self.rng).copied().unwrap_or(1);
         let mut order: Vec<usize> = (0..rank).rev().collect();
         order.shuffle(&mut self.rng);
-        open.strides(&order, inner, |tight| round_up(tight + pad, multiple))
+        open.strides(&order, inner, |tight| {
+            round_up(tight.saturating_add(pad), multiple)
+        })
     }
 
     /// `value` for `name`, rounded up to the least power of two that the kernel allows beside what

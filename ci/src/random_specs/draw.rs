@@ -41,7 +41,7 @@ const STRIDES: [i64; 18] = [
 /// ```
 /// use tilewright_ci::random_specs::draw::draw;
 /// assert_eq!(draw(7), draw(7));
-/// assert!(draw(7).yaml().contains("cta_tile: "));
+/// assert!(draw(7).yaml().contains("name: drawn_7"));
 /// ```
 pub fn draw(seed: u64) -> Draft {
     let mut pen = Pen {

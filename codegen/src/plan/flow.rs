@@ -116,6 +116,7 @@ pub(super) fn of<'f>(
         modes,
         sum: sum.cloned(),
         plane: plane.map(|mode| (mode, 0)),
+        planes: planes.map_or(1, |planes| planes.count),
         flow: Flow::default(),
         known: HashMap::new(),
     };
@@ -136,6 +137,8 @@ struct Growing<'f> {
     sum: Option<FoldSite>,
     /// The mode that tells planes apart, and the one that is made.
     plane: Option<(ModeId, i64)>,
+    /// How many there are.
+    planes: i64,
     flow: Flow,
     /// Nodes by what they are of, and the plane.
     known: HashMap<(Source, i64), usize>,
@@ -213,6 +216,9 @@ impl Growing<'_> {
                 Some((plane, number)) if plane == *mode => ExprKind::Integer(number),
                 _ => expr.kind.clone(),
             },
+            ExprKind::Size(mode) if self.plane.is_some_and(|(plane, _)| plane == *mode) => {
+                ExprKind::Integer(self.planes)
+            }
             ExprKind::Fold {
                 fold,
                 modes,

@@ -35,6 +35,8 @@ const BEFORE: &str = "compute it in a kernel before this one";
 const BEHIND: &str = "leave it to a kernel behind this one";
 /// Most modes of rows: those of a tile and, of each of its elements, some outer ones.
 const MODES: usize = 5;
+/// Most points of modes of constant extent, all of which certificates go along.
+const MAX_CONSTANT: i64 = 1 << 20;
 const APART: &str = "make a kernel of each";
 
 /// Refuses what is not generated.
@@ -152,27 +154,29 @@ fn of_rows(formula: &Formula) -> Vec<Misfit> {
     misfits
 }
 
-/// Whether indices are modes and nothing else, each another.
-fn are_coordinates(indices: &[Index]) -> bool {
-    let modes: Vec<_> = indices.iter().map(Index::bare).collect();
-    let apart = |at: usize| !modes[..at].contains(&modes[at]);
-    (0..modes.len()).all(|at| modes[at].is_some() && apart(at))
-}
-
-/// Whether indices are such modes, but that of the plane, which may be a number.
-fn are_in_planes(indices: &[Index], modes: &[ModeId], plane: ModeId) -> bool {
-    let of_plane = |(index, mode): &(&Index, &ModeId)| {
-        **mode == plane && matches!(index, Index::Affine(poly) if poly.as_constant().is_some())
+/// Whether something is taken at its own modes, but that of the plane, which may be a number: with
+/// equal constant extents it may be taken at others.
+fn is_at_its_own(
+    formula: &Formula,
+    source: Source,
+    indices: &[Index],
+    plane: Option<ModeId>,
+) -> bool {
+    let of_plane = |index: &Index, mode: ModeId| {
+        let is_number = matches!(index, Index::Affine(poly) if poly.as_constant().is_some());
+        Some(mode) == plane && is_number && matches!(source, Source::Local(_))
     };
-    let others = indices.iter().zip(modes).filter(|one| !of_plane(one));
-    let others: Vec<Index> = others.map(|(index, _)| index.clone()).collect();
-    are_coordinates(&others)
+    let own = formula.axis_modes(source);
+    let fits = |(index, mode): (&Index, &Option<ModeId>)| {
+        mode.is_some_and(|mode| index.bare() == Some(mode) || of_plane(index, mode))
+    };
+    own.len() == indices.len() && indices.iter().zip(&own).all(fits)
 }
 
 /// What a statement beside a product does beyond giving each element a value of the elements there.
 fn elementwise(formula: &Formula, statement: &Statement, plane: Option<ModeId>) -> Vec<Misfit> {
     let mut misfits: Vec<Misfit> = combined(formula, statement).into_iter().collect();
-    if !are_coordinates(&statement.left) {
+    if !is_at_its_own(formula, statement.target, &statement.left, None) {
         misfits.push(Misfit {
             part: statement.span.clone(),
             what: format!(
@@ -186,13 +190,7 @@ fn elementwise(formula: &Formula, statement: &Statement, plane: Option<ModeId>) 
         let ExprKind::Read { source, indices } = &expr.kind else {
             return;
         };
-        let fits = match (source, plane) {
-            (Source::Local(local), Some(plane)) => {
-                are_in_planes(indices, &formula.locals[*local].modes, plane)
-            }
-            _ => are_coordinates(indices),
-        };
-        if !fits {
+        if !is_at_its_own(formula, *source, indices, plane) {
             misfits.push(Misfit {
                 part: expr.span.clone(),
                 what: format!(
@@ -222,12 +220,23 @@ fn combined(formula: &Formula, statement: &Statement) -> Option<Misfit> {
 fn extents(computes: &Computes) -> Vec<Violation> {
     let (formula, planes) = (&computes.formula, computes.planes.as_ref());
     let is_rows = matches!(computes.form, Form::Rows(_));
+    let mut points = 1i64;
     let mut violations = Vec::new();
     for mode in &formula.modes {
         let name = &mode.name;
         let message = match mode.extent {
             Extent::Named => continue,
-            Extent::Constant(_) if is_rows => continue,
+            Extent::Constant(extent) if is_rows => {
+                points = points.saturating_mul(extent);
+                if points <= MAX_CONSTANT {
+                    continue;
+                }
+                format!(
+                    "modes.{name} is {extent}: constant extents are {points} together, and kernels \
+                     are proved on problems of up to {MAX_CONSTANT}: take {name} out of `modes`, \
+                     so that a launch says its extent"
+                )
+            }
             Extent::Constant(_) if planes.is_some_and(|planes| planes.mode == *name) => continue,
             Extent::Constant(extent) => format!(
                 "modes.{name} is {extent}: products with constant extents are not generated yet: \

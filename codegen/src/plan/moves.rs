@@ -52,7 +52,15 @@ pub(super) fn contiguous(spec: &Spec, operand: &Operand) -> Option<usize> {
     if operand.looked_into() == Some(axis) {
         return None;
     }
-    axes_of(spec, operand)?.get(axis).copied().flatten()
+    let axes = axes_of(spec, operand)?;
+    let along = axes.get(axis).copied().flatten()?;
+    (!entries_along(&axes, operand, along)).then_some(along)
+}
+
+/// Whether elements side by side along that coordinate of the tile have entries of a table each.
+fn entries_along(axes: &[Option<usize>], operand: &Operand, along: usize) -> bool {
+    let axis = operand.looked_into().and_then(|axis| axes.get(axis));
+    axis.is_some_and(|at| *at == Some(along))
 }
 
 /// The step that moves an operand between global memory and registers: by the atom that the spec
@@ -74,7 +82,9 @@ pub(super) fn step(
     };
     let looked_into = operand.looked_into();
     let along = |axis: &usize| axes[*axis] == Some(shared.along) && looked_into != Some(*axis);
-    let along = (0..axes.len()).find(along);
+    let along = (0..axes.len())
+        .find(along)
+        .filter(|_| !entries_along(&axes, operand, shared.along));
     let together = match along {
         Some(axis) if *operand.stride(axis) == Stride::Const(1) => shared.together,
         _ => 1,

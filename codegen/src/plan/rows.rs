@@ -5,6 +5,7 @@
 //! mode that is folded is held whole by a CTA, or gone along in chunks (`passes`): its threads
 //! combine what they have, then lanes, then warps through shared memory.
 
+use tilewright_formula::Extent;
 use tilewright_layout::{CopyAtom, IntTuple, Layout, TiledCopy, make_tiled_copy};
 
 use crate::arch::{MAX_THREADS_PER_CTA, WARP};
@@ -318,8 +319,28 @@ fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &S
             most: shares.tile[fold.over],
         };
         if flow.passes.is_none() && !plan.assumptions.contains(&whole) {
+            check_constant(chooser, plan, &whole);
             plan.assumptions.push(whole);
         }
         plan.work.held = Some(fold.over);
+    }
+}
+
+/// Refuses a tile that holds less of a folded mode than the formula says there is.
+fn check_constant(chooser: &mut Chooser<'_>, plan: &Plan, whole: &Assumption) {
+    let Assumption::ExtentMost { mode, most, .. } = whole else {
+        return;
+    };
+    let formula = &plan.computes.formula;
+    let extent = formula.modes.iter().find(|facts| facts.name == *mode);
+    if let Some(Extent::Constant(extent)) = extent.map(|facts| facts.extent)
+        && extent > *most
+    {
+        let message = format!(
+            "cta_tile holds {most} of {mode}, which is folded and {extent} in every launch: use \
+             {} or more along {mode}, or scheduler.passes many",
+            extent.unsigned_abs().next_power_of_two()
+        );
+        chooser.violate("whole-mode", message);
     }
 }

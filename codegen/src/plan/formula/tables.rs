@@ -3,9 +3,10 @@
 //! One axis of an operand may be looked into by a table of s32, whose own modes are coordinates, of
 //! which a tile cuts one at most: then a thread has one entry for each of its rows.
 
+use tilewright_formula::affine::ModeId;
 use tilewright_formula::{DType, Expr, ExprKind, Formula, Index, Source, Statement};
 
-use super::{Misfit, are_coordinates};
+use super::{Misfit, is_at_its_own};
 use crate::error::Violation;
 use crate::plan::choose::Chooser;
 use crate::spec::TILE_MODES;
@@ -19,11 +20,11 @@ pub(super) fn misfit(
 ) -> Option<(String, &'static str)> {
     let name = formula.name(source);
     let tables: Vec<(usize, &[Index])> = indices.iter().filter_map(looked_up).collect();
-    let others: Vec<Index> = (indices.iter())
-        .filter(|index| looked_up(index).is_none())
-        .cloned()
-        .collect();
-    if !are_coordinates(&others) {
+    let own = formula.axis_modes(source);
+    let fits = |(index, mode): (&Index, &Option<ModeId>)| {
+        looked_up(index).is_some() || mode.is_some() && index.bare() == *mode
+    };
+    if own.len() != indices.len() || !indices.iter().zip(&own).all(fits) {
         let what = format!("{name} is taken elsewhere than at its coordinates");
         return Some((what, "take each element at its own coordinates"));
     }
@@ -36,6 +37,7 @@ pub(super) fn misfit(
             return Some((what, "gather along one axis in a kernel before this one"));
         }
     };
+    let table_at = table;
     let dtype = formula.dtype(Source::Operand(table));
     let table = formula.name(Source::Operand(table));
     if matches!(source, Source::Local(_)) {
@@ -49,7 +51,7 @@ pub(super) fn misfit(
         let what = format!("the table {table} holds {dtype}");
         return Some((what, "use a table of s32"));
     }
-    (!are_coordinates(at)).then(|| {
+    (!is_at_its_own(formula, Source::Operand(table_at), at, None)).then(|| {
         let what = format!("the table {table} is looked up elsewhere than at its coordinates");
         (what, "look it up at its own modes")
     })
@@ -69,7 +71,12 @@ pub(super) fn several_places(formula: &Formula) -> Vec<Misfit> {
     let several = operands.filter(|at| {
         let places = formula.places(*at);
         let mut indices = places.iter().flat_map(|place| place.iter());
-        places.len() > 1 && indices.any(|index| looked_up(index).is_some())
+        let by_table = indices.any(|index| looked_up(index).is_some());
+        let source = Source::Operand(*at);
+        // What a table wrote is there for the entries that are inside alone; and a table that is
+        // looked into is taken at two places.
+        let read_again = formula.writer(source).is_some() && is_read(formula, source);
+        by_table && (places.len() > 1 || read_again || is_table(formula, *at))
     });
     let misfit = |at: usize| {
         let (source, name) = (Source::Operand(at), formula.name(Source::Operand(at)));
@@ -77,7 +84,7 @@ pub(super) fn several_places(formula: &Formula) -> Vec<Misfit> {
         Misfit {
             part: last_taken(formula, source),
             what: match written {
-                true => format!("{name} is read again, elsewhere than it is written"),
+                true => format!("{name} is written where a table says, and read again"),
                 false => format!("{name} is read at several places"),
             },
             way_out: match written {
@@ -87,6 +94,30 @@ pub(super) fn several_places(formula: &Formula) -> Vec<Misfit> {
         }
     };
     several.map(misfit).collect()
+}
+
+/// Whether something is read.
+fn is_read(formula: &Formula, source: Source) -> bool {
+    let mut values = formula.statements.iter().map(|statement| &statement.value);
+    values.any(|value| value.reads().contains(&source))
+}
+
+/// Whether an operand looks into others.
+fn is_table(formula: &Formula, operand: usize) -> bool {
+    let looks = |indices: &[Index]| {
+        indices
+            .iter()
+            .filter_map(looked_up)
+            .any(|(at, _)| at == operand)
+    };
+    let mut found = false;
+    for statement in &formula.statements {
+        found |= looks(&statement.left);
+        statement.value.visit(&mut |expr| {
+            found |= matches!(&expr.kind, ExprKind::Read { indices, .. } if looks(indices));
+        });
+    }
+    found
 }
 
 /// Where something is read last.

@@ -106,8 +106,13 @@ impl Sums for Fma {
         let bits = format.fraction_bits.cast_signed();
         let roundoff = scaled(0.5, -bits);
         let count = terms.values.len() as f64;
+        let top = format.decode(format.largest());
         if !totals.sum.is_finite() {
-            let known = totals.error < f64::INFINITY && terms.values.iter().any(|t| !t.is_finite());
+            // What is beyond the range may be rounded to infinity before it is added.
+            let beyond = |t: &f64| t.is_finite() && t.abs() > top;
+            let known = totals.error < f64::INFINITY
+                && terms.values.iter().any(|t| !t.is_finite())
+                && !terms.values.iter().any(beyond);
             let error = if known { 0.0 } else { f64::INFINITY };
             let value = totals.sum;
             return Bounded { value, error };
@@ -124,7 +129,6 @@ impl Sums for Fma {
         // Twice: of the reference's sum, and of products that f64 does not hold.
         let reference = 2.0 * (count + 8.0) * ROUNDOFF * totals.magnitude;
         let error = rounded + totals.error + reference;
-        let top = format.decode(format.largest());
         let doubtful = (totals.magnitude + totals.error) * growth + error > top;
         Bounded {
             value: totals.sum,

@@ -207,6 +207,11 @@ impl<'w, 'a> Walk<'w, 'a> {
         if let Some(block) = self.remembered.get(&key) {
             return block.clone();
         }
+        if !self.evaluator.has(writer, &key.1) {
+            // A table may lead beyond the extents, where 0 is read.
+            let statement = &self.evaluator.formula.statements[writer];
+            return joined(vec![Block::integer(0)], ValueType::of(statement.dtype));
+        }
         let block = self.element_block(writer, &key.1).0;
         let block = self.as_stored(writer, block);
         self.remembered.insert(key, block.clone());

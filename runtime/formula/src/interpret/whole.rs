@@ -287,6 +287,20 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Whether coordinates are of an element of what a statement writes.
+    pub(super) fn has(&self, statement: usize, at: &[i64]) -> bool {
+        let target = self.formula.statements[statement].target;
+        let extents: Vec<i64> = match target {
+            Source::Operand(operand) => self.operands[operand].extents.clone(),
+            Source::Local(local) => {
+                let modes = self.formula.locals[local].modes.iter();
+                modes.map(|mode| self.extents[*mode]).collect()
+            }
+        };
+        let mut both = at.iter().zip(&extents);
+        both.all(|(at, extent)| (0..*extent).contains(at))
+    }
+
     /// The coordinates at which a statement writes an element.
     pub(super) fn bindings(&self, statement: &Statement, element: &[i64]) -> Vec<Coordinates> {
         let mut fixed = vec![None; self.formula.modes.len()];

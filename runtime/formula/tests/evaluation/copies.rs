@@ -61,3 +61,23 @@ fn rows_that_are_added_meet() {
         _ => before.at(x),
     });
 }
+
+#[test]
+fn what_a_table_wrote_is_read_again_where_it_is() {
+    let (signature, text) = read(
+        "s: f32 (m,n)\nrows: s32 (m)\nd: f32 (r,n)\ne: f32 (m,n)\ncompute:\n\
+         d[rows[m],n] = s[m,n]\ne[m,n] = d[rows[m],n] * 2\n",
+    );
+    let formula = check(&text, &signature).unwrap();
+    let s = Array::eighths(&[3, 2], 8);
+    let rows = Array::integers(&[3], &[1, -1, 0]);
+    let data = Data::default().size("r", 2).size("m", 3).size("n", 2);
+    let before = Array::eighths(&[2, 2], 9);
+    let data = data.with("s", &s).with("rows", &rows).with("d", &before);
+    let out = evaluate(&formula, &data);
+    // An entry outside of d names nothing that was written, also where it is looked for.
+    expect(&out[1], 0.0, |x| match x[0] {
+        1 => 0.0,
+        _ => 2.0 * s.at(x),
+    });
+}

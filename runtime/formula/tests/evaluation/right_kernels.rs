@@ -156,3 +156,17 @@ fn products_may_be_added_unrounded() {
     assert!(out[1].values[0].is_nan() && out[1].errors[0] == 0.0);
     assert_eq!((out[1].values[3], out[1].errors[3]), (f64::INFINITY, 0.0));
 }
+
+#[test]
+fn terms_of_a_sum_may_be_rounded_before_they_are_added() {
+    let (signature, text) =
+        read("x: f32 (m,n)\ny: f32 (m,n)\nd: f32 (m)\ncompute:\nd[m] = sum[n] x[m,n] * y[m,n]\n");
+    let formula = check(&text, &signature).unwrap();
+    let infinity = f64::INFINITY;
+    let x = Array::of(&[2, 2], &[infinity, 1e30, infinity, 1e30]).map(|x| f64::from(x as f32));
+    let y = Array::of(&[2, 2], &[1.0, -1e30, 1.0, -1.0]).map(|x| f64::from(x as f32));
+    let data = Data::default().size("m", 2).size("n", 2);
+    let out = evaluate(&formula, &data.with("x", &x).with("y", &y));
+    assert_eq!(out[0].errors[0], infinity);
+    assert_eq!((out[0].values[1], out[0].errors[1]), (infinity, 0.0));
+}

@@ -143,14 +143,19 @@ impl<'k> Memory<'k, '_> {
 
     fn ground(&self, machine: &Machine<'k>, at: usize, value: &Expr) -> Result<Ground, String> {
         let formula = &self.plan.computes.formula;
-        let mut places = false;
-        value.visit(&mut |one| places |= matches!(one.kind, ExprKind::Coordinate(_)));
+        let mut named = 0u64;
+        value.visit(&mut |one| {
+            if let ExprKind::Coordinate(mode) = one.kind {
+                named |= 1 << mode;
+            }
+        });
         let size = |name: &str| self.problem.extent(name).unwrap_or(1);
         let mut starts = Vec::new();
-        for mode in formula.modes.iter().filter(|_| places) {
+        for (at_mode, mode) in formula.modes.iter().enumerate().filter(|_| named != 0) {
+            let is_named = named >> at_mode & 1 == 1;
             let number = |modes: &[String]| modes.iter().position(|name| *name == mode.name);
-            let along = number(&self.plan.modes);
-            let outer = number(&self.kernel.work.outer);
+            let along = number(&self.plan.modes).filter(|at| is_named && *at < 2);
+            let outer = number(&self.kernel.work.outer).filter(|_| is_named);
             let start = match along.map(Mode::Tile).or(outer.map(Mode::Outer)) {
                 Some(mode) => self.first(machine, at, mode)?,
                 None => 0,

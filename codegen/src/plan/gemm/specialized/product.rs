@@ -16,6 +16,13 @@ pub(super) fn check_planes(spec: &Spec, chooser: &mut Chooser<'_>, along_n: i64)
         return;
     };
     let mut refuse = |message: String| chooser.violate("planes", message);
+    if MAX_BOX / count < 8 {
+        refuse(format!(
+            "modes.{mode} is {count}: an mma is {MAX_BOX} wide at most, and 8 for each of the \
+             products that {mode} tells apart: use {} at most",
+            MAX_BOX / 8
+        ));
+    }
     if spec.pipeline.schedule == Auto::Given(Schedule::Multistage) {
         refuse(format!(
             "pipeline.schedule multistage computes one product, {count} are told apart by {mode}: \
@@ -80,7 +87,7 @@ pub(super) fn tiled_mma(
         good = false;
     }
     let planes = spec.compute.planes();
-    let most = MAX_BOX / planes / 8 * 8 * along_n;
+    let most = (MAX_BOX / planes / 8).max(1) * 8 * along_n;
     if n % (8 * along_n) != 0 || n > most {
         let unit = 8 * along_n;
         let nearest = ((n / unit).max(1) * unit).min(most);

@@ -48,6 +48,16 @@ impl Grid {
         self.data.get_mut(range)
     }
 
+    /// The element there.
+    pub fn element(&self, at: [i64; 2]) -> Option<f64> {
+        self.line(at, 1)?.first().copied()
+    }
+
+    /// The same, to be written.
+    pub fn element_mut(&mut self, at: [i64; 2]) -> Option<&mut f64> {
+        self.line_mut(at, 1)?.first_mut()
+    }
+
     fn range(&self, [row, column]: [i64; 2], len: usize) -> Option<Range<usize>> {
         let row = usize::try_from(row).ok()?;
         let column = usize::try_from(column).ok()?;

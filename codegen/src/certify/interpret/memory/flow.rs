@@ -246,10 +246,8 @@ impl<'k> Memory<'k, '_> {
                 if here[fold.over] >= taken {
                     continue;
                 }
-                let next = source.line(here, 1).and_then(|line| line.first());
-                let next = *next.ok_or(OUTSIDE)?;
-                let slot = target.line_mut(here, 1).and_then(|line| line.first_mut());
-                let so_far = slot.ok_or(OUTSIDE)?;
+                let next = source.element(here).ok_or(OUTSIDE)?;
+                let so_far = target.element_mut(here).ok_or(OUTSIDE)?;
                 *so_far = match is_poison(*so_far) || is_poison(next) {
                     true => POISON,
                     false => stored(fold.dtype, combine(*so_far, next)),
@@ -295,15 +293,13 @@ impl<'k> Memory<'k, '_> {
                 let mut value = fold.identity();
                 for along in 0..taken {
                     here[fold.over] = along;
-                    let next = source.line(here, 1).and_then(|line| line.first());
-                    let next = *next.ok_or(OUTSIDE)?;
+                    let next = source.element(here).ok_or(OUTSIDE)?;
                     value = match is_poison(value) || is_poison(next) {
                         true => POISON,
                         false => combine(value, next),
                     };
                 }
-                let slot = target.line_mut(into, 1).and_then(|line| line.first_mut());
-                *slot.ok_or(OUTSIDE)? = match is_poison(value) {
+                *target.element_mut(into).ok_or(OUTSIDE)? = match is_poison(value) {
                     true => POISON,
                     false => stored(fold.dtype, value),
                 };
@@ -318,7 +314,7 @@ impl<'k> Memory<'k, '_> {
 /// The element there, or the only one along what a tile has one element of.
 pub(super) fn repeated(grid: &Grid, at: [i64; 2]) -> Option<f64> {
     let at = [0, 1].map(|axis| if grid.extents[axis] == 1 { 0 } else { at[axis] });
-    grid.line(at, 1)?.first().copied()
+    grid.element(at)
 }
 
 /// What a type holds of a value; of poison, poison, where casts to integers make a number of NaN.

@@ -41,13 +41,12 @@ impl<'k> Memory<'k, '_> {
                 let here = [run.at[0], run.at[1] + step];
                 let value = match self.looked_up(&looking, here)? {
                     Some((slice, place)) => {
-                        let line = self.problem.input(slice)?.line(place, 1);
-                        *line.and_then(<[f64]>::first).ok_or(OUTSIDE)?
+                        let element = self.problem.input(slice)?.element(place);
+                        element.ok_or(OUTSIDE)?
                     }
                     None => 0.0,
                 };
-                let slot = grid.line_mut(here, 1).and_then(|line| line.first_mut());
-                *slot.ok_or(OUTSIDE)? = value;
+                *grid.element_mut(here).ok_or(OUTSIDE)? = value;
             }
         }
         self.held.insert(into, grid);
@@ -74,8 +73,7 @@ impl<'k> Memory<'k, '_> {
                 let Some((slice, place)) = self.looked_up(&looking, here)? else {
                     continue;
                 };
-                let value = grid.line(here, 1).and_then(<[f64]>::first);
-                let value = *value.ok_or(OUTSIDE)?;
+                let value = grid.element(here).ok_or(OUTSIDE)?;
                 self.problem.output(slice)?.store(place, value)?;
             }
         }

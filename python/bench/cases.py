@@ -37,6 +37,20 @@ DEVICE = "cuda"
 ROTATED_BYTES = 256 << 20
 ROW_SHAPES = [(16384, 8192), (65536, 1024), (4096, 32768), (512, 131072), (32, 8192)]
 SQUARES = [(4096, 4096), (8192, 8192), (16384, 8192)]
+#: Extents of a source by the order that its modes get, runs of 32 bytes or more on both sides.
+PERMUTED = {
+    "021": (64, 1024, 1024),
+    "102": (1024, 128, 512),
+    "120": (1024, 256, 512),
+    "201": (256, 512, 1024),
+    "210": (512, 256, 1024),
+    "0213": (8, 2048, 64, 128),
+    "0321": (64, 64, 128, 256),
+    "3210": (512, 16, 32, 512),
+    "14203": (32, 64, 32, 16, 128),
+    "23104": (64, 32, 32, 32, 64),
+    "04321": (8, 64, 32, 64, 128),
+}
 EPS = 1e-5
 #: Names of a vector along the columns and of a tile that epilogues add.
 BIASES = ("bias", "v", "beta")
@@ -221,32 +235,46 @@ class Copy(Problem):
         return [("memcpy", memcpy), ("eager", copy_)] if DEVICE == "cuda" else [("eager", copy_)]
 
 
-class Transpose(Problem):
-    """Rows as columns."""
+class Permute(Problem):
+    """Modes in another order: the output's are the source's of those numbers."""
 
     bound = (0, 0)
-    meanings = (lambda x: x.t().contiguous(),)
 
     def prepare(self):
         self.known(1, 1)
+        modes = {operand.name: modes_of(operand.layout) for operand in self.kernel.operands}
+        (s,), (d,) = self.inputs, self.outputs
+        if self.types[s] != self.types[d] or sorted(modes[s]) != sorted(modes[d]):
+            raise Unknown(f"{self.kernel.spec} does more than to permute")
+        order = [modes[s].index(mode) for mode in modes[d]]
+        if not self.shape:
+            number = "".join(map(str, order))
+            if number not in PERMUTED:
+                raise Unknown(f"{self.kernel.spec}: there is no shape for the order {number}")
+            self.shape = PERMUTED[number]
+        self.order = order
+        self.meanings = (lambda x: x.permute(order).contiguous(),)
 
     def extents(self):
-        m, n = self.shape
-        return {self.inputs[0]: (m, n), self.outputs[0]: (n, m)}
+        (s,), (d,) = self.inputs, self.outputs
+        return {s: self.shape, d: tuple(self.shape[at] for at in self.order)}
 
     def eager(self, **tensors):
-        tensors[self.outputs[0]].copy_(tensors[self.inputs[0]].t())
+        tensors[self.outputs[0]].copy_(tensors[self.inputs[0]].permute(self.order))
 
     def peers(self, bundle):
         def copied(tensors):
             (x,), (d,) = self.inputs, self.outputs
             s = tensors[x].view(torch.float32)
+            s = s.view(-1, s.shape[-1])
             return {"s": s, "d": tensors[d].view(torch.float32).view(s.shape)}
 
-        peers = super().peers(bundle)
-        if TYPES[self.types[self.inputs[0]]].itemsize <= 4:
-            peers.append(own(bundle, "copy", self, copied, "our copy of as many bytes"))
-        return peers
+        return [*super().peers(bundle), own(bundle, "copy", self, copied, "our copy")]
+
+
+def modes_of(layout):
+    """`(m,n):(ldx,1)` as a list of modes."""
+    return layout.split(":")[0].strip("()").split(",")
 
 
 class Cast(Problem):
@@ -269,6 +297,68 @@ class Cast(Problem):
 
     def eager(self, **tensors):
         tensors[self.outputs[0]].copy_(tensors[self.inputs[0]])
+
+
+class Gather(Problem):
+    """Rows of a table of vectors, by their numbers: as many as the table has."""
+
+    meanings = (lambda s, rows: s[rows],)
+
+    def prepare(self):
+        self.known(2, 1)
+
+    def extents(self):
+        m, n = self.shape
+        s, rows = self.inputs
+        return {s: (m, n), rows: (m,), self.outputs[0]: (m, n)}
+
+    def sets(self):
+        return with_numbers(super().sets(), self.inputs[1], self.shape[0])
+
+    def exact(self, meaning, **tensors):
+        s, rows = (tensors[name] for name in self.inputs)
+        return meaning(s.double(), rows.long())
+
+    def eager(self, **tensors):
+        s, rows = (tensors[name] for name in self.inputs)
+        if self.types[self.inputs[0]] != self.types[self.outputs[0]]:
+            return super().eager(**tensors)
+        return void(torch.index_select(s, 0, rows, out=tensors[self.outputs[0]]))
+
+
+def with_numbers(sets, name, count):
+    """Sets whose table of rows holds numbers below a count, in any order and repeated."""
+    for tensors in sets:
+        shape = tensors[name].shape
+        numbers = torch.randint(0, count, shape, device=DEVICE)
+        tensors[name] = numbers.to(tensors[name].dtype)
+    return sets
+
+
+class Quantize(Problem):
+    """Blocks of 128 elements of a row over their scale, and the scales."""
+
+    def prepare(self):
+        self.known(1, 2)
+        self.blocks = self.shape[1] // 128
+
+        def quantize(x):
+            wide = as_wide(x)
+            scale = wide.abs().amax(-1).clamp(min=1e-4) / 448
+            return scale, wide / scale[..., None]
+
+        def turned(x):
+            return tuple(reversed(quantize(x)))
+
+        scales_first = self.types[self.outputs[0]] == "f32"
+        self.meanings = (quantize if scales_first else turned,)
+
+    def extents(self):
+        m = self.shape[0]
+        blocked = (m, self.blocks, 128)
+        return {
+            name: blocked[:2] if self.types[name] == "f32" else blocked for name in self.operands
+        }
 
 
 class Rows(Problem):
@@ -307,7 +397,29 @@ class Norm(Rows):
 
     def weights(self):
         """Inputs along the columns."""
-        return [name for name in self.inputs if not self.is_tile(name)]
+        others = self.tables()
+        return [name for name in self.inputs if not self.is_tile(name) and name not in others]
+
+    def tables(self):
+        """Inputs that say which rows."""
+        return [name for name in self.inputs if self.types[name] == "s32"]
+
+    def extents(self):
+        shapes = super().extents()
+        return {n: self.shape[:1] if n in self.tables() else shapes[n] for n in shapes}
+
+    def sets(self):
+        sets = super().sets()
+        for name in self.tables():
+            sets = with_numbers(sets, name, self.shape[0])
+        return sets
+
+    def exact(self, meaning, **tensors):
+        wide = [
+            tensors[name].long() if name in self.tables() else tensors[name].double()
+            for name in self.inputs
+        ]
+        return meaning(*wide)
 
 
 def as_wide(x):
@@ -328,6 +440,8 @@ class RmsNorm(Norm):
 
     def norms(self):
         tiles = [name for name in self.inputs if self.is_tile(name)]
+        if len(self.tables()) == 1 and len(self.inputs) == 3 and len(self.outputs) == 1:
+            return [lambda x, rows, g: rms(x[rows], g)]
         if len(self.weights()) != 1 or self.inputs[-1] not in (*self.weights(), *RESIDUALS):
             raise Unknown(f"{self.kernel.spec} has operands {', '.join(self.operands)}")
         if len(tiles) == 1 and len(self.outputs) == 1:
@@ -476,22 +590,98 @@ class Gelu(Gemm):
 
 
 class SwiGlu(Gemm):
-    """silu of one product times another."""
+    """silu of one product times another: b has the rows of both, one matrix behind the other."""
+
+    def prepare(self):
+        super().prepare()
+        self.flops *= 2
 
     def epilogues(self):
-        if len(self.factors) != 3:
+        ranks = {operand.name: len(operand.shape) for operand in self.kernel.operands}
+        if len(self.factors) != 2 or ranks[self.factors[1]] != 3:
             raise Unknown(f"{self.kernel.spec} has operands {', '.join(self.operands)}")
 
-        def of(gate, up):
-            def swiglu(*inputs):
-                named = dict(zip(self.inputs, inputs))
-                a = named[self.factors[0]]
-                gated = F.silu(a @ named[self.factors[gate]].t())
-                return gated * (a @ named[self.factors[up]].t())
+        def swiglu(a, b):
+            return gated(self.halves(a @ self.flat(b).t()))
 
-            return swiglu
+        return [swiglu]
 
-        return [of(1, 2), of(2, 1)]
+    def extents(self):
+        m, h, k = self.shape
+        a, b = self.factors
+        return {a: (m, k), b: (2, h, k), self.outputs[0]: (m, h)}
+
+    def sets(self):
+        sets = super().sets()
+        for tensors in sets:
+            tensors[self.factors[1]] = tensors[self.factors[1]].permute(1, 0, 2)
+        return sets
+
+    def flat(self, b):
+        """The rows of both as one matrix."""
+        return b.permute(1, 0, 2).reshape(-1, b.shape[2])
+
+    def halves(self, product):
+        """The two products in one."""
+        return product.chunk(2, -1)
+
+    def peers(self, bundle):
+        a, b = self.factors
+        products = {}
+        passed = torch.compile(lambda product: gated(self.halves(product)), dynamic=False)
+
+        def room(tensors):
+            m, h, _ = self.shape
+            kind = tensors[self.outputs[0]].dtype
+            return torch.empty((m, 2 * h), device=DEVICE, dtype=kind)
+
+        def separate(**tensors):
+            key = tensors[a].data_ptr()
+            if key not in products:
+                products[key] = room(tensors)
+            product = products[key]
+            torch.matmul(tensors[a], self.flat(tensors[b]).t(), out=product)
+            return passed(product)
+
+        launches = {}
+
+        def ours(**tensors):
+            key = tensors[a].data_ptr()
+            if key not in launches:
+                operands = {"a": tensors[a], "b": self.flat(tensors[b]), "d": room(tensors)}
+                launches[key] = bundle.pick("gemm", **operands).bind(**operands), operands["d"]
+            launch, product = launches[key]
+            launch()
+            return passed(product)
+
+        version = f"tilewright {tilewright.__version__}"
+        return [
+            *Problem.peers(self, bundle),
+            ("pass", tilewright.Peer("torch.matmul and a compiled pass", separate)),
+            ("own", tilewright.Peer("our product and a compiled pass", ours, version=version)),
+        ]
+
+
+def gated(halves):
+    """silu of the first times the second."""
+    gate, up = halves
+    return F.silu(gate) * up
+
+
+class SwiGluInterleaved(SwiGlu):
+    """The same of weights that lie row by row: a row of the gate, a row of what it gates."""
+
+    def sets(self):
+        sets = super().sets()
+        for tensors in sets:
+            tensors[self.factors[1]] = tensors[self.factors[1]].contiguous()
+        return sets
+
+    def flat(self, b):
+        return b.reshape(-1, b.shape[2])
+
+    def halves(self, product):
+        return product.unflatten(-1, (-1, 2)).unbind(-1)
 
 
 class Case:
@@ -507,11 +697,15 @@ class Case:
 
 
 CUBES = [(4096, 4096, 4096), (8192, 8192, 8192)]
+GATED = [(4096, 28672, 8192), (4096, 28672, 1024)]
 
 ALL = [
     Case("copy", ["copy"], Copy, [(1 << 30,), (4 << 30,)], graph=False),
-    Case("transpose", ["transpose"], Transpose, SQUARES),
+    Case("transpose", ["transpose"], Permute, SQUARES),
+    Case("permute", ["permute"], Permute, [()]),
     Case("cast", ["cast"], Cast, [(8192, 8192), (16384, 8192)]),
+    Case("gather", ["gather"], Gather, ROW_SHAPES),
+    Case("quantize", ["quantize"], Quantize, ROW_SHAPES),
     Case("softmax", ["softmax"], Softmax, ROW_SHAPES),
     Case("log_softmax", ["log_softmax"], LogSoftmax, ROW_SHAPES),
     Case("rmsnorm", ["rmsnorm"], RmsNorm, ROW_SHAPES),
@@ -519,5 +713,6 @@ ALL = [
     Case("gemm", ["gemm"], Gemm, CUBES),
     Case("bias_relu_residual", ["bias_relu_residual"], BiasReluResidual, CUBES),
     Case("gelu", ["gelu", "bias_gelu"], Gelu, CUBES),
-    Case("swiglu", ["swiglu"], SwiGlu, [(4096, 28672, 8192), (4096, 28672, 1024)]),
+    Case("swiglu", ["swiglu"], SwiGlu, GATED),
+    Case("swiglu_interleaved", ["swiglu"], SwiGluInterleaved, GATED),
 ]

@@ -53,7 +53,7 @@ fn check_step(
     let degree = smem_degree(plan, step, &partition)
         .map_err(|message| refuse(format!("{name}: {message}"), plan.to_string()))?;
     let sectors = match step.hop {
-        Hop::G2s | Hop::G2r => Some(&partition.src),
+        Hop::G2s | Hop::G2r | Hop::G2rLast => Some(&partition.src),
         Hop::R2g => Some(&partition.dst),
         Hop::S2r | Hop::R2s | Hop::S2g => None,
     }

@@ -218,7 +218,7 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
             Does::Load(name) => (
                 load,
                 axes(name),
-                by(plan, name, &[Hop::G2r, Hop::G2s, Hop::S2r]),
+                by(plan, name, &[Hop::G2r, Hop::G2rLast, Hop::G2s, Hop::S2r]),
             ),
             Does::Map(value, _) => {
                 let text = formula.text.get(value.span.clone()).unwrap_or_default();

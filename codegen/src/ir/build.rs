@@ -97,8 +97,25 @@ fn copy(plan: &Plan, tiles: &mut Tiles<'_>) -> Result<Vec<Op>> {
         (Hop::S2r, buffer)
     } else if plan.moves(Role::Source, Hop::R2s) {
         let staged = tiles.loaded("stage", Role::Source, Hop::G2r, false)?;
-        body.push(tiles.step(Role::Source, Hop::G2r, [source, staged], Bounds::Checked));
-        body.push(tiles.step(Role::Source, Hop::R2s, [staged, buffer], Bounds::Inside));
+        let alone = match plan.alone {
+            Some(_) => tiles.loaded("alone", Role::Source, Hop::G2r, true)?,
+            None => staged,
+        };
+        let load = |to, bounds| tiles.step(Role::Source, Hop::G2r, [source, to], bounds);
+        let mut whole = vec![load(staged, Bounds::Inside)];
+        // Vectors are taken apart; those cut by an edge come so.
+        whole.extend(plan.alone.as_ref().map(|element| Op::Map {
+            to: alone,
+            from: vec![staged],
+            element: element.clone(),
+            share: WHOLE,
+        }));
+        let edge = load(alone, Bounds::Checked);
+        body.push(match tiles.has_elements(Role::Source, Hop::G2r) {
+            true => Op::IfInside(whole, vec![edge]),
+            false => edge,
+        });
+        body.push(tiles.step(Role::Source, Hop::R2s, [alone, buffer], Bounds::Inside));
         body.push(sync(Sync::Meet));
         (Hop::S2r, buffer)
     } else {

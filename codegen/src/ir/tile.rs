@@ -328,7 +328,7 @@ pub enum Op {
     },
     /// Combines every element of a tile with what is folded so far of those at its place.
     Accumulate {
-        /// What is folded so far.
+        /// What is folded so far; it goes along the source as often as it fits.
         to: View,
         /// Source.
         from: View,

@@ -35,7 +35,9 @@ impl<'p> Lowering<'p> {
         let source = self.fragment(from.tile())?.values().to_vec();
         let rows = self.fragment(to.tile())?.values().to_vec();
         let ty = self.file_type(to.tile())?;
-        let count = source.len() + 1;
+        // A thread combines what it has, later what other warps have.
+        let others = usize::try_from(fold.spread.warps()).unwrap_or(0);
+        let count = source.len().max(others) + 1;
         let file = self.builder.file("fold", ty, count);
         let spare = (0..count as u32).map(|index| Reg { file, index });
         let mut folding = Folding {
@@ -83,12 +85,7 @@ impl<'p> Lowering<'p> {
         let flow = self.plan.flow.as_ref();
         let found = flow.and_then(|flow| Some((flow, flow.folds.get(number)?)));
         let (flow, fold) = found.ok_or_else(|| bug(self.plan, format!("no fold {number}")))?;
-        let vector = if flow.along == fold.over {
-            flow.vector
-        } else {
-            1
-        };
-        Ok((vector, fold))
+        Ok((flow.together(fold.over), fold))
     }
 
     /// Values combined in pairs, and what comes out in pairs again.
@@ -102,6 +99,9 @@ impl<'p> Lowering<'p> {
         while let [first, second, rest @ ..] = level.as_slice() {
             if rest.is_empty() {
                 return self.combine(folding, [*first, *second], result);
+            }
+            if level.len().div_ceil(2) > folding.spare.len() {
+                return Err(bug(self.plan, format!("no room to fold {}", level.len())));
             }
             let mut next = Vec::new();
             for (pair, spare) in level.chunks(2).zip(folding.spare.clone()) {

@@ -89,11 +89,16 @@ impl Lowering<'_> {
             spare: Vec::new(),
             out: Vec::new(),
         };
-        let values = self.fragment(to.tile())?.values().to_vec();
+        let values = self.fragment(from.tile())?.values().to_vec();
+        let tile = self.kernel.tiles.get(to.tile().0);
+        let extent = tile.and_then(|tile| tile.modes.get(fold.over));
+        let extent = extent.map_or(1, |(_, extent)| (*extent).max(1));
         let mut pairs = Vec::new();
         for value in &values {
+            let mut place = *value;
+            place[fold.over] %= extent;
             pairs.push([
-                self.single(to.tile(), *value)?,
+                self.single(to.tile(), place)?,
                 self.single(from.tile(), *value)?,
             ]);
         }

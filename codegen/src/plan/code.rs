@@ -69,6 +69,22 @@ pub(super) fn combine(chooser: &mut Chooser<'_>, op: Op, packing: Packing) -> Op
     found.map_err(|reasons| refuse(chooser, reasons, "")).ok()
 }
 
+/// What holds elements otherwise; nothing, with a violation, where no atom does that.
+pub(super) fn repacked(
+    chooser: &mut Chooser<'_>,
+    from: Packing,
+    to: Packing,
+) -> Option<Arc<Element>> {
+    let value = Expr {
+        kind: ExprKind::Parameter(0),
+        ty: ValueType::of(from.dtype),
+        free: 0,
+        span: 0..0,
+    };
+    let found = compile(chooser, &value, &[from], to);
+    found.map_err(|reasons| refuse(chooser, reasons, "")).ok()
+}
+
 /// The code of a value; else a sentence for each operation that no atom does.
 fn compile(
     chooser: &Chooser<'_>,

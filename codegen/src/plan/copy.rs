@@ -2,23 +2,28 @@
 //!
 //! A way is where the data passes and how wide its vectors are; the first way that nothing speaks
 //! against is taken. Operands that are contiguous along different modes are transposed in shared
-//! memory, element by element, so that both are read and written by neighbouring threads.
+//! memory: vectors of one are written there element by element, and read as vectors of the other.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::atoms::model::{Atom, Space};
 use crate::dtype::DType;
+use crate::element::Packing;
 use crate::error::Result;
 use crate::plan::choose::{Chooser, Wanted};
+use crate::plan::code::repacked;
 use crate::plan::model::{Hop, Plan, Step};
 use crate::plan::moves::{axes_of, contiguous};
-use crate::plan::tiled::{assume, check_strides, place_smem, vector_copy};
+use crate::plan::tiled::{Lies, Sharing, assume, check_strides, place_smem, vector_copy};
 use crate::plan::{limits, start};
 use crate::spec::model::{Auto, CopyPath, Operand, Point, Role, Spec};
 
 /// Threads of a CTA unless the spec says otherwise.
 const THREADS: u32 = 256;
+/// Bytes of a row that neighbouring threads load of what is transposed: lanes of a warp write
+/// vectors of several rows to different banks.
+const ROW_BYTES: i64 = 128;
 /// Bytes of the vectors there are, the widest first.
 const WIDTHS: [u32; 5] = [16, 8, 4, 2, 1];
 
@@ -186,13 +191,12 @@ fn ways(chooser: &Chooser<'_>, asked: &Asked<'_>, vectors: &[u32]) -> Vec<Way> {
         return fills.into_iter().flat_map(through).collect();
     }
     if differ || path.s2r.is_some() {
-        let narrow = vectors.last().into_iter();
-        let through = |through| move |&vector: &u32| Way { through, vector };
-        let direct = narrow.clone().filter(|_| path.s2r.is_none());
-        let staged = narrow.map(through(Through::Staging));
-        return staged
-            .chain(direct.map(through(Through::Registers)))
-            .collect();
+        let direct = vectors.last().filter(|_| path.s2r.is_none());
+        let direct = direct.map(|&vector| Way {
+            through: Through::Registers,
+            vector,
+        });
+        return every(Through::Staging).chain(direct).collect();
     }
     every(Through::Registers).collect()
 }
@@ -228,20 +232,6 @@ fn planned(
         ],
     };
     let known = chooser.violations.len();
-    if way.through == Through::Staging && way.vector > s.dtype.bytes() {
-        let message = format!(
-            "{}: elements are exchanged one at a time through shared memory where {} and {} are \
-             contiguous along different modes; the atoms given move {} bytes: use atoms of {}, or \
-             auto",
-            asked.key(s, Hop::G2r),
-            s.name,
-            d.name,
-            way.vector,
-            s.dtype.bytes()
-        );
-        chooser.violate("transpose", message);
-        return Ok(None);
-    }
     for (operand, hop, given) in hops {
         if let Some(step) = step(chooser, asked, &mut plan, way, operand, hop, &given)? {
             plan.steps.push(step);
@@ -250,21 +240,37 @@ fn planned(
     if chooser.violations.len() > known {
         return Ok(None);
     }
+    if let (Through::Staging, Some(load)) = (way.through, plan.step(&s.name, Hop::G2r)) {
+        let element = load.element_atom.as_deref().and_then(Atom::moved);
+        let packing = |ty| Packing { dtype: s.dtype, ty };
+        if let (Some(from), Some(to)) = (load.atom.moved(), element)
+            && from != to
+        {
+            plan.alone = repacked(chooser, packing(from), packing(to));
+        }
+        if chooser.violations.len() > known {
+            return Ok(None);
+        }
+    }
     let fill = (plan.step(&s.name, Hop::G2s)).or(plan.step(&s.name, Hop::R2s));
     if let (Some(fill), Some(empty)) = (fill.cloned(), plan.step(&s.name, Hop::S2r).cloned()) {
         let swizzle = spec.swizzle.get(&s.name).cloned().unwrap_or(Auto::Auto);
         let tile = [spec.cta_tile[0], spec.cta_tile[1]];
-        // Rows as they come are swizzled; what is transposed is padded.
-        let contiguous = match way.through {
-            Through::Staging => 0,
-            _ => contiguous(spec, s).unwrap_or(1),
+        // What is transposed lies as it leaves: its elements come one by one.
+        let along = match way.through {
+            Through::Staging => contiguous(spec, d),
+            _ => contiguous(spec, s),
+        };
+        let lies = Lies {
+            contiguous: along.unwrap_or(1),
+            turned: way.through == Through::Staging,
         };
         place_smem(
             chooser,
             &mut plan,
             s,
             tile,
-            contiguous,
+            lies,
             &swizzle,
             [&fill, &empty],
         )?;
@@ -286,8 +292,11 @@ fn step(
 ) -> Result<Option<Step>> {
     let what = asked.key(operand, hop);
     let (from, to) = hop.spaces();
+    let element = operand.dtype.bytes();
     let bytes = match (way.through, hop) {
         (Through::Ring(bytes), Hop::G2s) => bytes,
+        // What is transposed is written one element after the other.
+        (Through::Staging, Hop::R2s) => element,
         _ => way.vector,
     };
     let wanted = Wanted {
@@ -297,12 +306,17 @@ fn step(
     let Some(atom) = chooser.copy(&what, given, wanted) else {
         return Ok(None);
     };
-    let element = operand.dtype.bytes();
     let along = along(asked, way, hop);
     let axes = axes_of(asked.spec, operand).unwrap_or_default();
     let tile = [plan.cta_tile[0], plan.cta_tile[1]];
-    let (dtype, threads) = (operand.dtype, plan.threads);
-    let tiled = vector_copy(chooser, &atom, dtype, tile, along, threads, &what)?;
+    let mut sharing = Sharing::of_vectors(tile, along, plan.threads);
+    if way.through == Through::Staging && matches!(hop, Hop::G2r | Hop::R2s) {
+        sharing.together = i64::from(way.vector / element);
+        if way.vector > element {
+            sharing.most = ROW_BYTES / i64::from(way.vector);
+        }
+    }
+    let tiled = vector_copy(chooser, &atom, operand.dtype, sharing, &what)?;
     let Some(tiled) = tiled else { return Ok(None) };
     if from == Space::Gmem || to == Space::Gmem {
         let axis = axes.iter().position(|at| *at == Some(along));

@@ -35,6 +35,16 @@ pub struct Flow {
     pub passes: Option<Passes>,
 }
 
+impl Flow {
+    /// Elements that a thread has side by side along a mode of the tile.
+    pub fn together(&self, mode: usize) -> i64 {
+        match mode == self.along {
+            true => self.vector,
+            false => 1,
+        }
+    }
+}
+
 /// A tile in registers.
 #[derive(Clone, Debug)]
 pub struct Node {

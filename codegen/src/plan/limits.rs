@@ -309,7 +309,7 @@ fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
         (extent(0) * extent(1) / threads).max(1) * bits / REGISTER_BITS
     };
     // A tile is held until the last of those that read it is made.
-    let most = |made: &[usize]| {
+    let most = |made: &[usize], few: &dyn Fn(usize) -> bool| {
         let last = |at: usize| {
             let reads = |one: &usize| flow.nodes[*one].reads().any(|from| from == made[at]);
             made.iter().rposition(reads).unwrap_or(at)
@@ -326,22 +326,36 @@ fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
         let live = |now: usize| -> i64 {
             let alive = 0..made.len();
             let alive = alive.filter(|at| begins(*at) < now && last(*at) >= now);
-            alive.map(|at| held(made[at])).sum()
+            let whole = alive.filter(|at| !few(made[*at]));
+            whole.map(|at| held(made[at])).sum()
         };
         (0..made.len()).map(live).max().unwrap_or(0)
     };
     let Some(passes) = &flow.passes else {
         let all: Vec<usize> = (0..flow.nodes.len()).collect();
-        return most(&all);
+        return most(&all, &|_| false);
     };
     // What is made once stays, and so do values that are folded so far.
     let once: i64 = passes.once.iter().flatten().map(|at| held(*at)).sum();
     let of_pass = |pass: &Pass| {
         let so_far = pass.made.iter().map(|at| match flow.nodes[*at].does {
-            Does::Fold(from, _) => held(from),
+            Does::Fold(from, number) => {
+                let fold = &flow.folds[number];
+                let few = fold.spread.count * flow.together(fold.over);
+                (held(from) * few / plan.cta_tile[fold.over].max(1)).max(1)
+            }
             _ => 0,
         });
-        once + so_far.sum::<i64>() + most(&pass.made)
+        // So is what is folded at once.
+        let by_shares = passes.by_shares(flow, pass);
+        let few = |at: usize| {
+            let is_early = matches!(flow.nodes[at].does, Does::Load(_)) && !flow.nodes[at].late;
+            let readers = pass.made.iter().map(|one| &flow.nodes[*one]);
+            let mut readers = readers.filter(|node| node.reads().any(|from| from == at));
+            let is_fold = |node: &Node| matches!(node.does, Does::Fold(..));
+            !is_early && (by_shares || readers.all(is_fold))
+        };
+        once + so_far.sum::<i64>() + most(&pass.made, &few)
     };
     passes.passes.iter().map(of_pass).max().unwrap_or(0)
 }

@@ -146,6 +146,7 @@ fn start(point: &Point, threads: u32) -> Plan {
         sync: BTreeMap::new(),
         mma: None,
         epilogue: None,
+        alone: None,
         flow: None,
         assumptions: Vec::new(),
         choices: Vec::new(),

@@ -9,6 +9,7 @@ use crate::arch::Arch;
 use crate::atoms::model::{Atom, Space};
 use crate::atoms::sync::SyncFacts;
 use crate::dtype::DType;
+use crate::element::Element;
 use crate::error::Violation;
 pub use crate::plan::assumption::Assumption;
 use crate::plan::flow::Flow;
@@ -28,6 +29,8 @@ pub enum Hop {
     R2s,
     /// Global memory to registers.
     G2r,
+    /// Global memory to registers, in the last of several passes.
+    G2rLast,
     /// Registers to global memory.
     R2g,
     /// Shared to global memory.
@@ -42,6 +45,7 @@ impl Hop {
             Hop::S2r => "s2r",
             Hop::R2s => "r2s",
             Hop::G2r => "g2r",
+            Hop::G2rLast => "g2r_last",
             Hop::R2g => "r2g",
             Hop::S2g => "s2g",
         }
@@ -59,6 +63,7 @@ impl Hop {
             Hop::S2r => &path.s2r,
             Hop::R2s => &path.r2s,
             Hop::G2r => &path.g2r,
+            Hop::G2rLast => &path.g2r_last,
             Hop::R2g => &path.r2g,
             Hop::S2g => &path.s2g,
         };
@@ -71,7 +76,7 @@ impl Hop {
             Hop::G2s => (Space::Gmem, Space::Smem),
             Hop::S2r => (Space::Smem, Space::Rmem),
             Hop::R2s => (Space::Rmem, Space::Smem),
-            Hop::G2r => (Space::Gmem, Space::Rmem),
+            Hop::G2r | Hop::G2rLast => (Space::Gmem, Space::Rmem),
             Hop::R2g => (Space::Rmem, Space::Gmem),
             Hop::S2g => (Space::Smem, Space::Gmem),
         }
@@ -214,6 +219,8 @@ pub struct Plan {
     pub mma: Option<MmaPlan>,
     /// The conversion of results (gemm).
     pub epilogue: Option<EpiloguePlan>,
+    /// What takes elements of vectors apart, which go into shared memory one by one (copy).
+    pub alone: Option<Arc<Element>>,
     /// What is computed beside a product, or where there is none.
     pub flow: Option<Flow>,
     /// What the launch must guarantee.

@@ -46,6 +46,26 @@ impl<const N: usize> Part<N> {
         }
     }
 
+    /// The first `together` values along a coordinate, and the extent that they are of, where all
+    /// others lie at their places a number of those extents behind; nothing where they do not.
+    pub fn first(&self, along: usize, together: i64) -> Option<(Part<N>, i64)> {
+        let mut places: Vec<i64> = self.values.iter().map(|value| value[along]).collect();
+        places.sort_unstable();
+        places.dedup();
+        let together = usize::try_from(together).ok()?;
+        let extent = *places.get(together)?;
+        let is_first = |place: i64| place < extent;
+        let repeat = places.iter().all(|place| places.contains(&(place % extent)));
+        let few = places.iter().filter(|place| is_first(**place)).count() == together;
+        let values = self.values.iter().copied();
+        let values = values.filter(|value| is_first(value[along]));
+        let first = Part {
+            digits: self.digits.clone(),
+            values: values.collect(),
+        };
+        (repeat && few).then_some((first, extent))
+    }
+
     /// What the thread adds to every value.
     pub fn base(&self, thread: i64) -> [i64; N] {
         let mut sum = [0; N];

@@ -37,6 +37,17 @@ pub struct Passes {
     pub once: Vec<Vec<usize>>,
 }
 
+impl Passes {
+    /// Whether a pass makes what it makes of a chunk a few elements at a time: all but what is
+    /// loaded first, where something is loaded late.
+    pub fn by_shares(&self, flow: &Flow, pass: &Pass) -> bool {
+        let is_fold = |at: &usize| matches!(flow.nodes[*at].does, Does::Fold(..));
+        self.over == flow.along
+            && pass.made.iter().any(|at| flow.nodes[*at].late)
+            && !pass.made.iter().any(is_fold)
+    }
+}
+
 /// The passes of a flow whose folds are along that mode alone; every other one goes back from the
 /// end where they alternate.
 pub(super) fn of(flow: &Flow, over: usize, alternate: bool) -> Passes {

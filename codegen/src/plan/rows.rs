@@ -258,7 +258,25 @@ fn moves(
         plan.assumptions.push(distinct);
     }
     flow.nodes[at].held = moves::held(operand, &step);
+    let held = flow.nodes[at].held;
     plan.steps.push(step);
+    let name = &operand.name;
+    let last = point.spec.copy.get(name).and_then(|path| path.g2r_last.as_ref());
+    if let (Hop::G2r, Some(_), Some(_)) = (hop, last, &flow.passes)
+        && let Some(last) = moves::step(&point.spec, chooser, (operand, Hop::G2rLast), &shared)?
+    {
+        let key = Hop::G2rLast.key(name);
+        if moves::held(operand, &last) != held {
+            let first = Hop::G2r.key(name);
+            let message = format!(
+                "{key}: {} fills other registers than {first} does: use one that moves as many bytes",
+                last.atom.id
+            );
+            chooser.violate("atom-width", message);
+        }
+        assume(plan, operand, &last.atom, &key);
+        plan.steps.push(last);
+    }
     Ok(())
 }
 

@@ -56,20 +56,48 @@ pub(super) fn fitting(
     Ok(Some((copy, moved)))
 }
 
-/// A tiled copy of one vector a thread: threads run along `along` first, then across.
+/// How threads share out a tile of vectors.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sharing {
+    /// Extents of the tile.
+    pub tile: [i64; 2],
+    /// Threads run along this mode first, then across.
+    pub along: usize,
+    /// How many threads there are.
+    pub threads: u32,
+    /// Elements that a thread has side by side, where they are more than an atom moves.
+    pub together: i64,
+    /// Most threads side by side.
+    pub most: i64,
+}
+
+impl Sharing {
+    /// One vector a thread, as many threads side by side as there are vectors.
+    pub(super) fn of_vectors(tile: [i64; 2], along: usize, threads: u32) -> Sharing {
+        Sharing {
+            tile,
+            along,
+            threads,
+            together: 1,
+            most: i64::MAX,
+        }
+    }
+}
+
+/// A tiled copy of one vector a thread.
 pub(super) fn vector_copy(
     chooser: &mut Chooser<'_>,
     atom: &Arc<Atom>,
     dtype: DType,
-    tile: [i64; 2],
-    along: usize,
-    threads: u32,
+    sharing: Sharing,
     what: &str,
 ) -> Result<Option<TiledCopy>> {
-    let Some((copy, vector)) = fitting(chooser, atom, dtype, what)? else {
+    let Some((copy, moved)) = fitting(chooser, atom, dtype, what)? else {
         return Ok(None);
     };
-    let threads = i64::from(threads);
+    let Sharing { tile, along, .. } = sharing;
+    let vector = moved.max(sharing.together);
+    let threads = i64::from(sharing.threads);
     let across = 1 - along;
     if tile[along] % vector != 0 {
         let message = format!(
@@ -81,7 +109,8 @@ pub(super) fn vector_copy(
         chooser.violate("vector-divides", message);
         return Ok(None);
     }
-    let threads_along = largest_divisor(tile[along] / vector, threads);
+    let side_by_side = (tile[along] / vector).min(sharing.most.max(1));
+    let threads_along = largest_divisor(side_by_side, threads);
     let threads_across = threads / threads_along;
     if threads % threads_along != 0 || tile[across] % threads_across != 0 {
         let message = format!(
@@ -208,14 +237,14 @@ pub(super) fn place_smem(
     plan: &mut Plan,
     operand: &Operand,
     tile: [i64; 2],
-    contiguous: usize,
+    lies: Lies,
     swizzle: &Auto<Swizzle>,
     steps: [&Step; 2],
 ) -> Result<()> {
     let mut best: Option<(u64, ComposedLayout)> = None;
     // Most candidates are one layout under several swizzles.
     let mut known: Option<(Layout<i64>, [SmemAccesses; 2])> = None;
-    for layout in candidates(operand.dtype, tile, contiguous, swizzle)? {
+    for layout in candidates(operand.dtype, tile, lies, swizzle)? {
         if known.as_ref().is_none_or(|(of, _)| *of != layout.inner) {
             let [one, other] = steps.map(|step| SmemAccesses::new(plan, step, &layout.inner));
             known = Some((layout.inner.clone(), [one?, other?]));
@@ -285,34 +314,44 @@ pub(super) fn placed_bytes(elements: i64, dtype: DType) -> u32 {
     bytes.checked_next_multiple_of(1024).unwrap_or(u32::MAX)
 }
 
-/// Layouts to try: the user's swizzle, or every swizzle of 16-byte units and, without one, a few
-/// pitches.
+/// How a tile lies in shared memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lies {
+    /// The mode along which elements are neighbours.
+    pub contiguous: usize,
+    /// Whether it is filled across that mode, as what is transposed is.
+    pub turned: bool,
+}
+
+/// Layouts to try: the user's swizzle, or without one, as the tile lies, a few pitches, or every
+/// swizzle of 16-byte units, or both.
 fn candidates(
     dtype: DType,
     tile: [i64; 2],
-    contiguous: usize,
+    Lies { contiguous, turned }: Lies,
     swizzle: &Auto<Swizzle>,
 ) -> Result<Vec<ComposedLayout>> {
     let extent = tile[contiguous];
     let identity = Swizzle::new(0, 0, 0)?;
+    if let Auto::Given(swizzle) = swizzle {
+        return Ok(vec![smem::tile_layout(tile, contiguous, extent, *swizzle)?]);
+    }
     let mut layouts = Vec::new();
-    match swizzle {
-        Auto::Given(swizzle) => {
-            layouts.push(smem::tile_layout(tile, contiguous, extent, *swizzle)?)
-        }
-        Auto::Auto if contiguous == 1 => {
-            layouts.push(smem::tile_layout(tile, contiguous, extent, identity)?);
-            let unit = i64::from((16 / dtype.bytes()).ilog2());
-            for bits in 1..=3 {
-                for shift in bits..=6 {
-                    let swizzle = Swizzle::new(bits, unit, shift)?;
-                    layouts.push(smem::tile_layout(tile, contiguous, extent, swizzle)?);
-                }
-            }
-        }
-        Auto::Auto => {
-            for pad in [0, 1, 2, 4, 8] {
-                layouts.push(smem::tile_layout(tile, contiguous, extent + pad, identity)?);
+    let pads: &[i64] = match turned || contiguous == 0 {
+        true => &[0, 1, 2, 4, 8],
+        false => &[0],
+    };
+    for pad in pads {
+        layouts.push(smem::tile_layout(tile, contiguous, extent + pad, identity)?);
+    }
+    if turned || contiguous == 1 {
+        let unit = i64::from((16 / dtype.bytes()).ilog2());
+        // What is turned has neighbours a vector of rows apart.
+        let most = if turned { 9 } else { 6 };
+        for bits in 1..=3 {
+            for shift in bits..=most {
+                let swizzle = Swizzle::new(bits, unit, shift)?;
+                layouts.push(smem::tile_layout(tile, contiguous, extent, swizzle)?);
             }
         }
     }

@@ -4,8 +4,8 @@
 //! a tuning space never has one kernel twice. Keys without a row are read by every way.
 
 use crate::plan::choose::Chooser;
-use crate::plan::model::Plan;
-use crate::spec::model::Spec;
+use crate::plan::model::{Hop, Plan};
+use crate::spec::model::{Auto, Passes, Spec};
 
 /// A way of making a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,7 +184,18 @@ static ROWS: &[Row] = &[
 /// Notes what the spec says that its way does not read.
 pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>, way: Way) {
     let said = spec.said();
+    let several = matches!(
+        spec.scheduler.passes,
+        Auto::Given(Passes::Many | Passes::Alternating)
+    );
     for (key, value) in &said {
+        if key.ends_with(Hop::G2rLast.name()) && !several {
+            let message = format!(
+                "{key} is for the last of several passes over rows: use scheduler.passes many, or \
+                 leave it out"
+            );
+            chooser.violate("schedule", message);
+        }
         let rows = ROWS
             .iter()
             .filter(|row| chooser.keys.filled(row.key) == *key);

@@ -156,7 +156,7 @@ impl Computes {
         let alike = |[from, to]: [usize; 2]| {
             all.get(from).zip(all.get(to)).is_some_and(|(from, to)| {
                 let rank = from.axes.len();
-                from.dtype == to.dtype && rank == to.axes.len() && rank > TILE_MODES
+                from.dtype == to.dtype && rank == to.axes.len() && rank >= TILE_MODES
             })
         };
         match &self.form {

@@ -38,6 +38,9 @@ record! {
         s2r: Option<Auto<String>> = hop(Smem, Rmem);
         /// Atom from global memory to registers, past shared memory.
         g2r: Option<Auto<String>> = hop(Gmem, Rmem);
+        /// The same in the last of several passes over the operand, which reads it for the last
+        /// time; without it, `g2r`.
+        g2r_last: Option<Auto<String>> = hop(Gmem, Rmem);
         /// Atom from registers to shared memory.
         r2s: Option<Auto<String>> = hop(Rmem, Smem);
         /// Atom from shared to global memory.

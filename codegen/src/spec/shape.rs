@@ -136,6 +136,10 @@ fn matrices<'f>(formula: &'f Formula, form: &Form) -> Option<(Vec<Matrix<'f>>, V
                 return None;
             }
             let modes = matrix(formula, output)?;
+            // A transpose keeps the source's order of modes, by which callers bind it.
+            if matrix(formula, source)? != modes {
+                return None;
+            }
             let all = vec![(source, Role::Source, modes), (output, Role::Output, modes)];
             Some((all, modes.to_vec()))
         }

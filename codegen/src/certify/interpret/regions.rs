@@ -64,7 +64,9 @@ impl<'k> Regions<'k> {
             // What lanes hold shows at the registers.
             let (part, each) = match step.hop {
                 Hop::R2s | Hop::R2g => (&parts.src, parts.src_values),
-                Hop::G2s | Hop::G2r | Hop::S2r | Hop::S2g => (&parts.dst, parts.dst_values),
+                Hop::G2s | Hop::G2r | Hop::G2rLast | Hop::S2r | Hop::S2g => {
+                    (&parts.dst, parts.dst_values)
+                }
             };
             let mut values = Vec::new();
             for instance in share_of(parts.instances(), share) {

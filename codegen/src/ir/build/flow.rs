@@ -10,7 +10,7 @@ use crate::ir::build::bug;
 use crate::ir::build::tiles::Tiles;
 use crate::ir::tile::{Bounds, CopyId, FoldId, Held, Op, Place, Share, TileId, View};
 use crate::plan::flow::{Does, Flow, Node};
-use crate::plan::model::{Plan, Step};
+use crate::plan::model::{Hop, Plan, Step};
 use crate::plan::part::Part;
 use crate::plan::partition;
 
@@ -60,10 +60,10 @@ impl<'p> FlowTiles<'p> {
                 Some((_, step)) => partition::whole_of_step(step)?.dst.kept(node.keeps),
                 None => whole.kept(node.keeps),
             };
-            let vectors = register(tiles, node, (Way::Vectors, &tv))?;
+            let vectors = register(tiles, node, (Way::Vectors, &tv), None)?;
             let elements = match node.held[0] == node.held[1] {
                 true => vectors,
-                false => register(tiles, node, (Way::Elements, &tv))?,
+                false => register(tiles, node, (Way::Elements, &tv), None)?,
             };
             held.push([vectors, elements]);
         }
@@ -76,7 +76,12 @@ impl<'p> FlowTiles<'p> {
                     ..node.clone()
                 };
                 let tv = whole.kept(accumulators.keeps);
-                let tile = register(tiles, &accumulators, (Way::Vectors, &tv))?;
+                let over = flow.folds[number].over;
+                // A vector's worth: the others of a chunk are folded into these.
+                let few = tv.first(over, flow.together(over));
+                let (tv, extent) = few.map_or((tv, None), |(tv, extent)| (tv, Some(extent)));
+                let extent = extent.map(|extent| (over, extent));
+                let tile = register(tiles, &accumulators, (Way::Vectors, &tv), extent)?;
                 so_far.insert(number, tile);
             }
         }
@@ -101,6 +106,17 @@ impl<'p> FlowTiles<'p> {
             let column = columns.iter().position(|column| column[1] == value[1]);
             column.is_some_and(|column| column / wide.max(1) == at / each.max(1))
         })
+    }
+
+    /// Shares of a thread's values, each a vector's worth of columns that no other share has.
+    pub fn vectors_along_columns(&self) -> u32 {
+        let columns = self.whole.kept([false, true]).values.len();
+        let vectors = columns / usize::try_from(self.flow.vector).unwrap_or(1).max(1);
+        let vectors = u32::try_from(vectors).unwrap_or(1).max(1);
+        match self.flow.along == 1 && self.goes_along_columns(vectors) {
+            true => vectors,
+            false => 1,
+        }
     }
 
     /// The node that is stored to the operand of that name.
@@ -191,9 +207,33 @@ impl<'p> FlowTiles<'p> {
         (at, name): (usize, &str),
         (way, bounds, share): (Way, Bounds, Share),
     ) -> Result<Op> {
-        let node = &self.flow.nodes[at];
-        let found = moved(self.plan, node);
+        let found = moved(self.plan, &self.flow.nodes[at]);
         let (number, _) = found.ok_or_else(|| bug(self.plan, "a node that nothing moves"))?;
+        self.copy_by(tiles, (at, name), (way, bounds, share), number)
+    }
+
+    /// Loads a share of a node from the operand of that name for the last time.
+    pub fn load_last(
+        &self,
+        tiles: &Tiles<'_>,
+        (at, name): (usize, &str),
+        how: (Way, Bounds, Share),
+    ) -> Result<Op> {
+        let is_last = |step: &Step| step.operand == name && step.hop == Hop::G2rLast;
+        match self.plan.steps.iter().position(is_last) {
+            Some(number) => self.copy_by(tiles, (at, name), how, number),
+            None => self.copy(tiles, (at, name), how),
+        }
+    }
+
+    fn copy_by(
+        &self,
+        tiles: &Tiles<'_>,
+        (at, name): (usize, &str),
+        (way, bounds, share): (Way, Bounds, Share),
+        number: usize,
+    ) -> Result<Op> {
+        let node = &self.flow.nodes[at];
         let (gmem, view) = (tiles.gmem_of(name), self.view(at, way));
         let gmem = match node.table {
             Some(table) => View::Looked(gmem.tile(), self.view(table, way).tile()),
@@ -213,13 +253,20 @@ impl<'p> FlowTiles<'p> {
     }
 }
 
-fn register(tiles: &mut Tiles<'_>, node: &Node, (way, tv): (Way, &Part<2>)) -> Result<TileId> {
+/// Registers of a node's tile, whose extent along one coordinate may be another than its mode's.
+fn register(
+    tiles: &mut Tiles<'_>,
+    node: &Node,
+    (way, tv): (Way, &Part<2>),
+    other: Option<(usize, i64)>,
+) -> Result<TileId> {
     let plan = tiles.plan();
     let packing = node.held[way as usize];
     let packing = packing.ok_or_else(|| bug(plan, "a node in no registers"))?;
-    let extents = [0, 1].map(|at| match node.keeps[at] {
-        true => plan.cta_tile.get(at).copied().unwrap_or(1),
-        false => 1,
+    let extents = [0, 1].map(|at| match (node.keeps[at], other) {
+        (true, Some((along, extent))) if along == at => extent,
+        (true, _) => plan.cta_tile.get(at).copied().unwrap_or(1),
+        (false, _) => 1,
     });
     let name = |at: usize| plan.modes.get(at).cloned().unwrap_or_default();
     let modes = [0, 1].map(|at| (name(at), extents[at]));

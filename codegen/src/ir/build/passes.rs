@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::ir::build::flow::{FlowTiles, Way};
 use crate::ir::build::tiles::Tiles;
-use crate::ir::tile::{Bounds, FoldId, Op, WHOLE};
+use crate::ir::tile::{Bounds, FoldId, Op, Share, WHOLE};
 use crate::plan::cast::fill;
 use crate::plan::code::computed;
 use crate::plan::flow::{Does, Flow};
@@ -57,7 +57,7 @@ impl Passing<'_, '_> {
         let mut ops = Vec::new();
         for at in made {
             if let Does::Load(name) = &self.flow.nodes[*at].does {
-                ops.push(self.copy((*at, name), (way, bounds))?);
+                ops.push(self.copy((*at, name), (way, bounds, WHOLE))?);
             }
         }
         for at in made {
@@ -73,7 +73,7 @@ impl Passing<'_, '_> {
                 Does::Load(_) | Does::Sum(_) => {}
             }
             if let Some(name) = &node.stored {
-                ops.push(self.copy((*at, name), (way, bounds))?);
+                ops.push(self.copy((*at, name), (way, bounds, WHOLE))?);
             }
         }
         Ok(ops)
@@ -86,16 +86,36 @@ impl Passing<'_, '_> {
         let node = |at: &usize| &self.flow.nodes[*at];
         for at in made.iter().filter(|at| !node(at).late) {
             if let Does::Load(name) = &node(at).does {
-                ops.push(self.copy((*at, name), (way, bounds))?);
+                ops.push(self.load((*at, name), pass, (way, bounds, WHOLE))?);
             }
         }
+        let shares = match self.passes.by_shares(self.flow, &self.passes.passes[pass]) {
+            true => self.held.vectors_along_columns(),
+            false => 1,
+        };
+        for share in (0..shares).map(|number| Share(number, shares)) {
+            ops.extend(self.share(pass, (way, bounds, share), inside)?);
+        }
+        Ok(ops)
+    }
+
+    /// What a pass makes of a share of a chunk whose first loads are done.
+    fn share(
+        &self,
+        pass: usize,
+        (way, bounds, share): (Way, Bounds, Share),
+        inside: Bounds,
+    ) -> Result<Vec<Op>> {
+        let made = &self.passes.passes[pass].made;
+        let node = |at: &usize| &self.flow.nodes[*at];
+        let mut ops = Vec::new();
         for at in made {
             match &node(at).does {
                 Does::Load(name) if node(at).late => {
-                    ops.push(self.copy((*at, name), (way, bounds))?);
+                    ops.push(self.load((*at, name), pass, (way, bounds, share))?);
                 }
                 Does::Load(_) | Does::Sum(_) => {}
-                Does::Map(_, from) => ops.push(self.held.map(*at, from, way, WHOLE)?),
+                Does::Map(_, from) => ops.push(self.held.map(*at, from, way, share)?),
                 Does::Fold(from, number) => ops.push(Op::Accumulate {
                     to: self.held.so_far(*number)?,
                     from: self.held.view(*from, way),
@@ -108,7 +128,7 @@ impl Passing<'_, '_> {
             let is_stored = earlier.any(|pass| pass.made.contains(at));
             let of_chunks = node(at).keeps[self.passes.over] && !is_stored;
             if let Some(name) = node(at).stored.as_ref().filter(|_| of_chunks) {
-                ops.push(self.copy((*at, name), (way, bounds))?);
+                ops.push(self.copy((*at, name), (way, bounds, share))?);
             }
         }
         Ok(ops)
@@ -133,7 +153,15 @@ impl Passing<'_, '_> {
         })
     }
 
-    fn copy(&self, node: (usize, &str), (way, bounds): How) -> Result<Op> {
-        self.held.copy(self.tiles, node, (way, bounds, WHOLE))
+    /// Loads a chunk of an operand; the last pass may do so in a way of its own.
+    fn load(&self, node: (usize, &str), pass: usize, how: (Way, Bounds, Share)) -> Result<Op> {
+        match pass + 1 == self.passes.passes.len() {
+            true => self.held.load_last(self.tiles, node, how),
+            false => self.copy(node, how),
+        }
+    }
+
+    fn copy(&self, node: (usize, &str), how: (Way, Bounds, Share)) -> Result<Op> {
+        self.held.copy(self.tiles, node, how)
     }
 }

@@ -9,7 +9,9 @@ use crate::error::Result;
 use crate::plan::choose::{Chooser, Wanted};
 use crate::plan::model::{Hop, MmaPlan, Plan, Step};
 use crate::plan::partition;
-use crate::plan::tiled::{assume, check_strides, copy_of, place_smem, values, vector_copy};
+use crate::plan::tiled::{
+    Lies, Sharing, assume, check_strides, copy_of, place_smem, values, vector_copy,
+};
 use crate::spec::model::{Auto, Operand, Role, Spec, Stride};
 
 /// Bytes of one asynchronous copy of the multistage way.
@@ -64,7 +66,10 @@ pub(super) fn multistage_operand(
     };
     let placed = chooser.first(&what, candidates, |chooser, atom| {
         let (dtype, threads) = (operand.dtype, plan.threads);
-        let tiled = vector_copy(chooser, atom, dtype, tile, 1, threads, &what)?;
+        let tiled = {
+            let sharing = Sharing::of_vectors(tile, 1, threads);
+            vector_copy(chooser, atom, dtype, sharing, &what)?
+        };
         let Some(tiled) = tiled else { return Ok(None) };
         if !check_strides(chooser, operand, 1, atom, &what) {
             return Ok(None);
@@ -142,7 +147,10 @@ fn fragment_copy(
             &mut placed,
             operand,
             tile,
-            contiguous,
+            Lies {
+                contiguous,
+                turned: false,
+            },
             &swizzle,
             steps,
         )?;
@@ -224,7 +232,10 @@ pub(super) fn synchronous_operand(
         let Some(atom) = chooser.copy(&what, &given.unwrap_or_default(), wanted) else {
             return Ok(());
         };
-        let tiled = vector_copy(chooser, &atom, dtype, tile, along, threads, &what)?;
+        let tiled = {
+            let sharing = Sharing::of_vectors(tile, along, threads);
+            vector_copy(chooser, &atom, dtype, sharing, &what)?
+        };
         let Some(tiled) = tiled else { return Ok(()) };
         let elements = values(tiled.atom())?;
         if elements > 1 {

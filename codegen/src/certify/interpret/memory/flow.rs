@@ -233,21 +233,26 @@ impl<'k> Memory<'k, '_> {
             tiles: [from, to],
             extents,
         } = self.folding(at, views, number)?;
-        if extents[0] != extents[1] {
+        let [whole, few] = extents.map(|extents| extents[fold.over]);
+        let other = 1 - fold.over;
+        let fits = few != 0 && whole.is_multiple_of(few);
+        if !fits || extents[0][other] != extents[1][other] {
             return Err(format!("folds {:?} into {:?}", extents[0], extents[1]));
         }
-        let whole = extents[0][fold.over] as i64;
+        let [whole, few] = [whole, few].map(|extent| extent as i64);
         let taken = self.taken(machine, at, (fold.over, whole), bounds)?;
         let (source, mut target) = (self.take(from, extents[0]), self.take(to, extents[1]));
         let part = self.members[at].part;
-        for run in self.regions.of_registers(to.1, WHOLE, part)?.iter() {
+        for run in self.regions.of_registers(from.1, WHOLE, part)?.iter() {
             for step in 0..run.len as i64 {
                 let here = [run.at[0], run.at[1] + step];
                 if here[fold.over] >= taken {
                     continue;
                 }
+                let mut place = here;
+                place[fold.over] %= few;
                 let next = source.element(here).ok_or(OUTSIDE)?;
-                let so_far = target.element_mut(here).ok_or(OUTSIDE)?;
+                let so_far = target.element_mut(place).ok_or(OUTSIDE)?;
                 *so_far = match is_poison(*so_far) || is_poison(next) {
                     true => POISON,
                     false => stored(fold.dtype, combine(*so_far, next)),

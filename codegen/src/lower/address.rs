@@ -52,11 +52,12 @@ pub(super) struct GmemTile<'p> {
 }
 
 impl<'p> GmemTile<'p> {
-    /// The operand's tile that the CTA is at, for a step whose thread part is `part`.
+    /// The operand's tile that the CTA is at, of that plane where each has its own, for a step whose
+    /// thread part is `part`.
     pub(super) fn new(
         builder: &mut Builder,
         plan: &Plan,
-        operand: &'p Operand,
+        (operand, plane): (&'p Operand, Option<i64>),
         (part, axes): (&Part<2>, &[Option<usize>]),
         state: &State,
     ) -> Option<GmemTile<'p>> {
@@ -67,6 +68,10 @@ impl<'p> GmemTile<'p> {
             let stride = stride_expr(builder, &axis.stride)?;
             let at = state.outer.get(number)?.clone();
             offset = add(offset, mul(widen(at), stride));
+        }
+        if let (Some(number), Some((_, axis))) = (plane, &operand.plane) {
+            let stride = stride_expr(builder, &axis.stride)?;
+            offset = add(offset, mul(long(number), stride));
         }
         for (axis, coordinate) in axes.iter().enumerate() {
             // Where a table says, each row has an entry of its own, which is tested itself.

@@ -141,7 +141,7 @@ impl<'p> Lowering<'p> {
                 let operand = self.operand_of(tile)?;
                 let part = (part, step.axes.as_slice());
                 let tile = GmemTile::new(&mut self.builder, plan, operand, part, &self.state);
-                let missing = || bug(plan, format!("{} has no parameters", operand.name));
+                let missing = || bug(plan, format!("{} has no parameters", operand.0.name));
                 Side::Gmem(tile.ok_or_else(missing)?)
             }
             View::Smem(tile, stage, _) => {

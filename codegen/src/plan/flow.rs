@@ -153,7 +153,7 @@ impl Growing<'_> {
         let keeps = self.keeps(statement.loops.iter().copied());
         let plane = match self.plane {
             Some((mode, number)) if statement.loops.contains(&mode) => {
-                name = format!("{name}_{number}");
+                name = Planes::name(formula, &name, number);
                 number
             }
             _ => 0,
@@ -231,7 +231,7 @@ impl Growing<'_> {
                 }
                 let plane = self.plane.map_or(0, |(_, number)| number as usize);
                 let name = match self.plane {
-                    Some(_) => format!("acc_{plane}"),
+                    Some((_, number)) => Planes::name(self.formula, "acc", number),
                     None => "acc".to_owned(),
                 };
                 let node = self.push(name, [true; 2], *dtype, Does::Sum(plane));

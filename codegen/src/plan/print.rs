@@ -36,7 +36,11 @@ impl fmt::Display for Plan {
             writeln!(
                 f,
                 "    {}: {} {} at {} ({} bytes)",
-                tile.operand, tile.dtype, tile.layout, tile.offset_bytes, tile.size_bytes
+                self.tile_name(&tile.operand, tile.plane),
+                tile.dtype,
+                tile.layout,
+                tile.offset_bytes,
+                tile.size_bytes
             )?;
         }
         if let Some(mma) = &self.mma {

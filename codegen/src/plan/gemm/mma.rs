@@ -166,7 +166,8 @@ pub(super) fn tiled_mma(
         if by_warps {
             let along =
                 |extent: i64, atom: i64| (extent / 64).clamp(1, 4).min(extent / atom).max(1);
-            [along(spec.cta_tile[0], m), along(spec.cta_tile[1], n), 1]
+            let columns = along(spec.cta_tile[1], n);
+            [along(spec.cta_tile[0], m), of_planes(spec, columns, n), 1]
         } else {
             [16, 16, 1]
         }
@@ -182,6 +183,19 @@ pub(super) fn tiled_mma(
     let grid = Layout::flat(&atoms, &grid)?;
     let tiled = TiledMma::new(mma_of(&facts), &grid, permutation)?;
     Ok(Some(MmaPlan { atom, tiled, widen }))
+}
+
+/// Warps along n, where each has its columns of every plane: more than the columns of one would
+/// have, as far as these split into whole atoms.
+fn of_planes(spec: &Spec, alone: i64, atom: i64) -> i64 {
+    let planes = spec.compute.planes();
+    let columns = spec.cta_tile[1];
+    let most = (columns.saturating_mul(planes) / 64).clamp(1, 4);
+    let divides = |warps: &i64| columns % (warps * atom) == 0;
+    match planes {
+        1 => alone,
+        _ => (1..=most).rev().find(divides).unwrap_or(alone),
+    }
 }
 
 /// Whether the warps can stand so: side by side along m and n, each with whole atoms.

@@ -24,9 +24,13 @@ pub(super) const NARROWEST_BYTES: u32 = 4;
 /// operand's constant strides tell.
 pub(super) fn vector_bytes(operand: &Operand) -> u32 {
     let element = operand.dtype.bytes();
-    let whole = |bytes: &u32| match operand.stride(0) {
-        Stride::Const(stride) => stride % i64::from((bytes / element).max(1)) == 0,
-        Stride::Named(_) => true,
+    let plane = operand.plane.iter().map(|(_, axis)| &axis.stride);
+    let others: Vec<&Stride> = plane.chain([operand.stride(0)]).collect();
+    let whole = |bytes: &u32| {
+        others.iter().all(|stride| match stride {
+            Stride::Const(stride) => stride % i64::from((bytes / element).max(1)) == 0,
+            Stride::Named(_) => true,
+        })
     };
     WIDTHS.into_iter().find(whole).unwrap_or(element)
 }

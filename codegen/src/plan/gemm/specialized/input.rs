@@ -85,6 +85,7 @@ pub(super) fn input(
     let size_bytes = placed_bytes(layout.inner.cosize()?, operand.dtype);
     plan.smem.push(SmemTile {
         operand: name.to_string(),
+        plane: None,
         dtype: operand.dtype,
         layout,
         offset_bytes: plan.stage_bytes,

@@ -241,6 +241,7 @@ fn stage(
     }
     plan.smem.push(SmemTile {
         operand: d.name.clone(),
+        plane: None,
         dtype: d.dtype,
         layout,
         offset_bytes: 0,

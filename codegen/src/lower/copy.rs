@@ -121,6 +121,9 @@ impl<'p> Lowering<'p> {
                 }
             }
         }
+        if let Side::Gmem(tile) = &mut run.src {
+            out.extend(tile.pin(&mut self.builder));
+        }
         let instances = run.parts.instances();
         let ends = [share.0, share.0 + 1].map(|end| instances * end as usize / share.1 as usize);
         for instance in ends[0]..ends[1] {

@@ -225,10 +225,14 @@ pub(super) fn check_fragments(chooser: &mut Chooser<'_>, plan: &Plan) -> Result<
     // Accumulators that exceed it by themselves are told already.
     let told = accumulators + OTHER_REGISTERS > available;
     if !told && needed + OTHER_REGISTERS > available {
+        let fewer = match &plan.computes.planes {
+            Some(planes) => format!(", or fewer products along {}", planes.mode),
+            None => String::new(),
+        };
         let message = format!(
             "{accumulators} accumulator registers a thread, {} of fragments, {addresses} of \
              addresses and {OTHER_REGISTERS} more exceed the {available} of {} threads: use more \
-             mma.atoms, wider copies, a smaller mma.permutation or cta_tile",
+             mma.atoms, wider copies, a smaller mma.permutation or cta_tile{fewer}",
             fragments.max(passing),
             plan.threads
         );

@@ -11,7 +11,7 @@ use crate::atoms::sync::SyncFacts;
 use crate::dtype::DType;
 use crate::error::Violation;
 pub use crate::plan::assumption::Assumption;
-use crate::plan::flow::Flow;
+use crate::plan::flow::{Does, Flow};
 use crate::plan::fold::FoldPlan;
 use crate::plan::roles::{BoxCopy, Roles};
 use crate::plan::work::Work;
@@ -277,6 +277,13 @@ impl Plan {
             Some(plane) => Planes::name(&self.computes.formula, operand, plane),
             None => operand.to_owned(),
         }
+    }
+
+    /// The name of the sums of a plane.
+    pub fn sum_name(&self, plane: usize) -> &str {
+        let mut nodes = self.flow.iter().flat_map(|flow| &flow.nodes);
+        let sums = nodes.find(|node| node.does == Does::Sum(plane));
+        sums.map_or("acc", |node| &node.name)
     }
 
     /// How its folds are made.

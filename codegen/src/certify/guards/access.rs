@@ -176,22 +176,18 @@ impl Limits<'_> {
         (bytes, along): (&Poly, usize),
     ) -> Result<(), String> {
         let size = i128::from(operand.dtype.bytes());
+        let planes = i128::from(self.plan.computes.planes_of(operand));
         for (mode, (coord, axis)) in coords.iter().zip(operand.all_axes()).enumerate() {
             let extent = &axis.mode;
             let limit = match mode < operand.axes.len() {
                 true => known.param(extent),
-                false => Some(Poly::constant(i128::from(
-                    self.plan.computes.planes_of(operand),
-                ))),
+                false => Some(Poly::constant(planes)),
             };
             let limit = limit.ok_or_else(|| format!("there is no parameter {extent}"))?;
-            let taken = match along == mode {
-                true => bytes.clone(),
-                false => Poly::constant(size),
-            };
-            let left = limit.plus(-1, coord).scaled(size).plus(-1, &taken);
-            let first = format!("the coordinate along {extent}");
-            natural(known, coord, &first)?;
+            let one = Poly::constant(size);
+            let taken = if along == mode { bytes } else { &one };
+            let left = limit.plus(-1, coord).scaled(size).plus(-1, taken);
+            natural(known, coord, &format!("the coordinate along {extent}"))?;
             let behind = format!("the bytes from there to the end of {extent}, less those moved,");
             natural(known, &left, &behind)?;
         }

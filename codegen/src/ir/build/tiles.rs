@@ -251,13 +251,10 @@ impl<'p> Tiles<'p> {
             };
             self.declare(name, dtype, output, Place::Rmem(held))
         };
-        let planes = plan.computes.planes();
-        let acc: Vec<TileId> = match planes {
-            1 => vec![hold("acc", acc_type, ty)],
-            _ => (0..planes)
-                .map(|plane| hold(&plan.tile_name("acc", Some(plane)), acc_type, ty))
-                .collect(),
-        };
+        let planes = 0..plan.computes.planes() as usize;
+        let acc: Vec<TileId> = planes
+            .map(|plane| hold(plan.sum_name(plane), acc_type, ty))
+            .collect();
         let epilogue = plan.epilogue.as_ref();
         let mut results = |name: &str, atom: Option<&Arc<Atom>>, to: RegType| {
             let held = |dtype: DType, ty: RegType| Packing { dtype, ty };

@@ -46,9 +46,9 @@ pub(super) fn multistage_operand(
     let name = operand.name.as_str();
     if *operand.stride(1) != Stride::Const(1) {
         let message = format!(
-            "operand {name} is not contiguous along k: asynchronous copies need layout \
-             ({},k):(ld{name},1)",
-            operand.axis(0).mode
+            "operand {name} is not contiguous along {}: asynchronous copies need layout {}",
+            operand.axis(1).mode,
+            operand.layout_along(1)
         );
         chooser.violate("not-contiguous", message);
         return Ok(());

@@ -143,10 +143,11 @@ fn reads_either_way(chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
     let either = atom.operands.iter().any(|operand| operand.name == flag);
     if !either {
         let message = format!(
-            "operand {name}: {} reads {} contiguous along k only: use layout ({},k):(ld{name},1)",
+            "operand {name}: {} reads {} contiguous along {} only: use layout {}",
             atom.id,
             operand.dtype,
-            operand.axis(0).mode
+            operand.axis(1).mode,
+            operand.layout_along(1)
         );
         chooser.violate("major", message);
     }

@@ -54,8 +54,8 @@ pub(super) struct GmemTile<'p> {
 }
 
 impl<'p> GmemTile<'p> {
-    /// The operand's tile that the CTA is at, of that plane where each has its own, for a step whose
-    /// thread part is `part`.
+    /// The operand's tile that the CTA is at, of that plane where each has its own, for a step
+    /// whose thread part is `part`.
     pub(super) fn new(
         builder: &mut Builder,
         plan: &Plan,

@@ -283,8 +283,8 @@ impl Growing<'_> {
         at
     }
 
-    /// What sums are called: as intermediates are that are sums and nothing else, but not as one that
-    /// is more.
+    /// What sums are called: as intermediates are that are sums and nothing else, but not as one
+    /// that is more.
     fn sum_name(&self, sum: &Expr) -> &'static str {
         const NAME: &str = "acc";
         let formula = self.formula;

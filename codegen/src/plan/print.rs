@@ -33,14 +33,12 @@ impl fmt::Display for Plan {
             writeln!(f, "  smem {all} bytes: {stages} stages of {stage}")?;
         }
         for tile in &self.smem {
+            let name = self.tile_name(&tile.operand, tile.plane);
+            let (layout, at, bytes) = (&tile.layout, tile.offset_bytes, tile.size_bytes);
             writeln!(
                 f,
-                "    {}: {} {} at {} ({} bytes)",
-                self.tile_name(&tile.operand, tile.plane),
-                tile.dtype,
-                tile.layout,
-                tile.offset_bytes,
-                tile.size_bytes
+                "    {name}: {} {layout} at {at} ({bytes} bytes)",
+                tile.dtype
             )?;
         }
         if let Some(mma) = &self.mma {

@@ -201,8 +201,8 @@ pub(super) fn assume_bytes(plan: &mut Plan, operand: &Operand, bytes: u32, reaso
     }
 }
 
-/// Places the operand's tile in shared memory, that of each plane behind another, with the swizzle and pitch that cost the two steps
-/// the fewest cycles.
+/// Places the operand's tile in shared memory, that of each plane behind another, with the swizzle
+/// and pitch that cost the two steps the fewest cycles.
 pub(super) fn place_smem(
     chooser: &mut Chooser<'_>,
     plan: &mut Plan,

@@ -9,8 +9,8 @@ use crate::spec::model::Role;
 
 /// What a product is made of.
 pub(super) struct Product<'p> {
-    /// The factors that pass through registers: a, then b of each plane, or none where the MMA reads
-    /// shared memory.
+    /// The factors that pass through registers: a, then b of each plane, or none where the MMA
+    /// reads shared memory.
     pub factors: Vec<Factor>,
     /// The accumulators, of each plane.
     pub acc: Vec<TileId>,

@@ -19,7 +19,7 @@ use crate::ir::tile::{
 use crate::plan::cast::{cast, zero};
 use crate::plan::model::{Hop, MmaPlan, Plan, Step};
 use crate::plan::part::Part;
-use crate::plan::partition;
+use crate::plan::partition::{self, MmaParts};
 use crate::spec::model::{Operand, Role};
 
 /// The tiles of a kernel under construction.
@@ -209,35 +209,10 @@ impl<'p> Tiles<'p> {
         let facts = mma.atom.mma.as_ref();
         let facts = facts.ok_or_else(|| bug(plan, "an mma without facts"))?;
         let [_, a_type, b_type, acc_type] = facts.types;
-        let mut factors = Vec::new();
-        if facts.smem != [true; 2] {
-            let sides = [
-                (Role::A, ("a", a_type), &parts.a),
-                (Role::B, ("b", b_type), &parts.b),
-            ];
-            let mut planned = Vec::new();
-            for (role, value, tv) in sides {
-                let missing = || bug(plan, &format!("no factor {role:?}"));
-                let operand = plan.operand_as(role).ok_or_else(missing)?;
-                for plane in plan.planes_of(operand) {
-                    let name = plan.tile_name(&operand.name, plane);
-                    let passing = self.passing(role, &name)?;
-                    planned.push((role, operand, name, value, tv, passing));
-                }
-            }
-            for (role, operand, name, value, tv, passing) in planned {
-                let (loaded, fragment, widen) = self.fragments(mma, (operand, &name), value, tv)?;
-                factors.push(Factor {
-                    role,
-                    gmem: self.gmem_of(&name),
-                    smem: self.smem_of(&name),
-                    passing,
-                    loaded,
-                    fragment,
-                    widen,
-                });
-            }
-        }
+        let factors = match facts.smem {
+            [true, true] => Vec::new(),
+            _ => self.factors(mma, [a_type, b_type], &parts)?,
+        };
         let output = plan.output().ok_or_else(|| bug(plan, "no output"))?;
         let ty = mma
             .atom
@@ -283,6 +258,44 @@ impl<'p> Tiles<'p> {
             packed,
             single,
         })
+    }
+
+    /// The factors that pass through registers: a, then b of each plane. What is on its way comes
+    /// before the fragments.
+    fn factors(
+        &mut self,
+        mma: &MmaPlan,
+        [a_type, b_type]: [DType; 2],
+        parts: &MmaParts,
+    ) -> Result<Vec<Factor>> {
+        let plan = self.plan;
+        let sides = [
+            (Role::A, ("a", a_type), &parts.a),
+            (Role::B, ("b", b_type), &parts.b),
+        ];
+        let (mut planned, mut factors) = (Vec::new(), Vec::new());
+        for (role, value, tv) in sides {
+            let missing = || bug(plan, &format!("no factor {role:?}"));
+            let operand = plan.operand_as(role).ok_or_else(missing)?;
+            for plane in plan.planes_of(operand) {
+                let name = plan.tile_name(&operand.name, plane);
+                let passing = self.passing(role, &name)?;
+                planned.push((role, operand, name, value, tv, passing));
+            }
+        }
+        for (role, operand, name, value, tv, passing) in planned {
+            let (loaded, fragment, widen) = self.fragments(mma, (operand, &name), value, tv)?;
+            factors.push(Factor {
+                role,
+                gmem: self.gmem_of(&name),
+                smem: self.smem_of(&name),
+                passing,
+                loaded,
+                fragment,
+                widen,
+            });
+        }
+        Ok(factors)
     }
 
     /// What passes through registers on its way into shared memory, into the tile of that name.

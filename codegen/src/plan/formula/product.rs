@@ -42,8 +42,8 @@ pub(super) fn side_by_side(formula: &Formula, found: &Contraction) -> Option<Vio
         format!("is 1 and tells no products apart: take {mode} out of `modes` and of the formula")
     } else if let Some((other, _)) = all.get(1) {
         format!(
-            "and modes.{other} both tell products apart, and one mode may: make one of them, as the \
-             operands lie in memory"
+            "and modes.{other} both tell products apart, and one mode may: make one of them, as \
+             the operands lie in memory"
         )
     } else if is_of(batch) {
         format!(

@@ -280,7 +280,8 @@ pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
         match (stride, bytes % unit) {
             // No other stride repeats elements.
             (0, _) => Some(format!(
-                "has stride 0 along {mode}: tensor maps need a positive one: use schedule multistage"
+                "has stride 0 along {mode}: tensor maps need a positive one: use schedule \
+                 multistage"
             )),
             (_, 0) => None,
             _ => {

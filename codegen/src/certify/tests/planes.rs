@@ -35,7 +35,7 @@ modes: { p: 3 }
 compute: |
   acc[m,h,p] = sum[k] a[m,k] * b[h,p,k]
   d[m,h] = acc[m,h,0] * acc[m,h,1] - acc[m,h,2]
-cta_tile: '(16,16,8)'
+cta_tile: '(16,16,16)'
 ";
 const ALL: [&str; 2] = [MULTISTAGE, SYNCHRONOUS];
 

@@ -5,6 +5,7 @@ mod interpret;
 mod outer;
 mod passes;
 mod pipeline;
+mod planes;
 mod tables;
 mod timeline;
 

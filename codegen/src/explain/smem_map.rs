@@ -92,12 +92,13 @@ fn ring(plan: &Plan) -> Vec<Region> {
         .iter()
         .filter(|tile| plan.roles.is_none() || Some(&tile.operand) != output);
     let of_tile = |tile: &crate::plan::model::SmemTile| {
-        let (operand, offset, bytes) = (tile.operand.clone(), tile.offset_bytes, tile.size_bytes);
+        let name = plan.tile_name(&tile.operand, tile.plane);
+        let (offset, bytes) = (tile.offset_bytes, tile.size_bytes);
         (0..plan.stages).map(move |slot| Region {
             offset_bytes: slot * plan.stage_bytes + offset,
             bytes,
             purpose: Use::Ring,
-            name: format!("{word} {slot} {operand}"),
+            name: format!("{word} {slot} {name}"),
             slot: Some(slot),
         })
     };

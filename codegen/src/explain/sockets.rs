@@ -137,31 +137,30 @@ fn by(plan: &Plan, operand: &str, hops: &[Hop]) -> Vec<String> {
     ids
 }
 
+/// An element of an operand, with its modes in the order of the formula: `b[h,p,k]`.
+fn element(plan: &Plan, name: &str) -> String {
+    let axes = plan.operand(name).map(|operand| operand.formula_axes());
+    let axes = axes.unwrap_or_default();
+    let modes: Vec<&str> = axes.iter().map(|axis| axis.mode.as_str()).collect();
+    format!("{name}[{}]", modes.join(","))
+}
+
 fn of_product(plan: &Plan, formula: &Formula, found: &Contraction) -> Vec<Socket> {
     let mut sockets = Vec::new();
     let text = |span: &std::ops::Range<usize>| formula.text.get(span.clone()).unwrap_or_default();
-    let element = |source: Source, modes: &[usize]| {
-        let modes = modes.iter().filter_map(|mode| formula.modes.get(*mode));
-        let modes: Vec<&str> = modes.map(|mode| mode.name.as_str()).collect();
-        format!("{}[{}]", formula.name(source), modes.join(","))
-    };
     for factor in &found.factors {
         let Some(operand) = factor.operand.map(Source::Operand) else {
             continue;
         };
-        let modes: Vec<usize> = formula.axis_modes(operand).into_iter().flatten().collect();
+        let name = formula.name(operand);
         let widen = plan.mma.iter().filter_map(|mma| mma.widen.as_ref());
         sockets.push(Socket {
             place: "load",
-            expression: element(operand, &modes),
-            by: by(
-                plan,
-                formula.name(operand),
-                &[Hop::G2s, Hop::G2r, Hop::R2s, Hop::S2r],
-            )
-            .into_iter()
-            .chain(widen.map(|atom| atom.id.clone()))
-            .collect(),
+            expression: element(plan, name),
+            by: by(plan, name, &[Hop::G2s, Hop::G2r, Hop::R2s, Hop::S2r])
+                .into_iter()
+                .chain(widen.map(|atom| atom.id.clone()))
+                .collect(),
         });
     }
     let mma = |mma: &MmaPlan| mma.atom.id.clone();
@@ -191,10 +190,9 @@ fn of_product(plan: &Plan, formula: &Formula, found: &Contraction) -> Vec<Socket
         sockets.extend(of_flow(plan, formula, flow, places));
         return sockets;
     }
-    let modes: Vec<&str> = output.axes.iter().map(|axis| axis.mode.as_str()).collect();
     sockets.push(Socket {
         place: "epilogue, store",
-        expression: format!("{}[{}] = the sum", output.name, modes.join(",")),
+        expression: format!("{} = the sum", element(plan, &output.name)),
         by: by(plan, &output.name, &[Hop::R2g, Hop::R2s, Hop::S2g]),
     });
     sockets
@@ -203,21 +201,13 @@ fn of_product(plan: &Plan, formula: &Formula, found: &Contraction) -> Vec<Socket
 /// What is loaded, computed, folded and stored of a tile's elements, in the order of its nodes.
 fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4]) -> Vec<Socket> {
     let [load, map, fold, store] = places;
-    let axes = |name: &str| {
-        let operand = plan.operand(name);
-        let axes = operand
-            .map(|operand| operand.formula_axes())
-            .unwrap_or_default();
-        let modes: Vec<&str> = axes.iter().map(|axis| axis.mode.as_str()).collect();
-        format!("{name}[{}]", modes.join(","))
-    };
     let mut sockets = Vec::new();
     for node in &flow.nodes {
         let (place, expression, atoms) = match &node.does {
             Does::Sum(_) => continue,
             Does::Load(name) => (
                 load,
-                axes(name),
+                element(plan, name),
                 by(plan, name, &[Hop::G2r, Hop::G2rLast, Hop::G2s, Hop::S2r]),
             ),
             Does::Map(value, _) => {
@@ -254,7 +244,7 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
         if let Some(name) = &node.stored {
             sockets.push(Socket {
                 place: store,
-                expression: axes(name),
+                expression: element(plan, name),
                 by: by(plan, name, &[Hop::R2g, Hop::R2s, Hop::S2g]),
             });
         }
@@ -292,7 +282,8 @@ fn of_rows(plan: &Plan, formula: &Formula) -> Vec<Socket> {
     sockets
 }
 
-/// What each mode of the tile is, then the outer ones. The first two are the output's: a product's
+/// What each mode of the tile is, then the outer ones and that of the planes, of which a tile has
+/// all. The first two are the output's: a product's
 /// rows and columns.
 fn modes(plan: &Plan) -> Vec<ModeUse> {
     let is = |at: usize| match at {
@@ -308,7 +299,7 @@ fn modes(plan: &Plan) -> Vec<ModeUse> {
             .operands
             .iter()
             .map(|operand| {
-                let axis = operand.axes.iter().find(|axis| axis.mode == *mode);
+                let axis = operand.all_axes().find(|axis| axis.mode == *mode);
                 (
                     operand.name.clone(),
                     axis.map(|axis| axis.stride.to_string()),
@@ -319,5 +310,7 @@ fn modes(plan: &Plan) -> Vec<ModeUse> {
     let tiles = plan.modes.iter().zip(&plan.cta_tile).enumerate();
     let tiles = tiles.map(|(at, (mode, tile))| of(mode, is(at), *tile));
     let outer = plan.work.outer.iter().map(|mode| of(mode, "outer", 1));
-    tiles.chain(outer).collect()
+    let planes = plan.computes.planes.iter();
+    let planes = planes.map(|planes| of(&planes.mode, "products", planes.count));
+    tiles.chain(outer).chain(planes).collect()
 }

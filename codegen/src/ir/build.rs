@@ -38,7 +38,9 @@ pub fn build(plan: &Plan) -> Result<Kernel> {
             match &plan.roles {
                 Some(roles) => specialized::body(&mut tiles, &product, roles)?,
                 None if plan.moves(Role::A, Hop::G2s) => {
-                    let ring = ring(&mut tiles, &[Role::A, Role::B]);
+                    let held = product.factors.iter();
+                    let held = held.map(|factor| factor.slot(Stage::Fixed(0), None));
+                    let ring = ring(&mut tiles, held);
                     each_work_tile(multistage(&tiles, &product, ring)?)
                 }
                 None => each_work_tile(synchronous(&tiles, &product)?),
@@ -65,14 +67,12 @@ fn each_work_tile(body: Vec<Op>) -> Vec<Op> {
     vec![Op::ForEachWorkTile(body)]
 }
 
-/// The ring of asynchronous copies.
-fn ring(tiles: &mut Tiles<'_>, roles: &[Role]) -> PipeId {
-    let of = |role: &Role| tiles.smem(*role, Stage::Fixed(0), None).tile();
-    let held = roles.iter().map(of).collect();
+/// The ring of asynchronous copies into those tiles.
+fn ring(tiles: &mut Tiles<'_>, held: impl IntoIterator<Item = View>) -> PipeId {
     tiles.pipe(Pipe {
         name: "ring",
         slots: tiles.plan().stages,
-        tiles: held,
+        tiles: held.into_iter().map(View::tile).collect(),
         fill: Team::All,
         empty: Team::All,
         full: Full::Group(Engine::Copies),
@@ -90,7 +90,7 @@ fn copy(plan: &Plan, tiles: &mut Tiles<'_>) -> Result<Vec<Op>> {
     let buffer = tiles.smem(Role::Source, Stage::Fixed(0), None);
     let (hop, from) = if plan.moves(Role::Source, Hop::G2s) {
         let fill = tiles.step(Role::Source, Hop::G2s, [source, buffer], Bounds::Checked);
-        let ring = ring(tiles, &[Role::Source]);
+        let ring = ring(tiles, [buffer]);
         let landed = [Sync::Commit(ring), Sync::Await(ring, 0), Sync::Meet];
         body.push(fill);
         body.extend(landed.map(Op::Sync));
@@ -144,7 +144,12 @@ fn multistage(tiles: &Tiles<'_>, product: &Product<'_>, ring: PipeId) -> Result<
     let plan = tiles.plan();
     let mut body = Vec::new();
     for stage in 0..plan.stages - 1 {
-        body.extend(load_tile(tiles, ring, Stage::Fixed(stage), WHOLE));
+        body.extend(load_tile(
+            tiles,
+            product,
+            ring,
+            (Stage::Fixed(stage), WHOLE),
+        ));
     }
     body.extend(product.clear());
     body.extend([Sync::Await(ring, plan.stages - 2), Sync::Meet].map(Op::Sync));
@@ -170,11 +175,11 @@ fn multistage_trip(tiles: &Tiles<'_>, product: &Product<'_>, ring: PipeId) -> Ve
         );
         if block + 1 < blocks {
             trip.extend(next);
-            let place = Stage::At(End::Fill);
-            trip.extend(load_tile(tiles, ring, place, Share(block, loads)));
-            trip.push(product.multiply(buffer, WHOLE));
+            let place = (Stage::At(End::Fill), Share(block, loads));
+            trip.extend(load_tile(tiles, product, ring, place));
+            trip.extend(product.multiply(buffer, WHOLE));
         } else {
-            trip.push(product.multiply(buffer, Share(0, 2)));
+            trip.extend(product.multiply(buffer, Share(0, 2)));
             let landed = [
                 Sync::Skip(ring, End::Empty, Trips::One),
                 Sync::Await(ring, plan.stages - 2),
@@ -182,7 +187,7 @@ fn multistage_trip(tiles: &Tiles<'_>, product: &Product<'_>, ring: PipeId) -> Ve
             ];
             trip.extend(landed.map(Op::Sync));
             trip.extend(next);
-            trip.push(product.multiply(buffer, Share(1, 2)));
+            trip.extend(product.multiply(buffer, Share(1, 2)));
         }
     }
     trip
@@ -193,24 +198,23 @@ fn synchronous(tiles: &Tiles<'_>, product: &Product<'_>) -> Result<Vec<Op>> {
     let stage = Stage::Fixed(0);
     let mut trip = Vec::new();
     for factor in &product.factors {
-        let views = [tiles.gmem(factor.role), View::Rmem(factor.passing, 0)];
+        let views = [factor.gmem, View::Rmem(factor.passing, 0)];
         trip.push(tiles.step(factor.role, Hop::G2r, views, Bounds::Checked));
     }
     trip.push(sync(Sync::Meet));
     for factor in &product.factors {
-        let ring = tiles.smem(factor.role, stage, None);
-        let views = [View::Rmem(factor.passing, 0), ring];
+        let views = [View::Rmem(factor.passing, 0), factor.slot(stage, None)];
         trip.push(tiles.step(factor.role, Hop::R2s, views, Bounds::Inside));
     }
     trip.extend([sync(Sync::Meet), Op::NextTile]);
     for block in 0..plan.k_blocks() {
         for factor in &product.factors {
-            let ring = tiles.smem(factor.role, stage, Some(block));
-            let views = [ring, View::Rmem(factor.loaded, 0)];
+            let slot = factor.slot(stage, Some(block));
+            let views = [slot, View::Rmem(factor.loaded, 0)];
             trip.push(tiles.step(factor.role, Hop::S2r, views, Bounds::Inside));
         }
         trip.extend(product.widen(0));
-        trip.push(product.multiply(0, WHOLE));
+        trip.extend(product.multiply(0, WHOLE));
     }
     let mut body: Vec<Op> = product.clear().collect();
     body.push(Op::ForEachKTile(trip));
@@ -220,11 +224,16 @@ fn synchronous(tiles: &Tiles<'_>, product: &Product<'_>) -> Result<Vec<Op>> {
 
 /// Starts a share of the copies of the next tile along k into that buffer; the last share closes
 /// their group.
-fn load_tile(tiles: &Tiles<'_>, ring: PipeId, stage: Stage, share: Share) -> Vec<Op> {
+fn load_tile(
+    tiles: &Tiles<'_>,
+    product: &Product<'_>,
+    ring: PipeId,
+    (stage, share): (Stage, Share),
+) -> Vec<Op> {
     let mut ops = Vec::new();
-    for role in [Role::A, Role::B] {
-        let views = [tiles.gmem(role), tiles.smem(role, stage, None)];
-        ops.push(tiles.part(role, Hop::G2s, views, Bounds::Checked, share));
+    for factor in &product.factors {
+        let views = [factor.gmem, factor.slot(stage, None)];
+        ops.push(tiles.part(factor.role, Hop::G2s, views, Bounds::Checked, share));
     }
     if share.0 + 1 == share.1 {
         let next = Sync::Skip(ring, End::Fill, Trips::One);
@@ -235,8 +244,8 @@ fn load_tile(tiles: &Tiles<'_>, ring: PipeId, stage: Stage, share: Share) -> Vec
 
 fn load_fragments(tiles: &Tiles<'_>, product: &Product<'_>, block: u32, buffer: u32) -> Vec<Op> {
     let load = |factor: &Factor| {
-        let ring = tiles.smem(factor.role, Stage::At(End::Empty), Some(block));
-        let views = [ring, View::Rmem(factor.loaded, buffer)];
+        let slot = factor.slot(Stage::At(End::Empty), Some(block));
+        let views = [slot, View::Rmem(factor.loaded, buffer)];
         tiles.step(factor.role, Hop::S2r, views, Bounds::Inside)
     };
     product.factors.iter().map(load).collect()

@@ -177,9 +177,9 @@ pub enum Scalar {
 pub enum Stmt {
     /// Defines an immutable variable.
     Let(VarId, Expr),
-    /// Defines an immutable 32-bit variable equal to the expression, in a way no optimizer sees
-    /// through: what depends on it stays where it is written, instead of holding registers across a
-    /// loop.
+    /// Defines an immutable variable of 32 or 64 bits equal to the expression, in a way no
+    /// optimizer sees through: what depends on it stays where it is written, instead of holding
+    /// registers across a loop.
     Pin(VarId, Expr),
     /// Defines an immutable 32-bit variable: the value that the first lane of the warp has, which
     /// the assembler then knows to be the same in all of them.

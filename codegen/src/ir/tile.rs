@@ -34,8 +34,8 @@ pub struct Tile {
 /// Where a tile is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In global memory: the part of the operand of that number that the CTA is at.
-    Gmem(usize),
+    /// In global memory: what the CTA is at of the operand of that number, or of one of its planes.
+    Gmem(usize, Option<i64>),
     /// In shared memory: the plan's tile of that number, once for each buffer.
     Smem(usize),
     /// In the registers of the threads that share it out.

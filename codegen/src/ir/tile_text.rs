@@ -45,7 +45,7 @@ impl fmt::Display for Tile {
 
 fn space(place: &Place) -> &'static str {
     match place {
-        Place::Gmem(_) => "g",
+        Place::Gmem(..) => "g",
         Place::Smem(_) => "s",
         Place::Rmem(_) => "r",
     }

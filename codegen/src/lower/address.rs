@@ -7,7 +7,7 @@
 
 use crate::atoms::model::Space;
 use crate::ir::expr::{add, and, div, int, le, long, lt, mul, sub, widen, xor};
-use crate::ir::program::{Address, Base, Expr, VarId};
+use crate::ir::program::{Address, Base, Expr, IntType, Stmt, VarId};
 use crate::ir::tile::{End, Stage};
 use crate::lower::builder::Builder;
 use crate::plan::model::{Plan, SmemTile};
@@ -40,6 +40,8 @@ pub(super) struct State {
 /// One operand's tile in global memory, as one thread sees it.
 pub(super) struct GmemTile<'p> {
     operand: &'p Operand,
+    /// The plane that it is of, where each has its own.
+    plane: Option<i64>,
     base: crate::ir::program::ParamId,
     offset: Expr,
     moving: Option<Expr>,
@@ -52,11 +54,12 @@ pub(super) struct GmemTile<'p> {
 }
 
 impl<'p> GmemTile<'p> {
-    /// The operand's tile that the CTA is at, for a step whose thread part is `part`.
+    /// The operand's tile that the CTA is at, of that plane where each has its own, for a step
+    /// whose thread part is `part`.
     pub(super) fn new(
         builder: &mut Builder,
         plan: &Plan,
-        operand: &'p Operand,
+        (operand, plane): (&'p Operand, Option<i64>),
         (part, axes): (&Part<2>, &[Option<usize>]),
         state: &State,
     ) -> Option<GmemTile<'p>> {
@@ -113,12 +116,27 @@ impl<'p> GmemTile<'p> {
         let own = own.map(|(axis, at)| at.filter(|_| operand.looked_into() != Some(axis)));
         Some(GmemTile {
             operand,
+            plane,
             base: builder.param(&operand.name)?,
             offset,
             moving,
             axes: own.collect(),
             left,
         })
+    }
+
+    /// Computes where the plane's tile along k begins, once for a run: addresses of all copies of
+    /// several planes would each hold two registers through the loop. Nothing of a tile that is not
+    /// one of several.
+    pub(super) fn pin(&mut self, builder: &mut Builder) -> Option<Stmt> {
+        let (_, moving) = (self.plane?, self.moving.take()?);
+        let start = self.address(builder, [0; 2], None)?;
+        self.plane = None;
+        self.offset = long(0);
+        let var = builder.var("plane", IntType::I64, false);
+        self.moving = Some(Expr::Var(var));
+        let start = add(add(start.offset, long(start.imm)), moving);
+        Some(Stmt::Pin(var, start))
     }
 
     /// Whether an entry of a table is a coordinate of the operand.
@@ -139,12 +157,15 @@ impl<'p> GmemTile<'p> {
         let bytes = i64::from(self.operand.dtype.bytes());
         let mut offset = self.offset.clone();
         let mut imm = 0;
-        for (axis, coordinate) in self.axes.iter().enumerate() {
-            let Some(coordinate) = coordinate else {
-                continue;
-            };
-            let steps = *value.get(*coordinate)?;
-            match self.operand.stride(axis) {
+        let own = self.axes.iter().enumerate();
+        let own = own.filter_map(|(axis, at)| Some(((*at)?, self.operand.stride(axis))));
+        let own = own.map(|(at, stride)| Some((*value.get(at)?, stride)));
+        // All threads are as far from the first plane.
+        let plane = self.plane.zip(self.operand.plane.as_ref());
+        let plane = plane.map(|(number, (_, axis))| Some((number, &axis.stride)));
+        for along in plane.into_iter().chain(own) {
+            let (steps, stride) = along?;
+            match stride {
                 Stride::Const(stride) => match steps * stride * bytes {
                     near if near.abs() <= MAX_IMMEDIATE => imm += near,
                     far => offset = add(offset, long(far)),

@@ -306,7 +306,7 @@ fn params(plan: &Plan) -> Vec<Param> {
     let named = |operand: &&Operand| {
         plan.roles.is_none() || operand.is_written() || !is_by_boxes(plan, operand)
     };
-    for axis in (plan.operands.iter().filter(named)).flat_map(|operand| &operand.axes) {
+    for axis in (plan.operands.iter().filter(named)).flat_map(Operand::all_axes) {
         if let Stride::Named(name) = &axis.stride {
             push_once(&mut params, name, ParamType::I64);
         }

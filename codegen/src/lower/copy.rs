@@ -121,6 +121,9 @@ impl<'p> Lowering<'p> {
                 }
             }
         }
+        if let Side::Gmem(tile) = &mut run.src {
+            out.extend(tile.pin(&mut self.builder));
+        }
         let instances = run.parts.instances();
         let ends = [share.0, share.0 + 1].map(|end| instances * end as usize / share.1 as usize);
         for instance in ends[0]..ends[1] {
@@ -141,7 +144,7 @@ impl<'p> Lowering<'p> {
                 let operand = self.operand_of(tile)?;
                 let part = (part, step.axes.as_slice());
                 let tile = GmemTile::new(&mut self.builder, plan, operand, part, &self.state);
-                let missing = || bug(plan, format!("{} has no parameters", operand.name));
+                let missing = || bug(plan, format!("{} has no parameters", operand.0.name));
                 Side::Gmem(tile.ok_or_else(missing)?)
             }
             View::Smem(tile, stage, _) => {

@@ -333,11 +333,14 @@ impl<'p> Lowering<'p> {
         })
     }
 
-    /// The operand that a tile in global memory is of.
-    fn operand_of(&self, tile: TileId) -> Result<&'p Operand> {
+    /// The operand that a tile in global memory is of, and the plane where each has its own.
+    fn operand_of(&self, tile: TileId) -> Result<(&'p Operand, Option<i64>)> {
         let place = self.kernel.tiles.get(tile.0).map(|tile| &tile.place);
         let operand = match place {
-            Some(Place::Gmem(number)) => self.plan.operands.get(*number),
+            Some(Place::Gmem(number, plane)) => {
+                let operand = self.plan.operands.get(*number);
+                operand.map(|operand| (operand, *plane))
+            }
             _ => None,
         };
         operand.ok_or_else(|| {

@@ -52,7 +52,7 @@ fn keys(plan: &Plan, kernel: &Kernel, op: &Op) -> Vec<String> {
     let operand = |tile: TileId| {
         let place = kernel.tiles.get(tile.0).map(|tile| &tile.place);
         let name = match place {
-            Some(Place::Gmem(number)) => plan.operands.get(*number).map(|one| &one.name),
+            Some(Place::Gmem(number, _)) => plan.operands.get(*number).map(|one| &one.name),
             Some(Place::Smem(number)) => plan.smem.get(*number).map(|tile| &tile.operand),
             Some(Place::Rmem(_)) | None => None,
         };

@@ -163,7 +163,7 @@ impl Growing<'_> {
         let keeps = self.keeps(statement.loops.iter().copied());
         let plane = match self.plane {
             Some((mode, number)) if statement.loops.contains(&mode) => {
-                name = format!("{name}_{number}");
+                name = Planes::name(formula, &name, number);
                 number
             }
             _ => 0,
@@ -240,9 +240,10 @@ impl Growing<'_> {
                     return self.fold(expr, (*fold, modes, *dtype), body, from);
                 }
                 let plane = self.plane.map_or(0, |(_, number)| number as usize);
+                let alone = self.sum_name(expr);
                 let name = match self.plane {
-                    Some(_) => format!("acc_{plane}"),
-                    None => "acc".to_owned(),
+                    Some((_, number)) => Planes::name(self.formula, alone, number),
+                    None => alone.to_owned(),
                 };
                 let node = self.push(name, [true; 2], *dtype, Does::Sum(plane));
                 parameter(from, node)
@@ -290,6 +291,22 @@ impl Growing<'_> {
         self.flow.nodes[at].table = table;
         self.known.insert((source, plane), at);
         at
+    }
+
+    /// What sums are called: as intermediates are that are sums and nothing else, but not as one
+    /// that is more.
+    fn sum_name(&self, sum: &Expr) -> &'static str {
+        const NAME: &str = "acc";
+        let formula = self.formula;
+        let more = |one: &Statement| {
+            matches!(one.target, Source::Local(_))
+                && formula.name(one.target) == NAME
+                && one.value.span != sum.span
+        };
+        match formula.statements.iter().any(more) {
+            true => "sum",
+            false => NAME,
+        }
     }
 
     /// The node of the entries that say where along an axis elements lie.

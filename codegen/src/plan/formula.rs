@@ -43,6 +43,11 @@ const APART: &str = "make a kernel of each";
 pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     let computes = &spec.compute;
     let formula = &computes.formula;
+    if let Form::Contraction(found) = &computes.form
+        && let Some(violation) = product::side_by_side(formula, found)
+    {
+        return chooser.violations.push(violation);
+    }
     let misfits = match &computes.form {
         _ if computes.is_plain => Vec::new(),
         Form::Rows(_) => of_rows(formula),

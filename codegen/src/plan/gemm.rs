@@ -41,7 +41,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
         plan.epilogue = epilogue(spec, chooser, d);
     }
     plan.flow = flow;
-    if spec.compute.planes.is_some() || wants_roles(spec, chooser, [a, b, d]) {
+    if wants_roles(spec, chooser, [a, b, d]) {
         if !arch_has_roles(spec, chooser) {
             return Ok(None);
         }
@@ -75,6 +75,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
         check_fragments(chooser, &plan)?;
     } else {
         let bytes = inputs.map(|(operand, rows)| {
+            let rows = rows.saturating_mul(spec.compute.planes_of(operand));
             placed_bytes(rows.saturating_mul(spec.cta_tile[2]), operand.dtype)
         });
         plan.stage_bytes = bytes[0].saturating_add(bytes[1]);
@@ -184,13 +185,9 @@ fn arch_has_roles(spec: &Spec, chooser: &mut Chooser<'_>) -> bool {
         Auto::Given(schedule) => schedule.name(),
         Auto::Auto => "auto",
     };
-    let otherwise = match spec.compute.planes {
-        Some(_) => "a kernel for each product",
-        None => "pipeline.schedule multistage",
-    };
     let message = format!(
         "pipeline.schedule {schedule} needs an mma that reads shared memory by itself, arch {arch} \
-         has none: use arch {}, or {otherwise}",
+         has none: use arch {}, or pipeline.schedule multistage",
         arches.join(" or ")
     );
     chooser.violate("schedule-arch", message);

@@ -163,7 +163,7 @@ fn available_registers(plan: &Plan) -> i64 {
 /// Accumulators against the register file.
 pub(super) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) {
     let threads = i64::from(plan.threads.max(1));
-    let accumulators = spec.cta_tile[0] * spec.cta_tile[1] / threads;
+    let accumulators = spec.cta_tile[0] * spec.cta_tile[1] / threads * spec.compute.planes();
     let accumulators = accumulators * i64::from(spec.accumulator.bits()) / 32;
     let available = available_registers(plan);
     if accumulators + OTHER_REGISTERS > available {
@@ -196,17 +196,20 @@ pub(super) fn check_fragments(chooser: &mut Chooser<'_>, plan: &Plan) -> Result<
     };
     let [_, a, b, c] = facts.types;
     let buffers = if plan.stages > 1 { 2 } else { 1 };
-    let elements = (parts.a.values.len() + parts.b.values.len()) as i64;
+    let planes = plan.computes.planes();
+    let elements = parts.a.values.len() as i64 + planes * parts.b.values.len() as i64;
     let raw = if mma.widen.is_some() { elements } else { 0 };
-    let fragments = (held(&parts.a, a) + held(&parts.b, b) + raw) * buffers;
+    let fragments = (held(&parts.a, a) + planes * held(&parts.b, b) + raw) * buffers;
     let (mut passing, mut copies) = (0, 0);
     for step in plan
         .steps
         .iter()
         .filter(|step| matches!(step.hop, Hop::G2r | Hop::G2s))
     {
-        let instances = partition::of_step(step)?.instances() as i64;
-        let axes = plan.operand(&step.operand).map(|operand| &operand.axes);
+        let operand = plan.operand(&step.operand);
+        let of_each = operand.map_or(1, |operand| plan.computes.planes_of(operand));
+        let instances = of_each * partition::of_step(step)?.instances() as i64;
+        let axes = operand.map(|operand| &operand.axes);
         let named = |axis: &Axis| matches!(axis.stride, Stride::Named(_));
         match step.hop {
             Hop::G2r => passing += instances,
@@ -215,17 +218,21 @@ pub(super) fn check_fragments(chooser: &mut Chooser<'_>, plan: &Plan) -> Result<
             _ => {}
         }
     }
-    let accumulators = held(&parts.c, c);
+    let accumulators = planes * held(&parts.c, c);
     let addresses = (copies - FEW_COPIES).max(0) * ADDRESS_REGISTERS;
     let needed = accumulators + fragments.max(passing) + addresses;
     let available = available_registers(plan);
     // Accumulators that exceed it by themselves are told already.
     let told = accumulators + OTHER_REGISTERS > available;
     if !told && needed + OTHER_REGISTERS > available {
+        let fewer = match &plan.computes.planes {
+            Some(planes) => format!(", or fewer products along {}", planes.mode),
+            None => String::new(),
+        };
         let message = format!(
             "{accumulators} accumulator registers a thread, {} of fragments, {addresses} of \
              addresses and {OTHER_REGISTERS} more exceed the {available} of {} threads: use more \
-             mma.atoms, wider copies, a smaller mma.permutation or cta_tile",
+             mma.atoms, wider copies, a smaller mma.permutation or cta_tile{fewer}",
             fragments.max(passing),
             plan.threads
         );

@@ -12,10 +12,11 @@ use crate::dtype::DType;
 use crate::element::Element;
 use crate::error::Violation;
 pub use crate::plan::assumption::Assumption;
-use crate::plan::flow::Flow;
+use crate::plan::flow::{Does, Flow};
 use crate::plan::fold::FoldPlan;
 use crate::plan::roles::{BoxCopy, Roles};
 use crate::plan::work::Work;
+use crate::spec::Planes;
 use crate::spec::model::{Auto, Axis, Computes, CopyPath, Operand, Role, modes_along};
 
 /// One hop of an operand's way, from one memory space to the next.
@@ -122,6 +123,8 @@ impl Step {
 pub struct SmemTile {
     /// Operand kept there.
     pub operand: String,
+    /// The plane that it is of, where each has a tile of its own.
+    pub plane: Option<i64>,
     /// Element type.
     pub dtype: DType,
     /// Coordinates of the tile to elements, swizzled.
@@ -260,9 +263,34 @@ impl Plan {
         copies.find(|copy| copy.operand == operand && copy.hop == hop)
     }
 
-    /// The shared-memory tile of that operand.
+    /// The planes of an operand that have tiles of their own, by number; where one tile has all
+    /// that there is, one without.
+    pub fn planes_of(&self, operand: &Operand) -> Vec<Option<i64>> {
+        match self.computes.planes_of(operand) {
+            // Boxes bring the rows of all planes, one below the other.
+            count if count > 1 && self.roles.is_none() => (0..count).map(Some).collect(),
+            _ => vec![None],
+        }
+    }
+
+    /// The shared-memory tile of that operand; those of further planes are laid out as the first.
     pub fn smem_tile(&self, operand: &str) -> Option<&SmemTile> {
         self.smem.iter().find(|tile| tile.operand == operand)
+    }
+
+    /// The name of an operand's tile, of that plane where each has its own.
+    pub fn tile_name(&self, operand: &str, plane: Option<i64>) -> String {
+        match plane {
+            Some(plane) => Planes::name(&self.computes.formula, operand, plane),
+            None => operand.to_owned(),
+        }
+    }
+
+    /// The name of the sums of a plane.
+    pub fn sum_name(&self, plane: usize) -> &str {
+        let mut nodes = self.flow.iter().flat_map(|flow| &flow.nodes);
+        let sums = nodes.find(|node| node.does == Does::Sum(plane));
+        sums.map_or("acc", |node| &node.name)
     }
 
     /// How its folds are made.

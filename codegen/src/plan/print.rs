@@ -5,7 +5,7 @@ mod roles;
 
 use std::fmt;
 
-use crate::plan::model::{Choice, LeftOut, Plan, Step};
+use crate::plan::model::{Choice, LeftOut, Plan, SmemTile, Step};
 use crate::spec::model::Operand;
 
 impl fmt::Display for Plan {
@@ -32,13 +32,7 @@ impl fmt::Display for Plan {
             let (stages, stage, all) = (self.stages, self.stage_bytes, self.smem_bytes);
             writeln!(f, "  smem {all} bytes: {stages} stages of {stage}")?;
         }
-        for tile in &self.smem {
-            writeln!(
-                f,
-                "    {}: {} {} at {} ({} bytes)",
-                tile.operand, tile.dtype, tile.layout, tile.offset_bytes, tile.size_bytes
-            )?;
-        }
+        (self.smem.iter()).try_for_each(|tile| write_smem(f, self, tile))?;
         if let Some(mma) = &self.mma {
             writeln!(f, "  mma {}", mma.atom.id)?;
             writeln!(f, "    atoms {}", mma.tiled.atom_layout_mnk())?;
@@ -103,6 +97,13 @@ fn write_outer(f: &mut fmt::Formatter<'_>, outer: &[String]) -> fmt::Result {
         true => Ok(()),
         false => writeln!(f, "  outer ({})", outer.join(",")),
     }
+}
+
+fn write_smem(f: &mut fmt::Formatter<'_>, plan: &Plan, tile: &SmemTile) -> fmt::Result {
+    let name = plan.tile_name(&tile.operand, tile.plane);
+    let (layout, at, bytes) = (&tile.layout, tile.offset_bytes, tile.size_bytes);
+    let dtype = tile.dtype;
+    writeln!(f, "    {name}: {dtype} {layout} at {at} ({bytes} bytes)")
 }
 
 fn write_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {

@@ -157,9 +157,9 @@ pub(super) fn check_strides(
         chooser.violate(STRIDE_CODE, message);
         good = false;
     }
-    let others = (0..operand.axes.len()).filter(|axis| *axis != along);
-    for axis in others {
-        let Stride::Const(stride) = *operand.stride(axis) else {
+    let others = operand.all_axes().enumerate();
+    for (_, axis) in others.filter(|(number, _)| *number != along) {
+        let Stride::Const(stride) = axis.stride else {
             continue;
         };
         if stride % unit == 0 {
@@ -168,7 +168,7 @@ pub(super) fn check_strides(
         let message = format!(
             "{what}: the stride {stride} of {} is {} bytes; vectors of {} start at multiples of \
              {bytes}: use a multiple of {unit}, or a narrower atom or auto",
-            operand.axis(axis).mode,
+            axis.mode,
             stride.saturating_mul(i64::from(element)),
             atom.id
         );
@@ -230,8 +230,8 @@ pub(super) fn assume_bytes(plan: &mut Plan, operand: &Operand, bytes: u32, reaso
     }
 }
 
-/// Places the operand's tile in shared memory, with the swizzle and pitch that cost the two steps
-/// the fewest cycles.
+/// Places the operand's tile in shared memory, that of each plane behind another, with the swizzle
+/// and pitch that cost the two steps the fewest cycles.
 pub(super) fn place_smem(
     chooser: &mut Chooser<'_>,
     plan: &mut Plan,
@@ -265,14 +265,17 @@ pub(super) fn place_smem(
         return Ok(());
     };
     let size_bytes = placed_bytes(layout.inner.cosize()?, operand.dtype);
-    plan.smem.push(SmemTile {
-        operand: operand.name.clone(),
-        dtype: operand.dtype,
-        layout,
-        offset_bytes: plan.stage_bytes,
-        size_bytes,
-    });
-    plan.stage_bytes = plan.stage_bytes.saturating_add(size_bytes);
+    for plane in plan.planes_of(operand) {
+        plan.smem.push(SmemTile {
+            operand: operand.name.clone(),
+            plane,
+            dtype: operand.dtype,
+            layout: layout.clone(),
+            offset_bytes: plan.stage_bytes,
+            size_bytes,
+        });
+        plan.stage_bytes = plan.stage_bytes.saturating_add(size_bytes);
+    }
     Ok(())
 }
 

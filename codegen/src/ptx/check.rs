@@ -168,7 +168,8 @@ impl<'p> Checker<'p> {
     fn stmt(&mut self, stmt: &'p Stmt, depth: usize) {
         match stmt {
             Stmt::Let(var, value) => self.definition(*var, value, false),
-            Stmt::Pin(var, value) | Stmt::Uniform(var, value) => {
+            Stmt::Pin(var, value) => self.definition(*var, value, false),
+            Stmt::Uniform(var, value) => {
                 self.definition(*var, value, false);
                 self.expect(value, IntType::I32);
             }

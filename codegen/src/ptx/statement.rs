@@ -120,9 +120,12 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
 
     /// A 32-bit move that LLVM neither folds nor hoists.
     fn pin(&self, value: IntValue<'ctx>) -> Result<IntValue<'ctx>> {
-        let i32_type = self.context.i32_type();
-        let signature = i32_type.fn_type(&[i32_type.into()], false);
-        let (text, constraints) = ("mov.b32 $0, $1;".to_owned(), "=r,r".to_owned());
+        let ty = value.get_type();
+        let signature = ty.fn_type(&[ty.into()], false);
+        let (text, constraints) = match ty.get_bit_width() {
+            64 => ("mov.b64 $0, $1;".to_owned(), "=l,l".to_owned()),
+            _ => ("mov.b32 $0, $1;".to_owned(), "=r,r".to_owned()),
+        };
         let asm =
             self.context
                 .create_inline_asm(signature, text, constraints, true, false, None, false);

@@ -85,6 +85,20 @@ impl Operand {
         axes
     }
 
+    /// A layout of it whose elements lie side by side along that axis: `(h,p,k):(s1b,s2b,1)`.
+    pub fn layout_along(&self, along: usize) -> String {
+        let axes = self.formula_axes();
+        let name = &self.name;
+        let stride = |(at, axis): (usize, &&Axis)| match axes.len() {
+            _ if axis.mode == self.axis(along).mode => "1".to_owned(),
+            2 => format!("ld{name}"),
+            _ => format!("s{}{name}", at + 1),
+        };
+        let modes: Vec<&str> = axes.iter().map(|axis| axis.mode.as_str()).collect();
+        let strides: Vec<String> = axes.iter().enumerate().map(stride).collect();
+        format!("({}):({})", modes.join(","), strides.join(","))
+    }
+
     /// Its modes and strides, in the order of its formula: `(m,k):(lda,1)`.
     pub fn layout(&self) -> String {
         let axes = self.formula_axes();

@@ -39,6 +39,23 @@ impl Planes {
     }
 }
 
+impl Planes {
+    /// What is called so in the plane of that number: by a name that nothing of the formula has.
+    pub fn name(formula: &Formula, name: &str, plane: i64) -> String {
+        let operands = formula.signature.operands.iter().map(|one| &one.name);
+        let locals = formula.locals.iter().map(|one| &one.name);
+        let known: Vec<&String> = operands.chain(locals).collect();
+        let mut between = "_".to_owned();
+        loop {
+            let own = format!("{name}{between}{plane}");
+            if !known.contains(&&own) {
+                return own;
+            }
+            between.push('_');
+        }
+    }
+}
+
 /// The columns whose extent the problem says.
 pub(super) fn columns(formula: &Formula, found: &Contraction) -> Vec<usize> {
     let named = |mode: &&usize| {

@@ -131,7 +131,7 @@ impl Limits<'_> {
         let constant = |axis: &&Axis| matches!(axis.stride, Stride::Const(_));
         let curve = matches!(self.plan.work.raster, Raster::Hilbert(_));
         let hard =
-            operand.axes.iter().filter(constant).count() > 1 || curve && self.plan.roles.is_none();
+            operand.all_axes().filter(constant).count() > 1 || curve && self.plan.roles.is_none();
         match inside {
             Ok(()) => Ok(way),
             Err(_) if hard => Ok(Way::Unshown),
@@ -159,12 +159,39 @@ impl Limits<'_> {
         // Any coordinates that give the address and are inside show that it is.
         let mut refusal = None;
         for coords in coordinates(known, operand, offset, size)? {
-            match inside(known, operand, &coords, (bytes, along)) {
+            match self.inside(known, operand, &coords, (bytes, along)) {
                 Ok(()) => return Ok(()),
                 Err(error) => refusal = refusal.or(Some(error)),
             }
         }
         Err(refusal.unwrap_or_else(|| format!("the address is no element of {}", operand.name)))
+    }
+
+    /// Shows that the coordinates, and so many bytes from there along that mode, are inside.
+    fn inside(
+        &self,
+        known: &mut Known<'_>,
+        operand: &Operand,
+        coords: &[Poly],
+        (bytes, along): (&Poly, usize),
+    ) -> Result<(), String> {
+        let size = i128::from(operand.dtype.bytes());
+        let planes = i128::from(self.plan.computes.planes_of(operand));
+        for (mode, (coord, axis)) in coords.iter().zip(operand.all_axes()).enumerate() {
+            let extent = &axis.mode;
+            let limit = match mode < operand.axes.len() {
+                true => known.param(extent),
+                false => Some(Poly::constant(planes)),
+            };
+            let limit = limit.ok_or_else(|| format!("there is no parameter {extent}"))?;
+            let one = Poly::constant(size);
+            let taken = if along == mode { bytes } else { &one };
+            let left = limit.plus(-1, coord).scaled(size).plus(-1, taken);
+            natural(known, coord, &format!("the coordinate along {extent}"))?;
+            let behind = format!("the bytes from there to the end of {extent}, less those moved,");
+            natural(known, &left, &behind)?;
+        }
+        Ok(())
     }
 
     /// Loads are cut by the hardware at the tensor's end; stores at the next multiple of 16 bytes,
@@ -238,31 +265,6 @@ fn shown(known: &mut Known<'_>, effort: Effort, goal: &Poly, what: &str) -> Resu
     }
 }
 
-/// Shows that the coordinates, and so many bytes from there along that mode, are inside.
-fn inside(
-    known: &mut Known<'_>,
-    operand: &Operand,
-    coords: &[Poly],
-    (bytes, along): (&Poly, usize),
-) -> Result<(), String> {
-    let size = i128::from(operand.dtype.bytes());
-    for (mode, coord) in coords.iter().enumerate() {
-        let extent = &operand.axis(mode).mode;
-        let limit = known.param(extent);
-        let limit = limit.ok_or_else(|| format!("there is no parameter {extent}"))?;
-        let taken = match along == mode {
-            true => bytes.clone(),
-            false => Poly::constant(size),
-        };
-        let left = limit.plus(-1, coord).scaled(size).plus(-1, &taken);
-        let first = format!("the coordinate along {extent}");
-        natural(known, coord, &first)?;
-        let behind = format!("the bytes from there to the end of {extent}, less those moved,");
-        natural(known, &left, &behind)?;
-    }
-    Ok(())
-}
-
 /// Most terms of an offset that are moved from one constant stride to the other at once.
 const MOVED: usize = 3;
 
@@ -274,14 +276,13 @@ fn coordinates(
     offset: &Poly,
     size: i128,
 ) -> Result<Vec<Vec<Poly>>, String> {
-    let mut coords = vec![Poly::default(); operand.axes.len()];
+    let strides: Vec<&Stride> = operand.all_axes().map(|axis| &axis.stride).collect();
+    let mut coords = vec![Poly::default(); strides.len()];
     let mut rest = offset.clone();
     let torn = || format!("the address is no element of {}", operand.name);
     let mut constant = Vec::new();
-    let strides = operand.axes.iter().map(|axis| &axis.stride);
-    for (mode, stride) in strides.clone().enumerate() {
-        if matches!(stride, Stride::Named(_)) && strides.clone().take(mode).any(|one| one == stride)
-        {
+    for (mode, stride) in strides.iter().enumerate() {
+        if matches!(stride, Stride::Named(_)) && strides[..mode].contains(stride) {
             return Err(format!("two strides of {} are one", operand.name));
         }
         let name = match stride {

@@ -223,7 +223,7 @@ impl<'k, 'r> Memory<'k, 'r> {
                 "takes buffer {buffer} of {}, which has {}",
                 tile.name, held.buffers
             )),
-            Place::Gmem(_) | Place::Smem(_) => Err(format!("{} is not in registers", tile.name)),
+            Place::Gmem(..) | Place::Smem(_) => Err(format!("{} is not in registers", tile.name)),
         }
     }
 }

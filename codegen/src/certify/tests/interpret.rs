@@ -89,7 +89,7 @@ const FAULTS: [(&str, usize, Fault); 21] = [
         })
     }),
     ("one operand loaded for the other", 12, |_, kernel| {
-        let [a, b] = [0, 1].map(|number| tile(kernel, |place| *place == Place::Gmem(number)));
+        let [a, b] = [0, 1].map(|number| tile(kernel, |place| *place == Place::Gmem(number, None)));
         one(kernel, |op| match op {
             Op::Copy { from, .. } if *from == View::Gmem(a) => {
                 *from = View::Gmem(b);
@@ -230,7 +230,7 @@ const FAULTS: [(&str, usize, Fault); 21] = [
         12,
         |plan, kernel| {
             let output = plan.operands.len() - 1;
-            let tile = tile(kernel, |place| *place == Place::Gmem(output));
+            let tile = tile(kernel, |place| *place == Place::Gmem(output, None));
             kernel.tiles[tile.0].modes.reverse();
             true
         },

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use crate::element::Element;
 use crate::ir::build::flow::FlowTiles;
-use crate::ir::tile::{Op, Share, Start, TileId, View, WHOLE};
+use crate::ir::tile::{Op, Share, Stage, Start, TileId, View, WHOLE};
 use crate::spec::model::Role;
 
 /// What a product is made of.
 pub(super) struct Product<'p> {
-    /// The factors that pass through registers: a and b, or none where the MMA reads shared memory.
+    /// The factors that pass through registers: a, then b of each plane, or none where the MMA
+    /// reads shared memory.
     pub factors: Vec<Factor>,
     /// The accumulators, of each plane.
     pub acc: Vec<TileId>,
@@ -29,6 +30,10 @@ pub(super) struct Product<'p> {
 pub(super) struct Factor {
     /// Which.
     pub role: Role,
+    /// Its tile in global memory.
+    pub gmem: View,
+    /// Its tile in shared memory.
+    pub(super) smem: TileId,
     /// On its way from global to shared memory, where it goes that way.
     pub passing: TileId,
     /// As it comes out of shared memory.
@@ -37,6 +42,13 @@ pub(super) struct Factor {
     pub(super) fragment: TileId,
     /// What makes the one of the other, where they differ.
     pub(super) widen: Option<Arc<Element>>,
+}
+
+impl Factor {
+    /// A buffer of its tile in shared memory, or a block of it.
+    pub fn slot(&self, stage: Stage, block: Option<u32>) -> View {
+        View::Smem(self.smem, stage, block)
+    }
 }
 
 impl Product<'_> {
@@ -68,19 +80,23 @@ impl Product<'_> {
         })
     }
 
-    /// Multiplies the fragments of a buffer, or a share of the atoms.
-    pub fn multiply(&self, buffer: u32, share: Share) -> Op {
-        let fragment = |factor: Option<&Factor>| {
-            let tile = factor.map_or(TileId(usize::MAX), |factor| factor.fragment);
-            View::Rmem(tile, buffer)
+    /// Multiplies the fragments of a buffer, or a share of the atoms, plane after plane.
+    pub fn multiply(&self, buffer: u32, share: Share) -> impl Iterator<Item = Op> + '_ {
+        let fragment = move |factor: &Factor| View::Rmem(factor.fragment, buffer);
+        let (a, planes) = match self.factors.split_first() {
+            Some((a, planes)) => (Some(fragment(a)), planes),
+            None => (None, &[][..]),
         };
-        Op::Mma {
-            acc: self.acc.clone(),
-            a: fragment(self.factors.first()),
-            b: fragment(self.factors.get(1)),
-            start: Start::Held,
-            share,
-        }
+        let planes = self.acc.iter().zip(planes);
+        planes.filter_map(move |(acc, b)| {
+            Some(Op::Mma {
+                acc: vec![*acc],
+                a: a?,
+                b: fragment(b),
+                start: Start::Held,
+                share,
+            })
+        })
     }
 
     /// The output's elements in registers, and the cast that puts a share of them there: two to a

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::atoms::model::{Atom, RegType};
 use crate::dtype::DType;
-use crate::element::Packing;
+use crate::element::{Element, Packing};
 use crate::error::Result;
 use crate::ir::build::bug;
 use crate::ir::build::flow::FlowTiles;
@@ -19,7 +19,7 @@ use crate::ir::tile::{
 use crate::plan::cast::{cast, zero};
 use crate::plan::model::{Hop, MmaPlan, Plan, Step};
 use crate::plan::part::Part;
-use crate::plan::partition;
+use crate::plan::partition::{self, MmaParts};
 use crate::spec::model::{Operand, Role};
 
 /// The tiles of a kernel under construction.
@@ -40,12 +40,16 @@ impl<'p> Tiles<'p> {
             teams: Vec::new(),
         };
         for (number, operand) in plan.operands.iter().enumerate() {
-            tiles.declare(&operand.name, operand.dtype, operand, Place::Gmem(number));
+            for plane in plan.planes_of(operand) {
+                let name = plan.tile_name(&operand.name, plane);
+                tiles.declare(&name, operand.dtype, operand, Place::Gmem(number, plane));
+            }
         }
         for (number, tile) in plan.smem.iter().enumerate() {
             let operand = plan.operand(&tile.operand);
             let operand = operand.ok_or_else(|| bug(plan, "a tile of no operand"))?;
-            tiles.declare(&operand.name, tile.dtype, operand, Place::Smem(number));
+            let name = plan.tile_name(&operand.name, tile.plane);
+            tiles.declare(&name, tile.dtype, operand, Place::Smem(number));
         }
         Ok(tiles)
     }
@@ -87,7 +91,8 @@ impl<'p> Tiles<'p> {
             Some(mode) => (plan.modes[mode].clone(), plan.cta_tile[mode]),
             None => (String::new(), 1),
         });
-        if let Place::Smem(_) = place {
+        let planes = plan.planes_of(operand);
+        if let (Place::Smem(_), [None]) = (&place, planes.as_slice()) {
             modes[0].1 *= plan.computes.planes_of(operand);
         }
         self.add(name, dtype, modes.to_vec(), place)
@@ -110,29 +115,30 @@ impl<'p> Tiles<'p> {
         TileId(self.tiles.len() - 1)
     }
 
-    fn find(&self, role: Role, is: impl Fn(&Place) -> bool) -> TileId {
-        let name = self.plan.named(role);
+    fn find(&self, name: &str, is: impl Fn(&Place) -> bool) -> TileId {
         let mut tiles = self.tiles.iter();
         let at = tiles.position(|tile| tile.name == name && is(&tile.place));
         TileId(at.unwrap_or(usize::MAX))
     }
 
-    /// The tile in global memory of the operand of that name.
+    /// The tile of that name in global memory: the operand's, or that of one of its planes.
     pub fn gmem_of(&self, name: &str) -> View {
-        let mut tiles = self.tiles.iter();
-        let is = |tile: &Tile| tile.name == name && matches!(tile.place, Place::Gmem(_));
-        View::Gmem(TileId(tiles.position(is).unwrap_or(usize::MAX)))
+        View::Gmem(self.find(name, |place| matches!(place, Place::Gmem(..))))
     }
 
     /// The operand's tile in global memory.
     pub fn gmem(&self, role: Role) -> View {
-        View::Gmem(self.find(role, |place| matches!(place, Place::Gmem(_))))
+        self.gmem_of(self.plan.named(role))
+    }
+
+    /// The tile of that name in shared memory.
+    fn smem_of(&self, name: &str) -> TileId {
+        self.find(name, |place| matches!(place, Place::Smem(_)))
     }
 
     /// A buffer of the operand's tile in shared memory, or a block of it.
     pub fn smem(&self, role: Role, stage: Stage, block: Option<u32>) -> View {
-        let tile = self.find(role, |place| matches!(place, Place::Smem(_)));
-        View::Smem(tile, stage, block)
+        View::Smem(self.smem_of(self.plan.named(role)), stage, block)
     }
 
     /// Whether vectors of the operand's step are more than one element, which go by themselves at
@@ -203,18 +209,10 @@ impl<'p> Tiles<'p> {
         let facts = mma.atom.mma.as_ref();
         let facts = facts.ok_or_else(|| bug(plan, "an mma without facts"))?;
         let [_, a_type, b_type, acc_type] = facts.types;
-        let mut factors = Vec::new();
-        if facts.smem != [true; 2] {
-            let passing = [Role::A, Role::B].map(|role| self.passing(role));
-            let [a, b] = passing;
-            let sides = [
-                (Role::A, "a", a_type, parts.a, a?),
-                (Role::B, "b", b_type, parts.b, b?),
-            ];
-            for (role, letter, dtype, tv, passing) in sides {
-                factors.push(self.factor(mma, role, (letter, dtype), tv, passing)?);
-            }
-        }
+        let factors = match facts.smem {
+            [true, true] => Vec::new(),
+            _ => self.factors(mma, [a_type, b_type], &parts)?,
+        };
         let output = plan.output().ok_or_else(|| bug(plan, "no output"))?;
         let ty = mma
             .atom
@@ -228,13 +226,10 @@ impl<'p> Tiles<'p> {
             };
             self.declare(name, dtype, output, Place::Rmem(held))
         };
-        let planes = plan.computes.planes();
-        let acc: Vec<TileId> = match planes {
-            1 => vec![hold("acc", acc_type, ty)],
-            _ => (0..planes)
-                .map(|plane| hold(&format!("acc_{plane}"), acc_type, ty))
-                .collect(),
-        };
+        let planes = 0..plan.computes.planes() as usize;
+        let acc: Vec<TileId> = planes
+            .map(|plane| hold(plan.sum_name(plane), acc_type, ty))
+            .collect();
         let epilogue = plan.epilogue.as_ref();
         let mut results = |name: &str, atom: Option<&Arc<Atom>>, to: RegType| {
             let held = |dtype: DType, ty: RegType| Packing { dtype, ty };
@@ -265,26 +260,64 @@ impl<'p> Tiles<'p> {
         })
     }
 
-    /// What passes through registers on its way into shared memory.
-    fn passing(&mut self, role: Role) -> Result<TileId> {
-        let name = format!("{}_stage", self.plan.named(role));
+    /// The factors that pass through registers: a, then b of each plane. What is on its way comes
+    /// before the fragments.
+    fn factors(
+        &mut self,
+        mma: &MmaPlan,
+        [a_type, b_type]: [DType; 2],
+        parts: &MmaParts,
+    ) -> Result<Vec<Factor>> {
+        let plan = self.plan;
+        let sides = [
+            (Role::A, ("a", a_type), &parts.a),
+            (Role::B, ("b", b_type), &parts.b),
+        ];
+        let (mut planned, mut factors) = (Vec::new(), Vec::new());
+        for (role, value, tv) in sides {
+            let missing = || bug(plan, &format!("no factor {role:?}"));
+            let operand = plan.operand_as(role).ok_or_else(missing)?;
+            for plane in plan.planes_of(operand) {
+                let name = plan.tile_name(&operand.name, plane);
+                let passing = self.passing(role, &name)?;
+                planned.push((role, operand, name, value, tv, passing));
+            }
+        }
+        for (role, operand, name, value, tv, passing) in planned {
+            let (loaded, fragment, widen) = self.fragments(mma, (operand, &name), value, tv)?;
+            factors.push(Factor {
+                role,
+                gmem: self.gmem_of(&name),
+                smem: self.smem_of(&name),
+                passing,
+                loaded,
+                fragment,
+                widen,
+            });
+        }
+        Ok(factors)
+    }
+
+    /// What passes through registers on its way into shared memory, into the tile of that name.
+    fn passing(&mut self, role: Role, name: &str) -> Result<TileId> {
+        let name = format!("{name}_stage");
         match self.plan.moves(role, Hop::G2r) {
             true => Ok(self.loaded(&name, role, Hop::G2r, false)?.tile()),
             false => Ok(TileId(usize::MAX)),
         }
     }
 
-    fn factor(
+    /// The fragments of a factor's tile of that name: as they come out of shared memory, as the MMA
+    /// takes them, and what makes the one of the other, where they differ.
+    fn fragments(
         &mut self,
         mma: &MmaPlan,
-        role: Role,
+        (operand, name): (&Operand, &str),
         (letter, dtype): (&str, DType),
-        tv: Part<2>,
-        passing: TileId,
-    ) -> Result<Factor> {
+        tv: &Part<2>,
+    ) -> Result<(TileId, TileId, Option<Arc<Element>>)> {
         let plan = self.plan;
-        let missing = || bug(plan, &format!("no factor {role:?}"));
-        let operand = plan.operand_as(role).ok_or_else(missing)?;
+        let missing = || bug(plan, &format!("an mma without {letter}"));
         let ty = mma.atom.register_type(letter).ok_or_else(missing)?;
         let buffers = if plan.stages > 1 { 2 } else { 1 };
         let [_, _, block] = mma.tiled.tile_mnk()?;
@@ -301,17 +334,12 @@ impl<'p> Tiles<'p> {
             };
             self.add(name, dtype, modes.clone(), Place::Rmem(held))
         };
-        let raw = format!("{}_raw", operand.name);
+        let raw = format!("{name}_raw");
         let stored = (mma.widen.as_ref()).map(|_| hold(&raw, operand.dtype, RegType::B16));
-        let fragment = hold(&operand.name, dtype, ty);
+        let fragment = hold(name, dtype, ty);
         let held = |dtype: DType, ty: RegType| Packing { dtype, ty };
         let types = [held(operand.dtype, RegType::B16), held(dtype, ty)];
-        Ok(Factor {
-            role,
-            passing,
-            loaded: stored.unwrap_or(fragment),
-            fragment,
-            widen: (mma.widen.as_ref()).map(|atom| Arc::new(cast(atom, types))),
-        })
+        let widen = (mma.widen.as_ref()).map(|atom| Arc::new(cast(atom, types)));
+        Ok((stored.unwrap_or(fragment), fragment, widen))
     }
 }

@@ -95,7 +95,7 @@ impl Lowering<'_> {
     /// The first element of the CTA's tile along each axis of an operand.
     fn starts(&mut self, tile: TileId) -> Result<[Expr; 2]> {
         let plan = self.plan;
-        let operand = self.operand_of(tile)?;
+        let (operand, _) = self.operand_of(tile)?;
         let mut starts = Vec::new();
         for (mode, extent) in plan
             .modes_of(operand)

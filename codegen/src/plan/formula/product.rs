@@ -3,10 +3,75 @@
 
 use tilewright_formula::affine::ModeId;
 use tilewright_formula::form::{Chain, Contraction};
-use tilewright_formula::{ExprKind, Formula, Source, Statement};
+use tilewright_formula::{ExprKind, Extent, Formula, Source, Statement};
 
 use super::{APART, BEFORE, BEHIND, Misfit, elementwise, fold};
+use crate::error::Violation;
 use crate::spec::Planes;
+
+/// Most products side by side: as many as one mma that reads shared memory has columns for.
+const MOST_PLANES: i64 = 32;
+
+/// Why the modes of constant extent beside the rows and columns of a product do not tell products
+/// apart: one refusal, whatever else follows from it.
+pub(super) fn side_by_side(formula: &Formula, found: &Contraction) -> Option<Violation> {
+    let facts = |mode: &ModeId| formula.modes.get(*mode);
+    let constant = |mode: &ModeId| match facts(mode)?.extent {
+        Extent::Constant(extent) => Some((facts(mode)?.name.as_str(), extent)),
+        _ => None,
+    };
+    let [rows, columns, batch] = [&found.rows, &found.columns, &found.batch];
+    let beside =
+        |modes: &[ModeId]| modes.len() > 1 && modes.iter().any(|one| constant(one).is_some());
+    let of_rows = beside(rows).then_some(rows);
+    let of_columns = beside(columns).then_some(columns);
+    let all = of_rows.into_iter().chain(of_columns).chain([batch]);
+    let all: Vec<(&str, i64)> = all.flatten().filter_map(constant).collect();
+    let (mode, count) = *all.first()?;
+    let named = |modes: &[ModeId]| match modes
+        .iter()
+        .filter(|mode| constant(mode).is_none())
+        .filter_map(facts)
+        .collect::<Vec<_>>()[..]
+    {
+        [one] => Some(one.name.as_str()),
+        _ => None,
+    };
+    let is_of = |modes: &[ModeId]| modes.iter().filter_map(constant).any(|one| one.0 == mode);
+    let what = if let Some((mode, _)) = all.iter().find(|(_, count)| *count == 1) {
+        format!("is 1 and tells no products apart: take {mode} out of `modes` and of the formula")
+    } else if let Some((other, _)) = all.get(1) {
+        format!(
+            "and modes.{other} both tell products apart, and one mode may: make one of them, as \
+             the operands lie in memory"
+        )
+    } else if is_of(batch) {
+        format!(
+            "is {count}, and both factors have it: products side by side have one left factor: let \
+             only the right one have {mode}, or launch a kernel for each"
+        )
+    } else if is_of(rows) {
+        let (first, second) = (named(rows)?, named(columns)?);
+        let output = formula.name(Source::Operand(*found.outputs.first()?));
+        format!(
+            "is {count} and tells products apart whose left factor has it, for {first} comes first \
+             in {output}: write {output}[{second},{first}], or let the factor with {second} have \
+             {mode}"
+        )
+    } else if count > MOST_PLANES {
+        format!(
+            "is {count}: at most {MOST_PLANES} products are computed side by side: use \
+             {MOST_PLANES} at most, and a kernel for each part"
+        )
+    } else {
+        return None;
+    };
+    let (mode, _) = all.iter().find(|(_, count)| *count == 1).unwrap_or(&all[0]);
+    Some(Violation {
+        keys: vec![format!("modes.{mode}")],
+        ..Violation::new("unsupported-formula", format!("modes.{mode} {what}"))
+    })
+}
 
 /// What a contraction does beyond a product of two matrices.
 pub(super) fn of_contraction(

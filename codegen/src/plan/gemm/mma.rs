@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tilewright_layout::{Layout, MmaAtom, TiledMma, Tiler};
 
+use crate::arch::WARP;
 use crate::atoms::model::{Atom, MmaFacts};
 use crate::dtype::DType;
 use crate::error::Result;
@@ -163,7 +164,9 @@ pub(super) fn tiled_mma(
     let [m, n, _] = facts.mnk;
     let by_warps = facts.thr_id.size()? > 1;
     let atoms = spec.mma.atoms.unwrap_or_else(|| {
-        if by_warps {
+        if by_warps && spec.compute.planes.is_some() {
+            of_planes(spec, facts.mnk)
+        } else if by_warps {
             let along =
                 |extent: i64, atom: i64| (extent / 64).clamp(1, 4).min(extent / atom).max(1);
             [along(spec.cta_tile[0], m), along(spec.cta_tile[1], n), 1]
@@ -182,6 +185,34 @@ pub(super) fn tiled_mma(
     let grid = Layout::flat(&atoms, &grid)?;
     let tiled = TiledMma::new(mma_of(&facts), &grid, permutation)?;
     Ok(Some(MmaPlan { atom, tiled, widen }))
+}
+
+/// Warps side by side where each has its rows and columns of several planes: the fewest whose
+/// accumulators and fragments leave a thread registers for all else, the squarest of these.
+fn of_planes(spec: &Spec, [m, n, k]: [i64; 3]) -> [i64; 3] {
+    const MOST: i64 = 8;
+    /// Registers of a thread: as many as plain products have, 64 rows and columns a warp.
+    const REGISTERS: i64 = 192;
+    let [rows, columns] = [spec.cta_tile[0], spec.cta_tile[1]];
+    let planes = spec.compute.planes();
+    let each = |along_m: i64, along_n: i64| {
+        let (rows, columns) = (rows / along_m, (columns / along_n).saturating_mul(planes));
+        // Fragments are there twice, in elements of 16 bits.
+        let fragments = rows.saturating_add(columns).saturating_mul(k) / i64::from(WARP);
+        (rows.saturating_mul(columns) / i64::from(WARP)).saturating_add(fragments)
+    };
+    let along_m = (1..=MOST).filter(|warps| rows % (warps * m) == 0);
+    let both = along_m.flat_map(|along_m| {
+        let along_n = (1..=MOST / along_m).filter(|warps| columns % (warps * n) == 0);
+        along_n.map(move |along_n| [along_m, along_n])
+    });
+    let best = both.min_by_key(|[along_m, along_n]| {
+        let registers = each(*along_m, *along_n);
+        let over = (registers - REGISTERS).max(0);
+        (over, along_m * along_n, registers)
+    });
+    let [along_m, along_n] = best.unwrap_or([1, 1]);
+    [along_m, along_n, 1]
 }
 
 /// Whether the warps can stand so: side by side along m and n, each with whole atoms.

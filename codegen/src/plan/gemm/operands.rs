@@ -26,9 +26,13 @@ pub(super) const NARROWEST_BYTES: u32 = 4;
 /// operand's constant strides tell.
 pub(super) fn vector_bytes(operand: &Operand) -> u32 {
     let element = operand.dtype.bytes();
-    let whole = |bytes: &u32| match operand.stride(0) {
-        Stride::Const(stride) => stride % i64::from((bytes / element).max(1)) == 0,
-        Stride::Named(_) => true,
+    let plane = operand.plane.iter().map(|(_, axis)| &axis.stride);
+    let others: Vec<&Stride> = plane.chain([operand.stride(0)]).collect();
+    let whole = |bytes: &u32| {
+        others.iter().all(|stride| match stride {
+            Stride::Const(stride) => stride % i64::from((bytes / element).max(1)) == 0,
+            Stride::Named(_) => true,
+        })
     };
     WIDTHS.into_iter().find(whole).unwrap_or(element)
 }
@@ -44,9 +48,9 @@ pub(super) fn multistage_operand(
     let name = operand.name.as_str();
     if *operand.stride(1) != Stride::Const(1) {
         let message = format!(
-            "operand {name} is not contiguous along k: asynchronous copies need layout \
-             ({},k):(ld{name},1)",
-            operand.axis(0).mode
+            "operand {name} is not contiguous along {}: asynchronous copies need layout {}",
+            operand.axis(1).mode,
+            operand.layout_along(1)
         );
         chooser.violate("not-contiguous", message);
         return Ok(());

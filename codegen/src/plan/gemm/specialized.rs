@@ -257,8 +257,17 @@ fn swizzle_of(width: i64, bytes: i64) -> Result<Swizzle> {
 /// Why no tensor map describes the operand, whatever the problem (CUDA driver API,
 /// cuTensorMapEncodeTiled).
 pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
+    let plane = operand.plane.as_ref().map(|(_, axis)| axis);
     let Some(contiguous) = operand.contiguous_axis() else {
-        return Some("has no stride 1: tensor maps need one".to_string());
+        return Some(match plane.filter(|axis| axis.stride == Stride::Const(1)) {
+            Some(Axis { mode, .. }) => format!(
+                "has stride 1 along {mode}, which tells products apart: tensor maps need it along \
+                 {} or {}: use another layout, or schedule multistage",
+                operand.axis(0).mode,
+                operand.axis(1).mode
+            ),
+            None => "has no stride 1: tensor maps need one".to_string(),
+        });
     };
     let element = i64::from(operand.dtype.bytes());
     let unit = i64::from(TENSOR_ALIGN);
@@ -267,21 +276,24 @@ pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
             return None;
         };
         let bytes = stride.saturating_mul(element);
-        (stride == 0 || bytes % unit != 0).then(|| {
-            let multiple = unit / element;
-            let otherwise = match operand.plane {
-                Some(_) => "",
-                None => ", or schedule multistage",
-            };
-            format!(
-                "has stride {stride} along {}, {bytes} bytes: tensor maps need a positive multiple \
-                 of {unit}: use {}{otherwise}",
-                axis.mode,
-                (stride / multiple).max(1) * multiple
-            )
-        })
+        let mode = &axis.mode;
+        match (stride, bytes % unit) {
+            // No other stride repeats elements.
+            (0, _) => Some(format!(
+                "has stride 0 along {mode}: tensor maps need a positive one: use schedule \
+                 multistage"
+            )),
+            (_, 0) => None,
+            _ => {
+                let multiple = unit / element;
+                Some(format!(
+                    "has stride {stride} along {mode}, {bytes} bytes: tensor maps need a positive \
+                     multiple of {unit}: use {}, or schedule multistage",
+                    (stride / multiple).max(1) * multiple
+                ))
+            }
+        }
     };
-    let plane = operand.plane.as_ref().map(|(_, axis)| axis);
     let others = [Some(operand.axis(1 - contiguous)), plane];
     others.into_iter().flatten().find_map(misfit)
 }

@@ -137,7 +137,7 @@ impl<'k> Memory<'k, '_> {
         let tile = self.tile(id)?;
         match &tile.place {
             Place::Rmem(held) => Ok(held),
-            Place::Gmem(_) | Place::Smem(_) => Err(format!("{} is not in registers", tile.name)),
+            Place::Gmem(..) | Place::Smem(_) => Err(format!("{} is not in registers", tile.name)),
         }
     }
 

@@ -148,7 +148,7 @@ impl<'k> Memory<'k, '_> {
         k_tile: i64,
     ) -> Result<(Slice, [i64; 2]), String> {
         let tile = self.tile(id)?;
-        let Place::Gmem(operand) = tile.place else {
+        let Place::Gmem(operand, plane) = tile.place else {
             return Err(format!("{} is not in global memory", tile.name));
         };
         let portions = self.portions.get(self.members[at].cta);
@@ -171,6 +171,7 @@ impl<'k> Memory<'k, '_> {
         match tile.modes.as_slice() {
             [(rows, _), (columns, _)] => {
                 let slice = self.problem.slice(operand, &portion.outer);
+                let slice = slice.of_plane(plane.unwrap_or(0));
                 Ok((slice, [along(rows)?, along(columns)?]))
             }
             modes => Err(format!("{} has {} modes", tile.name, modes.len())),

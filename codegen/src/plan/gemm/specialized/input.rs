@@ -85,6 +85,7 @@ pub(super) fn input(
     let size_bytes = placed_bytes(layout.inner.cosize()?, operand.dtype);
     plan.smem.push(SmemTile {
         operand: name.to_string(),
+        plane: None,
         dtype: operand.dtype,
         layout,
         offset_bytes: plan.stage_bytes,
@@ -142,10 +143,11 @@ fn reads_either_way(chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
     let either = atom.operands.iter().any(|operand| operand.name == flag);
     if !either {
         let message = format!(
-            "operand {name}: {} reads {} contiguous along k only: use layout ({},k):(ld{name},1)",
+            "operand {name}: {} reads {} contiguous along {} only: use layout {}",
             atom.id,
             operand.dtype,
-            operand.axis(0).mode
+            operand.axis(1).mode,
+            operand.layout_along(1)
         );
         chooser.violate("major", message);
     }

@@ -64,7 +64,7 @@ pub(super) fn output(
         let [rows, columns] = [0, 1].map(|axis| &d.axis(axis).mode);
         let message = format!(
             "operand {name}: boxes store 16- and 32-bit elements contiguous along {columns}; it is \
-             {dtype} ({rows},{columns}): use schedule multistage"
+             {dtype} ({rows},{columns}): use copy.{name}.r2g: auto, which stores past shared memory"
         );
         chooser.violate("store", message);
         return Ok(None);
@@ -241,6 +241,7 @@ fn stage(
     }
     plan.smem.push(SmemTile {
         operand: d.name.clone(),
+        plane: None,
         dtype: d.dtype,
         layout,
         offset_bytes: 0,

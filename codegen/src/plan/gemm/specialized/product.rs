@@ -23,12 +23,6 @@ pub(super) fn check_planes(spec: &Spec, chooser: &mut Chooser<'_>, along_n: i64)
             MAX_BOX / 8
         ));
     }
-    if spec.pipeline.schedule == Auto::Given(Schedule::Multistage) {
-        refuse(format!(
-            "pipeline.schedule multistage computes one product, {count} are told apart by {mode}: \
-             use auto, cooperative or pingpong"
-        ));
-    }
     if along_n > 1 {
         refuse(format!(
             "mma.atoms has {along_n} warpgroups along n, each of which would have other products \

@@ -235,7 +235,7 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
             }
             Does::Fold(from, number) => {
                 let from = flow.nodes.get(*from).map_or("", |node| &node.name);
-                let kind = flow.folds.get(*number).map_or("", |fold| fold.fold.name());
+                let kind = flow.folds.get(*number).map_or("", |fold| fold.how.fold.name());
                 (
                     fold,
                     format!("{} = {kind} of {from}", node.name),

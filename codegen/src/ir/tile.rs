@@ -76,6 +76,10 @@ impl CopyId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FoldId(pub usize);
 
+/// A way of the plan to combine values with what an output holds: index into its list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CombineId(pub usize);
+
 /// A pipe of the kernel: index into [`Kernel::pipes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PipeId(pub usize);
@@ -336,6 +340,25 @@ pub enum Op {
         by: FoldId,
         /// Elements past the extents take no part.
         bounds: Bounds,
+    },
+    /// Combines every element of a tile with what an output holds at its place: each thread folds
+    /// those that it has of one element of the output, share after share, and hands them on with
+    /// the last share.
+    Combine {
+        /// The output.
+        to: View,
+        /// Source.
+        from: View,
+        /// What each thread has folded so far, of the elements of the output.
+        held: View,
+        /// The plan's copy that combines with what is there.
+        by: CopyId,
+        /// How values are combined.
+        how: CombineId,
+        /// Elements past the extents take no part.
+        bounds: Bounds,
+        /// Which of the source's registers.
+        share: Share,
     },
     /// `acc += a · bᵀ`, or a share of its atoms along m: at once where a and b are in registers; as
     /// one group of asynchronous products where they are in shared memory.

@@ -15,6 +15,9 @@ impl Lowering<'_> {
         if keeps == [true; 2] || values.is_empty() {
             return Ok(None);
         }
+        if let Some(combining) = self.combining_of(&step.operand) {
+            return Ok(self.first_of_lanes(combining.lanes));
+        }
         let whole = partition::whole_of_step(step)?;
         let mut cond = None;
         for coordinate in (0..2).filter(|coordinate| !keeps[*coordinate]) {

@@ -7,6 +7,7 @@
 //! and the nearest formula that is generated. This is the list of what is not generated yet: a
 //! skeleton that takes more takes a row of it away.
 
+mod combined;
 mod outer;
 mod product;
 mod tables;
@@ -174,8 +175,13 @@ fn is_at_its_own(
 }
 
 /// What a statement beside a product does beyond giving each element a value of the elements there.
-fn elementwise(formula: &Formula, statement: &Statement, plane: Option<ModeId>) -> Vec<Misfit> {
-    let mut misfits: Vec<Misfit> = combined(formula, statement).into_iter().collect();
+fn elementwise(
+    formula: &Formula,
+    statement: &Statement,
+    (modes, plane): (&[ModeId], Option<ModeId>),
+) -> Vec<Misfit> {
+    let misfit = combined::misfits(formula, statement, modes);
+    let mut misfits: Vec<Misfit> = misfit.into_iter().collect();
     if !is_at_its_own(formula, statement.target, &statement.left, None) {
         misfits.push(Misfit {
             part: statement.span.clone(),

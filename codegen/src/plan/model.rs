@@ -11,6 +11,7 @@ use crate::atoms::sync::SyncFacts;
 use crate::dtype::DType;
 use crate::error::Violation;
 pub use crate::plan::assumption::Assumption;
+use crate::plan::combine::Combining;
 use crate::plan::flow::Flow;
 use crate::plan::fold::FoldPlan;
 use crate::plan::roles::{BoxCopy, Roles};
@@ -261,6 +262,11 @@ impl Plan {
     /// How its folds are made.
     pub fn folds(&self) -> impl Iterator<Item = &FoldPlan> {
         self.flow.iter().flat_map(|flow| &flow.folds)
+    }
+
+    /// How values are combined with what outputs hold.
+    pub fn combinings(&self) -> impl Iterator<Item = &Combining> {
+        self.flow.iter().flat_map(|flow| &flow.combinings)
     }
 
     /// The operand of that name.

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::plan::choose::{Chooser, Wanted};
 use crate::plan::code::{combine, computed, elements};
 use crate::plan::flow::{self, Flow};
-use crate::plan::fold::{Scratch, Spread};
+use crate::plan::fold::{Combination, Scratch, Spread};
 use crate::plan::model::{Assumption, Hop, Plan};
 use crate::plan::moves::{self, Shared, WIDEST_BYTES};
 use crate::plan::passes::{self, Passes};
@@ -243,6 +243,7 @@ fn moves(
         along: shares.along,
         together: u32::try_from(shares.vector).unwrap_or(1),
         tile: shares.tile,
+        combined: None,
         tiled: &|copy| tiled(shares, copy),
     };
     let Some(step) = moves::step(&point.spec, chooser, (operand, hop), &shared)? else {
@@ -267,13 +268,13 @@ fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &S
     let warp = i64::from(WARP);
     let threads_across = shares.threads / shares.threads_along;
     for fold in &mut flow.folds {
-        let packing = computed(fold.dtype);
-        fold.combine = combine(chooser, fold.op(), packing);
+        let Combination { dtype, .. } = fold.how;
+        let packing = computed(dtype);
+        fold.how.code = combine(chooser, fold.how.op(), packing);
         if packing.ty.bits() != 32 {
             let message = format!(
-                "compute: {} of {} goes from thread to thread in 32 bits: compute it in f32",
-                fold.fold.name(),
-                fold.dtype
+                "compute: {} of {dtype} goes from thread to thread in 32 bits: compute it in f32",
+                fold.how.fold.name()
             );
             chooser.violate("fold-type", message);
         }
@@ -286,7 +287,7 @@ fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &S
             let message = format!(
                 "compute: {} is of {count} threads' values, which are combined in pairs: use a \
                  power of two of threads",
-                fold.fold.name()
+                fold.how.fold.name()
             );
             chooser.violate("fold-threads", message);
         }
@@ -294,10 +295,10 @@ fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &S
         let rows = shares.tile[1 - fold.over] / (shares.threads / count).max(1);
         if fold.spread.crosses_warps() {
             let values = shares.threads / warp * fold.spread.rows_of_a_warp() * rows;
-            let bytes = values * i64::from(fold.dtype.bytes());
+            let bytes = values * i64::from(dtype.bytes());
             let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
             let mut by = |from: Space, to: Space| {
-                let wanted = Wanted::vector(from, to, fold.dtype.bytes());
+                let wanted = Wanted::vector(from, to, dtype.bytes());
                 chooser.copy("compute", &Auto::Auto, wanted)
             };
             let atoms = (by(Space::Rmem, Space::Smem), by(Space::Smem, Space::Rmem));

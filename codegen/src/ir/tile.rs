@@ -343,7 +343,7 @@ pub enum Op {
     },
     /// Combines every element of a tile with what an output holds at its place: each thread folds
     /// those that it has of one element of the output, share after share, and hands them on with
-    /// the last share.
+    /// the last of them.
     Combine {
         /// The output.
         to: View,

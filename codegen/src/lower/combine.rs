@@ -1,6 +1,6 @@
 //! Values combined with what an output holds: a thread folds those that it has of one element of
-//! the output, share after share; then lanes put theirs together, and the first of them combines
-//! the result with what is in memory.
+//! the output, share after share; with the last of them lanes put theirs together, and the first
+//! lane combines the result with what is in memory.
 //!
 //! Elements past the problem's end take no part. A thread that has none of an element hands on
 //! what folds begin with, which leaves what is there as it is.
@@ -9,7 +9,7 @@ use crate::arch::WARP;
 use crate::error::Result;
 use crate::ir::expr::{and, eq, int, le};
 use crate::ir::program::{Expr, IntType, Reg, Scalar, Stmt};
-use crate::ir::tile::{Bounds, CombineId, CopyId, Share, View, WHOLE};
+use crate::ir::tile::{Bounds, CombineId, CopyId, Share, View};
 use crate::lower::fold::{Folding, groups, identity};
 use crate::lower::{Lowering, bug};
 use crate::plan::combine::Combining;
@@ -45,14 +45,17 @@ impl<'p> Lowering<'p> {
         let combining = self.plan.combinings().nth(number);
         let missing = || bug(self.plan, format!("no way to combine {number}"));
         let combining = combining.ok_or_else(missing)?;
-        let values = self.fragment(from.tile())?.values().to_vec();
-        let ends = [share.0, share.0 + 1].map(|end| values.len() * end as usize / share.1 as usize);
-        let values = values.get(ends[0]..ends[1]).unwrap_or_default();
+        let count = share.1.max(1) as usize;
+        let all = self.fragment(from.tile())?.values().to_vec();
+        let of_share = |number: u32| {
+            let [first, end] = [number, number + 1].map(|end| all.len() * end as usize / count);
+            first..end
+        };
         let elements = self.fragment(held.tile())?.values().to_vec();
         let ty = self.file_type(held.tile())?;
-        let count = values.len() + 1;
-        let file = self.builder.file("combine", ty, count);
-        let spare = (0..count as u32).map(|index| Reg { file, index });
+        let spares = of_share(share.0).len() + 1;
+        let file = self.builder.file("combine", ty, spares);
+        let spare = (0..spares as u32).map(|index| Reg { file, index });
         let mut folding = Folding {
             how: &combining.how,
             spare: spare.collect(),
@@ -60,32 +63,43 @@ impl<'p> Lowering<'p> {
         };
         let keeps = self.extents_of(held)?.map(|extent| extent > 1);
         let left = self.left_of_folded(from, (keeps, bounds), &mut folding.out)?;
-        let mut results = Vec::new();
-        for element in elements {
-            let result = self.single(held.tile(), element)?;
-            if share.0 == 0 {
+        let mut done = Vec::new();
+        for (number, element) in elements.iter().enumerate() {
+            let is_own = |value: &[i64; 2]| (0..2).all(|at| !keeps[at] || value[at] == element[at]);
+            let own: Vec<usize> = (0..all.len()).filter(|at| is_own(&all[*at])).collect();
+            let result = self.single(held.tile(), *element)?;
+            let [first, last] = [own.first(), own.last()]
+                .map(|at| at.is_some_and(|at| of_share(share.0).contains(at)));
+            let here = own.iter().filter(|at| of_share(share.0).contains(at));
+            let here = here.map(|at| Ok((all[*at], self.single(from.tile(), all[*at])?)));
+            let here = here.collect::<Result<Vec<Value>>>()?;
+            if first {
                 let begin = Scalar::Bits(identity(&combining.how));
                 folding.out.push(Stmt::Set(result, begin));
             }
-            let own = |value: &&[i64; 2]| (0..2).all(|at| !keeps[at] || value[at] == element[at]);
-            let own = values.iter().filter(own);
-            let own = own.map(|value| Ok((*value, self.single(from.tile(), *value)?)));
-            let own = own.collect::<Result<Vec<Value>>>()?;
-            self.combine_inside(&mut folding, (&own, result), (bounds, &left))?;
-            results.push(result);
+            self.combine_inside(&mut folding, (&here, result), (bounds, &left))?;
+            done.extend(last.then_some((number, result)));
         }
+        self.hand_on(&mut folding, combining.lanes, &done)?;
         let mut out = folding.out;
-        if share.0 + 1 < share.1 {
-            return Ok(out);
+        for share in shares_of(&done, elements.len()) {
+            out.extend(self.copy(by, [held, to], bounds, share)?);
         }
-        folding.out = Vec::new();
-        let bits = (0..).map(|bit| i64::from(WARP / 2) >> bit);
-        let bits = bits.take_while(|bit| *bit > 0);
-        let masks = bits.filter(|bit| combining.lanes & bit != 0);
-        self.across_lanes(&mut folding, masks, &results)?;
-        out.append(&mut folding.out);
-        out.extend(self.copy(by, [held, to], bounds, WHOLE)?);
         Ok(out)
+    }
+
+    /// Puts together what lanes have of elements.
+    fn hand_on(
+        &mut self,
+        folding: &mut Folding<'_>,
+        lanes: i64,
+        done: &[(usize, Reg)],
+    ) -> Result<()> {
+        let bits = (0..).map(|halvings| i64::from(WARP / 2) >> halvings);
+        let bits = bits.take_while(|bit| *bit > 0);
+        let masks = bits.filter(|bit| lanes & bit != 0);
+        let results: Vec<Reg> = done.iter().map(|(_, result)| *result).collect();
+        self.across_lanes(folding, masks, &results)
     }
 
     /// Combines the values of one element that are inside along the modes that are folded: rows
@@ -184,6 +198,20 @@ impl<'p> Lowering<'p> {
             _ => Err(bug(self.plan, format!("{view:?} has no two modes"))),
         }
     }
+}
+
+/// Shares of a copy of so many elements that are of those numbers, which go up: one share where
+/// they are all, or lie as those of equal shares do; else one of each.
+fn shares_of(done: &[(usize, Reg)], all: usize) -> Vec<Share> {
+    let (Some((first, _)), len) = (done.first(), done.len()) else {
+        return Vec::new();
+    };
+    let in_a_row = (*first..).zip(done).all(|(at, (number, _))| at == *number);
+    if in_a_row && first % len == 0 && all.is_multiple_of(len) {
+        return vec![Share((first / len) as u32, (all / len) as u32)];
+    }
+    let each = done.iter().map(|(number, _)| Share(*number as u32, all as u32));
+    each.collect()
 }
 
 fn only_if(cond: Expr, then: Vec<Stmt>) -> Stmt {

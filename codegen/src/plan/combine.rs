@@ -29,6 +29,8 @@ pub struct Combining {
     pub operand: String,
     /// Bits in which the indices of lanes differ that have parts of one element.
     pub lanes: i64,
+    /// The modes of the tile that values are the same along, of which the first thread's count.
+    pub repeats: [bool; 2],
 }
 
 /// The fold that does what a sign does, and what is done in memory; none where the order of values
@@ -58,24 +60,29 @@ pub(super) fn plan(
     chooser: &mut Chooser<'_>,
     flow: &mut Flow,
     number: usize,
-    (step, threads): (&Step, u32),
+    (node, step, threads): (usize, &Step, u32),
 ) -> Result<()> {
+    let has = flow.nodes.get(node).map_or([true; 2], |node| node.keeps);
     let Some(combining) = flow.combinings.get_mut(number) else {
         return Ok(());
     };
     let packing = computed(combining.how.dtype);
     combining.how.code = combine(chooser, combining.how.op(), packing);
-    combining.lanes = lanes(step, i64::from(threads))?;
+    combining.lanes = lanes(step, has, i64::from(threads))?;
+    combining.repeats = has.map(|has| !has);
     Ok(())
 }
 
-/// The bits in which lanes may differ that have the same elements of the output.
-fn lanes(step: &Step, threads: i64) -> Result<i64> {
+/// The bits in which lanes may differ that have parts of the same elements of the output, where
+/// values have elements along those modes: threads that have the same values are told apart.
+fn lanes(step: &Step, has: [bool; 2], threads: i64) -> Result<i64> {
     let warp = i64::from(WARP);
     if threads % warp != 0 {
         return Ok(0);
     }
-    let part = partition::of_step(step)?.dst;
+    let keeps = step.keeps();
+    let apart = [0, 1].map(|mode| keeps[mode] || !has[mode]);
+    let part = partition::whole_of_step(step)?.dst.kept(apart);
     let bits = (0..).map(|bit| 1 << bit).take_while(|bit| *bit < warp);
     let same = |bit: &i64| (0..threads).all(|one| part.base(one) == part.base(one ^ bit));
     Ok(bits.filter(same).sum())

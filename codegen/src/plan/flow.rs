@@ -210,6 +210,7 @@ impl Growing<'_> {
             },
             operand: self.formula.name(statement.target).to_owned(),
             lanes: 0,
+            repeats: [false; 2],
         });
         Some(self.flow.combinings.len() - 1)
     }

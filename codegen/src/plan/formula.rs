@@ -13,9 +13,10 @@ mod product;
 mod tables;
 
 use tilewright_formula::affine::ModeId;
-use tilewright_formula::form::{Contraction, FoldSite, Form};
-use tilewright_formula::syntax::Combine;
+use tilewright_formula::form::{Contraction, FoldSite, Form, Rows};
 use tilewright_formula::{Axis, ExprKind, Extent, Formula, Index, Role, Source, Statement};
+
+use combined::Along;
 
 use crate::error::Violation;
 use crate::plan::choose::Chooser;
@@ -46,7 +47,7 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     let formula = &computes.formula;
     let misfits = match &computes.form {
         _ if computes.is_plain => Vec::new(),
-        Form::Rows(_) => of_rows(formula),
+        Form::Rows(rows) => of_rows(formula, rows),
         Form::Contraction(found) => {
             product::of_contraction(formula, found, computes.planes.as_ref())
         }
@@ -120,7 +121,7 @@ fn fold(site: &FoldSite, formula: &Formula) -> String {
 }
 
 /// What rows do beyond maps and folds of the elements of one matrix of coordinates.
-fn of_rows(formula: &Formula) -> Vec<Misfit> {
+fn of_rows(formula: &Formula, rows: &Rows) -> Vec<Misfit> {
     let mut misfits = tables::several_places(formula);
     let modes = formula.names(formula.visited());
     if modes.len() > MODES {
@@ -134,8 +135,16 @@ fn of_rows(formula: &Formula) -> Vec<Misfit> {
             way_out: "make one mode of those that lie behind one another in memory",
         });
     }
+    misfits.extend(combined::read_again(formula));
+    let folds = rows.folds.iter();
+    let folds = folds.filter(|site| !combined::is_by_sign(formula, site));
+    let folded: Vec<ModeId> = folds.flat_map(|site| &site.modes).copied().collect();
+    let (whole, cut) = (0..formula.modes.len())
+        .filter(|mode| formula.visited() >> mode & 1 == 1)
+        .partition(|mode| folded.contains(mode));
+    let along = Along { cut, whole };
     for statement in &formula.statements {
-        misfits.extend(combined(formula, statement));
+        misfits.extend(combined::misfit(formula, statement, &along));
         let mut place = |source: Source, indices: &[Index], part: &std::ops::Range<usize>| {
             if let Some((what, way_out)) = tables::misfit(formula, source, indices) {
                 misfits.push(Misfit {
@@ -178,9 +187,9 @@ fn is_at_its_own(
 fn elementwise(
     formula: &Formula,
     statement: &Statement,
-    (modes, plane): (&[ModeId], Option<ModeId>),
+    (modes, plane): (&Along, Option<ModeId>),
 ) -> Vec<Misfit> {
-    let misfit = combined::misfits(formula, statement, modes);
+    let misfit = combined::misfit(formula, statement, modes);
     let mut misfits: Vec<Misfit> = misfit.into_iter().collect();
     if !is_at_its_own(formula, statement.target, &statement.left, None) {
         misfits.push(Misfit {
@@ -208,18 +217,6 @@ fn elementwise(
         }
     });
     misfits
-}
-
-fn combined(formula: &Formula, statement: &Statement) -> Option<Misfit> {
-    (statement.combine != Combine::Set).then(|| Misfit {
-        part: statement.span.clone(),
-        what: format!(
-            "`{}` combines {} with what was there",
-            statement.combine.text(),
-            formula.name(statement.target)
-        ),
-        way_out: "write it with `=`",
-    })
 }
 
 /// Modes whose extent is no size of the problem, nor a constant where that is generated.

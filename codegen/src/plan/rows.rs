@@ -12,8 +12,9 @@ use crate::arch::{MAX_THREADS_PER_CTA, WARP};
 use crate::atoms::model::Space;
 use crate::error::Result;
 use crate::plan::choose::{Chooser, Wanted};
-use crate::plan::code::{combine, computed, elements};
-use crate::plan::flow::{self, Flow};
+use crate::plan::combine;
+use crate::plan::code::{self, computed, elements};
+use crate::plan::flow::{self, Flow, Node};
 use crate::plan::fold::{Combination, Scratch, Spread};
 use crate::plan::model::{Assumption, Hop, Plan};
 use crate::plan::moves::{self, Shared, WIDEST_BYTES};
@@ -98,7 +99,8 @@ fn shares(point: &Point, chooser: &mut Chooser<'_>, flow: &Flow) -> Option<Share
     let along = contiguous(spec, flow);
     let across = 1 - along;
     // The widest elements of whole tiles fill the widest vectors.
-    let whole = (flow.nodes.iter()).filter(|node| node.moved().is_some() && node.keeps[along]);
+    let moves = |node: &&Node| node.moved().is_some() && node.combined.is_none();
+    let whole = (flow.nodes.iter()).filter(|node| moves(node) && node.keeps[along]);
     let widest = whole.map(|node| node.dtype.bytes()).max().unwrap_or(4);
     let mut vector = i64::from((WIDEST_BYTES / widest).max(1));
     while tile[along] % vector != 0 {
@@ -239,11 +241,12 @@ fn moves(
     let Some(operand) = point.spec.operand(name) else {
         return Ok(());
     };
+    let combined = flow.combined_by(at);
     let shared = Shared {
         along: shares.along,
         together: u32::try_from(shares.vector).unwrap_or(1),
         tile: shares.tile,
-        combined: None,
+        combined: combined.and_then(|(_, combining)| combining.in_memory()),
         tiled: &|copy| tiled(shares, copy),
     };
     let Some(step) = moves::step(&point.spec, chooser, (operand, hop), &shared)? else {
@@ -258,6 +261,9 @@ fn moves(
         };
         plan.assumptions.push(distinct);
     }
+    if let Some((number, _)) = combined {
+        combine::plan(chooser, flow, number, (at, &step, plan.threads))?;
+    }
     flow.nodes[at].held = moves::held(operand, &step);
     plan.steps.push(step);
     Ok(())
@@ -270,7 +276,7 @@ fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &S
     for fold in &mut flow.folds {
         let Combination { dtype, .. } = fold.how;
         let packing = computed(dtype);
-        fold.how.code = combine(chooser, fold.how.op(), packing);
+        fold.how.code = code::combine(chooser, fold.how.op(), packing);
         if packing.ty.bits() != 32 {
             let message = format!(
                 "compute: {} of {dtype} goes from thread to thread in 32 bits: compute it in f32",

@@ -1,18 +1,27 @@
 //! What of outputs that are combined with what was there is not generated yet.
 
 use tilewright_formula::affine::ModeId;
+use tilewright_formula::form::FoldSite;
 use tilewright_formula::syntax::Combine;
 use tilewright_formula::{DType, ExprKind, Formula, Index, Role, Source, Statement, ValueType};
 
 use super::{BEHIND, Misfit};
 use crate::plan::combine;
+use crate::spec::TILE_MODES;
 
-/// What is not generated of a statement that combines values with what an output held, where each
-/// value has one element of a tile of those modes.
-pub(super) fn misfits(
+/// The modes that a kernel goes along.
+pub(super) struct Along {
+    /// Those of which its tiles have a part each.
+    pub cut: Vec<ModeId>,
+    /// Those that its tiles have all of.
+    pub whole: Vec<ModeId>,
+}
+
+/// What is not generated of a statement that combines values with what an output held.
+pub(super) fn misfit(
     formula: &Formula,
     statement: &Statement,
-    modes: &[ModeId],
+    modes: &Along,
 ) -> Option<Misfit> {
     if statement.combine == Combine::Set {
         return None;
@@ -26,8 +35,8 @@ pub(super) fn misfits(
         })
     };
     let along = |mode: &ModeId| statement.loops.contains(mode) || statement.folded.contains(mode);
-    let fewer = statement.loops.len() < modes.len();
-    if combine::in_any_order(statement.combine).is_none() || !fewer {
+    let rank = statement.left.len();
+    if combine::in_any_order(statement.combine).is_none() || rank >= TILE_MODES {
         return misfit(
             format!("`{sign}` combines {name} with what was there"),
             "write it with `=`",
@@ -44,8 +53,8 @@ pub(super) fn misfits(
             "combine values of f32 in an output of f32, those of s32 in one of s32",
         );
     }
-    if !modes.iter().all(along) {
-        let missing = modes.iter().filter(|mode| !along(mode));
+    if !modes.cut.iter().all(along) {
+        let missing = modes.cut.iter().filter(|mode| !along(mode));
         let missing = missing.filter_map(|mode| formula.modes.get(*mode));
         let missing: Vec<&str> = missing.map(|mode| mode.name.as_str()).collect();
         return misfit(
@@ -57,7 +66,7 @@ pub(super) fn misfits(
              of its own",
         );
     }
-    let extra = |mode: &&ModeId| !modes.contains(mode);
+    let extra = |mode: &&ModeId| !modes.cut.contains(mode) && !modes.whole.contains(mode);
     let all = || statement.loops.iter().chain(&statement.folded);
     if let Some(mode) = all().find(extra).and_then(|mode| formula.modes.get(*mode)) {
         return misfit(
@@ -72,6 +81,12 @@ pub(super) fn misfits(
         );
     }
     None
+}
+
+/// Whether a fold is that of a statement that combines values with what an output held.
+pub(crate) fn is_by_sign(formula: &Formula, site: &FoldSite) -> bool {
+    let statement = formula.statements.get(site.statement);
+    statement.is_some_and(|one| one.combine != Combine::Set && one.span == site.span)
 }
 
 /// Where something is read that is combined with what was there.

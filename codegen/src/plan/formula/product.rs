@@ -2,9 +2,10 @@
 //! several side by side, and epilogues that are no map of their elements.
 
 use tilewright_formula::affine::ModeId;
-use tilewright_formula::form::{Chain, Contraction, FoldSite};
+use tilewright_formula::form::{Chain, Contraction};
 use tilewright_formula::{ExprKind, Formula, Source, Statement};
 
+use super::combined::Along;
 use super::{APART, BEFORE, BEHIND, Misfit, combined, elementwise, fold};
 use crate::spec::Planes;
 
@@ -38,7 +39,10 @@ pub(super) fn of_contraction(
     let behind = behind.filter(|at| Some(**at) != of_parts);
     let plane = planes.and_then(|planes| formula.mode(&planes.mode));
     let modes = found.rows.iter().chain(&found.columns).copied();
-    let modes: Vec<ModeId> = modes.filter(|mode| Some(*mode) != plane).collect();
+    let modes = Along {
+        cut: modes.filter(|mode| Some(*mode) != plane).collect(),
+        whole: Vec::new(),
+    };
     for one in behind.filter_map(statement) {
         misfits.extend(elementwise(formula, one, (&modes, plane)));
         let factor = found.factors[1].operand;
@@ -51,8 +55,7 @@ pub(super) fn of_contraction(
     misfits.extend(combined::read_again(formula));
     misfits.extend(combined::before_others(formula));
     // What is combined with an output was judged by its statement.
-    let by_sign = |site: &&FoldSite| statement(&site.statement).map(|one| &one.span) == Some(&site.span);
-    for site in found.folds.iter().filter(|site| !by_sign(site)) {
+    for site in found.folds.iter().filter(|site| !combined::is_by_sign(formula, site)) {
         misfits.push(Misfit {
             part: site.span.clone(),
             what: format!("`{}` folds results of the product", fold(site, formula)),

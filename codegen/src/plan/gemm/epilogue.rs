@@ -77,7 +77,7 @@ pub(super) fn plan(
         };
         let Some(step) = step else { continue };
         if let Some((number, _)) = combined {
-            combine::plan(chooser, &mut flow, number, (&step, plan.threads))?;
+            combine::plan(chooser, &mut flow, number, (at, &step, plan.threads))?;
         }
         flow.nodes[at].held = held(operand, &step);
     }

@@ -212,7 +212,7 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
         format!("{name}[{}]", modes.join(","))
     };
     let mut sockets = Vec::new();
-    for node in &flow.nodes {
+    for (at, node) in flow.nodes.iter().enumerate() {
         let (place, expression, atoms) = match &node.does {
             Does::Sum(_) => continue,
             Does::Load(name) => (
@@ -235,7 +235,10 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
             }
             Does::Fold(from, number) => {
                 let from = flow.nodes.get(*from).map_or("", |node| &node.name);
-                let kind = flow.folds.get(*number).map_or("", |fold| fold.how.fold.name());
+                let kind = flow
+                    .folds
+                    .get(*number)
+                    .map_or("", |fold| fold.how.fold.name());
                 (
                     fold,
                     format!("{} = {kind} of {from}", node.name),
@@ -252,9 +255,13 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
             });
         }
         if let Some(name) = &node.stored {
+            let expression = match flow.combined_by(at) {
+                Some((_, how)) => format!("{}: {how}", axes(name)),
+                None => axes(name),
+            };
             sockets.push(Socket {
                 place: store,
-                expression: axes(name),
+                expression,
                 by: by(plan, name, &[Hop::R2g, Hop::R2s, Hop::S2g]),
             });
         }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::ir::tile::{
-    Across, Bounds, CombineId, CopyId, End, Engine, FoldId, Full, Kernel, Op, Pipe, PipeId, Place, Share,
-    Stage, Start, Sync, Team, Tile, TileId, Trips, View,
+    Across, Bounds, CombineId, CopyId, End, Engine, FoldId, Full, Kernel, Op, Pipe, PipeId, Place,
+    Share, Stage, Start, Sync, Team, Tile, TileId, Trips, View,
 };
 use crate::plan::passes::Order;
 use crate::plan::work::{Cluster, Work};

@@ -210,7 +210,9 @@ fn shares_of(done: &[(usize, Reg)], all: usize) -> Vec<Share> {
     if in_a_row && first % len == 0 && all.is_multiple_of(len) {
         return vec![Share((first / len) as u32, (all / len) as u32)];
     }
-    let each = done.iter().map(|(number, _)| Share(*number as u32, all as u32));
+    let each = done
+        .iter()
+        .map(|(number, _)| Share(*number as u32, all as u32));
     each.collect()
 }
 

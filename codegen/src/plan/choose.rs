@@ -73,6 +73,8 @@ impl Wanted {
             "copies between other memory spaces"
         } else if facts.reduce.is_some() && self.combined.is_none() {
             "combines what arrives with what is there"
+        } else if facts.reduce.is_none() && self.combined.is_some() {
+            "takes the place of what is there, which the formula combines values with"
         } else if facts.reduce != self.combined.map(|(how, _)| how) {
             "does something else to what is there"
         } else if facts.dtype != self.combined.map(|(_, dtype)| dtype) {

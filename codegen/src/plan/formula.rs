@@ -282,7 +282,8 @@ fn nearest_product(formula: &Formula, found: &Contraction) -> Option<String> {
     };
     let [a, b] = found.factors.each_ref().map(|factor| factor.operand);
     let (a, b) = (operand(a, "a"), operand(b, "b"));
-    let output = operand(found.outputs.first().copied(), "d");
+    let mut outputs = found.outputs.iter().copied();
+    let output = operand(outputs.find(|at| formula.role(*at) == Role::Output), "d");
     Some(format!(
         "{output}[{m},{n}] = sum[{k}] {a}[{m},{k}] * {b}[{n},{k}]"
     ))

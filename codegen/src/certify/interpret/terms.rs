@@ -30,9 +30,8 @@ impl Terms {
             if statement.combine == Combine::Set {
                 continue;
             }
-            let goes = |mode: &&usize| {
-                statement.loops.contains(mode) || statement.folded.contains(mode)
-            };
+            let goes =
+                |mode: &&usize| statement.loops.contains(mode) || statement.folded.contains(mode);
             let along: Vec<usize> = modes.iter().filter(goes).copied().collect();
             let names = along.iter().filter_map(|mode| own.modes.get(*mode));
             let names: Vec<&String> = names.map(|mode| &mode.name).collect();

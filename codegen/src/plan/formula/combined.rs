@@ -18,11 +18,7 @@ pub(super) struct Along {
 }
 
 /// What is not generated of a statement that combines values with what an output held.
-pub(super) fn misfit(
-    formula: &Formula,
-    statement: &Statement,
-    modes: &Along,
-) -> Option<Misfit> {
+pub(super) fn misfit(formula: &Formula, statement: &Statement, modes: &Along) -> Option<Misfit> {
     if statement.combine == Combine::Set {
         return None;
     }
@@ -128,7 +124,9 @@ pub(super) fn before_others(formula: &Formula) -> Option<Misfit> {
     if role != Role::Combined {
         return None;
     }
-    let statement = formula.statements.get(formula.writer(Source::Operand(first))?)?;
+    let statement = formula
+        .statements
+        .get(formula.writer(Source::Operand(first))?)?;
     let name = formula.name(Source::Operand(first));
     let (what, way_out) = match roles.clone().find(|(_, role)| *role == Role::Output) {
         Some((other, _)) => {

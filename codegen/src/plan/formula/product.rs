@@ -55,7 +55,11 @@ pub(super) fn of_contraction(
     misfits.extend(combined::read_again(formula));
     misfits.extend(combined::before_others(formula));
     // What is combined with an output was judged by its statement.
-    for site in found.folds.iter().filter(|site| !combined::is_by_sign(formula, site)) {
+    for site in found
+        .folds
+        .iter()
+        .filter(|site| !combined::is_by_sign(formula, site))
+    {
         misfits.push(Misfit {
             part: site.span.clone(),
             what: format!("`{}` folds results of the product", fold(site, formula)),

@@ -59,8 +59,18 @@ impl<'k> Memory<'k, '_> {
                     continue;
                 }
                 let value = grid.element(here).ok_or(OUTSIDE)?;
-                let value = if is_poison(value) { value } else { stored(dtype, value) };
-                let place = [0, 1].map(|axis| if has[axis] { start[axis] + here[axis] } else { 0 });
+                let value = if is_poison(value) {
+                    value
+                } else {
+                    stored(dtype, value)
+                };
+                let place = [0, 1].map(|axis| {
+                    if has[axis] {
+                        start[axis] + here[axis]
+                    } else {
+                        0
+                    }
+                });
                 self.problem.output(slice)?.store(place, value)?;
             }
         }
@@ -90,28 +100,46 @@ impl<'k> Memory<'k, '_> {
         let [source_type, part_type] = [types[0].clone()?, types[1].clone()?];
         let dtype = combining.how.dtype;
         if in_memory.is_none() || in_memory != combining.in_memory() {
-            return Err(format!("combines by what does something else: {}", step.atom));
+            return Err(format!(
+                "combines by what does something else: {}",
+                step.atom
+            ));
         }
         if [output.dtype, source_type, part_type] != [dtype; 3] || output.name != step.operand {
-            return Err(format!("combines {source_type} with {} of {}", output.name, output.dtype));
+            return Err(format!(
+                "combines {source_type} with {} of {}",
+                output.name, output.dtype
+            ));
         }
         self.in_registers(at, held)?;
         let (old, new) = (self.registers(source)?, self.registers(parts)?);
-        let own = partition::of_step(step).map_err(|error| error.to_string())?.src;
+        let own = partition::of_step(step)
+            .map_err(|error| error.to_string())?
+            .src;
         let kept = old.tv.kept(step.keeps());
         let threads = 0..i64::from(self.plan.threads);
         let base = |thread: i64| [kept.base(thread), own.base(thread)];
         let same = |thread: i64| base(thread) == [new.tv.base(thread); 2];
         let has = |value: &[i64; 2]| new.tv.values.contains(value) && own.values.contains(value);
         if !kept.values.iter().all(has) || !threads.clone().all(same) {
-            return Err(format!("combines with elements of {} that others have", output.name));
+            return Err(format!(
+                "combines with elements of {} that others have",
+                output.name
+            ));
         }
         let warp = i64::from(crate::arch::WARP);
-        let alike = |bit: i64| threads.clone().all(|one| own.base(one) == own.base(one ^ bit));
+        let alike = |bit: i64| {
+            threads
+                .clone()
+                .all(|one| own.base(one) == own.base(one ^ bit))
+        };
         let bits = (0..).map(|bit| 1 << bit).take_while(|bit| *bit < warp);
         let mut wrong = bits.filter(|bit| combining.lanes & bit != 0 && !alike(*bit));
         match wrong.next() {
-            Some(bit) => Err(format!("lanes {bit} apart have other elements of {}", output.name)),
+            Some(bit) => Err(format!(
+                "lanes {bit} apart have other elements of {}",
+                output.name
+            )),
             None => Ok(dtype),
         }
     }

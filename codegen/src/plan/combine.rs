@@ -35,7 +35,7 @@ pub struct Combining {
 
 /// The fold that does what a sign does, and what is done in memory; none where the order of values
 /// would make a difference, or nothing is combined.
-pub(super) fn in_any_order(combine: Combine) -> Option<(Fold, Reduction)> {
+pub fn in_any_order(combine: Combine) -> Option<(Fold, Reduction)> {
     match combine {
         Combine::Max => Some((Fold::Max, Reduction::Max)),
         Combine::Min => Some((Fold::Min, Reduction::Min)),
@@ -45,7 +45,7 @@ pub(super) fn in_any_order(combine: Combine) -> Option<(Fold, Reduction)> {
 
 impl Combining {
     /// What is done in memory to elements of which type.
-    pub fn in_memory(&self) -> Option<(Reduction, DType)> {
+    pub(super) fn in_memory(&self) -> Option<(Reduction, DType)> {
         let combine = match self.how.fold {
             Fold::Max => Combine::Max,
             Fold::Min => Combine::Min,

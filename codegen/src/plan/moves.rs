@@ -88,11 +88,10 @@ pub(super) fn step(
     let along = (0..axes.len())
         .find(along)
         .filter(|_| !entries_along(&axes, operand, shared.along));
-    let together = match along {
-        Some(axis) if *operand.stride(axis) == Stride::Const(1) && shared.combined.is_none() => {
-            shared.together
-        }
-        _ => 1,
+    let in_vectors = |axis: usize| *operand.stride(axis) == Stride::Const(1);
+    let together = match along.filter(|axis| shared.combined.is_none() && in_vectors(*axis)) {
+        Some(_) => shared.together,
+        None => 1,
     };
     let (from, to) = hop.spaces();
     let element = operand.dtype.bytes();
@@ -103,9 +102,7 @@ pub(super) fn step(
     let given = spec.copy.get(name).and_then(|path| hop.atom_of(path));
     let given = given.cloned().unwrap_or_default();
     let candidates: Vec<Arc<Atom>> = match &given {
-        Auto::Given(_) => (chooser.copy(&what, &given, wanted(together * element)))
-            .into_iter()
-            .collect(),
+        Auto::Given(_) => Vec::from_iter(chooser.copy(&what, &given, wanted(together * element))),
         Auto::Auto => {
             let widest = (together * element).min(WIDEST_BYTES);
             let widths = (0..).map(|halvings| widest >> halvings);

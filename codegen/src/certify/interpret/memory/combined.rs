@@ -1,12 +1,19 @@
 //! Values that are combined with what an output holds: each once, those that are there.
 
+use tilewright_formula::Source;
+use tilewright_formula::number::stored;
+
 use super::super::super::pipeline::Machine;
 use super::super::grid::is_poison;
 use super::registers::OUTSIDE;
 use super::{Memory, Mode};
-use crate::ir::tile::{Bounds, CombineId, CopyId, Place, Share, View};
-use crate::plan::partition;
-use tilewright_formula::number::stored;
+use crate::arch::WARP;
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::ir::tile::{Bounds, CombineId, CopyId, Place, Share, TileId, View};
+use crate::plan::combine::{Combining, in_any_order};
+use crate::plan::model::Step;
+use crate::plan::partition::{self, Partition};
 
 impl<'k> Memory<'k, '_> {
     /// Combines a share of a tile with what an output holds.
@@ -35,11 +42,11 @@ impl<'k> Memory<'k, '_> {
         for mode in 0..2 {
             let whole = extents[mode] as i64;
             taken[mode] = whole;
+            if mode < self.plan.modes.len() {
+                start[mode] = self.first(machine, at, Mode::Tile(mode))?;
+            }
             if mode < self.plan.modes.len() && whole > 1 {
-                start[mode] = self.first(machine, at, Mode::Tile(mode))?;
                 taken[mode] = self.taken(machine, at, (mode, whole), bounds)?;
-            } else if mode < self.plan.modes.len() {
-                start[mode] = self.first(machine, at, Mode::Tile(mode))?;
             }
         }
         let Place::Gmem(operand) = self.tile(to.tile())?.place else {
@@ -85,7 +92,7 @@ impl<'k> Memory<'k, '_> {
         at: usize,
         (to, [from, held]): (View, [View; 2]),
         (by, CombineId(number)): (CopyId, CombineId),
-    ) -> Result<crate::dtype::DType, String> {
+    ) -> Result<DType, String> {
         let combining = self.plan.combinings().nth(number);
         let combining = combining.ok_or_else(|| format!("there is no way to combine {number}"))?;
         let CopyId::Tiled(copy) = by else {
@@ -99,48 +106,72 @@ impl<'k> Memory<'k, '_> {
         let types = [source, parts].map(|tile| self.tile(tile).map(|tile| tile.dtype));
         let [source_type, part_type] = [types[0].clone()?, types[1].clone()?];
         let dtype = combining.how.dtype;
-        if in_memory.is_none() || in_memory != combining.in_memory() {
-            return Err(format!(
-                "combines by what does something else: {}",
-                step.atom
-            ));
-        }
         if [output.dtype, source_type, part_type] != [dtype; 3] || output.name != step.operand {
             return Err(format!(
                 "combines {source_type} with {} of {}",
                 output.name, output.dtype
             ));
         }
+        let formula = &self.plan.computes.formula;
+        let written = formula.signature.operand(&output.name);
+        let written = written.and_then(|at| formula.writer(Source::Operand(at)));
+        let sign = written.map(|at| formula.statements[at].combine);
+        let wanted = sign
+            .and_then(in_any_order)
+            .map(|(fold, how)| (fold, how, dtype));
+        if wanted != in_memory.map(|(how, dtype)| (combining.how.fold, how, dtype)) {
+            return Err(format!(
+                "combines with {} as the formula does not",
+                output.name
+            ));
+        }
         self.in_registers(at, held)?;
+        let has = self.extents(source)?.map(|extent| extent > 1);
+        self.shared_out(step, combining, ([source, parts], has))?;
+        Ok(dtype)
+    }
+
+    /// Whether threads have of an output what their values lie at, and each value counts once.
+    fn shared_out(
+        &self,
+        step: &Step,
+        combining: &Combining,
+        ([source, parts], has): ([TileId; 2], [bool; 2]),
+    ) -> Result<(), String> {
+        let name = &step.operand;
         let (old, new) = (self.registers(source)?, self.registers(parts)?);
-        let own = partition::of_step(step)
-            .map_err(|error| error.to_string())?
-            .src;
+        let part = |partition: Result<Partition, Error>| match partition {
+            Ok(partition) => Ok(partition.src),
+            Err(error) => Err(error.to_string()),
+        };
+        let own = part(partition::of_step(step))?;
+        let whole = part(partition::whole_of_step(step))?;
         let kept = old.tv.kept(step.keeps());
         let threads = 0..i64::from(self.plan.threads);
         let base = |thread: i64| [kept.base(thread), own.base(thread)];
         let same = |thread: i64| base(thread) == [new.tv.base(thread); 2];
-        let has = |value: &[i64; 2]| new.tv.values.contains(value) && own.values.contains(value);
-        if !kept.values.iter().all(has) || !threads.clone().all(same) {
-            return Err(format!(
-                "combines with elements of {} that others have",
-                output.name
-            ));
+        let holds = |value: &[i64; 2]| new.tv.values.contains(value) && own.values.contains(value);
+        if !kept.values.iter().all(holds) || !threads.clone().all(same) {
+            return Err(format!("combines with elements of {name} that others have"));
         }
-        let warp = i64::from(crate::arch::WARP);
+        for (mode, (has, repeats)) in has.into_iter().zip(combining.repeats).enumerate() {
+            let goes = threads.clone().any(|thread| whole.base(thread)[mode] != 0);
+            if goes && has == repeats {
+                return Err(format!("takes other values for {name} than one of each"));
+            }
+        }
+        let keeps = step.keeps();
+        let apart = whole.kept([0, 1].map(|mode| keeps[mode] || combining.repeats[mode]));
         let alike = |bit: i64| {
-            threads
-                .clone()
-                .all(|one| own.base(one) == own.base(one ^ bit))
+            let mut threads = threads.clone();
+            threads.all(|thread| apart.base(thread) == apart.base(thread ^ bit))
         };
-        let bits = (0..).map(|bit| 1 << bit).take_while(|bit| *bit < warp);
-        let mut wrong = bits.filter(|bit| combining.lanes & bit != 0 && !alike(*bit));
-        match wrong.next() {
-            Some(bit) => Err(format!(
-                "lanes {bit} apart have other elements of {}",
-                output.name
-            )),
-            None => Ok(dtype),
+        let bits = (0..).map(|bit| 1 << bit);
+        let bits = bits.take_while(|bit| *bit < i64::from(WARP));
+        let mut together = bits.filter(|bit| combining.lanes & bit != 0);
+        match together.find(|bit| !alike(*bit)) {
+            Some(bit) => Err(format!("lanes {bit} apart have other elements of {name}")),
+            None => Ok(()),
         }
     }
 }

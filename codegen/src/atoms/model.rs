@@ -235,6 +235,8 @@ pub struct CopyFacts {
     pub bulk: Option<BulkFacts>,
     /// How what arrives is combined with what is there; `None` where it replaces it.
     pub reduce: Option<Reduction>,
+    /// The type of its elements, where what it does depends on it.
+    pub dtype: Option<DType>,
 }
 
 /// A copy of bytes in a row.

@@ -163,6 +163,7 @@ fn copy_facts(copy: Copy) -> Result<CopyFacts> {
         tensor: copy.tensor,
         bulk: copy.bulk,
         reduce: copy.reduce,
+        dtype: copy.dtype.as_deref().map(dtype).transpose()?,
     })
 }
 

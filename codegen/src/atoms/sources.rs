@@ -12,6 +12,10 @@ pub(super) const SOURCES: &[(&str, &str)] = &[
     ),
     ("bulk.yaml", include_str!("../../../specs/atoms/bulk.yaml")),
     (
+        "combine.yaml",
+        include_str!("../../../specs/atoms/combine.yaml"),
+    ),
+    (
         "cp_async.yaml",
         include_str!("../../../specs/atoms/cp_async.yaml"),
     ),

@@ -15,6 +15,7 @@ mod sizes;
 mod output;
 mod problem;
 mod tables;
+mod terms;
 mod regions;
 mod work;
 mod memory;
@@ -29,6 +30,7 @@ use crate::plan::model::Plan;
 use memory::Memory;
 use problem::Problem;
 use regions::Regions;
+use terms::Terms;
 use work::Course;
 
 /// A problem on which a kernel stored what its formula gives.
@@ -42,11 +44,11 @@ pub struct Computed {
 
 /// Runs the kernel on ragged problems. Those that were run.
 pub(super) fn check(plan: &Plan, kernel: &Kernel) -> Result<Vec<Computed>, String> {
-    let formula = &plan.computes.formula;
+    let terms = Terms::of(plan);
     let extents = sizes::extents(plan, kernel);
     let mut regions = Regions::new(plan, kernel)?;
     let computed = extents.into_iter().map(|extents| {
-        let problem = Problem::new(plan, formula, extents)?;
+        let problem = Problem::new(plan, &terms, extents)?;
         let course = Course::of(plan, kernel, &problem.extents);
         let computed = Computed {
             extents: problem.by_mode(),

@@ -202,7 +202,7 @@ fn of_product(plan: &Plan, formula: &Formula, found: &Contraction) -> Vec<Socket
 fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4]) -> Vec<Socket> {
     let [load, map, fold, store] = places;
     let mut sockets = Vec::new();
-    for node in &flow.nodes {
+    for (at, node) in flow.nodes.iter().enumerate() {
         let (place, expression, atoms) = match &node.does {
             Does::Sum(_) => continue,
             Does::Load(name) => (
@@ -225,7 +225,10 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
             }
             Does::Fold(from, number) => {
                 let from = flow.nodes.get(*from).map_or("", |node| &node.name);
-                let kind = flow.folds.get(*number).map_or("", |fold| fold.fold.name());
+                let kind = flow
+                    .folds
+                    .get(*number)
+                    .map_or("", |fold| fold.how.fold.name());
                 (
                     fold,
                     format!("{} = {kind} of {from}", node.name),
@@ -242,9 +245,13 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
             });
         }
         if let Some(name) = &node.stored {
+            let expression = match flow.combined_by(at) {
+                Some((_, how)) => format!("{}: {how}", element(plan, name)),
+                None => element(plan, name),
+            };
             sockets.push(Socket {
                 place: store,
-                expression: element(plan, name),
+                expression,
                 by: by(plan, name, &[Hop::R2g, Hop::R2s, Hop::S2g]),
             });
         }

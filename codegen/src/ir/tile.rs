@@ -1,6 +1,7 @@
 //! Tile IR: what a CTA does, in tiles. Tensors have layouts, copies and MMAs are tiled atoms of the
 //! plan, and no thread is named yet; who does what is computed by `crate::lower`.
 
+mod view;
 mod walk;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use crate::plan::part::Part;
 use crate::plan::passes::Order;
 use crate::plan::roles::{BoxCopy, Ring};
 use crate::plan::work::Work;
+pub use view::{Share, Stage, View, WHOLE};
 
 /// A tile of the kernel: index into [`Kernel::tiles`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -75,6 +77,10 @@ impl CopyId {
 /// A fold of the plan: index into its list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FoldId(pub usize);
+
+/// A way of the plan to combine values with what an output holds: index into its list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CombineId(pub usize);
 
 /// A pipe of the kernel: index into [`Kernel::pipes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -146,59 +152,6 @@ pub enum End {
     /// Where they are emptied.
     Empty,
 }
-
-/// Which buffer of a tile in shared memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// That buffer.
-    Fixed(u32),
-    /// The one that an end of its pipe is at; [`Sync::Skip`] steps it.
-    At(End),
-    /// The one that the block of the view goes through: blocks take turns.
-    Turn,
-}
-
-/// A tile, or a part of it, that an operation reads or writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum View {
-    /// The tile in global memory that the CTA is at.
-    Gmem(TileId),
-    /// The same where entries of a table, a tile in registers, say where along an axis its elements
-    /// lie; those with an entry outside are not there.
-    Looked(TileId, TileId),
-    /// A buffer of a tile in shared memory, or one block of it: a k-block of the ring's, a buffer's
-    /// load of the staging buffers.
-    Smem(TileId, Stage, Option<u32>),
-    /// The buffer of that number of a tile in registers.
-    Rmem(TileId, u32),
-}
-
-impl View {
-    /// The tile.
-    pub fn tile(self) -> TileId {
-        match self {
-            View::Gmem(tile)
-            | View::Looked(tile, _)
-            | View::Smem(tile, ..)
-            | View::Rmem(tile, _) => tile,
-        }
-    }
-
-    /// The block that it is of its tile.
-    pub fn block(self) -> Option<u32> {
-        match self {
-            View::Smem(_, _, block) => block,
-            View::Gmem(_) | View::Looked(..) | View::Rmem(..) => None,
-        }
-    }
-}
-
-/// Part `.0` of `.1` equal shares of an operation's atoms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share(pub u32, pub u32);
-
-/// The operation as a whole.
-pub const WHOLE: Share = Share(0, 1);
 
 /// Where sums of products begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -336,6 +289,25 @@ pub enum Op {
         by: FoldId,
         /// Elements past the extents take no part.
         bounds: Bounds,
+    },
+    /// Combines every element of a tile with what an output holds at its place: each thread folds
+    /// those that it has of one element of the output, share after share, and hands them on with
+    /// the last of them.
+    Combine {
+        /// The output.
+        to: View,
+        /// Source.
+        from: View,
+        /// What each thread has folded so far, of the elements of the output.
+        held: View,
+        /// The plan's copy that combines with what is there.
+        by: CopyId,
+        /// How values are combined.
+        how: CombineId,
+        /// Elements past the extents take no part.
+        bounds: Bounds,
+        /// Which of the source's registers.
+        share: Share,
     },
     /// `acc += a · bᵀ`, or a share of its atoms along m: at once where a and b are in registers; as
     /// one group of asynchronous products where they are in shared memory.

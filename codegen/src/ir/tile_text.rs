@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::ir::tile::{
-    Across, Bounds, CopyId, End, Engine, FoldId, Full, Kernel, Op, Pipe, PipeId, Place, Share,
-    Stage, Start, Sync, Team, Tile, TileId, Trips, View,
+    Across, Bounds, CombineId, CopyId, End, Engine, FoldId, Full, Kernel, Op, Pipe, PipeId, Place,
+    Share, Stage, Start, Sync, Team, Tile, TileId, Trips, View,
 };
 use crate::plan::passes::Order;
 use crate::plan::work::{Cluster, Work};
@@ -163,6 +163,18 @@ impl Text<'_> {
             } => {
                 let (to, from) = (self.view(*to), self.view(*from));
                 format!("{to} = fold {number} of {to} and {from}{bounds}")
+            }
+            Op::Combine {
+                to,
+                from,
+                held,
+                by: _,
+                how: CombineId(number),
+                bounds,
+                share,
+            } => {
+                let [to, from, held] = [to, from, held].map(|view| self.view(*view));
+                format!("combine {number} of {from} -> {to} by {held}{bounds}{share}")
             }
             Op::Mma {
                 acc,

@@ -9,15 +9,19 @@ use crate::plan::model::Step;
 use crate::plan::partition;
 
 impl Lowering<'_> {
-    /// Of threads that hold the same elements of an output, the first stores them.
+    /// Of threads that hold the same elements of an output, the first stores them; of those that
+    /// have put their parts of them together, the first combines them with what is there.
     pub(super) fn alone(&mut self, step: &Step, values: &[[i64; 2]]) -> Result<Option<Expr>> {
         let keeps = step.keeps();
         if keeps == [true; 2] || values.is_empty() {
             return Ok(None);
         }
+        // Threads that have parts of what is combined hand them on, each but to its own lanes.
+        let combining = self.combining_of(&step.operand);
+        let repeats = combining.map_or(keeps.map(|keeps| !keeps), |combining| combining.repeats);
         let whole = partition::whole_of_step(step)?;
-        let mut cond = None;
-        for coordinate in (0..2).filter(|coordinate| !keeps[*coordinate]) {
+        let mut cond = combining.and_then(|combining| self.first_of_lanes(combining.lanes));
+        for coordinate in (0..2).filter(|coordinate| repeats[*coordinate]) {
             let digits = &whole.dst.digits;
             let thread = self.builder.thread_sum("coord", digits, coordinate);
             let first = lt(thread, int(1));

@@ -11,11 +11,11 @@ use crate::ir::program::{Expr, IntType, Reg, Scalar, Stmt};
 use crate::ir::tile::{Bounds, FoldId, TileId, View};
 use crate::lower::{Lowering, bug};
 use crate::plan::cast::bits;
-use crate::plan::fold::FoldPlan;
+use crate::plan::fold::{Combination, FoldPlan};
 
 /// A fold on its way: how it is made, and where its parts are.
 pub(super) struct Folding<'p> {
-    pub plan: &'p FoldPlan,
+    pub how: &'p Combination,
     /// Registers for values on their way.
     pub spare: Vec<Reg>,
     pub out: Vec<Stmt>,
@@ -41,7 +41,7 @@ impl<'p> Lowering<'p> {
         let file = self.builder.file("fold", ty, count);
         let spare = (0..count as u32).map(|index| Reg { file, index });
         let mut folding = Folding {
-            plan: fold,
+            how: &fold.how,
             spare: spare.collect(),
             out: Vec::new(),
         };
@@ -119,7 +119,7 @@ impl<'p> Lowering<'p> {
         let Some(alone) = level.first() else {
             return Err(bug(self.plan, "a fold of no values".to_string()));
         };
-        let identity = Scalar::Bits(identity(folding.plan));
+        let identity = Scalar::Bits(identity(folding.how));
         folding.out.push(Stmt::Set(result, identity));
         self.combine(folding, [result, *alone], result)
     }
@@ -132,7 +132,7 @@ impl<'p> Lowering<'p> {
         result: Reg,
         groups: Vec<(Range<usize>, Expr)>,
     ) -> Result<()> {
-        let identity = Scalar::Bits(identity(folding.plan));
+        let identity = Scalar::Bits(identity(folding.how));
         folding.out.push(Stmt::Set(result, identity));
         let part = *folding
             .spare
@@ -163,7 +163,7 @@ impl<'p> Lowering<'p> {
         pair: [Reg; 2],
         result: Reg,
     ) -> Result<()> {
-        let combine = folding.plan.combine.as_ref();
+        let combine = folding.how.code.as_ref();
         let combine = combine.ok_or_else(|| bug(self.plan, "a fold of no code".to_string()))?;
         let inputs = pair.map(|reg| vec![reg]);
         let run = self.run(&combine.code, &inputs, &[result], &|_| None)?;
@@ -227,6 +227,6 @@ pub(super) fn groups(
 }
 
 /// What folds begin with, as bits of a register.
-fn identity(fold: &FoldPlan) -> u64 {
-    bits(fold.identity(), fold.dtype)
+pub(super) fn identity(how: &Combination) -> u64 {
+    bits(how.identity(), how.dtype)
 }

@@ -16,6 +16,7 @@ mod mma;
 mod map;
 mod fold;
 mod across;
+mod combine;
 mod passes;
 mod roles;
 mod work;
@@ -142,6 +143,15 @@ impl<'p> Lowering<'p> {
                 by,
                 bounds,
             } => self.accumulate(*to, *from, *by, *bounds)?,
+            Op::Combine {
+                to,
+                from,
+                held,
+                by,
+                how,
+                bounds,
+                share,
+            } => self.combine_with(*to, [*from, *held], (*by, *how), (*bounds, *share))?,
             Op::ForEachChunk(order, whole, rest) => self.for_each_chunk(*order, whole, rest)?,
             Op::Mma {
                 acc,

@@ -85,7 +85,7 @@ impl Lowering<'_> {
     ) -> Result<Vec<Stmt>> {
         let (vector, fold) = self.fold_of(number)?;
         let mut folding = Folding {
-            plan: fold,
+            how: &fold.how,
             spare: Vec::new(),
             out: Vec::new(),
         };

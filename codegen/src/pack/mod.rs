@@ -107,10 +107,11 @@ pub fn provenance() -> Provenance {
 
 fn semantics(plan: &Plan) -> std::result::Result<Semantics, String> {
     let operands = plan.operands.iter().map(|operand| {
-        let role = if operand.is_written() {
-            Role::Out
-        } else {
-            Role::In
+        let is_combined = (plan.combinings()).any(|combining| combining.operand == operand.name);
+        let role = match (operand.is_written(), is_combined) {
+            (false, _) => Role::In,
+            (true, false) => Role::Out,
+            (true, true) => Role::InOut,
         };
         let text = operand.layout();
         let layout = text.parse().map_err(|error| format!("{text}: {error}"))?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::arch::Arch;
 use crate::atoms::Catalogue;
-use crate::atoms::model::{Atom, ConvertFacts, CopyFacts, MmaFacts, Space, TensorFacts};
+use crate::atoms::model::{Atom, ConvertFacts, CopyFacts, MmaFacts, Reduction, Space, TensorFacts};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Violation};
 use crate::plan::model::{Choice, LeftOut};
@@ -45,6 +45,8 @@ pub(super) struct Wanted {
     pub collective: bool,
     /// The boxes of a tensor that it moves, where it moves boxes.
     pub tensor: Option<TensorFacts>,
+    /// How it combines elements of which type with what is there, where it does.
+    pub combined: Option<(Reduction, DType)>,
 }
 
 impl Wanted {
@@ -57,6 +59,7 @@ impl Wanted {
             asynchronous: false,
             collective: false,
             tensor: None,
+            combined: None,
         }
     }
 
@@ -68,8 +71,14 @@ impl Wanted {
         let together = facts.thr_id.size().is_ok_and(|threads| threads > 1);
         Some(if facts.from != self.from || facts.to != self.to {
             "copies between other memory spaces"
-        } else if facts.reduce.is_some() {
+        } else if facts.reduce.is_some() && self.combined.is_none() {
             "combines what arrives with what is there"
+        } else if facts.reduce.is_none() && self.combined.is_some() {
+            "takes the place of what is there, which the formula combines values with"
+        } else if facts.reduce != self.combined.map(|(how, _)| how) {
+            "does something else to what is there"
+        } else if facts.dtype != self.combined.map(|(_, dtype)| dtype) {
+            "combines elements of another type"
         } else if facts.bulk.is_some() {
             "moves bytes in a row"
         } else if boxes && self.tensor.is_none() {

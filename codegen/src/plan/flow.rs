@@ -15,7 +15,8 @@ use tilewright_formula::{Expr, ExprKind, Formula, Index, Source, Statement, Valu
 
 use crate::dtype::DType;
 use crate::element::{Element, Packing};
-use crate::plan::fold::FoldPlan;
+use crate::plan::combine::{self, Combining};
+use crate::plan::fold::{Combination, FoldPlan};
 use crate::plan::model::Hop;
 use crate::plan::passes::Passes;
 use crate::spec::Planes;
@@ -27,6 +28,8 @@ pub struct Flow {
     pub nodes: Vec<Node>,
     /// The folds that nodes refer to.
     pub folds: Vec<FoldPlan>,
+    /// How values are combined with what outputs hold, which nodes refer to.
+    pub combinings: Vec<Combining>,
     /// Elements of a vector, along the mode that vectors run along.
     pub vector: i64,
     /// The mode that vectors run along.
@@ -65,9 +68,19 @@ pub struct Node {
     pub late: bool,
     /// The operand that it is stored to.
     pub stored: Option<String>,
+    /// How it is combined with what that operand holds; none where it takes its place.
+    pub combined: Option<usize>,
     /// The node that has the entries of a table: where along an axis of the operand that it is
     /// loaded from, or stored to, its elements lie.
     pub table: Option<usize>,
+}
+
+impl Flow {
+    /// How a node is combined with what its operand holds, and the number of that.
+    pub fn combined_by(&self, node: usize) -> Option<(usize, &Combining)> {
+        let number = self.nodes.get(node)?.combined?;
+        Some((number, self.combinings.get(number)?))
+    }
 }
 
 impl Does {
@@ -85,6 +98,11 @@ impl Node {
     /// The nodes that must be made before it.
     pub fn reads(&self) -> impl Iterator<Item = usize> + '_ {
         self.does.reads().iter().copied().chain(self.table)
+    }
+
+    /// Whether every element of it takes the place of one of an operand.
+    pub fn is_result(&self) -> bool {
+        self.keeps == [true; 2] && self.stored.is_some() && self.combined.is_none()
     }
 
     /// The operand that its elements come from or go to, and the hop between global memory and
@@ -160,7 +178,7 @@ impl Growing<'_> {
         let mut from = Vec::new();
         let value = self.over_nodes(&statement.value, &mut from);
         let mut name = formula.name(statement.target).to_owned();
-        let keeps = self.keeps(statement.loops.iter().copied());
+        let keeps = self.keeps(statement.loops.iter().chain(&statement.folded).copied());
         let plane = match self.plane {
             Some((mode, number)) if statement.loops.contains(&mode) => {
                 name = Planes::name(formula, &name, number);
@@ -186,8 +204,25 @@ impl Growing<'_> {
         let table = self.table(&statement.left);
         let at = self.push(name, keeps, dtype, Does::Map(value, from));
         self.flow.nodes[at].stored = stored;
+        self.flow.nodes[at].combined = self.combining(statement, dtype);
         self.flow.nodes[at].table = table;
         self.known.insert((statement.target, plane), at);
+    }
+
+    /// How a statement combines values of that type with what its output holds.
+    fn combining(&mut self, statement: &Statement, dtype: DType) -> Option<usize> {
+        let (fold, _) = combine::in_any_order(statement.combine)?;
+        self.flow.combinings.push(Combining {
+            how: Combination {
+                fold,
+                dtype,
+                code: None,
+            },
+            operand: self.formula.name(statement.target).to_owned(),
+            lanes: 0,
+            repeats: [false; 2],
+        });
+        Some(self.flow.combinings.len() - 1)
     }
 
     /// Which of the tile's modes are among those.
@@ -206,6 +241,7 @@ impl Growing<'_> {
             element: [None, None],
             late: false,
             stored: None,
+            combined: None,
             table: None,
         });
         self.flow.nodes.len() - 1

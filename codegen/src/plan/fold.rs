@@ -10,17 +10,24 @@ use crate::atoms::model::Atom;
 use crate::dtype::DType;
 use crate::element::Element;
 
+/// How two values become one.
+#[derive(Clone, Debug)]
+pub struct Combination {
+    /// As that fold does.
+    pub fold: Fold,
+    /// Type of the values.
+    pub dtype: DType,
+    /// The code.
+    pub code: Option<Arc<Element>>,
+}
+
 /// How values are folded.
 #[derive(Clone, Debug)]
 pub struct FoldPlan {
-    /// Which.
-    pub fold: Fold,
+    /// How two of them become one.
+    pub how: Combination,
     /// Along which of the tile's modes.
     pub over: usize,
-    /// Type of its values.
-    pub dtype: DType,
-    /// Combines two of them.
-    pub combine: Option<Arc<Element>>,
     /// Who has parts of a row.
     pub spread: Spread,
     /// Where in shared memory warps hand values on; none where one warp has all of a row.
@@ -83,7 +90,7 @@ impl Spread {
     }
 }
 
-impl FoldPlan {
+impl Combination {
     /// The operation that combines two values.
     pub fn op(&self) -> Op {
         match self.fold {
@@ -106,7 +113,7 @@ impl FoldPlan {
 impl fmt::Display for FoldPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Spread { apart, count } = self.spread;
-        let name = self.op().row().name;
+        let name = self.how.op().row().name;
         write!(f, "{name}, {count} threads {apart} apart")?;
         match &self.scratch {
             Some(scratch) => {

@@ -7,14 +7,16 @@
 //! and the nearest formula that is generated. This is the list of what is not generated yet: a
 //! skeleton that takes more takes a row of it away.
 
+mod combined;
 mod outer;
 mod product;
 mod tables;
 
 use tilewright_formula::affine::ModeId;
-use tilewright_formula::form::{Contraction, FoldSite, Form};
-use tilewright_formula::syntax::Combine;
+use tilewright_formula::form::{Contraction, FoldSite, Form, Rows};
 use tilewright_formula::{Axis, ExprKind, Extent, Formula, Index, Role, Source, Statement};
+
+use combined::Along;
 
 use crate::error::Violation;
 use crate::plan::choose::Chooser;
@@ -50,7 +52,7 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     }
     let misfits = match &computes.form {
         _ if computes.is_plain => Vec::new(),
-        Form::Rows(_) => of_rows(formula),
+        Form::Rows(rows) => of_rows(formula, rows),
         Form::Contraction(found) => {
             product::of_contraction(formula, found, computes.planes.as_ref())
         }
@@ -124,7 +126,7 @@ fn fold(site: &FoldSite, formula: &Formula) -> String {
 }
 
 /// What rows do beyond maps and folds of the elements of one matrix of coordinates.
-fn of_rows(formula: &Formula) -> Vec<Misfit> {
+fn of_rows(formula: &Formula, rows: &Rows) -> Vec<Misfit> {
     let mut misfits = tables::several_places(formula);
     let modes = formula.names(formula.visited());
     if modes.len() > MODES {
@@ -138,8 +140,16 @@ fn of_rows(formula: &Formula) -> Vec<Misfit> {
             way_out: "make one mode of those that lie behind one another in memory",
         });
     }
+    misfits.extend(combined::read_again(formula));
+    let folds = rows.folds.iter();
+    let folds = folds.filter(|site| !combined::is_by_sign(formula, site));
+    let folded: Vec<ModeId> = folds.flat_map(|site| &site.modes).copied().collect();
+    let (whole, cut) = (0..formula.modes.len())
+        .filter(|mode| formula.visited() >> mode & 1 == 1)
+        .partition(|mode| folded.contains(mode));
+    let along = Along { cut, whole };
     for statement in &formula.statements {
-        misfits.extend(combined(formula, statement));
+        misfits.extend(combined::misfit(formula, statement, &along));
         let mut place = |source: Source, indices: &[Index], part: &std::ops::Range<usize>| {
             if let Some((what, way_out)) = tables::misfit(formula, source, indices) {
                 misfits.push(Misfit {
@@ -179,8 +189,13 @@ fn is_at_its_own(
 }
 
 /// What a statement beside a product does beyond giving each element a value of the elements there.
-fn elementwise(formula: &Formula, statement: &Statement, plane: Option<ModeId>) -> Vec<Misfit> {
-    let mut misfits: Vec<Misfit> = combined(formula, statement).into_iter().collect();
+fn elementwise(
+    formula: &Formula,
+    statement: &Statement,
+    (modes, plane): (&Along, Option<ModeId>),
+) -> Vec<Misfit> {
+    let misfit = combined::misfit(formula, statement, modes);
+    let mut misfits: Vec<Misfit> = misfit.into_iter().collect();
     if !is_at_its_own(formula, statement.target, &statement.left, None) {
         misfits.push(Misfit {
             part: statement.span.clone(),
@@ -207,18 +222,6 @@ fn elementwise(formula: &Formula, statement: &Statement, plane: Option<ModeId>) 
         }
     });
     misfits
-}
-
-fn combined(formula: &Formula, statement: &Statement) -> Option<Misfit> {
-    (statement.combine != Combine::Set).then(|| Misfit {
-        part: statement.span.clone(),
-        what: format!(
-            "`{}` combines {} with what was there",
-            statement.combine.text(),
-            formula.name(statement.target)
-        ),
-        way_out: "write it with `=`",
-    })
 }
 
 /// Modes whose extent is no size of the problem, nor a constant where that is generated.
@@ -284,7 +287,8 @@ fn nearest_product(formula: &Formula, found: &Contraction) -> Option<String> {
     };
     let [a, b] = found.factors.each_ref().map(|factor| factor.operand);
     let (a, b) = (operand(a, "a"), operand(b, "b"));
-    let output = operand(found.outputs.first().copied(), "d");
+    let mut outputs = found.outputs.iter().copied();
+    let output = operand(outputs.find(|at| formula.role(*at) == Role::Output), "d");
     Some(format!(
         "{output}[{m},{n}] = sum[{k}] {a}[{m},{k}] * {b}[{n},{k}]"
     ))

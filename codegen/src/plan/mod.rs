@@ -11,6 +11,7 @@ pub mod fold;
 pub mod passes;
 pub mod cast;
 pub mod assumption;
+pub mod combine;
 pub mod flow;
 pub mod model;
 pub mod part;

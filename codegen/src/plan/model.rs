@@ -12,6 +12,7 @@ use crate::dtype::DType;
 use crate::element::Element;
 use crate::error::Violation;
 pub use crate::plan::assumption::Assumption;
+use crate::plan::combine::Combining;
 use crate::plan::flow::{Does, Flow};
 use crate::plan::fold::FoldPlan;
 use crate::plan::roles::{BoxCopy, Roles};
@@ -296,6 +297,11 @@ impl Plan {
     /// How its folds are made.
     pub fn folds(&self) -> impl Iterator<Item = &FoldPlan> {
         self.flow.iter().flat_map(|flow| &flow.folds)
+    }
+
+    /// How values are combined with what outputs hold.
+    pub fn combinings(&self) -> impl Iterator<Item = &Combining> {
+        self.flow.iter().flat_map(|flow| &flow.combinings)
     }
 
     /// The operand of that name.

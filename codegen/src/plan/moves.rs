@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use tilewright_layout::{CopyAtom, TiledCopy};
 
-use crate::atoms::model::Atom;
+use crate::atoms::model::{Atom, Reduction};
+use crate::dtype::DType;
 use crate::element::Packing;
 use crate::error::Result;
 use crate::plan::choose::{Chooser, Wanted};
@@ -27,6 +28,8 @@ pub(super) struct Shared<'s> {
     pub together: u32,
     /// Extents of the tile.
     pub tile: [i64; 2],
+    /// How what is stored is combined with what is there, where it is.
+    pub combined: Option<(Reduction, DType)>,
     /// The copy of an atom over it.
     pub tiled: &'s dyn Fn(CopyAtom) -> Result<TiledCopy>,
 }
@@ -85,19 +88,21 @@ pub(super) fn step(
     let along = (0..axes.len())
         .find(along)
         .filter(|_| !entries_along(&axes, operand, shared.along));
-    let together = match along {
-        Some(axis) if *operand.stride(axis) == Stride::Const(1) => shared.together,
-        _ => 1,
+    let in_vectors = |axis: usize| *operand.stride(axis) == Stride::Const(1);
+    let together = match along.filter(|axis| shared.combined.is_none() && in_vectors(*axis)) {
+        Some(_) => shared.together,
+        None => 1,
     };
     let (from, to) = hop.spaces();
     let element = operand.dtype.bytes();
-    let wanted = |bytes: u32| Wanted::vector(from, to, bytes);
+    let wanted = |bytes: u32| Wanted {
+        combined: shared.combined,
+        ..Wanted::vector(from, to, bytes)
+    };
     let given = spec.copy.get(name).and_then(|path| hop.atom_of(path));
     let given = given.cloned().unwrap_or_default();
     let candidates: Vec<Arc<Atom>> = match &given {
-        Auto::Given(_) => (chooser.copy(&what, &given, wanted(together * element)))
-            .into_iter()
-            .collect(),
+        Auto::Given(_) => Vec::from_iter(chooser.copy(&what, &given, wanted(together * element))),
         Auto::Auto => {
             let widest = (together * element).min(WIDEST_BYTES);
             let widths = (0..).map(|halvings| widest >> halvings);

@@ -12,9 +12,10 @@ use crate::arch::{MAX_THREADS_PER_CTA, WARP};
 use crate::atoms::model::Space;
 use crate::error::Result;
 use crate::plan::choose::{Chooser, Wanted};
-use crate::plan::code::{combine, computed, elements};
-use crate::plan::flow::{self, Flow};
-use crate::plan::fold::{Scratch, Spread};
+use crate::plan::code::{self, computed, elements};
+use crate::plan::combine;
+use crate::plan::flow::{self, Flow, Node};
+use crate::plan::fold::{Combination, Scratch, Spread};
 use crate::plan::model::{Assumption, Hop, Plan};
 use crate::plan::moves::{self, Shared, WIDEST_BYTES};
 use crate::plan::passes::{self, Passes};
@@ -98,7 +99,8 @@ fn shares(point: &Point, chooser: &mut Chooser<'_>, flow: &Flow) -> Option<Share
     let along = contiguous(spec, flow);
     let across = 1 - along;
     // The widest elements of whole tiles fill the widest vectors.
-    let whole = (flow.nodes.iter()).filter(|node| node.moved().is_some() && node.keeps[along]);
+    let moves = |node: &&Node| node.moved().is_some() && node.combined.is_none();
+    let whole = (flow.nodes.iter()).filter(|node| moves(node) && node.keeps[along]);
     let widest = whole.map(|node| node.dtype.bytes()).max().unwrap_or(4);
     let mut vector = i64::from((WIDEST_BYTES / widest).max(1));
     while tile[along] % vector != 0 {
@@ -239,10 +241,12 @@ fn moves(
     let Some(operand) = point.spec.operand(name) else {
         return Ok(());
     };
+    let combined = flow.combined_by(at);
     let shared = Shared {
         along: shares.along,
         together: u32::try_from(shares.vector).unwrap_or(1),
         tile: shares.tile,
+        combined: combined.and_then(|(_, combining)| combining.in_memory()),
         tiled: &|copy| tiled(shares, copy),
     };
     let Some(step) = moves::step(&point.spec, chooser, (operand, hop), &shared)? else {
@@ -256,6 +260,9 @@ fn moves(
             reason: format!("threads store to {name} at once; those outside {mode} store nothing"),
         };
         plan.assumptions.push(distinct);
+    }
+    if let Some((number, _)) = combined {
+        combine::plan(chooser, flow, number, (at, &step, plan.threads))?;
     }
     flow.nodes[at].held = moves::held(operand, &step);
     let held = flow.nodes[at].held;
@@ -285,13 +292,13 @@ fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &S
     let warp = i64::from(WARP);
     let threads_across = shares.threads / shares.threads_along;
     for fold in &mut flow.folds {
-        let packing = computed(fold.dtype);
-        fold.combine = combine(chooser, fold.op(), packing);
+        let Combination { dtype, .. } = fold.how;
+        let packing = computed(dtype);
+        fold.how.code = code::combine(chooser, fold.how.op(), packing);
         if packing.ty.bits() != 32 {
             let message = format!(
-                "compute: {} of {} goes from thread to thread in 32 bits: compute it in f32",
-                fold.fold.name(),
-                fold.dtype
+                "compute: {} of {dtype} goes from thread to thread in 32 bits: compute it in f32",
+                fold.how.fold.name()
             );
             chooser.violate("fold-type", message);
         }
@@ -304,7 +311,7 @@ fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &S
             let message = format!(
                 "compute: {} is of {count} threads' values, which are combined in pairs: use a \
                  power of two of threads",
-                fold.fold.name()
+                fold.how.fold.name()
             );
             chooser.violate("fold-threads", message);
         }
@@ -312,10 +319,10 @@ fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &S
         let rows = shares.tile[1 - fold.over] / (shares.threads / count).max(1);
         if fold.spread.crosses_warps() {
             let values = shares.threads / warp * fold.spread.rows_of_a_warp() * rows;
-            let bytes = values * i64::from(fold.dtype.bytes());
+            let bytes = values * i64::from(dtype.bytes());
             let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
             let mut by = |from: Space, to: Space| {
-                let wanted = Wanted::vector(from, to, fold.dtype.bytes());
+                let wanted = Wanted::vector(from, to, dtype.bytes());
                 chooser.copy("compute", &Auto::Auto, wanted)
             };
             let atoms = (by(Space::Rmem, Space::Smem), by(Space::Smem, Space::Rmem));

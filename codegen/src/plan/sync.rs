@@ -45,7 +45,10 @@ const NEEDS: &[Need] = &[
     Need {
         of: "a fold of several threads' values (compute)",
         instead: "one thread for each row",
-        when: |plan| plan.folds().any(|fold| fold.spread.count > 1),
+        when: |plan| {
+            let of_lanes = plan.combinings().any(|one| one.lanes != 0);
+            of_lanes || plan.folds().any(|fold| fold.spread.count > 1)
+        },
         facts: &[SyncFacts::of(Act::Exchange, Scope::Warp)],
     },
     Need {

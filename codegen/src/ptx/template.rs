@@ -45,6 +45,8 @@ pub(super) const SOURCES: &[(&str, &str)] = templates![
     "copy/bulk_to_cluster.tera",
     "copy/bulk_to_gmem.tera",
     "copy/bulk_to_smem.tera",
+    "copy/combine.tera",
+    "copy/combine_number.tera",
     "copy/cp_async_cg_16.tera",
     "copy/ld_v4_b32.tera",
     "copy/ld_v4_b32_policy.tera",

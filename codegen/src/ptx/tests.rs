@@ -4,6 +4,7 @@
 
 mod atoms;
 mod bulk;
+mod combine;
 mod differential;
 mod elements;
 mod exchange;

@@ -26,7 +26,7 @@ use crate::error::{Error, RecordsError};
 use crate::info::DeviceInfo;
 use crate::json_lines;
 use crate::problem::Problem;
-use crate::verify::{Case, Data, Trace};
+use crate::verify::{Case, Data, Trace, promised};
 
 /// The row format this crate writes and the only one it reads.
 pub const CAPTURE_FORMAT: u32 = 1;
@@ -190,7 +190,8 @@ impl Row {
     /// # Errors
     /// When the kernel does not take the problem there.
     pub(super) fn case(&self, kernel: &Kernel, device: &Device) -> Result<Case, Error> {
-        let problem = self.problem();
+        // Inputs are drawn as they were, and keep what they kept.
+        let problem = promised(kernel, self.problem());
         let fit = device.fit(kernel, &problem)?;
         let offsets = self.operands.iter().map(|o| o.offset_bytes).collect();
         Ok(Case {

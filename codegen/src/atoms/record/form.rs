@@ -134,6 +134,7 @@ pub(super) struct Copy {
     pub(super) tensor: Option<TensorFacts>,
     pub(super) bulk: Option<BulkFacts>,
     pub(super) reduce: Option<Reduction>,
+    pub(super) dtype: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -2,6 +2,7 @@
 
 mod moves;
 mod registers;
+mod combined;
 mod flow;
 mod looked;
 
@@ -59,6 +60,9 @@ pub(super) struct Memory<'k, 'r> {
     members: Vec<Member>,
     regions: &'r mut Regions<'k>,
     held: HashMap<Key, Grid>,
+    /// Shares that have been combined with an output and wait for the others, by what threads fold
+    /// them in.
+    combining: HashMap<Key, u32>,
     /// By CTA and part of a tile.
     scratch: BTreeMap<(usize, u32), Partial>,
 }
@@ -92,6 +96,7 @@ impl<'k, 'r> Memory<'k, 'r> {
             members,
             regions,
             held: HashMap::new(),
+            combining: HashMap::new(),
             scratch: BTreeMap::new(),
         }
     }
@@ -108,6 +113,10 @@ impl<'k, 'r> Memory<'k, 'r> {
     pub fn at_end(&self) -> Result<(), String> {
         if let Some(((cta, _), _)) = self.scratch.iter().find(|(_, (_, raised))| *raised) {
             return Err(format!("the flag of CTA {cta} is still raised at the end"));
+        }
+        if let Some(((_, tile, _), _)) = self.combining.iter().next() {
+            let name = &self.tile(*tile)?.name;
+            return Err(format!("{name} is not handed on at the end"));
         }
         let mut outputs = self.problem.outputs.iter();
         outputs.try_for_each(Output::at_end)
@@ -153,6 +162,18 @@ impl<'k, 'r> Memory<'k, 'r> {
                 by,
                 bounds,
             } => self.accumulate(machine, at, [*from, *to], (*by, *bounds)),
+            Op::Combine {
+                to,
+                from,
+                held,
+                by,
+                how,
+                bounds,
+                share,
+            } => {
+                let views = (*to, [*from, *held]);
+                self.combine(machine, at, views, (*by, *how), (*bounds, *share))
+            }
             Op::Mma {
                 acc,
                 a,

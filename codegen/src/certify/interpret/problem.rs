@@ -14,6 +14,7 @@ use super::grid::Grid;
 use super::output::{Limits, Output, Slice};
 use super::sizes::{Extents, point};
 use super::tables::{self, Table};
+use super::terms::Terms;
 use crate::dtype::DType;
 use crate::plan::model::Plan;
 use crate::spec::model::{Axis, Operand};
@@ -54,7 +55,8 @@ fn along_places<'o>(plan: &Plan, operand: &'o Operand) -> impl Iterator<Item = (
 
 impl Problem {
     /// A problem of those extents.
-    pub fn new(plan: &Plan, formula: &Formula, sizes: Extents) -> Result<Problem, String> {
+    pub fn new(plan: &Plan, terms: &Terms, sizes: Extents) -> Result<Problem, String> {
+        let formula = &terms.formula;
         let extents = &sizes.tile;
         let looked_into = plan.computes.looked_into().into_iter().map(str::to_owned);
         let planes = plan.computes.planes.iter().map(|planes| &planes.mode);
@@ -69,7 +71,7 @@ impl Problem {
             Some(mode) => (extents.get(mode).copied()).ok_or("no tile cuts a mode"),
             None => Ok(1),
         };
-        let classed = classed(plan, formula, &tables);
+        let classed = classed(plan, terms, &tables);
         let class = |place: Option<usize>, at: usize| match place {
             Some(mode) if classed.contains(&mode) => {
                 match extents
@@ -82,11 +84,11 @@ impl Problem {
             }
             _ => at,
         };
-        let outer = plan.operands.iter().map(|operand| {
+        let outer = terms.operands.iter().map(|operand| {
             let outer = along_places(plan, operand);
             outer.map(|(mode, _)| mode).collect::<Vec<_>>()
         });
-        let looked_into = plan.operands.iter().map(|operand| {
+        let looked_into = terms.operands.iter().map(|operand| {
             let axis = operand.looked_into().map(|axis| operand.axis(axis));
             axis.map_or(Some(1), |axis| extent(&axis.mode))
                 .ok_or("an axis of no extent")
@@ -102,8 +104,8 @@ impl Problem {
             outputs: Vec::new(),
             extents: sizes.clone(),
         };
-        for (number, operand) in plan.operands.iter().enumerate() {
-            let places = plan.own_places(operand);
+        for (number, operand) in terms.operands.iter().enumerate() {
+            let places = terms.own_places(plan, operand);
             let shape = [along(places[0])?, along(places[1])?];
             let classes = [0, 1].map(|axis| {
                 let all = 0..shape[axis] as usize;
@@ -115,11 +117,11 @@ impl Problem {
             };
             problem.inputs.push(grids);
             if operand.is_written() {
-                let outputs = problem.unwritten(plan, number, shape, &classes);
+                let outputs = problem.unwritten(plan, terms, number, (shape, &classes));
                 problem.outputs.extend(outputs);
             }
         }
-        problem.limits(plan, formula)?;
+        problem.limits(plan, terms)?;
         Ok(problem)
     }
 
@@ -159,11 +161,11 @@ impl Problem {
     fn unwritten(
         &self,
         plan: &Plan,
+        terms: &Terms,
         number: usize,
-        extents: [i64; 2],
-        classes: &[Vec<usize>; 2],
+        (extents, classes): ([i64; 2], &[Vec<usize>; 2]),
     ) -> Vec<Output> {
-        let operand = &plan.operands[number];
+        let operand = &terms.operands[number];
         let axes = operand.formula_axes();
         let named = |name: Option<&String>| {
             let is = |axis: &&Axis| axis.table.is_none() && Some(&axis.mode) == name;
@@ -189,7 +191,7 @@ impl Problem {
                 },
                 first,
                 extents,
-                axes: plan.own_places(operand).map(along),
+                axes: terms.own_places(plan, operand).map(along),
                 classes: classes.clone(),
                 limits: Limits::default(),
                 stored: vec![false; (extents[0] * extents[1]) as usize],
@@ -199,7 +201,8 @@ impl Problem {
     }
 
     /// Finds what may be stored, by the classes of its coordinates.
-    fn limits(&mut self, plan: &Plan, formula: &Formula) -> Result<(), String> {
+    fn limits(&mut self, plan: &Plan, terms: &Terms) -> Result<(), String> {
+        let formula = &terms.formula;
         let mut given = Inputs::default();
         for (mode, extent) in self.sizes() {
             given = given.size(mode, extent);
@@ -333,14 +336,14 @@ impl Problem {
 
 /// Modes of which coordinates of one class have the same elements: those of outputs, unless
 /// coordinates are values themselves, and but for those along which entries are distinct.
-fn classed(plan: &Plan, formula: &Formula, tables: &[Table]) -> Vec<usize> {
-    if has_places(formula) {
+fn classed(plan: &Plan, terms: &Terms, tables: &[Table]) -> Vec<usize> {
+    if has_places(&terms.formula) {
         return Vec::new();
     }
     let distinct = tables.iter().filter(|table| table.is_distinct);
     let distinct = distinct.flat_map(|table| plan.modes_of(&plan.operands[table.operand]));
     let distinct: Vec<usize> = distinct.collect();
-    let outputs = plan.operands.iter().filter(|one| one.is_written());
+    let outputs = terms.operands.iter().filter(|one| one.is_written());
     let modes = outputs.flat_map(|output| plan.modes_of(output));
     modes.filter(|mode| !distinct.contains(mode)).collect()
 }

@@ -229,6 +229,7 @@ impl Clock<'_> {
             Op::Map { .. }
             | Op::Fold { .. }
             | Op::Accumulate { .. }
+            | Op::Combine { .. }
             | Op::StorePartial(..)
             | Op::AddPartial(..) => {}
             // The machine unrolls these.

@@ -41,6 +41,11 @@ impl<'k> Machine<'k> {
                     self.touch(at, view.tile())?;
                 }
             }
+            Op::Combine { from, held, .. } => {
+                for view in [held, from] {
+                    self.touch(at, view.tile())?;
+                }
+            }
             Op::StorePartial(acc, _) => {
                 self.touch(at, *acc)?;
                 self.of_own(at, Own::store_partial)?;

@@ -214,6 +214,7 @@ fn is_shared(kernel: &Kernel, op: &Op) -> bool {
         Op::Map { .. }
         | Op::Fold { .. }
         | Op::Accumulate { .. }
+        | Op::Combine { .. }
         | Op::StorePartial(..)
         | Op::AddPartial(..)
         | Op::Section

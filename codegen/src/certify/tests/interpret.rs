@@ -11,13 +11,13 @@ use crate::ir::tile::{Bounds, CopyId, Kernel, Op, Place, Stage, Start, TileId, V
 use crate::plan::model::Plan;
 
 /// Changes operations until one is changed, in any team.
-fn once(kernel: &mut Kernel, mut at: impl FnMut(&mut Vec<Op>) -> bool) -> bool {
+pub(super) fn once(kernel: &mut Kernel, mut at: impl FnMut(&mut Vec<Op>) -> bool) -> bool {
     let teams: Vec<_> = kernel.teams.iter().map(|members| members.team).collect();
     teams.into_iter().any(|team| change(kernel, team, &mut at))
 }
 
 /// Removes the first such operation.
-fn drop_op(kernel: &mut Kernel, is: impl Fn(&Op) -> bool) -> bool {
+pub(super) fn drop_op(kernel: &mut Kernel, is: impl Fn(&Op) -> bool) -> bool {
     once(kernel, |ops| {
         let at = ops.iter().position(&is);
         at.map(|at| ops.remove(at)).is_some()
@@ -25,7 +25,7 @@ fn drop_op(kernel: &mut Kernel, is: impl Fn(&Op) -> bool) -> bool {
 }
 
 /// Changes one operation.
-fn one(kernel: &mut Kernel, mut change: impl FnMut(&mut Op) -> bool) -> bool {
+pub(super) fn one(kernel: &mut Kernel, mut change: impl FnMut(&mut Op) -> bool) -> bool {
     once(kernel, |ops| ops.iter_mut().any(&mut change))
 }
 

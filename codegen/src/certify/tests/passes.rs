@@ -237,7 +237,7 @@ const FAULTS: [(&str, usize, Fault); 14] = [
         // The largest value is the same.
         let sums = |number: usize| {
             let folds = plan.flow.as_ref().map(|flow| &flow.folds);
-            folds.is_some_and(|folds| folds[number].identity() == 0.0)
+            folds.is_some_and(|folds| folds[number].how.identity() == 0.0)
         };
         once(kernel, |ops| {
             let accumulates =

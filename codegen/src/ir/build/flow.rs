@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::error::Result;
 use crate::ir::build::bug;
 use crate::ir::build::tiles::Tiles;
-use crate::ir::tile::{Bounds, CopyId, FoldId, Held, Op, Place, Share, TileId, View};
+use crate::ir::tile::{Bounds, CombineId, CopyId, FoldId, Held, Op, Place, Share, TileId, View};
 use crate::plan::flow::{Does, Flow, Node};
 use crate::plan::model::{Hop, Plan, Step};
 use crate::plan::part::Part;
@@ -22,6 +22,8 @@ pub(super) struct FlowTiles<'p> {
     held: Vec<[TileId; 2]>,
     /// Of each fold that goes from chunk to chunk, what is folded so far.
     so_far: BTreeMap<usize, TileId>,
+    /// Of each way to combine values with an output, what threads have folded so far.
+    folded: BTreeMap<usize, TileId>,
     /// How threads share out results.
     whole: Part<2>,
 }
@@ -43,8 +45,7 @@ impl<'p> FlowTiles<'p> {
     ) -> Result<FlowTiles<'p>> {
         let plan = tiles.plan();
         // Values are in the order in which results are stored, so that shares are of the same.
-        let mut results = flow.nodes.iter().filter(|node| node.keeps == [true; 2]);
-        let result = results.rfind(|node| node.stored.is_some());
+        let result = flow.nodes.iter().rfind(|node| node.is_result());
         let whole = match result.and_then(|node| moved(plan, node)) {
             Some((_, step)) => partition::whole_of_step(step)?.dst,
             None => whole.clone(),
@@ -56,7 +57,7 @@ impl<'p> FlowTiles<'p> {
                 held.push([sums.ok_or_else(|| bug(plan, "sums of no product"))?; 2]);
                 continue;
             }
-            let tv = match moved(plan, node) {
+            let tv = match moved(plan, node).filter(|_| node.combined.is_none()) {
                 Some((_, step)) => partition::whole_of_step(step)?.dst.kept(node.keeps),
                 None => whole.kept(node.keeps),
             };
@@ -85,11 +86,26 @@ impl<'p> FlowTiles<'p> {
                 so_far.insert(number, tile);
             }
         }
+        let mut folded = BTreeMap::new();
+        for node in &flow.nodes {
+            let (Some(number), Some((_, step))) = (node.combined, moved(plan, node)) else {
+                continue;
+            };
+            let parts = Node {
+                name: format!("{}_folded", node.name),
+                keeps: step.keeps(),
+                ..node.clone()
+            };
+            let tv = partition::of_step(step)?.src;
+            let tile = register(tiles, &parts, (Way::Vectors, &tv), None)?;
+            folded.insert(number, tile);
+        }
         Ok(FlowTiles {
             plan,
             flow,
             held,
             so_far,
+            folded,
             whole,
         })
     }
@@ -189,6 +205,26 @@ impl<'p> FlowTiles<'p> {
         Ok(ops)
     }
 
+    /// Combines a share of a node with what its operand holds.
+    fn combine(
+        &self,
+        (to, node, number): (View, usize, usize),
+        (way, bounds, share): (Way, Bounds, Share),
+        by: CopyId,
+    ) -> Result<Op> {
+        let held = self.folded.get(&number);
+        let held = held.ok_or_else(|| bug(self.plan, "nothing that threads fold values in"))?;
+        Ok(Op::Combine {
+            to,
+            from: self.view(node, way),
+            held: View::Rmem(*held, 0),
+            by,
+            how: CombineId(number),
+            bounds,
+            share,
+        })
+    }
+
     /// What computes a share of a node of others.
     pub fn map(&self, at: usize, from: &[usize], way: Way, share: Share) -> Result<Op> {
         let element = self.flow.nodes[at].element[way as usize].clone();
@@ -200,7 +236,8 @@ impl<'p> FlowTiles<'p> {
         })
     }
 
-    /// Moves a share of a node from the operand of that name, or there.
+    /// Moves a share of a node from the operand of that name, or there, or combines it with what is
+    /// there.
     pub fn copy(
         &self,
         tiles: &Tiles<'_>,
@@ -235,6 +272,10 @@ impl<'p> FlowTiles<'p> {
     ) -> Result<Op> {
         let node = &self.flow.nodes[at];
         let (gmem, view) = (tiles.gmem_of(name), self.view(at, way));
+        if let Some(how) = node.combined {
+            let by = CopyId::Tiled(number);
+            return self.combine((gmem, at, how), (way, bounds, share), by);
+        }
         let gmem = match node.table {
             Some(table) => View::Looked(gmem.tile(), self.view(table, way).tile()),
             None => gmem,

@@ -37,7 +37,7 @@ impl Passing<'_, '_> {
             };
             for at in &pass.made {
                 if let Does::Fold(_, fold) = self.flow.nodes[*at].does {
-                    let plan = &self.flow.folds[fold];
+                    let plan = &self.flow.folds[fold].how;
                     ops.push(Op::Map {
                         to: self.held.so_far(fold)?,
                         from: Vec::new(),

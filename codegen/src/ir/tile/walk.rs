@@ -38,6 +38,7 @@ impl Op {
             | Op::Map { .. }
             | Op::Fold { .. }
             | Op::Accumulate { .. }
+            | Op::Combine { .. }
             | Op::Mma { .. }
             | Op::Sync(_)
             | Op::NextTile

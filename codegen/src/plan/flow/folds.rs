@@ -6,7 +6,7 @@ use tilewright_formula::{Expr, ExprKind, ValueType};
 
 use super::{Does, Growing, Node, parameter};
 use crate::dtype::DType;
-use crate::plan::fold::{FoldPlan, Spread};
+use crate::plan::fold::{Combination, FoldPlan, Spread};
 
 impl Growing<'_> {
     /// A fold: of a mean, the sum over the number of values.
@@ -74,11 +74,14 @@ impl Growing<'_> {
             mut keeps, dtype, ..
         } = self.flow.nodes[at];
         let number = self.flow.folds.len();
-        self.flow.folds.push(FoldPlan {
+        let how = Combination {
             fold,
-            over,
             dtype,
-            combine: None,
+            code: None,
+        };
+        self.flow.folds.push(FoldPlan {
+            how,
+            over,
             spread: Spread { apart: 1, count: 1 },
             scratch: None,
         });

@@ -6,8 +6,10 @@
 
 use std::ops::Range;
 
+use tilewright_formula::Statement;
 use tilewright_formula::form::Form;
 
+use super::combined;
 use crate::plan::choose::Chooser;
 use crate::spec::TILE_MODES;
 use crate::spec::model::{Operand, Spec};
@@ -60,7 +62,8 @@ pub(super) fn check_outputs(spec: &Spec, chooser: &mut Chooser<'_>) {
     let modes: Vec<&str> = modes.filter(|mode| !folded.contains(mode)).collect();
     for output in spec.operands.iter().filter(|one| one.is_written()) {
         let along = |axis: usize| spec.modes_along(output, axis);
-        let own: Vec<&str> = (0..output.axes.len()).flat_map(along).collect();
+        let mut own: Vec<&str> = (0..output.axes.len()).flat_map(along).collect();
+        own.extend(combined_along(spec, &output.name));
         let lacks = |mode: &&&str| !own.contains(*mode);
         for mode in modes.iter().filter(lacks) {
             let name = &output.name;
@@ -73,12 +76,23 @@ pub(super) fn check_outputs(spec: &Spec, chooser: &mut Chooser<'_>) {
     }
 }
 
+/// The modes that values are folded along which are combined with what an output held.
+fn combined_along<'s>(spec: &'s Spec, name: &str) -> Vec<&'s str> {
+    let folded = writer(spec, name).map_or(&[][..], |statement| &statement.folded);
+    let modes = &spec.compute.formula.modes;
+    let named = folded.iter().filter_map(|mode| modes.get(*mode));
+    named.map(|mode| mode.name.as_str()).collect()
+}
+
 /// Where an output is written.
 fn written(spec: &Spec, name: &str) -> Range<usize> {
+    writer(spec, name).map_or(0..0, |statement| statement.span.clone())
+}
+
+fn writer<'s>(spec: &'s Spec, name: &str) -> Option<&'s Statement> {
     let formula = &spec.compute.formula;
     let mut statements = formula.statements.iter();
-    let found = statements.find(|one| formula.name(one.target) == name);
-    found.map_or(0..0, |statement| statement.span.clone())
+    statements.find(|one| formula.name(one.target) == name)
 }
 
 /// The modes that are folded, each once.
@@ -87,7 +101,9 @@ fn folded(spec: &Spec) -> Vec<&str> {
     let Form::Rows(rows) = &spec.compute.form else {
         return Vec::new();
     };
-    let modes = rows.folds.iter().flat_map(|site| &site.modes);
+    let folds = rows.folds.iter();
+    let folds = folds.filter(|site| !combined::is_by_sign(formula, site));
+    let modes = folds.flat_map(|site| &site.modes);
     let mut names = Vec::new();
     for mode in modes.filter_map(|mode| formula.modes.get(*mode)) {
         if !names.contains(&mode.name.as_str()) {

@@ -5,7 +5,8 @@ use tilewright_formula::affine::ModeId;
 use tilewright_formula::form::{Chain, Contraction};
 use tilewright_formula::{ExprKind, Extent, Formula, Source, Statement};
 
-use super::{APART, BEFORE, BEHIND, Misfit, elementwise, fold};
+use super::combined::Along;
+use super::{APART, BEFORE, BEHIND, Misfit, combined, elementwise, fold};
 use crate::error::Violation;
 use crate::spec::Planes;
 
@@ -102,8 +103,13 @@ pub(super) fn of_contraction(
     let behind = found.epilogue.iter().chain([&found.sum.statement]);
     let behind = behind.filter(|at| Some(**at) != of_parts);
     let plane = planes.and_then(|planes| formula.mode(&planes.mode));
+    let modes = found.rows.iter().chain(&found.columns).copied();
+    let modes = Along {
+        cut: modes.filter(|mode| Some(*mode) != plane).collect(),
+        whole: Vec::new(),
+    };
     for one in behind.filter_map(statement) {
-        misfits.extend(elementwise(formula, one, plane));
+        misfits.extend(elementwise(formula, one, (&modes, plane)));
         let factor = found.factors[1].operand;
         misfits.extend(
             plane
@@ -111,7 +117,14 @@ pub(super) fn of_contraction(
                 .flat_map(|mode| along(formula, one, mode, factor)),
         );
     }
-    for site in &found.folds {
+    misfits.extend(combined::read_again(formula));
+    misfits.extend(combined::before_others(formula));
+    // What is combined with an output was judged by its statement.
+    for site in found
+        .folds
+        .iter()
+        .filter(|site| !combined::is_by_sign(formula, site))
+    {
         misfits.push(Misfit {
             part: site.span.clone(),
             what: format!("`{}` folds results of the product", fold(site, formula)),

@@ -8,6 +8,7 @@ use crate::element::Packing;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
 use crate::plan::code::{computed, elements};
+use crate::plan::combine;
 use crate::plan::flow::{self, Flow};
 use crate::plan::model::{Plan, Step};
 use crate::plan::moves::{self, Shared};
@@ -44,12 +45,7 @@ pub(super) fn plan(
         return Ok(());
     };
     let pairs = partition::neighbours_along_n(plan, &mma)?;
-    let shared = Shared {
-        along: 1,
-        together: if pairs { 2 } else { 1 },
-        tile: [spec.cta_tile[0], spec.cta_tile[1]],
-        tiled: &|copy| Ok(make_tiled_copy_c(copy, &mma.tiled)?),
-    };
+    let together = if pairs { 2 } else { 1 };
     let first = plan.output().map(|output| output.name.clone());
     for at in 0..flow.nodes.len() {
         let Some((name, hop)) = flow.nodes[at].moved() else {
@@ -57,6 +53,14 @@ pub(super) fn plan(
         };
         let Some(operand) = spec.operand(name) else {
             continue;
+        };
+        let combined = flow.combined_by(at);
+        let shared = Shared {
+            along: 1,
+            together,
+            tile: [spec.cta_tile[0], spec.cta_tile[1]],
+            combined: combined.and_then(|(_, combining)| combining.in_memory()),
+            tiled: &|copy| Ok(make_tiled_copy_c(copy, &mma.tiled)?),
         };
         // The store of the first output is planned already.
         let known = plan.step(name, hop).cloned();
@@ -72,11 +76,14 @@ pub(super) fn plan(
             }
         };
         let Some(step) = step else { continue };
+        if let Some((number, _)) = combined {
+            combine::plan(chooser, &mut flow, number, (at, &step, plan.threads))?;
+        }
         flow.nodes[at].held = held(operand, &step);
     }
     elements(chooser, &mut flow);
     flow.along = 1;
-    flow.vector = i64::from(shared.together);
+    flow.vector = i64::from(together);
     plan.flow = Some(flow);
     Ok(())
 }

@@ -9,7 +9,7 @@ impl fmt::Display for Flow {
         let along = if self.along == 0 { "first" } else { "second" };
         write!(f, "  vectors of {} along the {along} mode", self.vector)?;
         let names: Vec<String> = self.nodes.iter().map(|node| node.name.clone()).collect();
-        for node in &self.nodes {
+        for (at, node) in self.nodes.iter().enumerate() {
             write!(f, "\n    {} {}: ", node.dtype, node.name)?;
             match &node.does {
                 Does::Load(name) => write!(f, "load {name}")?,
@@ -28,8 +28,10 @@ impl fmt::Display for Flow {
                     }
                 }
             }
-            if let Some(name) = &node.stored {
-                write!(f, ", stored to {name}")?;
+            match (&node.stored, self.combined_by(at)) {
+                (Some(name), None) => write!(f, ", stored to {name}")?,
+                (Some(name), Some((_, how))) => write!(f, ", combined with {name}: {how}")?,
+                (None, _) => {}
             }
             if let Some(table) = node.table {
                 write!(f, " where {} says", names[table])?;

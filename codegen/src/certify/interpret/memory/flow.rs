@@ -133,7 +133,7 @@ impl<'k> Memory<'k, '_> {
         Ok(())
     }
 
-    fn registers(&self, id: TileId) -> Result<&'k Held, String> {
+    pub(super) fn registers(&self, id: TileId) -> Result<&'k Held, String> {
         let tile = self.tile(id)?;
         match &tile.place {
             Place::Rmem(held) => Ok(held),
@@ -176,7 +176,7 @@ impl<'k> Memory<'k, '_> {
     }
 
     /// How many of so many elements along a mode take part in a fold, from a tile's first on.
-    fn taken(
+    pub(super) fn taken(
         &self,
         machine: &Machine<'k>,
         at: usize,
@@ -205,7 +205,7 @@ impl<'k> Memory<'k, '_> {
         let flow = self.plan.flow.as_ref();
         let fold = flow.and_then(|flow| flow.folds.get(number));
         let fold = fold.ok_or_else(|| format!("there is no fold {number}"))?;
-        let Meaning::Two(combine) = fold.op().row().meaning else {
+        let Meaning::Two(combine) = fold.how.op().row().meaning else {
             return Err("folds by what combines no two values".into());
         };
         let [from, to] = views.map(|view| self.in_registers(at, view));
@@ -255,7 +255,7 @@ impl<'k> Memory<'k, '_> {
                 let so_far = target.element_mut(place).ok_or(OUTSIDE)?;
                 *so_far = match is_poison(*so_far) || is_poison(next) {
                     true => POISON,
-                    false => stored(fold.dtype, combine(*so_far, next)),
+                    false => stored(fold.how.dtype, combine(*so_far, next)),
                 };
             }
         }
@@ -295,7 +295,7 @@ impl<'k> Memory<'k, '_> {
             for step in 0..run.len as i64 {
                 let mut here = [run.at[0], run.at[1] + step];
                 let into = here;
-                let mut value = fold.identity();
+                let mut value = fold.how.identity();
                 for along in 0..taken {
                     here[fold.over] = along;
                     let next = source.element(here).ok_or(OUTSIDE)?;
@@ -306,7 +306,7 @@ impl<'k> Memory<'k, '_> {
                 }
                 *target.element_mut(into).ok_or(OUTSIDE)? = match is_poison(value) {
                     true => POISON,
-                    false => stored(fold.dtype, value),
+                    false => stored(fold.how.dtype, value),
                 };
             }
         }

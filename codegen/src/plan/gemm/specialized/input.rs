@@ -171,6 +171,7 @@ fn load_atom(spec: &Spec, chooser: &mut Chooser<'_>, input: &Input<'_>) -> Optio
         asynchronous: true,
         collective: false,
         tensor: Some(boxes),
+        combined: None,
     };
     let atom = chooser.copy(&what, &given.unwrap_or_default(), wanted)?;
     if atom.copy.as_ref().and_then(|copy| copy.tensor) == Some(boxes) {

@@ -121,6 +121,7 @@ fn store_atoms(
         asynchronous: false,
         collective: by_matrix,
         tensor: None,
+        combined: None,
     };
     let s2g = Wanted {
         from: Space::Smem,
@@ -132,6 +133,7 @@ fn store_atoms(
             rank: 2,
             multicast: false,
         }),
+        combined: None,
     };
     let fits = |atom: &Atom| !by_matrix || columns % matrix_columns(atom) == 0;
     let given = match path.r2s.unwrap_or_default() {

@@ -1,0 +1,177 @@
+//! Values that are combined with what an output holds: each once, those that are there.
+
+use tilewright_formula::Source;
+use tilewright_formula::number::stored;
+
+use super::super::super::pipeline::Machine;
+use super::super::grid::is_poison;
+use super::registers::OUTSIDE;
+use super::{Memory, Mode};
+use crate::arch::WARP;
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::ir::tile::{Bounds, CombineId, CopyId, Place, Share, TileId, View};
+use crate::plan::combine::{Combining, in_any_order};
+use crate::plan::model::Step;
+use crate::plan::partition::{self, Partition};
+
+impl<'k> Memory<'k, '_> {
+    /// Combines a share of a tile with what an output holds.
+    pub(super) fn combine(
+        &mut self,
+        machine: &Machine<'k>,
+        at: usize,
+        (to, [from, held]): (View, [View; 2]),
+        (by, how): (CopyId, CombineId),
+        (bounds, share): (Bounds, Share),
+    ) -> Result<(), String> {
+        let dtype = self.fits(at, (to, [from, held]), (by, how))?;
+        let key = self.in_registers(at, from)?;
+        let held = self.in_registers(at, held)?;
+        let begun = self.combining.get(&held).copied().unwrap_or(0);
+        if begun != share.0 {
+            return Err(format!("combines share {} behind {begun} of them", share.0));
+        }
+        match share.0 + 1 == share.1 {
+            true => self.combining.remove(&held),
+            false => self.combining.insert(held, share.0 + 1),
+        };
+        let extents = self.extents(key.1)?;
+        let mut start = [0; 2];
+        let mut taken = [0; 2];
+        for mode in 0..2 {
+            let whole = extents[mode] as i64;
+            taken[mode] = whole;
+            if mode < self.plan.modes.len() {
+                start[mode] = self.first(machine, at, Mode::Tile(mode))?;
+            }
+            if mode < self.plan.modes.len() && whole > 1 {
+                taken[mode] = self.taken(machine, at, (mode, whole), bounds)?;
+            }
+        }
+        let Place::Gmem(operand, _) = self.tile(to.tile())?.place else {
+            return Err("combines with what is in no output".into());
+        };
+        let portions = self.portions.get(self.members[at].cta);
+        let portion = portions.and_then(|portions| portions.get(machine.agents[at].tile));
+        let outer = &portion.ok_or("no work tile has begun")?.outer;
+        let slice = self.problem.slice(operand, outer);
+        let has = self.problem.output(slice)?.axes.map(|axis| axis.is_some());
+        let grid = self.take(key, extents);
+        let part = self.members[at].part;
+        for run in self.regions.of_registers(key.1, share, part)?.iter() {
+            for step in 0..run.len as i64 {
+                let here = [run.at[0], run.at[1] + step];
+                if here[0] >= taken[0] || here[1] >= taken[1] {
+                    continue;
+                }
+                let value = grid.element(here).ok_or(OUTSIDE)?;
+                let value = if is_poison(value) {
+                    value
+                } else {
+                    stored(dtype, value)
+                };
+                let place = [0, 1].map(|axis| {
+                    if has[axis] {
+                        start[axis] + here[axis]
+                    } else {
+                        0
+                    }
+                });
+                self.problem.output(slice)?.store(place, value)?;
+            }
+        }
+        self.held.insert(key, grid);
+        Ok(())
+    }
+
+    /// Whether threads have of an output what the values lie at that they have, and combine them
+    /// as the formula does.
+    fn fits(
+        &self,
+        at: usize,
+        (to, [from, held]): (View, [View; 2]),
+        (by, CombineId(number)): (CopyId, CombineId),
+    ) -> Result<DType, String> {
+        let combining = self.plan.combinings().nth(number);
+        let combining = combining.ok_or_else(|| format!("there is no way to combine {number}"))?;
+        let CopyId::Tiled(copy) = by else {
+            return Err("combines boxes".into());
+        };
+        let step = self.plan.steps.get(copy);
+        let step = step.ok_or_else(|| format!("there is no tiled copy {copy}"))?;
+        let facts = step.atom.copy.as_ref();
+        let in_memory = facts.and_then(|facts| Some((facts.reduce?, facts.dtype?)));
+        let (output, [source, parts]) = (self.tile(to.tile())?, [from, held].map(View::tile));
+        let types = [source, parts].map(|tile| self.tile(tile).map(|tile| tile.dtype));
+        let [source_type, part_type] = [types[0].clone()?, types[1].clone()?];
+        let dtype = combining.how.dtype;
+        if [output.dtype, source_type, part_type] != [dtype; 3] || output.name != step.operand {
+            return Err(format!(
+                "combines {source_type} with {} of {}",
+                output.name, output.dtype
+            ));
+        }
+        let formula = &self.plan.computes.formula;
+        let written = formula.signature.operand(&output.name);
+        let written = written.and_then(|at| formula.writer(Source::Operand(at)));
+        let sign = written.map(|at| formula.statements[at].combine);
+        let wanted = sign
+            .and_then(in_any_order)
+            .map(|(fold, how)| (fold, how, dtype));
+        if wanted != in_memory.map(|(how, dtype)| (combining.how.fold, how, dtype)) {
+            return Err(format!(
+                "combines with {} as the formula does not",
+                output.name
+            ));
+        }
+        self.in_registers(at, held)?;
+        let has = self.extents(source)?.map(|extent| extent > 1);
+        self.shared_out(step, combining, ([source, parts], has))?;
+        Ok(dtype)
+    }
+
+    /// Whether threads have of an output what their values lie at, and each value counts once.
+    fn shared_out(
+        &self,
+        step: &Step,
+        combining: &Combining,
+        ([source, parts], has): ([TileId; 2], [bool; 2]),
+    ) -> Result<(), String> {
+        let name = &step.operand;
+        let (old, new) = (self.registers(source)?, self.registers(parts)?);
+        let part = |partition: Result<Partition, Error>| match partition {
+            Ok(partition) => Ok(partition.src),
+            Err(error) => Err(error.to_string()),
+        };
+        let own = part(partition::of_step(step))?;
+        let whole = part(partition::whole_of_step(step))?;
+        let kept = old.tv.kept(step.keeps());
+        let threads = 0..i64::from(self.plan.threads);
+        let base = |thread: i64| [kept.base(thread), own.base(thread)];
+        let same = |thread: i64| base(thread) == [new.tv.base(thread); 2];
+        let holds = |value: &[i64; 2]| new.tv.values.contains(value) && own.values.contains(value);
+        if !kept.values.iter().all(holds) || !threads.clone().all(same) {
+            return Err(format!("combines with elements of {name} that others have"));
+        }
+        for (mode, (has, repeats)) in has.into_iter().zip(combining.repeats).enumerate() {
+            let goes = threads.clone().any(|thread| whole.base(thread)[mode] != 0);
+            if goes && has == repeats {
+                return Err(format!("takes other values for {name} than one of each"));
+            }
+        }
+        let keeps = step.keeps();
+        let apart = whole.kept([0, 1].map(|mode| keeps[mode] || combining.repeats[mode]));
+        let alike = |bit: i64| {
+            let mut threads = threads.clone();
+            threads.all(|thread| apart.base(thread) == apart.base(thread ^ bit))
+        };
+        let bits = (0..).map(|bit| 1 << bit);
+        let bits = bits.take_while(|bit| *bit < i64::from(WARP));
+        let mut together = bits.filter(|bit| combining.lanes & bit != 0);
+        match together.find(|bit| !alike(*bit)) {
+            Some(bit) => Err(format!("lanes {bit} apart have other elements of {name}")),
+            None => Ok(()),
+        }
+    }
+}

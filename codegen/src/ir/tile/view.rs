@@ -1,0 +1,56 @@
+//! Which part of which tile an operation reads or writes.
+
+use super::{End, TileId};
+
+/// Which buffer of a tile in shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// That buffer.
+    Fixed(u32),
+    /// The one that an end of its pipe is at; [`super::Sync::Skip`] steps it.
+    At(End),
+    /// The one that the block of the view goes through: blocks take turns.
+    Turn,
+}
+
+/// A tile, or a part of it, that an operation reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// The tile in global memory that the CTA is at.
+    Gmem(TileId),
+    /// The same where entries of a table, a tile in registers, say where along an axis its elements
+    /// lie; those with an entry outside are not there.
+    Looked(TileId, TileId),
+    /// A buffer of a tile in shared memory, or one block of it: a k-block of the ring's, a buffer's
+    /// load of the staging buffers.
+    Smem(TileId, Stage, Option<u32>),
+    /// The buffer of that number of a tile in registers.
+    Rmem(TileId, u32),
+}
+
+impl View {
+    /// The tile.
+    pub fn tile(self) -> TileId {
+        match self {
+            View::Gmem(tile)
+            | View::Looked(tile, _)
+            | View::Smem(tile, ..)
+            | View::Rmem(tile, _) => tile,
+        }
+    }
+
+    /// The block that it is of its tile.
+    pub fn block(self) -> Option<u32> {
+        match self {
+            View::Smem(_, _, block) => block,
+            View::Gmem(_) | View::Looked(..) | View::Rmem(..) => None,
+        }
+    }
+}
+
+/// Part `.0` of `.1` equal shares of an operation's atoms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share(pub u32, pub u32);
+
+/// The operation as a whole.
+pub const WHOLE: Share = Share(0, 1);

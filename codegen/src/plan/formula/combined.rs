@@ -1,0 +1,149 @@
+//! What of outputs that are combined with what was there is not generated yet.
+
+use tilewright_formula::affine::ModeId;
+use tilewright_formula::form::FoldSite;
+use tilewright_formula::syntax::Combine;
+use tilewright_formula::{DType, ExprKind, Formula, Index, Role, Source, Statement, ValueType};
+
+use super::{BEHIND, Misfit};
+use crate::plan::combine;
+use crate::spec::TILE_MODES;
+
+/// The modes that a kernel goes along.
+pub(super) struct Along {
+    /// Those of which its tiles have a part each.
+    pub cut: Vec<ModeId>,
+    /// Those that its tiles have all of.
+    pub whole: Vec<ModeId>,
+}
+
+/// What is not generated of a statement that combines values with what an output held.
+pub(super) fn misfit(formula: &Formula, statement: &Statement, modes: &Along) -> Option<Misfit> {
+    if statement.combine == Combine::Set {
+        return None;
+    }
+    let (sign, name) = (statement.combine.text(), formula.name(statement.target));
+    let misfit = |what: String, way_out: &'static str| {
+        Some(Misfit {
+            part: statement.span.clone(),
+            what,
+            way_out,
+        })
+    };
+    let along = |mode: &ModeId| statement.loops.contains(mode) || statement.folded.contains(mode);
+    let rank = statement.left.len();
+    if combine::in_any_order(statement.combine).is_none() || rank >= TILE_MODES {
+        return misfit(
+            format!("`{sign}` combines {name} with what was there"),
+            "write it with `=`",
+        );
+    }
+    let dtype = formula.dtype(statement.target);
+    let held = ValueType::of(dtype);
+    if !matches!(dtype, DType::F32 | DType::S32) || held != statement.value.ty {
+        return misfit(
+            format!(
+                "`{sign}` combines values of type {} with {name}, which holds {dtype}",
+                statement.value.ty.text()
+            ),
+            "combine values of f32 in an output of f32, those of s32 in one of s32",
+        );
+    }
+    if !modes.cut.iter().all(along) {
+        let missing = modes.cut.iter().filter(|mode| !along(mode));
+        let missing = missing.filter_map(|mode| formula.modes.get(*mode));
+        let missing: Vec<&str> = missing.map(|mode| mode.name.as_str()).collect();
+        return misfit(
+            format!(
+                "the values that `{sign}` combines with {name} are the same along {}",
+                missing.join(", ")
+            ),
+            "combine values that have an element for each of the results, or do it in a kernel \
+             of its own",
+        );
+    }
+    let extra = |mode: &&ModeId| !modes.cut.contains(mode) && !modes.whole.contains(mode);
+    let all = || statement.loops.iter().chain(&statement.folded);
+    if let Some(mode) = all().find(extra).and_then(|mode| formula.modes.get(*mode)) {
+        return misfit(
+            format!("`{sign}` combines {name} along {}", mode.name),
+            "fold along it with `=` before",
+        );
+    }
+    if !statement.left.iter().all(|index| index.bare().is_some()) {
+        return misfit(
+            format!("`{sign}` combines {name} elsewhere than at its coordinates"),
+            "combine each element at its own coordinates",
+        );
+    }
+    None
+}
+
+/// Whether a fold is that of a statement that combines values with what an output held.
+pub(crate) fn is_by_sign(formula: &Formula, site: &FoldSite) -> bool {
+    let statement = formula.statements.get(site.statement);
+    statement.is_some_and(|one| one.combine != Combine::Set && one.span == site.span)
+}
+
+/// Where something is read that is combined with what was there.
+pub(super) fn read_again(formula: &Formula) -> Vec<Misfit> {
+    let mut misfits = Vec::new();
+    let is_combined = |source: &Source| match source {
+        Source::Operand(at) => formula.role(*at) == Role::Combined,
+        Source::Local(_) => false,
+    };
+    for statement in &formula.statements {
+        statement.value.visit(&mut |expr| {
+            let ExprKind::Read { source, indices } = &expr.kind else {
+                return;
+            };
+            let tables = indices.iter().filter_map(|index| match index {
+                Index::Table { operand, .. } => Some(Source::Operand(*operand)),
+                _ => None,
+            });
+            let mut read = tables.chain([*source]);
+            if let Some(source) = read.find(is_combined) {
+                misfits.push(Misfit {
+                    part: expr.span.clone(),
+                    what: format!(
+                        "{} is read by the kernel that combines values with it",
+                        formula.name(source)
+                    ),
+                    way_out: BEHIND,
+                });
+            }
+        });
+    }
+    misfits
+}
+
+/// What is combined before the first output that is not: tiles are those of the first one.
+pub(super) fn before_others(formula: &Formula) -> Option<Misfit> {
+    let roles = (0..formula.signature.operands.len()).map(|at| (at, formula.role(at)));
+    let (first, role) = roles.clone().find(|(_, role)| *role != Role::Input)?;
+    if role != Role::Combined {
+        return None;
+    }
+    let statement = formula
+        .statements
+        .get(formula.writer(Source::Operand(first))?)?;
+    let name = formula.name(Source::Operand(first));
+    let (what, way_out) = match roles.clone().find(|(_, role)| *role == Role::Output) {
+        Some((other, _)) => {
+            let other = formula.name(Source::Operand(other));
+            (
+                format!("{name} is the first output among the operands, before {other}"),
+                "list outputs that are written with `=` first",
+            )
+        }
+        None => (
+            format!("nothing is written but {name}, which is combined with what was there"),
+            "write the values to an output with `=` as well, listed before it",
+        ),
+    };
+    Some(Misfit {
+        part: statement.span.clone(),
+        what,
+        way_out,
+    })
+}

@@ -265,15 +265,7 @@ fn planned(
             contiguous: along.unwrap_or(1),
             turned: way.through == Through::Staging,
         };
-        place_smem(
-            chooser,
-            &mut plan,
-            s,
-            tile,
-            lies,
-            &swizzle,
-            [&fill, &empty],
-        )?;
+        place_smem(chooser, &mut plan, s, tile, lies, &swizzle, [&fill, &empty])?;
         plan.stages = 1;
         plan.smem_bytes = plan.stage_bytes;
     }

@@ -55,7 +55,9 @@ impl<const N: usize> Part<N> {
         let together = usize::try_from(together).ok()?;
         let extent = *places.get(together)?;
         let is_first = |place: i64| place < extent;
-        let repeat = places.iter().all(|place| places.contains(&(place % extent)));
+        let repeat = places
+            .iter()
+            .all(|place| places.contains(&(place % extent)));
         let few = places.iter().filter(|place| is_first(**place)).count() == together;
         let values = self.values.iter().copied();
         let values = values.filter(|value| is_first(value[along]));

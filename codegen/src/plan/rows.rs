@@ -268,7 +268,11 @@ fn moves(
     let held = flow.nodes[at].held;
     plan.steps.push(step);
     let name = &operand.name;
-    let last = point.spec.copy.get(name).and_then(|path| path.g2r_last.as_ref());
+    let last = point
+        .spec
+        .copy
+        .get(name)
+        .and_then(|path| path.g2r_last.as_ref());
     if let (Hop::G2r, Some(_), Some(_)) = (hop, last, &flow.passes)
         && let Some(last) = moves::step(&point.spec, chooser, (operand, Hop::G2rLast), &shared)?
     {
@@ -276,7 +280,8 @@ fn moves(
         if moves::held(operand, &last) != held {
             let first = Hop::G2r.key(name);
             let message = format!(
-                "{key}: {} fills other registers than {first} does: use one that moves as many bytes",
+                "{key}: {} fills other registers than {first} does: use one that moves as many \
+                 bytes",
                 last.atom.id
             );
             chooser.violate("atom-width", message);

@@ -344,8 +344,18 @@ fn candidates(
         true => &[0, 1, 2, 4, 8],
         false => &[0],
     };
+    // Rows of what is turned begin at whole words, so that all warps meet the same banks.
+    let unit = match turned {
+        true => (4 / i64::from(dtype.bytes())).max(1),
+        false => 1,
+    };
     for pad in pads {
-        layouts.push(smem::tile_layout(tile, contiguous, extent + pad, identity)?);
+        layouts.push(smem::tile_layout(
+            tile,
+            contiguous,
+            extent + pad * unit,
+            identity,
+        )?);
     }
     if turned || contiguous == 1 {
         let unit = i64::from((16 / dtype.bytes()).ilog2());

@@ -267,28 +267,34 @@ fn moves(
     flow.nodes[at].held = moves::held(operand, &step);
     let held = flow.nodes[at].held;
     plan.steps.push(step);
-    let name = &operand.name;
-    let last = point
-        .spec
-        .copy
-        .get(name)
-        .and_then(|path| path.g2r_last.as_ref());
-    if let (Hop::G2r, Some(_), Some(_)) = (hop, last, &flow.passes)
-        && let Some(last) = moves::step(&point.spec, chooser, (operand, Hop::G2rLast), &shared)?
+    let path = point.spec.copy.get(&operand.name);
+    let wanted = path.is_some_and(|path| path.g2r_last.is_some());
+    let passes = flow.passes.as_ref().filter(|_| hop == Hop::G2r && wanted);
+    let Some(passes) = passes else { return Ok(()) };
+    let key = Hop::G2rLast.key(&operand.name);
+    if !passes
+        .passes
+        .last()
+        .is_some_and(|pass| pass.made.contains(&at))
     {
-        let key = Hop::G2rLast.key(name);
-        if moves::held(operand, &last) != held {
-            let first = Hop::G2r.key(name);
-            let message = format!(
-                "{key}: {} fills other registers than {first} does: use one that moves as many \
-                 bytes",
-                last.atom.id
-            );
-            chooser.violate("atom-width", message);
-        }
-        assume(plan, operand, &last.atom, &key);
-        plan.steps.push(last);
+        let name = &operand.name;
+        let message = format!("{key}: the last pass does not load {name}: leave it out");
+        chooser.violate("schedule", message);
+        return Ok(());
     }
+    let Some(last) = moves::step(&point.spec, chooser, (operand, Hop::G2rLast), &shared)? else {
+        return Ok(());
+    };
+    if moves::held(operand, &last) != held {
+        let first = Hop::G2r.key(&operand.name);
+        let message = format!(
+            "{key}: {} fills other registers than {first} does: use one that moves as many bytes",
+            last.atom.id
+        );
+        chooser.violate("atom-width", message);
+    }
+    assume(plan, operand, &last.atom, &key);
+    plan.steps.push(last);
     Ok(())
 }
 

@@ -189,7 +189,10 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>, way: Way) {
         Auto::Given(Passes::Many | Passes::Alternating)
     );
     for (key, value) in &said {
-        if key.ends_with(Hop::G2rLast.name()) && !several {
+        let path = key
+            .strip_prefix("copy.")
+            .and_then(|key| key.split_once('.'));
+        if path.is_some_and(|(_, hop)| hop == Hop::G2rLast.name()) && !several {
             let message = format!(
                 "{key} is for the last of several passes over rows: use scheduler.passes many, or \
                  leave it out"

@@ -125,7 +125,9 @@ impl<'p> Lowering<'p> {
                 }
                 Some(left) => {
                     let along = row.iter().map(|(value, _)| value[1]).collect();
-                    for (range, cond) in groups(along, (bounds, self.vector_along(1)), left) {
+                    let flow = self.plan.flow.as_ref();
+                    let vector = flow.map_or(1, |flow| flow.together(1));
+                    for (range, cond) in groups(along, (bounds, vector), left) {
                         self.combine_all(folding, &row[range], result)?;
                         inside.push(only_if(cond, std::mem::take(&mut folding.out)));
                     }
@@ -164,12 +166,6 @@ impl<'p> Lowering<'p> {
         Ok(pinned)
     }
 
-    /// Elements of a vector along a mode.
-    fn vector_along(&self, mode: usize) -> i64 {
-        let flow = self.plan.flow.as_ref();
-        flow.map_or(1, |flow| if flow.along == mode { flow.vector } else { 1 })
-    }
-
     /// Combines values with what a register holds.
     fn combine_all(
         &mut self,
@@ -191,7 +187,7 @@ impl<'p> Lowering<'p> {
     }
 
     /// The extents of a tile of two modes.
-    fn extents_of(&self, view: View) -> Result<[i64; 2]> {
+    pub(super) fn extents_of(&self, view: View) -> Result<[i64; 2]> {
         let tile = self.kernel.tiles.get(view.tile().0);
         match tile.map(|tile| tile.modes.as_slice()) {
             Some([(_, rows), (_, columns)]) => Ok([*rows, *columns]),

@@ -90,9 +90,7 @@ impl Lowering<'_> {
             out: Vec::new(),
         };
         let values = self.fragment(from.tile())?.values().to_vec();
-        let tile = self.kernel.tiles.get(to.tile().0);
-        let extent = tile.and_then(|tile| tile.modes.get(fold.over));
-        let extent = extent.map_or(1, |(_, extent)| (*extent).max(1));
+        let extent = self.extents_of(to)?[fold.over].max(1);
         let mut pairs = Vec::new();
         for value in &values {
             let mut place = *value;

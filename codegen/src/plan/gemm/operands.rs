@@ -70,10 +70,8 @@ pub(super) fn multistage_operand(
     };
     let placed = chooser.first(&what, candidates, |chooser, atom| {
         let (dtype, threads) = (operand.dtype, plan.threads);
-        let tiled = {
-            let sharing = Sharing::of_vectors(tile, 1, threads);
-            vector_copy(chooser, atom, dtype, sharing, &what)?
-        };
+        let sharing = Sharing::of_vectors(tile, 1, threads);
+        let tiled = vector_copy(chooser, atom, dtype, sharing, &what)?;
         let Some(tiled) = tiled else { return Ok(None) };
         if !check_strides(chooser, operand, 1, atom, &what) {
             return Ok(None);
@@ -236,10 +234,8 @@ pub(super) fn synchronous_operand(
         let Some(atom) = chooser.copy(&what, &given.unwrap_or_default(), wanted) else {
             return Ok(());
         };
-        let tiled = {
-            let sharing = Sharing::of_vectors(tile, along, threads);
-            vector_copy(chooser, &atom, dtype, sharing, &what)?
-        };
+        let sharing = Sharing::of_vectors(tile, along, threads);
+        let tiled = vector_copy(chooser, &atom, dtype, sharing, &what)?;
         let Some(tiled) = tiled else { return Ok(()) };
         let elements = values(tiled.atom())?;
         if elements > 1 {

@@ -11,6 +11,7 @@ import math
 import torch
 import torch.nn.functional as F
 
+import cublaslt
 import tilewright
 
 TYPES = {
@@ -551,11 +552,28 @@ class Gemm(Problem):
                 return {"a": tensors[names["a"]], "b": tensors[names["b"]], "d": d}
 
             peers.append(own(bundle, "gemm", self, alone, "our product alone"))
-        return peers
+        return peers + (self.vendor() if DEVICE == "cuda" else [])
+
+    #: The vendor's epilogue that computes the same, where it has one.
+    vendors = "none"
+
+    def vendor(self):
+        """The vendor's library as peers."""
+        names = [*self.factors, self.outputs[0], *self.vectors]
+        halves = (torch.bfloat16, torch.float16)
+        if self.vendors is None or any(TYPES[self.types[name]] not in halves for name in names):
+            return []
+        return cublaslt.peers(self.vendors, [*names, None][:4], self.vendor_agrees())
+
+    def vendor_agrees(self):
+        """Whether that epilogue is the one meant to the bit of its formula."""
+        return True
 
 
 class BiasReluResidual(Gemm):
     """A bias, relu and a residual behind a product."""
+
+    vendors = None
 
     def epilogues(self):
         if len(self.vectors) != 1 or len(self.tiles) != 1:
@@ -573,8 +591,32 @@ class BiasReluResidual(Gemm):
         return [after, before]
 
 
+class BiasRelu(Gemm):
+    """A bias and relu behind a product."""
+
+    vendors = "bias_relu"
+
+    def epilogues(self):
+        if len(self.vectors) != 1 or self.tiles:
+            raise Unknown(f"{self.kernel.spec} has operands {', '.join(self.operands)}")
+        (v,) = self.vectors
+
+        def relu(*inputs):
+            named, product = self.product(inputs)
+            return torch.relu(product + named[v])
+
+        return [relu]
+
+
 class Gelu(Gemm):
-    """gelu behind a product, with a bias where there is one."""
+    """gelu behind a product, with a bias where there is one; the vendor's is that by tanh."""
+
+    @property
+    def vendors(self):
+        return "bias_gelu" if self.vectors else None
+
+    def vendor_agrees(self):
+        return self.meaning_of() is self.meanings[1]
 
     def epilogues(self):
         def of(approximate):
@@ -591,6 +633,8 @@ class Gelu(Gemm):
 
 class SwiGlu(Gemm):
     """silu of one product times another: b has the rows of both, one matrix behind the other."""
+
+    vendors = None
 
     def prepare(self):
         super().prepare()
@@ -712,6 +756,7 @@ ALL = [
     Case("layernorm", ["layernorm"], LayerNorm, ROW_SHAPES),
     Case("gemm", ["gemm"], Gemm, CUBES),
     Case("bias_relu_residual", ["bias_relu_residual"], BiasReluResidual, CUBES),
+    Case("bias_relu", ["bias_relu"], BiasRelu, CUBES),
     Case("gelu", ["gelu", "bias_gelu"], Gelu, CUBES),
     Case("swiglu", ["swiglu"], SwiGlu, GATED),
     Case("swiglu_interleaved", ["swiglu"], SwiGluInterleaved, GATED),

@@ -7,9 +7,9 @@
 A case is what its kernels' spec calls itself: every function of the bundle with that word is
 measured by its fastest kernel, with the types of its own operands, at the shapes of the case. What
 the bundle has not, or time does not allow, is left out and said so. Peers are PyTorch eager,
-torch.compile in mode max-autotune-no-cudagraphs, the driver's copy for copies, and a kernel of ours
-where a case is to be compared with one: a transpose with a copy of as many bytes, an epilogue with
-the product alone.
+torch.compile in mode max-autotune-no-cudagraphs, the driver's copy for copies, cuBLASLt for what
+its epilogues compute, and a kernel of ours where a case is to be compared with one: a transpose
+with a copy of as many bytes, an epilogue with the product alone.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def arguments():
     parser.add_argument("--cases", help="only these, with commas between")
     parser.add_argument("--shapes", help="in place of the cases' own: 16384x8192,32x8192")
     parser.add_argument("--types", help="only functions whose outputs have these types: bf16,f32")
-    parser.add_argument("--peers", help="only these: eager,compile,memcpy,own")
+    parser.add_argument("--peers", help="only these: eager,compile,memcpy,cublaslt,pass,own")
     parser.add_argument("--modes", default=MODES, help=f"[default: {MODES}]")
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--rested-rounds", type=int, default=7)
@@ -103,6 +103,7 @@ def measure(bundle, case, kernels, shape, options):
     fastest = fitting[0]
     if len(fitting) > 1:
         fastest = tilewright.fastest(fitting, sets, scalars=problem.scalars)
+    reference = problem.reference(fastest, sets[0])
     wanted = options.peers
     peers = [peer for kind, peer in problem.peers(bundle) if wanted is None or kind in wanted]
     return tilewright.bench(
@@ -114,7 +115,7 @@ def measure(bundle, case, kernels, shape, options):
         rounds=options.rounds,
         rested_rounds=options.rested_rounds,
         graph=case.graph,
-        reference=problem.reference(fastest, sets[0]),
+        reference=reference,
         bound=problem.bound,
         flops=problem.flops,
         commit=options.commit,

@@ -14,13 +14,15 @@ pub(super) fn check(
     refuse: &impl Fn(String, String) -> Error,
 ) -> Result<Vec<StepCertificate>> {
     let mut steps = Vec::new();
-    let mut bytes = 0;
-    for copy in roles.loads.iter().chain(&roles.store) {
+    // Of the ring's slots, and of those of what is loaded ahead.
+    let mut bytes = [0, 0];
+    for copy in plan.box_copies() {
         let name = format!("{}.{}", copy.operand, copy.hop.name());
         let elements = check_copy(plan, copy)
             .map_err(|message| refuse(format!("{name}: {message}"), plan.to_string()))?;
         if copy.hop == Hop::G2s {
-            bytes += elements * u64::from(copy.dtype.bytes());
+            let ring = roles.loads.iter().any(|load| load.operand == copy.operand);
+            bytes[usize::from(!ring)] += elements * u64::from(copy.dtype.bytes());
         }
         steps.push(StepCertificate {
             step: name,
@@ -32,12 +34,14 @@ pub(super) fn check(
             sectors_ideal: None,
         });
     }
-    if bytes != u64::from(roles.ring.bytes) {
-        let message = format!(
-            "a slot's boxes bring {bytes} bytes, its barrier waits for {}",
-            roles.ring.bytes
-        );
-        return Err(refuse(message, plan.to_string()));
+    let ahead = roles.ahead.as_ref().map(|ahead| ahead.ring);
+    for (bytes, ring) in bytes.into_iter().zip([Some(roles.ring), ahead]) {
+        let waits = ring.map_or(0, |ring| ring.bytes);
+        if bytes != u64::from(waits) {
+            let message =
+                format!("a slot's boxes bring {bytes} bytes, its barrier waits for {waits}");
+            return Err(refuse(message, plan.to_string()));
+        }
     }
     Ok(steps)
 }

@@ -14,6 +14,8 @@ use crate::plan::roles::{BARRIER_BYTES, Roles};
 pub enum Use {
     /// An operand's tile in a slot or stage of the ring.
     Ring,
+    /// An operand's tile that is loaded for the epilogue.
+    Ahead,
     /// Staging buffers of results.
     Staging,
     /// Barriers.
@@ -44,6 +46,7 @@ pub struct Region {
 pub fn regions(plan: &Plan) -> Vec<Region> {
     let mut regions = ring(plan);
     if let Some(roles) = &plan.roles {
+        ahead(plan, roles, &mut regions);
         staging(plan, roles, &mut regions);
         barriers(roles, &mut regions);
     }
@@ -90,7 +93,8 @@ fn ring(plan: &Plan) -> Vec<Region> {
     let tiles = plan
         .smem
         .iter()
-        .filter(|tile| plan.roles.is_none() || Some(&tile.operand) != output);
+        .filter(|tile| plan.roles.is_none() || Some(&tile.operand) != output)
+        .filter(|tile| !is_ahead(plan, &tile.operand));
     let of_tile = |tile: &crate::plan::model::SmemTile| {
         let name = plan.tile_name(&tile.operand, tile.plane);
         let (offset, bytes) = (tile.offset_bytes, tile.size_bytes);
@@ -103,6 +107,30 @@ fn ring(plan: &Plan) -> Vec<Region> {
         })
     };
     tiles.flat_map(of_tile).collect()
+}
+
+/// Whether boxes bring an operand for the epilogue.
+fn is_ahead(plan: &Plan, operand: &str) -> bool {
+    let ahead = plan.roles.as_ref().and_then(|roles| roles.ahead.as_ref());
+    let mut loads = ahead.into_iter().flat_map(|ahead| &ahead.loads);
+    loads.any(|load| load.operand == operand)
+}
+
+fn ahead(plan: &Plan, roles: &Roles, regions: &mut Vec<Region>) {
+    let Some(ahead) = &roles.ahead else { return };
+    for tile in plan
+        .smem
+        .iter()
+        .filter(|tile| is_ahead(plan, &tile.operand))
+    {
+        regions.extend((0..ahead.ring.stages).map(|slot| Region {
+            offset_bytes: tile.offset_bytes + slot * ahead.slot_bytes,
+            bytes: tile.size_bytes,
+            purpose: Use::Ahead,
+            name: format!("ahead {slot} {}", tile.operand),
+            slot: None,
+        }));
+    }
 }
 
 fn staging(plan: &Plan, roles: &Roles, regions: &mut Vec<Region>) {
@@ -140,5 +168,13 @@ fn barriers(roles: &Roles, regions: &mut Vec<Region>) {
     add(ring.empty_at(), ring.stages, "empty");
     if let Some(at) = roles.turns_at {
         add(at, roles.consumers, "turn");
+    }
+    if let Some(ahead) = &roles.ahead {
+        let count = 2 * ahead.ring.stages;
+        add(
+            ahead.ring.full_at(),
+            count,
+            "full and empty, of what is loaded ahead,",
+        );
     }
 }

@@ -14,8 +14,8 @@ mod specialized;
 
 use crate::error::{Error, Result};
 use crate::ir::tile::{
-    Across, Bounds, End, Engine, Full, Kernel, Op, Pipe, PipeId, Share, Stage, Sync, Team, Trips,
-    View, WHOLE,
+    Across, Bounds, End, Engine, Every, Full, Kernel, Op, Pipe, PipeId, Share, Stage, Sync, Team,
+    Trips, View, WHOLE,
 };
 use crate::plan::model::{Hop, Plan};
 use crate::spec::model::Role;
@@ -76,6 +76,7 @@ fn ring(tiles: &mut Tiles<'_>, held: impl IntoIterator<Item = View>) -> PipeId {
         fill: Team::All,
         empty: Team::All,
         full: Full::Group(Engine::Copies),
+        every: Every::Trip,
         across: Across::Cta,
     })
 }

@@ -101,8 +101,19 @@ pub struct Pipe {
     pub empty: Team,
     /// What counts as full.
     pub full: Full,
+    /// What a slot is filled for.
+    pub every: Every,
     /// How far apart those are who share it.
     pub across: Across,
+}
+
+/// What a slot of a pipe is filled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Every {
+    /// A trip along k, a group of work, a turn.
+    Trip,
+    /// A work tile.
+    WorkTile,
 }
 
 /// What counts as a full slot.
@@ -200,7 +211,7 @@ pub struct Members {
 pub enum Trips {
     /// One slot.
     One,
-    /// All slots of one output tile.
+    /// All slots of one output tile: as many as it has of what they are filled for.
     Tile,
     /// All slots of the output tiles of the members before this one.
     Turns,

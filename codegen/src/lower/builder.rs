@@ -278,8 +278,7 @@ fn params(plan: &Plan) -> Vec<Param> {
             if by_boxes {
                 push_once(&mut params, &map_name(&operand.name), ParamType::TensorMap);
             }
-            // Results that boxes cannot cut are stored by address.
-            if by_boxes && !operand.is_written() {
+            if by_boxes && !is_by_address(plan, operand) {
                 continue;
             }
         }
@@ -304,7 +303,7 @@ fn params(plan: &Plan) -> Vec<Param> {
     }
     // Tensor maps hold the strides of the others.
     let named = |operand: &&Operand| {
-        plan.roles.is_none() || operand.is_written() || !is_by_boxes(plan, operand)
+        plan.roles.is_none() || !is_by_boxes(plan, operand) || is_by_address(plan, operand)
     };
     for axis in (plan.operands.iter().filter(named)).flat_map(Operand::all_axes) {
         if let Stride::Named(name) = &axis.stride {
@@ -321,6 +320,12 @@ fn params(plan: &Plan) -> Vec<Param> {
 fn is_by_boxes(plan: &Plan, operand: &Operand) -> bool {
     let mut hops = [Hop::G2s, Hop::S2g].into_iter();
     hops.any(|hop| plan.boxes(&operand.name, hop).is_some())
+}
+
+/// Whether the address of an operand that boxes move is needed as well: results that they cannot
+/// cut are stored one by one, and what those are made of is loaded so.
+fn is_by_address(plan: &Plan, operand: &Operand) -> bool {
+    operand.is_written() || plan.step(&operand.name, Hop::G2r).is_some()
 }
 
 /// The parameter that points to scratch memory.

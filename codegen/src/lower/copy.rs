@@ -21,6 +21,7 @@ use crate::plan::model::{Hop, SmemTile, Step};
 use crate::plan::part::Part;
 use crate::plan::partition::{self, Partition};
 use crate::plan::roles::{BoxPlace, Roles};
+use crate::spec::model::Role;
 
 /// What one side of a copy is made of.
 pub(super) enum Side<'p> {
@@ -29,6 +30,8 @@ pub(super) enum Side<'p> {
         tile: &'p SmemTile,
         offsets: Part<1>,
         stage: Stage,
+        /// Bytes to the slot that a role is at.
+        slot: Option<Expr>,
     },
     Rmem {
         tile: TileId,
@@ -147,12 +150,21 @@ impl<'p> Lowering<'p> {
                 let missing = || bug(plan, format!("{} has no parameters", operand.0.name));
                 Side::Gmem(tile.ok_or_else(missing)?)
             }
-            View::Smem(tile, stage, _) => {
-                let tile = self.smem_tile(tile)?;
+            View::Smem(id, stage, _) => {
+                let tile = self.smem_tile(id)?;
+                let pipe = self.kernel.pipe_of(id);
+                let pipe = pipe.filter(|_| plan.roles.is_some() && matches!(stage, Stage::At(_)));
+                let slot = pipe.map(|pipe| self.slot_offset(self.pipe(pipe)?));
+                let slot = slot.transpose()?;
                 Side::Smem {
                     tile,
                     offsets: partition::smem_offsets(step, tile)?,
-                    stage,
+                    stage: if slot.is_some() {
+                        Stage::Fixed(0)
+                    } else {
+                        stage
+                    },
+                    slot,
                 }
             }
             View::Rmem(tile, buffer) => {
@@ -268,11 +280,15 @@ impl<'p> Lowering<'p> {
                 tile,
                 offsets,
                 stage,
+                slot,
             } => {
                 let [value] = offsets.values[values.start];
                 let state = &self.state;
                 let mut address =
                     smem_address(&mut self.builder, plan, tile, offsets, value, *stage, state);
+                if let Some(slot) = slot {
+                    address.offset = add(address.offset, slot.clone());
+                }
                 if *stage == Stage::Turn
                     && let Some(set) = self.staging_set()?
                 {
@@ -294,7 +310,9 @@ impl<'p> Lowering<'p> {
 
     /// Fragments of a and b hold one k-block: coordinates along k count from the block's start.
     fn block_local(&self, step: &Step, elements: &[[i64; 2]]) -> Vec<[i64; 2]> {
-        if step.hop != Hop::S2r || self.plan.mma.is_none() {
+        let operand = self.plan.operand(&step.operand);
+        let is_factor = operand.is_some_and(|one| matches!(one.role, Role::A | Role::B));
+        if step.hop != Hop::S2r || self.plan.mma.is_none() || !is_factor {
             return elements.to_vec();
         }
         let extent = self.k_block_extent();

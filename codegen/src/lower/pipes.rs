@@ -37,7 +37,7 @@ impl<'p> Lowering<'p> {
 
     fn acquire(&mut self, pipe: &Pipe) -> Result<Vec<Stmt>> {
         match pipe.full {
-            Full::Bytes(ring) => self.await_empty(&ring),
+            Full::Bytes(ring) => self.await_empty(pipe, &ring),
             Full::Group(Engine::Products) => self.sync((Act::FenceProducts, Scope::Warpgroup), []),
             Full::Group(Engine::Stores) => self.staging_free(pipe.slots - 1),
             Full::Arrivals(_) | Full::Flag | Full::Group(Engine::Copies) => {
@@ -48,7 +48,7 @@ impl<'p> Lowering<'p> {
 
     fn arm(&mut self, pipe: &Pipe) -> Result<Vec<Stmt>> {
         match pipe.full {
-            Full::Bytes(ring) => self.announce(&ring),
+            Full::Bytes(ring) => self.announce(pipe, &ring),
             Full::Arrivals(_) | Full::Flag | Full::Group(_) => {
                 self.strange(pipe, "announced bytes")
             }
@@ -70,7 +70,7 @@ impl<'p> Lowering<'p> {
     fn wait_for(&mut self, pipe: &Pipe, lag: u32) -> Result<Vec<Stmt>> {
         let groups = ("groups", Arg::Imm(i64::from(lag)));
         match pipe.full {
-            Full::Bytes(ring) if lag == 0 => self.await_full(&ring),
+            Full::Bytes(ring) if lag == 0 => self.await_full(pipe, &ring),
             Full::Arrivals(at) if lag == 0 => self.take_turn(at),
             Full::Flag if lag == 0 => self.await_flag(),
             Full::Group(Engine::Copies) => self.sync((Act::AwaitCopies, Scope::Thread), [groups]),
@@ -84,7 +84,7 @@ impl<'p> Lowering<'p> {
 
     fn release(&mut self, pipe: &Pipe, lag: u32) -> Result<Vec<Stmt>> {
         match pipe.full {
-            Full::Bytes(ring) => self.give_back(&ring, lag),
+            Full::Bytes(ring) => self.give_back(pipe, &ring, lag),
             Full::Flag if lag == 0 => self.clear_flag(),
             Full::Arrivals(_) | Full::Flag | Full::Group(_) => {
                 self.strange(pipe, "barriers of empty slots")
@@ -94,7 +94,7 @@ impl<'p> Lowering<'p> {
 
     fn skip(&mut self, pipe: &Pipe, end: End, trips: Trips) -> Result<Vec<Stmt>> {
         match (pipe.full, end, trips) {
-            (Full::Bytes(_), _, trips) => self.advance(trips),
+            (Full::Bytes(_), _, trips) => self.advance(pipe, trips),
             (Full::Group(Engine::Copies), End::Fill, Trips::One) => {
                 Ok(vec![self.next_buffer(self.state.write)])
             }
@@ -107,7 +107,7 @@ impl<'p> Lowering<'p> {
 
     fn drain(&mut self, pipe: &Pipe) -> Result<Vec<Stmt>> {
         match pipe.full {
-            Full::Bytes(ring) => self.await_all_empty(&ring),
+            Full::Bytes(ring) => self.await_all_empty(pipe, &ring),
             Full::Group(Engine::Copies) => {
                 let none = [("groups", Arg::Imm(0))];
                 self.sync((Act::AwaitCopies, Scope::Thread), none)

@@ -13,7 +13,7 @@ use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::expr::{add, div, eq, int, le, lt, mul, or, rem, select, sub, xor};
 use crate::ir::program::{Arg, Expr, IntType, Special, Stmt, VarId};
-use crate::ir::tile::{Op, Team, Trips};
+use crate::ir::tile::{Every, Op, Pipe, Team, Trips};
 use crate::lower::{Lowering, bug};
 use crate::plan::roles::Roles;
 
@@ -30,15 +30,30 @@ pub(super) struct RoleState {
     pub(super) place: [Expr; 2],
     /// The cluster, and how many there are.
     pub(super) cluster: [Expr; 2],
-    /// The role's slot of the ring.
-    pub(super) slot: VarId,
-    /// Parity of the phase that the role waits for in its slot.
-    pub(super) parity: VarId,
+    /// Where the role is in the ring.
+    pub(super) ring: At,
+    /// Where it is in what is loaded ahead.
+    ahead: At,
     /// Parity of the phase in which this consumer's turn comes (pingpong).
     turn: Option<VarId>,
     /// The trip along k.
     pub(super) trip: Expr,
 }
+
+/// Where a role is in slots that barriers guard.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At {
+    /// Its slot.
+    pub(super) slot: VarId,
+    /// Parity of the phase that the role waits for in its slot.
+    pub(super) parity: VarId,
+}
+
+/// Where no role is.
+const NOWHERE: At = At {
+    slot: NO_VAR,
+    parity: NO_VAR,
+};
 
 /// A role's mutable variables, before a role has begun.
 const NO_VAR: VarId = VarId(u32::MAX);
@@ -82,8 +97,8 @@ impl Lowering<'_> {
             lane,
             place,
             cluster,
-            slot: NO_VAR,
-            parity: NO_VAR,
+            ring: NOWHERE,
+            ahead: NOWHERE,
             turn: None,
             trip: int(0),
         });
@@ -173,8 +188,20 @@ impl Lowering<'_> {
             Team::Producer => 1,
             Team::Consumers | Team::All => 0,
         };
-        let slot = self.builder.state("slot", IntType::I32, int(0));
-        let parity = self.builder.state("parity", IntType::I32, int(parity));
+        let mut begin = |[slot, at]: [&str; 2]| At {
+            slot: self.builder.state(slot, IntType::I32, int(0)),
+            parity: self.builder.state(at, IntType::I32, int(parity)),
+        };
+        let ring = begin(["slot", "parity"]);
+        let ahead = match self
+            .plan
+            .roles
+            .as_ref()
+            .and_then(|roles| roles.ahead.as_ref())
+        {
+            Some(_) => begin(["slot_ahead", "parity_ahead"]),
+            None => NOWHERE,
+        };
         let turns = self.roles_of()?.turns_at.is_some();
         let turn = if turns && team == Team::Consumers {
             let first = eq(self.role()?.warpgroup.clone(), int(0));
@@ -184,7 +211,7 @@ impl Lowering<'_> {
             None
         };
         if let Some(state) = &mut self.role_state {
-            (state.slot, state.parity, state.turn) = (slot, parity, turn);
+            (state.ring, state.ahead, state.turn) = (ring, ahead, turn);
         }
         self.team = Some(team);
         Ok(())
@@ -216,15 +243,16 @@ impl Lowering<'_> {
     }
 
     /// Steps to another slot; the parity flips with each way around the ring.
-    pub(super) fn advance(&mut self, trips: Trips) -> Result<Vec<Stmt>> {
-        let stages = int(i64::from(self.plan.stages));
-        let state = self.role()?.clone();
-        let (slot, parity) = (Expr::Var(state.slot), Expr::Var(state.parity));
-        let by = match trips {
-            Trips::One => int(1),
-            Trips::Tile => self.k_tiles()?,
-            Trips::Turns => mul(self.k_tiles()?, state.warpgroup.clone()),
-            Trips::WorkTile => return self.go_to_part(),
+    pub(super) fn advance(&mut self, pipe: &Pipe, trips: Trips) -> Result<Vec<Stmt>> {
+        let stages = int(i64::from(pipe.slots));
+        let at = self.at(pipe)?;
+        let (slot, parity) = (Expr::Var(at.slot), Expr::Var(at.parity));
+        let by = match (trips, pipe.every) {
+            (Trips::One, _) | (Trips::Tile, Every::WorkTile) => int(1),
+            (Trips::Tile, Every::Trip) => self.k_tiles()?,
+            (Trips::Turns, Every::Trip) => mul(self.k_tiles()?, self.role()?.warpgroup.clone()),
+            (Trips::Turns, Every::WorkTile) => self.role()?.warpgroup.clone(),
+            (Trips::WorkTile, _) => return self.go_to_part(),
         };
         if trips == Trips::One {
             let next = self.builder.var("next_slot", IntType::I32, false);
@@ -232,18 +260,18 @@ impl Lowering<'_> {
             return Ok(vec![
                 Stmt::Let(next, add(slot, by)),
                 Stmt::Assign(
-                    state.parity,
+                    at.parity,
                     select(wraps.clone(), xor(parity.clone(), int(1)), parity),
                 ),
-                Stmt::Assign(state.slot, select(wraps, int(0), Expr::Var(next))),
+                Stmt::Assign(at.slot, select(wraps, int(0), Expr::Var(next))),
             ]);
         }
         let far = self.builder.var("far_slot", IntType::I32, false);
         let rounds = rem(div(Expr::Var(far), stages.clone()), int(2));
         Ok(vec![
             Stmt::Let(far, add(slot, by)),
-            Stmt::Assign(state.parity, xor(parity, rounds)),
-            Stmt::Assign(state.slot, rem(Expr::Var(far), stages)),
+            Stmt::Assign(at.parity, xor(parity, rounds)),
+            Stmt::Assign(at.slot, rem(Expr::Var(far), stages)),
         ])
     }
 
@@ -254,10 +282,19 @@ impl Lowering<'_> {
         }
     }
 
-    /// The slot before the role's own.
-    fn previous_slot(&self) -> Result<Expr> {
-        let slot = Expr::Var(self.role()?.slot);
-        let last = int(i64::from(self.plan.stages) - 1);
+    /// Where the role is in the slots of a pipe.
+    pub(super) fn at(&self, pipe: &Pipe) -> Result<At> {
+        let state = self.role()?;
+        Ok(match pipe.every {
+            Every::Trip => state.ring,
+            Every::WorkTile => state.ahead,
+        })
+    }
+
+    /// The slot of a pipe before the role's own.
+    fn previous_slot(&self, pipe: &Pipe) -> Result<Expr> {
+        let slot = Expr::Var(self.at(pipe)?.slot);
+        let last = int(i64::from(pipe.slots) - 1);
         Ok(select(eq(slot.clone(), int(0)), last, sub(slot, int(1))))
     }
 }

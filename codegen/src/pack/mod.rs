@@ -217,8 +217,7 @@ fn workspace(plan: &Plan) -> std::result::Result<Workspace, String> {
 fn tensor_map(plan: &Plan, param: &str) -> std::result::Result<TensorMapAbi, String> {
     let operand = param.strip_suffix("_map").unwrap_or(param);
     let missing = || format!("operand {operand} is not moved by boxes");
-    let roles = plan.roles.as_ref().ok_or_else(missing)?;
-    let mut copies = roles.loads.iter().chain(&roles.store);
+    let mut copies = plan.box_copies();
     let copy = copies
         .find(|copy| copy.operand == operand)
         .ok_or_else(missing)?;

@@ -9,6 +9,7 @@ use crate::plan::model::{Hop, Plan};
 use crate::plan::part::Part;
 use crate::plan::partition;
 use crate::plan::passes::Pass;
+use crate::plan::roles::BARRIER_BYTES;
 use crate::spec::model::{Auto, Axis, Operand, Role, Spec, Stride};
 
 /// Registers a thread needs besides accumulators and fragments: addresses, predicates, loop state.
@@ -65,10 +66,23 @@ pub(super) fn check_smem(chooser: &mut Chooser<'_>, plan: &Plan) {
     let allowed = plan.arch.smem_max_bytes;
     if plan.smem_bytes > allowed {
         let tile: Vec<String> = plan.cta_tile.iter().map(i64::to_string).collect();
-        let way_out = match allowed / plan.stage_bytes.max(1) {
-            0 | 1 if plan.stages > 1 => "use a smaller cta_tile".to_string(),
-            0 => "use a smaller cta_tile".to_string(),
-            stages => format!("use at most {stages} stages"),
+        let roles = plan.roles.as_ref();
+        let barriers = roles.map_or(0, |_| 2 * BARRIER_BYTES);
+        let each = plan.stage_bytes.saturating_add(barriers).max(1);
+        let fixed = (plan.smem_bytes).saturating_sub(each.saturating_mul(plan.stages));
+        let ahead = roles.and_then(|roles| roles.ahead.as_ref());
+        let past_smem = ahead.map_or(String::new(), |ahead| {
+            let loads = ahead.loads.iter().map(|load| &load.operand);
+            let paths: Vec<String> = loads.map(|name| format!("copy.{name}.g2r")).collect();
+            format!(
+                ", or {}, which loads past shared memory",
+                paths.join(" and ")
+            )
+        });
+        let way_out = match allowed.saturating_sub(fixed) / each {
+            0 => format!("use a smaller cta_tile{past_smem}"),
+            1 if plan.stages > 1 => format!("use a smaller cta_tile{past_smem}"),
+            stages => format!("use at most {stages} stages{past_smem}"),
         };
         let noun = if plan.stages == 1 { "stage" } else { "stages" };
         let message = format!(

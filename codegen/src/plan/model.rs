@@ -255,7 +255,10 @@ impl Plan {
     /// Every copy by boxes.
     pub fn box_copies(&self) -> impl Iterator<Item = &BoxCopy> {
         let roles = self.roles.iter();
-        roles.flat_map(|roles| roles.loads.iter().chain(&roles.store))
+        roles.flat_map(|roles| {
+            let ahead = roles.ahead.iter().flat_map(|ahead| &ahead.loads);
+            roles.loads.iter().chain(ahead).chain(&roles.store)
+        })
     }
 
     /// The copy by boxes of that operand and hop.

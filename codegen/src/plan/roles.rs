@@ -109,6 +109,20 @@ pub struct Ring {
     pub barriers_at: u32,
 }
 
+/// Tiles of what an epilogue reads, which the producer loads while the main loop runs: a slot for
+/// each set of consumers, filled once for each work tile.
+#[derive(Clone, Debug)]
+pub struct Ahead {
+    /// The loads.
+    pub loads: Vec<BoxCopy>,
+    /// Its slots.
+    pub ring: Ring,
+    /// First byte of slot 0.
+    pub offset_bytes: u32,
+    /// Bytes of a slot.
+    pub slot_bytes: u32,
+}
+
 /// Warps of a warpgroup: each arrives by itself when it is done with a slot.
 pub const WARPS: u32 = 4;
 /// Bytes of an mbarrier (PTX ISA, mbarrier).
@@ -154,6 +168,8 @@ pub struct Roles {
     pub staging: Staging,
     /// The ring of tiles of a and b.
     pub ring: Ring,
+    /// What is loaded for the epilogue by boxes.
+    pub ahead: Option<Ahead>,
     /// Who may use the tensor cores (pingpong): a barrier for each consumer.
     pub turns_at: Option<u32>,
 }

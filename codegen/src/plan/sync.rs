@@ -143,6 +143,15 @@ const NEEDS: &[Need] = &[
         facts: &[SyncFacts::of(Act::Meet, Scope::Warps)],
     },
     Need {
+        of: "an operand of the epilogue by boxes (copy)",
+        instead: "its g2r",
+        when: |plan| with(plan, |roles| roles.ahead.is_some()),
+        facts: &[
+            SyncFacts::of(Act::Meet, Scope::Warp),
+            SyncFacts::of(Act::MbarrierArrive, Scope::Cta),
+        ],
+    },
+    Need {
         of: "a store by boxes (copy.{d}.s2g)",
         instead: "copy.{d}.r2g",
         when: |plan| with(plan, |roles| roles.store.is_some()),

@@ -5,7 +5,7 @@
 
 use crate::plan::choose::Chooser;
 use crate::plan::model::{Hop, Plan};
-use crate::spec::model::{Auto, Passes, Spec};
+use crate::spec::model::{Auto, Passes, Role, Spec};
 
 /// A way of making a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,6 +209,41 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>, way: Way) {
                 row.purpose, row.way_out
             );
             let message = chooser.keys.filled(&message);
+            chooser.violate("schedule", message);
+        }
+    }
+    beside(spec, chooser, way, &said);
+}
+
+/// Notes what the spec says of shared memory about operands of an epilogue that stay out of it.
+fn beside(spec: &Spec, chooser: &mut Chooser<'_>, way: Way, said: &[(String, String)]) {
+    for operand in spec.operands.iter().filter(|one| one.role == Role::Beside) {
+        let name = &operand.name;
+        let of_slots = |key: &str| {
+            let hop = key
+                .strip_prefix("copy.")
+                .and_then(|key| key.split_once('.'));
+            let hop = hop.filter(|(of, _)| of == name).map(|(_, hop)| hop);
+            [Hop::G2s, Hop::S2r]
+                .iter()
+                .any(|one| hop == Some(one.name()))
+        };
+        let asked = said.iter().any(|(key, _)| of_slots(key));
+        for (key, value) in said {
+            let swizzled = *key == format!("swizzle.{name}") && value != "none";
+            let message = if of_slots(key) && way != Way::Specialized {
+                format!(
+                    "{key} is for what boxes bring to the epilogue of {ROLES}: {TAKE_ROLES}, or \
+                     leave it out"
+                )
+            } else if swizzled && !(asked && way == Way::Specialized) {
+                format!(
+                    "{key} is for what boxes bring to the epilogue of {ROLES}: name \
+                     copy.{name}.g2s, or leave it out"
+                )
+            } else {
+                continue;
+            };
             chooser.violate("schedule", message);
         }
     }

@@ -273,6 +273,7 @@ fn smem(regions: &[Region]) -> String {
         }
         let ink = match region.purpose {
             Use::Ring => '█',
+            Use::Ahead => '▒',
             Use::Staging => '▓',
             Use::Barriers => '▏',
             Use::Gap | Use::Unused => '·',

@@ -15,7 +15,7 @@ use super::barriers::{Barrier, Outcome};
 use super::unroll::Step;
 use super::{Machine, alike};
 use crate::certify::timeline::{Activity, Costs, Span, Timeline};
-use crate::ir::tile::{End, Engine, Full, Kernel, Op, PipeId, Sync, Team, View};
+use crate::ir::tile::{End, Engine, Every, Full, Kernel, Op, PipeId, Sync, Team, TileId, View};
 use crate::plan::model::Plan;
 use crate::plan::roles::Roles;
 
@@ -206,6 +206,9 @@ impl Clock<'_> {
         match op {
             Op::Sync(sync) => self.charge_sync(at, *sync, (slot, round), before),
             Op::Copy { from, to, by, .. } => match (from, to) {
+                (View::Gmem(_), View::Smem(tile, ..)) if self.is_ahead(*tile) => {
+                    self.spend(at, costs.step_cycles, Activity::Request, None);
+                }
                 (View::Gmem(_), View::Smem(..)) => self.load(at, *by, (slot, round), &before.full),
                 (View::Rmem(..), View::Smem(..)) => {
                     self.spend(at, costs.stage_cycles, Activity::Stage, None);
@@ -246,6 +249,12 @@ impl Clock<'_> {
         }
     }
 
+    /// Whether a tile is loaded for the epilogue, in slots that are not the ring's.
+    fn is_ahead(&self, tile: TileId) -> bool {
+        let pipe = self.machine.kernel.pipe_of(tile);
+        pipe.is_some_and(|pipe| pipe != self.ring)
+    }
+
     fn charge_sync(&mut self, at: usize, sync: Sync, place: (usize, u64), before: &Before) {
         let costs = self.costs;
         let (slot, round) = place;
@@ -253,6 +262,12 @@ impl Clock<'_> {
         let now = self.clocks[at].now;
         let ended = |phases: &Phases, phase: u64| phases.get(phase as usize).copied();
         let engine = |id: PipeId| self.machine.kernel.engine(id);
+        // What is loaded ahead is there long before it is needed.
+        let pipe = sync.pipe().and_then(|id| self.machine.kernel.pipe(id));
+        if pipe.is_some_and(|pipe| pipe.every == Every::WorkTile) {
+            self.clocks[at].now += costs.step_cycles;
+            return;
+        }
         match sync {
             Sync::Acquire(id) => match engine(id) {
                 Some(Engine::Stores) => {

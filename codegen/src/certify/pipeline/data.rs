@@ -22,9 +22,12 @@ impl Machine<'_> {
                 self.touch(at, held)?;
                 self.write(at, to, None)
             }
-            (View::Smem(..), View::Rmem(held, _)) => {
+            (View::Smem(tile, ..), View::Rmem(held, _)) => {
                 self.touch(at, held)?;
-                self.read(at, from, None)
+                match self.kernel.pipe_of(tile) {
+                    Some(pipe) if self.is_ring(pipe) => self.read_slot(at, pipe),
+                    _ => self.read(at, from, None),
+                }
             }
             (View::Smem(tile, ..), View::Gmem(_)) => self.read(at, from, self.kernel.pipe_of(tile)),
             (View::Gmem(_), View::Rmem(held, _)) | (View::Rmem(held, _), View::Gmem(_)) => {
@@ -48,6 +51,15 @@ impl Machine<'_> {
     fn write(&mut self, at: usize, view: View, by: Option<PipeId>) -> Result<(), String> {
         let buffer = self.buffer(at, view)?;
         self.agents[at].own.write(buffer, by)
+    }
+
+    /// Reads a slot that barriers guard, which the member has been given.
+    fn read_slot(&self, at: usize, pipe: PipeId) -> Result<(), String> {
+        let (cta, slot, _) = self.place(at, pipe, End::Empty);
+        match self.pipes[pipe.0].slots[cta][slot].holders.contains(&at) {
+            true => Ok(()),
+            false => Err(format!("reads slot {slot} unawaited")),
+        }
     }
 
     fn read(&mut self, at: usize, view: View, by: Option<PipeId>) -> Result<(), String> {
@@ -92,10 +104,8 @@ impl Machine<'_> {
             };
             let ring = self.kernel.pipe_of(tile).filter(|id| self.is_ring(*id));
             let ring = ring.ok_or("products read slots that barriers guard")?;
-            let (cta, slot, _) = self.place(at, ring, End::Empty);
-            if !self.pipes[ring.0].slots[cta][slot].holders.contains(&at) {
-                return Err(format!("{} reads slot {slot} unawaited", self.agents[at]));
-            }
+            let given = self.read_slot(at, ring);
+            given.map_err(|error| format!("{} {error}", self.agents[at]))?;
             let position = self.agents[at].places[ring.0][End::Empty as usize];
             read.push(Held::Slot(ring, position));
         }

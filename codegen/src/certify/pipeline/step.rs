@@ -7,7 +7,7 @@ use super::Machine;
 use super::barriers::{Outcome, arrive, missing, wait};
 use super::buffers::Own;
 use super::unroll::Step;
-use crate::ir::tile::{End, Engine, Full, Op, PipeId, Sync, Team, Trips};
+use crate::ir::tile::{Across, End, Engine, Every, Full, Op, PipeId, Sync, Team, Trips};
 use crate::plan::roles::{Ring, WARPS};
 
 impl<'k> Machine<'k> {
@@ -191,9 +191,19 @@ impl<'k> Machine<'k> {
     /// Moves a member's place in a pipe.
     fn skip(&mut self, at: usize, id: PipeId, end: End, trips: Trips) {
         let cta = self.agents[at].cta;
-        let each = u64::from(self.each(cta));
+        let by_tile = self
+            .kernel
+            .pipe(id)
+            .is_some_and(|pipe| pipe.every == Every::WorkTile);
+        let each = if by_tile {
+            1
+        } else {
+            u64::from(self.each(cta))
+        };
         let before = self.work[cta].iter().take(self.agents[at].tile);
-        let before = before.map(|tile| u64::from(tile.trips)).sum();
+        let before = before
+            .map(|tile| if by_tile { 1 } else { u64::from(tile.trips) })
+            .sum();
         let agent = &mut self.agents[at];
         let place = &mut agent.places[id.0][end as usize];
         *place = match trips {
@@ -260,9 +270,15 @@ impl<'k> Machine<'k> {
         }
         let cta = agent.cta;
         let cluster = self.kernel.work.cluster();
+        let shared = self
+            .kernel
+            .pipe(id)
+            .is_some_and(|pipe| pipe.across == Across::Cluster);
         let told = match &self.plan.roles {
-            Some(roles) => self.of_cluster(cta, |rank| roles.neighbourhood(cluster, rank)),
-            None => vec![cta],
+            Some(roles) if shared => {
+                self.of_cluster(cta, |rank| roles.neighbourhood(cluster, rank))
+            }
+            _ => vec![cta],
         };
         let shared = &mut self.pipes[id.0];
         let holders = &mut shared.slots[cta][slot].holders;

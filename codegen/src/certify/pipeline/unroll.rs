@@ -194,7 +194,8 @@ fn is_shared(kernel: &Kernel, op: &Op) -> bool {
     match op {
         // Meeting, and following another kernel, are for all threads.
         Op::Sync(sync) => sync.pipe().is_none_or(guarded),
-        Op::Copy { from, to, .. } => slot(from) || slot(to),
+        // What is read into registers is read while its reader has the slot.
+        Op::Copy { from, to, .. } => slot(to) || slot(from) && !matches!(to, View::Rmem(..)),
         Op::Mma { a, b, .. } => slot(a) || slot(b),
         Op::InitPipes => true,
         Op::ForEachWorkTile(_)

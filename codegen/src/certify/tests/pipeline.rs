@@ -172,7 +172,7 @@ copy: { s: { g2s: auto, s2r: auto } }
 ];
 
 /// Every operation on the pipes of a team's body: each once.
-fn syncs(kernel: &Kernel, team: Team) -> Vec<Op> {
+pub(super) fn syncs(kernel: &Kernel, team: Team) -> Vec<Op> {
     let mut all = Vec::new();
     change(&mut kernel.clone(), team, &mut |ops| {
         all.extend(ops.iter().filter(|op| matches!(op, Op::Sync(_))).cloned());

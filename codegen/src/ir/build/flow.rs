@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use crate::error::Result;
 use crate::ir::build::bug;
 use crate::ir::build::tiles::Tiles;
-use crate::ir::tile::{Bounds, CombineId, CopyId, FoldId, Held, Op, Place, Share, TileId, View};
+use crate::ir::tile::{
+    Bounds, CombineId, CopyId, End, FoldId, Held, Op, Place, Share, Stage, TileId, View,
+};
 use crate::plan::flow::{Does, Flow, Node};
 use crate::plan::model::{Hop, Plan, Step};
 use crate::plan::part::Part;
@@ -244,9 +246,31 @@ impl<'p> FlowTiles<'p> {
         (at, name): (usize, &str),
         (way, bounds, share): (Way, Bounds, Share),
     ) -> Result<Op> {
+        if let Some(load) = self.from_slot(tiles, (at, name), (way, share)) {
+            return Ok(load);
+        }
         let found = moved(self.plan, &self.flow.nodes[at]);
         let (number, _) = found.ok_or_else(|| bug(self.plan, "a node that nothing moves"))?;
         self.copy_by(tiles, (at, name), (way, bounds, share), number)
+    }
+
+    /// Loads a share of a node from shared memory, where boxes bring its operand there.
+    fn from_slot(
+        &self,
+        tiles: &Tiles<'_>,
+        (at, name): (usize, &str),
+        (way, share): (Way, Share),
+    ) -> Option<Op> {
+        let is = |step: &Step| step.operand == name && step.hop == Hop::S2r;
+        let number = self.plan.steps.iter().position(is)?;
+        let loads = matches!(self.flow.nodes[at].does, Does::Load(_));
+        (loads && way == Way::Vectors).then(|| Op::Copy {
+            from: View::Smem(tiles.smem_of(name), Stage::At(End::Empty), None),
+            to: self.view(at, way),
+            by: CopyId::Tiled(number),
+            bounds: Bounds::Inside,
+            share,
+        })
     }
 
     /// Loads a share of a node from the operand of that name for the last time.

@@ -9,8 +9,8 @@ use super::tiles::Tiles;
 use super::{epilogue, store_direct};
 use crate::error::Result;
 use crate::ir::tile::{
-    Across, Bounds, End, Engine, Full, Members, Op, Pipe, PipeId, Share, Stage, Start, Sync, Team,
-    TileId, Trips, View, WHOLE,
+    Across, Bounds, End, Engine, Every, Full, Members, Op, Pipe, PipeId, Share, Stage, Start, Sync,
+    Team, TileId, Trips, View, WHOLE,
 };
 use crate::plan::model::Hop;
 use crate::plan::roles::{BoxCopy, Roles};
@@ -26,6 +26,8 @@ struct Pipes {
     turns: Option<PipeId>,
     /// Results on their way out, where they leave by boxes.
     staging: Option<PipeId>,
+    /// What the epilogue reads, where boxes bring it.
+    ahead: Option<PipeId>,
     /// Partial sums on their way to who began their tile, where tiles are cut along k.
     partials: Option<PipeId>,
 }
@@ -49,7 +51,7 @@ pub(super) fn body(tiles: &mut Tiles<'_>, product: &Product<'_>, roles: &Roles) 
     let early = roles.launch == LaunchKind::Programmatic;
     body.extend(early.then_some(Op::Sync(Sync::Follow)));
     body.push(Op::Teams(vec![
-        (Team::Producer, produce(tiles, &pipes)),
+        (Team::Producer, produce(tiles, &pipes, roles)),
         (Team::Consumers, consume(tiles, product, &pipes, roles)?),
     ]));
     Ok(body)
@@ -66,6 +68,7 @@ impl Pipes {
             fill: Team::Producer,
             empty: consumers,
             full: Full::Bytes(roles.ring),
+            every: Every::Trip,
             across: match tiles.plan().work.cluster().size() {
                 1 => Across::Cta,
                 _ => Across::Cluster,
@@ -78,6 +81,7 @@ impl Pipes {
             fill: consumers,
             empty: consumers,
             full: Full::Group(engine),
+            every: Every::Trip,
             across: Across::Warpgroup,
         };
         let groups = roles.in_flight + 1;
@@ -95,6 +99,7 @@ impl Pipes {
                 fill: consumers,
                 empty: consumers,
                 full: Full::Arrivals(at),
+                every: Every::Trip,
                 across: Across::Cta,
             })
         });
@@ -102,6 +107,20 @@ impl Pipes {
             let staged = tiles.smem(Role::Output, Stage::Turn, None).tile();
             let buffers = roles.staging.buffers as u32;
             tiles.pipe(own("staging", buffers, vec![staged], Engine::Stores))
+        });
+        let ahead = roles.ahead.as_ref().map(|ahead| {
+            let loads = ahead.loads.iter();
+            let held = loads.map(|load| tiles.smem_of(&load.operand)).collect();
+            tiles.pipe(Pipe {
+                name: "ahead",
+                slots: ahead.ring.stages,
+                tiles: held,
+                fill: Team::Producer,
+                empty: consumers,
+                full: Full::Bytes(ahead.ring),
+                every: Every::WorkTile,
+                across: Across::Cta,
+            })
         });
         let cuts = tiles.plan().work.cuts_tiles();
         let partials = cuts.then(|| {
@@ -112,6 +131,7 @@ impl Pipes {
                 fill: consumers,
                 empty: consumers,
                 full: Full::Flag,
+                every: Every::Trip,
                 across: Across::Grid,
             })
         });
@@ -120,26 +140,38 @@ impl Pipes {
             products,
             turns,
             staging,
+            ahead,
             partials,
         }
     }
 }
 
-fn produce(tiles: &Tiles<'_>, pipes: &Pipes) -> Vec<Op> {
-    let ring = pipes.ring;
-    let mut trip = vec![Op::Sync(Sync::Acquire(ring)), Op::Sync(Sync::Arm(ring))];
-    for role in [Role::A, Role::B] {
+fn produce(tiles: &Tiles<'_>, pipes: &Pipes, roles: &Roles) -> Vec<Op> {
+    let filled = |pipe: PipeId, loads: Vec<Op>| {
+        let mut ops = vec![Op::Sync(Sync::Acquire(pipe)), Op::Sync(Sync::Arm(pipe))];
+        ops.extend(loads);
+        ops.push(Op::Sync(Sync::Skip(pipe, End::Fill, Trips::One)));
+        ops
+    };
+    let load = |name: &str| {
+        let at = Stage::At(End::Fill);
         let views = [
-            tiles.gmem(role),
-            tiles.smem(role, Stage::At(End::Fill), None),
+            tiles.gmem_of(name),
+            View::Smem(tiles.smem_of(name), at, None),
         ];
-        trip.push(tiles.step(role, Hop::G2s, views, Bounds::Checked));
+        tiles.step_of(name, Hop::G2s, views, Bounds::Checked)
+    };
+    let factors = roles.loads.iter().map(|copy| load(&copy.operand)).collect();
+    let mut tile = vec![Op::ForEachKTile(filled(pipes.ring, factors))];
+    let mut ends = vec![Op::Sync(Sync::Drain(pipes.ring))];
+    if let (Some(ahead), Some(pipe)) = (&roles.ahead, pipes.ahead) {
+        let loads = ahead.loads.iter().map(|copy| load(&copy.operand)).collect();
+        tile.extend(filled(pipe, loads));
+        ends.push(Op::Sync(Sync::Drain(pipe)));
     }
-    trip.push(Op::Sync(Sync::Skip(ring, End::Fill, Trips::One)));
-    vec![
-        Op::ForEachWorkTile(vec![Op::ForEachKTile(trip)]),
-        Op::Sync(Sync::Drain(ring)),
-    ]
+    let mut body = vec![Op::ForEachWorkTile(tile)];
+    body.extend(ends);
+    body
 }
 
 fn consume(
@@ -168,7 +200,13 @@ fn consume(
     ];
     let parts = pipes.partials.is_some();
     let skip = |trips| Op::Sync(Sync::Skip(ring, End::Empty, trips));
-    let skips = |trips| (pipes.turns.is_some() && !parts).then(|| skip(trips));
+    // What the consumers before this one, or the other ones, take out of the pipes.
+    let rings = [Some(ring), pipes.ahead].into_iter().flatten();
+    let skips = |trips| {
+        let others = rings.clone().filter(|_| pipes.turns.is_some() && !parts);
+        others.map(move |ring| Op::Sync(Sync::Skip(ring, End::Empty, trips)))
+    };
+    let ahead = |what: fn(PipeId) -> Sync| pipes.ahead.map(|ahead| Op::Sync(what(ahead)));
     let turn = |what: fn(PipeId) -> Sync| pipes.turns.map(|turns| Op::Sync(what(turns)));
     let mut tile = Vec::new();
     tile.extend(product.clear().filter(|_| parts));
@@ -186,10 +224,13 @@ fn consume(
         }
         _ => Op::IfInside(direct(Bounds::Inside)?, direct(Bounds::Checked)?),
     };
+    tile.extend(ahead(|ahead| Sync::Await(ahead, 0)));
     tile.push(match pipes.partials {
         Some(partials) => hand_on(product.alone(), partials, stores),
         None => stores,
     });
+    tile.extend(ahead(|ahead| Sync::Release(ahead, 0)));
+    tile.extend(ahead(|ahead| Sync::Skip(ahead, End::Empty, Trips::One)));
     tile.extend(skips(Trips::Tile));
     let mut body = Vec::new();
     body.extend(skips(Trips::Turns));

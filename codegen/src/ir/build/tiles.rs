@@ -132,7 +132,7 @@ impl<'p> Tiles<'p> {
     }
 
     /// The tile of that name in shared memory.
-    fn smem_of(&self, name: &str) -> TileId {
+    pub fn smem_of(&self, name: &str) -> TileId {
         self.find(name, |place| matches!(place, Place::Smem(_)))
     }
 
@@ -153,6 +153,17 @@ impl<'p> Tiles<'p> {
         self.part(role, hop, views, bounds, WHOLE)
     }
 
+    /// The copy of the operand of that name.
+    pub fn step_of(&self, name: &str, hop: Hop, [from, to]: [View; 2], bounds: Bounds) -> Op {
+        Op::Copy {
+            from,
+            to,
+            by: self.by(name, hop),
+            bounds,
+            share: WHOLE,
+        }
+    }
+
     /// A share of it.
     pub fn part(
         &self,
@@ -165,14 +176,13 @@ impl<'p> Tiles<'p> {
         Op::Copy {
             from,
             to,
-            by: self.by(role, hop),
+            by: self.by(self.plan.named(role), hop),
             bounds,
             share,
         }
     }
 
-    fn by(&self, role: Role, hop: Hop) -> CopyId {
-        let name = self.plan.named(role);
+    fn by(&self, name: &str, hop: Hop) -> CopyId {
         let boxes =
             (self.plan.box_copies()).position(|copy| copy.operand == name && copy.hop == hop);
         let is = |step: &Step| step.operand == name && step.hop == hop;

@@ -6,7 +6,7 @@ use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::expr::{add, eq, int, mul, rem, shl};
 use crate::ir::program::{Arg, Expr, ParamId, Special, Stmt};
-use crate::ir::tile::TileId;
+use crate::ir::tile::{Every, Full, Pipe, TileId};
 use crate::lower::builder::map_name;
 use crate::lower::roles::ring::smem;
 use crate::lower::{Lowering, bug, call};
@@ -14,7 +14,8 @@ use crate::plan::roles::{BoxCopy, BoxPlace};
 use crate::spec::model::Schedule;
 
 impl Lowering<'_> {
-    /// The loads of an operand's tile of the next trip along k, into that one in shared memory.
+    /// The loads of an operand's tile of the next trip along k, or of the work tile, into that one
+    /// in shared memory.
     pub(in crate::lower) fn load_boxes(
         &mut self,
         copy: &BoxCopy,
@@ -22,13 +23,18 @@ impl Lowering<'_> {
     ) -> Result<Vec<Stmt>> {
         let plan = self.plan;
         let tile = self.smem_tile(to)?;
+        let pipe = self.kernel.pipe_of(to);
+        let pipe = pipe.ok_or_else(|| bug(plan, "boxes fill slots of no pipe".to_string()))?;
+        let pipe = self.pipe(pipe)?;
+        let Full::Bytes(ring) = pipe.full else {
+            return Err(bug(plan, format!("boxes fill the pipe {}", pipe.name)));
+        };
         let shared = copy.shared_along.unwrap_or_default();
         let state = self.role()?.clone();
         let part = state.place[shared].clone();
         let starts = self.starts(from)?;
-        let slot = mul(Expr::Var(state.slot), int(i64::from(plan.stage_bytes)));
+        let slot = self.slot_offset(pipe)?;
         let map = self.map(&copy.operand)?;
-        let ring = self.roles_of()?.ring;
         let mut out = Vec::new();
         for place in &copy.places {
             let offset = add(
@@ -38,7 +44,7 @@ impl Lowering<'_> {
             let dst = smem(offset, place.offset_bytes + i64::from(tile.offset_bytes));
             let [x, y] = self.coordinates(copy, *place, &starts, &part);
             let [_, plane] = copy.row_and_plane(*place);
-            let barrier = self.slot_full(&ring)?;
+            let barrier = self.slot_full(pipe, &ring)?;
             let args = copy
                 .atom
                 .operands
@@ -60,6 +66,16 @@ impl Lowering<'_> {
             out.push(call(&copy.atom, args));
         }
         Ok(out)
+    }
+
+    /// Bytes from a pipe's first slot to the one that the role is at.
+    pub(in crate::lower) fn slot_offset(&self, pipe: &Pipe) -> Result<Expr> {
+        let slot = Expr::Var(self.at(pipe)?.slot);
+        let bytes = match (pipe.every, &self.roles_of()?.ahead) {
+            (Every::WorkTile, Some(ahead)) => ahead.slot_bytes,
+            _ => self.plan.stage_bytes,
+        };
+        Ok(mul(slot, int(i64::from(bytes))))
     }
 
     /// A bit for each CTA of the cluster along that mode from this one.

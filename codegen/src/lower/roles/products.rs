@@ -115,7 +115,7 @@ impl Lowering<'_> {
         let start = and(start, int(ADDRESS_BITS));
         let start = add(div(start, int(UNIT_BYTES)), int(descriptor.low_word()));
         let start = self.builder.hoist("descriptor", start);
-        let slot = Expr::Var(self.role()?.slot);
+        let slot = Expr::Var(self.role()?.ring.slot);
         let stage = i64::from(plan.stage_bytes) / UNIT_BYTES;
         Ok(add(start, mul(slot, int(stage))))
     }

@@ -4,7 +4,7 @@ use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::expr::{add, and, eq, int, le, lt, mul, select, sub, xor};
 use crate::ir::program::{Address, Arg, Base, Expr, IntType, ParamId, ParamType, Special, Stmt};
-use crate::ir::tile::{Full, Trips};
+use crate::ir::tile::{Across, Every, Full, Pipe, Trips};
 use crate::lower::{Lowering, bug};
 use crate::plan::roles::{BARRIER_BYTES, Ring};
 
@@ -54,19 +54,19 @@ impl Lowering<'_> {
     }
 
     /// The slot's full barrier, for the loads that complete on it.
-    pub(super) fn slot_full(&self, ring: &Ring) -> Result<Address> {
-        Ok(barrier(Expr::Var(self.role()?.slot), ring.full_at()))
+    pub(super) fn slot_full(&self, pipe: &Pipe, ring: &Ring) -> Result<Address> {
+        Ok(barrier(Expr::Var(self.at(pipe)?.slot), ring.full_at()))
     }
 
-    pub(in crate::lower) fn await_empty(&mut self, ring: &Ring) -> Result<Vec<Stmt>> {
-        let state = self.role()?;
-        let barrier = barrier(Expr::Var(state.slot), ring.empty_at());
-        self.wait(barrier, Expr::Var(state.parity))
+    pub(in crate::lower) fn await_empty(&mut self, pipe: &Pipe, ring: &Ring) -> Result<Vec<Stmt>> {
+        let at = self.at(pipe)?;
+        let barrier = barrier(Expr::Var(at.slot), ring.empty_at());
+        self.wait(barrier, Expr::Var(at.parity))
     }
 
-    pub(in crate::lower) fn await_full(&mut self, ring: &Ring) -> Result<Vec<Stmt>> {
-        let parity = self.role()?.parity;
-        self.wait(self.slot_full(ring)?, Expr::Var(parity))
+    pub(in crate::lower) fn await_full(&mut self, pipe: &Pipe, ring: &Ring) -> Result<Vec<Stmt>> {
+        let parity = self.at(pipe)?.parity;
+        self.wait(self.slot_full(pipe, ring)?, Expr::Var(parity))
     }
 
     fn wait(&self, barrier: Address, parity: Expr) -> Result<Vec<Stmt>> {
@@ -82,24 +82,38 @@ impl Lowering<'_> {
         self.sync((Act::MbarrierArrive, Scope::Cta), args)
     }
 
-    pub(in crate::lower) fn announce(&mut self, ring: &Ring) -> Result<Vec<Stmt>> {
-        let barrier = Arg::Address(self.slot_full(ring)?);
+    pub(in crate::lower) fn announce(&mut self, pipe: &Pipe, ring: &Ring) -> Result<Vec<Stmt>> {
+        let barrier = Arg::Address(self.slot_full(pipe, ring)?);
         let bytes = Arg::Imm(i64::from(ring.bytes));
         let args = [("barrier", barrier), ("count", bytes)];
         self.sync((Act::MbarrierArriveExpect, Scope::Cta), args)
     }
 
     /// Each warp arrives by itself: at its own CTA's barrier, and at those of the CTAs that write
-    /// into the same slot, a lane for each.
-    pub(in crate::lower) fn give_back(&mut self, ring: &Ring, lag: u32) -> Result<Vec<Stmt>> {
+    /// into the same slot, a lane for each. What its lanes have read of a slot they have read by
+    /// then.
+    pub(in crate::lower) fn give_back(
+        &mut self,
+        pipe: &Pipe,
+        ring: &Ring,
+        lag: u32,
+    ) -> Result<Vec<Stmt>> {
         let state = self.role()?.clone();
-        let neighbours = i64::from(self.kernel.work.cluster().neighbours());
+        let neighbours = match pipe.across {
+            Across::Cluster => i64::from(self.kernel.work.cluster().neighbours()),
+            Across::Warpgroup | Across::Cta | Across::Grid => 1,
+        };
+        let mut out = match pipe.every {
+            Every::WorkTile => self.sync((Act::Meet, Scope::Warp), [])?,
+            // Products are done for a warp as a whole.
+            Every::Trip => Vec::new(),
+        };
         let (place, exists) = match lag {
-            0 => (Expr::Var(state.slot), None),
+            0 => (Expr::Var(self.at(pipe)?.slot), None),
             _ => {
                 let first = matches!(state.trip, Expr::Int(..));
                 let exists = (!first).then(|| lt(int(0), state.trip.clone()));
-                (self.previous_slot()?, exists)
+                (self.previous_slot(pipe)?, exists)
             }
         };
         let barrier = barrier(place, ring.empty_at());
@@ -121,11 +135,12 @@ impl Lowering<'_> {
             Some(exists) => and(mine, exists),
             None => mine,
         };
-        Ok(vec![Stmt::If {
+        out.push(Stmt::If {
             cond,
             then,
             otherwise: Vec::new(),
-        }])
+        });
+        Ok(out)
     }
 
     /// The rank of the CTA that a lane signals: first those of this CTA's column of the cluster,
@@ -145,11 +160,15 @@ impl Lowering<'_> {
     }
 
     /// Waits for each slot once more, so that nobody signals a CTA that has ended.
-    pub(in crate::lower) fn await_all_empty(&mut self, ring: &Ring) -> Result<Vec<Stmt>> {
+    pub(in crate::lower) fn await_all_empty(
+        &mut self,
+        pipe: &Pipe,
+        ring: &Ring,
+    ) -> Result<Vec<Stmt>> {
         let stages = i64::from(ring.stages);
         let var = self.builder.var("drained", IntType::I32, false);
-        let mut body = self.await_empty(ring)?;
-        body.extend(self.advance(Trips::One)?);
+        let mut body = self.await_empty(pipe, ring)?;
+        body.extend(self.advance(pipe, Trips::One)?);
         Ok(vec![Stmt::For {
             var,
             from: int(0),

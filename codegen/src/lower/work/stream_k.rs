@@ -158,7 +158,7 @@ impl Lowering<'_> {
         let stages = int(i64::from(self.plan.stages));
         let before = self.this_part()?.before.clone();
         let state = self.role()?;
-        let (slot, parity) = (state.slot, state.parity);
+        let (slot, parity) = (state.ring.slot, state.ring.parity);
         let rounds = div(before.clone(), stages.clone());
         Ok(vec![
             Stmt::Assign(slot, rem(before, stages)),

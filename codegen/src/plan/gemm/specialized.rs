@@ -3,6 +3,7 @@
 
 mod registers;
 mod input;
+mod ahead;
 mod output;
 mod product;
 
@@ -84,6 +85,7 @@ pub(super) fn plan(
     };
     let (store, staging) = stored.unzip();
     let mut roles = Roles {
+        ahead: None,
         schedule,
         consumers,
         registers,
@@ -97,6 +99,8 @@ pub(super) fn plan(
         turns_at: None,
     };
     check_partials(spec, chooser, &plan.work);
+    let slots = roles.staging_sets();
+    roles.ahead = ahead::ahead(spec, chooser, plan, (slots, roles.consumers_of_a_tile()))?;
     place(spec, plan, &mut roles);
     check_slots(chooser, plan, &roles);
     plan.roles = Some(roles);
@@ -212,7 +216,7 @@ fn ring(loads: &[BoxCopy]) -> Ring {
     }
 }
 
-/// Lays out shared memory: the ring, the staging buffers, the barriers.
+/// Lays out shared memory: the ring, what is loaded ahead, the staging buffers, the barriers.
 fn place(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
     let sets = roles.staging_sets();
     let staging = plan.output_tile().map_or(0, |tile| tile.size_bytes);
@@ -221,11 +225,21 @@ fn place(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
         Schedule::Pingpong => roles.consumers * BARRIER_BYTES,
         _ => 0,
     };
-    let fixed = staging + turns;
+    let ahead = roles.ahead.as_ref().map_or([0; 2], |ahead| {
+        let slots = ahead.slot_bytes.saturating_mul(ahead.ring.stages);
+        [slots, ahead.ring.barrier_bytes()]
+    });
+    let fixed = staging
+        .saturating_add(turns + ahead[1])
+        .saturating_add(ahead[0]);
     let per_stage = plan.stage_bytes.max(1) + 2 * BARRIER_BYTES;
     let fitting = plan.arch.smem_max_bytes.saturating_sub(fixed) / per_stage;
     plan.stages = (spec.pipeline.stages).unwrap_or_else(|| fitting.clamp(2, MOST_STAGES));
     let ring = plan.stage_bytes.saturating_mul(plan.stages);
+    if let Some(ahead) = &mut roles.ahead {
+        ahead.place(plan, ring);
+    }
+    let ring = ring.saturating_add(ahead[0]);
     roles.staging.offset_bytes = ring;
     let output = plan.named(Role::Output).to_string();
     if let Some(tile) = plan.smem.iter_mut().find(|tile| tile.operand == output) {
@@ -242,7 +256,11 @@ fn place(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
     if turns > 0 {
         roles.turns_at = Some(end);
     }
-    plan.smem_bytes = end.saturating_add(turns);
+    let end = end.saturating_add(turns);
+    if let Some(ahead) = &mut roles.ahead {
+        ahead.ring.barriers_at = end;
+    }
+    plan.smem_bytes = end.saturating_add(ahead[1]);
 }
 
 /// The hardware's swizzle of that width, on elements of that size; none for 16 bytes.

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::arch::WARPGROUP;
 use crate::plan::descriptor::{Descriptor, Major, UNIT_BYTES};
 use crate::plan::model::{Hop, Plan};
-use crate::plan::roles::{BARRIER_BYTES, BoxCopy, Roles, WARPS, entry_registers};
+use crate::plan::roles::{Ahead, BARRIER_BYTES, BoxCopy, Roles, WARPS, entry_registers};
 use crate::plan::work::Cluster;
 use crate::spec::model::Schedule;
 
@@ -18,11 +18,19 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> f
         write_boxes(f, plan, copy)?;
         write_descriptor(f, copy, descriptor)?;
     }
+    if let Some(ahead) = &roles.ahead {
+        write_ahead(f, ahead)?;
+        for copy in &ahead.loads {
+            write_boxes(f, plan, copy)?;
+        }
+    }
     if let Some(store) = &roles.store {
         write_boxes(f, plan, store)?;
         write_staging(f, plan, roles, store)?;
     }
-    let end = roles.ring.barriers_at + roles.ring.barrier_bytes();
+    let ahead = roles.ahead.as_ref();
+    let ahead = ahead.map_or(0, |ahead| ahead.ring.barrier_bytes());
+    let end = roles.ring.barriers_at + roles.ring.barrier_bytes() + ahead;
     let turns = roles
         .turns_at
         .map_or(0, |_| roles.consumers * BARRIER_BYTES);
@@ -30,7 +38,7 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> f
         f,
         "  barriers at {}: {} bytes, end at {}",
         roles.ring.barriers_at,
-        roles.ring.barrier_bytes() + turns,
+        roles.ring.barrier_bytes() + turns + ahead,
         end + turns
     )
 }
@@ -124,6 +132,27 @@ fn write_ring(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Re
         )?;
     }
     Ok(())
+}
+
+fn write_ahead(f: &mut fmt::Formatter<'_>, ahead: &Ahead) -> fmt::Result {
+    let ring = &ahead.ring;
+    let slots = ring.stages;
+    let plural = if slots == 1 { "" } else { "s" };
+    writeln!(
+        f,
+        "  ahead at {}: {slots} slot{plural} of {} bytes, filled once for each work tile",
+        ahead.offset_bytes, ahead.slot_bytes
+    )?;
+    writeln!(
+        f,
+        "    full barriers: {slots} at {}, each of {} arrival and {} bytes; empty: {slots} at {}, \
+         each of {} arrivals",
+        ring.full_at(),
+        ring.full_arrivals,
+        ring.bytes,
+        ring.empty_at(),
+        ring.empty_arrivals
+    )
 }
 
 fn write_boxes(f: &mut fmt::Formatter<'_>, plan: &Plan, copy: &BoxCopy) -> fmt::Result {

@@ -55,7 +55,8 @@ pub(super) fn input(
     if contiguous == 0 && !reads_either_way(chooser, input) {
         return Ok(None);
     }
-    let Some(atom) = load_atom(spec, chooser, input) else {
+    let several = [input.planes > 1, input.parts > 1];
+    let Some(atom) = load_atom(spec, chooser, operand, several) else {
         return Ok(None);
     };
     let bytes = i64::from(operand.dtype.bytes());
@@ -154,13 +155,17 @@ fn reads_either_way(chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
     either
 }
 
-/// The load of a box, to one CTA or to several.
-fn load_atom(spec: &Spec, chooser: &mut Chooser<'_>, input: &Input<'_>) -> Option<Arc<Atom>> {
-    let name = input.operand.name.as_str();
-    let several = input.parts > 1;
+/// The load of a box: of one of several planes, to one CTA or to several.
+pub(super) fn load_atom(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    operand: &Operand,
+    [planes, several]: [bool; 2],
+) -> Option<Arc<Atom>> {
+    let name = operand.name.as_str();
     let given = spec.copy.get(name).and_then(|path| path.g2s.clone());
     let boxes = TensorFacts {
-        rank: if input.planes > 1 { 3 } else { 2 },
+        rank: if planes { 3 } else { 2 },
         multicast: several,
     };
     let what = format!("copy.{name}.g2s");
@@ -205,7 +210,7 @@ fn descriptor_of(
 }
 
 /// Rows of the swizzle's width one after another; a contiguous mode longer than that in slabs.
-fn input_layout(
+pub(super) fn input_layout(
     tile: [i64; 2],
     contiguous: usize,
     span: i64,
@@ -233,7 +238,7 @@ fn input_layout(
 
 /// Bytes of the rows of the widest swizzle whose pattern divides the tile's rows, or of the one
 /// asked for; 16 without a swizzle.
-fn swizzle_width(
+pub(super) fn swizzle_width(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
     operand: &Operand,

@@ -115,7 +115,10 @@ fn semantics(plan: &Plan) -> std::result::Result<Semantics, String> {
         };
         let text = operand.layout();
         let layout = text.parse().map_err(|error| format!("{text}: {error}"))?;
-        Ok(Operand::new(&operand.name, role, operand.dtype, layout))
+        Ok(Operand {
+            over: operand.over.clone(),
+            ..Operand::new(&operand.name, role, operand.dtype, layout)
+        })
     });
     let scalars = plan.computes.formula.signature.scalars.iter();
     let scalar = |scalar: &tilewright_formula::Scalar| tilewright_bundle::Scalar {

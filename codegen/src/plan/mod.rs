@@ -30,6 +30,7 @@ mod gemm;
 mod sync;
 mod print;
 mod formula;
+mod over;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -92,6 +93,7 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
     if let Some(plan) = &plan {
         limits::check_residency(&mut chooser, plan);
         limits::check_overlap(&mut chooser, plan);
+        over::check(&mut chooser, plan)?;
     }
     // What a kernel waits for and tells follows from all other decisions.
     if let (Some(plan), true) = (&mut plan, chooser.violations.is_empty()) {

@@ -55,6 +55,8 @@ pub(super) enum Kind {
     DType,
     /// Layout of an operand, two extents with their strides.
     Layout,
+    /// Name of an operand.
+    Other,
     /// Extents of the CTA's tile, as many as its formula has modes to cut.
     Tile,
     /// Three positive integers whose product is bounded.
@@ -229,6 +231,11 @@ static OPERAND: &[Key] = &[
     key(Kind::Layout).required().of(
         "layout",
         "Extents and their strides in elements, such as `(m,k):(lda,1)`.",
+        false,
+    ),
+    key(Kind::Other).of(
+        "over",
+        "Of an output: the input that it may take the place of, with the same start and strides.",
         false,
     ),
 ];

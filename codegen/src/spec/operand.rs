@@ -20,6 +20,8 @@ pub struct Operand {
     pub turned: bool,
     /// The axis that tells its planes apart, and where its formula has it.
     pub plane: Option<(usize, Axis)>,
+    /// The input that it may take the place of, where it is an output.
+    pub over: Option<String>,
 }
 
 /// One axis of an operand.

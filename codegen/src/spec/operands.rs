@@ -33,6 +33,9 @@ impl Reader<'_> {
         let strides = record
             .get("layout")
             .and_then(|field| self.layout(&field, shape));
+        let over = record.get("over");
+        let over = over.and_then(|field| self.scalar(&field, "the name of an operand"));
+        let over = over.map(str::to_owned);
         let tables = shape.tables.iter().cloned().chain(std::iter::repeat(None));
         let axes = shape.modes.iter().zip(strides?).zip(tables);
         let axes = axes.map(|((mode, stride), table)| Axis {
@@ -52,6 +55,7 @@ impl Reader<'_> {
             axes,
             turned: shape.turned && !self.shape.is_plain,
             plane,
+            over,
         })
     }
 

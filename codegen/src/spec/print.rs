@@ -114,5 +114,9 @@ fn print_operand(operand: &Operand) -> Option<Printed> {
     let mut map = Map::default();
     map.put("dtype", Printed::text(operand.dtype));
     map.put("layout", Printed::text(operand.layout()));
+    map.put(
+        "over",
+        operand.over.as_ref().map(|name| Printed::text(name)),
+    );
     map.finished()
 }

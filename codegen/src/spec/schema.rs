@@ -158,7 +158,7 @@ fn plain(kind: Kind, shape: &Shape, operand: Option<&OperandShape>) -> Value {
             by_mode(&shape.tile),
         ] }),
         Kind::Kernel => json!({ "const": shape.kernel }),
-        Kind::Name => json!({ "type": "string", "pattern": IDENTIFIER }),
+        Kind::Name | Kind::Other => json!({ "type": "string", "pattern": IDENTIFIER }),
         Kind::Arch => words(ARCHES.iter().map(|arch| arch.name)),
         Kind::DType => words(DTYPES.iter().map(|dtype| dtype.text())),
         Kind::Layout => json!({ "type": "string", "pattern": operand.map(layout_pattern) }),

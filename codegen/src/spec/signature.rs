@@ -86,6 +86,7 @@ fn operand(entry: &Entry) -> Option<Operand> {
         .map(|extent| Axis::parse(layout.get(extent.at.clone())?));
     Some(Operand {
         axes: axes.collect::<Option<_>>()?,
+        over: word(entry.value.find("over")).map(str::to_owned),
         ..Operand::new(&entry.key, dtype, &[])
     })
 }

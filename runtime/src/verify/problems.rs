@@ -190,6 +190,9 @@ impl<'a> Draw<'a> {
             );
             problem = problem.with_strides(&operand.name, strides);
         }
+        if attempt.is_multiple_of(2) {
+            problem = self.in_place(problem);
+        }
         for scalar in &self.kernel.semantics.scalars {
             let value = SCALARS.choose(&mut self.rng).copied().unwrap_or(1.0);
             let held = if scalar.holds(value) {
@@ -294,6 +297,18 @@ impl<'a> Draw<'a> {
         allowed.next().unwrap_or(value)
     }
 
+    /// The problem with outputs where inputs are whose place they may take.
+    fn in_place(&self, mut problem: Problem) -> Problem {
+        for operand in &self.kernel.semantics.operands {
+            let over = operand.over.as_ref();
+            if let Some(strides) = over.and_then(|over| problem.strides(over)) {
+                let strides = strides.to_vec();
+                problem = problem.with_strides(&operand.name, strides);
+            }
+        }
+        problem
+    }
+
     /// Offsets that are aligned as far as the kernel asks and, mostly, no further.
     fn offsets(&mut self) -> Vec<u64> {
         let operands = &self.kernel.semantics.operands;
@@ -301,10 +316,20 @@ impl<'a> Draw<'a> {
             .iter()
             .map(|o| u64::from(alignment_bytes(self.kernel, o)))
             .collect();
-        needs
-            .into_iter()
+        let mut offsets: Vec<u64> = needs
+            .iter()
             .map(|bytes| bytes * self.rng.random_range(0..4))
-            .collect()
+            .collect();
+        // What may take the place of another starts where that one does.
+        for (at, operand) in operands.iter().enumerate() {
+            let over = operand.over.as_ref();
+            let over = over.and_then(|over| operands.iter().position(|o| o.name == *over));
+            if let Some(over) = over {
+                let offset = offsets[over].next_multiple_of(needs[at].max(needs[over]));
+                (offsets[at], offsets[over]) = (offset, offset);
+            }
+        }
+        offsets
     }
 }
 

@@ -34,9 +34,20 @@ pub(super) struct Trial<'a> {
 struct Loaded<'a> {
     operand: &'a Operand,
     place: Placement,
-    buffer: Buffer,
+    /// Its memory; none of an output that takes the place of an input.
+    buffer: Option<Buffer>,
+    /// That input.
+    over: Option<usize>,
     /// What an input must still be afterwards; none of an output.
     image: Option<Vec<u8>>,
+}
+
+impl Loaded<'_> {
+    /// Its memory, its own or that of another of those operands.
+    fn buffer_among<'l>(&'l self, operands: &'l [Loaded<'_>]) -> Option<&'l Buffer> {
+        let own = self.buffer.as_ref();
+        own.or_else(|| operands.get(self.over?)?.buffer.as_ref())
+    }
 }
 
 impl<'a> Trial<'a> {
@@ -69,12 +80,38 @@ impl<'a> Trial<'a> {
         Ok(place.gather(&place.image(&dense)))
     }
 
+    /// The input whose place an output takes in this problem: it lies alike there, and starts where
+    /// that one does.
+    fn over(&self, at: usize) -> Option<usize> {
+        let (operands, fit) = (&self.kernel().semantics.operands, &self.case.fit.operands);
+        let over = operands.get(at)?.over.as_ref()?;
+        let over = operands.iter().position(|operand| operand.name == *over)?;
+        let offsets = &self.case.offsets;
+        (fit[at] == fit[over] && offsets[at] == offsets[over]).then_some(over)
+    }
+
+    /// Whether an output takes the place of an operand.
+    fn is_replaced(&self, at: usize) -> bool {
+        (0..self.case.fit.operands.len()).any(|output| self.over(output) == Some(at))
+    }
+
     /// Puts an operand into memory; without elements it is poisoned.
     fn load(&self, at: usize, dense: Option<&[u8]>) -> Result<Loaded<'a>, Error> {
         let operand = &self.kernel().semantics.operands[at];
         let place = self.place(at)?;
+        let over = self.over(at);
+        if over.is_some() {
+            return Ok(Loaded {
+                operand,
+                place,
+                buffer: None,
+                over,
+                image: None,
+            });
+        }
         let buffer = self.device.alloc(place.bytes)?;
         let image = match (dense, operand.role) {
+            (Some(dense), Role::In) if self.is_replaced(at) => Some(place.image_before(dense)),
             (Some(dense), Role::In) => Some(place.image(dense)),
             (Some(dense), _) => Some(place.image_before(dense)),
             (None, _) => None,
@@ -85,7 +122,8 @@ impl<'a> Trial<'a> {
         Ok(Loaded {
             operand,
             place,
-            buffer,
+            buffer: Some(buffer),
+            over,
             image: image.filter(|_| !operand.role.is_written()),
         })
     }
@@ -99,7 +137,10 @@ impl<'a> Trial<'a> {
     ) -> Result<Result<Dense, String>, Error> {
         let args: Vec<Arg<'_>> = operands
             .iter()
-            .map(|l| Arg::at(&l.operand.name, &l.buffer, l.place.offset_bytes))
+            .filter_map(|l| {
+                let buffer = l.buffer_among(operands)?;
+                Some(Arg::at(&l.operand.name, buffer, l.place.offset_bytes))
+            })
             .collect();
         let mut report = LaunchReport::default();
         let mut run = || {
@@ -115,10 +156,20 @@ impl<'a> Trial<'a> {
         outcome.profile = report.profile;
         let mut outputs = Vec::new();
         let mut trace = self.traced.then(Tracer::default);
-        for loaded in operands {
-            let found = self.device.download(&loaded.buffer)?;
+        for (at, loaded) in operands.iter().enumerate() {
+            let Some(buffer) = loaded.buffer_among(operands) else {
+                outputs.push(None);
+                continue;
+            };
+            let found = self.device.download(buffer)?;
             let name = &loaded.operand.name;
             match &loaded.image {
+                Some(image) if self.is_replaced(at) => {
+                    outputs.push(None);
+                    if let Some(trace) = &mut trace {
+                        trace.read(loaded.place.window(image));
+                    }
+                }
                 Some(image) if *image != found => {
                     let at = image
                         .iter()

@@ -72,15 +72,14 @@ impl Problem {
             None => Ok(1),
         };
         let classed = classed(plan, terms, &tables);
+        let large = |mode: &usize| {
+            extents
+                .get(*mode)
+                .is_some_and(|extent| *extent > CLASSES as i64)
+        };
         let class = |place: Option<usize>, at: usize| match place {
-            Some(mode) if classed.contains(&mode) => {
-                match extents
-                    .get(mode)
-                    .is_some_and(|extent| *extent > CLASSES as i64)
-                {
-                    true => hashed([0, at, 0]) as usize % CLASSES,
-                    false => at,
-                }
+            Some(mode) if classed.contains(&mode) && large(&mode) => {
+                hashed([0, at, 0]) as usize % CLASSES
             }
             _ => at,
         };
@@ -298,9 +297,15 @@ impl Problem {
 
     /// Elements of an input.
     pub fn input(&self, slice: Slice) -> Result<&Grid, String> {
-        let input = self.inputs.get(slice.operand);
-        let input = input.and_then(|places| places.get(slice.place));
+        let places = self.inputs.get(slice.operand);
+        let input = places.and_then(|places| places.get(slice.place));
         input.ok_or_else(|| "loads what is no input".into())
+    }
+
+    /// An element of an input, whose place an output takes.
+    pub fn element_mut(&mut self, slice: Slice, at: [i64; 2]) -> Option<&mut f64> {
+        let places = self.inputs.get_mut(slice.operand)?;
+        places.get_mut(slice.place)?.element_mut(at)
     }
 
     /// An output.

@@ -123,9 +123,16 @@ impl Passing<'_, '_> {
                     bounds: inside,
                 }),
             }
-            // What several passes make is stored by the first.
-            let mut earlier = self.passes.passes.iter().take(pass);
-            let is_stored = earlier.any(|pass| pass.made.contains(at));
+            // What several passes make is stored by the first; in the place of what they make it of
+            // by the last.
+            let over = node(at).stored.as_ref();
+            let over = over.and_then(|name| self.tiles.plan().operand(name)?.over.as_ref());
+            let (earlier, later) = self.passes.passes.split_at(pass);
+            let others = match over {
+                Some(_) => later.get(1..).unwrap_or_default(),
+                None => earlier,
+            };
+            let is_stored = others.iter().any(|pass| pass.made.contains(at));
             let of_chunks = node(at).keeps[self.passes.over] && !is_stored;
             if let Some(name) = node(at).stored.as_ref().filter(|_| of_chunks) {
                 ops.push(self.copy((*at, name), (way, bounds, share))?);

@@ -128,6 +128,34 @@ fn rows_of_any_length_are_picked_last_and_verified_at_length() {
     assert!(longest(held) <= Some(1024), "{:?}", longest(held));
 }
 
+/// What may take the place of an input is drawn there, and apart from it.
+#[test]
+fn outputs_that_lie_over_inputs_are_drawn_in_place_and_apart() {
+    let runtime = shipped::runtime();
+    let over = |kernel: &Kernel| {
+        let operands = &kernel.semantics.operands;
+        let number = |name: &str| operands.iter().position(|operand| operand.name == name);
+        let output = operands.iter().position(|operand| operand.over.is_some())?;
+        Some([output, number(operands[output].over.as_ref()?)?])
+    };
+    let mut tried = 0;
+    for kernel in runtime.kernels() {
+        let Some([output, input]) = over(kernel) else {
+            continue;
+        };
+        let mut draw = Draw::new(kernel, runtime.device().info(), 2026);
+        let cases: Vec<_> = (0..24).map(|_| draw.next_case().unwrap()).collect();
+        let in_place = cases.iter().filter(|case| {
+            let alike = case.fit.operands[output] == case.fit.operands[input];
+            alike && case.offsets[output] == case.offsets[input]
+        });
+        let in_place = in_place.count();
+        assert!((6..24).contains(&in_place), "{}: {in_place}", kernel.id);
+        tried += 1;
+    }
+    assert!(tried >= 3);
+}
+
 /// On a GPU `verify` runs such chains with launches that overlap; here they show that the chain
 /// itself fits every order of memory that can be chained.
 #[test]

@@ -190,7 +190,8 @@ impl<'a> Draw<'a> {
             );
             problem = problem.with_strides(&operand.name, strides);
         }
-        if attempt.is_multiple_of(2) {
+        let mut operands = self.kernel.semantics.operands.iter();
+        if operands.any(|operand| operand.over.is_some()) && self.rng.random_bool(0.5) {
             problem = self.in_place(problem);
         }
         for scalar in &self.kernel.semantics.scalars {

@@ -89,8 +89,8 @@ impl Problem {
         });
         let looked_into = terms.operands.iter().map(|operand| {
             let axis = operand.looked_into().map(|axis| operand.axis(axis));
-            axis.map_or(Some(1), |axis| extent(&axis.mode))
-                .ok_or("an axis of no extent")
+            let extent = axis.map_or(Some(1), |axis| extent(&axis.mode));
+            extent.ok_or("an axis of no extent")
         });
         let looked_into = looked_into.collect::<Result<_, _>>()?;
         let mut problem = Problem {
@@ -110,14 +110,13 @@ impl Problem {
                 let all = 0..shape[axis] as usize;
                 all.map(|at| class(places[axis], at)).collect::<Vec<_>>()
             });
-            let grids = match operand.is_written() {
-                true => Vec::new(),
-                false => problem.drawn(plan, number, &classes),
-            };
-            problem.inputs.push(grids);
             if operand.is_written() {
                 let outputs = problem.unwritten(plan, terms, number, (shape, &classes));
                 problem.outputs.extend(outputs);
+                problem.inputs.push(Vec::new());
+            } else {
+                let grids = problem.drawn(plan, number, &classes);
+                problem.inputs.push(grids);
             }
         }
         problem.limits(plan, terms)?;
@@ -136,10 +135,8 @@ impl Problem {
                 extents,
                 data: data.to_vec(),
             };
-            return all
-                .chunks((extents[0] * extents[1]).max(1))
-                .map(grid)
-                .collect();
+            let grids = all.chunks((extents[0] * extents[1]).max(1));
+            return grids.map(grid).collect();
         }
         let at = |place: usize| {
             let number = number + place * plan.operands.len();

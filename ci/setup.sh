@@ -114,6 +114,12 @@ setup_ptxas() {
     say "$("$path" --version | sed -n 's/.*, V/ptxas /p') at $path"
 }
 
+# The tests of the Python module have an environment of their own.
+setup_python() {
+    python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
+}
+
 command -v cargo >/dev/null || fail "cargo is not on the PATH; get it from https://rustup.rs"
 setup_llvm
 setup_ptxas
+setup_python

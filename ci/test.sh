@@ -23,6 +23,10 @@ cargo clippy --package tilewright --no-default-features --locked -- -D warnings
 step "documentation examples"
 cargo test --workspace --doc --locked --quiet
 
+step "the Python module"
+cargo build --package tilewright --package tilewright-python --locked --quiet
+TILEWRIGHT=target/debug/tilewright ci/python.sh --library target/debug/lib_tilewright.so
+
 step tests
 if cargo nextest --version >/dev/null 2>&1; then
     cargo nextest run --workspace --lib --bins --tests --locked --no-fail-fast

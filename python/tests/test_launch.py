@@ -118,6 +118,25 @@ def test_memory_that_a_kernel_cannot_use_is_refused(bundle):
     kernel(s=fixed, d=s)
 
 
+def test_an_output_takes_the_place_of_an_input_that_it_may_lie_over(bundle):
+    random = numpy.random.default_rng(2)
+    x, r = (random.standard_normal((3, 40)).astype(ml_dtypes.bfloat16) for _ in range(2))
+    g = numpy.ones(40, dtype=ml_dtypes.bfloat16)
+    d = numpy.zeros_like(x)
+    kernel = bundle.find("rmsnorm_bf16_add_narrow")
+    wanted = (x.astype("f4") + r.astype("f4")).astype(ml_dtypes.bfloat16)
+    apart = numpy.zeros_like(r)
+    kernel(x=x, r=r, g=g, d=d, s=apart, eps=1e-5)
+    assert (apart == wanted).all()
+    kernel(x=x, r=r, g=g, d=d, s=r, eps=1e-5)
+    assert (r == wanted).all()
+    with pytest.raises(tilewright.Refused, match="`s` is written and shares memory with `x`"):
+        kernel(x=x, r=r, g=g, d=d, s=x, eps=1e-5)
+    long = numpy.zeros((3, 48), dtype=ml_dtypes.bfloat16)
+    with pytest.raises(tilewright.Refused, match="`s` is written and shares memory with `r`"):
+        kernel(x=x, r=long[:, 8:], g=g, d=d, s=long[:, :40], eps=1e-5)
+
+
 def test_alignment_is_the_array_s_own(bundle):
     kernel = bundle.find("copy_vectorized")
     needs = kernel.operands[0].alignment

@@ -181,7 +181,8 @@ fn ways(chooser: &Chooser<'_>, asked: &Asked<'_>, vectors: &[u32]) -> Vec<Way> {
     let path = &asked.path;
     let every = |through: Through| vectors.iter().map(move |&vector| Way { through, vector });
     let differ = are_turned(asked.spec, asked.s, asked.d);
-    if path.g2s.is_some() || (path.s2r.is_some() && path.g2r.is_none()) {
+    let ring = path.s2r.is_some() && path.g2r.is_none() && !differ;
+    if path.g2s.is_some() || ring {
         let fill = match &path.g2s {
             Some(Auto::Given(id)) => chooser.catalogue.get(id).and_then(width),
             _ => None,

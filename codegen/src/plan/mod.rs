@@ -95,6 +95,9 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
         limits::check_overlap(&mut chooser, plan);
         over::check(&mut chooser, plan)?;
     }
+    if let (Some(plan), true) = (&plan, chooser.violations.is_empty()) {
+        ways::check_hops(&point.spec, &mut chooser, plan);
+    }
     // What a kernel waits for and tells follows from all other decisions.
     if let (Some(plan), true) = (&mut plan, chooser.violations.is_empty()) {
         plan.sync = sync::choose(&mut chooser, plan);

@@ -3,6 +3,8 @@
 //! A key that a way does not read is refused, so that a spec never says what its kernel is not and
 //! a tuning space never has one kernel twice. Keys without a row are read by every way.
 
+use std::collections::BTreeSet;
+
 use crate::plan::choose::Chooser;
 use crate::plan::model::{Hop, Plan};
 use crate::spec::model::{Auto, Passes, Role, Spec};
@@ -213,6 +215,32 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>, way: Way) {
         }
     }
     beside(spec, chooser, way, &said);
+}
+
+/// Notes hops that the spec speaks of and that no operand makes.
+pub(super) fn check_hops(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) {
+    for (key, _) in spec.said() {
+        let path = key
+            .strip_prefix("copy.")
+            .and_then(|path| path.split_once('.'));
+        let Some((name, hop)) = path else { continue };
+        let own = |operand: &str, made: Hop| (operand == name).then(|| made.name());
+        let steps = plan
+            .steps
+            .iter()
+            .filter_map(|step| own(&step.operand, step.hop));
+        let boxes = plan
+            .box_copies()
+            .filter_map(|copy| own(&copy.operand, copy.hop));
+        let made: BTreeSet<&str> = steps.chain(boxes).collect();
+        if !made.contains(hop) {
+            let made = Vec::from_iter(made).join(", ");
+            let message = format!(
+                "{key} is no hop of this kernel, which moves {name} by {made}: leave it out"
+            );
+            chooser.violate("schedule", message);
+        }
+    }
 }
 
 /// Notes what the spec says of shared memory about operands of an epilogue that stay out of it.

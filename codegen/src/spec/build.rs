@@ -258,11 +258,7 @@ impl Reader<'_> {
     fn path(&mut self, field: &Field<'_>) -> CopyPath {
         let path = CopyPath::read(self, Some(field.clone()));
         let both = [
-            (
-                path.g2r.is_some() && (path.g2s.is_some() || path.s2r.is_some()),
-                "g2r",
-                "g2s and s2r",
-            ),
+            (path.g2r.is_some() && path.g2s.is_some(), "g2r", "g2s"),
             (
                 path.r2g.is_some() && (path.r2s.is_some() || path.s2g.is_some()),
                 "r2g",

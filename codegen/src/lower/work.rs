@@ -52,7 +52,7 @@ impl Lowering<'_> {
     /// Names the coordinates along outer modes of the output tile of that number, which come one
     /// after another, the last mode fastest, each with all its tiles. Its number among these.
     fn enter_outer(&mut self, number: Expr, tiles: &[Expr; 2]) -> Result<Expr> {
-        let count = self.kernel.work.outer.len();
+        let count = self.kernel.work.apart().len();
         if count == 0 {
             return Ok(number);
         }
@@ -126,7 +126,13 @@ impl Lowering<'_> {
         let [m, n] = at;
         let m = self.builder.hoist("tile_m", m);
         let n = self.builder.hoist("tile_n", n);
-        self.state.tile = [m, n];
+        self.state.tile = match self.kernel.work.in_blocks {
+            true => {
+                self.state.outer = vec![n];
+                [m, int(0)]
+            }
+            false => [m, n],
+        };
         Ok(())
     }
 
@@ -137,8 +143,13 @@ impl Lowering<'_> {
             if self.kernel.work.held == Some(mode) {
                 continue;
             }
-            let extent = self.plan.cta_tile[mode] * i64::from(each[mode]);
-            let count = ceil_div(self.extent(mode)?, extent);
+            let count = match self.kernel.work.blocks_along(mode) {
+                Some(blocks) => ceil_div(self.outer_extent(blocks)?, i64::from(each[mode])),
+                None => {
+                    let extent = self.plan.cta_tile[mode] * i64::from(each[mode]);
+                    ceil_div(self.extent(mode)?, extent)
+                }
+            };
             *tiles = self.builder.hoist("tiles", count);
         }
         Ok(tiles)

@@ -160,6 +160,7 @@ fn one_tile_each(spec: &Spec) -> Work {
     Work {
         tile: modes.zip(spec.cta_tile.iter().copied()).collect(),
         outer: spec.compute.outer_modes(),
+        in_blocks: spec.compute.blocks().is_some(),
         raster: (spec.scheduler.raster).unwrap_or_else(|| spec.form().facts().raster),
         kind: SchedulerKind::Single,
         ctas: None,

@@ -14,12 +14,16 @@ pub struct Operand {
     pub role: Role,
     /// Element type in memory.
     pub dtype: DType,
-    /// Its axes, in the order that the kernel has them in, but that of its planes.
+    /// Its axes, in the order that the kernel has them in, but that of its planes and that of the
+    /// blocks of a product's columns.
     pub axes: Vec<Axis>,
     /// Whether its formula has its two axes the other way round.
     pub turned: bool,
     /// The axis that tells its planes apart, and where its formula has it.
     pub plane: Option<(usize, Axis)>,
+    /// The axis along the blocks of a product's columns, of which a tile has one, and where its
+    /// formula has it.
+    pub block: Option<(usize, Axis)>,
 }
 
 /// One axis of an operand.
@@ -67,19 +71,27 @@ impl Operand {
         self.axes.iter().position(|axis| axis.table.is_some())
     }
 
-    /// Its axes, then that of its planes.
+    /// Its axes, then that of its planes, then that of blocks.
     pub fn all_axes(&self) -> impl Iterator<Item = &Axis> {
-        let plane = self.plane.iter().map(|(_, axis)| axis);
-        self.axes.iter().chain(plane)
+        let apart = self.plane.iter().chain(&self.block);
+        self.axes.iter().chain(apart.map(|(_, axis)| axis))
     }
 
-    /// Its axes in the order of its formula, that of its planes among them.
+    /// Its axes whose extents are the problem's: all but that of its planes.
+    pub fn sized_axes(&self) -> impl Iterator<Item = &Axis> {
+        let block = self.block.iter().map(|(_, axis)| axis);
+        self.axes.iter().chain(block)
+    }
+
+    /// Its axes in the order of its formula, those of its planes and of blocks among them.
     pub fn formula_axes(&self) -> Vec<&Axis> {
         let mut axes: Vec<&Axis> = match self.turned {
             true => self.axes.iter().rev().collect(),
             false => self.axes.iter().collect(),
         };
-        if let Some((at, axis)) = &self.plane {
+        let mut apart: Vec<&(usize, Axis)> = self.plane.iter().chain(&self.block).collect();
+        apart.sort_by_key(|(at, _)| *at);
+        for (at, axis) in apart {
             axes.insert((*at).min(axes.len()), axis);
         }
         axes

@@ -179,9 +179,10 @@ impl Limits<'_> {
         let planes = i128::from(self.plan.computes.planes_of(operand));
         for (mode, (coord, axis)) in coords.iter().zip(operand.all_axes()).enumerate() {
             let extent = &axis.mode;
-            let limit = match mode < operand.axes.len() {
-                true => known.param(extent),
-                false => Some(Poly::constant(planes)),
+            let of_planes = (operand.plane.iter()).any(|(_, plane)| plane.mode == *extent);
+            let limit = match of_planes {
+                true => Some(Poly::constant(planes)),
+                false => known.param(extent),
             };
             let limit = limit.ok_or_else(|| format!("there is no parameter {extent}"))?;
             let one = Poly::constant(size);
@@ -215,6 +216,7 @@ impl Limits<'_> {
         let boxes = boxes.ok_or_else(|| format!("{} is not stored by boxes", operand.name))?;
         let first = args.iter().find_map(|arg| match arg {
             Arg::Int(x) => Some(x),
+            Arg::Ints(coords) => coords.first(),
             _ => None,
         });
         let first = known.int(first.ok_or("a box has no coordinates")?);

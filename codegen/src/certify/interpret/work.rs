@@ -45,10 +45,17 @@ impl Course {
         let flow = plan.flow.as_ref();
         let over = flow.and_then(|flow| Some(flow.passes.as_ref()?.over));
         let chunks = over.map_or([1, 1], |over| [extent(over), tile(over)]);
-        let columns = tiles(1, cluster[1]);
+        let blocks = work.blocks_along(1).and_then(|at| sizes.outer.get(at));
+        let columns = match blocks {
+            Some(blocks) => ceil_div(*blocks, cluster[1]),
+            None => tiles(1, cluster[1]),
+        };
         let count = tiles(0, cluster[0]) * columns;
         let trips = tiles(SUMMED, 1);
-        let points: i64 = sizes.outer.iter().product();
+        let points: i64 = match work.in_blocks {
+            true => 1,
+            false => sizes.outer.iter().product(),
+        };
         let spans = spans(kernel, count * points, trips);
         let bytes = plan.output().map_or(1, |output| output.dtype.bytes());
         let size = work.cluster().size() as usize;
@@ -65,10 +72,14 @@ impl Course {
                     let after = spans.iter().enumerate().skip(number + 1);
                     let after = after.take_while(|(_, [from, _])| *from < end && first == 0);
                     let (outer, at) = (sizes.point(at / count), at % count);
-                    let start = [
+                    let mut start = [
                         (at / columns * cluster[0] + rank % cluster[0]) * tile(0),
                         (at % columns * cluster[1] + rank / cluster[0]) * tile(1),
                     ];
+                    let outer = match work.in_blocks {
+                        true => vec![std::mem::take(&mut start[1]) / tile(1)],
+                        false => outer,
+                    };
                     let inside = |mode: usize| {
                         over == Some(mode) || start[mode] + tile(mode) <= extent(mode)
                     };

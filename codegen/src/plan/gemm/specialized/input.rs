@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tilewright_layout::{ComposedLayout, IntTuple, Layout};
 
-use super::{MAX_BOX, TENSOR_ALIGN, by_mode, map_misfit, swizzle_of};
+use super::{MAX_BOX, TENSOR_ALIGN, by_mode, map_misfit, rank, swizzle_of};
 use crate::atoms::model::{Atom, Space, TensorFacts};
 use crate::error::Result;
 use crate::plan::choose::{Chooser, STRIDE_CODE, Wanted};
@@ -160,7 +160,7 @@ fn load_atom(spec: &Spec, chooser: &mut Chooser<'_>, input: &Input<'_>) -> Optio
     let several = input.parts > 1;
     let given = spec.copy.get(name).and_then(|path| path.g2s.clone());
     let boxes = TensorFacts {
-        rank: if input.planes > 1 { 3 } else { 2 },
+        rank: rank(input.operand, input.planes > 1),
         multicast: several,
     };
     let what = format!("copy.{name}.g2s");

@@ -24,6 +24,7 @@ mod limits;
 mod tiled;
 mod moves;
 pub(crate) mod code;
+mod whole;
 mod copy;
 mod rows;
 mod gemm;

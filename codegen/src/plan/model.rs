@@ -18,7 +18,7 @@ use crate::plan::fold::FoldPlan;
 use crate::plan::roles::{BoxCopy, Roles};
 use crate::plan::work::Work;
 use crate::spec::Planes;
-use crate::spec::model::{Auto, Axis, Computes, CopyPath, Operand, Role, modes_along};
+use crate::spec::model::{Auto, Axis, Computes, CopyPath, Operand, Role, modes_along, with_role};
 
 /// One hop of an operand's way, from one memory space to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -311,7 +311,7 @@ impl Plan {
 
     /// The operand of that role.
     pub fn operand_as(&self, role: Role) -> Option<&Operand> {
-        self.operands.iter().find(|operand| operand.role == role)
+        with_role(&self.operands, role)
     }
 
     /// What the kernel writes.

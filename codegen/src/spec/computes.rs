@@ -11,8 +11,8 @@ use tilewright_formula::{
 
 use super::forms::FormKind;
 use super::operand::Operand;
-use super::planes::{self, Planes};
-use super::shape::{Shape, tile_of};
+use super::planes::{self, Planes, tile_of};
+use super::shape::Shape;
 
 /// Modes that a tile of rows cuts at most.
 pub const TILE_MODES: usize = 2;

@@ -120,6 +120,17 @@ impl Operand {
     }
 }
 
+/// The operand of that role: of the outputs of a product the first that has an element for each
+/// result, whatever stands before it.
+pub fn with_role(operands: &[Operand], role: Role) -> Option<&Operand> {
+    const MATRIX: usize = 2;
+    let is_product = operands.iter().any(|one| one.role == Role::A);
+    let mut all = operands.iter().filter(|one| one.role == role);
+    let whole = |one: &&Operand| !is_product || role != Role::Output || one.axes.len() == MATRIX;
+    let first = all.clone().next();
+    all.find(whole).or(first)
+}
+
 /// A stride of an operand in global memory, in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stride {

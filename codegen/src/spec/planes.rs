@@ -107,9 +107,7 @@ fn constant(formula: &Formula, mode: usize) -> Option<i64> {
 fn columns(formula: &Formula, found: &Contraction) -> Vec<usize> {
     let is_of_results = |mode: usize| {
         let mut statements = formula.statements.iter();
-        statements.any(|one| {
-            matches!(one.target, Source::Operand(_)) && one.loops.contains(&mode)
-        })
+        statements.any(|one| matches!(one.target, Source::Operand(_)) && one.loops.contains(&mode))
     };
     let is_column = |mode: &usize| match formula.modes.get(*mode).map(|facts| &facts.extent) {
         Some(Extent::Named) => true,
@@ -117,4 +115,22 @@ fn columns(formula: &Formula, found: &Contraction) -> Vec<usize> {
         _ => false,
     };
     found.columns.iter().copied().filter(is_column).collect()
+}
+
+/// Names of the modes that a positional `cta_tile` cuts: of a product, whichever output is the first,
+/// rows, columns and what is summed.
+pub(super) fn tile_of(formula: &Formula, form: &Form) -> Vec<String> {
+    let modes = match form {
+        Form::Contraction(found) => {
+            let column = Columns::of(formula, found).tile;
+            match (found.rows.as_slice(), column, found.summed.as_slice()) {
+                ([row], Some(column), [summed]) => vec![*row, column, *summed],
+                _ => formula.tile_modes(),
+            }
+        }
+        Form::Rows(_) | Form::Chain(_) => formula.tile_modes(),
+    };
+    let modes = modes.into_iter();
+    let modes = modes.filter_map(|mode| formula.modes.get(mode));
+    modes.map(|mode| mode.name.clone()).collect()
 }

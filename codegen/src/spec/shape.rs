@@ -9,7 +9,7 @@ use tilewright_formula::syntax::{NodeKind, Tree, parse_what_can_be};
 use tilewright_formula::{self as formula, Axis, DType, Formula, Signature, identity};
 
 use super::forms::{FormKind, Role, TypeRule};
-use super::planes::{self, Columns, Planes};
+use super::planes::{self, Columns, Planes, tile_of};
 
 /// What one kernel is made of.
 #[derive(Clone, Debug)]
@@ -343,15 +343,6 @@ impl Shape {
             _ => return None,
         })
     }
-}
-
-/// Names of the modes that a positional `cta_tile` cuts: not that of blocks of columns.
-pub(super) fn tile_of(formula: &Formula, form: &Form) -> Vec<String> {
-    let blocks = planes::blocks(formula, form);
-    let modes = formula.tile_modes().into_iter();
-    let modes = modes.filter_map(|mode| formula.modes.get(mode));
-    let modes = modes.map(|mode| mode.name.clone());
-    modes.filter(|mode| Some(mode) != blocks.as_ref()).collect()
 }
 
 impl OperandShape {

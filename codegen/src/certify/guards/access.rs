@@ -5,11 +5,11 @@
 //! of its mode; the rest belongs to modes of constant stride. Any coordinates that give the address
 //! and keep their limits show that the access stays inside.
 
-use super::launch::access_bytes;
+use super::launch::{access_bytes, in_scratch};
 use super::poly::{Mono, Poly, subsets};
 use super::prove::{Effort, ORDINARY, PATIENT};
 use super::terms::{Cond, Known, Term};
-use crate::atoms::model::{Atom, OperandKind, Space};
+use crate::atoms::model::{Atom, Space};
 use crate::ir::program::{Address, Arg, Base, ParamId};
 use crate::lower::{WORKSPACE, map_name};
 use crate::plan::model::{Hop, Plan};
@@ -335,33 +335,6 @@ fn coordinates(
     match found.is_empty() {
         true => Err(torn()),
         false => Ok(found),
-    }
-}
-
-/// Distances from the address, and bytes, of what an atom touches in scratch memory: all its
-/// registers in a row, or as many parts as it has distances; without registers one aligned word.
-fn in_scratch(atom: &Atom, args: &[Arg]) -> Vec<(i128, i128)> {
-    let bits = atom.operands.iter().map(|operand| match operand.kind {
-        OperandKind::RegsIn { ty, count }
-        | OperandKind::RegsOut { ty, count }
-        | OperandKind::RegsInOut { ty, count } => i128::from(ty.bits() * count),
-        _ => 0,
-    });
-    let bytes = match bits.sum::<i128>() / 8 {
-        0 => i128::from(atom.align_bytes),
-        bytes => bytes,
-    };
-    let distances = args.iter().find_map(|arg| match arg {
-        Arg::Imms(distances) => Some(distances),
-        _ => None,
-    });
-    match distances {
-        None => vec![(0, bytes)],
-        Some(distances) => {
-            let each = bytes / (distances.len().max(1) as i128);
-            let places = distances.iter().map(|at| (i128::from(*at), each));
-            places.collect()
-        }
     }
 }
 

@@ -13,11 +13,11 @@ use crate::ir::build::tiles::Tiles;
 use crate::ir::tile::{
     Bounds, CombineId, CopyId, FoldId, Held, Op, Place, Share, TileId, View, WHOLE,
 };
-pub(super) use shares::is_made_once;
 use crate::plan::flow::{Does, Flow, Node};
 use crate::plan::model::{Hop, Plan, Step};
 use crate::plan::part::Part;
 use crate::plan::partition;
+pub(super) use shares::is_made_once;
 
 /// A flow whose nodes have registers.
 pub(super) struct FlowTiles<'p> {

@@ -3,6 +3,7 @@
 
 use tilewright_formula::affine::ModeId;
 use tilewright_formula::form::{Chain, Contraction, FoldSite};
+use tilewright_formula::syntax::Combine;
 use tilewright_formula::{ExprKind, Extent, Formula, Source, Statement};
 
 use super::combined::Along;
@@ -124,7 +125,38 @@ pub(super) fn of_contraction(
     misfits.extend(combined::before_others(formula));
     // What is combined with an output was judged by its statement.
     misfits.extend(folds(formula, found));
+    misfits.extend(no_results(formula, found));
     misfits
+}
+
+/// Outputs none of which has an element for each result: tiles are those of one that has.
+fn no_results(formula: &Formula, found: &Contraction) -> Option<Misfit> {
+    let columns = Columns::of(formula, found);
+    let modes = || {
+        found
+            .rows
+            .iter()
+            .copied()
+            .chain(columns.all.iter().copied())
+    };
+    let mut writers = found.outputs.iter().filter_map(|at| {
+        let writer = formula.writer(Source::Operand(*at))?;
+        formula.statements.get(writer)
+    });
+    let has_all = |one: &Statement| modes().all(|mode| one.loops.contains(&mode));
+    let first = writers.clone().next()?;
+    if columns.tile.is_none() || first.combine != Combine::Set || writers.any(has_all) {
+        return None;
+    }
+    let names: Vec<&str> = modes()
+        .filter_map(|mode| formula.modes.get(mode))
+        .map(|mode| mode.name.as_str())
+        .collect();
+    Some(Misfit {
+        part: first.span.clone(),
+        what: format!("no output has an element for each ({})", names.join(",")),
+        way_out: "write the results to an output as well",
+    })
 }
 
 /// Folds of results along other than the columns that a tile has.
@@ -161,7 +193,10 @@ fn folds(formula: &Formula, found: &Contraction) -> Vec<Misfit> {
             way_out,
         }
     };
-    others.filter(|site| !along_columns(site)).map(misfit).collect()
+    others
+        .filter(|site| !along_columns(site))
+        .map(misfit)
+        .collect()
 }
 
 /// What the statement with the sum does beyond it, and what of the sum is no product of matrices.

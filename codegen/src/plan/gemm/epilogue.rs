@@ -124,7 +124,12 @@ pub(super) fn hold_columns(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Pl
 
 /// Decides how folds along the columns are made: threads that have parts of a row are lanes of one
 /// warp.
-fn plan_folds(chooser: &mut Chooser<'_>, plan: &Plan, mma: &MmaPlan, flow: &mut Flow) -> Result<()> {
+fn plan_folds(
+    chooser: &mut Chooser<'_>,
+    plan: &Plan,
+    mma: &MmaPlan,
+    flow: &mut Flow,
+) -> Result<()> {
     if flow.folds.is_empty() {
         return Ok(());
     }

@@ -264,6 +264,33 @@ impl<'k> Memory<'k, '_> {
         Ok(())
     }
 
+    /// Whether the threads whose values come together have all of a row of a tile.
+    fn meet(&self, fold: &FoldPlan, tile: TileId) -> Result<(), String> {
+        let (tv, over) = (&self.registers(tile)?.tv, fold.over);
+        let extent = self.extents(tile)?[over];
+        let apart = fold.spread.apart;
+        let together = apart * (fold.spread.count - 1);
+        let threads = i64::from(self.plan.threads);
+        for first in (0..threads).filter(|thread| thread & together == 0) {
+            let row = tv.base(first)[1 - over];
+            let mut has = vec![false; extent];
+            for number in 0..fold.spread.count {
+                let base = tv.base(first + number * apart);
+                let places = tv.values.iter().map(|value| base[over] + value[over]);
+                for place in places.filter(|_| base[1 - over] == row) {
+                    *has.get_mut(place as usize).ok_or(OUTSIDE)? = true;
+                }
+            }
+            if let Some(missing) = has.iter().position(|has| !has) {
+                let name = &self.tile(tile)?.name;
+                return Err(format!(
+                    "folds {name} without element {missing} of the row of thread {first}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Folds a share of a tile, all of whose rows a member has. What is folded so far is there with
     /// the last share.
     pub(super) fn fold(
@@ -283,6 +310,9 @@ impl<'k> Memory<'k, '_> {
         folded[fold.over] = 1;
         if extents[1] != folded {
             return Err(format!("folds {:?} to {:?}", extents[0], extents[1]));
+        }
+        if share.0 == 0 {
+            self.meet(fold, from.1)?;
         }
         let whole = extents[0][fold.over] as i64;
         // Of what comes from all chunks, every element is there.

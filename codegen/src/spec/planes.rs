@@ -117,8 +117,8 @@ fn columns(formula: &Formula, found: &Contraction) -> Vec<usize> {
     found.columns.iter().copied().filter(is_column).collect()
 }
 
-/// Names of the modes that a positional `cta_tile` cuts: of a product, whichever output is the first,
-/// rows, columns and what is summed.
+/// Names of the modes that a positional `cta_tile` cuts: of a product, whichever output is the
+/// first, rows, columns and what is summed.
 pub(super) fn tile_of(formula: &Formula, form: &Form) -> Vec<String> {
     let modes = match form {
         Form::Contraction(found) => {

@@ -14,7 +14,7 @@ use super::output::Output;
 use super::problem::Problem;
 use super::regions::Regions;
 use super::work::Portion;
-use crate::ir::tile::{Full, Kernel, Op, PipeId, Place, Start, Sync, Tile, TileId, View};
+use crate::ir::tile::{Full, Kernel, Op, PipeId, Place, Share, Start, Sync, Tile, TileId, View};
 use crate::plan::model::Plan;
 
 /// Who has a tile.
@@ -63,8 +63,8 @@ pub(super) struct Memory<'k, 'r> {
     /// Shares that have been combined with an output and wait for the others, by what threads fold
     /// them in.
     combining: HashMap<Key, u32>,
-    /// What is folded so far, and of how many shares, by what it is folded into.
-    folding: HashMap<Key, (u32, Vec<f64>)>,
+    /// What is folded so far, and the share that comes next, by what it is folded into.
+    folding: HashMap<Key, (Share, Vec<f64>)>,
     /// By CTA and part of a tile.
     scratch: BTreeMap<(usize, u32), Partial>,
 }

@@ -322,10 +322,10 @@ impl<'k> Memory<'k, '_> {
         };
         let mut so_far = match self.folding.remove(&to) {
             None if share.0 == 0 => vec![fold.how.identity(); folded[0] * folded[1]],
-            Some((done, so_far)) if done == share.0 => so_far,
+            Some((next, so_far)) if next == share => so_far,
             found => {
-                let done = found.map_or(0, |(done, _)| done);
-                return Err(format!("folds share {} behind {done}", share.0));
+                let next = found.map_or(Share(0, share.1), |(next, _)| next);
+                return Err(format!("folds {share:?} in the place of {next:?}"));
             }
         };
         let place = |mut here: [i64; 2]| {
@@ -363,7 +363,8 @@ impl<'k> Memory<'k, '_> {
         }
         self.held.insert(to, target);
         if !is_done {
-            self.folding.insert(to, (share.0 + 1, so_far));
+            self.folding
+                .insert(to, (Share(share.0 + 1, share.1), so_far));
         }
         Ok(())
     }

@@ -130,8 +130,12 @@ impl Limits<'_> {
     ) -> Result<Way, String> {
         let constant = |axis: &&Axis| matches!(axis.stride, Stride::Const(_));
         let curve = matches!(self.plan.work.raster, Raster::Hilbert(_));
-        let hard =
-            operand.all_axes().filter(constant).count() > 1 || curve && self.plan.roles.is_none();
+        // A tile has one block, so that no coordinate in it is one along blocks.
+        let in_tile = operand
+            .axes
+            .iter()
+            .chain(operand.plane.iter().map(|(_, axis)| axis));
+        let hard = in_tile.filter(constant).count() > 1 || curve && self.plan.roles.is_none();
         match inside {
             Ok(()) => Ok(way),
             Err(_) if hard => Ok(Way::Unshown),

@@ -3,6 +3,7 @@
 
 mod ahead;
 mod combined;
+mod folds;
 mod interpret;
 mod outer;
 mod passes;

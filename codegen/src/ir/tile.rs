@@ -279,7 +279,8 @@ pub enum Op {
         /// Which of the destination's registers.
         share: Share,
     },
-    /// Folds a tile along the mode that the destination has one element of, for all its threads.
+    /// Folds a tile along the mode that the destination has one element of, for all its threads:
+    /// each thread its own values, share after share, and hands on what it has with the last.
     Fold {
         /// Destination.
         to: View,
@@ -289,6 +290,8 @@ pub enum Op {
         by: FoldId,
         /// Elements past the extents take no part.
         bounds: Bounds,
+        /// Which of the source's registers.
+        share: Share,
     },
     /// Combines every element of a tile with what is folded so far of those at its place.
     Accumulate {

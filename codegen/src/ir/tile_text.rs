@@ -151,9 +151,10 @@ impl Text<'_> {
                 from,
                 by: FoldId(number),
                 bounds,
+                share,
             } => {
                 let (to, from) = (self.view(*to), self.view(*from));
-                format!("{to} = fold {number} of {from}{bounds}")
+                format!("{to} = fold {number} of {from}{bounds}{share}")
             }
             Op::Accumulate {
                 to,

@@ -291,7 +291,7 @@ fn params(plan: &Plan) -> Vec<Param> {
             ty,
         });
     }
-    for axis in plan.operands.iter().flat_map(|operand| &operand.axes) {
+    for axis in plan.operands.iter().flat_map(Operand::sized_axes) {
         push_once(&mut params, &axis.mode, ParamType::I32);
     }
     if plan.work.workspace().is_some() {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::error::Result;
 use crate::ir::expr::{int, le, mul, sub};
 use crate::ir::program::{Expr, IntType, Reg, Scalar, Stmt};
-use crate::ir::tile::{Bounds, FoldId, TileId, View};
+use crate::ir::tile::{Bounds, FoldId, Share, TileId, View};
 use crate::lower::{Lowering, bug};
 use crate::plan::cast::bits;
 use crate::plan::fold::{Combination, FoldPlan};
@@ -22,22 +22,23 @@ pub(super) struct Folding<'p> {
 }
 
 impl<'p> Lowering<'p> {
-    /// Folds a tile; the result of each row goes to the register that holds it in `to`.
+    /// Folds a share of a tile; the result of each row goes to the register that holds it in the
+    /// destination, from lane to lane with the row's last values.
     pub(super) fn fold(
         &mut self,
-        to: View,
-        from: View,
+        [from, to]: [View; 2],
         FoldId(number): FoldId,
-        bounds: Bounds,
+        (bounds, share): (Bounds, Share),
     ) -> Result<Vec<Stmt>> {
         let plan = self.plan;
-        let (vector, fold) = self.fold_of(number)?;
+        let (_, fold) = self.fold_of(number)?;
         let source = self.fragment(from.tile())?.values().to_vec();
+        let here = share.of(source.len());
         let rows = self.fragment(to.tile())?.values().to_vec();
         let ty = self.file_type(to.tile())?;
         // A thread combines what it has, later what other warps have.
         let others = usize::try_from(fold.spread.warps()).unwrap_or(0);
-        let count = source.len().max(others) + 1;
+        let count = here.len().max(others) + 1;
         let file = self.builder.file("fold", ty, count);
         let spare = (0..count as u32).map(|index| Reg { file, index });
         let mut folding = Folding {
@@ -48,25 +49,19 @@ impl<'p> Lowering<'p> {
         let over = fold.over;
         let mut results = Vec::new();
         for row in rows {
-            let mine = |value: &[i64; 2]| value[1 - over] == row[1 - over];
-            let values = source.iter().copied().filter(mine);
-            let values: Vec<[i64; 2]> = values.collect();
-            let result = self.single(to.tile(), row)?;
-            let regs = values.iter().map(|value| self.single(from.tile(), *value));
-            let regs = regs.collect::<Result<Vec<Reg>>>()?;
-            if bounds == Bounds::Inside {
-                self.tree(&mut folding, &regs, result)?;
-            } else {
-                // Pinned, so that no predicate is kept for the operations to come.
-                let left = self.left_of(from.tile(), over)?;
-                let pinned = self.builder.var("left_here", IntType::I32, false);
-                folding.out.push(Stmt::Pin(pinned, left));
-                let left = Expr::Var(pinned);
-                let along = values.iter().map(|value| value[over]).collect();
-                let groups = groups(along, (bounds, vector), &left);
-                self.guarded(&mut folding, &regs, result, groups)?;
+            let mine = |at: &usize| source[*at][1 - over] == row[1 - over];
+            let own: Vec<usize> = (0..source.len()).filter(mine).collect();
+            let taken = own.iter().filter(|at| here.contains(at));
+            let values: Vec<[i64; 2]> = taken.map(|at| source[*at]).collect();
+            if values.is_empty() {
+                continue;
             }
-            results.push(result);
+            let result = self.single(to.tile(), row)?;
+            let [begins, ends] =
+                [own.first(), own.last()].map(|at| at.is_some_and(|at| here.contains(at)));
+            let parts = (from.tile(), values.as_slice(), number);
+            self.fold_row(&mut folding, parts, (result, begins), bounds)?;
+            results.extend(ends.then_some(result));
         }
         let spread = fold.spread;
         self.across_lanes(&mut folding, spread.lane_masks(), &results)?;
@@ -78,6 +73,48 @@ impl<'p> Lowering<'p> {
             None => {}
         }
         Ok(folding.out)
+    }
+
+    /// A thread's values of a row, which begin it or go on with what is folded.
+    fn fold_row(
+        &mut self,
+        folding: &mut Folding<'_>,
+        (tile, values, number): (TileId, &[[i64; 2]], usize),
+        (result, begins): (Reg, bool),
+        bounds: Bounds,
+    ) -> Result<()> {
+        let (vector, fold) = self.fold_of(number)?;
+        let over = fold.over;
+        let regs = values.iter().map(|value| self.single(tile, *value));
+        let regs = regs.collect::<Result<Vec<Reg>>>()?;
+        if bounds == Bounds::Inside {
+            return match (begins, regs.as_slice()) {
+                (true, regs) => self.tree(folding, regs, result),
+                (false, [alone]) => self.combine(folding, [result, *alone], result),
+                (false, more) => {
+                    let part = self.last_spare(folding)?;
+                    self.tree(folding, more, part)?;
+                    self.combine(folding, [result, part], result)
+                }
+            };
+        }
+        // Pinned, so that no predicate is kept for the operations to come.
+        let left = self.left_of(tile, over)?;
+        let pinned = self.builder.var("left_here", IntType::I32, false);
+        folding.out.push(Stmt::Pin(pinned, left));
+        let left = Expr::Var(pinned);
+        let along = values.iter().map(|value| value[over]).collect();
+        let groups = groups(along, (bounds, vector), &left);
+        if begins {
+            let identity = Scalar::Bits(identity(folding.how));
+            folding.out.push(Stmt::Set(result, identity));
+        }
+        self.guarded(folding, &regs, result, groups)
+    }
+
+    fn last_spare(&self, folding: &Folding<'_>) -> Result<Reg> {
+        let last = folding.spare.last().copied();
+        last.ok_or_else(|| bug(self.plan, "a fold of no values".to_string()))
     }
 
     /// The fold of that number, and elements of a vector along its mode.
@@ -124,7 +161,7 @@ impl<'p> Lowering<'p> {
         self.combine(folding, [result, *alone], result)
     }
 
-    /// Groups of values, each where it is inside.
+    /// Combines groups of values with what is folded, each where it is inside.
     fn guarded(
         &mut self,
         folding: &mut Folding<'_>,
@@ -132,12 +169,7 @@ impl<'p> Lowering<'p> {
         result: Reg,
         groups: Vec<(Range<usize>, Expr)>,
     ) -> Result<()> {
-        let identity = Scalar::Bits(identity(folding.how));
-        folding.out.push(Stmt::Set(result, identity));
-        let part = *folding
-            .spare
-            .last()
-            .ok_or_else(|| bug(self.plan, "a fold of no values".to_string()))?;
+        let part = self.last_spare(folding)?;
         for (range, cond) in groups {
             let before = std::mem::take(&mut folding.out);
             match &regs[range] {

@@ -136,7 +136,8 @@ impl<'p> Lowering<'p> {
                 from,
                 by,
                 bounds,
-            } => self.fold(*to, *from, *by, *bounds)?,
+                share,
+            } => self.fold([*from, *to], *by, (*bounds, *share))?,
             Op::Accumulate {
                 to,
                 from,

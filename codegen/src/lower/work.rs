@@ -8,12 +8,12 @@ mod stream_k;
 mod partials;
 
 use crate::error::Result;
-use crate::ir::expr::{add, ceil_div, div, int, mul, rem};
+use crate::ir::expr::{add, ceil_div, div, int, min, mul, rem, sub};
 use crate::ir::program::{Expr, IntType, Stmt};
 use crate::ir::tile::{Op, Team};
 use crate::lower::Lowering;
 use crate::plan::work::SUMMED;
-use crate::spec::model::Schedule;
+use crate::spec::model::{Raster, Schedule};
 use raster::raster_tile;
 
 pub(super) use stream_k::Part;
@@ -52,7 +52,7 @@ impl Lowering<'_> {
     /// Names the coordinates along outer modes of the output tile of that number, which come one
     /// after another, the last mode fastest, each with all its tiles. Its number among these.
     fn enter_outer(&mut self, number: Expr, tiles: &[Expr; 2]) -> Result<Expr> {
-        let count = self.kernel.work.outer.len();
+        let count = self.kernel.work.apart().len();
         if count == 0 {
             return Ok(number);
         }
@@ -126,8 +126,25 @@ impl Lowering<'_> {
         let [m, n] = at;
         let m = self.builder.hoist("tile_m", m);
         let n = self.builder.hoist("tile_n", n);
-        self.state.tile = [m, n];
+        self.state.tile = match self.kernel.work.in_blocks {
+            true => {
+                self.state.outer = vec![self.block(n, raster)?];
+                [m, int(0)]
+            }
+            false => [m, n],
+        };
         Ok(())
+    }
+
+    /// The block of columns of that number. Nothing tests it where results are stored: where its
+    /// number is far to follow, it is bounded here by the blocks that there are.
+    fn block(&mut self, number: Expr, raster: Raster) -> Result<Expr> {
+        let is_far = self.kernel.work.cuts_tiles() || matches!(raster, Raster::Hilbert(_));
+        if !is_far {
+            return Ok(number);
+        }
+        let last = sub(self.outer_extent(0)?, int(1));
+        Ok(self.builder.hoist("block", min(number, last)))
     }
 
     /// Output tiles of the problem along m and n, so many tiles of the CTA counted as one.
@@ -137,8 +154,13 @@ impl Lowering<'_> {
             if self.kernel.work.held == Some(mode) {
                 continue;
             }
-            let extent = self.plan.cta_tile[mode] * i64::from(each[mode]);
-            let count = ceil_div(self.extent(mode)?, extent);
+            let count = match self.kernel.work.blocks_along(mode) {
+                Some(blocks) => ceil_div(self.outer_extent(blocks)?, i64::from(each[mode])),
+                None => {
+                    let extent = self.plan.cta_tile[mode] * i64::from(each[mode]);
+                    ceil_div(self.extent(mode)?, extent)
+                }
+            };
             *tiles = self.builder.hoist("tiles", count);
         }
         Ok(tiles)

@@ -241,6 +241,11 @@ fn tensor_map(plan: &Plan, param: &str) -> std::result::Result<TensorMapAbi, Str
         strides.push(parse(&axis.stride.to_string())?);
         boxed.push(1);
     }
+    if let Some((_, axis)) = &facts.block {
+        dims.push(parse(&axis.mode)?);
+        strides.push(parse(&axis.stride.to_string())?);
+        boxed.push(1);
+    }
     Ok(TensorMapAbi {
         swizzle: match copy.swizzle_bytes {
             128 => TensorSwizzle::Bytes128,

@@ -90,6 +90,7 @@ impl Wanted {
         } else if facts.tensor.map(|tensor| tensor.rank) != self.tensor.map(|tensor| tensor.rank) {
             match self.tensor.map(|tensor| tensor.rank) {
                 Some(3) => "moves boxes of other than three modes",
+                Some(4) => "moves boxes of other than four modes",
                 _ => "moves boxes of other than two modes",
             }
         } else if facts.asynchronous && !self.asynchronous {

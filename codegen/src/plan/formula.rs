@@ -21,7 +21,7 @@ use combined::Along;
 use crate::error::Violation;
 use crate::plan::choose::Chooser;
 use crate::spec::model::{Computes, Spec};
-use crate::spec::{TILE_MODES, default_formula};
+use crate::spec::{Columns, TILE_MODES, default_formula};
 
 /// A part of a formula that is not generated.
 struct Misfit {
@@ -72,6 +72,18 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     }
     if is_rows && computes.visited().len() > TILE_MODES {
         return outer::check(spec, chooser);
+    }
+    if let Some(blocks) = computes.blocks()
+        && computes.modes.contains(&blocks)
+    {
+        let names = computes.tile_modes();
+        let example = names.iter().map(|mode| format!("{mode}: …"));
+        let message = format!(
+            "cta_tile has an extent along {blocks}, the mode of blocks of columns, of which a tile \
+             has one: use {{ {} }}",
+            Vec::from_iter(example).join(", ")
+        );
+        return chooser.violate("tile-modes", message);
     }
     let mut missing = match is_rows {
         true => computes.visited().into_iter().map(str::to_owned).collect(),
@@ -228,6 +240,12 @@ fn elementwise(
 fn extents(computes: &Computes) -> Vec<Violation> {
     let (formula, planes) = (&computes.formula, computes.planes.as_ref());
     let is_rows = matches!(computes.form, Form::Rows(_));
+    let column = match &computes.form {
+        Form::Contraction(found) => Columns::of(formula, found).tile,
+        Form::Rows(_) | Form::Chain(_) => None,
+    };
+    let column = column.and_then(|mode| formula.modes.get(mode));
+    let column = column.map(|mode| mode.name.as_str());
     let mut points = 1i64;
     let mut violations = Vec::new();
     for mode in &formula.modes {
@@ -246,6 +264,7 @@ fn extents(computes: &Computes) -> Vec<Violation> {
                 )
             }
             Extent::Constant(_) if planes.is_some_and(|planes| planes.mode == *name) => continue,
+            Extent::Constant(_) if column == Some(name.as_str()) => continue,
             Extent::Constant(extent) => format!(
                 "modes.{name} is {extent}: products with constant extents are not generated yet: \
                  take {name} out of `modes`, so that a launch says its extent"

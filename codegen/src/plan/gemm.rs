@@ -41,6 +41,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
         plan.epilogue = epilogue(spec, chooser, d);
     }
     plan.flow = flow;
+    epilogue::hold_columns(spec, chooser, &mut plan);
     if wants_roles(spec, chooser, [a, b, d]) {
         if !arch_has_roles(spec, chooser) {
             return Ok(None);
@@ -114,7 +115,8 @@ fn tiled_threads(
         chooser.violate("mma-types", message);
         return Ok(false);
     }
-    let Some(mma) = mma::tiled_mma(spec, chooser, atom, widen)? else {
+    let folds = epilogue::folds(plan);
+    let Some(mma) = mma::tiled_mma(spec, chooser, (atom, widen), folds)? else {
         return Ok(false);
     };
     plan.threads = u32::try_from(mma.tiled.thread_count()?).unwrap_or(u32::MAX);

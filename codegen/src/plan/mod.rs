@@ -24,6 +24,7 @@ mod limits;
 mod tiled;
 mod moves;
 pub(crate) mod code;
+mod whole;
 mod copy;
 mod rows;
 mod gemm;
@@ -165,6 +166,7 @@ fn one_tile_each(spec: &Spec) -> Work {
     Work {
         tile: modes.zip(spec.cta_tile.iter().copied()).collect(),
         outer: spec.compute.outer_modes(),
+        in_blocks: spec.compute.blocks().is_some(),
         raster: (spec.scheduler.raster).unwrap_or_else(|| spec.form().facts().raster),
         kind: SchedulerKind::Single,
         ctas: None,

@@ -18,7 +18,7 @@ use crate::plan::fold::FoldPlan;
 use crate::plan::roles::{BoxCopy, Roles};
 use crate::plan::work::Work;
 use crate::spec::Planes;
-use crate::spec::model::{Auto, Axis, Computes, CopyPath, Operand, Role, modes_along};
+use crate::spec::model::{Auto, Axis, Computes, CopyPath, Operand, Role, modes_along, with_role};
 
 /// One hop of an operand's way, from one memory space to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -314,7 +314,7 @@ impl Plan {
 
     /// The operand of that role.
     pub fn operand_as(&self, role: Role) -> Option<&Operand> {
-        self.operands.iter().find(|operand| operand.role == role)
+        with_role(&self.operands, role)
     }
 
     /// What the kernel writes.
@@ -374,7 +374,7 @@ impl Plan {
     /// Numbers of the outer modes that run along axes of an operand by themselves, with these.
     pub fn outer_of<'o>(&self, operand: &'o Operand) -> impl Iterator<Item = (usize, &'o Axis)> {
         let outer = self.work.outer.clone();
-        let own = operand.axes.iter().filter(|axis| axis.table.is_none());
+        let own = operand.sized_axes().filter(|axis| axis.table.is_none());
         own.filter_map(move |axis| {
             let number = outer.iter().position(|mode| *mode == axis.mode);
             number.map(|number| (number, axis))

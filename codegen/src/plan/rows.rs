@@ -5,14 +5,13 @@
 //! mode that is folded is held whole by a CTA, or gone along in chunks (`passes`): its threads
 //! combine what they have, then lanes, then warps through shared memory.
 
-use tilewright_formula::Extent;
 use tilewright_layout::{CopyAtom, IntTuple, Layout, TiledCopy, make_tiled_copy};
 
 use crate::arch::{MAX_THREADS_PER_CTA, WARP};
 use crate::atoms::model::Space;
 use crate::error::Result;
 use crate::plan::choose::{Chooser, Wanted};
-use crate::plan::code::{self, computed, elements};
+use crate::plan::code::elements;
 use crate::plan::combine;
 use crate::plan::flow::{self, Flow, Node};
 use crate::plan::fold::{Combination, Scratch, Spread};
@@ -20,7 +19,7 @@ use crate::plan::model::{Assumption, Hop, Plan};
 use crate::plan::moves::{self, Shared, WIDEST_BYTES};
 use crate::plan::passes::{self, Passes};
 use crate::plan::tiled::{assume, power_of_two_below, power_of_two_in};
-use crate::plan::{limits, start};
+use crate::plan::{limits, start, whole};
 use crate::spec::model::{self, Auto, Axis, Point, Spec};
 
 /// Vectors that a thread has, unless the spec says how many threads there are.
@@ -304,15 +303,7 @@ fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &S
     let threads_across = shares.threads / shares.threads_along;
     for fold in &mut flow.folds {
         let Combination { dtype, .. } = fold.how;
-        let packing = computed(dtype);
-        fold.how.code = code::combine(chooser, fold.how.op(), packing);
-        if packing.ty.bits() != 32 {
-            let message = format!(
-                "compute: {} of {dtype} goes from thread to thread in 32 bits: compute it in f32",
-                fold.how.fold.name()
-            );
-            chooser.violate("fold-type", message);
-        }
+        whole::combined(chooser, fold);
         // Threads that have parts of a row: how far apart they are, and how many.
         let [apart, count] = match fold.over == shares.along {
             true => [1, shares.threads_along],
@@ -348,35 +339,11 @@ fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &S
             let bytes = bytes.checked_next_multiple_of(16).unwrap_or(u32::MAX);
             plan.smem_bytes = plan.smem_bytes.saturating_add(bytes);
         }
-        let mode = plan.modes.get(fold.over).cloned().unwrap_or_default();
-        let whole = Assumption::ExtentMost {
-            reason: format!("a CTA holds all of {mode}, which is folded"),
-            mode,
-            most: shares.tile[fold.over],
-        };
-        if flow.passes.is_none() && !plan.assumptions.contains(&whole) {
-            check_constant(chooser, plan, &whole);
-            plan.assumptions.push(whole);
+        if flow.passes.is_none() {
+            let most = shares.tile[fold.over];
+            let words = ("is folded", "scheduler.passes many");
+            whole::held(chooser, plan, (fold.over, most), words);
         }
         plan.work.held = Some(fold.over);
-    }
-}
-
-/// Refuses a tile that holds less of a folded mode than the formula says there is.
-fn check_constant(chooser: &mut Chooser<'_>, plan: &Plan, whole: &Assumption) {
-    let Assumption::ExtentMost { mode, most, .. } = whole else {
-        return;
-    };
-    let formula = &plan.computes.formula;
-    let extent = formula.modes.iter().find(|facts| facts.name == *mode);
-    if let Some(Extent::Constant(extent)) = extent.map(|facts| facts.extent)
-        && extent > *most
-    {
-        let message = format!(
-            "cta_tile holds {most} of {mode}, which is folded and {extent} in every launch: use \
-             {} or more along {mode}, or scheduler.passes many",
-            extent.unsigned_abs().next_power_of_two()
-        );
-        chooser.violate("whole-mode", message);
     }
 }

@@ -9,6 +9,8 @@ use crate::spec::model::{Raster, SchedulerKind};
 
 /// The summed mode of a product's tile, behind the output's two.
 pub const SUMMED: usize = 2;
+/// The mode of the output that may come in blocks: its columns.
+const BLOCKED: usize = 1;
 /// Bytes of the flags of a CTA's partial sums in scratch memory: a line of the second-level cache.
 pub const FLAG_BYTES: u32 = 128;
 /// CTAs that may hand on partial sums; more than any GPU runs at a time, one to an SM.
@@ -24,6 +26,9 @@ pub struct Work {
     pub tile: Vec<(String, i64)>,
     /// Modes that no tile cuts, the slowest first: a work tile has one coordinate along each.
     pub outer: Vec<String>,
+    /// Whether tiles stand along the outer mode, the only one, where they would along the output's
+    /// second mode: each has all of that.
+    pub in_blocks: bool,
     /// Order of the output tiles.
     pub raster: Raster,
     /// One tile for each CTA, many, or parts of them.
@@ -99,7 +104,7 @@ impl Work {
             cuts_tiles,
         } = self.stripes();
         let tiles = [0, 1].map(|mode| self.tiles_along(mode, cluster.0[mode]));
-        let outer = self.outer.iter().cloned();
+        let outer = self.apart().iter().cloned();
         let parts: Vec<String> = (tiles.into_iter().filter(|tiles| tiles != "1"))
             .chain(outer)
             .collect();
@@ -119,8 +124,27 @@ impl Work {
         }
     }
 
+    /// The outer modes at each point of which there are all tiles.
+    pub fn apart(&self) -> &[String] {
+        match self.in_blocks {
+            true => &[],
+            false => &self.outer,
+        }
+    }
+
+    /// The outer mode that tiles stand along where they would along that mode of the output.
+    pub fn blocks_along(&self, mode: usize) -> Option<usize> {
+        (self.in_blocks && mode == BLOCKED).then_some(0)
+    }
+
     /// Tiles along a mode as a launch expression, so many counted as one.
     fn tiles_along(&self, mode: usize, each: u32) -> String {
+        if let Some(blocks) = self.blocks_along(mode).and_then(|at| self.outer.get(at)) {
+            return match each {
+                1 => blocks.clone(),
+                _ => format!("ceil_div({blocks}, {each})"),
+            };
+        }
         let (name, extent) = match self.tile.get(mode) {
             Some((name, extent)) if self.held != Some(mode) => (name.as_str(), *extent),
             _ => return "1".to_owned(),

@@ -108,6 +108,7 @@ fn listed(tree: &Node, signature: &Signature, parsed: &Tree) -> Shape {
         tables: Vec::new(),
         turned: false,
         plane: None,
+        block: None,
     };
     Shape {
         kernel: kernel(tree),

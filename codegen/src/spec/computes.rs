@@ -11,8 +11,8 @@ use tilewright_formula::{
 
 use super::forms::FormKind;
 use super::operand::Operand;
-use super::planes::Planes;
-use super::shape::{Shape, tile_of};
+use super::planes::{self, Planes, tile_of};
+use super::shape::Shape;
 
 /// Modes that a tile of rows cuts at most.
 pub const TILE_MODES: usize = 2;
@@ -119,7 +119,7 @@ impl Computes {
 
     /// Whether its tiles cut every mode that a tile without names of modes cuts.
     pub fn cuts_every_mode(&self) -> bool {
-        self.modes == tile_of(&self.formula)
+        self.modes == tile_of(&self.formula, &self.form)
     }
 
     /// The modes that are gone along, in the order of the formula: of the others there are extents
@@ -133,14 +133,23 @@ impl Computes {
         self.formula.names(!self.formula.visited())
     }
 
-    /// The modes of rows that no tile cuts, where there are more than a tile has: the output's in
-    /// its order, then others. A tile has one coordinate along each.
+    /// The mode of a product's blocks of columns, of which a tile has one.
+    pub fn blocks(&self) -> Option<String> {
+        planes::blocks(&self.formula, &self.form)
+    }
+
+    /// The modes that no tile cuts, each of which a tile has one coordinate along: of rows, where
+    /// there are more than a tile has, the output's in its order, then others; of a product that of
+    /// its blocks of columns.
     pub fn outer_modes(&self) -> Vec<String> {
         let visited = self.visited();
-        if self.kind() != FormKind::Rows || visited.len() <= TILE_MODES {
+        if self.kind() != FormKind::Rows {
+            return self.blocks().into_iter().collect();
+        }
+        if visited.len() <= TILE_MODES {
             return Vec::new();
         }
-        let mut outer = tile_of(&self.formula);
+        let mut outer = tile_of(&self.formula, &self.form);
         for mode in visited {
             if !outer.iter().any(|known| known == mode) {
                 outer.push(mode.to_owned());
@@ -167,7 +176,7 @@ impl Computes {
 
     /// The modes that a tile without names of modes cuts.
     pub fn tile_modes(&self) -> Vec<String> {
-        tile_of(&self.formula)
+        tile_of(&self.formula, &self.form)
     }
 }
 

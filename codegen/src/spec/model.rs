@@ -13,7 +13,7 @@ pub use super::auto::Auto;
 pub use super::computes::Computes;
 pub use super::forms::{FormKind, Role};
 use super::keys::{Key, Kind, hop, int, key, paths_of};
-pub use super::operand::{Axis, Operand, Stride};
+pub use super::operand::{Axis, Operand, Stride, with_role};
 use super::printed::{Map, Printed};
 use super::read::{Field, Fields, Reader};
 use super::record::{file, record};
@@ -182,7 +182,7 @@ impl Spec {
 
     /// The operand of that role.
     pub fn operand_as(&self, role: Role) -> Option<&Operand> {
-        self.operands.iter().find(|operand| operand.role == role)
+        with_role(&self.operands, role)
     }
 
     /// Names of the modes that a CTA's tile cuts, those of the output first.

@@ -14,7 +14,8 @@ pub struct Operand {
     pub role: Role,
     /// Element type in memory.
     pub dtype: DType,
-    /// Its axes, in the order that the kernel has them in, but that of its planes.
+    /// Its axes, in the order that the kernel has them in, but that of its planes and that of the
+    /// blocks of a product's columns.
     pub axes: Vec<Axis>,
     /// Whether its formula has its two axes the other way round.
     pub turned: bool,
@@ -22,6 +23,9 @@ pub struct Operand {
     pub plane: Option<(usize, Axis)>,
     /// The input that it may take the place of, where it is an output.
     pub over: Option<String>,
+    /// The axis along the blocks of a product's columns, of which a tile has one, and where its
+    /// formula has it.
+    pub block: Option<(usize, Axis)>,
 }
 
 /// One axis of an operand.
@@ -69,19 +73,27 @@ impl Operand {
         self.axes.iter().position(|axis| axis.table.is_some())
     }
 
-    /// Its axes, then that of its planes.
+    /// Its axes, then that of its planes, then that of blocks.
     pub fn all_axes(&self) -> impl Iterator<Item = &Axis> {
-        let plane = self.plane.iter().map(|(_, axis)| axis);
-        self.axes.iter().chain(plane)
+        let apart = self.plane.iter().chain(&self.block);
+        self.axes.iter().chain(apart.map(|(_, axis)| axis))
     }
 
-    /// Its axes in the order of its formula, that of its planes among them.
+    /// Its axes whose extents are the problem's: all but that of its planes.
+    pub fn sized_axes(&self) -> impl Iterator<Item = &Axis> {
+        let block = self.block.iter().map(|(_, axis)| axis);
+        self.axes.iter().chain(block)
+    }
+
+    /// Its axes in the order of its formula, those of its planes and of blocks among them.
     pub fn formula_axes(&self) -> Vec<&Axis> {
         let mut axes: Vec<&Axis> = match self.turned {
             true => self.axes.iter().rev().collect(),
             false => self.axes.iter().collect(),
         };
-        if let Some((at, axis)) = &self.plane {
+        let mut apart: Vec<&(usize, Axis)> = self.plane.iter().chain(&self.block).collect();
+        apart.sort_by_key(|(at, _)| *at);
+        for (at, axis) in apart {
             axes.insert((*at).min(axes.len()), axis);
         }
         axes
@@ -108,6 +120,17 @@ impl Operand {
         let strides: Vec<String> = axes.iter().map(|axis| axis.stride.to_string()).collect();
         format!("({}):({})", modes.join(","), strides.join(","))
     }
+}
+
+/// The operand of that role: of the outputs of a product the first that has an element for each
+/// result, whatever stands before it.
+pub fn with_role(operands: &[Operand], role: Role) -> Option<&Operand> {
+    const MATRIX: usize = 2;
+    let is_product = operands.iter().any(|one| one.role == Role::A);
+    let mut all = operands.iter().filter(|one| one.role == role);
+    let whole = |one: &&Operand| !is_product || role != Role::Output || one.axes.len() == MATRIX;
+    let first = all.clone().next();
+    all.find(whole).or(first)
 }
 
 /// A stride of an operand in global memory, in elements.

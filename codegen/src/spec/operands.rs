@@ -44,7 +44,16 @@ impl Reader<'_> {
             stride,
         });
         let mut axes: Vec<Axis> = axes.collect();
-        let plane = shape.plane.map(|at| (at, axes.remove(at)));
+        let mut apart: Vec<usize> = shape.plane.into_iter().chain(shape.block).collect();
+        apart.sort_unstable();
+        let mut taken: Vec<(usize, Axis)> = (apart.into_iter().rev())
+            .map(|at| (at, axes.remove(at)))
+            .collect();
+        let mut take = |wanted: Option<usize>| {
+            let found = taken.iter().position(|(at, _)| Some(*at) == wanted)?;
+            Some(taken.swap_remove(found))
+        };
+        let (plane, block) = (take(shape.plane), take(shape.block));
         if shape.turned {
             axes.reverse();
         }
@@ -56,6 +65,7 @@ impl Reader<'_> {
             turned: shape.turned && !self.shape.is_plain,
             plane,
             over,
+            block,
         })
     }
 

@@ -99,6 +99,7 @@ fn shape(spec: &Spec) -> Shape {
         tables: operand.axes.iter().map(|axis| axis.table.clone()).collect(),
         turned: false,
         plane: None,
+        block: None,
     };
     Shape {
         kernel: spec.kernel.clone(),

@@ -9,7 +9,7 @@ use tilewright_formula::syntax::{NodeKind, Tree, parse_what_can_be};
 use tilewright_formula::{self as formula, Axis, DType, Formula, Signature, identity};
 
 use super::forms::{FormKind, Role, TypeRule};
-use super::planes::{self, Planes};
+use super::planes::{self, Columns, Planes, tile_of};
 
 /// What one kernel is made of.
 #[derive(Clone, Debug)]
@@ -47,6 +47,8 @@ pub(super) struct OperandShape {
     pub turned: bool,
     /// Which of its modes tells planes apart.
     pub plane: Option<usize>,
+    /// Which of its modes is that of blocks of a product's columns.
+    pub block: Option<usize>,
 }
 
 /// The shapes of default formulas, in the order of messages.
@@ -215,7 +217,8 @@ fn is_turned(formula: &Formula, form: &Form, operand: usize, modes: &[&String]) 
         [mode] => formula.modes.get(*mode).map(|mode| mode.name.as_str()),
         _ => None,
     };
-    let columns = planes::columns(formula, found);
+    let columns = Columns::of(formula, found);
+    let columns: Vec<usize> = columns.tile.into_iter().collect();
     let (m, n, k) = (name(&found.rows), name(&columns), name(&found.summed));
     let wanted = match role(formula, form, operand) {
         Role::A => [m, k],
@@ -247,6 +250,7 @@ impl Shape {
                     tables: Vec::new(),
                     turned,
                     plane: None,
+                    block: None,
                 })
             });
             let operands: Vec<OperandShape> = operands.collect::<Option<_>>()?;
@@ -256,6 +260,7 @@ impl Shape {
         let is_plain = plain.is_some();
         let (operands, tile) = plain.unwrap_or_else(|| {
             let planes = Planes::of(&formula, form);
+            let blocks = planes::blocks(&formula, form);
             let operands = formula.signature.operands.iter().enumerate();
             let operands = operands.map(|(at, operand)| {
                 let modes = operand.axes.iter().map(ToString::to_string);
@@ -263,7 +268,10 @@ impl Shape {
                 let role = role(&formula, form, at);
                 let tells = |mode: &String| planes.as_ref().is_some_and(|one| one.mode == *mode);
                 let plane = modes.iter().position(tells).filter(|_| role == Role::B);
-                let own: Vec<&String> = modes.iter().filter(|mode| !tells(mode)).collect();
+                let is_block = |mode: &String| blocks.as_ref() == Some(mode);
+                let block = modes.iter().position(is_block);
+                let own = modes.iter().filter(|mode| !tells(mode) && !is_block(mode));
+                let own: Vec<&String> = own.collect();
                 let name = |table: usize| formula.name(formula::Source::Operand(table)).to_owned();
                 let tables = formula.tables(at).into_iter();
                 OperandShape {
@@ -273,9 +281,10 @@ impl Shape {
                     modes,
                     tables: tables.map(|table| table.map(name)).collect(),
                     plane,
+                    block,
                 }
             });
-            (operands.collect(), tile_of(&formula))
+            (operands.collect(), tile_of(&formula, form))
         });
         Shape {
             kernel: kernel.to_owned(),
@@ -334,13 +343,6 @@ impl Shape {
             _ => return None,
         })
     }
-}
-
-/// Names of the modes that a positional `cta_tile` cuts.
-pub(super) fn tile_of(formula: &Formula) -> Vec<String> {
-    let modes = formula.tile_modes().into_iter();
-    let modes = modes.filter_map(|mode| formula.modes.get(mode));
-    modes.map(|mode| mode.name.clone()).collect()
 }
 
 impl OperandShape {

@@ -5,11 +5,11 @@
 //! of its mode; the rest belongs to modes of constant stride. Any coordinates that give the address
 //! and keep their limits show that the access stays inside.
 
-use super::launch::access_bytes;
+use super::launch::{access_bytes, in_scratch};
 use super::poly::{Mono, Poly, subsets};
 use super::prove::{Effort, ORDINARY, PATIENT};
 use super::terms::{Cond, Known, Term};
-use crate::atoms::model::{Atom, OperandKind, Space};
+use crate::atoms::model::{Atom, Space};
 use crate::ir::program::{Address, Arg, Base, ParamId};
 use crate::lower::{WORKSPACE, map_name};
 use crate::plan::model::{Hop, Plan};
@@ -130,8 +130,12 @@ impl Limits<'_> {
     ) -> Result<Way, String> {
         let constant = |axis: &&Axis| matches!(axis.stride, Stride::Const(_));
         let curve = matches!(self.plan.work.raster, Raster::Hilbert(_));
-        let hard =
-            operand.all_axes().filter(constant).count() > 1 || curve && self.plan.roles.is_none();
+        // A tile has one block, so that no coordinate in it is one along blocks.
+        let in_tile = operand
+            .axes
+            .iter()
+            .chain(operand.plane.iter().map(|(_, axis)| axis));
+        let hard = in_tile.filter(constant).count() > 1 || curve && self.plan.roles.is_none();
         match inside {
             Ok(()) => Ok(way),
             Err(_) if hard => Ok(Way::Unshown),
@@ -179,9 +183,10 @@ impl Limits<'_> {
         let planes = i128::from(self.plan.computes.planes_of(operand));
         for (mode, (coord, axis)) in coords.iter().zip(operand.all_axes()).enumerate() {
             let extent = &axis.mode;
-            let limit = match mode < operand.axes.len() {
-                true => known.param(extent),
-                false => Some(Poly::constant(planes)),
+            let of_planes = (operand.plane.iter()).any(|(_, plane)| plane.mode == *extent);
+            let limit = match of_planes {
+                true => Some(Poly::constant(planes)),
+                false => known.param(extent),
             };
             let limit = limit.ok_or_else(|| format!("there is no parameter {extent}"))?;
             let one = Poly::constant(size);
@@ -215,6 +220,7 @@ impl Limits<'_> {
         let boxes = boxes.ok_or_else(|| format!("{} is not stored by boxes", operand.name))?;
         let first = args.iter().find_map(|arg| match arg {
             Arg::Int(x) => Some(x),
+            Arg::Ints(coords) => coords.first(),
             _ => None,
         });
         let first = known.int(first.ok_or("a box has no coordinates")?);
@@ -333,33 +339,6 @@ fn coordinates(
     match found.is_empty() {
         true => Err(torn()),
         false => Ok(found),
-    }
-}
-
-/// Distances from the address, and bytes, of what an atom touches in scratch memory: all its
-/// registers in a row, or as many parts as it has distances; without registers one aligned word.
-fn in_scratch(atom: &Atom, args: &[Arg]) -> Vec<(i128, i128)> {
-    let bits = atom.operands.iter().map(|operand| match operand.kind {
-        OperandKind::RegsIn { ty, count }
-        | OperandKind::RegsOut { ty, count }
-        | OperandKind::RegsInOut { ty, count } => i128::from(ty.bits() * count),
-        _ => 0,
-    });
-    let bytes = match bits.sum::<i128>() / 8 {
-        0 => i128::from(atom.align_bytes),
-        bytes => bytes,
-    };
-    let distances = args.iter().find_map(|arg| match arg {
-        Arg::Imms(distances) => Some(distances),
-        _ => None,
-    });
-    match distances {
-        None => vec![(0, bytes)],
-        Some(distances) => {
-            let each = bytes / (distances.len().max(1) as i128);
-            let places = distances.iter().map(|at| (i128::from(*at), each));
-            places.collect()
-        }
     }
 }
 

@@ -6,8 +6,8 @@ use tilewright_bundle::ExprStep;
 
 use super::poly::{Poly, Range};
 use super::terms::{Known, Term};
-use crate::atoms::model::Atom;
-use crate::ir::program::{ParamType, Special};
+use crate::atoms::model::{Atom, OperandKind};
+use crate::ir::program::{Arg, ParamType, Special};
 use crate::plan::model::{Assumption, Plan};
 
 impl Known<'_> {
@@ -110,4 +110,31 @@ pub(super) fn access_bytes(atom: &Atom) -> Result<u32, String> {
     let plain = copy.filter(|copy| copy.bulk.is_none() && copy.tensor.is_none());
     let bytes = plain.map(|copy| copy.access_bytes);
     bytes.ok_or_else(|| format!("how many bytes {} moves is not known", atom.id))
+}
+
+/// Distances from the address, and bytes, of what an atom touches in scratch memory: all its
+/// registers in a row, or as many parts as it has distances; without registers one aligned word.
+pub(super) fn in_scratch(atom: &Atom, args: &[Arg]) -> Vec<(i128, i128)> {
+    let bits = atom.operands.iter().map(|operand| match operand.kind {
+        OperandKind::RegsIn { ty, count }
+        | OperandKind::RegsOut { ty, count }
+        | OperandKind::RegsInOut { ty, count } => i128::from(ty.bits() * count),
+        _ => 0,
+    });
+    let bytes = match bits.sum::<i128>() / 8 {
+        0 => i128::from(atom.align_bytes),
+        bytes => bytes,
+    };
+    let distances = args.iter().find_map(|arg| match arg {
+        Arg::Imms(distances) => Some(distances),
+        _ => None,
+    });
+    match distances {
+        None => vec![(0, bytes)],
+        Some(distances) => {
+            let each = bytes / (distances.len().max(1) as i128);
+            let places = distances.iter().map(|at| (i128::from(*at), each));
+            places.collect()
+        }
+    }
 }

@@ -14,7 +14,7 @@ use super::output::Output;
 use super::problem::Problem;
 use super::regions::Regions;
 use super::work::Portion;
-use crate::ir::tile::{Full, Kernel, Op, PipeId, Place, Start, Sync, Tile, TileId, View};
+use crate::ir::tile::{Full, Kernel, Op, PipeId, Place, Share, Start, Sync, Tile, TileId, View};
 use crate::plan::model::Plan;
 
 /// Who has a tile.
@@ -63,6 +63,8 @@ pub(super) struct Memory<'k, 'r> {
     /// Shares that have been combined with an output and wait for the others, by what threads fold
     /// them in.
     combining: HashMap<Key, u32>,
+    /// What is folded so far, and the share that comes next, by what it is folded into.
+    folding: HashMap<Key, (Share, Vec<f64>)>,
     /// By CTA and part of a tile.
     scratch: BTreeMap<(usize, u32), Partial>,
 }
@@ -97,6 +99,7 @@ impl<'k, 'r> Memory<'k, 'r> {
             regions,
             held: HashMap::new(),
             combining: HashMap::new(),
+            folding: HashMap::new(),
             scratch: BTreeMap::new(),
         }
     }
@@ -117,6 +120,10 @@ impl<'k, 'r> Memory<'k, 'r> {
         if let Some(((_, tile, _), _)) = self.combining.iter().next() {
             let name = &self.tile(*tile)?.name;
             return Err(format!("{name} is not handed on at the end"));
+        }
+        if let Some(((_, tile, _), _)) = self.folding.iter().next() {
+            let name = &self.tile(*tile)?.name;
+            return Err(format!("{name} is not folded to its end"));
         }
         let mut outputs = self.problem.outputs.iter();
         outputs.try_for_each(Output::at_end)
@@ -155,7 +162,8 @@ impl<'k, 'r> Memory<'k, 'r> {
                 from,
                 by,
                 bounds,
-            } => self.fold(machine, at, [*from, *to], (*by, *bounds)),
+                share,
+            } => self.fold(machine, at, [*from, *to], (*by, *bounds, *share)),
             Op::Accumulate {
                 to,
                 from,

@@ -337,14 +337,15 @@ impl Problem {
 }
 
 /// Modes of which coordinates of one class have the same elements: those of outputs, unless
-/// coordinates are values themselves, and but for those along which entries are distinct.
+/// coordinates are values, and but for those of distinct entries or of folds of a product.
 fn classed(plan: &Plan, terms: &Terms, tables: &[Table]) -> Vec<usize> {
     if has_places(&terms.formula) {
         return Vec::new();
     }
     let distinct = tables.iter().filter(|table| table.is_distinct);
     let distinct = distinct.flat_map(|table| plan.modes_of(&plan.operands[table.operand]));
-    let distinct: Vec<usize> = distinct.collect();
+    let folded = plan.folds().filter(|_| plan.mma.is_some());
+    let distinct: Vec<usize> = distinct.chain(folded.map(|fold| fold.over)).collect();
     let outputs = terms.operands.iter().filter(|one| one.is_written());
     let modes = outputs.flat_map(|output| plan.modes_of(output));
     modes.filter(|mode| !distinct.contains(mode)).collect()

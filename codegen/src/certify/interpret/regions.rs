@@ -69,7 +69,7 @@ impl<'k> Regions<'k> {
                 }
             };
             let mut values = Vec::new();
-            for instance in share_of(parts.instances(), share) {
+            for instance in share.of(parts.instances()) {
                 let first = parts.dst.values.get(instance * parts.dst_values);
                 let first = first.ok_or("a tiled copy of no values")?;
                 if block.is_none_or(|block| block_of(plan, step.hop, *first) == Some(block)) {
@@ -92,7 +92,7 @@ impl<'k> Regions<'k> {
         let asked = Asked::Held(tile, [share.0, share.1]);
         self.asked((asked, member), |_, kernel, _| {
             let (part, shape) = held(kernel, tile)?;
-            let values = part.values[share_of(part.values.len(), share)].to_vec();
+            let values = part.values[share.of(part.values.len())].to_vec();
             Ok((part.clone(), values, shape))
         })
     }
@@ -118,7 +118,7 @@ impl<'k> Regions<'k> {
             };
             let (rows, columns) = (atoms(0), atoms(1));
             let each = part.values.len() / (rows * columns);
-            let taken = share_of(rows, share);
+            let taken = share.of(rows);
             let atoms = part.values.chunks(each.max(1)).enumerate();
             let atoms = atoms.filter(|(number, _)| taken.contains(&(number % rows)));
             let values = atoms.flat_map(|(_, values)| values).copied().collect();
@@ -153,11 +153,6 @@ fn held(kernel: &Kernel, id: TileId) -> Result<(&Part<2>, [i64; 2]), String> {
         (Place::Rmem(held), [(_, rows), (_, columns)]) => Ok((&held.tv, [*rows, *columns])),
         _ => Err(format!("{} is no matrix in registers", tile.name)),
     }
-}
-
-fn share_of(count: usize, Share(part, parts): Share) -> std::ops::Range<usize> {
-    let [from, to] = [part, part + 1].map(|end| count * end as usize / parts.max(1) as usize);
-    from..to
 }
 
 /// Which block of a copy an element is in: of a store's boxes, or of the k-blocks of a product.

@@ -115,7 +115,10 @@ fn of_tile(plan: &Plan, kernel: &Kernel) -> Vec<Vec<i64>> {
         [rows, columns] if rows > 1 && columns > 1 => rows,
         _ => 1,
     };
-    let large = [m * whole + cut(m), n + cut(n)];
+    // Columns that a tile has all of end with it, anywhere, and where boxes may be cut.
+    let is_held = work.held == Some(1);
+    let large = [m * whole + cut(m), if is_held { n } else { n + cut(n) }];
+    let anywhere = [m, (n - 3).max(1)];
     let output = plan.output().map_or(1, |output| output.dtype.bytes());
     let granule = (GRANULE / i64::from(output)).max(1);
     let small = [m / 2 + 1, (n / 2 / granule).max(1) * granule];
@@ -131,12 +134,14 @@ fn of_tile(plan: &Plan, kernel: &Kernel) -> Vec<Vec<i64>> {
         true => SHARED_TRIPS,
         false => ((slots + each) / each).max(2),
     };
-    let both = [(large, trips), (small, 1)].map(|(output, trips)| {
+    let mut all = vec![(large, trips), (small, 1)];
+    all.extend(is_held.then_some((anywhere, 1)));
+    let with_summed = |(output, trips): ([i64; 2], i64)| {
         let summed = work.tile.iter().skip(SUMMED);
         let summed = summed.map(|(_, k)| (trips - 1) * k + part(*k));
         output.into_iter().chain(summed).collect()
-    });
-    both.to_vec()
+    };
+    all.into_iter().map(with_summed).collect()
 }
 
 /// Those of rows: whole tiles and one that is cut, some that end with a vector, and some that end

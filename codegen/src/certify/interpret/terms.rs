@@ -53,6 +53,7 @@ impl Terms {
                 };
                 operand.axes = names.iter().map(axis).collect();
                 operand.turned = false;
+                operand.block = None;
             }
         }
         Terms { formula, operands }

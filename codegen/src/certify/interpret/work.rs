@@ -9,7 +9,7 @@ use super::super::pipeline::{Chunks, Edge, WorkTile};
 use super::sizes::{Extents, GRANULE};
 use crate::ir::tile::Kernel;
 use crate::plan::model::Plan;
-use crate::plan::work::SUMMED;
+use crate::plan::work::{SUMMED, Work};
 
 /// Where a work tile lies.
 #[derive(Clone, Debug)]
@@ -30,28 +30,82 @@ pub(super) struct Course {
     pub portions: Vec<Vec<Portion>>,
 }
 
+/// How output tiles lie over a problem.
+struct Tiling<'k> {
+    work: &'k Work,
+    sizes: &'k Extents,
+}
+
+impl Tiling<'_> {
+    fn tile(&self, mode: usize) -> i64 {
+        self.work.tile.get(mode).map_or(1, |(_, extent)| *extent)
+    }
+
+    fn extent(&self, mode: usize) -> i64 {
+        self.sizes.tile.get(mode).copied().unwrap_or(1)
+    }
+
+    fn cluster(&self) -> [i64; 2] {
+        self.work.cluster().0.map(i64::from)
+    }
+
+    /// Tiles along a mode, so many counted as one.
+    fn along(&self, mode: usize, each: i64) -> i64 {
+        let blocks = self.work.blocks_along(mode);
+        match blocks.and_then(|at| self.sizes.outer.get(at)) {
+            Some(blocks) => ceil_div(*blocks, each),
+            None if self.work.held == Some(mode) => 1,
+            None => ceil_div(self.extent(mode), self.tile(mode) * each),
+        }
+    }
+
+    /// Tiles of clusters along both modes of the output.
+    fn clusters(&self) -> [i64; 2] {
+        let cluster = self.cluster();
+        [0, 1].map(|mode| self.along(mode, cluster[mode]))
+    }
+
+    /// Tiles of clusters at all points of outer modes.
+    fn all(&self) -> i64 {
+        let points: i64 = match self.work.in_blocks {
+            true => 1,
+            false => self.sizes.outer.iter().product(),
+        };
+        self.clusters().iter().product::<i64>() * points
+    }
+
+    /// The first element of a tile of the cluster's of that number, and its coordinates along outer
+    /// modes.
+    fn place(&self, number: i64, rank: i64) -> ([i64; 2], Vec<i64>) {
+        let (cluster, [rows, columns]) = (self.cluster(), self.clusters());
+        let (point, at) = (number / (rows * columns), number % (rows * columns));
+        let row = at / columns * cluster[0] + rank % cluster[0];
+        let column = at % columns * cluster[1] + rank / cluster[0];
+        match self.work.in_blocks {
+            true => ([row * self.tile(0), 0], vec![column]),
+            false => (
+                [row * self.tile(0), column * self.tile(1)],
+                self.sizes.point(point),
+            ),
+        }
+    }
+}
+
 impl Course {
     /// What is to be done on a problem of those extents.
     pub fn of(plan: &Plan, kernel: &Kernel, sizes: &Extents) -> Course {
-        let extents = &sizes.tile;
-        let work = &kernel.work;
-        let cluster = work.cluster().0.map(i64::from);
-        let tile = |mode: usize| work.tile.get(mode).map_or(1, |(_, extent)| *extent);
-        let extent = |mode: usize| extents.get(mode).copied().unwrap_or(1);
-        let tiles = |mode: usize, each: i64| match work.held == Some(mode) {
-            true => 1,
-            false => ceil_div(extent(mode), tile(mode) * each),
+        let tiling = Tiling {
+            work: &kernel.work,
+            sizes,
         };
+        let (tile, extent) = (|mode| tiling.tile(mode), |mode| tiling.extent(mode));
         let flow = plan.flow.as_ref();
         let over = flow.and_then(|flow| Some(flow.passes.as_ref()?.over));
         let chunks = over.map_or([1, 1], |over| [extent(over), tile(over)]);
-        let columns = tiles(1, cluster[1]);
-        let count = tiles(0, cluster[0]) * columns;
-        let trips = tiles(SUMMED, 1);
-        let points: i64 = sizes.outer.iter().product();
-        let spans = spans(kernel, count * points, trips);
+        let trips = tiling.along(SUMMED, 1);
+        let spans = spans(kernel, tiling.all(), trips);
         let bytes = plan.output().map_or(1, |output| output.dtype.bytes());
-        let size = work.cluster().size() as usize;
+        let size = kernel.work.cluster().size() as usize;
         let mut course = Course {
             tiles: Vec::new(),
             portions: Vec::new(),
@@ -64,11 +118,7 @@ impl Course {
                     let first = (from - begin).max(0);
                     let after = spans.iter().enumerate().skip(number + 1);
                     let after = after.take_while(|(_, [from, _])| *from < end && first == 0);
-                    let (outer, at) = (sizes.point(at / count), at % count);
-                    let start = [
-                        (at / columns * cluster[0] + rank % cluster[0]) * tile(0),
-                        (at % columns * cluster[1] + rank / cluster[0]) * tile(1),
-                    ];
+                    let (start, outer) = tiling.place(at, rank);
                     let inside = |mode: usize| {
                         over == Some(mode) || start[mode] + tile(mode) <= extent(mode)
                     };
@@ -81,7 +131,7 @@ impl Course {
                             .collect(),
                         edge: Edge::Lies {
                             inside: inside(0) && inside(1),
-                            vectors: vectors(plan, extents),
+                            vectors: vectors(plan, &sizes.tile),
                             boxes_end: inside(1) || extent(1) % granule == 0,
                         },
                         chunks: Chunks {

@@ -2,18 +2,13 @@
 //! operands of the next share are on their way.
 
 use crate::error::Result;
-use crate::ir::build::flow::{FlowTiles, Way};
+use crate::ir::build::flow::{FlowTiles, Way, is_made_once};
 use crate::ir::build::tiles::Tiles;
 use crate::ir::tile::{Bounds, Op, Share, View, WHOLE};
 use crate::plan::flow::Node;
 
 /// Values of a thread in one share, where results go to memory past shared memory.
 const SHARE: usize = 16;
-
-/// What each row has one element of.
-fn of_rows(node: &Node) -> bool {
-    !node.keeps[1]
-}
 
 /// Shares that a thread's results are made in.
 fn shares(values: usize) -> u32 {
@@ -37,21 +32,15 @@ pub(super) fn direct(
         Bounds::Checked => Way::Elements,
     };
     let count = shares(values);
+    let (mut ops, made) = flow.folded(tiles, (way, bounds, count), None)?;
     // What all rows share comes a share at a time where shares are of other columns each.
     let along = flow.goes_along_columns(count);
-    let first = |node: &Node| of_rows(node) || !along && !node.keeps[0];
-    let rest = |node: &Node| !first(node);
-    let mut ops = flow.loads(tiles, first, (way, bounds, WHOLE))?;
+    let first = |at: usize, node: &Node| !made[at] && is_made_once(node, along);
+    let rest = |at: usize, node: &Node| !made[at] && !is_made_once(node, along);
+    ops.extend(flow.loads(tiles, first, (way, bounds, WHOLE))?);
     ops.extend(flow.values(tiles, first, (way, bounds, WHOLE), None)?);
-    let load = |share| flow.loads(tiles, rest, (way, bounds, Share(share, count)));
-    ops.extend(load(0)?);
-    for share in 0..count {
-        if share + 1 < count {
-            ops.extend(load(share + 1)?);
-        }
-        let how = (way, bounds, Share(share, count));
-        ops.extend(flow.values(tiles, rest, how, None)?);
-    }
+    let how = ((way, bounds, count), None);
+    ops.extend(flow.by_shares(tiles, &rest, how, &|_| Vec::new())?);
     Ok(ops)
 }
 
@@ -73,10 +62,12 @@ pub(super) fn of_boxes(
     (output, boxes, of_a_row): (&str, u32, u32),
 ) -> Result<OfBoxes> {
     let (way, bounds) = (Way::Vectors, Bounds::Vectors);
-    let mut before = flow.loads(tiles, of_rows, (way, bounds, WHOLE))?;
+    let (mut before, made) = flow.folded(tiles, (way, bounds, boxes), Some(output))?;
+    let of_rows = |at: usize, node: &Node| !made[at] && !node.keeps[1];
+    before.extend(flow.loads(tiles, of_rows, (way, bounds, WHOLE))?);
     before.extend(flow.values(tiles, of_rows, (way, bounds, WHOLE), None)?);
-    let along_rows = |node: &Node| node.keeps == [false, true];
-    let whole = |node: &Node| node.keeps == [true; 2];
+    let along_rows = |at: usize, node: &Node| !made[at] && node.keeps == [false, true];
+    let whole = |at: usize, node: &Node| !made[at] && node.keeps == [true; 2];
     // What all rows share is made with the first boxes that have its columns.
     let load = |number: u32| -> Result<Vec<Op>> {
         let mut ops = Vec::new();

@@ -3,18 +3,21 @@
 //! Where a tile is made a share at a time, what lies along its columns goes share by share; what
 //! each row has one element of is made once, before them.
 
+mod shares;
+
 use std::collections::BTreeMap;
 
 use crate::error::Result;
 use crate::ir::build::bug;
 use crate::ir::build::tiles::Tiles;
 use crate::ir::tile::{
-    Bounds, CombineId, CopyId, End, FoldId, Held, Op, Place, Share, Stage, TileId, View,
+    Bounds, CombineId, CopyId, End, FoldId, Held, Op, Place, Share, Stage, TileId, View, WHOLE,
 };
 use crate::plan::flow::{Does, Flow, Node};
 use crate::plan::model::{Hop, Plan, Step};
 use crate::plan::part::Part;
 use crate::plan::partition;
+pub(super) use shares::is_made_once;
 
 /// A flow whose nodes have registers.
 pub(super) struct FlowTiles<'p> {
@@ -159,12 +162,12 @@ impl<'p> FlowTiles<'p> {
     pub fn loads(
         &self,
         tiles: &Tiles<'_>,
-        takes: impl Fn(&Node) -> bool,
+        takes: impl Fn(usize, &Node) -> bool,
         how: (Way, Bounds, Share),
     ) -> Result<Vec<Op>> {
         let nodes = self.flow.nodes.iter().enumerate();
         let loads = nodes.filter_map(|(at, node)| match &node.does {
-            Does::Load(name) if takes(node) => Some(self.copy(tiles, (at, name), how)),
+            Does::Load(name) if takes(at, node) => Some(self.copy(tiles, (at, name), how)),
             _ => None,
         });
         loads.collect()
@@ -175,26 +178,22 @@ impl<'p> FlowTiles<'p> {
     pub fn values(
         &self,
         tiles: &Tiles<'_>,
-        takes: impl Fn(&Node) -> bool,
+        takes: impl Fn(usize, &Node) -> bool,
         (way, bounds, share): (Way, Bounds, Share),
         but: Option<&str>,
     ) -> Result<Vec<Op>> {
         let mut ops = Vec::new();
         let nodes = self.flow.nodes.iter().enumerate();
-        for (at, node) in nodes.filter(|(_, node)| takes(node)) {
-            let to = self.view(at, way);
+        for (at, node) in nodes.filter(|(at, node)| takes(*at, node)) {
             match &node.does {
                 Does::Load(name) if node.late => {
                     ops.push(self.copy(tiles, (at, name), (way, bounds, share))?);
                 }
                 Does::Load(_) | Does::Sum(_) => {}
                 Does::Map(_, from) => ops.push(self.map(at, from, way, share)?),
-                Does::Fold(from, number) => ops.push(Op::Fold {
-                    to,
-                    from: self.view(*from, way),
-                    by: FoldId(*number),
-                    bounds,
-                }),
+                Does::Fold(from, number) => {
+                    ops.push(self.fold((at, *from, *number), (way, bounds, WHOLE)));
+                }
             }
             if let Some(name) = node
                 .stored
@@ -205,6 +204,21 @@ impl<'p> FlowTiles<'p> {
             }
         }
         Ok(ops)
+    }
+
+    /// Folds a share of a node into another, by the fold of that number.
+    fn fold(
+        &self,
+        (to, from, number): (usize, usize, usize),
+        (way, bounds, share): (Way, Bounds, Share),
+    ) -> Op {
+        Op::Fold {
+            to: self.view(to, way),
+            from: self.view(from, way),
+            by: FoldId(number),
+            bounds,
+            share,
+        }
     }
 
     /// Combines a share of a node with what its operand holds.

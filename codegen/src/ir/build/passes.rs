@@ -69,6 +69,7 @@ impl Passing<'_, '_> {
                     from: self.held.so_far(*number)?,
                     by: FoldId(*number),
                     bounds: Bounds::Inside,
+                    share: WHOLE,
                 }),
                 Does::Load(_) | Does::Sum(_) => {}
             }

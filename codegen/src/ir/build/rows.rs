@@ -35,9 +35,9 @@ pub(super) fn body<'p>(tiles: &mut Tiles<'p>, flow: &'p Flow) -> Result<Vec<Op>>
             };
             return passing.body((way, bounds));
         }
-        let early = |node: &Node| !node.late;
+        let early = |_: usize, node: &Node| !node.late;
         let mut ops = flow_tiles.loads(tiles, early, (way, bounds, WHOLE))?;
-        ops.extend(flow_tiles.values(tiles, |_| true, (way, bounds, WHOLE), None)?);
+        ops.extend(flow_tiles.values(tiles, |_, _| true, (way, bounds, WHOLE), None)?);
         Ok(ops)
     };
     // Where vectors lie along chunks, each chunk has its own edge, and rows alone have one here.

@@ -209,7 +209,9 @@ fn consume(
     let ahead = |what: fn(PipeId) -> Sync| pipes.ahead.map(|ahead| Op::Sync(what(ahead)));
     let turn = |what: fn(PipeId) -> Sync| pipes.turns.map(|turns| Op::Sync(what(turns)));
     let mut tile = Vec::new();
-    tile.extend(product.clear().filter(|_| parts));
+    // Results are held over a fold: accumulators that begin with zeros take no registers then.
+    let is_held = tiles.plan().folds().next().is_some();
+    tile.extend(product.clear().filter(|_| parts || is_held));
     tile.extend((pipes.turns.is_some() && parts).then(|| skip(Trips::WorkTile)));
     tile.extend(turn(|turns| Sync::Await(turns, 0)));
     tile.push(Op::ForEachKTile(trip));

@@ -52,5 +52,14 @@ impl View {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share(pub u32, pub u32);
 
+impl Share {
+    /// Which of so many it takes.
+    pub fn of(self, count: usize) -> std::ops::Range<usize> {
+        let Share(part, parts) = self;
+        let [from, to] = [part, part + 1].map(|end| count * end as usize / parts.max(1) as usize);
+        from..to
+    }
+}
+
 /// The operation as a whole.
 pub const WHOLE: Share = Share(0, 1);

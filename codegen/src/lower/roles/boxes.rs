@@ -43,7 +43,7 @@ impl Lowering<'_> {
             );
             let dst = smem(offset, place.offset_bytes + i64::from(tile.offset_bytes));
             let [x, y] = self.coordinates(copy, *place, &starts, &part);
-            let [_, plane] = copy.row_and_plane(*place);
+            let coord = self.beyond(copy, *place, [x.clone(), y.clone()])?;
             let barrier = self.slot_full(pipe, &ring)?;
             let args = copy
                 .atom
@@ -54,7 +54,7 @@ impl Lowering<'_> {
                     "map" => Ok(Arg::TensorMap(map)),
                     "x" => Ok(Arg::Int(x.clone())),
                     "y" => Ok(Arg::Int(y.clone())),
-                    "coord" => Ok(Arg::Ints(vec![x.clone(), y.clone(), int(plane)])),
+                    "coord" => Ok(Arg::Ints(coord.clone())),
                     "barrier" => Ok(Arg::Address(barrier.clone())),
                     "ctas" => self.sharers(shared).map(Arg::Int),
                     other => Err(bug(
@@ -108,6 +108,20 @@ impl Lowering<'_> {
         [copy.contiguous, 1 - copy.contiguous].map(coordinate)
     }
 
+    /// The coordinates of a box in a tensor of more than two modes: those along the tile's, the
+    /// plane where there are several, and the block of columns where there are those.
+    fn beyond(&self, copy: &BoxCopy, place: BoxPlace, own: [Expr; 2]) -> Result<Vec<Expr>> {
+        let mut coord = own.to_vec();
+        let [_, plane] = copy.row_and_plane(place);
+        coord.extend(copy.plane_rows.map(|_| int(plane)));
+        let operand = self.plan.operand(&copy.operand);
+        for (number, _) in operand.into_iter().flat_map(|one| self.plan.outer_of(one)) {
+            let at = self.state.outer.get(number).cloned();
+            coord.push(at.ok_or_else(|| bug(self.plan, "no block has begun".to_string()))?);
+        }
+        Ok(coord)
+    }
+
     /// The first element of the CTA's tile along each axis of an operand.
     fn starts(&mut self, tile: TileId) -> Result<[Expr; 2]> {
         let plan = self.plan;
@@ -145,6 +159,7 @@ impl Lowering<'_> {
         let part = self.part()?;
         let starts = self.starts(to)?;
         let [x, y] = self.coordinates(copy, place, &starts, &part);
+        let coord = self.beyond(copy, place, [x.clone(), y.clone()])?;
         let mut offset = mul(part, int(copy.part_step.offset_bytes));
         if let Some(set) = self.staging_set()? {
             offset = add(offset, set);
@@ -160,6 +175,7 @@ impl Lowering<'_> {
                 "map" => Ok(Arg::TensorMap(map)),
                 "x" => Ok(Arg::Int(x.clone())),
                 "y" => Ok(Arg::Int(y.clone())),
+                "coord" => Ok(Arg::Ints(coord.clone())),
                 "src" => Ok(Arg::Address(src.clone())),
                 other => Err(bug(
                     plan,

@@ -2,13 +2,14 @@
 //! several side by side, and epilogues that are no map of their elements.
 
 use tilewright_formula::affine::ModeId;
-use tilewright_formula::form::{Chain, Contraction};
+use tilewright_formula::form::{Chain, Contraction, FoldSite};
+use tilewright_formula::syntax::Combine;
 use tilewright_formula::{ExprKind, Extent, Formula, Source, Statement};
 
 use super::combined::Along;
 use super::{APART, BEFORE, BEHIND, Misfit, combined, elementwise, fold};
 use crate::error::Violation;
-use crate::spec::Planes;
+use crate::spec::{Columns, Planes};
 
 /// Most products side by side: as many as one mma that reads shared memory has columns for.
 const MOST_PLANES: i64 = 32;
@@ -17,8 +18,11 @@ const MOST_PLANES: i64 = 32;
 /// apart: one refusal, whatever else follows from it.
 pub(super) fn side_by_side(formula: &Formula, found: &Contraction) -> Option<Violation> {
     let facts = |mode: &ModeId| formula.modes.get(*mode);
+    let of_results = Columns::of(formula, found).all;
     let constant = |mode: &ModeId| match facts(mode)?.extent {
-        Extent::Constant(extent) => Some((facts(mode)?.name.as_str(), extent)),
+        Extent::Constant(extent) if !of_results.contains(mode) => {
+            Some((facts(mode)?.name.as_str(), extent))
+        }
         _ => None,
     };
     let [rows, columns, batch] = [&found.rows, &found.columns, &found.batch];
@@ -120,18 +124,79 @@ pub(super) fn of_contraction(
     misfits.extend(combined::read_again(formula));
     misfits.extend(combined::before_others(formula));
     // What is combined with an output was judged by its statement.
-    for site in found
-        .folds
-        .iter()
-        .filter(|site| !combined::is_by_sign(formula, site))
-    {
-        misfits.push(Misfit {
-            part: site.span.clone(),
-            what: format!("`{}` folds results of the product", fold(site, formula)),
-            way_out: BEHIND,
-        });
-    }
+    misfits.extend(folds(formula, found));
+    misfits.extend(no_results(formula, found));
     misfits
+}
+
+/// Outputs none of which has an element for each result: tiles are those of one that has.
+fn no_results(formula: &Formula, found: &Contraction) -> Option<Misfit> {
+    let columns = Columns::of(formula, found);
+    let modes = || {
+        found
+            .rows
+            .iter()
+            .copied()
+            .chain(columns.all.iter().copied())
+    };
+    let mut writers = found.outputs.iter().filter_map(|at| {
+        let writer = formula.writer(Source::Operand(*at))?;
+        formula.statements.get(writer)
+    });
+    let has_all = |one: &Statement| modes().all(|mode| one.loops.contains(&mode));
+    let first = writers.clone().next()?;
+    if columns.tile.is_none() || first.combine != Combine::Set || writers.any(has_all) {
+        return None;
+    }
+    let names: Vec<&str> = modes()
+        .filter_map(|mode| formula.modes.get(mode))
+        .map(|mode| mode.name.as_str())
+        .collect();
+    Some(Misfit {
+        part: first.span.clone(),
+        what: format!("no output has an element for each ({})", names.join(",")),
+        way_out: "write the results to an output as well",
+    })
+}
+
+/// Folds of results along other than the columns that a tile has.
+fn folds(formula: &Formula, found: &Contraction) -> Vec<Misfit> {
+    let columns = Columns::of(formula, found);
+    let behind = |site: &FoldSite| {
+        found.epilogue.contains(&site.statement) || site.statement == found.sum.statement
+    };
+    let along_columns = |site: &FoldSite| {
+        behind(site) && matches!(site.modes.as_slice(), [mode] if Some(*mode) == columns.tile)
+    };
+    // What is combined with an output was judged by its statement.
+    let by_sign = |site: &&FoldSite| combined::is_by_sign(formula, site);
+    let others = found.folds.iter().filter(|site| !by_sign(site));
+    let misfit = |site: &FoldSite| {
+        let text = fold(site, formula);
+        let (what, way_out) = match columns.blocks {
+            Some(blocks) if site.modes.contains(&blocks) => (
+                format!(
+                    "`{text}` folds results of the product across the blocks along {}",
+                    formula.modes[blocks].name
+                ),
+                BEHIND,
+            ),
+            _ => (
+                format!("`{text}` folds results of the product along other than its columns"),
+                "fold along the columns, which a tile then has all of, or leave it to a kernel \
+                 behind this one",
+            ),
+        };
+        Misfit {
+            part: site.span.clone(),
+            what,
+            way_out,
+        }
+    };
+    others
+        .filter(|site| !along_columns(site))
+        .map(misfit)
+        .collect()
 }
 
 /// What the statement with the sum does beyond it, and what of the sum is no product of matrices.
@@ -153,7 +218,9 @@ fn sum(formula: &Formula, found: &Contraction, planes: Option<&Planes>) -> Vec<M
         let name = formula.modes.get(*mode).map(|mode| &mode.name);
         planes.is_some_and(|planes| Some(&planes.mode) == name)
     };
-    let columns = found.columns.iter().filter(|mode| !is_plane(mode));
+    let blocks = Columns::of(formula, found).blocks;
+    let is_apart = |mode: &ModeId| is_plane(mode) || blocks == Some(*mode);
+    let columns = found.columns.iter().filter(|mode| !is_apart(mode));
     let columns: Vec<ModeId> = columns.copied().collect();
     let along = [
         ("rows", &found.rows),

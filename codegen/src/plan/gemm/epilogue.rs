@@ -4,17 +4,22 @@
 use tilewright_formula::form::Form;
 use tilewright_layout::make_tiled_copy_c;
 
+use crate::arch::WARP;
 use crate::element::Packing;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
 use crate::plan::code::{computed, elements};
-use crate::plan::combine;
 use crate::plan::flow::{self, Flow};
-use crate::plan::model::{Plan, Step};
+use crate::plan::fold::Spread;
+use crate::plan::model::{MmaPlan, Plan, Step};
 use crate::plan::moves::{self, Shared};
-use crate::plan::partition;
+use crate::plan::part::Part;
 use crate::plan::tiled::assume;
+use crate::plan::{combine, partition, whole};
 use crate::spec::model::{Operand, Spec};
+
+/// The mode of the output that an epilogue folds along.
+const COLUMNS: usize = 1;
 
 /// What a product's epilogue computes; none where sums are stored as they are.
 pub(super) fn flow(spec: &Spec) -> Option<Flow> {
@@ -56,7 +61,7 @@ pub(super) fn plan(
         };
         let combined = flow.combined_by(at);
         let shared = Shared {
-            along: 1,
+            along: COLUMNS,
             together,
             tile: [spec.cta_tile[0], spec.cta_tile[1]],
             combined: combined.and_then(|(_, combining)| combining.in_memory()),
@@ -82,10 +87,88 @@ pub(super) fn plan(
         flow.nodes[at].held = held(operand, &step);
     }
     elements(chooser, &mut flow);
-    flow.along = 1;
+    plan_folds(chooser, plan, &mma, &mut flow)?;
+    flow.along = COLUMNS;
     flow.vector = i64::from(together);
     plan.flow = Some(flow);
     Ok(())
+}
+
+/// Whether the epilogue folds results along the columns.
+pub(super) fn folds(plan: &Plan) -> bool {
+    plan.folds().next().is_some()
+}
+
+/// Notes that a tile has all columns that there are, where they are folded, or come in blocks.
+pub(super) fn hold_columns(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Plan) {
+    let why = match (folds(plan), plan.work.in_blocks) {
+        (_, true) => "is a block of columns",
+        (true, false) => "is folded",
+        (false, false) => return,
+    };
+    if !plan.work.in_blocks {
+        plan.work.held = Some(COLUMNS);
+    }
+    let words = (why, "fold in a kernel behind this one");
+    whole::held(chooser, plan, (COLUMNS, spec.cta_tile[COLUMNS]), words);
+    if spec.cluster[COLUMNS] > 1 {
+        let [m, n, k] = spec.cluster;
+        let mode = plan.modes.get(COLUMNS).map_or("", String::as_str);
+        let message = format!(
+            "cluster ({m},{n},{k}) has {n} CTAs along {mode}, which {why} and of which each tile \
+             has all: use ({m},1,{k})"
+        );
+        chooser.violate("cluster", message);
+    }
+}
+
+/// Decides how folds along the columns are made: threads that have parts of a row are lanes of one
+/// warp.
+fn plan_folds(
+    chooser: &mut Chooser<'_>,
+    plan: &Plan,
+    mma: &MmaPlan,
+    flow: &mut Flow,
+) -> Result<()> {
+    if flow.folds.is_empty() {
+        return Ok(());
+    }
+    let part = partition::of_mma(plan, mma)?.c;
+    let spread = lanes_of_a_row(&part, i64::from(plan.threads));
+    if spread.is_none() {
+        let layout = mma.tiled.atom_layout_mnk();
+        let along = |mode: usize| layout.mode(mode).and_then(|mode| mode.size().ok());
+        let [m, n] = [0, 1].map(|mode| along(mode).unwrap_or(1));
+        let mode = plan.modes.get(COLUMNS).map_or("", String::as_str);
+        let message = format!(
+            "mma.atoms ({m},{n},1) gives parts of a row to several warps, and {mode} is folded by \
+             the lanes of one: use ({},1,1)",
+            m * n
+        );
+        chooser.violate("fold-threads", message);
+    }
+    for fold in &mut flow.folds {
+        whole::combined(chooser, fold);
+        fold.spread = spread.unwrap_or(fold.spread);
+    }
+    Ok(())
+}
+
+/// How lanes stand that have parts of a row of results; nothing where several warps have, or lanes
+/// that are no power of two apart.
+fn lanes_of_a_row(part: &Part<2>, threads: i64) -> Option<Spread> {
+    let warp = i64::from(WARP);
+    let row = |thread: i64| part.base(thread)[0];
+    let bits = (0..).map(|bit| 1 << bit).take_while(|bit| *bit < warp);
+    let same = |bit: &i64| (0..threads).all(|one| row(one) == row(one ^ bit));
+    let lanes: i64 = bits.filter(same).sum();
+    let apart = match lanes {
+        0 => 1,
+        lanes => lanes & -lanes,
+    };
+    let count = lanes / apart + 1;
+    let holders = (0..threads).filter(|thread| row(*thread) == row(0)).count() as i64;
+    (holders == count && count & (count - 1) == 0).then_some(Spread { apart, count })
 }
 
 /// How registers hold what a step moves; what is as wide as the sums is held as they are.

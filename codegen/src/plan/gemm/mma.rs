@@ -150,13 +150,13 @@ pub(super) fn check_accumulation(spec: &Spec, chooser: &mut Chooser<'_>, atom: &
     chooser.violate("accumulation", message);
 }
 
-/// Warps side by side: 64 rows and columns each where the tile allows it, at most 8 warps. Whether
-/// they cover the tile is for [`check_tile`] to say.
+/// Warps side by side: 64 rows and columns each where the tile allows it, at most 8 warps; of
+/// columns that are folded each has all. Whether they cover the tile is for [`check_tile`] to say.
 pub(super) fn tiled_mma(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
-    atom: Arc<Atom>,
-    widen: Option<Arc<Atom>>,
+    (atom, widen): (Arc<Atom>, Option<Arc<Atom>>),
+    folds: bool,
 ) -> Result<Option<MmaPlan>> {
     let Some(facts) = atom.mma.clone() else {
         return Ok(None);
@@ -164,8 +164,8 @@ pub(super) fn tiled_mma(
     let [m, n, _] = facts.mnk;
     let by_warps = facts.thr_id.size()? > 1;
     let atoms = spec.mma.atoms.unwrap_or_else(|| {
-        if by_warps && spec.compute.planes.is_some() {
-            of_planes(spec, facts.mnk)
+        if by_warps && (folds || spec.compute.planes.is_some()) {
+            few_registers(spec, facts.mnk, folds)
         } else if by_warps {
             let along =
                 |extent: i64, atom: i64| (extent / 64).clamp(1, 4).min(extent / atom).max(1);
@@ -187,9 +187,10 @@ pub(super) fn tiled_mma(
     Ok(Some(MmaPlan { atom, tiled, widen }))
 }
 
-/// Warps side by side where each has its rows and columns of several planes: the fewest whose
-/// accumulators and fragments leave a thread registers for all else, the squarest of these.
-fn of_planes(spec: &Spec, [m, n, k]: [i64; 3]) -> [i64; 3] {
+/// Warps side by side where each has its rows and columns of several planes, or all columns where
+/// they are folded: the fewest whose accumulators and fragments leave a thread registers for all
+/// else, the squarest of these.
+fn few_registers(spec: &Spec, [m, n, k]: [i64; 3], folds: bool) -> [i64; 3] {
     const MOST: i64 = 8;
     /// Registers of a thread: as many as plain products have, 64 rows and columns a warp.
     const REGISTERS: i64 = 192;
@@ -203,7 +204,8 @@ fn of_planes(spec: &Spec, [m, n, k]: [i64; 3]) -> [i64; 3] {
     };
     let along_m = (1..=MOST).filter(|warps| rows % (warps * m) == 0);
     let both = along_m.flat_map(|along_m| {
-        let along_n = (1..=MOST / along_m).filter(|warps| columns % (warps * n) == 0);
+        let most = if folds { 1 } else { MOST / along_m };
+        let along_n = (1..=most).filter(|warps| columns % (warps * n) == 0);
         along_n.map(move |along_n| [along_m, along_n])
     });
     let best = both.min_by_key(|[along_m, along_n]| {

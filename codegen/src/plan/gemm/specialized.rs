@@ -272,6 +272,12 @@ fn swizzle_of(width: i64, bytes: i64) -> Result<Swizzle> {
     Ok(Swizzle::new(bits, 4 - i64::from(bytes.ilog2()), 3)?)
 }
 
+/// Modes of the tensor that an operand is to its boxes: a tile's two, then that of planes and that
+/// of blocks of columns.
+fn rank(operand: &Operand, planes: bool) -> u32 {
+    2 + u32::from(planes) + u32::from(operand.block.is_some())
+}
+
 /// Why no tensor map describes the operand, whatever the problem (CUDA driver API,
 /// cuTensorMapEncodeTiled).
 pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
@@ -312,7 +318,8 @@ pub(super) fn map_misfit(operand: &Operand) -> Option<String> {
             }
         }
     };
-    let others = [Some(operand.axis(1 - contiguous)), plane];
+    let block = operand.block.as_ref().map(|(_, axis)| axis);
+    let others = [Some(operand.axis(1 - contiguous)), plane, block];
     others.into_iter().flatten().find_map(misfit)
 }
 

@@ -264,13 +264,41 @@ impl<'k> Memory<'k, '_> {
         Ok(())
     }
 
-    /// Folds a tile, all of whose rows a member has.
+    /// Whether the threads whose values come together have all of a row of a tile.
+    fn meet(&self, fold: &FoldPlan, tile: TileId) -> Result<(), String> {
+        let (tv, over) = (&self.registers(tile)?.tv, fold.over);
+        let extent = self.extents(tile)?[over];
+        let apart = fold.spread.apart;
+        let together = apart * (fold.spread.count - 1);
+        let threads = i64::from(self.plan.threads);
+        for first in (0..threads).filter(|thread| thread & together == 0) {
+            let row = tv.base(first)[1 - over];
+            let mut has = vec![false; extent];
+            for number in 0..fold.spread.count {
+                let base = tv.base(first + number * apart);
+                let places = tv.values.iter().map(|value| base[over] + value[over]);
+                for place in places.filter(|_| base[1 - over] == row) {
+                    *has.get_mut(place as usize).ok_or(OUTSIDE)? = true;
+                }
+            }
+            if let Some(missing) = has.iter().position(|has| !has) {
+                let name = &self.tile(tile)?.name;
+                return Err(format!(
+                    "folds {name} without element {missing} of the row of thread {first}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Folds a share of a tile, all of whose rows a member has. What is folded so far is there with
+    /// the last share.
     pub(super) fn fold(
         &mut self,
         machine: &Machine<'k>,
         at: usize,
         views: [View; 2],
-        (number, bounds): (FoldId, Bounds),
+        (number, bounds, share): (FoldId, Bounds, Share),
     ) -> Result<(), String> {
         let Folding {
             fold,
@@ -283,35 +311,61 @@ impl<'k> Memory<'k, '_> {
         if extents[1] != folded {
             return Err(format!("folds {:?} to {:?}", extents[0], extents[1]));
         }
+        if share.0 == 0 {
+            self.meet(fold, from.1)?;
+        }
         let whole = extents[0][fold.over] as i64;
         // Of what comes from all chunks, every element is there.
         let taken = match self.passes_over() == Some(fold.over) {
             true => whole,
             false => self.taken(machine, at, (fold.over, whole), bounds)?,
         };
-        let (source, mut target) = (self.take(from, extents[0]), self.take(to, extents[1]));
+        let mut so_far = match self.folding.remove(&to) {
+            None if share.0 == 0 => vec![fold.how.identity(); folded[0] * folded[1]],
+            Some((next, so_far)) if next == share => so_far,
+            found => {
+                let next = found.map_or(Share(0, share.1), |(next, _)| next);
+                return Err(format!("folds {share:?} in the place of {next:?}"));
+            }
+        };
+        let place = |mut here: [i64; 2]| {
+            here[fold.over] = 0;
+            here[0] as usize * folded[1] + here[1] as usize
+        };
         let part = self.members[at].part;
+        let source = self.take(from, extents[0]);
+        for run in self.regions.of_registers(from.1, share, part)?.iter() {
+            for step in 0..run.len as i64 {
+                let here = [run.at[0], run.at[1] + step];
+                if here[fold.over] >= taken {
+                    continue;
+                }
+                let next = source.element(here).ok_or(OUTSIDE)?;
+                let so_far = so_far.get_mut(place(here)).ok_or(OUTSIDE)?;
+                *so_far = match is_poison(*so_far) || is_poison(next) {
+                    true => POISON,
+                    false => combine(*so_far, next),
+                };
+            }
+        }
+        self.held.insert(from, source);
+        let mut target = self.take(to, extents[1]);
+        let is_done = share.0 + 1 == share.1;
         for run in self.regions.of_registers(to.1, WHOLE, part)?.iter() {
             for step in 0..run.len as i64 {
-                let mut here = [run.at[0], run.at[1] + step];
-                let into = here;
-                let mut value = fold.how.identity();
-                for along in 0..taken {
-                    here[fold.over] = along;
-                    let next = source.element(here).ok_or(OUTSIDE)?;
-                    value = match is_poison(value) || is_poison(next) {
-                        true => POISON,
-                        false => combine(value, next),
-                    };
-                }
-                *target.element_mut(into).ok_or(OUTSIDE)? = match is_poison(value) {
+                let here = [run.at[0], run.at[1] + step];
+                let value = so_far.get(place(here)).copied().unwrap_or(POISON);
+                *target.element_mut(here).ok_or(OUTSIDE)? = match is_poison(value) || !is_done {
                     true => POISON,
                     false => stored(fold.how.dtype, value),
                 };
             }
         }
-        self.held.insert(from, source);
         self.held.insert(to, target);
+        if !is_done {
+            self.folding
+                .insert(to, (Share(share.0 + 1, share.1), so_far));
+        }
         Ok(())
     }
 }

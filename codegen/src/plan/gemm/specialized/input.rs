@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tilewright_layout::{ComposedLayout, IntTuple, Layout};
 
-use super::{MAX_BOX, TENSOR_ALIGN, by_mode, map_misfit, swizzle_of};
+use super::{MAX_BOX, TENSOR_ALIGN, by_mode, map_misfit, rank, swizzle_of};
 use crate::atoms::model::{Atom, Space, TensorFacts};
 use crate::error::Result;
 use crate::plan::choose::{Chooser, STRIDE_CODE, Wanted};
@@ -165,7 +165,7 @@ pub(super) fn load_atom(
     let name = operand.name.as_str();
     let given = spec.copy.get(name).and_then(|path| path.g2s.clone());
     let boxes = TensorFacts {
-        rank: if planes { 3 } else { 2 },
+        rank: rank(operand, planes),
         multicast: several,
     };
     let what = format!("copy.{name}.g2s");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tilewright_layout::{ComposedLayout, CopyAtom, IntTuple, Layout, make_tiled_copy_c};
 
-use super::{MMA_ROWS, TENSOR_ALIGN, map_misfit, swizzle_of};
+use super::{MMA_ROWS, TENSOR_ALIGN, map_misfit, rank, swizzle_of};
 use crate::atoms::model::{Atom, OperandKind, Space, TensorFacts};
 use crate::error::Result;
 use crate::plan::choose::{Chooser, STRIDE_CODE, Wanted};
@@ -130,7 +130,7 @@ fn store_atoms(
         asynchronous: true,
         collective: false,
         tensor: Some(TensorFacts {
-            rank: 2,
+            rank: rank(d, false),
             multicast: false,
         }),
         combined: None,

@@ -728,6 +728,123 @@ class SwiGluInterleaved(SwiGlu):
         return product.unflatten(-1, (-1, 2)).unbind(-1)
 
 
+class Blocked(Gemm):
+    """A product whose columns come in blocks of 128, of which something is folded behind it."""
+
+    vendors = None
+    #: Where the operands have the mode within a block, after their rows: before that of blocks, or
+    #: behind it.
+    inner_first = False
+
+    def prepare(self):
+        if len(self.inputs) not in (2, 3) or not 1 <= len(self.outputs) <= 2:
+            raise Unknown(f"{self.kernel.spec} has operands {', '.join(self.operands)}")
+        self.scalars = {name: EPS for name in self.kernel.scalars}
+        self.factors = self.inputs[:2]
+        self.vectors = self.inputs[2:]
+        m, n, k = self.shape
+        self.blocks = n // 128
+        self.flops = 2.0 * m * n * k
+        self.bound = (2 * tilewright.ROUNDOFF.get(self.torch_type(), 0.0), self.bound_rms)
+        self.meanings = (self.blocked,)
+
+    def torch_type(self):
+        """The first output's type as PyTorch says it."""
+        return str(TYPES[self.types[self.outputs[0]]])[6:]
+
+    def shaped(self, blocked, axis):
+        """A view in the order of the operands of one that has blocks along an axis, then what is in
+        them."""
+        return blocked.transpose(axis, axis + 1) if self.inner_first else blocked
+
+    def sets(self):
+        m, n, k = self.shape
+        a, b = self.factors
+
+        def make():
+            rows = random(self.types[b], self.blocks, 128, k)
+            made = {
+                a: random(self.types[a], m, k, scale=self.scale(a)),
+                b: self.shaped(rows, 0),
+            }
+            for name in self.vectors:
+                made[name] = random(self.types[name], 128)
+            for name, found in zip(self.outputs, self.room(m)):
+                made[name] = found
+            return made
+
+        first = make()
+        each = sum(tensor.numel() * tensor.element_size() for tensor in first.values())
+        count = max(2, min(-(-ROTATED_BYTES // each), 64)) if DEVICE == "cuda" else 2
+        return [first] + [make() for _ in range(count - 1)]
+
+    def room(self, m):
+        """Outputs, of elements and of what each block has one of."""
+        kinds = [TYPES[self.types[name]] for name in self.outputs]
+        whole = torch.empty((m, self.blocks, 128), device=DEVICE, dtype=kinds[0])
+        return [
+            self.shaped(whole, 1),
+            *(torch.empty((m, self.blocks), device=DEVICE, dtype=kind) for kind in kinds[1:]),
+        ]
+
+    def rows_of(self, b):
+        """b as a matrix of rows."""
+        return (b.transpose(0, 1) if self.inner_first else b).reshape(-1, b.shape[2])
+
+    def blocked(self, *inputs):
+        product = (inputs[0] @ self.rows_of(inputs[1]).t()).unflatten(-1, (-1, 128))
+        return self.behind(product, *inputs[2:])
+
+    def behind(self, product, *others):
+        """What is made of the product's blocks, in the order of the outputs."""
+        raise NotImplementedError
+
+    def peers(self, bundle):
+        passed = torch.compile(self.passed, dynamic=False, mode="max-autotune-no-cudagraphs")
+        a, b = self.factors
+        launches = {}
+
+        def ours(**tensors):
+            key = tensors[a].data_ptr()
+            if key not in launches:
+                rows = self.rows_of(tensors[b])
+                product = torch.empty(self.shape[:2], device=DEVICE, dtype=tensors[a].dtype)
+                operands = {"a": tensors[a], "b": rows, "d": product}
+                launches[key] = bundle.pick("gemm", **operands).bind(**operands), product
+            launch, product = launches[key]
+            launch()
+            return passed(product, *(tensors[name] for name in self.vectors))
+
+        version = f"tilewright {tilewright.__version__}"
+        peer = tilewright.Peer("our product and a compiled pass", ours, version=version, same=False)
+        return [*Problem.peers(self, bundle), ("own", peer)]
+
+    def passed(self, product, *others):
+        """A pass over a product of its own, into the outputs' types."""
+        found = listed(self.behind(product.unflatten(-1, (-1, 128)), *others))
+        return tuple(one.to(TYPES[self.types[name]]) for one, name in zip(found, self.outputs))
+
+
+class QuantizedGemm(Blocked):
+    """Each block over its scale, and the scales."""
+
+    inner_first = True
+
+    def behind(self, product, *others):
+        wide = as_wide(product)
+        scale = wide.abs().amax(-1).clamp(min=1e-10) / 448
+        return self.shaped(wide / scale[..., None], 1), scale
+
+
+class HeadNorm(Blocked):
+    """Each block, a head, through RMSNorm."""
+
+    def behind(self, product, w):
+        wide = as_wide(product)
+        mean = (wide * wide).mean(-1, keepdim=True)
+        return wide * torch.rsqrt(mean + EPS) * as_wide(w)
+
+
 class Case:
     """A kind of kernels, and where they are measured."""
 
@@ -758,6 +875,8 @@ ALL = [
     Case("bias_relu_residual", ["bias_relu_residual"], BiasReluResidual, CUBES),
     Case("bias_relu", ["bias_relu"], BiasRelu, CUBES),
     Case("gelu", ["gelu", "bias_gelu"], Gelu, CUBES),
+    Case("qgemm", ["qgemm"], QuantizedGemm, CUBES),
+    Case("head_norm", ["head_norm"], HeadNorm, CUBES),
     Case("swiglu", ["swiglu"], SwiGlu, GATED),
     Case("swiglu_interleaved", ["swiglu"], SwiGluInterleaved, GATED),
 ]

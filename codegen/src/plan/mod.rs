@@ -11,6 +11,7 @@ pub mod fold;
 pub mod passes;
 pub mod cast;
 pub mod assumption;
+pub mod sums;
 pub mod combine;
 pub mod flow;
 pub mod model;
@@ -92,6 +93,9 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
     if let Some(plan) = &plan {
         limits::check_residency(&mut chooser, plan);
         limits::check_overlap(&mut chooser, plan);
+    }
+    if let Some(plan) = &mut plan {
+        sums::check(&mut chooser, plan);
     }
     // What a kernel waits for and tells follows from all other decisions.
     if let (Some(plan), true) = (&mut plan, chooser.violations.is_empty()) {

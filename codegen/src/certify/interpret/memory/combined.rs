@@ -11,7 +11,7 @@ use crate::arch::WARP;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::ir::tile::{Bounds, CombineId, CopyId, Place, Share, TileId, View};
-use crate::plan::combine::{Combining, in_any_order};
+use crate::plan::combine::{Combining, fold_of, in_any_order};
 use crate::plan::model::Step;
 use crate::plan::partition::{self, Partition};
 
@@ -116,10 +116,13 @@ impl<'k> Memory<'k, '_> {
         let written = formula.signature.operand(&output.name);
         let written = written.and_then(|at| formula.writer(Source::Operand(at)));
         let sign = written.map(|at| formula.statements[at].combine);
-        let wanted = sign
-            .and_then(in_any_order)
-            .map(|(fold, how)| (fold, how, dtype));
-        if wanted != in_memory.map(|(how, dtype)| (combining.how.fold, how, dtype)) {
+        let fold = sign.and_then(fold_of);
+        let wanted = fold.and_then(|fold| Some((in_any_order(fold, dtype)?, dtype)));
+        let in_order = combining.in_order.is_some();
+        if fold != Some(combining.how.fold)
+            || wanted != in_memory
+            || in_order == in_memory.is_some()
+        {
             return Err(format!(
                 "combines with {} as the formula does not",
                 output.name

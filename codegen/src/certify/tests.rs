@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod combined;
+mod sums;
 mod interpret;
 mod outer;
 mod passes;

@@ -1,8 +1,8 @@
 //! Sums in a fixed order, through scratch memory: the warps of a tile store their terms, each in
 //! its own place, and take tickets; who takes the last one adds up what is there.
 //!
-//! There stand the counters of each sum, zero outside of launches; then its terms, place after
-//! place with one term for each element of a tile: by tiles of the same elements, then by tiles
+//! There stand the counters of each sum, zero outside of launches, behind the flags of tiles that
+//! are cut; then, behind partial sums of those, its terms, place after place with one term for each element of a tile: by tiles of the same elements, then by tiles
 //! along what is added up, then by warps. A sum of some tiles takes the place of their first term.
 //! Places and counters are tested, which shows that they are inside, whatever the order of tiles.
 
@@ -219,6 +219,10 @@ impl<'p> Lowering<'p> {
     fn regions(&mut self, operand: &str) -> Result<[Expr; 2]> {
         let plan = self.plan;
         let mut terms = long(i64::from(plan.zero_bytes()));
+        if let Some(bytes) = plan.work.partial_bytes() {
+            let [_, ctas] = self.role()?.cluster.clone();
+            terms = add(terms, mul(widen(ctas), long(bytes)));
+        }
         let mut counters = i64::from(plan.work.flag_bytes());
         for (name, sums) in plan.in_order() {
             if name == operand {

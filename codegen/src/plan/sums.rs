@@ -58,6 +58,15 @@ impl InOrder {
         self.digits.iter().map(|digit| digit.extent).product()
     }
 
+    /// Which of a tile's terms of an element is that of the warp of that number.
+    pub fn part_of(&self, warp: i64) -> i64 {
+        let mut part = 0;
+        for digit in self.digits.iter().rev() {
+            part = part * digit.extent + warp / digit.prefix % digit.extent;
+        }
+        part
+    }
+
     /// Tiles whose terms are added up first.
     pub fn first_tiles(&self) -> i64 {
         (TOGETHER / self.parts()).max(1)
@@ -157,26 +166,16 @@ pub(super) fn plan(
     }))
 }
 
-/// What sums in a fixed order ask of a launch, and what they do not go together with.
-pub(super) fn check(chooser: &mut Chooser<'_>, plan: &mut Plan) {
-    let sums: Vec<(String, String)> = plan
-        .in_order()
-        .map(|(name, sums)| (name.to_owned(), sums.counters(plan)))
-        .collect();
-    for (name, count) in sums {
-        if plan.work.cuts_tiles() {
-            let message = format!(
-                "scheduler.kind stream_k: `+=` adds values to {name} in a fixed order, tile after \
-                 tile, where no tile is cut: use persistent"
-            );
-            chooser.violate("schedule", message);
-        }
-        plan.assumptions.push(Assumption::CountMost {
-            count,
-            most: COUNTERS,
-            reason: format!("counters of what `+=` adds to {name}"),
-        });
-    }
+/// What sums in a fixed order ask of a launch.
+pub(super) fn assume(plan: &mut Plan) {
+    let sums = plan.in_order();
+    let counters = sums.map(|(name, sums)| Assumption::CountMost {
+        count: sums.counters(plan),
+        most: COUNTERS,
+        reason: format!("counters of what `+=` adds to {name}: use a larger cta_tile"),
+    });
+    let counters: Vec<Assumption> = counters.collect();
+    plan.assumptions.extend(counters);
 }
 
 impl Plan {
@@ -194,7 +193,9 @@ impl Plan {
         if sums.is_empty() {
             return self.work.workspace();
         }
-        Some(format!("{} + {}", self.zero_bytes(), sums.join(" + ")))
+        let partials = self.work.all_partial_bytes();
+        let all: Vec<String> = partials.into_iter().chain(sums).collect();
+        Some(format!("{} + {}", self.zero_bytes(), all.join(" + ")))
     }
 
     /// Bytes at the start of scratch memory that are zero outside of launches.

@@ -148,7 +148,7 @@ impl Lowering<'_> {
         let bytes = self.kernel.work.partial_bytes();
         let bytes = bytes.ok_or_else(|| bug(self.plan, "tiles are not cut".to_string()))?;
         let place = add(
-            long(i64::from(self.kernel.work.flag_bytes())),
+            long(i64::from(self.plan.zero_bytes())),
             mul(widen(cta), long(bytes)),
         );
         let start = add(place, widen(mul(thread, int(VECTOR_BYTES))));

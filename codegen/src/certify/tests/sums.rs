@@ -87,7 +87,7 @@ fn what_adds_up_something_else_is_refused() {
     assert!(counts.is_empty(), "{counts:#?}");
 }
 
-/// A term one element further may lie behind the last place.
+/// A term far behind its place may lie behind the last one.
 #[test]
 fn terms_outside_of_scratch_memory_are_refused() {
     let (plan, kernel) = planned(&kinds()[0]);
@@ -101,7 +101,7 @@ fn terms_outside_of_scratch_memory_are_refused() {
                     Arg::Address(address) => Some(address),
                     _ => None,
                 });
-                addresses.next().map(|address| address.imm += 4).is_some()
+                addresses.next().map(|address| address.imm += 1 << 40).is_some()
             }
             _ => false,
         });

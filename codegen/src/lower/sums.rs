@@ -44,6 +44,8 @@ struct Summing<'p> {
     tiles: Expr,
     /// Places of a launch.
     places: Expr,
+    /// Whether the tile is one of the problem's, which a cluster's last ones need not be.
+    is_tile: Option<Expr>,
     /// The first byte of its terms, and of its counters.
     terms_at: Expr,
     counters_at: i64,
@@ -121,6 +123,7 @@ impl<'p> Lowering<'p> {
         if let Some(alone) = self.alone(step, &[[0; 2]])? {
             cond = and(cond, alone);
         }
+        cond = summing.is_tile.into_iter().fold(cond, and);
         let mut out = self.builder.end_scope(scope);
         out.push(only_if(cond, stores));
         Ok(out)
@@ -146,7 +149,11 @@ impl<'p> Lowering<'p> {
             share: self.builder.hoist("share", div(lane, int(elements))),
         };
         let going = self.builder.var("going", IntType::I32, true);
-        let mut body = vec![Stmt::Assign(going, int(1))];
+        let goes = match summing.is_tile.clone() {
+            Some(is_tile) => select(is_tile, int(1), int(0)),
+            None => int(1),
+        };
+        let mut body = vec![Stmt::Assign(going, goes)];
         for group in self.groups_of(&summing) {
             body.extend(self.group(&summing, &lanes, &group, going)?);
         }
@@ -168,6 +175,7 @@ impl<'p> Lowering<'p> {
         let plan = self.plan;
         let [mut block, mut blocks] = [long(0), long(1)];
         let [mut tile, mut tiles] = [long(0), long(1)];
+        let mut is_tile: Option<Expr> = None;
         let mut goes = |this: &mut Self, kept: bool, at: Expr, count: Expr| {
             let count = widen(count);
             let [all, number] = match kept {
@@ -188,6 +196,10 @@ impl<'p> Lowering<'p> {
             );
             let count = self.builder.hoist("tiles", count);
             let at = self.state.tile[mode].clone();
+            if self.kernel.work.cluster().0[mode] > 1 {
+                let begins = lt(at.clone(), count.clone());
+                is_tile = Some(is_tile.into_iter().fold(begins, and));
+            }
             goes(self, sums.keeps[mode], at, count);
         }
         let outer = self.state.outer.clone();
@@ -209,6 +221,7 @@ impl<'p> Lowering<'p> {
             block,
             tile,
             tiles,
+            is_tile,
             places: self.builder.hoist("places", places),
             terms_at,
             counters_at,

@@ -101,7 +101,10 @@ fn terms_outside_of_scratch_memory_are_refused() {
                     Arg::Address(address) => Some(address),
                     _ => None,
                 });
-                addresses.next().map(|address| address.imm += 1 << 40).is_some()
+                addresses
+                    .next()
+                    .map(|address| address.imm += 1 << 40)
+                    .is_some()
             }
             _ => false,
         });

@@ -212,7 +212,7 @@ impl<'k> Memory<'k, '_> {
         for thread in 0..threads {
             let first = whole.base(thread);
             let repeats = (0..2).any(|mode| combining.repeats[mode] && first[mode] != 0);
-            if thread % warp & combining.lanes != 0 || repeats {
+            if (thread % warp) & combining.lanes != 0 || repeats {
                 continue;
             }
             let place = sums.part_of(thread / warp);

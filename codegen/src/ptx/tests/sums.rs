@@ -39,7 +39,8 @@ fn outputs(text: &str, (times, plus): (u32, u32), order: WarpOrder) -> [Vec<u32>
     let register = text[..at].rsplit_once('%').unwrap().1;
     let end = at + ", %ctaid.x;".len();
     let turned = format!(
-        "{}\nmul.lo.u32 %{register}, %{register}, {times};\nadd.u32 %{register}, %{register}, {plus};\n\
+        "{}\nmul.lo.u32 %{register}, %{register}, {times};\n\
+         add.u32 %{register}, %{register}, {plus};\n\
          rem.u32 %{register}, %{register}, {TILES};\n{}",
         &text[..end],
         &text[end..]

@@ -127,6 +127,12 @@ pub enum Act {
     StorePartial,
     /// Adds accumulators that another CTA stored.
     AddPartial,
+    /// Stores a term of a sum that another thread adds up.
+    StoreTerm,
+    /// Loads a term of a sum that another thread stored.
+    LoadTerm,
+    /// Counts one more, and says how many there were: who comes last sees what all have written.
+    TakeTicket,
     /// Brings a tensor map near.
     PrefetchMap,
     /// Brings a box of a tensor near.
@@ -196,6 +202,9 @@ impl fmt::Display for Act {
             Act::ClearFlag => "takes a flag in global memory down",
             Act::StorePartial => "stores partial sums",
             Act::AddPartial => "adds partial sums",
+            Act::StoreTerm => "stores a term of a sum",
+            Act::LoadTerm => "loads a term of a sum",
+            Act::TakeTicket => "takes a ticket",
             Act::PrefetchMap => "prefetches a tensor map",
             Act::PrefetchBox => "prefetches a box of a tensor",
             Act::PrefetchBytes => "prefetches bytes in a row",

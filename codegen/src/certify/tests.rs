@@ -4,6 +4,7 @@
 mod ahead;
 mod combined;
 mod folds;
+mod sums;
 mod interpret;
 mod outer;
 mod passes;

@@ -205,7 +205,7 @@ impl<'p> GmemTile<'p> {
     }
 }
 
-fn stride_expr(builder: &Builder, stride: &Stride) -> Option<Expr> {
+pub(super) fn stride_expr(builder: &Builder, stride: &Stride) -> Option<Expr> {
     match stride {
         Stride::Const(value) => Some(long(*value)),
         Stride::Named(name) => builder.param(name).map(Expr::Param),

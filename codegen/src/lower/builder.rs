@@ -294,7 +294,7 @@ fn params(plan: &Plan) -> Vec<Param> {
     for axis in plan.operands.iter().flat_map(Operand::sized_axes) {
         push_once(&mut params, &axis.mode, ParamType::I32);
     }
-    if plan.work.workspace().is_some() {
+    if plan.workspace().is_some() {
         let ty = ParamType::Pointer {
             align_bytes: WORKSPACE_ALIGN,
             readonly: false,

@@ -13,6 +13,7 @@ use crate::ir::tile::{Bounds, CombineId, CopyId, Share, View};
 use crate::lower::fold::{Folding, groups, identity};
 use crate::lower::{Lowering, bug};
 use crate::plan::combine::Combining;
+use crate::plan::model::Step;
 
 /// A value on its way: its coordinates, and its register.
 type Value = ([i64; 2], Reg);
@@ -82,10 +83,30 @@ impl<'p> Lowering<'p> {
         }
         self.hand_on(&mut folding, combining.lanes, &done)?;
         let mut out = folding.out;
+        if let Some(sums) = &combining.in_order {
+            let step = self.step_of(by)?;
+            let terms = done
+                .iter()
+                .map(|(number, result)| (elements[*number], *result));
+            let terms: Vec<Value> = terms.collect();
+            out.extend(self.store_terms((combining, sums, step), held, &terms)?);
+            if share.0 + 1 == share.1.max(1) {
+                out.extend(self.add_up(to, (combining, sums, step))?);
+            }
+            return Ok(out);
+        }
         for share in shares_of(&done, elements.len()) {
             out.extend(self.copy(by, [held, to], bounds, share)?);
         }
         Ok(out)
+    }
+
+    fn step_of(&self, by: CopyId) -> Result<&'p Step> {
+        let step = match by {
+            CopyId::Tiled(number) => self.plan.steps.get(number),
+            CopyId::Boxes(_) => None,
+        };
+        step.ok_or_else(|| bug(self.plan, format!("no tiled copy {by:?}")))
     }
 
     /// Puts together what lanes have of elements.

@@ -16,6 +16,7 @@ mod mma;
 mod map;
 mod fold;
 mod across;
+mod sums;
 mod combine;
 mod passes;
 mod roles;

@@ -208,11 +208,11 @@ fn launch(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, Stri
 fn workspace(plan: &Plan) -> std::result::Result<Workspace, String> {
     let parse = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
     Ok(Workspace {
-        bytes: match plan.work.workspace() {
+        bytes: match plan.workspace() {
             Some(bytes) => parse(&bytes)?,
             None => 0u32.into(),
         },
-        zero_bytes: plan.work.flag_bytes(),
+        zero_bytes: plan.zero_bytes(),
     })
 }
 
@@ -284,6 +284,18 @@ fn assumptions(plan: &Plan) -> std::result::Result<Vec<Assumption>, String> {
         }
         model::Assumption::ExtentMost { mode, most, reason } => {
             let text = format!("{mode} <= {most}");
+            let expr = text.parse().map_err(|error| format!("{text}: {error}"))?;
+            Ok(Assumption::Expr {
+                expr,
+                reason: reason.clone(),
+            })
+        }
+        model::Assumption::CountMost {
+            count,
+            most,
+            reason,
+        } => {
+            let text = format!("{count} <= {most}");
             let expr = text.parse().map_err(|error| format!("{text}: {error}"))?;
             Ok(Assumption::Expr {
                 expr,

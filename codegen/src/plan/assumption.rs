@@ -32,6 +32,15 @@ pub enum Assumption {
         /// What needs it.
         reason: String,
     },
+    /// A count of a launch, as a launch expression, is at most that.
+    CountMost {
+        /// The count.
+        count: String,
+        /// How many there may be.
+        most: i64,
+        /// What is counted.
+        reason: String,
+    },
     /// Entries of a table that lie inside what it looks into are distinct, which the caller
     /// confirms.
     DistinctEntries {
@@ -73,6 +82,13 @@ impl fmt::Display for Assumption {
             }
             Assumption::ExtentMost { mode, most, reason } => {
                 write!(f, "{mode} <= {most} ({reason})")
+            }
+            Assumption::CountMost {
+                count,
+                most,
+                reason,
+            } => {
+                write!(f, "{count} <= {most} ({reason})")
             }
             Assumption::DistinctEntries { reason, .. } => {
                 write!(f, "{} ({reason})", self.promise().unwrap_or_default())

@@ -2,7 +2,8 @@
 //! element, the lanes of a warp put theirs together, and one of them combines the result with what
 //! is in memory, whoever else does so at the same time.
 //!
-//! Operations are such that the order makes no difference: the larger and the smaller of numbers.
+//! So it is with operations whose order makes no difference: the larger and the smaller of numbers,
+//! sums of integers. Sums of others come together in a fixed order (`sums`).
 
 use std::fmt;
 
@@ -17,8 +18,9 @@ use crate::plan::choose::Chooser;
 use crate::plan::code::{combine, computed};
 use crate::plan::flow::Flow;
 use crate::plan::fold::Combination;
-use crate::plan::model::Step;
+use crate::plan::model::{Plan, Step};
 use crate::plan::partition;
+use crate::plan::sums::{self, InOrder};
 
 /// How values are combined with what an output holds.
 #[derive(Clone, Debug)]
@@ -31,27 +33,34 @@ pub struct Combining {
     pub lanes: i64,
     /// The modes of the tile that values are the same along, of which the first thread's count.
     pub repeats: [bool; 2],
+    /// How what warps have comes together in a fixed order; none where any order does.
+    pub in_order: Option<InOrder>,
 }
 
-/// The fold that does what a sign does, and what is done in memory; none where the order of values
-/// would make a difference, or nothing is combined.
-pub fn in_any_order(combine: Combine) -> Option<(Fold, Reduction)> {
+/// The fold that does what a sign does; none where nothing is combined.
+pub fn fold_of(combine: Combine) -> Option<Fold> {
     match combine {
-        Combine::Max => Some((Fold::Max, Reduction::Max)),
-        Combine::Min => Some((Fold::Min, Reduction::Min)),
-        Combine::Add | Combine::Set => None,
+        Combine::Max => Some(Fold::Max),
+        Combine::Min => Some(Fold::Min),
+        Combine::Add => Some(Fold::Sum),
+        Combine::Set => None,
+    }
+}
+
+/// What is done in memory to elements of that type, where a fold gives the same in any order.
+pub fn in_any_order(fold: Fold, dtype: DType) -> Option<Reduction> {
+    match fold {
+        Fold::Max => Some(Reduction::Max),
+        Fold::Min => Some(Reduction::Min),
+        Fold::Sum => (dtype == DType::S32).then_some(Reduction::Add),
+        Fold::Mean | Fold::Argmax => None,
     }
 }
 
 impl Combining {
-    /// What is done in memory to elements of which type.
+    /// What is done in memory to elements of which type; none where they are added in order.
     pub(super) fn in_memory(&self) -> Option<(Reduction, DType)> {
-        let combine = match self.how.fold {
-            Fold::Max => Combine::Max,
-            Fold::Min => Combine::Min,
-            Fold::Sum | Fold::Mean | Fold::Argmax => return None,
-        };
-        Some((in_any_order(combine)?.1, self.how.dtype))
+        Some((in_any_order(self.how.fold, self.how.dtype)?, self.how.dtype))
     }
 }
 
@@ -60,16 +69,33 @@ pub(super) fn plan(
     chooser: &mut Chooser<'_>,
     flow: &mut Flow,
     number: usize,
-    (node, step, threads): (usize, &Step, u32),
+    (node, step, plan): (usize, &Step, &Plan),
 ) -> Result<()> {
+    let threads = i64::from(plan.threads);
     let has = flow.nodes.get(node).map_or([true; 2], |node| node.keeps);
     let Some(combining) = flow.combinings.get_mut(number) else {
         return Ok(());
     };
     let packing = computed(combining.how.dtype);
     combining.how.code = combine(chooser, combining.how.op(), packing);
-    combining.lanes = lanes(step, has, i64::from(threads))?;
+    combining.lanes = lanes(step, has, threads)?;
     combining.repeats = has.map(|has| !has);
+    if combining.in_memory().is_some() {
+        return Ok(());
+    }
+    let operand = plan.operand(&combining.operand);
+    let axes = operand.map_or(&[][..], |operand| operand.axes.as_slice());
+    let has_outer = |mode: &String| axes.iter().any(|axis| axis.mode == *mode);
+    let outer = plan.work.outer.iter().map(has_outer).collect();
+    combining.in_order = sums::plan(chooser, step, has, outer, threads)?;
+    if combining.in_order.is_none() {
+        let message = format!(
+            "compute: warps share the elements of {} that `+=` adds values to in no order of \
+             theirs: use as many threads as a power of two",
+            combining.operand
+        );
+        chooser.violate("sum-order", message);
+    }
     Ok(())
 }
 
@@ -92,6 +118,21 @@ impl fmt::Display for Combining {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.how.op().row().name;
         let lanes = 1 << self.lanes.count_ones();
-        write!(f, "{name} of {lanes} lanes and what is there")
+        match &self.in_order {
+            None => write!(f, "{name} of {lanes} lanes and what is there"),
+            Some(sums) => {
+                let (parts, tiles) = (sums.parts(), sums.first_tiles());
+                let parts = if parts == 1 {
+                    "1 term".into()
+                } else {
+                    format!("{parts} terms")
+                };
+                write!(
+                    f,
+                    "{name} of {lanes} lanes, in order: {parts} of a tile, {tiles} tiles, "
+                )?;
+                write!(f, "{} sums, the rest and what is there", sums.next_sums())
+            }
+        }
     }
 }

@@ -211,7 +211,7 @@ impl Growing<'_> {
 
     /// How a statement combines values of that type with what its output holds.
     fn combining(&mut self, statement: &Statement, dtype: DType) -> Option<usize> {
-        let (fold, _) = combine::in_any_order(statement.combine)?;
+        let fold = combine::fold_of(statement.combine)?;
         self.flow.combinings.push(Combining {
             how: Combination {
                 fold,
@@ -221,6 +221,7 @@ impl Growing<'_> {
             operand: self.formula.name(statement.target).to_owned(),
             lanes: 0,
             repeats: [false; 2],
+            in_order: None,
         });
         Some(self.flow.combinings.len() - 1)
     }

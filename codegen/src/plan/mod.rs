@@ -11,6 +11,7 @@ pub mod fold;
 pub mod passes;
 pub mod cast;
 pub mod assumption;
+pub mod sums;
 pub mod combine;
 pub mod flow;
 pub mod model;
@@ -98,6 +99,9 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
     }
     if let (Some(plan), true) = (&plan, chooser.violations.is_empty()) {
         ways::check_hops(&point.spec, &mut chooser, plan);
+    }
+    if let Some(plan) = &mut plan {
+        sums::assume(plan);
     }
     // What a kernel waits for and tells follows from all other decisions.
     if let (Some(plan), true) = (&mut plan, chooser.violations.is_empty()) {

@@ -28,8 +28,10 @@ pub(super) struct Shared<'s> {
     pub together: u32,
     /// Extents of the tile.
     pub tile: [i64; 2],
-    /// How what is stored is combined with what is there, where it is.
+    /// How what is stored is combined with what is there, where an atom does so.
     pub combined: Option<(Reduction, DType)>,
+    /// Whether elements are moved one by one.
+    pub by_element: bool,
     /// The copy of an atom over it.
     pub tiled: &'s dyn Fn(CopyAtom) -> Result<TiledCopy>,
 }
@@ -89,7 +91,7 @@ pub(super) fn step(
         .find(along)
         .filter(|_| !entries_along(&axes, operand, shared.along));
     let in_vectors = |axis: usize| *operand.stride(axis) == Stride::Const(1);
-    let together = match along.filter(|axis| shared.combined.is_none() && in_vectors(*axis)) {
+    let together = match along.filter(|axis| !shared.by_element && in_vectors(*axis)) {
         Some(_) => shared.together,
         None => 1,
     };

@@ -246,6 +246,7 @@ fn moves(
         together: u32::try_from(shares.vector).unwrap_or(1),
         tile: shares.tile,
         combined: combined.and_then(|(_, combining)| combining.in_memory()),
+        by_element: combined.is_some(),
         tiled: &|copy| tiled(shares, copy),
     };
     let Some(step) = moves::step(&point.spec, chooser, (operand, hop), &shared)? else {
@@ -261,7 +262,7 @@ fn moves(
         plan.assumptions.push(distinct);
     }
     if let Some((number, _)) = combined {
-        combine::plan(chooser, flow, number, (at, &step, plan.threads))?;
+        combine::plan(chooser, flow, number, (at, &step, plan))?;
     }
     flow.nodes[at].held = moves::held(operand, &step);
     let held = flow.nodes[at].held;

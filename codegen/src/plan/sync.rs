@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::arch::WARP;
 use crate::arch::{ARCHES, Arch};
 use crate::atoms::model::{Atom, Space};
 use crate::atoms::sync::{Act, Scope, SyncFacts};
@@ -14,6 +15,7 @@ use crate::error::Violation;
 use crate::plan::choose::Chooser;
 use crate::plan::model::{Choice, Hop, LeftOut, Plan};
 use crate::plan::roles::Roles;
+use crate::plan::sums::InOrder;
 use crate::spec::model::{LaunchKind, Schedule};
 
 #[cfg(test)]
@@ -47,9 +49,22 @@ const NEEDS: &[Need] = &[
         instead: "one thread for each row",
         when: |plan| {
             let of_lanes = plan.combinings().any(|one| one.lanes != 0);
-            of_lanes || plan.folds().any(|fold| fold.spread.count > 1)
+            let few = |sums: &InOrder| sums.elements(&plan.cta_tile) <= i64::from(WARP / 2);
+            let of_terms = plan.in_order().any(|(_, sums)| few(sums));
+            of_lanes || of_terms || plan.folds().any(|fold| fold.spread.count > 1)
         },
         facts: &[SyncFacts::of(Act::Exchange, Scope::Warp)],
+    },
+    Need {
+        of: "a sum of many values in a fixed order (compute)",
+        instead: "a fold of a kernel behind this one",
+        when: |plan| plan.in_order().next().is_some(),
+        facts: &[
+            SyncFacts::of(Act::StoreTerm, Scope::Gpu).on(Space::Gmem),
+            SyncFacts::of(Act::LoadTerm, Scope::Gpu).on(Space::Gmem),
+            SyncFacts::of(Act::TakeTicket, Scope::Gpu).on(Space::Gmem),
+            SyncFacts::of(Act::Meet, Scope::Warp),
+        ],
     },
     Need {
         of: "a fold of several warps' values (compute)",

@@ -161,9 +161,14 @@ impl Work {
     /// Bytes of scratch memory of a launch, as a launch expression: flags, then a place for the
     /// partial sums that each CTA may have to hand on.
     pub fn workspace(&self) -> Option<String> {
-        let place = self.partial_bytes()?;
         let flags = self.flag_bytes();
-        Some(format!("{flags} + {} * {place}", self.clusters()))
+        Some(format!("{flags} + {}", self.all_partial_bytes()?))
+    }
+
+    /// Bytes of the places for partial sums, as a launch expression; `None` where no tile is cut.
+    pub fn all_partial_bytes(&self) -> Option<String> {
+        let place = self.partial_bytes()?;
+        Some(format!("{} * {place}", self.clusters()))
     }
 
     /// Bytes in scratch memory of the partial sums of an output tile; `None` where none is cut.

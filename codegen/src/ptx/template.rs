@@ -79,6 +79,9 @@ pub(super) const SOURCES: &[(&str, &str)] = templates![
     "sync/partial_store.tera",
     "sync/prefetch_tensormap.tera",
     "sync/store_remote.tera",
+    "sync/term_load.tera",
+    "sync/term_store.tera",
+    "sync/ticket_take.tera",
 ];
 
 fn templates() -> Result<&'static Tera> {

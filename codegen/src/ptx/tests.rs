@@ -13,6 +13,7 @@ mod order;
 mod passes;
 mod programs;
 mod refusal;
+mod sums;
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -30,6 +30,8 @@ d[m,n] = y[m,n] * scale
 - Modes are named by the operands' layouts. A mode on the left alone broadcasts; one on the right
   alone is folded: `sum[k] …`. With `max=`, `+=` and `min=` it is folded by that operation. A bare
   mode in a value is its coordinate, `size(n)` its extent.
+- Kernels combine values with `max=`, `+=` and `min=` in an order that does not depend on which of
+  their parts run first: the same problem and kernel give the same bits, launch after launch.
 - A fold's body reaches as far as it can: to the comma or parenthesis that closes what the fold
   stands in, or to the statement's end. Its mode hides an outer one of that name.
 - An index is affine in modes, a quotient or remainder of that by a constant (`k/128`, `j%64`), or

@@ -28,7 +28,7 @@ impl Known<'_> {
         }
         let mut free = HashMap::new();
         let ctas = self.launched(&plan.work.grid(), &mut free)?;
-        let scratch = match plan.work.workspace() {
+        let scratch = match plan.workspace() {
             Some(text) => Some(self.launched(&text, &mut free)?),
             None => None,
         };

@@ -9,7 +9,7 @@ use crate::plan::model::Plan;
 use crate::{ir, lower};
 
 /// A product of each way, and rows: held whole, and in passes.
-const KINDS: [&str; 5] = [
+pub(super) const KINDS: [&str; 5] = [
     "kernel: amax
 name: amax_fma
 arch: sm_70
@@ -93,14 +93,14 @@ scheduler: { passes: many }
 ];
 
 /// A fault: whether it could be planted.
-type Fault = fn(&mut Plan, &mut Kernel) -> bool;
+pub(super) type Fault = fn(&mut Plan, &mut Kernel) -> bool;
 
 fn combines(op: &Op) -> bool {
     matches!(op, Op::Combine { .. })
 }
 
 /// Faults, and in how many of the kinds each can be planted.
-const FAULTS: [(&str, usize, Fault); 11] = [
+pub(super) const FAULTS: [(&str, usize, Fault); 11] = [
     ("values left out", 5, |_, kernel| drop_op(kernel, combines)),
     ("values combined twice", 5, |_, kernel| {
         once(kernel, |ops| {

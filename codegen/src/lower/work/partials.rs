@@ -9,9 +9,9 @@ use crate::atoms::model::Space;
 use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::expr::{add, div, int, long, mul, rem, sub, widen};
-use crate::ir::program::{Address, Arg, Base, Expr, IntType, Special, Stmt};
+use crate::ir::program::{Address, Arg, Expr, IntType, Special, Stmt};
 use crate::ir::tile::{Op, TileId};
-use crate::lower::{Lowering, WORKSPACE, bug};
+use crate::lower::{Lowering, bug};
 use crate::plan::work::FLAG_BYTES;
 
 /// Registers of a consumer besides accumulators and what it loads.
@@ -148,12 +148,12 @@ impl Lowering<'_> {
         let bytes = self.kernel.work.partial_bytes();
         let bytes = bytes.ok_or_else(|| bug(self.plan, "tiles are not cut".to_string()))?;
         let place = add(
-            long(i64::from(self.kernel.work.flag_bytes())),
+            long(i64::from(self.plan.zero_bytes())),
             mul(widen(cta), long(bytes)),
         );
         let start = add(place, widen(mul(thread, int(VECTOR_BYTES))));
         let start = self.builder.hoist("vectors", start);
-        self.scratch(start, 0)
+        self.scratch_at(start, 0)
     }
 
     /// The flag of this warpgroup's part of a tile, in the CTA's line.
@@ -161,17 +161,6 @@ impl Lowering<'_> {
         let part = mul(self.part()?, int(FLAG));
         let line = mul(cta, int(i64::from(FLAG_BYTES)));
         let start = self.builder.hoist("flag", widen(add(line, part)));
-        self.scratch(start, 0)
-    }
-
-    fn scratch(&self, offset: Expr, imm: i64) -> Result<Address> {
-        let param = self.builder.param(WORKSPACE);
-        let param = param.ok_or_else(|| bug(self.plan, "no scratch memory".to_string()))?;
-        Ok(Address {
-            space: Space::Gmem,
-            base: Base::Param(param),
-            offset,
-            imm,
-        })
+        self.scratch_at(start, 0)
     }
 }

@@ -6,7 +6,6 @@ use tilewright_formula::syntax::Combine;
 use tilewright_formula::{DType, ExprKind, Formula, Index, Role, Source, Statement, ValueType};
 
 use super::{BEHIND, Misfit};
-use crate::plan::combine;
 use crate::spec::TILE_MODES;
 
 /// The modes that a kernel goes along.
@@ -32,7 +31,7 @@ pub(super) fn misfit(formula: &Formula, statement: &Statement, modes: &Along) ->
     };
     let along = |mode: &ModeId| statement.loops.contains(mode) || statement.folded.contains(mode);
     let rank = statement.left.len();
-    if combine::in_any_order(statement.combine).is_none() || rank >= TILE_MODES {
+    if rank >= TILE_MODES {
         return misfit(
             format!("`{sign}` combines {name} with what was there"),
             "write it with `=`",

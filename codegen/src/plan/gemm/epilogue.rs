@@ -65,6 +65,7 @@ pub(super) fn plan(
             together,
             tile: [spec.cta_tile[0], spec.cta_tile[1]],
             combined: combined.and_then(|(_, combining)| combining.in_memory()),
+            by_element: combined.is_some(),
             tiled: &|copy| Ok(make_tiled_copy_c(copy, &mma.tiled)?),
         };
         // The store of the first output is planned already.
@@ -82,7 +83,7 @@ pub(super) fn plan(
         };
         let Some(step) = step else { continue };
         if let Some((number, _)) = combined {
-            combine::plan(chooser, &mut flow, number, (at, &step, plan.threads))?;
+            combine::plan(chooser, &mut flow, number, (at, &step, plan))?;
         }
         flow.nodes[at].held = held(operand, &step);
     }

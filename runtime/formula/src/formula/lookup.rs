@@ -29,8 +29,8 @@ impl Formula {
     }
 
     /// Modes in the order of a positional tile: those of the first output in `operands`, then
-    /// summed ones in the order in which they appear. Of an axis that a table looks into, they are
-    /// the table's.
+    /// summed ones, and those along which values are combined with an output, in the order in
+    /// which they appear. Of an axis that a table looks into, they are the table's.
     pub fn tile_modes(&self) -> Vec<ModeId> {
         let operands = 0..self.signature.operands.len();
         let mut outputs = operands.filter(|at| self.role(*at) != Role::Input);
@@ -63,6 +63,7 @@ impl Formula {
                     modes.iter().copied().for_each(&mut add);
                 }
             });
+            statement.folded.iter().copied().for_each(&mut add);
         }
         modes
     }

@@ -1,5 +1,7 @@
 //! Values that are combined with what an output holds: each once, those that are there.
 
+use std::collections::HashSet;
+
 use tilewright_formula::Source;
 use tilewright_formula::number::stored;
 
@@ -11,9 +13,10 @@ use crate::arch::WARP;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::ir::tile::{Bounds, CombineId, CopyId, Place, Share, TileId, View};
-use crate::plan::combine::{Combining, in_any_order};
+use crate::plan::combine::{Combining, fold_of, in_any_order};
 use crate::plan::model::Step;
 use crate::plan::partition::{self, Partition};
+use crate::plan::sums::InOrder;
 
 impl<'k> Memory<'k, '_> {
     /// Combines a share of a tile with what an output holds.
@@ -116,10 +119,13 @@ impl<'k> Memory<'k, '_> {
         let written = formula.signature.operand(&output.name);
         let written = written.and_then(|at| formula.writer(Source::Operand(at)));
         let sign = written.map(|at| formula.statements[at].combine);
-        let wanted = sign
-            .and_then(in_any_order)
-            .map(|(fold, how)| (fold, how, dtype));
-        if wanted != in_memory.map(|(how, dtype)| (combining.how.fold, how, dtype)) {
+        let fold = sign.and_then(fold_of);
+        let wanted = fold.and_then(|fold| Some((in_any_order(fold, dtype)?, dtype)));
+        let in_order = combining.in_order.is_some();
+        if fold != Some(combining.how.fold)
+            || wanted != in_memory
+            || in_order == in_memory.is_some()
+        {
             return Err(format!(
                 "combines with {} as the formula does not",
                 output.name
@@ -166,12 +172,65 @@ impl<'k> Memory<'k, '_> {
             let mut threads = threads.clone();
             threads.all(|thread| apart.base(thread) == apart.base(thread ^ bit))
         };
+        if let Some(sums) = &combining.in_order {
+            self.placed(step, combining, sums)?;
+        }
         let bits = (0..).map(|bit| 1 << bit);
         let bits = bits.take_while(|bit| *bit < i64::from(WARP));
         let mut together = bits.filter(|bit| combining.lanes & bit != 0);
         match together.find(|bit| !alike(*bit)) {
             Some(bit) => Err(format!("lanes {bit} apart have other elements of {name}")),
             None => Ok(()),
+        }
+    }
+
+    /// Whether each place of a tile in scratch memory has one term, which one warp stores, and all
+    /// warps are waited for.
+    fn placed(&self, step: &Step, combining: &Combining, sums: &InOrder) -> Result<(), String> {
+        let name = &step.operand;
+        let warp = i64::from(WARP);
+        let threads = i64::from(self.plan.threads);
+        let operand = self.plan.operand(name).ok_or("there is no output")?;
+        let has = |mode: &String| operand.axes.iter().any(|axis| axis.mode == *mode);
+        let outer: Vec<bool> = self.plan.work.outer.iter().map(has).collect();
+        let folds = [0, 1].map(|mode| !step.keeps()[mode] && !combining.repeats[mode]);
+        if sums.keeps != step.keeps() || sums.folds != folds || sums.outer != outer {
+            return Err(format!(
+                "adds up {name} along other modes than its values have"
+            ));
+        }
+        if sums.warps * warp != threads {
+            return Err(format!("waits for {} warps of {name}, not all", sums.warps));
+        }
+        let part = |partition: Result<Partition, Error>| match partition {
+            Ok(partition) => Ok(partition.src),
+            Err(error) => Err(error.to_string()),
+        };
+        let own = part(partition::of_step(step))?;
+        let whole = part(partition::whole_of_step(step))?;
+        let mut places = HashSet::new();
+        for thread in 0..threads {
+            let first = whole.base(thread);
+            let repeats = (0..2).any(|mode| combining.repeats[mode] && first[mode] != 0);
+            if (thread % warp) & combining.lanes != 0 || repeats {
+                continue;
+            }
+            let place = sums.part_of(thread / warp);
+            for value in &own.values {
+                let base = own.base(thread);
+                let at = [0, 1].map(|mode| base[mode] + value[mode]);
+                if !places.insert((place, at)) {
+                    return Err(format!("two warps store terms of {name} at one place"));
+                }
+            }
+        }
+        let all = sums.parts() * sums.elements(&self.plan.cta_tile);
+        match places.len() as i64 == all {
+            true => Ok(()),
+            false => Err(format!(
+                "{all} places of {name} have {} terms",
+                places.len()
+            )),
         }
     }
 }

@@ -18,10 +18,12 @@ pub(super) struct Lanes {
     pub elements: i64,
     /// Lanes with terms of one element.
     pub shares: i64,
-    /// Which of the elements, and of their terms, a lane has.
+    /// Which of the elements a lane has.
     pub own: Expr,
+    /// Which of the lanes with terms of that element it is.
     pub share: Expr,
 }
+
 impl<'p> Lowering<'p> {
     /// Adds the sum of all terms to what the output holds.
     pub(super) fn add_to_output(

@@ -18,7 +18,7 @@ use crate::plan::choose::Chooser;
 use crate::plan::code::{combine, computed};
 use crate::plan::flow::Flow;
 use crate::plan::fold::Combination;
-use crate::plan::model::{Plan, Step};
+use crate::plan::model::{Hop, Plan, Step};
 use crate::plan::partition;
 use crate::plan::sums::{self, InOrder};
 
@@ -97,6 +97,18 @@ pub(super) fn plan(
         chooser.violate("sum-order", message);
     }
     Ok(())
+}
+
+/// Registers of a thread that hold what it has folded of outputs that values are combined with.
+pub(super) fn registers(plan: &Plan, flow: &Flow) -> i64 {
+    const REGISTER_BITS: i64 = 32;
+    let combined = flow.nodes.iter().filter(|node| node.combined.is_some());
+    let held = combined.filter_map(|node| {
+        let step = plan.step(node.stored.as_ref()?, Hop::R2g)?;
+        let part = partition::of_step(step).ok()?.src;
+        Some(part.values.len() as i64 * i64::from(node.dtype.bits()) / REGISTER_BITS)
+    });
+    held.sum()
 }
 
 /// The bits in which lanes may differ that have parts of the same elements of the output, where

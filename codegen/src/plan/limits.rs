@@ -4,6 +4,7 @@ use crate::arch::{MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, REGISTERS_PER_S
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
+use crate::plan::combine;
 use crate::plan::flow::{Does, Flow, Node};
 use crate::plan::model::{Hop, Plan};
 use crate::plan::part::Part;
@@ -352,9 +353,10 @@ fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
         };
         (0..made.len()).map(live).max().unwrap_or(0)
     };
+    let combined = combine::registers(plan, flow);
     let Some(passes) = &flow.passes else {
         let all: Vec<usize> = (0..flow.nodes.len()).collect();
-        return most(&all, &|_| false);
+        return combined + most(&all, &|_| false);
     };
     // What is made once stays, and so do values that are folded so far.
     let once: i64 = passes.once.iter().flatten().map(|at| held(*at)).sum();
@@ -376,7 +378,7 @@ fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
             let is_fold = |node: &Node| matches!(node.does, Does::Fold(..));
             !is_early && (by_shares || readers.all(is_fold))
         };
-        once + so_far.sum::<i64>() + most(&pass.made, &few)
+        combined + once + so_far.sum::<i64>() + most(&pass.made, &few)
     };
     passes.passes.iter().map(of_pass).max().unwrap_or(0)
 }

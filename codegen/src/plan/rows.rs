@@ -15,7 +15,7 @@ use crate::plan::code::elements;
 use crate::plan::combine;
 use crate::plan::flow::{self, Flow, Node};
 use crate::plan::fold::{Combination, Scratch, Spread};
-use crate::plan::model::{Assumption, Hop, Plan};
+use crate::plan::model::{Assumption, Hop, Plan, Step};
 use crate::plan::moves::{self, Shared, WIDEST_BYTES};
 use crate::plan::passes::{self, Passes};
 use crate::plan::tiled::{assume, power_of_two_below, power_of_two_in};
@@ -282,9 +282,16 @@ fn moves(
         chooser.violate("schedule", message);
         return Ok(());
     }
-    let Some(last) = moves::step(&point.spec, chooser, (operand, Hop::G2rLast), &shared)? else {
-        return Ok(());
+    let given = path.and_then(|path| path.g2r_last.as_ref());
+    let last = match (given, plan.steps.last()) {
+        // It loads as the passes before it do.
+        (Some(Auto::Auto), Some(first)) => Some(Step {
+            hop: Hop::G2rLast,
+            ..first.clone()
+        }),
+        _ => moves::step(&point.spec, chooser, (operand, Hop::G2rLast), &shared)?,
     };
+    let Some(last) = last else { return Ok(()) };
     if moves::held(operand, &last) != held {
         let first = Hop::G2r.key(&operand.name);
         let message = format!(

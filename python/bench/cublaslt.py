@@ -1,5 +1,5 @@
-"""Products by cuBLASLt with its own epilogues: the first algorithm that its heuristic names, and the
-fastest of all that it names.
+"""Products by cuBLASLt with its own epilogues: the first algorithm that its heuristic names, and
+the fastest of all that it names.
 
 The library is the one that PyTorch has loaded. Products are d = f(a · bᵀ + bias) of row-major
 bf16 or f16 tensors a: (m,k), b: (n,k), d: (m,n), bias: (n): what cuBLASLt sees, whose matrices go
@@ -138,7 +138,7 @@ class Matmul:
 
 
 class Epilogue:
-    """Products with an epilogue on any set of tensors, by an algorithm that the first set decides."""
+    """Products with an epilogue on any set of tensors, by an algorithm that the first decides."""
 
     def __init__(self, epilogue, names):
         self.epilogue, self.names = epilogue, names
@@ -179,8 +179,8 @@ class Epilogue:
 
 
 def peers(epilogue, names, same=True):
-    """The default and the best algorithm. `names` are those of the operands a, b, d and the bias, or
-    None where there is none."""
+    """The default and the best algorithm. `names` are those of the operands a, b, d and the bias,
+    or None where there is none."""
     product = Epilogue(epilogue, names)
     return [("cublaslt", product.peer(kind, same)) for kind in ("default", "best")]
 

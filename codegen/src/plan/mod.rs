@@ -93,12 +93,7 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
         ways::check(&point.spec, &mut chooser, Way::of_rows(plan));
     }
     if let Some(plan) = &plan {
-        limits::check_residency(&mut chooser, plan);
-        limits::check_overlap(&mut chooser, plan);
-        over::check(&mut chooser, plan)?;
-    }
-    if let (Some(plan), true) = (&plan, chooser.violations.is_empty()) {
-        ways::check_hops(&point.spec, &mut chooser, plan);
+        check(&point.spec, &mut chooser, plan)?;
     }
     if let Some(plan) = &mut plan {
         sums::assume(plan);
@@ -127,6 +122,17 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
             Err(Error::plan(&point.id, violations))
         }
     }
+}
+
+/// What is asked of a plan whose kernel is known, but for what it waits for.
+fn check(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) -> Result<()> {
+    limits::check_residency(chooser, plan);
+    limits::check_overlap(chooser, plan);
+    over::check(chooser, plan)?;
+    if chooser.violations.is_empty() {
+        ways::check_hops(spec, chooser, plan);
+    }
+    Ok(())
 }
 
 /// A plan with the point's own values and nothing decided.

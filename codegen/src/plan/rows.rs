@@ -265,35 +265,47 @@ fn moves(
         combine::plan(chooser, flow, number, (at, &step, plan))?;
     }
     flow.nodes[at].held = moves::held(operand, &step);
-    let held = flow.nodes[at].held;
     plan.steps.push(step);
-    let path = point.spec.copy.get(&operand.name);
-    let wanted = path.is_some_and(|path| path.g2r_last.is_some());
-    let passes = flow.passes.as_ref().filter(|_| hop == Hop::G2r && wanted);
-    let Some(passes) = passes else { return Ok(()) };
-    let key = Hop::G2rLast.key(&operand.name);
-    if !passes
-        .passes
-        .last()
-        .is_some_and(|pass| pass.made.contains(&at))
-    {
-        let name = &operand.name;
+    let last = point.spec.copy.get(&operand.name);
+    let last = last.and_then(|path| path.g2r_last.as_ref());
+    match (last, hop) {
+        (Some(last), Hop::G2r) => load_last(point, chooser, plan, (flow, at), (last, &shared)),
+        _ => Ok(()),
+    }
+}
+
+/// Plans how the last pass loads a node's elements, where it does so in a way of its own.
+fn load_last(
+    point: &Point,
+    chooser: &mut Chooser<'_>,
+    plan: &mut Plan,
+    (flow, at): (&Flow, usize),
+    (given, shared): (&Auto<String>, &Shared<'_>),
+) -> Result<()> {
+    let (Some(passes), Some((name, _))) = (&flow.passes, flow.nodes[at].moved()) else {
+        return Ok(());
+    };
+    let Some(operand) = point.spec.operand(name) else {
+        return Ok(());
+    };
+    let key = Hop::G2rLast.key(name);
+    let last = passes.passes.last();
+    if !last.is_some_and(|pass| pass.made.contains(&at)) {
         let message = format!("{key}: the last pass does not load {name}: leave it out");
         chooser.violate("schedule", message);
         return Ok(());
     }
-    let given = path.and_then(|path| path.g2r_last.as_ref());
     let last = match (given, plan.steps.last()) {
         // It loads as the passes before it do.
-        (Some(Auto::Auto), Some(first)) => Some(Step {
+        (Auto::Auto, Some(first)) => Some(Step {
             hop: Hop::G2rLast,
             ..first.clone()
         }),
-        _ => moves::step(&point.spec, chooser, (operand, Hop::G2rLast), &shared)?,
+        _ => moves::step(&point.spec, chooser, (operand, Hop::G2rLast), shared)?,
     };
     let Some(last) = last else { return Ok(()) };
-    if moves::held(operand, &last) != held {
-        let first = Hop::G2r.key(&operand.name);
+    if moves::held(operand, &last) != flow.nodes[at].held {
+        let first = Hop::G2r.key(name);
         let message = format!(
             "{key}: {} fills other registers than {first} does: use one that moves as many bytes",
             last.atom.id

@@ -24,7 +24,7 @@ pub const TERM_BYTES: i64 = 4;
 pub const COUNTERS: i64 = 1 << 17;
 /// Terms that one warp adds up at a time, of as many tiles or sums of tiles; what is left behind
 /// the second time is added up whole.
-const TOGETHER: i64 = 32;
+pub const TOGETHER: i64 = 32;
 
 /// How terms of one output come together.
 #[derive(Clone, Debug)]

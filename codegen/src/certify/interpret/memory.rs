@@ -5,6 +5,7 @@ mod registers;
 mod combined;
 mod flow;
 mod looked;
+mod over;
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -38,7 +38,7 @@ pub(super) struct Problem {
     /// The tables.
     tables: Vec<Table>,
     /// Elements of the inputs, by operand and place; none of outputs.
-    inputs: Vec<Vec<Grid>>,
+    pub(super) inputs: Vec<Vec<Grid>>,
     /// Scalars, in the order of the signature.
     pub scalars: Vec<f64>,
     /// The outputs.
@@ -135,8 +135,10 @@ impl Problem {
                 extents,
                 data: data.to_vec(),
             };
-            let grids = all.chunks((extents[0] * extents[1]).max(1));
-            return grids.map(grid).collect();
+            return all
+                .chunks((extents[0] * extents[1]).max(1))
+                .map(grid)
+                .collect();
         }
         let at = |place: usize| {
             let number = number + place * plan.operands.len();
@@ -297,12 +299,6 @@ impl Problem {
         let places = self.inputs.get(slice.operand);
         let input = places.and_then(|places| places.get(slice.place));
         input.ok_or_else(|| "loads what is no input".into())
-    }
-
-    /// An element of an input, whose place an output takes.
-    pub fn element_mut(&mut self, slice: Slice, at: [i64; 2]) -> Option<&mut f64> {
-        let places = self.inputs.get_mut(slice.operand)?;
-        places.get_mut(slice.place)?.element_mut(at)
     }
 
     /// An output.

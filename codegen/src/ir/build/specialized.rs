@@ -74,18 +74,8 @@ impl Pipes {
                 _ => Across::Cluster,
             },
         });
-        let own = |name, slots, tiles, engine| Pipe {
-            name,
-            slots,
-            tiles,
-            fill: consumers,
-            empty: consumers,
-            full: Full::Group(engine),
-            every: Every::Trip,
-            across: Across::Warpgroup,
-        };
         let groups = roles.in_flight + 1;
-        let products = tiles.pipe(own(
+        let products = tiles.pipe(own_pipe(
             "products",
             groups,
             product.acc.clone(),
@@ -106,22 +96,9 @@ impl Pipes {
         let staging = roles.store.as_ref().map(|_| {
             let staged = tiles.smem(Role::Output, Stage::Turn, None).tile();
             let buffers = roles.staging.buffers as u32;
-            tiles.pipe(own("staging", buffers, vec![staged], Engine::Stores))
+            tiles.pipe(own_pipe("staging", buffers, vec![staged], Engine::Stores))
         });
-        let ahead = roles.ahead.as_ref().map(|ahead| {
-            let loads = ahead.loads.iter();
-            let held = loads.map(|load| tiles.smem_of(&load.operand)).collect();
-            tiles.pipe(Pipe {
-                name: "ahead",
-                slots: ahead.ring.stages,
-                tiles: held,
-                fill: Team::Producer,
-                empty: consumers,
-                full: Full::Bytes(ahead.ring),
-                every: Every::WorkTile,
-                across: Across::Cta,
-            })
-        });
+        let ahead = ahead(tiles, roles);
         let cuts = tiles.plan().work.cuts_tiles();
         let partials = cuts.then(|| {
             tiles.pipe(Pipe {
@@ -144,6 +121,37 @@ impl Pipes {
             partials,
         }
     }
+}
+
+/// A pipe of a warpgroup of consumers, of what an engine does for it.
+fn own_pipe(name: &'static str, slots: u32, tiles: Vec<TileId>, engine: Engine) -> Pipe {
+    Pipe {
+        name,
+        slots,
+        tiles,
+        fill: Team::Consumers,
+        empty: Team::Consumers,
+        full: Full::Group(engine),
+        every: Every::Trip,
+        across: Across::Warpgroup,
+    }
+}
+
+/// The pipe of what boxes bring to the epilogue.
+fn ahead(tiles: &mut Tiles<'_>, roles: &Roles) -> Option<PipeId> {
+    let ahead = roles.ahead.as_ref()?;
+    let loads = ahead.loads.iter();
+    let held = loads.map(|load| tiles.smem_of(&load.operand)).collect();
+    Some(tiles.pipe(Pipe {
+        name: "ahead",
+        slots: ahead.ring.stages,
+        tiles: held,
+        fill: Team::Producer,
+        empty: Team::Consumers,
+        full: Full::Bytes(ahead.ring),
+        every: Every::WorkTile,
+        across: Across::Cta,
+    }))
 }
 
 fn produce(tiles: &Tiles<'_>, pipes: &Pipes, roles: &Roles) -> Vec<Op> {

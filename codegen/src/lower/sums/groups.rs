@@ -10,10 +10,10 @@ use crate::ir::expr::{add, and, div, eq, int, long, lt, min, mul, select, sub, w
 use crate::ir::program::{Arg, Expr, IntType, Reg, Scalar, Stmt, VarId};
 use crate::lower::Lowering;
 use crate::lower::fold::{Folding, identity};
-use crate::plan::sums::{COUNTERS, TERM_BYTES};
+use crate::plan::sums::{COUNTERS, TERM_BYTES, TOGETHER};
 
-/// Terms that a lane loads at a time.
-const AT_A_TIME: i64 = 4;
+/// Most terms that a lane loads at a time: one wait for them all.
+const AT_A_TIME: i64 = 16;
 /// A ticket that nobody takes last.
 const NO_TICKET: u64 = u32::MAX as u64;
 
@@ -142,13 +142,13 @@ impl<'p> Lowering<'p> {
         lanes: &Lanes,
         group: &Group,
     ) -> Result<Vec<Stmt>> {
-        let file = self
-            .builder
-            .file("term", RegType::F32, AT_A_TIME as usize + 2);
+        let at_a_time = (TOGETHER / lanes.shares).clamp(1, AT_A_TIME);
+        let count = at_a_time as usize;
+        let file = self.builder.file("term", RegType::F32, count + 2);
         let mut registers = (0..).map(|index| Reg { file, index });
         let [sum, spare] =
             [registers.next(), registers.next()].map(|one| one.unwrap_or(Reg { file, index: 0 }));
-        let loaded: Vec<Reg> = registers.take(AT_A_TIME as usize).collect();
+        let loaded: Vec<Reg> = registers.take(count).collect();
         let mut folding = Folding {
             how: &summing.combining.how,
             spare: vec![spare],
@@ -158,12 +158,12 @@ impl<'p> Lowering<'p> {
             let begin = Scalar::Bits(identity(&summing.combining.how));
             let mut out = vec![Stmt::Set(sum, begin.clone())];
             let var = this.builder.var("trip", IntType::I64, false);
-            let each = lanes.shares * AT_A_TIME;
+            let each = lanes.shares * at_a_time;
             let trips = div(add(group.count.clone(), long(each - 1)), long(each));
             let mut body = Vec::new();
             for (number, register) in (0..).zip(&loaded) {
                 let before = mul(
-                    add(mul(Expr::Var(var), long(AT_A_TIME)), long(number)),
+                    add(mul(Expr::Var(var), long(at_a_time)), long(number)),
                     long(lanes.shares),
                 );
                 let index = add(before, widen(lanes.share.clone()));

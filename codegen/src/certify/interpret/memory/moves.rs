@@ -304,14 +304,6 @@ impl<'k> Memory<'k, '_> {
         Ok(())
     }
 
-    /// The input whose place an output takes.
-    fn over(&self, output: Slice) -> Option<Slice> {
-        let operands = &self.plan.operands;
-        let over = operands.get(output.operand)?.over.as_ref()?;
-        let operand = operands.iter().position(|one| one.name == *over)?;
-        Some(Slice { operand, ..output })
-    }
-
     /// Stores elements of a row.
     fn store(
         &mut self,
@@ -329,18 +321,7 @@ impl<'k> Memory<'k, '_> {
                 output.store([row, column], *value)?;
             }
         }
-        // What lies over an input is read by all who come later.
-        if let Some(over) = self.over(operand) {
-            let values = line
-                .iter()
-                .zip(column..)
-                .filter(|(_, column)| *column < columns);
-            for (value, column) in values.filter(|_| row < rows) {
-                let element = self.problem.element_mut(over, [row, column]);
-                *element.ok_or("takes the place of no input")? = *value;
-            }
-        }
-        Ok(())
+        self.replace(operand, line, [row, column])
     }
 }
 

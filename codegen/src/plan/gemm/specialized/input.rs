@@ -35,6 +35,13 @@ pub(super) struct Input<'s> {
     pub parts: u32,
 }
 
+impl Input<'_> {
+    /// Whether it has several planes, and whether several CTAs share it.
+    fn several(&self) -> [bool; 2] {
+        [self.planes > 1, self.parts > 1]
+    }
+}
+
 /// The load of an input, its place in shared memory and its descriptor.
 pub(super) fn input(
     spec: &Spec,
@@ -55,8 +62,7 @@ pub(super) fn input(
     if contiguous == 0 && !reads_either_way(chooser, input) {
         return Ok(None);
     }
-    let several = [input.planes > 1, input.parts > 1];
-    let Some(atom) = load_atom(spec, chooser, operand, several) else {
+    let Some(atom) = load_atom(spec, chooser, operand, input.several()) else {
         return Ok(None);
     };
     let bytes = i64::from(operand.dtype.bytes());

@@ -456,7 +456,11 @@ class RmsNorm(Norm):
             g = inputs[weight]
             x, r = (one for at, one in enumerate(inputs) if at != weight)
             total = x + r
-            return (rms(total, g), total) if both else rms(total, g)
+            if not both:
+                return rms(total, g)
+            # What is stored is read as it was stored.
+            total = total.to(TYPES[self.types[self.inputs[0]]]).to(total.dtype)
+            return rms(total, g), total
 
         def turned(*inputs):
             return tuple(reversed(added(*inputs)))
@@ -793,10 +797,11 @@ class Blocked(Gemm):
 
     def blocked(self, *inputs):
         product = (inputs[0] @ self.rows_of(inputs[1]).t()).unflatten(-1, (-1, 128))
-        return self.behind(product, *inputs[2:])
+        whole, *others = listed(self.made(product, *inputs[2:]))
+        return (self.shaped(whole, 1), *others)
 
-    def behind(self, product, *others):
-        """What is made of the product's blocks, in the order of the outputs."""
+    def made(self, product, *others):
+        """What is made of the product's blocks: of elements, then of what each block has one of."""
         raise NotImplementedError
 
     def peers(self, bundle):
@@ -820,8 +825,8 @@ class Blocked(Gemm):
         return [*Problem.peers(self, bundle), ("own", peer)]
 
     def passed(self, product, *others):
-        """A pass over a product of its own, into the outputs' types."""
-        found = listed(self.behind(product.unflatten(-1, (-1, 128)), *others))
+        """A pass over a product of its own, into the outputs' types, each where its elements were."""
+        found = listed(self.made(product.unflatten(-1, (-1, 128)), *others))
         return tuple(one.to(TYPES[self.types[name]]) for one, name in zip(found, self.outputs))
 
 
@@ -830,16 +835,16 @@ class QuantizedGemm(Blocked):
 
     inner_first = True
 
-    def behind(self, product, *others):
+    def made(self, product, *others):
         wide = as_wide(product)
         scale = wide.abs().amax(-1).clamp(min=1e-10) / 448
-        return self.shaped(wide / scale[..., None], 1), scale
+        return wide / scale[..., None], scale
 
 
 class HeadNorm(Blocked):
     """Each block, a head, through RMSNorm."""
 
-    def behind(self, product, w):
+    def made(self, product, w):
         wide = as_wide(product)
         mean = (wide * wide).mean(-1, keepdim=True)
         return wide * torch.rsqrt(mean + EPS) * as_wide(w)

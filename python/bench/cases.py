@@ -825,7 +825,7 @@ class Blocked(Gemm):
         return [*Problem.peers(self, bundle), ("own", peer)]
 
     def passed(self, product, *others):
-        """A pass over a product of its own, into the outputs' types, each where its elements were."""
+        """A pass over a product of its own, each element where it was."""
         found = listed(self.made(product.unflatten(-1, (-1, 128)), *others))
         return tuple(one.to(TYPES[self.types[name]]) for one, name in zip(found, self.outputs))
 

@@ -21,8 +21,11 @@ use tilewright_runtime::verify::Data;
 use crate::{locks, sample, shipped};
 
 const FOLDER: &str = "ci/data/captures";
-/// Products, or elements moved, of the rows that are replayed.
+/// Products of the rows that are replayed.
 const PRODUCTS: u64 = 500_000_000;
+/// Products that the emulator makes in the time of an element of a kernel that has none, which a
+/// thread moves and computes by itself.
+const PRODUCTS_AN_ELEMENT: u64 = 64;
 
 /// The rows of every file, by kernel.
 fn rows() -> BTreeMap<String, Vec<Row>> {
@@ -42,10 +45,12 @@ fn rows() -> BTreeMap<String, Vec<Row>> {
 
 fn volume(row: &Row) -> u64 {
     let sizes = [row.problem.m, row.problem.n, row.problem.k];
-    sizes
-        .map(|size| size.max(0).unsigned_abs())
-        .iter()
-        .product()
+    let sizes = sizes.map(|size| size.max(0).unsigned_abs());
+    let each = match row.problem.k {
+        1 => PRODUCTS_AN_ELEMENT,
+        _ => 1,
+    };
+    sizes.iter().product::<u64>() * each
 }
 
 /// The rows that are replayed, by kernel.

@@ -88,12 +88,14 @@ pub fn capture(
             let attempt = Attempt::traced(runtime, kernel, data, seed, &device);
             let outcome = attempt.run(|device| {
                 let own = seed ^ number(&kernel.id);
-                let draw = Draw::new(kernel, device.info(), own).for_the_emulator();
-                let case: Case = match several_tiles(options.inputs, index) {
-                    false => draw,
-                    true => draw.with_extents(SEVERAL_TILES),
-                }
-                .next_case()?;
+                let draw = || Draw::new(kernel, device.info(), own).for_the_emulator();
+                let several = several_tiles(options.inputs, index)
+                    .then(|| draw().with_extents(SEVERAL_TILES).next_case());
+                // A kernel may take none of those, as one does that holds all of an extent.
+                let case: Case = match several {
+                    Some(Ok(case)) => case,
+                    Some(Err(_)) | None => draw().next_case()?,
+                };
                 drawn = Some(case.clone());
                 Ok(case)
             })?;

@@ -4,8 +4,8 @@ use super::super::output::Slice;
 use super::Memory;
 
 impl Memory<'_, '_> {
-    /// Puts a row of elements of an output where it takes the place of an input's, as far as they are
-    /// inside.
+    /// Puts a row of elements of an output where it takes the place of an input's, as far as they
+    /// are inside.
     pub(super) fn replace(
         &mut self,
         output: Slice,

@@ -145,6 +145,7 @@ fn program(element: &Element) -> Result<Program> {
         ty: ParamType::Pointer {
             align_bytes: 16,
             readonly,
+            shared: false,
         },
     };
     let binary = |op, a, b| Expr::Binary(op, std::rc::Rc::new(a), std::rc::Rc::new(b));

@@ -68,8 +68,13 @@ fn header(f: &mut fmt::Formatter<'_>, program: &Program, names: &Names) -> fmt::
             ParamType::Pointer {
                 align_bytes,
                 readonly,
+                shared,
             } => {
-                let access = if readonly { "in" } else { "out" };
+                let access = match (readonly, shared) {
+                    (true, _) => "in",
+                    (false, false) => "out",
+                    (false, true) => "shared",
+                };
                 writeln!(f, "  param {name}: pointer {access} align {align_bytes}")?;
             }
             ParamType::I32 => writeln!(f, "  param {name}: i32")?,

@@ -236,6 +236,8 @@ pub enum ParamType {
         align_bytes: u32,
         /// Whether the kernel only reads through it.
         readonly: bool,
+        /// Whether another parameter may point to the same memory.
+        shared: bool,
     },
     /// A 32-bit integer.
     I32,

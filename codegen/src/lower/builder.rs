@@ -284,7 +284,8 @@ fn params(plan: &Plan) -> Vec<Param> {
         }
         let ty = ParamType::Pointer {
             align_bytes: pointer_align(plan, &operand.name),
-            readonly: !operand.is_written(),
+            readonly: !operand.is_written() && !is_shared(plan, operand),
+            shared: is_shared(plan, operand),
         };
         params.push(Param {
             name: operand.name.clone(),
@@ -298,6 +299,7 @@ fn params(plan: &Plan) -> Vec<Param> {
         let ty = ParamType::Pointer {
             align_bytes: WORKSPACE_ALIGN,
             readonly: false,
+            shared: false,
         };
         push_once(&mut params, WORKSPACE, ty);
     }
@@ -314,6 +316,13 @@ fn params(plan: &Plan) -> Vec<Param> {
         push_once(&mut params, &scalar.name, ParamType::Scalar(scalar.dtype));
     }
     params
+}
+
+/// Whether an operand may be where another one is. What is stored there is not to be read past the
+/// caches that know of it, nor later than it is read here.
+fn is_shared(plan: &Plan, operand: &Operand) -> bool {
+    let over = |one: &Operand| one.over.as_ref() == Some(&operand.name);
+    operand.over.is_some() || plan.operands.iter().any(over)
 }
 
 /// Whether an operand is moved by boxes, which a tensor map describes.

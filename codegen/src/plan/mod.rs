@@ -128,7 +128,7 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
 fn check(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) -> Result<()> {
     limits::check_residency(chooser, plan);
     limits::check_overlap(chooser, plan);
-    over::check(chooser, plan)?;
+    over::check(spec, chooser, plan)?;
     if chooser.violations.is_empty() {
         ways::check_hops(spec, chooser, plan);
     }

@@ -14,12 +14,26 @@ use crate::plan::flow::{Does, Node};
 use crate::plan::model::{Hop, Plan, Step};
 use crate::plan::partition;
 use crate::plan::passes::Pass;
-use crate::spec::model::{Operand, Stride};
+use crate::spec::model::{Auto, Operand, Spec, Stride};
 
 /// Refuses outputs that may not take the place that the spec says.
-pub(super) fn check(chooser: &mut Chooser<'_>, plan: &Plan) -> Result<()> {
+pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) -> Result<()> {
     for operand in &plan.operands {
         let Some(name) = &operand.over else { continue };
+        // Some loads take it that nobody writes there.
+        let path = spec.copy.get(name);
+        let loads = path.map_or([&None; 2], |path| [&path.g2r, &path.g2r_last]);
+        if loads
+            .iter()
+            .any(|load| matches!(load, Some(Auto::Given(_))))
+        {
+            let message = format!(
+                "copy.{name}: {} may be stored where {name} is, which a load that is named need \
+                 not heed: choose auto",
+                operand.name
+            );
+            chooser.violate("over", message);
+        }
         let input = plan.operand(name).filter(|other| !other.is_written());
         let misfit = match input {
             None => Some("is no input".to_string()),

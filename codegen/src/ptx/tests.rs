@@ -10,6 +10,7 @@ mod elements;
 mod exchange;
 mod golden;
 mod order;
+mod over;
 mod passes;
 mod programs;
 mod refusal;
@@ -62,6 +63,7 @@ impl Build {
             ParamType::Pointer {
                 align_bytes: 16,
                 readonly: true,
+                shared: false,
             },
         )
     }
@@ -72,6 +74,7 @@ impl Build {
             ParamType::Pointer {
                 align_bytes: 16,
                 readonly: false,
+                shared: false,
             },
         )
     }

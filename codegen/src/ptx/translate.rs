@@ -145,11 +145,14 @@ fn declare<'ctx>(
         let ParamType::Pointer {
             align_bytes,
             readonly,
+            shared,
         } = param.ty
         else {
             continue;
         };
-        function.add_attribute(AttributeLoc::Param(at), flag("noalias", 0));
+        if !shared {
+            function.add_attribute(AttributeLoc::Param(at), flag("noalias", 0));
+        }
         function.add_attribute(
             AttributeLoc::Param(at),
             flag("align", u64::from(align_bytes)),

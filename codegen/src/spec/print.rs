@@ -114,9 +114,6 @@ fn print_operand(operand: &Operand) -> Option<Printed> {
     let mut map = Map::default();
     map.put("dtype", Printed::text(operand.dtype));
     map.put("layout", Printed::text(operand.layout()));
-    map.put(
-        "over",
-        operand.over.as_ref().map(|name| Printed::text(name)),
-    );
+    map.put("over", operand.over.as_ref().map(Printed::text));
     map.finished()
 }

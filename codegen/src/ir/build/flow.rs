@@ -260,7 +260,7 @@ impl<'p> FlowTiles<'p> {
         (at, name): (usize, &str),
         (way, bounds, share): (Way, Bounds, Share),
     ) -> Result<Op> {
-        if let Some(load) = self.from_slot(tiles, (at, name), (way, share)) {
+        if let Some(load) = self.load_of_slot(tiles, (at, name), (way, share)) {
             return Ok(load);
         }
         let found = moved(self.plan, &self.flow.nodes[at]);
@@ -269,7 +269,7 @@ impl<'p> FlowTiles<'p> {
     }
 
     /// Loads a share of a node from shared memory, where boxes bring its operand there.
-    fn from_slot(
+    fn load_of_slot(
         &self,
         tiles: &Tiles<'_>,
         (at, name): (usize, &str),

@@ -43,6 +43,8 @@ pub const REGISTERS_PER_SM: u32 = 65_536;
 pub const PORTABLE_CLUSTER: i64 = 8;
 /// Threads of a warp.
 pub const WARP: u32 = 32;
+/// Bits of a register (CUDA programming guide, compute capabilities).
+pub const REGISTER_BITS: i64 = 32;
 /// Threads of a warpgroup.
 pub const WARPGROUP: u32 = 128;
 /// Threads one CTA may have.

@@ -133,10 +133,9 @@ fn rows_of_any_length_are_picked_last_and_verified_at_length() {
 fn outputs_that_lie_over_inputs_are_drawn_in_place_and_apart() {
     let runtime = shipped::runtime();
     let over = |kernel: &Kernel| {
-        let operands = &kernel.semantics.operands;
-        let number = |name: &str| operands.iter().position(|operand| operand.name == name);
-        let output = operands.iter().position(|operand| operand.over.is_some())?;
-        Some([output, number(operands[output].over.as_ref()?)?])
+        let semantics = &kernel.semantics;
+        let mut outputs = 0..semantics.operands.len();
+        outputs.find_map(|at| Some([at, semantics.over(at)?]))
     };
     let mut tried = 0;
     for kernel in runtime.kernels() {

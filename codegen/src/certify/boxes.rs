@@ -21,8 +21,8 @@ pub(super) fn check(
         let elements = check_copy(plan, copy)
             .map_err(|message| refuse(format!("{name}: {message}"), plan.to_string()))?;
         if copy.hop == Hop::G2s {
-            let ring = roles.loads.iter().any(|load| load.operand == copy.operand);
-            bytes[usize::from(!ring)] += elements * u64::from(copy.dtype.bytes());
+            let ahead = roles.loads_ahead(&copy.operand);
+            bytes[usize::from(ahead)] += elements * u64::from(copy.dtype.bytes());
         }
         steps.push(StepCertificate {
             step: name,

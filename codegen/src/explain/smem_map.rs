@@ -94,7 +94,12 @@ fn ring(plan: &Plan) -> Vec<Region> {
         .smem
         .iter()
         .filter(|tile| plan.roles.is_none() || Some(&tile.operand) != output)
-        .filter(|tile| !is_ahead(plan, &tile.operand));
+        .filter(|tile| {
+            !plan
+                .roles
+                .as_ref()
+                .is_some_and(|roles| roles.loads_ahead(&tile.operand))
+        });
     let of_tile = |tile: &crate::plan::model::SmemTile| {
         let name = plan.tile_name(&tile.operand, tile.plane);
         let (offset, bytes) = (tile.offset_bytes, tile.size_bytes);
@@ -109,20 +114,10 @@ fn ring(plan: &Plan) -> Vec<Region> {
     tiles.flat_map(of_tile).collect()
 }
 
-/// Whether boxes bring an operand for the epilogue.
-fn is_ahead(plan: &Plan, operand: &str) -> bool {
-    let ahead = plan.roles.as_ref().and_then(|roles| roles.ahead.as_ref());
-    let mut loads = ahead.into_iter().flat_map(|ahead| &ahead.loads);
-    loads.any(|load| load.operand == operand)
-}
-
 fn ahead(plan: &Plan, roles: &Roles, regions: &mut Vec<Region>) {
     let Some(ahead) = &roles.ahead else { return };
-    for tile in plan
-        .smem
-        .iter()
-        .filter(|tile| is_ahead(plan, &tile.operand))
-    {
+    let tiles = plan.smem.iter();
+    for tile in tiles.filter(|tile| roles.loads_ahead(&tile.operand)) {
         regions.extend((0..ahead.ring.stages).map(|slot| Region {
             offset_bytes: tile.offset_bytes + slot * ahead.slot_bytes,
             bytes: tile.size_bytes,

@@ -180,10 +180,7 @@ impl<'p> Lowering<'p> {
         }
         let elements = sums.elements(&plan.cta_tile);
         let places = mul(mul(blocks, tiles.clone()), long(sums.parts()));
-        let [terms_at, counters_at] = self.regions(&combining.operand)?;
-        let Expr::Int(counters_at, _) = counters_at else {
-            return Err(bug(plan, "counters begin nowhere".to_string()));
-        };
+        let (terms_at, counters_at) = self.regions(&combining.operand)?;
         Ok(Summing {
             combining,
             sums,
@@ -200,7 +197,7 @@ impl<'p> Lowering<'p> {
     }
 
     /// The first byte of the terms of what is added to an output, and of its counters.
-    fn regions(&mut self, operand: &str) -> Result<[Expr; 2]> {
+    fn regions(&mut self, operand: &str) -> Result<(Expr, i64)> {
         let plan = self.plan;
         let mut terms = long(i64::from(plan.zero_bytes()));
         if let Some(bytes) = plan.work.partial_bytes() {
@@ -210,7 +207,7 @@ impl<'p> Lowering<'p> {
         let mut counters = i64::from(plan.work.flag_bytes());
         for (name, sums) in plan.in_order() {
             if name == operand {
-                return Ok([self.builder.hoist("terms", terms), long(counters)]);
+                return Ok((self.builder.hoist("terms", terms), counters));
             }
             let mut count = long(sums.parts() * sums.elements(&plan.cta_tile) * TERM_BYTES);
             for mode in (0..2).filter(|mode| sums.keeps[*mode] || sums.folds[*mode]) {

@@ -10,7 +10,7 @@ use std::fmt;
 use tilewright_formula::functions::Fold;
 use tilewright_formula::syntax::Combine;
 
-use crate::arch::WARP;
+use crate::arch::{REGISTER_BITS, WARP};
 use crate::atoms::model::Reduction;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -101,7 +101,6 @@ pub(super) fn plan(
 
 /// Registers of a thread that hold what it has folded of outputs that values are combined with.
 pub(super) fn registers(plan: &Plan, flow: &Flow) -> i64 {
-    const REGISTER_BITS: i64 = 32;
     let combined = flow.nodes.iter().filter(|node| node.combined.is_some());
     let held = combined.filter_map(|node| {
         let step = plan.step(node.stored.as_ref()?, Hop::R2g)?;

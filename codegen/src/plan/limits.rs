@@ -1,6 +1,8 @@
 //! Limits a plan must keep, each reported with both numbers and the way out.
 
-use crate::arch::{MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, REGISTERS_PER_SM, WARP};
+use crate::arch::{
+    MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, REGISTER_BITS, REGISTERS_PER_SM, WARP,
+};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
@@ -80,10 +82,11 @@ pub(super) fn check_smem(chooser: &mut Chooser<'_>, plan: &Plan) {
                 paths.join(" and ")
             )
         });
-        let way_out = match allowed.saturating_sub(fixed) / each {
-            0 => format!("use a smaller cta_tile{past_smem}"),
-            1 if plan.stages > 1 => format!("use a smaller cta_tile{past_smem}"),
-            stages => format!("use at most {stages} stages{past_smem}"),
+        // Stages of which one alone fits leave none to load into.
+        let fitting = allowed.saturating_sub(fixed) / each;
+        let way_out = match fitting < plan.stages.min(2) {
+            true => format!("use a smaller cta_tile{past_smem}"),
+            false => format!("use at most {fitting} stages{past_smem}"),
         };
         let noun = if plan.stages == 1 { "stage" } else { "stages" };
         let message = format!(
@@ -196,7 +199,6 @@ pub(super) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Pla
 pub(super) fn check_fragments(chooser: &mut Chooser<'_>, plan: &Plan) -> Result<()> {
     /// Copies of a tile whose addresses are among the other registers.
     const FEW_COPIES: i64 = 16;
-    const REGISTER_BITS: i64 = 32;
     const ADDRESS_REGISTERS: i64 = 2;
     let Some((mma, facts)) = plan
         .mma
@@ -319,7 +321,6 @@ pub(super) fn check_flow_registers(chooser: &mut Chooser<'_>, plan: &mut Plan) {
 
 /// Most registers that the tiles of a flow take in a thread at once.
 fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
-    const REGISTER_BITS: i64 = 32;
     let threads = i64::from(plan.threads.max(1));
     let held = |at: usize| {
         let node = &flow.nodes[at];

@@ -87,9 +87,10 @@ fn misfit(plan: &Plan, output: &Operand, input: &Operand) -> Result<Option<Strin
         .all(|load| load.table.is_none() && load.keeps == [true; 2]);
     let of_input =
         |step: &&Step| step.operand == input.name && matches!(step.hop, Hop::G2r | Hop::G2rLast);
+    let stored = owners(plan, stores)?;
     let mut alike = whole;
     for step in plan.steps.iter().filter(of_input) {
-        alike = alike && owners(plan, step)? == owners(plan, stores)?;
+        alike = alike && owners(plan, step)? == stored;
     }
     Ok((!alike).then(|| "other threads read than those that store there".to_string()))
 }

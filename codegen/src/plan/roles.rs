@@ -206,6 +206,12 @@ impl Roles {
 }
 
 impl Roles {
+    /// Whether boxes bring an operand for the epilogue.
+    pub fn loads_ahead(&self, operand: &str) -> bool {
+        let mut loads = self.ahead.iter().flat_map(|ahead| &ahead.loads);
+        loads.any(|load| load.operand == operand)
+    }
+
     /// Whether the producer gives registers to the consumers.
     pub fn splits_registers(&self) -> bool {
         self.registers[0] < self.registers[1]

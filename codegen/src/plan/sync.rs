@@ -7,8 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::arch::WARP;
-use crate::arch::{ARCHES, Arch};
+use crate::arch::{ARCHES, Arch, WARP};
 use crate::atoms::model::{Atom, Space};
 use crate::atoms::sync::{Act, Scope, SyncFacts};
 use crate::error::Violation;

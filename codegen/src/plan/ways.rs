@@ -191,10 +191,7 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>, way: Way) {
         Auto::Given(Passes::Many | Passes::Alternating)
     );
     for (key, value) in &said {
-        let path = key
-            .strip_prefix("copy.")
-            .and_then(|key| key.split_once('.'));
-        if path.is_some_and(|(_, hop)| hop == Hop::G2rLast.name()) && !several {
+        if hop_of(key).is_some_and(|(_, hop)| hop == Hop::G2rLast.name()) && !several {
             let message = format!(
                 "{key} is for the last of several passes over rows: use scheduler.passes many, or \
                  leave it out"
@@ -217,13 +214,17 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>, way: Way) {
     beside(spec, chooser, way, &said);
 }
 
+/// The operand and the hop that a key of `copy` is of.
+fn hop_of(key: &str) -> Option<(&str, &str)> {
+    key.strip_prefix("copy.")?.split_once('.')
+}
+
 /// Notes hops that the spec speaks of and that no operand makes.
 pub(super) fn check_hops(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) {
     for (key, _) in spec.said() {
-        let path = key
-            .strip_prefix("copy.")
-            .and_then(|path| path.split_once('.'));
-        let Some((name, hop)) = path else { continue };
+        let Some((name, hop)) = hop_of(&key) else {
+            continue;
+        };
         let own = |operand: &str, made: Hop| (operand == name).then(|| made.name());
         let steps = plan
             .steps
@@ -247,15 +248,8 @@ pub(super) fn check_hops(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) {
 fn beside(spec: &Spec, chooser: &mut Chooser<'_>, way: Way, said: &[(String, String)]) {
     for operand in spec.operands.iter().filter(|one| one.role == Role::Beside) {
         let name = &operand.name;
-        let of_slots = |key: &str| {
-            let hop = key
-                .strip_prefix("copy.")
-                .and_then(|key| key.split_once('.'));
-            let hop = hop.filter(|(of, _)| of == name).map(|(_, hop)| hop);
-            [Hop::G2s, Hop::S2r]
-                .iter()
-                .any(|one| hop == Some(one.name()))
-        };
+        let through = [Hop::G2s, Hop::S2r].map(|hop| (name.as_str(), hop.name()));
+        let of_slots = |key: &str| hop_of(key).is_some_and(|hop| through.contains(&hop));
         let asked = said.iter().any(|(key, _)| of_slots(key));
         for (key, value) in said {
             let swizzled = *key == format!("swizzle.{name}") && value != "none";

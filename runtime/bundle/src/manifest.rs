@@ -165,6 +165,12 @@ impl Semantics {
     pub fn operand(&self, name: &str) -> Option<&Operand> {
         self.operands.iter().find(|o| o.name == name)
     }
+
+    /// The number of the input whose place the operand of that number may take.
+    pub fn over(&self, at: usize) -> Option<usize> {
+        let over = self.operands.get(at)?.over.as_ref()?;
+        self.operands.iter().position(|o| o.name == *over)
+    }
 }
 
 /// Something that must be true of a problem before the kernel may be launched.

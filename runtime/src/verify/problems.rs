@@ -322,10 +322,8 @@ impl<'a> Draw<'a> {
             .map(|bytes| bytes * self.rng.random_range(0..4))
             .collect();
         // What may take the place of another starts where that one does.
-        for (at, operand) in operands.iter().enumerate() {
-            let over = operand.over.as_ref();
-            let over = over.and_then(|over| operands.iter().position(|o| o.name == *over));
-            if let Some(over) = over {
+        for at in 0..operands.len() {
+            if let Some(over) = self.kernel.semantics.over(at) {
                 let offset = offsets[over].next_multiple_of(needs[at].max(needs[over]));
                 (offsets[at], offsets[over]) = (offset, offset);
             }

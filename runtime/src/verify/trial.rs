@@ -83,10 +83,8 @@ impl<'a> Trial<'a> {
     /// The input whose place an output takes in this problem: it lies alike there, and starts where
     /// that one does.
     fn over(&self, at: usize) -> Option<usize> {
-        let (operands, fit) = (&self.kernel().semantics.operands, &self.case.fit.operands);
-        let over = operands.get(at)?.over.as_ref()?;
-        let over = operands.iter().position(|operand| operand.name == *over)?;
-        let offsets = &self.case.offsets;
+        let over = self.kernel().semantics.over(at)?;
+        let (fit, offsets) = (&self.case.fit.operands, &self.case.offsets);
         (fit[at] == fit[over] && offsets[at] == offsets[over]).then_some(over)
     }
 

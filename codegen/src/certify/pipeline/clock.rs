@@ -15,7 +15,7 @@ use super::barriers::{Barrier, Outcome};
 use super::unroll::Step;
 use super::{Machine, alike};
 use crate::certify::timeline::{Activity, Costs, Span, Timeline};
-use crate::ir::tile::{End, Engine, Every, Full, Kernel, Op, PipeId, Sync, Team, TileId, View};
+use crate::ir::tile::{End, Engine, Every, Full, Kernel, Op, PipeId, Sync, Team, View};
 use crate::plan::model::Plan;
 use crate::plan::roles::Roles;
 
@@ -206,7 +206,9 @@ impl Clock<'_> {
         match op {
             Op::Sync(sync) => self.charge_sync(at, *sync, (slot, round), before),
             Op::Copy { from, to, by, .. } => match (from, to) {
-                (View::Gmem(_), View::Smem(tile, ..)) if self.is_ahead(*tile) => {
+                (View::Gmem(_), View::Smem(tile, ..))
+                    if self.is_ahead(self.machine.kernel.pipe_of(*tile)) =>
+                {
                     self.spend(at, costs.step_cycles, Activity::Request, None);
                 }
                 (View::Gmem(_), View::Smem(..)) => self.load(at, *by, (slot, round), &before.full),
@@ -249,10 +251,10 @@ impl Clock<'_> {
         }
     }
 
-    /// Whether a tile is loaded for the epilogue, in slots that are not the ring's.
-    fn is_ahead(&self, tile: TileId) -> bool {
-        let pipe = self.machine.kernel.pipe_of(tile);
-        pipe.is_some_and(|pipe| pipe != self.ring)
+    /// Whether it is the pipe of what is loaded for the epilogue, once for each work tile.
+    fn is_ahead(&self, pipe: Option<PipeId>) -> bool {
+        let pipe = pipe.and_then(|id| self.machine.kernel.pipe(id));
+        pipe.is_some_and(|pipe| pipe.every == Every::WorkTile)
     }
 
     fn charge_sync(&mut self, at: usize, sync: Sync, place: (usize, u64), before: &Before) {
@@ -263,8 +265,7 @@ impl Clock<'_> {
         let ended = |phases: &Phases, phase: u64| phases.get(phase as usize).copied();
         let engine = |id: PipeId| self.machine.kernel.engine(id);
         // What is loaded ahead is there long before it is needed.
-        let pipe = sync.pipe().and_then(|id| self.machine.kernel.pipe(id));
-        if pipe.is_some_and(|pipe| pipe.every == Every::WorkTile) {
+        if self.is_ahead(sync.pipe()) {
             self.clocks[at].now += costs.step_cycles;
             return;
         }

@@ -191,19 +191,14 @@ impl<'k> Machine<'k> {
     /// Moves a member's place in a pipe.
     fn skip(&mut self, at: usize, id: PipeId, end: End, trips: Trips) {
         let cta = self.agents[at].cta;
-        let by_tile = self
-            .kernel
-            .pipe(id)
-            .is_some_and(|pipe| pipe.every == Every::WorkTile);
-        let each = if by_tile {
-            1
-        } else {
-            u64::from(self.each(cta))
+        let every = self.kernel.pipe(id).map(|pipe| pipe.every);
+        let slots = |trips: u32| match every {
+            Some(Every::WorkTile) => 1,
+            Some(Every::Trip) | None => u64::from(trips),
         };
+        let each = slots(self.each(cta));
         let before = self.work[cta].iter().take(self.agents[at].tile);
-        let before = before
-            .map(|tile| if by_tile { 1 } else { u64::from(tile.trips) })
-            .sum();
+        let before = before.map(|tile| slots(tile.trips)).sum();
         let agent = &mut self.agents[at];
         let place = &mut agent.places[id.0][end as usize];
         *place = match trips {

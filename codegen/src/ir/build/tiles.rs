@@ -150,7 +150,7 @@ impl<'p> Tiles<'p> {
 
     /// The plan's copy of that operand and hop.
     pub fn step(&self, role: Role, hop: Hop, views: [View; 2], bounds: Bounds) -> Op {
-        self.part(role, hop, views, bounds, WHOLE)
+        self.step_of(self.plan.named(role), hop, views, bounds)
     }
 
     /// The copy of the operand of that name.

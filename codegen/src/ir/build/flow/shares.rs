@@ -14,7 +14,7 @@ pub(in crate::ir::build) type Made = Vec<bool>;
 
 impl FlowTiles<'_> {
     /// Nodes that no node is made of yet.
-    pub fn nothing_made(&self) -> Made {
+    fn nothing_made(&self) -> Made {
         vec![false; self.flow.nodes.len()]
     }
 

@@ -5,7 +5,7 @@
 use tilewright_layout::make_tiled_copy_c;
 
 use super::input::{input_layout, load_atom, swizzle_width};
-use super::{MAX_BOX, TENSOR_ALIGN, map_misfit};
+use super::{MAX_BOX, TENSOR_ALIGN, map_misfit, ring};
 use crate::atoms::model::Space;
 use crate::error::Result;
 use crate::plan::choose::{Chooser, STRIDE_CODE, Wanted};
@@ -31,13 +31,7 @@ pub(super) fn ahead(
 ) -> Result<Option<Ahead>> {
     let mut ahead = Ahead {
         loads: Vec::new(),
-        ring: Ring {
-            stages: slots,
-            full_arrivals: 1,
-            bytes: 0,
-            empty_arrivals: consumers * WARPS,
-            barriers_at: 0,
-        },
+        ring: ring(&[]),
         offset_bytes: 0,
         slot_bytes: 0,
     };
@@ -55,6 +49,11 @@ pub(super) fn ahead(
         chooser.violate("stream-k", message);
         return Ok(None);
     }
+    ahead.ring = Ring {
+        stages: slots,
+        empty_arrivals: consumers * WARPS,
+        ..ring(&ahead.loads)
+    };
     Ok((!ahead.loads.is_empty()).then_some(ahead))
 }
 
@@ -100,7 +99,6 @@ fn load(
     plan.steps.push(step);
     plan.smem.push(smem);
     ahead.slot_bytes = ahead.slot_bytes.saturating_add(size_bytes);
-    ahead.ring.bytes = ahead.slot_bytes;
     // Rows of a box that divide the tile's.
     let mut rows = (1..=tile[0].min(MAX_BOX)).rev();
     let rows = rows.find(|rows| tile[0] % rows == 0).unwrap_or(1);

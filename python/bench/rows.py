@@ -20,6 +20,7 @@ import traceback
 import torch
 
 import cases
+import problems
 import tilewright
 
 MODES = "rested,sustained"
@@ -144,7 +145,7 @@ def main():
         setattr(options, name, listed(getattr(options, name)))
     bundle = tilewright.open(options.bundle, options.device)
     if bundle.device == "emulator":
-        cases.DEVICE = "cpu"
+        problems.DEVICE = "cpu"
         options.modes = ["launch"]
     clock = Clock(options.seconds)
     rows, left_out = [], []
@@ -170,11 +171,11 @@ def main():
                     for row in measured:
                         show(row)
                     rows.extend(measured)
-                except (tilewright.Error, RuntimeError, cases.Unknown) as error:
-                    if not isinstance(error, (tilewright.Refused, cases.Unknown)):
+                except (tilewright.Error, RuntimeError, problems.Unknown) as error:
+                    if not isinstance(error, (tilewright.Refused, problems.Unknown)):
                         traceback.print_exc()
                     left_out.append(f"{place}: {type(error).__name__}: {error}")
-                if cases.DEVICE == "cuda":
+                if problems.DEVICE == "cuda":
                     torch.cuda.empty_cache()
                 clock.measured(began)
     for line in left_out:

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 
 import problems
 import tilewright
+from combined import Amax, AmaxGemm, BiasGrad, Sums
 from problems import (
     EPS,
     RESIDUALS,
@@ -356,6 +357,10 @@ ALL = [
     Case("gelu", ["gelu", "bias_gelu"], Gelu, CUBES),
     Case("qgemm", ["qgemm"], QuantizedGemm, CUBES),
     Case("head_norm", ["head_norm"], HeadNorm, CUBES),
+    Case("sums", ["sums"], Sums, ROW_SHAPES),
+    Case("amax_rows", ["amax"], Amax, ROW_SHAPES),
+    Case("amax", ["amax"], AmaxGemm, CUBES),
+    Case("bias_grad", ["bias_grad"], BiasGrad, CUBES),
     Case("swiglu", ["swiglu"], SwiGlu, GATED),
     Case("swiglu_interleaved", ["swiglu"], SwiGluInterleaved, GATED),
 ]

@@ -101,6 +101,9 @@ class Problem:
 
         return rotated(make, 256)
 
+    def fresh(self, sets):
+        """Makes outputs that are read as well what they were before the first launch."""
+
     def scale(self, name):
         """What the numbers of an input are multiplied by."""
         return 1.0

@@ -104,6 +104,7 @@ def measure(bundle, case, kernels, shape, options):
     fastest = fitting[0]
     if len(fitting) > 1:
         fastest = tilewright.fastest(fitting, sets, scalars=problem.scalars)
+    problem.fresh(sets)
     reference = problem.reference(fastest, sets[0])
     wanted = options.peers
     peers = [peer for kind, peer in problem.peers(bundle) if wanted is None or kind in wanted]

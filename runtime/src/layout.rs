@@ -161,7 +161,7 @@ impl Extents {
     }
 
     /// The coordinate of an element that stands at `at` in dense order: `(2,7)`.
-    pub(crate) fn coordinate(&self, at: i64) -> String {
+    pub fn coordinate(&self, at: i64) -> String {
         let mut rest = at;
         let mut digits: Vec<String> = Vec::new();
         for extent in self.shape().iter().rev() {

@@ -32,14 +32,13 @@ impl<'a> Source<'a> {
             name: kernel.id.clone(),
             ptx: runtime.bundle().ptx(kernel).to_owned(),
             make: Box::new(|| {
-                Subject::of_kernel(runtime, kernel, &DistinguishingProblems::of(kernel))
+                let problems = DistinguishingProblems::of(kernel, runtime.device().info());
+                Subject::of_kernel(runtime, kernel, &problems)
             }),
             rasters: Box::new(|| {
-                launches(
-                    runtime.device().info(),
-                    kernel,
-                    &DistinguishingProblems::of(kernel).rasters,
-                )
+                let device = runtime.device().info();
+                let problems = DistinguishingProblems::of(kernel, device);
+                launches(device, kernel, &problems.rasters)
             }),
         }
     }

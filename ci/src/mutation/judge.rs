@@ -11,8 +11,7 @@ use tilewright_emulator::{Alternatives, Module, Options, Sanitize};
 
 use super::Subject;
 use super::operators::Mutant;
-use crate::subject::Failure;
-use tilewright_runtime::launch_file::Prepared;
+use crate::subject::{Failure, Trial};
 
 /// What became of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +24,8 @@ pub enum Fate {
     Wrong,
     /// No finding, and every byte as without the change, in every launch and schedule.
     Equal,
-    /// Right within the tolerance of its launch file, but not the same bytes.
+    /// Right within the tolerance of its launch file or the bounds of its formula, but not the same
+    /// bytes.
     Close,
 }
 
@@ -60,7 +60,7 @@ impl Fate {
 
 /// Makes launches of many tiles. They show a wrong order of tiles, which costs too much to ask of
 /// each mutant.
-pub type Rasters<'a> = dyn Fn() -> Result<Vec<Prepared>, Failure> + Send + Sync + 'a;
+pub type Rasters<'a> = dyn Fn() -> Result<Vec<Trial>, Failure> + Send + Sync + 'a;
 
 /// A subject that was found right under every schedule, and what is known of its mutants.
 pub struct Judge<'s> {
@@ -80,7 +80,7 @@ pub struct Judge<'s> {
 
 /// A launch under one schedule, and what the unbroken subject does there.
 struct Test<'s> {
-    launch: Cow<'s, Prepared>,
+    launch: Cow<'s, Trial>,
     options: Options,
     /// What its buffers hold in the end.
     bytes: Vec<Vec<u8>>,
@@ -200,7 +200,7 @@ impl<'s> Test<'s> {
     /// Runs the unbroken subject.
     fn new(
         subject: &Subject,
-        launch: Cow<'s, Prepared>,
+        launch: Cow<'s, Trial>,
         (module, alternatives): (&Module, &Alternatives),
         options: &Options,
     ) -> Result<Test<'s>, Failure> {
@@ -208,7 +208,7 @@ impl<'s> Test<'s> {
         if let Some(finding) = ran.report.errors().next() {
             return Err(format!("{} is not clean: {finding}", subject.name).into());
         }
-        if let Some(wrong) = ran.buffers.iter().find(|buffer| !buffer.passed) {
+        if let Some(wrong) = launch.wrong(&ran)? {
             return Err(format!("{} is not right: {wrong}", subject.name).into());
         }
         // A mutant may take a longer way, but not for ever.
@@ -231,11 +231,13 @@ impl<'s> Test<'s> {
         if self.differs.get(number) == Some(&false) {
             return Ok(Fate::Equal);
         }
-        let ran = self.launch.run(module, &self.options)?;
+        let (ran, _) = self
+            .launch
+            .run_beside(module, &Alternatives::default(), &self.options)?;
         if let Some(finding) = ran.report.errors().next() {
             return Ok(Fate::Found(finding.id.as_str().to_owned()));
         }
-        if ran.is_wrong() {
+        if self.launch.wrong(&ran)?.is_some() {
             return Ok(Fate::Wrong);
         }
         Ok(match ran.bytes == self.bytes {

@@ -1,34 +1,160 @@
 //! The problems that tell broken kernels from right ones.
 //!
-//! In: a kernel. Out: extents that meet each of its roles, stages and edge paths, the cheapest
+//! In: a kernel. Out: problems that meet each of its roles, stages and edge paths, the cheapest
 //! ones that do: most mutants show in the first launch, and those that never show cost all of
-//! them.
+//! them. Products and copies of matrices are asked at the edges of their tiles, their rows as tight
+//! as they allow; other kernels near their tiles as well, and on problems as `verify` draws them.
 
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
 use tilewright_bundle::Kernel;
+use tilewright_formula::form::Form;
+use tilewright_runtime::verify::Draw;
+use tilewright_runtime::{DeviceInfo, Problem, packed};
+
+/// The seed of problems that are drawn.
+const SEED: u64 = 2026;
+/// Problems that are drawn as `verify` does, problems at the edges of tiles, and how many of all,
+/// the largest ones, run under every schedule.
+const DRAWN: usize = 6;
+const AT_EDGES: usize = 8;
+const LARGEST: usize = 2;
+/// Largest product of the extents of such a problem; a little more than a tile where that is more.
+const VOLUME: i64 = 1 << 13;
+/// What scalars are: a power of two, so that little is lost by it.
+const SCALAR: f64 = 2.0;
 
 /// Problems that meet every path of a kernel.
 #[derive(Clone, Debug, Default)]
 pub struct DistinguishingProblems {
     /// Ragged edges with two k-tiles, then with more k-tiles than stages, then several tiles for
-    /// each CTA that takes more than one.
-    pub main: Vec<[i64; 3]>,
+    /// each CTA that takes more than one; of problems that are drawn the largest.
+    pub main: Vec<Problem>,
     /// Every eighth of a tile as an edge, whole tiles, few k-tiles, so many rows of tiles that
     /// their order over the grid matters: boundaries of comparisons. The first one is of four
-    /// whole tiles.
-    pub edges: Vec<[i64; 3]>,
+    /// whole tiles. Of problems that are drawn all others.
+    pub edges: Vec<Problem>,
     /// Several tiles for one CTA, in which parities come round again.
-    pub rounds: Vec<[i64; 3]>,
-    /// More tiles along both axes than any order over the grid takes together.
-    pub rasters: Vec<[i64; 3]>,
+    pub rounds: Vec<Problem>,
+    /// More tiles along both axes than any order over the grid takes together; none of kernels
+    /// with an epilogue, whose reference takes long, and whose order is that of those without.
+    pub rasters: Vec<Problem>,
+}
+
+/// The extents m, n and k of such problems.
+#[derive(Default)]
+struct Sizes {
+    main: Vec<[i64; 3]>,
+    edges: Vec<[i64; 3]>,
+    rounds: Vec<[i64; 3]>,
+    rasters: Vec<[i64; 3]>,
 }
 
 impl DistinguishingProblems {
-    /// The problems that tell mutants of a kernel from it.
-    pub fn of(kernel: &Kernel) -> DistinguishingProblems {
+    /// The problems that tell mutants of a kernel from it, on a device.
+    pub fn of(kernel: &Kernel, device: &DeviceInfo) -> DistinguishingProblems {
+        let contraction = matches!(kernel.form(), Some(Form::Contraction(_)));
+        let mut extents = kernel.free_extents();
+        let named = extents.all(|(_, text)| ["m", "n", "k"].contains(&text));
+        if !(named && contraction || is_copy_of_matrices(kernel)) {
+            return DistinguishingProblems::drawn(kernel, device);
+        }
+        // Some kernels take no empty problems.
+        let of = |sizes: Vec<[i64; 3]>| {
+            let problems = sizes.into_iter();
+            let problems = problems.map(|[m, n, k]| scaled(kernel, Problem::new(m, n, k)));
+            let tight = problems.filter_map(|problem| packed(kernel, &problem, device).ok());
+            tight.collect::<Vec<Problem>>()
+        };
+        let Sizes {
+            main,
+            edges,
+            rounds,
+            rasters,
+        } = Sizes::of(kernel);
+        let plain = kernel.product().is_some() || !contraction;
+        DistinguishingProblems {
+            main: of(main),
+            edges: of(edges),
+            rounds: of(rounds),
+            rasters: of(if plain { rasters } else { Vec::new() }),
+        }
+    }
+
+    /// Problems at the edges of tiles, and such as `verify` draws: the same for each kernel of a
+    /// tile.
+    fn drawn(kernel: &Kernel, device: &DeviceInfo) -> DistinguishingProblems {
+        let tile = tile_of(&kernel.id);
+        let whole = tile_volume(kernel);
+        let most = VOLUME.max(whole + whole / 4);
+        let mut problems = at_edges(kernel, device, &tile, most);
+        let mut draw = Draw::new(kernel, device, SEED)
+            .for_the_emulator()
+            .with_volume(VOLUME.unsigned_abs());
+        let cases = (0..DRAWN).map_while(|_| draw.next_case().ok());
+        problems.extend(cases.map(|case| case.problem));
+        problems.sort_by_key(|one| std::cmp::Reverse(volume(one)));
+        let edges = problems.split_off(LARGEST.min(problems.len()));
+        DistinguishingProblems {
+            main: problems,
+            edges,
+            ..DistinguishingProblems::default()
+        }
+    }
+}
+
+/// The product of a problem's extents.
+fn volume(problem: &Problem) -> i64 {
+    let extents = problem.extents().map(|(_, extent)| extent);
+    extents.fold(1, i64::saturating_mul)
+}
+
+/// Problems whose extents are whole tiles, one more or less, few, or any: each extent by itself,
+/// since an id does not say which number of its tile is whose.
+fn at_edges(kernel: &Kernel, device: &DeviceInfo, tile: &[i64], most: i64) -> Vec<Problem> {
+    let around = |extent: &i64| [extent - 1, *extent, *extent, extent + 1, extent + 9];
+    let near = tile.iter().filter(|extent| **extent > 1).flat_map(around);
+    let choices: Vec<i64> = near.chain([1, 2, 8, 24]).collect();
+    let mut rng = StdRng::seed_from_u64(SEED);
+    let longest = tile.iter().copied().max().unwrap_or(1).max(1);
+    let drawn = (0..64 * AT_EDGES).filter_map(|_| {
+        let extents = kernel.free_extents().map(|(_, name)| {
+            let extent = match rng.random_bool(0.5) {
+                true => choices.choose(&mut rng).copied().unwrap_or(1),
+                false => rng.random_range(1..=longest),
+            };
+            (name.to_owned(), extent)
+        });
+        let extents = Problem::of(extents.collect::<Vec<_>>());
+        (volume(&extents) <= most).then_some(extents)
+    });
+    let tight = drawn.filter_map(|extents| packed(kernel, &scaled(kernel, extents), device).ok());
+    tight.take(AT_EDGES).collect()
+}
+
+/// A problem with values of the kernel's scalars.
+fn scaled(kernel: &Kernel, problem: Problem) -> Problem {
+    let scalars = kernel.semantics.scalars.iter();
+    scalars.fold(problem, |problem, scalar| {
+        problem.with_scalar(&scalar.name, SCALAR)
+    })
+}
+
+/// Whether a kernel moves a matrix as it is.
+fn is_copy_of_matrices(kernel: &Kernel) -> bool {
+    kernel.copied().is_some_and(|[from, to]| {
+        let alike = from.dtype == to.dtype && from.layout.shape == to.layout.shape;
+        alike && from.layout.rank() == 2
+    })
+}
+
+impl Sizes {
+    fn of(kernel: &Kernel) -> Sizes {
         let tile = tile_of(&kernel.id);
         let extent = |at: usize| tile.get(at).copied().unwrap_or(1);
         let (m, n, k) = (extent(0), extent(1), extent(2));
-        let gemm = kernel.product().is_some();
+        let gemm = kernel.copied().is_none();
         let depth = |depth: i64| if gemm { depth } else { 1 };
         let persistent = kernel.has_tensor_maps();
         let stages = stages_of(&kernel.id).unwrap_or_else(|| {
@@ -71,10 +197,10 @@ impl DistinguishingProblems {
             }
         }
         edges.extend((1..=8).map(|rest| [m + rest, n + rest % 5, depth(8)]));
-        let mut problems = DistinguishingProblems {
+        let mut problems = Sizes {
             main,
             edges,
-            ..DistinguishingProblems::default()
+            ..Sizes::default()
         };
         if persistent {
             // Three tiles, each of which takes the ring round twice: a consumer that does not wait
@@ -88,6 +214,11 @@ impl DistinguishingProblems {
         }
         problems
     }
+}
+
+/// The elements of a tile, over all of its modes.
+pub fn tile_volume(kernel: &Kernel) -> i64 {
+    tile_of(&kernel.id).iter().product()
 }
 
 /// The tile in an id such as `gemm_bf16_tn@128x256x64_s2-ebdd6c`.

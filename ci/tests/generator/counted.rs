@@ -8,6 +8,7 @@ use tilewright_bundle::Kernel;
 use tilewright_ci::golden;
 use tilewright_ci::subject::{DistinguishingProblems, Subject};
 use tilewright_emulator::{Counters, GlobalTraffic, InstClass, Module, Options, SharedTraffic};
+use tilewright_runtime::DeviceInfo;
 use tilewright_runtime::launch_file::{Prepared, Schedule};
 
 use crate::kept::{Step, kept};
@@ -15,8 +16,8 @@ use crate::locks::{differences, llvm};
 use crate::shipped;
 
 /// Four whole tiles, with as many k-tiles as the pipeline has stages and one more.
-fn whole_tiles(kernel: &Kernel) -> DistinguishingProblems {
-    let DistinguishingProblems { edges, .. } = DistinguishingProblems::of(kernel);
+fn whole_tiles(kernel: &Kernel, device: &DeviceInfo) -> DistinguishingProblems {
+    let DistinguishingProblems { edges, .. } = DistinguishingProblems::of(kernel, device);
     DistinguishingProblems {
         main: edges.into_iter().take(1).collect(),
         edges: Vec::new(),
@@ -41,18 +42,19 @@ struct Counted {
 impl Counted {
     fn launch(&self) -> (&Prepared, Module) {
         let module = Module::parse(&self.subject.ptx).unwrap();
-        (&self.subject.launches[0], module)
+        (&self.subject.launches[0].prepared, module)
     }
 }
 
 fn counted() -> Vec<Counted> {
     let runtime = shipped::runtime();
+    let device = runtime.device().info();
     let points = shipped::points();
     let found = shipped::on_each(&points, |point| {
         let kernel = runtime.kernels().iter().find(|one| one.id == point.id);
         let kernel = kernel.unwrap();
         shipped::is_exact(kernel).then(|| Counted {
-            subject: Subject::of_kernel(&runtime, kernel, &whole_tiles(kernel)).unwrap(),
+            subject: Subject::of_kernel(&runtime, kernel, &whole_tiles(kernel, device)).unwrap(),
             steps: kept(point).unwrap().steps,
         })
     });

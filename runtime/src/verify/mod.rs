@@ -72,7 +72,7 @@ pub use compare::{Comparison, Worst, compare};
 pub use data::Data;
 pub use elements::{random_bytes, random_elements};
 pub(crate) use form::GemmForm;
-pub use formula::{Dense, FormulaReference, Verdict};
+pub use formula::{Dense, Expect, FormulaReference, Verdict};
 pub(crate) use judge::Judge;
 pub(crate) use model::Samples;
 pub use numbers::{decode, encode, round, unit_roundoff};

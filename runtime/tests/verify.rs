@@ -16,6 +16,7 @@ fn verified(kernel: Kernel, ptx: &str, problems: usize, inputs: Inputs) -> Summa
         problems,
         seed: 4,
         inputs,
+        volume: None,
     };
     verify(&runtime, &kernels, options, |_| {}).unwrap()
 }

@@ -195,6 +195,7 @@ fn verified(bundle: &Path, how: JudgeOptions) -> Verdict {
         problems: how.problems,
         seed: how.seed,
         inputs: Inputs::Mixed,
+        volume: None,
     };
     let summary = match verify(&runtime, &kernels, options, |_| {}) {
         Ok(summary) => summary,

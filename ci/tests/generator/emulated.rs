@@ -16,6 +16,7 @@ const ROUND: Options = Options {
     problems: 4,
     seed: 2026,
     inputs: Inputs::Mixed,
+    volume: Some(1 << 21),
 };
 /// Most rounds of a kernel.
 const ROUNDS: u64 = 6;

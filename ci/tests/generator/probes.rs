@@ -101,6 +101,7 @@ fn every_element_arrives_where_the_product_wants_it() {
             problems: 1,
             seed: *number as u64,
             inputs: Inputs::Indices,
+            volume: None,
         };
         let summary = verify(&runtime, &[*kernel], options, |_| {});
         summary.unwrap().outcomes

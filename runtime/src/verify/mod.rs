@@ -140,6 +140,9 @@ pub struct Options {
     pub seed: u64,
     /// What the inputs hold.
     pub inputs: Inputs,
+    /// Largest product of a problem's extents, where the kernel takes smaller ones; without it as
+    /// much as the device does in time.
+    pub volume: Option<u64>,
 }
 
 /// Extents of problems whose inputs are indices: so few elements that every one of them can be
@@ -158,6 +161,7 @@ impl Default for Options {
             problems: 8,
             seed: 1,
             inputs: Inputs::Mixed,
+            volume: None,
         }
     }
 }
@@ -186,6 +190,10 @@ pub fn verify(
             let (seed, device) = turn(runtime.device(), options.seed, index);
             let draw = |device: &Device| {
                 let draw = Draw::new(kernel, device.info(), seed);
+                let draw = match options.volume {
+                    Some(most) => draw.with_volume(most),
+                    None => draw,
+                };
                 match data {
                     Some(data) if data.may_overflow() => draw.with_volume(CPU_MOST),
                     Some(_) => draw,

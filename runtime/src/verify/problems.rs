@@ -97,7 +97,7 @@ impl<'a> Draw<'a> {
     /// Draws no larger product of the extents, as far as the kernel takes smaller ones.
     #[must_use]
     pub fn with_volume(mut self, most: u64) -> Draw<'a> {
-        self.most = self.most.min(most.cast_signed());
+        self.most = self.most.min(i64::try_from(most).unwrap_or(i64::MAX));
         self
     }
 
@@ -209,6 +209,7 @@ impl<'a> Draw<'a> {
     /// Every other time, a mode is long that the kernel folds and takes at any length.
     fn lengthen(&mut self, names: &[(Name, String)], extents: &mut [i64]) {
         let [long, few] = [LONG, FEW].map(|sizes| sizes[usize::from(!self.large)]);
+        let long = long.min(self.most).max(1);
         let folded = folded_as_long(self.kernel, long).next();
         let Some(at) = names.iter().position(|(name, _)| Some(*name) == folded) else {
             return;

@@ -42,6 +42,11 @@ pub struct Verify {
     #[arg(long, value_name = "N", default_value_t = 20)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub problems: u32,
+    /// Largest product of a problem's extents, where the kernel takes smaller ones [default: as
+    /// much as the device does in time]
+    #[arg(long, value_name = "V", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(conflicts_with = "capture")]
+    pub volume: Option<u64>,
     /// What the inputs hold [default: mixed; with --capture, integers]
     #[arg(long, value_enum)]
     pub inputs: Option<Inputs>,
@@ -63,7 +68,7 @@ pub struct Verify {
     pub commit: Option<String>,
     /// Replay the problems of this capture in place of random ones, and compare bit for bit
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(conflicts_with_all = ["problems", "inputs", "seed", "capture"])]
+    #[arg(conflicts_with_all = ["problems", "volume", "inputs", "seed", "capture"])]
     pub against: Option<PathBuf>,
     /// Print the results as JSON
     #[arg(long)]

@@ -142,6 +142,7 @@ fn verify_all(
             problems,
             seed,
             inputs,
+            volume: args.volume,
         };
         let summary = verify::verify(runtime, kernels, options, report);
         summary.map(|summary| (summary, None))

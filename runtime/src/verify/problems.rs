@@ -252,10 +252,11 @@ impl<'a> Draw<'a> {
         // Rows have an element at every point of so many modes, products few of them.
         let is_rows = matches!(self.kernel.form(), Some(Form::Rows(_)));
         let deep = is_rows && operands.iter().any(|operand| operand.layout.rank() > 2);
-        let most = if deep {
-            (self.most >> 5).max(1)
-        } else {
-            self.most
+        let fixed = self.kernel.semantics.modes.values();
+        let fixed = fixed.fold(1i64, |all, one| all.saturating_mul(*one)).max(1);
+        let most = match deep {
+            true => (self.most >> 5).max(1),
+            false => (self.most / fixed).max(1),
         };
         let volume = |extents: &[i64]| extents.iter().fold(1i64, |a, b| a.saturating_mul(*b));
         let mut extents = vec![1; count];

@@ -21,8 +21,8 @@ use tilewright_runtime::verify::Data;
 use crate::{locks, sample, shipped};
 
 const FOLDER: &str = "ci/data/captures";
-/// Products of the rows that are replayed.
-const PRODUCTS: u64 = 150_000_000;
+/// Products of the rows that are replayed, by bytes of their outputs.
+const PRODUCTS: u64 = 300_000_000;
 /// Products that the emulator makes in the time of an element of a kernel that has none, which a
 /// thread moves and computes by itself.
 const PRODUCTS_AN_ELEMENT: u64 = 64;
@@ -43,14 +43,14 @@ fn rows() -> BTreeMap<String, Vec<Row>> {
     rows
 }
 
+/// What a row costs: products, as often as its largest output has bytes.
 fn volume(row: &Row) -> u64 {
-    let sizes = [row.problem.m, row.problem.n, row.problem.k];
-    let sizes = sizes.map(|size| size.max(0).unsigned_abs());
     let each = match row.problem.k {
         1 => PRODUCTS_AN_ELEMENT,
-        _ => 1,
+        products => products.max(1).unsigned_abs(),
     };
-    sizes.iter().product::<u64>() * each
+    let outputs = row.outputs.iter().map(|output| output.bytes);
+    outputs.max().unwrap_or(0).saturating_mul(each)
 }
 
 /// The rows that are replayed, by kernel.

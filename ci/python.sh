@@ -41,7 +41,7 @@ if [ -z "$bundle" ]; then
     bundle=$PWD/target/python-tests.bundle
     rm -rf "$bundle"
     specs=(specs/copy specs/gemm/{bf16_tn,simt_bf16,simt_f32,sm90_bf16_tn}.yaml
-        specs/rmsnorm/bf16_add_narrow.yaml)
+        specs/rmsnorm/bf16_add_narrow.yaml specs/dequantize)
     if [ -n "${TILEWRIGHT:-}" ]; then
         "$TILEWRIGHT" build "${specs[@]}" --output "$bundle"
     else

@@ -11,8 +11,14 @@ pub const DTYPES: &[DType] = &[
     DType::F64,
     DType::E4M3,
     DType::E5M2,
+    DType::E2M1,
+    DType::UE8M0,
+    DType::S4,
+    DType::U4,
     DType::S8,
     DType::U8,
+    DType::S16,
+    DType::U16,
     DType::S32,
 ];
 

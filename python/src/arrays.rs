@@ -135,9 +135,10 @@ fn bytes_at(address: u64, bytes: u64) -> Vec<u8> {
 
 /// Copies the elements of a tensor out of an image of its memory.
 fn write_back(tensor: &Tensor, image: &[u8]) {
-    let size = tensor.dtype.bytes() as usize;
     tensor.place.for_each_run(|offset, _, count| {
-        let (at, bytes) = (offset as usize * size, count as usize * size);
+        let bytes_of = |elems: i64| tensor.dtype.row_bytes(elems.unsigned_abs());
+        // Runs of elements of less than a byte begin and end with whole bytes: see `paired`.
+        let [at, bytes] = [offset, count].map(|elems| bytes_of(elems).unwrap_or(0) as usize);
         let Some(from) = image.get(at..at + bytes) else {
             return;
         };
@@ -155,16 +156,5 @@ pub(crate) fn dense(tensor: &Tensor) -> Vec<u8> {
 
 /// The elements of a tensor in an image of its memory, last axis innermost.
 pub(crate) fn gathered(tensor: &Tensor, image: &[u8]) -> Vec<u8> {
-    let size = tensor.dtype.bytes() as usize;
-    let elems = usize::try_from(tensor.place.elems()).unwrap_or(0);
-    let mut dense = vec![0; elems.saturating_mul(size)];
-    tensor.place.for_each_run(|offset, to, count| {
-        let [from, to, bytes] = [offset, to, count].map(|n| n as usize * size);
-        if let (Some(from), Some(to)) =
-            (image.get(from..from + bytes), dense.get_mut(to..to + bytes))
-        {
-            to.copy_from_slice(from);
-        }
-    });
-    dense
+    tensor.place.gather(tensor.dtype, image, 0)
 }

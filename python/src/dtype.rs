@@ -14,6 +14,7 @@ const NAMES: &[(&str, DType)] = &[
     ("float8_e4m3fn", DType::E4M3),
     ("float8_e5m2", DType::E5M2),
     ("float8_e8m0fnu", DType::UE8M0),
+    ("float4_e2m1fn_x2", DType::E2M1),
     ("int8", DType::S8),
     ("uint8", DType::U8),
     ("bool", DType::U8),

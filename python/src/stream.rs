@@ -74,7 +74,7 @@ pub(crate) fn memcpy(
         return Err(Error::new_err("memcpy copies between tensors of one GPU"));
     };
     let bytes = from.span_bytes();
-    let whole = |t: &Tensor| t.place.elems() * i64::from(t.dtype.bytes()) == bytes as i64;
+    let whole = |t: &Tensor| t.dtype.row_bytes(t.place.elems().unsigned_abs()) == Some(bytes);
     if here != there || to.span_bytes() != bytes || !whole(&to) || !whole(&from) {
         return Err(Error::new_err(format!(
             "memcpy copies tensors without gaps and of the same size: {} bytes and {bytes}",

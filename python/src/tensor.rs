@@ -93,6 +93,13 @@ impl Tensor {
     fn retyped(typed: &Typed, py: Python<'_>) -> PyResult<Tensor> {
         let tensor = Tensor::read(typed.tensor.bind(py))?;
         let (has, wanted) = (tensor.dtype, typed.dtype);
+        if wanted.per_byte() > 1 && has.bits() == 8 {
+            return Ok(Tensor {
+                dtype: wanted,
+                place: paired(&tensor.place, wanted)?,
+                ..tensor
+            });
+        }
         if has.bits() != wanted.bits() {
             return Err(Error::new_err(format!(
                 "elements of {has} have {} bits; {wanted} has {}",
@@ -121,11 +128,17 @@ impl Tensor {
                 return Err(Error::new_err(text));
             }
         };
+        let dtype = dtype::named(&dtype)?;
+        let place = place(shape, stride)?;
         Ok(Tensor {
             object: object.clone().unbind(),
             address: object.call_method0(intern!(py, "data_ptr"))?.extract()?,
-            dtype: dtype::named(&dtype)?,
-            place: place(shape, stride)?,
+            dtype,
+            // PyTorch counts the bytes of such elements.
+            place: match dtype.per_byte() {
+                1 => place,
+                _ => paired(&place, dtype)?,
+            },
             home,
             is_read_only: false,
             is_torch: true,
@@ -189,6 +202,26 @@ fn place(shape: Vec<i64>, stride: Vec<i64>) -> PyResult<Extents> {
         )));
     }
     Ok(Extents::new(shape.into_iter().zip(stride)))
+}
+
+/// A tensor of bytes as one of the elements in them, along its axis of stride 1.
+fn paired(bytes: &Extents, dtype: DType) -> PyResult<Extents> {
+    let together = i64::from(dtype.per_byte());
+    let axes: Vec<(i64, i64)> = bytes.axes().collect();
+    let Some(along) = axes.iter().rposition(|(_, stride)| *stride == 1) else {
+        return Err(Error::new_err(format!(
+            "elements of {dtype} stand {together} to a byte along an axis of stride 1; the \
+             tensor's strides are {:?}",
+            axes.iter().map(|(_, stride)| stride).collect::<Vec<_>>()
+        )));
+    };
+    let axes = axes.into_iter().enumerate();
+    Ok(Extents::new(axes.map(|(at, (extent, stride))| {
+        match at == along {
+            true => (extent.saturating_mul(together), 1),
+            false => (extent, stride.saturating_mul(together)),
+        }
+    })))
 }
 
 /// Strides of elements without gaps, last axis innermost.

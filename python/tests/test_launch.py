@@ -54,6 +54,21 @@ def test_products_of_bfloat16_by_ml_dtypes_and_by_words(bundle):
     assert (words == wanted.view("u2")).all()
 
 
+def test_elements_two_to_a_byte_are_given_as_bytes(bundle):
+    random = numpy.random.default_rng(3)
+    w = random.integers(-8, 8, (3, 5, 128))
+    halves = (w & 15).astype("u1")
+    packed = halves[..., ::2] | halves[..., 1::2] << 4
+    s = random.integers(1, 5, (3, 5)).astype(ml_dtypes.bfloat16)
+    d = numpy.zeros(w.shape, dtype=ml_dtypes.bfloat16)
+    kernel = bundle.find("dequantize_s4_bf16_blocks")
+    kernel(w=tilewright.as_dtype(packed, "s4"), s=s, d=d)
+    assert (d.astype("f4") == w * s.astype("f4")[..., None]).all()
+    with pytest.raises(tilewright.Error) as raised:
+        kernel(w=tilewright.as_dtype(packed[..., ::2], "s4"), s=s, d=d)
+    assert "stride 1" in str(raised.value)
+
+
 def test_a_launch_is_bound_once_and_sees_new_inputs(bundle):
     s = numpy.ones((4, 64), dtype="f4")
     d = numpy.zeros_like(s)

@@ -57,5 +57,7 @@ def as_dtype(tensor, dtype: str) -> Typed:
     """The same tensor, whose elements are of another type of the same size.
 
     For NumPy, which has no bfloat16 and no 8-bit floats of its own: `as_dtype(words, "bf16")`.
+    Of elements two to a byte the tensor has the bytes: `as_dtype(bytes, "s4")` has twice as many
+    along its last axis of stride 1.
     """
     return Typed(tensor, dtype)

@@ -4,6 +4,8 @@
 //! is a single unbound name (`lda`) to the problem's stride, and compares every other one. The
 //! stride of an axis of extent 1 is never used, so it matches anything.
 
+mod elements;
+
 use tilewright_bundle::{Env, Expr, MAX_AXES, Operand};
 
 use crate::error::Refusal;

@@ -30,8 +30,7 @@ pub struct Described<'a> {
 impl Described<'_> {
     /// Bytes from the first to behind the last element, or `None` beyond 64 bits.
     pub fn span_bytes(&self) -> Option<u64> {
-        let elems = u64::try_from(self.place.span_elems()?).ok()?;
-        elems.checked_mul(u64::from(self.dtype.bytes()))
+        self.place.span_bytes(self.dtype)
     }
 }
 

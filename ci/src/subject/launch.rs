@@ -3,7 +3,9 @@
 use tilewright_bundle::{DType, Kernel, Operand};
 use tilewright_emulator::{Launch, Params};
 use tilewright_runtime::launch_file::{Allocation, BufferArg, Prepared, Role};
-use tilewright_runtime::verify::{Data, Dense, Expect, FormulaReference, encode, random_bytes};
+use tilewright_runtime::verify::{
+    Data, Dense, Expect, FormulaReference, encode, random_bytes, random_codes,
+};
 use tilewright_runtime::{DeviceInfo, Extents, Fit, POISON, Problem, View, fit, prepare};
 
 use super::Failure;
@@ -22,12 +24,9 @@ struct Placed<'a> {
 impl Placed<'_> {
     /// Dense elements, last axis innermost, at their places; the gaps hold `gap`.
     fn image(&self, dense: &[u8], gap: u8) -> Vec<u8> {
-        let size = self.operand.dtype.bytes() as usize;
         let mut image = vec![gap; self.bytes as usize];
-        self.extents.for_each_run(|offset, from, count| {
-            let [at, from, bytes] = [offset, from, count].map(|n| n as usize * size);
-            image[at..at + bytes].copy_from_slice(&dense[from..from + bytes]);
-        });
+        let dtype = self.operand.dtype;
+        self.extents.scatter(dtype, dense, (&mut image, 0));
         image
     }
 
@@ -36,13 +35,8 @@ impl Placed<'_> {
         if self.extents.is_injective() {
             return dense;
         }
-        let size = self.operand.dtype.bytes() as usize;
-        let (image, mut read) = (self.image(&dense, POISON), dense);
-        self.extents.for_each_run(|offset, to, count| {
-            let [at, to, bytes] = [offset, to, count].map(|n| n as usize * size);
-            read[to..to + bytes].copy_from_slice(&image[at..at + bytes]);
-        });
-        read
+        let image = self.image(&dense, POISON);
+        self.extents.gather(self.operand.dtype, &image, 0)
     }
 }
 
@@ -68,7 +62,7 @@ fn launch(device: &DeviceInfo, kernel: &Kernel, problem: &Problem) -> Result<Tri
         .map(|(operand, extents)| Placed {
             operand,
             extents: *extents,
-            bytes: extents.span_elems().unwrap_or(0) as u64 * u64::from(operand.dtype.bytes()),
+            bytes: extents.span_bytes(operand.dtype).unwrap_or(0),
         })
         .collect();
     let [abi] = kernel.launches.as_slice() else {
@@ -214,7 +208,7 @@ fn exact_inputs(
         }
         let (dtype, elems) = (one.operand.dtype, one.extents.elems() as usize);
         if moved {
-            return Ok(Some(random_bytes(elems * dtype.bytes() as usize, 17)));
+            return Ok(Some(random_codes(dtype, elems, 17)));
         }
         encode(dtype, &integers(dtype, elems, seed)).map(Some)
     });
@@ -229,6 +223,10 @@ fn integers(dtype: DType, count: usize, seed: u64) -> Vec<f64> {
         _ => 15,
     };
     let bytes = random_bytes(count, seed).into_iter();
-    let integer = |byte: u8| f64::from(byte % (2 * most + 1)) - f64::from(most);
+    let integer = |byte: u8| match dtype {
+        // It has powers of two alone.
+        DType::UE8M0 => f64::from(byte % 3).exp2(),
+        _ => f64::from(byte % (2 * most + 1)) - f64::from(most),
+    };
     bytes.map(integer).collect()
 }

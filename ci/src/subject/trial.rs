@@ -71,15 +71,8 @@ impl Trial {
 impl Allowed {
     fn wrong(&self, image: &[u8]) -> Result<Option<String>, Failure> {
         let (name, dtype) = (&self.output.name, self.output.dtype);
-        let size = dtype.bytes() as usize;
-        let mut dense = vec![0; self.extents.elems() as usize * size];
-        let mut gaps = image.to_vec();
-        self.extents.for_each_run(|offset, to, count| {
-            let [at, to, bytes] = [offset, to, count].map(|n| n as usize * size);
-            dense[to..to + bytes].copy_from_slice(&image[at..at + bytes]);
-            gaps[at..at + bytes].fill(POISON);
-        });
-        if let Some(at) = gaps.iter().position(|byte| *byte != POISON) {
+        let dense = self.extents.gather(dtype, image, 0);
+        if let Some(at) = self.extents.first_outside(dtype, (image, 0), POISON) {
             return Ok(Some(format!(
                 "buffer {name}: byte {at} is no element's and was written"
             )));

@@ -20,5 +20,6 @@ mod counted;
 mod mutated;
 mod guarded;
 mod probes;
+mod casts;
 mod sums;
 mod line_tables;

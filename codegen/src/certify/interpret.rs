@@ -13,6 +13,7 @@
 mod grid;
 mod sizes;
 mod output;
+mod draw;
 mod problem;
 mod tables;
 mod terms;

@@ -166,13 +166,13 @@ fn sectors(plan: &Plan, step: &Step, part: &Part<2>) -> Option<(u32, u32)> {
     let along = step
         .coordinate(axis)
         .filter(|_| operand.looked_into() != Some(axis))?;
-    let bytes = i64::from(operand.dtype.bytes());
+    let bits = i64::from(operand.dtype.bits());
     let access = step
         .atom
         .copy
         .as_ref()
         .map(|facts| i64::from(facts.access_bytes))?;
-    let per_access = (access / bytes).max(1) as usize;
+    let per_access = (access * 8 / bits).max(1) as usize;
     let lanes = i64::from(plan.threads).min(32);
     let mut most = 0;
     for value in part.values.iter().step_by(per_access) {
@@ -180,7 +180,7 @@ fn sectors(plan: &Plan, step: &Step, part: &Part<2>) -> Option<(u32, u32)> {
         for lane in 0..lanes {
             let base = part.base(lane);
             let row = base[1 - along] + value[1 - along];
-            let first = (base[along] + value[along]) * bytes;
+            let first = (base[along] + value[along]) * bits / 8;
             touched.insert((row, first / 32));
             touched.insert((row, (first + access - 1) / 32));
         }

@@ -67,9 +67,8 @@ impl<'p> GmemTile<'p> {
         let mut moving = None;
         let mut left = [None, None];
         for (number, axis) in plan.outer_of(operand) {
-            let stride = stride_expr(builder, &axis.stride)?;
             let at = state.outer.get(number)?.clone();
-            offset = add(offset, mul(widen(at), stride));
+            offset = add(offset, steps(builder, operand, widen(at), &axis.stride)?);
         }
         for (axis, coordinate) in axes.iter().enumerate() {
             // Where a table says, each row has an entry of its own, which is tested itself.
@@ -80,11 +79,11 @@ impl<'p> GmemTile<'p> {
             let name = &operand.axis(axis).mode;
             let mode = plan.modes.iter().position(|mode| mode == name)?;
             let thread = builder.thread_sum("coord", &part.digits, coordinate);
-            let stride = stride_expr(builder, operand.stride(axis))?;
             let tile = state.tile.get(mode);
             let (start, rest) = match tile {
                 None => {
-                    let start = mul(Expr::Var(state.k_start), stride.clone());
+                    let stride = stride_expr(builder, operand.stride(axis))?;
+                    let start = mul(Expr::Var(state.k_start), stride);
                     moving = Some(mul(start, long(i64::from(operand.dtype.bytes()))));
                     (int(0), Expr::Var(state.k_left))
                 }
@@ -97,7 +96,10 @@ impl<'p> GmemTile<'p> {
                 }
             };
             let first = add(widen(start), widen(thread.clone()));
-            offset = add(offset, mul(first, stride));
+            offset = add(
+                offset,
+                steps(builder, operand, first, operand.stride(axis))?,
+            );
             let rest = match tile {
                 None => sub(rest, thread),
                 Some(_) => builder.hoist("left", sub(rest, thread)),
@@ -155,6 +157,7 @@ impl<'p> GmemTile<'p> {
         entry: Option<&Expr>,
     ) -> Option<Address> {
         let bytes = i64::from(self.operand.dtype.bytes());
+        let per_byte = i64::from(self.operand.dtype.per_byte());
         let mut offset = self.offset.clone();
         let mut imm = 0;
         let own = self.axes.iter().enumerate();
@@ -164,15 +167,15 @@ impl<'p> GmemTile<'p> {
         let plane = self.plane.zip(self.operand.plane.as_ref());
         let plane = plane.map(|(number, (_, axis))| Some((number, &axis.stride)));
         for along in plane.into_iter().chain(own) {
-            let (steps, stride) = along?;
+            let (number, stride) = along?;
             match stride {
-                Stride::Const(stride) => match steps * stride * bytes {
+                Stride::Const(stride) => match number * stride * bytes / per_byte {
                     near if near.abs() <= MAX_IMMEDIATE => imm += near,
                     far => offset = add(offset, long(far)),
                 },
-                Stride::Named(name) => {
-                    let stride = Expr::Param(builder.param(name)?);
-                    let step = builder.hoist("step", mul(stride, long(steps * bytes)));
+                Stride::Named(_) => {
+                    let stride = whole_stride(builder, self.operand, stride)?;
+                    let step = builder.hoist("step", mul(stride, long(number * bytes)));
                     offset = add(offset, step);
                 }
             }
@@ -180,9 +183,10 @@ impl<'p> GmemTile<'p> {
         let looked_up = match entry {
             Some(entry) => {
                 let axis = self.operand.looked_into()?;
-                let stride = stride_expr(builder, self.operand.stride(axis))?;
+                let stride = self.operand.stride(axis);
                 // It stands below the test of the entry, where it does not wrap.
-                Some(mul(mul(widen(entry.clone()), stride), long(bytes)))
+                let row = steps(builder, self.operand, widen(entry.clone()), stride)?;
+                Some(mul(row, long(bytes)))
             }
             None => None,
         };
@@ -209,6 +213,25 @@ pub(super) fn stride_expr(builder: &Builder, stride: &Stride) -> Option<Expr> {
     match stride {
         Stride::Const(value) => Some(long(*value)),
         Stride::Named(name) => builder.param(name).map(Expr::Param),
+    }
+}
+
+/// So many steps of a stride of an operand, in elements; in bytes where these hold several, of
+/// which a step along a row is a part and every other stride a multiple.
+fn steps(builder: &Builder, operand: &Operand, number: Expr, stride: &Stride) -> Option<Expr> {
+    match (operand.dtype.per_byte(), stride) {
+        (per_byte @ 2.., Stride::Const(1)) => Some(div(number, long(i64::from(per_byte)))),
+        _ => Some(mul(number, whole_stride(builder, operand, stride)?)),
+    }
+}
+
+/// A stride of an operand in those, where it is no step along a row.
+fn whole_stride(builder: &Builder, operand: &Operand, stride: &Stride) -> Option<Expr> {
+    let per_byte = i64::from(operand.dtype.per_byte());
+    match stride {
+        _ if per_byte == 1 => stride_expr(builder, stride),
+        Stride::Const(stride) => Some(long(stride / per_byte)),
+        Stride::Named(_) => Some(div(stride_expr(builder, stride)?, long(per_byte))),
     }
 }
 

@@ -53,8 +53,8 @@ pub(super) struct Run<'p> {
     pub src: Side<'p>,
     dst: Side<'p>,
     bounds: Bounds,
-    /// Elements past the edge get a predicate each.
-    by_element: bool,
+    /// What one instance is moved in: elements past the edge get a predicate each.
+    pieces: usize,
     /// Valid source bytes by distance along the contiguous mode, computed once for the run.
     pub valid: HashMap<i64, Expr>,
     /// Elements left across the contiguous mode, pinned so that the run's predicates do not live
@@ -88,7 +88,7 @@ impl<'p> Lowering<'p> {
             }
         };
         let (hop, parts) = (step.hop, parts.clone());
-        let by_element = bounds == Bounds::Checked && hop != Hop::G2s && parts.src_values > 1;
+        let pieces = self.pieces(step, &parts, bounds);
         let table = match (src, dst) {
             (View::Looked(_, table), _) => Some(self.table(table, &parts.src)?),
             (_, View::Looked(_, table)) => Some(self.table(table, &parts.dst)?),
@@ -96,16 +96,16 @@ impl<'p> Lowering<'p> {
         };
         let mut run = Run {
             step,
-            atom: if by_element {
+            atom: if pieces > 1 {
                 element_atom(self, step)?
             } else {
                 step.atom.clone()
             },
             src: self.side(step, &parts.src, src)?,
             dst: self.side(step, &parts.dst, dst)?,
-            parts,
             bounds,
-            by_element,
+            pieces,
+            parts,
             valid: HashMap::new(),
             across: None,
             table,
@@ -138,6 +138,17 @@ impl<'p> Lowering<'p> {
         }
         out.extend(run.table.into_iter().flat_map(Table::finish));
         Ok(out)
+    }
+
+    /// What an instance is moved in: past an edge each element alone, but for those that share a
+    /// byte, with which rows end.
+    fn pieces(&self, step: &Step, parts: &Partition, bounds: Bounds) -> usize {
+        if bounds != Bounds::Checked || step.hop == Hop::G2s {
+            return 1;
+        }
+        let operand = self.plan.operand(&step.operand);
+        let together = operand.map_or(1, |operand| operand.dtype.per_byte() as usize);
+        (parts.src_values / together).max(1)
     }
 
     fn side(&mut self, step: &'p Step, part: &Part<2>, view: View) -> Result<Side<'p>> {
@@ -178,11 +189,7 @@ impl<'p> Lowering<'p> {
 
     /// Appends the atom calls of one instance.
     fn instance(&mut self, run: &mut Run<'p>, instance: usize, out: &mut Vec<Stmt>) -> Result<()> {
-        let pieces = if run.by_element {
-            run.parts.src_values
-        } else {
-            1
-        };
+        let pieces = run.pieces;
         for piece in 0..pieces {
             let src_range = range(instance, run.parts.src_values, piece, pieces);
             let dst_range = range(instance, run.parts.dst_values, piece, pieces);

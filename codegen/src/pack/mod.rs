@@ -269,39 +269,32 @@ fn promotion(copy: &BoxCopy) -> L2Promotion {
 }
 
 fn assumptions(plan: &Plan) -> std::result::Result<Vec<Assumption>, String> {
+    let checked = |text: String, reason: &String| {
+        let expr = text.parse().map_err(|error| format!("{text}: {error}"))?;
+        let reason = reason.clone();
+        Ok(Assumption::Expr { expr, reason })
+    };
     let entry = |assumption: &model::Assumption| match assumption {
         model::Assumption::StrideMultiple {
-            stride,
+            stride: name,
             multiple,
             reason,
-        } => {
-            let text = format!("{stride} % {multiple} == 0");
-            let expr = text.parse().map_err(|error| format!("{text}: {error}"))?;
-            Ok(Assumption::Expr {
-                expr,
-                reason: reason.clone(),
-            })
         }
-        model::Assumption::ExtentMost { mode, most, reason } => {
-            let text = format!("{mode} <= {most}");
-            let expr = text.parse().map_err(|error| format!("{text}: {error}"))?;
-            Ok(Assumption::Expr {
-                expr,
-                reason: reason.clone(),
-            })
-        }
-        model::Assumption::CountMost {
-            count,
+        | model::Assumption::ExtentMultiple {
+            mode: name,
+            multiple,
+            reason,
+        } => checked(format!("{name} % {multiple} == 0"), reason),
+        model::Assumption::ExtentMost {
+            mode: name,
             most,
             reason,
-        } => {
-            let text = format!("{count} <= {most}");
-            let expr = text.parse().map_err(|error| format!("{text}: {error}"))?;
-            Ok(Assumption::Expr {
-                expr,
-                reason: reason.clone(),
-            })
         }
+        | model::Assumption::CountMost {
+            count: name,
+            most,
+            reason,
+        } => checked(format!("{name} <= {most}"), reason),
         model::Assumption::DistinctEntries { reason, .. } => Ok(Assumption::Promise {
             promise: assumption.promise().unwrap_or_default(),
             reason: reason.clone(),

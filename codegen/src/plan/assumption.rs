@@ -32,6 +32,15 @@ pub enum Assumption {
         /// What needs it.
         reason: String,
     },
+    /// The extent of a mode is a multiple of that.
+    ExtentMultiple {
+        /// The mode.
+        mode: String,
+        /// Elements.
+        multiple: i64,
+        /// What needs it.
+        reason: String,
+    },
     /// A count of a launch, as a launch expression, is at most that.
     CountMost {
         /// The count.
@@ -82,6 +91,13 @@ impl fmt::Display for Assumption {
             }
             Assumption::ExtentMost { mode, most, reason } => {
                 write!(f, "{mode} <= {most} ({reason})")
+            }
+            Assumption::ExtentMultiple {
+                mode,
+                multiple,
+                reason,
+            } => {
+                write!(f, "{mode} % {multiple} == 0 ({reason})")
             }
             Assumption::CountMost {
                 count,

@@ -88,7 +88,9 @@ pub(super) fn is_for(spec: &Spec) -> bool {
     let asked = path.is_some_and(|path| path.g2s.is_some() || path.s2r.is_some());
     // A map rounds elements of this type anew.
     let rounds = s.dtype == DType::TF32;
-    spec.compute.is_plain || asked || rounds || are_turned(spec, s, d)
+    // Threads move whole bytes of a map's rows.
+    let shares_bytes = s.dtype.per_byte() > 1;
+    !shares_bytes && (spec.compute.is_plain || asked || rounds || are_turned(spec, s, d))
 }
 
 /// Whether two operands are contiguous along different modes of the tile.

@@ -23,6 +23,7 @@ mod ways;
 mod blame;
 mod limits;
 mod tiled;
+mod storage;
 mod moves;
 pub(crate) mod code;
 mod whole;
@@ -64,6 +65,7 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
         choices: Vec::new(),
     };
     formula::check(&point.spec, &mut chooser);
+    storage::check(&point.spec, &mut chooser);
     if !chooser.violations.is_empty() {
         return Err(Error::plan(&point.id, chooser.violations));
     }

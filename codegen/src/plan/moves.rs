@@ -14,6 +14,7 @@ use crate::element::Packing;
 use crate::error::Result;
 use crate::plan::choose::{Chooser, Wanted};
 use crate::plan::model::{Hop, Step};
+use crate::plan::storage;
 use crate::plan::tiled::{check_strides, fitting};
 use crate::spec::model::{Auto, Operand, Spec, Stride};
 
@@ -91,12 +92,15 @@ pub(super) fn step(
         .find(along)
         .filter(|_| !entries_along(&axes, operand, shared.along));
     let in_vectors = |axis: usize| *operand.stride(axis) == Stride::Const(1);
-    let together = match along.filter(|axis| !shared.by_element && in_vectors(*axis)) {
-        Some(_) => shared.together,
-        None => 1,
-    };
+    let in_row = along.filter(|axis| !shared.by_element && in_vectors(*axis));
+    let together = in_row.map_or(1, |_| shared.together);
+    if !storage::whole_bytes(chooser, operand, (in_row, together), &what) {
+        return Ok(None);
+    }
     let (from, to) = hop.spaces();
+    // Bytes that the fewest elements are moved in, and those that a thread has side by side.
     let element = operand.dtype.bytes();
+    let bytes = together * operand.dtype.bits() / 8;
     let wanted = |bytes: u32| Wanted {
         combined: shared.combined,
         ..Wanted::vector(from, to, bytes)
@@ -104,13 +108,8 @@ pub(super) fn step(
     let given = spec.copy.get(name).and_then(|path| hop.atom_of(path));
     let given = given.cloned().unwrap_or_default();
     let candidates: Vec<Arc<Atom>> = match &given {
-        Auto::Given(_) => Vec::from_iter(chooser.copy(&what, &given, wanted(together * element))),
-        Auto::Auto => {
-            let widest = (together * element).min(WIDEST_BYTES);
-            let widths = (0..).map(|halvings| widest >> halvings);
-            let widths = widths.take_while(|bytes| *bytes >= element);
-            chooser.widest(&what, widths.map(wanted))
-        }
+        Auto::Given(_) => Vec::from_iter(chooser.copy(&what, &given, wanted(bytes))),
+        Auto::Auto => chooser.widest(&what, widths(bytes, element).map(wanted)),
     };
     chooser.first(&what, candidates, |chooser, atom| {
         let Some((copy, moved)) = fitting(chooser, atom, operand.dtype, &what)? else {
@@ -134,7 +133,7 @@ pub(super) fn step(
             operand: name.clone(),
             hop,
             atom: atom.clone(),
-            element_atom: match moved > 1 {
+            element_atom: match moved > i64::from(operand.dtype.per_byte()) {
                 true => chooser.copy(&what, &Auto::Auto, wanted(element)),
                 false => None,
             },
@@ -143,6 +142,13 @@ pub(super) fn step(
             axes: axes.clone(),
         }))
     })
+}
+
+/// Bytes of vectors from the widest that a thread has side by side to one element.
+fn widths(bytes: u32, element: u32) -> impl Iterator<Item = u32> {
+    let widest = bytes.min(WIDEST_BYTES);
+    let widths = (0..).map(move |halvings| widest >> halvings);
+    widths.take_while(move |bytes| *bytes >= element)
 }
 
 /// How registers hold what a step moves, where whole vectors are moved and where single elements

@@ -19,7 +19,7 @@ use crate::plan::model::{Assumption, Hop, Plan, Step};
 use crate::plan::moves::{self, Shared, WIDEST_BYTES};
 use crate::plan::passes::{self, Passes};
 use crate::plan::tiled::{assume, power_of_two_below, power_of_two_in};
-use crate::plan::{limits, start, whole};
+use crate::plan::{limits, start, storage, whole};
 use crate::spec::model::{self, Auto, Axis, Point, Spec};
 
 /// Vectors that a thread has, unless the spec says how many threads there are.
@@ -28,6 +28,9 @@ const VECTORS: i64 = 4;
 const MOST_VECTORS: i64 = 8;
 /// Threads of a CTA that folds in many vectors a thread before it has more threads.
 const FEW_THREADS: i64 = 512;
+
+/// What an operand weighs, against bytes of others, whose elements stand two to a byte.
+const SHARED_BYTE: u32 = 1 << 20;
 
 /// How threads share out the tile.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +86,12 @@ fn contiguous(spec: &Spec, flow: &Flow) -> usize {
         let operand = node.moved().and_then(|(name, _)| spec.operand(name));
         let Some(operand) = operand else { continue };
         if let Some(at) = moves::contiguous(spec, operand) {
-            let weight = if node.keeps == [true; 2] { 64 } else { 1 };
+            let weight = match (operand.dtype.per_byte(), node.keeps) {
+                // A thread has both elements of a byte, which no other mode gives it.
+                (2.., _) => SHARED_BYTE,
+                (_, [true, true]) => 64,
+                _ => 1,
+            };
             bytes[at] += weight * operand.dtype.bytes();
         }
     }
@@ -100,8 +108,8 @@ fn shares(point: &Point, chooser: &mut Chooser<'_>, flow: &Flow) -> Option<Share
     // The widest elements of whole tiles fill the widest vectors.
     let moves = |node: &&Node| node.moved().is_some() && node.combined.is_none();
     let whole = (flow.nodes.iter()).filter(|node| moves(node) && node.keeps[along]);
-    let widest = whole.map(|node| node.dtype.bytes()).max().unwrap_or(4);
-    let mut vector = i64::from((WIDEST_BYTES / widest).max(1));
+    let widest = whole.map(|node| node.dtype.bits()).max().unwrap_or(32);
+    let mut vector = i64::from((8 * WIDEST_BYTES / widest).max(1));
     while tile[along] % vector != 0 {
         vector /= 2;
     }
@@ -240,6 +248,7 @@ fn moves(
     let Some(operand) = point.spec.operand(name) else {
         return Ok(());
     };
+    storage::assume(chooser, plan, operand);
     let combined = flow.combined_by(at);
     let shared = Shared {
         along: shares.along,

@@ -142,10 +142,11 @@ pub(super) fn check_strides(
     what: &str,
 ) -> bool {
     let (bytes, element) = (i64::from(atom.align_bytes), operand.dtype.bytes());
-    if bytes <= i64::from(element) {
+    let bits = i64::from(operand.dtype.bits());
+    let unit = bytes * 8 / bits;
+    if unit <= 1 {
         return true;
     }
-    let unit = bytes / i64::from(element);
     let mut good = true;
     if *operand.stride(along) != Stride::Const(1) {
         let message = format!(
@@ -166,16 +167,31 @@ pub(super) fn check_strides(
             continue;
         }
         let message = format!(
-            "{what}: the stride {stride} of {} is {} bytes; vectors of {} start at multiples of \
-             {bytes}: use a multiple of {unit}, or a narrower atom or auto",
+            "{what}: the stride {stride} of {} is {}; vectors of {} start at multiples of {bytes}: \
+             use a multiple of {unit}, or {}",
             axis.mode,
-            stride.saturating_mul(i64::from(element)),
-            atom.id
+            in_bytes(stride, operand.dtype),
+            atom.id,
+            match stride % i64::from(operand.dtype.per_byte()) {
+                0 => "a narrower atom or auto",
+                _ => "an even one and auto",
+            }
         );
         chooser.violate(STRIDE_CODE, message);
         good = false;
     }
     good
+}
+
+/// A stride as messages say how long it is.
+fn in_bytes(stride: i64, dtype: DType) -> String {
+    match stride % i64::from(dtype.per_byte()) {
+        0 => {
+            let bits = stride.saturating_mul(i64::from(dtype.bits()));
+            format!("{} bytes", bits / 8)
+        }
+        _ => "no whole number of bytes".to_owned(),
+    }
 }
 
 /// The largest power of two that divides a number above zero.
@@ -205,20 +221,23 @@ pub(super) fn assume(plan: &mut Plan, operand: &Operand, atom: &Atom, what: &str
 
 /// Notes that the operand's pointer and strides are multiples of that many bytes.
 pub(super) fn assume_bytes(plan: &mut Plan, operand: &Operand, bytes: u32, reason: &str) {
-    let element = operand.dtype.bytes();
-    if bytes <= element {
+    let multiple = i64::from(bytes) * 8 / i64::from(operand.dtype.bits());
+    if multiple <= 1 {
         return;
     }
-    let mut wanted = vec![Assumption::PointerAlignment {
-        operand: operand.name.clone(),
-        bytes,
-        reason: reason.to_string(),
-    }];
+    let mut wanted = Vec::new();
+    if bytes > operand.dtype.bytes() {
+        wanted.push(Assumption::PointerAlignment {
+            operand: operand.name.clone(),
+            bytes,
+            reason: reason.to_string(),
+        });
+    }
     for axis in operand.all_axes() {
         if let Stride::Named(stride) = &axis.stride {
             wanted.push(Assumption::StrideMultiple {
                 stride: stride.clone(),
-                multiple: i64::from(bytes / element),
+                multiple,
                 reason: reason.to_string(),
             });
         }

@@ -43,6 +43,20 @@ impl DType {
         self.bits().div_ceil(8)
     }
 
+    /// Elements that stand in one byte: more than one of those narrower than a byte.
+    pub const fn per_byte(self) -> u32 {
+        let together = 8 / self.bits();
+        if together > 1 { together } else { 1 }
+    }
+
+    /// Bytes that so many elements in a row take, the last byte whole; `None` beyond 64 bits.
+    pub const fn row_bytes(self, elements: u64) -> Option<u64> {
+        match self.per_byte() {
+            1 => elements.checked_mul(self.bytes() as u64),
+            together => Some(elements.div_ceil(together as u64)),
+        }
+    }
+
     /// The element type spelled `text`.
     pub fn from_text(text: &str) -> Option<DType> {
         DType::ALL.iter().copied().find(|d| d.text() == text)

@@ -60,6 +60,23 @@ pub fn stored(dtype: DType, value: f64) -> f64 {
     }
 }
 
+/// The number that a code of `ue8m0` stands for.
+pub fn scale_of(code: u64) -> f64 {
+    match code {
+        255 => f64::NAN,
+        code => scaled(1.0, code as i32 - SCALE_BIAS),
+    }
+}
+
+/// The code of `ue8m0` that a cast of the value gives.
+pub fn scale_code(value: f64) -> u64 {
+    match scale(value) {
+        value if value.is_nan() => 255,
+        // Of powers of two the exponent of f64 is the whole of them.
+        value => (value.to_bits() >> 52).saturating_sub(1023 - SCALE_BIAS as u64),
+    }
+}
+
 /// The least power of two that is no less than `value`, within the range of `ue8m0`.
 fn scale(value: f64) -> f64 {
     if value.is_nan() {
@@ -115,5 +132,8 @@ mod tests {
         assert_eq!(stored(DType::UE8M0, 0.0), scaled(1.0, -127));
         assert_eq!(stored(DType::UE8M0, 1e300), scaled(1.0, 127));
         assert!(stored(DType::UE8M0, f64::NAN).is_nan());
+        for code in 0..256 {
+            assert_eq!(scale_code(scale_of(code)), code);
+        }
     }
 }

@@ -206,9 +206,10 @@ fn as_bytes<'k>(kernel: &'k Kernel, problem: &Problem) -> Option<[&'k str; 2]> {
 
 /// Bytes of one operand of a copy at an extent.
 fn bytes_of(kernel: &Kernel, extent: Extent) -> u64 {
-    let size = kernel
-        .copied()
-        .map_or(1, |[_, d]| u64::from(d.dtype.bytes()));
     let elems = extent.m.max(0) as u64 * extent.n.max(0) as u64;
-    elems.saturating_mul(size)
+    let bytes = match kernel.copied() {
+        Some([_, d]) => d.dtype.row_bytes(elems),
+        None => Some(elems),
+    };
+    bytes.unwrap_or(u64::MAX)
 }

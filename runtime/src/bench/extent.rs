@@ -97,10 +97,11 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// A copy of `bytes` bytes of elements of `elem_bytes`: rows of 8192 elements, or one row where
+    /// A copy of `bytes` bytes of elements of `elem_bits`: rows of 8192 elements, or one row where
     /// that does not divide.
-    pub fn of_copy(bytes: u64, elem_bytes: u32) -> Extent {
-        let elems = (bytes / u64::from(elem_bytes.max(1))).max(1);
+    pub fn of_copy(bytes: u64, elem_bits: u32) -> Extent {
+        let bits = bytes.saturating_mul(8);
+        let elems = (bits / u64::from(elem_bits.max(1))).max(1);
         let n = if elems.is_multiple_of(8192) {
             8192
         } else {

@@ -228,7 +228,7 @@ pub fn bench_copies(
 ) -> Result<Vec<Row>, Error> {
     let mut rows = Vec::new();
     for bytes in sizes_bytes {
-        let elem = |k: &&Kernel| k.copied().map_or(1, |[_, d]| d.dtype.bytes());
+        let elem = |k: &&Kernel| k.copied().map_or(8, |[_, d]| d.dtype.bits());
         let mut sizes: Vec<u32> = kernels.iter().map(elem).collect();
         sizes.sort_unstable();
         sizes.dedup();

@@ -27,9 +27,7 @@ pub(super) fn check(kernel: &Kernel, fit: &Fit, views: &[View<'_>], refusals: &m
             });
             continue;
         };
-        let elem = u64::from(operand.dtype.bytes());
-        let span = extents.span_elems().and_then(|s| u64::try_from(s).ok());
-        let needs = span.and_then(|s| s.checked_mul(elem)).unwrap_or(u64::MAX);
+        let needs = extents.span_bytes(operand.dtype).unwrap_or(u64::MAX);
         if needs > view.bytes {
             refusals.push(Refusal::BufferTooSmall {
                 operand: operand.name.clone(),

@@ -80,7 +80,7 @@ pub(crate) struct Recipe {
 /// Integers whose products add up exactly in f32 for every k up to a million.
 pub(super) fn small(dtype: DType) -> std::ops::RangeInclusive<i32> {
     match dtype {
-        DType::U8 | DType::U16 | DType::U32 => 0..=3,
+        DType::U4 | DType::U8 | DType::U16 | DType::U32 => 0..=3,
         _ => -3..=3,
     }
 }

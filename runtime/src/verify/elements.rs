@@ -72,6 +72,10 @@ fn random_values(dtype: DType, data: Data, count: usize, seed: u64) -> Vec<f64> 
             let mut rng = StdRng::seed_from_u64(block_seed(seed, at));
             for value in block {
                 *value = match data {
+                    // It has powers of two alone.
+                    Data::Integers if dtype == DType::UE8M0 => {
+                        f64::from(rng.random_range(0..=2)).exp2()
+                    }
                     Data::Integers => f64::from(rng.random_range(small(dtype))),
                     _ => normal(dtype, &mut rng),
                 };
@@ -86,6 +90,10 @@ fn normal(dtype: DType, rng: &mut StdRng) -> f64 {
     const DEVIATION: f64 = 32.0;
     let value: f64 = StandardNormal.sample(rng);
     match dtype {
+        DType::S4 => (value * 3.0).round().clamp(-8.0, 7.0) + 0.0,
+        DType::U4 => (value * 3.0 + 8.0).round().clamp(0.0, 15.0),
+        DType::E2M1 => round(dtype, value * 2.0),
+        DType::UE8M0 => (value * 2.0).round().exp2(),
         // Integers have one zero.
         DType::S8 => (value * DEVIATION).round().clamp(-128.0, 127.0) + 0.0,
         DType::U8 => (value * DEVIATION + 128.0).round().clamp(0.0, 255.0),
@@ -108,6 +116,22 @@ pub fn random_elements(
     host::check(elements_bytes(dtype, count))?;
     let values = random_values(dtype, data, count, seed);
     Ok((encode(dtype, &values)?, values))
+}
+
+/// Whether all codes of a type are drawn where inputs are wide or special: scales, and integers
+/// and floats of so few bits that sums of them stay within theirs.
+pub(super) fn is_short(dtype: DType) -> bool {
+    use DType::{E2M1, S4, S16, U4, U16, UE8M0};
+    matches!(dtype, E2M1 | S4 | S16 | U4 | U16 | UE8M0)
+}
+
+/// Random codes of elements, each in whole bytes, the same for the same seed.
+pub fn random_codes(dtype: DType, count: usize, seed: u64) -> Vec<u8> {
+    let mut bytes = random_bytes(count.saturating_mul(dtype.bytes() as usize), seed);
+    if dtype.per_byte() > 1 {
+        bytes.iter_mut().for_each(|byte| *byte &= 0xF);
+    }
+    bytes
 }
 
 /// Random bytes, the same for the same seed.

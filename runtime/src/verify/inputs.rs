@@ -3,7 +3,7 @@
 use tilewright_bundle::Role;
 
 use super::data::Data;
-use super::elements::{elements_bytes, random_bytes, random_elements};
+use super::elements::{elements_bytes, is_short, random_codes, random_elements};
 use super::formula::{Dense, FormulaReference};
 use super::numbers::encode;
 use super::tables::{Table, is_written_in_part};
@@ -55,11 +55,13 @@ impl FormulaReference<'_> {
             let count = usize::try_from(extents.elems()).unwrap_or(0);
             let seed = seed.wrapping_add(at as u64);
             if moved {
-                let bytes = count * operand.dtype.bytes() as usize;
-                return Ok(Some(random_bytes(bytes, seed)));
+                return Ok(Some(random_codes(operand.dtype, count, seed)));
             }
             let data = match data {
                 Data::Integers => Data::Integers,
+                Data::Wide | Data::Special if is_short(operand.dtype) => {
+                    return Ok(Some(random_codes(operand.dtype, count, seed)));
+                }
                 _ => Data::Normals,
             };
             random_elements(operand.dtype, data, count, seed).map(|(bytes, _)| Some(bytes))

@@ -70,7 +70,7 @@ pub use bound::{Expected, Rule};
 pub use chain::chain;
 pub use compare::{Comparison, Worst, compare};
 pub use data::Data;
-pub use elements::{random_bytes, random_elements};
+pub use elements::{random_bytes, random_codes, random_elements};
 pub(crate) use form::GemmForm;
 pub use formula::{Dense, Expect, FormulaReference, Verdict};
 pub(crate) use judge::Judge;

@@ -5,6 +5,7 @@
 
 use rayon::prelude::*;
 use tilewright_bundle::DType;
+use tilewright_formula::number::{Kind, scale_code, scale_of, stored};
 
 use super::format::{Format, scaled};
 use crate::error::Error;
@@ -72,11 +73,7 @@ pub(super) fn weights(values: &[f64], dtype: DType) -> Vec<f64> {
 }
 
 fn check(dtype: DType) -> Result<(), Error> {
-    use DType::{BF16, E4M3, E5M2, F16, F32, F64, S8, S16, S32, TF32, U8, U16, U32};
-    if matches!(
-        dtype,
-        F16 | BF16 | TF32 | F32 | F64 | E4M3 | E5M2 | S8 | S16 | S32 | U8 | U16 | U32
-    ) {
+    if Kind::of(dtype) != Kind::Raw || dtype == DType::U32 {
         return Ok(());
     }
     Err(Error::Request(format!(
@@ -86,15 +83,17 @@ fn check(dtype: DType) -> Result<(), Error> {
 
 /// Whether `dtype` holds integers only.
 pub fn is_integer(dtype: DType) -> bool {
-    use DType::{S8, S16, S32, S64, U8, U16, U32, U64};
-    matches!(dtype, S8 | S16 | S32 | S64 | U8 | U16 | U32 | U64)
+    use DType::{S64, U32, U64};
+    matches!(Kind::of(dtype), Kind::Integer(_)) || matches!(dtype, S64 | U32 | U64)
 }
 
 /// How many integers from 0 up `dtype` holds exactly, as a power of two; more for wide types.
 pub(super) fn exact_integers(dtype: DType) -> f64 {
     match dtype {
-        DType::E5M2 => 8.0,
-        DType::E4M3 => 16.0,
+        DType::UE8M0 => 2.0,
+        DType::E2M1 => 4.0,
+        DType::E5M2 | DType::S4 => 8.0,
+        DType::E4M3 | DType::U4 => 16.0,
         DType::S8 => 128.0,
         DType::U8 | DType::BF16 => 256.0,
         DType::F16 | DType::TF32 => 2048.0,
@@ -105,9 +104,11 @@ pub(super) fn exact_integers(dtype: DType) -> f64 {
 
 /// Unit roundoff: largest relative error of rounding to `dtype`; 0 for integers.
 pub fn unit_roundoff(dtype: DType) -> f64 {
-    match Format::of(dtype) {
-        Some(format) => scaled(0.5, -format.fraction_bits.cast_signed()),
-        None => 0.0,
+    match (Format::of(dtype), Kind::of(dtype)) {
+        (Some(format), _) => scaled(0.5, -format.fraction_bits.cast_signed()),
+        // It is rounded up, to less than twice the value.
+        (None, Kind::Scale) => 1.0,
+        (None, _) => 0.0,
     }
 }
 
@@ -117,29 +118,35 @@ fn write(dtype: DType, value: f64, place: &mut [u8]) {
         place.copy_from_slice(&code[..place.len()]);
         return;
     }
-    match dtype {
-        DType::S8 => place.copy_from_slice(&(value as i8).to_le_bytes()),
-        DType::U8 => place.copy_from_slice(&(value as u8).to_le_bytes()),
-        DType::S16 => place.copy_from_slice(&(value as i16).to_le_bytes()),
-        DType::U16 => place.copy_from_slice(&(value as u16).to_le_bytes()),
-        DType::S32 => place.copy_from_slice(&(value as i32).to_le_bytes()),
-        DType::U32 => place.copy_from_slice(&(value as u32).to_le_bytes()),
-        _ => {}
-    }
+    let code = match Kind::of(dtype) {
+        Kind::Scale => scale_code(value),
+        // Of integers of four bits the byte has the last four.
+        Kind::Integer(_) => stored(dtype, value) as i64 as u64 & mask(dtype),
+        _ => u64::from(value as u32),
+    };
+    place.copy_from_slice(&code.to_le_bytes()[..place.len()]);
+}
+
+/// The bits of a code.
+fn mask(dtype: DType) -> u64 {
+    u64::MAX >> (64 - dtype.bits().min(64))
 }
 
 fn read(dtype: DType, place: &[u8]) -> f64 {
     let mut code = [0u8; 8];
     code[..place.len()].copy_from_slice(place);
     let code = u64::from_le_bytes(code);
-    match dtype {
-        DType::F32 | DType::TF32 => f64::from(f32::from_bits(code as u32)),
-        DType::F64 => f64::from_bits(code),
-        DType::S8 => f64::from(code as i8),
-        DType::S16 => f64::from(code as i16),
-        DType::S32 => f64::from(code as i32),
-        DType::U8 | DType::U16 | DType::U32 => code as f64,
-        _ => Format::of(dtype).map_or(f64::NAN, |format| format.decode(code)),
+    let code = code & mask(dtype);
+    match (dtype, Kind::of(dtype)) {
+        (DType::F32 | DType::TF32, _) => f64::from(f32::from_bits(code as u32)),
+        (DType::F64, _) => f64::from_bits(code),
+        (_, Kind::Float(format)) => format.decode(code),
+        (_, Kind::Scale) => scale_of(code),
+        (_, Kind::Integer([least, _])) if least < 0 => {
+            let unused = 64 - dtype.bits();
+            ((code << unused).cast_signed() >> unused) as f64
+        }
+        _ => code as f64,
     }
 }
 
@@ -159,6 +166,7 @@ mod tests {
             DType::E4M3,
             DType::E5M2,
             DType::S8,
+            DType::S16,
             DType::S32,
         ] {
             let values = [0.0, 1.0, -3.0, 64.0];
@@ -166,6 +174,11 @@ mod tests {
                 decode(dtype, &encode(dtype, &values).unwrap()).unwrap(),
                 values
             );
+        }
+        for dtype in [DType::S4, DType::U4, DType::E2M1, DType::UE8M0, DType::U16] {
+            let codes: Vec<u8> = (0..16).map(|at| at * dtype.bytes() as u8 % 16).collect();
+            let values = decode(dtype, &codes).unwrap();
+            assert_eq!(encode(dtype, &values).unwrap(), codes, "{dtype}");
         }
         assert_eq!(round(DType::BF16, 257.0), 256.0);
         assert_eq!(round(DType::BF16, 259.0), 260.0);

@@ -32,9 +32,7 @@ impl Placement {
         extents: Extents,
         offset_bytes: u64,
     ) -> Result<Placement, Error> {
-        let elem = u64::from(operand.dtype.bytes());
-        let span = extents.span_elems().and_then(|s| u64::try_from(s).ok());
-        let span = span.and_then(|s| s.checked_mul(elem)).ok_or_else(|| {
+        let span = extents.span_bytes(operand.dtype).ok_or_else(|| {
             Error::Request(format!("`{}` does not fit 64-bit addresses", operand.name))
         })?;
         let zone = match device.info().backend {
@@ -74,36 +72,21 @@ impl Placement {
 
     fn image_in(&self, dense: &[u8], gap: u8) -> Vec<u8> {
         let mut image = vec![gap; self.bytes as usize];
-        self.for_each_run(|at, from, bytes| {
-            image[at..at + bytes].copy_from_slice(&dense[from..from + bytes]);
-        });
+        let place = (image.as_mut_slice(), self.offset_bytes as usize);
+        self.extents.scatter(self.dtype, dense, place);
         image
     }
 
     /// The elements of a buffer's image, last axis innermost.
     pub fn gather(&self, image: &[u8]) -> Vec<u8> {
-        let size = self.dtype.bytes() as usize;
-        let mut dense = vec![0u8; self.extents.elems() as usize * size];
-        self.for_each_run(|at, to, bytes| {
-            dense[to..to + bytes].copy_from_slice(&image[at..at + bytes]);
-        });
-        dense
+        let start = self.offset_bytes as usize;
+        self.extents.gather(self.dtype, image, start)
     }
 
     /// Position of the first byte outside the elements that is not poison any more.
-    pub fn first_touched(&self, mut image: Vec<u8>) -> Option<usize> {
-        self.for_each_run(|at, _, bytes| image[at..at + bytes].fill(POISON));
-        image.iter().position(|b| *b != POISON)
-    }
-
-    /// Calls with (position in the image, position in dense order, bytes) for contiguous runs.
-    fn for_each_run(&self, mut run: impl FnMut(usize, usize, usize)) {
-        let size = i64::from(self.dtype.bytes());
-        let start = self.offset_bytes as usize;
-        self.extents.for_each_run(|offset, dense, count| {
-            let [offset, dense, bytes] = [offset, dense, count].map(|n| (n * size) as usize);
-            run(start + offset, dense, bytes);
-        });
+    pub fn first_touched(&self, image: &[u8]) -> Option<usize> {
+        let place = (image, self.offset_bytes as usize);
+        self.extents.first_outside(self.dtype, place, POISON)
     }
 }
 

@@ -144,8 +144,9 @@ impl<'a> Draw<'a> {
             let span = extents.span_elems().unwrap_or(i64::MAX);
             let shape = extents.shape();
             let elements = shape.iter().fold(1i64, |all, one| all.saturating_mul(*one));
-            let bytes = span.saturating_mul(i64::from(operand.dtype.bytes()));
-            bytes > most || shape.len() > 2 && elements > MOST_OF_MANY_MODES
+            let bytes = operand.dtype.row_bytes(span.unsigned_abs());
+            bytes.is_none_or(|bytes| bytes > most.unsigned_abs())
+                || shape.len() > 2 && elements > MOST_OF_MANY_MODES
         })?;
         Some(strides_refused(operand, e, TOO_LARGE))
     }

@@ -188,7 +188,7 @@ impl<'a> Trial<'a> {
                         trace.written(name, loaded.place.window(&found), &elements);
                     }
                     outputs.push(Some(elements));
-                    if let Some(at) = loaded.place.first_touched(found) {
+                    if let Some(at) = loaded.place.first_touched(&found) {
                         let start = loaded.place.offset_bytes;
                         return Ok(Err(format!(
                             "byte {at} of the buffer of `{name}` was written; \

@@ -180,6 +180,7 @@ impl Limits<'_> {
         (bytes, along): (&Poly, usize),
     ) -> Result<(), String> {
         let size = i128::from(operand.dtype.bytes());
+        let bytes = &bytes.scaled(i128::from(operand.dtype.per_byte()));
         let planes = i128::from(self.plan.computes.planes_of(operand));
         for (mode, (coord, axis)) in coords.iter().zip(operand.all_axes()).enumerate() {
             let extent = &axis.mode;
@@ -275,7 +276,8 @@ fn shown(known: &mut Known<'_>, effort: Effort, goal: &Poly, what: &str) -> Resu
 const MOVED: usize = 3;
 
 /// Coordinates of the element at that offset in bytes, the likeliest first: terms that both of the
-/// two shortest constant strides divide may belong to either.
+/// two shortest constant strides divide may belong to either. Of elements that share bytes, named
+/// strides are halved before they are multiplied.
 fn coordinates(
     known: &mut Known<'_>,
     operand: &Operand,
@@ -285,6 +287,7 @@ fn coordinates(
     let strides: Vec<&Stride> = operand.all_axes().map(|axis| &axis.stride).collect();
     let mut coords = vec![Poly::default(); strides.len()];
     let mut rest = offset.clone();
+    let per_byte = i128::from(operand.dtype.per_byte());
     let torn = || format!("the address is no element of {}", operand.name);
     let mut constant = Vec::new();
     for (mode, stride) in strides.iter().enumerate() {
@@ -298,8 +301,10 @@ fn coordinates(
             }
             Stride::Named(name) => name,
         };
-        let stride = known.param(name).and_then(|stride| stride.as_term());
+        let stride = known.param(name);
         let stride = stride.ok_or_else(|| format!("there is no parameter {name}"))?;
+        let stride = known.quotient(&stride, &Poly::constant(per_byte));
+        let stride = stride.as_term().ok_or_else(torn)?;
         let mut steps = Poly::default();
         for (mono, bytes) in offset.0.iter() {
             if let Some(part) = mono.over(&Mono::of(stride)) {
@@ -309,6 +314,7 @@ fn coordinates(
         }
         coords[mode] = steps.divided(size).ok_or_else(torn)?;
     }
+    rest = rest.scaled(per_byte);
     // The longest stride first: what it does not divide belongs to the shorter ones.
     constant.sort_unstable_by(|a, b| b.cmp(a));
     constant.retain(|(bytes, _)| *bytes > 0);

@@ -268,7 +268,7 @@ impl Known<'_> {
     }
 
     /// `x / y`, where it is known to be one.
-    fn quotient(&mut self, x: &Poly, y: &Poly) -> Poly {
+    pub(super) fn quotient(&mut self, x: &Poly, y: &Poly) -> Poly {
         if let Some(by) = y.as_constant() {
             if by == 1 {
                 return x.clone();

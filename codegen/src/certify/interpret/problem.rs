@@ -10,19 +10,17 @@ use std::fmt;
 use tilewright_formula::interpret::{Evaluator, Fma, Inputs, Tensor};
 use tilewright_formula::{Expr, ExprKind, Formula, Scalar, ValueType};
 
+use super::draw::{drawn, hashed};
 use super::grid::Grid;
 use super::output::{Limits, Output, Slice};
 use super::sizes::{Extents, point};
 use super::tables::{self, Table};
 use super::terms::Terms;
-use crate::dtype::DType;
 use crate::plan::model::Plan;
 use crate::spec::model::{Axis, Operand};
 
 /// Classes of coordinates along each mode of the output.
 const CLASSES: usize = 16;
-/// Inputs are integers up to this, which every element type holds.
-const LARGEST: i64 = 8;
 
 /// A problem with its inputs and what is to be stored.
 #[derive(Clone, Debug)]
@@ -125,7 +123,7 @@ impl Problem {
 
     /// Elements of an input at each of its places, by classes of rows and columns.
     fn drawn(&self, plan: &Plan, number: usize, classes: &[Vec<usize>; 2]) -> Vec<Grid> {
-        let unsigned = plan.operands[number].dtype == DType::U8;
+        let dtype = plan.operands[number].dtype;
         let [rows, columns] = classes;
         let table = self.tables.iter().find(|table| table.operand == number);
         if let Some(table) = table.filter(|table| table.is_distinct) {
@@ -144,7 +142,7 @@ impl Problem {
             let number = number + place * plan.operands.len();
             let draw = |row: &usize, column: &usize| {
                 let at = [number, *row, *column];
-                table.map_or_else(|| drawn(at, unsigned), |table| table.entry(hashed(at)))
+                table.map_or_else(|| drawn(at, dtype), |table| table.entry(hashed(at)))
             };
             let line = |row| columns.iter().map(move |column| draw(row, column));
             Grid {
@@ -377,21 +375,4 @@ impl fmt::Display for Problem {
             .collect();
         f.write_str(&modes.join(" "))
     }
-}
-
-fn drawn(place: [usize; 3], unsigned: bool) -> f64 {
-    let spread = 2 * LARGEST as u64 + 1;
-    let value = (hashed(place) % spread) as i64 - LARGEST;
-    (if unsigned { value.abs() } else { value }) as f64
-}
-
-/// A number that tells little of the place (the finalizer of splitmix64).
-pub(super) fn hashed(place: [usize; 3]) -> u64 {
-    let [a, b, c] = place.map(|part| part as u64 + 1);
-    let mut x = a.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        ^ b.wrapping_mul(0xbf58_476d_1ce4_e5b9)
-        ^ c.wrapping_mul(0x94d0_49bb_1331_11eb);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }

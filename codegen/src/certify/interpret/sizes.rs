@@ -4,7 +4,7 @@ use tilewright_formula::Extent;
 
 use crate::ir::tile::{Engine, Full, Kernel, Pipe};
 use crate::plan::flow::Flow;
-use crate::plan::model::Plan;
+use crate::plan::model::{Assumption, Plan};
 use crate::plan::work::SUMMED;
 
 /// Bytes at which stores of boxes are cut.
@@ -85,7 +85,9 @@ pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> Vec<Extents> {
     let with_outer = |(number, mut tile): (usize, Vec<i64>)| {
         for (mode, extent) in tile.iter_mut().enumerate() {
             let name = plan.modes.get(mode).map_or("", String::as_str);
-            *extent = constant(name).unwrap_or(*extent);
+            let multiple = multiple_of(plan, name);
+            let allowed = (*extent / multiple * multiple).max(multiple);
+            *extent = constant(name).unwrap_or(allowed);
         }
         let planes = plan.computes.planes.iter().map(|planes| planes.count);
         Extents {
@@ -96,6 +98,15 @@ pub(super) fn extents(plan: &Plan, kernel: &Kernel) -> Vec<Extents> {
         }
     };
     tiles.enumerate().map(with_outer).collect()
+}
+
+/// What launches have multiples of along a mode.
+fn multiple_of(plan: &Plan, name: &str) -> i64 {
+    let assumed = plan.assumptions.iter().filter_map(|one| match one {
+        Assumption::ExtentMultiple { mode, multiple, .. } if mode == name => Some(*multiple),
+        _ => None,
+    });
+    assumed.max().unwrap_or(1)
 }
 
 /// One of whole and cut tiles, and one smaller than a tile, whose rows end where boxes may be cut.

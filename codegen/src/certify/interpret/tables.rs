@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::problem::hashed;
+use super::draw::hashed;
 use crate::plan::model::Plan;
 
 /// Entries that no operand has, in every so many of those that are drawn one by one.

@@ -8,7 +8,7 @@ mod random;
 use tilewright_emulator::{Arg as Value, Content, Launch, Memory, Module, Options, Params};
 use tilewright_formula::format::Format;
 use tilewright_formula::interpret::{Evaluator, Fma, Inputs, Tensor};
-use tilewright_formula::number::Kind;
+use tilewright_formula::number::{Kind, scale_of};
 use tilewright_formula::{
     Expr as Term, ExprKind, Formula, Operand, Scalar as Given, Signature, Source, check,
 };
@@ -178,17 +178,13 @@ impl Kernel {
         let mut memory = Memory::new();
         let mut args = Vec::new();
         for (codes, packing) in data.iter().zip(&self.element.inputs) {
-            let width = packing.dtype.bytes() as usize;
-            let bytes = codes
-                .iter()
-                .flat_map(|code| code.to_le_bytes()[..width].to_vec());
-            let bytes: Vec<u8> = bytes.collect();
+            let bytes = in_memory(packing.dtype, codes);
             let size = bytes.len() as u64;
             args.push(Value::Buffer(
                 memory.alloc("s", size, Content::Bytes(&bytes)).unwrap(),
             ));
         }
-        let size = elements as u64 * u64::from(output.bytes());
+        let size = output.row_bytes(elements as u64).unwrap();
         let out = memory.alloc("d", size, Content::Undefined).unwrap();
         args.push(Value::Buffer(out));
         for (given, value) in self.formula.signature.scalars.iter().zip(scalars) {
@@ -213,14 +209,7 @@ impl Kernel {
         let report =
             tilewright_emulator::run(&module, &launch, &mut memory, &Options::default()).unwrap();
         assert!(report.is_clean(), "{:?}\n{text}", report.findings);
-        let width = output.bytes() as usize;
-        let bytes = memory.read(out);
-        let words = bytes.chunks_exact(width).map(|word| {
-            let mut code = [0; 8];
-            code[..width].copy_from_slice(word);
-            u64::from_le_bytes(code)
-        });
-        words.collect()
+        of_memory(output, &memory.read(out))
     }
 
     /// Runs the kernel and has every result judged by the bounds of the formula.
@@ -255,6 +244,34 @@ impl Kernel {
     }
 }
 
+/// Codes as memory has them, those of four bits two to a byte.
+fn in_memory(dtype: DType, codes: &[u64]) -> Vec<u8> {
+    let width = dtype.bytes() as usize;
+    let together = dtype.per_byte() as usize;
+    let joined = codes.chunks(together).map(|codes| {
+        let codes = codes.iter().enumerate();
+        codes.fold(0, |all, (at, code)| {
+            all | code << (at as u32 * dtype.bits())
+        })
+    });
+    joined
+        .flat_map(|code| code.to_le_bytes()[..width].to_vec())
+        .collect()
+}
+
+/// The codes that bytes hold.
+fn of_memory(dtype: DType, bytes: &[u8]) -> Vec<u64> {
+    let mask = u64::MAX >> (64 - dtype.bits());
+    let words = bytes.chunks_exact(dtype.bytes() as usize).map(|word| {
+        let mut code = [0; 8];
+        code[..word.len()].copy_from_slice(word);
+        u64::from_le_bytes(code)
+    });
+    let codes = words
+        .flat_map(|word| (0..dtype.per_byte()).map(move |at| word >> (at * dtype.bits()) & mask));
+    codes.collect()
+}
+
 /// The number that a code stands for.
 fn decoded(dtype: DType, code: u64) -> f64 {
     match (Format::of(dtype), Kind::of(dtype)) {
@@ -263,6 +280,7 @@ fn decoded(dtype: DType, code: u64) -> f64 {
             let unused = 64 - dtype.bits();
             ((code << unused).cast_signed() >> unused) as f64
         }
+        (None, Kind::Scale) => scale_of(code),
         _ => code as f64,
     }
 }

@@ -2,7 +2,7 @@
 
 use tilewright_formula::functions::Meaning;
 use tilewright_formula::interpret::{Leaves, plain};
-use tilewright_formula::number::stored;
+use tilewright_formula::number::{Kind, stored};
 use tilewright_formula::{Expr, ExprKind};
 
 use super::super::super::pipeline::Machine;
@@ -110,7 +110,13 @@ impl<'k> Memory<'k, '_> {
             [call] => call.atom.convert,
             _ => None,
         };
-        if facts.is_some_and(|facts| types != [facts.from] || result != facts.to) {
+        // Words of tf32 are numbers of f32.
+        let read = types.iter().map(|dtype| match dtype {
+            DType::TF32 => DType::F32,
+            other => *other,
+        });
+        let read: Vec<DType> = read.collect();
+        if facts.is_some_and(|facts| read != [facts.from] || result != facts.to) {
             return Err(format!(
                 "casts {types:?} to {result} by what does something else"
             ));
@@ -380,9 +386,12 @@ pub(super) fn repeated(grid: &Grid, at: [i64; 2]) -> Option<f64> {
 /// Most values are small integers, which are as they are.
 fn rounding(to: DType) -> impl Fn(f64) -> f64 {
     let exact = to.fraction_bits().map_or(0, |bits| 2u64 << bits.min(32));
+    // Of these not even 0 is as it is.
+    let is_scale = Kind::of(to) == Kind::Scale;
     move |value: f64| {
         let whole = value as i64;
-        match whole.unsigned_abs() <= exact && whole as f64 == value || is_poison(value) {
+        let is_exact = whole.unsigned_abs() <= exact && whole as f64 == value && !is_scale;
+        match is_exact || is_poison(value) {
             true => value,
             false => stored(to, value),
         }

@@ -163,7 +163,7 @@ fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> 
         && chooser.smem_mma(types, 8).is_some()
         && mapped(a)
         && mapped(b)
-        && matches!(d.dtype.bytes(), 2 | 4)
+        && specialized::stores(d)
         && *d.stride(1) == Stride::Const(1)
         && mapped(d)
 }

@@ -23,6 +23,7 @@ use crate::spec::model::{
     Auto, Axis, CopyPath, LaunchKind, Operand, Point, Role, Schedule, SchedulerKind, Spec, Stride,
 };
 use input::Input;
+pub(super) use output::stores;
 use product::{check_planes, consumers, tiled_mma};
 use registers::registers;
 

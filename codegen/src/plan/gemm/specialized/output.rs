@@ -1,5 +1,7 @@
 //! The results of the warp-specialized way: written into staging buffers, boxes out of them.
-//! Elements of 16 bits go in by stmatrix, accumulators as they are by stores of pairs.
+//! Elements of 16 bits go in by stmatrix, others by stores of the pairs that threads hold. Pairs of
+//! 8 bits fill half of each 16-byte unit of eight rows, and units of eight rows lie in different
+//! banks: what an exchange between lanes saves in stores it costs in shuffles.
 
 use std::sync::Arc;
 
@@ -48,6 +50,11 @@ struct StoreAtoms {
     out_of: Arc<Atom>,
 }
 
+/// Whether boxes store elements of that operand's type.
+pub(in crate::plan::gemm) fn stores(d: &Operand) -> bool {
+    matches!(d.dtype.bits(), 8 | 16 | 32)
+}
+
 /// The store of results through staging buffers.
 pub(super) fn output(
     spec: &Spec,
@@ -59,12 +66,12 @@ pub(super) fn output(
     let Some(mma) = plan.mma.clone() else {
         return Ok(None);
     };
-    if *d.stride(1) != Stride::Const(1) || !matches!(d.dtype.bytes(), 2 | 4) {
+    if *d.stride(1) != Stride::Const(1) || !stores(d) {
         let (name, dtype) = (&d.name, d.dtype);
         let [rows, columns] = [0, 1].map(|axis| &d.axis(axis).mode);
         let message = format!(
-            "operand {name}: boxes store 16- and 32-bit elements contiguous along {columns}; it is \
-             {dtype} ({rows},{columns}): use copy.{name}.r2g: auto, which stores past shared memory"
+            "operand {name}: boxes store elements of 8, 16 and 32 bits contiguous along {columns}; \
+             it is {dtype} ({rows},{columns}): use copy.{name}.r2g: auto, which stores past shared memory"
         );
         chooser.violate("store", message);
         return Ok(None);
@@ -77,7 +84,7 @@ pub(super) fn output(
     let atom_n = n / along[1];
     let shape = staging_shape(atom_n, i64::from(d.dtype.bytes()));
     let packs = (plan.epilogue.as_ref()).is_some_and(|epilogue| epilogue.pack.is_some());
-    let computed = plan.flow.is_some() && d.dtype.bytes() == 2;
+    let computed = plan.flow.is_some() && d.dtype.bytes() < 4;
     let held = if packs || computed { 2 } else { 1 };
     let Some(atoms) = store_atoms(spec, chooser, d, shape.columns, held)? else {
         return Ok(None);
@@ -117,7 +124,11 @@ fn store_atoms(
     let r2s = Wanted {
         from: Space::Rmem,
         to: Space::Smem,
-        bytes: Some(if by_matrix { 16 } else { 2 * d.dtype.bytes() }),
+        bytes: Some(match (by_matrix, d.dtype.bytes()) {
+            (true, _) => 16,
+            (false, 1) => held as u32,
+            (false, element) => 2 * element,
+        }),
         asynchronous: false,
         collective: by_matrix,
         tensor: None,

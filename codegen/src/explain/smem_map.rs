@@ -18,6 +18,8 @@ pub enum Use {
     Ahead,
     /// Staging buffers of results.
     Staging,
+    /// What warps hand on to one another of folds and sums.
+    Scratch,
     /// Barriers.
     Barriers,
     /// Asked for by the kernel, and nothing lies there.
@@ -50,6 +52,7 @@ pub fn regions(plan: &Plan) -> Vec<Region> {
         staging(plan, roles, &mut regions);
         barriers(roles, &mut regions);
     }
+    scratch(plan, &mut regions);
     regions.sort_by_key(|region| region.offset_bytes);
     let mut all = Vec::new();
     let mut end = 0;
@@ -145,6 +148,30 @@ fn staging(plan: &Plan, roles: &Roles, regions: &mut Vec<Region>) {
                 slot: None,
             });
         }
+    }
+}
+
+fn scratch(plan: &Plan, regions: &mut Vec<Region>) {
+    let folds = plan.folds().enumerate();
+    let folds = folds.filter_map(|(number, fold)| {
+        let scratch = fold.scratch.as_ref()?;
+        Some((scratch, 1, format!("values of fold {number}")))
+    });
+    let sets = plan.roles.as_ref().map_or(1, Roles::staging_sets);
+    let sums = plan.in_order();
+    let sums = sums.map(|(name, sums)| (&sums.scratch, sets, format!("parts of {name}")));
+    for (scratch, sets, name) in folds.chain(sums) {
+        let all = (0..sets).filter(|_| scratch.size_bytes > 0);
+        regions.extend(all.map(|set| Region {
+            offset_bytes: scratch.offset_bytes + set * scratch.size_bytes,
+            bytes: scratch.size_bytes,
+            purpose: Use::Scratch,
+            name: match sets {
+                1 => name.clone(),
+                _ => format!("{name}, consumer {set}"),
+            },
+            slot: None,
+        }));
     }
 }
 

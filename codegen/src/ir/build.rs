@@ -254,13 +254,15 @@ fn load_fragments(tiles: &Tiles<'_>, product: &Product<'_>, block: u32, buffer: 
 
 fn store(tiles: &Tiles<'_>, product: &Product<'_>) -> Result<Vec<Op>> {
     let [inside, checked] = [Bounds::Inside, Bounds::Checked];
-    Ok(vec![
+    let mut ops = vec![
         Op::Section,
         Op::IfInside(
             store_direct(tiles, product, inside)?,
             store_direct(tiles, product, checked)?,
         ),
-    ])
+    ];
+    ops.extend(product.add_up(tiles)?);
+    Ok(ops)
 }
 
 /// From registers to global memory; checked, every element by itself, where it is inside.

@@ -14,7 +14,7 @@ use crate::plan::part::Part;
 use crate::plan::passes::Order;
 use crate::plan::roles::{BoxCopy, Ring};
 use crate::plan::work::Work;
-pub use view::{Share, Stage, View, WHOLE};
+pub use view::{AddUp, Share, Stage, View, WHOLE};
 
 /// A tile of the kernel: index into [`Kernel::tiles`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -306,7 +306,7 @@ pub enum Op {
     },
     /// Combines every element of a tile with what an output holds at its place: each thread folds
     /// those that it has of one element of the output, share after share, and hands them on with
-    /// the last of them.
+    /// the last of them: to memory, or where they are added up in a fixed order, to its CTA.
     Combine {
         /// The output.
         to: View,
@@ -323,6 +323,9 @@ pub enum Op {
         /// Which of the source's registers.
         share: Share,
     },
+    /// Adds up in a fixed order what threads have handed on, or still hold, of elements of outputs:
+    /// the warps of a tile, then the tiles, whose last one adds the sums to what the outputs hold.
+    AddUp(Vec<AddUp>),
     /// `acc += a · bᵀ`, or a share of its atoms along m: at once where a and b are in registers; as
     /// one group of asynchronous products where they are in shared memory.
     Mma {

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::ir::tile::{
-    Across, Bounds, CombineId, CopyId, End, Engine, FoldId, Full, Kernel, Op, Pipe, PipeId, Place,
-    Share, Stage, Start, Sync, Team, Tile, TileId, Trips, View,
+    Across, AddUp, Bounds, CombineId, CopyId, End, Engine, FoldId, Full, Kernel, Op, Pipe, PipeId,
+    Place, Share, Stage, Start, Sync, Team, Tile, TileId, Trips, View,
 };
 use crate::plan::passes::Order;
 use crate::plan::work::{Cluster, Work};
@@ -176,6 +176,15 @@ impl Text<'_> {
             } => {
                 let [to, from, held] = [to, from, held].map(|view| self.view(*view));
                 format!("combine {number} of {from} -> {to} by {held}{bounds}{share}")
+            }
+            Op::AddUp(sums) => {
+                let sum = |one: &AddUp| {
+                    let held = one.held.map(|held| format!("{} -> ", self.view(held)));
+                    let (CombineId(number), to) = (one.how, self.view(one.to));
+                    format!("{number}: {}{to}", held.unwrap_or_default())
+                };
+                let sums: Vec<String> = sums.iter().map(sum).collect();
+                format!("add up {}", sums.join(", "))
             }
             Op::Mma {
                 acc,

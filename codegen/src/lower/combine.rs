@@ -64,6 +64,9 @@ impl<'p> Lowering<'p> {
         };
         let keeps = self.extents_of(held)?.map(|extent| extent > 1);
         let left = self.left_of_folded(from, (keeps, bounds), &mut folding.out)?;
+        let sums = combining.in_order.as_ref();
+        // What comes together over all chunks is begun before the first, and handed on at the end.
+        let passed = sums.is_some_and(|sums| sums.passed.is_some());
         let mut done = Vec::new();
         for (number, element) in elements.iter().enumerate() {
             let is_own = |value: &[i64; 2]| (0..2).all(|at| !keeps[at] || value[at] == element[at]);
@@ -74,25 +77,23 @@ impl<'p> Lowering<'p> {
             let here = own.iter().filter(|at| of_share(share.0).contains(at));
             let here = here.map(|at| Ok((all[*at], self.single(from.tile(), all[*at])?)));
             let here = here.collect::<Result<Vec<Value>>>()?;
-            if first {
+            if first && !passed {
                 let begin = Scalar::Bits(identity(&combining.how));
                 folding.out.push(Stmt::Set(result, begin));
             }
             self.combine_inside(&mut folding, (&here, result), (bounds, &left))?;
-            done.extend(last.then_some((number, result)));
+            done.extend((last && !passed).then_some((number, result)));
         }
-        self.hand_on(&mut folding, combining.lanes, &done)?;
+        let results: Vec<Reg> = done.iter().map(|(_, result)| *result).collect();
+        self.across_lanes(&mut folding, lane_masks(combining.lanes), &results)?;
         let mut out = folding.out;
-        if let Some(sums) = &combining.in_order {
+        if let Some(sums) = sums {
             let step = self.step_of(by)?;
-            let terms = done
+            let parts = done
                 .iter()
                 .map(|(number, result)| (elements[*number], *result));
-            let terms: Vec<Value> = terms.collect();
-            out.extend(self.store_terms((combining, sums, step), held, &terms)?);
-            if share.0 + 1 == share.1.max(1) {
-                out.extend(self.add_up(to, (combining, sums, step))?);
-            }
+            let parts: Vec<Value> = parts.collect();
+            out.extend(self.hand_parts((sums, step), held, &parts)?);
             return Ok(out);
         }
         for share in shares_of(&done, elements.len()) {
@@ -101,26 +102,12 @@ impl<'p> Lowering<'p> {
         Ok(out)
     }
 
-    fn step_of(&self, by: CopyId) -> Result<&'p Step> {
+    pub(super) fn step_of(&self, by: CopyId) -> Result<&'p Step> {
         let step = match by {
             CopyId::Tiled(number) => self.plan.steps.get(number),
             CopyId::Boxes(_) => None,
         };
         step.ok_or_else(|| bug(self.plan, format!("no tiled copy {by:?}")))
-    }
-
-    /// Puts together what lanes have of elements.
-    fn hand_on(
-        &mut self,
-        folding: &mut Folding<'_>,
-        lanes: i64,
-        done: &[(usize, Reg)],
-    ) -> Result<()> {
-        let bits = (0..).map(|halvings| i64::from(WARP / 2) >> halvings);
-        let bits = bits.take_while(|bit| *bit > 0);
-        let masks = bits.filter(|bit| lanes & bit != 0);
-        let results: Vec<Reg> = done.iter().map(|(_, result)| *result).collect();
-        self.across_lanes(folding, masks, &results)
     }
 
     /// Combines the values of one element that are inside along the modes that are folded: rows
@@ -215,6 +202,14 @@ impl<'p> Lowering<'p> {
             _ => Err(bug(self.plan, format!("{view:?} has no two modes"))),
         }
     }
+}
+
+/// What the indices of lanes differ in that put their parts together, bit after bit, the highest
+/// first.
+pub(super) fn lane_masks(lanes: i64) -> impl Iterator<Item = i64> {
+    let bits = (0..).map(|halvings| i64::from(WARP / 2) >> halvings);
+    let bits = bits.take_while(|bit| *bit > 0);
+    bits.filter(move |bit| lanes & bit != 0)
 }
 
 /// Shares of a copy of so many elements that are of those numbers, which go up: one share where

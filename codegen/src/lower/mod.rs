@@ -16,8 +16,8 @@ mod mma;
 mod map;
 mod fold;
 mod across;
-mod sums;
 mod combine;
+mod sums;
 mod passes;
 mod roles;
 mod work;
@@ -154,6 +154,7 @@ impl<'p> Lowering<'p> {
                 bounds,
                 share,
             } => self.combine_with(*to, [*from, *held], (*by, *how), (*bounds, *share))?,
+            Op::AddUp(sums) => self.add_up(sums)?,
             Op::ForEachChunk(order, whole, rest) => self.for_each_chunk(*order, whole, rest)?,
             Op::Mma {
                 acc,

@@ -1,14 +1,17 @@
-//! Sums in a fixed order, through scratch memory: the warps of a tile store their terms, each in
-//! its own place, and take tickets; who takes the last one adds up what is there.
+//! Sums in a fixed order: the warps of a tile put their parts together in shared memory, in their
+//! order; its terms go to scratch memory, and one warp takes a ticket for the tile. Who takes the
+//! last one adds up what is there.
 //!
 //! There stand the counters of each sum, zero outside of launches, behind the flags of tiles that
 //! are cut; then, behind partial sums of those, its terms. They come place after place, a place
 //! with one term for each element of a tile: by tiles of the same elements, then by tiles along
-//! what is added up, then by warps. A sum of some tiles takes the place of their first term. Places
-//! and counters are tested, which shows that they are inside, whatever the order of tiles.
+//! what is added up, then by CTAs that share a tile. A sum of some tiles takes the place of their
+//! first term. Places and counters are tested, which shows that they are inside, whatever the order
+//! of tiles.
 
-mod groups;
 mod elements;
+mod groups;
+mod parts;
 
 use crate::arch::WARP;
 use crate::atoms::model::Space;
@@ -16,10 +19,10 @@ use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
 use crate::ir::expr::{add, and, ceil_div, div, eq, int, long, lt, mul, rem, select, widen};
 use crate::ir::program::{Address, Arg, Base, Expr, IntType, Reg, Stmt};
-use crate::ir::tile::View;
+use crate::ir::tile::{AddUp, CombineId, View};
 use crate::lower::{Lowering, WORKSPACE, bug};
 use crate::plan::combine::Combining;
-use crate::plan::model::Step;
+use crate::plan::model::{Plan, Step};
 use crate::plan::sums::{COUNTERS, InOrder, TERM_BYTES};
 
 use elements::Lanes;
@@ -49,66 +52,61 @@ struct Summing<'p> {
 }
 
 impl<'p> Lowering<'p> {
-    /// Stores what a warp has of elements, each known by its coordinates in the tile.
-    pub(super) fn store_terms(
-        &mut self,
-        (combining, sums, step): (&'p Combining, &'p InOrder, &'p Step),
-        held: View,
-        terms: &[([i64; 2], Reg)],
-    ) -> Result<Vec<Stmt>> {
-        if terms.is_empty() {
-            return Ok(Vec::new());
-        }
-        let scope = self.builder.begin_scope();
-        let summing = self.summing((combining, sums, step))?;
-        let tid = self.builder.tid();
-        let warp = self.builder.hoist("warp", div(tid, int(LANES)));
-        let mut part = int(0);
-        let mut each = 1;
-        for digit in &sums.digits {
-            let own = rem(div(warp.clone(), int(digit.prefix)), int(digit.extent));
-            part = add(part, mul(own, int(each)));
-            each *= digit.extent;
-        }
-        let kept = sums.keeps.iter().position(|keeps| *keeps);
-        let element = match kept {
-            Some(mode) => {
-                let digits = self.fragment(held.tile())?.digits().to_vec();
-                self.builder.thread_sum("coord", &digits, mode)
+    /// Adds up what the warps of a tile have of outputs, then what tiles have: takes a ticket for
+    /// each output, and as long as it is the last one, adds up what is there; who has all adds it
+    /// to what the output holds.
+    pub(super) fn add_up(&mut self, all: &[AddUp]) -> Result<Vec<Stmt>> {
+        let mut out = Vec::new();
+        for one in all {
+            let (sums, step) = self.sums_of(one)?;
+            if let Some(held) = one.held {
+                out.extend(self.hand_on_held(sums, step, held)?);
             }
-            None => int(0),
-        };
-        let tile = add(
-            mul(summing.block.clone(), summing.tiles.clone()),
-            summing.tile.clone(),
-        );
-        let place = add(mul(tile, long(sums.parts())), widen(part));
-        let place = self.builder.hoist("place", place);
-        let mut stores = Vec::new();
-        for (value, register) in terms {
-            let at = kept.map_or(0, |mode| value[mode]);
-            let address = self.term(&summing, place.clone(), element.clone(), at)?;
-            stores.extend(self.term_to(address, *register)?);
         }
-        let mut cond = lt(place, summing.places.clone());
-        if let Some(alone) = self.alone(step, &[[0; 2]])? {
-            cond = and(cond, alone);
+        out.extend(self.tile_meets()?);
+        for one in all {
+            let (sums, step) = self.sums_of(one)?;
+            let scope = self.builder.begin_scope();
+            let summing = self.summing(sums, step)?;
+            let term = self.store_terms(&summing)?;
+            out.extend(self.builder.end_scope(scope));
+            out.extend(term);
         }
-        cond = summing.is_tile.into_iter().fold(cond, and);
-        let mut out = self.builder.end_scope(scope);
-        out.push(only_if(cond, stores));
+        // Terms are stored before the ticket, and parts are read before others take their places.
+        out.extend(self.tile_meets()?);
+        let warps = self.threads_of_cta() / LANES;
+        for (number, one) in (0..).zip(all) {
+            let (sums, step) = self.sums_of(one)?;
+            let scope = self.builder.begin_scope();
+            let warp = self.warp_of_cta();
+            let is_own = eq(warp, int(number % warps));
+            let head = self.builder.end_scope(scope);
+            let scope = self.builder.begin_scope();
+            let taken = self.take_tickets(one.to, sums, step)?;
+            let mut then = self.builder.end_scope(scope);
+            then.extend(taken);
+            out.extend(head);
+            out.push(only_if(is_own, then));
+        }
         Ok(out)
     }
 
-    /// Takes tickets until somebody else is to come, and adds up what is there; who has all adds it
-    /// to what the output holds.
-    pub(super) fn add_up(
+    /// How values are added up, and the step that moves elements of the output.
+    fn sums_of(&self, one: &AddUp) -> Result<(&'p Combining, &'p Step)> {
+        let CombineId(number) = one.how;
+        let combining = self.plan.combinings().nth(number);
+        let missing = || bug(self.plan, format!("no way to combine {number}"));
+        Ok((combining.ok_or_else(missing)?, self.step_of(one.by)?))
+    }
+
+    /// Takes tickets until somebody else is to come, and adds up what is there.
+    fn take_tickets(
         &mut self,
         to: View,
-        parts: (&'p Combining, &'p InOrder, &'p Step),
+        combining: &'p Combining,
+        step: &'p Step,
     ) -> Result<Vec<Stmt>> {
-        let scope = self.builder.begin_scope();
-        let summing = self.summing(parts)?;
+        let summing = self.summing(combining, step)?;
         let tid = self.builder.tid();
         let lane = self.builder.hoist("lane", rem(tid, int(LANES)));
         let elements = (summing.elements as u64).next_power_of_two() as i64;
@@ -133,17 +131,13 @@ impl<'p> Lowering<'p> {
         let mut then = self.builder.end_scope(inner);
         then.extend(last);
         body.push(only_if(eq(Expr::Var(going), int(1)), then));
-        let mut out = self.builder.end_scope(scope);
-        out.extend(body);
-        Ok(out)
+        Ok(body)
     }
 
     /// Where the terms of the tile at hand are.
-    fn summing(
-        &mut self,
-        (combining, sums, step): (&'p Combining, &'p InOrder, &'p Step),
-    ) -> Result<Summing<'p>> {
+    fn summing(&mut self, combining: &'p Combining, step: &'p Step) -> Result<Summing<'p>> {
         let plan = self.plan;
+        let sums = in_order(plan, combining)?;
         let [mut block, mut blocks] = [long(0), long(1)];
         let [mut tile, mut tiles] = [long(0), long(1)];
         let mut is_tile: Option<Expr> = None;
@@ -158,7 +152,7 @@ impl<'p> Lowering<'p> {
             *all = this.builder.hoist("all", mul(all.clone(), count));
         };
         for mode in 0..2 {
-            if !sums.keeps[mode] && !sums.folds[mode] {
+            if !sums.goes(mode) {
                 continue;
             }
             let count = ceil_div(
@@ -178,8 +172,8 @@ impl<'p> Lowering<'p> {
             let count = self.outer_extent(number)?;
             goes(self, *kept, at, count);
         }
-        let elements = sums.elements(&plan.cta_tile);
-        let places = mul(mul(blocks, tiles.clone()), long(sums.parts()));
+        let elements = self.elements(sums);
+        let places = mul(mul(blocks, tiles.clone()), long(sums.ctas.terms()));
         let (terms_at, counters_at) = self.regions(&combining.operand)?;
         Ok(Summing {
             combining,
@@ -209,8 +203,8 @@ impl<'p> Lowering<'p> {
             if name == operand {
                 return Ok((self.builder.hoist("terms", terms), counters));
             }
-            let mut count = long(sums.parts() * sums.elements(&plan.cta_tile) * TERM_BYTES);
-            for mode in (0..2).filter(|mode| sums.keeps[*mode] || sums.folds[*mode]) {
+            let mut count = long(sums.ctas.terms() * self.elements(sums) * TERM_BYTES);
+            for mode in (0..2).filter(|mode| sums.goes(*mode)) {
                 let tile = plan.cta_tile.get(mode).copied().unwrap_or(1);
                 count = mul(count, widen(ceil_div(self.extent(mode)?, tile)));
             }
@@ -252,6 +246,11 @@ impl<'p> Lowering<'p> {
         self.sync((Act::LoadTerm, Scope::Gpu, Space::Gmem), args)
     }
 
+    /// Elements of a tile.
+    fn elements(&self, sums: &InOrder) -> i64 {
+        sums.elements(&self.plan.cta_tile)
+    }
+
     /// So many bytes behind the start of scratch memory.
     pub(super) fn scratch_at(&self, offset: Expr, imm: i64) -> Result<Address> {
         let param = self.builder.param(WORKSPACE);
@@ -263,6 +262,12 @@ impl<'p> Lowering<'p> {
             imm,
         })
     }
+}
+
+/// How values come together in order.
+fn in_order<'p>(plan: &Plan, combining: &'p Combining) -> Result<&'p InOrder> {
+    let sums = combining.in_order.as_ref();
+    sums.ok_or_else(|| bug(plan, format!("{} has no order", combining.operand)))
 }
 
 fn only_if(cond: Expr, then: Vec<Stmt>) -> Stmt {

@@ -134,6 +134,12 @@ impl<'c> Chooser<'c> {
         });
     }
 
+    /// Whether an architecture has products of what lies in shared memory.
+    pub(super) fn multiplies_smem(&self, arch: Arch) -> bool {
+        let mut atoms = self.catalogue.iter().filter(|atom| atom.runs_on(arch));
+        atoms.any(|atom| atom.mma.as_ref().is_some_and(|mma| mma.smem == [true; 2]))
+    }
+
     /// Atoms of that description the architecture has, in catalogue order.
     pub(super) fn copies(&self, wanted: Wanted) -> Vec<Arc<Atom>> {
         let atoms = self.catalogue.iter().filter(|atom| atom.runs_on(self.arch));

@@ -20,7 +20,7 @@ use crate::plan::flow::Flow;
 use crate::plan::fold::Combination;
 use crate::plan::model::{Hop, Plan, Step};
 use crate::plan::partition;
-use crate::plan::sums::{self, InOrder};
+use crate::plan::sums::{self, InOrder, TOGETHER};
 
 /// How values are combined with what an output holds.
 #[derive(Clone, Debug)]
@@ -87,7 +87,8 @@ pub(super) fn plan(
     let axes = operand.map_or(&[][..], |operand| operand.axes.as_slice());
     let has_outer = |mode: &String| axes.iter().any(|axis| axis.mode == *mode);
     let outer = plan.work.outer.iter().map(has_outer).collect();
-    combining.in_order = sums::plan(chooser, step, has, outer, threads)?;
+    let ctas = i64::from(plan.work.shared_by.max(1));
+    combining.in_order = sums::plan(chooser, step, has, outer, [threads, ctas])?;
     if combining.in_order.is_none() {
         let message = format!(
             "compute: warps share the elements of {} that `+=` adds values to in no order of \
@@ -132,17 +133,17 @@ impl fmt::Display for Combining {
         match &self.in_order {
             None => write!(f, "{name} of {lanes} lanes and what is there"),
             Some(sums) => {
-                let (parts, tiles) = (sums.parts(), sums.first_tiles());
-                let parts = if parts == 1 {
-                    "1 term".into()
-                } else {
-                    format!("{parts} terms")
+                let parts = match sums.parts() {
+                    1 => "1 warp".to_owned(),
+                    parts => format!("{parts} warps"),
                 };
+                let (size, offset) = (sums.scratch.size_bytes, sums.scratch.offset_bytes);
+                write!(f, "{name} of {lanes} lanes, in order: {parts} of a tile, ")?;
                 write!(
                     f,
-                    "{name} of {lanes} lanes, in order: {parts} of a tile, {tiles} tiles, "
+                    "{TOGETHER} tiles, {TOGETHER} sums, the rest and what is there, "
                 )?;
-                write!(f, "{} sums, the rest and what is there", sums.next_sums())
+                write!(f, "{size} bytes of scratch at {offset}")
             }
         }
     }

@@ -22,6 +22,7 @@ use crate::plan::limits::{
 };
 use crate::plan::model::{EpiloguePlan, Plan};
 use crate::plan::start;
+use crate::plan::sums;
 use crate::plan::tiled::placed_bytes;
 use crate::plan::ways::{self, Way};
 use crate::spec::model::{Auto, CopyPath, Operand, Point, Role, Schedule, Spec, Stride};
@@ -49,6 +50,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
         ways::check(spec, chooser, Way::Specialized);
         specialized::plan(point, chooser, &mut plan, [a, b, d])?;
         computed(spec, chooser, &mut plan)?;
+        specialized::place(spec, chooser, &mut plan);
         check_smem(chooser, &plan);
         return Ok(Some(plan));
     }
@@ -81,7 +83,8 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
         });
         plan.stage_bytes = bytes[0].saturating_add(bytes[1]);
     }
-    plan.smem_bytes = plan.stage_bytes.saturating_mul(plan.stages.max(1));
+    let ring = plan.stage_bytes.saturating_mul(plan.stages.max(1));
+    plan.smem_bytes = sums::place(plan.flow.as_mut(), &plan.cta_tile, (1, ring));
     check_smem(chooser, &plan);
     Ok(Some(plan))
 }
@@ -163,21 +166,14 @@ fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> 
         && chooser.smem_mma(types, 8).is_some()
         && mapped(a)
         && mapped(b)
-        && matches!(d.dtype.bytes(), 2 | 4)
+        && specialized::stores(d)
         && *d.stride(1) == Stride::Const(1)
         && mapped(d)
 }
 
 /// Whether the architecture has what the specialized way stands on.
 fn arch_has_roles(spec: &Spec, chooser: &mut Chooser<'_>) -> bool {
-    let reads_smem = |atom: &&Arc<Atom>| {
-        let facts = atom.mma.as_ref();
-        facts.is_some_and(|mma| mma.smem == [true; 2])
-    };
-    let runs = |arch: &&Arch| {
-        let mut atoms = chooser.catalogue.iter().filter(reads_smem);
-        atoms.any(|atom| atom.runs_on(**arch))
-    };
+    let runs = |arch: &&Arch| chooser.multiplies_smem(**arch);
     let arches: Vec<&str> = ARCHES.iter().filter(runs).map(|arch| arch.name).collect();
     let (arch, schedule) = (chooser.arch, &spec.pipeline.schedule);
     if arches.contains(&arch.name) {

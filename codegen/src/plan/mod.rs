@@ -22,6 +22,7 @@ mod choose;
 mod ways;
 mod blame;
 mod limits;
+mod overlap;
 mod tiled;
 mod storage;
 mod moves;
@@ -129,7 +130,7 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
 /// What is asked of a plan whose kernel is known, but for what it waits for.
 fn check(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) -> Result<()> {
     limits::check_residency(chooser, plan);
-    limits::check_overlap(chooser, plan);
+    overlap::check_tiles(chooser, plan);
     over::check(spec, chooser, plan)?;
     if chooser.violations.is_empty() {
         ways::check_hops(spec, chooser, plan);

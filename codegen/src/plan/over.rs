@@ -77,6 +77,10 @@ fn misfit(plan: &Plan, output: &Operand, input: &Operand) -> Result<Option<Strin
         return Ok(Some("a later pass over the rows reads again".to_string()));
     }
     let stores = plan.step(&output.name, Hop::R2g);
+    if plan.flow.is_none() && plan.mma.is_none() {
+        let message = "is copied as it is, so that nothing would change in its place";
+        return Ok(Some(message.to_string()));
+    }
     let (false, Some(stores)) = (loads.is_empty(), stores) else {
         return Ok(Some(
             "does not come past shared memory into registers of its own".to_string(),

@@ -48,6 +48,16 @@ impl Passes {
     }
 }
 
+impl Passes {
+    /// Whether a node's values are added up chunk by chunk: in a fixed order, to elements that each
+    /// chunk has of its own.
+    pub fn adds_up(&self, flow: &Flow, node: usize) -> bool {
+        let sums = flow.combined_by(node);
+        let sums = sums.and_then(|(_, combining)| combining.in_order.as_ref());
+        sums.is_some_and(|sums| sums.keeps[self.over])
+    }
+}
+
 /// The passes of a flow whose folds are along that mode alone; every other one goes back from the
 /// end where they alternate.
 pub(super) fn of(flow: &Flow, over: usize, alternate: bool) -> Passes {

@@ -19,7 +19,7 @@ use crate::plan::model::{Assumption, Hop, Plan, Step};
 use crate::plan::moves::{self, Shared, WIDEST_BYTES};
 use crate::plan::passes::{self, Passes};
 use crate::plan::tiled::{assume, power_of_two_below, power_of_two_in};
-use crate::plan::{limits, start, storage, whole};
+use crate::plan::{limits, start, storage, sums, whole};
 use crate::spec::model::{self, Auto, Axis, Point, Spec};
 
 /// Vectors that a thread has, unless the spec says how many threads there are.
@@ -73,6 +73,8 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     }
     elements(chooser, &mut flow);
     folds(chooser, &mut plan, &mut flow, &shares);
+    sums::pass_by(&mut flow);
+    plan.smem_bytes = sums::place(Some(&mut flow), &plan.cta_tile, (1, plan.smem_bytes));
     plan.flow = Some(flow);
     limits::check_smem(chooser, &plan);
     limits::check_flow_registers(chooser, &mut plan);

@@ -1,11 +1,13 @@
-//! Sums of many CTAs' values in a fixed order: every warp stores what it has of an element, its
-//! term, in a place of its own in scratch memory, and takes a ticket; who comes last adds the terms
-//! of some tiles in the order of their places, and so on with the sums of these, until one warp has
+//! Sums of many CTAs' values in a fixed order: the warps of a tile put what they have of an element
+//! together in shared memory, in their order; that is the tile's term, which has a place of its own
+//! in scratch memory. Then one warp takes a ticket for the tile; who comes last adds the terms of
+//! some tiles in the order of their places, and so on with the sums of these, until one warp has
 //! all and adds them to what the output holds.
 //!
-//! Comes in: how threads share out a tile. Goes out: who has terms of the same elements, and the
-//! launch expressions of places and counters. Which warp adds follows from who comes last, what it
-//! adds in which order does not, so that the bits of a sum are those of its problem and kernel.
+//! Comes in: how threads share out a tile. Goes out: which warps have parts of the same elements,
+//! and the launch expressions of places and counters. Which warp adds follows from who comes last,
+//! what it adds in which order does not, so that the bits of a sum are those of its problem and
+//! kernel.
 
 use std::sync::Arc;
 
@@ -14,6 +16,8 @@ use crate::atoms::model::{Atom, Space};
 use crate::error::Result;
 use crate::plan::assumption::Assumption;
 use crate::plan::choose::{Chooser, Wanted};
+use crate::plan::flow::Flow;
+use crate::plan::fold::Scratch;
 use crate::plan::model::{Plan, Step};
 use crate::plan::partition;
 use crate::spec::model::Auto;
@@ -35,12 +39,48 @@ pub struct InOrder {
     pub folds: [bool; 2],
     /// Which of the outer modes the output has elements along.
     pub outer: Vec<bool>,
-    /// Warps that make a tile.
-    pub warps: i64,
-    /// Digits of a warp's number in which those differ that have terms of the same elements.
+    /// The mode of the tile whose chunks threads put together before they hand anything on.
+    pub passed: Option<usize>,
+    /// Digits of a warp's number in its CTA in which those differ that have parts of the same
+    /// elements.
     pub digits: Vec<WarpDigit>,
+    /// How CTAs stand that share a tile.
+    pub ctas: Ctas,
+    /// Where in shared memory they put them: part after part, with one for each element of a tile;
+    /// a set for each tile that a CTA makes at a time.
+    pub scratch: Scratch,
     /// Loads what the output holds.
     pub held: Arc<Atom>,
+}
+
+/// CTAs of a cluster that share a tile; each takes a ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ctas {
+    /// How many there are.
+    pub count: i64,
+    /// What each has of the elements of the tile.
+    pub have: Have,
+}
+
+/// What CTAs that share a tile have of its elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Have {
+    /// Each has parts of all.
+    All,
+    /// Each has elements of its own, so many side by side.
+    Apart(i64),
+    /// They have the same, of which that of the first counts.
+    Same,
+}
+
+impl Ctas {
+    /// Terms that they have of each element of a tile.
+    pub fn terms(self) -> i64 {
+        match self.have {
+            Have::All => self.count,
+            Have::Apart(_) | Have::Same => 1,
+        }
+    }
 }
 
 /// A digit of a warp's number in mixed radix.
@@ -53,12 +93,12 @@ pub struct WarpDigit {
 }
 
 impl InOrder {
-    /// Terms that a tile has of each of its elements.
+    /// Parts that warps have of each element of a tile.
     pub fn parts(&self) -> i64 {
         self.digits.iter().map(|digit| digit.extent).product()
     }
 
-    /// Which of a tile's terms of an element is that of the warp of that number.
+    /// Which of the parts of an element is that of the warp of that number.
     pub fn part_of(&self, warp: i64) -> i64 {
         let mut part = 0;
         for digit in self.digits.iter().rev() {
@@ -67,14 +107,9 @@ impl InOrder {
         part
     }
 
-    /// Tiles whose terms are added up first.
-    pub fn first_tiles(&self) -> i64 {
-        (TOGETHER / self.parts()).max(1)
-    }
-
-    /// Sums of those that are added up next.
-    pub fn next_sums(&self) -> i64 {
-        TOGETHER
+    /// Whether tiles that differ along that mode have terms of their own.
+    pub fn goes(&self, mode: usize) -> bool {
+        (self.keeps[mode] || self.folds[mode]) && self.passed != Some(mode)
     }
 
     /// Elements that a tile has terms of.
@@ -92,6 +127,7 @@ impl InOrder {
             true => self.keeps,
             false => self.folds,
         };
+        let own = [0, 1].map(|mode| own[mode] && self.goes(mode));
         let along = plan.work.tile.iter().zip(own).filter(|(_, own)| *own);
         let along = along.map(|((name, extent), _)| match extent {
             1 => name.clone(),
@@ -108,7 +144,7 @@ impl InOrder {
 
     /// Bytes of its terms, as a launch expression.
     pub fn bytes(&self, plan: &Plan) -> String {
-        let each = self.parts() * self.elements(&plan.cta_tile) * TERM_BYTES;
+        let each = self.ctas.terms() * self.elements(&plan.cta_tile) * TERM_BYTES;
         let [kept, folded] = [true, false].map(|kept| self.tiles(plan, kept));
         format!("{kept} * {folded} * {each}")
     }
@@ -117,8 +153,7 @@ impl InOrder {
     /// is enough for the later ones.
     fn counters(&self, plan: &Plan) -> String {
         let [kept, folded] = [true, false].map(|kept| self.tiles(plan, kept));
-        let first = self.first_tiles();
-        format!("{kept} * ceil_div({folded}, {first}) * 2")
+        format!("{kept} * ceil_div({folded}, {TOGETHER}) * 2")
     }
 }
 
@@ -129,9 +164,14 @@ pub(super) fn plan(
     step: &Step,
     has: [bool; 2],
     outer: Vec<bool>,
-    threads: i64,
+    [threads, ctas]: [i64; 2],
 ) -> Result<Option<InOrder>> {
     let warp = i64::from(WARP);
+    let own = threads / ctas;
+    let mut ctas = Ctas {
+        count: ctas,
+        have: Have::All,
+    };
     let keeps = step.keeps();
     let folds = [0, 1].map(|mode| !keeps[mode] && has[mode]);
     let mut digits = Vec::new();
@@ -145,25 +185,71 @@ pub(super) fn plan(
             return Ok(None);
         }
         let goes = |modes: [bool; 2]| (0..2).any(|at| modes[at] && digit.strides[at] != 0);
-        match (goes(keeps), goes(folds)) {
-            (true, true) => return Ok(None),
-            (false, true) => digits.push(WarpDigit {
+        let kept = (0..2).find(|at| keeps[*at] && digit.strides[*at] != 0);
+        match (kept, goes(folds)) {
+            (Some(_), true) => return Ok(None),
+            (None, true) if start < own => digits.push(WarpDigit {
                 prefix: start / warp,
-                extent: end / start,
+                extent: end.min(own) / start,
             }),
-            (_, false) => {}
+            (Some(mode), false) if end > own => {
+                ctas.have = Have::Apart(own / digit.prefix * digit.strides[mode]);
+            }
+            (None, false) if end > own => ctas.have = Have::Same,
+            _ => {}
         }
     }
-    let wanted = Wanted::vector(Space::Gmem, Space::Rmem, TERM_BYTES as u32);
-    let held = chooser.copy("compute", &Auto::Auto, wanted);
-    Ok(held.filter(|_| threads % warp == 0).map(|held| InOrder {
+    let mut by = |from, to| {
+        let wanted = Wanted::vector(from, to, TERM_BYTES as u32);
+        chooser.copy("compute", &Auto::Auto, wanted)
+    };
+    let held = by(Space::Gmem, Space::Rmem);
+    let atoms = held
+        .zip(by(Space::Rmem, Space::Smem))
+        .zip(by(Space::Smem, Space::Rmem));
+    let scratch = |write, read| Scratch {
+        offset_bytes: 0,
+        size_bytes: 0,
+        write,
+        read,
+    };
+    let found = atoms.filter(|_| own % warp == 0);
+    Ok(found.map(|((held, write), read)| InOrder {
         keeps,
         folds,
         outer,
-        warps: threads / warp,
+        passed: None,
         digits,
+        ctas,
+        scratch: scratch(write, read),
         held,
     }))
+}
+
+/// Notes what threads put together over all chunks of the mode that passes go along.
+pub(super) fn pass_by(flow: &mut Flow) {
+    let Some(over) = flow.passes.as_ref().map(|passes| passes.over) else {
+        return;
+    };
+    let sums = flow.combinings.iter_mut();
+    for sums in sums.filter_map(|one| one.in_order.as_mut()) {
+        sums.passed = sums.folds[over].then_some(over);
+    }
+}
+
+/// Gives what warps have of a tile's elements places in shared memory, from that byte on, for so
+/// many tiles at a time. Where they end.
+pub(super) fn place(flow: Option<&mut Flow>, tile: &[i64], (sets, at): (u32, u32)) -> u32 {
+    let combinings = flow.into_iter().flat_map(|flow| &mut flow.combinings);
+    let mut end = at;
+    // All that comes before them ends at a multiple of their bytes.
+    for sums in combinings.filter_map(|one| one.in_order.as_mut()) {
+        let bytes = sums.parts() * sums.elements(tile) * TERM_BYTES;
+        sums.scratch.offset_bytes = end;
+        sums.scratch.size_bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        end = end.saturating_add(sums.scratch.size_bytes.saturating_mul(sets));
+    }
+    end
 }
 
 /// What sums in a fixed order ask of a launch.

@@ -66,6 +66,12 @@ const NEEDS: &[Need] = &[
         ],
     },
     Need {
+        of: "a sum of several warps' values in a fixed order (compute)",
+        instead: "a fold of a kernel behind this one",
+        when: |plan| plan.roles.is_none() && plan.in_order().next().is_some(),
+        facts: &[SyncFacts::of(Act::Meet, Scope::Cta)],
+    },
+    Need {
         of: "a fold of several warps' values (compute)",
         instead: "fewer threads",
         when: |plan| {
@@ -151,7 +157,8 @@ const NEEDS: &[Need] = &[
         of: "a warpgroup that meets by itself (pipeline.schedule)",
         instead: "pipeline.schedule multistage",
         when: |plan| {
-            let alone = |roles: &Roles| turns(roles) || plan.work.cuts_tiles();
+            let adds = plan.in_order().next().is_some();
+            let alone = |roles: &Roles| turns(roles) || plan.work.cuts_tiles() || adds;
             with(plan, |roles| roles.store.is_some() || alone(roles))
         },
         facts: &[SyncFacts::of(Act::Meet, Scope::Warps)],

@@ -205,13 +205,22 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>, way: Way) {
         for row in refusing.collect::<Vec<_>>() {
             let message = format!(
                 "{key} is for {}: {}, or leave it out",
-                row.purpose, row.way_out
+                row.purpose,
+                way_out(chooser, row.way_out)
             );
             let message = chooser.keys.filled(&message);
             chooser.violate("schedule", message);
         }
     }
     beside(spec, chooser, way, &said);
+}
+
+/// A way out, where the architecture is one of those that it asks for.
+fn way_out(chooser: &Chooser<'_>, otherwise: &'static str) -> &'static str {
+    match otherwise == TAKE_ROLES && chooser.multiplies_smem(chooser.arch) {
+        true => "use pipeline.schedule cooperative",
+        false => otherwise,
+    }
 }
 
 /// The operand and the hop that a key of `copy` is of.
@@ -255,8 +264,8 @@ fn beside(spec: &Spec, chooser: &mut Chooser<'_>, way: Way, said: &[(String, Str
             let swizzled = *key == format!("swizzle.{name}") && value != "none";
             let message = if of_slots(key) && way != Way::Specialized {
                 format!(
-                    "{key} is for what boxes bring to the epilogue of {ROLES}: {TAKE_ROLES}, or \
-                     leave it out"
+                    "{key} is for what boxes bring to the epilogue of {ROLES}: {}, or leave it out",
+                    way_out(chooser, TAKE_ROLES)
                 )
             } else if swizzled && !(asked && way == Way::Specialized) {
                 format!(

@@ -64,7 +64,7 @@ pub use computes::{Computes, TILE_MODES};
 pub use forms::{FORMS, FormFacts, FormKind, TypeRule};
 pub use model::{Point, Spec};
 pub(crate) use places::Keys;
-pub use planes::{Columns, Planes};
+pub use planes::{Columns, LEAST_BLOCK, Planes};
 pub use schema::schema;
 pub(crate) use shape::default_formula;
 pub use tree::{MAX_DEPTH, MAX_NODES, MAX_SCALAR_BYTES, MAX_SIZE_BYTES};

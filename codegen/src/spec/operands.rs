@@ -167,6 +167,20 @@ impl Reader<'_> {
             self.problems
                 .add("overlapping-output", &field.node.span, message, help);
         }
+        let again = strides.iter().enumerate().find_map(|one| match one {
+            (_, Stride::Named(name)) if twice(one) => Some(name),
+            _ => None,
+        });
+        if let (false, Some(name)) = (shape.is_written(), again) {
+            let message = format!(
+                "`{}` gives two extents the stride `{name}`: elements that differ along both lie \
+                 at one address, and no kernel is proved to stay inside such an operand",
+                field.path
+            );
+            let help = format!("use \"{}\"", shape.example());
+            self.problems
+                .add("one-stride", &field.node.span, message, help);
+        }
     }
 
     /// Checks that a product of matrices, or a copy, is generated of these element types together.

@@ -68,7 +68,7 @@ pub struct Columns {
 }
 
 /// Fewest columns of a block: what products side by side are told apart by is a shorter mode.
-const LEAST_BLOCK: i64 = 8;
+pub const LEAST_BLOCK: i64 = 8;
 
 impl Columns {
     /// The columns of a product.

@@ -241,7 +241,7 @@ words! {
 
 words! {
     /// How a kernel goes along a mode that it folds.
-    Passes: "passes", "number of passes" {
+    Passes: "passes", "pass count" {
         /// A tile holds all of the mode, which is loaded once.
         One = word("one");
         /// Tiles are chunks of the mode, however long it is: each fold that waits for another goes

@@ -179,7 +179,7 @@ impl<'a> FormulaReference<'a> {
     /// What every output should hold, given what is in the operands; none of the others.
     ///
     /// # Errors
-    /// When the formula cannot be evaluated, or a product depends on how the kernel rounds its sums.
+    /// When the formula cannot be evaluated, or a product depends on how its sums are rounded.
     pub fn expected(
         &self,
         given: &[Option<Vec<u8>>],

@@ -267,6 +267,7 @@ fn ink(region: &Region) -> String {
         Use::Ring => of_slot(region.slot),
         Use::Ahead => "#b9d3c2".into(),
         Use::Staging => "#c9ced9".into(),
+        Use::Scratch => "#d8c9a3".into(),
         Use::Barriers => "#1f2430".into(),
         Use::Gap | Use::Unused => "#f4f5f8".into(),
     }

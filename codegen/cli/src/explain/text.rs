@@ -275,6 +275,7 @@ fn smem(regions: &[Region]) -> String {
             Use::Ring => '█',
             Use::Ahead => '▒',
             Use::Staging => '▓',
+            Use::Scratch => '░',
             Use::Barriers => '▏',
             Use::Gap | Use::Unused => '·',
         };

@@ -66,6 +66,9 @@ pub(super) struct Memory<'k, 'r> {
     combining: HashMap<Key, u32>,
     /// What is folded so far, and the share that comes next, by what it is folded into.
     folding: HashMap<Key, (Share, Vec<f64>)>,
+    /// What is to be added up, by member and how it is combined: whether threads still hold it, the
+    /// work tile, and what they fold it in.
+    adding: BTreeMap<(usize, usize), (bool, usize, TileId)>,
     /// By CTA and part of a tile.
     scratch: BTreeMap<(usize, u32), Partial>,
 }
@@ -101,6 +104,7 @@ impl<'k, 'r> Memory<'k, 'r> {
             held: HashMap::new(),
             combining: HashMap::new(),
             folding: HashMap::new(),
+            adding: BTreeMap::new(),
             scratch: BTreeMap::new(),
         }
     }
@@ -121,6 +125,10 @@ impl<'k, 'r> Memory<'k, 'r> {
         if let Some(((_, tile, _), _)) = self.combining.iter().next() {
             let name = &self.tile(*tile)?.name;
             return Err(format!("{name} is not handed on at the end"));
+        }
+        if let Some((_, (_, _, held))) = self.adding.iter().next() {
+            let name = &self.tile(*held)?.name;
+            return Err(format!("{name} is not added up at the end"));
         }
         if let Some(((_, tile, _), _)) = self.folding.iter().next() {
             let name = &self.tile(*tile)?.name;
@@ -183,6 +191,7 @@ impl<'k, 'r> Memory<'k, 'r> {
                 let views = (*to, [*from, *held]);
                 self.combine(machine, at, views, (*by, *how), (*bounds, *share))
             }
+            Op::AddUp(sums) => self.add_up(machine, at, sums),
             Op::Mma {
                 acc,
                 a,

@@ -235,6 +235,7 @@ impl Clock<'_> {
             | Op::Fold { .. }
             | Op::Accumulate { .. }
             | Op::Combine { .. }
+            | Op::AddUp(_)
             | Op::StorePartial(..)
             | Op::AddPartial(..) => {}
             // The machine unrolls these.

@@ -46,6 +46,15 @@ impl<'k> Machine<'k> {
                     self.touch(at, view.tile())?;
                 }
             }
+            // Threads meet behind what they hand on, and behind what they read of it, and no other
+            // operation has that place. A ticket orders a tile's terms before what the last one
+            // reads; who takes it waits for nobody, so that no wait can depend on it, and the
+            // outputs and terms are of nobody else's reads in a launch.
+            Op::AddUp(sums) => {
+                for held in sums.iter().filter_map(|sum| sum.held) {
+                    self.touch(at, held.tile())?;
+                }
+            }
             Op::StorePartial(acc, _) => {
                 self.touch(at, *acc)?;
                 self.of_own(at, Own::store_partial)?;

@@ -211,11 +211,13 @@ fn is_shared(kernel: &Kernel, op: &Op) -> bool {
             .into_iter()
             .flatten()
             .any(|op| is_shared(kernel, op)),
-        // Threads meet in folds across warps, on a branch that all of them take.
+        // Threads meet in folds across warps, and where warps add up what they have, on a branch
+        // that all of them take.
         Op::Map { .. }
         | Op::Fold { .. }
         | Op::Accumulate { .. }
         | Op::Combine { .. }
+        | Op::AddUp(_)
         | Op::StorePartial(..)
         | Op::AddPartial(..)
         | Op::Section

@@ -1,10 +1,12 @@
 //! Kernels that add values to outputs in a fixed order: right ones, and such with one thing wrong.
 
 use super::combined::{FAULTS, Fault, KINDS};
+use super::interpret::{drop_op, once, one};
 use super::pipeline::{judge, planned};
 use crate::atoms::sync::Act;
 use crate::certify::{self, computed_of};
 use crate::ir::program::{Arg, Stmt};
+use crate::ir::tile::{CombineId, Op};
 use crate::plan::model::Plan;
 use crate::plan::sums::InOrder;
 use crate::{ir, lower};
@@ -25,10 +27,32 @@ fn change(plan: &mut Plan, is: fn(&InOrder) -> bool, how: fn(&mut InOrder)) -> b
     sum_of(plan, is).map(how).is_some()
 }
 
+fn adds_up(op: &Op) -> bool {
+    matches!(op, Op::AddUp(_))
+}
+
 /// Faults of how terms come together, and in how many of the kinds each can be planted.
-const OF_SUMS: [(&str, usize, Fault); 6] = [
-    ("warps that nobody waits for", 5, |plan, _| {
-        change(plan, |_| true, |sums| sums.warps -= 1)
+const OF_SUMS: [(&str, usize, Fault); 9] = [
+    ("CTAs that never come", 5, |plan, _| {
+        change(plan, |_| true, |sums| sums.ctas.count += 1)
+    }),
+    ("sums that nobody adds up", 5, |_, kernel| {
+        drop_op(kernel, adds_up)
+    }),
+    ("added up twice", 5, |_, kernel| {
+        once(kernel, |ops| {
+            let at = ops.iter().position(adds_up);
+            at.map(|at| ops.insert(at, ops[at].clone())).is_some()
+        })
+    }),
+    ("added up as another output", 5, |_, kernel| {
+        one(kernel, |op| match op {
+            Op::AddUp(sums) => {
+                sums[0].how = CombineId(1 - sums[0].how.0);
+                true
+            }
+            _ => false,
+        })
     }),
     ("two warps at one place", 5, |plan, _| {
         change(plan, |sums| sums.parts() > 1, |sums| sums.digits.clear())
@@ -85,6 +109,55 @@ fn what_adds_up_something_else_is_refused() {
     }
     assert!(open.is_empty(), "{open:#?}");
     assert!(counts.is_empty(), "{counts:#?}");
+}
+
+/// Sums along the mode that passes go along: threads hold them over all chunks.
+fn passed() -> String {
+    let text = KINDS[4].replace("max= t[m]", "+= x[m,n]");
+    text.replace("min=", "+=")
+        .replace("cta_tile: '(2,512)'", "cta_tile: '(4,512)'")
+}
+
+#[test]
+fn sums_along_chunks_are_handed_on_once() {
+    let (plan, kernel) = planned(&passed());
+    judge(&plan, &kernel).unwrap();
+    let held = |sums: &InOrder| sums.passed.is_some();
+    assert_eq!(plan.in_order().filter(|(_, sums)| held(sums)).count(), 1);
+    let faults: [(&str, Fault); 4] = [
+        ("what threads hold left out", |_, kernel| {
+            one(kernel, |op| match op {
+                Op::AddUp(sums) => sums.iter_mut().any(|sum| sum.held.take().is_some()),
+                _ => false,
+            })
+        }),
+        ("sums that begin with nothing", |_, kernel| {
+            drop_op(
+                kernel,
+                |op| matches!(op, Op::Map { from, .. } if from.is_empty()),
+            )
+        }),
+        ("handed on with every chunk", |plan, _| {
+            change(
+                plan,
+                |sums| sums.passed.is_some(),
+                |sums| sums.passed = None,
+            )
+        }),
+        ("chunks of another mode", |plan, _| {
+            change(
+                plan,
+                |sums| sums.passed.is_some(),
+                |sums| sums.passed = Some(0),
+            )
+        }),
+    ];
+    for (name, plant) in faults {
+        let (mut plan, mut wrong) = (plan.clone(), kernel.clone());
+        assert!(plant(&mut plan, &mut wrong), "{name}");
+        let computed = computed_of(&plan, &wrong);
+        assert!(computed.is_err(), "{name}: {computed:?}");
+    }
 }
 
 /// A term far behind its place may lie behind the last one.

@@ -4,6 +4,7 @@
 //! each row has one element of is made once, before them.
 
 mod shares;
+mod sums;
 
 use std::collections::BTreeMap;
 
@@ -228,12 +229,10 @@ impl<'p> FlowTiles<'p> {
         (way, bounds, share): (Way, Bounds, Share),
         by: CopyId,
     ) -> Result<Op> {
-        let held = self.folded.get(&number);
-        let held = held.ok_or_else(|| bug(self.plan, "nothing that threads fold values in"))?;
         Ok(Op::Combine {
             to,
             from: self.view(node, way),
-            held: View::Rmem(*held, 0),
+            held: View::Rmem(self.folded_by(number)?, 0),
             by,
             how: CombineId(number),
             bounds,

@@ -13,7 +13,7 @@ use crate::ir::tile::{Bounds, FoldId, Op, Share, WHOLE};
 use crate::plan::cast::fill;
 use crate::plan::code::computed;
 use crate::plan::flow::{Does, Flow};
-use crate::plan::passes::Passes;
+use crate::plan::passes::{Pass, Passes};
 
 /// A kernel's passes, under construction.
 pub(super) struct Passing<'p, 't> {
@@ -46,8 +46,12 @@ impl Passing<'_, '_> {
                     });
                 }
             }
-            let whole = self.chunk(number, how, Bounds::Inside)?;
-            ops.push(Op::ForEachChunk(pass.order, whole, self.rest(number, how)?));
+            let mut whole = self.chunk(number, how, Bounds::Inside)?;
+            let mut rest = self.rest(number, how)?;
+            for chunk in [&mut whole, &mut rest] {
+                chunk.extend(self.add_up(number)?);
+            }
+            ops.push(Op::ForEachChunk(pass.order, whole, rest));
         }
         Ok(ops)
     }
@@ -124,22 +128,34 @@ impl Passing<'_, '_> {
                     bounds: inside,
                 }),
             }
-            // What several passes make is stored by the first; in the place of what they make it of
-            // by the last.
-            let over = node(at).stored.as_ref();
-            let over = over.and_then(|name| self.tiles.plan().operand(name)?.over.as_ref());
-            let (earlier, later) = self.passes.passes.split_at(pass);
-            let others = match over {
-                Some(_) => later.get(1..).unwrap_or_default(),
-                None => earlier,
-            };
-            let is_stored = others.iter().any(|pass| pass.made.contains(at));
-            let of_chunks = node(at).keeps[self.passes.over] && !is_stored;
-            if let Some(name) = node(at).stored.as_ref().filter(|_| of_chunks) {
+            let is_stored = self.stores(pass, *at);
+            if let Some(name) = node(at).stored.as_ref().filter(|_| is_stored) {
                 ops.push(self.copy((*at, name), (way, bounds, share))?);
             }
         }
         Ok(ops)
+    }
+
+    /// Adds up what a pass combines with elements that each chunk has of its own.
+    fn add_up(&self, pass: usize) -> Result<Option<Op>> {
+        let own = |at: usize| self.passes.adds_up(self.flow, at) && self.stores(pass, at);
+        self.held.add_up(self.tiles, own)
+    }
+
+    /// Whether a pass stores a node that it makes of every chunk. What several passes make is
+    /// stored by the first; in the place of what they make it of by the last.
+    fn stores(&self, pass: usize, at: usize) -> bool {
+        let made = |pass: &Pass| pass.made.contains(&at);
+        let node = &self.flow.nodes[at];
+        let over = node.stored.as_ref();
+        let over = over.and_then(|name| self.tiles.plan().operand(name)?.over.as_ref());
+        let (earlier, later) = self.passes.passes.split_at(pass);
+        let others = match over {
+            Some(_) => later.get(1..).unwrap_or_default(),
+            None => earlier,
+        };
+        let is_made = later.first().is_some_and(made);
+        node.keeps[self.passes.over] && is_made && !others.iter().any(made)
     }
 
     /// The last chunk, where it is cut.

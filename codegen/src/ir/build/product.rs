@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::element::Element;
+use crate::error::Result;
 use crate::ir::build::flow::FlowTiles;
+use crate::ir::build::tiles::Tiles;
 use crate::ir::tile::{Op, Share, Stage, Start, TileId, View, WHOLE};
 use crate::spec::model::Role;
 
@@ -97,6 +99,14 @@ impl Product<'_> {
                 share,
             })
         })
+    }
+
+    /// What adds up, in a fixed order, what threads have of results.
+    pub fn add_up(&self, tiles: &Tiles<'_>) -> Result<Option<Op>> {
+        match &self.flow {
+            Some(flow) => flow.add_up(tiles, |_| true),
+            None => Ok(None),
+        }
     }
 
     /// The output's elements in registers, and the cast that puts a share of them there: two to a

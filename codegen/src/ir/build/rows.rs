@@ -40,21 +40,26 @@ pub(super) fn body<'p>(tiles: &mut Tiles<'p>, flow: &'p Flow) -> Result<Vec<Op>>
         ops.extend(flow_tiles.values(tiles, |_, _| true, (way, bounds, WHOLE), None)?);
         Ok(ops)
     };
-    // Where vectors lie along chunks, each chunk has its own edge, and rows alone have one here.
     let passes = flow.passes.as_ref();
+    let mut ops = flow_tiles.begin_sums()?;
+    // Where vectors lie along chunks, each chunk has its own edge, and rows alone have one here.
     if passes.is_some_and(|passes| passes.over == flow.along) {
         let inside = ways(Bounds::Inside)?;
-        return Ok(match plan.cta_tile[1 - flow.along] {
-            1 => inside,
-            _ => vec![Op::IfInside(inside, ways(Bounds::Vectors)?)],
-        });
+        match plan.cta_tile[1 - flow.along] {
+            1 => ops.extend(inside),
+            _ => ops.push(Op::IfInside(inside, ways(Bounds::Vectors)?)),
+        }
+    } else {
+        let edge = match flow.vector > 1 {
+            true => vec![Op::IfVectors(
+                ways(Bounds::Vectors)?,
+                ways(Bounds::Checked)?,
+            )],
+            false => ways(Bounds::Checked)?,
+        };
+        ops.push(Op::IfInside(ways(Bounds::Inside)?, edge));
     }
-    let edge = match flow.vector > 1 {
-        true => vec![Op::IfVectors(
-            ways(Bounds::Vectors)?,
-            ways(Bounds::Checked)?,
-        )],
-        false => ways(Bounds::Checked)?,
-    };
-    Ok(vec![Op::IfInside(ways(Bounds::Inside)?, edge)])
+    let of_tile = |at: usize| !passes.is_some_and(|passes| passes.adds_up(flow, at));
+    ops.extend(flow_tiles.add_up(tiles, of_tile)?);
+    Ok(ops)
 }

@@ -235,10 +235,11 @@ fn consume(
         _ => Op::IfInside(direct(Bounds::Inside)?, direct(Bounds::Checked)?),
     };
     tile.extend(ahead(|ahead| Sync::Await(ahead, 0)));
-    tile.push(match pipes.partials {
-        Some(partials) => hand_on(product.alone(), partials, stores),
-        None => stores,
-    });
+    let stores: Vec<Op> = [stores].into_iter().chain(product.add_up(tiles)?).collect();
+    match pipes.partials {
+        Some(partials) => tile.push(hand_on(product.alone(), partials, stores)),
+        None => tile.extend(stores),
+    }
     tile.extend(ahead(|ahead| Sync::Release(ahead, 0)));
     tile.extend(ahead(|ahead| Sync::Skip(ahead, End::Empty, Trips::One)));
     tile.extend(skips(Trips::Tile));
@@ -250,7 +251,7 @@ fn consume(
 }
 
 /// Who continues an output tile hands its sums on to who began it, which adds and stores them.
-fn hand_on(acc: TileId, partials: PipeId, stores: Op) -> Op {
+fn hand_on(acc: TileId, partials: PipeId, stores: Vec<Op>) -> Op {
     let give = vec![
         Op::StorePartial(acc, partials),
         Op::Sync(Sync::Commit(partials)),
@@ -260,7 +261,8 @@ fn hand_on(acc: TileId, partials: PipeId, stores: Op) -> Op {
         Op::AddPartial(acc, partials),
         Op::Sync(Sync::Release(partials, 0)),
     ]);
-    Op::IfContinues(give, vec![fix_up, stores])
+    let begins = [fix_up].into_iter().chain(stores);
+    Op::IfContinues(give, begins.collect())
 }
 
 /// One box after another: round, write it into a staging buffer, send it off.

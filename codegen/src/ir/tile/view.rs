@@ -1,6 +1,6 @@
 //! Which part of which tile an operation reads or writes.
 
-use super::{End, TileId};
+use super::{CombineId, CopyId, End, TileId};
 
 /// Which buffer of a tile in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,20 @@ impl View {
             View::Gmem(_) | View::Looked(..) | View::Rmem(..) => None,
         }
     }
+}
+
+/// Values of a work tile that are added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddUp {
+    /// The output.
+    pub to: View,
+    /// What each thread still holds, of all chunks of its work tile; none where it has handed that
+    /// on.
+    pub held: Option<View>,
+    /// The plan's copy that moves elements of the output.
+    pub by: CopyId,
+    /// How values are combined.
+    pub how: CombineId,
 }
 
 /// Part `.0` of `.1` equal shares of an operation's atoms.

@@ -39,6 +39,7 @@ impl Op {
             | Op::Fold { .. }
             | Op::Accumulate { .. }
             | Op::Combine { .. }
+            | Op::AddUp(_)
             | Op::Mma { .. }
             | Op::Sync(_)
             | Op::NextTile

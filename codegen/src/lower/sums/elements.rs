@@ -36,7 +36,7 @@ impl<'p> Lowering<'p> {
         let [sum, there] = [0, 1].map(|index| Reg { file, index });
         let first = mul(
             mul(summing.block.clone(), summing.tiles.clone()),
-            long(summing.sums.parts()),
+            long(summing.sums.ctas.terms()),
         );
         let first = self.builder.hoist("first", first);
         let cond = lt(first.clone(), summing.places.clone());
@@ -130,7 +130,7 @@ impl<'p> Lowering<'p> {
 }
 
 /// A register to a place in memory, or from there.
-fn moved(atom: &Arc<Atom>, address: &Address, register: Reg) -> Stmt {
+pub(super) fn moved(atom: &Arc<Atom>, address: &Address, register: Reg) -> Stmt {
     let args = atom.operands.iter().map(|operand| match operand.kind {
         OperandKind::Address(_) => Arg::Address(address.clone()),
         _ => Arg::Regs(vec![register]),

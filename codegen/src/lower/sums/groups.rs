@@ -1,5 +1,5 @@
-//! Tickets, and terms that come together: of warps and tiles, then sums of these, then what is
-//! left. Who takes the last ticket of a group adds up what the group has, in the order of places.
+//! Tickets, and terms that come together: of tiles, then sums of these, then what is left. Who
+//! takes the last ticket of a group adds up what the group has, in the order of places.
 
 use super::elements::Lanes;
 use super::{LANES, Summing, only_if};
@@ -34,12 +34,13 @@ pub(super) struct Group {
 }
 
 impl<'p> Lowering<'p> {
-    /// The groups whose terms come together, one behind the other: of warps and tiles, of sums of
-    /// these, and of what is left.
+    /// The groups whose terms come together, one behind the other: of tiles, of sums of these, and
+    /// of what is left.
     pub(super) fn groups_of(&mut self, summing: &Summing<'_>) -> [Group; 3] {
         let sums = summing.sums;
         let mut hoist = |name: &str, expr: Expr| self.builder.hoist(name, expr);
-        let (first, next) = (sums.first_tiles(), sums.next_sums());
+        let (first, next) = (TOGETHER, TOGETHER);
+        let terms = sums.ctas.terms();
         let up = |count: Expr, by: i64| div(add(count, long(by - 1)), long(by));
         let [tile, tiles] = [summing.tile.clone(), summing.tiles.clone()];
         let before = hoist("before", mul(summing.block.clone(), tiles.clone()));
@@ -47,7 +48,7 @@ impl<'p> Lowering<'p> {
         let [firsts, seconds] = [hoist("firsts", firsts), hoist("seconds", seconds)];
         let counters = mul(summing.block.clone(), mul(firsts.clone(), long(2)));
         let counters = hoist("counters", counters);
-        let place = |tile: Expr| mul(add(before.clone(), tile), long(sums.parts()));
+        let place = |tile: Expr| mul(add(before.clone(), tile), long(terms));
         let group = hoist("group", div(tile.clone(), long(first)));
         let of_tiles = min(long(first), sub(tiles, mul(group.clone(), long(first))));
         let of_tiles = hoist("of_tiles", of_tiles);
@@ -59,14 +60,14 @@ impl<'p> Lowering<'p> {
             Group {
                 first: place(mul(group.clone(), long(first))),
                 apart: 1,
-                count: mul(of_tiles.clone(), long(sums.parts())),
-                takers: mul(of_tiles, long(sums.warps)),
+                count: mul(of_tiles.clone(), long(terms)),
+                takers: mul(of_tiles, long(sums.ctas.count)),
                 counter: counter(group),
                 exists: None,
             },
             Group {
                 first: place(mul(second.clone(), long(first * next))),
-                apart: first * sums.parts(),
+                apart: first * terms,
                 count: of_sums.clone(),
                 takers: of_sums,
                 counter: counter(add(firsts.clone(), second)),
@@ -74,7 +75,7 @@ impl<'p> Lowering<'p> {
             },
             Group {
                 first: place(long(0)),
-                apart: first * next * sums.parts(),
+                apart: first * next * terms,
                 count: seconds.clone(),
                 takers: seconds.clone(),
                 counter: counter(sub(mul(firsts, long(2)), long(1))),

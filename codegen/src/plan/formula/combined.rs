@@ -33,8 +33,12 @@ pub(super) fn misfit(formula: &Formula, statement: &Statement, modes: &Along) ->
     let rank = statement.left.len();
     if rank >= TILE_MODES {
         return misfit(
-            format!("`{sign}` combines {name} with what was there"),
-            "write it with `=`",
+            format!(
+                "`{sign}` combines {name} with what was there along {rank} modes, and such \
+                 outputs have one at most"
+            ),
+            "read what was there as an operand r and write `=` of r and the values to an output \
+             with `over: r`",
         );
     }
     let dtype = formula.dtype(statement.target);

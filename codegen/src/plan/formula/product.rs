@@ -9,7 +9,7 @@ use tilewright_formula::{ExprKind, Extent, Formula, Source, Statement};
 use super::combined::Along;
 use super::{APART, BEFORE, BEHIND, Misfit, combined, elementwise, fold};
 use crate::error::Violation;
-use crate::spec::{Columns, Planes};
+use crate::spec::{Columns, LEAST_BLOCK, Planes};
 
 /// Most products side by side: as many as one mma that reads shared memory has columns for.
 const MOST_PLANES: i64 = 32;
@@ -122,7 +122,11 @@ pub(super) fn of_contraction(
         );
     }
     misfits.extend(combined::read_again(formula));
-    misfits.extend(combined::before_others(formula));
+    // Rows and columns are those of the first output: what follows from another one misleads.
+    if let Some(order) = combined::before_others(formula) {
+        misfits.push(order);
+        return misfits;
+    }
     // What is combined with an output was judged by its statement.
     misfits.extend(folds(formula, found));
     misfits.extend(no_results(formula, found));
@@ -182,7 +186,13 @@ fn folds(formula: &Formula, found: &Contraction) -> Vec<Misfit> {
                 BEHIND,
             ),
             _ => (
-                format!("`{text}` folds results of the product along other than its columns"),
+                format!(
+                    "`{text}` folds results of the product along other than its columns{}",
+                    site.modes
+                        .iter()
+                        .find_map(|mode| no_block(formula, *mode))
+                        .unwrap_or_default()
+                ),
                 "fold along the columns, which a tile then has all of, or leave it to a kernel \
                  behind this one",
             ),
@@ -250,6 +260,16 @@ fn sum(formula: &Formula, found: &Contraction, planes: Option<&Planes>) -> Vec<M
     misfits
 }
 
+/// Why a mode of constant extent is none of blocks of columns, where it is too short.
+fn no_block(formula: &Formula, mode: ModeId) -> Option<String> {
+    match formula.modes.get(mode)?.extent {
+        Extent::Constant(extent) if extent < LEAST_BLOCK => Some(format!(
+            ", as {extent} columns are no block, which has {LEAST_BLOCK} or more"
+        )),
+        _ => None,
+    }
+}
+
 /// What a statement writes and reads along the mode that tells products apart, but the factor.
 fn along(
     formula: &Formula,
@@ -257,10 +277,11 @@ fn along(
     plane: ModeId,
     factor: Option<usize>,
 ) -> Vec<Misfit> {
+    let short = no_block(formula, plane).unwrap_or_default();
     let misfit = |source: Source, part: &std::ops::Range<usize>, does: &str| Misfit {
         part: part.clone(),
         what: format!(
-            "{} is {does} along {}, which tells products apart",
+            "{} is {does} along {}, which tells products apart{short}",
             formula.name(source),
             formula.modes[plane].name
         ),

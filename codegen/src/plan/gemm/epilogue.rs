@@ -1,7 +1,6 @@
 //! What is computed of the sums of a product before they are stored: every operand that is read
 //! beside the factors comes to the threads that hold the sums it belongs to.
 
-use tilewright_formula::Extent;
 use tilewright_formula::form::Form;
 use tilewright_layout::make_tiled_copy_c;
 
@@ -16,8 +15,8 @@ use crate::plan::model::{MmaPlan, Plan, Step};
 use crate::plan::moves::{self, Shared};
 use crate::plan::part::Part;
 use crate::plan::tiled::assume;
-use crate::plan::{combine, partition, whole};
-use crate::spec::model::{Operand, Spec, Stride};
+use crate::plan::{combine, overlap, partition, whole};
+use crate::spec::model::{Operand, Spec};
 
 /// The mode of the output that an epilogue folds along.
 const COLUMNS: usize = 1;
@@ -111,7 +110,7 @@ pub(super) fn hold_columns(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Pl
     if !plan.work.in_blocks {
         plan.work.held = Some(COLUMNS);
     }
-    check_apart(chooser, plan);
+    overlap::check_blocks(chooser, plan, COLUMNS);
     let words = (why, "fold in a kernel behind this one");
     whole::held(chooser, plan, (COLUMNS, spec.cta_tile[COLUMNS]), words);
     if spec.cluster[COLUMNS] > 1 {
@@ -122,41 +121,6 @@ pub(super) fn hold_columns(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Pl
              has all: use ({m},1,{k})"
         );
         chooser.violate("cluster", message);
-    }
-}
-
-/// Refuses outputs whose blocks lie in one another, as constant strides have it.
-fn check_apart(chooser: &mut Chooser<'_>, plan: &Plan) {
-    let columns = plan
-        .modes
-        .get(COLUMNS)
-        .map(String::as_str)
-        .unwrap_or_default();
-    let formula = &plan.computes.formula;
-    let facts = formula.modes.iter().find(|facts| facts.name == columns);
-    let Some(Extent::Constant(extent)) = facts.map(|facts| &facts.extent) else {
-        return;
-    };
-    for operand in plan.operands.iter().filter(|one| one.is_written()) {
-        let along = operand.axes.iter().find(|axis| axis.mode == columns);
-        let block = operand.block.as_ref().map(|(_, axis)| axis);
-        let (Some(along), Some(block)) = (along, block) else {
-            continue;
-        };
-        let (Stride::Const(step), Stride::Const(stride)) = (&along.stride, &block.stride) else {
-            continue;
-        };
-        let (name, mode) = (&operand.name, &block.mode);
-        if stride % step == 0 && stride / step < *extent {
-            let message = format!(
-                "operand {name}: element {} of a block along {mode} and 0 of the next lie at one \
-                 address by strides ({step},{stride}): use a stride with a name along {mode}, or \
-                 {} or more",
-                stride / step,
-                extent * step
-            );
-            chooser.violate("overlapping-output", message);
-        }
     }
 }
 

@@ -18,11 +18,13 @@ use crate::plan::gemm::operands;
 use crate::plan::limits::check_cta_threads;
 use crate::plan::model::{MmaPlan, Plan};
 use crate::plan::roles::{BARRIER_BYTES, BoxCopy, Ring, Roles, WARPS};
+use crate::plan::sums;
 use crate::plan::work::{Cluster, Work};
 use crate::spec::model::{
     Auto, Axis, CopyPath, LaunchKind, Operand, Point, Role, Schedule, SchedulerKind, Spec, Stride,
 };
 use input::Input;
+pub(super) use output::stores;
 use product::{check_planes, consumers, tiled_mma};
 use registers::registers;
 
@@ -101,8 +103,6 @@ pub(super) fn plan(
     check_partials(spec, chooser, &plan.work);
     let slots = roles.staging_sets();
     roles.ahead = ahead::ahead(spec, chooser, plan, (slots, roles.consumers_of_a_tile()))?;
-    place(spec, plan, &mut roles);
-    check_slots(chooser, plan, &roles);
     plan.roles = Some(roles);
     Ok(())
 }
@@ -216,8 +216,18 @@ fn ring(loads: &[BoxCopy]) -> Ring {
     }
 }
 
-/// Lays out shared memory: the ring, what is loaded ahead, the staging buffers, the barriers.
-fn place(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
+/// Lays out shared memory, when all is known that has a place there.
+pub(super) fn place(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Plan) {
+    let Some(mut roles) = plan.roles.take() else {
+        return;
+    };
+    lay_out(spec, plan, &mut roles);
+    check_slots(chooser, plan, &roles);
+    plan.roles = Some(roles);
+}
+
+/// The ring, what is loaded ahead, the staging buffers, the barriers, what warps add up.
+fn lay_out(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
     let sets = roles.staging_sets();
     let staging = plan.output_tile().map_or(0, |tile| tile.size_bytes);
     let staging = staging.saturating_mul(sets);
@@ -229,9 +239,11 @@ fn place(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
         let slots = ahead.slot_bytes.saturating_mul(ahead.ring.stages);
         [slots, ahead.ring.barrier_bytes()]
     });
+    let added = sums::place(plan.flow.as_mut(), &plan.cta_tile, (sets, 0));
     let fixed = staging
         .saturating_add(turns + ahead[1])
-        .saturating_add(ahead[0]);
+        .saturating_add(ahead[0])
+        .saturating_add(added);
     let per_stage = plan.stage_bytes.max(1) + 2 * BARRIER_BYTES;
     let fitting = plan.arch.smem_max_bytes.saturating_sub(fixed) / per_stage;
     plan.stages = (spec.pipeline.stages).unwrap_or_else(|| fitting.clamp(2, MOST_STAGES));
@@ -260,7 +272,8 @@ fn place(spec: &Spec, plan: &mut Plan, roles: &mut Roles) {
     if let Some(ahead) = &mut roles.ahead {
         ahead.ring.barriers_at = end;
     }
-    plan.smem_bytes = end.saturating_add(ahead[1]);
+    let end = end.saturating_add(ahead[1]);
+    plan.smem_bytes = sums::place(plan.flow.as_mut(), &plan.cta_tile, (sets, end));
 }
 
 /// The hardware's swizzle of that width, on elements of that size; none for 16 bytes.

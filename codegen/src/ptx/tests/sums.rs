@@ -34,7 +34,8 @@ const TILES: u32 = 1100 * 2;
 
 /// What a launch leaves in the outputs, twice on the same scratch memory. CTAs have other numbers,
 /// by that multiplier and addend.
-fn outputs(text: &str, (times, plus): (u32, u32), order: WarpOrder) -> [Vec<u32>; 2] {
+fn outputs(made: (&str, u32), turn: (u32, u32), order: WarpOrder) -> [Vec<u32>; 2] {
+    let ((text, shared), (times, plus)) = (made, turn);
     let at = text.find(", %ctaid.x;").unwrap();
     let register = text[..at].rsplit_once('%').unwrap().1;
     let end = at + ", %ctaid.x;".len();
@@ -79,7 +80,7 @@ fn outputs(text: &str, (times, plus): (u32, u32), order: WarpOrder) -> [Vec<u32>
         block: [32, 1, 1],
         cluster: [1; 3],
         programmatic: false,
-        dynamic_shared_bytes: 0,
+        dynamic_shared_bytes: shared,
         params: Params::Args(values),
     };
     let options = Options {
@@ -109,12 +110,13 @@ fn bits_of_sums_do_not_depend_on_the_order_of_ctas() {
     let plan = plan::plan(&file.points[0]).unwrap();
     let program = lower::lower(&plan, &ir::build::build(&plan).unwrap()).unwrap();
     let text = ptx::emit(&program, &arch("sm_70"), "sums").unwrap().text;
-    let [first, second] = outputs(&text, (1, 0), WarpOrder::RoundRobin);
+    let made = (text.as_str(), program.smem_bytes);
+    let [first, second] = outputs(made, (1, 0), WarpOrder::RoundRobin);
     assert_eq!(first.len(), (N + M + 1) as usize);
     let twice = |bits: &u32| (2.0 * f32::from_bits(*bits)).to_bits();
     assert_eq!(first.iter().map(twice).collect::<Vec<_>>(), second);
     // The last one first, and a stride that has no factor of the number of tiles.
     for order in [(TILES - 1, TILES - 1), (1009, 500)] {
-        assert!(outputs(&text, order, WarpOrder::Random(5)) == [first.clone(), second.clone()]);
+        assert!(outputs(made, order, WarpOrder::Random(5)) == [first.clone(), second.clone()]);
     }
 }

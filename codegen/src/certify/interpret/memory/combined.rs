@@ -8,15 +8,15 @@ use tilewright_formula::number::stored;
 use super::super::super::pipeline::Machine;
 use super::super::grid::is_poison;
 use super::registers::OUTSIDE;
-use super::{Memory, Mode};
+use super::{Key, Memory, Mode};
 use crate::arch::WARP;
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::ir::tile::{Bounds, CombineId, CopyId, Place, Share, TileId, View};
+use crate::ir::tile::{AddUp, Bounds, CombineId, CopyId, Place, Share, TileId, View};
 use crate::plan::combine::{Combining, fold_of, in_any_order};
 use crate::plan::model::Step;
 use crate::plan::partition::{self, Partition};
-use crate::plan::sums::InOrder;
+use crate::plan::sums::{Have, InOrder};
 
 impl<'k> Memory<'k, '_> {
     /// Combines a share of a tile with what an output holds.
@@ -85,6 +85,72 @@ impl<'k> Memory<'k, '_> {
             }
         }
         self.held.insert(key, grid);
+        match share.0 + 1 == share.1 {
+            true => self.note_sum(machine, at, (to, held), how),
+            false => Ok(()),
+        }
+    }
+
+    /// Notes that what threads have folded is to be added up, where its order counts.
+    fn note_sum(
+        &mut self,
+        machine: &Machine<'k>,
+        at: usize,
+        (to, held): (View, Key),
+        CombineId(number): CombineId,
+    ) -> Result<(), String> {
+        let combining = self.plan.combinings().nth(number);
+        let Some(sums) = combining.and_then(|combining| combining.in_order.as_ref()) else {
+            return Ok(());
+        };
+        let passed = sums.passed.is_some();
+        if passed && !self.held.contains_key(&held) {
+            let name = &self.tile(held.1)?.name;
+            return Err(format!("goes on with {name}, which holds nothing yet"));
+        }
+        let due = (passed, machine.agents[at].tile, held.1);
+        let before = self.adding.insert((at, number), due);
+        match before.is_some_and(|before| before != due || !passed) {
+            true => {
+                let name = output_name(self, to)?;
+                Err(format!("combines {name} before it has added up"))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Adds up what was combined of a work tile since the last time.
+    pub(super) fn add_up(
+        &mut self,
+        machine: &Machine<'k>,
+        at: usize,
+        sums: &[AddUp],
+    ) -> Result<(), String> {
+        for sum in sums {
+            let name = output_name(self, sum.to)?;
+            let combining = self.plan.combinings().nth(sum.how.0);
+            let CopyId::Tiled(copy) = sum.by else {
+                return Err("adds up boxes".into());
+            };
+            let step = self.plan.steps.get(copy).map(|step| step.operand.as_str());
+            if combining.is_none_or(|one| one.operand != name) || step != Some(name) {
+                return Err(format!("adds up {name} as another output"));
+            }
+            let Some((is_held, tile, held)) = self.adding.remove(&(at, sum.how.0)) else {
+                return Err(format!("adds up {name}, of which nothing is combined"));
+            };
+            let own = match sum.held {
+                Some(view) => Some(self.in_registers(at, view)?),
+                None => None,
+            };
+            if let Some(own) = &own {
+                self.held.remove(own);
+            }
+            let own = own.map(|(_, tile, _)| tile);
+            if tile != machine.agents[at].tile || own != is_held.then_some(held) {
+                return Err(format!("adds up {name} where it was not combined"));
+            }
+        }
         Ok(())
     }
 
@@ -184,8 +250,8 @@ impl<'k> Memory<'k, '_> {
         }
     }
 
-    /// Whether each place of a tile in scratch memory has one term, which one warp stores, and all
-    /// warps are waited for.
+    /// Whether each place of a tile in shared memory has one part, which one warp has, and all CTAs
+    /// that share the tile are waited for.
     fn placed(&self, step: &Step, combining: &Combining, sums: &InOrder) -> Result<(), String> {
         let name = &step.operand;
         let warp = i64::from(WARP);
@@ -199,8 +265,18 @@ impl<'k> Memory<'k, '_> {
                 "adds up {name} along other modes than its values have"
             ));
         }
-        if sums.warps * warp != threads {
-            return Err(format!("waits for {} warps of {name}, not all", sums.warps));
+        let ctas = i64::from(self.plan.work.shared_by.max(1));
+        if sums.ctas.count != ctas {
+            let waits = sums.ctas.count;
+            return Err(format!(
+                "waits for {waits} CTAs of a tile of {name}, not {ctas}"
+            ));
+        }
+        let flow = self.plan.flow.as_ref();
+        let over = flow.and_then(|flow| Some(flow.passes.as_ref()?.over));
+        let passed = over.filter(|over| folds[*over]);
+        if sums.passed != passed {
+            return Err(format!("adds up {name} over other chunks than there are"));
         }
         let part = |partition: Result<Partition, Error>| match partition {
             Ok(partition) => Ok(partition.src),
@@ -208,6 +284,7 @@ impl<'k> Memory<'k, '_> {
         };
         let own = part(partition::of_step(step))?;
         let whole = part(partition::whole_of_step(step))?;
+        let each = threads / ctas;
         let mut places = HashSet::new();
         for thread in 0..threads {
             let first = whole.base(thread);
@@ -215,22 +292,42 @@ impl<'k> Memory<'k, '_> {
             if (thread % warp) & combining.lanes != 0 || repeats {
                 continue;
             }
-            let place = sums.part_of(thread / warp);
+            let [here, cta] = [thread % each, thread / each];
+            let term = if sums.ctas.have == Have::All { cta } else { 0 };
+            let place = [term, sums.part_of(here / warp)];
             for value in &own.values {
                 let base = own.base(thread);
                 let at = [0, 1].map(|mode| base[mode] + value[mode]);
-                if !places.insert((place, at)) {
-                    return Err(format!("two warps store terms of {name} at one place"));
+                let kept = sums.keeps.iter().position(|keeps| *keeps);
+                let other = match (sums.ctas.have, kept) {
+                    (Have::All, _) => false,
+                    (Have::Apart(apart), Some(mode)) if apart > 0 => {
+                        at[mode] / apart % sums.ctas.count != cta
+                    }
+                    (Have::Apart(_), _) => true,
+                    (Have::Same, _) => cta > 0,
+                };
+                if other || !places.insert((place, at)) {
+                    return Err(format!("two warps have parts of {name} at one place"));
                 }
             }
         }
-        let all = sums.parts() * sums.elements(&self.plan.cta_tile);
+        let all = sums.ctas.terms() * sums.parts() * sums.elements(&self.plan.cta_tile);
         match places.len() as i64 == all {
             true => Ok(()),
             false => Err(format!(
-                "{all} places of {name} have {} terms",
+                "{all} places of {name} have {} parts",
                 places.len()
             )),
         }
+    }
+}
+
+/// What the tile of a view in global memory is called.
+fn output_name<'k>(memory: &Memory<'k, '_>, view: View) -> Result<&'k str, String> {
+    let tile = memory.tile(view.tile())?;
+    match tile.place {
+        Place::Gmem(..) => Ok(tile.name.as_str()),
+        Place::Smem(_) | Place::Rmem(_) => Err(format!("{} is no output", tile.name)),
     }
 }

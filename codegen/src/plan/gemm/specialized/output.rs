@@ -1,5 +1,7 @@
 //! The results of the warp-specialized way: written into staging buffers, boxes out of them.
-//! Elements of 16 bits go in by stmatrix, accumulators as they are by stores of pairs.
+//! Elements of 16 bits go in by stmatrix, others by stores of the pairs that threads hold. Pairs of
+//! 8 bits fill half of each 16-byte unit of eight rows, and units of eight rows lie in different
+//! banks: what an exchange between lanes saves in stores it costs in shuffles.
 
 use std::sync::Arc;
 
@@ -48,6 +50,11 @@ struct StoreAtoms {
     out_of: Arc<Atom>,
 }
 
+/// Whether boxes store elements of that operand's type.
+pub(in crate::plan::gemm) fn stores(d: &Operand) -> bool {
+    matches!(d.dtype.bits(), 8 | 16 | 32)
+}
+
 /// The store of results through staging buffers.
 pub(super) fn output(
     spec: &Spec,
@@ -59,12 +66,13 @@ pub(super) fn output(
     let Some(mma) = plan.mma.clone() else {
         return Ok(None);
     };
-    if *d.stride(1) != Stride::Const(1) || !matches!(d.dtype.bytes(), 2 | 4) {
+    if *d.stride(1) != Stride::Const(1) || !stores(d) {
         let (name, dtype) = (&d.name, d.dtype);
-        let [rows, columns] = [0, 1].map(|axis| &d.axis(axis).mode);
+        let columns = &d.axis(1).mode;
         let message = format!(
-            "operand {name}: boxes store 16- and 32-bit elements contiguous along {columns}; it is \
-             {dtype} ({rows},{columns}): use copy.{name}.r2g: auto, which stores past shared memory"
+            "operand {name}: boxes store elements of 8, 16 and 32 bits contiguous along {columns}; \
+             it is {dtype} {}: use copy.{name}.r2g: auto, which stores past shared memory",
+            d.layout()
         );
         chooser.violate("store", message);
         return Ok(None);
@@ -77,7 +85,7 @@ pub(super) fn output(
     let atom_n = n / along[1];
     let shape = staging_shape(atom_n, i64::from(d.dtype.bytes()));
     let packs = (plan.epilogue.as_ref()).is_some_and(|epilogue| epilogue.pack.is_some());
-    let computed = plan.flow.is_some() && d.dtype.bytes() == 2;
+    let computed = plan.flow.is_some() && d.dtype.bytes() < 4;
     let held = if packs || computed { 2 } else { 1 };
     let Some(atoms) = store_atoms(spec, chooser, d, shape.columns, held)? else {
         return Ok(None);
@@ -112,29 +120,8 @@ fn store_atoms(
 ) -> Result<Option<StoreAtoms>> {
     let path = spec.copy.get(&d.name).cloned().unwrap_or_default();
     let keys = [Hop::R2s, Hop::S2g].map(|hop| format!("copy.{}.{}", d.name, hop.name()));
-    // A thread holds pairs of neighbours along n; stmatrix moves 16-bit elements only.
-    let by_matrix = d.dtype.bytes() == 2;
-    let r2s = Wanted {
-        from: Space::Rmem,
-        to: Space::Smem,
-        bytes: Some(if by_matrix { 16 } else { 2 * d.dtype.bytes() }),
-        asynchronous: false,
-        collective: by_matrix,
-        tensor: None,
-        combined: None,
-    };
-    let s2g = Wanted {
-        from: Space::Smem,
-        to: Space::Gmem,
-        bytes: Some(16),
-        asynchronous: true,
-        collective: false,
-        tensor: Some(TensorFacts {
-            rank: rank(d, false),
-            multicast: false,
-        }),
-        combined: None,
-    };
+    let [r2s, s2g] = wanted(d, held);
+    let by_matrix = r2s.collective;
     let fits = |atom: &Atom| !by_matrix || columns % matrix_columns(atom) == 0;
     let given = match path.r2s.unwrap_or_default() {
         Auto::Given(id) => Auto::Given(id),
@@ -176,6 +163,30 @@ fn store_atoms(
             Ok(None)
         }
     }
+}
+
+/// Stores into shared memory, where a register holds so many elements, and boxes out of it. A
+/// thread holds pairs of neighbours along n; stmatrix moves elements of 16 bits only.
+fn wanted(d: &Operand, held: i64) -> [Wanted; 2] {
+    let bytes = match d.dtype.bytes() {
+        1 => held as u32,
+        2 => 16,
+        element => 2 * element,
+    };
+    let boxes = TensorFacts {
+        rank: rank(d, false),
+        multicast: false,
+    };
+    let r2s = Wanted {
+        collective: d.dtype.bytes() == 2,
+        ..Wanted::vector(Space::Rmem, Space::Smem, bytes)
+    };
+    let s2g = Wanted {
+        asynchronous: true,
+        tensor: Some(boxes),
+        ..Wanted::vector(Space::Smem, Space::Gmem, 16)
+    };
+    [r2s, s2g]
 }
 
 /// Columns of the accumulators that an stmatrix stores: its matrices come in pairs, one above the

@@ -189,7 +189,7 @@ pub(super) fn power_of_two_below(number: i64) -> i64 {
 }
 
 /// The largest number that divides both.
-fn largest_divisor(a: i64, b: i64) -> i64 {
+pub(super) fn largest_divisor(a: i64, b: i64) -> i64 {
     (1..=a.min(b))
         .rev()
         .find(|candidate| a % candidate == 0 && b % candidate == 0)
@@ -230,8 +230,8 @@ pub(super) fn assume_bytes(plan: &mut Plan, operand: &Operand, bytes: u32, reaso
     }
 }
 
-/// Places the operand's tile in shared memory, that of each plane behind another, with the swizzle
-/// and pitch that cost the two steps the fewest cycles.
+/// Places the operand's tile in shared memory, that of each plane behind another, with the first
+/// swizzle or pitch by which the two steps take the fewest wavefronts.
 pub(super) fn place_smem(
     chooser: &mut Chooser<'_>,
     plan: &mut Plan,
@@ -246,18 +246,22 @@ pub(super) fn place_smem(
     let mut known: Option<(Layout<i64>, [SmemAccesses; 2])> = None;
     for layout in candidates(operand.dtype, tile, lies, swizzle)? {
         if known.as_ref().is_none_or(|(of, _)| *of != layout.inner) {
-            let [one, other] = steps.map(|step| SmemAccesses::new(plan, step, &layout.inner));
+            let of = |step| SmemAccesses::new(plan, step, &layout.inner, operand.dtype);
+            let [one, other] = steps.map(of);
             known = Some((layout.inner.clone(), [one?, other?]));
         }
-        let accesses = known.iter().flat_map(|(_, accesses)| accesses);
-        let cycles = accesses.map(|access| access.cycles(&layout.swizzle, operand.dtype));
-        let Some(cycles) = cycles.sum::<Option<u64>>() else {
-            continue;
-        };
-        let better = best.as_ref().is_none_or(|(fewest, _)| cycles < *fewest);
-        let mut accesses = known.iter().flat_map(|(_, accesses)| accesses);
-        if better && accesses.all(|access| access.whole(&layout.swizzle, operand.dtype)) {
-            best = Some((cycles, layout));
+        let accesses = || known.iter().flat_map(|(_, accesses)| accesses);
+        let of_both = accesses().map(|access| access.wavefronts(&layout.swizzle));
+        let (mut taken, mut least) = (0, 0);
+        for wavefronts in of_both {
+            (taken, least) = (taken + wavefronts.taken, least + wavefronts.least);
+        }
+        let better = best.as_ref().is_none_or(|(fewest, _)| taken < *fewest);
+        if better && accesses().all(|access| access.whole(&layout.swizzle)) {
+            best = Some((taken, layout));
+            if taken == least {
+                break;
+            }
         }
     }
     let Some((_, layout)) = best else {
@@ -327,7 +331,7 @@ pub(super) struct Lies {
 }
 
 /// Layouts to try: the user's swizzle, or without one, as the tile lies, a few pitches, or every
-/// swizzle of 16-byte units, or both.
+/// swizzle of 16-byte units and narrower ones, or both.
 fn candidates(
     dtype: DType,
     tile: [i64; 2],
@@ -358,13 +362,18 @@ fn candidates(
         )?);
     }
     if turned || contiguous == 1 {
-        let unit = i64::from((16 / dtype.bytes()).ilog2());
+        let widest = i64::from((16 / dtype.bytes()).ilog2());
         // What is turned has neighbours a vector of rows apart.
         let most = if turned { 9 } else { 6 };
-        for bits in 1..=3 {
-            for shift in bits..=most {
-                let swizzle = Swizzle::new(bits, unit, shift)?;
-                layouts.push(smem::tile_layout(tile, contiguous, extent, swizzle)?);
+        // Units of 16 bytes keep all vectors whole, narrower ones narrow vectors; 128 bytes have so
+        // many of them.
+        let narrowest = i64::from((4 / dtype.bytes()).max(1).ilog2());
+        for unit in (narrowest..=widest).rev() {
+            for bits in 1..=3 + widest - unit {
+                for shift in bits..=most {
+                    let swizzle = Swizzle::new(bits, unit, shift)?;
+                    layouts.push(smem::tile_layout(tile, contiguous, extent, swizzle)?);
+                }
             }
         }
     }

@@ -176,8 +176,8 @@ fn into_registers(
         tile: [spec.cta_tile[0], spec.cta_tile[1]],
         axes: vec![Some(0), Some(1)],
     };
-    let accesses = SmemAccesses::new(plan, &step, &smem.layout.inner)?;
-    if !accesses.whole(&smem.layout.swizzle, operand.dtype) {
+    let accesses = SmemAccesses::new(plan, &step, &smem.layout.inner, smem.dtype)?;
+    if !accesses.whole(&smem.layout.swizzle) {
         let message = format!(
             "{what}: {} loads elements of {name} in a row that the accumulators do not hold so: \
              choose auto",

@@ -231,8 +231,8 @@ fn stage(
         tile: [MMA_ROWS * along_m * rests, atom_n * along_n],
         axes: vec![Some(0), Some(1)],
     };
-    let accesses = SmemAccesses::new(plan, &step, &layout.inner)?;
-    if !accesses.whole(&layout.swizzle, d.dtype) {
+    let accesses = SmemAccesses::new(plan, &step, &layout.inner, d.dtype)?;
+    if !accesses.whole(&layout.swizzle) {
         let message = format!(
             "copy.{name}.r2s: {} stores elements of {name} in a row that the accumulators do not \
              hold so: choose auto",

@@ -208,7 +208,11 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
             Does::Load(name) => (
                 load,
                 element(plan, name),
-                by(plan, name, &[Hop::G2r, Hop::G2rLast, Hop::G2s, Hop::S2r]),
+                by(
+                    plan,
+                    name,
+                    &[Hop::G2s, Hop::G2r, Hop::G2rLast, Hop::R2s, Hop::S2r],
+                ),
             ),
             Does::Map(value, _) => {
                 let text = formula.text.get(value.span.clone()).unwrap_or_default();
@@ -260,33 +264,10 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
 }
 
 fn of_rows(plan: &Plan, formula: &Formula) -> Vec<Socket> {
-    if let Some(flow) = &plan.flow {
-        return of_flow(plan, formula, flow, ["load", "map", "fold", "store"]);
-    }
-    let mut sockets = Vec::new();
-    for statement in &formula.statements {
-        let text = |span: &std::ops::Range<usize>| {
-            let text = formula.text.get(span.clone());
-            text.unwrap_or_default().to_owned()
-        };
-        for source in statement.value.reads() {
-            sockets.push(Socket {
-                place: "load",
-                expression: text(&statement.value.span),
-                by: by(
-                    plan,
-                    formula.name(source),
-                    &[Hop::G2s, Hop::G2r, Hop::R2s, Hop::S2r],
-                ),
-            });
-        }
-        sockets.push(Socket {
-            place: "store",
-            expression: text(&statement.span),
-            by: by(plan, formula.name(statement.target), &[Hop::R2g]),
-        });
-    }
-    sockets
+    let flow = plan.flow.as_ref();
+    flow.map_or(Vec::new(), |flow| {
+        of_flow(plan, formula, flow, ["load", "map", "fold", "store"])
+    })
 }
 
 /// What each mode of the tile is, then the outer ones and that of the planes, of which a tile has

@@ -66,6 +66,8 @@ pub struct Node {
     /// Whether it is loaded where it is needed first, for want of registers; other loads come
     /// before all else.
     pub late: bool,
+    /// How its elements come into shared memory, where they pass through it when they are loaded.
+    pub staged: Option<Staged>,
     /// The operand that it is stored to.
     pub stored: Option<String>,
     /// How it is combined with what that operand holds; none where it takes its place.
@@ -105,15 +107,25 @@ impl Node {
         self.keeps == [true; 2] && self.stored.is_some() && self.combined.is_none()
     }
 
-    /// The operand that its elements come from or go to, and the hop between global memory and
-    /// registers that they take.
+    /// The operand that its elements come from or go to, and the hop into registers or out of them
+    /// that they take.
     pub fn moved(&self) -> Option<(&str, Hop)> {
         match (&self.does, &self.stored) {
+            (Does::Load(name), _) if self.staged.is_some() => Some((name, Hop::S2r)),
             (Does::Load(name), _) => Some((name, Hop::G2r)),
             (_, Some(name)) => Some((name, Hop::R2g)),
             _ => None,
         }
     }
+}
+
+/// How elements of an operand come into shared memory, from where they are loaded.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Staged {
+    /// By asynchronous copies.
+    Filled,
+    /// Through registers, one by one, with what takes loaded vectors apart.
+    Turned(Option<Arc<Element>>),
 }
 
 /// What makes a tile.
@@ -241,6 +253,7 @@ impl Growing<'_> {
             held: [None; 2],
             element: [None, None],
             late: false,
+            staged: None,
             stored: None,
             combined: None,
             table: None,

@@ -26,7 +26,6 @@ mod tiled;
 mod moves;
 pub(crate) mod code;
 mod whole;
-mod copy;
 mod rows;
 mod gemm;
 mod sync;
@@ -68,7 +67,6 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
         return Err(Error::plan(&point.id, chooser.violations));
     }
     let planned = match point.spec.form() {
-        FormKind::Rows if copy::is_for(&point.spec) => copy::plan(point, &mut chooser),
         FormKind::Rows => rows::plan(point, &mut chooser),
         FormKind::Contraction => gemm::plan(point, &mut chooser),
         FormKind::Chain => Ok(None),
@@ -86,11 +84,12 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
         }
         Err(error) => return Err(error),
     };
-    // A copy that is not planned to its end may lack the tile that says which way it takes.
+    // What is not planned to its end may lack the tile that says which way it takes.
     if let (Some(plan), FormKind::Rows, true) =
         (&plan, point.spec.form(), chooser.violations.is_empty())
     {
         ways::check(&point.spec, &mut chooser, Way::of_rows(plan));
+        ways::check_swizzles(&point.spec, &mut chooser, plan);
     }
     if let Some(plan) = &plan {
         check(&point.spec, &mut chooser, plan)?;
@@ -163,7 +162,6 @@ fn start(point: &Point, threads: u32) -> Plan {
         sync: BTreeMap::new(),
         mma: None,
         epilogue: None,
-        alone: None,
         flow: None,
         assumptions: Vec::new(),
         choices: Vec::new(),

@@ -23,6 +23,7 @@ mod ways;
 mod blame;
 mod limits;
 mod tiled;
+mod placed;
 mod moves;
 pub(crate) mod code;
 mod whole;

@@ -173,3 +173,89 @@ pub(super) fn tile_layout(
     let layout = Layout::flat(&shape, &stride)?;
     Ok(ComposedLayout::new(swizzle, layout))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::plan::part::Digit;
+
+    /// Rows of 8 lanes of so many elements each, `pitch` elements apart, two values across.
+    fn part(vector: i64, pitch: i64) -> Part<1> {
+        let digit = |prefix, extent, stride| Digit {
+            prefix,
+            extent,
+            strides: [stride],
+        };
+        let values = |row: i64| (0..vector).map(move |at| [row * 16 * pitch + at]);
+        Part {
+            digits: vec![digit(1, 8, vector), digit(8, 16, pitch)],
+            values: (0..2).flat_map(values).collect(),
+        }
+    }
+
+    /// What every access of every warp takes, each enumerated.
+    fn enumerated(part: &Part<1>, swizzle: &Swizzle, vector: i64, bytes: i64) -> [u64; 2] {
+        let mut all = [0, 0];
+        for warp in 0..4 {
+            for value in part.values.iter().step_by(vector as usize) {
+                let place =
+                    |lane: i64| swizzle.apply(part.base(warp * LANES + lane)[0] + value[0]) * bytes;
+                let places: Vec<i64> = (0..LANES).map(place).collect();
+                let [taken, least] = of_access(&places, vector * bytes);
+                all = [all[0] + u64::from(taken), all[1] + u64::from(least)];
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn accesses_that_are_alike_are_counted_as_often_as_they_are_made() {
+        let mut degrees = Vec::new();
+        for (bytes, vector) in [
+            (1, 4),
+            (1, 16),
+            (2, 1),
+            (2, 8),
+            (4, 1),
+            (4, 2),
+            (4, 4),
+            (8, 1),
+        ] {
+            for pitch in [16, 32, 40, 64, 68, 96, 128, 136] {
+                for [bits, base, shift] in [[0, 0, 0], [1, 2, 3], [2, 3, 2], [3, 3, 3], [3, 4, 5]] {
+                    let swizzle = Swizzle::new(bits, base, shift).unwrap();
+                    let part = part(vector, pitch);
+                    let all =
+                        Accesses::of(&part, vector as usize, [bytes, vector * bytes], 128, false);
+                    let found = all.wavefronts(&swizzle);
+                    let wanted = enumerated(&part, &swizzle, vector, bytes);
+                    assert_eq!(
+                        [found.taken, found.least],
+                        wanted,
+                        "{bytes} {vector} {pitch} {swizzle}"
+                    );
+                    degrees.push(found.degree());
+                }
+            }
+        }
+        assert!(
+            degrees.contains(&1.0) && degrees.contains(&8.0),
+            "{degrees:?}"
+        );
+    }
+
+    #[test]
+    fn words_of_one_bank_wait_for_one_another() {
+        let lanes = |step: i64| (0..LANES).map(|lane| lane * step).collect::<Vec<_>>();
+        assert_eq!(of_access(&lanes(4), 4), [1, 1]);
+        assert_eq!(of_access(&lanes(128), 4), [32, 1]);
+        assert_eq!(of_access(&lanes(0), 4), [1, 1]);
+        assert_eq!(of_access(&lanes(2), 2), [1, 1]);
+        assert_eq!(of_access(&lanes(8), 8), [2, 2]);
+        assert_eq!(of_access(&lanes(16), 8), [4, 2]);
+        assert_eq!(of_access(&lanes(16), 16), [4, 4]);
+        assert_eq!(of_access(&lanes(144), 16), [4, 4]);
+    }
+}

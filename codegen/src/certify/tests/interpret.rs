@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
+use tilewright_formula::ExprKind;
+
 use super::pipeline::{ALIKE, KINDS, change, judge, planned, right};
 use crate::certify::computed_of;
 use crate::dtype::DType;
-use crate::element::Element;
+use crate::element::{Element, Packing};
 use crate::ir::tile::{Bounds, CopyId, Kernel, Op, Place, Stage, Start, TileId, View};
 use crate::plan::model::Plan;
 
@@ -43,6 +45,12 @@ fn tile(kernel: &Kernel, is: impl Fn(&Place) -> bool) -> TileId {
 /// What makes something of nothing.
 fn is_fill(op: &Op) -> bool {
     matches!(op, Op::Map { from, .. } if from.is_empty())
+}
+
+/// Whether it keeps elements as they are.
+fn keeps(element: &Element) -> bool {
+    let alike = |input: &Packing| input.dtype == element.output.dtype;
+    matches!(element.value.kind, ExprKind::Parameter(_)) && element.inputs.iter().all(alike)
 }
 
 /// Products of slots are counted by the machine of the pipes: none of a slot's can be missing.

@@ -9,9 +9,8 @@ use crate::error::Result;
 use crate::plan::choose::{Chooser, Wanted};
 use crate::plan::model::{Hop, MmaPlan, Plan, Step};
 use crate::plan::partition;
-use crate::plan::tiled::{
-    Lies, Sharing, assume, check_strides, copy_of, place_smem, values, vector_copy,
-};
+use crate::plan::placed::{Lies, place_smem};
+use crate::plan::tiled::{Sharing, assume, check_strides, copy_of, values, vector_copy};
 use crate::spec::model::{Auto, Operand, Role, Spec, Stride};
 
 /// Bytes of one asynchronous copy of the multistage way.

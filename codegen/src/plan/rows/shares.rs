@@ -141,28 +141,7 @@ fn shared_out(
         };
     let vectors_along = tile[along] / vector;
     let tiles = |along: i64| threads % along == 0 && tile[across] % (threads / along) == 0;
-    let threads_along = match flow.folds.is_empty() {
-        // As many as there are vectors in a row are neighbours, where the others tile what is left.
-        true => {
-            let few = (1..=vectors_along.min(threads)).rev();
-            let mut few = few.filter(|few| vectors_along % few == 0);
-            let found = few.find(|few| tiles(*few));
-            found.unwrap_or_else(|| largest_divisor(vectors_along, threads))
-        }
-        false => {
-            // A warp folds a row by itself where its lanes can hold it.
-            let held = ctas == 1 && vectors_along <= i64::from(WARP) * MOST_VECTORS;
-            let wanted = match folds_along(flow, along) && held {
-                true => i64::from(WARP),
-                false => threads,
-            };
-            let most_along = power_of_two_in(vectors_along).min(power_of_two_in(threads));
-            match most_along.min(wanted) {
-                few if tiles(few) => few,
-                _ => most_along,
-            }
-        }
-    };
+    let threads_along = threads_along(flow, along, [vectors_along, threads, ctas], &tiles);
     let threads_across = threads / threads_along;
     let whole_warps = threads % (ctas * i64::from(WARP)) == 0;
     let shared = ctas == 1 || threads_across == 1;
@@ -187,6 +166,34 @@ fn shared_out(
         vector,
         tile,
     })
+}
+
+/// Threads side by side along the mode of vectors: of so many vectors in a row, threads and CTAs;
+/// `tiles` says whether so many leave as many as tile the other mode.
+fn threads_along(
+    flow: &Flow,
+    along: usize,
+    [vectors, threads, ctas]: [i64; 3],
+    tiles: &impl Fn(i64) -> bool,
+) -> i64 {
+    if flow.folds.is_empty() {
+        // As many as there are vectors in a row are neighbours, where the others tile what is left.
+        let few = (1..=vectors.min(threads)).rev();
+        let mut few = few.filter(|few| vectors % few == 0);
+        let found = few.find(|few| tiles(*few));
+        return found.unwrap_or_else(|| largest_divisor(vectors, threads));
+    }
+    // A warp folds a row by itself where its lanes can hold it.
+    let held = ctas == 1 && vectors <= i64::from(WARP) * MOST_VECTORS;
+    let wanted = match folds_along(flow, along) && held {
+        true => i64::from(WARP),
+        false => threads,
+    };
+    let most = power_of_two_in(vectors).min(power_of_two_in(threads));
+    match most.min(wanted) {
+        few if tiles(few) => few,
+        _ => most,
+    }
 }
 
 /// Notes why operands are not moved in vectors of so many elements: of two, where one is not, so
@@ -240,14 +247,16 @@ fn takes(
         let Some(moved) = facts.map(|facts| i64::from(facts.access_bytes) / bytes) else {
             return true;
         };
-        if moved < vector {
-            let message = format!(
-                "{what}: {id} moves {moved} elements, vectors have {vector}: use a wider one, or \
-                 auto"
-            );
-            chooser.violate("copy-widths", message);
+        // What is narrower than an element is refused where it is planned.
+        if moved == vector || moved == 0 {
+            return true;
         }
-        return moved >= vector;
+        let other = if moved < vector { "wider" } else { "narrower" };
+        let message = format!(
+            "{what}: {id} moves {moved} elements, vectors have {vector}: use a {other} one, or auto"
+        );
+        chooser.violate("copy-widths", message);
+        return false;
     }
     if hop == Hop::S2r {
         return true;

@@ -3,23 +3,24 @@
 //! What is contiguous along another mode than vectors run along is turned there: vectors of it are
 //! loaded along its own mode, written element by element, and read along the flow's. A spec may ask
 //! for shared memory as well, filled by asynchronous copies. The first way that nothing speaks
-//! against is taken; what shared memory does not hold comes element by element past it.
+//! against and that is free of bank conflicts is taken, else the one of the fewest; what shared
+//! memory does not hold comes element by element past it.
+
+mod steps;
 
 use std::fmt;
-use std::sync::Arc;
 
-use crate::atoms::model::{Atom, Space};
-use crate::element::{Element, Packing};
 use crate::error::Result;
-use crate::plan::choose::{Chooser, Wanted};
-use crate::plan::code::repacked;
+use crate::plan::choose::Chooser;
 use crate::plan::flow::{Does, Flow, Staged};
 use crate::plan::limits;
 use crate::plan::model::{Hop, Plan, Step};
-use crate::plan::moves::{self, WIDEST_BYTES, axes_of};
+use crate::plan::moves::{self, WIDEST_BYTES};
+use crate::plan::placed::{Lies, place_smem};
 use crate::plan::rows::shares::Shares;
-use crate::plan::tiled::{Lies, Sharing, assume, check_strides, fitting, place_smem, vector_copy};
+use crate::plan::tiled::assume;
 use crate::spec::model::{Auto, CopyPath, Operand, Passes, Spec};
+use steps::{alone, fill, load};
 
 /// Bytes of a row that neighbouring threads load of what is turned: lanes of a warp write vectors
 /// of several rows to different banks.
@@ -46,21 +47,42 @@ struct Way {
     fill: u32,
     /// Bytes of the vectors from shared memory.
     load: u32,
+    /// Most threads that load vectors of one row of what is turned.
+    beside: i64,
+}
+
+impl Way {
+    const PAST: Way = Way {
+        through: Through::Registers,
+        fill: 0,
+        load: 0,
+        beside: 0,
+    };
 }
 
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Way { fill, load, .. } = self;
+        let Way {
+            fill, load, beside, ..
+        } = self;
         match self.through {
             Through::Registers => f.write_str("past shared memory"),
             Through::Filled => write!(f, "{fill} bytes into shared memory, {load} bytes out of it"),
+            Through::Turned if *beside == i64::MAX => write!(
+                f,
+                "elements of {fill} bytes, turned in shared memory, {load} bytes out of it"
+            ),
             Through::Turned => write!(
                 f,
-                "vectors of {fill} bytes, staged in shared memory, {load} bytes out of it"
+                "vectors of {fill} bytes, up to {beside} in a row, turned in shared memory, {load} \
+                 bytes out of it"
             ),
         }
     }
 }
+
+/// A plan with an operand staged: how it comes into shared memory, and the step that loads it.
+type Made = (Plan, Staged, Step);
 
 /// An operand that is to be staged.
 struct Asked<'s> {
@@ -133,18 +155,53 @@ pub(super) fn plan(
     }
     let ways = ways(chooser, &asked);
     let key = format!("copy.{}", operand.name);
-    let found = chooser.first(&key, ways, |chooser, way| {
-        if way.through == Through::Registers {
-            return Ok(Some(None));
+    let known = chooser.violations.len();
+    let is_auto = !matches!(spec.swizzle.get(&operand.name), Some(Auto::Given(_)));
+    let mut costs: Vec<(u64, Way)> = Vec::new();
+    let free = chooser.first(&key, ways.iter().copied(), |chooser, way| {
+        let found = planned(chooser, &asked, plan.clone(), *way)?;
+        let Some((made, [taken, least])) = found else {
+            return Ok(None);
+        };
+        if is_auto && taken > least {
+            costs.push((taken, *way));
+            let message = format!(
+                "{key}: its accesses to shared memory take {taken} wavefronts, {least} at the \
+                 fewest: use another cta_tile, or other threads"
+            );
+            chooser.violate("bank-conflicts", message);
         }
-        let begun = plan.clone();
-        let found = planned(chooser, &asked, begun, *way)?;
-        Ok(found.map(Some))
+        Ok(Some(made))
     })?;
-    Ok(found.flatten().map(|(made, staged, step)| {
-        *plan = made;
-        (staged, step)
-    }))
+    if let Some(made) = free {
+        return Ok(Some(take(plan, made)));
+    }
+    chooser.violations.truncate(known);
+    // Where none is free of conflicts, the one of the fewest; where there is none at all, past
+    // shared memory.
+    let path = &asked.path;
+    let past = path.g2s.is_none() && path.s2r.is_none() && path.r2s.is_none();
+    let ways: Vec<Way> = match costs.into_iter().min_by_key(|(taken, _)| *taken) {
+        Some((_, way)) => vec![way],
+        None => {
+            let past = past.then_some(Way::PAST);
+            ways.into_iter().chain(past).collect()
+        }
+    };
+    let found = chooser.first(&key, ways, |chooser, way| match way.through {
+        Through::Registers => Ok(Some(None)),
+        _ => {
+            let found = planned(chooser, &asked, plan.clone(), *way)?;
+            Ok(found.map(|(made, _)| Some(made)))
+        }
+    })?;
+    Ok(found.flatten().map(|made| take(plan, made)))
+}
+
+/// Goes on with the plan that was made.
+fn take(plan: &mut Plan, (made, staged, load): Made) -> (Staged, Step) {
+    *plan = made;
+    (staged, load)
 }
 
 /// Every way, the best first.
@@ -169,40 +226,43 @@ fn ways(chooser: &Chooser<'_>, asked: &Asked<'_>) -> Vec<Way> {
     let side_by_side = u32::try_from(asked.shares.vector).unwrap_or(1) * element;
     let loads = widths(Hop::S2r, side_by_side.min(WIDEST_BYTES));
     let every = |through: Through, hop: Hop| -> Vec<Way> {
-        let fills = widths(hop, WIDEST_BYTES);
-        let of = |fill: u32| {
-            let loads = loads.iter();
-            loads.map(move |&load| Way {
-                through,
-                fill,
-                load,
-            })
-        };
-        fills.into_iter().flat_map(of).collect()
+        let mut ways = Vec::new();
+        for fill in widths(hop, WIDEST_BYTES) {
+            let row = ROW_BYTES / i64::from(fill);
+            let beside = match through == Through::Turned && fill > element {
+                true => vec![row, 2 * row, 4 * row, row / 2],
+                false => vec![i64::MAX],
+            };
+            for (&load, &beside) in loads
+                .iter()
+                .flat_map(|load| beside.iter().map(move |one| (load, one)))
+            {
+                ways.push(Way {
+                    through,
+                    fill,
+                    load,
+                    beside,
+                });
+            }
+        }
+        ways
     };
     let ring = path.s2r.is_some() && path.g2r.is_none() && !asked.turned();
     if path.g2s.is_some() || ring {
         return every(Through::Filled, Hop::G2s);
     }
-    let mut ways = every(Through::Turned, Hop::G2r);
-    if path.s2r.is_none() && path.r2s.is_none() {
-        ways.push(Way {
-            through: Through::Registers,
-            fill: element,
-            load: element,
-        });
-    }
-    ways
+    every(Through::Turned, Hop::G2r)
 }
 
-/// The plan of that way, what comes into shared memory how, and the step that loads it from there;
-/// `None` when a limit speaks against it.
+/// The plan of that way, what comes into shared memory how, the step that loads it from there, and
+/// the wavefronts of the accesses to it with the fewest possible; `None` when a limit speaks against
+/// it.
 fn planned(
     chooser: &mut Chooser<'_>,
     asked: &Asked<'_>,
     mut plan: Plan,
     way: Way,
-) -> Result<Option<(Plan, Staged, Step)>> {
+) -> Result<Option<(Made, [u64; 2])>> {
     let known = chooser.violations.len();
     let fills: Vec<Step> = match way.through {
         Through::Turned => {
@@ -233,15 +293,8 @@ fn planned(
     let swizzle = asked.spec.swizzle.get(&asked.operand.name);
     let swizzle = swizzle.cloned().unwrap_or(Auto::Auto);
     let (operand, tile) = (asked.operand, asked.shares.tile);
-    place_smem(
-        chooser,
-        &mut plan,
-        operand,
-        tile,
-        lies,
-        &swizzle,
-        [last, &load],
-    )?;
+    let steps = [last, &load];
+    let placed = place_smem(chooser, &mut plan, operand, tile, lies, &swizzle, steps)?;
     plan.stages = 1;
     plan.smem_bytes = plan.stage_bytes;
     limits::check_smem(chooser, &plan);
@@ -250,96 +303,6 @@ fn planned(
         assume(&mut plan, operand, &first.atom, &asked.key(first.hop));
     }
     plan.steps.extend(fills);
-    Ok((chooser.violations.len() == known).then_some((plan, staged, load)))
-}
-
-/// What takes the elements of loaded vectors apart; nothing where they come so.
-fn alone(chooser: &mut Chooser<'_>, asked: &Asked<'_>, load: &Step) -> Option<Arc<Element>> {
-    let packing = |ty| Packing {
-        dtype: asked.operand.dtype,
-        ty,
-    };
-    let element = load.element_atom.as_deref().and_then(Atom::moved);
-    match (load.atom.moved(), element) {
-        (Some(from), Some(to)) if from != to => repacked(chooser, packing(from), packing(to)),
-        _ => None,
-    }
-}
-
-/// A step of the way into shared memory, along the operand's own mode.
-fn fill(chooser: &mut Chooser<'_>, asked: &Asked<'_>, way: Way, hop: Hop) -> Result<Option<Step>> {
-    let (what, operand) = (asked.key(hop), asked.operand);
-    let (from, to) = hop.spaces();
-    let element = operand.dtype.bytes();
-    // What is turned is written one element after the other.
-    let bytes = if hop == Hop::R2s { element } else { way.fill };
-    let wanted = Wanted {
-        asynchronous: hop == Hop::G2s,
-        ..Wanted::vector(from, to, bytes)
-    };
-    let Some(atom) = chooser.copy(&what, &asked.given(hop), wanted) else {
-        return Ok(None);
-    };
-    let shares = asked.shares;
-    let threads = u32::try_from(shares.threads).unwrap_or(u32::MAX);
-    let mut sharing = Sharing::of_vectors(shares.tile, asked.own, threads);
-    if way.through == Through::Turned {
-        sharing.together = i64::from(way.fill / element);
-        if way.fill > element {
-            sharing.most = ROW_BYTES / i64::from(way.fill);
-        }
-    }
-    let tiled = vector_copy(chooser, &atom, operand.dtype, sharing, &what)?;
-    let Some(tiled) = tiled else { return Ok(None) };
-    let axes = axes_of(asked.spec, operand).unwrap_or_default();
-    if from == Space::Gmem {
-        let axis = axes.iter().position(|at| *at == Some(asked.own));
-        check_strides(chooser, operand, axis.unwrap_or(asked.own), &atom, &what);
-    }
-    let element_atom = match bytes > element && hop != Hop::G2s {
-        true => chooser.copy(&what, &Auto::Auto, Wanted::vector(from, to, element)),
-        false => None,
-    };
-    Ok(Some(Step {
-        operand: operand.name.clone(),
-        hop,
-        atom,
-        element_atom,
-        tiled,
-        tile: shares.tile,
-        axes,
-    }))
-}
-
-/// The step out of shared memory, as threads share out the flow's tile.
-fn load(chooser: &mut Chooser<'_>, asked: &Asked<'_>, way: Way) -> Result<Option<Step>> {
-    let (what, operand) = (asked.key(Hop::S2r), asked.operand);
-    let wanted = |bytes: u32| Wanted::vector(Space::Smem, Space::Rmem, bytes);
-    let Some(atom) = chooser.copy(&what, &asked.given(Hop::S2r), wanted(way.load)) else {
-        return Ok(None);
-    };
-    let Some((copy, moved)) = fitting(chooser, &atom, operand.dtype, &what)? else {
-        return Ok(None);
-    };
-    let vector = asked.shares.vector;
-    if vector % moved != 0 {
-        let message = format!(
-            "{what}: {} moves {moved} elements, a thread has {vector} side by side: choose auto",
-            atom.id
-        );
-        chooser.violate("atom-width", message);
-        return Ok(None);
-    }
-    Ok(Some(Step {
-        operand: operand.name.clone(),
-        hop: Hop::S2r,
-        element_atom: match moved > 1 {
-            true => chooser.copy(&what, &Auto::Auto, wanted(operand.dtype.bytes())),
-            false => None,
-        },
-        atom,
-        tiled: asked.shares.tiled(copy)?,
-        tile: asked.shares.tile,
-        axes: axes_of(asked.spec, operand).unwrap_or_default(),
-    }))
+    let placed = placed.filter(|_| chooser.violations.len() == known);
+    Ok(placed.map(|wavefronts| ((plan, staged, load), wavefronts)))
 }

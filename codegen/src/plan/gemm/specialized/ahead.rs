@@ -11,8 +11,9 @@ use crate::error::Result;
 use crate::plan::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::model::{Hop, Plan, SmemTile, Step};
 use crate::plan::partition::{self, SmemAccesses};
+use crate::plan::placed::placed_bytes;
 use crate::plan::roles::{Ahead, BoxCopy, BoxPlace, Ring, WARPS};
-use crate::plan::tiled::{assume_bytes, fitting, placed_bytes};
+use crate::plan::tiled::{assume_bytes, fitting};
 use crate::spec::model::{Operand, Role, Spec, Stride};
 
 /// Whether the spec asks for boxes of an operand of the epilogue.

@@ -11,8 +11,9 @@ use crate::error::Result;
 use crate::plan::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::model::{Hop, MmaPlan, Plan, SmemTile, Step};
 use crate::plan::partition::SmemAccesses;
+use crate::plan::placed::placed_bytes;
 use crate::plan::roles::{BoxCopy, BoxPlace, Staging};
-use crate::plan::tiled::{assume_bytes, copy_of, placed_bytes, values};
+use crate::plan::tiled::{assume_bytes, copy_of, values};
 use crate::spec::model::{Auto, Operand, Spec, Stride};
 
 /// Bytes of a row of the narrowest swizzle.

@@ -288,6 +288,18 @@ pub(super) fn check_flow_registers(chooser: &mut Chooser<'_>, plan: &mut Plan) {
     }
 }
 
+/// Most registers that what is turned takes on its way into shared memory, of what its node takes.
+fn staging_registers(flow: &Flow, held: impl Fn(usize) -> i64) -> i64 {
+    let nodes = flow.nodes.iter().enumerate();
+    let turned = nodes.filter(|(_, node)| matches!(node.staged, Some(Staged::Turned(_))));
+    // What leaves one by one has a register each.
+    let of = |(at, node): (usize, &Node)| {
+        let bits = i64::from(node.dtype.bits());
+        held(at) * (REGISTER_BITS / bits).max(1)
+    };
+    turned.map(of).max().unwrap_or(0)
+}
+
 /// Most registers that the tiles of a flow take in a thread at once.
 fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
     let threads = i64::from(plan.threads.max(1));
@@ -323,18 +335,7 @@ fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
         };
         (0..made.len()).map(live).max().unwrap_or(0)
     };
-    let staging = flow
-        .nodes
-        .iter()
-        .enumerate()
-        .map(|(at, node)| match &node.staged {
-            // What leaves one by one has a register each.
-            Some(Staged::Turned(_)) => {
-                held(at).max(held(at) * REGISTER_BITS / i64::from(node.dtype.bits()))
-            }
-            _ => 0,
-        });
-    let staging = staging.max().unwrap_or(0);
+    let staging = staging_registers(flow, held);
     let combined = combine::registers(plan, flow);
     let Some(passes) = &flow.passes else {
         let all: Vec<usize> = (0..flow.nodes.len()).collect();

@@ -10,12 +10,12 @@ use crate::error::Result;
 use crate::plan::choose::Chooser;
 use crate::plan::model::{Plan, SmemTile, Step};
 use crate::plan::partition::SmemAccesses;
-use crate::plan::smem;
+use crate::plan::smem::{self, Wavefronts};
 use crate::spec::model::{Auto, Operand};
 
 /// Places the operand's tile in shared memory, that of each plane behind another, with the first
-/// swizzle or pitch by which the two steps take the fewest wavefronts. How many that is, and the
-/// fewest possible; `None` with a violation.
+/// swizzle or pitch by which the two steps take the fewest wavefronts. How many these
+/// are; `None` with a violation.
 pub(super) fn place_smem(
     chooser: &mut Chooser<'_>,
     plan: &mut Plan,
@@ -24,8 +24,8 @@ pub(super) fn place_smem(
     lies: Lies,
     swizzle: &Auto<Swizzle>,
     steps: [&Step; 2],
-) -> Result<Option<[u64; 2]>> {
-    let mut best: Option<([u64; 2], ComposedLayout)> = None;
+) -> Result<Option<Wavefronts>> {
+    let mut best: Option<(Wavefronts, ComposedLayout)> = None;
     // Most candidates are one layout under several swizzles.
     let mut known: Option<(Layout<i64>, [SmemAccesses; 2])> = None;
     let room = chooser.arch.smem_max_bytes.saturating_sub(plan.stage_bytes);
@@ -41,14 +41,13 @@ pub(super) fn place_smem(
         }
         let accesses = || known.iter().flat_map(|(_, accesses)| accesses);
         let of_both = accesses().map(|access| access.wavefronts(&layout.swizzle));
-        let (mut taken, mut least) = (0, 0);
-        for wavefronts in of_both {
-            (taken, least) = (taken + wavefronts.taken, least + wavefronts.least);
-        }
-        let better = best.as_ref().is_none_or(|([fewest, _], _)| taken < *fewest);
+        let all = of_both.fold(Wavefronts::default(), Wavefronts::with);
+        let better = best
+            .as_ref()
+            .is_none_or(|(fewest, _)| all.taken < fewest.taken);
         if better && accesses().all(|access| access.whole(&layout.swizzle)) {
-            best = Some(([taken, least], layout));
-            if taken == least {
+            best = Some((all, layout));
+            if !all.in_conflict() {
                 break;
             }
         }
@@ -70,6 +69,25 @@ pub(super) fn place_smem(
         plan.stage_bytes = plan.stage_bytes.saturating_add(size_bytes);
     }
     Ok(Some(wavefronts))
+}
+
+/// Refuses what is in conflict, or costs more than what was tried before it, where nobody asked for
+/// its swizzle, so that other ways are tried.
+pub(super) fn refuse_conflicts(
+    chooser: &mut Chooser<'_>,
+    key: &str,
+    swizzle: &Auto<Swizzle>,
+    (wavefronts, cheapest): (&Wavefronts, bool),
+) {
+    let refused = wavefronts.in_conflict() || !cheapest;
+    if matches!(swizzle, Auto::Auto) && refused {
+        let message = format!(
+            "{key}: its accesses to shared memory take {} wavefronts, {} at the fewest: use \
+             another cta_tile, or other threads",
+            wavefronts.taken, wavefronts.least
+        );
+        chooser.violate("bank-conflicts", message);
+    }
 }
 
 /// Notes that no layout of the operand's tile keeps the vectors of both steps whole.

@@ -28,6 +28,8 @@ pub struct Wavefronts {
     pub taken: u64,
     /// What they take at least: one for each phase.
     pub least: u64,
+    /// How many accesses of warps they are of.
+    pub requests: u64,
     /// What the worst access of a warp takes.
     pub worst: u32,
     /// What that one takes at least.
@@ -35,6 +37,31 @@ pub struct Wavefronts {
 }
 
 impl Wavefronts {
+    /// Whether words of one bank meet in some access.
+    pub fn in_conflict(&self) -> bool {
+        self.taken > self.least
+    }
+
+    /// What they cost: each access is issued, then takes its wavefronts.
+    pub fn cost(&self) -> u64 {
+        self.taken + self.requests
+    }
+
+    /// Those of both.
+    pub fn with(self, other: Wavefronts) -> Wavefronts {
+        let worst = match other.degree() > self.degree() {
+            true => [other.worst, other.worst_least],
+            false => [self.worst, self.worst_least],
+        };
+        Wavefronts {
+            taken: self.taken + other.taken,
+            least: self.least + other.least,
+            requests: self.requests + other.requests,
+            worst: worst[0],
+            worst_least: worst[1],
+        }
+    }
+
     /// Of the worst access, how many times the fewest it takes: 1 where nothing is in conflict.
     pub fn degree(&self) -> f64 {
         f64::from(self.worst) / f64::from(self.worst_least.max(1))
@@ -44,6 +71,7 @@ impl Wavefronts {
     fn count(&mut self, [taken, least]: [u32; 2], times: u64) {
         self.taken += u64::from(taken) * times;
         self.least += u64::from(least) * times;
+        self.requests += times;
         let worse = u64::from(taken) * u64::from(self.worst_least.max(1))
             > u64::from(self.worst) * u64::from(least);
         if worse {

@@ -168,7 +168,7 @@ const FAULTS: [(&str, usize, Fault); 21] = [
     ("sums stored uncast", 8, |_, kernel| {
         let mut sums = None;
         one(kernel, |op| match op {
-            Op::Map { from, .. } => {
+            Op::Map { from, element, .. } if !keeps(element) => {
                 sums = from.first().copied();
                 sums.is_some()
             }

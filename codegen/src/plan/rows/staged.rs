@@ -3,12 +3,14 @@
 //! What is contiguous along another mode than vectors run along is turned there: vectors of it are
 //! loaded along its own mode, written element by element, and read along the flow's. A spec may ask
 //! for shared memory as well, filled by asynchronous copies. The first way that nothing speaks
-//! against and that is free of bank conflicts is taken, else the one of the fewest; what shared
+//! against and that is free of bank conflicts is taken, else the cheapest; what shared
 //! memory does not hold comes element by element past it.
 
 mod steps;
 
 use std::fmt;
+
+use tilewright_layout::Swizzle;
 
 use crate::error::Result;
 use crate::plan::choose::Chooser;
@@ -16,8 +18,9 @@ use crate::plan::flow::{Does, Flow, Staged};
 use crate::plan::limits;
 use crate::plan::model::{Hop, Plan, Step};
 use crate::plan::moves::{self, WIDEST_BYTES};
-use crate::plan::placed::{Lies, place_smem};
+use crate::plan::placed::{Lies, place_smem, refuse_conflicts};
 use crate::plan::rows::shares::Shares;
+use crate::plan::smem::Wavefronts;
 use crate::plan::tiled::assume;
 use crate::spec::model::{Auto, CopyPath, Operand, Passes, Spec};
 use steps::{alone, fill, load};
@@ -103,6 +106,11 @@ impl Asked<'_> {
         hop.atom_of(&self.path).cloned().unwrap_or_default()
     }
 
+    fn swizzle(&self) -> Auto<Swizzle> {
+        let given = self.spec.swizzle.get(&self.operand.name);
+        given.cloned().unwrap_or_default()
+    }
+
     fn turned(&self) -> bool {
         self.own != self.shares.along
     }
@@ -156,32 +164,24 @@ pub(super) fn plan(
     let ways = ways(chooser, &asked);
     let key = format!("copy.{}", operand.name);
     let known = chooser.violations.len();
-    let is_auto = !matches!(spec.swizzle.get(&operand.name), Some(Auto::Given(_)));
     let mut costs: Vec<(u64, Way)> = Vec::new();
     let free = chooser.first(&key, ways.iter().copied(), |chooser, way| {
         let found = planned(chooser, &asked, plan.clone(), *way)?;
-        let Some((made, [taken, least])) = found else {
-            return Ok(None);
-        };
-        if is_auto && taken > least {
-            costs.push((taken, *way));
-            let message = format!(
-                "{key}: its accesses to shared memory take {taken} wavefronts, {least} at the \
-                 fewest: use another cta_tile, or other threads"
-            );
-            chooser.violate("bank-conflicts", message);
-        }
-        Ok(Some(made))
+        Ok(found.map(|(made, wavefronts)| {
+            costs.push((wavefronts.cost(), *way));
+            refuse_conflicts(chooser, &key, &asked.swizzle(), (&wavefronts, true));
+            made
+        }))
     })?;
     if let Some(made) = free {
         return Ok(Some(take(plan, made)));
     }
     chooser.violations.truncate(known);
-    // Where none is free of conflicts, the one of the fewest; where there is none at all, past
+    // Where none is free of conflicts, the cheapest; where there is none at all, past
     // shared memory.
     let path = &asked.path;
     let past = path.g2s.is_none() && path.s2r.is_none() && path.r2s.is_none();
-    let ways: Vec<Way> = match costs.into_iter().min_by_key(|(taken, _)| *taken) {
+    let ways: Vec<Way> = match costs.into_iter().min_by_key(|(cost, _)| *cost) {
         Some((_, way)) => vec![way],
         None => {
             let past = past.then_some(Way::PAST);
@@ -255,14 +255,14 @@ fn ways(chooser: &Chooser<'_>, asked: &Asked<'_>) -> Vec<Way> {
 }
 
 /// The plan of that way, what comes into shared memory how, the step that loads it from there, and
-/// the wavefronts of the accesses to it with the fewest possible; `None` when a limit speaks against
+/// the wavefronts of the accesses to it; `None` when a limit speaks against
 /// it.
 fn planned(
     chooser: &mut Chooser<'_>,
     asked: &Asked<'_>,
     mut plan: Plan,
     way: Way,
-) -> Result<Option<(Made, [u64; 2])>> {
+) -> Result<Option<(Made, Wavefronts)>> {
     let known = chooser.violations.len();
     let fills: Vec<Step> = match way.through {
         Through::Turned => {
@@ -290,8 +290,7 @@ fn planned(
         contiguous: lies,
         turned: way.through == Through::Turned || asked.turned(),
     };
-    let swizzle = asked.spec.swizzle.get(&asked.operand.name);
-    let swizzle = swizzle.cloned().unwrap_or(Auto::Auto);
+    let swizzle = asked.swizzle();
     let (operand, tile) = (asked.operand, asked.shares.tile);
     let steps = [last, &load];
     let placed = place_smem(chooser, &mut plan, operand, tile, lies, &swizzle, steps)?;

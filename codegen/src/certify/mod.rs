@@ -2,9 +2,10 @@
 //!
 //! One full tile is enumerated: every element is moved exactly once by every tiled copy,
 //! shared-memory accesses stay inside their tile and keep vectors whole, fragments are what the MMA
-//! demands, and the wavefronts of all accesses to shared memory and sectors per request are counted. For problem
-//! sizes, each global access is shown to stand under a predicate or to carry its count of valid
-//! bytes, and each address is shown to be aligned from the assumptions the launch checks.
+//! demands, and the wavefronts of all accesses to shared memory and the sectors of requests to
+//! global memory are counted. For problem sizes, each global access is shown to stand under a
+//! predicate or to carry its count of valid bytes, and each address is shown to be aligned from the
+//! assumptions the launch checks.
 
 pub mod timeline;
 mod alignment;

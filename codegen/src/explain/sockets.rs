@@ -71,7 +71,8 @@ pub fn sockets(plan: &Plan) -> Sockets {
 }
 
 /// The skeleton of a flow that is no product's.
-fn skeleton_of(flow: &Flow, staged: bool) -> (&'static str, &'static str) {
+fn skeleton_of(plan: &Plan, flow: &Flow) -> (&'static str, &'static str) {
+    let makes = |hop: Hop| plan.steps.iter().any(|step| step.hop == hop);
     match (&flow.passes, flow.folds.is_empty()) {
         (Some(_), _) => (
             "rows in passes",
@@ -81,9 +82,13 @@ fn skeleton_of(flow: &Flow, staged: bool) -> (&'static str, &'static str) {
             "rows in registers",
             "a CTA holds its rows whole; threads fold what they have and hand the rest on",
         ),
-        (None, true) if staged => (
+        (None, true) if makes(Hop::R2s) => (
             "map through shared memory",
-            "threads load vectors, compute, exchange elements and store others",
+            "threads load vectors, exchange their elements, compute and store others",
+        ),
+        (None, true) if makes(Hop::G2s) => (
+            "map through shared memory",
+            "asynchronous copies fill a tile, threads load vectors of it, compute and store them",
         ),
         (None, true) => (
             "map through registers",
@@ -94,33 +99,19 @@ fn skeleton_of(flow: &Flow, staged: bool) -> (&'static str, &'static str) {
 
 fn skeleton(plan: &Plan) -> (&'static str, &'static str) {
     let fills = |hop: Hop| plan.steps.iter().any(|step| step.hop == hop);
-    if let (Some(flow), None) = (&plan.flow, &plan.mma) {
-        return skeleton_of(flow, fills(Hop::R2s));
-    }
-    match &plan.mma {
-        Some(_) if plan.roles.is_some() => (
+    match (&plan.mma, &plan.flow) {
+        (Some(_), _) if plan.roles.is_some() => (
             "warp-specialized product",
             "one warp fills a ring of slots by boxes of tensor maps, warpgroups multiply out of it",
         ),
-        Some(_) if fills(Hop::G2s) => (
+        (Some(_), _) if fills(Hop::G2s) => (
             "multistage product",
             "asynchronous copies fill a ring ahead, warps multiply fragments that they load of it",
         ),
-        Some(_) => (
+        (None, Some(flow)) => skeleton_of(plan, flow),
+        _ => (
             "synchronous product",
             "threads load a tile through registers into shared memory, then multiply it",
-        ),
-        None if fills(Hop::G2s) => (
-            "copy through shared memory",
-            "asynchronous copies fill a tile, threads store vectors of it",
-        ),
-        None if fills(Hop::R2s) => (
-            "transposing copy",
-            "threads load vectors, exchange them through shared memory and store others",
-        ),
-        None => (
-            "copy through registers",
-            "threads load vectors and store them",
         ),
     }
 }

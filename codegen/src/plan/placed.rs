@@ -183,8 +183,8 @@ fn candidates(
     Ok(layouts)
 }
 
-/// Swizzles of a row of 128 bytes: of units of 16 bytes first, which keep all vectors whole, then of
-/// wider ones, then of narrower ones, which keep narrow vectors whole.
+/// Swizzles of a row of 128 bytes: of units of 16 bytes first, which keep all vectors whole, then
+/// of wider ones, then of narrower ones, which keep narrow vectors whole.
 fn swizzles(dtype: DType, turned: bool) -> Result<Vec<Swizzle>> {
     let log2 = |bytes: u32| i64::from((bytes / dtype.bytes()).max(1).ilog2());
     let (row, unit) = (log2(128), log2(16));

@@ -269,7 +269,7 @@ mod tests {
             }
         }
         assert!(
-            degrees.contains(&1.0) && degrees.contains(&8.0),
+            degrees.contains(&1.0) && degrees.contains(&5.0),
             "{degrees:?}"
         );
     }

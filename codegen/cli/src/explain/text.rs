@@ -349,7 +349,7 @@ fn accesses(explained: &Explained) -> String {
         let [taken, least] = [all.worst, all.worst_least];
         let _ = writeln!(
             text,
-            "{}: words of one bank meet in a warp's access, {taken} wavefronts in place of {least}.",
+            "{}: words of one bank meet in a warp's access: {taken} wavefronts, {least} at best.",
             step.step
         );
     }

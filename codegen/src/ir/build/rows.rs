@@ -1,9 +1,9 @@
 //! Rows: every tile of the flow is made once, in the order of its nodes, or in passes.
 //!
-//! What passes through shared memory is brought there before all else. Loads come first, so that all
-//! of them are under way before anything waits. The body stands there
-//! for tiles that are wholly inside, for those that end where vectors do, and for the others, whose
-//! elements are moved one by one.
+//! What passes through shared memory is brought there before all else. Loads come first, so that
+//! all of them are under way before anything waits. The body stands there for tiles that are wholly
+//! inside, for those that end where vectors do, and for the others, whose elements are moved one by
+//! one.
 
 use crate::error::Result;
 use crate::ir::build::flow::{FlowTiles, Way, moved};

@@ -192,7 +192,7 @@ impl<'p> Tiles<'p> {
         }
     }
 
-    /// What a load of the plan leaves of an operand in registers: whole vectors, or single elements.
+    /// What a load of the plan leaves of an operand in registers: whole vectors, or elements.
     pub fn loaded(&mut self, name: &str, of: &str, hop: Hop, by_element: bool) -> Result<View> {
         let plan = self.plan;
         let missing = || bug(plan, &format!("no load {} of {of}", hop.name()));

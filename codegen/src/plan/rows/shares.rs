@@ -196,14 +196,17 @@ fn threads_along(
     }
 }
 
-/// Notes why operands are not moved in vectors of so many elements: of two, where one is not, so
-/// that neighbouring lanes move neighbours of both; of more, where none is.
+/// Notes why the operands of a map are not moved in vectors of so many elements: of two, where one
+/// is not, so that neighbouring lanes move neighbours of both; of more, where none is.
 fn check_operands(
     spec: &Spec,
     chooser: &mut Chooser<'_>,
     flow: &Flow,
     (along, ctas, vector): (usize, i64, i64),
 ) {
+    if !flow.folds.is_empty() {
+        return;
+    }
     let known = chooser.violations.len();
     let (mut all, mut good) = (0, 0);
     for (at, node) in flow.nodes.iter().enumerate() {
@@ -223,8 +226,7 @@ fn check_operands(
         let hop = if staged { Hop::S2r } else { hop };
         good += usize::from(takes(spec, chooser, (operand, hop), (along, vector)));
     }
-    let pair = all == 2 && flow.folds.is_empty();
-    if good == all || good > 0 && !pair {
+    if good == all || good > 0 && all != 2 {
         chooser.violations.truncate(known);
     }
 }

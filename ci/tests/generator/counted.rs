@@ -154,11 +154,16 @@ const IN_CONFLICT: &[(&str, &str, &str)] = &[
     ("gemm_sm90_s8_", "d.r2s", PAIRS_OF_WORDS),
     ("gemm_sm90_u8_", "d.r2s", PAIRS_OF_WORDS),
     ("gemm_sm90_tf32_", "d.r2s", PAIRS_OF_WORDS),
+    ("transpose_f64@", "s.r2s", FEW_ELEMENTS),
 ];
 /// Accumulators of 32 bits lie in pairs: 16 lanes store 4 rows of 32 bytes, and swizzles of 64 and
 /// 128 bytes put those of two rows into the same banks. Rows of 32 bytes would be free, in boxes of
 /// which a tile has 4 times as many.
 const PAIRS_OF_WORDS: &str = "pairs of 32-bit accumulators in boxes of 128 bytes";
+
+/// A tile of which each thread has few vectors leaves warps no lanes in other rows to write to other
+/// banks: of the widths, lanes in a row, pitches and swizzles that are tried none is free.
+const FEW_ELEMENTS: &str = "elements of 8 bytes, whose lanes lie in few rows";
 
 /// Wavefronts of a step or of what ran, and the fewest possible.
 fn ratio([taken, least]: [u64; 2]) -> f64 {

@@ -38,8 +38,10 @@ pub struct Step {
     pub step: String,
     /// Atom id.
     pub atom: String,
-    /// Cycles of the worst access to shared memory over the fewest possible.
-    pub bank_conflict_degree: Option<f64>,
+    /// Wavefronts of its accesses to shared memory, and the fewest possible.
+    pub wavefronts: Option<[u64; 2]>,
+    /// Of the worst access, how many times the fewest it takes.
+    pub conflict_degree: Option<f64>,
     /// Sectors of the worst request to global memory.
     pub sectors_per_request: Option<u32>,
 }
@@ -112,7 +114,8 @@ fn make(point: &Point) -> Result<Kept, String> {
     let steps = made.certificate.steps.iter().map(|step| Step {
         step: step.step.clone(),
         atom: step.atom.clone(),
-        bank_conflict_degree: step.bank_conflict_degree,
+        wavefronts: step.shared_memory.map(|all| [all.taken, all.least]),
+        conflict_degree: step.shared_memory.map(|all| all.degree()),
         sectors_per_request: step.sectors_per_request,
     });
     let steps = steps.collect();

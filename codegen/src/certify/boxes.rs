@@ -29,7 +29,7 @@ pub(super) fn check(
             atom: copy.atom.id.clone(),
             elements,
             owners: 1,
-            bank_conflict_degree: None,
+            shared_memory: None,
             sectors_per_request: None,
             sectors_ideal: None,
         });

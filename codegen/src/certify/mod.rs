@@ -2,9 +2,10 @@
 //!
 //! One full tile is enumerated: every element is moved exactly once by every tiled copy,
 //! shared-memory accesses stay inside their tile and keep vectors whole, fragments are what the MMA
-//! demands, and each access's bank-conflict degree and sectors per request are counted. For problem
-//! sizes, each global access is shown to stand under a predicate or to carry its count of valid
-//! bytes, and each address is shown to be aligned from the assumptions the launch checks.
+//! demands, and the wavefronts of all accesses to shared memory and the sectors of requests to
+//! global memory are counted. For problem sizes, each global access is shown to stand under a
+//! predicate or to carry its count of valid bytes, and each address is shown to be aligned from the
+//! assumptions the launch checks.
 
 pub mod timeline;
 mod alignment;
@@ -22,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::ir::program::Program;
 use crate::ir::tile::Kernel;
 use crate::plan::model::Plan;
+use crate::plan::smem::Wavefronts;
 pub use guards::Guards;
 pub use interpret::Computed;
 use timeline::Timeline;
@@ -38,9 +40,9 @@ pub struct StepCertificate {
     pub elements: u64,
     /// Threads that hold each element.
     pub owners: u64,
-    /// Shared-memory cycles of one warp access, most over the tile, over the fewest possible.
+    /// Wavefronts of its accesses to shared memory over one run, by all warps that take part.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub bank_conflict_degree: Option<f64>,
+    pub shared_memory: Option<Wavefronts>,
     /// 32-byte sectors one warp request touches, most over the tile, for row starts aligned to a
     /// sector.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -74,7 +74,7 @@ fn a_right_kernel_is_certified() {
     assert_eq!(certificate.steps.len(), plan.steps.len());
     for step in &certificate.steps {
         assert!(
-            step.bank_conflict_degree.is_none_or(|degree| degree == 1.0),
+            (step.shared_memory).is_none_or(|all| all.taken == all.least),
             "{step:?}"
         );
     }

@@ -1,12 +1,13 @@
-//! One full tile, enumerated: coverage, bounds, whole vectors, bank conflicts, sectors.
+//! One full tile, enumerated: coverage, bounds, whole vectors, wavefronts, sectors.
 
 use std::collections::BTreeSet;
 
 use crate::certify::StepCertificate;
 use crate::error::{Error, Result};
 use crate::plan::model::{Hop, Plan, Step};
-use crate::plan::partition::{self, Partition};
-use crate::plan::{part::Part, smem};
+use crate::plan::part::Part;
+use crate::plan::partition::{self, SmemAccesses};
+use crate::plan::smem::Wavefronts;
 
 /// Checks every tiled copy of the plan.
 pub(super) fn check(
@@ -50,7 +51,7 @@ fn check_step(
             String::new(),
         ));
     }
-    let degree = smem_degree(plan, step, &partition)
+    let shared_memory = wavefronts(plan, step)
         .map_err(|message| refuse(format!("{name}: {message}"), plan.to_string()))?;
     let sectors = match step.hop {
         Hop::G2s | Hop::G2r | Hop::G2rLast => Some(&partition.src),
@@ -63,7 +64,7 @@ fn check_step(
         atom: step.atom.id.clone(),
         elements: (step.tile[0] * step.tile[1]) as u64,
         owners,
-        bank_conflict_degree: degree,
+        shared_memory,
         sectors_per_request: sectors.map(|(most, _)| most),
         sectors_ideal: sectors.map(|(_, ideal)| ideal),
     })
@@ -102,59 +103,20 @@ fn owners(plan: &Plan, step: &Step, part: &Part<2>) -> std::result::Result<u64, 
     }
 }
 
-/// The worst ratio of cycles to the fewest possible over the step's shared-memory accesses. Checks
-/// bounds and whole vectors.
-fn smem_degree(
-    plan: &Plan,
-    step: &Step,
-    partition: &Partition,
-) -> std::result::Result<Option<f64>, String> {
+/// What the step's accesses to shared memory cost over one run of it, by all warps. Checks bounds
+/// and whole vectors.
+fn wavefronts(plan: &Plan, step: &Step) -> std::result::Result<Option<Wavefronts>, String> {
     if !matches!(step.hop, Hop::G2s | Hop::S2r | Hop::R2s) {
         return Ok(None);
     }
     let tile = plan
         .smem_tile(&step.operand)
         .ok_or("the operand has no tile in shared memory")?;
-    let offsets = partition::smem_offsets(step, tile).map_err(|error| error.to_string())?;
-    let values = if step.hop == Hop::S2r {
-        partition.src_values
-    } else {
-        partition.dst_values
-    };
-    let element_bytes = i64::from(tile.dtype.bytes());
-    let access = step
-        .atom
-        .copy
-        .as_ref()
-        .map_or(1, |facts| i64::from(facts.access_bytes));
+    let accesses = SmemAccesses::new(plan, step, &tile.layout.inner, tile.dtype);
+    let accesses = accesses.map_err(|error| error.to_string())?;
     let swizzle = &tile.layout.swizzle;
-    let mut degree: f64 = 1.0;
-    for (instance, group) in offsets.values.chunks(values).enumerate() {
-        for thread in 0..i64::from(plan.threads) {
-            let [base] = offsets.base(thread);
-            let first = swizzle.apply(base + group[0][0]) * element_bytes;
-            if first < 0 || first + access > i64::from(tile.size_bytes) {
-                return Err(format!(
-                    "thread {thread} reaches byte {first} of {}",
-                    tile.size_bytes
-                ));
-            }
-            let torn = (0..).zip(group).any(|(step, [value])| {
-                swizzle.apply(base + value) * element_bytes != first + step * element_bytes
-            });
-            if torn || first % access != 0 {
-                return Err(format!(
-                    "thread {thread}: the vector at byte {first} is torn or unaligned"
-                ));
-            }
-        }
-        let threads = i64::from(plan.threads);
-        let value = instance * values;
-        let (cycles, ideal) =
-            smem::warp_cycles(&offsets, swizzle, value, element_bytes, access, threads);
-        degree = degree.max(f64::from(cycles) / f64::from(ideal));
-    }
-    Ok(Some(degree))
+    accesses.check(swizzle, i64::from(tile.size_bytes))?;
+    Ok(Some(accesses.wavefronts(swizzle)))
 }
 
 /// Most 32-byte sectors one request of warp 0 touches, and the fewest its bytes need. Rows are

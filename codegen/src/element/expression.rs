@@ -11,6 +11,12 @@ use crate::dtype::DType;
 impl Graph<'_> {
     /// An expression, cast to a type that elements are stored in.
     pub(super) fn stored(&mut self, value: &Expr, to: DType) -> Option<NodeId> {
+        // What was stored in that type is of it, whether or not anything is computed of it here.
+        if let ExprKind::Parameter(at) = value.kind
+            && self.packing(at).is_some_and(|packing| packing.dtype == to)
+        {
+            return Some(self.add(Node::Input(at), held_as(to)));
+        }
         let value = self.expr(value, &[], 0)?;
         self.narrowed(value, to)
     }

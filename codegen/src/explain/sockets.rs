@@ -71,7 +71,8 @@ pub fn sockets(plan: &Plan) -> Sockets {
 }
 
 /// The skeleton of a flow that is no product's.
-fn skeleton_of(flow: &Flow, staged: bool) -> (&'static str, &'static str) {
+fn skeleton_of(plan: &Plan, flow: &Flow) -> (&'static str, &'static str) {
+    let makes = |hop: Hop| plan.steps.iter().any(|step| step.hop == hop);
     match (&flow.passes, flow.folds.is_empty()) {
         (Some(_), _) => (
             "rows in passes",
@@ -81,9 +82,13 @@ fn skeleton_of(flow: &Flow, staged: bool) -> (&'static str, &'static str) {
             "rows in registers",
             "a CTA holds its rows whole; threads fold what they have and hand the rest on",
         ),
-        (None, true) if staged => (
+        (None, true) if makes(Hop::R2s) => (
             "map through shared memory",
-            "threads load vectors, compute, exchange elements and store others",
+            "threads load vectors, exchange their elements, compute and store others",
+        ),
+        (None, true) if makes(Hop::G2s) => (
+            "map through shared memory",
+            "asynchronous copies fill a tile, threads load vectors of it, compute and store them",
         ),
         (None, true) => (
             "map through registers",
@@ -94,33 +99,19 @@ fn skeleton_of(flow: &Flow, staged: bool) -> (&'static str, &'static str) {
 
 fn skeleton(plan: &Plan) -> (&'static str, &'static str) {
     let fills = |hop: Hop| plan.steps.iter().any(|step| step.hop == hop);
-    if let (Some(flow), None) = (&plan.flow, &plan.mma) {
-        return skeleton_of(flow, fills(Hop::R2s));
-    }
-    match &plan.mma {
-        Some(_) if plan.roles.is_some() => (
+    match (&plan.mma, &plan.flow) {
+        (Some(_), _) if plan.roles.is_some() => (
             "warp-specialized product",
             "one warp fills a ring of slots by boxes of tensor maps, warpgroups multiply out of it",
         ),
-        Some(_) if fills(Hop::G2s) => (
+        (Some(_), _) if fills(Hop::G2s) => (
             "multistage product",
             "asynchronous copies fill a ring ahead, warps multiply fragments that they load of it",
         ),
-        Some(_) => (
+        (None, Some(flow)) => skeleton_of(plan, flow),
+        _ => (
             "synchronous product",
             "threads load a tile through registers into shared memory, then multiply it",
-        ),
-        None if fills(Hop::G2s) => (
-            "copy through shared memory",
-            "asynchronous copies fill a tile, threads store vectors of it",
-        ),
-        None if fills(Hop::R2s) => (
-            "transposing copy",
-            "threads load vectors, exchange them through shared memory and store others",
-        ),
-        None => (
-            "copy through registers",
-            "threads load vectors and store them",
         ),
     }
 }
@@ -208,7 +199,11 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
             Does::Load(name) => (
                 load,
                 element(plan, name),
-                by(plan, name, &[Hop::G2r, Hop::G2rLast, Hop::G2s, Hop::S2r]),
+                by(
+                    plan,
+                    name,
+                    &[Hop::G2s, Hop::G2r, Hop::G2rLast, Hop::R2s, Hop::S2r],
+                ),
             ),
             Does::Map(value, _) => {
                 let text = formula.text.get(value.span.clone()).unwrap_or_default();
@@ -260,33 +255,10 @@ fn of_flow(plan: &Plan, formula: &Formula, flow: &Flow, places: [&'static str; 4
 }
 
 fn of_rows(plan: &Plan, formula: &Formula) -> Vec<Socket> {
-    if let Some(flow) = &plan.flow {
-        return of_flow(plan, formula, flow, ["load", "map", "fold", "store"]);
-    }
-    let mut sockets = Vec::new();
-    for statement in &formula.statements {
-        let text = |span: &std::ops::Range<usize>| {
-            let text = formula.text.get(span.clone());
-            text.unwrap_or_default().to_owned()
-        };
-        for source in statement.value.reads() {
-            sockets.push(Socket {
-                place: "load",
-                expression: text(&statement.value.span),
-                by: by(
-                    plan,
-                    formula.name(source),
-                    &[Hop::G2s, Hop::G2r, Hop::R2s, Hop::S2r],
-                ),
-            });
-        }
-        sockets.push(Socket {
-            place: "store",
-            expression: text(&statement.span),
-            by: by(plan, formula.name(statement.target), &[Hop::R2g]),
-        });
-    }
-    sockets
+    let flow = plan.flow.as_ref();
+    flow.map_or(Vec::new(), |flow| {
+        of_flow(plan, formula, flow, ["load", "map", "fold", "store"])
+    })
 }
 
 /// What each mode of the tile is, then the outer ones and that of the planes, of which a tile has

@@ -29,10 +29,11 @@ use tiles::Tiles;
 pub fn build(plan: &Plan) -> Result<Kernel> {
     let mut tiles = Tiles::of(plan)?;
     let body = match &plan.mma {
-        None => each_work_tile(match &plan.flow {
-            Some(flow) => rows::body(&mut tiles, flow)?,
-            None => copy(plan, &mut tiles)?,
-        }),
+        None => {
+            let flow = plan.flow.as_ref();
+            let flow = flow.ok_or_else(|| bug(plan, "neither a product nor a flow"))?;
+            each_work_tile(rows::body(&mut tiles, flow)?)
+        }
         Some(mma) => {
             let product = tiles.product(mma)?;
             match &plan.roles {
@@ -83,62 +84,6 @@ fn ring(tiles: &mut Tiles<'_>, held: impl IntoIterator<Item = View>) -> PipeId {
 
 fn sync(sync: Sync) -> Op {
     Op::Sync(sync)
-}
-
-fn copy(plan: &Plan, tiles: &mut Tiles<'_>) -> Result<Vec<Op>> {
-    let mut body = Vec::new();
-    let [source, output] = [Role::Source, Role::Output].map(|role| tiles.gmem(role));
-    let buffer = tiles.smem(Role::Source, Stage::Fixed(0), None);
-    let (hop, from) = if plan.moves(Role::Source, Hop::G2s) {
-        let fill = tiles.step(Role::Source, Hop::G2s, [source, buffer], Bounds::Checked);
-        let ring = ring(tiles, [buffer]);
-        let landed = [Sync::Commit(ring), Sync::Await(ring, 0), Sync::Meet];
-        body.push(fill);
-        body.extend(landed.map(Op::Sync));
-        (Hop::S2r, buffer)
-    } else if plan.moves(Role::Source, Hop::R2s) {
-        let staged = tiles.loaded("stage", Role::Source, Hop::G2r, false)?;
-        let alone = match plan.alone {
-            Some(_) => tiles.loaded("alone", Role::Source, Hop::G2r, true)?,
-            None => staged,
-        };
-        let load = |to, bounds| tiles.step(Role::Source, Hop::G2r, [source, to], bounds);
-        let mut whole = vec![load(staged, Bounds::Inside)];
-        // Vectors are taken apart; those cut by an edge come so.
-        whole.extend(plan.alone.as_ref().map(|element| Op::Map {
-            to: alone,
-            from: vec![staged],
-            element: element.clone(),
-            share: WHOLE,
-        }));
-        let edge = load(alone, Bounds::Checked);
-        body.push(match tiles.has_elements(Role::Source, Hop::G2r) {
-            true => Op::IfInside(whole, vec![edge]),
-            false => edge,
-        });
-        body.push(tiles.step(Role::Source, Hop::R2s, [alone, buffer], Bounds::Inside));
-        body.push(sync(Sync::Meet));
-        (Hop::S2r, buffer)
-    } else {
-        (Hop::G2r, source)
-    };
-    let data = tiles.loaded("data", Role::Source, hop, false)?;
-    // Vectors cut by an edge go one element after the other, through registers of their own.
-    let single = match tiles.has_elements(Role::Source, hop) {
-        true => tiles.loaded("data_edge", Role::Source, hop, true)?,
-        false => data,
-    };
-    body.push(by_edge(|bounds| {
-        let held = match bounds {
-            Bounds::Inside => data,
-            Bounds::Vectors | Bounds::Checked => single,
-        };
-        vec![
-            tiles.step(Role::Source, hop, [from, held], bounds),
-            tiles.step(Role::Output, Hop::R2g, [held, output], bounds),
-        ]
-    }));
-    Ok(body)
 }
 
 fn multistage(tiles: &Tiles<'_>, product: &Product<'_>, ring: PipeId) -> Result<Vec<Op>> {
@@ -270,13 +215,10 @@ fn store_direct(tiles: &Tiles<'_>, product: &Product<'_>, bounds: Bounds) -> Res
     if let Some(flow) = &product.flow {
         return epilogue::direct(tiles, flow, bounds, product.values);
     }
-    let whole = bounds == Bounds::Inside && tiles.has_elements(Role::Output, Hop::R2g);
+    let plan = tiles.plan();
+    let whole = bounds == Bounds::Inside && tiles.has_elements(plan.named(Role::Output), Hop::R2g);
     let (cast, held) = product.result(whole, WHOLE);
     let views = [held, tiles.gmem(Role::Output)];
     let store = tiles.step(Role::Output, Hop::R2g, views, bounds);
     Ok(cast.into_iter().chain([store]).collect())
-}
-
-fn by_edge(body: impl Fn(Bounds) -> Vec<Op>) -> Op {
-    Op::IfInside(body(Bounds::Inside), body(Bounds::Checked))
 }

@@ -104,11 +104,14 @@ impl<'p> GmemTile<'p> {
                 None => sub(rest, thread),
                 Some(_) => builder.hoist("left", sub(rest, thread)),
             };
-            // A tile begins inside: what all threads have one element of there is.
+            // A tile begins inside: what all threads have one element of there is. Copies into
+            // shared memory say how many elements are left, and test them all.
+            let into_smem = plan.mma.is_none() && !plan.smem.is_empty();
             let fixed = |digit: &Digit<2>| digit.strides[coordinate] == 0;
             let first = part.values.iter().all(|value| value[coordinate] == 0);
             let one =
                 plan.flow.is_some() && tile.is_some() && part.digits.iter().all(fixed) && first;
+            let one = one && !into_smem;
             let inside = one || state.inside.get(mode) == Some(&true);
             *left.get_mut(coordinate)? = (!inside).then_some(rest);
         }

@@ -21,9 +21,9 @@ use crate::plan::limits::{
     check_blocks, check_fragments, check_registers, check_smem, check_threads,
 };
 use crate::plan::model::{EpiloguePlan, Plan};
+use crate::plan::placed::placed_bytes;
 use crate::plan::start;
 use crate::plan::sums;
-use crate::plan::tiled::placed_bytes;
 use crate::plan::ways::{self, Way};
 use crate::spec::model::{Auto, CopyPath, Operand, Point, Role, Schedule, Spec, Stride};
 

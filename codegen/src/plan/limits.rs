@@ -7,13 +7,13 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
 use crate::plan::combine;
-use crate::plan::flow::{Does, Flow, Node};
+use crate::plan::flow::{Does, Flow, Node, Staged};
 use crate::plan::model::{Hop, Plan};
 use crate::plan::part::Part;
 use crate::plan::partition;
 use crate::plan::passes::Pass;
 use crate::plan::roles::BARRIER_BYTES;
-use crate::spec::model::{Auto, Axis, Role, Spec, Stride};
+use crate::spec::model::{Auto, Axis, Spec, Stride};
 
 /// Registers a thread needs besides accumulators and fragments: addresses, predicates, loop state.
 const OTHER_REGISTERS: i64 = 40;
@@ -217,37 +217,6 @@ pub(super) fn check_fragments(chooser: &mut Chooser<'_>, plan: &Plan) -> Result<
     Ok(())
 }
 
-/// Elements that a thread of a copy holds against the register file.
-pub(super) fn check_copy_registers(chooser: &mut Chooser<'_>, plan: &Plan) {
-    const REGISTER_BYTES: i64 = 4;
-    let threads = i64::from(plan.threads.max(1));
-    let elements = plan.cta_tile.iter().product::<i64>() / threads;
-    let output = plan.output();
-    let stored = output.map_or(1, |d| i64::from(d.dtype.bytes()));
-    // Elements that leave one by one have a register each.
-    let alone = plan
-        .step(plan.named(Role::Output), Hop::R2g)
-        .is_some_and(|step| {
-            let facts = step.atom.copy.as_ref();
-            facts.is_some_and(|facts| i64::from(facts.access_bytes) == stored)
-        });
-    let each = if alone {
-        stored.max(REGISTER_BYTES)
-    } else {
-        stored
-    };
-    let data = elements * each / REGISTER_BYTES;
-    let available = available_registers(plan);
-    if data + OTHER_REGISTERS > available {
-        let message = format!(
-            "{elements} elements a thread take {data} registers and {OTHER_REGISTERS} more exceed \
-             the {available} of {} threads on an SM: use a smaller cta_tile or more threads",
-            threads * i64::from(plan.min_ctas_per_sm.unwrap_or(1))
-        );
-        chooser.violate("registers", message);
-    }
-}
-
 /// What a thread holds at once of the tiles of a flow, against the register file. Where that is too
 /// much, operands that all rows share are loaded late.
 pub(super) fn check_flow_registers(chooser: &mut Chooser<'_>, plan: &mut Plan) {
@@ -276,6 +245,18 @@ pub(super) fn check_flow_registers(chooser: &mut Chooser<'_>, plan: &mut Plan) {
         );
         chooser.violate("registers", message);
     }
+}
+
+/// Most registers that what is turned takes on its way into shared memory, of what its node takes.
+fn staging_registers(flow: &Flow, held: impl Fn(usize) -> i64) -> i64 {
+    let nodes = flow.nodes.iter().enumerate();
+    let turned = nodes.filter(|(_, node)| matches!(node.staged, Some(Staged::Turned(_))));
+    // What leaves one by one has a register each.
+    let of = |(at, node): (usize, &Node)| {
+        let bits = i64::from(node.dtype.bits());
+        held(at) * (REGISTER_BITS / bits).max(1)
+    };
+    turned.map(of).max().unwrap_or(0)
 }
 
 /// Most registers that the tiles of a flow take in a thread at once.
@@ -313,10 +294,11 @@ fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
         };
         (0..made.len()).map(live).max().unwrap_or(0)
     };
+    let staging = staging_registers(flow, held);
     let combined = combine::registers(plan, flow);
     let Some(passes) = &flow.passes else {
         let all: Vec<usize> = (0..flow.nodes.len()).collect();
-        return combined + most(&all, &|_| false);
+        return (combined + most(&all, &|_| false)).max(staging);
     };
     // What is made once stays, and so do values that are folded so far.
     let once: i64 = passes.once.iter().flatten().map(|at| held(*at)).sum();

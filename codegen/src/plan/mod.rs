@@ -24,11 +24,11 @@ mod blame;
 mod limits;
 mod overlap;
 mod tiled;
+mod placed;
 mod storage;
 mod moves;
 pub(crate) mod code;
 mod whole;
-mod copy;
 mod rows;
 mod gemm;
 mod sync;
@@ -71,7 +71,6 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
         return Err(Error::plan(&point.id, chooser.violations));
     }
     let planned = match point.spec.form() {
-        FormKind::Rows if copy::is_for(&point.spec) => copy::plan(point, &mut chooser),
         FormKind::Rows => rows::plan(point, &mut chooser),
         FormKind::Contraction => gemm::plan(point, &mut chooser),
         FormKind::Chain => Ok(None),
@@ -89,11 +88,12 @@ fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
         }
         Err(error) => return Err(error),
     };
-    // A copy that is not planned to its end may lack the tile that says which way it takes.
+    // What is not planned to its end may lack the tile that says which way it takes.
     if let (Some(plan), FormKind::Rows, true) =
         (&plan, point.spec.form(), chooser.violations.is_empty())
     {
         ways::check(&point.spec, &mut chooser, Way::of_rows(plan));
+        ways::check_swizzles(&point.spec, &mut chooser, plan);
     }
     if let Some(plan) = &plan {
         check(&point.spec, &mut chooser, plan)?;
@@ -166,7 +166,6 @@ fn start(point: &Point, threads: u32) -> Plan {
         sync: BTreeMap::new(),
         mma: None,
         epilogue: None,
-        alone: None,
         flow: None,
         assumptions: Vec::new(),
         choices: Vec::new(),

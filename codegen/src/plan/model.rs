@@ -9,7 +9,6 @@ use crate::arch::Arch;
 use crate::atoms::model::{Atom, Space};
 use crate::atoms::sync::SyncFacts;
 use crate::dtype::DType;
-use crate::element::Element;
 use crate::error::Violation;
 pub use crate::plan::assumption::Assumption;
 use crate::plan::combine::Combining;
@@ -223,8 +222,6 @@ pub struct Plan {
     pub mma: Option<MmaPlan>,
     /// The conversion of results (gemm).
     pub epilogue: Option<EpiloguePlan>,
-    /// What takes elements of vectors apart, which go into shared memory one by one (copy).
-    pub alone: Option<Arc<Element>>,
     /// What is computed beside a product, or where there is none.
     pub flow: Option<Flow>,
     /// What the launch must guarantee.

@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::model::{Hop, MmaPlan, Plan, SmemTile, Step};
 use crate::plan::part::{Digit, Part};
-use crate::plan::smem;
+use crate::plan::smem::{Accesses, Wavefronts};
 use crate::spec::model::Role;
 
 /// A tiled copy's two sides.
@@ -170,67 +170,89 @@ pub struct SmemAccesses {
     offsets: Part<1>,
     /// Values of one access.
     values: usize,
-    /// Bytes of one access.
-    access_bytes: i64,
+    /// Bytes of an element, and of one access.
+    bytes: [i64; 2],
     /// Threads that share out the tile.
     threads: i64,
+    /// Where the warps of those threads meet the banks.
+    warps: Accesses,
 }
 
 impl SmemAccesses {
-    /// The accesses of that step.
-    pub fn new(plan: &Plan, step: &Step, layout: &Layout<i64>) -> Result<SmemAccesses> {
+    /// The accesses of that step to elements of that type.
+    pub fn new(
+        plan: &Plan,
+        step: &Step,
+        layout: &Layout<i64>,
+        dtype: DType,
+    ) -> Result<SmemAccesses> {
         let partition = of_step(step)?;
         let facts = step.atom.copy.as_ref();
+        let offsets = smem_part(step.hop, &step.tiled, layout)?;
+        let values = match step.hop {
+            Hop::S2r => partition.src_values,
+            _ => partition.dst_values,
+        };
+        let access = facts.map_or(1, |facts| i64::from(facts.access_bytes));
+        let bytes = [i64::from(dtype.bytes()), access];
+        let threads = i64::from(plan.threads);
+        let of_warp = facts.and_then(|facts| facts.thr_id.size().ok());
+        let together = of_warp.is_some_and(|threads| threads > 1);
         Ok(SmemAccesses {
-            offsets: smem_part(step.hop, &step.tiled, layout)?,
-            values: match step.hop {
-                Hop::S2r => partition.src_values,
-                _ => partition.dst_values,
-            },
-            access_bytes: facts.map_or(1, |facts| i64::from(facts.access_bytes)),
-            threads: i64::from(plan.threads),
+            warps: Accesses::of(&offsets, values, bytes, threads, together),
+            offsets,
+            values,
+            bytes,
+            threads,
         })
     }
 
-    /// Whether the swizzle tears no vector of those threads apart nor moves it off its alignment.
-    fn whole_for(&self, threads: std::ops::Range<i64>, swizzle: &Swizzle, dtype: DType) -> bool {
-        let element_bytes = i64::from(dtype.bytes());
-        let mut bases = threads.map(|thread| self.offsets.base(thread));
-        bases.all(|[base]| {
-            self.offsets.values.chunks(self.values).all(|group| {
-                let first = swizzle.apply(base + group[0][0]);
-                let mut steps = (0..).zip(group);
-                first * element_bytes % self.access_bytes == 0
-                    && steps.all(|(step, [value])| swizzle.apply(base + value) == first + step)
-            })
-        })
+    /// Whether they keep inside a tile of so many bytes, and every vector whole and aligned.
+    ///
+    /// # Errors
+    /// What the first that does not is.
+    pub fn check(&self, swizzle: &Swizzle, size_bytes: i64) -> std::result::Result<(), String> {
+        let [element, access] = self.bytes;
+        for thread in 0..self.threads {
+            let [base] = self.offsets.base(thread);
+            for group in self.offsets.values.chunks(self.values) {
+                let first = swizzle.apply(base + group[0][0]) * element;
+                if first < 0 || first + access > size_bytes {
+                    return Err(format!(
+                        "thread {thread} reaches byte {first} of {size_bytes}"
+                    ));
+                }
+                if !self.is_whole(base, group, swizzle) {
+                    return Err(format!(
+                        "thread {thread}: the vector at byte {first} is torn or unaligned"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the swizzle keeps a vector in a row, at a multiple of its size.
+    fn is_whole(&self, base: i64, group: &[[i64; 1]], swizzle: &Swizzle) -> bool {
+        let [element, access] = self.bytes;
+        let first = swizzle.apply(base + group[0][0]);
+        let mut steps = (0..).zip(group);
+        first * element % access == 0
+            && steps.all(|(step, [value])| swizzle.apply(base + value) == first + step)
     }
 
     /// Whether the swizzle keeps every vector whole and aligned.
-    pub fn whole(&self, swizzle: &Swizzle, dtype: DType) -> bool {
-        self.whole_for(0..self.threads, swizzle, dtype)
+    pub fn whole(&self, swizzle: &Swizzle) -> bool {
+        (0..self.threads).all(|thread| {
+            let [base] = self.offsets.base(thread);
+            let mut groups = self.offsets.values.chunks(self.values);
+            groups.all(|group| self.is_whole(base, group, swizzle))
+        })
     }
 
-    /// Cycles that warp 0 spends on them over one tile; `None` when the swizzle does not keep its
-    /// vectors whole and aligned.
-    pub fn cycles(&self, swizzle: &Swizzle, dtype: DType) -> Option<u64> {
-        if !self.whole_for(0..self.threads.min(32), swizzle, dtype) {
-            return None;
-        }
-        let element_bytes = i64::from(dtype.bytes());
-        let mut total = 0;
-        for instance in 0..self.offsets.values.len().div_ceil(self.values) {
-            let (cycles, _) = smem::warp_cycles(
-                &self.offsets,
-                swizzle,
-                instance * self.values,
-                element_bytes,
-                self.access_bytes,
-                self.threads,
-            );
-            total += u64::from(cycles);
-        }
-        Some(total)
+    /// What all warps take over one tile.
+    pub fn wavefronts(&self, swizzle: &Swizzle) -> Wavefronts {
+        self.warps.wavefronts(swizzle)
     }
 }
 

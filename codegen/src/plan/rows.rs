@@ -1,11 +1,14 @@
 //! Planning rows: maps and folds of the elements of a tile, all in registers.
 //!
-//! Threads share out a tile in vectors along the mode in which operands are contiguous; every
-//! operand follows that one partition, those without a mode with elements that repeat along it. A
+//! Threads share out a tile in vectors along the mode in which results are contiguous (`shares`);
+//! every operand follows that one partition, those without a mode with elements that repeat along
+//! it. What is contiguous along the other mode passes through shared memory, as does what the spec
+//! says so of (`staged`). A
 //! mode that is folded is held whole by a CTA, or gone along in chunks (`passes`): its threads
 //! combine what they have, then lanes, then warps through shared memory.
 
-use tilewright_layout::{CopyAtom, IntTuple, Layout, TiledCopy, make_tiled_copy};
+mod shares;
+mod staged;
 
 use crate::arch::{MAX_THREADS_PER_CTA, WARP};
 use crate::atoms::model::Space;
@@ -13,41 +16,15 @@ use crate::error::Result;
 use crate::plan::choose::{Chooser, Wanted};
 use crate::plan::code::elements;
 use crate::plan::combine;
-use crate::plan::flow::{self, Flow, Node};
+use crate::plan::flow::{self, Flow};
 use crate::plan::fold::{Combination, Scratch, Spread};
 use crate::plan::model::{Assumption, Hop, Plan, Step};
-use crate::plan::moves::{self, Shared, WIDEST_BYTES};
+use crate::plan::moves::{self, Shared};
 use crate::plan::passes::{self, Passes};
-use crate::plan::tiled::{assume, power_of_two_below, power_of_two_in};
+use crate::plan::tiled::assume;
 use crate::plan::{limits, start, storage, sums, whole};
 use crate::spec::model::{self, Auto, Axis, Point, Spec};
-
-/// Vectors that a thread has, unless the spec says how many threads there are.
-const VECTORS: i64 = 4;
-/// Vectors of a row that a lane has at most where a warp has the whole row.
-const MOST_VECTORS: i64 = 8;
-/// Threads of a CTA that folds in many vectors a thread before it has more threads.
-const FEW_THREADS: i64 = 512;
-
-/// What an operand weighs, against bytes of others, whose elements stand two to a byte.
-const SHARED_BYTE: u32 = 1 << 20;
-
-/// How threads share out the tile.
-#[derive(Clone, Copy, Debug)]
-struct Shares {
-    /// The coordinate that vectors run along.
-    along: usize,
-    /// Threads side by side along it.
-    threads_along: i64,
-    /// Threads of the CTA, or of the CTAs of a cluster that share the tile.
-    threads: i64,
-    /// CTAs that share it.
-    ctas: i64,
-    /// Elements of a vector.
-    vector: i64,
-    /// The tile.
-    tile: [i64; 2],
-}
+use shares::Shares;
 
 /// Plans the point. `None` when the chooser has violations that leave nothing to plan.
 pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Plan>> {
@@ -56,7 +33,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     let known = chooser.violations.len();
     let modes = [0, 1].map(|at| spec.modes().get(at).and_then(|name| formula.mode(name)));
     let mut flow = flow::of(formula, &formula.statements, modes, None, None);
-    let Some(shares) = shares(point, chooser, &flow) else {
+    let Some(shares) = Shares::of(spec, chooser, &flow)? else {
         return Ok(None);
     };
     let threads = u32::try_from(shares.threads).unwrap_or(MAX_THREADS_PER_CTA);
@@ -79,104 +56,6 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
     limits::check_smem(chooser, &plan);
     limits::check_flow_registers(chooser, &mut plan);
     Ok(Some(plan))
-}
-
-/// The coordinate that most bytes of the operands are contiguous along.
-fn contiguous(spec: &Spec, flow: &Flow) -> usize {
-    let mut bytes = [0u32; 2];
-    for node in &flow.nodes {
-        let operand = node.moved().and_then(|(name, _)| spec.operand(name));
-        let Some(operand) = operand else { continue };
-        if let Some(at) = moves::contiguous(spec, operand) {
-            let weight = match (operand.dtype.per_byte(), node.keeps) {
-                // A thread has both elements of a byte, which no other mode gives it.
-                (2.., _) => SHARED_BYTE,
-                (_, [true, true]) => 64,
-                _ => 1,
-            };
-            bytes[at] += weight * operand.dtype.bytes();
-        }
-    }
-    usize::from(bytes[1] >= bytes[0])
-}
-
-/// How threads share out the tile of the spec.
-fn shares(point: &Point, chooser: &mut Chooser<'_>, flow: &Flow) -> Option<Shares> {
-    let spec = &point.spec;
-    let extent = |at: usize| spec.cta_tile.get(at).copied().unwrap_or(1);
-    let tile = [extent(0), extent(1)];
-    let along = contiguous(spec, flow);
-    let across = 1 - along;
-    // The widest elements of whole tiles fill the widest vectors.
-    let moves = |node: &&Node| node.moved().is_some() && node.combined.is_none();
-    let whole = (flow.nodes.iter()).filter(|node| moves(node) && node.keeps[along]);
-    let widest = whole.map(|node| node.dtype.bits()).max().unwrap_or(32);
-    let mut vector = i64::from((8 * WIDEST_BYTES / widest).max(1));
-    while tile[along] % vector != 0 {
-        vector /= 2;
-    }
-    let vectors = tile[0] * tile[1] / vector;
-    let ctas = ctas(spec, chooser, flow, along)?;
-    let threads = ctas
-        * match &spec.threads {
-            Auto::Given(threads) => i64::from(*threads),
-            Auto::Auto => threads_for(vectors / ctas),
-        };
-    let vectors_along = tile[along] / vector;
-    let folds = folds_along(flow, along);
-    // A warp folds a row by itself where its lanes can hold it.
-    let wanted = match folds {
-        true if ctas == 1 && vectors_along <= i64::from(WARP) * MOST_VECTORS => i64::from(WARP),
-        _ => threads,
-    };
-    let most_along = power_of_two_in(vectors_along).min(power_of_two_in(threads));
-    let tiles = |along: i64| threads % along == 0 && tile[across] % (threads / along) == 0;
-    let threads_along = match most_along.min(wanted) {
-        few if tiles(few) => few,
-        _ => most_along,
-    };
-    let threads_across = threads / threads_along;
-    let whole_warps = threads % (ctas * i64::from(WARP)) == 0;
-    let shared = ctas == 1 || threads_across == 1;
-    if threads % threads_along != 0 || tile[across] % threads_across != 0 || !whole_warps || !shared
-    {
-        let names = spec.modes();
-        let name = |at: usize| names.get(at).map_or("1", String::as_str);
-        let message = format!(
-            "{threads} threads of {vector} elements do not tile ({},{}): along {} they are \
-             {threads_along} side by side, which leaves {threads_across} along {}: change cta_tile \
-             or threads",
-            tile[0],
-            tile[1],
-            name(along),
-            name(across)
-        );
-        chooser.violate("threads-tile", message);
-        return None;
-    }
-    Some(Shares {
-        along,
-        threads_along,
-        threads,
-        ctas,
-        vector,
-        tile,
-    })
-}
-
-/// CTAs that share a tile.
-fn ctas(spec: &Spec, chooser: &mut Chooser<'_>, flow: &Flow, along: usize) -> Option<i64> {
-    let ctas = spec.cluster[along];
-    if spec.cluster[1 - along] * spec.cluster[2] != 1 || ctas > 1 && !folds_along(flow, along) {
-        let [m, n, k] = spec.cluster;
-        let message = format!(
-            "cluster ({m},{n},{k}): CTAs share a tile along the mode that is folded and contiguous \
-             alone: use (1,1,1)"
-        );
-        chooser.violate("cluster", message);
-        return None;
-    }
-    Some(ctas)
 }
 
 /// How the mode that is folded is gone along in chunks, where the spec wants that.
@@ -213,29 +92,6 @@ fn folds_along(flow: &Flow, along: usize) -> bool {
     flow.folds.iter().any(|fold| fold.over == along)
 }
 
-/// Threads for so many vectors: some vectors for each, and more threads rather than many vectors.
-fn threads_for(vectors: i64) -> i64 {
-    let warp = i64::from(WARP);
-    let few = power_of_two_below(vectors / VECTORS).clamp(warp, FEW_THREADS);
-    match vectors / few > 2 * VECTORS {
-        true => power_of_two_below(vectors / (2 * VECTORS)).min(i64::from(MAX_THREADS_PER_CTA)),
-        false => few,
-    }
-}
-
-/// The copy of that atom over the tile.
-fn tiled(shares: &Shares, copy: CopyAtom) -> Result<TiledCopy> {
-    let (along, across) = (shares.along, 1 - shares.along);
-    let threads_across = shares.threads / shares.threads_along;
-    let (mut shape, mut stride, mut held) = ([0; 2], [0; 2], [1; 2]);
-    (shape[along], stride[along]) = (shares.threads_along, 1);
-    (shape[across], stride[across]) = (threads_across, shares.threads_along);
-    held[along] = shares.vector;
-    let threads = Layout::flat(&shape, &stride)?;
-    let values = Layout::compact(IntTuple::flat(held))?;
-    Ok(make_tiled_copy(copy, &threads, &values)?)
-}
-
 /// Plans how a node's elements come from memory and go there, if they do.
 fn moves(
     point: &Point,
@@ -244,13 +100,24 @@ fn moves(
     flow: &mut Flow,
     (at, shares): (usize, &Shares),
 ) -> Result<()> {
-    let Some((name, hop)) = flow.nodes[at].moved() else {
-        return Ok(());
-    };
-    let Some(operand) = point.spec.operand(name) else {
+    let moved = flow.nodes[at].moved();
+    let Some((operand, hop)) = moved.and_then(|(name, hop)| Some((point.spec.operand(name)?, hop)))
+    else {
         return Ok(());
     };
     storage::assume(chooser, plan, operand);
+    if staged::is_for(&point.spec, flow, at, (shares.along, shares.ctas)) {
+        let known = chooser.violations.len();
+        let found = staged::plan(&point.spec, chooser, plan, operand, shares)?;
+        if let Some((staged, load)) = found {
+            flow.nodes[at].staged = Some(staged);
+            flow.nodes[at].held = moves::held(operand, &load);
+            plan.steps.push(load);
+        }
+        if flow.nodes[at].staged.is_some() || chooser.violations.len() > known {
+            return Ok(());
+        }
+    }
     let combined = flow.combined_by(at);
     let shared = Shared {
         along: shares.along,
@@ -258,17 +125,20 @@ fn moves(
         tile: shares.tile,
         combined: combined.and_then(|(_, combining)| combining.in_memory()),
         by_element: combined.is_some(),
-        tiled: &|copy| tiled(shares, copy),
+        tiled: &|copy| shares.tiled(copy),
     };
     let Some(step) = moves::step(&point.spec, chooser, (operand, hop), &shared)? else {
         return Ok(());
     };
-    assume(plan, operand, &step.atom, &hop.key(name));
+    assume(plan, operand, &step.atom, &hop.key(&operand.name));
     let looked_into = operand.looked_into().map(|axis| operand.axis(axis));
     if let (Hop::R2g, Some(Axis { mode, table, .. })) = (hop, looked_into) {
         let distinct = Assumption::DistinctEntries {
             table: table.clone().unwrap_or_default(),
-            reason: format!("threads store to {name} at once; those outside {mode} store nothing"),
+            reason: format!(
+                "threads store to {} at once; those outside {mode} store nothing",
+                operand.name
+            ),
         };
         plan.assumptions.push(distinct);
     }

@@ -1,20 +1,15 @@
-//! Pieces of planning that products and copies share: vector copies over a tile, shared-memory
-//! placement, assumptions.
+//! Pieces of planning that products and copies share: vector copies over a tile, assumptions.
 
 use std::sync::Arc;
 
-use tilewright_layout::{
-    ComposedLayout, CopyAtom, IntTuple, Layout, Swizzle, TiledCopy, make_tiled_copy,
-};
+use tilewright_layout::{CopyAtom, IntTuple, Layout, TiledCopy, make_tiled_copy};
 
 use crate::atoms::model::Atom;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::choose::{Chooser, STRIDE_CODE};
-use crate::plan::model::{Assumption, Plan, SmemTile, Step};
-use crate::plan::partition::SmemAccesses;
-use crate::plan::smem;
-use crate::spec::model::{Auto, Operand, Stride};
+use crate::plan::model::{Assumption, Plan};
+use crate::spec::model::{Operand, Stride};
 
 /// The layouts of a copy atom in elements of that type; `None` when an element is wider than the
 /// atom's access.
@@ -205,7 +200,7 @@ pub(super) fn power_of_two_below(number: i64) -> i64 {
 }
 
 /// The largest number that divides both.
-fn largest_divisor(a: i64, b: i64) -> i64 {
+pub(super) fn largest_divisor(a: i64, b: i64) -> i64 {
     (1..=a.min(b))
         .rev()
         .find(|candidate| a % candidate == 0 && b % candidate == 0)
@@ -247,145 +242,4 @@ pub(super) fn assume_bytes(plan: &mut Plan, operand: &Operand, bytes: u32, reaso
             plan.assumptions.push(assumption);
         }
     }
-}
-
-/// Places the operand's tile in shared memory, that of each plane behind another, with the swizzle
-/// and pitch that cost the two steps the fewest cycles.
-pub(super) fn place_smem(
-    chooser: &mut Chooser<'_>,
-    plan: &mut Plan,
-    operand: &Operand,
-    tile: [i64; 2],
-    lies: Lies,
-    swizzle: &Auto<Swizzle>,
-    steps: [&Step; 2],
-) -> Result<()> {
-    let mut best: Option<(u64, ComposedLayout)> = None;
-    // Most candidates are one layout under several swizzles.
-    let mut known: Option<(Layout<i64>, [SmemAccesses; 2])> = None;
-    for layout in candidates(operand.dtype, tile, lies, swizzle)? {
-        if known.as_ref().is_none_or(|(of, _)| *of != layout.inner) {
-            let [one, other] = steps.map(|step| SmemAccesses::new(plan, step, &layout.inner));
-            known = Some((layout.inner.clone(), [one?, other?]));
-        }
-        let accesses = known.iter().flat_map(|(_, accesses)| accesses);
-        let cycles = accesses.map(|access| access.cycles(&layout.swizzle, operand.dtype));
-        let Some(cycles) = cycles.sum::<Option<u64>>() else {
-            continue;
-        };
-        let better = best.as_ref().is_none_or(|(fewest, _)| cycles < *fewest);
-        let mut accesses = known.iter().flat_map(|(_, accesses)| accesses);
-        if better && accesses.all(|access| access.whole(&layout.swizzle, operand.dtype)) {
-            best = Some((cycles, layout));
-        }
-    }
-    let Some((_, layout)) = best else {
-        torn(chooser, operand, swizzle, steps);
-        return Ok(());
-    };
-    let size_bytes = placed_bytes(layout.inner.cosize()?, operand.dtype);
-    for plane in plan.planes_of(operand) {
-        plan.smem.push(SmemTile {
-            operand: operand.name.clone(),
-            plane,
-            dtype: operand.dtype,
-            layout: layout.clone(),
-            offset_bytes: plan.stage_bytes,
-            size_bytes,
-        });
-        plan.stage_bytes = plan.stage_bytes.saturating_add(size_bytes);
-    }
-    Ok(())
-}
-
-/// Notes that no layout of the operand's tile keeps the vectors of both steps whole.
-fn torn(chooser: &mut Chooser<'_>, operand: &Operand, swizzle: &Auto<Swizzle>, steps: [&Step; 2]) {
-    let name = &operand.name;
-    let [one, other] = steps.map(|step| {
-        let bytes = step
-            .atom
-            .copy
-            .as_ref()
-            .map_or(0, |facts| facts.access_bytes);
-        format!(
-            "copy.{}.{} ({}, {bytes} bytes)",
-            name,
-            step.hop.name(),
-            step.atom.id
-        )
-    });
-    let (what, way_out) = match swizzle {
-        Auto::Given(_) => ("its swizzle does not keep", "use swizzle auto"),
-        Auto::Auto => (
-            "no layout of its tile keeps",
-            "use atoms of one element for one of them, or auto",
-        ),
-    };
-    let message = format!(
-        "operand {name}: {what} vectors whole in shared memory, which {one} and {other} move: \
-         {way_out}"
-    );
-    chooser.violate("swizzle", message);
-}
-
-/// Bytes that a tile of that many elements takes in shared memory: the next tile starts where every
-/// swizzle starts over.
-pub(super) fn placed_bytes(elements: i64, dtype: DType) -> u32 {
-    let bytes = elements.saturating_mul(i64::from(dtype.bytes()));
-    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-    bytes.checked_next_multiple_of(1024).unwrap_or(u32::MAX)
-}
-
-/// How a tile lies in shared memory.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Lies {
-    /// The mode along which elements are neighbours.
-    pub contiguous: usize,
-    /// Whether it is filled across that mode, as what is transposed is.
-    pub turned: bool,
-}
-
-/// Layouts to try: the user's swizzle, or without one, as the tile lies, a few pitches, or every
-/// swizzle of 16-byte units, or both.
-fn candidates(
-    dtype: DType,
-    tile: [i64; 2],
-    Lies { contiguous, turned }: Lies,
-    swizzle: &Auto<Swizzle>,
-) -> Result<Vec<ComposedLayout>> {
-    let extent = tile[contiguous];
-    let identity = Swizzle::new(0, 0, 0)?;
-    if let Auto::Given(swizzle) = swizzle {
-        return Ok(vec![smem::tile_layout(tile, contiguous, extent, *swizzle)?]);
-    }
-    let mut layouts = Vec::new();
-    let pads: &[i64] = match turned || contiguous == 0 {
-        true => &[0, 1, 2, 4, 8],
-        false => &[0],
-    };
-    // Rows of what is turned begin at whole words, so that all warps meet the same banks.
-    let unit = match turned {
-        true => (4 / i64::from(dtype.bytes())).max(1),
-        false => 1,
-    };
-    for pad in pads {
-        layouts.push(smem::tile_layout(
-            tile,
-            contiguous,
-            extent + pad * unit,
-            identity,
-        )?);
-    }
-    if turned || contiguous == 1 {
-        let unit = i64::from((16 / dtype.bytes()).ilog2());
-        // What is turned has neighbours a vector of rows apart.
-        let most = if turned { 9 } else { 6 };
-        for bits in 1..=3 {
-            for shift in bits..=most {
-                let swizzle = Swizzle::new(bits, unit, shift)?;
-                layouts.push(smem::tile_layout(tile, contiguous, extent, swizzle)?);
-            }
-        }
-    }
-    Ok(layouts)
 }

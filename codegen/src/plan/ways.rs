@@ -12,10 +12,8 @@ use crate::spec::model::{Auto, Passes, Role, Spec};
 /// A way of making a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// A copy through registers.
-    Direct,
-    /// A copy through shared memory.
-    Staged,
+    /// Maps.
+    Mapped,
     /// Folds, with maps of their results.
     Folded,
     /// A gemm that loads element by element.
@@ -31,8 +29,7 @@ impl Way {
     pub fn of_rows(plan: &Plan) -> Way {
         match plan.folds().next() {
             Some(_) => Way::Folded,
-            None if plan.smem.is_empty() => Way::Direct,
-            None => Way::Staged,
+            None => Way::Mapped,
         }
     }
 }
@@ -53,17 +50,11 @@ struct Row {
     way_out: &'static str,
 }
 
-const COPIES: &[Way] = &[Way::Direct, Way::Staged, Way::Folded];
-const UNFOLDED: &[Way] = &[Way::Direct, Way::Staged];
+const ROWWISE: &[Way] = &[Way::Mapped, Way::Folded];
+const UNFOLDED: &[Way] = &[Way::Mapped];
 const ALIKE: &[Way] = &[Way::Synchronous, Way::Multistage];
 const SPECIALIZED: &[Way] = &[Way::Specialized];
-const PAST_SMEM: &[Way] = &[
-    Way::Direct,
-    Way::Staged,
-    Way::Folded,
-    Way::Synchronous,
-    Way::Multistage,
-];
+const PAST_SMEM: &[Way] = &[Way::Mapped, Way::Folded, Way::Synchronous, Way::Multistage];
 
 const ROLES: &str = "warp-specialized kernels";
 const TAKE_ROLES: &str = "use arch sm_90a and pipeline.schedule cooperative";
@@ -162,12 +153,6 @@ static ROWS: &[Row] = &[
         ],
     ),
     row(
-        "swizzle.{s}",
-        &[Way::Direct, Way::Folded],
-        ["copies through shared memory", "name copy.{s}.g2s"],
-    )
-    .but(&["none"]),
-    row(
         "scheduler.passes",
         UNFOLDED,
         ["kernels that fold along a mode", "use one"],
@@ -175,7 +160,7 @@ static ROWS: &[Row] = &[
     .but(&["one"]),
     row(
         "pipeline.stages",
-        COPIES,
+        ROWWISE,
         [
             "products of matrices, a copy has one tile in flight",
             "use auto",
@@ -247,6 +232,23 @@ pub(super) fn check_hops(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) {
             let made = Vec::from_iter(made).join(", ");
             let message = format!(
                 "{key} is no hop of this kernel, which moves {name} by {made}: leave it out"
+            );
+            chooser.violate("schedule", message);
+        }
+    }
+}
+
+/// Notes swizzles of what stays out of shared memory, in a kernel without products.
+pub(super) fn check_swizzles(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) {
+    for (key, value) in spec.said() {
+        let Some(name) = key.strip_prefix("swizzle.") else {
+            continue;
+        };
+        // Another row speaks of the output.
+        let of_output = name == plan.named(Role::Output);
+        if value != "none" && !of_output && plan.smem_tile(name).is_none() {
+            let message = format!(
+                "{key} is for copies through shared memory: name copy.{name}.g2s, or leave it out"
             );
             chooser.violate("schedule", message);
         }

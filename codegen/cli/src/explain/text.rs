@@ -327,19 +327,32 @@ fn occupancy(explained: &Explained) -> String {
 }
 
 fn accesses(explained: &Explained) -> String {
-    let heads = ["copy", "elements", "bank cycles", "sectors", "atom"];
+    let heads = ["copy", "elements", "wavefronts", "sectors", "atom"];
     let mut table = Table::new(heads);
     for step in &explained.certificate.steps {
-        let degree = step.bank_conflict_degree;
+        let wavefronts = step.shared_memory;
         let sectors = step.sectors_per_request.zip(step.sectors_ideal);
         table.row([
             step.step.clone(),
             step.elements.to_string(),
-            degree.map_or("-".into(), |degree| format!("{degree:.1}x")),
+            wavefronts.map_or("-".into(), |all| format!("{} of {}", all.taken, all.least)),
             sectors.map_or("-".into(), |(most, ideal)| format!("{most} of {ideal}")),
             step.atom.clone(),
         ]);
     }
-    let note = "Bank cycles: of a warp's access, over the fewest. Sectors: of a warp's request.\n";
-    table.render() + note
+    let note = "Wavefronts: of a tile's accesses to shared memory, of the fewest. Sectors: of a \
+                warp's request.\n";
+    let mut text = table.render() + note;
+    for step in &explained.certificate.steps {
+        let Some(all) = step.shared_memory.filter(|all| all.taken > all.least) else {
+            continue;
+        };
+        let [taken, least] = [all.worst, all.worst_least];
+        let _ = writeln!(
+            text,
+            "{}: words of one bank meet in a warp's access: {taken} wavefronts, {least} at best.",
+            step.step
+        );
+    }
+    text
 }

@@ -120,7 +120,7 @@ fn kernels_without_roles_are_explained_too() {
         "stage 0 a",
         "Occupancy",
         "a.s2r",
-        "1.0x",
+        "512 of 512",
     ] {
         assert!(gemm.stdout.contains(word), "{word}: {}", gemm.stdout);
     }

@@ -166,3 +166,73 @@ fn directives_of_the_ptx_give_the_line_of_the_spec() {
             .all(|one| one.get("source").is_none() && one["event"] != "source")
     );
 }
+
+/// Wavefronts of loads from shared memory and of stores there, over all lines of a profile.
+fn wavefronts(profile: &Value) -> [u64; 2] {
+    let lines = profile["lines"].as_array().unwrap();
+    ["shared_load", "shared_store"].map(|kind| {
+        let of = |line: &Value| line["counters"][kind]["wavefronts"].as_u64();
+        lines.iter().filter_map(of).sum()
+    })
+}
+
+/// What a certificate says of a tile is counted on the emulator, in conflict or not.
+#[test]
+fn wavefronts_of_what_is_turned_are_those_of_the_certificate() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("turn")).unwrap();
+    let cases = [
+        ("f32", "(64,32)", "auto", true),
+        ("f32", "(48,96)", "auto", true),
+        ("f16", "(32,128)", "none", false),
+        ("e4m3", "(128,64)", "auto", true),
+        ("f64", "(32,64)", "\"Sw<1,1,4>\"", false),
+    ];
+    for (number, (dtype, tile, swizzle, is_free)) in cases.into_iter().enumerate() {
+        let spec = format!(
+            "kernel: turn\nname: turn_{number}\narch: sm_90\noperands:\n  s: {{ dtype: {dtype}, \
+             layout: \"(m,n):(lds,1)\" }}\n  d: {{ dtype: {dtype}, layout: \"(n,m):(ldd,1)\" }}\n\
+             compute: d[n,m] = s[m,n]\ncta_tile: \"{tile}\"\nthreads: 128\nswizzle: {{ s: \
+             {swizzle} }}\n"
+        );
+        let path = folder.path().join(format!("turn/{number}.yaml"));
+        fs::write(&path, spec).unwrap();
+        let bundle = folder.path().join(format!("{number}.bundle"));
+        let bundle = bundle.to_str().unwrap();
+        tilewright(["build", path.to_str().unwrap(), "-o", bundle]).expect(0);
+        let manifest = fs::read_to_string(format!("{bundle}/manifest.json")).unwrap();
+        let manifest: Value = serde_json::from_str(&manifest).unwrap();
+        let steps = &manifest["kernels"][0]["certificate"]["steps"];
+        let of = |hop: &str, field: &str| {
+            let mut steps = steps.as_array().unwrap().iter();
+            let step = steps.find(|step| step["step"] == hop).unwrap();
+            step["shared_memory"][field].as_u64().unwrap()
+        };
+        let ran = [
+            "run",
+            bundle,
+            "turn",
+            "--m",
+            "384",
+            "--n",
+            "384",
+            "--profile",
+            "--json",
+        ];
+        let ran: Value = serde_json::from_str(&tilewright(ran).expect(0).stdout).unwrap();
+        // All tiles are whole.
+        let extents = tile.trim_matches(['(', ')']).split(',');
+        let extents = extents.map(|extent| extent.parse::<u64>().unwrap());
+        let tiles = extents.map(|extent| 384 / extent).product::<u64>();
+        let predicted = ["s.s2r", "s.r2s"].map(|hop| tiles * of(hop, "taken"));
+        assert_eq!(
+            wavefronts(&ran["profile"]),
+            predicted,
+            "{dtype} {tile} {swizzle}"
+        );
+        let free = ["s.s2r", "s.r2s"]
+            .iter()
+            .all(|hop| of(hop, "taken") == of(hop, "least"));
+        assert_eq!(free, is_free, "{dtype} {tile} {swizzle}");
+    }
+}

@@ -262,6 +262,12 @@ impl<'p> FlowTiles<'p> {
         if let Some(load) = self.load_of_slot(tiles, (at, name), (way, share)) {
             return Ok(load);
         }
+        let loads = matches!(self.flow.nodes[at].does, Does::Load(_));
+        if loads && self.flow.nodes[at].staged.is_some() {
+            let buffer = View::Smem(tiles.smem_of(name), Stage::Fixed(0), None);
+            let views = [buffer, self.view(at, way)];
+            return Ok(tiles.step_of(name, Hop::S2r, views, bounds));
+        }
         let found = moved(self.plan, &self.flow.nodes[at]);
         let (number, _) = found.ok_or_else(|| bug(self.plan, "a node that nothing moves"))?;
         self.copy_by(tiles, (at, name), (way, bounds, share), number)
@@ -276,7 +282,8 @@ impl<'p> FlowTiles<'p> {
     ) -> Option<Op> {
         let is = |step: &Step| step.operand == name && step.hop == Hop::S2r;
         let number = self.plan.steps.iter().position(is)?;
-        let loads = matches!(self.flow.nodes[at].does, Does::Load(_));
+        let node = &self.flow.nodes[at];
+        let loads = matches!(node.does, Does::Load(_)) && node.staged.is_none();
         (loads && way == Way::Vectors).then(|| Op::Copy {
             from: View::Smem(tiles.smem_of(name), Stage::At(End::Empty), None),
             to: self.view(at, way),
@@ -361,7 +368,7 @@ fn register(
 }
 
 /// The step that moves a node between memory and registers.
-fn moved<'p>(plan: &'p Plan, node: &Node) -> Option<(usize, &'p Step)> {
+pub(super) fn moved<'p>(plan: &'p Plan, node: &Node) -> Option<(usize, &'p Step)> {
     let (name, hop) = node.moved()?;
     let mut steps = plan.steps.iter().enumerate();
     steps.find(|(_, step)| step.operand == name && step.hop == hop)

@@ -143,8 +143,8 @@ impl<'p> Tiles<'p> {
 
     /// Whether vectors of the operand's step are more than one element, which go by themselves at
     /// edges.
-    pub fn has_elements(&self, role: Role, hop: Hop) -> bool {
-        let step = self.plan.step(self.plan.named(role), hop);
+    pub fn has_elements(&self, name: &str, hop: Hop) -> bool {
+        let step = self.plan.step(name, hop);
         step.is_some_and(|step| step.element_atom.is_some())
     }
 
@@ -192,11 +192,11 @@ impl<'p> Tiles<'p> {
         }
     }
 
-    /// What a load of the plan leaves in registers: whole vectors, or single elements.
-    pub fn loaded(&mut self, name: &str, role: Role, hop: Hop, by_element: bool) -> Result<View> {
+    /// What a load of the plan leaves of an operand in registers: whole vectors, or elements.
+    pub fn loaded(&mut self, name: &str, of: &str, hop: Hop, by_element: bool) -> Result<View> {
         let plan = self.plan;
-        let missing = || bug(plan, &format!("no load {} of {role:?}", hop.name()));
-        let operand = plan.operand_as(role).ok_or_else(missing)?;
+        let missing = || bug(plan, &format!("no load {} of {of}", hop.name()));
+        let operand = plan.operand(of).ok_or_else(missing)?;
         let step = plan.step(&operand.name, hop).ok_or_else(missing)?;
         let atom = match by_element {
             true => step.element_atom.as_ref(),
@@ -312,7 +312,10 @@ impl<'p> Tiles<'p> {
     fn passing(&mut self, role: Role, name: &str) -> Result<TileId> {
         let name = format!("{name}_stage");
         match self.plan.moves(role, Hop::G2r) {
-            true => Ok(self.loaded(&name, role, Hop::G2r, false)?.tile()),
+            true => {
+                let of = self.plan.named(role);
+                Ok(self.loaded(&name, of, Hop::G2r, false)?.tile())
+            }
             false => Ok(TileId(usize::MAX)),
         }
     }

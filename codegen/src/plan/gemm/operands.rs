@@ -9,9 +9,8 @@ use crate::error::Result;
 use crate::plan::choose::{Chooser, Wanted};
 use crate::plan::model::{Hop, MmaPlan, Plan, Step};
 use crate::plan::partition;
-use crate::plan::tiled::{
-    Lies, Sharing, assume, check_strides, copy_of, place_smem, values, vector_copy,
-};
+use crate::plan::placed::{Lies, place_smem, refuse_conflicts};
+use crate::plan::tiled::{Sharing, assume, check_strides, copy_of, values, vector_copy};
 use crate::spec::model::{Auto, Operand, Role, Spec, Stride};
 
 /// Bytes of one asynchronous copy of the multistage way.
@@ -138,27 +137,41 @@ fn fragment_copy(
         }
     };
     let swizzle = spec.swizzle.get(name).cloned().unwrap_or_default();
-    chooser.first(&what, candidates, |chooser, atom| {
+    let lies = Lies {
+        contiguous,
+        turned: false,
+    };
+    let planned = |chooser: &mut Chooser<'_>, atom: &Arc<Atom>| {
         let Some(tiled) = into_fragment(chooser, plan, mma, operand, tile, atom)? else {
             return Ok(None);
         };
         let mut placed = plan.clone();
         let steps = [fill, &tiled];
-        place_smem(
-            chooser,
-            &mut placed,
-            operand,
-            tile,
-            Lies {
-                contiguous,
-                turned: false,
-            },
-            &swizzle,
-            steps,
-        )?;
+        let wavefronts = place_smem(chooser, &mut placed, operand, tile, lies, &swizzle, steps)?;
         placed.steps.push(tiled);
-        Ok(Some(placed))
-    })
+        Ok(wavefronts.map(|wavefronts| (placed, wavefronts)))
+    };
+    let known = chooser.violations.len();
+    let mut costs: Vec<(u64, Arc<Atom>)> = Vec::new();
+    let free = chooser.first(&what, candidates.iter().cloned(), |chooser, atom| {
+        let found = planned(chooser, atom)?;
+        Ok(found.map(|(placed, wavefronts)| {
+            let cost = wavefronts.cost();
+            let cheapest = costs.iter().all(|(other, _)| cost <= *other);
+            costs.push((cost, atom.clone()));
+            refuse_conflicts(chooser, &what, &swizzle, (&wavefronts, cheapest));
+            placed
+        }))
+    })?;
+    if free.is_some() || costs.is_empty() {
+        return Ok(free);
+    }
+    // None is free of conflicts: the cheapest.
+    chooser.violations.truncate(known);
+    let cheapest = costs.into_iter().min_by_key(|(cost, _)| *cost);
+    let cheapest = cheapest.map(|(_, atom)| atom);
+    let found = chooser.first(&what, cheapest, |chooser, atom| planned(chooser, atom))?;
+    Ok(found.map(|(placed, _)| placed))
 }
 
 /// The load of a tile by that atom, if it fills the MMA's fragments.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::plan::flow::{Does, Flow};
+use crate::plan::flow::{Does, Flow, Staged};
 
 impl fmt::Display for Flow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -12,7 +12,14 @@ impl fmt::Display for Flow {
         for (at, node) in self.nodes.iter().enumerate() {
             write!(f, "\n    {} {}: ", node.dtype, node.name)?;
             match &node.does {
-                Does::Load(name) => write!(f, "load {name}")?,
+                Does::Load(name) => {
+                    write!(f, "load {name}")?;
+                    match &node.staged {
+                        None => {}
+                        Some(Staged::Filled) => f.write_str(" through shared memory")?,
+                        Some(Staged::Turned(_)) => f.write_str(", turned in shared memory")?,
+                    }
+                }
                 Does::Sum(0) => f.write_str("sums")?,
                 Does::Sum(plane) => write!(f, "sums of plane {plane}")?,
                 Does::Map(_, from) => {

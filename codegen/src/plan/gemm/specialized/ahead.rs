@@ -11,8 +11,9 @@ use crate::error::Result;
 use crate::plan::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::model::{Hop, Plan, SmemTile, Step};
 use crate::plan::partition::{self, SmemAccesses};
+use crate::plan::placed::placed_bytes;
 use crate::plan::roles::{Ahead, BoxCopy, BoxPlace, Ring, WARPS};
-use crate::plan::tiled::{assume_bytes, fitting, placed_bytes};
+use crate::plan::tiled::{assume_bytes, fitting};
 use crate::spec::model::{Operand, Role, Spec, Stride};
 
 /// Whether the spec asks for boxes of an operand of the epilogue.
@@ -176,8 +177,8 @@ fn into_registers(
         tile: [spec.cta_tile[0], spec.cta_tile[1]],
         axes: vec![Some(0), Some(1)],
     };
-    let accesses = SmemAccesses::new(plan, &step, &smem.layout.inner)?;
-    if !accesses.whole(&smem.layout.swizzle, operand.dtype) {
+    let accesses = SmemAccesses::new(plan, &step, &smem.layout.inner, smem.dtype)?;
+    if !accesses.whole(&smem.layout.swizzle) {
         let message = format!(
             "{what}: {} loads elements of {name} in a row that the accumulators do not hold so: \
              choose auto",

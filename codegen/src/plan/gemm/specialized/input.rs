@@ -10,8 +10,9 @@ use crate::error::Result;
 use crate::plan::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::descriptor::{self, Descriptor, Major};
 use crate::plan::model::{Hop, Plan, SmemTile};
+use crate::plan::placed::placed_bytes;
 use crate::plan::roles::{BoxCopy, BoxPlace};
-use crate::plan::tiled::{assume_bytes, placed_bytes};
+use crate::plan::tiled::assume_bytes;
 use crate::spec::model::{Auto, Operand, Role, Spec};
 
 /// Bytes of the rows of each swizzle's pattern, the widest first, and of a core matrix.

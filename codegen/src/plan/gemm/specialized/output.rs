@@ -13,8 +13,9 @@ use crate::error::Result;
 use crate::plan::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::model::{Hop, MmaPlan, Plan, SmemTile, Step};
 use crate::plan::partition::SmemAccesses;
+use crate::plan::placed::placed_bytes;
 use crate::plan::roles::{BoxCopy, BoxPlace, Staging};
-use crate::plan::tiled::{assume_bytes, copy_of, placed_bytes, values};
+use crate::plan::tiled::{assume_bytes, copy_of, values};
 use crate::spec::model::{Auto, Operand, Spec, Stride};
 
 /// Bytes of a row of the narrowest swizzle.
@@ -242,8 +243,8 @@ fn stage(
         tile: [MMA_ROWS * along_m * rests, atom_n * along_n],
         axes: vec![Some(0), Some(1)],
     };
-    let accesses = SmemAccesses::new(plan, &step, &layout.inner)?;
-    if !accesses.whole(&layout.swizzle, d.dtype) {
+    let accesses = SmemAccesses::new(plan, &step, &layout.inner, d.dtype)?;
+    if !accesses.whole(&layout.swizzle) {
         let message = format!(
             "copy.{name}.r2s: {} stores elements of {name} in a row that the accumulators do not \
              hold so: choose auto",

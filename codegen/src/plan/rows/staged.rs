@@ -1,0 +1,311 @@
+//! Operands that pass through shared memory on their way into the registers of a flow.
+//!
+//! What is contiguous along another mode than vectors run along is turned there: vectors of it are
+//! loaded along its own mode, written element by element, and read along the flow's. A spec may ask
+//! for shared memory as well, filled by asynchronous copies. The first way that nothing speaks
+//! against and that is free of bank conflicts is taken, else the cheapest; what shared
+//! memory does not hold comes element by element past it.
+
+mod steps;
+
+use std::fmt;
+
+use tilewright_layout::Swizzle;
+
+use crate::error::Result;
+use crate::plan::choose::Chooser;
+use crate::plan::flow::{Does, Flow, Staged};
+use crate::plan::limits;
+use crate::plan::model::{Hop, Plan, Step};
+use crate::plan::moves::{self, WIDEST_BYTES};
+use crate::plan::placed::{Lies, place_smem, refuse_conflicts};
+use crate::plan::rows::shares::Shares;
+use crate::plan::smem::Wavefronts;
+use crate::plan::tiled::assume;
+use crate::spec::model::{Auto, CopyPath, Operand, Passes, Spec};
+use steps::{alone, fill, load};
+
+/// Bytes of a row that neighbouring threads load of what is turned: lanes of a warp write vectors
+/// of several rows to different banks.
+const ROW_BYTES: i64 = 128;
+/// Bytes of the vectors there are, the widest first.
+const WIDTHS: [u32; 5] = [16, 8, 4, 2, 1];
+
+/// Where the data passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Through {
+    /// Registers alone.
+    Registers,
+    /// Shared memory, filled by asynchronous copies.
+    Filled,
+    /// Registers, shared memory and registers again.
+    Turned,
+}
+
+/// A way into registers.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    through: Through,
+    /// Bytes of the vectors from global memory.
+    fill: u32,
+    /// Bytes of the vectors from shared memory.
+    load: u32,
+    /// Most threads that load vectors of one row of what is turned.
+    beside: i64,
+}
+
+impl Way {
+    const PAST: Way = Way {
+        through: Through::Registers,
+        fill: 0,
+        load: 0,
+        beside: 0,
+    };
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Way {
+            fill, load, beside, ..
+        } = self;
+        match self.through {
+            Through::Registers => f.write_str("past shared memory"),
+            Through::Filled => write!(f, "{fill} bytes into shared memory, {load} bytes out of it"),
+            Through::Turned if *beside == i64::MAX => write!(
+                f,
+                "elements of {fill} bytes, turned in shared memory, {load} bytes out of it"
+            ),
+            Through::Turned => write!(
+                f,
+                "vectors of {fill} bytes, up to {beside} in a row, turned in shared memory, {load} \
+                 bytes out of it"
+            ),
+        }
+    }
+}
+
+/// A plan with an operand staged: how it comes into shared memory, and the step that loads it.
+type Made = (Plan, Staged, Step);
+
+/// An operand that is to be staged.
+struct Asked<'s> {
+    spec: &'s Spec,
+    operand: &'s Operand,
+    path: CopyPath,
+    /// The mode along which its own vectors run.
+    own: usize,
+    shares: &'s Shares,
+}
+
+impl Asked<'_> {
+    fn key(&self, hop: Hop) -> String {
+        hop.key(&self.operand.name)
+    }
+
+    fn given(&self, hop: Hop) -> Auto<String> {
+        hop.atom_of(&self.path).cloned().unwrap_or_default()
+    }
+
+    fn swizzle(&self) -> Auto<Swizzle> {
+        let given = self.spec.swizzle.get(&self.operand.name);
+        given.cloned().unwrap_or_default()
+    }
+
+    fn turned(&self) -> bool {
+        self.own != self.shares.along
+    }
+}
+
+/// Whether the elements of a node pass through shared memory: whole tiles that are turned, or of
+/// which the spec says so, where one CTA holds them all at once.
+pub(super) fn is_for(spec: &Spec, flow: &Flow, at: usize, (along, ctas): (usize, i64)) -> bool {
+    let node = &flow.nodes[at];
+    let Does::Load(name) = &node.does else {
+        return false;
+    };
+    let Some(operand) = spec.operand(name) else {
+        return false;
+    };
+    let whole = node.keeps == [true; 2] && node.table.is_none() && operand.looked_into().is_none();
+    let several = !matches!(spec.scheduler.passes, Auto::Auto | Auto::Given(Passes::One));
+    if !whole || several || ctas > 1 {
+        return false;
+    }
+    // Two elements of a byte are turned by no store of single ones.
+    if operand.dtype.per_byte() > 1 {
+        return false;
+    }
+    let path = spec.copy.get(name);
+    let asked = path.is_some_and(|path| path.g2s.is_some() || path.s2r.is_some());
+    asked || moves::contiguous(spec, operand).is_some_and(|own| own != along)
+}
+
+/// Plans how the elements of an operand pass through shared memory, with the step that loads them
+/// from there. `None` where they come past it, or when the chooser has violations.
+pub(super) fn plan(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    plan: &mut Plan,
+    operand: &Operand,
+    shares: &Shares,
+) -> Result<Option<(Staged, Step)>> {
+    let asked = Asked {
+        spec,
+        operand,
+        path: spec.copy.get(&operand.name).cloned().unwrap_or_default(),
+        own: moves::contiguous(spec, operand).unwrap_or(shares.along),
+        shares,
+    };
+    if asked.path.g2s.is_some() && asked.path.g2r.is_some() {
+        let name = &operand.name;
+        let message = format!(
+            "copy.{name}.g2r loads into registers, copy.{name}.g2s into shared memory: leave one \
+             of them out"
+        );
+        chooser.violate("schedule", message);
+        return Ok(None);
+    }
+    let ways = ways(chooser, &asked);
+    let key = format!("copy.{}", operand.name);
+    let known = chooser.violations.len();
+    let mut costs: Vec<(u64, Way)> = Vec::new();
+    let free = chooser.first(&key, ways.iter().copied(), |chooser, way| {
+        let found = planned(chooser, &asked, plan.clone(), *way)?;
+        Ok(found.map(|(made, wavefronts)| {
+            costs.push((wavefronts.cost(), *way));
+            refuse_conflicts(chooser, &key, &asked.swizzle(), (&wavefronts, true));
+            made
+        }))
+    })?;
+    if let Some(made) = free {
+        return Ok(Some(take(plan, made)));
+    }
+    chooser.violations.truncate(known);
+    // Where none is free of conflicts, the cheapest; where there is none at all, past
+    // shared memory.
+    let path = &asked.path;
+    let past = path.g2s.is_none() && path.s2r.is_none() && path.r2s.is_none();
+    let ways: Vec<Way> = match costs.into_iter().min_by_key(|(cost, _)| *cost) {
+        Some((_, way)) => vec![way],
+        None => {
+            let past = past.then_some(Way::PAST);
+            ways.into_iter().chain(past).collect()
+        }
+    };
+    let found = chooser.first(&key, ways, |chooser, way| match way.through {
+        Through::Registers => Ok(Some(None)),
+        _ => {
+            let found = planned(chooser, &asked, plan.clone(), *way)?;
+            Ok(found.map(|(made, _)| Some(made)))
+        }
+    })?;
+    Ok(found.flatten().map(|made| take(plan, made)))
+}
+
+/// Goes on with the plan that was made.
+fn take(plan: &mut Plan, (made, staged, load): Made) -> (Staged, Step) {
+    *plan = made;
+    (staged, load)
+}
+
+/// Every way, the best first.
+fn ways(chooser: &Chooser<'_>, asked: &Asked<'_>) -> Vec<Way> {
+    let element = asked.operand.dtype.bytes();
+    let widths = |hop: Hop, widest: u32| -> Vec<u32> {
+        let id = hop.atom_of(&asked.path);
+        let atom = match id {
+            Some(Auto::Given(id)) => chooser.catalogue.get(id),
+            _ => None,
+        };
+        let facts = atom.and_then(|atom| atom.copy.as_ref());
+        match facts {
+            Some(facts) => vec![facts.access_bytes],
+            None => {
+                let fits = |bytes: &u32| (element..=widest.max(element)).contains(bytes);
+                WIDTHS.into_iter().filter(fits).collect()
+            }
+        }
+    };
+    let path = &asked.path;
+    let side_by_side = u32::try_from(asked.shares.vector).unwrap_or(1) * element;
+    let loads = widths(Hop::S2r, side_by_side.min(WIDEST_BYTES));
+    let every = |through: Through, hop: Hop| -> Vec<Way> {
+        let mut ways = Vec::new();
+        for fill in widths(hop, WIDEST_BYTES) {
+            let row = ROW_BYTES / i64::from(fill);
+            let beside = match through == Through::Turned && fill > element {
+                true => vec![row, 2 * row, 4 * row, row / 2],
+                false => vec![i64::MAX],
+            };
+            for (&load, &beside) in loads
+                .iter()
+                .flat_map(|load| beside.iter().map(move |one| (load, one)))
+            {
+                ways.push(Way {
+                    through,
+                    fill,
+                    load,
+                    beside,
+                });
+            }
+        }
+        ways
+    };
+    let ring = path.s2r.is_some() && path.g2r.is_none() && !asked.turned();
+    if path.g2s.is_some() || ring {
+        return every(Through::Filled, Hop::G2s);
+    }
+    every(Through::Turned, Hop::G2r)
+}
+
+/// The plan of that way, what comes into shared memory how, the step that loads it from there, and
+/// the wavefronts of the accesses to it; `None` when a limit speaks against
+/// it.
+fn planned(
+    chooser: &mut Chooser<'_>,
+    asked: &Asked<'_>,
+    mut plan: Plan,
+    way: Way,
+) -> Result<Option<(Made, Wavefronts)>> {
+    let known = chooser.violations.len();
+    let fills: Vec<Step> = match way.through {
+        Through::Turned => {
+            let steps = [Hop::G2r, Hop::R2s].map(|hop| fill(chooser, asked, way, hop));
+            let [load, write] = steps;
+            load?.into_iter().chain(write?).collect()
+        }
+        _ => fill(chooser, asked, way, Hop::G2s)?.into_iter().collect(),
+    };
+    let load = load(chooser, asked, way)?;
+    let (Some(load), Some(last), true) = (load, fills.last(), chooser.violations.len() == known)
+    else {
+        return Ok(None);
+    };
+    let mut staged = Staged::Filled;
+    if way.through == Through::Turned {
+        staged = Staged::Turned(alone(chooser, asked, &fills[0]));
+    }
+    // What is turned lies as it leaves where its elements come one by one.
+    let lies = match way.through {
+        Through::Turned => asked.shares.along,
+        _ => asked.own,
+    };
+    let lies = Lies {
+        contiguous: lies,
+        turned: way.through == Through::Turned || asked.turned(),
+    };
+    let swizzle = asked.swizzle();
+    let (operand, tile) = (asked.operand, asked.shares.tile);
+    let steps = [last, &load];
+    let placed = place_smem(chooser, &mut plan, operand, tile, lies, &swizzle, steps)?;
+    plan.stages = 1;
+    plan.smem_bytes = plan.stage_bytes;
+    limits::check_smem(chooser, &plan);
+    let from_gmem = |step: &&Step| matches!(step.hop, Hop::G2r | Hop::G2s);
+    if let Some(first) = fills.iter().find(from_gmem) {
+        assume(&mut plan, operand, &first.atom, &asked.key(first.hop));
+    }
+    plan.steps.extend(fills);
+    let placed = placed.filter(|_| chooser.violations.len() == known);
+    Ok(placed.map(|wavefronts| ((plan, staged, load), wavefronts)))
+}

@@ -161,8 +161,8 @@ const IN_CONFLICT: &[(&str, &str, &str)] = &[
 /// which a tile has 4 times as many.
 const PAIRS_OF_WORDS: &str = "pairs of 32-bit accumulators in boxes of 128 bytes";
 
-/// A tile of which each thread has few vectors leaves warps no lanes in other rows to write to other
-/// banks: of the widths, lanes in a row, pitches and swizzles that are tried none is free.
+/// A tile of which each thread has few vectors leaves warps no lanes in other rows to write to
+/// other banks: of the widths, lanes in a row, pitches and swizzles that are tried none is free.
 const FEW_ELEMENTS: &str = "elements of 8 bytes, whose lanes lie in few rows";
 
 /// Wavefronts of a step or of what ran, and the fewest possible.

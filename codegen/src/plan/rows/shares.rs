@@ -64,7 +64,14 @@ impl Shares {
         let widest = whole.map(|node| node.dtype.bits()).max().unwrap_or(32);
         let widest = i64::from((8 * WIDEST_BYTES / widest).max(1));
         let vectors = (0..).map(|halvings| widest >> halvings);
-        let vectors = vectors.take_while(|elements| *elements > 0).map(Elements);
+        // Those of one byte stay together, where the tile has both.
+        let whole = (flow.nodes.iter()).filter(moves);
+        let least = whole.map(|node| i64::from(node.dtype.per_byte())).max();
+        let extent = spec.cta_tile.get(along).copied().unwrap_or(1);
+        let least = least.filter(|least| extent % least == 0).unwrap_or(1);
+        let vectors = vectors
+            .take_while(|elements| *elements >= least)
+            .map(Elements);
         chooser.first("vectors", vectors, |chooser, &Elements(vector)| {
             let known = chooser.violations.len();
             let shares = shared_out(spec, chooser, flow, (along, ctas, vector));
@@ -87,8 +94,8 @@ impl Shares {
     }
 }
 
-/// The coordinate along which elements stand two to a byte, since a thread has both; where there are
-/// none, that which most bytes of the results are contiguous along; without results, of all
+/// The coordinate along which elements stand two to a byte, since a thread has both; where there
+/// are none, that which most bytes of the results are contiguous along; without results, of all
 /// operands. What is loaded along another passes through shared memory.
 fn contiguous(spec: &Spec, flow: &Flow) -> usize {
     let mut pairs = [0u32; 2];

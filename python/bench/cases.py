@@ -183,28 +183,40 @@ def with_numbers(sets, name, count):
 
 
 class Quantize(Problem):
-    """Blocks of 128 elements of a row over their scale, and the scales."""
+    """Blocks of elements of a row over their scale, and the scales: f32 of each 128, or powers of
+    two of each 32, as mxfp8 has them."""
 
     def prepare(self):
         self.known(1, 2)
-        self.blocks = self.shape[1] // 128
+        if "e2m1" in self.types.values():
+            raise Unknown(f"{self.kernel.spec} writes two elements to a byte: no peer here does")
+        self.scales = next((t for t in ("f32", "ue8m0") if t in self.types.values()), None)
+        self.block = 32 if self.scales == "ue8m0" else 128
+        self.blocks = self.shape[1] // self.block
 
         def quantize(x):
             wide = as_wide(x)
-            scale = wide.abs().amax(-1).clamp(min=1e-4) / 448
+            most = wide.abs().amax(-1)
+            if self.scales == "ue8m0":
+                # The least power of two that is no less.
+                fraction, exponent = torch.frexp(most / 448)
+                scale = torch.ldexp(torch.ones_like(most), exponent - (fraction == 0.5).int())
+            else:
+                scale = most.clamp(min=1e-4) / 448
             return scale, wide / scale[..., None]
 
         def turned(x):
             return tuple(reversed(quantize(x)))
 
-        scales_first = self.types[self.outputs[0]] == "f32"
+        scales_first = self.types[self.outputs[0]] == self.scales
         self.meanings = (quantize if scales_first else turned,)
 
     def extents(self):
         m = self.shape[0]
-        blocked = (m, self.blocks, 128)
+        blocked = (m, self.blocks, self.block)
         return {
-            name: blocked[:2] if self.types[name] == "f32" else blocked for name in self.operands
+            name: blocked[:2] if self.types[name] == self.scales else blocked
+            for name in self.operands
         }
 
 

@@ -17,6 +17,7 @@ TYPES = {
     "f64": torch.float64,
     "e4m3": torch.float8_e4m3fn,
     "e5m2": torch.float8_e5m2,
+    "ue8m0": torch.float8_e8m0fnu,
     "s8": torch.int8,
     "u8": torch.uint8,
     "s16": torch.int16,

@@ -2,6 +2,7 @@
 
     python python/bench/rows.py BUNDLE --output rows.jsonl --seconds 540
     python python/bench/rows.py BUNDLE --cases softmax,rmsnorm --shapes 16384x8192,32x8192
+    python python/bench/rows.py NEW --before OLD --peers before --cases gemm
     python python/bench/rows.py BUNDLE --list
 
 A case is what its kernels' spec calls itself: every function of the bundle with that word is
@@ -33,8 +34,9 @@ def arguments():
     parser.add_argument("--output", help="append rows to this file")
     parser.add_argument("--cases", help="only these, with commas between")
     parser.add_argument("--shapes", help="in place of the cases' own: 16384x8192,32x8192")
+    parser.add_argument("--before", help="a bundle of earlier kernels, which are peers as well")
     parser.add_argument("--types", help="only functions whose outputs have these types: bf16,f32")
-    parser.add_argument("--peers", help="only these: eager,compile,memcpy,cublaslt,pass,own")
+    parser.add_argument("--peers", help="only these: eager,compile,memcpy,cublaslt,pass,own,before")
     parser.add_argument("--modes", default=MODES, help=f"[default: {MODES}]")
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--rested-rounds", type=int, default=7)
@@ -87,12 +89,9 @@ def shapes_of(case, asked):
     return [shape for shape in shapes if len(shape) == len(case.shapes[0])]
 
 
-def measure(bundle, case, kernels, shape, options):
-    """Rows of one function at one shape, or why there are none."""
-    torch._dynamo.reset()
-    problem = case.problem(kernels[0], shape)
-    sets = problem.sets()
-    fitting = []
+def quickest(problem, kernels, sets):
+    """The fastest of some kernels of a function that take a problem; refuses where none does."""
+    fitting, last = [], None
     for kernel in kernels:
         try:
             kernel.bind(**{name: sets[0][name] for name in problem.operands}, **problem.scalars)
@@ -101,13 +100,44 @@ def measure(bundle, case, kernels, shape, options):
             last = refused
     if not fitting:
         raise last
-    fastest = fitting[0]
-    if len(fitting) > 1:
-        fastest = tilewright.fastest(fitting, sets, scalars=problem.scalars)
+    if len(fitting) == 1:
+        return fitting[0]
+    return tilewright.fastest(fitting, sets, scalars=problem.scalars)
+
+
+def earlier(problem, case, wanted, sets, bundle):
+    """The kernel of another bundle that computes the same, as a peer; none where there is none."""
+    alike = (one for one in functions(bundle, case, None) if one[0].function == wanted.function)
+    kernels = next(alike, None)
+    if kernels is None:
+        return []
+    kernel = quickest(problem, kernels, sets)
+    launches = {}
+    for tensors in sets:
+        operands = {name: tensors[name] for name in problem.operands}
+        key = tensors[problem.operands[0]].data_ptr()
+        launches[key] = kernel.bind(**operands, **problem.scalars)
+
+    def call(**tensors):
+        launches[tensors[problem.operands[0]].data_ptr()]()
+
+    return [("before", tilewright.Peer(f"before: {kernel.id}", call, version="an earlier bundle"))]
+
+
+def measure(bundle, case, kernels, shape, options):
+    """Rows of one function at one shape, or why there are none."""
+    torch._dynamo.reset()
+    problem = case.problem(kernels[0], shape)
+    sets = problem.sets()
+    fastest = quickest(problem, kernels, sets)
+    before = []
+    if options.before is not None:
+        before = earlier(problem, case, fastest, sets, options.before)
     problem.fresh(sets)
     reference = problem.reference(fastest, sets[0])
     wanted = options.peers
-    peers = [peer for kind, peer in problem.peers(bundle) if wanted is None or kind in wanted]
+    known = [*before, *problem.peers(bundle)]
+    peers = [peer for kind, peer in known if wanted is None or kind in wanted]
     return tilewright.bench(
         fastest,
         sets,
@@ -145,6 +175,8 @@ def main():
     for name in ("cases", "shapes", "types", "peers", "modes"):
         setattr(options, name, listed(getattr(options, name)))
     bundle = tilewright.open(options.bundle, options.device)
+    if options.before is not None:
+        options.before = tilewright.open(options.before, options.device)
     if bundle.device == "emulator":
         problems.DEVICE = "cpu"
         options.modes = ["launch"]

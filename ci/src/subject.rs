@@ -16,7 +16,7 @@ use tilewright_emulator::{Options, Sanitize};
 use tilewright_runtime::launch_file::{self, LaunchFile, Schedule};
 use tilewright_runtime::{DeviceInfo, Runtime};
 
-pub use distinguishing::{DistinguishingProblems, tile_volume};
+pub use distinguishing::{DistinguishingProblems, is_copy_of_matrices, tile_volume};
 pub use launch::launches;
 pub use trial::Trial;
 

@@ -141,8 +141,8 @@ fn scaled(kernel: &Kernel, problem: Problem) -> Problem {
     })
 }
 
-/// Whether a kernel moves a matrix as it is.
-fn is_copy_of_matrices(kernel: &Kernel) -> bool {
+/// Whether a kernel moves a matrix as it is, and nothing else.
+pub fn is_copy_of_matrices(kernel: &Kernel) -> bool {
     kernel.copied().is_some_and(|[from, to]| {
         let alike = from.dtype == to.dtype && from.layout.shape == to.layout.shape;
         alike && from.layout.rank() == 2

@@ -5,6 +5,7 @@ use std::thread;
 
 use tilewright_bundle::Kernel;
 use tilewright_ci::source_tree;
+use tilewright_ci::subject::is_copy_of_matrices;
 use tilewright_codegen::ir::{build, program::Program};
 use tilewright_codegen::spec::{self, Point};
 use tilewright_codegen::{lower, pack, plan};
@@ -39,13 +40,7 @@ pub fn points() -> Vec<Point> {
 /// exact, however sums are rounded. Problems are not chosen for transposes, which have tests of
 /// elements along both modes.
 pub fn is_exact(kernel: &Kernel) -> bool {
-    let copied = kernel.copied();
-    let is_matrix = |layout: &tilewright_bundle::OperandLayout| layout.rank() == 2;
-    let moved = copied.is_some_and(|[from, to]| {
-        let alike = from.dtype == to.dtype && from.layout.shape == to.layout.shape;
-        alike && is_matrix(&from.layout)
-    });
-    kernel.product().is_some() || moved
+    kernel.product().is_some() || is_copy_of_matrices(kernel)
 }
 
 /// The rungs of the ladder that the page of the warp-specialized gemms measures.

@@ -6,10 +6,11 @@
 
 use std::collections::HashMap;
 
-use tilewright_bundle::{DType, Env, Expr, Kernel, Name, Operand};
+use tilewright_bundle::{DType, Env, EvalError, Expr, Kernel, Name, Operand};
 
 use crate::error::Refusal;
 use crate::layout::Extents;
+use crate::pack;
 use crate::problem::{Problem, constants, is_extent};
 
 /// Elements that the stride of an axis of one element is made a multiple of: no access uses it, and
@@ -69,7 +70,7 @@ pub fn problem_of(
     let mut refusals = Vec::new();
     unknown(kernel, tensors, &mut refusals);
     let mut known = Known::of(kernel, given);
-    let mut placed = Vec::new();
+    let (mut placed, mut packed) = (Vec::new(), Vec::new());
     for operand in &kernel.semantics.operands {
         let Some(tensor) = tensors.iter().find(|t| t.operand == operand.name) else {
             let operand = operand.name.clone();
@@ -82,6 +83,10 @@ pub fn problem_of(
                 needs: operand.dtype,
                 has: tensor.dtype.to_string(),
             });
+        }
+        if operand.packed.is_some() {
+            packed.push((operand, tensor));
+            continue;
         }
         if tensor.place.shape().len() != operand.layout.rank() {
             refusals.push(Refusal::Rank {
@@ -98,6 +103,9 @@ pub fn problem_of(
     for (operand, tensor) in &placed {
         known.compare(operand, tensor.place.shape(), &mut refusals);
     }
+    for (operand, tensor) in &packed {
+        known.compare_packed(operand, tensor, &mut refusals);
+    }
     if !refusals.is_empty() {
         return Err(refusals);
     }
@@ -107,6 +115,10 @@ pub fn problem_of(
     }
     for (operand, tensor) in placed {
         problem = problem.with_strides(&operand.name, strides(operand, &tensor.place, &known.env));
+    }
+    for (operand, _) in packed {
+        let extents = known.extents_of(operand).unwrap_or_default();
+        problem = problem.with_strides(&operand.name, pack::dense(&extents).stride());
     }
     Ok(problem)
 }
@@ -185,6 +197,42 @@ impl Known {
                     error,
                 }),
             }
+        }
+    }
+
+    /// The extents of an operand, where all of them are known.
+    fn extents_of(&self, operand: &Operand) -> Result<Vec<i64>, EvalError> {
+        let extents = operand.layout.shape.iter();
+        extents.map(|extent| extent.eval(&self.env)).collect()
+    }
+
+    /// Adds what keeps a tensor from being a packed operand: its elements, those behind the
+    /// operand's ends included, lie one after another.
+    fn compare_packed(
+        &self,
+        operand: &Operand,
+        tensor: &Described<'_>,
+        refusals: &mut Vec<Refusal>,
+    ) {
+        let (name, order) = (&operand.name, operand.packed.as_ref());
+        let extents = match self.extents_of(operand) {
+            Ok(extents) => extents,
+            Err(error) => {
+                return refusals.push(Refusal::Expression {
+                    what: format!("extents of `{name}`, which other operands do not tell"),
+                    error,
+                });
+            }
+        };
+        let needs = order.and_then(|order| order.elems(&extents));
+        if (tensor.place.shape(), tensor.place.stride()) != (&[needs.unwrap_or(-1)], &[1]) {
+            refusals.push(Refusal::Packed {
+                operand: name.clone(),
+                extents,
+                needs: needs.unwrap_or(i64::MAX),
+                shape: tensor.place.shape().to_vec(),
+                stride: tensor.place.stride().to_vec(),
+            });
         }
     }
 

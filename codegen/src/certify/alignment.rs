@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use crate::ir::program::{Address, Arg, Base, BinOp, Expr, ParamType, Program, Stmt, VarId};
 use crate::plan::model::{Assumption, Plan};
+use crate::plan::packed::row_unit;
 
 /// Divisor of an expression; 0 stands for the value 0, which everything divides.
 struct Divisors<'p> {
@@ -123,7 +124,8 @@ impl Divisors<'_> {
                 } if *stride == param.name => Some(*multiple),
                 _ => None,
             });
-        assumed.max().unwrap_or(1)
+        let padded = self.plan.packed_by(&param.name).map(row_unit);
+        assumed.chain(padded).max().unwrap_or(1)
     }
 
     fn base(&self, address: &Address) -> i64 {

@@ -46,6 +46,47 @@ pub(super) fn check(
     Ok(steps)
 }
 
+/// Elements of a packed operand lie in the bytes of each box as they do in its place in shared
+/// memory. What holds of the first tile holds of all: tiles are whole patterns.
+fn check_packed(plan: &Plan, copy: &BoxCopy) -> std::result::Result<(), String> {
+    let missing = || format!("{} is not packed", copy.operand);
+    let operand = plan.operand(&copy.operand).ok_or_else(missing)?;
+    let order = plan.order(operand)?.ok_or_else(missing)?;
+    let tile = plan.smem_tile(&copy.operand).ok_or_else(missing)?;
+    let extents = <[i64; 2]>::try_from(plan.tile_of(operand));
+    let extents = extents.map_err(|tile| format!("patterns of {} axes", tile.len()))?;
+    let turned = |mut at: [i64; 2]| {
+        if operand.turned {
+            at.reverse();
+        }
+        at
+    };
+    let cuts = turned([order.tile()[0], order.tile()[1]]);
+    if extents[0] % cuts[0] != 0 || extents[1] % cuts[1] != 0 {
+        return Err(format!("its tile is no whole patterns of {cuts:?}"));
+    }
+    let bytes = i64::from(copy.dtype.bytes());
+    let in_memory = |at: [i64; 2]| order.offset(&turned(extents), &turned(at));
+    for place in copy.all_places() {
+        let first = in_memory(place.coord);
+        for row in 0..copy.box_extents[0] {
+            for column in 0..copy.box_extents[1] {
+                let at = [place.coord[0] + row, place.coord[1] + column];
+                let index = at[0] + extents[0] * at[1];
+                let here = tile.layout.at(index).map_err(|e| e.to_string())? * bytes;
+                let there = in_memory(at).zip(first).map(|(at, first)| at - first);
+                if there.map(|there| there * bytes) != Some(here - place.offset_bytes) {
+                    return Err(format!(
+                        "({},{}) is at byte {here} of the slot, and elsewhere in its bulk copy",
+                        at[0], at[1]
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 fn check_copy(plan: &Plan, copy: &BoxCopy) -> std::result::Result<u64, String> {
     let tile = plan
         .smem_tile(&copy.operand)
@@ -104,6 +145,9 @@ fn check_copy(plan: &Plan, copy: &BoxCopy) -> std::result::Result<u64, String> {
                 }
             }
         }
+    }
+    if copy.packed {
+        check_packed(plan, copy)?;
     }
     match seen.iter().position(|seen| !seen) {
         None => Ok(seen.len() as u64),

@@ -13,6 +13,7 @@ mod prove;
 mod values;
 mod launch;
 mod access;
+mod tiles;
 #[cfg(test)]
 mod tests;
 

@@ -303,9 +303,10 @@ fn params(plan: &Plan) -> Vec<Param> {
         };
         push_once(&mut params, WORKSPACE, ty);
     }
-    // Tensor maps hold the strides of the others.
+    // Tensor maps hold the strides of the others, tiles in a row have none.
     let named = |operand: &&Operand| {
-        plan.roles.is_none() || !is_by_boxes(plan, operand) || is_by_address(plan, operand)
+        let whole = is_by_boxes(plan, operand) || plan.bulk(&operand.name).is_some();
+        plan.roles.is_none() || !whole || is_by_address(plan, operand)
     };
     for axis in (plan.operands.iter().filter(named)).flat_map(Operand::all_axes) {
         if let Stride::Named(name) = &axis.stride {
@@ -328,7 +329,10 @@ fn is_shared(plan: &Plan, operand: &Operand) -> bool {
 /// Whether an operand is moved by boxes, which a tensor map describes.
 fn is_by_boxes(plan: &Plan, operand: &Operand) -> bool {
     let mut hops = [Hop::G2s, Hop::S2g].into_iter();
-    hops.any(|hop| plan.boxes(&operand.name, hop).is_some())
+    hops.any(|hop| {
+        let copy = plan.boxes(&operand.name, hop);
+        copy.is_some_and(|copy| !copy.packed)
+    })
 }
 
 /// Whether the address of an operand that boxes move is needed as well: results that they cannot

@@ -113,10 +113,14 @@ fn semantics(plan: &Plan) -> std::result::Result<Semantics, String> {
             (true, false) => Role::Out,
             (true, true) => Role::InOut,
         };
-        let text = operand.layout();
+        let text = match operand.packed {
+            true => without_gaps(operand),
+            false => operand.layout(),
+        };
         let layout = text.parse().map_err(|error| format!("{text}: {error}"))?;
         Ok(Operand {
             over: operand.over.clone(),
+            packed: plan.order(operand)?,
             ..Operand::new(&operand.name, role, operand.dtype, layout)
         })
     });
@@ -142,6 +146,14 @@ fn semantics(plan: &Plan) -> std::result::Result<Semantics, String> {
         sums: sums(plan)?,
         ..Semantics::default()
     })
+}
+
+/// The layout of an operand's elements without gaps, `(n,k):(k,1)`: what is packed.
+fn without_gaps(operand: &spec::Operand) -> String {
+    let modes = operand.formula_axes().into_iter();
+    let modes: Vec<&str> = modes.map(|axis| axis.mode.as_str()).collect();
+    let strides: Vec<&str> = modes.iter().skip(1).copied().chain(["1"]).collect();
+    format!("({}):({})", modes.join(","), strides.join(","))
 }
 
 /// How the kernel adds products: as its instruction does, k-block after k-block of one thread's
@@ -178,7 +190,9 @@ fn launch(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, Stri
             ParamType::Pointer { .. } if param.name == WORKSPACE => ParamValue::Workspace,
             ParamType::Pointer { .. } => ParamValue::pointer(&param.name),
             ParamType::I32 => ParamValue::scalar(ScalarType::I32, parse(&param.name)?),
-            ParamType::I64 => ParamValue::scalar(ScalarType::I64, parse(&param.name)?),
+            ParamType::I64 => {
+                ParamValue::scalar(ScalarType::I64, parse(&plan.stride_text(&param.name))?)
+            }
             ParamType::Scalar(of) => ParamValue::Given(tilewright_bundle::Scalar {
                 name: param.name.clone(),
                 dtype: of,
@@ -234,7 +248,7 @@ fn tensor_map(plan: &Plan, param: &str) -> std::result::Result<TensorMapAbi, Str
         parse(&facts.axis(inner).mode)?,
         parse(&facts.axis(outer).mode)?,
     ];
-    let mut strides = vec![parse(&facts.stride(outer).to_string())?];
+    let mut strides = vec![parse(&plan.stride_text(&facts.stride(outer).to_string()))?];
     let mut boxed = vec![extent(inner)?, extent(outer)?];
     if let Some((_, axis)) = &facts.plane {
         dims.push(parse(&plan.computes.planes_of(facts).to_string())?);

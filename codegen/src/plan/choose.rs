@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use crate::arch::Arch;
 use crate::atoms::Catalogue;
-use crate::atoms::model::{Atom, ConvertFacts, CopyFacts, MmaFacts, Reduction, Space, TensorFacts};
+use crate::atoms::model::{
+    Atom, BulkFacts, ConvertFacts, CopyFacts, MmaFacts, Reduction, Space, TensorFacts,
+};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Violation};
 use crate::plan::model::{Choice, LeftOut};
@@ -45,6 +47,8 @@ pub(super) struct Wanted {
     pub collective: bool,
     /// The boxes of a tensor that it moves, where it moves boxes.
     pub tensor: Option<TensorFacts>,
+    /// Where the bytes in a row go that it moves, where it moves those.
+    pub bulk: Option<BulkFacts>,
     /// How it combines elements of which type with what is there, where it does.
     pub combined: Option<(Reduction, DType)>,
 }
@@ -59,6 +63,7 @@ impl Wanted {
             asynchronous: false,
             collective: false,
             tensor: None,
+            bulk: None,
             combined: None,
         }
     }
@@ -79,8 +84,10 @@ impl Wanted {
             "does something else to what is there"
         } else if facts.dtype != self.combined.map(|(_, dtype)| dtype) {
             "combines elements of another type"
-        } else if facts.bulk.is_some() {
+        } else if facts.bulk.is_some() && self.bulk.is_none() {
             "moves bytes in a row"
+        } else if facts.bulk.is_none() && self.bulk.is_some() {
+            "does not move bytes in a row, as tiles of a packed operand lie"
         } else if boxes && self.tensor.is_none() {
             "moves boxes of a tensor map, this kernel vectors"
         } else if !boxes && self.tensor.is_some() {
@@ -108,6 +115,7 @@ impl Wanted {
         self.misfit(facts).is_none()
             && self.bytes.is_none_or(|bytes| bytes == facts.access_bytes)
             && facts.tensor == self.tensor
+            && facts.bulk == self.bulk
             && threads == self.collective
     }
 }

@@ -15,6 +15,7 @@ pub mod sums;
 pub mod combine;
 pub mod flow;
 pub mod model;
+pub mod packed;
 pub mod part;
 pub mod smem;
 pub mod partition;

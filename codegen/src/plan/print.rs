@@ -28,6 +28,7 @@ impl fmt::Display for Plan {
         for operand in &self.operands {
             writeln!(f, "  gmem {operand}")?;
         }
+        write_orders(f, self)?;
         if self.stages > 0 || self.roles.is_some() {
             let (stages, stage, all) = (self.stages, self.stage_bytes, self.smem_bytes);
             writeln!(f, "  smem {all} bytes: {stages} stages of {stage}")?;
@@ -72,6 +73,16 @@ impl fmt::Display for Plan {
         }
         Ok(())
     }
+}
+
+/// The orders of packed operands.
+fn write_orders(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
+    for operand in &plan.operands {
+        if let Ok(Some(order)) = plan.order(operand) {
+            writeln!(f, "  packed {} {order}", operand.name)?;
+        }
+    }
+    Ok(())
 }
 
 impl fmt::Display for Choice {

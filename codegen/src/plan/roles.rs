@@ -30,6 +30,9 @@ pub struct BoxCopy {
     /// Rows of one plane, where its tile has those of several one after another: the tensor then
     /// has a third mode, of which each box has one.
     pub plane_rows: Option<i64>,
+    /// Whether its tiles lie in global memory as in shared memory, one after another: each box is
+    /// then as many bytes in a row, brought by a bulk copy without a tensor map.
+    pub packed: bool,
     /// The mode of the cluster along which all CTAs get the same tile, each loading a part of it.
     pub shared_along: Option<usize>,
     /// Extents of a box along the operand's two modes.

@@ -228,7 +228,8 @@ pub(super) fn assume_bytes(plan: &mut Plan, operand: &Operand, bytes: u32, reaso
             reason: reason.to_string(),
         });
     }
-    for axis in operand.all_axes() {
+    // A packed operand's are padded to more.
+    for axis in operand.all_axes().filter(|_| !operand.packed) {
         if let Stride::Named(stride) = &axis.stride {
             wanted.push(Assumption::StrideMultiple {
                 stride: stride.clone(),

@@ -32,15 +32,22 @@ pub(super) fn tuple(text: &str) -> Result<Vec<Entry>, Misfit> {
     entries(text, 0, &tuple)
 }
 
-/// Reads a layout without nesting: `(m,k):(lda,1)`. Extents and strides.
-pub(super) fn layout(text: &str) -> Result<(Vec<Entry>, Vec<Entry>), Misfit> {
+/// The word that leaves an operand's order in memory to the plan.
+pub(super) const PACKED: &str = "packed";
+
+/// Reads a layout without nesting: `(m,k):(lda,1)`. Extents and strides, none of which stand in
+/// `(n,k):packed`.
+pub(super) fn layout(text: &str) -> Result<(Vec<Entry>, Option<Vec<Entry>>), Misfit> {
+    if let Some((extents, PACKED)) = text.split_once(':').map(|(a, b)| (a, b.trim())) {
+        return Ok((tuple(extents)?, None));
+    }
     let layout: Layout<Sym> = text.parse().map_err(|error| misfit(text, &error))?;
     let colon = text.find(':').unwrap_or(text.len());
     let (extents, strides) = text.split_at(colon);
     let strides = strides.get(1..).unwrap_or_default();
     Ok((
         entries(extents, 0, &layout.shape())?,
-        entries(strides, colon + 1, &layout.stride())?,
+        Some(entries(strides, colon + 1, &layout.stride())?),
     ))
 }
 

@@ -17,6 +17,9 @@ pub struct Operand {
     /// Its axes, in the order that the kernel has them in, but that of its planes and that of the
     /// blocks of a product's columns.
     pub axes: Vec<Axis>,
+    /// Whether its order in memory is the plan's. Its axes then have the strides of rows one after
+    /// another, which a plan may replace by tiles.
+    pub packed: bool,
     /// Whether its formula has its two axes the other way round.
     pub turned: bool,
     /// The axis that tells its planes apart, and where its formula has it.
@@ -113,10 +116,13 @@ impl Operand {
         format!("({}):({})", modes.join(","), strides.join(","))
     }
 
-    /// Its modes and strides, in the order of its formula: `(m,k):(lda,1)`.
+    /// Its modes and strides, in the order of its formula: `(m,k):(lda,1)`, `(n,k):packed`.
     pub fn layout(&self) -> String {
         let axes = self.formula_axes();
         let modes: Vec<&str> = axes.iter().map(|axis| axis.mode.as_str()).collect();
+        if self.packed {
+            return format!("({}):packed", modes.join(","));
+        }
         let strides: Vec<String> = axes.iter().map(|axis| axis.stride.to_string()).collect();
         format!("({}):({})", modes.join(","), strides.join(","))
     }

@@ -14,6 +14,8 @@ use crate::error::shown;
 
 /// Largest constant stride.
 const MAX_STRIDE: i64 = 1 << 31;
+/// Most modes of a packed operand.
+const MOST_PACKED: usize = 2;
 
 impl Reader<'_> {
     /// All operands in the order of the shape. Those with problems are left out.
@@ -37,7 +39,8 @@ impl Reader<'_> {
         let over = over.and_then(|field| self.scalar(&field, "the name of an operand"));
         let over = over.map(str::to_owned);
         let tables = shape.tables.iter().cloned().chain(std::iter::repeat(None));
-        let axes = shape.modes.iter().zip(strides?).zip(tables);
+        let (strides, packed) = strides?;
+        let axes = shape.modes.iter().zip(strides).zip(tables);
         let axes = axes.map(|((mode, stride), table)| Axis {
             mode: mode.clone(),
             table,
@@ -62,6 +65,7 @@ impl Reader<'_> {
             dtype: dtype?,
             role: shape.role,
             axes,
+            packed,
             turned: shape.turned && !self.shape.is_plain,
             plane,
             over,
@@ -69,7 +73,8 @@ impl Reader<'_> {
         })
     }
 
-    fn layout(&mut self, field: &Field<'_>, shape: &OperandShape) -> Option<Vec<Stride>> {
+    /// The strides of an operand, and whether it is packed.
+    fn layout(&mut self, field: &Field<'_>, shape: &OperandShape) -> Option<(Vec<Stride>, bool)> {
         let example = shape.example();
         let text = self.scalar(field, &format!("a layout such as \"{example}\""))?;
         let (extents, strides) = match notation::layout(text) {
@@ -102,6 +107,10 @@ impl Reader<'_> {
             self.problems
                 .add("wrong-extents", &self.part(field.node, at), message, help);
         }
+        let Some(strides) = strides else {
+            let strides = self.packed(field, shape)?;
+            return Some((strides, true));
+        };
         if strides.len() != shape.modes.len() {
             let (path, actual, rank) = (&field.path, strides.len(), shape.modes.len());
             let needed = match rank {
@@ -119,7 +128,31 @@ impl Reader<'_> {
         let strides: Vec<Option<Stride>> = strides.map(read).collect();
         let strides: Vec<Stride> = strides.into_iter().collect::<Option<_>>()?;
         self.overlap(field, shape, &strides);
-        Some(strides)
+        Some((strides, false))
+    }
+
+    /// The strides of an operand whose order is the plan's: those of rows one after another, along
+    /// the axis that the kernel has last.
+    fn packed(&mut self, field: &Field<'_>, shape: &OperandShape) -> Option<Vec<Stride>> {
+        let rank = shape.modes.len();
+        let (what, help) = if shape.is_written() {
+            ("is an output, which is stored by its strides", shape.example())
+        } else if !(1..=MOST_PACKED).contains(&rank) {
+            ("has no one or two modes", shape.example())
+        } else {
+            let rows = format!("ld{}", shape.name);
+            let strides = [Stride::Named(rows), Stride::Const(1)];
+            let mut strides = strides[MOST_PACKED - rank..].to_vec();
+            if shape.turned {
+                strides.reverse();
+            }
+            return Some(strides);
+        };
+        let message = format!("`{}` is packed; operand {} {what}", field.path, shape.name);
+        let help = format!("write its strides: \"{help}\"");
+        self.problems
+            .add("packed-operand", &field.node.span, message, help);
+        None
     }
 
     fn stride(

@@ -276,11 +276,11 @@ fn layout_pattern(operand: &OperandShape) -> String {
         )
     };
     let strides: Vec<String> = (0..rank).map(stride).collect();
-    format!(
-        "^\\({}\\):\\({}\\)$",
-        operand.modes.join(", *"),
-        strides.join(", *")
-    )
+    let (modes, strides) = (operand.modes.join(", *"), strides.join(", *"));
+    if operand.is_written() {
+        return format!("^\\({modes}\\):\\({strides}\\)$");
+    }
+    format!("^\\({modes}\\):(\\({strides}\\)|packed)$")
 }
 
 /// A constant extent, or where the groups of a ragged mode lie.

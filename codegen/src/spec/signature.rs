@@ -80,12 +80,14 @@ fn word(node: Option<&Node>) -> Option<&str> {
 fn operand(entry: &Entry) -> Option<Operand> {
     let dtype = DType::from_text(word(entry.value.find("dtype"))?)?;
     let layout = word(entry.value.find("layout"))?;
-    let (extents, _) = notation::layout(layout).ok()?;
+    let (extents, strides) = notation::layout(layout).ok()?;
     let axes = extents
         .iter()
         .map(|extent| Axis::parse(layout.get(extent.at.clone())?));
     Some(Operand {
         axes: axes.collect::<Option<_>>()?,
+        // Which order it has is a plan's to say.
+        packed: strides.is_none().then(String::new),
         over: word(entry.value.find("over")).map(str::to_owned),
         ..Operand::new(&entry.key, dtype, &[])
     })

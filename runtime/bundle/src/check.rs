@@ -7,9 +7,12 @@ use std::collections::BTreeSet;
 use crate::abi::{LaunchAbi, MAX_PARAM_BYTES, ParamValue};
 use crate::code::Route;
 use crate::error::{Error, Problems, shorten};
+use crate::expr::Expr;
 use crate::hash::Sha256Hex;
 use crate::lines::LineTable;
-use crate::manifest::{Assumption, FileEntry, Kernel, Manifest, Provenance};
+use crate::manifest::{
+    Assumption, FileEntry, Kernel, Manifest, Operand, Provenance, Role, Semantics,
+};
 use crate::resolve;
 use crate::source::{MAX_FILE_BYTES, MAX_TOTAL_BYTES, is_safe, safe_path};
 use crate::text::is_plain;
@@ -138,6 +141,41 @@ fn semantics(kernel: &Kernel, problems: &mut Problems) {
         problems.check(is_line(operand.layout.text()), id, || {
             format!("the layout of `{name}` is no line of 1 to {MAX_LINE} characters")
         });
+        packed(id, operand, semantics, problems);
+    }
+}
+
+/// Checks the order of a packed operand, and that its layout is the one without gaps.
+fn packed(id: &str, operand: &Operand, semantics: &Semantics, problems: &mut Problems) {
+    let Some(order) = &operand.packed else {
+        return;
+    };
+    let (name, layout) = (&operand.name, &operand.layout);
+    let mut refuse = |message: String| problems.add(id, format!("packed `{name}`: {message}"));
+    for problem in order.problems(layout.rank()) {
+        refuse(problem);
+    }
+    if operand.role != Role::In {
+        refuse("a kernel that writes an operand does not pack it".to_owned());
+    }
+    let mut others = semantics.operands.iter();
+    if let Some(other) = others.find(|other| other.over.as_ref() == Some(name)) {
+        let other = &other.name;
+        refuse(format!("`{other}` lies elsewhere and cannot take its place"));
+    }
+    if operand.dtype.per_byte() > 1 {
+        refuse(format!("elements of {} are no whole bytes", operand.dtype));
+    }
+    let one = |expr: &Expr| expr.constant_value() == Some(1);
+    let dense = match (layout.shape.as_slice(), layout.stride.as_slice()) {
+        ([_], [step]) => one(step),
+        ([_, columns], [row, step]) => one(step) && row.text() == columns.text(),
+        _ => false,
+    };
+    if !dense {
+        refuse(format!(
+            "its layout is {layout}; one or two axes without gaps are allowed: (n,k):(k,1)"
+        ));
     }
 }
 

@@ -89,6 +89,7 @@ impl Semantics {
             let axes: Vec<&str> = axes.iter().map(String::as_str).collect();
             tilewright_formula::Operand {
                 over: operand.over.clone(),
+                packed: operand.packed.as_ref().map(ToString::to_string),
                 ..tilewright_formula::Operand::new(&operand.name, operand.dtype, &axes)
             }
         });

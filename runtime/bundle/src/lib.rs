@@ -54,6 +54,8 @@ mod expr;
 
 mod layout;
 
+mod packed;
+
 mod tensor_map;
 
 mod abi;
@@ -102,6 +104,7 @@ pub use lines::{LineTable, Origin};
 pub use manifest::{
     Assumption, FORMAT_VERSION, FileEntry, Kernel, Manifest, Operand, Provenance, Role, Semantics,
 };
+pub use packed::PackedOrder;
 pub use read::Bundle;
 pub use sums::{SumBasis, SumRounding, SumRule, SumUnit, Sums};
 pub use tensor_map::{L2Promotion, OobFill, TENSOR_MAP_BYTES, TensorMapAbi, TensorSwizzle};

@@ -14,6 +14,7 @@ use crate::expr::{Condition, Expr, Name, Names};
 use crate::hash::Sha256Hex;
 use crate::layout::OperandLayout;
 use crate::lines::LineTable;
+use crate::packed::PackedOrder;
 use crate::sums::Sums;
 use tilewright_formula::DType;
 
@@ -120,6 +121,10 @@ pub struct Operand {
     /// The input whose place an output may take: same start, layout and type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<String>,
+    /// The order in memory of an operand that lies as its kernel likes; its layout is then that of
+    /// the elements without gaps, `(n,k):(k,1)`, of which that order is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packed: Option<PackedOrder>,
 }
 
 impl Operand {
@@ -131,6 +136,7 @@ impl Operand {
             dtype,
             layout,
             over: None,
+            packed: None,
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::cuda::BlasLt;
 use crate::device::{Arg, Buffer, LoadedKernel, prepare_cuda};
 use crate::error::Error;
 use crate::launch::{Fit, Launch};
+use crate::pack;
 use crate::problem::Problem;
 use crate::verify::{
     CPU_MOST, Comparison, Data, GemmForm, Judge, Reference, Samples, Steps, on_cpu, on_gpu,
@@ -60,6 +61,8 @@ pub(crate) struct Runner<'k> {
     pub kernel: &'k Kernel,
     loaded: std::sync::Arc<LoadedKernel>,
     launches: Vec<Launch>,
+    /// Operands in the kernel's own order, which its launches read.
+    _packed: Vec<Buffer>,
     /// What the judge said; `None` before it was asked.
     pub comparison: Option<Comparison>,
 }
@@ -266,12 +269,14 @@ impl Bench<'_> {
         let operands = &entry.kernel.semantics.operands;
         let form = &entry.form;
         let name = |at: usize| operands.get(at).map_or("", |one| one.name.as_str());
+        let places = [form.a.at, form.b.at, form.d.at];
+        let packed = self.packed(entry, workload, places)?;
         let mut launches = Vec::new();
-        for set in &workload.sets {
-            let places = [form.a.at, form.b.at, form.d.at];
-            let args = places.into_iter().zip(set);
+        for (at, set) in workload.sets.iter().enumerate() {
+            let own = packed.iter().skip(at * places.len()).take(places.len());
+            let args = places.into_iter().zip(set.iter().zip(own));
             let args: Vec<Arg<'_>> = args
-                .map(|(at, buffer)| Arg::new(name(at), buffer))
+                .map(|(at, (plain, packed))| Arg::new(name(at), packed.as_ref().unwrap_or(plain)))
                 .collect();
             launches.push(prepare_cuda(&loaded, &entry.fit, self.device, &args)?);
         }
@@ -279,8 +284,37 @@ impl Bench<'_> {
             kernel: entry.kernel,
             loaded,
             launches,
+            _packed: packed.into_iter().flatten().collect(),
             comparison: None,
         })
+    }
+
+    /// Of each set the operands that a kernel wants in an order of its own: peers read them as they
+    /// are.
+    fn packed(
+        &self,
+        entry: &Entry<'_>,
+        workload: &Workload,
+        places: [usize; 3],
+    ) -> Result<Vec<Option<Buffer>>, Error> {
+        let device = self.runtime.device();
+        let mut packed = Vec::new();
+        for set in &workload.sets {
+            for (at, plain) in places.into_iter().zip(set) {
+                let operand = entry.kernel.semantics.operands.get(at);
+                let operand = operand.filter(|operand| operand.packed.is_some());
+                packed.push(match operand {
+                    None => None,
+                    Some(operand) => {
+                        let extents = entry.fit.operands[at];
+                        let plain = device.download(plain)?;
+                        let dense = gather(extents, &plain, operand.dtype.bytes() as usize)?;
+                        Some(device.alloc_with(&pack::image(operand, &extents, &dense))?)
+                    }
+                });
+            }
+        }
+        Ok(packed)
     }
 
     /// Runs a kernel once on a poisoned output and compares that.

@@ -118,6 +118,26 @@ pub enum Refusal {
         /// The tensor's extents.
         shape: Vec<i64>,
     },
+    /// A tensor is not what a packed operand lies in.
+    #[error(
+        "`{operand}` is packed: its {} elements take one axis of {needs} and stride 1, as `pack` \
+         makes it; the tensor has the shape ({}) and strides ({})",
+        joined(extents, "x"),
+        joined(shape, ","),
+        joined(stride, ",")
+    )]
+    Packed {
+        /// The operand.
+        operand: String,
+        /// Its extents.
+        extents: Vec<i64>,
+        /// Elements of its tiles.
+        needs: i64,
+        /// The tensor's extents.
+        shape: Vec<i64>,
+        /// The tensor's strides.
+        stride: Vec<i64>,
+    },
     /// A tensor's extent is not the one that follows from the others.
     #[error("axis {axis} of `{operand}` has {has} elements; {extent} is {needs} {reason}")]
     Shape {
@@ -307,7 +327,7 @@ impl Refusal {
             Refusal::Promise { .. } => "promise",
             Refusal::CubinOnly { .. } => "cubin_only",
             Refusal::DType { .. } => "dtype",
-            Refusal::Rank { .. } | Refusal::Shape { .. } => "shape",
+            Refusal::Rank { .. } | Refusal::Shape { .. } | Refusal::Packed { .. } => "shape",
             Refusal::NoStrides { .. } | Refusal::Strides { .. } => "strides",
             Refusal::Layout { .. } => "layout",
             Refusal::Assumption { .. } => "assumption",

@@ -6,6 +6,7 @@ use tilewright_emulator::TensorMap;
 use super::{Fit, View};
 use crate::error::Refusal;
 use crate::layout::Extents;
+use crate::pack::operand_bytes;
 use crate::tensor_map::{PlacedMap, TENSOR_UNIT_BYTES};
 
 /// Checks size, alignment and overlap of the memory given for each operand.
@@ -27,7 +28,7 @@ pub(super) fn check(kernel: &Kernel, fit: &Fit, views: &[View<'_>], refusals: &m
             });
             continue;
         };
-        let needs = extents.span_bytes(operand.dtype).unwrap_or(u64::MAX);
+        let needs = operand_bytes(operand, extents).unwrap_or(u64::MAX);
         if needs > view.bytes {
             refusals.push(Refusal::BufferTooSmall {
                 operand: operand.name.clone(),

@@ -5,7 +5,7 @@
 //! links, the first input has been shifted that often. A launch that reads too early, or writes
 //! over what is still read, leaves another picture.
 
-use tilewright_bundle::Kernel;
+use tilewright_bundle::{Kernel, Operand};
 
 use super::Outcome;
 use super::data::Data;
@@ -14,6 +14,8 @@ use super::form::GemmForm;
 use super::numbers::{decode, encode};
 use crate::device::{Arg, Device, LoadedKernel};
 use crate::error::Error;
+use crate::layout::Extents;
+use crate::pack;
 use crate::problem::Problem;
 use crate::runtime::Runtime;
 
@@ -45,13 +47,15 @@ pub fn chain(
         };
         let form = GemmForm::of(kernel, &fit.operands)?;
         let swapped = form.a.swapped || form.b.swapped || form.d.swapped;
-        if swapped || form.a.dtype != form.d.dtype {
+        let is_packed = names[0].packed.is_some();
+        if swapped || is_packed || form.a.dtype != form.d.dtype {
             continue;
         }
         let loaded = runtime.load(kernel)?;
         let links = Links {
             form: &form,
             names: [a, b, d],
+            second: (names[1], fit.operands[form.b.at]),
             side: side as usize,
             count: links,
             by_columns,
@@ -75,6 +79,8 @@ pub fn chain(
 struct Links<'a> {
     form: &'a GemmForm,
     names: [&'a str; 3],
+    /// The second factor, and its extents.
+    second: (&'a Operand, Extents),
     side: usize,
     count: usize,
     /// Whether b has its columns contiguous.
@@ -103,7 +109,9 @@ impl Links<'_> {
                 *place = 1.0;
             }
         }
-        let b = device.alloc_with(&encode(self.form.b.dtype, &shift)?)?;
+        let (second, extents) = &self.second;
+        let shift = encode(self.form.b.dtype, &shift)?;
+        let b = device.alloc_with(&pack::image(second, extents, &shift))?;
         let ends = [
             device.alloc_with(&first)?,
             device.alloc(first.len() as u64)?,

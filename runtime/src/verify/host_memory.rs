@@ -7,6 +7,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::host;
 use crate::info::Backend;
+use crate::pack::operand_bytes;
 
 /// Copies of an operand on the emulator, besides the image: the buffer, the memory of the launch
 /// with its marks, and what is read back.
@@ -30,13 +31,12 @@ fn bytes(device: &Device, kernel: &Kernel, case: &Case) -> u128 {
     let operands = kernel.semantics.operands.iter().zip(&case.fit.operands);
     let of_one = operands.map(|(operand, extents)| {
         let size = u128::from(operand.dtype.bytes());
-        let count = |extent: i64| u128::try_from(extent).unwrap_or_default();
-        let elems = count(extents.elems());
-        let span = extents.span_elems().map_or(u64::MAX.into(), count);
+        let elems = u128::try_from(extents.elems()).unwrap_or_default();
+        let span = operand_bytes(operand, extents).map_or(u64::MAX.into(), u128::from);
         // In f64: the values of an input and their weights; an output's, and what is expected.
         let values = if operand.role.is_written() { 24 } else { 16 };
         // Elements as they were made, as the kernel has them, and as they were read.
-        (span * copies).saturating_mul(size) + elems.saturating_mul(3 * size + values)
+        span * copies + elems.saturating_mul(3 * size + values)
     });
     of_one.fold(0, u128::saturating_add)
 }

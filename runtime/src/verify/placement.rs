@@ -1,20 +1,21 @@
 //! Operands as memory images: elements laid out with strides, offsets and red zones.
 
-use tilewright_bundle::{DType, Operand};
+use tilewright_bundle::Operand;
 
 use crate::device::Device;
 use crate::error::Error;
 use crate::info::{Backend, POISON};
 use crate::layout::Extents;
+use crate::pack::{self, operand_bytes};
 
 /// Bytes around an operand that no kernel may touch, on a device that would not notice.
 const RED_ZONE: u64 = 4096;
 
 /// An operand in a buffer: where its elements are and what surrounds them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Placement {
+pub(crate) struct Placement<'a> {
+    operand: &'a Operand,
     pub extents: Extents,
-    pub dtype: DType,
     /// Bytes from the start of the buffer to the first element.
     pub offset_bytes: u64,
     /// Size of the buffer.
@@ -23,16 +24,16 @@ pub(crate) struct Placement {
     zone: u64,
 }
 
-impl Placement {
+impl<'a> Placement<'a> {
     /// Places an operand `offset_bytes` behind an aligned address. The emulator watches the ends of
     /// a buffer itself; elsewhere red zones are added.
     pub fn new(
         device: &Device,
-        operand: &Operand,
+        operand: &'a Operand,
         extents: Extents,
         offset_bytes: u64,
-    ) -> Result<Placement, Error> {
-        let span = extents.span_bytes(operand.dtype).ok_or_else(|| {
+    ) -> Result<Placement<'a>, Error> {
+        let span = operand_bytes(operand, &extents).ok_or_else(|| {
             Error::Request(format!("`{}` does not fit 64-bit addresses", operand.name))
         })?;
         let zone = match device.info().backend {
@@ -42,8 +43,8 @@ impl Placement {
         let offset_bytes = zone + offset_bytes;
         let bytes = offset_bytes + span + zone;
         Ok(Placement {
+            operand,
             extents,
-            dtype: operand.dtype,
             offset_bytes,
             bytes,
             zone,
@@ -73,32 +74,36 @@ impl Placement {
     fn image_in(&self, dense: &[u8], gap: u8) -> Vec<u8> {
         let mut image = vec![gap; self.bytes as usize];
         let place = (image.as_mut_slice(), self.offset_bytes as usize);
-        self.extents.scatter(self.dtype, dense, place);
+        pack::put(self.operand, &self.extents, dense, place);
         image
     }
 
     /// The elements of a buffer's image, last axis innermost.
     pub fn gather(&self, image: &[u8]) -> Vec<u8> {
         let start = self.offset_bytes as usize;
-        self.extents.gather(self.dtype, image, start)
+        self.extents.gather(self.operand.dtype, image, start)
     }
 
     /// Position of the first byte outside the elements that is not poison any more.
     pub fn first_touched(&self, image: &[u8]) -> Option<usize> {
         let place = (image, self.offset_bytes as usize);
-        self.extents.first_outside(self.dtype, place, POISON)
+        self.extents
+            .first_outside(self.operand.dtype, place, POISON)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+    use tilewright_bundle::{DType, Role};
+
     use super::*;
 
     /// An image of two rows of three bytes, padded to five, behind `zone` bytes and an offset.
-    fn image(zone: u64) -> (Placement, Vec<u8>) {
+    fn image(operand: &Operand, zone: u64) -> (Placement<'_>, Vec<u8>) {
         let place = Placement {
+            operand,
             extents: Extents::new([(2, 5), (3, 1)]),
-            dtype: DType::U8,
             offset_bytes: zone + 4,
             bytes: 2 * zone + 4 + 8,
             zone,
@@ -108,8 +113,10 @@ mod tests {
 
     #[test]
     fn windows_leave_out_red_zones_and_nothing_else() {
-        let (bare, without) = image(0);
-        let (zoned, with) = image(RED_ZONE);
+        let layout = "(m,n):(lds,1)".parse().unwrap();
+        let operand = Operand::new("s", Role::In, DType::U8, layout);
+        let (bare, without) = image(&operand, 0);
+        let (zoned, with) = image(&operand, RED_ZONE);
         let gap = 0xFF;
         let wanted = [gap, gap, gap, gap, 1, 2, 3, gap, gap, 4, 5, 6];
         assert_eq!(bare.window(&without), wanted);

@@ -33,7 +33,7 @@ pub(super) struct Trial<'a> {
 /// An operand in device memory, with the image it started from.
 struct Loaded<'a> {
     operand: &'a Operand,
-    place: Placement,
+    place: Placement<'a>,
     /// Its memory; none of an output that takes the place of an input.
     buffer: Option<Buffer>,
     /// That input.
@@ -64,7 +64,7 @@ impl<'a> Trial<'a> {
         inputs.any(|(_, extents)| !extents.is_injective())
     }
 
-    fn place(&self, at: usize) -> Result<Placement, Error> {
+    fn place(&self, at: usize) -> Result<Placement<'a>, Error> {
         let operand = &self.kernel().semantics.operands[at];
         let extents = self.case.fit.operands[at];
         Placement::new(self.device, operand, extents, self.case.offsets[at])

@@ -92,6 +92,9 @@ impl Limits<'_> {
         }
         let operand = self.plan.operand(&name);
         let operand = operand.ok_or_else(|| format!("there is no operand {name}"))?;
+        if let Some(copy) = self.plan.bulk(&name) {
+            return self.patterns(known, (atom, args), (operand, copy), &offset);
+        }
         let most = i128::from(access_bytes(atom)?);
         let sized = atom.copy.as_ref().and_then(|copy| copy.src_bytes.as_ref());
         let valid = match sized {
@@ -261,7 +264,7 @@ impl Known<'_> {
     }
 }
 
-fn natural(known: &mut Known<'_>, goal: &Poly, what: &str) -> Result<(), String> {
+pub(super) fn natural(known: &mut Known<'_>, goal: &Poly, what: &str) -> Result<(), String> {
     shown(known, ORDINARY, goal, what)
 }
 

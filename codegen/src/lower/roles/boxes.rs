@@ -4,14 +4,50 @@ use crate::arch::WARPGROUP;
 use crate::atoms::model::Space;
 use crate::atoms::sync::{Act, Scope};
 use crate::error::Result;
-use crate::ir::expr::{add, eq, int, mul, rem, shl};
-use crate::ir::program::{Arg, Expr, ParamId, Special, Stmt};
+use crate::ir::expr::{add, ceil_div, eq, int, long, min, mul, rem, shl, sub, widen};
+use crate::ir::program::{Address, Arg, Base, Expr, ParamId, Special, Stmt};
 use crate::ir::tile::{Every, Full, Pipe, TileId};
 use crate::lower::builder::map_name;
 use crate::lower::roles::ring::smem;
 use crate::lower::{Lowering, bug, call};
+use crate::plan::packed::{PADDED_ROWS, PATTERN_ROWS, Patterns};
 use crate::plan::roles::{BoxCopy, BoxPlace};
 use crate::spec::model::Schedule;
+
+/// What boxes are read from.
+enum Source {
+    /// A tensor.
+    Map(ParamId),
+    /// A packed operand.
+    Packed(PackedTile),
+}
+
+/// The tile of a packed operand.
+struct PackedTile {
+    /// Its first byte.
+    start: Address,
+    /// Bytes from the patterns of some columns to those of the next.
+    step: Expr,
+    /// Columns of a pattern.
+    columns: i64,
+    /// Bytes of a row of a pattern.
+    row_bytes: i64,
+}
+
+impl PackedTile {
+    /// Where a box lies in it.
+    fn at(&self, copy: &BoxCopy, place: BoxPlace, part: &Expr) -> Address {
+        let [rows, columns] = place.coord;
+        let beside = mul(self.step.clone(), long(columns / self.columns));
+        let below = copy.part_step.coord[0] * self.row_bytes;
+        let below = widen(mul(part.clone(), int(below)));
+        Address {
+            offset: add(add(self.start.offset.clone(), beside), below),
+            imm: rows * self.row_bytes,
+            ..self.start.clone()
+        }
+    }
+}
 
 impl Lowering<'_> {
     /// The loads of an operand's tile of the next trip along k, or of the work tile, into that one
@@ -34,7 +70,10 @@ impl Lowering<'_> {
         let part = state.place[shared].clone();
         let starts = self.starts(from)?;
         let slot = self.slot_offset(pipe)?;
-        let map = self.map(&copy.operand)?;
+        let source = match copy.packed {
+            true => Source::Packed(self.packed_tile(copy, from)?),
+            false => Source::Map(self.map(&copy.operand)?),
+        };
         let mut out = Vec::new();
         for place in &copy.places {
             let offset = add(
@@ -51,16 +90,22 @@ impl Lowering<'_> {
                 .iter()
                 .map(|operand| match operand.name.as_str() {
                     "dst" => Ok(Arg::Address(dst.clone())),
-                    "map" => Ok(Arg::TensorMap(map)),
                     "x" => Ok(Arg::Int(x.clone())),
                     "y" => Ok(Arg::Int(y.clone())),
                     "coord" => Ok(Arg::Ints(coord.clone())),
+                    "bytes" => Ok(Arg::Int(int(copy.box_bytes()))),
                     "barrier" => Ok(Arg::Address(barrier.clone())),
                     "ctas" => self.sharers(shared).map(Arg::Int),
-                    other => Err(bug(
-                        plan,
-                        format!("{} has an operand {other}", copy.atom.id),
-                    )),
+                    other => match (other, &source) {
+                        ("map", Source::Map(map)) => Ok(Arg::TensorMap(*map)),
+                        ("src", Source::Packed(tile)) => {
+                            Ok(Arg::Address(tile.at(copy, *place, &part)))
+                        }
+                        _ => Err(bug(
+                            plan,
+                            format!("{} has an operand {other}", copy.atom.id),
+                        )),
+                    },
                 })
                 .collect::<Result<_>>()?;
             out.push(call(&copy.atom, args));
@@ -139,6 +184,45 @@ impl Lowering<'_> {
         }
         let rank = |starts: Vec<Expr>| bug(plan, format!("boxes of {} axes", starts.len()));
         starts.try_into().map_err(rank)
+    }
+
+    /// Where the tile of a packed operand begins that the role is at. A CTA of a cluster may have a
+    /// work tile behind the operand's end, of which nothing is stored: it loads the last one.
+    fn packed_tile(&mut self, copy: &BoxCopy, tile: TileId) -> Result<PackedTile> {
+        let plan = self.plan;
+        let misfit = || bug(plan, format!("no tile of packed {} is here", copy.operand));
+        let (operand, _) = self.operand_of(tile)?;
+        let [across, _] = plan.modes_of(operand)[..] else {
+            return Err(misfit());
+        };
+        let number = self.state.tile.get(across).cloned().ok_or_else(misfit)?;
+        let [rows, columns] = plan.tile_of(operand)[..] else {
+            return Err(misfit());
+        };
+        let patterns = Patterns::of(copy);
+        let padded = ceil_div(self.extent(across)?, PADDED_ROWS);
+        let padded = self.builder.hoist("padded", padded);
+        let last = sub(mul(padded.clone(), int(PADDED_ROWS / rows)), int(1));
+        let number = self.builder.hoist("packed_tile", min(number, last));
+        let bytes = patterns.bytes / PATTERN_ROWS;
+        let row = mul(widen(number), long(rows * bytes));
+        let row = self.builder.hoist("packed_row", row);
+        // From the patterns of some columns to those of the next.
+        let step = mul(widen(padded), long(PADDED_ROWS * bytes));
+        let step = self.builder.hoist("packed_step", step);
+        let each = mul(widen(self.k_tile()?), long(columns / patterns.columns));
+        let param = self.builder.param(&copy.operand).ok_or_else(misfit)?;
+        Ok(PackedTile {
+            start: Address {
+                space: Space::Gmem,
+                base: Base::Param(param),
+                offset: add(row, mul(each, step.clone())),
+                imm: 0,
+            },
+            step,
+            columns: patterns.columns,
+            row_bytes: bytes,
+        })
     }
 
     fn map(&self, operand: &str) -> Result<ParamId> {

@@ -160,9 +160,10 @@ fn write_boxes(f: &mut fmt::Formatter<'_>, plan: &Plan, copy: &BoxCopy) -> fmt::
     writeln!(f, "  boxes {operand}.{hop} {}", copy.atom.id)?;
     let [rows, columns] = copy.box_extents;
     let count = copy.places.len();
+    let apart = if copy.packed { ", as in memory" } else { "" };
     writeln!(
         f,
-        "    {count} box{} of ({rows},{columns}), {} bytes each, {}",
+        "    {count} box{} of ({rows},{columns}), {} bytes each, {}{apart}",
         if count == 1 { "" } else { "es" },
         copy.box_bytes(),
         swizzle(i64::from(copy.swizzle_bytes))

@@ -6,6 +6,7 @@ use super::super::output::Slice;
 use super::super::sizes::GRANULE;
 use super::{Key, Memory, Mode, Owner};
 use crate::ir::tile::{Bounds, CopyId, Place, Share, Stage, TileId, View};
+use crate::plan::packed::PADDED_ROWS;
 use crate::plan::roles::{BoxCopy, BoxPlace};
 use crate::plan::work::SUMMED;
 
@@ -243,7 +244,13 @@ impl<'k> Memory<'k, '_> {
         to: View,
     ) -> Result<(), String> {
         let trip = machine.agents[at].trip.map_or(0, i64::from);
-        let (operand, start) = self.start(machine, at, from, trip)?;
+        let (operand, mut start) = self.start(machine, at, from, trip)?;
+        if boxes.packed {
+            // Of work tiles behind the padded rows the last one is loaded.
+            let rows = self.problem.input(operand)?.extents[0] as i64;
+            let padded = (rows + PADDED_ROWS - 1) / PADDED_ROWS * PADDED_ROWS;
+            start[0] = start[0].min(padded - self.extents(from)?[0] as i64);
+        }
         let cta = self.members[at].cta;
         let cluster = self.kernel.work.cluster();
         let rank = cta as u32 % cluster.size();

@@ -116,6 +116,7 @@ fn load(
         dtype: operand.dtype,
         contiguous: 1,
         plane_rows: None,
+        packed: false,
         shared_along: None,
         box_extents: [rows, span],
         swizzle_bytes: width as u32,

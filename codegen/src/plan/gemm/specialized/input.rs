@@ -5,11 +5,12 @@ use std::sync::Arc;
 use tilewright_layout::{ComposedLayout, IntTuple, Layout};
 
 use super::{MAX_BOX, TENSOR_ALIGN, by_mode, map_misfit, rank, swizzle_of};
-use crate::atoms::model::{Atom, Space, TensorFacts};
+use crate::atoms::model::{Atom, BulkFacts, Space, TensorFacts};
 use crate::error::Result;
 use crate::plan::choose::{Chooser, STRIDE_CODE, Wanted};
 use crate::plan::descriptor::{self, Descriptor, Major};
 use crate::plan::model::{Hop, Plan, SmemTile};
+use crate::plan::packed::PADDED_ROWS;
 use crate::plan::placed::placed_bytes;
 use crate::plan::roles::{BoxCopy, BoxPlace};
 use crate::plan::tiled::assume_bytes;
@@ -77,6 +78,9 @@ pub(super) fn input(
     let Some(descriptor) = descriptor_of(chooser, input, &layout, contiguous)? else {
         return Ok(None);
     };
+    if operand.packed && !packs(chooser, input, span) {
+        return Ok(None);
+    }
     let rows = own[1 - contiguous];
     let share = rows / i64::from(input.parts);
     if rows % i64::from(input.parts) != 0 || share % 8 != 0 || share > MAX_BOX {
@@ -88,7 +92,8 @@ pub(super) fn input(
         chooser.violate("box", message);
         return Ok(None);
     }
-    let reason = format!("copy.{name}.g2s: a tensor map");
+    let what = if operand.packed { "bulk copies" } else { "a tensor map" };
+    let reason = format!("copy.{name}.g2s: {what}");
     assume_bytes(plan, operand, TENSOR_ALIGN, &reason);
     let size_bytes = placed_bytes(layout.inner.cosize()?, operand.dtype);
     plan.smem.push(SmemTile {
@@ -107,6 +112,7 @@ pub(super) fn input(
         dtype: operand.dtype,
         contiguous,
         plane_rows: (input.planes > 1).then_some(own[0]),
+        packed: operand.packed,
         shared_along: Some(input.shared_along),
         box_extents: by_mode(contiguous, span, share),
         swizzle_bytes: width as u32,
@@ -118,6 +124,23 @@ pub(super) fn input(
         },
     };
     Ok(Some((load, descriptor)))
+}
+
+/// Whether an operand's tile is some of the patterns that it is packed by.
+fn packs(chooser: &mut Chooser<'_>, input: &Input<'_>, span: i64) -> bool {
+    let (operand, [rows, columns]) = (input.operand, input.tile);
+    let name = &operand.name;
+    let divides = PADDED_ROWS % rows == 0;
+    if !divides {
+        let [mode, k] = [0, 1].map(|axis| &operand.axis(axis).mode);
+        let message = format!(
+            "operand {name} is packed in rows by {PADDED_ROWS}, which its tile of {rows} along \
+             {mode} and {columns} along {k} does not divide: use a cta_tile of 8, 16, 32, 64, 128 \
+             or {PADDED_ROWS} along {mode}"
+        );
+        chooser.violate("packed-tile", message);
+    }
+    divides && columns % span == 0
 }
 
 /// Where the boxes of part 0 lie: slabs as wide as the swizzle, of each the planes one below the
@@ -175,6 +198,11 @@ pub(super) fn load_atom(
         rank: rank(operand, planes),
         multicast: several,
     };
+    let bulk = operand.packed.then_some(BulkFacts {
+        multicast: several,
+        remote: false,
+    });
+    let tensor = (!operand.packed).then_some(boxes);
     let what = format!("copy.{name}.g2s");
     let wanted = Wanted {
         from: Space::Gmem,
@@ -182,11 +210,13 @@ pub(super) fn load_atom(
         bytes: None,
         asynchronous: true,
         collective: false,
-        tensor: Some(boxes),
+        tensor,
+        bulk,
         combined: None,
     };
     let atom = chooser.copy(&what, &given.unwrap_or_default(), wanted)?;
-    if atom.copy.as_ref().and_then(|copy| copy.tensor) == Some(boxes) {
+    let facts = atom.copy.as_ref();
+    if facts.is_some_and(|copy| (copy.tensor, copy.bulk) == (tensor, bulk)) {
         return Some(atom);
     }
     let way = if several { "several CTAs" } else { "one CTA" };

@@ -293,6 +293,7 @@ fn boxes(d: &Operand, atom: Arc<Atom>, buffers: &Buffers) -> BoxCopy {
         dtype: d.dtype,
         contiguous: 1,
         plane_rows: None,
+        packed: false,
         shared_along: None,
         box_extents: [MMA_ROWS, columns],
         swizzle_bytes: swizzle_bytes as u32,

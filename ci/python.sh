@@ -40,7 +40,7 @@ bundle=${TILEWRIGHT_TEST_BUNDLE:-}
 if [ -z "$bundle" ]; then
     bundle=$PWD/target/python-tests.bundle
     rm -rf "$bundle"
-    specs=(specs/copy specs/gemm/{bf16_tn,simt_bf16,simt_f32,sm90_bf16_tn}.yaml
+    specs=(specs/copy specs/gemm/{bf16_tn,simt_bf16,simt_f32,sm90_bf16_tn,sm90_bf16_packed}.yaml
         specs/rmsnorm/bf16_add_narrow.yaml specs/dequantize)
     if [ -n "${TILEWRIGHT:-}" ]; then
         "$TILEWRIGHT" build "${specs[@]}" --output "$bundle"

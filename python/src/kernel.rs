@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tilewright_runtime::bundle::{Kernel, Operand};
+use tilewright_runtime::bundle::{Kernel, Operand, PackedOrder};
 use tilewright_runtime::cuda::Current;
 use tilewright_runtime::{Device, Runtime, alignment_bytes};
 
@@ -29,6 +29,46 @@ pub(crate) struct PyOperand {
     alignment: u32,
     /// The input whose place it may take.
     over: Option<String>,
+    /// Of a packed operand its order in memory.
+    packed: Option<PyOrder>,
+}
+
+/// The order in memory of a packed operand: see `tilewright.pack`.
+#[pyclass(frozen, get_all, name = "Order", module = "tilewright")]
+#[derive(Clone)]
+pub(crate) struct PyOrder {
+    /// Extents of a tile, of each axis by modes, the fastest first.
+    shape: Vec<Vec<u32>>,
+    /// Strides of these modes, in elements.
+    stride: Vec<Vec<u32>>,
+    /// CuTe's bits, base and shift of a swizzle of a tile's elements.
+    swizzle: Option<[u32; 3]>,
+    /// Axes in the order in which tiles along them follow one another, the fastest first.
+    order: Vec<u32>,
+    /// What the number of tiles along each axis is a multiple of.
+    multiple: Vec<u32>,
+    /// All of it as CuTe prints it.
+    text: String,
+}
+
+impl PyOrder {
+    fn of(order: &PackedOrder) -> PyOrder {
+        PyOrder {
+            shape: order.shape.clone(),
+            stride: order.stride.clone(),
+            swizzle: order.swizzle,
+            order: order.order.clone(),
+            multiple: order.multiple.clone(),
+            text: order.to_string(),
+        }
+    }
+}
+
+#[pymethods]
+impl PyOrder {
+    fn __repr__(&self) -> String {
+        format!("<tilewright.Order {}>", self.text)
+    }
 }
 
 impl PyOperand {
@@ -42,6 +82,7 @@ impl PyOperand {
             shape: shape.map(|extent| extent.text().to_owned()).collect(),
             alignment: alignment_bytes(kernel, operand),
             over: operand.over.clone(),
+            packed: operand.packed.as_ref().map(PyOrder::of),
         }
     }
 }

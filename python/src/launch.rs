@@ -7,7 +7,9 @@ use pyo3::types::PyDict;
 use tilewright_runtime::bundle::Kernel;
 use tilewright_runtime::cuda::{CudaDevice, Current, DeviceMemory};
 use tilewright_runtime::verify::{Data, FormulaReference};
-use tilewright_runtime::{Arg, Buffer, Device, LoadedKernel, Prepared, Problem, Runtime};
+use tilewright_runtime::{
+    Arg, Buffer, Device, Fit, LoadedKernel, Prepared, Problem, Runtime, elements,
+};
 
 use crate::arrays;
 use crate::failure::{Error, raised};
@@ -133,22 +135,26 @@ impl PyLaunch {
     }
 
     /// Elements of every operand, dense, as they are now.
-    fn dense(&self, device: Option<&CudaDevice>) -> PyResult<Vec<Option<Vec<u8>>>> {
+    fn dense(&self, device: Option<&CudaDevice>, fit: &Fit) -> PyResult<Vec<Option<Vec<u8>>>> {
         let operands = &self.kernel().semantics.operands;
         let mut all = Vec::new();
-        for operand in operands {
+        for (operand, extents) in operands.iter().zip(&fit.operands) {
             let found = self.tensors.iter().find(|(name, _)| *name == operand.name);
             let Some((_, tensor)) = found else {
                 all.push(None);
                 continue;
             };
-            all.push(Some(match device {
+            let held = match device {
                 None => arrays::dense(tensor),
                 Some(device) => {
                     // SAFETY: the tensor is kept, and the copy is over when the call returns.
                     let memory = unsafe { device.borrow(tensor.address, tensor.span_bytes()) };
                     arrays::gathered(tensor, &device.download(&memory).map_err(raised)?)
                 }
+            };
+            all.push(Some(match operand.packed {
+                None => held,
+                Some(_) => elements(operand, extents, &held),
             }));
         }
         Ok(all)
@@ -195,14 +201,14 @@ impl PyLaunch {
                 .map(|_| Current::kept())
                 .transpose()
                 .map_err(raised)?;
-            let before = self.dense(device.as_ref())?;
-            self.enqueue_on(device.as_ref())?;
-            let after = self.dense(device.as_ref())?;
             let fit = self
                 .runtime
                 .device()
                 .fit(self.kernel(), &self.problem)
                 .map_err(raised)?;
+            let before = self.dense(device.as_ref(), &fit)?;
+            self.enqueue_on(device.as_ref())?;
+            let after = self.dense(device.as_ref(), &fit)?;
             let reference = FormulaReference::of(self.kernel(), &self.problem, &fit);
             let reference = reference.map_err(raised)?.on(self.runtime.device());
             reference

@@ -32,6 +32,7 @@ fn _tilewright(module: &Bound<'_, PyModule>) -> PyResult<()> {
     failure::add(module)?;
     module.add_class::<tensor::Typed>()?;
     module.add_class::<kernel::PyOperand>()?;
+    module.add_class::<kernel::PyOrder>()?;
     module.add_class::<kernel::PyKernel>()?;
     module.add_class::<launch::PyLaunch>()?;
     module.add_class::<bundle::PyBundle>()?;

@@ -211,3 +211,47 @@ def test_big_endian_and_foreign_types_are_told(bundle):
         kernel(s=s.astype("c8"), d=s)
     with pytest.raises(tilewright.Error, match="have 32 bits; bf16 has 16"):
         kernel(s=tilewright.as_dtype(s, "bf16"), d=s)
+
+
+def test_packed_operands_lie_as_their_kernels_like(bundle):
+    random = numpy.random.default_rng(5)
+    a = random.integers(-3, 4, (48, 72)).astype(ml_dtypes.bfloat16)
+    b = random.integers(-3, 4, (40, 72)).astype(ml_dtypes.bfloat16)
+    d = numpy.zeros((48, 40), dtype=ml_dtypes.bfloat16)
+    tiles = [one for one in bundle.kernels if one.spec == "gemm_sm90_bf16_packed"]
+    assert len(tiles) > 1 and len({one.function for one in tiles}) == 1
+    order = tiles[0].operands[1].packed
+    assert order.text == "Sw<3,3,3>o(8,64):(64,1) by (0,1) in multiples of (32,2)"
+    packed = tilewright.pack(tiles[0], "b", b)
+    assert packed.shape == (256 * 128,) and packed.dtype == b.dtype
+    for kernel in tiles:
+        d[:] = 0
+        kernel(a=a, b=packed, d=d)
+        assert (d == (a.astype("f4") @ b.astype("f4").T).astype(ml_dtypes.bfloat16)).all()
+        told = kernel.bind(a=a, b=packed, d=d).verify()
+        assert told["failure"] is None, told
+    with pytest.raises(tilewright.Refused, match="`b` is packed: its 40x72 elements take one axis"):
+        tiles[0](a=a, b=b, d=d)
+    with pytest.raises(tilewright.Error, match="`a` of .* is not packed"):
+        tilewright.pack(tiles[0], "a", a)
+    with pytest.raises(tilewright.Error, match="no operand `c`; its operands are a, b, d"):
+        tilewright.pack(tiles[0], "c", a)
+    with pytest.raises(tilewright.Error, match="has 2 axes"):
+        tilewright.pack(tiles[0], "b", a[0])
+
+
+def test_every_element_of_a_packed_operand_is_where_its_order_says(bundle):
+    kernel = bundle.find("gemm_sm90_bf16_packed")
+    b = numpy.random.default_rng(6).integers(0, 1 << 16, (300, 130)).astype("u2")
+    packed = tilewright.pack(kernel, "b", tilewright.as_dtype(b, "bf16"))
+    assert packed.dtype == "bf16"
+    order = kernel.operands[1].packed
+    at = numpy.arange(512 * 256)
+    # The order by its words: patterns of 8 rows and 64 columns, those of more rows side by side.
+    column, row, inside = at // 512 // 64, at // 512 % 64, at % 512
+    assert (order.shape, order.multiple) == ([[8], [64]], [32, 2])
+    inside ^= (inside >> 6 & 7) << 3
+    rows, columns = row * 8 + inside // 64, column * 64 + inside % 64
+    whole = numpy.zeros((512, 256), dtype="u2")
+    whole[:300, :130] = b
+    assert (packed.tensor == whole[rows, columns]).all()

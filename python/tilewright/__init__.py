@@ -19,6 +19,7 @@ from ._tilewright import (
     Launch,
     Meter,
     Operand,
+    Order,
     Refused,
     Samples,
     Typed,
@@ -28,6 +29,7 @@ from ._tilewright import (
 )
 from .comparing import ROUNDOFF, compared
 from .measuring import Peer, bench, fastest
+from .packing import pack
 
 __all__ = [
     "Bundle",
@@ -38,6 +40,7 @@ __all__ = [
     "Launch",
     "Meter",
     "Operand",
+    "Order",
     "Peer",
     "ROUNDOFF",
     "Refused",
@@ -50,6 +53,7 @@ __all__ = [
     "fastest",
     "memcpy",
     "open",
+    "pack",
 ]
 
 

@@ -44,6 +44,24 @@ class Operand:
     """What the first element's address is a multiple of, in bytes."""
     over: Optional[str]
     """The input whose place it may take."""
+    packed: Optional["Order"]
+    """Of a packed operand its order in memory: see `tilewright.pack`."""
+
+class Order:
+    """The order in memory of a packed operand: tiles, those behind its ends zeros."""
+
+    shape: List[List[int]]
+    """Extents of a tile, of each axis by modes, the fastest first."""
+    stride: List[List[int]]
+    """Strides of these modes, in elements."""
+    swizzle: Optional[List[int]]
+    """CuTe's bits, base and shift of a swizzle of a tile's elements."""
+    order: List[int]
+    """Axes in the order in which tiles along them follow one another, the fastest first."""
+    multiple: List[int]
+    """What the number of tiles along each axis is a multiple of."""
+    text: str
+    """All of it as CuTe prints it."""
 
 class Launch:
     """A kernel bound to tensors, which it keeps. Calling it launches."""

@@ -38,7 +38,10 @@ pub fn operand_bytes(operand: &Operand, extents: &Extents) -> Option<u64> {
 ///     multiple: vec![1, 1],
 /// };
 /// kernel.semantics.operands = vec![
-///     Operand { packed: Some(order), ..Operand::new("s", Role::In, DType::U8, "(m,n):(n,1)".parse()?) },
+///     Operand {
+///         packed: Some(order),
+///         ..Operand::new("s", Role::In, DType::U8, "(m,n):(n,1)".parse()?)
+///     },
 ///     Operand::new("d", Role::Out, DType::U8, "(m,n):(ldd,1)".parse()?),
 /// ];
 /// kernel.semantics.compute = "d[m,n] = s[m,n]".to_owned();
@@ -134,11 +137,33 @@ pub(crate) fn dense(shape: &[i64]) -> Extents {
 
 /// What lies in memory of an operand whose elements are these, without gaps, last axis innermost:
 /// as its strides say, or as its order does.
-pub(crate) fn image(operand: &Operand, extents: &Extents, dense: &[u8]) -> Vec<u8> {
+pub fn image(operand: &Operand, extents: &Extents, dense: &[u8]) -> Vec<u8> {
     let bytes = operand_bytes(operand, extents).unwrap_or_default();
     let mut image = vec![0; usize::try_from(bytes).unwrap_or_default()];
     put(operand, extents, dense, (&mut image, 0));
     image
+}
+
+/// The elements of an operand without gaps, last axis innermost, that lie in memory as its strides
+/// or its order say.
+pub fn elements(operand: &Operand, extents: &Extents, image: &[u8]) -> Vec<u8> {
+    let Some(order) = &operand.packed else {
+        return extents.gather(operand.dtype, image, 0);
+    };
+    let size = operand.dtype.bytes() as usize;
+    let elems = usize::try_from(extents.elems()).unwrap_or_default();
+    let mut dense = vec![0; elems.saturating_mul(size)];
+    for_each_run(order, extents.shape(), |packed, at, count| {
+        let (packed, at, bytes) = (packed * size, at * size, count * size);
+        let (to, from) = (
+            dense.get_mut(at..at + bytes),
+            image.get(packed..packed + bytes),
+        );
+        if let (Some(to), Some(from)) = (to, from) {
+            to.copy_from_slice(from);
+        }
+    });
+    dense
 }
 
 /// Puts dense elements at their places in an image whose operand begins at byte `start`; of a
@@ -189,7 +214,11 @@ fn for_each_run(order: &PackedOrder, shape: &[i64], mut run: impl FnMut(usize, u
         .collect();
     for_each_coordinate(&numbers, |number| {
         let first: i64 = number.iter().zip(&steps).map(|(at, step)| at * step).sum();
-        let start: Vec<i64> = number.iter().zip(&tile).map(|(at, tile)| at * tile).collect();
+        let start: Vec<i64> = number
+            .iter()
+            .zip(&tile)
+            .map(|(at, tile)| at * tile)
+            .collect();
         let rows = &tile[..tile.len() - 1];
         for_each_coordinate(rows, |row| {
             let at = |axis: usize| start[axis] + row[axis];
@@ -204,7 +233,11 @@ fn for_each_run(order: &PackedOrder, shape: &[i64], mut run: impl FnMut(usize, u
             for column in (0..left).step_by(longest as usize) {
                 let offset = first + i64::from(offsets[(in_tile + column) as usize]);
                 let from = dense_row + start[row.len()] + column;
-                run(offset as usize, from as usize, longest.min(left - column) as usize);
+                run(
+                    offset as usize,
+                    from as usize,
+                    longest.min(left - column) as usize,
+                );
             }
         });
     });
@@ -292,6 +325,7 @@ mod tests {
                 }
                 let wanted: Vec<u8> = wanted.iter().flat_map(|one| one.to_le_bytes()).collect();
                 assert_eq!(packed, wanted, "{swizzle:?} {shape:?}");
+                assert_eq!(elements(&operand, &extents, &packed), bytes);
             }
         }
     }

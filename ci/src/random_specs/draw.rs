@@ -93,8 +93,13 @@ impl Pen {
         self.draft.set("arch", name);
     }
 
-    /// An operand's key `layout`: rows or columns contiguous, or neither, with names or numbers.
+    /// An operand's key `layout`: rows or columns contiguous, or neither, with names or numbers; or
+    /// as the plan likes.
     fn layout(&mut self, operand: &str, extents: [&str; 2], rows: bool) {
+        if self.chance(8) {
+            let text = format!("({}):packed", extents.join(","));
+            return self.draft.set(&format!("operands.{operand}.layout"), text);
+        }
         let named = |prefix: &str| format!("{prefix}{operand}");
         let strides = match self.rng.random_range(0..100) {
             0..70 if rows => [named("ld"), "1".into()],

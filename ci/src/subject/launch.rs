@@ -6,7 +6,9 @@ use tilewright_runtime::launch_file::{Allocation, BufferArg, Prepared, Role};
 use tilewright_runtime::verify::{
     Data, Dense, Expect, FormulaReference, encode, random_bytes, random_codes,
 };
-use tilewright_runtime::{DeviceInfo, Extents, Fit, POISON, Problem, View, fit, prepare};
+use tilewright_runtime::{
+    DeviceInfo, Extents, Fit, POISON, Problem, View, fit, operand_bytes, prepare,
+};
 
 use super::Failure;
 use super::trial::{Allowed, Trial};
@@ -24,6 +26,9 @@ struct Placed<'a> {
 impl Placed<'_> {
     /// Dense elements, last axis innermost, at their places; the gaps hold `gap`.
     fn image(&self, dense: &[u8], gap: u8) -> Vec<u8> {
+        if self.operand.packed.is_some() {
+            return tilewright_runtime::image(self.operand, &self.extents, dense);
+        }
         let mut image = vec![gap; self.bytes as usize];
         let dtype = self.operand.dtype;
         self.extents.scatter(dtype, dense, (&mut image, 0));
@@ -62,7 +67,7 @@ fn launch(device: &DeviceInfo, kernel: &Kernel, problem: &Problem) -> Result<Tri
         .map(|(operand, extents)| Placed {
             operand,
             extents: *extents,
-            bytes: extents.span_bytes(operand.dtype).unwrap_or(0),
+            bytes: operand_bytes(operand, extents).unwrap_or(0),
         })
         .collect();
     let [abi] = kernel.launches.as_slice() else {

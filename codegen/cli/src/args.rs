@@ -67,6 +67,8 @@ pub enum Command {
     Bench(Bench),
     /// Find the fastest kernel of a bundle for each problem and write the bundle's selection table
     Tune(tune::Tune),
+    /// Put a packed operand into the order that its kernel takes
+    Pack(Pack),
     /// Look into a bundle
     #[command(subcommand)]
     Bundle(Bundle),
@@ -210,6 +212,30 @@ pub struct Bench {
     #[arg(short, long, value_name = "ROWS.jsonl", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
     /// Print the rows as JSON lines in place of the table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `pack`.
+#[derive(Debug, Args)]
+pub struct Pack {
+    /// The bundle's folder
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub bundle: PathBuf,
+    /// The kernel's id or a beginning of it; several must agree on the order
+    pub kernel: String,
+    /// The operand: `b`
+    pub operand: String,
+    /// Its elements without gaps, the last extent innermost, little-endian and nothing else
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub input: PathBuf,
+    /// The file to write: what launches take
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
+    /// The operand's extents by the kernel's names: `n=4096,k=512`
+    #[arg(long, value_name = "NAME=SIZE", value_delimiter = ',', required = true)]
+    pub size: Vec<Size>,
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
 }

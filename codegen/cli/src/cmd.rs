@@ -19,6 +19,7 @@ mod run;
 mod emulate;
 mod bench;
 mod tune;
+mod pack;
 mod bundle;
 mod layout;
 mod doctor;
@@ -51,6 +52,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Emulate(args) => emulate::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Tune(args) => tune::run(&args),
+        Command::Pack(args) => pack::run(&args),
         Command::Bundle(args) => bundle::run(&args),
         Command::Layout(args) => layout::run(&args),
         Command::Doctor(args) => doctor::run(&args),

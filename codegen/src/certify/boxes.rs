@@ -18,7 +18,12 @@ pub(super) fn check(
     let mut bytes = [0, 0];
     for copy in plan.box_copies() {
         let name = format!("{}.{}", copy.operand, copy.hop.name());
-        let elements = check_copy(plan, copy)
+        let checked = match copy.packed {
+            true => check_packed(plan, copy),
+            false => Ok(()),
+        };
+        let elements = checked
+            .and_then(|()| check_copy(plan, copy))
             .map_err(|message| refuse(format!("{name}: {message}"), plan.to_string()))?;
         if copy.hop == Hop::G2s {
             let ahead = roles.loads_ahead(&copy.operand);
@@ -52,6 +57,9 @@ fn check_packed(plan: &Plan, copy: &BoxCopy) -> std::result::Result<(), String> 
     let missing = || format!("{} is not packed", copy.operand);
     let operand = plan.operand(&copy.operand).ok_or_else(missing)?;
     let order = plan.order(operand)?.ok_or_else(missing)?;
+    if let Some(problem) = order.problems(2).first() {
+        return Err(format!("its order {order}: {problem}"));
+    }
     let tile = plan.smem_tile(&copy.operand).ok_or_else(missing)?;
     let extents = <[i64; 2]>::try_from(plan.tile_of(operand));
     let extents = extents.map_err(|tile| format!("patterns of {} axes", tile.len()))?;
@@ -145,9 +153,6 @@ fn check_copy(plan: &Plan, copy: &BoxCopy) -> std::result::Result<u64, String> {
                 }
             }
         }
-    }
-    if copy.packed {
-        check_packed(plan, copy)?;
     }
     match seen.iter().position(|seen| !seen) {
         None => Ok(seen.len() as u64),

@@ -7,6 +7,7 @@ mod folds;
 mod sums;
 mod interpret;
 mod outer;
+mod packed;
 mod passes;
 mod pipeline;
 mod planes;

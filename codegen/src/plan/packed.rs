@@ -3,8 +3,8 @@
 //! Where tensor cores read the operand's tile in shared memory by themselves, memory has one
 //! pattern of its swizzle after another, those of more rows side by side: the patterns of a CTA's
 //! tile lie in a row there as they do in a slot, and one bulk copy brings them. Which tile it is
-//! does not show, so that kernels of many tiles take the same packed operand. Everywhere else memory
-//! has rows, padded so that each begins at a whole vector.
+//! does not show, so that kernels of many tiles take the same packed operand. Everywhere else
+//! memory has rows, padded so that each begins at a whole vector.
 
 use tilewright_bundle::PackedOrder;
 

@@ -136,7 +136,10 @@ impl Reader<'_> {
     fn packed(&mut self, field: &Field<'_>, shape: &OperandShape) -> Option<Vec<Stride>> {
         let rank = shape.modes.len();
         let (what, help) = if shape.is_written() {
-            ("is an output, which is stored by its strides", shape.example())
+            (
+                "is an output, which is stored by its strides",
+                shape.example(),
+            )
         } else if !(1..=MOST_PACKED).contains(&rank) {
             ("has no one or two modes", shape.example())
         } else {

@@ -161,7 +161,9 @@ fn packed(id: &str, operand: &Operand, semantics: &Semantics, problems: &mut Pro
     let mut others = semantics.operands.iter();
     if let Some(other) = others.find(|other| other.over.as_ref() == Some(name)) {
         let other = &other.name;
-        refuse(format!("`{other}` lies elsewhere and cannot take its place"));
+        refuse(format!(
+            "`{other}` lies elsewhere and cannot take its place"
+        ));
     }
     if operand.dtype.per_byte() > 1 {
         refuse(format!("elements of {} are no whole bytes", operand.dtype));

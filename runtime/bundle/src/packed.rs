@@ -318,9 +318,15 @@ mod tests {
             (slabs().problems(3).join(""), "the operand has 3 axes"),
             (edited(&|o| o.order = vec![1, 1]), "order is [1, 1]"),
             (edited(&|o| o.order = vec![1, 7]), "order is [1, 7]"),
-            (edited(&|o| o.multiple = vec![1, 0]), "a multiple of 0 tiles"),
+            (
+                edited(&|o| o.multiple = vec![1, 0]),
+                "a multiple of 0 tiles",
+            ),
             (edited(&|o| o.multiple = vec![]), "and 0 entries"),
-            (edited(&|o| o.shape[0] = vec![]), "axis 0 has 0 extents and 1"),
+            (
+                edited(&|o| o.shape[0] = vec![]),
+                "axis 0 has 0 extents and 1",
+            ),
             (edited(&|o| o.shape[1][1] = 0), "axis 1 has an extent of 0"),
             (edited(&|o| o.stride[1][1] = 512), "has stride 512; 1024"),
             (edited(&|o| o.stride[0][0] = 65), "has stride 65; 64"),
@@ -332,8 +338,14 @@ mod tests {
                 edited(&|o| (o.shape[1], o.stride[1]) = (vec![u32::MAX; 8], vec![1; 8])),
                 "more than 1048576 elements",
             ),
-            (edited(&|o| o.swizzle = Some([3, 3, 2])), "Sw<3,3,2> does not"),
-            (edited(&|o| o.swizzle = Some([0, 3, 3])), "Sw<0,3,3> does not"),
+            (
+                edited(&|o| o.swizzle = Some([3, 3, 2])),
+                "Sw<3,3,2> does not",
+            ),
+            (
+                edited(&|o| o.swizzle = Some([0, 3, 3])),
+                "Sw<0,3,3> does not",
+            ),
             (
                 edited(&|o| o.swizzle = Some([u32::MAX; 3])),
                 "does not keep a tile",

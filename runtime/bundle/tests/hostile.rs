@@ -24,6 +24,71 @@ fn tampered(edit: impl FnOnce(&mut Kernel)) -> String {
 }
 
 #[test]
+fn orders_that_are_none_are_refused_by_name() {
+    let order = || PackedOrder {
+        shape: vec![vec![4], vec![8]],
+        stride: vec![vec![8], vec![1]],
+        swizzle: None,
+        order: vec![1, 0],
+        multiple: vec![1, 2],
+    };
+    let packed = |edit: &dyn Fn(&mut Operand, &mut PackedOrder)| {
+        tampered(|kernel| {
+            let operand = &mut kernel.semantics.operands[0];
+            let mut order = order();
+            operand.layout = "(m,n):(n,1)".parse().unwrap();
+            edit(operand, &mut order);
+            operand.packed = Some(order);
+            for param in &mut kernel.launches[0].params {
+                if let ParamValue::Scalar { expr, .. } = &mut param.value {
+                    *expr = "n".parse().unwrap();
+                }
+            }
+        })
+    };
+    for (refusal, part) in [
+        (
+            packed(&|_, o| o.shape.clear()),
+            "shape, stride, order and multiple have 0, 2, 2 and 2",
+        ),
+        (
+            packed(&|_, o| o.stride[1] = vec![2]),
+            "a mode of extent 8 has stride 2; 1 leaves no gap",
+        ),
+        (
+            packed(&|_, o| o.shape[0] = vec![u32::MAX; 8]),
+            "axis 0 has 8 extents and 1 strides",
+        ),
+        (
+            packed(&|_, o| o.multiple[0] = u32::MAX),
+            "a multiple of 4294967295 tiles",
+        ),
+        (
+            packed(&|_, o| o.swizzle = Some([7, 31, 31])),
+            "the swizzle Sw<7,31,31> does not keep",
+        ),
+        (
+            packed(&|operand, _| operand.layout = "(m,n):(lds,1)".parse().unwrap()),
+            "its layout is (m,n):(lds,1); one or two axes without gaps",
+        ),
+        (
+            packed(&|operand, _| operand.dtype = DType::S4),
+            "elements of s4 are no whole bytes",
+        ),
+        (
+            packed(&|operand, _| operand.role = Role::Out),
+            "does not pack it",
+        ),
+    ] {
+        assert!(
+            refusal.contains(ID) && refusal.contains("packed `s`"),
+            "{refusal}"
+        );
+        assert!(refusal.contains(part), "{refusal}");
+    }
+}
+
+#[test]
 #[cfg(unix)]
 fn what_is_no_file_is_refused_and_never_waited_for() {
     for name in ["manifest.json", "ptx/copy_f32@plain-1.ptx"] {

@@ -112,3 +112,89 @@ fn operands_of_bits_take_any_type_as_wide() {
     assert!(takes(DType::TF32, DType::F32) && !takes(DType::F32, DType::TF32));
     assert!(!takes(DType::B16, DType::F32) && !takes(DType::BF16, DType::F16));
 }
+
+/// A product whose second factor is packed in tiles of 16 by 64.
+fn packed_gemm() -> Kernel {
+    let mut kernel = gemm_kernel("gemm@x");
+    let b = &mut kernel.semantics.operands[1];
+    b.layout = "(n,k):(k,1)".parse().unwrap();
+    b.packed = Some(tilewright_bundle::PackedOrder {
+        shape: vec![vec![16], vec![64]],
+        stride: vec![vec![64], vec![1]],
+        swizzle: None,
+        order: vec![1, 0],
+        multiple: vec![1, 1],
+    });
+    for param in &mut kernel.launches[0].params {
+        let stride = match param.name.as_str() {
+            "rsb" => "k",
+            "csb" => "1",
+            _ => continue,
+        };
+        let ty = tilewright_bundle::ScalarType::I64;
+        param.value = tilewright_bundle::ParamValue::scalar(ty, stride.parse().unwrap());
+    }
+    resolved(kernel)
+}
+
+#[test]
+fn packed_operands_have_one_axis_of_all_their_tiles() {
+    let kernel = packed_gemm();
+    let types = dtypes(&kernel);
+    let given = |elems: i64, stride: i64| {
+        let b = Described {
+            operand: "b",
+            dtype: types[1],
+            place: Extents::new([(elems, stride)]),
+        };
+        let [a, d] = [
+            tensor("a", types[0], [(4, 40), (32, 1)]),
+            tensor("d", types[2], [(4, 18), (18, 1)]),
+        ];
+        problem_of(&kernel, &[a, b, d], &nothing())
+    };
+    let problem = given(2 * 16 * 64, 1).unwrap();
+    assert_eq!(problem.to_string(), "4x18x32 a:(40,1) d:(18,1) b:(32,1)");
+    for (elems, stride) in [(18 * 32, 1), (2 * 16 * 64, 2)] {
+        let refusals = given(elems, stride).unwrap_err();
+        let told = refusals[0].to_string();
+        let wanted = "`b` is packed: its 18x32 elements take one axis of 2048 and stride 1";
+        assert!(told.starts_with(wanted), "{told}");
+        assert_eq!(refusals[0].kind(), "shape");
+    }
+}
+
+/// A launch is refused memory that ends before the last tile does.
+#[test]
+fn packed_memory_ends_behind_the_last_tile() {
+    let kernel = packed_gemm();
+    let device = crate::Device::emulator();
+    let problem = Problem::new(4, 18, 32)
+        .row_major("a", 32)
+        .row_major("b", 32)
+        .row_major("d", 18);
+    let fit = crate::fit(&kernel, &problem, device.info()).unwrap();
+    let b = &kernel.semantics.operands[1];
+    let needs = 2 * 16 * 64 * u64::from(b.dtype.bytes());
+    assert_eq!(crate::operand_bytes(b, &fit.operands[1]), Some(needs));
+    let view = |operand, address, bytes| crate::View {
+        operand,
+        address,
+        bytes,
+    };
+    let views = |bytes| {
+        [
+            view("a", 1 << 20, 1 << 16),
+            view("b", 2 << 20, bytes),
+            view("d", 3 << 20, 1 << 16),
+        ]
+    };
+    crate::prepare(&kernel, &fit, device.info(), &views(needs)).unwrap();
+    let refusals = crate::prepare(&kernel, &fit, device.info(), &views(needs - 1)).unwrap_err();
+    let wanted = Refusal::BufferTooSmall {
+        operand: "b".to_owned(),
+        needs,
+        has: needs - 1,
+    };
+    assert_eq!(refusals, [wanted]);
+}

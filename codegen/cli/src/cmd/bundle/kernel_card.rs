@@ -21,6 +21,9 @@ pub(super) fn render(kernel: &Kernel) -> String {
             Role::InOut => "combines",
         };
         line(role, format!("{} {dtype} {}", operand.name, operand.layout));
+        if let Some(order) = &operand.packed {
+            line("packed", format!("{} {order}", operand.name));
+        }
     }
     for statement in kernel.semantics.compute.lines() {
         line("computes", statement.to_owned());

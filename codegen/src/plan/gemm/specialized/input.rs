@@ -81,18 +81,10 @@ pub(super) fn input(
     if operand.packed && !packs(chooser, input, span) {
         return Ok(None);
     }
-    let rows = own[1 - contiguous];
-    let share = rows / i64::from(input.parts);
-    if rows % i64::from(input.parts) != 0 || share % 8 != 0 || share > MAX_BOX {
-        let message = format!(
-            "operand {name}: its tile's {rows} rows do not split into {} boxes of a multiple of \
-             8, at most {MAX_BOX}: change cta_tile or cluster",
-            input.parts
-        );
-        chooser.violate("box", message);
+    let Some(share) = share_of(chooser, input, own[1 - contiguous]) else {
         return Ok(None);
-    }
-    let what = if operand.packed { "bulk copies" } else { "a tensor map" };
+    };
+    let what = ["a tensor map", "bulk copies"][usize::from(operand.packed)];
     let reason = format!("copy.{name}.g2s: {what}");
     assume_bytes(plan, operand, TENSOR_ALIGN, &reason);
     let size_bytes = placed_bytes(layout.inner.cosize()?, operand.dtype);
@@ -124,6 +116,21 @@ pub(super) fn input(
         },
     };
     Ok(Some((load, descriptor)))
+}
+
+/// Rows of a tile that each CTA that shares it loads.
+fn share_of(chooser: &mut Chooser<'_>, input: &Input<'_>, rows: i64) -> Option<i64> {
+    let share = rows / i64::from(input.parts);
+    if rows % i64::from(input.parts) != 0 || share % 8 != 0 || share > MAX_BOX {
+        let message = format!(
+            "operand {}: its tile's {rows} rows do not split into {} boxes of a multiple of 8, at \
+             most {MAX_BOX}: change cta_tile or cluster",
+            input.operand.name, input.parts
+        );
+        chooser.violate("box", message);
+        return None;
+    }
+    Some(share)
 }
 
 /// Whether an operand's tile is some of the patterns that it is packed by.

@@ -8,6 +8,7 @@ mod session;
 mod help;
 mod streams;
 mod bundles;
+mod packing;
 mod captures;
 mod layout;
 mod operations;

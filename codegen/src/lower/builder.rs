@@ -269,7 +269,8 @@ impl Builder {
     }
 }
 
-/// Pointers in operand order, then extents, then strides, each once.
+/// Pointers in operand order, then extents, then strides, each once. Where there are tensor maps the
+/// first is one: then they lie as C would have them, else not (see `ptx::cubin`).
 fn params(plan: &Plan) -> Vec<Param> {
     let mut params = Vec::new();
     for operand in &plan.operands {
@@ -315,6 +316,10 @@ fn params(plan: &Plan) -> Vec<Param> {
     }
     for scalar in &plan.computes.formula.signature.scalars {
         push_once(&mut params, &scalar.name, ParamType::Scalar(scalar.dtype));
+    }
+    let is_map = |param: &Param| param.ty == ParamType::TensorMap;
+    if !params.first().is_some_and(is_map) {
+        params.sort_by_key(|param| !is_map(param));
     }
     params
 }

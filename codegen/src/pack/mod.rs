@@ -69,11 +69,26 @@ pub fn artifact(
         certificate,
         ..Kernel::new(&plan.id, &plan.computes.word)
     };
+    if let Some(found) = report.and_then(|report| report.params.as_ref()) {
+        agree(&kernel.launches, found).map_err(&bug)?;
+    }
     kernel.resolve().map_err(|error| bug(error.to_string()))?;
     Ok(Artifact {
         kernel,
         ptx: ptx.text,
     })
+}
+
+/// Whether machine code looks for the parameters where the manifest puts them.
+fn agree(launches: &[LaunchAbi], found: &[(u32, u32)]) -> std::result::Result<(), String> {
+    let params = launches.iter().flat_map(|launch| &launch.params);
+    let written: Vec<(u32, u32)> = params.map(|param| (param.offset, param.size)).collect();
+    match written == found {
+        true => Ok(()),
+        false => Err(format!(
+            "ptxas has the parameters at (offset, size) {found:?}, the manifest at {written:?}"
+        )),
+    }
 }
 
 /// Writes a bundle to a folder. The same artifacts give the same bytes.

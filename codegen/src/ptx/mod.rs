@@ -14,6 +14,7 @@ mod atom;
 mod check;
 mod expr;
 mod lines;
+mod cubin;
 pub mod ptxas;
 mod statement;
 mod target;

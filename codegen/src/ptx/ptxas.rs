@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::arch::Arch;
 use crate::error::{Error, Result, Violation};
+use crate::ptx::cubin;
 
 /// The variable that names the tool.
 pub const VARIABLE: &str = "TILEWRIGHT_PTXAS";
@@ -47,6 +48,9 @@ pub struct PtxasReport {
     pub warnings: Vec<String>,
     /// Version of the tool, such as `13.0.88`.
     pub version: String,
+    /// Where the machine code looks for its parameters: bytes from the first one, and sizes. None
+    /// where it does not say.
+    pub params: Option<Vec<(u32, u32)>>,
     /// The machine code.
     pub cubin: Vec<u8>,
 }
@@ -136,6 +140,7 @@ pub fn assemble_with(path: &Path, text: &str, arch: &Arch) -> Result<PtxasReport
     report.version = version(path)?;
     cubin.rewind().map_err(io)?;
     cubin.read_to_end(&mut report.cubin).map_err(io)?;
+    report.params = cubin::params(&report.cubin);
     Ok(report)
 }
 

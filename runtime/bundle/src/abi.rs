@@ -1,7 +1,8 @@
 //! How a kernel is launched: entries, parameters with their offsets, and sizes as expressions.
 //!
 //! Parameters are laid out as C would: each at the next multiple of its alignment, which is its
-//! own size, and 64 for a tensor map. The offsets stand in the manifest so that a reader in any
+//! own size, and 64 for a tensor map; ptxas counts so where there is none or the first is one, and
+//! a launch on a GPU refuses code that counts otherwise. The offsets stand in the manifest so that a reader in any
 //! language can pack without knowing that rule.
 
 use serde::{Deserialize, Serialize};

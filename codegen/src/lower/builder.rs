@@ -269,8 +269,8 @@ impl Builder {
     }
 }
 
-/// Pointers in operand order, then extents, then strides, each once. Where there are tensor maps the
-/// first is one: then they lie as C would have them, else not (see `ptx::cubin`).
+/// Pointers in operand order, then extents, then strides, each once. Where there are tensor maps
+/// the first is one: then they lie as C would have them, else not (see `ptx::cubin`).
 fn params(plan: &Plan) -> Vec<Param> {
     let mut params = Vec::new();
     for operand in &plan.operands {

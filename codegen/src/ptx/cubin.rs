@@ -1,8 +1,8 @@
 //! What a cubin says of its kernel's parameters.
 //!
-//! Comes in: the machine code that ptxas wrote. Goes out: where it looks for each parameter. That is
-//! in a section of attributes for each kernel, `.nv.info.<entry>`: format, attribute, and a value of
-//! two bytes or of as many as it says (as `cuobjdump -elf` prints them).
+//! Comes in: the machine code that ptxas wrote. Goes out: where it looks for each parameter. That
+//! is in a section of attributes for each kernel, `.nv.info.<entry>`: format, attribute, and a value
+//! of two bytes or of as many as it says (as `cuobjdump -elf` prints them).
 
 use object::{Object as _, ObjectSection as _};
 
@@ -15,8 +15,8 @@ const PARAMETER: u8 = 0x17;
 /// Where the size of a parameter stands in its flags.
 const SIZE_SHIFT: u32 = 18;
 
-/// Offsets from the first parameter and sizes, in bytes, of the parameters of a cubin of one kernel;
-/// `None` of what is no such file.
+/// Offsets from the first parameter and sizes, in bytes, of the parameters of a cubin of one
+/// kernel; `None` of what is no such file.
 ///
 /// The first one begins the block that a launch hands over: where it is a tensor map, ptxas puts it
 /// at an address that is a multiple of 64 (seen with 13.0, and with the driver's compiler).

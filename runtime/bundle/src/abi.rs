@@ -2,8 +2,8 @@
 //!
 //! Parameters are laid out as C would: each at the next multiple of its alignment, which is its
 //! own size, and 64 for a tensor map; ptxas counts so where there is none or the first is one, and
-//! a launch on a GPU refuses code that counts otherwise. The offsets stand in the manifest so that a reader in any
-//! language can pack without knowing that rule.
+//! a launch on a GPU refuses code that counts otherwise. The offsets stand in the manifest so that
+//! a reader in any language can pack without knowing that rule.
 
 use serde::{Deserialize, Serialize};
 

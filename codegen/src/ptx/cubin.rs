@@ -1,7 +1,7 @@
 //! What a cubin says of its kernel's parameters.
 //!
 //! Comes in: the machine code that ptxas wrote. Goes out: where it looks for each parameter. That
-//! is in a section of attributes for each kernel, `.nv.info.<entry>`: format, attribute, and a value
+//! is in a section of attributes of each kernel, `.nv.info.<entry>`: format, attribute, and a value
 //! of two bytes or of as many as it says (as `cuobjdump -elf` prints them).
 
 use object::{Object as _, ObjectSection as _};

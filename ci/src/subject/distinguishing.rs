@@ -25,31 +25,28 @@ const VOLUME: i64 = 1 << 13;
 /// What scalars are: a power of two, so that little is lost by it.
 const SCALAR: f64 = 2.0;
 
-/// Problems that meet every path of a kernel.
+/// Problems that meet every path of a kernel, or what is known of them.
 #[derive(Clone, Debug, Default)]
-pub struct DistinguishingProblems {
+pub struct Distinguishing<T> {
     /// Ragged edges with two k-tiles, then with more k-tiles than stages, then several tiles for
     /// each CTA that takes more than one; of problems that are drawn the largest.
-    pub main: Vec<Problem>,
+    pub main: Vec<T>,
     /// Every eighth of a tile as an edge, whole tiles, few k-tiles, so many rows of tiles that
     /// their order over the grid matters: boundaries of comparisons. The first one is of four
     /// whole tiles. Of problems that are drawn all others.
-    pub edges: Vec<Problem>,
+    pub edges: Vec<T>,
     /// Several tiles for one CTA, in which parities come round again.
-    pub rounds: Vec<Problem>,
+    pub rounds: Vec<T>,
     /// More tiles along both axes than any order over the grid takes together; none of kernels
     /// with an epilogue, whose reference takes long, and whose order is that of those without.
-    pub rasters: Vec<Problem>,
+    pub rasters: Vec<T>,
 }
 
+/// Such problems.
+pub type DistinguishingProblems = Distinguishing<Problem>;
+
 /// The extents m, n and k of such problems.
-#[derive(Default)]
-struct Sizes {
-    main: Vec<[i64; 3]>,
-    edges: Vec<[i64; 3]>,
-    rounds: Vec<[i64; 3]>,
-    rasters: Vec<[i64; 3]>,
-}
+type Sizes = Distinguishing<[i64; 3]>;
 
 impl DistinguishingProblems {
     /// The problems that tell mutants of a kernel from it, on a device.
@@ -197,10 +194,12 @@ impl Sizes {
             }
         }
         edges.extend((1..=8).map(|rest| [m + rest, n + rest % 5, depth(8)]));
+        edges.extend(at_padding(kernel));
         let mut problems = Sizes {
             main,
             edges,
-            ..Sizes::default()
+            rounds: Vec::new(),
+            rasters: Vec::new(),
         };
         if persistent {
             // Three tiles, each of which takes the ring round twice: a consumer that does not wait
@@ -214,6 +213,28 @@ impl Sizes {
         }
         problems
     }
+}
+
+/// Extents m, n and k at which packed operands are padded no further, and just beyond.
+fn at_padding(kernel: &Kernel) -> Vec<[i64; 3]> {
+    let mut sizes = Vec::new();
+    for operand in &kernel.semantics.operands {
+        let Some(order) = &operand.packed else {
+            continue;
+        };
+        for beyond in [0, 1] {
+            let mut size = [9, 10, 8];
+            let units = order.tile().into_iter().zip(&order.multiple);
+            for (axis, (tile, multiple)) in operand.layout.shape.iter().zip(units) {
+                let at = ["m", "n", "k"].iter().position(|name| *name == axis.text());
+                if let Some(extent) = at.and_then(|at| size.get_mut(at)) {
+                    *extent = tile * i64::from(*multiple) + beyond;
+                }
+            }
+            sizes.push(size);
+        }
+    }
+    sizes
 }
 
 /// The elements of a tile, over all of its modes.

@@ -163,6 +163,11 @@ impl Bounded {
 }
 
 impl Output {
+    /// Whether every element is written, and is one value as near as its error says.
+    pub fn is_plain(&self) -> bool {
+        self.choices.is_empty() && self.written.iter().all(|written| *written)
+    }
+
     /// What an element is, by its place.
     pub fn at(&self, at: usize) -> Bounded {
         Bounded {

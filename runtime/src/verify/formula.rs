@@ -205,8 +205,7 @@ impl<'a> FormulaReference<'a> {
                     let at = operands.iter().position(|o| o.name == output.name);
                     let Some(at) = at else { continue };
                     let exact = output.errors.iter().all(|error| *error == 0.0);
-                    let plain = output.choices.is_empty() && output.written.iter().all(|one| *one);
-                    all[at] = Some(match exact && plain {
+                    all[at] = Some(match exact && output.is_plain() {
                         true => Expect::Bytes(encode(output.dtype, &output.values)?),
                         false => Expect::Allowed(output),
                     });
@@ -334,8 +333,7 @@ impl Verdict {
 /// nobody writes, are right or wrong.
 fn compared(output: &Output, values: &[f64], before: Option<&[f64]>) -> Comparison {
     let whole = values.len() == output.values.len();
-    let plain = output.written.iter().all(|written| *written) && output.choices.is_empty();
-    if plain && whole {
+    if output.is_plain() && whole {
         let expected = |at: usize| {
             let Bounded { value, error } = output.at(at);
             Expected { value, error }

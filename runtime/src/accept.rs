@@ -13,6 +13,7 @@ use crate::device::Arg;
 use crate::info::DeviceInfo;
 use crate::launch::{alignment_bytes, range_of, runs_on};
 use crate::layout::{Extents, least_stride};
+use crate::pack;
 use crate::problem::{MAX_EXTENT, Problem, constants, is_extent};
 use crate::tensor_map::{MAX_EXTENT as MAX_MAP_EXTENT, fits_stride};
 
@@ -177,8 +178,8 @@ impl Acceptance {
         );
         takes_scalars(kernel, problem).then_some(())?;
         for (operand, place) in kernel.semantics.operands.iter().zip(&self.places) {
-            let given = problem.strides(&operand.name)?;
-            let extents = place.bind(given, &mut env)?;
+            let given = pack::strides(operand, problem, &env)?;
+            let extents = place.bind(&given, &mut env)?;
             (!operand.role.is_written() || extents.is_injective()).then_some(())?;
         }
         let holds = kernel

@@ -20,6 +20,7 @@ pub(crate) use values::range_of;
 use crate::error::Refusal;
 use crate::info::DeviceInfo;
 use crate::layout::{Extents, bind, strides_refused};
+use crate::pack;
 use crate::problem::{Problem, constants};
 use crate::tensor_map::strides_fit;
 use values::{integers, sizes, tensor_maps, workspace};
@@ -88,13 +89,13 @@ pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fi
     );
     let mut operands = Vec::new();
     for operand in &kernel.semantics.operands {
-        let Some(given) = problem.strides(&operand.name) else {
+        let Some(given) = pack::strides(operand, problem, &env) else {
             refusals.push(Refusal::NoStrides {
                 operand: operand.name.clone(),
             });
             continue;
         };
-        match bind(operand, given, &mut env) {
+        match bind(operand, &given, &mut env) {
             Ok(extents) if operand.role.is_written() && !extents.is_injective() => {
                 let problem = "elements of an output share an address";
                 refusals.push(strides_refused(operand, &extents, problem));

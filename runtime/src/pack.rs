@@ -3,7 +3,9 @@
 //! Comes in: an operand whose manifest entry has an order, its extents, its elements without gaps.
 //! Goes out: the bytes that a launch takes, zeros behind the operand's ends.
 
-use tilewright_bundle::{Kernel, Operand, PackedOrder};
+use std::borrow::Cow;
+
+use tilewright_bundle::{Env, Kernel, Operand, PackedOrder};
 
 use crate::error::{Error, Refusal, refused};
 use crate::host;
@@ -91,6 +93,24 @@ pub fn pack(
     }
     host::check(operand_bytes(found, &extents).unwrap_or(u64::MAX))?;
     Ok(image(found, &extents, dense))
+}
+
+/// The strides of an operand in a problem, or of a packed one that has none there those of its
+/// elements without gaps, as far as its extents are known.
+pub(crate) fn strides<'p>(
+    operand: &Operand,
+    problem: &'p Problem,
+    env: &Env,
+) -> Option<Cow<'p, [i64]>> {
+    match problem.strides(&operand.name) {
+        Some(given) => Some(Cow::Borrowed(given)),
+        None if operand.packed.is_none() => None,
+        None => {
+            let extents = operand.layout.shape.iter();
+            let shape: Option<Vec<i64>> = extents.map(|one| one.eval(env).ok()).collect();
+            Some(Cow::Owned(dense(&shape?).stride().to_vec()))
+        }
+    }
 }
 
 /// The extents of an operand, as far as they are the problem's.

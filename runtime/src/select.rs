@@ -290,10 +290,11 @@ impl Place {
 
 impl Class {
     fn speaks_of(&self, problem: &Problem) -> bool {
+        // A problem need not say how packed operands lie.
         let lies = |operand: &TunedOperand| {
             problem
                 .strides(&operand.name)
-                .is_some_and(|strides| Contiguous::of(strides) == operand.contiguous)
+                .is_none_or(|strides| Contiguous::of(strides) == operand.contiguous)
         };
         self.operands.iter().all(lies)
     }

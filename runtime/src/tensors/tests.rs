@@ -169,11 +169,20 @@ fn packed_operands_have_one_axis_of_all_their_tiles() {
 fn packed_memory_ends_behind_the_last_tile() {
     let kernel = packed_gemm();
     let device = crate::Device::emulator();
+    // Its strides need not be said, and are no others.
     let problem = Problem::new(4, 18, 32)
         .row_major("a", 32)
-        .row_major("b", 32)
         .row_major("d", 18);
     let fit = crate::fit(&kernel, &problem, device.info()).unwrap();
+    let said = problem.clone().row_major("b", 32);
+    assert_eq!(crate::fit(&kernel, &said, device.info()).unwrap(), fit);
+    let wider = problem.clone().row_major("b", 40);
+    assert!(crate::fit(&kernel, &wider, device.info()).is_err());
+    let accepts = |problem: &Problem| {
+        let acceptance = crate::accept::Acceptance::new(&kernel, device.info());
+        acceptance.takes(&kernel, problem, &[])
+    };
+    assert!(accepts(&problem) && accepts(&said) && !accepts(&wider));
     let b = &kernel.semantics.operands[1];
     let needs = 2 * 16 * 64 * u64::from(b.dtype.bytes());
     assert_eq!(crate::operand_bytes(b, &fit.operands[1]), Some(needs));

@@ -87,6 +87,29 @@ fn packages_share_the_lints() {
 }
 
 #[test]
+fn packages_hold_what_they_include() {
+    let files = source_tree::files().unwrap();
+    let manifest = |file: &&SourceFile| {
+        let is_package = file.text.contains("[package]");
+        let is_published = !file.text.contains("publish = false");
+        file.path.ends_with("/Cargo.toml") && is_package && is_published
+    };
+    let packages = files.iter().filter(manifest);
+    let packages: Vec<&str> = packages
+        .filter_map(|file| file.path.strip_suffix("/Cargo.toml"))
+        .collect();
+    assert!(packages.contains(&"codegen") && !packages.contains(&"ci"));
+    // Tests are not built where a package is installed.
+    let is_test = |path: &str| path.contains("/tests/") || path.ends_with("/tests.rs");
+    check_each(
+        |file| match file.path.contains("/src/") && !is_test(&file.path) {
+            true => manifests::included(file, &packages),
+            false => Vec::new(),
+        },
+    );
+}
+
+#[test]
 fn external_crates_have_their_reason() {
     check_each_manifest(manifests::reasons);
 }

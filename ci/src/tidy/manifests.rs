@@ -45,6 +45,32 @@ pub fn reasons(file: &SourceFile) -> Vec<Complaint> {
     complaints
 }
 
+/// Files that a source file includes lie in its package, or it does not build when it is published.
+pub fn included(file: &SourceFile, packages: &[&str]) -> Vec<Complaint> {
+    let own = |package: &&&str| file.path.starts_with(&format!("{package}/"));
+    let Some(package) = packages.iter().filter(own).max_by_key(|one| one.len()) else {
+        return Vec::new();
+    };
+    let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut complaints = Vec::new();
+    for (index, line) in file.text.lines().enumerate() {
+        let included = ["include_str!", "include_bytes!"].into_iter();
+        let mut tails = included.filter_map(|name| line.split_once(name).map(|(_, tail)| tail));
+        let path = tails.find_map(|tail| tail.split('"').nth(1));
+        let Some(path) = path.filter(|path| path.starts_with("../")) else {
+            continue;
+        };
+        let up = path.split('/').take_while(|part| *part == "..").count();
+        let parts: Vec<&str> = folder.split('/').collect();
+        let above = parts.len().saturating_sub(up);
+        if above < package.split('/').count() {
+            let message = format!("{path:?} lies outside of the package {package}");
+            complaints.push(Complaint::new(file, index + 1, message));
+        }
+    }
+    complaints
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,5 +108,37 @@ mod tests {
             reasons(&manifest("[workspace.dependencies]\nhalf = \"2\"\n")),
             []
         );
+    }
+
+    #[test]
+    fn what_is_included_lies_in_the_package() {
+        let source = |path: &str, included: &str| {
+            let file = SourceFile::new(path, &format!("x\nconst A: &str = {included};\n"));
+            included_lines(&file)
+        };
+        let included_str = |path: &str| format!("include_str!({path:?})");
+        assert_eq!(
+            source("codegen/src/a.rs", &included_str("../docs/a.svg")),
+            0
+        );
+        assert_eq!(
+            source("codegen/src/a.rs", &included_str("../../specs/a.yaml")),
+            1
+        );
+        assert_eq!(
+            source("codegen/layout/src/b/a.rs", &included_str("../../a.txt")),
+            0
+        );
+        assert_eq!(
+            source("codegen/layout/src/b/a.rs", &included_str("../../../a.txt")),
+            1
+        );
+        let joined = "include_str!(concat!(\"../../ptx/\", $name))";
+        assert_eq!(source("templates/src/lib.rs", joined), 1);
+        assert_eq!(source("elsewhere/a.rs", joined), 0);
+    }
+
+    fn included_lines(file: &SourceFile) -> usize {
+        included(file, &["codegen", "codegen/layout", "templates"]).len()
     }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
+use tilewright_atoms::RECORDS;
 
 use super::model::{Atom, OperandKind};
-use super::sources::SOURCES;
 use super::sync::SyncFacts;
 use super::{family, record};
 use crate::arch::Arch;
@@ -27,7 +27,7 @@ pub struct Catalogue {
 pub fn catalogue() -> Result<&'static Catalogue> {
     static CATALOGUE: OnceLock<std::result::Result<Catalogue, String>> = OnceLock::new();
     CATALOGUE
-        .get_or_init(|| Catalogue::read(SOURCES))
+        .get_or_init(|| Catalogue::read(RECORDS))
         .as_ref()
         .map_err(|message| Error::Bug {
             stage: "atoms",

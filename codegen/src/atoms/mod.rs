@@ -12,7 +12,6 @@ mod family;
 pub mod model;
 mod record;
 mod register;
-mod sources;
 pub mod sync;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -18,7 +18,6 @@ use super::model::{
     Atom, CopyFacts, Emit, IntrinsicArg, IntrinsicResult, Kind, MmaFacts, OperandKind, RegType,
     Space,
 };
-use super::sources::SOURCES;
 use crate::dtype::DType;
 
 /// Values of a layout over its domain, first leaf fastest.
@@ -63,20 +62,6 @@ fn registers(atom: &Atom, name: &str) -> (RegType, u32) {
 fn register_bits(atom: &Atom, name: &str) -> i64 {
     let (ty, count) = registers(atom, name);
     i64::from(ty.bits() * count)
-}
-
-#[test]
-fn the_table_lists_the_folder() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../specs/atoms");
-    let mut names: Vec<String> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    assert_eq!(
-        names,
-        SOURCES.iter().map(|(name, _)| *name).collect::<Vec<_>>()
-    );
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! Synchronization atoms of the same facts take one another's place.
 
+use tilewright_atoms::RECORDS;
+
 use super::*;
 use crate::arch::Arch;
 use crate::atoms::sync::{Act, Scope, SyncFacts};
 
 /// The embedded catalogue with texts replaced, each of which stands somewhere, and more records.
 pub(crate) fn edited(edits: &[(String, String)], more: &str) -> Catalogue {
-    let mut sources: Vec<(&str, String)> = SOURCES
+    let mut sources: Vec<(&str, String)> = RECORDS
         .iter()
         .map(|(name, text)| (*name, (*text).to_owned()))
         .collect();

@@ -143,6 +143,18 @@ fn a_gemm_in_c_is_right() {
 }
 
 #[test]
+fn a_gemm_in_cpp_is_right() {
+    let told = answer("examples/gemm.cpp", &[]);
+    assert_eq!(told, "gemm_f32@plain-2: 0 of 340 elements are wrong\n");
+}
+
+#[test]
+fn the_wrapper_owns_and_throws() {
+    let told = answer("tests/c/wrapper.cpp", &SANITIZED);
+    assert_eq!(told, "all is well\n");
+}
+
+#[test]
 fn the_archive_links_as_well() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("program");

@@ -72,10 +72,25 @@ impl<T> Held<T> {
 
 type Any = Arc<dyn std::any::Any + Send + Sync>;
 
-#[derive(Default)]
+/// A place of the table.
+struct Slot {
+    /// How often it was given away.
+    count: u32,
+    /// What it was given away as.
+    kind: Kind,
+    /// What it holds, until that is freed.
+    object: Option<Any>,
+}
+
+impl Slot {
+    /// Whether a handle of these parts is the one that was given away last.
+    fn is(&self, kind: Option<Kind>, count: u32) -> bool {
+        self.count == count && Some(self.kind) == kind
+    }
+}
+
 struct Table {
-    /// How often each slot was given away, and what it holds.
-    slots: Vec<(u32, Option<Any>)>,
+    slots: Vec<Slot>,
     free: Vec<usize>,
 }
 
@@ -108,7 +123,11 @@ pub fn give<T: Object>(object: T) -> Result<*mut c_void, Failure> {
     let slot = match table.free.pop() {
         Some(slot) => slot,
         None if table.slots.len() < MOST_SLOTS => {
-            table.slots.push((0, None));
+            table.slots.push(Slot {
+                count: 0,
+                kind: T::KIND,
+                object: None,
+            });
             table.slots.len() - 1
         }
         None => {
@@ -116,24 +135,31 @@ pub fn give<T: Object>(object: T) -> Result<*mut c_void, Failure> {
             return Err(Failure::handle(text));
         }
     };
-    let Some((count, place)) = table.slots.get_mut(slot) else {
+    let Some(place) = table.slots.get_mut(slot) else {
         return Err(Failure::internal("a free slot lies outside of the table"));
     };
-    *count += 1;
-    *place = Some(Arc::new(held));
+    let count = place.count + 1;
+    *place = Slot {
+        count,
+        kind: T::KIND,
+        object: Some(Arc::new(held)),
+    };
     let word = u64::from(T::KIND as u8) << (SLOT_BITS + COUNT_BITS)
-        | u64::from(*count) << SLOT_BITS
+        | u64::from(count) << SLOT_BITS
         | slot as u64;
     Ok(std::ptr::without_provenance_mut(word as usize))
 }
 
 /// Why a handle finds nothing.
-fn lost<T: Object>(handle: *const c_void, slots: &[(u32, Option<Any>)]) -> Failure {
+fn lost<T: Object>(handle: *const c_void, slots: &[Slot]) -> Failure {
     let (kind, slot, count) = parts(handle);
     let wanted = T::KIND.text();
-    let given = slots.get(slot).map_or(0, |(count, _)| *count);
+    let given = |slot: &Slot| count > 0 && (count < slot.count || slot.is(kind, count));
     match kind {
-        Some(kind) if count == 0 || count > given => Failure::handle(format!(
+        None => Failure::handle(format!(
+            "{handle:?} is no handle; that of {wanted} is needed"
+        )),
+        Some(kind) if !slots.get(slot).is_some_and(given) => Failure::handle(format!(
             "{handle:?} is no handle that this library gave, though it looks like {}'s",
             kind.text()
         )),
@@ -143,9 +169,6 @@ fn lost<T: Object>(handle: *const c_void, slots: &[(u32, Option<Any>)]) -> Failu
         )),
         Some(_) => Failure::handle(format!(
             "{handle:?} was the handle of {wanted}; it was freed"
-        )),
-        None => Failure::handle(format!(
-            "{handle:?} is no handle; that of {wanted} is needed"
         )),
     }
 }
@@ -157,12 +180,15 @@ pub fn get<T: Object>(handle: *const c_void) -> Result<Arc<Held<T>>, Failure> {
     }
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     let (kind, slot, count) = parts(handle);
-    match table.slots.get(slot) {
-        Some((given, Some(object))) if *given == count && kind == Some(T::KIND) => {
-            let held = object.clone().downcast::<Held<T>>();
-            held.map_err(|_| Failure::internal("a handle's kind is not its object's"))
-        }
-        _ => Err(lost::<T>(handle, &table.slots)),
+    let found = table
+        .slots
+        .get(slot)
+        .filter(|slot| slot.is(kind, count) && slot.kind == T::KIND);
+    match found.and_then(|slot| slot.object.clone()) {
+        Some(object) => object
+            .downcast::<Held<T>>()
+            .map_err(|_| Failure::internal("a slot's kind is not its object's")),
+        None => Err(lost::<T>(handle, &table.slots)),
     }
 }
 
@@ -174,11 +200,10 @@ pub fn free<T: Object>(handle: *const c_void) -> Result<(), Failure> {
     let mut table = table();
     let (kind, slot, count) = parts(handle);
     let Table { slots, free } = &mut *table;
-    let held = match slots.get_mut(slot) {
-        Some((given, place)) if *given == count && kind == Some(T::KIND) => place.take(),
-        _ => None,
-    };
-    let Some(held) = held else {
+    let found = slots
+        .get_mut(slot)
+        .filter(|slot| slot.is(kind, count) && slot.kind == T::KIND);
+    let Some(held) = found.and_then(|slot| slot.object.take()) else {
         return Err(lost::<T>(handle, slots));
     };
     if count < u32::MAX {
@@ -233,6 +258,11 @@ mod tests {
         let one = give(Number(1)).unwrap();
         let text = |handle| get::<Other>(handle).unwrap_err().message;
         assert!(text(one).ends_with("is the handle of a runtime; that of a launch is needed"));
+        let (_, slot, count) = parts(one);
+        let word = (Kind::Launch as usize) << 56 | (count as usize) << SLOT_BITS | slot;
+        let forged: *const c_void = std::ptr::without_provenance(word);
+        assert!(text(forged).contains("is no handle that this library gave"));
+        assert!(free::<Other>(forged).is_err() && get::<Number>(one).is_ok());
         let later = one.wrapping_byte_add(1 << SLOT_BITS);
         assert!(text(later).contains("is no handle that this library gave"));
         assert!(text(std::ptr::from_ref(&text).cast()).contains("is no handle; that of a launch"));

@@ -240,5 +240,16 @@ pub unsafe extern "C" fn tw_enqueue(
 /// Frees a launch; null is none. Work that was enqueued must be done before its operands go.
 #[unsafe(no_mangle)]
 pub extern "C" fn tw_launch_free(launch: *mut tw_launch) -> tw_status {
-    call(|| handles::free::<Ready>(launch.cast()))
+    call(|| {
+        if launch.is_null() {
+            return Ok(());
+        }
+        let held = handles::get::<Ready>(launch.cast())?;
+        // The last launch of a closed runtime ends it, as in `tw_close`.
+        let current = held.object.opened.object.current();
+        let freed = handles::free::<Ready>(launch.cast());
+        drop(held);
+        drop(current);
+        freed
+    })
 }

@@ -43,3 +43,7 @@ mod kernels;
 mod select;
 
 mod launch;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod hostile;

@@ -243,7 +243,18 @@ pub unsafe extern "C" fn tw_open_files(
 /// Frees a runtime and its texts; null is none. Launches made with it keep what they need.
 #[unsafe(no_mangle)]
 pub extern "C" fn tw_close(runtime: *mut tw_runtime) -> tw_status {
-    call(|| handles::free::<Opened>(runtime.cast()))
+    call(|| {
+        if runtime.is_null() {
+            return Ok(());
+        }
+        let held = handles::get::<Opened>(runtime.cast())?;
+        // Unloading code needs the device's context; the thread gets its own back.
+        let current = held.object.current();
+        let freed = handles::free::<Opened>(runtime.cast());
+        drop(held);
+        drop(current);
+        freed
+    })
 }
 
 /// What the runtime's device says of itself.

@@ -278,3 +278,45 @@ fn config(
         numAttrs: attributes.len() as u32,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// What the driver reads: `size` bytes from each pointer.
+    fn read(part: &LaunchPart, workspace: u64, sizes: &[usize]) -> Vec<Vec<u8>> {
+        with_pointers(part, &workspace, |pointers| {
+            let all = pointers.iter().zip(sizes);
+            all.map(|(from, size)| {
+                // SAFETY: each points to a parameter of so many bytes.
+                unsafe { std::slice::from_raw_parts(from.cast::<u8>(), *size) }.to_vec()
+            })
+            .collect()
+        })
+    }
+
+    #[test]
+    fn pointers_lead_to_the_block_and_to_the_workspace() {
+        for count in [3, STACK_PARAMS, STACK_PARAMS + 1] {
+            let mut part = LaunchPart {
+                grid: [1; 3],
+                block: [1; 3],
+                cluster: None,
+                programmatic: false,
+                dynamic_smem_bytes: 0,
+                params: (0..=255).cycle().take(8 * count).collect(),
+                tensor_maps: Vec::new(),
+                param_offsets: (0..count).map(|at| 8 * at as u32).collect(),
+                workspace_at: Some(8),
+            };
+            let sizes = vec![8; count];
+            let block = |part: &LaunchPart| part.params_with(0xABCD_EF01_2345_6789);
+            let given = read(&part, 0xABCD_EF01_2345_6789, &sizes).concat();
+            assert_eq!(given, block(&part));
+            assert_ne!(given, part.params);
+            part.workspace_at = None;
+            assert_eq!(read(&part, 7, &sizes).concat(), part.params);
+        }
+    }
+}

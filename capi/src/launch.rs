@@ -253,3 +253,6 @@ pub extern "C" fn tw_launch_free(launch: *mut tw_launch) -> tw_status {
         freed
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,16 +34,12 @@ mod host_memory;
 
 mod error;
 
-mod open;
-
 mod described;
+
+mod open;
 
 mod kernels;
 
 mod select;
 
 mod launch;
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod hostile;

@@ -5,11 +5,13 @@
 use std::ffi::{c_char, c_void};
 
 use tilewright_runtime::bundle::MAX_AXES;
-use tilewright_runtime::{Described, Extents, Placed, Problem, Request};
+use tilewright_runtime::{Described, Extents, Placed, Request};
 
 use crate::dtype;
 use crate::failure::{Failure, Why};
 use crate::foreign::{Growable, Plain, read_array, read_struct, read_text};
+
+mod given;
 
 /// Most operands, scalars, extents or promises of a problem.
 pub const TW_MAX_NAMED: usize = 64;
@@ -155,7 +157,7 @@ pub unsafe fn read<'a>(from: *const tw_problem, home: Home) -> Result<Request<'a
     // SAFETY: the arrays are there, and what their elements point to.
     let (operands, given) = unsafe {
         let operands = read_operands(&problem, home, &mut wrong);
-        (operands, read_given(&problem, &mut wrong))
+        (operands, given::read(&problem, &mut wrong))
     };
     match wrong.is_empty() {
         true => Ok(Request { operands, given }),
@@ -313,80 +315,4 @@ fn packed(extents: &[i64]) -> Vec<i64> {
         step = step.saturating_mul(*extent);
     }
     strides
-}
-
-/// Scalars, extents and promises.
-///
-/// # Safety
-/// As of [`read`].
-unsafe fn read_given(problem: &tw_problem, wrong: &mut Vec<Why>) -> Problem {
-    let mut given = Problem::default();
-    let most = TW_MAX_NAME_BYTES;
-    // SAFETY: the caller's promise is the callee's, here and below.
-    let scalars = unsafe {
-        read_array(
-            problem.scalars,
-            problem.scalar_count,
-            TW_MAX_NAMED,
-            "scalars",
-        )
-    };
-    for (at, scalar) in noted(scalars, wrong).unwrap_or_default().iter().enumerate() {
-        let place = format!("scalars[{at}].name");
-        // SAFETY: as above.
-        let name = noted(unsafe { read_text(scalar.name, most, &place) }, wrong);
-        let Some(name) = name else { continue };
-        if given.scalar(name).is_some() {
-            let text = format!("the scalar `{name}` is given twice");
-            wrong.push(Why::of("twice", name, text));
-        }
-        given = given.with_scalar(name, scalar.value);
-    }
-    // SAFETY: as above.
-    let extents = unsafe {
-        read_array(
-            problem.extents,
-            problem.extent_count,
-            TW_MAX_NAMED,
-            "extents",
-        )
-    };
-    for (at, extent) in noted(extents, wrong).unwrap_or_default().iter().enumerate() {
-        let place = format!("extents[{at}].name");
-        // SAFETY: as above.
-        let name = noted(unsafe { read_text(extent.name, most, &place) }, wrong);
-        let Some(name) = name else { continue };
-        let value = extent.value;
-        if given.extent(name).is_some() {
-            let text = format!("the extent `{name}` is given twice");
-            wrong.push(Why::of("twice", name, text));
-        }
-        if value < 1 {
-            let text = format!("the extent `{name}` is {value}; 1 or more is needed");
-            wrong.push(Why::of("extent", name, text).with("1 or more", value));
-        }
-        given = given.with_extent(name.to_owned(), value);
-    }
-    // SAFETY: as above.
-    let promises = unsafe {
-        read_array(
-            problem.promises,
-            problem.promise_count,
-            TW_MAX_NAMED,
-            "promises",
-        )
-    };
-    for (at, promise) in noted(promises, wrong)
-        .unwrap_or_default()
-        .iter()
-        .enumerate()
-    {
-        let place = format!("promises[{at}]");
-        // SAFETY: as above.
-        let promise = noted(unsafe { read_text(*promise, 16 * most, &place) }, wrong);
-        given = promise
-            .into_iter()
-            .fold(given, |given, promise| given.with_promise(promise));
-    }
-    given
 }

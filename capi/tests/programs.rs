@@ -1,5 +1,5 @@
-//! Programs in C and C++ that use the library, right and wrong: compiled by the machine's compilers,
-//! linked against the library that cargo built, run on the emulator.
+//! Programs in C and C++ that use the library, right and wrong: compiled by the machine's own
+//! compilers, linked against the library that cargo built, run on the emulator.
 #![allow(clippy::unwrap_used)]
 
 use std::ffi::OsString;

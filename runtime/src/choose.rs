@@ -117,7 +117,8 @@ impl Runtime {
         let found = only(word, meant).ok();
         let function = found.map(|(kernel, _)| {
             let semantics = &kernel.semantics;
-            (semantics.compute.clone(), semantics.function.to_string())
+            let formula: Vec<&str> = semantics.compute.lines().collect();
+            (formula.join("; "), semantics.function.to_string())
         });
         let id = chosen.as_ref().map(|c| c.kernel.id.clone()).ok();
         let mut others = Vec::new();

@@ -4,6 +4,7 @@
 //! A model beside the library knows which handles live. What must hold: a call on a handle that
 //! does not live says so; nothing is internal or poisoned; what fails has an error of the same
 //! status and writes no result; a launch writes the elements of its output and no other byte.
+#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
@@ -13,9 +14,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tilewright_fixture::{COPY, GEMM, SCALED, copy_kernel, picky_gemm, scaled_kernel, writer_of};
 
+use super::*;
 use crate::error::*;
 use crate::kernels::*;
-use crate::launch::*;
 use crate::open::*;
 use crate::select::*;
 use crate::status::*;

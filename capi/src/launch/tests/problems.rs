@@ -20,7 +20,7 @@ pub struct Named {
 }
 
 impl Named {
-    /// The bytes of the arena, which begins at `start`, that a launch may write: the elements of `d`.
+    /// The bytes that a launch may write, the elements of `d`, in the arena that begins at `start`.
     pub fn written(&self, start: usize) -> Vec<usize> {
         let is_output = |name: &CString| name.as_bytes() == b"d";
         let Some(at) = self.names.iter().position(is_output) else {
@@ -62,23 +62,7 @@ impl Driver {
         };
         let names = kinds[kind].iter().map(|name| CString::new(*name).unwrap());
         let mut names: Vec<CString> = names.collect();
-        let mut axes = vec![[1i64; 9]; 2 * names.len()];
-        let (rows, cols) = (
-            self.random.random_range(1..6),
-            self.random.random_range(1..8),
-        );
-        for pair in axes.chunks_mut(2) {
-            let shape = [[rows, cols], [cols, cols], [rows, 4]][kind.min(2)];
-            pair[0][..2].copy_from_slice(&shape);
-            pair[1][..2].copy_from_slice(&[8, 1]);
-            if self.one_in(12) {
-                let (which, axis) = (
-                    self.random.random_range(0..2),
-                    self.random.random_range(0..2),
-                );
-                pair[which][axis] = self.number() as i64;
-            }
-        }
+        let axes = self.axes(kind, names.len());
         let operands = (0..names.len()).map(|at| self.operand(&names[at], &axes[2 * at..]));
         let operands: Vec<tw_operand> = operands.collect();
         names.push(CString::new("alpha").unwrap());
@@ -128,6 +112,28 @@ impl Driver {
             named.raw.struct_size = 72;
         }
         named
+    }
+
+    /// Extents and strides of each operand.
+    fn axes(&mut self, kind: usize, operands: usize) -> Vec<[i64; 9]> {
+        let mut axes = vec![[1i64; 9]; 2 * operands];
+        let (rows, cols) = (
+            self.random.random_range(1..6),
+            self.random.random_range(1..8),
+        );
+        for pair in axes.chunks_mut(2) {
+            let shape = [[rows, cols], [cols, cols], [rows, 4]][kind.min(2)];
+            pair[0][..2].copy_from_slice(&shape);
+            pair[1][..2].copy_from_slice(&[8, 1]);
+            if self.one_in(12) {
+                let (which, axis) = (
+                    self.random.random_range(0..2),
+                    self.random.random_range(0..2),
+                );
+                pair[which][axis] = self.number() as i64;
+            }
+        }
+        axes
     }
 
     /// An operand somewhere in the arena, whose end it knows.

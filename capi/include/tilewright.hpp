@@ -310,9 +310,9 @@ private:
     Handle<tw_launch, tw_launch_free> handle_;
 };
 
-// An operand of a kernel.
+// An operand of a kernel; texts that it does not have are empty.
 struct OperandInfo {
-    std::string name, role, dtype, layout, over;
+    std::string name, role, dtype, layout, over, packed;
     DType type;
     std::int32_t rank;
     std::uint32_t alignment;
@@ -522,7 +522,7 @@ private:
         info.struct_size = sizeof info;
         Error::check(tw_kernel_operand(handle_.get(), kernel, at, &info));
         return {info.name, info.role, info.dtype, info.layout, info.over ? info.over : "",
-                {info.dtype_code, info.dtype_bits}, info.rank, info.alignment,
+                info.packed ? info.packed : "", {info.dtype_code, info.dtype_bits}, info.rank, info.alignment,
                 info.is_written != 0};
     }
 

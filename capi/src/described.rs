@@ -50,6 +50,7 @@ pub struct OperandText {
     pub dtype: CString,
     pub layout: CString,
     pub over: Option<CString>,
+    pub packed: Option<CString>,
 }
 
 impl OperandText {
@@ -60,6 +61,10 @@ impl OperandText {
             dtype: c_text(operand.dtype.text()),
             layout: c_text(operand.layout.text()),
             over: operand.over.as_deref().map(c_text),
+            packed: operand
+                .packed
+                .as_ref()
+                .map(|order| c_text(&order.to_string())),
         }
     }
 }

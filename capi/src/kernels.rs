@@ -59,6 +59,9 @@ pub struct tw_operand_info {
     pub layout: *const c_char,
     /// The input whose place it may take; null where there is none.
     pub over: *const c_char,
+    /// Its order in memory as CuTe prints it, where it is packed: it is then given as one axis of
+    /// elements in that order. Null where it is not.
+    pub packed: *const c_char,
     /// `TW_DTYPE_*`.
     pub dtype_code: u8,
     /// Bits of an element.
@@ -127,7 +130,7 @@ macro_rules! growable {
 
 growable!(
     tw_kernel_info 88,
-    tw_operand_info 64,
+    tw_operand_info 72,
     tw_scalar_info 24,
     tw_assumption_info 24,
     tw_function_info 40
@@ -206,13 +209,17 @@ pub unsafe extern "C" fn tw_kernel_operand(
         let count = operands.len();
         let (known, text) = found.ok_or_else(|| Failure::index("operand", operand, count))?;
         let (dtype_code, dtype_bits) = dtype::told(known.dtype);
-        let over = text.over.as_ref();
+        let pointer = |text: &Option<std::ffi::CString>| match text {
+            Some(text) => text.as_ptr(),
+            None => std::ptr::null(),
+        };
         let value = tw_operand_info {
             name: text.name.as_ptr(),
             role: text.role.as_ptr(),
             dtype: text.dtype.as_ptr(),
             layout: text.layout.as_ptr(),
-            over: over.map_or(std::ptr::null(), |over| over.as_ptr()),
+            over: pointer(&text.over),
+            packed: pointer(&text.packed),
             dtype_code,
             dtype_bits,
             dtype_lanes: 1,

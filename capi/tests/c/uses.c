@@ -33,7 +33,7 @@ static void listing(const tw_runtime *runtime) {
     REQUIRE(operand.dtype_code == TW_DTYPE_FLOAT && operand.dtype_bits == 32);
     REQUIRE(operand.rank == 2 && operand.alignment == 4 && operand.is_written);
     CHECK(tw_kernel_operand(runtime, scaled, 0, &operand));
-    REQUIRE(operand.over == NULL && !operand.is_written);
+    REQUIRE(operand.over == NULL && operand.packed == NULL && !operand.is_written);
     tw_scalar_info scalar = {.struct_size = sizeof scalar};
     CHECK(tw_kernel_scalar(runtime, scaled, 0, &scalar));
     REQUIRE(strcmp(scalar.name, "alpha") == 0 && strcmp(scalar.dtype, "f32") == 0);

@@ -222,6 +222,9 @@ typedef struct tw_operand_info {
     const char *layout;
     // The input whose place it may take; null where there is none.
     const char *over;
+    // Its order in memory as CuTe prints it, where it is packed: it is then given as one axis of
+    // elements in that order. Null where it is not.
+    const char *packed;
     // `TW_DTYPE_*`.
     uint8_t dtype_code;
     // Bits of an element.

@@ -237,7 +237,8 @@ pub unsafe extern "C" fn tw_enqueue(
     })
 }
 
-/// Frees a launch; null is none. Work that was enqueued must be done before its operands go.
+/// Frees a launch; null is none. Wait for the work that it enqueued first: the kernel's code and
+/// scratch memory go with the last launch of a closed runtime.
 #[unsafe(no_mangle)]
 pub extern "C" fn tw_launch_free(launch: *mut tw_launch) -> tw_status {
     call(|| {

@@ -180,7 +180,7 @@ unsafe fn read_options(from: *const tw_open_options) -> Result<tw_open_options, 
     }
 }
 
-/// Opens the bundle in a folder. Options may be null: the first GPU.
+/// Opens the bundle in a folder, whose path is UTF-8. Options may be null: the first GPU.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tw_open(
     path: *const c_char,

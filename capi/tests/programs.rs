@@ -1,6 +1,6 @@
 //! Programs in C and C++ that use the library, right and wrong: compiled by the machine's own
 //! compilers, linked against the library that cargo built, run on the emulator.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -183,6 +183,15 @@ fn misuse_is_an_error_and_never_a_crash() {
     let (count, rest) = told.trim_end().split_once(' ').unwrap();
     assert_eq!(rest, "misuses, each told", "{told}");
     assert!(count.parse::<u32>().unwrap() >= 60, "{told}");
+}
+
+#[test]
+fn the_bench_compiles_without_cuda() {
+    let mut command = compiler("CXX", "c++");
+    command
+        .args(CPP)
+        .args(["-fsyntax-only", "bench/overhead.cpp"]);
+    stdout(&mut command);
 }
 
 #[test]

@@ -447,7 +447,7 @@ tw_status tw_error_reason(const struct tw_error *error, size_t index, struct tw_
 // Frees an error and its texts; null is none.
 tw_status tw_error_free(struct tw_error *error);
 
-// Opens the bundle in a folder. Options may be null: the first GPU.
+// Opens the bundle in a folder, whose path is UTF-8. Options may be null: the first GPU.
 tw_status tw_open(const char *path,
                   const struct tw_open_options *options,
                   struct tw_runtime **runtime);
@@ -546,7 +546,8 @@ tw_status tw_enqueue(const struct tw_launch *launch,
                      void *workspace,
                      uint64_t workspace_bytes);
 
-// Frees a launch; null is none. Work that was enqueued must be done before its operands go.
+// Frees a launch; null is none. Wait for the work that it enqueued first: the kernel's code and
+// scratch memory go with the last launch of a closed runtime.
 tw_status tw_launch_free(struct tw_launch *launch);
 
 #ifdef __cplusplus

@@ -22,6 +22,7 @@ use crate::select::*;
 use crate::status::*;
 
 mod problems;
+mod sizes;
 
 /// Calls of a run.
 const CALLS: usize = 6000;

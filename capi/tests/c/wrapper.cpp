@@ -1,7 +1,10 @@
 // The C++ wrapper: ownership, exceptions, views, and every kind of argument.
 #include <array>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 
 #include "tilewright.hpp"
 
@@ -103,11 +106,32 @@ static void launching(const char *path) {
     REQUIRE(other.select("scaled", problem).source == TW_SOURCE_UNTUNED);
 }
 
+// A bundle whose files the program holds.
+static void from_memory(const char *path) {
+    std::vector<std::pair<std::string, std::vector<std::uint8_t>>> held;
+    for (const auto &entry : std::filesystem::recursive_directory_iterator(path)) {
+        if (entry.is_regular_file()) {
+            std::ifstream file(entry.path(), std::ios::binary);
+            const std::istreambuf_iterator<char> first(file), last;
+            const auto name = std::filesystem::relative(entry.path(), path).generic_string();
+            held.emplace_back(name, std::vector<std::uint8_t>(first, last));
+        }
+    }
+    std::vector<File> files;
+    for (const auto &[name, content] : held) {
+        files.push_back({name, content});
+    }
+    REQUIRE(Runtime::open(files, Options::emulator()).kernel_count() == 6);
+    files.pop_back();
+    REQUIRE(THROWN(Runtime::open(files, Options::emulator())).status() == TW_ERROR_BUNDLE);
+}
+
 int main(int argc, char **argv) {
     REQUIRE(argc == 2);
     const Runtime runtime = Runtime::open(argv[1], Options::emulator());
     listing(runtime);
     errors(runtime, argv[1]);
     launching(argv[1]);
+    from_memory(argv[1]);
     std::cout << "all is well\n";
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the build and the tests need and this machine lacks: LLVM 22 with its static
-# libraries, a C++ compiler to link them, and the ptxas assembler. Safe to run again: what
+# libraries, C and C++ compilers to link them, and the ptxas assembler. Safe to run again: what
 # is there stays as it is.
 #
 #   LLVM_SYS_221_PREFIX   an LLVM 22 of your own; used as it is, none is installed
@@ -114,6 +114,13 @@ setup_ptxas() {
     say "$("$path" --version | sed -n 's/.*, V/ptxas /p') at $path"
 }
 
+# The tests of the C library compile programs, and look into the library with nm.
+setup_c() {
+    command -v "${CC:-cc}" >/dev/null || apt_install gcc libc6-dev
+    command -v "${CXX:-c++}" >/dev/null || apt_install g++
+    command -v nm >/dev/null || apt_install binutils
+}
+
 # The tests of the Python module have an environment of their own.
 setup_python() {
     python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
@@ -122,4 +129,5 @@ setup_python() {
 command -v cargo >/dev/null || fail "cargo is not on the PATH; get it from https://rustup.rs"
 setup_llvm
 setup_ptxas
+setup_c
 setup_python

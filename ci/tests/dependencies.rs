@@ -89,6 +89,15 @@ fn the_python_module_is_the_runtime_alone() {
 }
 
 #[test]
+fn the_c_library_is_the_runtime_alone() {
+    let crates = tree("tilewright-capi", "normal,build", &[]);
+    assert!(crates.contains("tilewright-runtime"));
+    assert_absent("tilewright-capi", &crates, &GENERATOR_ONLY);
+    let others = ["clap", "indicatif", "cc", "cbindgen", "pyo3"];
+    assert_absent("tilewright-capi", &crates, &others);
+}
+
+#[test]
 fn the_layout_algebra_depends_on_nothing() {
     assert_eq!(
         tree("tilewright-layout", "normal,build", &[]),

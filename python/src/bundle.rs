@@ -5,18 +5,13 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tilewright_runtime::bundle::{Kernel, Sha256Hex};
+use tilewright_runtime::bundle::Kernel;
 use tilewright_runtime::cuda::Current;
-use tilewright_runtime::{
-    Described, Device, EmulatorSettings, Query, Runtime, alignment_bytes, takes,
-};
+use tilewright_runtime::{Device, EmulatorSettings, Runtime};
 
-use crate::failure::{Error, raised, refused};
+use crate::failure::{Error, raised};
 use crate::kernel::PyKernel;
 use crate::request::Request;
-
-/// Characters of a function's hash that name it at least.
-const SHORT_HASH: usize = 6;
 
 /// A bundle on a device.
 #[pyclass(frozen, name = "Bundle", module = "tilewright")]
@@ -101,33 +96,6 @@ impl PyBundle {
         let mut kernels = self.runtime.kernels().iter();
         kernels.position(|k| k.id == kernel.id).unwrap_or(0)
     }
-
-    /// The kernels that a word means: by the spec's word, by the spec's name, or by the beginning
-    /// of a function's hash.
-    fn meant(&self, word: &str) -> PyResult<Vec<&Kernel>> {
-        let is_hash = word.len() >= SHORT_HASH;
-        let means = |kernel: &&Kernel| {
-            let hash = kernel.semantics.function.to_string();
-            kernel.kernel == word || kernel.spec == word || (is_hash && hash.starts_with(word))
-        };
-        let found: Vec<&Kernel> = self.runtime.kernels().iter().filter(means).collect();
-        if found.is_empty() {
-            let mut words: Vec<&str> = self
-                .runtime
-                .kernels()
-                .iter()
-                .map(|k| k.kernel.as_str())
-                .collect();
-            words.sort_unstable();
-            words.dedup();
-            let text = format!(
-                "no kernel of the bundle is a {word:?}: it has {}",
-                words.join(", ")
-            );
-            return Err(refused(text, &["unknown"]));
-        }
-        Ok(found)
-    }
 }
 
 #[pymethods]
@@ -173,17 +141,8 @@ impl PyBundle {
 
     /// The kernel of that id, else the first whose id begins so.
     fn find(&self, name: &str) -> PyResult<PyKernel> {
-        let kernels = self.runtime.kernels();
-        let exact = kernels.iter().position(|k| k.id == name);
-        let begun = || kernels.iter().position(|k| k.id.starts_with(name));
-        match exact.or_else(begun) {
-            Some(at) => Ok(self.kernel_at(at)),
-            None => self
-                .runtime
-                .find(name, None)
-                .map(|p| self.kernel_at(self.place(p.kernel)))
-                .map_err(raised),
-        }
+        let kernel = self.runtime.named(name).map_err(raised)?;
+        Ok(self.kernel_at(self.place(kernel)))
     }
 
     /// The kernel to use for tensors: of those that a word means and that take tensors of these
@@ -196,57 +155,15 @@ impl PyBundle {
         tensors_and_scalars: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyKernel> {
         let promises = promises.unwrap_or_default();
-        let mut functions: Vec<(&Kernel, Request)> = Vec::new();
-        let mut others: Vec<String> = Vec::new();
-        for kernel in self.meant(word)? {
-            let known =
-                |(k, _): &&(&Kernel, Request)| k.semantics.function == kernel.semantics.function;
-            if functions.iter().any(|f| known(&f)) {
-                continue;
-            }
-            let request = Request::read(kernel, tensors_and_scalars, &promises)?;
-            match mismatch(kernel, &request) {
-                None => functions.push((kernel, request)),
-                Some(why) => others.push(format!("{}: {why}", kernel.spec)),
-            }
+        let meant = self.runtime.meant(word).map_err(raised)?;
+        let mut requests = Vec::new();
+        for kernel in &meant {
+            requests.push(Request::read(kernel, tensors_and_scalars, &promises)?);
         }
-        others.dedup();
-        if functions.len() > 1 {
-            let all: Vec<String> = functions
-                .iter()
-                .map(|(k, _)| format!("{} ({:.12})", k.spec, k.semantics.function.to_string()))
-                .collect();
-            let text = format!(
-                "{word:?} means {} functions that take these tensors: {}; say a spec or the \
-                 beginning of a function's hash instead",
-                all.len(),
-                all.join(", ")
-            );
-            return Err(refused(text, &["ambiguous"]));
-        }
-        let Some((kernel, request)) = functions.pop() else {
-            let text = format!(
-                "no {word:?} kernel takes these tensors: {}",
-                others.join("; ")
-            );
-            return Err(refused(text, &["nothing_fits"]));
-        };
-        let problem = request.problem(kernel)?;
-        let function: Sha256Hex = kernel.semantics.function.clone();
-        let query = Query::function(function);
-        let chosen = self.runtime.select(&query, &problem, &[]).map_err(raised)?;
-        if aligned(chosen.kernel, &request) {
-            return Ok(self.kernel_at(self.place(chosen.kernel)));
-        }
-        let places: Vec<(&str, u64)> = request
-            .tensors
-            .iter()
-            .map(|(name, tensor)| (name.as_str(), tensor.address))
-            .collect();
-        let (bundle, info) = (self.runtime.bundle(), self.runtime.device().info());
-        let pick = tilewright_runtime::pick(bundle, &query, &problem, info, &places);
-        let pick = pick.map_err(raised)?;
-        Ok(self.kernel_at(self.place(pick.kernel)))
+        let placed: Vec<_> = requests.iter().map(Request::placed).collect();
+        let meant: Vec<_> = meant.into_iter().zip(&placed).collect();
+        let chosen = self.runtime.choose(word, &meant).map_err(raised)?;
+        Ok(self.kernel_at(self.place(chosen.kernel)))
     }
 
     fn __len__(&self) -> usize {
@@ -261,49 +178,4 @@ impl PyBundle {
             self.name
         )
     }
-}
-
-/// Why a kernel is not what tensors are for: other names, types or numbers of axes.
-fn mismatch(kernel: &Kernel, request: &Request) -> Option<String> {
-    let described: Vec<Described<'_>> = request
-        .tensors
-        .iter()
-        .map(|(n, t)| t.described(n))
-        .collect();
-    let operands = &kernel.semantics.operands;
-    let names: Vec<&str> = operands.iter().map(|o| o.name.as_str()).collect();
-    for tensor in &described {
-        let Some(operand) = kernel.semantics.operand(tensor.operand) else {
-            return Some(format!(
-                "it takes {}, not {}",
-                names.join(", "),
-                tensor.operand
-            ));
-        };
-        if !takes(operand.dtype, tensor.dtype) {
-            return Some(format!(
-                "its {} is {}, not {}",
-                operand.name, operand.dtype, tensor.dtype
-            ));
-        }
-        if operand.layout.rank() != tensor.place.shape().len() {
-            return Some(format!("its {} is {}", operand.name, operand.layout));
-        }
-    }
-    let missing = operands
-        .iter()
-        .find(|o| !described.iter().any(|t| t.operand == o.name));
-    missing.map(|operand| format!("it takes {} as well", operand.name))
-}
-
-/// Whether the tensors lie as a kernel needs them.
-fn aligned(kernel: &Kernel, request: &Request) -> bool {
-    request.tensors.iter().all(|(name, tensor)| {
-        let operand = kernel.semantics.operand(name);
-        operand.is_none_or(|o| {
-            tensor
-                .address
-                .is_multiple_of(u64::from(alignment_bytes(kernel, o)))
-        })
-    })
 }

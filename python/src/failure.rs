@@ -50,8 +50,13 @@ pub(crate) fn raised(error: runtime::Error) -> PyErr {
             refused(text, &kinds)
         }
         runtime::Error::NothingFits { .. } => refused(text, &["nothing_fits"]),
-        runtime::Error::Ambiguous { .. } => refused(text, &["ambiguous"]),
-        runtime::Error::UnknownKernel { .. } => refused(text, &["unknown"]),
+        runtime::Error::NoFunction { .. } => refused(text, &["nothing_fits"]),
+        runtime::Error::Ambiguous { .. } | runtime::Error::ManyFunctions { .. } => {
+            refused(text, &["ambiguous"])
+        }
+        runtime::Error::UnknownKernel { .. } | runtime::Error::UnknownWord { .. } => {
+            refused(text, &["unknown"])
+        }
         runtime::Error::NoDriver
         | runtime::Error::NoDevice { .. }
         | runtime::Error::NoLibrary { .. }
@@ -68,7 +73,7 @@ pub(crate) fn raised(error: runtime::Error) -> PyErr {
 }
 
 /// A refusal with its reasons' kinds.
-pub(crate) fn refused(text: String, kinds: &[&str]) -> PyErr {
+fn refused(text: String, kinds: &[&str]) -> PyErr {
     let raised = Refused::new_err(text);
     Python::attach(|py| {
         // An exception without the attribute still has its text.

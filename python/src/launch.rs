@@ -8,19 +8,19 @@ use tilewright_runtime::bundle::Kernel;
 use tilewright_runtime::cuda::{CudaDevice, Current, DeviceMemory};
 use tilewright_runtime::verify::{Data, FormulaReference};
 use tilewright_runtime::{
-    Arg, Buffer, Device, Fit, LoadedKernel, Prepared, Problem, Runtime, elements,
+    Device, Fit, HostLaunch, LoadedKernel, Prepared, Problem, Runtime, elements,
 };
 
-use crate::arrays;
+use crate::arrays::{self, Kept};
 use crate::failure::{Error, raised};
-use crate::request::Request;
+use crate::request::{Request, placed};
 use crate::stream;
 use crate::tensor::{Home, Tensor};
 
 /// How it is launched.
 enum Way {
     Cuda(Box<OnGpu>),
-    Emulator,
+    Emulator(Box<HostLaunch>),
 }
 
 /// What a launch on a GPU keeps.
@@ -60,10 +60,9 @@ impl PyLaunch {
             Device::Cuda(device) => {
                 let _current = Current::kept().map_err(raised)?;
                 on_gpu(device, &tensors)?;
-                // A stride that is no stride is refused before memory is spoken of.
-                runtime.device().fit(kernel, &problem).map_err(raised)?;
                 let loaded = runtime.load(kernel).map_err(raised)?;
-                let prepared = prepared(device, &loaded, &problem, &tensors)?;
+                let prepared = device.prepare(loaded.clone(), &problem, &placed(&tensors));
+                let prepared = prepared.map_err(raised)?;
                 let workspace = workspace.map(|tensor| lent(device, tensor)).transpose()?;
                 let on_gpu = OnGpu {
                     device: device.clone(),
@@ -74,8 +73,11 @@ impl PyLaunch {
             }
             Device::Emulator(_) => {
                 arrays::check(kernel, &tensors)?;
-                runtime.device().fit(kernel, &problem).map_err(raised)?;
-                (runtime.load(kernel).map_err(raised)?, Way::Emulator)
+                let loaded = runtime.load(kernel).map_err(raised)?;
+                let (device, operands) = (runtime.device(), placed(&tensors));
+                let launch = HostLaunch::new(device, loaded.clone(), problem.clone(), &operands);
+                let launch = Box::new(launch.map_err(raised)?);
+                (loaded, Way::Emulator(launch))
             }
         };
         Ok(PyLaunch {
@@ -101,20 +103,19 @@ impl PyLaunch {
     pub fn enqueue_on(&self, device: Option<&CudaDevice>) -> PyResult<()> {
         match (&self.way, device) {
             (Way::Cuda(on_gpu), Some(device)) => {
-                let prepared = &on_gpu.prepared;
-                let enqueued = match &on_gpu.workspace {
-                    // SAFETY: the tensors of the launch, its workspace included, are kept by this
-                    // value; work on the stream they are used on ends before their memory is used
-                    // again, which is the framework's own rule, and the caller's for graphs.
-                    Some(lent) => unsafe { device.enqueue_with(prepared, &lent.memory) },
-                    // SAFETY: as above.
-                    None => unsafe { device.enqueue(prepared) },
-                };
+                let lent = on_gpu.workspace.as_ref().map(|lent| &lent.memory);
+                // SAFETY: the tensors of the launch, its workspace included, are kept by this
+                // value; work on the stream they are used on ends before their memory is used
+                // again, which is the framework's own rule, and the caller's for graphs.
+                let enqueued = unsafe { device.enqueue(&on_gpu.prepared, lent) };
                 enqueued.map_err(raised)
             }
-            (Way::Emulator, _) => {
+            (Way::Emulator(launch), _) => {
                 let device = self.runtime.device();
-                arrays::run(device, &self.loaded, &self.problem, &self.tensors).map(|_| ())
+                launch
+                    .run(device, &placed(&self.tensors), &Kept)
+                    .map(|_| ())
+                    .map_err(raised)
             }
             (Way::Cuda(_), None) => Err(Error::new_err("a launch on a GPU needs a stream")),
         }
@@ -167,7 +168,7 @@ impl PyLaunch {
     #[pyo3(signature = (*, stream=None))]
     pub fn __call__(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         match &self.way {
-            Way::Emulator => py.detach(|| self.enqueue_on(None)),
+            Way::Emulator(_) => py.detach(|| self.enqueue_on(None)),
             Way::Cuda(on_gpu) => {
                 let device = &on_gpu.device;
                 let handle = self.stream(py, stream, device.ordinal())?;
@@ -188,7 +189,7 @@ impl PyLaunch {
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let device = match &self.way {
-            Way::Emulator => None,
+            Way::Emulator(_) => None,
             Way::Cuda(on_gpu) => {
                 let device = &on_gpu.device;
                 let handle = self.stream(py, stream, device.ordinal())?;
@@ -239,7 +240,7 @@ impl PyLaunch {
     fn workspace_bytes(&self) -> u64 {
         match &self.way {
             Way::Cuda(on_gpu) => on_gpu.prepared.workspace_bytes(),
-            Way::Emulator => 0,
+            Way::Emulator(launch) => launch.workspace_bytes(),
         }
     }
 
@@ -282,28 +283,6 @@ fn on_gpu(device: &CudaDevice, tensors: &[(String, Tensor)]) -> PyResult<()> {
         }
     }
     Ok(())
-}
-
-/// Checks and packs a launch on tensors of a GPU.
-fn prepared(
-    device: &CudaDevice,
-    loaded: &Arc<LoadedKernel>,
-    problem: &Problem,
-    tensors: &[(String, Tensor)],
-) -> PyResult<Prepared> {
-    // SAFETY: the memory is the tensors', which the launch keeps; it is only named here.
-    let borrow = |t: &Tensor| unsafe { device.borrow(t.address, t.span_bytes()) };
-    let buffers: Vec<Buffer> = tensors
-        .iter()
-        .map(|(_, t)| Buffer::Cuda(borrow(t)))
-        .collect();
-    let args = tensors.iter().zip(&buffers);
-    let args: Vec<Arg<'_>> = args
-        .map(|((name, _), buffer)| Arg::new(name, buffer))
-        .collect();
-    device
-        .prepare(loaded.clone(), problem, &args)
-        .map_err(raised)
 }
 
 /// Scratch memory of the caller's.

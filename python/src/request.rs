@@ -2,10 +2,11 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt};
+use tilewright_runtime as runtime;
 use tilewright_runtime::bundle::Kernel;
-use tilewright_runtime::{Described, Problem, Refusal, problem_of};
+use tilewright_runtime::{Placed, Problem};
 
-use crate::failure::refused;
+use crate::failure::raised;
 use crate::tensor::Tensor;
 
 /// A call's keywords, sorted by what they are to a kernel.
@@ -45,28 +46,30 @@ impl Request {
         Ok(Request { tensors, given })
     }
 
+    /// What it names, where it lies.
+    pub fn placed(&self) -> runtime::Request<'_> {
+        runtime::Request {
+            operands: placed(&self.tensors),
+            given: self.given.clone(),
+        }
+    }
+
     /// The problem that it is to a kernel.
     ///
     /// # Errors
     /// `Refused` with every disagreement.
     pub fn problem(&self, kernel: &Kernel) -> PyResult<Problem> {
-        self.problem_or_refusals(kernel).map_err(|refusals| {
-            let all: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
-            let kinds: Vec<&str> = refusals.iter().map(Refusal::kind).collect();
-            refused(
-                format!("{} cannot run: {}", kernel.id, all.join("; ")),
-                &kinds,
-            )
+        self.placed().problem(kernel).map_err(|refusals| {
+            raised(runtime::Error::Refused {
+                kernel: kernel.id.clone(),
+                refusals,
+            })
         })
     }
+}
 
-    /// The same with the refusals as they are.
-    pub fn problem_or_refusals(&self, kernel: &Kernel) -> Result<Problem, Vec<Refusal>> {
-        let described: Vec<Described<'_>> = self
-            .tensors
-            .iter()
-            .map(|(name, tensor)| tensor.described(name))
-            .collect();
-        problem_of(kernel, &described, &self.given)
-    }
+/// Tensors where they lie.
+pub(crate) fn placed(tensors: &[(String, Tensor)]) -> Vec<Placed<'_>> {
+    let tensors = tensors.iter();
+    tensors.map(|(name, tensor)| tensor.placed(name)).collect()
 }

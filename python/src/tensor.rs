@@ -8,7 +8,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use tilewright_runtime::bundle::{DType, MAX_AXES};
-use tilewright_runtime::{Described, Extents};
+use tilewright_runtime::{Described, Extents, Placed};
 
 use crate::dtype;
 use crate::failure::Error;
@@ -184,6 +184,15 @@ impl Tensor {
             operand,
             dtype: self.dtype,
             place: self.place,
+        }
+    }
+
+    /// The tensor as an operand where it lies.
+    pub fn placed<'a>(&self, operand: &'a str) -> Placed<'a> {
+        Placed {
+            tensor: self.described(operand),
+            address: self.address,
+            bytes: None,
         }
     }
 

@@ -281,7 +281,7 @@ impl Device {
         let fit = self.fit(kernel, problem)?;
         match (self, &loaded.code) {
             (Device::Cuda(device), Code::Cuda(code)) => {
-                let launch = prepare_cuda(loaded, &fit, device, args)?;
+                let launch = prepare_cuda(loaded, &fit, device, &views(args)?)?;
                 device.launch(code, &launch)?;
                 Ok(LaunchReport::default())
             }
@@ -311,28 +311,30 @@ fn emulated<'a>(args: &[Arg<'a>]) -> Result<Vec<EmulatedArg<'a>>, Error> {
     args.iter().map(one).collect()
 }
 
+/// Memory of a GPU as the checks see it.
+pub(crate) fn views<'a>(args: &[Arg<'a>]) -> Result<Vec<View<'a>>, Error> {
+    let one = |arg: &Arg<'a>| match arg.buffer {
+        Buffer::Cuda(memory) => Ok(View {
+            operand: arg.operand,
+            address: memory.address().saturating_add(arg.offset_bytes),
+            bytes: memory.bytes().saturating_sub(arg.offset_bytes),
+        }),
+        Buffer::Emulated(_) => Err(Error::ForeignBuffer),
+    };
+    args.iter().map(one).collect()
+}
+
 /// Checks and packs a launch on GPU memory.
 pub(crate) fn prepare_cuda(
     loaded: &LoadedKernel,
     fit: &Fit,
     device: &cuda::CudaDevice,
-    args: &[Arg<'_>],
+    views: &[View<'_>],
 ) -> Result<Launch, Error> {
     let kernel = loaded.kernel();
-    let mut views = Vec::with_capacity(args.len());
-    for arg in args {
-        let Buffer::Cuda(memory) = arg.buffer else {
-            return Err(Error::ForeignBuffer);
-        };
-        views.push(View {
-            operand: arg.operand,
-            address: memory.address().saturating_add(arg.offset_bytes),
-            bytes: memory.bytes().saturating_sub(arg.offset_bytes),
-        });
-    }
     let fit = counted(loaded, fit, device)?;
     let refused = |refusals| refused(kernel, refusals);
-    let mut launch = prepare(kernel, &fit, device.info(), &views).map_err(refused)?;
+    let mut launch = prepare(kernel, &fit, device.info(), views).map_err(refused)?;
     launch
         .encode_maps(cuda::encode_tensor_map)
         .map_err(refused)?;

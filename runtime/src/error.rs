@@ -4,11 +4,13 @@
 //! runs, and all of them are reported together. Everything else that can go wrong is an
 //! [`Error`].
 
+mod reason;
 mod records;
 mod refusal;
 
 use tilewright_bundle as bundle;
 
+pub use reason::Reason;
 pub use records::RecordsError;
 pub use refusal::Refusal;
 
@@ -86,6 +88,35 @@ pub enum Error {
     )]
     Ambiguous {
         /// One kernel of each function, and its types.
+        functions: Vec<String>,
+    },
+    /// A word means no kernel of the bundle.
+    #[error("no kernel of the bundle is a {word:?}: it has {}", known.join(", "))]
+    UnknownWord {
+        /// The word asked for.
+        word: String,
+        /// The words of its kernels.
+        known: Vec<String>,
+    },
+    /// No function that a word means takes operands of these names, types and axes.
+    #[error("no {word:?} kernel takes these tensors: {}", others.join("; "))]
+    NoFunction {
+        /// The word asked for.
+        word: String,
+        /// Each function's spec, and why not.
+        others: Vec<String>,
+    },
+    /// Several functions that a word means take these operands.
+    #[error(
+        "{word:?} means {} functions that take these tensors: {}; say a spec or the beginning of \
+         a function's hash instead",
+        functions.len(),
+        functions.join(", ")
+    )]
+    ManyFunctions {
+        /// The word asked for.
+        word: String,
+        /// Each function's spec and hash.
         functions: Vec<String>,
     },
     /// The emulator could not run the kernel.

@@ -48,7 +48,11 @@ mod emulated;
 
 mod device;
 
+mod request;
+
 mod prepared;
+
+mod host_launch;
 
 mod packed;
 
@@ -59,6 +63,8 @@ mod accept;
 mod select;
 
 mod runtime;
+
+mod choose;
 
 pub mod verify;
 
@@ -72,10 +78,12 @@ pub mod tune;
 
 pub mod launch_file;
 
+pub use choose::{Answer, Explanation};
 pub use cuda::driver_present;
 pub use device::{Arg, Buffer, Device, LoadedKernel};
 pub use emulated::EmulatorSettings;
-pub use error::{Error, RecordsError, Refusal};
+pub use error::{Error, Reason, RecordsError, Refusal};
+pub use host_launch::{HostLaunch, HostMemory};
 pub use info::{Backend, DeviceInfo, POISON, RulesRecord};
 pub use launch::{Fit, Launch, LaunchReport, View, alignment_bytes, fit, prepare};
 pub use layout::{Extents, Matrix};
@@ -84,6 +92,7 @@ pub use packed::packed;
 pub use pick::{Pick, Query, Skip, SkipCounts, find, pick};
 pub use prepared::{Prepared, WORKSPACE_ALIGNMENT_BYTES};
 pub use problem::{MAX_EXTENT, Problem};
+pub use request::{Placed, Request};
 pub use runtime::Runtime;
 pub use select::{Selection, Selector, Source};
 pub use tensor_map::PlacedMap;

@@ -297,7 +297,8 @@ fn is_plain(kernel: &Kernel) -> bool {
     kernel.assumptions.is_empty() && !kernel.has_tensor_maps()
 }
 
-fn misaligned(kernel: &Kernel, addresses: &[(&str, u64)]) -> Vec<Refusal> {
+/// The operands that do not lie as a kernel needs them.
+pub(crate) fn misaligned(kernel: &Kernel, addresses: &[(&str, u64)]) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     for (name, address) in addresses {
         let Some(operand) = kernel.semantics.operand(name) else {

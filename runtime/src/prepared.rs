@@ -1,14 +1,16 @@
 //! A launch that passed every check once, to be enqueued as often as its memory lives.
 
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use tilewright_bundle::Kernel;
 
 use crate::cuda::{CudaDevice, DeviceMemory};
-use crate::device::{Arg, LoadedKernel, prepare_cuda};
-use crate::error::{Error, refused};
-use crate::launch::{Launch, fit};
+use crate::device::{LoadedKernel, prepare_cuda};
+use crate::error::{Error, Refusal, refused};
+use crate::launch::{Launch, View, fit};
 use crate::problem::Problem;
+use crate::request::Placed;
 
 /// Address of scratch memory is a multiple of it.
 pub const WORKSPACE_ALIGNMENT_BYTES: u64 = 256;
@@ -41,7 +43,7 @@ impl Prepared {
 }
 
 impl CudaDevice {
-    /// Checks everything and packs a launch, without launching.
+    /// Checks everything and packs a launch on memory of anybody's, without launching.
     ///
     /// # Errors
     /// [`Error::Refused`] with every reason.
@@ -49,11 +51,13 @@ impl CudaDevice {
         &self,
         loaded: Arc<LoadedKernel>,
         problem: &Problem,
-        args: &[Arg<'_>],
+        operands: &[Placed<'_>],
     ) -> Result<Prepared, Error> {
         let kernel = loaded.kernel();
         let fits = fit(kernel, problem, self.info()).map_err(|r| refused(kernel, r))?;
-        let launch = prepare_cuda(&loaded, &fits, self, args)?;
+        // A stride that is no stride is refused before memory is spoken of.
+        let views: Vec<View<'_>> = operands.iter().map(Placed::view).collect();
+        let launch = prepare_cuda(&loaded, &fits, self, &views)?;
         Ok(Prepared { loaded, launch })
     }
 
@@ -62,38 +66,65 @@ impl CudaDevice {
     ///
     /// # Safety
     /// The memory that the launch was prepared with is still there, and stays until the work is
-    /// done; that of a captured launch as long as the graph is replayed.
+    /// done; that of a captured launch as long as the graph is replayed. So is scratch memory of
+    /// the caller's, which takes the place of the runtime's own where it is given: zero before the
+    /// first launch, and no other work's meanwhile.
     ///
     /// # Errors
-    /// When the driver refuses it.
-    pub unsafe fn enqueue(&self, prepared: &Prepared) -> Result<(), Error> {
-        let code = prepared.loaded.cuda().ok_or(Error::ForeignBuffer)?;
-        CudaDevice::launch(self, code, &prepared.launch)
-    }
-
-    /// The same with scratch memory of the caller's: zero before the first launch, and no other
-    /// work's meanwhile.
-    ///
-    /// # Safety
-    /// As of [`CudaDevice::enqueue`], for the scratch memory as well.
-    ///
-    /// # Errors
-    /// When it is too small or not aligned, or the driver refuses the launch.
-    pub unsafe fn enqueue_with(
+    /// When scratch memory is too small or not aligned, or the driver refuses the launch.
+    pub unsafe fn enqueue(
         &self,
         prepared: &Prepared,
-        workspace: &DeviceMemory,
+        workspace: Option<&DeviceMemory>,
     ) -> Result<(), Error> {
-        let (needs, has) = (prepared.workspace_bytes(), workspace.bytes());
-        let address = workspace.address();
-        if needs > has || !address.is_multiple_of(WORKSPACE_ALIGNMENT_BYTES) {
-            return Err(Error::Request(format!(
-                "the workspace has {has} bytes at {address:#x}; {} needs {needs} at a multiple of \
-                 {WORKSPACE_ALIGNMENT_BYTES}",
-                prepared.kernel().id
-            )));
+        let stream = self.stream().cu_stream();
+        // SAFETY: the stream is the device's; the rest is the caller's promise.
+        unsafe { self.enqueue_on(stream.cast(), prepared, workspace) }
+    }
+
+    /// The same on a stream of the caller's, `CUstream` or `cudaStream_t`, null the default one.
+    /// It allocates nothing but scratch memory of its own, once a stream.
+    ///
+    /// # Safety
+    /// As of [`CudaDevice::enqueue`]; the stream belongs to the device's primary context.
+    ///
+    /// # Errors
+    /// As [`CudaDevice::enqueue`].
+    pub unsafe fn enqueue_on(
+        &self,
+        stream: *mut c_void,
+        prepared: &Prepared,
+        workspace: Option<&DeviceMemory>,
+    ) -> Result<(), Error> {
+        let lent = workspace.map(|lent| (lent.address(), lent.bytes()));
+        if let Some((address, bytes)) = lent {
+            let needs = prepared.workspace_bytes();
+            check_workspace(prepared.kernel(), needs, address, bytes)?;
         }
         let code = prepared.loaded.cuda().ok_or(Error::ForeignBuffer)?;
-        self.launch_with(code, &prepared.launch, address)
+        let address = lent.map(|(address, _)| address);
+        // SAFETY: the caller's promise is the callee's.
+        unsafe { self.launch_on(stream.cast(), code, &prepared.launch, address) }
+    }
+}
+
+/// Refuses scratch memory that is too small for a launch, or not aligned.
+pub(crate) fn check_workspace(
+    kernel: &Kernel,
+    needs: u64,
+    address: u64,
+    bytes: u64,
+) -> Result<(), Error> {
+    let mut refusals = Vec::new();
+    if needs > bytes {
+        refusals.push(Refusal::WorkspaceTooSmall { needs, has: bytes });
+    }
+    if !address.is_multiple_of(WORKSPACE_ALIGNMENT_BYTES) {
+        let needs = WORKSPACE_ALIGNMENT_BYTES;
+        refusals.push(Refusal::WorkspaceAlignment { needs, address });
+    }
+    match refusals.is_empty() {
+        true => Ok(()),
+        false => Err(refused(kernel, refusals)),
     }
 }

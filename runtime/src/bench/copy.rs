@@ -10,7 +10,7 @@ use super::rotation::Samples;
 use super::rows::{Mode, Row, RowProblem};
 use super::slices::{Contender, contest};
 use super::{Arms, Bench, Event, Extent};
-use crate::device::{Arg, prepare_cuda};
+use crate::device::{Arg, prepare_cuda, views};
 use crate::error::Error;
 use crate::launch::Launch;
 use crate::packed::packed;
@@ -125,7 +125,7 @@ impl Bench<'_> {
         for set in sets {
             let args = [s, d].into_iter().zip(set);
             let args: Vec<Arg<'_>> = args.map(|(name, buffer)| Arg::new(name, buffer)).collect();
-            launches.push(prepare_cuda(&loaded, &fit, self.device, &args)?);
+            launches.push(prepare_cuda(&loaded, &fit, self.device, &views(&args)?)?);
         }
         let mut runner = Runner {
             kernel,

@@ -14,7 +14,7 @@ use super::slices::{Contender, contest};
 use super::strided::{gather, image, span_bytes};
 use super::{Bench, Extent, Mode, Rules};
 use crate::cuda::BlasLt;
-use crate::device::{Arg, Buffer, LoadedKernel, prepare_cuda};
+use crate::device::{Arg, Buffer, LoadedKernel, prepare_cuda, views};
 use crate::error::Error;
 use crate::launch::{Fit, Launch};
 use crate::pack;
@@ -278,7 +278,12 @@ impl Bench<'_> {
             let args: Vec<Arg<'_>> = args
                 .map(|(at, (plain, packed))| Arg::new(name(at), packed.as_ref().unwrap_or(plain)))
                 .collect();
-            launches.push(prepare_cuda(&loaded, &entry.fit, self.device, &args)?);
+            launches.push(prepare_cuda(
+                &loaded,
+                &entry.fit,
+                self.device,
+                &views(&args)?,
+            )?);
         }
         Ok(Runner {
             kernel: entry.kernel,

@@ -6,6 +6,7 @@
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUstreamCaptureMode, CUstreamCaptureStatus};
@@ -66,10 +67,14 @@ impl Current {
     /// # Errors
     /// [`Error::NoDriver`] where there is none, else the driver's error.
     pub fn kept() -> Result<Current, Error> {
-        if !driver_present() {
-            return Err(Error::NoDriver);
+        static READY: OnceLock<()> = OnceLock::new();
+        if READY.get().is_none() {
+            if !driver_present() {
+                return Err(Error::NoDriver);
+            }
+            result::init().map_err(failed("cuInit"))?;
+            READY.get_or_init(|| ());
         }
-        result::init().map_err(failed("cuInit"))?;
         let mut context = null_mut();
         // SAFETY: the driver is initialized, and writes one handle that outlives the call.
         unsafe { sys::cuCtxGetCurrent(&mut context) }
@@ -123,9 +128,14 @@ impl CudaDevice {
         }
     }
 
-    /// The capture that the stream is in.
-    pub(super) fn capture_id(&self) -> Result<Option<CaptureId>, Error> {
-        let stream = self.stream.cu_stream();
+    /// The capture that a stream is in.
+    ///
+    /// # Safety
+    /// The stream is one of the device's primary context; null is the default stream.
+    pub(super) unsafe fn capture_id(
+        &self,
+        stream: sys::CUstream,
+    ) -> Result<Option<CaptureId>, Error> {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         if self.info.driver.is_none_or(|has| has < CAPTURE_INFO_DRIVER) {
             // SAFETY: the stream is alive; the driver writes one value that outlives the call.

@@ -16,6 +16,9 @@ use crate::error::{Error, Refusal, refused};
 use crate::launch::{Launch, LaunchPart};
 use crate::nvtx;
 
+/// Most parameters of a launch whose pointers need no allocation.
+const STACK_PARAMS: usize = 64;
+
 /// How many clusters have room on the device at once.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
@@ -29,47 +32,54 @@ impl CudaDevice {
     /// # Errors
     /// When the driver refuses it; failures of the kernel itself show at the next wait.
     pub(crate) fn launch(&self, kernel: &CudaKernel, launch: &Launch) -> Result<(), Error> {
-        self.bind()?;
-        let workspace = match launch.wants_workspace() {
-            true => kernel.scratch.address(self, launch.scratch_bytes())?,
-            false => 0,
-        };
-        self.launch_with(kernel, launch, workspace)
+        // SAFETY: the stream is the device's own, or one that outlives the device: see `on_stream`.
+        unsafe { self.launch_on(self.stream().cu_stream(), kernel, launch, None) }
     }
 
-    /// The same with the address of scratch memory, as large as the launch wants it, whose start is
-    /// zero as promised.
-    pub(crate) fn launch_with(
+    /// The same on a stream, with the address of scratch memory as large as the launch wants it,
+    /// whose start is zero as promised; without one, with scratch memory that is kept for the
+    /// stream. Nothing is allocated but that, once.
+    ///
+    /// # Safety
+    /// The stream is one of the device's primary context; null is the default stream.
+    ///
+    /// # Errors
+    /// As [`CudaDevice::launch`].
+    pub(crate) unsafe fn launch_on(
         &self,
+        stream: sys::CUstream,
         kernel: &CudaKernel,
         launch: &Launch,
-        workspace: u64,
+        workspace: Option<u64>,
     ) -> Result<(), Error> {
-        let _range = nvtx::range(&kernel.id);
         self.bind()?;
+        let workspace = match workspace {
+            Some(address) => address,
+            None if launch.wants_workspace() => {
+                // SAFETY: the caller's promise is the callee's.
+                unsafe { kernel.scratch.address(self, stream, launch.scratch_bytes()) }?
+            }
+            None => 0,
+        };
+        let _range = nvtx::range(&kernel.id);
         for (part, function) in launch.parts.iter().zip(&kernel.functions) {
             allow_smem(function, part.dynamic_smem_bytes)?;
-            let mut params = part.params_with(workspace);
-            let base = params.as_mut_ptr();
-            let mut pointers: Vec<*mut c_void> = part
-                .param_offsets
-                .iter()
-                // SAFETY: the bundle's checks put every offset inside the parameter block.
-                .map(|offset| unsafe { base.add(*offset as usize) }.cast())
-                .collect();
-            self.submit(function, part, &mut pointers)?;
+            with_pointers(part, &workspace, |params| {
+                self.submit(stream, function, part, params)
+            })?;
         }
         Ok(())
     }
 
     fn submit(
         &self,
+        stream: sys::CUstream,
         function: &Function,
         launch: &LaunchPart,
         params: &mut [*mut c_void],
     ) -> Result<(), Error> {
         let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
-        let (stream, smem) = (self.stream().cu_stream(), launch.dynamic_smem_bytes);
+        let smem = launch.dynamic_smem_bytes;
         let cluster = launch.cluster.map(cluster_attribute);
         let (mut one, mut two);
         let attributes: &mut [_] = match (cluster, launch.programmatic) {
@@ -190,6 +200,33 @@ impl CudaDevice {
     }
 }
 
+/// Calls with a pointer to each parameter of a launch, in the launch's own block but for the
+/// workspace's address. The driver reads them alone.
+fn with_pointers<R>(
+    part: &LaunchPart,
+    workspace: &u64,
+    call: impl FnOnce(&mut [*mut c_void]) -> R,
+) -> R {
+    let pointer = |offset: &u32| {
+        let at = *offset as usize;
+        let block = part.params.get(at..).unwrap_or_default();
+        match part.workspace_at {
+            Some(place) if place == at => std::ptr::from_ref(workspace).cast_mut().cast(),
+            _ => block.as_ptr().cast_mut().cast(),
+        }
+    };
+    let mut short = [std::ptr::null_mut(); STACK_PARAMS];
+    match short.get_mut(..part.param_offsets.len()) {
+        Some(pointers) => {
+            for (place, offset) in pointers.iter_mut().zip(&part.param_offsets) {
+                *place = pointer(offset);
+            }
+            call(pointers)
+        }
+        None => call(&mut part.param_offsets.iter().map(pointer).collect::<Vec<_>>()),
+    }
+}
+
 /// Lets the function use `smem` bytes of dynamic shared memory.
 fn allow_smem(function: &Function, smem: u32) -> Result<(), Error> {
     if smem > function.smem_allowed.load(Ordering::Relaxed) {
@@ -239,5 +276,47 @@ fn config(
         hStream: stream,
         attrs: attributes.as_mut_ptr(),
         numAttrs: attributes.len() as u32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// What the driver reads: `size` bytes from each pointer.
+    fn read(part: &LaunchPart, workspace: u64, sizes: &[usize]) -> Vec<Vec<u8>> {
+        with_pointers(part, &workspace, |pointers| {
+            let all = pointers.iter().zip(sizes);
+            all.map(|(from, size)| {
+                // SAFETY: each points to a parameter of so many bytes.
+                unsafe { std::slice::from_raw_parts(from.cast::<u8>(), *size) }.to_vec()
+            })
+            .collect()
+        })
+    }
+
+    #[test]
+    fn pointers_lead_to_the_block_and_to_the_workspace() {
+        for count in [3, STACK_PARAMS, STACK_PARAMS + 1] {
+            let mut part = LaunchPart {
+                grid: [1; 3],
+                block: [1; 3],
+                cluster: None,
+                programmatic: false,
+                dynamic_smem_bytes: 0,
+                params: (0..=255).cycle().take(8 * count).collect(),
+                tensor_maps: Vec::new(),
+                param_offsets: (0..count).map(|at| 8 * at as u32).collect(),
+                workspace_at: Some(8),
+            };
+            let sizes = vec![8; count];
+            let block = |part: &LaunchPart| part.params_with(0xABCD_EF01_2345_6789);
+            let given = read(&part, 0xABCD_EF01_2345_6789, &sizes).concat();
+            assert_eq!(given, block(&part));
+            assert_ne!(given, part.params);
+            part.workspace_at = None;
+            assert_eq!(read(&part, 7, &sizes).concat(), part.params);
+        }
     }
 }

@@ -6,6 +6,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use cudarc::driver::sys;
+
 use super::foreign::{CaptureId, Outside};
 use super::{CudaDevice, DeviceMemory};
 use crate::error::Error;
@@ -25,12 +27,21 @@ struct Piece {
 }
 
 impl Scratch {
-    /// Address of at least `bytes` of memory, zero at first, for a launch on the device's stream.
-    pub fn address(&self, device: &CudaDevice, bytes: u64) -> Result<u64, Error> {
-        let stream = device.stream().cu_stream().addr();
-        let capture = device.capture_id()?;
+    /// Address of at least `bytes` of memory, zero at first, for a launch on a stream.
+    ///
+    /// # Safety
+    /// The stream is one of the device's primary context; null is the default stream.
+    pub unsafe fn address(
+        &self,
+        device: &CudaDevice,
+        stream: sys::CUstream,
+        bytes: u64,
+    ) -> Result<u64, Error> {
+        // SAFETY: the caller's promise is the callee's.
+        let capture = unsafe { device.capture_id(stream) }?;
         let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_ours = |piece: &Piece| piece.stream == stream && piece.capture == capture;
+        let handle = stream.addr();
+        let is_ours = |piece: &Piece| piece.stream == handle && piece.capture == capture;
         let large = |piece: &&Piece| is_ours(piece) && piece.memory.bytes() >= bytes;
         if let Some(piece) = pieces.iter().find(large) {
             return Ok(piece.memory.address());
@@ -39,10 +50,12 @@ impl Scratch {
             // What is too small now is not needed again; freeing it waits for launches on it.
             pieces.retain(|piece| !is_ours(piece));
         }
+        // SAFETY: the caller's promise is the callee's; the value is gone when this returns.
+        let device = unsafe { device.on_stream(stream.cast()) };
         let memory = device.zeroed(bytes, capture.is_some())?;
         let address = memory.address();
         pieces.push(Piece {
-            stream,
+            stream: handle,
             capture,
             memory,
         });

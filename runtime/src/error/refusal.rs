@@ -253,6 +253,22 @@ pub enum Refusal {
         /// Bytes from the offset to the buffer's end.
         has: u64,
     },
+    /// Scratch memory of the caller's is too small.
+    #[error("the workspace has {has} bytes; {needs} are needed")]
+    WorkspaceTooSmall {
+        /// Bytes that the launch wants.
+        needs: u64,
+        /// Bytes given.
+        has: u64,
+    },
+    /// Scratch memory of the caller's is not aligned enough.
+    #[error("the workspace is at address {address:#x}; a multiple of {needs} is needed")]
+    WorkspaceAlignment {
+        /// Bytes of alignment.
+        needs: u64,
+        /// The address.
+        address: u64,
+    },
     /// An output shares memory with another operand.
     #[error("`{output}` is written and shares memory with `{other}`: give them separate memory")]
     Overlap {
@@ -338,6 +354,7 @@ impl Refusal {
             Refusal::NoBuffer { .. }
             | Refusal::ExtraBuffer { .. }
             | Refusal::BufferTooSmall { .. } => "buffer",
+            Refusal::WorkspaceTooSmall { .. } | Refusal::WorkspaceAlignment { .. } => "workspace",
             Refusal::Overlap { .. } => "overlap",
             Refusal::Expression { .. } | Refusal::Range { .. } => "range",
             Refusal::Abi { .. } | Refusal::Load { .. } => "load",

@@ -1,0 +1,137 @@
+// The C++ wrapper: ownership, exceptions, views, and every kind of argument.
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "tilewright.hpp"
+
+using namespace tilewright;
+
+static_assert(!std::is_copy_constructible_v<Runtime> && !std::is_copy_assignable_v<Launch>);
+static_assert(std::is_nothrow_move_constructible_v<Runtime>);
+static_assert(std::is_nothrow_move_assignable_v<Launch>);
+static_assert(dtype_of<float>() == DType{TW_DTYPE_FLOAT, 32});
+static_assert(dtype_of<const std::int8_t>() == DType{TW_DTYPE_INT, 8});
+static_assert(dtype_of<unsigned long long>() == DType{TW_DTYPE_UINT, 64});
+static_assert(dtype_of<bool>() == DType{TW_DTYPE_BOOL, 8} && bf16 != f16);
+
+static void require(bool condition, int line) {
+    if (!condition) {
+        std::cerr << "wrapper.cpp:" << line << "\n";
+        std::exit(1);
+    }
+}
+#define REQUIRE(...) require((__VA_ARGS__), __LINE__)
+
+// The error that a call throws.
+template <class Call>
+static Error thrown(Call call, int line) {
+    try {
+        call();
+    } catch (const Error &error) {
+        REQUIRE(tw_last_error() == nullptr);
+        return error;
+    }
+    require(false, line);
+    std::abort();
+}
+#define THROWN(...) thrown([&] { __VA_ARGS__; }, __LINE__)
+
+static void errors(const Runtime &runtime, const char *path) {
+    const Error nowhere = THROWN(Runtime::open("/nowhere", Options::emulator()));
+    REQUIRE(nowhere.status() == TW_ERROR_BUNDLE && std::strstr(nowhere.what(), "/nowhere"));
+    REQUIRE(std::string(nowhere.status_name()) == "bundle" && nowhere.reasons().empty());
+
+    std::array<float, 64> a{}, d{};
+    Problem problem;
+    problem.operand("a", a.data(), {8, 8}).operand("b", a.data(), {8, 7});
+    problem.operand("d", View<float>(d.data(), 63), {8, 8});
+    const Error refused = THROWN(runtime.prepare("gemm_f32", problem));
+    REQUIRE(refused.status() == TW_ERROR_REFUSED && refused.reasons().size() == 1);
+    const Reason &shape = refused.reasons()[0];
+    REQUIRE(shape.kind == "shape" && shape.operand == "b");
+    REQUIRE(shape.needed == "8" && shape.has == "7");
+
+    Problem small;
+    small.operand("s", a.data(), {8, 8}).operand("d", View<float>(d.data(), 63), {8, 8});
+    const Error bytes = THROWN(runtime.prepare("copy", small));
+    REQUIRE(std::strstr(bytes.what(), "needs 256 bytes from its offset; the buffer has 252"));
+    const Error strides = THROWN(small.operand("x", a.data(), {8, 8}, {8}));
+    REQUIRE(strides.status() == TW_ERROR_ARGUMENT);
+    REQUIRE(THROWN(runtime.find("gemn")).status() == TW_ERROR_UNKNOWN);
+    REQUIRE(THROWN(Runtime::open(path, Options::cuda(99999))).status() == TW_ERROR_DEVICE);
+    REQUIRE(THROWN(runtime.kernel(99)).status() == TW_ERROR_UNKNOWN);
+}
+
+static void listing(const Runtime &runtime) {
+    REQUIRE(runtime.device_name() == "emulator");
+    REQUIRE(runtime.kernels().size() == 6 && runtime.functions().size() == 4);
+    const Kernel kernel = runtime.kernel(runtime.find("looked_up_f32"));
+    REQUIRE(kernel.id == "looked_up_f32@plain-1" && kernel.operands.size() == 4);
+    REQUIRE(kernel.operands[1].name == "from" && kernel.operands[1].type == DType{TW_DTYPE_INT, 32});
+    REQUIRE(kernel.assumptions.size() == 1 && !kernel.assumptions[0].promise.empty());
+    REQUIRE(kernel.operands[3].is_written && kernel.operands[3].over.empty());
+}
+
+// Scalars, strides, scratch memory, and handles that move.
+static void launching(const char *path) {
+    std::array<float, 12> s{}, d{};
+    for (std::size_t i = 0; i < s.size(); i++) {
+        s[i] = static_cast<float>(i);
+    }
+    Runtime runtime = Runtime::open(path, Options::emulator(2));
+    Problem problem;
+    problem.operand("s", static_cast<const float *>(s.data()), {2, 4}, {8, 1});
+    problem.operand("d", View<float>(d), {2, 4}).scalar("alpha", 3);
+    Launch first = runtime.prepare("scaled", problem);
+    REQUIRE(first.workspace_bytes() == 32 && first.workspace_alignment() == 256);
+    REQUIRE(first.problem().find("alpha=3") != std::string::npos);
+    Launch launch = std::move(first);
+    REQUIRE(first.get() == nullptr && THROWN(first.enqueue()).status() == TW_ERROR_NULL);
+    Runtime other = std::move(runtime);
+    REQUIRE(THROWN(runtime.kernel_count()).status() == TW_ERROR_NULL);
+    other = Runtime::open(path, Options::emulator());
+    launch.enqueue();
+    alignas(256) std::array<unsigned char, 256> scratch{};
+    launch.enqueue(nullptr, scratch.data(), scratch.size());
+    for (std::size_t i = 0; i < 8; i++) {
+        REQUIRE(d[i] == 3 * s[i / 4 * 8 + i % 4]);
+    }
+    REQUIRE(d[8] == 0);
+    const std::string told = other.explain("scaled", problem);
+    REQUIRE(told.find("chosen: scaled_f32@plain-1 (untuned)") != std::string::npos);
+    REQUIRE(other.select("scaled", problem).source == TW_SOURCE_UNTUNED);
+}
+
+// A bundle whose files the program holds.
+static void from_memory(const char *path) {
+    std::vector<std::pair<std::string, std::vector<std::uint8_t>>> held;
+    for (const auto &entry : std::filesystem::recursive_directory_iterator(path)) {
+        if (entry.is_regular_file()) {
+            std::ifstream file(entry.path(), std::ios::binary);
+            const std::istreambuf_iterator<char> first(file), last;
+            const auto name = std::filesystem::relative(entry.path(), path).generic_string();
+            held.emplace_back(name, std::vector<std::uint8_t>(first, last));
+        }
+    }
+    std::vector<File> files;
+    for (const auto &[name, content] : held) {
+        files.push_back({name, content});
+    }
+    REQUIRE(Runtime::open(files, Options::emulator()).kernel_count() == 6);
+    files.pop_back();
+    REQUIRE(THROWN(Runtime::open(files, Options::emulator())).status() == TW_ERROR_BUNDLE);
+}
+
+int main(int argc, char **argv) {
+    REQUIRE(argc == 2);
+    const Runtime runtime = Runtime::open(argv[1], Options::emulator());
+    listing(runtime);
+    errors(runtime, argv[1]);
+    launching(argv[1]);
+    from_memory(argv[1]);
+    std::cout << "all is well\n";
+}

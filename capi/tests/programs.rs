@@ -1,0 +1,208 @@
+//! Programs in C and C++ that use the library, right and wrong: compiled by the machine's own
+//! compilers, linked against the library that cargo built, run on the emulator.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tilewright_fixture::{
+    COPY, GEMM, LOOKED_UP, SCALED, copy_kernel, gemm_kernel, hopper_gemm, looked_up_kernel,
+    picky_gemm, scaled_kernel, writer_of,
+};
+
+/// What C code is compiled with.
+const C: [&str; 6] = [
+    "-std=c99",
+    "-Wall",
+    "-Wextra",
+    "-Wpedantic",
+    "-Werror",
+    "-O1",
+];
+/// What C++ code is compiled with.
+const CPP: [&str; 6] = [
+    "-std=c++17",
+    "-Wall",
+    "-Wextra",
+    "-Wpedantic",
+    "-Werror",
+    "-O1",
+];
+/// Every wrong access of the program is an error, and so is memory that it loses.
+const SANITIZED: [&str; 3] = ["-fsanitize=address", "-fno-omit-frame-pointer", "-g"];
+
+fn crate_root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where cargo puts the libraries: beside the tests.
+fn libraries() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().unwrap().to_path_buf();
+    let library = folder.join("libtilewright.so");
+    assert!(library.is_file(), "{} is not there", library.display());
+    folder
+}
+
+/// A compiler of the machine; `variable` names another one.
+fn compiler(variable: &str, usual: &str) -> Command {
+    let named = std::env::var_os(variable).unwrap_or_else(|| OsString::from(usual));
+    let mut command = Command::new(named);
+    command.current_dir(crate_root()).args(["-I", "include"]);
+    command
+}
+
+fn ran(command: &mut Command) -> Output {
+    let output = command.output();
+    output.unwrap_or_else(|error| panic!("{command:?}: {error}: ci/setup.sh installs compilers"))
+}
+
+/// What a command prints; it must succeed.
+#[track_caller]
+fn stdout(command: &mut Command) -> String {
+    let output = ran(command);
+    let [out, err] = [&output.stdout, &output.stderr].map(|t| String::from_utf8_lossy(t));
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{out}{err}",
+        output.status
+    );
+    out.into_owned()
+}
+
+/// Compiles a program against the shared library.
+#[track_caller]
+fn compiled(source: &str, folder: &Path, flags: &[&str]) -> PathBuf {
+    let is_c = source.ends_with(".c");
+    let (variable, usual, own) = if is_c {
+        ("CC", "cc", C)
+    } else {
+        ("CXX", "c++", CPP)
+    };
+    let (program, libraries) = (folder.join("program"), libraries());
+    let mut command = compiler(variable, usual);
+    command
+        .args(own)
+        .args(flags)
+        .arg(source)
+        .arg("-o")
+        .arg(&program);
+    command
+        .arg("-L")
+        .arg(&libraries)
+        .args(["-ltilewright", "-pthread"]);
+    command.arg(format!("-Wl,-rpath,{}", libraries.display()));
+    stdout(&mut command);
+    program
+}
+
+/// Writes a bundle of everything that the programs launch: its folder, then the files in it.
+fn bundle(folder: &Path) -> Vec<OsString> {
+    let path = folder.join("kernels.bundle");
+    let writer = writer_of([
+        (copy_kernel("copy_f32@plain-1"), COPY),
+        (picky_gemm("gemm_f32@picky-1"), GEMM),
+        (gemm_kernel("gemm_f32@plain-2"), GEMM),
+        (hopper_gemm("gemm_f32_tn@hopper-1"), GEMM),
+        (looked_up_kernel("looked_up_f32@plain-1"), LOOKED_UP),
+        (scaled_kernel("scaled_f32@plain-1"), SCALED),
+    ]);
+    writer.write(&path).unwrap();
+    let files = writer.to_files().unwrap().into_keys();
+    std::iter::once(path.into_os_string())
+        .chain(files.map(OsString::from))
+        .collect()
+}
+
+/// What a program is told: the bundle's folder, and one that reads files itself their names.
+fn arguments(source: &str, folder: &Path) -> Vec<OsString> {
+    let mut all = bundle(folder);
+    if !source.ends_with("uses.c") {
+        all.truncate(1);
+    }
+    all
+}
+
+/// Compiles a program and runs it on the bundle.
+#[track_caller]
+fn answer(source: &str, flags: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(source, folder.path(), flags);
+    let mut command = Command::new(program);
+    command
+        .args(arguments(source, folder.path()))
+        .env("ASAN_OPTIONS", "detect_leaks=1");
+    stdout(&mut command)
+}
+
+#[test]
+fn a_gemm_in_c_is_right() {
+    let told = answer("examples/gemm.c", &[]);
+    assert_eq!(told, "gemm_f32@plain-2: 0 of 340 elements are wrong\n");
+}
+
+#[test]
+fn a_gemm_in_cpp_is_right() {
+    let told = answer("examples/gemm.cpp", &[]);
+    assert_eq!(told, "gemm_f32@plain-2: 0 of 340 elements are wrong\n");
+}
+
+#[test]
+fn the_wrapper_owns_and_throws() {
+    let told = answer("tests/c/wrapper.cpp", &SANITIZED);
+    assert_eq!(told, "all is well\n");
+}
+
+#[test]
+fn the_archive_links_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    let mut command = compiler("CC", "cc");
+    command
+        .args(C)
+        .arg("examples/gemm.c")
+        .arg("-o")
+        .arg(&program);
+    command.arg(libraries().join("libtilewright.a"));
+    command.args(["-pthread", "-ldl", "-lm"]);
+    stdout(&mut command);
+    let told = stdout(Command::new(program).args(arguments("gemm.c", folder.path())));
+    assert!(told.ends_with("0 of 340 elements are wrong\n"), "{told}");
+}
+
+#[test]
+fn everything_that_a_kernel_takes_is_given_in_c() {
+    let told = answer("tests/c/uses.c", &SANITIZED);
+    assert!(told.ends_with("all is well\n"), "{told}");
+}
+
+#[test]
+fn misuse_is_an_error_and_never_a_crash() {
+    let told = answer("tests/c/misuse.c", &SANITIZED);
+    let (count, rest) = told.trim_end().split_once(' ').unwrap();
+    assert_eq!(rest, "misuses, each told", "{told}");
+    assert!(count.parse::<u32>().unwrap() >= 60, "{told}");
+}
+
+#[test]
+fn the_bench_compiles_without_cuda() {
+    let mut command = compiler("CXX", "c++");
+    command
+        .args(CPP)
+        .args(["-fsyntax-only", "bench/overhead.cpp"]);
+    stdout(&mut command);
+}
+
+#[test]
+fn the_header_stands_by_itself_in_c_and_in_cpp() {
+    for (variable, usual, flags, language) in [("CC", "cc", C, "c"), ("CXX", "c++", CPP, "c++")] {
+        let mut command = compiler(variable, usual);
+        command
+            .args(flags)
+            .args(["-fsyntax-only", "-x", language])
+            .arg("include/tilewright.h");
+        // The header is the file that is compiled, of which compilers warn where it has `once`.
+        stdout(&mut command);
+    }
+}

@@ -1,0 +1,126 @@
+//! The parts of a refusal that programs read: whose fault, what is needed, what is there.
+
+use super::Refusal;
+
+/// The parts of one refusal; the ones that it does not have are left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reason {
+    /// The operand, extent, scalar or parameter at fault.
+    pub name: Option<String>,
+    /// What is needed.
+    pub needs: Option<String>,
+    /// What is there.
+    pub has: Option<String>,
+}
+
+impl Reason {
+    fn of(name: &str) -> Reason {
+        Reason {
+            name: Some(name.to_owned()),
+            ..Reason::default()
+        }
+    }
+
+    fn needs(mut self, needs: impl ToString) -> Reason {
+        self.needs = Some(needs.to_string());
+        self
+    }
+
+    fn has(mut self, has: impl ToString) -> Reason {
+        self.has = Some(has.to_string());
+        self
+    }
+}
+
+impl Refusal {
+    /// The refusal in parts.
+    pub fn reason(&self) -> Reason {
+        let none = Reason::default;
+        match self {
+            Refusal::Capability { needs, has, .. } => none().needs(needs).has(has),
+            Refusal::Driver { needs, has } => none().needs(needs).has(has),
+            Refusal::Extent { name, value, most } => {
+                Reason::of(name).needs(format!("1 to {most}")).has(value)
+            }
+            Refusal::ExtraExtent { name, value } => Reason::of(name).needs(1).has(value),
+            Refusal::NoExtent { name } | Refusal::NoScalar { name } => Reason::of(name),
+            Refusal::ExtraScalar { name } => Reason::of(name),
+            Refusal::Scalar { name, value, dtype } => Reason::of(name).needs(dtype).has(value),
+            Refusal::Promise { promise, .. } => none().needs(promise),
+            Refusal::CubinOnly { target } => none().needs(target),
+            Refusal::NoStrides { operand } | Refusal::NoBuffer { operand } => Reason::of(operand),
+            Refusal::ExtraBuffer { operand } => Reason::of(operand),
+            Refusal::DType {
+                operand,
+                needs,
+                has,
+            } => Reason::of(operand).needs(needs).has(has),
+            Refusal::Rank {
+                operand,
+                needs,
+                shape,
+                ..
+            } => Reason::of(operand).needs(needs).has(shape.len()),
+            Refusal::Packed {
+                operand,
+                needs,
+                shape,
+                ..
+            } => Reason::of(operand).needs(needs).has(format!("{shape:?}")),
+            Refusal::Shape {
+                operand,
+                needs,
+                has,
+                ..
+            } => Reason::of(operand).needs(needs).has(has),
+            Refusal::Strides {
+                operand, stride, ..
+            } => Reason::of(operand).has(format!("{stride:?}")),
+            Refusal::Layout {
+                operand,
+                layout,
+                given,
+            } => Reason::of(operand).needs(layout).has(format!("({given})")),
+            Refusal::Assumption { text, found, .. } => none().needs(text).has(found),
+            Refusal::Alignment {
+                operand,
+                needs,
+                address,
+            } => Reason::of(operand)
+                .needs(needs)
+                .has(format!("{address:#x}")),
+            Refusal::TensorExtent {
+                operand, extent, ..
+            } => Reason::of(operand).needs("1 to 2^32").has(extent),
+            Refusal::TensorStride { operand, bytes, .. } => {
+                Reason::of(operand).needs("a multiple of 16").has(bytes)
+            }
+            Refusal::TensorMap { parameter, problem } => Reason::of(parameter).has(problem),
+            Refusal::BufferTooSmall {
+                operand,
+                needs,
+                has,
+            } => Reason::of(operand).needs(needs).has(has),
+            Refusal::WorkspaceTooSmall { needs, has } => {
+                Reason::of("workspace").needs(needs).has(has)
+            }
+            Refusal::WorkspaceAlignment { needs, address } => Reason::of("workspace")
+                .needs(needs)
+                .has(format!("{address:#x}")),
+            Refusal::Overlap { output, other } => Reason::of(output).has(other),
+            Refusal::Expression { what, error } => Reason::of(what).has(error),
+            Refusal::Range {
+                what,
+                value,
+                least,
+                most,
+            } => Reason::of(what)
+                .needs(format!("{least} to {most}"))
+                .has(value),
+            Refusal::NoRoom { smem_bytes, .. } => none().has(smem_bytes),
+            Refusal::Abi { problem } => none().has(problem),
+            Refusal::LocalMemory { bytes } => none().needs(0).has(bytes),
+            Refusal::Load { reason } => none().has(reason),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What a caller names for a kernel: operands where they lie, scalars, extents, promises.
+//!
+//! In: names and descriptors, as they come over a language's boundary. Out: the [`Problem`] that
+//! they are to a kernel, the memory that goes with it, or why a kernel is not what they are for.
+
+use tilewright_bundle::Kernel;
+
+use crate::error::Refusal;
+use crate::launch::{View, alignment_bytes};
+use crate::problem::Problem;
+use crate::tensors::{Described, problem_of, takes};
+
+/// A tensor and where it lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed<'a> {
+    /// What it says of itself.
+    pub tensor: Described<'a>,
+    /// Address of its first element.
+    pub address: u64,
+    /// Bytes from there to the end of its memory; `None` where its owner says no more than that it
+    /// is there.
+    pub bytes: Option<u64>,
+}
+
+impl Placed<'_> {
+    /// Bytes from the first to behind the last element.
+    pub fn span_bytes(&self) -> u64 {
+        self.tensor.span_bytes().unwrap_or(u64::MAX)
+    }
+
+    /// The tensor as memory of a launch.
+    pub fn view(&self) -> View<'_> {
+        View {
+            operand: self.tensor.operand,
+            address: self.address,
+            bytes: self.bytes.unwrap_or_else(|| self.span_bytes()),
+        }
+    }
+}
+
+/// What a caller names for a kernel.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// Tensors by operand.
+    pub operands: Vec<Placed<'a>>,
+    /// Scalars, promises, and extents that no tensor says.
+    pub given: Problem,
+}
+
+impl Request<'_> {
+    /// The problem that it is to a kernel.
+    ///
+    /// # Errors
+    /// Every disagreement, as [`problem_of`].
+    pub fn problem(&self, kernel: &Kernel) -> Result<Problem, Vec<Refusal>> {
+        let operands = self.operands.iter();
+        let tensors: Vec<Described<'_>> = operands.map(|placed| placed.tensor.clone()).collect();
+        problem_of(kernel, &tensors, &self.given)
+    }
+
+    /// Address of each operand's first element.
+    pub fn addresses(&self) -> Vec<(&str, u64)> {
+        let operands = self.operands.iter();
+        operands.map(|p| (p.tensor.operand, p.address)).collect()
+    }
+
+    /// Whether the operands lie as a kernel needs them.
+    pub fn is_aligned(&self, kernel: &Kernel) -> bool {
+        self.operands.iter().all(|placed| {
+            let operand = kernel.semantics.operand(placed.tensor.operand);
+            let needs = operand.map(|operand| alignment_bytes(kernel, operand));
+            needs.is_none_or(|needs| placed.address.is_multiple_of(u64::from(needs)))
+        })
+    }
+
+    /// Why a kernel is not what the operands are for: other names, types or numbers of axes.
+    pub fn mismatch(&self, kernel: &Kernel) -> Option<String> {
+        let operands = &kernel.semantics.operands;
+        for Placed { tensor, .. } in &self.operands {
+            let Some(operand) = kernel.semantics.operand(tensor.operand) else {
+                let names: Vec<&str> = operands.iter().map(|o| o.name.as_str()).collect();
+                let names = names.join(", ");
+                return Some(format!("it takes {names}, not {}", tensor.operand));
+            };
+            let (name, needs, has) = (&operand.name, operand.dtype, tensor.dtype);
+            if !takes(needs, has) {
+                return Some(format!("its {name} is {needs}, not {has}"));
+            }
+            // A packed operand lies in one axis.
+            let (needs, packed) = match &operand.packed {
+                None => (operand.layout.rank(), ""),
+                Some(_) => (1, ", packed"),
+            };
+            if needs != tensor.place.shape().len() {
+                return Some(format!("its {name} is {}{packed}", operand.layout));
+            }
+        }
+        let given = |name: &str| self.operands.iter().any(|p| p.tensor.operand == name);
+        let missing = operands.iter().find(|operand| !given(&operand.name));
+        missing.map(|operand| format!("it takes {} as well", operand.name))
+    }
+}

@@ -50,6 +50,8 @@ mod error;
 
 mod hash;
 
+mod key;
+
 mod expr;
 
 mod layout;
@@ -76,7 +78,13 @@ mod formula;
 
 mod resolve;
 
+mod limits;
+
+mod archive;
+
 mod source;
+
+mod signature;
 
 mod folder;
 
@@ -84,28 +92,38 @@ mod tuning;
 
 mod check;
 
+mod ptx;
+
+mod bundle;
+
 mod read;
+
+mod save;
 
 mod write;
 
 pub use abi::{LaunchAbi, MAX_PARAM_BYTES, Param, ParamValue, Scalar, ScalarType, Workspace};
+pub use bundle::Bundle;
 pub use certificate::{Certificate, MAX_CERTIFICATE_BYTES};
 pub use code::{Capability, CubinFile, PtxFile, Resources, Route};
 pub use computed::{AccumulationWord, Computed};
-pub use error::{Error, Problem};
+pub use error::{ArchiveFault, ArchiveProblem, Error, KeyError, Problem, SignatureFault};
 pub use expr::{
     Condition, Env, EvalError, Expr, MAX_DEPTH, MAX_NAMES, MAX_NODES, MAX_TEXT, Name, NameKind,
     Names, Op as ExprStep, ParseError, Word as ExprWord,
 };
 pub use formula::MAX_COMPUTE_BYTES;
 pub use hash::Sha256Hex;
+pub use key::{PublicKey, SigningKey};
 pub use layout::{LayoutError, MAX_AXES, OperandLayout};
 pub use lines::{LineTable, Origin};
 pub use manifest::{
     Assumption, FORMAT_VERSION, FileEntry, Kernel, Manifest, Operand, Provenance, Role, Semantics,
 };
 pub use packed::PackedOrder;
-pub use read::Bundle;
+pub use signature::{
+    Keyring, Policy, SIGNATURES_FILE, SIGNATURES_FORMAT, Signature, Signatures, signed_text,
+};
 pub use sums::{SumBasis, SumRounding, SumRule, SumUnit, Sums};
 pub use tensor_map::{L2Promotion, OobFill, TENSOR_MAP_BYTES, TensorMapAbi, TensorSwizzle};
 pub use tilewright_formula::DType;

@@ -44,7 +44,10 @@ pub enum Error {
         known: u32,
     },
     /// The manifest's format is another one than this crate's.
-    #[error("manifest.json has format {found}; this program reads format {known}: rebuild it")]
+    #[error(
+        "manifest.json has format {found}; this program opens format {known}: use a version of it \
+         that opens {found}, or build the bundle anew"
+    )]
     Format {
         /// The manifest's.
         found: u64,

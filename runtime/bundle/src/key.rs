@@ -107,11 +107,15 @@ impl SigningKey {
         if text.contains(PUBLIC) {
             return Err(KeyError::IsPublic);
         }
-        let key = ed25519_dalek::SigningKey::from_pkcs8_pem(text);
-        let key = key.map_err(|e| KeyError::Malformed {
+        let malformed = |message: String| KeyError::Malformed {
             what: "private key",
-            message: e.to_string(),
-        })?;
+            message,
+        };
+        if !text.contains(PRIVATE) {
+            return Err(malformed(format!("the text has no line {PRIVATE}")));
+        }
+        let key = ed25519_dalek::SigningKey::from_pkcs8_pem(text);
+        let key = key.map_err(|e| malformed(e.to_string()))?;
         Ok(SigningKey(key))
     }
 

@@ -46,7 +46,10 @@ fn folder_and_archive_are_the_same_bundle() {
 fn another_program_reads_what_is_packed() {
     let bytes = writer().to_zip().unwrap();
     let mut archive = ZipArchive::new(Cursor::new(&bytes)).unwrap();
-    assert_eq!(archive.by_index(0).unwrap().name().unwrap(), "manifest.json");
+    assert_eq!(
+        archive.by_index(0).unwrap().name().unwrap(),
+        "manifest.json"
+    );
     let mut found = Files::new();
     for at in 0..archive.len() {
         let mut entry = archive.by_index(at).unwrap();

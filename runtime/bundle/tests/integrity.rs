@@ -80,17 +80,6 @@ fn every_truncation_is_noticed() {
 }
 
 #[test]
-fn swapped_files_are_noticed() {
-    let mut swapped = files();
-    let (a, b) = ("ptx/copy_a@x-1.ptx", "ptx/copy_b@x-2.ptx");
-    let (one, two) = (swapped[a].clone(), swapped[b].clone());
-    swapped.insert(a.to_owned(), two);
-    swapped.insert(b.to_owned(), one);
-    let refusal = refusal(&swapped);
-    assert!(refusal.contains(a) && refusal.contains(b), "{refusal}");
-}
-
-#[test]
 fn long_lists_and_deep_values_are_refused() {
     let many = (0..300)
         .map(|at| format!("\"p{at}\""))
@@ -119,22 +108,13 @@ fn long_lists_and_deep_values_are_refused() {
 
 #[test]
 #[cfg(unix)]
-fn links_are_refused() {
+fn nothing_is_written_through_a_link() {
     let folder = tempfile::tempdir().unwrap();
     writer().write(folder.path()).unwrap();
-    let path = folder.path().join("ptx/copy_a@x-1.ptx");
-    let elsewhere = folder.path().join("elsewhere");
-    std::fs::rename(&path, &elsewhere).unwrap();
-    std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
-    let refusal = Bundle::open(folder.path()).unwrap_err().to_string();
-    assert!(refusal.contains("is a link"), "{refusal}");
-    std::fs::remove_file(&path).unwrap();
-    std::fs::rename(&elsewhere, &path).unwrap();
-    assert!(Bundle::open(folder.path()).is_ok());
     std::fs::rename(folder.path().join("ptx"), folder.path().join("moved")).unwrap();
     std::os::unix::fs::symlink(folder.path().join("moved"), folder.path().join("ptx")).unwrap();
-    assert!(Bundle::open(folder.path()).is_err());
-    assert!(writer().write(folder.path()).is_err());
+    let refused = writer().write(folder.path()).unwrap_err().to_string();
+    assert!(refused.contains("is a link"), "{refused}");
 }
 
 #[test]

@@ -220,7 +220,8 @@ const KIND: u32 = 0o170_000;
 fn faults(entry: &Central<'_>) -> Vec<Fault> {
     let said = &entry.said;
     let (size, compressed) = (u64::from(said.size), u64::from(said.compressed));
-    let has = |id| fields::has_extra(said.extra, id);
+    let extra = fields::extra_ids(said.extra);
+    let has = |id| extra.as_ref().is_some_and(|ids| ids.contains(&id));
     let most = MAX_MANIFEST_BYTES;
     let is_folder = said.name.ends_with(b"/");
     let is_64 = [said.size, said.compressed, entry.offset].contains(&u32::MAX);
@@ -235,6 +236,7 @@ fn faults(entry: &Central<'_>) -> Vec<Fault> {
         (entry.disk != 0, Fault::Spanned),
         (is_64 || has(fields::EXTRA_ZIP64), Fault::Zip64),
         (has(fields::EXTRA_NAME), Fault::Name { reason: reason() }),
+        (extra.is_none(), Fault::Extra),
         (
             ![0, 8].contains(&said.method),
             Fault::Method {
@@ -285,13 +287,12 @@ fn data(bytes: &[u8], entry: &Central<'_>, directory: usize) -> Result<Range<usi
             central,
         });
     }
-    for (id, fault) in [
-        (fields::EXTRA_ZIP64, Fault::Zip64),
-        (fields::EXTRA_AES, Fault::Encrypted),
-    ] {
-        if fields::has_extra(local.extra, id) {
-            return Err(fault);
-        }
+    let extra = fields::extra_ids(local.extra).ok_or(Fault::Extra)?;
+    if extra.contains(&fields::EXTRA_ZIP64) {
+        return Err(Fault::Zip64);
+    }
+    if extra.contains(&fields::EXTRA_AES) {
+        return Err(Fault::Encrypted);
     }
     let head = fields::LOCAL_BYTES + local.name.len() + local.extra.len();
     let start = at + head;

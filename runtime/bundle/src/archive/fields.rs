@@ -120,16 +120,13 @@ pub(super) fn central<'b>(fields: &mut Fields<'b>) -> Option<Central<'b>> {
     })
 }
 
-/// Whether one of some extra fields is `id`; fields that are cut count as every one.
-pub(super) fn has_extra(extra: &[u8], id: u16) -> bool {
-    let mut fields = Fields(extra);
+/// The ids of some extra fields; `None` where one is cut.
+pub(super) fn extra_ids(extra: &[u8]) -> Option<Vec<u16>> {
+    let (mut fields, mut ids) = (Fields(extra), Vec::new());
     while !fields.0.is_empty() {
-        let (Some(found), Some(bytes)) = (fields.u16(), fields.u16()) else {
-            return true;
-        };
-        if found == id || fields.take(bytes.into()).is_none() {
-            return true;
-        }
+        ids.push(fields.u16()?);
+        let bytes = fields.u16()?;
+        fields.take(bytes.into())?;
     }
-    false
+    Some(ids)
 }

@@ -108,6 +108,9 @@ pub enum ArchiveFault {
          `tilewright bundle zip`"
     )]
     Streamed,
+    /// A field that extends the header reaches behind the last of them.
+    #[error("its extra fields are cut")]
+    Extra,
     /// A method of compression other than stored and deflate.
     #[error("has compression method {method}; 0 (stored) and 8 (deflate) are allowed")]
     Method {

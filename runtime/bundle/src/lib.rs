@@ -102,6 +102,10 @@ mod save;
 
 mod write;
 
+mod combine;
+
+mod last_resort;
+
 pub use abi::{LaunchAbi, MAX_PARAM_BYTES, Param, ParamValue, Scalar, ScalarType, Workspace};
 pub use bundle::Bundle;
 pub use certificate::{Certificate, MAX_CERTIFICATE_BYTES};
@@ -115,6 +119,7 @@ pub use expr::{
 pub use formula::MAX_COMPUTE_BYTES;
 pub use hash::Sha256Hex;
 pub use key::{PublicKey, SigningKey};
+pub use last_resort::{NoLastResort, without_last_resort};
 pub use layout::{LayoutError, MAX_AXES, OperandLayout};
 pub use lines::{LineTable, Origin};
 pub use manifest::{

@@ -80,14 +80,19 @@ impl BundleWriter {
     pub fn from_bundle(bundle: &Bundle) -> Result<BundleWriter, Error> {
         let mut writer = BundleWriter::new(bundle.provenance().clone());
         for kernel in bundle.kernels() {
-            let target = kernel.cubin.as_ref().map(|cubin| cubin.target.as_str());
-            let cubin = target.zip(bundle.cubin(kernel));
-            writer.add(kernel.clone(), bundle.ptx(kernel), cubin)?;
+            writer.take(bundle, kernel)?;
         }
         if let Some(tuning) = bundle.tuning() {
             writer.tune(tuning)?;
         }
         Ok(writer)
+    }
+
+    /// Adds a kernel of another bundle, with all of its code.
+    pub(crate) fn take(&mut self, bundle: &Bundle, kernel: &Kernel) -> Result<(), Error> {
+        let target = kernel.cubin.as_ref().map(|cubin| cubin.target.as_str());
+        let cubin = target.zip(bundle.cubin(kernel));
+        self.add(kernel.clone(), bundle.ptx(kernel), cubin)
     }
 
     /// Sets the selection tables, in place of earlier ones.

@@ -126,6 +126,7 @@ pub use manifest::{
     Assumption, FORMAT_VERSION, FileEntry, Kernel, Manifest, Operand, Provenance, Role, Semantics,
 };
 pub use packed::PackedOrder;
+pub use save::is_zip;
 pub use signature::{
     Keyring, Policy, SIGNATURES_FILE, SIGNATURES_FORMAT, Signature, Signatures, signed_text,
 };

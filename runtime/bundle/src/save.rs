@@ -16,6 +16,12 @@ use crate::signature::SIGNATURES_FILE;
 /// Ends the path of a bundle that is one file.
 const ZIP: &str = "zip";
 
+/// Whether a bundle is written at `path` as one zip file: the path ends in `.zip`.
+pub fn is_zip(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case(ZIP))
+}
+
 /// Writes a bundle's files at `path`: one zip file where the path ends in `.zip`, else a folder.
 ///
 /// # Errors

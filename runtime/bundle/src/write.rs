@@ -105,6 +105,11 @@ impl BundleWriter {
         Ok(())
     }
 
+    /// How many kernels it has.
+    pub fn kernels(&self) -> usize {
+        self.kernels.len()
+    }
+
     fn put(&mut self, path: &str, bytes: &[u8]) -> Sha256Hex {
         self.files.insert(path.to_owned(), bytes.to_vec());
         Sha256Hex::of(bytes)

@@ -117,8 +117,7 @@ fn lacks(kernel: &Kernel, devices: &[Capability]) -> Vec<String> {
     };
     let missed = devices.iter().filter(|device| !reaches(device));
     if let Some(device) = missed.min_by_key(|device| device.min_sm) {
-        let which = if device.exact { "" } else { " and later" };
-        lacks.push(format!("does not run on sm_{}{which}", device.min_sm));
+        lacks.push(format!("does not run on sm_{}", device.min_sm));
     }
     if kernel.has_tensor_maps() {
         lacks.push("has tensor maps, which take rows of whole 16 bytes".to_owned());

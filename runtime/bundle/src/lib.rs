@@ -1,6 +1,7 @@
 //! The contract between the generator and the runtime: a folder of kernels that says what it is.
 //!
-//! A bundle is `manifest.json` beside PTX files and optional cubins. Per kernel the manifest
+//! A bundle is `manifest.json` beside PTX files and optional cubins, in a folder or in one zip file,
+//! signed or not. Per kernel the manifest
 //! holds what it computes ([`Semantics`]), how it is launched ([`LaunchAbi`], with integer
 //! expressions over the problem's extents), where it runs ([`Capability`]), what it needs to be
 //! true ([`Assumption`]) and hashes of all of it. A tuned bundle says in [`Tuning`] tables which
@@ -8,6 +9,35 @@
 //! opens them ([`Bundle::open`]) only when every check passes.
 //!
 //! It knows no GPU, no driver, no compiler and no layout algebra.
+//!
+//! # Files
+//!
+//! [`Bundle::open`] takes a folder or a zip file, [`Bundle::from_zip`] the bytes of one, as
+//! `include_bytes!` has them. A path that ends in `.zip` is written as one file: the manifest first,
+//! every entry of the same date, so that the same kernels give the same bytes. Of an archive that
+//! two programs could read in two ways nothing is read ([`ArchiveFault`]), and no more is inflated
+//! than a folder's files may have. `signatures.json` lies beside the manifest, which does not list
+//! it: [`Signatures`] of `bundle_sha256`, which covers everything else. A [`Policy`] says whose are
+//! required; without one a bundle is whole, and from anybody.
+//!
+//! # Compatibility
+//!
+//! From format 2 on, every version of this crate opens every bundle that a released version wrote
+//! before it, as a folder and as a zip file, with the same hashes, signatures and launches. Bundles
+//! of each format are kept with the tests, opened and launched by them.
+//!
+//! A format's number grows when a key goes, comes to be required or changes what it means. A key
+//! that may be left out can come within a format; kernels that do not need it are written without
+//! it, byte for byte as before. `tuning.json` and `signatures.json` have numbers of their own under
+//! the same rules.
+//!
+//! An older version refuses what is newer: another format by its number, an unknown key by its
+//! name. It does not skip keys, because each says what must hold for a launch to be right: an
+//! assumption, a role, a layout; to launch without knowing it is to compute something else. So the
+//! oldest runtime in use says which version builds the bundles, or runtimes are updated first.
+//!
+//! Nothing is promised of the bytes of a zip file, whose compression may improve while the bundle's
+//! hash stays, nor of the PTX that a later version makes of the same spec.
 //!
 //! ```
 //! use tilewright_bundle::*;

@@ -59,6 +59,10 @@ pub fn keygen(args: &Keygen) -> Outcome {
     let key = SigningKey::from_random(&random);
     let mut public = args.output.clone().into_os_string();
     public.push(".pub");
+    if Path::new(&public).exists() {
+        let public = Path::new(&public).display();
+        return Err(Failure::CouldNotRun(format!("{public}: File exists")));
+    }
     write_new(&args.output, &key.to_pem(), 0o600)?;
     write_new(Path::new(&public), &key.public().to_pem(), 0o644)?;
     let (good, private) = (terminal::paint(GOOD, "good"), args.output.display());

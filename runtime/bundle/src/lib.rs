@@ -1,22 +1,22 @@
 //! The contract between the generator and the runtime: a folder of kernels that says what it is.
 //!
-//! A bundle is `manifest.json` beside PTX files and optional cubins, in a folder or in one zip file,
-//! signed or not. Per kernel the manifest
-//! holds what it computes ([`Semantics`]), how it is launched ([`LaunchAbi`], with integer
-//! expressions over the problem's extents), where it runs ([`Capability`]), what it needs to be
-//! true ([`Assumption`]) and hashes of all of it. A tuned bundle says in [`Tuning`] tables which
-//! kernels were fastest where. This crate writes bundles deterministically ([`BundleWriter`]) and
-//! opens them ([`Bundle::open`]) only when every check passes.
+//! A bundle is `manifest.json` beside PTX files and optional cubins, in a folder or in one zip
+//! file, signed or not. Per kernel the manifest holds what it computes ([`Semantics`]), how it is
+//! launched ([`LaunchAbi`], with integer expressions over the problem's extents), where it runs
+//! ([`Capability`]), what it needs to be true ([`Assumption`]) and hashes of all of it. A tuned
+//! bundle says in [`Tuning`] tables which kernels were fastest where. This crate writes bundles
+//! deterministically ([`BundleWriter`]) and opens them ([`Bundle::open`]) only when every check
+//! passes.
 //!
 //! It knows no GPU, no driver, no compiler and no layout algebra.
 //!
 //! # Files
 //!
 //! [`Bundle::open`] takes a folder or a zip file, [`Bundle::from_zip`] the bytes of one, as
-//! `include_bytes!` has them. A path that ends in `.zip` is written as one file: the manifest first,
-//! every entry of the same date, so that the same kernels give the same bytes. Of an archive that
-//! two programs could read in two ways nothing is read ([`ArchiveFault`]), and no more is inflated
-//! than a folder's files may have. `signatures.json` lies beside the manifest, which does not list
+//! `include_bytes!` has them. A path that ends in `.zip` is written as one file: the manifest
+//! first, every entry of the same date, so that the same kernels give the same bytes. Of an archive
+//! that two programs could read in two ways nothing is read ([`ArchiveFault`]), and no more is
+//! inflated than a folder's files may have. `signatures.json` lies beside the manifest, which does not list
 //! it: [`Signatures`] of `bundle_sha256`, which covers everything else. A [`Policy`] says whose are
 //! required; without one a bundle is whole, and from anybody.
 //!

@@ -3,7 +3,7 @@
 /// The name of the manifest in every bundle.
 pub(crate) const MANIFEST: &str = "manifest.json";
 /// Largest manifest: an entry of a shipped kernel has some 6 KB, so this is over 20,000 of them.
-/// Opened, it takes about three times its size of memory.
+/// Opened, it takes about four times its size of memory.
 pub(crate) const MAX_MANIFEST_BYTES: u64 = 128 << 20;
 /// Largest PTX or cubin.
 pub(crate) const MAX_FILE_BYTES: u64 = 64 << 20;

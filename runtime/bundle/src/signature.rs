@@ -6,11 +6,11 @@
 //! {
 //!   "format": 1,
 //!   "bundle_sha256": "<the manifest's>",
-//!   "signatures": [{ "key_id": "<sha-256 of the key's SPKI in DER>", "signature": "<128 digits>" }]
+//!   "signatures": [{ "key_id": "<64 digits>", "signature": "<128 digits>" }]
 //! }
 //! ```
 //!
-//! Signed is the text of two lines that [`signed_text`] gives, with ed25519 as RFC 8032 says it
+//! `key_id` is the SHA-256 of the public key ([`PublicKey::id`]). Signed is the text of two lines that [`signed_text`] gives, with ed25519 as RFC 8032 says it
 //! without a context. The hash in it is `bundle_sha256`, which covers every byte of the manifest
 //! and so of every file.
 

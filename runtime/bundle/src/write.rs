@@ -138,8 +138,8 @@ impl BundleWriter {
         Ok(files)
     }
 
-    /// Writes the bundle at `path` and returns its hash: one zip file where the path ends in `.zip`,
-    /// else a folder, made if it is missing.
+    /// Writes the bundle at `path` and returns its hash: one zip file where the path ends in
+    /// `.zip`, else a folder, made if it is missing.
     ///
     /// Files that the manifest of an earlier bundle in that folder lists and this one does not are
     /// removed, if they still are what that manifest says, and so are its signatures; all others

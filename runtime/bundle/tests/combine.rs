@@ -128,8 +128,8 @@ fn functions_without_a_last_resort_are_found() {
     assert_eq!(
         told(&[copy.clone(), picky.clone(), hopper.clone()]),
         [
-            "no last resort for gemm_f32, gemm_f32_tn: the nearest, gemm_f32_tn@h-1, does not run on \
-          sm_80"
+            "no last resort for gemm_f32, gemm_f32_tn: the nearest, gemm_f32_tn@h-1, does not \
+             run on sm_80"
         ]
     );
     assert_eq!(told(&[hopper.clone()]), [""; 0]);

@@ -16,9 +16,9 @@
 //! `include_bytes!` has them. A path that ends in `.zip` is written as one file: the manifest
 //! first, every entry of the same date, so that the same kernels give the same bytes. Of an archive
 //! that two programs could read in two ways nothing is read ([`ArchiveFault`]), and no more is
-//! inflated than a folder's files may have. `signatures.json` lies beside the manifest, which does not list
-//! it: [`Signatures`] of `bundle_sha256`, which covers everything else. A [`Policy`] says whose are
-//! required; without one a bundle is whole, and from anybody.
+//! inflated than a folder's files may have. `signatures.json` lies beside the manifest, which does
+//! not list it: [`Signatures`] of `bundle_sha256`, which covers everything else. A [`Policy`] says
+//! whose are required; without one a bundle is whole, and from anybody.
 //!
 //! # Compatibility
 //!

@@ -10,9 +10,9 @@
 //! }
 //! ```
 //!
-//! `key_id` is the SHA-256 of the public key ([`PublicKey::id`]). Signed is the text of two lines that [`signed_text`] gives, with ed25519 as RFC 8032 says it
-//! without a context. The hash in it is `bundle_sha256`, which covers every byte of the manifest
-//! and so of every file.
+//! `key_id` is the SHA-256 of the public key ([`PublicKey::id`]). Signed is the text of two lines
+//! that [`signed_text`] gives, with ed25519 as RFC 8032 says it without a context. The hash in it
+//! is `bundle_sha256`, which covers every byte of the manifest and so of every file.
 
 use std::collections::{BTreeMap, BTreeSet};
 

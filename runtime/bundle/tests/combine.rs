@@ -132,9 +132,9 @@ fn functions_without_a_last_resort_are_found() {
              run on sm_80"
         ]
     );
-    assert_eq!(told(&[hopper.clone()]), [""; 0]);
+    assert_eq!(told(std::slice::from_ref(&hopper)), [""; 0]);
     assert_eq!(
-        told(&[picky.clone()]),
+        told(std::slice::from_ref(&picky)),
         [
             "no last resort for gemm_f32: the nearest, gemm_f32@picky-1, assumes lda % 8 == 0, \
           assumes ldb % 8 == 0, assumes align(a) == 16"

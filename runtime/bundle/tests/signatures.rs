@@ -45,7 +45,10 @@ fn a_signed_bundle_opens_in_every_form() {
             assert_eq!(bundle.signatures().unwrap().signatures[0].key_id, id);
             assert!(bundle.unlisted(&path).unwrap().is_empty());
         }
-        assert_eq!(policy.open(&path).unwrap().signed_by(), [id.clone()]);
+        assert_eq!(
+            policy.open(&path).unwrap().signed_by(),
+            std::slice::from_ref(&id)
+        );
         assert!(Bundle::open(&path).unwrap().signed_by().is_empty());
     }
     let bytes = std::fs::read(folder.path().join("b.zip")).unwrap();

@@ -1,11 +1,11 @@
 //! An open bundle on a device: its kernels, by name and by what is wanted.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tilewright_runtime::bundle::Kernel;
+use tilewright_runtime::bundle::{Kernel, Policy, PublicKey};
 use tilewright_runtime::cuda::Current;
 use tilewright_runtime::{Device, EmulatorSettings, Runtime};
 
@@ -21,17 +21,23 @@ pub(crate) struct PyBundle {
     name: String,
 }
 
-/// Opens the bundle in a folder, on a GPU (`cuda`, `cuda:1`) or on the emulator, which pretends to
-/// have `sms` multiprocessors of compute capability `sm`, or of every one.
+/// Opens the bundle at `path`, a folder or one zip file, on a GPU (`cuda`, `cuda:1`) or on the
+/// emulator, which pretends to have `sms` multiprocessors of compute capability `sm`, or of every
+/// one. With `require_key`, a file of public keys (PEM), only if one of them has signed it.
 #[pyfunction]
-#[pyo3(signature = (path, device="cuda", *, sms=4, sm=None))]
+#[pyo3(signature = (path, device="cuda", *, sms=4, sm=None, require_key=None))]
 pub(crate) fn open(
     py: Python<'_>,
     path: PathBuf,
     device: &str,
     sms: u32,
     sm: Option<u32>,
+    require_key: Option<PathBuf>,
 ) -> PyResult<PyBundle> {
+    let policy = match &require_key {
+        Some(file) => signed_by(file)?,
+        None => Policy::Unsigned,
+    };
     let (device, name) = match device.split_once(':') {
         None if device == "emulator" => {
             let settings = EmulatorSettings {
@@ -48,12 +54,19 @@ pub(crate) fn open(
         }
         _ => return Err(unknown_device(device)),
     };
-    let runtime = Runtime::open(&path, device).map_err(raised)?;
+    let runtime = Runtime::open_with(&path, device, &policy).map_err(raised)?;
     Ok(PyBundle {
         runtime: Arc::new(runtime),
         path,
         name,
     })
+}
+
+fn signed_by(file: &Path) -> PyResult<Policy> {
+    let failed = |error: String| Error::new_err(format!("{}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| failed(error.to_string()))?;
+    let keys = PublicKey::all_from_pem(&text).map_err(|error| failed(error.to_string()))?;
+    Ok(Policy::signed_by(keys))
 }
 
 fn unknown_device(device: &str) -> PyErr {

@@ -191,9 +191,11 @@ def open(
     *,
     sms: int = 4,
     sm: Optional[int] = None,
+    require_key: Optional[Union[str, "PathLike[str]"]] = None,
 ) -> Bundle:
-    """Opens the bundle in a folder, on a GPU (`cuda`, `cuda:1`) or on the emulator, which pretends
-    to have `sms` multiprocessors of compute capability `sm`, or of every one."""
+    """Opens the bundle at `path`, a folder or one zip file, on a GPU (`cuda`, `cuda:1`) or on the
+    emulator, which pretends to have `sms` multiprocessors of compute capability `sm`, or of every
+    one. With `require_key`, a file of public keys (PEM), only if one of them has signed it."""
 
 def memcpy(d: Any, s: Any, *, stream: Any = None) -> None:
     """Copies the bytes of `s` to `d` by the driver's own copy, on the current stream: the peer of

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tilewright_bundle::{Bundle, Kernel};
+use tilewright_bundle::{Bundle, Kernel, Policy};
 
 use crate::device::{Arg, Device, LoadedKernel};
 use crate::error::{Error, Refusal};
@@ -24,12 +24,21 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Opens the bundle in a folder.
+    /// Opens the bundle at `path`: a folder, or the same as one zip file.
     ///
     /// # Errors
     /// When the bundle is refused.
     pub fn open(path: &Path, device: Device) -> Result<Runtime, Error> {
-        Ok(Runtime::new(Bundle::open(path)?, device))
+        Runtime::open_with(path, device, &Policy::Unsigned)
+    }
+
+    /// As [`Runtime::open`], of the bundles that `policy` allows: `Policy::signed_by(keys)` opens
+    /// those alone that one of the keys has signed.
+    ///
+    /// # Errors
+    /// When the bundle is refused.
+    pub fn open_with(path: &Path, device: Device, policy: &Policy) -> Result<Runtime, Error> {
+        Ok(Runtime::new(policy.open(path)?, device))
     }
 
     /// Uses a bundle that is open already, such as one embedded in the program.

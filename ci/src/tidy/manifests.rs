@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn what_is_included_lies_in_the_package() {
         let source = |path: &str, included: &str| {
-            let file = SourceFile::new(path, &format!("x\nconst A: &str = {included};\n"));
+            let file = SourceFile::new(path, format!("x\nconst A: &str = {included};\n"));
             included_lines(&file)
         };
         let included_str = |path: &str| format!("include_str!({path:?})");

@@ -4,6 +4,7 @@
 
 #[cfg(feature = "codegen")]
 mod compile;
+pub mod bundle;
 pub mod emulate;
 pub mod layout;
 pub mod tune;
@@ -69,9 +70,9 @@ pub enum Command {
     Tune(tune::Tune),
     /// Put a packed operand into the order that its kernel takes
     Pack(Pack),
-    /// Look into a bundle
+    /// Look into bundles, sign, zip, merge and split them
     #[command(subcommand)]
-    Bundle(Bundle),
+    Bundle(bundle::Bundle),
     /// Evaluate, draw, explain and check layouts
     #[command(subcommand)]
     Layout(layout::Layout),
@@ -98,9 +99,9 @@ pub enum Device {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub struct Run {
-    /// The bundle's folder
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub bundle: PathBuf,
+    /// The bundle.
+    #[command(flatten)]
+    pub source: bundle::Source,
     /// The kernel's id or a beginning of it; of several, the first that takes the problem
     pub kernel: String,
     /// The problem to run.
@@ -178,9 +179,9 @@ pub enum Mode {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub struct Bench {
-    /// The bundle's folder
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub bundle: PathBuf,
+    /// The bundle.
+    #[command(flatten)]
+    pub source: bundle::Source,
     /// Only the kernels whose name starts so
     #[arg(long, value_name = "K")]
     pub kernel: Vec<String>,
@@ -219,9 +220,9 @@ pub struct Bench {
 /// `pack`.
 #[derive(Debug, Args)]
 pub struct Pack {
-    /// The bundle's folder
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub bundle: PathBuf,
+    /// The bundle.
+    #[command(flatten)]
+    pub source: bundle::Source,
     /// The kernel's id or a beginning of it; several must agree on the order
     pub kernel: String,
     /// The operand: `b`
@@ -236,37 +237,6 @@ pub struct Pack {
     #[arg(long, value_name = "NAME=SIZE", value_delimiter = ',', required = true)]
     pub size: Vec<Size>,
     /// Print the result as JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `bundle`.
-#[derive(Debug, Subcommand)]
-pub enum Bundle {
-    /// List the kernels of a bundle, or show some of them in full
-    Show(BundleShow),
-    /// Check every hash and every rule of a bundle
-    Verify(BundlePath),
-}
-
-/// `bundle show`.
-#[derive(Debug, Args)]
-pub struct BundleShow {
-    /// The bundle, and how to print
-    #[command(flatten)]
-    pub path: BundlePath,
-    /// Only the kernels whose name starts so, in full: operands, launch, parameters, assumptions
-    #[arg(long, value_name = "K")]
-    pub kernel: Vec<String>,
-}
-
-/// A bundle and how to print what is found in it.
-#[derive(Debug, Args)]
-pub struct BundlePath {
-    /// The bundle's folder
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub bundle: PathBuf,
-    /// Print as JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -9,12 +9,13 @@ use crate::code::Route;
 use crate::error::{Error, Problems, shorten};
 use crate::expr::Expr;
 use crate::hash::Sha256Hex;
+use crate::limits::{MANIFEST, MAX_FILE_BYTES, MAX_TOTAL_BYTES, is_safe, safe_path};
 use crate::lines::LineTable;
 use crate::manifest::{
     Assumption, FileEntry, Kernel, Manifest, Operand, Provenance, Role, Semantics,
 };
 use crate::resolve;
-use crate::source::{MAX_FILE_BYTES, MAX_TOTAL_BYTES, is_safe, safe_path};
+use crate::signature::SIGNATURES_FILE;
 use crate::text::is_plain;
 use tilewright_formula::signature::is_name;
 
@@ -364,6 +365,11 @@ fn files(files: &[FileEntry], problems: &mut Problems) {
             format!("{} bytes; at most {MAX_FILE_BYTES} are allowed", file.bytes)
         });
         well_formed(path, &file.sha256, problems);
+        let reserved = [MANIFEST, SIGNATURES_FILE];
+        let is_reserved = reserved.iter().any(|name| path.eq_ignore_ascii_case(name));
+        problems.check(!is_reserved, path, || {
+            "the manifest lists neither itself nor the bundle's signatures".to_owned()
+        });
     }
     let total = files
         .iter()

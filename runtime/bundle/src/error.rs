@@ -1,6 +1,12 @@
 //! Why a bundle cannot be opened or written; every error names the entry at fault.
 
+mod archive;
+mod signature;
+
 use std::path::PathBuf;
+
+pub use self::archive::{ArchiveFault, ArchiveProblem};
+pub use self::signature::{KeyError, SignatureFault};
 
 /// A bundle that is refused, or a file that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -38,15 +44,27 @@ pub enum Error {
         known: u32,
     },
     /// The manifest's format is another one than this crate's.
-    #[error("manifest.json has format {found}; this program reads format {known}: rebuild it")]
+    #[error(
+        "manifest.json has format {found}; this program opens format {known}: use a version of it \
+         that opens {found}, or build the bundle anew"
+    )]
     Format {
         /// The manifest's.
         found: u64,
         /// Ours.
         known: u32,
     },
+    /// The archive is none that a bundle is read from. All problems of its entries at once.
+    #[error("{}", list(problems.iter().map(|p| (&p.entry, &p.fault))))]
+    Archive {
+        /// What is wrong, by entry.
+        problems: Vec<ArchiveProblem>,
+    },
+    /// The bundle is not signed as is required, or its signatures are none.
+    #[error("{0}")]
+    Signature(#[from] SignatureFault),
     /// Entries contradict themselves, each other, the limits or the files. All problems at once.
-    #[error("{}", list(problems))]
+    #[error("{}", list(problems.iter().map(|p| (&p.entry, &p.message))))]
     Invalid {
         /// What is wrong, by entry.
         problems: Vec<Problem>,
@@ -67,6 +85,15 @@ impl Error {
         Error::Io {
             path: path.into(),
             source,
+        }
+    }
+
+    pub(crate) fn archive(entry: &str, fault: ArchiveFault) -> Error {
+        Error::Archive {
+            problems: vec![ArchiveProblem {
+                entry: shorten(entry),
+                fault,
+            }],
         }
     }
 
@@ -137,10 +164,9 @@ fn entry_suffix(entry: &Option<String>) -> String {
         .unwrap_or_default()
 }
 
-fn list(problems: &[Problem]) -> String {
+fn list<'p>(problems: impl Iterator<Item = (&'p String, impl std::fmt::Display)>) -> String {
     let lines: Vec<String> = problems
-        .iter()
-        .map(|p| format!("{}: {}", p.entry, p.message))
+        .map(|(entry, what)| format!("{entry}: {what}"))
         .collect();
     lines.join("\n")
 }

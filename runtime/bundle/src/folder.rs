@@ -1,27 +1,40 @@
 //! What lies in a bundle's folder beside what its manifest lists.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::error::Error;
 use crate::hash::Sha256Hex;
+use crate::limits::{MANIFEST, MAX_FILE_BYTES, safe_path};
 use crate::manifest::{FileEntry, Manifest};
-use crate::source::{MANIFEST, MAX_FILE_BYTES, Source, safe_path};
+use crate::signature::{MAX_SIGNATURES_BYTES, SIGNATURES_FILE, Signatures};
+use crate::source::Source;
 
 /// Names that are looked at; a folder with more is none of a bundle's.
 const MOST_NAMES: usize = 100_000;
 
-/// Paths below `root` that neither are the manifest nor are listed, ordered; links and folders that
+/// Paths in `source` that neither are the manifest nor are listed, ordered; links and folders that
 /// hold nothing else are listed by themselves, and links are not followed.
 ///
 /// # Errors
 /// When a folder cannot be read.
-pub(crate) fn unlisted(root: &Path, manifest: &Manifest) -> Result<Vec<String>, Error> {
-    let listed: BTreeSet<&str> = manifest
-        .files
-        .iter()
-        .map(|file| file.path.as_str())
-        .collect();
+pub(crate) fn unlisted(source: &Source<'_>, manifest: &Manifest) -> Result<Vec<String>, Error> {
+    let files = manifest.files.iter().map(|file| file.path.as_str());
+    let listed: BTreeSet<&str> = files.chain([MANIFEST, SIGNATURES_FILE]).collect();
+    match source {
+        Source::Folder(root) => unlisted_below(root, &listed),
+        Source::Archive(archive) => {
+            let others = archive.names().filter(|name| !listed.contains(name));
+            Ok(others.map(str::to_owned).collect())
+        }
+        Source::Memory(files) => {
+            let others = files.keys().filter(|name| !listed.contains(*name));
+            Ok(others.map(|name| (*name).to_owned()).collect())
+        }
+    }
+}
+
+fn unlisted_below(root: &Path, listed: &BTreeSet<&str>) -> Result<Vec<String>, Error> {
     let (mut found, mut seen) = (Vec::new(), 0);
     let mut left = vec![String::new()];
     while let Some(folder) = left.pop() {
@@ -47,7 +60,7 @@ pub(crate) fn unlisted(root: &Path, manifest: &Manifest) -> Result<Vec<String>, 
                     .is_some_and(|p| p.starts_with(&inside))
             {
                 left.push(path);
-            } else if path != MANIFEST && !listed.contains(path.as_str()) {
+            } else if !listed.contains(path.as_str()) {
                 found.push(path);
             }
         }
@@ -73,4 +86,23 @@ pub(crate) fn remove(root: &Path, entry: &FileEntry) -> bool {
     safe_path(&entry.path).is_ok()
         && source.read(&entry.path, limit).is_ok_and(is_same)
         && std::fs::remove_file(root.join(&entry.path)).is_ok()
+}
+
+/// Whether the file `name` in `root` is the one of that name in `files`, byte by byte.
+pub(crate) fn has_same(root: &Path, name: &str, files: &BTreeMap<String, Vec<u8>>) -> bool {
+    let source = Source::Folder(root.to_path_buf());
+    files.get(name).is_some_and(|bytes| {
+        let found = source.read(name, bytes.len() as u64);
+        found.is_ok_and(|found| found == *bytes)
+    })
+}
+
+/// Removes a file of signatures, if it is one.
+pub(crate) fn remove_signatures(root: &Path) {
+    let source = Source::Folder(root.to_path_buf());
+    let found = source.read(SIGNATURES_FILE, MAX_SIGNATURES_BYTES).ok();
+    if found.is_some_and(|bytes| Signatures::is_one(&bytes)) {
+        // What cannot be removed is found stale when the bundle is opened.
+        let _ = std::fs::remove_file(root.join(SIGNATURES_FILE));
+    }
 }

@@ -1,13 +1,43 @@
 //! The contract between the generator and the runtime: a folder of kernels that says what it is.
 //!
-//! A bundle is `manifest.json` beside PTX files and optional cubins. Per kernel the manifest
-//! holds what it computes ([`Semantics`]), how it is launched ([`LaunchAbi`], with integer
-//! expressions over the problem's extents), where it runs ([`Capability`]), what it needs to be
-//! true ([`Assumption`]) and hashes of all of it. A tuned bundle says in [`Tuning`] tables which
-//! kernels were fastest where. This crate writes bundles deterministically ([`BundleWriter`]) and
-//! opens them ([`Bundle::open`]) only when every check passes.
+//! A bundle is `manifest.json` beside PTX files and optional cubins, in a folder or in one zip
+//! file, signed or not. Per kernel the manifest holds what it computes ([`Semantics`]), how it is
+//! launched ([`LaunchAbi`], with integer expressions over the problem's extents), where it runs
+//! ([`Capability`]), what it needs to be true ([`Assumption`]) and hashes of all of it. A tuned
+//! bundle says in [`Tuning`] tables which kernels were fastest where. This crate writes bundles
+//! deterministically ([`BundleWriter`]) and opens them ([`Bundle::open`]) only when every check
+//! passes.
 //!
 //! It knows no GPU, no driver, no compiler and no layout algebra.
+//!
+//! # Files
+//!
+//! [`Bundle::open`] takes a folder or a zip file, [`Bundle::from_zip`] the bytes of one, as
+//! `include_bytes!` has them. A path that ends in `.zip` is written as one file: the manifest
+//! first, every entry of the same date, so that the same kernels give the same bytes. Of an archive
+//! that two programs could read in two ways nothing is read ([`ArchiveFault`]), and no more is
+//! inflated than a folder's files may have. `signatures.json` lies beside the manifest, which does
+//! not list it: [`Signatures`] of `bundle_sha256`, which covers everything else. A [`Policy`] says
+//! whose are required; without one a bundle is whole, and from anybody.
+//!
+//! # Compatibility
+//!
+//! From format 2 on, every version of this crate opens every bundle that a released version wrote
+//! before it, as a folder and as a zip file, with the same hashes, signatures and launches. Bundles
+//! of each format are kept with the tests, opened and launched by them.
+//!
+//! A format's number grows when a key goes, comes to be required or changes what it means. A key
+//! that may be left out can come within a format; kernels that do not need it are written without
+//! it, byte for byte as before. `tuning.json` and `signatures.json` have numbers of their own under
+//! the same rules.
+//!
+//! An older version refuses what is newer: another format by its number, an unknown key by its
+//! name. It does not skip keys, because each says what must hold for a launch to be right: an
+//! assumption, a role, a layout; to launch without knowing it is to compute something else. So the
+//! oldest runtime in use says which version builds the bundles, or runtimes are updated first.
+//!
+//! Nothing is promised of the bytes of a zip file, whose compression may improve while the bundle's
+//! hash stays, nor of the PTX that a later version makes of the same spec.
 //!
 //! ```
 //! use tilewright_bundle::*;
@@ -50,6 +80,8 @@ mod error;
 
 mod hash;
 
+mod key;
+
 mod expr;
 
 mod layout;
@@ -76,7 +108,13 @@ mod formula;
 
 mod resolve;
 
+mod limits;
+
+mod archive;
+
 mod source;
+
+mod signature;
 
 mod folder;
 
@@ -84,28 +122,44 @@ mod tuning;
 
 mod check;
 
+mod ptx;
+
+mod bundle;
+
 mod read;
+
+mod save;
 
 mod write;
 
+mod combine;
+
+mod last_resort;
+
 pub use abi::{LaunchAbi, MAX_PARAM_BYTES, Param, ParamValue, Scalar, ScalarType, Workspace};
+pub use bundle::Bundle;
 pub use certificate::{Certificate, MAX_CERTIFICATE_BYTES};
 pub use code::{Capability, CubinFile, PtxFile, Resources, Route};
 pub use computed::{AccumulationWord, Computed};
-pub use error::{Error, Problem};
+pub use error::{ArchiveFault, ArchiveProblem, Error, KeyError, Problem, SignatureFault};
 pub use expr::{
     Condition, Env, EvalError, Expr, MAX_DEPTH, MAX_NAMES, MAX_NODES, MAX_TEXT, Name, NameKind,
     Names, Op as ExprStep, ParseError, Word as ExprWord,
 };
 pub use formula::MAX_COMPUTE_BYTES;
 pub use hash::Sha256Hex;
+pub use key::{PublicKey, SigningKey};
+pub use last_resort::{NoLastResort, without_last_resort};
 pub use layout::{LayoutError, MAX_AXES, OperandLayout};
 pub use lines::{LineTable, Origin};
 pub use manifest::{
     Assumption, FORMAT_VERSION, FileEntry, Kernel, Manifest, Operand, Provenance, Role, Semantics,
 };
 pub use packed::PackedOrder;
-pub use read::Bundle;
+pub use save::is_zip;
+pub use signature::{
+    Keyring, Policy, SIGNATURES_FILE, SIGNATURES_FORMAT, Signature, Signatures, signed_text,
+};
 pub use sums::{SumBasis, SumRounding, SumRule, SumUnit, Sums};
 pub use tensor_map::{L2Promotion, OobFill, TENSOR_MAP_BYTES, TensorMapAbi, TensorSwizzle};
 pub use tilewright_formula::DType;

@@ -1,35 +1,40 @@
 //! Opening a bundle: bytes in, kernels and their code out, or every reason why not.
 //!
-//! The order of the checks: size, format, bundle hash, types, consistency, content hashes, file
-//! hashes, selection tables, file headers. The code is held in memory from then on, so what was
-//! checked is what is loaded.
+//! The order of the checks: size, format, bundle hash, signatures, types, consistency, content
+//! hashes, file hashes, selection tables, file headers. The code is held in memory from then on, so
+//! what was checked is what is loaded.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::archive::Archive;
+use crate::bundle::Bundle;
 use crate::check;
 use crate::code::PtxFile;
 use crate::error::{Error, Problems, shorten};
 use crate::hash::Sha256Hex;
-use crate::manifest::{FORMAT_VERSION, Kernel, Manifest, Provenance};
-use crate::source::{MANIFEST, MAX_FILE_BYTES, MAX_MANIFEST_BYTES, Source};
+use crate::limits::{MANIFEST, MAX_FILE_BYTES, MAX_MANIFEST_BYTES};
+use crate::manifest::{FORMAT_VERSION, Kernel, Manifest};
+use crate::ptx;
+use crate::signature::{MAX_SIGNATURES_BYTES, Policy, SIGNATURES_FILE, Signatures};
+use crate::source::Source;
 use crate::tuning::{TUNING_FILE, Tuning};
 
-/// An opened bundle: every check has passed and all code is in memory.
-#[derive(Debug, Clone)]
-pub struct Bundle {
-    manifest: Manifest,
-    files: BTreeMap<String, Vec<u8>>,
-    tuning: Option<Tuning>,
-}
-
 impl Bundle {
-    /// Opens the bundle in the folder `path`.
+    /// Opens the bundle at `path`: a folder, or a file that is the same as one zip.
     ///
     /// # Errors
     /// When a file cannot be read, or anything in the bundle is not what the manifest says.
     pub fn open(path: &Path) -> Result<Bundle, Error> {
-        open(&Source::Folder(path.to_path_buf()))
+        Policy::Unsigned.open(path)
+    }
+
+    /// Opens a bundle that is one zip file in memory, as `include_bytes!` holds it.
+    ///
+    /// # Errors
+    /// As [`Bundle::open`].
+    pub fn from_zip(bytes: &[u8]) -> Result<Bundle, Error> {
+        Policy::Unsigned.open_zip(bytes)
     }
 
     /// Opens a bundle whose files, `manifest.json` among them, are given by path and content, as
@@ -40,70 +45,49 @@ impl Bundle {
     pub fn from_files<'a>(
         files: impl IntoIterator<Item = (&'a str, &'a [u8])>,
     ) -> Result<Bundle, Error> {
-        open(&Source::Memory(files.into_iter().collect()))
+        Policy::Unsigned.open_files(files)
     }
 
-    /// The hash of the whole bundle.
-    pub fn hash(&self) -> &Sha256Hex {
-        &self.manifest.bundle_sha256
-    }
-
-    /// The tools that made it.
-    pub fn provenance(&self) -> &Provenance {
-        &self.manifest.provenance
-    }
-
-    /// The whole manifest.
-    pub fn manifest(&self) -> &Manifest {
-        &self.manifest
-    }
-
-    /// The kernels, in the manifest's order.
-    pub fn kernels(&self) -> &[Kernel] {
-        &self.manifest.kernels
-    }
-
-    /// The kernel with this id.
-    pub fn kernel(&self, id: &str) -> Option<&Kernel> {
-        self.kernels().iter().find(|k| k.id == id)
-    }
-
-    /// The kernels made from this spec, in the manifest's order.
-    pub fn of_spec<'a>(&'a self, spec: &'a str) -> impl Iterator<Item = &'a Kernel> {
-        self.kernels().iter().filter(move |k| k.spec == spec)
-    }
-
-    /// The PTX of a kernel of this bundle; empty for a kernel of another one.
-    pub fn ptx(&self, kernel: &Kernel) -> &str {
-        let bytes = self
-            .files
-            .get(&kernel.ptx.file)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        std::str::from_utf8(bytes).unwrap_or_default()
-    }
-
-    /// Paths in the bundle's folder that its manifest does not list: nothing reads them.
+    /// Paths in the folder or archive it was opened from that it has no use for: nothing reads
+    /// them.
     ///
     /// # Errors
-    /// When a folder cannot be read.
-    pub fn unlisted(&self, folder: &Path) -> Result<Vec<String>, Error> {
-        crate::folder::unlisted(folder, &self.manifest)
-    }
-
-    /// The selection tables, if the bundle was tuned.
-    pub fn tuning(&self) -> Option<&Tuning> {
-        self.tuning.as_ref()
-    }
-
-    /// The machine code of a kernel of this bundle, if it is shipped.
-    pub fn cubin(&self, kernel: &Kernel) -> Option<&[u8]> {
-        let cubin = kernel.cubin.as_ref()?;
-        self.files.get(&cubin.file).map(Vec::as_slice)
+    /// When a folder or archive cannot be read.
+    pub fn unlisted(&self, path: &Path) -> Result<Vec<String>, Error> {
+        crate::folder::unlisted(&Source::at(path)?, &self.manifest)
     }
 }
 
-fn open(source: &Source<'_>) -> Result<Bundle, Error> {
+impl Policy {
+    /// As [`Bundle::open`], of the bundles that this policy allows.
+    ///
+    /// # Errors
+    /// As [`Bundle::open`]; [`Error::Signature`] when it is not signed as is required.
+    pub fn open(&self, path: &Path) -> Result<Bundle, Error> {
+        open(&Source::at(path)?, self)
+    }
+
+    /// As [`Bundle::from_zip`], of the bundles that this policy allows.
+    ///
+    /// # Errors
+    /// As [`Policy::open`].
+    pub fn open_zip(&self, bytes: &[u8]) -> Result<Bundle, Error> {
+        open(&Source::Archive(Archive::of(bytes)?), self)
+    }
+
+    /// As [`Bundle::from_files`], of the bundles that this policy allows.
+    ///
+    /// # Errors
+    /// As [`Policy::open`].
+    pub fn open_files<'a>(
+        &self,
+        files: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+    ) -> Result<Bundle, Error> {
+        open(&Source::Memory(files.into_iter().collect()), self)
+    }
+}
+
+fn open(source: &Source<'_>, policy: &Policy) -> Result<Bundle, Error> {
     let bytes = source.read(MANIFEST, MAX_MANIFEST_BYTES)?;
     let text = std::str::from_utf8(&bytes).map_err(|e| Error::Manifest {
         line: 0,
@@ -112,17 +96,27 @@ fn open(source: &Source<'_>) -> Result<Bundle, Error> {
         message: format!("byte {} is not UTF-8", e.valid_up_to()),
     })?;
     check_format(text)?;
-    check_bundle_hash(text)?;
+    let hash = check_bundle_hash(text)?;
+    let signed = source.read_if_there(SIGNATURES_FILE, MAX_SIGNATURES_BYTES)?;
+    let signatures = signed
+        .as_deref()
+        .map(|bytes| Signatures::parse(bytes, &hash));
+    let signatures = signatures.transpose()?;
+    let signed_by = policy.check(&hash, signatures.as_ref())?;
     let mut manifest: Manifest =
         serde_json::from_str(text).map_err(|e| manifest_error(text, &e))?;
     check::manifest(&mut manifest)?;
     check_content_hashes(&manifest)?;
-    let files = read_files(source, &manifest)?;
+    let mut files = read_files(source, &manifest)?;
     let tuning = read_tuning(&manifest, &files)?;
+    files.insert(MANIFEST.to_owned(), bytes);
+    files.extend(signed.map(|bytes| (SIGNATURES_FILE.to_owned(), bytes)));
     let bundle = Bundle {
         manifest,
         files,
         tuning,
+        signatures,
+        signed_by,
     };
     check_code(&bundle)?;
     Ok(bundle)
@@ -159,7 +153,8 @@ pub(crate) fn hashed_part(text: &str) -> Option<(&str, &str)> {
     Some((body, digits))
 }
 
-fn check_bundle_hash(text: &str) -> Result<(), Error> {
+/// The hash that the manifest says, if it is the manifest's.
+fn check_bundle_hash(text: &str) -> Result<Sha256Hex, Error> {
     let Some((body, digits)) = hashed_part(text) else {
         return Err(Error::invalid(
             "manifest",
@@ -168,7 +163,7 @@ fn check_bundle_hash(text: &str) -> Result<(), Error> {
     };
     let found = Sha256Hex::of(body.as_bytes());
     if found.as_str() == digits {
-        return Ok(());
+        return Ok(found);
     }
     let digits = shorten(digits);
     Err(Error::invalid(
@@ -292,12 +287,12 @@ fn read_tuning(
 fn check_code(bundle: &Bundle) -> Result<(), Error> {
     let mut problems = Problems::default();
     for kernel in bundle.kernels() {
-        let ptx = bundle
+        let text = bundle
             .files
             .get(&kernel.ptx.file)
             .map(Vec::as_slice)
             .unwrap_or_default();
-        match ptx_header(ptx, kernel) {
+        match ptx::header(text, kernel) {
             Err(message) => problems.add(&kernel.id, message),
             Ok(PtxFile {
                 version, target, ..
@@ -318,41 +313,4 @@ fn check_code(bundle: &Bundle) -> Result<(), Error> {
         }
     }
     problems.into_result()
-}
-
-/// The version and target a PTX states, after checking that it is text and declares every entry
-/// that a kernel launches.
-pub(crate) fn ptx_header(ptx: &[u8], kernel: &Kernel) -> Result<PtxFile, String> {
-    let text = std::str::from_utf8(ptx).map_err(|_| "the PTX is not UTF-8".to_owned())?;
-    if text.contains('\0') {
-        return Err("the PTX contains a NUL byte".to_owned());
-    }
-    let directive = |name: &str| {
-        let mut lines = text.lines().map(str::trim);
-        let value = lines.find_map(|line| {
-            line.strip_prefix(name)?
-                .split([',', ' ', '\t', '/'])
-                .find(|word| !word.is_empty())
-        });
-        value
-            .map(str::to_owned)
-            .ok_or_else(|| format!("the PTX has no {name} line"))
-    };
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
-    let declared: BTreeSet<&str> = text
-        .match_indices(".entry")
-        .filter_map(|(at, found)| {
-            let name = text[at + found.len()..].trim_start();
-            name.split(|c: char| !is_of_name(c)).next()
-        })
-        .collect();
-    let mut entries = kernel.launches.iter().map(|launch| launch.entry.as_str());
-    if let Some(entry) = entries.find(|entry| !declared.contains(entry)) {
-        return Err(format!("the PTX declares no .entry {entry}"));
-    }
-    Ok(PtxFile {
-        version: directive(".version")?,
-        target: directive(".target")?,
-        ..PtxFile::default()
-    })
 }

@@ -1,32 +1,45 @@
-//! Where a bundle's bytes come from: a folder, or files held in memory.
+//! Where a bundle's bytes come from: a folder, an archive, or files held in memory.
 //!
-//! A folder is read without following links, and never outside itself.
+//! A folder is read without following links, and never outside itself. What is asked of a file, its
+//! path and its size, is the same wherever it lies.
 
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, shorten};
-
-/// The name of the manifest in every bundle.
-pub(crate) const MANIFEST: &str = "manifest.json";
-/// Largest manifest: an entry of a shipped kernel has some 6 KB, so this is over 20,000 of them.
-/// Opened, it takes about three times its size of memory.
-pub(crate) const MAX_MANIFEST_BYTES: u64 = 128 << 20;
-/// Largest PTX or cubin.
-pub(crate) const MAX_FILE_BYTES: u64 = 64 << 20;
-/// Largest sum of the files.
-pub(crate) const MAX_TOTAL_BYTES: u64 = 4 << 30;
-/// Longest path of a file.
-const MAX_PATH_BYTES: usize = 240;
+use crate::archive::{Archive, MAX_ARCHIVE_BYTES};
+use crate::error::{ArchiveFault, Error, shorten};
+use crate::limits::{MANIFEST, safe_path};
 
 /// Something that holds a bundle's files.
 pub(crate) enum Source<'a> {
     Folder(PathBuf),
+    Archive(Archive<'a>),
     Memory(BTreeMap<&'a str, &'a [u8]>),
 }
 
 impl Source<'_> {
+    /// The folder at `path`, or the archive that a file there is.
+    pub(crate) fn at(path: &Path) -> Result<Source<'static>, Error> {
+        // What is not there is a folder without a manifest.
+        let is_folder = std::fs::metadata(path).map_or(true, |meta| meta.is_dir());
+        if is_folder {
+            return Ok(Source::Folder(path.to_path_buf()));
+        }
+        let bytes = read_archive(path)?;
+        Ok(Source::Archive(Archive::of(bytes)?))
+    }
+
+    /// As [`Source::read`], where there is such a file.
+    pub(crate) fn read_if_there(&self, path: &str, limit: u64) -> Result<Option<Vec<u8>>, Error> {
+        let is_there = match self {
+            Source::Memory(files) => files.contains_key(path),
+            Source::Archive(archive) => archive.size(path).is_some(),
+            Source::Folder(root) => root.join(path).symlink_metadata().is_ok(),
+        };
+        is_there.then(|| self.read(path, limit)).transpose()
+    }
+
     /// The content of `path`, which must pass [`safe_path`] and hold at most `limit` bytes.
     pub(crate) fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, Error> {
         safe_path(path).map_err(|message| Error::invalid(shorten(path), message))?;
@@ -38,9 +51,58 @@ impl Source<'_> {
                 check_size(path, bytes.len() as u64, limit)?;
                 Ok(bytes.to_vec())
             }
+            Source::Archive(archive) => read_entry(archive, path, limit),
             Source::Folder(root) => read_below(root, path, limit),
         }
     }
+}
+
+/// The content of an archive's entry, of which no more is inflated than it may have.
+fn read_entry(archive: &Archive<'_>, path: &str, limit: u64) -> Result<Vec<u8>, Error> {
+    let refused = |message: String| Error::invalid(shorten(path), message);
+    let inner = || {
+        archive
+            .names()
+            .find(|name| name.ends_with("/manifest.json"))
+    };
+    match archive.size(path) {
+        None if path == MANIFEST && inner().is_some() => {
+            let inner = shorten(inner().unwrap_or_default());
+            return Err(refused(format!(
+                "the file is missing; {inner} is there: zip what is in that folder, not the folder"
+            )));
+        }
+        None => return Err(refused("the file is missing".to_owned())),
+        Some(size) => check_size(path, size, limit)?,
+    }
+    let content = archive.content(path).unwrap_or_else(|| Ok(Vec::new()));
+    content.map_err(refused)
+}
+
+/// The bytes of the file at `path`, if it may be an archive.
+fn read_archive(path: &Path) -> Result<Vec<u8>, Error> {
+    let failed = |e| Error::io(path, e);
+    let refused = |fault| Error::archive("archive", fault);
+    // Opening waits where a pipe has no writer, and does things to a device.
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(refused(ArchiveFault::NoFile));
+    }
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let meta = file.metadata().map_err(failed)?;
+    if !meta.is_file() {
+        return Err(refused(ArchiveFault::NoFile));
+    }
+    let most = MAX_ARCHIVE_BYTES;
+    let fits = |bytes: u64| match bytes <= most {
+        true => Ok(()),
+        false => Err(refused(ArchiveFault::TooLong { bytes, most })),
+    };
+    fits(meta.len())?;
+    let mut bytes = Vec::new();
+    let read = file.take(most + 1).read_to_end(&mut bytes);
+    read.map_err(failed)?;
+    fits(bytes.len() as u64)?;
+    Ok(bytes)
 }
 
 fn check_size(path: &str, bytes: u64, limit: u64) -> Result<(), Error> {
@@ -86,29 +148,4 @@ fn read_below(root: &Path, path: &str, limit: u64) -> Result<Vec<u8>, Error> {
     read.map_err(|e| Error::io(&at, e))?;
     check_size(path, bytes.len() as u64, limit)?;
     Ok(bytes)
-}
-
-/// Whether `path` stays below the folder it is joined to on every system: components of letters,
-/// digits and `_ - . @ +`, none starting with a dot.
-pub(crate) fn safe_path(path: &str) -> Result<(), String> {
-    if path.is_empty() || path.len() > MAX_PATH_BYTES {
-        let n = path.len();
-        return Err(format!(
-            "the path has {n} bytes; 1 to {MAX_PATH_BYTES} are allowed"
-        ));
-    }
-    for component in path.split('/') {
-        if component.is_empty() || component.starts_with('.') || component.ends_with('.') {
-            return Err(format!("the path component {component:?} is not allowed"));
-        }
-        if let Some(c) = component.chars().find(|c| !is_safe(*c)) {
-            return Err(format!("the character {c:?} is not allowed in a path"));
-        }
-    }
-    Ok(())
-}
-
-/// Characters of ids and path components.
-pub(crate) fn is_safe(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '@' | '+')
 }

@@ -1,20 +1,19 @@
-//! Writing a bundle: kernels in, a folder out, the same bytes for the same kernels.
-//!
-//! Files are written below the output folder alone, each beside its place and then renamed, the
-//! manifest last: an interrupted write leaves no bundle that opens.
+//! Writing a bundle: kernels in, a folder or a zip file out, the same bytes for the same kernels.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
 
+use crate::archive;
+use crate::bundle::Bundle;
 use crate::check;
 use crate::code::CubinFile;
-use crate::error::{Error, Problems, shorten};
-use crate::folder;
+use crate::error::{Error, Problems};
 use crate::hash::Sha256Hex;
+use crate::limits::MANIFEST;
 use crate::manifest::{FORMAT_VERSION, FileEntry, Kernel, Manifest, Provenance};
-use crate::read::{Bundle, content_hash, hashed_part, ptx_header};
-use crate::source::{MANIFEST, MAX_MANIFEST_BYTES};
+use crate::ptx;
+use crate::read::{content_hash, hashed_part};
+use crate::save::save;
 use crate::tuning::{TUNING_FILE, Tuning};
 
 /// Collects kernels and writes them as one bundle; see the crate's example.
@@ -44,7 +43,7 @@ impl BundleWriter {
     pub fn add(
         &mut self,
         mut kernel: Kernel,
-        ptx: &str,
+        text: &str,
         cubin: Option<(&str, &[u8])>,
     ) -> Result<(), Error> {
         let mut problems = Problems::default();
@@ -57,14 +56,14 @@ impl BundleWriter {
         problems.check(!self.kernels.contains_key(&kernel.id), &kernel.id, || {
             "the id is used twice: ids are unique in a bundle".to_owned()
         });
-        let header = ptx_header(ptx.as_bytes(), &kernel);
+        let header = ptx::header(text.as_bytes(), &kernel);
         match header {
             Ok(header) => kernel.ptx = header,
             Err(message) => problems.add(&kernel.id, message),
         }
         problems.into_result()?;
         let file = format!("ptx/{}.ptx", kernel.id);
-        kernel.ptx.sha256 = self.put(&file, ptx.as_bytes());
+        kernel.ptx.sha256 = self.put(&file, text.as_bytes());
         kernel.ptx.file = file;
         if let (Some(entry), Some((_, bytes))) = (&kernel.cubin, cubin) {
             self.put(&entry.file, bytes);
@@ -81,14 +80,19 @@ impl BundleWriter {
     pub fn from_bundle(bundle: &Bundle) -> Result<BundleWriter, Error> {
         let mut writer = BundleWriter::new(bundle.provenance().clone());
         for kernel in bundle.kernels() {
-            let target = kernel.cubin.as_ref().map(|cubin| cubin.target.as_str());
-            let cubin = target.zip(bundle.cubin(kernel));
-            writer.add(kernel.clone(), bundle.ptx(kernel), cubin)?;
+            writer.take(bundle, kernel)?;
         }
         if let Some(tuning) = bundle.tuning() {
             writer.tune(tuning)?;
         }
         Ok(writer)
+    }
+
+    /// Adds a kernel of another bundle, with all of its code.
+    pub(crate) fn take(&mut self, bundle: &Bundle, kernel: &Kernel) -> Result<(), Error> {
+        let target = kernel.cubin.as_ref().map(|cubin| cubin.target.as_str());
+        let cubin = target.zip(bundle.cubin(kernel));
+        self.add(kernel.clone(), bundle.ptx(kernel), cubin)
     }
 
     /// Sets the selection tables, in place of earlier ones.
@@ -99,6 +103,11 @@ impl BundleWriter {
         tuning.check(self.kernels.values())?;
         self.put(TUNING_FILE, &tuning.to_bytes()?);
         Ok(())
+    }
+
+    /// How many kernels it has.
+    pub fn kernels(&self) -> usize {
+        self.kernels.len()
     }
 
     fn put(&mut self, path: &str, bytes: &[u8]) -> Sha256Hex {
@@ -129,36 +138,41 @@ impl BundleWriter {
         Ok(files)
     }
 
-    /// Writes the bundle into the folder `path`, made if it is missing, and returns its hash.
+    /// Writes the bundle at `path` and returns its hash: one zip file where the path ends in
+    /// `.zip`, else a folder, made if it is missing.
     ///
-    /// Files that the manifest of an earlier bundle there lists and this one does not are removed,
-    /// if they still are what that manifest says; all others stay. Writers of one folder wait for
-    /// one another, where its file system has locks.
+    /// Files that the manifest of an earlier bundle in that folder lists and this one does not are
+    /// removed, if they still are what that manifest says, and so are its signatures; all others
+    /// stay. Writers of one folder wait for one another, where its file system has locks.
     ///
     /// # Errors
     /// When the kernels together break a rule of the manifest, or a file cannot be written.
     pub fn write(&self, path: &Path) -> Result<Sha256Hex, Error> {
-        let mut files = self.to_files()?;
-        let manifest = files.remove(MANIFEST).unwrap_or_default();
-        std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
-        let folder = std::fs::File::open(path);
-        // Held until the end.
-        let _alone = folder.and_then(|folder| folder.lock().map(|()| folder));
-        let earlier = folder::listed(path, MAX_MANIFEST_BYTES);
-        for (file, bytes) in &files {
-            write_below(path, file, bytes)?;
-        }
-        write_below(path, MANIFEST, &manifest)?;
-        for entry in earlier
-            .iter()
-            .filter(|entry| !files.contains_key(&entry.path))
-        {
-            folder::remove(path, entry);
-        }
-        let text = std::str::from_utf8(&manifest).unwrap_or_default();
+        let files = self.to_files()?;
+        save(path, &files)?;
+        let manifest = files.get(MANIFEST).map(Vec::as_slice).unwrap_or_default();
+        let text = std::str::from_utf8(manifest).unwrap_or_default();
         Ok(hashed_part(text)
             .map(|(body, _)| Sha256Hex::of(body.as_bytes()))
             .unwrap_or_default())
+    }
+
+    /// The bundle as one zip file.
+    ///
+    /// # Errors
+    /// As [`BundleWriter::to_files`], and when it is more than an archive holds.
+    pub fn to_zip(&self) -> Result<Vec<u8>, Error> {
+        archive::pack(&self.to_files()?)
+    }
+}
+
+impl Bundle {
+    /// Writes the bundle as it is, its signatures too, at `path`: see [`BundleWriter::write`].
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn save(&self, path: &Path) -> Result<(), Error> {
+        save(path, self.files())
     }
 }
 
@@ -181,39 +195,4 @@ fn seal(manifest: &Manifest) -> Result<String, Error> {
         bundle_sha256,
         ..manifest.clone()
     })
-}
-
-/// Writes one file whose path the manifest's check has found safe.
-fn write_below(root: &Path, file: &str, bytes: &[u8]) -> Result<(), Error> {
-    let path = root.join(file);
-    let folder = path.parent().unwrap_or(root);
-    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    let is_link = |p: &Path| {
-        p.symlink_metadata()
-            .is_ok_and(|m| m.file_type().is_symlink())
-    };
-    if folder != root && is_link(folder) {
-        return Err(Error::invalid(
-            shorten(file),
-            "its folder is a link: remove it",
-        ));
-    }
-    let mut temporary =
-        tempfile::NamedTempFile::new_in(folder).map_err(|e| Error::io(folder, e))?;
-    temporary
-        .write_all(bytes)
-        .map_err(|e| Error::io(&path, e))?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let readable = std::fs::Permissions::from_mode(0o644);
-        temporary
-            .as_file()
-            .set_permissions(readable)
-            .map_err(|e| Error::io(&path, e))?;
-    }
-    temporary
-        .persist(&path)
-        .map_err(|e| Error::io(&path, e.error))?;
-    Ok(())
 }

@@ -2,8 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
-use std::sync::mpsc;
-use std::time::Duration;
 
 use tilewright_bundle::*;
 use tilewright_fixture::{COPY, copy_kernel, open, writer_of};
@@ -85,31 +83,6 @@ fn orders_that_are_none_are_refused_by_name() {
             "{refusal}"
         );
         assert!(refusal.contains(part), "{refusal}");
-    }
-}
-
-#[test]
-#[cfg(unix)]
-fn what_is_no_file_is_refused_and_never_waited_for() {
-    for name in ["manifest.json", "ptx/copy_f32@plain-1.ptx"] {
-        let folder = tempfile::tempdir().unwrap();
-        written(folder.path());
-        let path = folder.path().join(name);
-        std::fs::remove_file(&path).unwrap();
-        let made = std::process::Command::new("mkfifo").arg(&path).status();
-        assert!(made.unwrap().success());
-        let (send, receive) = mpsc::channel();
-        std::thread::spawn(move || {
-            let refused = Bundle::open(folder.path())
-                .map(|_| ())
-                .map_err(|e| e.to_string());
-            send.send(refused)
-        });
-        let refused = receive
-            .recv_timeout(Duration::from_secs(30))
-            .unwrap()
-            .unwrap_err();
-        assert!(refused.contains("is no plain file"), "{refused}");
     }
 }
 

@@ -1,80 +1,13 @@
 //! A bundle opens when it is whole and is refused when anything in it was changed.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
+mod sealed;
 
 use proptest::prelude::*;
 use tilewright_bundle::*;
-use tilewright_fixture::{assume, empty_ptx, i32_of, open};
+use tilewright_fixture::{empty_ptx, open};
 
-type Files = BTreeMap<String, Vec<u8>>;
-
-fn kernel(id: &str, entry: &str) -> Kernel {
-    let operand =
-        |name, role| Operand::new(name, role, DType::F32, "(m,n):(lds,1)".parse().unwrap());
-    Kernel {
-        launches: vec![LaunchAbi {
-            entry: entry.to_owned(),
-            params: Param::pack([
-                ("s", ParamValue::pointer("s")),
-                ("n", i32_of("n")),
-                ("d", ParamValue::pointer("d")),
-            ]),
-            grid: [
-                "ceil_div(n, 256)".parse().unwrap(),
-                1u32.into(),
-                1u32.into(),
-            ],
-            block: [256, 1, 1],
-            ..LaunchAbi::default()
-        }],
-        semantics: Semantics {
-            operands: vec![operand("s", Role::In), operand("d", Role::Out)],
-            compute: "d[m,n] = s[m,n]".to_owned(),
-            ..Semantics::default()
-        },
-        assumptions: vec![
-            assume("lds % 4 == 0"),
-            Assumption::Align {
-                operand: "s".to_owned(),
-                bytes: 16,
-                reason: "vectors".to_owned(),
-            },
-        ],
-        certificate: serde_json::json!({ "z": 1, "a": { "conflicts": 1.5, "b": [1, 2] } }).into(),
-        ..Kernel::new(id, "copy")
-    }
-}
-
-fn writer() -> BundleWriter {
-    let mut writer = BundleWriter::new(Provenance::new("test"));
-    writer
-        .add(kernel("copy_a@x-1", "one"), &empty_ptx("one"), None)
-        .unwrap();
-    let cubin = Some(("sm_90a", b"machine code".as_slice()));
-    writer
-        .add(kernel("copy_b@x-2", "two"), &empty_ptx("two"), cubin)
-        .unwrap();
-    writer
-}
-
-fn files() -> Files {
-    writer().to_files().unwrap()
-}
-
-/// The files with an edited manifest that has the right hash again.
-fn edited(edit: impl FnOnce(String) -> String) -> Files {
-    let mut files = files();
-    let text = edit(String::from_utf8(files["manifest.json"].clone()).unwrap());
-    files.insert("manifest.json".to_owned(), resealed(&text).into_bytes());
-    files
-}
-
-fn resealed(text: &str) -> String {
-    let at = text.rfind("  \"bundle_sha256\"").unwrap_or(text.len());
-    let hash = Sha256Hex::of(&text.as_bytes()[..at]);
-    format!("{}  \"bundle_sha256\": \"{hash}\"\n}}\n", &text[..at])
-}
+use self::sealed::{Files, edited, files, kernel, resealed, writer};
 
 fn refusal(files: &Files) -> String {
     open(files).unwrap_err().to_string()
@@ -147,122 +80,6 @@ fn every_truncation_is_noticed() {
 }
 
 #[test]
-fn swapped_files_are_noticed() {
-    let mut swapped = files();
-    let (a, b) = ("ptx/copy_a@x-1.ptx", "ptx/copy_b@x-2.ptx");
-    let (one, two) = (swapped[a].clone(), swapped[b].clone());
-    swapped.insert(a.to_owned(), two);
-    swapped.insert(b.to_owned(), one);
-    let refusal = refusal(&swapped);
-    assert!(refusal.contains(a) && refusal.contains(b), "{refusal}");
-}
-
-/// A change of the manifest's text, and what the refusal must say.
-const EDITS: &[(&str, &str, &str)] = &[
-    ("\"format\": 2", "\"format\": 3", "has format 3"),
-    ("\"format\": 2", "\"format\": 1", "build the bundle anew"),
-    ("\"copy_b@x-2\"", "\"copy_a@x-1\"", "used twice"),
-    ("\"spec\": \"copy_a\"", "\"spec\": \"copy_c\"", "before @"),
-    (
-        "\"min_driver\": 11000",
-        "\"min_driver\": 12000",
-        "content hash",
-    ),
-    (
-        "\"min_driver\": 11000",
-        "\"min_driver\": 11000, \"x\": 1",
-        "unknown field `x`",
-    ),
-    (
-        "\"min_driver\": 11000",
-        "\"min_driver\": 11000, \"min_driver\": 1",
-        "duplicate field",
-    ),
-    (
-        "\"min_driver\": 11000",
-        "\"min_driver\": -1",
-        "(copy_a@x-1)",
-    ),
-    (
-        "ceil_div(n, 256)",
-        "ceil_div(n, oops)",
-        "unknown name `oops`",
-    ),
-    ("\"offset\": 8", "\"offset\": 12", "offset 12; expected 8"),
-    (
-        "\"size\": 4",
-        "\"size\": 8",
-        "has 8 bytes; what it passes has 4",
-    ),
-    (
-        "\"operand\": \"d\"",
-        "\"operand\": \"q\"",
-        "which is no operand",
-    ),
-    ("\"bytes\": 16", "\"bytes\": 3", "power of two"),
-    ("    256,\n", "    2560,\n", "2560 threads"),
-    ("    256,\n", "    4294967295,\n", "threads; 1 to 1024"),
-    (
-        "\"entry\": \"one\"",
-        "\"entry\": \"one; trap\"",
-        "no PTX identifier",
-    ),
-    ("\"entry\": \"one\"", "\"entry\": \"on\"", "content hash"),
-    (
-        "\"kernel\": \"copy\"",
-        "\"kernel\": \"co py\"",
-        "which is no name",
-    ),
-    (
-        "\"role\": \"out\"",
-        "\"role\": \"in\"",
-        "the role of `d` is in; compute says out",
-    ),
-    (
-        "\"bytes\": 12",
-        "\"bytes\": 18446744073709551615",
-        "at most",
-    ),
-    (
-        "\"path\": \"ptx/copy_a",
-        "\"path\": \"ptx/../copy_a",
-        "not allowed",
-    ),
-    (
-        "\"path\": \"ptx/copy_a",
-        "\"path\": \"/etc/copy_a",
-        "not allowed",
-    ),
-    (
-        "\"path\": \"ptx/copy_a",
-        "\"path\": \"ptx\\\\copy_a",
-        "not allowed in a path",
-    ),
-    (
-        "\"path\": \"ptx/copy_a",
-        "\"path\": \"PTX/copy_a",
-        "not in the list",
-    ),
-    (
-        "\"file\": \"ptx/copy_a@x-1.ptx\"",
-        "\"file\": \"ptx/copy_b@x-2.ptx\"",
-        "another hash",
-    ),
-];
-
-#[test]
-fn edited_entries_are_refused_by_name() {
-    for (from, to, part) in EDITS {
-        let tampered = edited(|text| {
-            assert!(text.contains(from), "{from} is not in the manifest");
-            text.replacen(from, to, 1)
-        });
-        let refusal = refusal(&tampered);
-        assert!(refusal.contains(part), "{from} -> {to}: {refusal}");
-    }
-}
-
-#[test]
 fn long_lists_and_deep_values_are_refused() {
     let many = (0..300)
         .map(|at| format!("\"p{at}\""))
@@ -291,22 +108,13 @@ fn long_lists_and_deep_values_are_refused() {
 
 #[test]
 #[cfg(unix)]
-fn links_are_refused() {
+fn nothing_is_written_through_a_link() {
     let folder = tempfile::tempdir().unwrap();
     writer().write(folder.path()).unwrap();
-    let path = folder.path().join("ptx/copy_a@x-1.ptx");
-    let elsewhere = folder.path().join("elsewhere");
-    std::fs::rename(&path, &elsewhere).unwrap();
-    std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
-    let refusal = Bundle::open(folder.path()).unwrap_err().to_string();
-    assert!(refusal.contains("is a link"), "{refusal}");
-    std::fs::remove_file(&path).unwrap();
-    std::fs::rename(&elsewhere, &path).unwrap();
-    assert!(Bundle::open(folder.path()).is_ok());
     std::fs::rename(folder.path().join("ptx"), folder.path().join("moved")).unwrap();
     std::os::unix::fs::symlink(folder.path().join("moved"), folder.path().join("ptx")).unwrap();
-    assert!(Bundle::open(folder.path()).is_err());
-    assert!(writer().write(folder.path()).is_err());
+    let refused = writer().write(folder.path()).unwrap_err().to_string();
+    assert!(refused.contains("is a link"), "{refused}");
 }
 
 #[test]

@@ -156,8 +156,8 @@ pub struct Build {
     /// What to build.
     #[command(flatten)]
     pub specs: Specs,
-    /// The folder to write the bundle into
-    #[arg(short, long, value_name = "BUNDLE", value_hint = ValueHint::DirPath)]
+    /// The bundle to write: one file if it ends in .zip, else a folder
+    #[arg(short, long, value_name = "BUNDLE", value_hint = ValueHint::AnyPath)]
     pub output: PathBuf,
     /// How many worker processes compile at once [default: one per core]
     #[arg(short, long, value_name = "N")]
@@ -174,4 +174,7 @@ pub struct Build {
     /// List every point that is left out, and why
     #[arg(long)]
     pub dropped: bool,
+    /// Fail where a function has no kernel that takes every shape, stride and address
+    #[arg(long)]
+    pub require_last_resort: bool,
 }

@@ -31,9 +31,9 @@ On the emulator time is the number of executed instructions, and nothing stands 
 #[derive(Debug, Args)]
 #[command(after_long_help = TUNING, allow_negative_numbers = true)]
 pub struct Tune {
-    /// The bundle's folder
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub bundle: PathBuf,
+    /// The bundle.
+    #[command(flatten)]
+    pub source: super::bundle::Source,
     /// Only the kernels whose name starts so
     #[arg(long, value_name = "K")]
     pub kernel: Vec<String>,
@@ -54,8 +54,9 @@ pub struct Tune {
     /// Seconds for all of it, shared by the problems [default: as long as it takes]
     #[arg(long, value_name = "SECONDS", overrides_with = "budget")]
     pub budget: Option<f64>,
-    /// The folder to write the tuned bundle into; it may be the bundle's own
-    #[arg(short, long, value_name = "BUNDLE2", value_hint = ValueHint::DirPath)]
+    /// The tuned bundle to write: one file if it ends in .zip, else a folder; it may be the bundle
+    /// itself
+    #[arg(short, long, value_name = "BUNDLE2", value_hint = ValueHint::AnyPath)]
     pub output: PathBuf,
     /// Where to run [default: cuda where there is a GPU, else emulator]
     #[arg(long)]

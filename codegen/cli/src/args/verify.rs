@@ -32,9 +32,9 @@ pub enum Inputs {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub struct Verify {
-    /// The bundle's folder
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub bundle: PathBuf,
+    /// The bundle.
+    #[command(flatten)]
+    pub source: super::bundle::Source,
     /// Only the kernels whose name starts so
     #[arg(long, value_name = "K")]
     pub kernel: Vec<String>,

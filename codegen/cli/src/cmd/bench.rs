@@ -23,7 +23,7 @@ use crate::terminal::{self, Table};
 /// Measures what was asked for.
 pub fn run(args: &args::Bench) -> Outcome {
     let device = Device::cuda(0).map_err(Failure::could_not_run)?;
-    let runtime = Runtime::new(bundle::open(&args.bundle)?, device);
+    let runtime = Runtime::new(bundle::open(&args.source)?, device);
     let kernels = bundle::choose(runtime.bundle(), &args.kernel)?;
     let rows = measure(&runtime, &kernels, args, &options(&runtime, args))?;
     if let Some(path) = &args.output {

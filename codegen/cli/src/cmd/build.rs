@@ -5,12 +5,12 @@
 //! the assembler warns, the compiler dies) fails the build, or is left out as well with
 //! `--keep-going`. Workers compile in parallel, and the bundle is written only when all of the rest
 //! is good; it takes the place of an earlier one, and a selection table that goes with that is
-//! told.
+//! told, as are functions of which no kernel takes every problem.
 
 use std::collections::BTreeMap;
 
-use tilewright_bundle::{Bundle, Tuning};
-use tilewright_codegen::pack;
+use tilewright_bundle::{Bundle, Kernel, Tuning, without_last_resort};
+use tilewright_codegen::pack::{self, Artifact};
 use tilewright_codegen::plan;
 use tilewright_codegen::ptx::ptxas;
 use tilewright_codegen::spec::SpecFile;
@@ -52,6 +52,7 @@ pub fn run(args: &args::Build) -> Outcome {
     if made.artifacts.is_empty() {
         return Err(Failure::Rejected("no point has a kernel".to_owned()));
     }
+    tell_uncovered(&made.artifacts, args.require_last_resort)?;
     let kernels = made.artifacts.len();
     let tuned = Bundle::open(&args.output)
         .ok()
@@ -70,6 +71,29 @@ pub fn run(args: &args::Build) -> Outcome {
         ));
     }
     Ok(Verdict::Good)
+}
+
+/// Tells of the functions that have no kernel for every problem, or fails.
+fn tell_uncovered(artifacts: &[Artifact], is_required: bool) -> Result<(), Failure> {
+    let kernels: Vec<&Kernel> = artifacts.iter().map(|one| &one.kernel).collect();
+    let found = without_last_resort(&kernels);
+    if found.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
+    if is_required {
+        return Err(Failure::Rejected(format!(
+            "{}\nadd for each a spec that assumes nothing, or leave --require-last-resort out",
+            lines.join("\n")
+        )));
+    }
+    for line in lines {
+        terminal::diagnose(&format!("note: {line}"));
+    }
+    terminal::diagnose(
+        "note: other problems are refused at run time; a spec that assumes nothing takes them",
+    );
+    Ok(())
 }
 
 /// Tells of the points that have no kernel, by reason: of each, or of the first for each reason.

@@ -1,9 +1,11 @@
-//! `bundle show` and `bundle verify`: what a bundle holds, and whether all of it is as it was
-//! written.
+//! `bundle`: what a bundle holds and whether all of it is as it was written; bundles made of
+//! bundles; signatures.
 //!
-//! Opening checks every hash and rule, so both commands stand on [`open`].
+//! Opening checks every hash and rule, so all of them stand on [`open`].
 
+mod keys;
 mod kernel_card;
+mod parts;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +13,7 @@ use std::path::Path;
 use serde::Serialize;
 use tilewright_bundle::{Bundle, Error, Kernel};
 
-use crate::args;
+use crate::args::bundle as args;
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::terminal::{self, Table};
 
@@ -20,12 +22,22 @@ pub fn run(args: &args::Bundle) -> Outcome {
     match args {
         args::Bundle::Show(args) => show(args),
         args::Bundle::Verify(args) => verify(args),
+        args::Bundle::Zip(args) => parts::zip(args),
+        args::Bundle::Unzip(args) => parts::unzip(args),
+        args::Bundle::Merge(args) => parts::merge(args),
+        args::Bundle::Split(args) => parts::split(args),
+        args::Bundle::Keygen(args) => keys::keygen(args),
+        args::Bundle::Sign(args) => keys::sign(args),
     }
 }
 
+pub use self::parts::unsigned;
+
 /// Opens a bundle. A bundle that is refused is a negative verdict; one that cannot be read is not.
-pub fn open(path: &Path) -> Result<Bundle, Failure> {
-    Bundle::open(path).map_err(|error| refusal(path, error))
+pub fn open(source: &args::Source) -> Result<Bundle, Failure> {
+    let policy = keys::policy(&source.require_key)?;
+    let opened = policy.open(&source.bundle);
+    opened.map_err(|error| refusal(&source.bundle, error))
 }
 
 /// The kernels whose ids start with one of `names`; all of them when none is named.
@@ -98,10 +110,10 @@ pub fn refusal(path: &Path, error: Error) -> Failure {
     }
 }
 
-fn show(args: &args::BundleShow) -> Outcome {
-    let bundle = open(&args.path.bundle)?;
+fn show(args: &args::Show) -> Outcome {
+    let bundle = open(&args.shown.source)?;
     let is_some = !args.kernel.is_empty();
-    match (is_some, args.path.json) {
+    match (is_some, args.shown.json) {
         (true, true) => terminal::print_json(&choose(&bundle, &args.kernel)?)?,
         (false, true) => terminal::print_json(bundle.manifest())?,
         (true, false) => {
@@ -171,43 +183,73 @@ struct Integrity {
     kernels: usize,
     files: usize,
     sha256: String,
-    /// What lies in the folder and is not of the bundle.
+    /// Who signed.
+    signatures: Vec<Signed>,
+    /// What lies in the folder or archive and is not of the bundle.
     unlisted: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Signed {
+    key_id: String,
+    /// Whether the key was at hand and the signature is by it.
+    checked: bool,
 }
 
 /// Unlisted files that are named.
 const NAMED: usize = 8;
 
-fn verify(args: &args::BundlePath) -> Outcome {
-    let bundle = open(&args.bundle)?;
+fn verify(args: &args::Shown) -> Outcome {
+    let bundle = open(&args.source)?;
+    let signatures = bundle.signatures().into_iter();
+    let signed = signatures
+        .flat_map(|all| &all.signatures)
+        .map(|one| Signed {
+            key_id: one.key_id.to_string(),
+            checked: bundle.signed_by().contains(&one.key_id),
+        });
     let integrity = Integrity {
         kernels: bundle.kernels().len(),
         files: bundle.manifest().files.len(),
         sha256: bundle.hash().to_string(),
+        signatures: signed.collect(),
         unlisted: bundle
-            .unlisted(&args.bundle)
-            .map_err(|error| refusal(&args.bundle, error))?,
+            .unlisted(&args.source.bundle)
+            .map_err(|error| refusal(&args.source.bundle, error))?,
     };
-    if args.json {
-        terminal::print_json(&integrity)?;
-    } else {
-        let Integrity {
-            kernels,
-            files,
-            sha256,
-            unlisted,
-        } = integrity;
-        let good = terminal::paint(terminal::GOOD, "good");
-        terminal::print_line(&format!(
-            "{good}: {kernels} kernels, {files} files, sha256 {sha256}"
-        ))?;
-        for path in unlisted.iter().take(NAMED) {
-            let path = path.escape_debug();
-            terminal::print_line(&format!("note: {path} is not of the bundle"))?;
-        }
-        if let more @ 1.. = unlisted.len().saturating_sub(NAMED) {
-            terminal::print_line(&format!("note: nor are {more} more; --json lists them"))?;
-        }
+    match args.json {
+        true => terminal::print_json(&integrity)?,
+        false => tell(&integrity)?,
     }
     Ok(Verdict::Good)
+}
+
+fn tell(integrity: &Integrity) -> Result<(), Failure> {
+    let Integrity {
+        kernels,
+        files,
+        sha256,
+        signatures,
+        unlisted,
+    } = integrity;
+    let good = terminal::paint(terminal::GOOD, "good");
+    terminal::print_line(&format!(
+        "{good}: {kernels} kernels, {files} files, sha256 {sha256}"
+    ))?;
+    for Signed { key_id, checked } in signatures {
+        terminal::print_line(&match checked {
+            true => format!("signed by key {key_id}"),
+            false => format!(
+                "note: signed in the name of key {key_id}, not checked: --require-key checks"
+            ),
+        })?;
+    }
+    for path in unlisted.iter().take(NAMED) {
+        let path = path.escape_debug();
+        terminal::print_line(&format!("note: {path} is not of the bundle"))?;
+    }
+    if let more @ 1.. = unlisted.len().saturating_sub(NAMED) {
+        terminal::print_line(&format!("note: nor are {more} more; --json lists them"))?;
+    }
+    Ok(())
 }

@@ -25,7 +25,7 @@ struct Report<'a> {
 
 /// Packs what was asked for.
 pub fn run(args: &args::Pack) -> Outcome {
-    let opened = bundle::open(&args.bundle)?;
+    let opened = bundle::open(&args.source)?;
     let kernels = bundle::choose(&opened, std::slice::from_ref(&args.kernel))?;
     let kernel = agreeing(&kernels, &args.operand)?;
     let known: Vec<&str> = kernel.free_extents().map(|(_, text)| text).collect();

@@ -37,7 +37,7 @@ pub fn run(args: &args::Run) -> Outcome {
         true => device::open_profiled(args.device)?,
         false => device::open(args.device)?,
     };
-    let runtime = Runtime::new(bundle::open(&args.bundle)?, device);
+    let runtime = Runtime::new(bundle::open(&args.source)?, device);
     let (kernel, problem) = choose(&runtime, args)?;
     let start = Instant::now();
     let spinner = progress::spinner("running");

@@ -161,7 +161,7 @@ fn unusable(error: RecordsError) -> Failure {
 /// by a run before this one is tried again.
 fn work(args: &args::tune::Tune, earlier: usize) -> Outcome {
     let extents = extents(args)?;
-    let runtime = Runtime::new(bundle::open(&args.bundle)?, device::open(args.device)?);
+    let runtime = Runtime::new(bundle::open(&args.source)?, device::open(args.device)?);
     let kernels = bundle::choose(runtime.bundle(), &args.kernel)?;
     let (mut journal, mut records) = Journal::open(&args.records).map_err(unusable)?;
     let settings = Settings {
@@ -241,6 +241,7 @@ fn write(
         .write(&args.output)
         .map_err(|error| bundle::refusal(&args.output, error))?;
     summary.sha256 = hash.to_string();
+    bundle::unsigned(args.source.bundle.display(), runtime.bundle());
     Ok(summary)
 }
 

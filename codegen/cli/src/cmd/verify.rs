@@ -40,7 +40,7 @@ struct Report<'s> {
 /// Verifies the kernels that were asked for.
 pub fn run(args: &args::verify::Verify) -> Outcome {
     let device = open_device(args)?;
-    let runtime = Runtime::new(bundle::open(&args.bundle)?, device);
+    let runtime = Runtime::new(bundle::open(&args.source)?, device);
     if let Some(path) = &args.against {
         return against::run(&runtime, path, args);
     }

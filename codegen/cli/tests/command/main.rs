@@ -9,6 +9,7 @@ mod help;
 mod streams;
 mod bundles;
 mod packing;
+mod shipping;
 mod captures;
 mod layout;
 mod operations;

@@ -118,13 +118,33 @@ fn a_bundle_is_built_verified_and_the_same_again() {
 }
 
 #[test]
+fn a_function_without_a_last_resort_is_told_or_refused() {
+    let (folder, path) = spec(GOOD);
+    let bundle = folder.path().join("bundle.zip");
+    let (bundle, spec) = (bundle.to_str().unwrap(), path.to_str().unwrap());
+    let build = ["build", spec, "-o", bundle];
+    let required = || build.iter().chain(&["--require-last-resort"]);
+    let refused = tilewright(required()).expect(1);
+    let lacks = "no last resort for copy_plain: the nearest, copy_plain@";
+    assert!(refused.stderr.contains(lacks), "{}", refused.stderr);
+    assert!(!std::path::Path::new(bundle).exists());
+    let told = tilewright(build).expect(0).stderr;
+    assert!(told.contains(&format!("note: {lacks}")), "{told}");
+    // Element by element, nothing is assumed.
+    let elements = "copy: { s: { g2r: sm50_ld_global_4 }, d: { r2g: sm50_st_global_4 } }";
+    fs::write(&path, format!("{GOOD}{elements}\n")).unwrap();
+    let quiet = tilewright(required()).expect(0).stderr;
+    assert!(!quiet.contains("last resort"), "{quiet}");
+}
+
+#[test]
 fn a_build_over_a_tuned_bundle_says_what_it_drops() {
     let (folder, path) = spec(GOOD);
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (bundle, records, spec) = (at("bundle"), at("records.jsonl"), path.to_str().unwrap());
     let build = ["build", spec, "-o", &bundle];
     let quiet = tilewright(build).expect(0);
-    assert!(!quiet.stderr.contains("note:"), "{}", quiet.stderr);
+    assert!(!quiet.stderr.contains("table"), "{}", quiet.stderr);
     let tune = [
         "tune",
         &bundle,

@@ -1,0 +1,179 @@
+//! Bundles of other bundles: several as one, and a part of one.
+//!
+//! Kernels are taken with their code as they are, so that their content hashes stay; what is made
+//! is another bundle, which nobody has signed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::bundle::Bundle;
+use crate::error::{Error, Problems};
+use crate::manifest::{Kernel, Provenance};
+use crate::tuning::{TUNING_FILE, TunedPoint, Tuning, TuningTable};
+use crate::write::BundleWriter;
+
+/// What stands between the names of tools that made a bundle together.
+const AND: &str = " + ";
+/// Stands for a tool that a bundle does not name.
+const UNNAMED: &str = "unnamed";
+
+impl BundleWriter {
+    /// A writer of the kernels of several bundles, each with what it is called in messages. A
+    /// kernel of several of them is taken once; tools of all of them are named. Selection tables
+    /// are put together, unless they are to be dropped.
+    ///
+    /// # Errors
+    /// When kernels of one id differ, or one problem was measured with different results; all of
+    /// them at once.
+    pub fn merge(bundles: &[(&str, &Bundle)], drop_tables: bool) -> Result<BundleWriter, Error> {
+        let mut problems = Problems::default();
+        let mut writer = BundleWriter::new(provenance(bundles));
+        let mut taken: BTreeMap<&str, (&str, &Kernel)> = BTreeMap::new();
+        for (place, bundle) in bundles {
+            for kernel in bundle.kernels() {
+                match taken.get(kernel.id.as_str()) {
+                    None => {
+                        taken.insert(&kernel.id, (place, kernel));
+                        writer.take(bundle, kernel)?;
+                    }
+                    Some((first, other)) => {
+                        let (one, two) = (&other.content_hash, &kernel.content_hash);
+                        problems.check(one == two, &kernel.id, || {
+                            format!(
+                                "{first} and {place} have different kernels of this id, with \
+                                 content hashes {one} and {two}: leave one of them out"
+                            )
+                        });
+                    }
+                }
+            }
+        }
+        let mut tables = Tables::default();
+        for (place, bundle) in bundles.iter().filter(|_| !drop_tables) {
+            for table in bundle.tuning().iter().flat_map(|tuning| &tuning.tables) {
+                tables.add(place, table, &mut problems);
+            }
+        }
+        problems.into_result()?;
+        writer.tune_if_any(tables.tuning())?;
+        Ok(writer)
+    }
+
+    /// A writer of those kernels of a bundle that are to be kept, and of what was measured of them.
+    ///
+    /// # Errors
+    /// When none is kept.
+    pub fn part(bundle: &Bundle, keep: impl Fn(&Kernel) -> bool) -> Result<BundleWriter, Error> {
+        let mut writer = BundleWriter::new(bundle.provenance().clone());
+        let mut kept = BTreeSet::new();
+        for kernel in bundle.kernels().iter().filter(|kernel| keep(kernel)) {
+            writer.take(bundle, kernel)?;
+            kept.insert(kernel.id.as_str());
+        }
+        if kept.is_empty() {
+            return Err(Error::invalid("manifest", "no kernel is left"));
+        }
+        let mut tuning = bundle.tuning().cloned().unwrap_or_default();
+        for table in &mut tuning.tables {
+            for point in &mut table.points {
+                let is_kept = |id: &str| kept.contains(id);
+                point.choices.retain(|choice| is_kept(&choice.kernel));
+            }
+            table.points.retain(|point| !point.choices.is_empty());
+        }
+        tuning.tables.retain(|table| !table.points.is_empty());
+        writer.tune_if_any(tuning)?;
+        Ok(writer)
+    }
+
+    fn tune_if_any(&mut self, tuning: Tuning) -> Result<(), Error> {
+        match tuning.tables.is_empty() {
+            true => Ok(()),
+            false => self.tune(&tuning),
+        }
+    }
+}
+
+/// The tools of all bundles, each once, and that some are not named.
+fn provenance(bundles: &[(&str, &Bundle)]) -> Provenance {
+    let each = || bundles.iter().map(|(_, bundle)| bundle.provenance());
+    let joined = |names: Vec<Option<&String>>| {
+        let mut told: Vec<&str> = Vec::new();
+        let names = names.into_iter();
+        for name in names.map(|name| name.map_or(UNNAMED, String::as_str)) {
+            // What is merged already names several.
+            for one in name
+                .split(AND)
+                .filter(|one| !told.contains(one))
+                .collect::<Vec<_>>()
+            {
+                told.push(one);
+            }
+        }
+        told.join(AND)
+    };
+    let named = |names: Vec<Option<&String>>| {
+        let is_named = names.iter().any(Option::is_some);
+        is_named.then(|| joined(names))
+    };
+    Provenance {
+        generator: joined(each().map(|p| Some(&p.generator)).collect()),
+        llvm: named(each().map(|p| p.llvm.as_ref()).collect()),
+        ptxas: named(each().map(|p| p.ptxas.as_ref()).collect()),
+    }
+}
+
+/// Selection tables of several bundles, each class once.
+#[derive(Default)]
+struct Tables<'b> {
+    classes: Vec<Class<'b>>,
+}
+
+/// The problems of one class and device, with the bundle that measured each.
+struct Class<'b> {
+    of: &'b TuningTable,
+    points: BTreeMap<&'b [i64], (&'b str, &'b TunedPoint)>,
+}
+
+impl<'b> Tables<'b> {
+    fn add(&mut self, place: &'b str, table: &'b TuningTable, problems: &mut Problems) {
+        let is_same = |class: &&mut Class<'b>| class.of.same_class(table);
+        let class = match self.classes.iter_mut().find(is_same) {
+            Some(class) => class,
+            None => {
+                self.classes.push(Class {
+                    of: table,
+                    points: BTreeMap::new(),
+                });
+                let last = self.classes.len() - 1;
+                &mut self.classes[last]
+            }
+        };
+        let (device, names) = (&table.device.name, table.extents.join(","));
+        problems.check(class.of.extents == table.extents, TUNING_FILE, || {
+            let other = class.of.extents.join(",");
+            format!("{place} has extents {names} for {device}, and an earlier one has {other}")
+        });
+        for point in &table.points {
+            let extents = point.extents.as_slice();
+            let (first, earlier) = class.points.entry(extents).or_insert((place, point));
+            let function = &table.function;
+            problems.check(earlier.choices == point.choices, TUNING_FILE, || {
+                format!(
+                    "{first} and {place} measured {names} = {extents:?} of function {function} on \
+                     {device} with different results: drop the tables and tune anew"
+                )
+            });
+        }
+    }
+
+    fn tuning(self) -> Tuning {
+        let table = |class: Class<'_>| TuningTable {
+            points: class.points.values().map(|(_, p)| (*p).clone()).collect(),
+            ..class.of.clone()
+        };
+        Tuning {
+            tables: self.classes.into_iter().map(table).collect(),
+            ..Tuning::default()
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Bundles put together and taken apart: kernels, code, tables and tools are those of before.
+#![allow(clippy::unwrap_used)]
+
+mod sealed;
+
+use tilewright_bundle::*;
+use tilewright_fixture::*;
+
+use self::sealed::{files, writer};
+
+fn made_by(generator: &str, kernels: &[(&str, &str)]) -> Bundle {
+    let mut writer = BundleWriter::new(Provenance {
+        ptxas: Some("13.0".to_owned()),
+        ..Provenance::new(generator)
+    });
+    for (id, ptx) in kernels {
+        writer.add(copy_kernel(id), ptx, None).unwrap();
+    }
+    opened(&writer)
+}
+
+fn measured(bundle: &Bundle, device: &str, extents: [i64; 2], us: f64) -> Bundle {
+    let device = TunedDevice {
+        name: device.to_owned(),
+        sm: Some(90),
+        sms: 132,
+    };
+    let kernel = &bundle.kernels()[0];
+    let point = TunedPoint {
+        extents: extents.to_vec(),
+        choices: vec![choice(kernel, us)],
+    };
+    tuned(bundle, &table(kernel, device, vec![point]))
+}
+
+fn merged(bundles: &[(&str, &Bundle)]) -> Result<Bundle, String> {
+    let writer = BundleWriter::merge(bundles, false).map_err(|e| e.to_string())?;
+    Ok(opened(&writer))
+}
+
+const OTHER: &str = "// another text\n";
+
+#[test]
+fn parts_of_a_bundle_merge_to_the_whole() {
+    let whole = open(&files()).unwrap();
+    let part = |id: &str| {
+        let part = BundleWriter::part(&whole, |kernel| kernel.id == id);
+        opened(&part.unwrap())
+    };
+    let parts = ["copy_a@x-1", "copy_b@x-2"].map(part);
+    assert!(parts.iter().all(|part| part.kernels().len() == 1));
+    let two = parts[1].kernel("copy_b@x-2").unwrap();
+    assert_eq!(parts[1].cubin(two), Some(b"machine code".as_slice()));
+    let again = BundleWriter::merge(&[("b", &parts[1]), ("a", &parts[0])], false).unwrap();
+    assert_eq!(again.to_files().unwrap(), writer().to_files().unwrap());
+    let none = BundleWriter::part(&whole, |_| false).unwrap_err();
+    assert!(none.to_string().contains("no kernel is left"), "{none}");
+}
+
+#[test]
+fn the_same_kernel_is_taken_once_and_another_one_refused() {
+    let one = made_by("one", &[("copy_f32@a-1", COPY), ("copy_f32@b-2", COPY)]);
+    let two = made_by("two", &[("copy_f32@b-2", COPY), ("copy_f32@c-3", COPY)]);
+    let both = merged(&[("one.zip", &one), ("two", &two)]).unwrap();
+    let ids: Vec<&str> = both.kernels().iter().map(|k| k.id.as_str()).collect();
+    assert_eq!(ids, ["copy_f32@a-1", "copy_f32@b-2", "copy_f32@c-3"]);
+    assert_eq!(both.provenance().generator, "one + two");
+    assert_eq!(both.provenance().ptxas.as_deref(), Some("13.0"));
+    // A bundle that does not say its tools does not get those of another.
+    let unnamed = bundle_of([(copy_kernel("copy_f32@d-4"), COPY)]);
+    let three = merged(&[("both", &both), ("unnamed", &unnamed)]).unwrap();
+    assert_eq!(three.provenance().generator, "one + two + fixture");
+    assert_eq!(three.provenance().ptxas.as_deref(), Some("13.0 + unnamed"));
+    let other = made_by("two", &[("copy_f32@b-2", &format!("{OTHER}{COPY}"))]);
+    let refused = merged(&[("one.zip", &one), ("other", &other)]).unwrap_err();
+    let part = "copy_f32@b-2: one.zip and other have different kernels of this id";
+    assert!(refused.starts_with(part), "{refused}");
+}
+
+#[test]
+fn tables_are_put_together_or_refused() {
+    let one = made_by("one", &[("copy_f32@a-1", COPY)]);
+    let small = measured(&one, "NVIDIA H200", [8, 8], 1.0);
+    let large = measured(&one, "NVIDIA H200", [64, 64], 2.0);
+    let elsewhere = measured(&one, "NVIDIA H100", [8, 8], 1.5);
+    let all = [
+        ("s", &small),
+        ("l", &large),
+        ("e", &elsewhere),
+        ("s2", &small),
+    ];
+    let both = merged(&all).unwrap();
+    let tables = &both.tuning().unwrap().tables;
+    let points: Vec<usize> = tables.iter().map(|table| table.points.len()).collect();
+    assert_eq!(points, [2, 1]);
+    let again = measured(&one, "NVIDIA H200", [8, 8], 1.25);
+    let bundles = [("small", &small), ("again", &again)];
+    let refused = merged(&bundles).unwrap_err();
+    let parts = ["small and again measured m,n = [8, 8]", "NVIDIA H200"];
+    assert!(parts.iter().all(|part| refused.contains(part)), "{refused}");
+    let dropped = opened(&BundleWriter::merge(&bundles, true).unwrap());
+    assert!(dropped.tuning().is_none());
+}
+
+#[test]
+fn a_part_keeps_what_was_measured_of_it() {
+    let two = made_by("one", &[("copy_f32@a-1", COPY), ("copy_f32@b-2", COPY)]);
+    let both = measured(&two, "NVIDIA H200", [8, 8], 1.0);
+    let part = |id: &str| opened(&BundleWriter::part(&both, |k| k.id == id).unwrap());
+    assert_eq!(part("copy_f32@a-1").tuning(), both.tuning());
+    assert!(part("copy_f32@b-2").tuning().is_none());
+}
+
+#[test]
+fn functions_without_a_last_resort_are_found() {
+    let told = |kernels: &[Kernel]| -> Vec<String> {
+        let kernels: Vec<Kernel> = kernels.iter().cloned().map(resolved).collect();
+        let found = without_last_resort(&kernels.iter().collect::<Vec<_>>());
+        found.iter().map(ToString::to_string).collect()
+    };
+    let (copy, plain) = (copy_kernel("copy_f32@c-1"), gemm_kernel("gemm_f32@plain-2"));
+    let (picky, hopper) = (
+        picky_gemm("gemm_f32@picky-1"),
+        hopper_gemm("gemm_f32_tn@h-1"),
+    );
+    let all = [copy.clone(), picky.clone(), plain.clone(), hopper.clone()];
+    assert_eq!(told(&all), [""; 0]);
+    assert_eq!(
+        told(&[copy.clone(), picky.clone(), hopper.clone()]),
+        [
+            "no last resort for gemm_f32, gemm_f32_tn: the nearest, gemm_f32_tn@h-1, does not \
+             run on sm_80"
+        ]
+    );
+    assert_eq!(told(std::slice::from_ref(&hopper)), [""; 0]);
+    assert_eq!(
+        told(std::slice::from_ref(&picky)),
+        [
+            "no last resort for gemm_f32: the nearest, gemm_f32@picky-1, assumes lda % 8 == 0, \
+          assumes ldb % 8 == 0, assumes align(a) == 16"
+        ]
+    );
+    // One that assumes nothing for rows is none for columns.
+    let mut columns = plain.clone();
+    let mut rows = picky;
+    rows.assumptions.clear();
+    columns.assumptions = vec![assume("rsa % 8 == 0")];
+    let found = told(&[rows, columns]);
+    assert!(
+        found[0].contains("takes a as (m,k):(lda,1) alone"),
+        "{found:?}"
+    );
+    let mut small = copy;
+    small.assumptions = vec![Assumption::Align {
+        operand: "s".to_owned(),
+        bytes: 4,
+        reason: "elements".to_owned(),
+    }];
+    assert_eq!(told(std::slice::from_ref(&small)), [""; 0]);
+    small.assumptions.push(assume("n <= 1024"));
+    assert!(told(&[small])[0].contains("assumes n <= 1024"));
+}

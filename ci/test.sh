@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks the whole workspace as continuous integration does: set-up, formatting, lints, the build
-# without LLVM, what would be published, documentation examples, then every test. The tests' own closing line comes last.
+# without LLVM, what would be published, documentation examples, then every test. The tests' own
+# closing line comes last.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

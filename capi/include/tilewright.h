@@ -524,6 +524,21 @@ tw_status tw_explain(const struct tw_runtime *runtime,
                      size_t capacity,
                      size_t *length);
 
+// Puts a packed operand into the order that its kernel takes it in, and so does every other kernel
+// of the same function. `elements` are `bytes` of memory of the host: all elements without gaps,
+// last axis innermost, of the extents that the problem gives. What a launch takes is written to
+// `packed`, memory of the host of `capacity` bytes; `needed` gets how many it takes, and may be
+// null. With a capacity of 0 nothing is read or written but that.
+tw_status tw_pack(const struct tw_runtime *runtime,
+                  size_t kernel,
+                  const char *operand,
+                  const struct tw_problem *problem,
+                  const void *elements,
+                  size_t bytes,
+                  void *packed,
+                  size_t capacity,
+                  size_t *needed);
+
 // Checks a kernel on a problem once, and loads its code: everything that a launch needs is known
 // then. The operands' memory must be there from now until the last launch is done.
 tw_status tw_prepare(const struct tw_runtime *runtime,

@@ -490,6 +490,22 @@ public:
         });
     }
 
+    // A packed operand in the order that its kernels take, of elements without gaps, last axis
+    // innermost; the problem has the extents. What comes back is what a launch is given.
+    std::vector<unsigned char> pack(std::size_t kernel, const std::string &operand,
+                                    const Problem &problem, const void *elements,
+                                    std::size_t bytes) const {
+        return problem.as_c([&](const tw_problem *raw) {
+            std::size_t needed = 0;
+            Error::check(tw_pack(handle_.get(), kernel, operand.c_str(), raw, nullptr, 0, nullptr,
+                                 0, &needed));
+            std::vector<unsigned char> packed(needed);
+            Error::check(tw_pack(handle_.get(), kernel, operand.c_str(), raw, elements, bytes,
+                                 packed.data(), packed.size(), nullptr));
+            return packed;
+        });
+    }
+
     // Checks a kernel on a problem once.
     Launch prepare(std::size_t kernel, const Problem &problem) const {
         tw_launch *launch = nullptr;

@@ -42,4 +42,6 @@ mod kernels;
 
 mod select;
 
+mod packing;
+
 mod launch;

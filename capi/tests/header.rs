@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Files of the source in the order of the header: what a program uses first comes first.
-const SOURCES: [&str; 8] = [
-    "status", "error", "dtype", "problem", "open", "kernels", "select", "launch",
+const SOURCES: [&str; 9] = [
+    "status", "error", "dtype", "problem", "open", "kernels", "select", "packing", "launch",
 ];
 
 fn root() -> PathBuf {

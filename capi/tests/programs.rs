@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use tilewright_fixture::{
     COPY, GEMM, LOOKED_UP, SCALED, copy_kernel, gemm_kernel, hopper_gemm, looked_up_kernel,
-    picky_gemm, scaled_kernel, writer_of,
+    packed_copy_kernel, picky_gemm, scaled_kernel, writer_of,
 };
 
 /// What C code is compiled with.
@@ -102,6 +102,7 @@ fn bundle(folder: &Path) -> Vec<OsString> {
     let path = folder.join("kernels.bundle");
     let writer = writer_of([
         (copy_kernel("copy_f32@plain-1"), COPY),
+        (packed_copy_kernel("copy_packed@rows-1"), COPY),
         (picky_gemm("gemm_f32@picky-1"), GEMM),
         (gemm_kernel("gemm_f32@plain-2"), GEMM),
         (hopper_gemm("gemm_f32_tn@hopper-1"), GEMM),

@@ -1,5 +1,7 @@
 """Kernels on NumPy arrays, run on the emulator."""
 
+from pathlib import Path
+
 import ml_dtypes
 import numpy
 import pytest
@@ -255,3 +257,17 @@ def test_every_element_of_a_packed_operand_is_where_its_order_says(bundle):
     whole = numpy.zeros((512, 256), dtype="u2")
     whole[:300, :130] = b
     assert (packed.tensor == whole[rows, columns]).all()
+
+
+def test_a_bundle_may_have_to_be_signed(tmp_path):
+    kept = Path(__file__).parents[2] / "runtime/bundle/tests/data/format_2"
+    key = kept / "key.pub"
+    for path in ["signed", "signed.zip"]:
+        opened = tilewright.open(kept / path, device="emulator", require_key=key)
+        assert len(opened) == len(tilewright.open(kept / path, device="emulator"))
+    with pytest.raises(tilewright.BundleError, match="sign"):
+        tilewright.open(kept / "bundle.zip", device="emulator", require_key=key)
+    other = tmp_path / "no.pub"
+    other.write_text("no key\n")
+    with pytest.raises(tilewright.Error, match="no.pub"):
+        tilewright.open(kept / "signed.zip", device="emulator", require_key=other)

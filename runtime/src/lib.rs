@@ -87,7 +87,7 @@ pub use host_launch::{HostLaunch, HostMemory};
 pub use info::{Backend, DeviceInfo, POISON, RulesRecord};
 pub use launch::{Fit, Launch, LaunchReport, View, alignment_bytes, fit, prepare};
 pub use layout::{Extents, Matrix};
-pub use pack::{elements, image, operand_bytes, pack};
+pub use pack::{elements, image, operand_bytes, pack, packed_bytes};
 pub use packed::packed;
 pub use pick::{Pick, Query, Skip, SkipCounts, find, pick};
 pub use prepared::{Prepared, WORKSPACE_ALIGNMENT_BYTES};

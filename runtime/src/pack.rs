@@ -63,6 +63,41 @@ pub fn pack(
     problem: &Problem,
     dense: &[u8],
 ) -> Result<Vec<u8>, Error> {
+    let (found, extents) = packed_operand(kernel, operand, problem)?;
+    let wanted = extents.span_bytes(found.dtype);
+    let bytes = dense.len() as u64;
+    if wanted != Some(bytes) {
+        let shape = extents.shape().iter().map(i64::to_string);
+        return Err(Error::Request(format!(
+            "`{operand}` of {} has {} elements of {}, {} bytes; {bytes} were given",
+            kernel.id,
+            shape.collect::<Vec<_>>().join("x"),
+            found.dtype,
+            wanted.map_or("more than 2^64".to_owned(), |wanted| wanted.to_string()),
+        )));
+    }
+    host::check(operand_bytes(found, &extents).unwrap_or(u64::MAX))?;
+    Ok(image(found, &extents, dense))
+}
+
+/// Bytes of what [`pack`] gives for the extents that the problem names.
+///
+/// # Errors
+/// As [`pack`], but for the elements.
+pub fn packed_bytes(kernel: &Kernel, operand: &str, problem: &Problem) -> Result<u64, Error> {
+    let (found, extents) = packed_operand(kernel, operand, problem)?;
+    operand_bytes(found, &extents).ok_or_else(|| {
+        let id = &kernel.id;
+        Error::Request(format!("`{operand}` of {id} does not fit 64-bit addresses"))
+    })
+}
+
+/// A packed operand and its extents.
+fn packed_operand<'k>(
+    kernel: &'k Kernel,
+    operand: &str,
+    problem: &Problem,
+) -> Result<(&'k Operand, Extents), Error> {
     let found = kernel.semantics.operand(operand).ok_or_else(|| {
         let names = kernel.semantics.operands.iter();
         let names: Vec<&str> = names.map(|one| one.name.as_str()).collect();
@@ -78,21 +113,7 @@ pub fn pack(
             kernel.id, found.layout
         )));
     }
-    let extents = extents_of(kernel, found, problem)?;
-    let wanted = extents.span_bytes(found.dtype);
-    let bytes = dense.len() as u64;
-    if wanted != Some(bytes) {
-        let shape = extents.shape().iter().map(i64::to_string);
-        return Err(Error::Request(format!(
-            "`{operand}` of {} has {} elements of {}, {} bytes; {bytes} were given",
-            kernel.id,
-            shape.collect::<Vec<_>>().join("x"),
-            found.dtype,
-            wanted.map_or("more than 2^64".to_owned(), |wanted| wanted.to_string()),
-        )));
-    }
-    host::check(operand_bytes(found, &extents).unwrap_or(u64::MAX))?;
-    Ok(image(found, &extents, dense))
+    Ok((found, extents_of(kernel, found, problem)?))
 }
 
 /// The strides of an operand in a problem, or of a packed one that has none there those of its

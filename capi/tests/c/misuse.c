@@ -111,7 +111,7 @@ static void listing(const tw_runtime *runtime) {
     tw_function_info function = {.struct_size = sizeof function};
     const char *name = NULL;
     MISUSE(tw_kernel_count(runtime, NULL), TW_ERROR_NULL, "count is null");
-    MISUSE(tw_kernel(runtime, count, &info), TW_ERROR_UNKNOWN, "there is no kernel 6");
+    MISUSE(tw_kernel(runtime, count, &info), TW_ERROR_UNKNOWN, "there is no kernel 7");
     MISUSE(tw_kernel(runtime, 0, NULL), TW_ERROR_NULL, "info is null");
     MISUSE(tw_kernel_operand(runtime, 0, 99, &operand), TW_ERROR_UNKNOWN, "no operand 99");
     MISUSE(tw_kernel_scalar(runtime, 0, 0, &scalar), TW_ERROR_UNKNOWN, "no scalar 0");
@@ -235,6 +235,25 @@ static void refusals(const char *path, const tw_runtime *runtime) {
     selection.struct_size = 1;
     MISUSE(tw_select(runtime, "gemm", &problem, &selection), TW_ERROR_STRUCT, "tw_selection");
     MISUSE(tw_explain(runtime, "gemm", &problem, NULL, 5, NULL), TW_ERROR_NULL, "text is null");
+
+    tw_problem bare = problem_of(NULL, 0);
+    const tw_extent sizes[2] = {{"m", 2}, {"n", 3}};
+    bare.extents = sizes;
+    bare.extent_count = 2;
+    const size_t rows_of = kernel(runtime, "copy_packed");
+    char from_there[24] = {0}, packed[32] = {0};
+#define PACK(kernel, operand, bytes, room) \
+    tw_pack(runtime, kernel, operand, &bare, from_there, bytes, packed, room, NULL)
+    MISUSE(PACK(rows_of, "d", 24, 32), TW_ERROR_ARGUMENT, "is not packed");
+    MISUSE(PACK(rows_of, "q", 24, 32), TW_ERROR_ARGUMENT, "no operand `q`");
+    MISUSE(PACK(rows_of, "s", 20, 32), TW_ERROR_ARGUMENT, "24 bytes; 20 were given");
+    MISUSE(PACK(rows_of, "s", 24, 31), TW_ERROR_STRUCT, "room for 31 bytes; `s`");
+    MISUSE(PACK(99, "s", 24, 32), TW_ERROR_UNKNOWN, "no kernel 99");
+    MISUSE(PACK(rows_of, NULL, 24, 32), TW_ERROR_NULL, "operand is null");
+    MISUSE(tw_pack(runtime, rows_of, "s", &bare, NULL, 24, packed, 32, NULL), TW_ERROR_NULL,
+           "elements is null");
+    bare.extent_count = 1;
+    MISUSE(PACK(rows_of, "s", 24, 32), TW_ERROR_REFUSED, "no extent `n`");
 
     tw_runtime *ampere = emulator(path, 80);
     problem = gemm();

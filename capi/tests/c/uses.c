@@ -8,7 +8,7 @@ static void listing(const tw_runtime *runtime) {
     size_t kernels = 0, functions = 0, counted = 0;
     CHECK(tw_kernel_count(runtime, &kernels));
     CHECK(tw_function_count(runtime, &functions));
-    REQUIRE(kernels == 6 && functions == 4);
+    REQUIRE(kernels == 7 && functions == 5);
     for (size_t at = 0; at < functions; at++) {
         tw_function_info function = {.struct_size = sizeof function};
         CHECK(tw_function(runtime, at, &function));
@@ -216,6 +216,35 @@ static void order(const char *path) {
     CHECK(tw_launch_free(launch));
 }
 
+/* A packed operand: how much it takes, packing it, launching with it. */
+static void packing(const tw_runtime *runtime) {
+    const float elements[6] = {1, 2, 3, 4, 5, 6};
+    float packed[9] = {0}, copied[6] = {0};
+    const size_t rows = kernel(runtime, "copy_packed");
+    tw_operand_info info = {.struct_size = sizeof info};
+    CHECK(tw_kernel_operand(runtime, rows, 0, &info));
+    REQUIRE(strcmp(info.packed, "(1,4):(4,1) by (1,0)") == 0);
+    tw_problem extents = problem_of(NULL, 0);
+    const tw_extent named[2] = {{"m", 2}, {"n", 3}};
+    extents.extents = named;
+    extents.extent_count = 2;
+    size_t needed = 0;
+    CHECK(tw_pack(runtime, rows, "s", &extents, NULL, 0, NULL, 0, &needed));
+    REQUIRE(needed == 8 * sizeof(float));
+    packed[8] = 7;
+    CHECK(tw_pack(runtime, rows, "s", &extents, elements, sizeof elements, packed, needed, NULL));
+    const float wanted[9] = {1, 2, 3, 0, 4, 5, 6, 0, 7};
+    REQUIRE(memcmp(packed, wanted, sizeof wanted) == 0);
+    const int64_t all[1] = {8}, matrix[2] = {2, 3};
+    tw_operand operands[2] = {tensor("s", packed, 1, all), tensor("d", copied, 2, matrix)};
+    tw_problem problem = problem_of(operands, 2);
+    tw_launch *launch = NULL;
+    CHECK(tw_prepare(runtime, rows, &problem, &launch));
+    CHECK(tw_enqueue(launch, NULL, NULL, 0));
+    CHECK(tw_launch_free(launch));
+    REQUIRE(memcmp(copied, elements, sizeof elements) == 0);
+}
+
 int main(int argc, char **argv) {
     REQUIRE(argc >= 2 && argc < 64);
     REQUIRE(tw_abi_version() == TW_ABI_VERSION && strlen(tw_version()) >= 5);
@@ -224,6 +253,7 @@ int main(int argc, char **argv) {
     scaling(runtime);
     looking_up(runtime);
     explaining(runtime);
+    packing(runtime);
     threads(runtime);
     CHECK(tw_close(runtime));
     order(argv[1]);

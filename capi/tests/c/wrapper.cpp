@@ -68,7 +68,7 @@ static void errors(const Runtime &runtime, const char *path) {
 
 static void listing(const Runtime &runtime) {
     REQUIRE(runtime.device_name() == "emulator");
-    REQUIRE(runtime.kernels().size() == 6 && runtime.functions().size() == 4);
+    REQUIRE(runtime.kernels().size() == 7 && runtime.functions().size() == 5);
     const Kernel kernel = runtime.kernel(runtime.find("looked_up_f32"));
     REQUIRE(kernel.id == "looked_up_f32@plain-1" && kernel.operands.size() == 4);
     REQUIRE(kernel.operands[1].name == "from" && kernel.operands[1].type == DType{TW_DTYPE_INT, 32});
@@ -106,6 +106,27 @@ static void launching(const char *path) {
     REQUIRE(other.select("scaled", problem).source == TW_SOURCE_UNTUNED);
 }
 
+// A packed operand, launched with.
+static void packing(const Runtime &runtime) {
+    const std::array<float, 6> elements{1, 2, 3, 4, 5, 6};
+    std::array<float, 6> copied{};
+    Problem sizes;
+    sizes.extent("m", 2).extent("n", 3);
+    const std::size_t kernel = runtime.find("copy_packed");
+    const std::size_t bytes = sizeof elements;
+    auto bytes_of = runtime.pack(kernel, "s", sizes, elements.data(), bytes);
+    std::array<float, 8> packed{};
+    REQUIRE(bytes_of.size() == sizeof packed);
+    std::memcpy(packed.data(), bytes_of.data(), sizeof packed);
+    REQUIRE(packed[3] == 0 && packed[4] == 4);
+    Problem problem;
+    problem.operand("s", View<float>(packed), {8}).operand("d", View<float>(copied), {2, 3});
+    runtime.prepare(kernel, problem).enqueue();
+    REQUIRE(copied == elements);
+    REQUIRE(THROWN(runtime.pack(kernel, "d", sizes, elements.data(), bytes)).status() ==
+            TW_ERROR_ARGUMENT);
+}
+
 // A bundle whose files the program holds.
 static void from_memory(const char *path) {
     std::vector<std::pair<std::string, std::vector<std::uint8_t>>> held;
@@ -121,7 +142,7 @@ static void from_memory(const char *path) {
     for (const auto &[name, content] : held) {
         files.push_back({name, content});
     }
-    REQUIRE(Runtime::open(files, Options::emulator()).kernel_count() == 6);
+    REQUIRE(Runtime::open(files, Options::emulator()).kernel_count() == 7);
     files.pop_back();
     REQUIRE(THROWN(Runtime::open(files, Options::emulator())).status() == TW_ERROR_BUNDLE);
 }
@@ -132,6 +153,7 @@ int main(int argc, char **argv) {
     listing(runtime);
     errors(runtime, argv[1]);
     launching(argv[1]);
+    packing(runtime);
     from_memory(argv[1]);
     std::cout << "all is well\n";
 }

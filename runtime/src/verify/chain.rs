@@ -111,7 +111,11 @@ impl Links<'_> {
         }
         let (second, extents) = &self.second;
         let shift = encode(self.form.b.dtype, &shift)?;
-        let b = device.alloc_with(&pack::image(second, extents, &shift))?;
+        // It stands as it lies, unless the kernel has an order of its own.
+        let b = match second.packed {
+            Some(_) => device.alloc_with(&pack::image(second, extents, &shift))?,
+            None => device.alloc_with(&shift)?,
+        };
         let ends = [
             device.alloc_with(&first)?,
             device.alloc(first.len() as u64)?,

@@ -14,11 +14,13 @@
 //!
 //! [`Bundle::open`] takes a folder or a zip file, [`Bundle::from_zip`] the bytes of one, as
 //! `include_bytes!` has them. A path that ends in `.zip` is written as one file: the manifest
-//! first, every entry of the same date, so that the same kernels give the same bytes. Of an archive
-//! that two programs could read in two ways nothing is read ([`ArchiveFault`]), and no more is
-//! inflated than a folder's files may have. `signatures.json` lies beside the manifest, which does
-//! not list it: [`Signatures`] of `bundle_sha256`, which covers everything else. A [`Policy`] says
-//! whose are required; without one a bundle is whole, and from anybody.
+//! first, every entry of the same date, so that the same kernels give the same bytes. An archive
+//! whose headers disagree, or that holds what no bundle does, is refused ([`ArchiveFault`]); bytes
+//! between and behind its entries, zip64 and entries written as a stream are taken, because every
+//! byte that is used is compared with the manifest's hashes. No more is inflated than a folder's
+//! files may have. `signatures.json` lies beside the manifest, which does not list it:
+//! [`Signatures`] of `bundle_sha256`, which covers everything else. A [`Policy`] says whose are
+//! required; without one a bundle is whole, and from anybody.
 //!
 //! # Compatibility
 //!

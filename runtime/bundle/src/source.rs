@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::archive::{Archive, MAX_ARCHIVE_BYTES};
+use crate::archive::{self, Archive, MAX_ARCHIVE_BYTES};
 use crate::error::{ArchiveFault, Error, shorten};
 use crate::limits::{MANIFEST, safe_path};
 
@@ -92,16 +92,11 @@ fn read_archive(path: &Path) -> Result<Vec<u8>, Error> {
     if !meta.is_file() {
         return Err(refused(ArchiveFault::NoFile));
     }
-    let most = MAX_ARCHIVE_BYTES;
-    let fits = |bytes: u64| match bytes <= most {
-        true => Ok(()),
-        false => Err(refused(ArchiveFault::TooLong { bytes, most })),
-    };
-    fits(meta.len())?;
+    archive::fits(meta.len())?;
     let mut bytes = Vec::new();
-    let read = file.take(most + 1).read_to_end(&mut bytes);
+    let read = file.take(MAX_ARCHIVE_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(failed)?;
-    fits(bytes.len() as u64)?;
+    archive::fits(bytes.len() as u64)?;
     Ok(bytes)
 }
 

@@ -5,6 +5,7 @@ mod sealed;
 
 use std::io::{Cursor, Read, Write};
 
+use proptest::prelude::*;
 use tilewright_bundle::*;
 use tilewright_fixture::{COPY, Zip, ZipEntry, copy_kernel, writer_of};
 use zip::write::SimpleFileOptions;
@@ -77,6 +78,114 @@ fn what_another_program_packs_is_read() {
         let bytes = zip.finish().unwrap().into_inner();
         let bundle = Bundle::from_zip(&bytes).unwrap();
         assert_eq!(bundle.files(), &files());
+    }
+}
+
+#[test]
+fn what_a_program_packs_that_streams_is_read() {
+    let mut zip = ZipWriter::new_stream(Vec::new());
+    for (path, bytes) in files() {
+        zip.start_file(path, SimpleFileOptions::default()).unwrap();
+        zip.write_all(&bytes).unwrap();
+    }
+    let bytes = zip.finish().unwrap().into_inner();
+    assert_eq!(Bundle::from_zip(&bytes).unwrap().files(), &files());
+}
+
+#[test]
+fn files_are_packed_into_the_same_bytes() {
+    let bytes = writer().to_zip().unwrap();
+    assert_eq!(bytes, writer().to_zip().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("again.zip");
+    Bundle::from_zip(&bytes).unwrap().save(&path).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+}
+
+type Change = fn(&mut Zip);
+
+/// What changes nothing of the files, whose every byte the manifest's hashes cover.
+const HARMLESS: &[(&str, Change)] = &[
+    ("bytes between entries", |zip| {
+        zip.entries[1].gap = vec![0; 9]
+    }),
+    ("bytes before the directory", |zip| {
+        zip.before_directory = vec![0; 9]
+    }),
+    ("bytes before the end", |zip| zip.before_end = vec![0; 9]),
+    ("bytes behind the end", |zip| zip.after = b"hello".to_vec()),
+    ("a directory of another length", |zip| {
+        zip.directory_bytes = Some(4)
+    }),
+    ("sizes in a field of zip64", |zip| {
+        zip.entries[0].say(|said| said.extra = b"\x01\x00\x00\x00".to_vec());
+    }),
+    ("sizes that may follow the data", |zip| {
+        zip.entries[0].say(|said| said.flags = 8);
+    }),
+];
+
+#[test]
+fn what_is_odd_and_harmless_is_read() {
+    for (what, change) in HARMLESS {
+        let mut zip = Zip::of(&files());
+        change(&mut zip);
+        let opened = Bundle::from_zip(&zip.bytes());
+        let found = opened.map(|bundle| bundle.files().clone());
+        assert_eq!(found.map_err(|e| e.to_string()), Ok(files()), "{what}");
+    }
+}
+
+/// Bytes in the place of others, anywhere in an archive.
+#[derive(Debug, Clone)]
+struct Splice {
+    at: prop::sample::Index,
+    taken: usize,
+    put: Vec<u8>,
+}
+
+fn splices() -> impl Strategy<Value = Vec<Splice>> {
+    let signature = prop::sample::select(vec![
+        b"PK\x01\x02".to_vec(),
+        b"PK\x03\x04".to_vec(),
+        b"PK\x05\x06".to_vec(),
+        b"PK\x06\x06".to_vec(),
+        b"PK\x06\x07".to_vec(),
+        vec![0xff; 8],
+    ]);
+    let put = prop_oneof![prop::collection::vec(any::<u8>(), 0..9), signature];
+    let one = (any::<prop::sample::Index>(), 0_usize..9, put);
+    let one = one.prop_map(|(at, taken, put)| Splice { at, taken, put });
+    prop::collection::vec(one, 1..5)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn a_changed_archive_is_refused_or_the_same(splices in splices(), stored in any::<bool>()) {
+        let mut bytes = match stored {
+            true => Zip::of(&files()).bytes(),
+            false => writer().to_zip().unwrap(),
+        };
+        for Splice { at, taken, put } in splices {
+            // The directory and its end are the last 600 bytes or so.
+            let first = bytes.len().saturating_sub(600);
+            let at = first + at.index(bytes.len() - first);
+            let end = bytes.len().min(at + taken);
+            bytes.splice(at..end, put);
+        }
+        if let Ok(bundle) = Bundle::from_zip(&bytes) {
+            prop_assert_eq!(bundle.files(), &files());
+        }
+    }
+
+    #[test]
+    fn bytes_are_no_archive(mut bytes in prop::collection::vec(any::<u8>(), 0..300), end: bool) {
+        if end {
+            bytes.extend(Zip::default().bytes());
+        }
+        prop_assert!(Bundle::from_zip(&bytes).is_err());
     }
 }
 

@@ -1,11 +1,11 @@
-//! Archives that could be read in two ways, hold what no bundle holds, or lie about what they do.
+//! Archives whose headers disagree, that hold what no bundle holds, or lie about what they do.
 
-use std::io::Write;
+use std::io::{Cursor, Read, Write};
 
-use flate2::Compression;
-use flate2::write::DeflateEncoder;
 use tilewright_bundle::{Bundle, Error};
 use tilewright_fixture::{Zip, ZipEntry};
+use zip::write::SimpleFileOptions;
+use zip::{ZipArchive, ZipWriter};
 
 use crate::Case;
 use crate::sealed::files;
@@ -34,22 +34,10 @@ fn extra(zip: &mut Zip, field: &[u8]) {
 }
 
 const PLACES: &[(&str, Change)] = &[
-    ("a file that is no archive", |zip| {
-        *zip = Zip::default();
-        zip.directory_bytes = Some(7);
-    }),
     ("bytes before the first entry", |zip| {
         zip.entries[0].gap = b"#!/bin/sh\n".to_vec();
     }),
-    ("bytes between entries", |zip| {
-        zip.entries[1].gap = vec![0; 9]
-    }),
-    ("bytes before the directory", |zip| {
-        zip.before_directory = vec![0; 9]
-    }),
-    ("bytes before the end", |zip| zip.before_end = vec![0; 9]),
     ("a comment", |zip| zip.comment = b"hello".to_vec()),
-    ("bytes behind the end", |zip| zip.after = b"hello".to_vec()),
     ("another end behind the end", |zip| {
         zip.after = Zip::default().bytes()
     }),
@@ -66,17 +54,8 @@ const PLACES: &[(&str, Change)] = &[
     ("as many entries as zip64 has", |zip| {
         zip.count = Some(u16::MAX)
     }),
-    ("a directory as long as zip64 has", |zip| {
-        zip.directory_bytes = Some(u32::MAX)
-    }),
     ("a directory at another place", |zip| {
         zip.directory_at = Some(4)
-    }),
-    ("a directory of another length", |zip| {
-        zip.directory_bytes = Some(4)
-    }),
-    ("what leads to a directory of zip64", |zip| {
-        zip.before_end = b"PK\x06\x07".iter().chain(&[0; 16]).copied().collect();
     }),
     ("two entries at one place", |zip| {
         more(zip, |entry| entry.offset = Some(0));
@@ -132,15 +111,6 @@ const ENTRIES: &[(&str, Change)] = &[
     ("an encrypted entry", |zip| {
         file(zip).say(|said| said.flags = 1);
     }),
-    ("an entry encrypted by AES", |zip| {
-        extra(zip, b"\x01\x99\x00\x00")
-    }),
-    ("sizes behind the data", |zip| {
-        file(zip).say(|said| said.flags = 8)
-    }),
-    ("sizes in a field of zip64", |zip| {
-        extra(zip, b"\x01\x00\x00\x00")
-    }),
     ("sizes as large as zip64 has", |zip| {
         more(zip, |entry| entry.say(|said| said.size = u32::MAX));
     }),
@@ -149,9 +119,6 @@ const ENTRIES: &[(&str, Change)] = &[
     }),
     ("an unknown method", |zip| {
         file(zip).say(|said| said.method = 93)
-    }),
-    ("two sizes of a stored entry", |zip| {
-        file(zip).say(|said| said.size += 1)
     }),
     ("a header of another name", |zip| {
         file(zip).local.name = b"ptx/copy_a@x-2.ptx".to_vec();
@@ -162,9 +129,6 @@ const ENTRIES: &[(&str, Change)] = &[
     ("a header of another size", |zip| file(zip).local.size = 9),
     ("a header of another CRC-32", |zip| {
         file(zip).local.crc32 ^= 1
-    }),
-    ("a header of zip64 alone", |zip| {
-        file(zip).local.extra = b"\x01\x00\x00\x00".to_vec();
     }),
     ("several at once", |zip| {
         named(zip, b"../a");
@@ -201,10 +165,16 @@ pub fn cases() -> Vec<Case> {
     bytes.into_iter().chain(changed).collect()
 }
 
+/// The bytes that lie in an archive for this content.
 fn deflated(content: &[u8]) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(content).unwrap();
-    encoder.finish().unwrap()
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    zip.start_file("a", SimpleFileOptions::default()).unwrap();
+    zip.write_all(content).unwrap();
+    let mut zip = ZipArchive::new(zip.finish().unwrap()).unwrap();
+    let mut bytes = Vec::new();
+    let mut file = zip.by_index_raw(0).unwrap();
+    file.read_to_end(&mut bytes).unwrap();
+    bytes
 }
 
 /// Puts a deflated file in the place of one of the same name, and changes it.
@@ -215,6 +185,10 @@ fn packed(zip: &mut Zip, name: &str, content: &[u8], change: impl FnOnce(&mut Zi
 }
 
 const CONTENTS: &[(&str, Change)] = &[
+    ("an archive of nothing", |zip| *zip = Zip::default()),
+    ("two sizes of a stored entry", |zip| {
+        file(zip).say(|said| said.size += 1)
+    }),
     ("no manifest", |zip| {
         zip.entries
             .retain(|entry| entry.central.name != b"manifest.json");
@@ -267,13 +241,6 @@ const CONTENTS: &[(&str, Change)] = &[
             entry.data = deflated(b"short");
             let bytes = entry.data.len() as u32;
             entry.say(|said| said.compressed = bytes);
-        });
-    }),
-    ("bytes behind compressed data", |zip| {
-        let content = files()[FILE].clone();
-        packed(zip, FILE, &content, |entry| {
-            entry.data.extend(b"tail");
-            entry.say(|said| said.compressed += 4);
         });
     }),
     ("data that do not inflate", |zip| {

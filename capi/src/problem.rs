@@ -5,7 +5,7 @@
 use std::ffi::{c_char, c_void};
 
 use tilewright_runtime::bundle::MAX_AXES;
-use tilewright_runtime::{Described, Extents, Placed, Request};
+use tilewright_runtime::{Described, Extents, Placed, Request, dense_strides};
 
 use crate::dtype;
 use crate::failure::{Failure, Why};
@@ -299,20 +299,9 @@ unsafe fn read_axes(operand: &tw_operand, name: &str) -> Result<Vec<(i64, i64)>,
         return Err(Why::of("extent", name, text).with("1 or more", has));
     }
     let strides = match operand.strides.is_null() {
-        true => packed(&extents),
+        true => dense_strides(&extents),
         // SAFETY: as above.
         false => unsafe { read_array(operand.strides, rank, MAX_AXES, &what("strides")) }?,
     };
     Ok(extents.into_iter().zip(strides).collect())
-}
-
-/// Strides of elements without gaps, last axis innermost.
-fn packed(extents: &[i64]) -> Vec<i64> {
-    let mut strides = vec![1i64; extents.len()];
-    let mut step = 1i64;
-    for (stride, extent) in strides.iter_mut().zip(extents).rev() {
-        *stride = step;
-        step = step.saturating_mul(*extent);
-    }
-    strides
 }

@@ -102,7 +102,7 @@ fn bundle(folder: &Path) -> Vec<OsString> {
     let path = folder.join("kernels.bundle");
     let writer = writer_of([
         (copy_kernel("copy_f32@plain-1"), COPY),
-        (packed_copy_kernel("copy_packed@rows-1"), COPY),
+        (packed_copy_kernel("copy_packed@rows-1", [1, 4]), COPY),
         (picky_gemm("gemm_f32@picky-1"), GEMM),
         (gemm_kernel("gemm_f32@plain-2"), GEMM),
         (hopper_gemm("gemm_f32_tn@hopper-1"), GEMM),

@@ -8,7 +8,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use tilewright_runtime::bundle::{DType, MAX_AXES};
-use tilewright_runtime::{Described, Extents, Placed};
+use tilewright_runtime::{Described, Extents, Placed, dense_strides};
 
 use crate::dtype;
 use crate::failure::Error;
@@ -164,7 +164,7 @@ impl Tensor {
         let dtype = dtype::of_interface(&typestr, name.transpose()?.as_deref())?;
         let strides = interface.get_item("strides")?.filter(|s| !s.is_none());
         let stride = match strides {
-            None => packed(&shape),
+            None => dense_strides(&shape),
             Some(strides) => elements(strides.cast::<PyTuple>()?.extract()?, dtype)?,
         };
         Ok(Tensor {
@@ -231,15 +231,6 @@ fn paired(bytes: &Extents, dtype: DType) -> PyResult<Extents> {
             false => (extent, stride.saturating_mul(together)),
         }
     })))
-}
-
-/// Strides of elements without gaps, last axis innermost.
-fn packed(shape: &[i64]) -> Vec<i64> {
-    let mut strides = vec![1i64; shape.len()];
-    for at in (1..shape.len()).rev() {
-        strides[at - 1] = strides[at].saturating_mul(shape[at].max(1));
-    }
-    strides
 }
 
 /// Strides in elements of strides in bytes.

@@ -44,6 +44,15 @@ impl Matrix {
     }
 }
 
+/// Strides of elements without gaps, last axis innermost.
+pub fn dense_strides(shape: &[i64]) -> Vec<i64> {
+    let mut strides = vec![1i64; shape.len()];
+    for at in (1..shape.len()).rev() {
+        strides[at - 1] = strides[at].saturating_mul(shape[at].max(1));
+    }
+    strides
+}
+
 impl Extents {
     /// An operand with these extents and strides; axes beyond [`MAX_AXES`] are left out, which a
     /// layout cannot have.

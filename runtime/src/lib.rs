@@ -54,7 +54,7 @@ mod prepared;
 
 mod host_launch;
 
-mod packed;
+mod tightest;
 
 mod pick;
 
@@ -86,9 +86,8 @@ pub use error::{Error, Reason, RecordsError, Refusal};
 pub use host_launch::{HostLaunch, HostMemory};
 pub use info::{Backend, DeviceInfo, POISON, RulesRecord};
 pub use launch::{Fit, Launch, LaunchReport, View, alignment_bytes, fit, prepare};
-pub use layout::{Extents, Matrix};
+pub use layout::{Extents, Matrix, dense_strides};
 pub use pack::{elements, image, operand_bytes, pack, packed_bytes};
-pub use packed::packed;
 pub use pick::{Pick, Query, Skip, SkipCounts, find, pick};
 pub use prepared::{Prepared, WORKSPACE_ALIGNMENT_BYTES};
 pub use problem::{MAX_EXTENT, Problem};
@@ -97,5 +96,6 @@ pub use runtime::Runtime;
 pub use select::{Selection, Selector, Source};
 pub use tensor_map::PlacedMap;
 pub use tensors::{Described, problem_of, takes};
+pub use tightest::tightest;
 pub use tilewright_bundle as bundle;
 pub use tilewright_emulator as emulator;

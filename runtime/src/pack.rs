@@ -9,7 +9,7 @@ use tilewright_bundle::{Env, Kernel, Operand, PackedOrder};
 
 use crate::error::{Error, Refusal, refused};
 use crate::host;
-use crate::layout::Extents;
+use crate::layout::{Extents, dense_strides};
 use crate::problem::Problem;
 
 /// Bytes of an operand in memory, from its first to behind its last element, or to behind its last
@@ -129,7 +129,7 @@ pub(crate) fn strides<'p>(
         None => {
             let extents = operand.layout.shape.iter();
             let shape: Option<Vec<i64>> = extents.map(|one| one.eval(env).ok()).collect();
-            Some(Cow::Owned(dense(&shape?).stride().to_vec()))
+            Some(Cow::Owned(dense_strides(&shape?)))
         }
     }
 }
@@ -166,14 +166,8 @@ fn extents_of(kernel: &Kernel, operand: &Operand, problem: &Problem) -> Result<E
 }
 
 /// Elements of these extents without gaps, last axis innermost.
-pub(crate) fn dense(shape: &[i64]) -> Extents {
-    let mut axes: Vec<(i64, i64)> = Vec::new();
-    let mut step = 1i64;
-    for extent in shape.iter().rev() {
-        axes.push((*extent, step));
-        step = step.saturating_mul((*extent).max(1));
-    }
-    Extents::new(axes.into_iter().rev())
+fn dense(shape: &[i64]) -> Extents {
+    Extents::new(shape.iter().copied().zip(dense_strides(shape)))
 }
 
 /// What lies in memory of an operand whose elements are these, without gaps, last axis innermost:

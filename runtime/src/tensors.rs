@@ -9,8 +9,7 @@ use std::collections::HashMap;
 use tilewright_bundle::{DType, Env, EvalError, Expr, Kernel, Name, Operand};
 
 use crate::error::Refusal;
-use crate::layout::Extents;
-use crate::pack;
+use crate::layout::{Extents, dense_strides};
 use crate::problem::{Problem, constants, is_extent};
 
 /// Elements that the stride of an axis of one element is made a multiple of: no access uses it, and
@@ -118,7 +117,7 @@ pub fn problem_of(
     }
     for (operand, _) in packed {
         let extents = known.extents_of(operand).unwrap_or_default();
-        problem = problem.with_strides(&operand.name, pack::dense(&extents).stride());
+        problem = problem.with_strides(&operand.name, dense_strides(&extents));
     }
     Ok(problem)
 }

@@ -6,7 +6,7 @@ mod fixture;
 use fixture::*;
 use tilewright_runtime::bundle::DType;
 use tilewright_runtime::{
-    Arg, Device, EmulatorSettings, Error, Problem, Query, Refusal, Runtime, packed, verify,
+    Arg, Device, EmulatorSettings, Error, Problem, Query, Refusal, Runtime, tightest, verify,
 };
 
 fn floats(values: impl IntoIterator<Item = f32>) -> Vec<u8> {
@@ -221,10 +221,10 @@ fn outputs_must_not_share_memory() {
 fn packed_problems_obey_assumptions() {
     let runtime = runtime();
     let kernel = runtime.bundle().kernel("gemm_f32@picky-1").unwrap();
-    let problem = packed(kernel, &Problem::new(5, 6, 13), runtime.device().info()).unwrap();
+    let problem = tightest(kernel, &Problem::new(5, 6, 13), runtime.device().info()).unwrap();
     assert_eq!(problem.strides("a"), Some([16, 1].as_slice()));
     let plain = runtime.bundle().kernel("gemm_f32@plain-2").unwrap();
-    let problem = packed(plain, &Problem::new(5, 6, 13), runtime.device().info()).unwrap();
+    let problem = tightest(plain, &Problem::new(5, 6, 13), runtime.device().info()).unwrap();
     assert_eq!(problem.strides("b"), Some([13, 1].as_slice()));
 }
 

@@ -7,7 +7,7 @@ use tilewright_runtime::bench::{Extent, Stamp};
 use tilewright_runtime::bundle::{Assumption, DType, Kernel, ParamValue, Route};
 use tilewright_runtime::tune::{Progress, Settings, tune};
 use tilewright_runtime::{
-    Arg, Device, Error, Problem, Query, Refusal, Runtime, Source, fit, packed, verify,
+    Arg, Device, Error, Problem, Query, Refusal, Runtime, Source, fit, tightest, verify,
 };
 
 const ID: &str = "scaled_f32@two-1";
@@ -103,7 +103,7 @@ fn a_problem_gives_scalars_and_promises() {
     // The extent of a constant mode is the kernel's.
     let other = whole.clone().with_extent("p", 8);
     assert!(reasons(&other).contains("p is 8; the kernel has no extent"));
-    assert_eq!(packed(kernel, &whole, info).unwrap(), whole);
+    assert_eq!(tightest(kernel, &whole, info).unwrap(), whole);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use tilewright_runtime::bundle::{DType, Kernel, TensorSwizzle};
 use tilewright_runtime::emulator::{Options, Sanitize};
 use tilewright_runtime::{
     Arg, Device, DeviceInfo, EmulatorSettings, Error, Problem, Query, Refusal, Runtime, View, fit,
-    packed, prepare, verify,
+    prepare, tightest, verify,
 };
 
 fn strict(sms: u32) -> Device {
@@ -141,7 +141,7 @@ fn packed_problems_have_rows_that_maps_take() {
     let device = strict(4);
     for swizzle in [TensorSwizzle::None, TensorSwizzle::Bytes128] {
         let pair = resolved(tma_pair("copy_pair@x-1", swizzle));
-        let problem = packed(&pair, &Problem::new(5, 13, 1), device.info()).unwrap();
+        let problem = tightest(&pair, &Problem::new(5, 13, 1), device.info()).unwrap();
         assert_eq!(problem.strides("s"), Some([16, 1].as_slice()));
     }
 }

@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 use tilewright_bundle::Kernel;
 use tilewright_formula::form::Form;
 use tilewright_runtime::verify::Draw;
-use tilewright_runtime::{DeviceInfo, Problem, packed};
+use tilewright_runtime::{DeviceInfo, Problem, tightest};
 
 /// The seed of problems that are drawn.
 const SEED: u64 = 2026;
@@ -61,7 +61,7 @@ impl DistinguishingProblems {
         let of = |sizes: Vec<[i64; 3]>| {
             let problems = sizes.into_iter();
             let problems = problems.map(|[m, n, k]| scaled(kernel, Problem::new(m, n, k)));
-            let tight = problems.filter_map(|problem| packed(kernel, &problem, device).ok());
+            let tight = problems.filter_map(|problem| tightest(kernel, &problem, device).ok());
             tight.collect::<Vec<Problem>>()
         };
         let Sizes {
@@ -126,7 +126,7 @@ fn at_edges(kernel: &Kernel, device: &DeviceInfo, tile: &[i64], most: i64) -> Ve
         let extents = Problem::of(extents.collect::<Vec<_>>());
         (volume(&extents) <= most).then_some(extents)
     });
-    let tight = drawn.filter_map(|extents| packed(kernel, &scaled(kernel, extents), device).ok());
+    let tight = drawn.filter_map(|extents| tightest(kernel, &scaled(kernel, extents), device).ok());
     tight.take(AT_EDGES).collect()
 }
 

@@ -8,7 +8,7 @@ use tilewright_codegen::dtype::{DTYPES, DType};
 use tilewright_codegen::plan;
 use tilewright_codegen::spec::{self, Point};
 use tilewright_runtime::verify::{Data, Expect, FormulaReference, decode, encode, random_codes};
-use tilewright_runtime::{Arg, Extents, Problem, Runtime, packed};
+use tilewright_runtime::{Arg, Extents, Problem, Runtime, tightest};
 
 use crate::shipped;
 
@@ -97,7 +97,7 @@ fn check(runtime: &Runtime, kernel: &Kernel) {
     let codes = codes(from);
     let rows = (codes.len() / from.bytes() as usize) as i64 / COLUMNS;
     let sizes = Problem::of([("m", rows), ("n", COLUMNS)]);
-    let problem = packed(kernel, &sizes, device.info()).unwrap();
+    let problem = tightest(kernel, &sizes, device.info()).unwrap();
     let places = extents(kernel, &problem, runtime);
     let buffers: Vec<_> = (operands.iter().zip(&places).enumerate())
         .map(|(at, (operand, place))| {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::forms::Role;
+use super::notation::PACKED;
 use crate::dtype::DType;
 
 /// One tensor argument.
@@ -121,7 +122,7 @@ impl Operand {
         let axes = self.formula_axes();
         let modes: Vec<&str> = axes.iter().map(|axis| axis.mode.as_str()).collect();
         if self.packed {
-            return format!("({}):packed", modes.join(","));
+            return format!("({}):{PACKED}", modes.join(","));
         }
         let strides: Vec<String> = axes.iter().map(|axis| axis.stride.to_string()).collect();
         format!("({}):({})", modes.join(","), strides.join(","))

@@ -11,6 +11,7 @@ use super::catalogue::{self, Job};
 use super::forms::FormKind;
 use super::keys::{Key, Kind, Named, fields};
 use super::model::{Spec, paths};
+use super::notation::PACKED;
 use super::operands::stride_names;
 use super::shape::{OperandShape, Shape, defaults};
 use super::signature::SCALAR_TYPES;
@@ -280,7 +281,7 @@ fn layout_pattern(operand: &OperandShape) -> String {
     if operand.is_written() {
         return format!("^\\({modes}\\):\\({strides}\\)$");
     }
-    format!("^\\({modes}\\):(\\({strides}\\)|packed)$")
+    format!("^\\({modes}\\):(\\({strides}\\)|{PACKED})$")
 }
 
 /// A constant extent, or where the groups of a ragged mode lie.

@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::info::DeviceInfo;
 use crate::launch::fit;
 use crate::layout::{Extents, Matrix};
-use crate::packed::packed;
 use crate::problem::{Problem, is_extent};
+use crate::tightest::tightest;
 use crate::verify::GemmForm;
 
 macro_rules! letters {
@@ -133,7 +133,7 @@ impl Extent {
     /// # Errors
     /// When the kernel takes no such problem.
     pub fn problem(&self, kernel: &Kernel, device: &DeviceInfo) -> Result<Problem, Error> {
-        let problem = packed(kernel, &self.of(kernel), device)?;
+        let problem = tightest(kernel, &self.of(kernel), device)?;
         let Some(wanted) = self.letters else {
             return Ok(problem);
         };

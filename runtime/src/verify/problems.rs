@@ -16,8 +16,8 @@ use crate::error::{Error, Refusal, refused};
 use crate::info::{Backend, DeviceInfo};
 use crate::launch::{Fit, alignment_bytes, allows, fit, folded_as_long};
 use crate::layout::strides_refused;
-use crate::packed::{Open, bind_open};
 use crate::problem::{Problem, constants};
+use crate::tightest::{Open, bind_open};
 use crate::verify::tables::promised;
 
 /// Sizes around the powers of two that tiles and vectors are made of.

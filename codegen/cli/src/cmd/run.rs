@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tilewright_bundle::{Kernel, NameKind};
 use tilewright_runtime::verify::{self, Data};
-use tilewright_runtime::{Error, Problem, Runtime, packed};
+use tilewright_runtime::{Error, Problem, Runtime, tightest};
 
 use crate::args;
 use crate::cmd::bundle;
@@ -157,7 +157,7 @@ fn leading(asked: &args::Problem) -> [(&'static str, Option<u32>); 4] {
     ]
 }
 
-/// The problem as it was asked for: packed, but for the strides that were given.
+/// The problem as it was asked for: as tight as can be, but for the strides that were given.
 fn problem(
     runtime: &Runtime,
     kernel: &Kernel,
@@ -193,8 +193,8 @@ fn problem(
     });
     let promises = asked.promise.iter();
     let extents = promises.fold(extents, |problem, promise| problem.with_promise(promise));
-    let packed = packed(kernel, &extents, runtime.device().info());
-    Ok(packed.map(|problem| {
+    let tight = tightest(kernel, &extents, runtime.device().info());
+    Ok(tight.map(|problem| {
         let strides = kernel.names.of_kind(NameKind::Stride);
         let problem = strides.fold(problem, |problem, (_, name)| match given(name) {
             Some((_, stride, _)) => with_stride(problem, kernel, name, *stride),

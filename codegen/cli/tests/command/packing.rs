@@ -4,33 +4,13 @@ use std::fs;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use tilewright_bundle::*;
-use tilewright_fixture::{COPY, copy_kernel, writer_of};
+use tilewright_fixture::{COPY, packed_copy_kernel, writer_of};
 
 use crate::session::{Run, tilewright};
 
 /// A folder with a bundle of two kernels that take `s` packed, in tiles of 2 by 2 and of 1 by 4.
 fn bundle() -> (TempDir, PathBuf) {
-    let kernel = |id: &str, [rows, columns]: [u32; 2]| {
-        let mut kernel = copy_kernel(id);
-        let s = &mut kernel.semantics.operands[0];
-        s.layout = "(m,n):(n,1)".parse().unwrap();
-        s.packed = Some(PackedOrder {
-            shape: vec![vec![rows], vec![columns]],
-            stride: vec![vec![columns], vec![1]],
-            swizzle: None,
-            order: vec![1, 0],
-            multiple: vec![1, 1],
-        });
-        for param in &mut kernel.launches[0].params {
-            if let ParamValue::Scalar { expr, .. } = &mut param.value
-                && expr.text() == "lds"
-            {
-                *expr = "n".parse().unwrap();
-            }
-        }
-        (kernel, COPY)
-    };
+    let kernel = |id: &str, tile| (packed_copy_kernel(id, tile), COPY);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("packed");
     let kernels = [

@@ -78,7 +78,7 @@ pub(super) fn input(
     let Some(descriptor) = descriptor_of(chooser, input, &layout, contiguous)? else {
         return Ok(None);
     };
-    if operand.packed && !packs(chooser, input, span) {
+    if operand.packed && !packs(chooser, input) {
         return Ok(None);
     }
     let Some(share) = share_of(chooser, input, own[1 - contiguous]) else {
@@ -134,7 +134,7 @@ fn share_of(chooser: &mut Chooser<'_>, input: &Input<'_>, rows: i64) -> Option<i
 }
 
 /// Whether an operand's tile is some of the patterns that it is packed by.
-fn packs(chooser: &mut Chooser<'_>, input: &Input<'_>, span: i64) -> bool {
+fn packs(chooser: &mut Chooser<'_>, input: &Input<'_>) -> bool {
     let (operand, [rows, columns]) = (input.operand, input.tile);
     let name = &operand.name;
     let divides = PADDED_ROWS % rows == 0;
@@ -147,7 +147,7 @@ fn packs(chooser: &mut Chooser<'_>, input: &Input<'_>, span: i64) -> bool {
         );
         chooser.violate("packed-tile", message);
     }
-    divides && columns % span == 0
+    divides
 }
 
 /// Where the boxes of part 0 lie: slabs as wide as the swizzle, of each the planes one below the

@@ -13,7 +13,7 @@ use crate::problem::Problem;
 ///
 /// # Errors
 /// [`Error::Refused`] when the kernel takes no problem of these extents.
-pub fn packed(kernel: &Kernel, extents: &Problem, device: &DeviceInfo) -> Result<Problem, Error> {
+pub fn tightest(kernel: &Kernel, extents: &Problem, device: &DeviceInfo) -> Result<Problem, Error> {
     let mut last = Vec::new();
     for spacing in (0..=8).map(|p| 1i64 << p) {
         let problem = spaced(kernel, extents, spacing);

@@ -6,10 +6,7 @@
 //
 // The three take turns: each round enqueues a slice of launches of each, times the host alone, and
 // waits for the GPU. Prints one JSON object a contender: median and quartiles over the rounds, in
-// nanoseconds a launch. The driver and cuBLASLt are loaded at run time, so that this compiles
-// without CUDA.
-#include <dlfcn.h>
-
+// nanoseconds a launch.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -18,73 +15,13 @@
 #include <string>
 #include <vector>
 
+#include "gpu.hpp"
 #include "tilewright.hpp"
 
 namespace {
 
 constexpr int rounds = 200, launches = 50, warm_rounds = 20;
 constexpr std::size_t workspace_bytes = std::size_t{64} << 20;
-
-void require(bool condition, const std::string &what) {
-    if (!condition) {
-        std::fprintf(stderr, "%s\n", what.c_str());
-        std::exit(2);
-    }
-}
-
-// A library loaded at run time, whose functions answer 0 when all is well.
-class Library {
-public:
-    explicit Library(std::vector<const char *> names) {
-        for (const char *name : names) {
-            if (!library_) {
-                library_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-            }
-        }
-        require(library_, std::string(names.front()) + " is not there");
-    }
-
-    template <class... Args>
-    void call(const char *name, Args... args) const {
-        const int status = function<Args...>(name)(args...);
-        require(status == 0, std::string(name) + " answers " + std::to_string(status));
-    }
-
-    template <class... Args>
-    int (*function(const char *name) const)(Args...) {
-        void *found = dlsym(library_, name);
-        require(found, std::string(name) + " is not there");
-        return reinterpret_cast<int (*)(Args...)>(found);
-    }
-
-private:
-    void *library_ = nullptr;
-};
-
-using Pointer = unsigned long long;
-
-// The device's primary context, which is Tilewright's too, and a stream of it.
-struct Gpu {
-    Library driver{{"libcuda.so.1"}};
-    void *stream = nullptr;
-
-    Gpu() {
-        void *context = nullptr;
-        driver.call("cuInit", 0u);
-        driver.call("cuDevicePrimaryCtxRetain", &context, 0);
-        driver.call("cuCtxSetCurrent", context);
-        driver.call("cuStreamCreate", &stream, 1u);
-    }
-
-    void *alloc(std::size_t bytes) const {
-        Pointer address = 0;
-        driver.call("cuMemAlloc_v2", &address, bytes);
-        driver.call("cuMemsetD8_v2", address, static_cast<unsigned char>(0), bytes);
-        return reinterpret_cast<void *>(address);
-    }
-
-    void wait() const { driver.call("cuStreamSynchronize", stream); }
-};
 
 // A kernel that does nothing, by the driver's plainest launch.
 std::function<void()> empty_kernel(const Gpu &gpu) {

@@ -95,6 +95,12 @@ impl Arch {
     pub fn parse(name: &str) -> Option<Arch> {
         ARCHES.iter().copied().find(|arch| arch.name == name)
     }
+
+    /// Whether a kernel may be set up while the one before it in the stream ends (PTX ISA,
+    /// griddepcontrol).
+    pub fn overlaps_launches(&self) -> bool {
+        self.sm >= 90
+    }
 }
 
 impl fmt::Display for Arch {

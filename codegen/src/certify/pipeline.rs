@@ -23,7 +23,6 @@ use std::fmt;
 
 use crate::ir::tile::{Kernel, Op, Sync, Team};
 use crate::plan::model::Plan;
-use crate::plan::roles::Roles;
 use crate::spec::model::{LaunchKind, Schedule};
 use barriers::Shared;
 use buffers::Own;
@@ -32,9 +31,7 @@ pub(super) use unroll::{Chunks, Edge, Step, WorkTile};
 
 /// Runs the pipes over every length that matters. How many runs were made.
 pub(super) fn check(plan: &Plan, kernel: &Kernel) -> Result<u32, String> {
-    if let Some(roles) = &plan.roles {
-        follows(roles, kernel)?;
-    }
+    follows(plan, kernel)?;
     let slots = kernel.pipes.iter().map(|pipe| pipe.slots).max();
     let slots = slots.unwrap_or(1).max(1);
     let mut lengths = vec![1, 2, slots - 1, slots, slots + 1, 2 * slots + 1];
@@ -92,23 +89,25 @@ fn alike(kernel: &Kernel, trips: &[u32], turns: bool) -> Vec<Vec<WorkTile>> {
     vec![tiles; kernel.work.cluster().size() as usize]
 }
 
-/// A kernel that may be launched early waits for the one before it, before any team touches memory
-/// that one may still write or read.
-fn follows(roles: &Roles, kernel: &Kernel) -> Result<(), String> {
-    let place = |wanted: fn(&Op) -> bool| kernel.body.iter().position(wanted);
-    let follow = place(|op| matches!(op, Op::Sync(Sync::Follow)));
-    let parts = place(|op| matches!(op, Op::Teams(_)));
-    match (roles.launch, follow) {
+/// A kernel that may be launched early waits for the one before it, before it touches memory that
+/// one may still write or read: once its barriers are made.
+fn follows(plan: &Plan, kernel: &Kernel) -> Result<(), String> {
+    let follow = kernel.body.iter().position(|op| *op == FOLLOW);
+    let made = |ops: &[Op]| ops.iter().all(|op| *op == Op::InitPipes);
+    match (plan.launch, follow) {
         (LaunchKind::Plain, None) => Ok(()),
         (LaunchKind::Plain, Some(_)) => {
             Err("it waits for the kernel before it, which ends before it is launched".into())
         }
-        (LaunchKind::Programmatic, follow) if follow.is_some() && follow < parts => Ok(()),
+        (LaunchKind::Programmatic, Some(at)) if made(&kernel.body[..at]) => Ok(()),
         (LaunchKind::Programmatic, _) => {
-            Err("its teams begin before it has waited for the kernel before it".into())
+            Err("its work begins before it has waited for the kernel before it".into())
         }
     }
 }
+
+/// What a kernel waits by for the one before it: all of its threads, once.
+const FOLLOW: Op = Op::Sync(Sync::Follow);
 
 /// The teams of a kernel with what they do; all threads where they are not told apart.
 fn teams_of(kernel: &Kernel) -> Vec<(Team, &[Op])> {
@@ -120,7 +119,11 @@ fn teams_of(kernel: &Kernel) -> Vec<(Team, &[Op])> {
         Some(teams) => (teams.iter())
             .map(|(team, body)| (*team, body.as_slice()))
             .collect(),
-        None => vec![(Team::All, kernel.body.as_slice())],
+        // Following the kernel before is done once, and has been looked at.
+        None => {
+            let followed = kernel.body.strip_prefix(&[FOLLOW]);
+            vec![(Team::All, followed.unwrap_or(&kernel.body))]
+        }
     }
 }
 

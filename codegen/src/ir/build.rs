@@ -18,7 +18,7 @@ use crate::ir::tile::{
     Trips, View, WHOLE,
 };
 use crate::plan::model::{Hop, Plan};
-use crate::spec::model::Role;
+use crate::spec::model::{LaunchKind, Role};
 use product::{Factor, Product};
 use tiles::Tiles;
 
@@ -28,7 +28,7 @@ use tiles::Tiles;
 /// Those of the layout algebra, for a plan whose tiled copies and MMA contradict one another.
 pub fn build(plan: &Plan) -> Result<Kernel> {
     let mut tiles = Tiles::of(plan)?;
-    let body = match &plan.mma {
+    let mut body = match &plan.mma {
         None => {
             let flow = plan.flow.as_ref();
             let flow = flow.ok_or_else(|| bug(plan, "neither a product nor a flow"))?;
@@ -48,6 +48,10 @@ pub fn build(plan: &Plan) -> Result<Kernel> {
             }
         }
     };
+    if plan.launch == LaunchKind::Programmatic {
+        let made = body.iter().take_while(|op| **op == Op::InitPipes).count();
+        body.insert(made, sync(Sync::Follow));
+    }
     let (tiles, pipes, teams) = tiles.finish();
     Ok(Kernel {
         id: plan.id.clone(),

@@ -225,10 +225,7 @@ fn launch(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, Stri
             1 => None,
             ctas => Some([ctas, 1, 1]),
         },
-        programmatic: plan
-            .roles
-            .as_ref()
-            .is_some_and(|roles| roles.launch == spec::LaunchKind::Programmatic),
+        programmatic: plan.launch == spec::LaunchKind::Programmatic,
         dynamic_smem_bytes: plan.smem_bytes.into(),
     })
 }

@@ -43,7 +43,7 @@ use std::sync::Arc;
 use crate::atoms::{self, Catalogue};
 use crate::error::{Error, Result};
 use crate::spec::Keys;
-use crate::spec::model::{FormKind, Point, SchedulerKind, Spec};
+use crate::spec::model::{FormKind, LaunchKind, Point, SchedulerKind, Spec};
 use choose::Chooser;
 use model::Plan;
 use ways::Way;
@@ -157,6 +157,10 @@ fn start(point: &Point, threads: u32) -> Plan {
             crate::spec::model::Auto::Given(ctas) => Some(ctas),
             crate::spec::model::Auto::Auto => None,
         },
+        launch: (spec.scheduler.launch).unwrap_or_else(|| match spec.arch.overlaps_launches() {
+            true => LaunchKind::Programmatic,
+            false => LaunchKind::Plain,
+        }),
         stages: 0,
         work: one_tile_each(spec),
         smem: Vec::new(),

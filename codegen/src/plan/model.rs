@@ -17,7 +17,8 @@ use crate::plan::fold::FoldPlan;
 use crate::plan::roles::{BoxCopy, Roles};
 use crate::plan::work::Work;
 use crate::spec::Planes;
-use crate::spec::model::{Auto, Axis, Computes, CopyPath, Operand, Role, modes_along, with_role};
+use crate::spec::model::{Auto, Axis, Computes, CopyPath, LaunchKind, Operand, Role};
+use crate::spec::model::{modes_along, with_role};
 
 /// One hop of an operand's way, from one memory space to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -197,11 +198,12 @@ pub struct Plan {
     pub modes: Vec<String>,
     /// Extents of a CTA's tile along them.
     pub cta_tile: Vec<i64>,
-    /// Threads that share out a tile: all of a CTA, of the CTAs of a cluster where these share
-    /// it, or the consumers of one tile.
+    /// Threads that share out a tile: of a CTA, of CTAs that share it, or consumers of one tile.
     pub threads: u32,
     /// `.minnctapersm`.
     pub min_ctas_per_sm: Option<u32>,
+    /// Whether the kernel is set up while the one before it ends.
+    pub launch: LaunchKind,
     /// Buffers of the shared-memory ring; 0 when no operand passes through shared memory.
     pub stages: u32,
     /// How output tiles come to CTAs.

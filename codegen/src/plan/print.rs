@@ -6,7 +6,7 @@ mod roles;
 use std::fmt;
 
 use crate::plan::model::{Choice, LeftOut, Plan, SmemTile, Step};
-use crate::spec::model::Operand;
+use crate::spec::model::{LaunchKind, Operand};
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -19,7 +19,11 @@ impl fmt::Display for Plan {
             self.cta_threads(),
             tile.join(",")
         )?;
-        writeln!(f, "  raster {}", self.work.raster)?;
+        let launch = match (&self.roles, self.launch) {
+            (None, LaunchKind::Programmatic) => ", launch programmatic",
+            _ => "",
+        };
+        writeln!(f, "  raster {}{launch}", self.work.raster)?;
         write_outer(f, &self.work.outer)?;
         writeln!(f, "  grid {}", self.work.grid())?;
         if let Some(ctas) = self.min_ctas_per_sm {

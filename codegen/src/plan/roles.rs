@@ -12,7 +12,7 @@ use crate::dtype::DType;
 use crate::plan::descriptor::Descriptor;
 use crate::plan::model::Hop;
 use crate::plan::work::Cluster;
-use crate::spec::model::{LaunchKind, Schedule};
+use crate::spec::model::Schedule;
 
 /// A copy of an operand's tile by boxes of a tensor map.
 #[derive(Clone, Debug)]
@@ -159,8 +159,6 @@ pub struct Roles {
     pub registers: [u32; 2],
     /// Groups of MMAs that run on while the next are issued.
     pub in_flight: u32,
-    /// Whether the kernel is set up while the one before it ends.
-    pub launch: LaunchKind,
     /// The loads of a and b.
     pub loads: Vec<BoxCopy>,
     /// How the MMA finds a and b in shared memory.

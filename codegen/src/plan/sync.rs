@@ -147,7 +147,7 @@ const NEEDS: &[Need] = &[
     Need {
         of: "scheduler.launch programmatic",
         instead: "scheduler.launch plain",
-        when: |plan| with(plan, |roles| roles.launch == LaunchKind::Programmatic),
+        when: |plan| plan.launch == LaunchKind::Programmatic,
         facts: &[
             SyncFacts::of(Act::AwaitGrids, Scope::Gpu),
             SyncFacts::of(Act::LaunchGrids, Scope::Gpu),

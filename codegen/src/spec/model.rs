@@ -91,7 +91,7 @@ record! {
         passes: Auto<Passes> = key(Kind::Word(&Passes::LIST)).of_rows().tuned_piece(14, "");
         /// Whether the kernel's start overlaps the end of the one before in the stream.
         launch: Auto<LaunchKind> =
-            key(Kind::Word(&LaunchKind::LIST)).of_products().tuned_piece(13, "");
+            key(Kind::Word(&LaunchKind::LIST)).tuned_piece(13, "");
     }
 }
 
@@ -123,7 +123,7 @@ file! {
             /// Name: `<kernel>_<rest>` for the file `specs/<kernel>/<rest>.yaml`.
             name: String = key(Kind::Name).required();
             /// PTX target the kernel is generated for.
-            arch: Arch = key(Kind::Arch).required();
+            arch: Arch = key(Kind::Arch).required().tunable();
             /// Element type and layout of every tensor argument.
             operands: Vec<Operand> = key(Kind::Operands).required();
             /// What is computed, a statement a line; left out, it is the kernel's default formula.

@@ -55,7 +55,8 @@ fn hash(spec: &Spec) -> Result<String> {
     Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The tile, and the pieces that the rows of the model have: some always, others where tuned.
+/// The tile, the pieces that the rows of the model have, some always, others where tuned, and the
+/// architecture where that is.
 fn suffix(spec: &Spec, tuned: &[&str]) -> String {
     let mut said = spec.pieces();
     said.retain(|said| said.is_in_id(tuned));
@@ -64,7 +65,8 @@ fn suffix(spec: &Spec, tuned: &[&str]) -> String {
         let letter = said.key.piece?.letter;
         Some(format!("_{letter}{}", said.short))
     });
-    by(&spec.cta_tile) + &pieces.collect::<String>()
+    let arch = tuned.contains(&"arch").then(|| format!("_{}", spec.arch));
+    by(&spec.cta_tile) + &pieces.chain(arch).collect::<String>()
 }
 
 impl Said {

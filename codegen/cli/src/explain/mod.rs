@@ -21,7 +21,6 @@ use tilewright_codegen::explain::occupancy::{Occupancy, occupancy};
 use tilewright_codegen::explain::smem_map::{Region, regions};
 use tilewright_codegen::explain::sockets::{Sockets, sockets};
 use tilewright_codegen::plan::model::Plan;
-use tilewright_codegen::spec::model::LaunchKind;
 use tilewright_codegen::spec::{Point, SpecFile};
 use tilewright_codegen::{ir, lower};
 
@@ -128,7 +127,7 @@ pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Expla
         cta_tile: plan.cta_tile.clone(),
         threads: plan.cta_threads(),
         grid: plan.work.grid(),
-        launch: launch(&plan).name(),
+        launch: plan.launch.name(),
         roles: roles(&plan),
         does: timeline.is_none().then(|| tile.to_string()),
         timeline,
@@ -138,11 +137,6 @@ pub fn explain(file: &SpecFile, point: &Point, lengths: Lengths) -> Result<Expla
         no_registers,
         certificate,
     })
-}
-
-fn launch(plan: &Plan) -> LaunchKind {
-    let roles = plan.roles.as_ref();
-    roles.map_or(LaunchKind::Plain, |roles| roles.launch)
 }
 
 /// Output tiles of a CTA: as many as were asked for, else two of each consumer's, to show how one

@@ -112,23 +112,27 @@ fn twice(kernel: &Kernel, team: Team, again: &Op) -> Option<Kernel> {
 
 #[test]
 fn a_kernel_launched_early_follows_the_one_before_it_first() {
-    let (plan, kernel) = right(KINDS[0]);
-    let follow = |op: &Op| *op == Op::Sync(Sync::Follow);
-    let at = kernel.body.iter().position(follow).unwrap();
-    let mut without = kernel.clone();
-    without.body.remove(at);
-    let mut late = without.clone();
-    late.body.push(Op::Sync(Sync::Follow));
-    for wrong in [without, late] {
-        let message = refusal(judge(&plan, &wrong));
-        assert!(
-            message.contains("has waited for the kernel before it"),
-            "{message}"
-        );
+    let newer = |text: &str| planned(&text.replace("arch: sm_80", "arch: sm_90"));
+    let plainly = |text: &str| newer(&format!("{text}scheduler: {{ launch: plain }}\n"));
+    let alike = ALIKE.map(|text| (newer(text), plainly(text)));
+    let roles = (right(KINDS[0]), right("scheduler: { launch: plain }"));
+    for ((plan, kernel), (plain, _)) in alike.into_iter().chain([roles]) {
+        let follow = |op: &Op| *op == Op::Sync(Sync::Follow);
+        let at = kernel.body.iter().position(follow).unwrap();
+        let mut without = kernel.clone();
+        without.body.remove(at);
+        let mut late = without.clone();
+        late.body.push(Op::Sync(Sync::Follow));
+        for wrong in [without, late] {
+            let message = refusal(judge(&plan, &wrong));
+            assert!(
+                message.contains("has waited for the kernel before it"),
+                "{message}"
+            );
+        }
+        let message = refusal(judge(&plain, &kernel));
+        assert!(message.contains("ends before it is launched"), "{message}");
     }
-    let (plan, _) = right("scheduler: { launch: plain }");
-    let message = refusal(judge(&plan, &kernel));
-    assert!(message.contains("ends before it is launched"), "{message}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::ir::tile::{
 };
 use crate::plan::model::Hop;
 use crate::plan::roles::{BoxCopy, Roles};
-use crate::spec::model::{LaunchKind, Role};
+use crate::spec::model::Role;
 
 /// The pipes of a kernel.
 struct Pipes {
@@ -47,14 +47,13 @@ pub(super) fn body(tiles: &mut Tiles<'_>, product: &Product<'_>, roles: &Roles) 
         });
     }
     let pipes = Pipes::of(tiles, product, roles);
-    let mut body = vec![Op::InitPipes];
-    let early = roles.launch == LaunchKind::Programmatic;
-    body.extend(early.then_some(Op::Sync(Sync::Follow)));
-    body.push(Op::Teams(vec![
-        (Team::Producer, produce(tiles, &pipes, roles)),
-        (Team::Consumers, consume(tiles, product, &pipes, roles)?),
-    ]));
-    Ok(body)
+    Ok(vec![
+        Op::InitPipes,
+        Op::Teams(vec![
+            (Team::Producer, produce(tiles, &pipes, roles)),
+            (Team::Consumers, consume(tiles, product, &pipes, roles)?),
+        ]),
+    ])
 }
 
 impl Pipes {

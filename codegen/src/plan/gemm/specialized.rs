@@ -21,7 +21,7 @@ use crate::plan::roles::{BARRIER_BYTES, BoxCopy, Ring, Roles, WARPS};
 use crate::plan::sums;
 use crate::plan::work::{Cluster, Work};
 use crate::spec::model::{
-    Auto, Axis, CopyPath, LaunchKind, Operand, Point, Role, Schedule, SchedulerKind, Spec, Stride,
+    Auto, Axis, CopyPath, Operand, Point, Role, Schedule, SchedulerKind, Spec, Stride,
 };
 use input::Input;
 pub(super) use output::stores;
@@ -92,7 +92,6 @@ pub(super) fn plan(
         consumers,
         registers,
         in_flight: in_flight(spec),
-        launch: (spec.scheduler.launch).unwrap_or_else(|| LaunchKind::Programmatic),
         ring: ring(&loads),
         loads,
         descriptors,

@@ -12,7 +12,7 @@ use crate::spec::model::Schedule;
 /// Writes what only plans with roles have.
 pub(super) fn write(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Result {
     write_teams(f, roles)?;
-    write_tiles(f, plan, roles)?;
+    write_tiles(f, plan)?;
     write_ring(f, plan, roles)?;
     for (copy, descriptor) in roles.loads.iter().zip(&roles.descriptors) {
         write_boxes(f, plan, copy)?;
@@ -84,7 +84,7 @@ fn write_teams(f: &mut fmt::Formatter<'_>, roles: &Roles) -> fmt::Result {
     )
 }
 
-fn write_tiles(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::Result {
+fn write_tiles(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
     let cluster = plan.work.cluster();
     let Cluster([along_m, along_n]) = cluster;
     match cluster.size() {
@@ -98,7 +98,7 @@ fn write_tiles(f: &mut fmt::Formatter<'_>, plan: &Plan, roles: &Roles) -> fmt::R
     let most = work
         .ctas
         .map_or(String::new(), |ctas| format!(", at most {ctas} CTAs"));
-    let launch = roles.launch.name();
+    let launch = plan.launch.name();
     writeln!(f, "  scheduler {}{most}, launch {launch}", work.kind.name())
 }
 

@@ -23,8 +23,8 @@ const SCHEDULES: usize = 4;
 const KERNELS: u64 = 20;
 /// Mutants of each.
 const SAMPLE: usize = 5;
-/// Further kernels, of one word each, and the most elements of their tiles: larger ones take long, and
-/// have more boundaries than a sample of problems meets.
+/// Further kernels, of one word each, and the most elements of their tiles: larger ones take long,
+/// and have more boundaries than a sample of problems meets.
 const OTHERS: usize = 6;
 const MOST_OF_A_TILE: i64 = 1 << 11;
 /// Mutants that must be noticed or explained, in percent: of kernels whose problems meet every

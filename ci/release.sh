@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Makes what a release has: checks first, then every artefact with its checksum in a folder.
+#
+#   ci/release.sh             all of it, into target/release-VERSION
+#   ci/release.sh --no-checks the artefacts alone, of a tree whose checks have passed
+#
+# Checks: nothing uncommitted, a heading of CHANGELOG.md for the version, cargo deny (licences,
+# sources, advisories: wants a network), ci/test.sh. Artefacts: the command, the same without LLVM,
+# the C library with its headers, the wheel, every crate as it is published, the sources, and
+# SHA256SUMS over them. Nothing is uploaded and no tag is made: the last lines say how.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' Cargo.toml)
+target=$(rustc -vV | sed -n 's/^host: //p')
+into=$PWD/target/release-$version
+name=tilewright-$version
+step() { printf '\n== %s\n' "$*"; }
+fail() {
+    printf 'error: %s\n' "$*" >&2
+    exit 1
+}
+
+[ -n "$version" ] || fail "Cargo.toml has no version under [workspace.package]"
+case ${1:-} in
+'')
+    step "the tree"
+    [ -z "$(git status --porcelain)" ] || fail "there is something uncommitted: commit it first"
+    grep -q "^## $version" CHANGELOG.md ||
+        fail "CHANGELOG.md has no heading '## $version': say what is new"
+    step "licences, sources, advisories"
+    cargo deny --version >/dev/null 2>&1 || cargo install --locked --quiet cargo-deny
+    cargo deny --locked check
+    ci/test.sh
+    ;;
+--no-checks) ;;
+*) fail "ci/release.sh takes --no-checks or nothing, not $1" ;;
+esac
+
+# Archives are the same for the same contents: names in order, no owners, the time of the commit.
+packed() { # packed ARCHIVE FOLDER: the folder as its root
+    tar --create --gzip --file "$into/$1" --directory "$(dirname "$2")" --sort=name --owner=0 \
+        --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" "$(basename "$2")"
+}
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+rm -rf "$into"
+mkdir -p "$into"
+export CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_STRIP=symbols
+
+step "the command"
+cargo build --release --locked --package tilewright
+mkdir "$stage/$name-$target"
+cp target/release/tilewright README.md CHANGELOG.md LICENSE-* "$stage/$name-$target/"
+packed "$name-$target.tar.gz" "$stage/$name-$target"
+
+step "the command without LLVM"
+cargo build --release --locked --package tilewright --no-default-features \
+    --target-dir target/without-llvm
+mkdir "$stage/$name-runtime-$target"
+cp target/without-llvm/release/tilewright README.md LICENSE-* "$stage/$name-runtime-$target/"
+packed "$name-runtime-$target.tar.gz" "$stage/$name-runtime-$target"
+
+step "the C library"
+cargo build --release --locked --package tilewright-capi
+mkdir -p "$stage/lib$name-$target"/{include,lib}
+cp capi/include/tilewright.{h,hpp} "$stage/lib$name-$target/include/"
+cp target/release/libtilewright.so "$stage/lib$name-$target/lib/"
+cp LICENSE-* "$stage/lib$name-$target/"
+packed "lib$name-$target.tar.gz" "$stage/lib$name-$target"
+
+step "the wheel"
+TILEWRIGHT=target/release/tilewright ci/python.sh --wheel "$into"
+
+step "the crates"
+cargo package --workspace --locked --allow-dirty --no-verify --quiet
+cp target/package/*-"$version".crate "$into/"
+
+step "the sources"
+git archive --format=tar.gz --prefix="$name/" --output "$into/$name-src.tar.gz" HEAD
+
+(cd "$into" && sha256sum -- * >SHA256SUMS)
+step "$into"
+cat "$into/SHA256SUMS"
+printf "\nto publish: git tag -s v%s; git push origin v%s; cargo publish --workspace --locked\n" \
+    "$version" "$version"

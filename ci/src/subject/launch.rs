@@ -202,7 +202,9 @@ fn exact_inputs(
     reference: &FormulaReference<'_>,
     placed: &[Placed<'_>],
 ) -> Result<Dense, Failure> {
-    let moved = kernel.copied().is_some();
+    // A cast gives other bits of what is no number.
+    let same = |pair: &[Placed<'_>]| pair[0].operand.dtype == pair[1].operand.dtype;
+    let moved = kernel.copied().is_some() && placed.windows(2).all(same);
     let seeds = (3..).step_by(2).enumerate();
     let dense = placed.iter().zip(seeds).map(|(one, (at, seed))| {
         if !reference.keeps(at) {

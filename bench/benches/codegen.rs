@@ -12,15 +12,18 @@ use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tilewright_bundle::{Bundle, DType, Kernel};
+use tilewright_codegen::ptx::ptxas;
 use tilewright_codegen::spec::{self, Point, SpecFile};
-use tilewright_codegen::{build, certify, compile, ir, lower, pack, plan, ptx};
+use tilewright_codegen::{certify, compile, ir, lower, pack, plan, ptx};
 use tilewright_runtime::{Device, Problem, Query, Runtime};
 
 /// The shipped specs of both families.
 fn shipped() -> Vec<SpecFile> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let folders = ["specs/copy", "specs/gemm"].map(|folder| root.join(folder));
-    let files = folders.iter().flat_map(|f| build::spec_files(f).unwrap());
+    let files = folders
+        .iter()
+        .flat_map(|f| tilewright_build::spec_files(f).unwrap());
     files.map(|file| spec::load(&file).unwrap()).collect()
 }
 
@@ -90,7 +93,7 @@ fn certificates(c: &mut Criterion) {
 /// pipeline has the most roles.
 fn specialized() -> Vec<Point> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("ladder");
-    let files = build::spec_files(&folder).unwrap().into_iter();
+    let files = tilewright_build::spec_files(&folder).unwrap().into_iter();
     let files: Vec<SpecFile> = files.map(|file| spec::load(&file).unwrap()).collect();
     let last = &files.last().unwrap().text;
     let crowded = last
@@ -143,7 +146,12 @@ fn bundle(folder: &Path) -> PathBuf {
         made.collect::<Vec<_>>()
     });
     let path = folder.join("bundle");
-    pack::write(artifacts.collect(), pack::provenance(), &path).unwrap();
+    pack::write(
+        artifacts.collect(),
+        pack::provenance(ptxas::find().as_deref()),
+        &path,
+    )
+    .unwrap();
     path
 }
 

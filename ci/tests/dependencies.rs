@@ -98,6 +98,22 @@ fn the_c_library_is_the_runtime_alone() {
 }
 
 #[test]
+fn the_build_step_can_be_had_without_llvm() {
+    let crates = tree("tilewright-build", "normal,build", &[]);
+    assert!(crates.contains("tilewright-bundle"));
+    assert_absent("tilewright-build", &crates, &GENERATOR_ONLY);
+    let others = [
+        "tilewright-runtime",
+        "tilewright-emulator",
+        "cudarc",
+        "clap",
+    ];
+    assert_absent("tilewright-build", &crates, &others);
+    let with = tree("tilewright-build", "normal,build", &["--features", "llvm"]);
+    assert!(with.contains("llvm-sys"));
+}
+
+#[test]
 fn the_layout_algebra_depends_on_nothing() {
     assert_eq!(
         tree("tilewright-layout", "normal,build", &[]),

@@ -35,7 +35,10 @@ pub mod certify;
 pub mod ptx;
 pub mod explain;
 pub mod pack;
-pub mod build;
+pub mod kept;
+pub mod catalogue;
+
+use std::path::PathBuf;
 
 use certify::Certificate;
 use error::{Error, Result};
@@ -92,12 +95,20 @@ pub enum LineInfo {
     Directives,
 }
 
-/// Compiles a point of a file, has ptxas judge the text where it can be had, and writes its
-/// manifest entry.
+/// How kernels are made, apart from their specs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Making {
+    /// Where it stands what lines come from.
+    pub line_info: LineInfo,
+    /// The assembler that judges kernels; none leaves them unjudged.
+    pub ptxas: Option<PathBuf>,
+}
+
+/// Compiles a point of a file, has ptxas judge the text, and writes its manifest entry.
 ///
 /// # Errors
 /// Those of [`compile`]; [`Error::Plan`] when ptxas spills, uses local memory or serializes.
-pub fn artifact(file: &SpecFile, point: &Point, info: LineInfo) -> Result<Artifact> {
+pub fn artifact(file: &SpecFile, point: &Point, making: &Making) -> Result<Artifact> {
     let Compiled {
         plan,
         tile,
@@ -105,8 +116,8 @@ pub fn artifact(file: &SpecFile, point: &Point, info: LineInfo) -> Result<Artifa
         certificate,
         ptx,
     } = compile(point)?;
-    let report = match ptx::ptxas::find() {
-        Some(path) => Some(ptx::ptxas::assemble_with(&path, &ptx.text, &plan.arch)?),
+    let report = match &making.ptxas {
+        Some(path) => Some(ptx::ptxas::assemble_with(path, &ptx.text, &plan.arch)?),
         None => None,
     };
     if let Some(report) = &report {
@@ -117,7 +128,7 @@ pub fn artifact(file: &SpecFile, point: &Point, info: LineInfo) -> Result<Artifa
     }
     let lines = pack::lines::table(file, &plan, &tile, &ptx.lines);
     let mut artifact = pack::artifact(&plan, &program, &certificate, ptx, report.as_ref())?;
-    let lines = match info {
+    let lines = match making.line_info {
         LineInfo::Beside => lines,
         LineInfo::Directives => {
             let (text, lines) = pack::lines::directives(&artifact.ptx, &lines);

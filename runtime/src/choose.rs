@@ -10,7 +10,8 @@ use tilewright_bundle::Kernel;
 
 use crate::error::{Error, Refusal, refused};
 use crate::launch::fit;
-use crate::pick::{Pick, Query, pick};
+use crate::pick::{Pick, Query, misaligned, pick};
+use crate::problem::Problem;
 use crate::request::Request;
 use crate::runtime::Runtime;
 use crate::select::{Selection, Source};
@@ -96,13 +97,22 @@ impl Runtime {
     ) -> Result<Selection<'_>, Error> {
         let (kernel, request) = only(word, meant)?;
         let problem = request.problem(kernel).map_err(|r| refused(kernel, r))?;
-        let query = Query::like(kernel);
-        let chosen = self.select(&query, &problem, &[])?;
-        if request.is_aligned(chosen.kernel) {
+        self.select_at(&Query::like(kernel), &problem, &request.addresses())
+    }
+
+    /// As [`Runtime::select`], for operands that lie at these addresses.
+    pub(crate) fn select_at(
+        &self,
+        query: &Query,
+        problem: &Problem,
+        addresses: &[(&str, u64)],
+    ) -> Result<Selection<'_>, Error> {
+        let chosen = self.select(query, problem, &[])?;
+        if misaligned(chosen.kernel, addresses).is_empty() {
             return Ok(chosen);
         }
         let (bundle, info) = (self.bundle(), self.device().info());
-        let picked: Pick<'_> = pick(bundle, &query, &problem, info, &request.addresses())?;
+        let picked: Pick<'_> = pick(bundle, query, problem, info, addresses)?;
         Ok(Selection {
             kernel: picked.kernel,
             source: Source::Untuned,
@@ -143,7 +153,7 @@ impl Runtime {
         let problem = request.problem(kernel);
         let fits = problem.and_then(|problem| fit(kernel, &problem, info));
         let mut refusals = fits.err().unwrap_or_default();
-        refusals.extend(crate::pick::misaligned(kernel, &request.addresses()));
+        refusals.extend(misaligned(kernel, &request.addresses()));
         Answer {
             kernel: kernel.id.clone(),
             refusals,

@@ -17,7 +17,8 @@
 //!
 //! [`verify`] compares kernels with f64 references on random problems, [`bench`] measures them
 //! beside cuBLASLt and memcpy, [`capture`] keeps what one device wrote to compare another with it,
-//! [`tune`] finds the fastest of many for [`Runtime::select`]. The crate knows no compiler, no YAML
+//! [`tune`] finds the fastest of many for [`Runtime::select`]. [`typed`] is what launchers are made
+//! of that a build step writes, a struct for each function. The crate knows no compiler, no YAML
 //! and no layout algebra.
 
 mod error;
@@ -65,6 +66,8 @@ mod select;
 mod runtime;
 
 mod choose;
+
+pub mod typed;
 
 pub mod verify;
 

@@ -6,7 +6,7 @@
 use tilewright_bundle::Kernel;
 
 use crate::error::Refusal;
-use crate::launch::{View, alignment_bytes};
+use crate::launch::View;
 use crate::problem::Problem;
 use crate::tensors::{Described, problem_of, takes};
 
@@ -62,15 +62,6 @@ impl Request<'_> {
     pub fn addresses(&self) -> Vec<(&str, u64)> {
         let operands = self.operands.iter();
         operands.map(|p| (p.tensor.operand, p.address)).collect()
-    }
-
-    /// Whether the operands lie as a kernel needs them.
-    pub fn is_aligned(&self, kernel: &Kernel) -> bool {
-        self.operands.iter().all(|placed| {
-            let operand = kernel.semantics.operand(placed.tensor.operand);
-            let needs = operand.map(|operand| alignment_bytes(kernel, operand));
-            needs.is_none_or(|needs| placed.address.is_multiple_of(u64::from(needs)))
-        })
     }
 
     /// Why a kernel is not what the operands are for: other names, types or numbers of axes.

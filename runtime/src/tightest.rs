@@ -40,6 +40,32 @@ fn spaced(kernel: &Kernel, extents: &Problem, spacing: i64) -> Problem {
     problem
 }
 
+/// The problem with strides for the operands that have none there: those of elements without gaps,
+/// in the order of the kernel's layout, the last axis innermost where that leaves it open.
+pub(crate) fn without_gaps(kernel: &Kernel, given: &Problem) -> Problem {
+    let mut problem = given.clone();
+    // What is wrong with the extents is said by the fit.
+    let mut env = problem.env(kernel, &mut Vec::new());
+    let operands = || kernel.semantics.operands.iter();
+    for operand in operands() {
+        let known = given.strides(&operand.name).map(<[i64]>::to_vec);
+        bind_open(
+            &operand.layout,
+            &mut known.unwrap_or_default(),
+            &mut env,
+            |_, _, s| s,
+        );
+    }
+    for operand in operands().filter(|one| given.strides(&one.name).is_none()) {
+        let open = Open::of(&operand.layout, &env);
+        let order: Vec<usize> = (0..operand.layout.rank()).rev().collect();
+        let mut strides = open.strides(&order, 1, |least| least);
+        bind_open(&operand.layout, &mut strides, &mut env, |_, _, s| s);
+        problem = problem.with_strides(&operand.name, strides);
+    }
+    problem
+}
+
 /// A layout of which some strides are open: their names have no value yet.
 pub(crate) struct Open {
     shape: Vec<i64>,

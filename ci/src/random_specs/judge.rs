@@ -171,7 +171,11 @@ fn run(point: &Point, how: JudgeOptions) -> Result<Verdict, Error> {
     };
     let folder = tempfile::tempdir().map_err(io)?;
     let bundle = folder.path().join("bundle");
-    pack::write(vec![artifact], pack::provenance(), &bundle)?;
+    pack::write(
+        vec![artifact],
+        pack::provenance(ptxas::find().as_deref()),
+        &bundle,
+    )?;
     Ok(verified(&bundle, how))
 }
 

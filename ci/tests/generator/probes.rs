@@ -83,7 +83,7 @@ fn every_element_arrives_where_the_product_wants_it() {
     });
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bundle");
-    pack::write(artifacts, pack::provenance(), &path).unwrap();
+    pack::write(artifacts, pack::provenance(ptxas::find().as_deref()), &path).unwrap();
     let strict = Device::emulator_with(EmulatorSettings {
         sms: 4,
         sm: Some(90),

@@ -7,6 +7,7 @@ use tilewright_bundle::Kernel;
 use tilewright_ci::source_tree;
 use tilewright_ci::subject::is_copy_of_matrices;
 use tilewright_codegen::ir::{build, program::Program};
+use tilewright_codegen::ptx::ptxas;
 use tilewright_codegen::spec::{self, Point};
 use tilewright_codegen::{lower, pack, plan};
 use tilewright_emulator::{Options, Sanitize};
@@ -67,7 +68,7 @@ pub fn runtime_of(points: &[Point]) -> Runtime {
     });
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bundle");
-    pack::write(artifacts, pack::provenance(), &path).unwrap();
+    pack::write(artifacts, pack::provenance(ptxas::find().as_deref()), &path).unwrap();
     let options = Options {
         sanitize: Sanitize::Strict,
         ..Options::default()

@@ -4,6 +4,8 @@
 
 #[cfg(feature = "codegen")]
 mod compile;
+#[cfg(feature = "codegen")]
+pub mod init;
 pub mod bundle;
 pub mod emulate;
 pub mod layout;
@@ -37,6 +39,9 @@ pub struct Cli {
 /// One subcommand per artefact.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a first spec, with comments
+    #[cfg(feature = "codegen")]
+    Init(init::Init),
     /// Check specs and print every problem in them
     #[cfg(feature = "codegen")]
     Check(Check),
@@ -73,6 +78,8 @@ pub enum Command {
     /// Look into bundles, sign, zip, merge and split them
     #[command(subcommand)]
     Bundle(bundle::Bundle),
+    /// Tell what moved between two bundles, two locks or two specs
+    Diff(Diff),
     /// Evaluate, draw, explain and check layouts
     #[command(subcommand)]
     Layout(layout::Layout),
@@ -239,6 +246,17 @@ pub struct Pack {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `diff`.
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// A bundle, a lock (*.lock) or a spec (*.yaml)
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub before: PathBuf,
+    /// Another one of the same kind
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub after: PathBuf,
 }
 
 /// `doctor`.

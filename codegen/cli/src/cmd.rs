@@ -1,6 +1,8 @@
 //! The subcommands, a file each: in comes what clap parsed, out goes the artefact and a verdict.
 
 #[cfg(feature = "codegen")]
+mod init;
+#[cfg(feature = "codegen")]
 mod check;
 #[cfg(feature = "codegen")]
 mod plan;
@@ -21,6 +23,7 @@ mod bench;
 mod tune;
 mod pack;
 mod bundle;
+mod diff;
 mod layout;
 mod doctor;
 mod completions;
@@ -33,6 +36,8 @@ use crate::outcome::Outcome;
 /// Runs the subcommand that was asked for.
 pub fn run(cli: Cli) -> Outcome {
     match cli.command {
+        #[cfg(feature = "codegen")]
+        Command::Init(args) => init::run(&args),
         #[cfg(feature = "codegen")]
         Command::Check(args) => check::run(&args),
         #[cfg(feature = "codegen")]
@@ -54,6 +59,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Tune(args) => tune::run(&args),
         Command::Pack(args) => pack::run(&args),
         Command::Bundle(args) => bundle::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Layout(args) => layout::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),

@@ -11,7 +11,7 @@ use tilewright_codegen::error::Error;
 use tilewright_codegen::pack::{Artifact, lines};
 use tilewright_codegen::ptx::{self, IrForm};
 use tilewright_codegen::spec::{self, Point, SpecFile};
-use tilewright_codegen::{LineInfo, artifact, compile, ir, lower, plan};
+use tilewright_codegen::{LineInfo, Making, artifact, compile, ir, lower, plan};
 
 use crate::args;
 use crate::outcome::{Failure, Outcome};
@@ -27,7 +27,7 @@ pub fn line_info(asked: args::LineInfo) -> LineInfo {
 }
 
 /// What a job is to produce.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Want {
     /// The PTX as text.
     Ptx(LineInfo),
@@ -36,8 +36,8 @@ pub enum Want {
         /// After its optimization passes, or as it was handed over.
         optimized: bool,
     },
-    /// The kernel as a bundle holds it, judged by the assembler where there is one.
-    Artifact(LineInfo),
+    /// The kernel as a bundle holds it.
+    Artifact(Making),
 }
 
 /// What a job produced.
@@ -174,10 +174,10 @@ fn answer(job: &Job) -> Result<Product, Error> {
     let point = file
         .point(&job.point)
         .ok_or_else(|| bug("the spec has no such point"))?;
-    produce(&file, point, job.want).map_err(|error| file.place(error))
+    produce(&file, point, &job.want).map_err(|error| file.place(error))
 }
 
-fn produce(file: &SpecFile, point: &Point, want: Want) -> Result<Product, Error> {
+fn produce(file: &SpecFile, point: &Point, want: &Want) -> Result<Product, Error> {
     match want {
         Want::Ptx(info) => {
             let made = compile(point)?;
@@ -191,7 +191,7 @@ fn produce(file: &SpecFile, point: &Point, want: Want) -> Result<Product, Error>
             Ok(Product::Text(text))
         }
         Want::LlvmIr { optimized } => {
-            let form = if optimized {
+            let form = if *optimized {
                 IrForm::Optimized
             } else {
                 IrForm::Translated
@@ -202,8 +202,8 @@ fn produce(file: &SpecFile, point: &Point, want: Want) -> Result<Product, Error>
                 &program, &plan.arch, &plan.id, form,
             )?))
         }
-        Want::Artifact(info) => {
-            let artifact = artifact(file, point, info)?;
+        Want::Artifact(making) => {
+            let artifact = artifact(file, point, making)?;
             Ok(Product::Artifact(Box::new(artifact)))
         }
     }
@@ -213,11 +213,11 @@ fn produce(file: &SpecFile, point: &Point, want: Want) -> Result<Product, Error>
 pub fn text(
     file: &SpecFile,
     point: &Point,
-    want: Want,
+    want: &Want,
     limit: args::Limit,
 ) -> Result<String, Failure> {
     let pool = WorkerPool::of_this_binary(Some(NonZeroUsize::MIN), limit.time())?;
-    let jobs = [Job::new(file, point, want)];
+    let jobs = [Job::new(file, point, want.clone())];
     let answer = run(&pool, &jobs, || {}).into_iter().next();
     match answer {
         Some(Ok(Product::Text(text))) => Ok(text),

@@ -7,10 +7,11 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use tilewright_build::spec_files;
 use tilewright_codegen::error::Error;
+use tilewright_codegen::plan;
 use tilewright_codegen::plan::model::Plan;
 use tilewright_codegen::spec::{self, Point, SpecFile};
-use tilewright_codegen::{build, plan};
 
 use crate::args;
 use crate::outcome::Failure;
@@ -26,7 +27,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             found.push(path.clone());
             continue;
         }
-        let mut files = build::spec_files(path).map_err(failure)?;
+        let mut files = spec_files(path).map_err(Failure::could_not_run)?;
         files.retain(|file| !lies_in_atoms(file.strip_prefix(path).unwrap_or(file)));
         if files.is_empty() {
             let reason = format!("{}: no *.yaml in this folder", path.display());

@@ -91,32 +91,55 @@ fn agree(launches: &[LaunchAbi], found: &[(u32, u32)]) -> std::result::Result<()
     }
 }
 
-/// Writes a bundle to a folder. The same artifacts give the same bytes.
+/// Writes a bundle. The same artifacts give the same bytes.
 ///
 /// # Errors
 /// [`Error::Tool`] when the bundle cannot be written or an entry is refused.
-pub fn write(artifacts: Vec<Artifact>, provenance: Provenance, folder: &Path) -> Result<Sha256Hex> {
-    let refused = |error: tilewright_bundle::Error| Error::Tool {
-        tool: "bundle",
-        message: error.to_string(),
-    };
+pub fn write(artifacts: Vec<Artifact>, provenance: Provenance, path: &Path) -> Result<Sha256Hex> {
+    writer(artifacts, provenance)?.write(path).map_err(refused)
+}
+
+/// A bundle that is not written yet.
+///
+/// # Errors
+/// [`Error::Tool`] when an entry is refused.
+pub fn writer(artifacts: Vec<Artifact>, provenance: Provenance) -> Result<BundleWriter> {
     let mut writer = BundleWriter::new(provenance);
     for artifact in artifacts {
         writer
             .add(artifact.kernel, &artifact.ptx, None)
             .map_err(refused)?;
     }
-    writer.write(folder).map_err(refused)
+    Ok(writer)
 }
 
-/// Which tools make kernels here.
-pub fn provenance() -> Provenance {
+fn refused(error: tilewright_bundle::Error) -> Error {
+    Error::Tool {
+        tool: "bundle",
+        message: error.to_string(),
+    }
+}
+
+/// The hash of the templates and instruction facts that kernels are made by.
+pub fn facts() -> Sha256Hex {
+    let mut all = String::new();
+    for (name, text) in tilewright_templates::TEMPLATES
+        .iter()
+        .chain(tilewright_atoms::RECORDS)
+    {
+        let (at, bytes) = (name.len(), text.len());
+        all += &format!("{at} {bytes}\n{name}{text}");
+    }
+    Sha256Hex::of(all.as_bytes())
+}
+
+/// Which tools make kernels here, with that assembler.
+pub fn provenance(ptxas: Option<&Path>) -> Provenance {
     let (major, minor, patch) = crate::ptx::llvm_version();
-    let ptxas = crate::ptx::ptxas::find();
     Provenance {
         generator: format!("tilewright {}", env!("CARGO_PKG_VERSION")),
         llvm: Some(format!("{major}.{minor}.{patch}")),
-        ptxas: ptxas.and_then(|path| crate::ptx::ptxas::version(&path).ok()),
+        ptxas: ptxas.and_then(|path| crate::ptx::ptxas::version(path).ok()),
     }
 }
 

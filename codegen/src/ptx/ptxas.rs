@@ -20,6 +20,8 @@ use crate::ptx::cubin;
 /// The variable that names the tool.
 pub const VARIABLE: &str = "TILEWRIGHT_PTXAS";
 
+/// What is said where there is none.
+const NONE: &str = "no ptxas found: run ci/setup.sh, or set TILEWRIGHT_PTXAS";
 /// What the tool reads, its standard input, and what it writes, its standard output: it says all it
 /// has to say on standard error.
 const SOURCE: &str = "/dev/stdin";
@@ -58,6 +60,22 @@ pub struct PtxasReport {
 /// The assembler's path, if there is one.
 pub fn find() -> Option<PathBuf> {
     search(|variable| env::var_os(variable))
+}
+
+/// The assembler by a word: `required`, `if-found`, `never`, or the path of one.
+///
+/// # Errors
+/// [`Error::Tool`] when none is found where one is required, or there is none at the path.
+pub fn chosen(word: &OsStr) -> Result<Option<PathBuf>> {
+    match word.to_str() {
+        Some("required") => find().map(Some).ok_or_else(|| tool(NONE.to_owned())),
+        Some("if-found") => Ok(find()),
+        Some("never") => Ok(None),
+        _ if Path::new(word).is_file() => Ok(Some(PathBuf::from(word))),
+        _ => Err(tool(format!(
+            "{word:?} is no file, and none of required, if-found, never"
+        ))),
+    }
 }
 
 /// The first place in the order of search, among those that the variables name.
@@ -101,8 +119,7 @@ pub fn version(path: &Path) -> Result<String> {
 /// [`Error::Tool`] when there is no assembler, it does not run or does not end in time, or it
 /// rejects the text: with all it said.
 pub fn assemble(text: &str, arch: &Arch) -> Result<PtxasReport> {
-    let hint = "no ptxas found: run ci/setup.sh, or set TILEWRIGHT_PTXAS";
-    let path = find().ok_or_else(|| tool(hint.to_owned()))?;
+    let path = find().ok_or_else(|| tool(NONE.to_owned()))?;
     assemble_with(&path, text, arch)
 }
 

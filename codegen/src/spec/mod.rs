@@ -63,6 +63,7 @@ use std::path::Path;
 pub use computes::{Computes, TILE_MODES};
 pub use forms::{FORMS, FormFacts, FormKind, TypeRule};
 pub use model::{Point, Spec};
+pub use names::expected_name;
 pub(crate) use places::Keys;
 pub use planes::{Columns, LEAST_BLOCK, Planes};
 pub use schema::schema;

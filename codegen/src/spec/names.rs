@@ -65,7 +65,7 @@ pub(super) fn is_identifier(name: &str) -> bool {
 
 /// The name a spec at that path must have: `<kernel>_<stem>` in the folder of its kernel, else the
 /// stem. `None` for what is no `.yaml` file.
-fn expected_name(path: &str, kernel: &str) -> Option<String> {
+pub fn expected_name(path: &str, kernel: &str) -> Option<String> {
     let path = Path::new(path);
     let extension = path.extension()?.to_str()?;
     let stem = path.file_stem()?.to_str()?;

@@ -17,6 +17,11 @@ impl Sha256Hex {
         Sha256Hex(digest.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
+    /// A hash that was written down; see [`Sha256Hex::is_well_formed`].
+    pub fn from_text(digits: &str) -> Sha256Hex {
+        Sha256Hex(digits.to_owned())
+    }
+
     /// The digits.
     pub fn as_str(&self) -> &str {
         &self.0

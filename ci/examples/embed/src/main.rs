@@ -3,11 +3,13 @@
 
 use std::error::Error;
 
-use tilewright_runtime::bundle::Bundle;
-use tilewright_runtime::{Arg, Device, Error as RuntimeError, Problem, Query, Runtime};
+use tilewright_runtime::typed::{Array, In, Out};
+use tilewright_runtime::{Device, Error as RuntimeError};
 
-/// The bundle's files by their names, put here by `build.rs`.
-static KERNELS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
+/// The bundle and its launchers, put here by `build.rs`.
+mod kernels {
+    tilewright_runtime::include_kernels!();
+}
 
 /// Rows of the matrix.
 const ROWS: usize = 37;
@@ -22,35 +24,25 @@ fn main() -> Result<(), Box<dyn Error>> {
         Err(RuntimeError::NoDriver | RuntimeError::NoDevice { .. }) => Device::emulator(),
         Err(error) => return Err(error.into()),
     };
-    let runtime = Runtime::new(Bundle::from_files(KERNELS.iter().copied())?, device);
+    let runtime = kernels::open(device)?;
     let device = runtime.device();
 
-    let source: Vec<f32> = (0..ROWS * SOURCE_LEADING)
-        .map(|index| index as f32)
-        .collect();
-    let bytes: Vec<u8> = source
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
-    let from = device.alloc_with(&bytes)?;
-    let to = device.alloc((ROWS * COLUMNS * size_of::<f32>()) as u64)?;
+    let source: Vec<f32> = (0..ROWS * SOURCE_LEADING).map(|at| at as f32).collect();
+    // The source stays on the device; the destination is a slice of the host's.
+    let on_device = Array::from_slice(device, &source)?;
+    let mut copy = vec![0.0f32; ROWS * COLUMNS];
+    let (kernel, _) = kernels::Rows {
+        s: In::from(&on_device).strides([SOURCE_LEADING, 1]),
+        d: Out::from(&mut copy),
+        m: ROWS,
+        n: COLUMNS,
+    }
+    .launch(&runtime)?;
 
-    let problem = Problem::new(ROWS as i64, COLUMNS as i64, 1)
-        .row_major("s", SOURCE_LEADING as i64)
-        .row_major("d", COLUMNS as i64);
-    let args = [Arg::new("s", &from), Arg::new("d", &to)];
-    let (kernel, _) = runtime.launch_best(&Query::copy(), &problem, &args)?;
-
-    let result = device.download(&to)?;
-    let (fours, _) = result.as_chunks::<4>();
-    let copied = fours.iter().map(|four| f32::from_le_bytes(*four));
     let wanted = source
         .chunks_exact(SOURCE_LEADING)
         .flat_map(|row| &row[..COLUMNS]);
-    let wrong = copied
-        .zip(wanted)
-        .filter(|(got, want)| got != *want)
-        .count();
+    let wrong = copy.iter().zip(wanted).filter(|(got, want)| got != want).count();
     println!(
         "{}: copied {ROWS} x {COLUMNS} on {}, {wrong} wrong",
         kernel.id,

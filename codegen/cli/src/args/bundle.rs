@@ -21,7 +21,7 @@ pub enum Bundle {
     /// List the kernels of a bundle, or show some of them in full
     Show(Show),
     /// Check every hash and every rule of a bundle, and with --require-key its signature
-    Verify(Shown),
+    Verify(Verify),
     /// Write a bundle as one zip file, the same bytes for the same bundle
     Zip(Zip),
     /// Write a bundle as a folder
@@ -45,6 +45,18 @@ pub struct Show {
     /// Only the kernels whose name starts so, in full: operands, launch, parameters, assumptions
     #[arg(long, value_name = "K")]
     pub kernel: Vec<String>,
+}
+
+/// `bundle verify`.
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// The bundle, and how to print
+    #[command(flatten)]
+    pub shown: Shown,
+    /// Compare its kernels, and the texts of the specs, with the hashes of a lock that `build`
+    /// wrote; nothing is generated
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub lock: Option<PathBuf>,
 }
 
 /// A bundle and how to print what is found in it.

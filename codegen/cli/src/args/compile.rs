@@ -1,5 +1,6 @@
 //! What the commands take that read specs: `check`, `plan`, `ir`, `ptx`, `explain` and `build`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
@@ -162,6 +163,21 @@ pub struct Build {
     /// How many worker processes compile at once [default: one per core]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<std::num::NonZeroUsize>,
+    /// Keep kernels in this folder, and make those again alone whose spec or tools have changed
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub cache: Option<PathBuf>,
+    /// Build the kernels alone that a GPU of this architecture runs, or of another one named so
+    #[arg(long, value_name = "ARCH")]
+    pub arch: Vec<String>,
+    /// Whether kernels are assembled as a check: required, if-found, never, or by which ptxas
+    #[arg(long, value_name = "WORD|PTXAS", default_value = "if-found")]
+    pub ptxas: OsString,
+    /// Write which specs and tools the kernels were made of into this file; with --locked, compare
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub lock: Option<PathBuf>,
+    /// Fail, and write no bundle, where the kernels are not those of the lock
+    #[arg(long, requires = "lock")]
+    pub locked: bool,
     /// Leave out the points that compile badly, as tuning spaces have them, and count them
     #[arg(short, long)]
     pub keep_going: bool,

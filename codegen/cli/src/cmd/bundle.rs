@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
+use tilewright_build::Lock;
 use tilewright_bundle::{Bundle, Error, Kernel};
 
 use crate::args::bundle as args;
@@ -187,6 +188,9 @@ struct Integrity {
     signatures: Vec<Signed>,
     /// What lies in the folder or archive and is not of the bundle.
     unlisted: Vec<String>,
+    /// How it was compared with a lock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lock: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -199,8 +203,18 @@ struct Signed {
 /// Unlisted files that are named.
 const NAMED: usize = 8;
 
-fn verify(args: &args::Shown) -> Outcome {
+fn verify(args: &args::Verify) -> Outcome {
+    let args::Verify { shown: args, lock } = args;
     let bundle = open(&args.source)?;
+    let checked = match lock {
+        None => None,
+        Some(path) => {
+            let lock = Lock::read(path).map_err(Failure::could_not_run)?;
+            let checked = lock.check_hashes(path, &[], &bundle);
+            let checked = checked.map_err(|error| Failure::Rejected(error.to_string()))?;
+            Some(checked.text())
+        }
+    };
     let signatures = bundle.signatures().into_iter();
     let signed = signatures
         .flat_map(|all| &all.signatures)
@@ -216,6 +230,7 @@ fn verify(args: &args::Shown) -> Outcome {
         unlisted: bundle
             .unlisted(&args.source.bundle)
             .map_err(|error| refusal(&args.source.bundle, error))?,
+        lock: checked,
     };
     match args.json {
         true => terminal::print_json(&integrity)?,
@@ -231,6 +246,7 @@ fn tell(integrity: &Integrity) -> Result<(), Failure> {
         sha256,
         signatures,
         unlisted,
+        lock,
     } = integrity;
     let good = terminal::paint(terminal::GOOD, "good");
     terminal::print_line(&format!(
@@ -243,6 +259,9 @@ fn tell(integrity: &Integrity) -> Result<(), Failure> {
                 "note: signed in the name of key {key_id}, not checked: --require-key checks"
             ),
         })?;
+    }
+    if let Some(checked) = lock {
+        terminal::print_line(checked)?;
     }
     for path in unlisted.iter().take(NAMED) {
         let path = path.escape_debug();

@@ -20,7 +20,7 @@ pub fn run(args: &args::Ir) -> Outcome {
 
 /// The program after a pass. LLVM runs in a worker.
 fn after(file: &SpecFile, point: &Point, args: &args::Ir) -> Result<String, Failure> {
-    let text = |optimized| jobs::text(file, point, Want::LlvmIr { optimized }, args.limit);
+    let text = |optimized| jobs::text(file, point, &Want::LlvmIr { optimized }, args.limit);
     let pass = args.after;
     match pass {
         Pass::Tile | Pass::Lower => {

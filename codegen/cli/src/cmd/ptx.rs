@@ -11,7 +11,7 @@ pub fn run(args: &args::Ptx) -> Outcome {
     let want = Want::Ptx(jobs::line_info(args.line_info));
     let file = specs::load(&args.show.spec)?;
     for point in specs::points(&file, &args.show.points)? {
-        terminal::print(&jobs::text(&file, point, want, args.limit)?)?;
+        terminal::print(&jobs::text(&file, point, &want, args.limit)?)?;
     }
     Ok(Verdict::Good)
 }

@@ -160,7 +160,10 @@ fn registers(
     let jobs = [Job::new(
         file,
         point,
-        Want::Artifact(tilewright_codegen::LineInfo::Beside),
+        Want::Artifact(tilewright_codegen::Making {
+            ptxas: tilewright_codegen::ptx::ptxas::find(),
+            ..Default::default()
+        }),
     )];
     let mut made = jobs::artifacts(&pool, &jobs, || {});
     if let Some(failure) = made.failures.pop() {

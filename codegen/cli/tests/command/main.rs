@@ -10,6 +10,7 @@ mod streams;
 mod bundles;
 mod packing;
 mod shipping;
+mod differences;
 mod captures;
 mod layout;
 mod operations;
@@ -19,6 +20,10 @@ mod tuning;
 mod orphans;
 #[cfg(feature = "codegen")]
 mod specs;
+#[cfg(feature = "codegen")]
+mod catalogues;
+#[cfg(feature = "codegen")]
+mod first_specs;
 #[cfg(feature = "codegen")]
 mod profiles;
 #[cfg(feature = "codegen")]

@@ -1,0 +1,48 @@
+//! A `tilewright` command that was built before: found, and asked for a bundle.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::error::Error;
+
+/// The variable that names the command.
+pub(crate) const VARIABLE: &str = "TILEWRIGHT";
+
+/// The command that the variable names.
+pub(crate) fn named() -> Option<PathBuf> {
+    let value = env::var_os(VARIABLE).filter(|value| !value.is_empty());
+    value.map(PathBuf::from)
+}
+
+/// The first `tilewright` on the `PATH`.
+#[cfg(not(feature = "llvm"))]
+pub(crate) fn on_path() -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    let name = format!("tilewright{}", env::consts::EXE_SUFFIX);
+    let mut found = env::split_paths(&path).map(|folder| folder.join(&name));
+    found.find(|file| file.is_file())
+}
+
+/// Runs `program build` with these arguments: what it said.
+///
+/// # Errors
+/// [`Error::Command`] when it does not run, or has no good end, with its report.
+pub(crate) fn build(program: &Path, args: &[OsString]) -> Result<String, Error> {
+    let failed = |report: String| Error::Command {
+        program: program.to_owned(),
+        report,
+    };
+    let output = Command::new(program).arg("build").args(args).output();
+    let output = output.map_err(|error| {
+        failed(format!(
+            "it does not run: {error}; {VARIABLE} names a command that does"
+        ))
+    })?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    match output.status.success() {
+        true => Ok(said),
+        false => Err(failed(format!("{}: {}", output.status, said.trim()))),
+    }
+}

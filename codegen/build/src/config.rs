@@ -1,0 +1,387 @@
+//! What is built, by which route, and what a build script tells cargo of it.
+
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use tilewright_bundle::{Bundle, BundleWriter, Kernel, without_last_resort};
+
+use crate::command;
+use crate::error::Error;
+use crate::launchers;
+use crate::lock::{Checked, Lock};
+use crate::spec_files::spec_files;
+
+/// Functions without a last resort that are told by name.
+const TOLD: usize = 3;
+
+/// What the build step is to do; see the crate's documentation for where kernels come from.
+///
+/// ```no_run
+/// // In `main` of build.rs.
+/// tilewright_build::Config::new()
+///     .specs("kernels")
+///     .specs_of_feature("fp8", "kernels-fp8")
+///     .arch("sm_90")
+///     .ptxas("required")
+///     .compile();
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    specs: Vec<PathBuf>,
+    archs: Vec<String>,
+    name: Option<String>,
+    out_dir: Option<PathBuf>,
+    ptxas: Option<OsString>,
+    jobs: Option<NonZeroUsize>,
+    line_info: bool,
+    requires_last_resort: bool,
+    committed: Option<PathBuf>,
+    lock: Option<PathBuf>,
+}
+
+/// What the build step made.
+#[derive(Debug, Clone)]
+pub struct Built {
+    /// The bundle, one zip file.
+    pub bundle: PathBuf,
+    /// The Rust source that embeds it, with its launchers.
+    pub source: PathBuf,
+    /// How many kernels it has.
+    pub kernels: usize,
+    /// What a reader of the build should know.
+    pub warnings: Vec<String>,
+    /// How it was compared with the lock, if there is one.
+    pub checked: Option<Checked>,
+}
+
+/// Builds every spec below `folder`, relative to the package, into `OUT_DIR` under the folder's
+/// name: [`Config::compile`] of that folder alone.
+pub fn compile(folder: impl AsRef<Path>) {
+    Config::new().specs(folder).compile();
+}
+
+impl Config {
+    /// Nothing to build yet.
+    pub fn new() -> Config {
+        Config::default()
+    }
+
+    /// Builds this spec as well, or every one below this folder.
+    #[must_use]
+    pub fn specs(mut self, path: impl AsRef<Path>) -> Config {
+        self.specs.push(path.as_ref().to_owned());
+        self
+    }
+
+    /// As [`Config::specs`] where the package is built with this feature of its own.
+    #[must_use]
+    pub fn specs_of_feature(self, feature: &str, path: impl AsRef<Path>) -> Config {
+        // As cargo spells features for build scripts.
+        let name = feature.to_uppercase().replace('-', "_");
+        match std::env::var_os(format!("CARGO_FEATURE_{name}")) {
+            Some(_) => self.specs(path),
+            None => self,
+        }
+    }
+
+    /// Builds the kernels alone that GPUs of this architecture run, `sm_90`, or of another one that
+    /// was named so. Without a name all are built.
+    #[must_use]
+    pub fn arch(mut self, arch: &str) -> Config {
+        self.archs.push(arch.to_owned());
+        self
+    }
+
+    /// The name of what is made, for `include_kernels!("name")`: that of the first folder unless it
+    /// is given.
+    #[must_use]
+    pub fn name(mut self, name: &str) -> Config {
+        self.name = Some(name.to_owned());
+        self
+    }
+
+    /// Where to write, in place of `OUT_DIR`.
+    #[must_use]
+    pub fn out_dir(mut self, folder: impl AsRef<Path>) -> Config {
+        self.out_dir = Some(folder.as_ref().to_owned());
+        self
+    }
+
+    /// Whether kernels are assembled as a check: `required`, `if-found` (as without this call) or
+    /// `never`, or by which `ptxas`.
+    #[must_use]
+    pub fn ptxas(mut self, policy: impl Into<OsString>) -> Config {
+        self.ptxas = Some(policy.into());
+        self
+    }
+
+    /// Kernels compiled at once; without it as many as cargo allows.
+    #[must_use]
+    pub fn jobs(mut self, jobs: NonZeroUsize) -> Config {
+        self.jobs = Some(jobs);
+        self
+    }
+
+    /// Writes into the PTX which line of the spec it comes from, for profilers.
+    #[must_use]
+    pub fn line_info(mut self) -> Config {
+        self.line_info = true;
+        self
+    }
+
+    /// Fails where a function has no kernel that takes every shape, stride and address; without
+    /// this it is a warning.
+    #[must_use]
+    pub fn require_last_resort(mut self) -> Config {
+        self.requires_last_resort = true;
+        self
+    }
+
+    /// Takes a bundle that is there already, a folder or a zip file, and generates nothing.
+    #[must_use]
+    pub fn committed(mut self, bundle: impl AsRef<Path>) -> Config {
+        self.committed = Some(bundle.as_ref().to_owned());
+        self
+    }
+
+    /// Fails unless the bundle is what this lock says.
+    #[must_use]
+    pub fn lock(mut self, lock: impl AsRef<Path>) -> Config {
+        self.lock = Some(lock.as_ref().to_owned());
+        self
+    }
+
+    /// Builds, in a build script: problems become `cargo::error=` lines and end it; the script is
+    /// run again when a spec, the lock, the bundle or a tool changes.
+    pub fn compile(self) {
+        for path in self.specs.iter().chain(&self.committed).chain(&self.lock) {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+        for variable in [command::VARIABLE, "TILEWRIGHT_PTXAS"] {
+            println!("cargo::rerun-if-env-changed={variable}");
+        }
+        let told = |kind: &str, text: &str| {
+            for line in text.lines() {
+                println!("cargo::{kind}={line}");
+            }
+        };
+        match self.build() {
+            Ok(built) => {
+                built.warnings.iter().for_each(|one| told("warning", one));
+                if let Some(checked) = built.checked {
+                    // For readers of `cargo build -vv`.
+                    println!("{}", checked.text());
+                }
+            }
+            Err(error) => {
+                told("error", &error.to_string());
+                std::process::exit(1);
+            }
+        }
+    }
+
+    /// Builds, anywhere.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being built, everything at once.
+    pub fn build(&self) -> Result<Built, Error> {
+        let out = self
+            .out_dir
+            .clone()
+            .or_else(|| std::env::var_os("OUT_DIR").map(PathBuf::from));
+        let out = out.ok_or(Error::NoOutDir)?;
+        let (name, file) = self.file_name()?;
+        let path = out.join(&file);
+        let checked = match &self.committed {
+            Some(committed) => self.take(committed, &path)?,
+            None => self.generate(&out.join(format!("{name}.cache")), &path)?,
+        };
+        let bundle = Bundle::open(&path).map_err(Error::bundle(&path))?;
+        let warnings = self.uncovered(&bundle)?;
+        let source = out.join(format!("{name}.rs"));
+        let text = launchers::source(&bundle, &file)?;
+        std::fs::write(&source, text).map_err(Error::io(&source))?;
+        Ok(Built {
+            bundle: path,
+            source,
+            kernels: bundle.kernels().len(),
+            warnings,
+            checked,
+        })
+    }
+
+    /// The name of what is made, and that of the bundle's file.
+    fn file_name(&self) -> Result<(String, String), Error> {
+        let first = self.specs.first().or(self.committed.as_ref());
+        let stem = first.and_then(|path| path.file_stem());
+        let name = match (&self.name, stem) {
+            (Some(name), _) => name.clone(),
+            (None, Some(stem)) => stem.to_string_lossy().into_owned(),
+            (None, None) => "kernels".to_owned(),
+        };
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || !name.chars().all(is_plain) {
+            return Err(Error::Request(format!(
+                "{name:?} cannot be the name of a file of what is built: use letters, digits, - \
+                 and _ in Config::name"
+            )));
+        }
+        let file = format!("{name}.zip");
+        Ok((name, file))
+    }
+
+    /// The spec files, each once.
+    fn files(&self) -> Result<Vec<PathBuf>, Error> {
+        let mut files = Vec::new();
+        for path in &self.specs {
+            files.append(&mut spec_files(path)?);
+        }
+        files.sort();
+        files.dedup();
+        Ok(files)
+    }
+
+    /// Takes a committed bundle, or those of its kernels that were asked for.
+    fn take(&self, committed: &Path, path: &Path) -> Result<Option<Checked>, Error> {
+        let bundle = Bundle::open(committed).map_err(Error::bundle(committed))?;
+        let checked = match &self.lock {
+            Some(lock) => Some(Lock::read(lock)?.check_hashes(lock, &self.files()?, &bundle)?),
+            None => None,
+        };
+        if self.archs.is_empty() {
+            bundle.save(path).map_err(Error::bundle(path))?;
+            return Ok(checked);
+        }
+        let devices = self.devices()?;
+        let runs = |kernel: &Kernel| devices.iter().any(|sm| kernel.capability.allows(*sm));
+        let part = BundleWriter::part(&bundle, runs).map_err(Error::bundle(committed))?;
+        part.write(path).map_err(Error::bundle(path))?;
+        Ok(checked)
+    }
+
+    /// Compute capabilities, times ten, of the architectures.
+    fn devices(&self) -> Result<Vec<u32>, Error> {
+        let device = |arch: &String| {
+            let digits = arch.strip_prefix("sm_").map(|sm| sm.trim_end_matches('a'));
+            let sm = digits.and_then(|digits| digits.parse().ok());
+            let refused = || format!("{arch:?} is no architecture: say sm_80, sm_90, sm_100 …");
+            sm.ok_or_else(|| Error::Request(refused()))
+        };
+        self.archs.iter().map(device).collect()
+    }
+
+    /// Has the generator write the bundle.
+    fn generate(&self, cache: &Path, path: &Path) -> Result<Option<Checked>, Error> {
+        let files = self.files()?;
+        if files.is_empty() {
+            let folders = self.specs.clone();
+            return Err(Error::NoSpec { folders });
+        }
+        self.devices()?;
+        #[cfg(feature = "llvm")]
+        if command::named().is_none() {
+            return self.generate_here(&files, cache, path);
+        }
+        #[cfg(feature = "llvm")]
+        let found = command::named();
+        #[cfg(not(feature = "llvm"))]
+        let found = command::named().or_else(command::on_path);
+        let program = found.ok_or(Error::NoGenerator)?;
+        // Another command makes other kernels.
+        if program.is_file() && self.out_dir.is_none() {
+            println!("cargo::rerun-if-changed={}", program.display());
+        }
+        command::build(&program, &self.arguments(&files, cache, path))?;
+        Ok(self.lock.as_ref().map(|_| Checked::Generated))
+    }
+
+    /// What `tilewright build` is asked.
+    fn arguments(&self, files: &[PathBuf], cache: &Path, path: &Path) -> Vec<OsString> {
+        let mut args: Vec<OsString> = files.iter().map(|file| file.clone().into()).collect();
+        let mut option = |name: &str, value: OsString| args.extend([name.into(), value]);
+        option("--output", path.into());
+        option("--cache", cache.into());
+        if let Some(jobs) = self.jobs_at_once() {
+            option("--jobs", jobs.to_string().into());
+        }
+        for arch in &self.archs {
+            option("--arch", arch.into());
+        }
+        if let Some(ptxas) = &self.ptxas {
+            option("--ptxas", ptxas.clone());
+        }
+        if let Some(lock) = &self.lock {
+            option("--lock", lock.into());
+            args.push("--locked".into());
+        }
+        if self.line_info {
+            args.push("--line-info".into());
+        }
+        args
+    }
+
+    /// How many kernels are compiled at once, if anybody said.
+    fn jobs_at_once(&self) -> Option<NonZeroUsize> {
+        let cargos = || std::env::var("NUM_JOBS").ok()?.parse().ok();
+        self.jobs.or_else(cargos)
+    }
+
+    /// A line on the functions that have no kernel for every problem.
+    fn uncovered(&self, bundle: &Bundle) -> Result<Vec<String>, Error> {
+        let kernels: Vec<&Kernel> = bundle.kernels().iter().collect();
+        let found = without_last_resort(&kernels);
+        if found.is_empty() {
+            return Ok(Vec::new());
+        }
+        let one = |lacking: &tilewright_bundle::NoLastResort| {
+            format!(
+                "{} ({})",
+                lacking.specs.join(", "),
+                lacking.lacks.join(", ")
+            )
+        };
+        let told: Vec<String> = found.iter().take(TOLD).map(one).collect();
+        let more = match found.len().saturating_sub(TOLD) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let (count, told) = (found.len(), told.join("; "));
+        let functions = if count == 1 {
+            "function has"
+        } else {
+            "functions have"
+        };
+        let line = format!(
+            "{count} {functions} no kernel for every problem; others are refused at run time: \
+             {told}{more}"
+        );
+        match self.requires_last_resort {
+            true => Err(Error::Uncovered(line)),
+            false => Ok(vec![line]),
+        }
+    }
+}
+
+#[cfg(feature = "llvm")]
+impl Config {
+    /// Generates in this very process.
+    fn generate_here(
+        &self,
+        files: &[PathBuf],
+        cache: &Path,
+        path: &Path,
+    ) -> Result<Option<Checked>, Error> {
+        let request = crate::in_process::Request {
+            files,
+            cache,
+            path,
+            archs: &self.archs,
+            ptxas: self.ptxas.as_deref(),
+            jobs: self.jobs_at_once(),
+            line_info: self.line_info,
+            lock: self.lock.as_deref(),
+        };
+        crate::in_process::generate(&request)
+    }
+}

@@ -1,0 +1,91 @@
+//! Why there is no bundle, or no launchers of it.
+
+use std::path::{Path, PathBuf};
+
+/// What the build step could not do; several lines where several things are wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Cargo did not say where to write.
+    #[error("OUT_DIR is not set: call this from build.rs, or name a folder with Config::out_dir")]
+    NoOutDir,
+    /// There is nothing to compile.
+    #[error("{} has no .yaml spec: add one, or name another folder", list(folders))]
+    NoSpec {
+        /// Where specs were looked for.
+        folders: Vec<PathBuf>,
+    },
+    /// Nobody is there to compile specs.
+    #[error(
+        "no generator of kernels: set TILEWRIGHT to a `tilewright` command, put one on the PATH \
+         (`cargo install tilewright`), build tilewright-build with its feature `llvm`, or commit a \
+         bundle and name it with Config::committed"
+    )]
+    NoGenerator,
+    /// The command did not do its work.
+    #[error("{}: {report}", program.display())]
+    Command {
+        /// The command.
+        program: PathBuf,
+        /// What it said.
+        report: String,
+    },
+    /// Specs are wrong, or have no kernel.
+    #[error("{}", reports.join("\n"))]
+    Specs {
+        /// A report of each problem.
+        reports: Vec<String>,
+    },
+    /// A bundle was refused.
+    #[error("{}: {source}", path.display())]
+    Bundle {
+        /// The bundle.
+        path: PathBuf,
+        /// Why.
+        source: tilewright_bundle::Error,
+    },
+    /// A name of a bundle cannot be one of Rust.
+    #[error("{}", problems.join("\n"))]
+    Names {
+        /// Each with its place.
+        problems: Vec<String>,
+    },
+    /// A lock does not say what is there.
+    #[error("{}: {}", lock.display(), problems.join("\n"))]
+    Locked {
+        /// The lock.
+        lock: PathBuf,
+        /// What moved, and the way out.
+        problems: Vec<String>,
+    },
+    /// A word that is none.
+    #[error("{0}")]
+    Request(String),
+    /// Functions have no kernel for every problem.
+    #[error("{0}; add for each a spec that assumes nothing, or do not require a last resort")]
+    Uncovered(String),
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+        let path = path.to_owned();
+        |source| Error::Io { path, source }
+    }
+
+    pub(crate) fn bundle(path: &Path) -> impl FnOnce(tilewright_bundle::Error) -> Error {
+        let path = path.to_owned();
+        |source| Error::Bundle { path, source }
+    }
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    let paths = paths.iter().map(|path| path.display().to_string());
+    paths.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,117 @@
+//! The generator in this very process.
+//!
+//! LLVM ends its process on what it cannot select: the build then ends with LLVM's own message.
+
+use std::ffi::OsStr;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use tilewright_bundle::Bundle;
+use tilewright_codegen::error::Error as CodegenError;
+use tilewright_codegen::kept::Kept;
+use tilewright_codegen::ptx::ptxas;
+use tilewright_codegen::spec::{Point, SpecFile};
+use tilewright_codegen::{LineInfo, Making, catalogue, pack};
+
+use crate::error::Error;
+use crate::lock::{Checked, Inputs, Lock, SpecText};
+
+/// What is to be generated.
+pub(crate) struct Request<'a> {
+    pub files: &'a [PathBuf],
+    pub cache: &'a Path,
+    pub path: &'a Path,
+    pub archs: &'a [String],
+    pub ptxas: Option<&'a OsStr>,
+    pub jobs: Option<NonZeroUsize>,
+    pub line_info: bool,
+    pub lock: Option<&'a Path>,
+}
+
+/// Writes the bundle, and compares it with the lock.
+pub(crate) fn generate(request: &Request<'_>) -> Result<Option<Checked>, Error> {
+    let policy = request.ptxas.unwrap_or(OsStr::new("if-found"));
+    let making = Making {
+        ptxas: ptxas::chosen(policy).map_err(one)?,
+        line_info: match request.line_info {
+            true => LineInfo::Directives,
+            false => LineInfo::Beside,
+        },
+    };
+    let files = catalogue::load(request.files).map_err(all)?;
+    let points = points(&files, request.archs)?;
+    let kept = Kept::open(request.cache, making.ptxas.as_deref()).map_err(one)?;
+    let artifacts = catalogue::compile(&points, &making, &kept, request.jobs).map_err(all)?;
+    let provenance = pack::provenance(making.ptxas.as_deref());
+    let writer = pack::writer(artifacts, provenance).map_err(one)?;
+    writer
+        .write(request.path)
+        .map_err(Error::bundle(request.path))?;
+    kept.done("", request.path, Vec::new());
+    let Some(path) = request.lock else {
+        return Ok(None);
+    };
+    let bundle = Bundle::open(request.path).map_err(Error::bundle(request.path))?;
+    let now = lock_of(path, &files, &making, request.archs, &bundle);
+    Lock::read(path)?.check(path, &now).map(Some)
+}
+
+/// The lock, to lie at `path`, of a bundle that was made of these files.
+pub fn lock_of(
+    path: &Path,
+    files: &[SpecFile],
+    making: &Making,
+    archs: &[String],
+    bundle: &Bundle,
+) -> Lock {
+    let provenance = bundle.provenance();
+    let inputs = Inputs {
+        generator: provenance.generator.clone(),
+        facts: pack::facts(),
+        llvm: provenance.llvm.clone().unwrap_or_default(),
+        ptxas: provenance.ptxas.clone(),
+        line_info: making.line_info == LineInfo::Directives,
+        archs: archs.to_vec(),
+    };
+    let specs: Vec<SpecText<'_>> = files.iter().map(text).collect();
+    Lock::of(path, inputs, &specs, bundle)
+}
+
+fn text(file: &SpecFile) -> SpecText<'_> {
+    SpecText {
+        path: Path::new(&file.path),
+        name: &file.spec.name,
+        text: &file.text,
+    }
+}
+
+/// The points that the devices run.
+fn points<'f>(
+    files: &'f [SpecFile],
+    archs: &[String],
+) -> Result<Vec<(&'f SpecFile, &'f Point)>, Error> {
+    let mut points = Vec::new();
+    for file in files {
+        for point in &file.points {
+            if catalogue::runs_on(&point.spec.arch, archs).map_err(one)? {
+                points.push((file, point));
+            }
+        }
+    }
+    match points.is_empty() {
+        false => Ok(points),
+        true => Err(Error::Request(format!(
+            "no spec has a kernel that {} runs",
+            archs.join(" or ")
+        ))),
+    }
+}
+
+fn one(error: CodegenError) -> Error {
+    all(vec![error])
+}
+
+fn all(errors: Vec<CodegenError>) -> Error {
+    let reports = errors.iter().map(|error| error.report(false)).collect();
+    Error::Specs { reports }
+}

@@ -1,0 +1,48 @@
+//! The build step of a service: specs become a bundle inside the program and a typed launcher for
+//! each function of it.
+//!
+//! ```no_run
+//! // In `main` of build.rs.
+//! tilewright_build::compile("kernels");
+//! ```
+//!
+//! The service says `tilewright_runtime::include_kernels!();` in a module of its own, and has there
+//! `open`, which opens the bundle on a device, and a struct for each function, whose fields are its
+//! operands, scalars and extents. [`Config`] has everything that may be said besides.
+//!
+//! # Where kernels come from
+//!
+//! Nothing here needs LLVM. Of three routes the first is taken that is there:
+//!
+//! 1. A committed bundle: [`Config::committed`]. With [`Config::lock`] the texts of the specs and
+//!    the kernels of the bundle are compared with a lock that `tilewright build --lock` wrote.
+//! 2. The command that the variable `TILEWRIGHT` names; without the feature `llvm` also the
+//!    `tilewright` on the `PATH`. With [`Config::lock`] it fails where its kernels are others.
+//! 3. The generator in the build script's own process: the feature `llvm`.
+//!
+//! What the generator makes is kept under `OUT_DIR`, so that a changed spec compiles itself alone.
+
+mod error;
+
+mod names;
+
+mod launchers;
+
+mod spec_files;
+
+mod lock;
+
+mod command;
+
+#[cfg(feature = "llvm")]
+mod in_process;
+
+mod config;
+
+pub use config::{Built, Config, compile};
+pub use error::Error;
+#[cfg(feature = "llvm")]
+pub use in_process::lock_of;
+pub use launchers::source;
+pub use lock::{Checked, Inputs, Lock, LockedSpec, SpecText};
+pub use spec_files::spec_files;

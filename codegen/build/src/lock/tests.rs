@@ -1,0 +1,106 @@
+//! Locks of hand-written bundles.
+#![allow(clippy::unwrap_used)]
+
+use tilewright_fixture::{COPY, GEMM, bundle_of, copy_kernel, gemm_kernel};
+
+use super::*;
+
+/// A folder with two specs, and the lock of their bundle.
+fn locked() -> (tempfile::TempDir, Bundle, Lock, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("kernels")).unwrap();
+    let bundle = bundle_of([
+        (copy_kernel("copy_f32@plain-1"), COPY),
+        (gemm_kernel("gemm_f32@plain-2"), GEMM),
+    ]);
+    let path = folder.path().join("kernels.lock");
+    for (file, text) in [("copy.yaml", "one"), ("gemm.yaml", "two")] {
+        std::fs::write(folder.path().join("kernels").join(file), text).unwrap();
+    }
+    let lock = lock_of(&path, &bundle, inputs());
+    lock.write(&path).unwrap();
+    (folder, bundle, lock, path)
+}
+
+fn lock_of(path: &Path, bundle: &Bundle, inputs: Inputs) -> Lock {
+    let at = |file: &str| path.parent().unwrap().join("kernels").join(file);
+    let (copy, gemm) = (at("copy.yaml"), at("gemm.yaml"));
+    let [one, two] = [&copy, &gemm].map(|file| std::fs::read_to_string(file).unwrap());
+    let spec = |path, name, text| SpecText { path, name, text };
+    let specs = [
+        spec(gemm.as_path(), "gemm_f32", two.as_str()),
+        spec(copy.as_path(), "copy_f32", one.as_str()),
+    ];
+    Lock::of(path, inputs, &specs, bundle)
+}
+
+fn inputs() -> Inputs {
+    Inputs {
+        generator: "tilewright 0.1.0".to_owned(),
+        llvm: "22.1.0".to_owned(),
+        ..Inputs::default()
+    }
+}
+
+#[test]
+fn what_is_locked_is_read_again() {
+    let (_folder, bundle, lock, path) = locked();
+    let read = Lock::read(&path).unwrap();
+    assert_eq!(read, lock);
+    assert_eq!(read.specs[0].path, "kernels/copy.yaml");
+    assert!(read.specs[0].kernels.contains_key("copy_f32@plain-1"));
+    let now = lock_of(&path, &bundle, inputs());
+    assert_eq!(read.check(&path, &now).unwrap(), Checked::Generated);
+    assert_eq!(
+        read.check_hashes(&path, &[], &bundle).unwrap(),
+        Checked::Hashes
+    );
+}
+
+#[test]
+fn what_moved_is_named_with_its_spec() {
+    let (folder, bundle, lock, path) = locked();
+    std::fs::write(folder.path().join("kernels/copy.yaml"), "other").unwrap();
+    let mut other = copy_kernel("copy_f32@plain-1");
+    other.min_driver += 10;
+    let changed = bundle_of([(other, COPY), (gemm_kernel("gemm_f32@plain-2"), GEMM)]);
+    let newer = Inputs {
+        llvm: "22.1.1".to_owned(),
+        ptxas: Some("13.0.88".to_owned()),
+        ..inputs()
+    };
+    let told = lock
+        .check(&path, &lock_of(&path, &changed, newer))
+        .unwrap_err();
+    let told = told.to_string();
+    for part in [
+        "kernels/copy.yaml (copy_f32): its text moved; copy_f32@plain-1 differs",
+        "what made them moved: LLVM from 22.1.0 to 22.1.1, ptxas from none to 13.0.88",
+        "--lock",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!told.contains("gemm"), "{told}");
+    // The same without a generator: texts and kernels alone.
+    let new = folder.path().join("kernels/new.yaml");
+    std::fs::write(&new, "three").unwrap();
+    let one = bundle_of([(copy_kernel("copy_f32@plain-1"), COPY)]);
+    let told = lock
+        .check_hashes(&path, &[new], &one)
+        .unwrap_err()
+        .to_string();
+    for part in [
+        "kernels/copy.yaml (copy_f32): its text moved",
+        "gemm_f32@plain-2: the bundle lacks it",
+        "kernels/new.yaml is not in the lock",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(lock.check_hashes(&path, &[], &bundle).is_err());
+    std::fs::write(&path, "{}").unwrap();
+    let told = Lock::read(&path).unwrap_err().to_string();
+    assert!(
+        told.contains("no lock") && told.contains("--lock"),
+        "{told}"
+    );
+}

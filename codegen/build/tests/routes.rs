@@ -1,0 +1,194 @@
+//! The build step by its routes, outside of a build script.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use tilewright_build::{Checked, Config, Error};
+use tilewright_bundle::Bundle;
+use tilewright_fixture::{COPY, GEMM, copy_kernel, gemm_kernel, hopper_gemm, writer_of};
+
+struct Package(TempDir);
+
+impl Package {
+    /// A package with a committed bundle of three kernels, two of them of one function.
+    fn new() -> Package {
+        let package = Package(tempfile::tempdir().unwrap());
+        fs::create_dir(package.at("out")).unwrap();
+        let kernels = [
+            (copy_kernel("copy_f32@plain-1"), COPY),
+            (gemm_kernel("gemm_f32@plain-2"), GEMM),
+            (hopper_gemm("gemm_f32_tn@hopper-1"), GEMM),
+        ];
+        writer_of(kernels)
+            .write(&package.at("kernels.zip"))
+            .unwrap();
+        package
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn config(&self) -> Config {
+        Config::new().out_dir(self.at("out"))
+    }
+}
+
+fn ids(path: &Path) -> Vec<String> {
+    let bundle = Bundle::open(path).unwrap();
+    bundle
+        .kernels()
+        .iter()
+        .map(|kernel| kernel.id.clone())
+        .collect()
+}
+
+#[test]
+fn a_committed_bundle_needs_no_generator() {
+    let package = Package::new();
+    let config = package.config().committed(package.at("kernels.zip"));
+    let built = config.clone().build().unwrap();
+    assert_eq!((built.kernels, built.checked), (3, None));
+    assert_eq!(built.source, package.at("out/kernels.rs"));
+    assert_eq!(ids(&built.bundle), ids(&package.at("kernels.zip")));
+    let source = fs::read_to_string(&built.source).unwrap();
+    assert!(
+        source.contains("include_bytes!(\"kernels.zip\")"),
+        "{source}"
+    );
+    assert!(source.contains("pub struct CopyF32<'a>"), "{source}");
+    // A part of it, under another name.
+    let part = config.clone().arch("sm_80").name("old").build().unwrap();
+    assert_eq!(part.bundle, package.at("out/old.zip"));
+    assert_eq!(ids(&part.bundle), ["copy_f32@plain-1", "gemm_f32@plain-2"]);
+    let told = config.arch("9.0").build().unwrap_err().to_string();
+    assert!(told.contains("\"9.0\" is no architecture"), "{told}");
+}
+
+#[test]
+fn what_is_wrong_has_its_way_out() {
+    let package = Package::new();
+    let config = package.config();
+    let told = |config: &Config| config.build().unwrap_err().to_string();
+    let none = config.clone().specs(package.at("out"));
+    assert!(matches!(none.build(), Err(Error::NoSpec { .. })));
+    let missing = config.clone().committed(package.at("nowhere.zip"));
+    assert!(told(&missing).contains("nowhere.zip"));
+    let odd = config
+        .clone()
+        .committed(package.at("kernels.zip"))
+        .name("a b");
+    assert!(told(&odd).contains("Config::name"));
+    let bare = Config::new().committed(package.at("kernels.zip"));
+    assert!(matches!(bare.build(), Err(Error::NoOutDir)));
+    let feature = config.specs_of_feature("no-such", package.at("out"));
+    assert!(matches!(feature.build(), Err(Error::NoSpec { folders }) if folders.is_empty()));
+}
+
+/// A copy of which the first needs aligned rows; with the second every problem has a kernel.
+#[cfg(feature = "llvm")]
+const SPECS: [(&str, &str); 2] = [
+    (
+        "rows.yaml",
+        "kernel: copy\nname: copy_rows\narch: sm_80\noperands:\n  s: { dtype: f32, layout: \
+         '(m,n):(lds,1)' }\n  d: { dtype: f32, layout: '(m,n):(ldd,1)' }\ncta_tile: '(16,256)'\n",
+    ),
+    (
+        "any.yaml",
+        "kernel: copy\nname: copy_any\narch: sm_80\noperands:\n  s: { dtype: f32, layout: \
+         '(m,n):(lds,1)' }\n  d: { dtype: f32, layout: '(m,n):(ldd,1)' }\ncta_tile: '(16,256)'\n\
+         copy: { s: { g2r: sm50_ld_global_4 }, d: { r2g: sm50_st_global_4 } }\n",
+    ),
+];
+
+#[cfg(feature = "llvm")]
+#[test]
+fn specs_are_compiled_in_this_process_once() {
+    let package = Package::new();
+    fs::create_dir_all(package.at("kernels/copy")).unwrap();
+    let write = |at: usize| {
+        let (name, text) = SPECS[at];
+        fs::write(package.at("kernels/copy").join(name), text).unwrap();
+    };
+    write(0);
+    let config = package.config().specs(package.at("kernels")).ptxas("never");
+    let built = config.clone().build().unwrap();
+    assert_eq!((built.kernels, built.warnings.len()), (1, 1));
+    assert!(
+        built.warnings[0].contains("copy_rows (assumes align(s) == 16"),
+        "{built:?}"
+    );
+    let strict = config.clone().require_last_resort().build();
+    assert!(matches!(strict, Err(Error::Uncovered(_))), "{strict:?}");
+    write(1);
+    let kept = || {
+        let files = fs::read_dir(package.at("out/kernels.cache")).unwrap();
+        let named = files.map(|file| file.unwrap());
+        let named = named.filter(|file| file.path().to_string_lossy().ends_with(".kernel"));
+        let mut all: Vec<_> = named
+            .map(|file| {
+                (
+                    file.file_name(),
+                    file.metadata().unwrap().modified().unwrap(),
+                )
+            })
+            .collect();
+        all.sort();
+        all
+    };
+    let before = kept();
+    let built = config.clone().require_last_resort().build().unwrap();
+    assert_eq!((built.kernels, built.warnings.len()), (2, 0));
+    let after = kept();
+    assert_eq!((before.len(), after.len()), (1, 2));
+    assert!(
+        after.contains(&before[0]),
+        "the first spec was compiled again"
+    );
+    let source = fs::read_to_string(&built.source).unwrap();
+    assert!(
+        source.contains("pub type CopyRows<'a> = CopyAny<'a>;"),
+        "{source}"
+    );
+    let none = config.arch("sm_70").build().unwrap_err().to_string();
+    assert!(
+        none.contains("no spec has a kernel that sm_70 runs"),
+        "{none}"
+    );
+}
+
+#[cfg(feature = "llvm")]
+#[test]
+fn a_lock_holds_specs_and_kernels_together() {
+    let package = Package::new();
+    fs::create_dir_all(package.at("kernels/copy")).unwrap();
+    let (name, text) = SPECS[0];
+    let spec = package.at("kernels/copy").join(name);
+    fs::write(&spec, text).unwrap();
+    let lock = package.at("kernels.lock");
+    let config = package.config().specs(package.at("kernels")).ptxas("never");
+    let built = config.build().unwrap();
+    let bundle = Bundle::open(&built.bundle).unwrap();
+    let files = tilewright_codegen::catalogue::load(std::slice::from_ref(&spec)).unwrap();
+    let making = tilewright_codegen::Making::default();
+    let now = tilewright_build::lock_of(&lock, &files, &making, &[], &bundle);
+    now.write(&lock).unwrap();
+    fs::rename(&built.bundle, package.at("locked.zip")).unwrap();
+    let generated = config.clone().lock(&lock).build().unwrap();
+    assert_eq!(generated.checked, Some(Checked::Generated));
+    let committed = config
+        .clone()
+        .lock(&lock)
+        .committed(package.at("locked.zip"));
+    assert_eq!(committed.build().unwrap().checked, Some(Checked::Hashes));
+    fs::write(&spec, text.replace("(16,256)", "(8,256)")).unwrap();
+    for config in [config.lock(&lock), committed] {
+        let told = config.build().unwrap_err().to_string();
+        assert!(
+            told.contains("kernels/copy/rows.yaml (copy_rows): its text moved"),
+            "{told}"
+        );
+    }
+}

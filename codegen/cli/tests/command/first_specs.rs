@@ -1,0 +1,94 @@
+//! `init`: every form that it writes is a spec with a kernel.
+
+use std::fs;
+
+use crate::session::tilewright;
+
+/// What is asked, form by form: every layout, type, architecture, step and kind at least once.
+const FORMS: [&str; 14] = [
+    "gemm",
+    "gemm --a f16 --arch sm_90a --layout NT --epilogue bias,silu",
+    "gemm --a bf16 --arch sm_90a --layout NN --epilogue scale,residual,relu",
+    "gemm --a f32 --arch sm_70 --layout TT --epilogue gelu",
+    "gemm --a f32 --layout NT",
+    "gemm --a bf16 --arch sm_70 --epilogue bias,gelu_tanh,residual",
+    "gemm --a f16 --epilogue bias,sigmoid --d f32",
+    "gemm --a e4m3 --arch sm_90a --epilogue scale",
+    "gemm --a e5m2 --arch sm_90a --d f16",
+    "gemm --a s8 --arch sm_90a",
+    "gemm --a tf32 --arch sm_90a",
+    "map --a f16 --d f32",
+    "softmax --a f32",
+    "rmsnorm",
+];
+
+#[test]
+fn every_form_compiles() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for (number, form) in FORMS.iter().enumerate() {
+        let path = at(&format!("specs/form_{number}.yaml"));
+        let mut args: Vec<&str> = vec!["init"];
+        args.extend(form.split(' '));
+        args.extend(["-o", &path]);
+        let run = tilewright(&args).expect(0);
+        assert!(
+            run.stderr.contains("next: tilewright build"),
+            "{}",
+            run.stderr
+        );
+        let again = tilewright(&args).expect(2);
+        assert!(again.stderr.contains("remove that one"), "{}", again.stderr);
+    }
+    // Each part of a spec has its comment.
+    let text = fs::read_to_string(at("specs/form_1.yaml")).unwrap();
+    for key in ["arch:", "operands:", "compute:", "cta_tile:"] {
+        let line = text.lines().position(|line| line.starts_with(key)).unwrap();
+        assert!(
+            text.lines().nth(line - 1).unwrap().starts_with('#'),
+            "{key}: {text}"
+        );
+    }
+    assert!(
+        text.contains("d[m,n] = silu((acc[m,n] + bias[n]))"),
+        "{text}"
+    );
+    // Judged by ptxas where there is one.
+    let built = tilewright(["build", &at("specs"), "-o", &at("out.zip")]).expect(0);
+    let count = format!("{} kernels", FORMS.len());
+    assert!(built.stdout.contains(&count), "{}", built.stdout);
+}
+
+#[test]
+fn what_has_no_kernel_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("first.yaml");
+    let output = ["-o", path.to_str().unwrap()];
+    let init = |args: &[&str]| tilewright(["init"].iter().chain(args).chain(&output));
+    let none = init(&["gemm", "--a", "s8"]).expect(1);
+    assert!(
+        none.stderr.contains("no mma of s8 and s8"),
+        "{}",
+        none.stderr
+    );
+    let major = init(&["gemm", "--a", "tf32", "--arch", "sm_90a", "--layout", "NN"]).expect(1);
+    assert!(
+        major.stderr.contains("contiguous along k only"),
+        "{}",
+        major.stderr
+    );
+    init(&["gemm", "--a", "f33"]).expect(2);
+    let rows = init(&["softmax", "--epilogue", "bias"]).expect(2);
+    assert!(rows.stderr.contains("leave it out"), "{}", rows.stderr);
+    assert!(!path.exists());
+    let odd = tilewright(["init", "gemm", "-o", "first.txt"]).expect(2);
+    assert!(odd.stderr.contains("ends in .yaml"), "{}", odd.stderr);
+    // Without a file it is printed.
+    let printed = tilewright(["init", "gemm", "--epilogue", "bias"])
+        .expect(0)
+        .stdout;
+    assert!(
+        printed.contains("kernel: bias\nname:") || printed.contains("name: first"),
+        "{printed}"
+    );
+}

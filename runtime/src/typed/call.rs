@@ -1,0 +1,315 @@
+//! A launcher as the runtime sees it: a function, operands by name, extents and scalars.
+//!
+//! In: what a launcher's fields hold. Out: a launch, checked as every other one is. Memory of the
+//! host is copied to the device before the launch and back behind it; all other memory is taken
+//! where it lies.
+
+use std::ffi::c_void;
+
+use tilewright_bundle::{DType, Kernel, Sha256Hex};
+
+use crate::cuda::CudaDevice;
+use crate::device::{Arg, Buffer, Device};
+use crate::error::Error;
+use crate::launch::LaunchReport;
+use crate::layout::Extents;
+use crate::pick::Query;
+use crate::prepared::Prepared;
+use crate::problem::Problem;
+use crate::request::Placed;
+use crate::runtime::Runtime;
+use crate::select::Selection;
+use crate::tensors::Described;
+use crate::tightest::without_gaps;
+use crate::typed::element::Element;
+use crate::typed::operand::{Given, In, Memory, Out, Packed};
+
+/// What a launcher is made to: everything that a launch needs, by name.
+#[derive(Debug)]
+pub struct Call<'a> {
+    function: Sha256Hex,
+    problem: Problem,
+    operands: Vec<(&'static str, Given<'a>)>,
+}
+
+impl<'a> Call<'a> {
+    /// A call of the function of that hash, without operands yet.
+    pub fn new(function: &str) -> Call<'a> {
+        Call {
+            function: Sha256Hex::from_text(function),
+            problem: Problem::default(),
+            operands: Vec::new(),
+        }
+    }
+
+    /// The same with this extent.
+    #[must_use]
+    pub fn extent(mut self, name: &'static str, extent: usize) -> Call<'a> {
+        let extent = i64::try_from(extent).unwrap_or(i64::MAX);
+        self.problem = self.problem.with_extent(name, extent);
+        self
+    }
+
+    /// The same with this value of a scalar.
+    #[must_use]
+    pub fn scalar(mut self, name: &str, value: f64) -> Call<'a> {
+        self.problem = self.problem.with_scalar(name, value);
+        self
+    }
+
+    /// The same, with this operand to read.
+    #[must_use]
+    pub fn input<T: Element, const RANK: usize>(
+        self,
+        name: &'static str,
+        operand: In<'a, T, RANK>,
+    ) -> Call<'a> {
+        self.operand(name, operand.into_given())
+    }
+
+    /// The same, with this operand to write.
+    #[must_use]
+    pub fn output<T: Element, const RANK: usize>(
+        self,
+        name: &'static str,
+        operand: Out<'a, T, RANK>,
+    ) -> Call<'a> {
+        self.operand(name, operand.into_given())
+    }
+
+    /// The same, with this operand to read in the order of its own.
+    #[must_use]
+    pub fn packed<T: Element>(self, name: &'static str, operand: Packed<'a, T>) -> Call<'a> {
+        self.operand(name, operand.into_given())
+    }
+
+    fn operand(mut self, name: &'static str, mut given: Given<'a>) -> Call<'a> {
+        if let Some(strides) = given.strides.take() {
+            self.problem = self.problem.with_strides(name, strides);
+        }
+        self.operands.push((name, given));
+        self
+    }
+
+    /// The same, confirming what a kernel cannot check, in its own words.
+    #[must_use]
+    pub fn promise(mut self, promise: &str) -> Call<'a> {
+        self.problem = self.problem.with_promise(promise);
+        self
+    }
+
+    /// The kernel that a launch would run.
+    ///
+    /// # Errors
+    /// As [`Call::launch`], but for the launch itself.
+    pub fn select<'r>(&self, runtime: &'r Runtime) -> Result<Selection<'r>, Error> {
+        let addresses = self.addresses(runtime)?;
+        runtime.select_at(&self.query(), &self.problem(runtime), &addresses)
+    }
+
+    /// Checks everything, then launches on the device's own stream. On a GPU the launch is enqueued
+    /// unless an operand lies in memory of the host.
+    ///
+    /// # Errors
+    /// [`Error::NothingFits`] when no kernel of the function takes the problem, with every reason;
+    /// an error of the launch otherwise.
+    pub fn launch(self, runtime: &Runtime) -> Result<(&Kernel, LaunchReport), Error> {
+        let is_foreign = |(_, given): &(_, Given<'_>)| matches!(given.memory, Memory::Foreign(..));
+        if !self.operands.iter().any(is_foreign) {
+            return self.launch_on_buffers(runtime);
+        }
+        let device = gpu(runtime)?;
+        let (kernel, prepared) = self.prepared_on(runtime, device)?;
+        // SAFETY: whoever made a foreign operand promised that its memory stays; buffers stay as
+        // they do with every launch, because they are given back on the same stream.
+        unsafe { device.enqueue(&prepared, None) }?;
+        Ok((kernel, LaunchReport::default()))
+    }
+
+    /// Checks everything and packs a launch on memory of a GPU, without launching, to be enqueued
+    /// as often as that memory lives ([`CudaDevice::enqueue_on`]).
+    ///
+    /// # Errors
+    /// As [`Call::launch`], and when an operand does not lie on the GPU.
+    pub fn prepare(self, runtime: &Runtime) -> Result<Prepared, Error> {
+        let prepared = self.prepared_on(runtime, gpu(runtime)?)?;
+        Ok(prepared.1)
+    }
+
+    /// As [`Call::prepare`], then enqueues on a stream of the caller's, `CUstream` or
+    /// `cudaStream_t`, null the default one.
+    ///
+    /// # Safety
+    /// The operands' memory stays, and nobody else uses it, until the work is done; the stream
+    /// belongs to the device's primary context.
+    ///
+    /// # Errors
+    /// As [`Call::prepare`], and when the driver refuses the launch.
+    pub unsafe fn enqueue_on(self, runtime: &Runtime, stream: *mut c_void) -> Result<(), Error> {
+        let device = gpu(runtime)?;
+        let (_, prepared) = self.prepared_on(runtime, device)?;
+        // SAFETY: the caller's promise is the callee's.
+        unsafe { device.enqueue_on(stream, &prepared, None) }
+    }
+
+    fn query(&self) -> Query {
+        Query::function(self.function.clone())
+    }
+
+    /// A kernel of the function.
+    fn kernel<'r>(&self, runtime: &'r Runtime) -> Option<&'r Kernel> {
+        let mut kernels = runtime.kernels().iter();
+        kernels.find(|kernel| kernel.semantics.function == self.function)
+    }
+
+    /// The problem with the strides of operands that have none of their own.
+    fn problem(&self, runtime: &Runtime) -> Problem {
+        let Some(kernel) = self.kernel(runtime) else {
+            return self.problem.clone();
+        };
+        let mut problem = self.problem.clone();
+        for (name, given) in &self.operands {
+            if let Memory::InPlace = given.memory
+                && let Some(over) = taken_by(kernel, name)
+                && let Some(strides) = self.problem.strides(over)
+            {
+                problem = problem.with_strides(name, strides);
+            }
+        }
+        without_gaps(kernel, &problem)
+    }
+
+    /// The operand in whose memory that one lies: itself, or the output that takes its place.
+    fn place<'s>(
+        &'s self,
+        runtime: &Runtime,
+        (name, given): &'s (&'static str, Given<'a>),
+    ) -> Result<(&'static str, &'s Given<'a>), Error> {
+        if !matches!(given.memory, Memory::InPlace) {
+            return Ok((name, given));
+        }
+        let kernel = self.kernel(runtime);
+        let over = kernel.and_then(|kernel| taken_by(kernel, name));
+        let mut operands = self.operands.iter();
+        let found = over.and_then(|over| operands.find(|(name, _)| *name == over));
+        let refused = || {
+            Error::Request(format!(
+                "no output takes the place of `{name}`: give it memory of its own"
+            ))
+        };
+        found
+            .map(|(name, given)| (*name, given))
+            .ok_or_else(refused)
+    }
+
+    /// Where each operand lies, as far as alignment goes: copies of the host's memory, and buffers
+    /// of the emulator, begin at a multiple of all.
+    fn addresses(&self, runtime: &Runtime) -> Result<Vec<(&'static str, u64)>, Error> {
+        let mut addresses = Vec::new();
+        for operand in &self.operands {
+            let (_, given) = self.place(runtime, operand)?;
+            let start = match &given.memory {
+                Memory::Device(Buffer::Cuda(memory)) => memory.address(),
+                Memory::Foreign(address, _) => *address,
+                _ => 0,
+            };
+            addresses.push((operand.0, start.saturating_add(given.at_bytes)));
+        }
+        Ok(addresses)
+    }
+
+    /// The kernel for the operands where they lie on a GPU, and its launch.
+    fn prepared_on<'r>(
+        &self,
+        runtime: &'r Runtime,
+        device: &CudaDevice,
+    ) -> Result<(&'r Kernel, Prepared), Error> {
+        let (problem, addresses) = (self.problem(runtime), self.addresses(runtime)?);
+        let mut placed: Vec<Placed<'_>> = Vec::new();
+        for (operand, (name, address)) in self.operands.iter().zip(&addresses) {
+            let (_, given) = self.place(runtime, operand)?;
+            let bytes = match &given.memory {
+                Memory::Device(buffer @ Buffer::Cuda(_)) => buffer.len(),
+                Memory::Foreign(_, bytes) => *bytes,
+                Memory::Device(_) => return Err(Error::ForeignBuffer),
+                _ => {
+                    return Err(Error::Request(format!(
+                        "`{name}` lies in memory of the host, which a GPU does not read: copy it \
+                         into an Array first"
+                    )));
+                }
+            };
+            let bytes = bytes.saturating_sub(given.at_bytes);
+            placed.push(of_bytes(name, *address, bytes));
+        }
+        let chosen = runtime.select_at(&self.query(), &problem, &addresses)?;
+        let loaded = runtime.load(chosen.kernel)?;
+        Ok((chosen.kernel, device.prepare(loaded, &problem, &placed)?))
+    }
+
+    fn launch_on_buffers(self, runtime: &Runtime) -> Result<(&Kernel, LaunchReport), Error> {
+        let (query, problem) = (self.query(), self.problem(runtime));
+        let device = runtime.device();
+        let mut copies: Vec<(&str, Buffer)> = Vec::new();
+        for (name, given) in &self.operands {
+            let bytes = match &given.memory {
+                Memory::Host(bytes) => bytes,
+                Memory::HostMut(bytes) => &**bytes,
+                _ => continue,
+            };
+            copies.push((name, device.alloc_with(bytes)?));
+        }
+        let mut args: Vec<Arg<'_>> = Vec::new();
+        for operand in &self.operands {
+            let (place, given) = self.place(runtime, operand)?;
+            let copy = copies.iter().find(|(copy, _)| *copy == place);
+            let buffer = match &given.memory {
+                Memory::Device(buffer) => *buffer,
+                _ => &copy.ok_or(Error::ForeignBuffer)?.1,
+            };
+            args.push(Arg::at(operand.0, buffer, given.at_bytes));
+        }
+        let launched = runtime.launch_best(&query, &problem, &args)?;
+        for (name, given) in self.operands {
+            if let Memory::HostMut(into) = given.memory
+                && let Some((_, buffer)) = copies.iter().find(|(copy, _)| *copy == name)
+            {
+                into.copy_from_slice(&device.download(buffer)?);
+            }
+        }
+        Ok(launched)
+    }
+}
+
+/// The output of a kernel that may take the place of that input.
+fn taken_by<'k>(kernel: &'k Kernel, input: &str) -> Option<&'k str> {
+    let mut operands = kernel.semantics.operands.iter();
+    let output = operands.find(|operand| operand.over.as_deref() == Some(input));
+    output.map(|operand| operand.name.as_str())
+}
+
+/// The GPU of a runtime.
+fn gpu(runtime: &Runtime) -> Result<&CudaDevice, Error> {
+    match runtime.device() {
+        Device::Cuda(device) => Ok(device),
+        Device::Emulator(_) => Err(Error::Request(
+            "memory of a GPU and its streams are of no use on the emulator: launch slices or \
+             Arrays there"
+                .to_owned(),
+        )),
+    }
+}
+
+/// Memory as a prepared launch takes it; its extents and strides are the problem's.
+fn of_bytes(operand: &str, address: u64, bytes: u64) -> Placed<'_> {
+    let tensor = Described {
+        operand,
+        dtype: DType::B8,
+        place: Extents::new([(i64::try_from(bytes).unwrap_or(i64::MAX), 1)]),
+    };
+    Placed {
+        tensor,
+        address,
+        bytes: Some(bytes),
+    }
+}

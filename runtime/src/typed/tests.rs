@@ -1,0 +1,159 @@
+//! Typed operands on the emulator, with hand-written kernels.
+#![allow(clippy::unwrap_used)]
+
+use tilewright_bundle::Kernel;
+use tilewright_fixture::{
+    COPY, LOOKED_UP, SCALED, bundle_of, copy_kernel, looked_up_kernel, packed_copy_kernel,
+    scaled_kernel,
+};
+
+use super::*;
+use crate::{Device, Error, Refusal, Runtime};
+
+fn runtime(kernel: Kernel, ptx: &str) -> (Runtime, String) {
+    let runtime = Runtime::new(bundle_of([(kernel, ptx)]), Device::emulator());
+    let function = runtime.kernels()[0].semantics.function.to_string();
+    (runtime, function)
+}
+
+fn numbers(count: usize) -> Vec<f32> {
+    (0..count).map(|at| at as f32).collect()
+}
+
+#[test]
+fn slices_and_arrays_are_the_same_operands() {
+    let (runtime, function) = runtime(copy_kernel("copy_f32@plain-1"), COPY);
+    let source = numbers(3 * 12);
+    let wanted: Vec<f32> = source
+        .chunks(12)
+        .flat_map(|row| row[..8].to_vec())
+        .collect();
+    let call = || Call::new(&function).extent("m", 3).extent("n", 8);
+    let mut on_host = vec![0.0f32; 3 * 8];
+    let s: In<'_, f32, 2> = In::from(&source).strides([12, 1]);
+    let d: Out<'_, f32, 2> = Out::from(&mut on_host);
+    call()
+        .input("s", s)
+        .output("d", d)
+        .launch(&runtime)
+        .unwrap();
+    assert_eq!(on_host, wanted);
+    let source = Array::from_slice(runtime.device(), &source).unwrap();
+    let mut array = Array::<f32>::zeros(runtime.device(), 1 + 3 * 10).unwrap();
+    array.write(30, &[7.0]).unwrap();
+    let s: In<'_, f32, 2> = In::from(&source).strides([12, 1]);
+    let d: Out<'_, f32, 2> = Out::from(&mut array).strides([10, 1]).starting_at(1);
+    let chosen = call().input("s", s).output("d", d);
+    assert_eq!(
+        chosen.select(&runtime).unwrap().kernel.id,
+        "copy_f32@plain-1"
+    );
+    chosen.launch(&runtime).unwrap();
+    let written = array.to_vec().unwrap();
+    let rows: Vec<f32> = written[1..]
+        .chunks(10)
+        .flat_map(|row| row[..8].to_vec())
+        .collect();
+    assert_eq!(
+        (rows, written[0], written[9], written[30]),
+        (wanted, 0.0, 0.0, 7.0)
+    );
+}
+
+#[test]
+fn an_input_may_lie_where_the_output_does() {
+    let (runtime, function) = runtime(scaled_kernel("scaled@x-1"), SCALED);
+    let mut rows = numbers(2 * 4);
+    let wanted: Vec<f32> = rows.iter().map(|value| value * 0.5).collect();
+    let call = Call::new(&function).extent("m", 2).scalar("alpha", 0.5);
+    let d: Out<'_, f32, 2> = Out::from(&mut rows[..]);
+    call.input("s", In::<f32, 2>::in_place())
+        .output("d", d)
+        .launch(&runtime)
+        .unwrap();
+    assert_eq!(rows, wanted);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_anything_runs() {
+    let (runtime, function) = runtime(copy_kernel("copy_f32@plain-1"), COPY);
+    let (source, mut short) = (numbers(3 * 8), vec![0.0f32; 3 * 8 - 1]);
+    let call = Call::new(&function).extent("m", 3).extent("n", 8);
+    let s: In<'_, f32, 2> = In::from(&source);
+    let d: Out<'_, f32, 2> = Out::from(&mut short);
+    let refused = call.input("s", s).output("d", d).launch(&runtime);
+    let Err(Error::Refused { refusals, .. }) = refused else {
+        unreachable!("{refused:?}")
+    };
+    assert!(
+        matches!(refusals[..], [Refusal::BufferTooSmall { .. }]),
+        "{refusals:?}"
+    );
+    let none = Call::new(&function).extent("m", 3).extent("n", 8);
+    let d: Out<'_, f32, 2> = Out::from(&mut short);
+    let refused = none.input("s", In::<f32, 2>::in_place()).output("d", d);
+    let told = refused.launch(&runtime).unwrap_err().to_string();
+    assert!(told.contains("no output takes the place of `s`"), "{told}");
+    // SAFETY: the emulator takes no address.
+    let foreign: In<'_, f32, 2> = unsafe { In::from_raw(4096, 24) };
+    let d: Out<'_, f32, 2> = Out::from(&mut short);
+    let call = Call::new(&function).input("s", foreign).output("d", d);
+    let told = call.launch(&runtime).unwrap_err().to_string();
+    assert!(told.contains("no use on the emulator"), "{told}");
+    let unknown = Call::new(&"0".repeat(64)).launch(&runtime);
+    assert!(
+        matches!(unknown, Err(Error::NothingFits { .. })),
+        "{unknown:?}"
+    );
+}
+
+#[test]
+fn a_promise_is_the_callers_to_give() {
+    let (runtime, function) = runtime(looked_up_kernel("looked_up@x-1"), LOOKED_UP);
+    let (s, from, to) = (numbers(3 * 4), [2i32, 0], [0i32, 1]);
+    let mut d = vec![0.0f32; 2 * 4];
+    let mut run = |is_promised: bool| {
+        let extents = [("q", 3), ("m", 2), ("r", 2)];
+        let call = Call::new(&function)
+            .input::<f32, 2>("s", In::from(&s))
+            .input::<i32, 1>("from", In::from(&from[..]))
+            .input::<i32, 1>("to", In::from(&to[..]))
+            .output::<f32, 2>("d", Out::from(&mut d));
+        let call = extents
+            .into_iter()
+            .fold(call, |call, (name, size)| call.extent(name, size));
+        match is_promised {
+            true => call
+                .promise("entries of to are distinct")
+                .launch(&runtime)
+                .map(|_| ()),
+            false => call.launch(&runtime).map(|_| ()),
+        }
+    };
+    let told = run(false).unwrap_err().to_string();
+    assert!(told.contains("entries of to are distinct"), "{told}");
+    run(true).unwrap();
+    assert_eq!(d, [8.0, 9.0, 10.0, 11.0, 0.0, 1.0, 2.0, 3.0]);
+}
+
+#[test]
+fn a_packed_operand_is_taken_as_it_was_packed() {
+    let (runtime, function) = runtime(packed_copy_kernel("copy_f32@packed-1", [1, 4]), COPY);
+    // Rows of six elements are eight long in tiles of four.
+    let dense: Vec<u8> = bytemuck::cast_slice(&numbers(2 * 6)).to_vec();
+    let problem = crate::Problem::of([("m", 2), ("n", 6)]);
+    let image = crate::pack(&runtime.kernels()[0], "s", &problem, &dense).unwrap();
+    let image: Vec<f32> = bytemuck::cast_slice::<u8, [u8; 4]>(&image)
+        .iter()
+        .map(|four| f32::from_le_bytes(*four))
+        .collect();
+    let mut d = vec![0.0f32; 2 * 6];
+    Call::new(&function)
+        .extent("m", 2)
+        .extent("n", 6)
+        .packed("s", Packed::from(&image))
+        .output::<f32, 2>("d", Out::from(&mut d))
+        .launch(&runtime)
+        .unwrap();
+    assert_eq!(d, numbers(2 * 6));
+}

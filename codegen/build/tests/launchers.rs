@@ -4,16 +4,22 @@
 use std::path::Path;
 
 use tilewright_build::source;
-use tilewright_bundle::{DType, Kernel};
+use tilewright_bundle::{Bundle, DType, Kernel};
 use tilewright_fixture::{
     COPY, GEMM, LOOKED_UP, SCALED, bundle_of, copy_kernel, gemm_kernel, hopper_gemm,
     looked_up_kernel, packed_copy_kernel, picky_gemm, scaled_kernel,
 };
+use tilewright_runtime::typed::{In, Out, Packed};
+use tilewright_runtime::{Device, Runtime};
 
-/// A launcher for each kind of field: `BLESS=1` writes the file.
-#[test]
-fn launchers_are_as_they_were() {
-    let bundle = bundle_of([
+/// The source as it was written, with itself in the place of the bundle's file.
+mod written {
+    include!("golden/launchers.rs.txt");
+}
+
+/// Kernels that make a launcher for each kind of field.
+fn kinds() -> Bundle {
+    bundle_of([
         (copy_kernel("copy_f32@plain-1"), COPY),
         (gemm_kernel("gemm_f32@plain-2"), GEMM),
         (hopper_gemm("gemm_f32_tn@hopper-1"), GEMM),
@@ -21,13 +27,69 @@ fn launchers_are_as_they_were() {
         (packed_copy_kernel("copy_f32_packed@x-1", [1, 4]), COPY),
         (scaled_kernel("scaled@x-1"), SCALED),
         (looked_up_kernel("looked_up@x-1"), LOOKED_UP),
-    ]);
-    let text = source(&bundle, "kernels.zip").unwrap();
+    ])
+}
+
+/// `BLESS=1` writes the file.
+#[test]
+fn launchers_are_as_they_were() {
+    let text = source(&kinds(), "launchers.rs.txt").unwrap();
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/launchers.rs.txt");
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&golden, &text).unwrap();
     }
     assert_eq!(text, std::fs::read_to_string(&golden).unwrap());
+}
+
+/// Every kind of launcher compiles and runs: operands in place, packed and looked up, scalars,
+/// promises, other names of a function.
+#[test]
+fn what_is_written_launches() {
+    let runtime = Runtime::new(kinds(), Device::emulator());
+    let numbers: Vec<f32> = (0..12).map(|at| at as f32).collect();
+    let (mut rows, mut d) = (numbers.clone(), vec![0.0f32; 12]);
+    let scaled = written::Scaled {
+        s: In::in_place(),
+        d: Out::from(&mut rows),
+        alpha: 0.5,
+        m: 3,
+    };
+    scaled.launch(&runtime).unwrap();
+    assert_eq!(rows[11], 5.5);
+    let packed = written::CopyF32Packed {
+        s: Packed::from(&numbers),
+        d: Out::from(&mut d),
+        m: 3,
+        n: 4,
+    };
+    packed.launch(&runtime).unwrap();
+    assert_eq!(d, numbers);
+    let (from, to) = ([2i32, 0], [0i32, 1]);
+    let looked_up = written::LookedUp {
+        s: In::from(&numbers),
+        from: In::from(&from[..]),
+        to: In::from(&to[..]),
+        d: Out::from(&mut d),
+        q: 3,
+        m: 2,
+        r: 2,
+    };
+    let promised = looked_up.promise_entries_of_to_are_distinct();
+    promised.launch(&runtime).unwrap();
+    assert_eq!(d[..8], [8.0, 9.0, 10.0, 11.0, 0.0, 1.0, 2.0, 3.0]);
+    let (ones, mut product) = (vec![1.0f32; 8], vec![0.0f32; 4]);
+    let gemm = written::GemmF32Tn {
+        a: In::from(&ones),
+        b: In::from(&ones),
+        d: Out::from(&mut product),
+        m: 2,
+        n: 2,
+        k: 4,
+    };
+    gemm.launch(&runtime).unwrap();
+    assert_eq!(product, [4.0; 4]);
+    let none = written::open(Device::emulator());
+    assert!(none.is_err(), "this text is no bundle");
 }
 
 fn of_dtype(id: &str, dtype: DType) -> Kernel {

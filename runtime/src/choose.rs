@@ -13,7 +13,7 @@ use crate::launch::fit;
 use crate::pick::{Pick, Query, pick};
 use crate::request::Request;
 use crate::runtime::Runtime;
-use crate::select::{Selection, Source};
+use crate::select::Selection;
 
 /// Characters of a function's hash that name it at least.
 const SHORT_HASH: usize = 6;
@@ -103,12 +103,7 @@ impl Runtime {
         }
         let (bundle, info) = (self.bundle(), self.device().info());
         let picked: Pick<'_> = pick(bundle, &query, &problem, info, &request.addresses())?;
-        Ok(Selection {
-            kernel: picked.kernel,
-            source: Source::Untuned,
-            nearest: None,
-            distance: 0.0,
-        })
+        Ok(Selection::untuned(picked.kernel))
     }
 
     /// As [`Runtime::choose`], with what every kernel of the function answers.

@@ -19,6 +19,11 @@
 //! beside cuBLASLt and memcpy, [`capture`] keeps what one device wrote to compare another with it,
 //! [`tune`] finds the fastest of many for [`Runtime::select`]. The crate knows no compiler, no YAML
 //! and no layout algebra.
+//!
+//! [`operating`] is for services: threads and streams, scratch memory, graphs, the PTX cache,
+//! faults and what comes after them, counters and events.
+
+mod events;
 
 mod error;
 
@@ -40,6 +45,12 @@ mod launch;
 
 mod nvtx;
 
+mod counters;
+
+mod watch;
+
+mod ptx_cache;
+
 pub mod cuda;
 
 mod summary;
@@ -52,6 +63,8 @@ mod request;
 
 mod prepared;
 
+mod captured;
+
 mod host_launch;
 
 mod tightest;
@@ -61,6 +74,8 @@ mod pick;
 mod accept;
 
 mod select;
+
+mod options;
 
 mod runtime;
 
@@ -78,19 +93,26 @@ pub mod tune;
 
 pub mod launch_file;
 
+#[doc = include_str!("../docs/operating.md")]
+pub mod operating {}
+
+pub use captured::Captured;
 pub use choose::{Answer, Explanation};
+pub use counters::{CodeFrom, Counters, KernelCounters};
 pub use cuda::driver_present;
 pub use device::{Arg, Buffer, Device, LoadedKernel};
 pub use emulated::EmulatorSettings;
-pub use error::{Error, Reason, RecordsError, Refusal};
+pub use error::{Error, Fault, FoundBy, Reason, RecordsError, Refusal, Work};
 pub use host_launch::{HostLaunch, HostMemory};
 pub use info::{Backend, DeviceInfo, POISON, RulesRecord};
 pub use launch::{Fit, Launch, LaunchReport, View, alignment_bytes, fit, prepare};
 pub use layout::{Extents, Matrix, dense_strides};
+pub use options::{Load, Options};
 pub use pack::{elements, image, operand_bytes, pack, packed_bytes};
 pub use pick::{Pick, Query, Skip, SkipCounts, find, pick};
 pub use prepared::{Prepared, WORKSPACE_ALIGNMENT_BYTES};
 pub use problem::{MAX_EXTENT, Problem};
+pub use ptx_cache::PtxCache;
 pub use request::{Placed, Request};
 pub use runtime::Runtime;
 pub use select::{Selection, Selector, Source};

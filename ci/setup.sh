@@ -126,8 +126,16 @@ setup_python() {
     python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
 }
 
+# The example that is a service of its own has crates that the workspace has not.
+setup_examples() {
+    local example="$root/ci/examples/service/Cargo.toml"
+    cargo fetch --locked --quiet --manifest-path "$example" ||
+        fail "the crates of $example could not be fetched"
+}
+
 command -v cargo >/dev/null || fail "cargo is not on the PATH; get it from https://rustup.rs"
 setup_llvm
 setup_ptxas
 setup_c
 setup_python
+setup_examples

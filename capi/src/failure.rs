@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 
 use tilewright_runtime::bundle::Error as BundleError;
-use tilewright_runtime::{Error, Reason, Refusal};
+use tilewright_runtime::{Error, Fault, FoundBy, Reason, Refusal};
 
 use crate::status::{
     TW_ERROR_AMBIGUOUS, TW_ERROR_ARGUMENT, TW_ERROR_BUNDLE, TW_ERROR_DEVICE, TW_ERROR_FAULT,
@@ -163,16 +163,21 @@ impl From<Error> for Failure {
             Error::NoMemory { .. } | Error::HostMemory { .. } | Error::OutOfMemory { .. } => {
                 (TW_ERROR_MEMORY, Vec::new())
             }
-            Error::Faults { findings, .. } => (TW_ERROR_FAULT, listed("fault", findings)),
+            Error::Fault(fault) => match &fault.by {
+                FoundBy::Emulator { findings } => (TW_ERROR_FAULT, listed("fault", findings)),
+                FoundBy::Driver { .. } => (TW_ERROR_DEVICE, listed("fault", &suspects(fault))),
+            },
             Error::Emulator { .. } => (TW_ERROR_FAULT, Vec::new()),
             Error::NoDriver
             | Error::NoDevice { .. }
             | Error::NoLibrary { .. }
             | Error::Cuda { .. }
             | Error::Load { .. }
+            | Error::ContextLost { .. }
             | Error::DeviceLost { .. } => (TW_ERROR_DEVICE, Vec::new()),
             Error::OutOfBuffer { .. }
             | Error::ForeignBuffer
+            | Error::PtxCache { .. }
             | Error::Records(_)
             | Error::Request(_) => (TW_ERROR_ARGUMENT, Vec::new()),
         };
@@ -182,6 +187,11 @@ impl From<Error> for Failure {
             reasons,
         }
     }
+}
+
+/// The launches that may have faulted, as text.
+fn suspects(fault: &Fault) -> Vec<String> {
+    fault.suspects.iter().map(ToString::to_string).collect()
 }
 
 fn listed(kind: &'static str, all: &[String]) -> Vec<Why> {

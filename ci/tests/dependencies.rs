@@ -21,6 +21,12 @@ const GENERATOR_ONLY: [&str; 8] = [
 /// The names of every crate that `package` is built from, itself left out; `edges` as `cargo tree`
 /// counts them.
 fn tree(package: &str, edges: &str, more: &[&str]) -> BTreeSet<String> {
+    let more = [&["--package", package], more].concat();
+    tree_in(".", package, edges, &more)
+}
+
+/// The same of the package of a folder of the repository.
+fn tree_in(folder: &str, package: &str, edges: &str, more: &[&str]) -> BTreeSet<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let fixed = [
         "tree",
@@ -32,9 +38,9 @@ fn tree(package: &str, edges: &str, more: &[&str]) -> BTreeSet<String> {
         "{p}",
     ];
     let output = Command::new(cargo)
-        .current_dir(source_tree::root())
+        .current_dir(source_tree::root().join(folder))
         .args(fixed)
-        .args(["--package", package, "--edges", edges])
+        .args(["--edges", edges])
         .args(more)
         .output()
         .unwrap();
@@ -111,6 +117,15 @@ fn the_build_step_can_be_had_without_llvm() {
     assert_absent("tilewright-build", &crates, &others);
     let with = tree("tilewright-build", "normal,build", &["--features", "llvm"]);
     assert!(with.contains("llvm-sys"));
+}
+
+#[test]
+fn a_service_is_built_of_the_runtime_alone() {
+    let crates = tree_in("ci/examples/service", "service", "normal,build", &[]);
+    assert!(crates.contains("tilewright-runtime") && crates.contains("axum"));
+    assert_absent("service", &crates, &GENERATOR_ONLY);
+    let others = ["serde_yaml", "inkwell_internals", "cc", "cmake", "bindgen"];
+    assert_absent("service", &crates, &others);
 }
 
 #[test]

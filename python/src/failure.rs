@@ -63,7 +63,8 @@ pub(crate) fn raised(error: runtime::Error) -> PyErr {
         | runtime::Error::Cuda { .. }
         | runtime::Error::Load { .. }
         | runtime::Error::Emulator { .. }
-        | runtime::Error::Faults { .. }
+        | runtime::Error::Fault(_)
+        | runtime::Error::ContextLost { .. }
         | runtime::Error::NoMemory { .. }
         | runtime::Error::HostMemory { .. }
         | runtime::Error::OutOfMemory { .. }

@@ -14,7 +14,7 @@ use crate::pick::{Pick, Query, misaligned, pick};
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::runtime::Runtime;
-use crate::select::{Selection, Source};
+use crate::select::Selection;
 
 /// Characters of a function's hash that name it at least.
 const SHORT_HASH: usize = 6;
@@ -113,12 +113,7 @@ impl Runtime {
         }
         let (bundle, info) = (self.bundle(), self.device().info());
         let picked: Pick<'_> = pick(bundle, query, problem, info, addresses)?;
-        Ok(Selection {
-            kernel: picked.kernel,
-            source: Source::Untuned,
-            nearest: None,
-            distance: 0.0,
-        })
+        Ok(Selection::untuned(picked.kernel))
     }
 
     /// As [`Runtime::choose`], with what every kernel of the function answers.

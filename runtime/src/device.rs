@@ -3,16 +3,23 @@
 //! `cuda` runs kernels on a GPU through the driver, `emulator` runs their PTX on the CPU. Memory
 //! of either starts poisoned with [`POISON`].
 
+mod loaded;
+
+use std::sync::Arc;
+
 use tilewright_bundle::{Bundle, Kernel, Name};
 
+use loaded::Code;
+pub use loaded::LoadedKernel;
+
+use crate::counters::KernelCounts;
 use crate::cuda;
-use crate::emulated::{
-    EmulatedArg, EmulatedBuffer, EmulatedKernel, EmulatorDevice, EmulatorSettings,
-};
+use crate::emulated::{EmulatedArg, EmulatedBuffer, EmulatorDevice, EmulatorSettings};
 use crate::error::{Error, refused};
 use crate::info::{DeviceInfo, POISON};
 use crate::launch::{Fit, Launch, LaunchReport, View, dynamic_smem_bytes, fit, prepare, runs_on};
 use crate::problem::Problem;
+use crate::ptx_cache::PtxCache;
 
 /// A device; clones share it.
 #[derive(Debug, Clone)]
@@ -78,50 +85,6 @@ impl<'a> Arg<'a> {
     }
 }
 
-/// A kernel loaded on a device.
-#[derive(Debug)]
-pub struct LoadedKernel {
-    kernel: Kernel,
-    code: Code,
-}
-
-#[derive(Debug)]
-enum Code {
-    Cuda(cuda::CudaKernel),
-    Emulated(EmulatedKernel),
-}
-
-impl LoadedKernel {
-    /// The kernel's entry in the manifest.
-    pub fn kernel(&self) -> &Kernel {
-        &self.kernel
-    }
-
-    /// Registers of a thread, the most of its launches, as the driver reports; `None` on the
-    /// emulator.
-    pub fn registers(&self) -> Option<u32> {
-        match &self.code {
-            Code::Cuda(code) => Some(code.registers()),
-            Code::Emulated(_) => None,
-        }
-    }
-
-    /// What the driver's compiler said while it loaded the kernel; empty where it had no say.
-    pub fn log(&self) -> &str {
-        match &self.code {
-            Code::Cuda(code) => code.log(),
-            Code::Emulated(_) => "",
-        }
-    }
-
-    pub(crate) fn cuda(&self) -> Option<&cuda::CudaKernel> {
-        match &self.code {
-            Code::Cuda(code) => Some(code),
-            Code::Emulated(_) => None,
-        }
-    }
-}
-
 impl Device {
     /// The GPU with this ordinal.
     ///
@@ -129,6 +92,14 @@ impl Device {
     /// [`Error::NoDriver`] on a machine without one; an error of the driver otherwise.
     pub fn cuda(ordinal: usize) -> Result<Device, Error> {
         cuda::CudaDevice::open(ordinal).map(Device::Cuda)
+    }
+
+    /// The GPU whose primary context is current on this thread, such as that of a framework.
+    ///
+    /// # Errors
+    /// As [`CudaDevice::current`](cuda::CudaDevice::current).
+    pub fn current() -> Result<Device, Error> {
+        cuda::CudaDevice::current().map(Device::Cuda)
     }
 
     /// The emulator with its defaults.
@@ -149,6 +120,15 @@ impl Device {
         }
     }
 
+    /// Whether a kernel has faulted and taken the device's context with it. Everything is refused
+    /// then with [`Error::ContextLost`]: open the device afresh, and a runtime on it.
+    pub fn is_lost(&self) -> bool {
+        match self {
+            Device::Cuda(device) => device.is_lost(),
+            Device::Emulator(device) => device.watch().is_lost(),
+        }
+    }
+
     /// Poisoned memory of `bytes` bytes, aligned to 256.
     ///
     /// # Errors
@@ -156,7 +136,10 @@ impl Device {
     pub fn alloc(&self, bytes: u64) -> Result<Buffer, Error> {
         match self {
             Device::Cuda(device) => device.alloc(bytes).map(Buffer::Cuda),
-            Device::Emulator(_) => EmulatedBuffer::new(bytes).map(Buffer::Emulated),
+            Device::Emulator(device) => {
+                device.watch().usable()?;
+                EmulatedBuffer::new(bytes).map(Buffer::Emulated)
+            }
         }
     }
 
@@ -188,7 +171,8 @@ impl Device {
         }
         match (self, buffer) {
             (Device::Cuda(device), Buffer::Cuda(memory)) => device.upload(memory, offset, content),
-            (Device::Emulator(_), Buffer::Emulated(buffer)) => {
+            (Device::Emulator(device), Buffer::Emulated(buffer)) => {
+                device.watch().usable()?;
                 buffer.upload(offset, content);
                 Ok(())
             }
@@ -203,7 +187,10 @@ impl Device {
     pub fn download(&self, buffer: &Buffer) -> Result<Vec<u8>, Error> {
         match (self, buffer) {
             (Device::Cuda(device), Buffer::Cuda(memory)) => device.download(memory),
-            (Device::Emulator(_), Buffer::Emulated(buffer)) => Ok(buffer.download()),
+            (Device::Emulator(device), Buffer::Emulated(buffer)) => {
+                device.watch().usable()?;
+                Ok(buffer.download())
+            }
             _ => Err(Error::ForeignBuffer),
         }
     }
@@ -215,7 +202,8 @@ impl Device {
     pub fn poison(&self, buffer: &Buffer) -> Result<(), Error> {
         match (self, buffer) {
             (Device::Cuda(device), Buffer::Cuda(memory)) => device.fill(memory, POISON),
-            (Device::Emulator(_), Buffer::Emulated(buffer)) => {
+            (Device::Emulator(device), Buffer::Emulated(buffer)) => {
+                device.watch().usable()?;
                 buffer.poison();
                 Ok(())
             }
@@ -230,7 +218,7 @@ impl Device {
     pub fn synchronize(&self) -> Result<(), Error> {
         match self {
             Device::Cuda(device) => device.synchronize(),
-            Device::Emulator(_) => Ok(()),
+            Device::Emulator(device) => device.watch().usable(),
         }
     }
 
@@ -239,21 +227,34 @@ impl Device {
     /// # Errors
     /// When the device is the wrong one, or the code is refused.
     pub fn load(&self, bundle: &Bundle, kernel: &Kernel) -> Result<LoadedKernel, Error> {
+        self.load_counted(bundle, kernel, None, Arc::default())
+    }
+
+    /// The same by way of a cache of compiled PTX, counted where the caller says.
+    pub(crate) fn load_counted(
+        &self,
+        bundle: &Bundle,
+        kernel: &Kernel,
+        cache: Option<&PtxCache>,
+        counts: Arc<KernelCounts>,
+    ) -> Result<LoadedKernel, Error> {
         let refusals = runs_on(kernel, self.info());
         if !refusals.is_empty() {
             return Err(refused(kernel, refusals));
         }
         let code = match self {
             Device::Cuda(device) => {
-                Code::Cuda(device.load(kernel, bundle.ptx(kernel), bundle.cubin(kernel))?)
+                let (ptx, cubin) = (bundle.ptx(kernel), bundle.cubin(kernel));
+                Code::Cuda(device.load(kernel, ptx, cubin, cache, &counts)?)
             }
-            Device::Emulator(_) => {
-                Code::Emulated(EmulatedKernel::parse(kernel, bundle.ptx(kernel))?)
+            Device::Emulator(device) => {
+                Code::Emulated(device.load(kernel, bundle.ptx(kernel), &counts)?)
             }
         };
         Ok(LoadedKernel {
             kernel: kernel.clone(),
             code,
+            counts,
         })
     }
 
@@ -269,9 +270,18 @@ impl Device {
     /// the next [`Device::synchronize`] or [`Device::download`].
     ///
     /// # Errors
-    /// [`Error::Refused`] with every reason, before anything runs; [`Error::Faults`] when the
-    /// emulator found some.
+    /// [`Error::Refused`] with every reason, before anything runs; [`Error::Fault`] when the
+    /// emulator found one.
     pub fn launch(
+        &self,
+        loaded: &LoadedKernel,
+        problem: &Problem,
+        args: &[Arg<'_>],
+    ) -> Result<LaunchReport, Error> {
+        loaded.counted(self.launch_now(loaded, problem, args))
+    }
+
+    fn launch_now(
         &self,
         loaded: &LoadedKernel,
         problem: &Problem,
@@ -286,7 +296,7 @@ impl Device {
                 Ok(LaunchReport::default())
             }
             (Device::Emulator(device), Code::Emulated(code)) => {
-                device.launch(kernel, code, &fit, &emulated(args)?)
+                device.launch(kernel, code, &fit, &emulated(args)?, &loaded.counts)
             }
             _ => Err(Error::Request(
                 "the kernel was loaded on another device".to_owned(),

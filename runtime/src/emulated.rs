@@ -1,18 +1,25 @@
 //! The emulator as a device: memory held on the host, launches that fault where a GPU would not.
 
-use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+mod buffer;
+
+use std::sync::Arc;
+use std::time::Instant;
 
 use tilewright_bundle::{Kernel, LaunchAbi};
 use tilewright_emulator as emulator;
 use tilewright_emulator::tensor_core::Rules;
 
-use crate::error::{Error, Refusal, refused};
-use crate::host;
-use crate::info::{Backend, DeviceInfo, POISON};
+pub use buffer::EmulatedBuffer;
+use buffer::complement;
+
+use crate::counters::{CodeFrom, KernelCounts, ns_since};
+use crate::error::{Error, Fault, Refusal, refused};
+use crate::events;
+use crate::info::{Backend, DeviceInfo};
 use crate::launch::{Fit, Launch, LaunchReport, View, other_params, prepare};
 use crate::nvtx;
 use crate::summary::summarize;
+use crate::watch::Watch;
 
 /// How the emulator runs.
 #[derive(Debug, Clone)]
@@ -23,15 +30,19 @@ pub struct EmulatorSettings {
     pub sm: Option<u32>,
     /// Order of execution, checks and budgets.
     pub options: emulator::Options,
+    /// Whether a fault takes the device with it, as it does on a GPU: so that a service's tests
+    /// meet what it will meet. Otherwise the next launch runs as if nothing had been.
+    pub sticky_faults: bool,
 }
 
 impl Default for EmulatorSettings {
-    /// Four multiprocessors, every capability, the emulator's own defaults.
+    /// Four multiprocessors, every capability, the emulator's own defaults, faults that pass.
     fn default() -> Self {
         EmulatorSettings {
             sms: 4,
             sm: None,
             options: emulator::Options::default(),
+            sticky_faults: false,
         }
     }
 }
@@ -41,19 +52,8 @@ impl Default for EmulatorSettings {
 pub struct EmulatorDevice {
     info: Arc<DeviceInfo>,
     options: Arc<emulator::Options>,
-}
-
-/// Memory of the emulator, with the ranges nobody has written yet.
-#[derive(Debug)]
-pub struct EmulatedBuffer {
-    content: Mutex<Content>,
-    bytes: u64,
-}
-
-#[derive(Debug)]
-struct Content {
-    bytes: Vec<u8>,
-    undefined: Vec<Range<u64>>,
+    watch: Arc<Watch>,
+    sticky_faults: bool,
 }
 
 /// Memory for one operand of a launch.
@@ -68,77 +68,6 @@ pub(crate) struct EmulatedArg<'a> {
 #[derive(Debug)]
 pub struct EmulatedKernel {
     module: emulator::Module,
-}
-
-impl EmulatedBuffer {
-    pub(crate) fn new(bytes: u64) -> Result<EmulatedBuffer, Error> {
-        let no_memory = |reason: String| Error::NoMemory { bytes, reason };
-        host::check(bytes)?;
-        let size = usize::try_from(bytes).map_err(|e| no_memory(e.to_string()))?;
-        let mut content = Vec::new();
-        content
-            .try_reserve_exact(size)
-            .map_err(|e| no_memory(e.to_string()))?;
-        content.resize(size, POISON);
-        let content = Content {
-            bytes: content,
-            undefined: std::iter::once(0..bytes).collect(),
-        };
-        Ok(EmulatedBuffer {
-            content: Mutex::new(content),
-            bytes,
-        })
-    }
-
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// The content; a thread that panicked while holding it left whole bytes behind.
-    fn lock(&self) -> MutexGuard<'_, Content> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Copies `content` in; the caller has checked the range.
-    pub(crate) fn upload(&self, offset: u64, content: &[u8]) {
-        let mut inner = self.lock();
-        let range = offset..offset.saturating_add(content.len() as u64);
-        let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        if let Some(place) = inner
-            .bytes
-            .get_mut(start..start.saturating_add(content.len()))
-        {
-            place.copy_from_slice(content);
-        }
-        inner.undefined = subtract(&inner.undefined, &range);
-    }
-
-    pub(crate) fn download(&self) -> Vec<u8> {
-        self.lock().bytes.clone()
-    }
-
-    pub(crate) fn poison(&self) {
-        let mut inner = self.lock();
-        inner.bytes.fill(POISON);
-        inner.undefined = std::iter::once(0..self.bytes).collect();
-    }
-}
-
-/// `ranges` without `gone`.
-fn subtract(ranges: &[Range<u64>], gone: &Range<u64>) -> Vec<Range<u64>> {
-    let parts = ranges
-        .iter()
-        .flat_map(|r| [r.start..r.end.min(gone.start), r.start.max(gone.end)..r.end]);
-    parts.filter(|r| r.start < r.end).collect()
-}
-
-/// The gaps between sorted `ranges` in `0..bytes`.
-fn complement(ranges: &[Range<u64>], bytes: u64) -> Vec<Range<u64>> {
-    ranges
-        .iter()
-        .fold(std::iter::once(0..bytes).collect(), |left, r| {
-            subtract(&left, r)
-        })
 }
 
 impl EmulatedKernel {
@@ -207,7 +136,28 @@ impl EmulatorDevice {
         EmulatorDevice {
             info: Arc::new(info),
             options: Arc::new(settings.options),
+            watch: Arc::default(),
+            sticky_faults: settings.sticky_faults,
         }
+    }
+
+    /// Whether it is lost.
+    pub(crate) fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    /// Reads a kernel's PTX.
+    pub(crate) fn load(
+        &self,
+        kernel: &Kernel,
+        ptx: &str,
+        counts: &KernelCounts,
+    ) -> Result<EmulatedKernel, Error> {
+        self.watch.usable()?;
+        let start = Instant::now();
+        let code = EmulatedKernel::parse(kernel, ptx)?;
+        counts.load(&kernel.id, CodeFrom::Emulator, ns_since(start));
+        Ok(code)
     }
 
     pub(crate) fn info(&self) -> &DeviceInfo {
@@ -226,8 +176,8 @@ impl EmulatorDevice {
             ..(*self.options).clone()
         };
         EmulatorDevice {
-            info: self.info.clone(),
             options: Arc::new(options),
+            ..self.clone()
         }
     }
 
@@ -238,8 +188,8 @@ impl EmulatorDevice {
             ..(*self.options).clone()
         };
         EmulatorDevice {
-            info: self.info.clone(),
             options: Arc::new(options),
+            ..self.clone()
         }
     }
 
@@ -249,6 +199,15 @@ impl EmulatorDevice {
         self.options.tensor_cores
     }
 
+    /// The error of a fault, which takes the device with it where faults do.
+    fn faulted(&self, fault: Arc<Fault>) -> Error {
+        if self.sticky_faults {
+            return self.watch.lose(fault);
+        }
+        events::faulted(&fault);
+        Error::Fault(fault)
+    }
+
     /// Runs a kernel's launches to their end, in a range of its id.
     pub(crate) fn launch(
         &self,
@@ -256,7 +215,9 @@ impl EmulatorDevice {
         code: &EmulatedKernel,
         fit: &Fit,
         args: &[EmulatedArg<'_>],
+        counts: &KernelCounts,
     ) -> Result<LaunchReport, Error> {
+        self.watch.usable()?;
         let _range = nvtx::range(&kernel.id);
         let failed = |reason: String| Error::Emulator {
             kernel: kernel.id.clone(),
@@ -284,7 +245,7 @@ impl EmulatorDevice {
             views.push(View {
                 operand: arg.operand,
                 address: memory.address(*id).saturating_add(arg.offset_bytes),
-                bytes: arg.buffer.bytes.saturating_sub(arg.offset_bytes),
+                bytes: arg.buffer.bytes().saturating_sub(arg.offset_bytes),
             });
         }
         let mut launch =
@@ -294,21 +255,8 @@ impl EmulatorDevice {
             .map_err(|r| refused(kernel, r))?;
         let workspace = workspace(&launch, &mut memory).map_err(no_room)?;
         let address = workspace.map_or(0, |id| memory.address(id));
-        let mut total = LaunchReport::default();
-        for (part, abi) in launch.parts.iter().zip(&kernel.launches) {
-            let request = emulator::Launch {
-                entry: abi.entry.clone(),
-                grid: part.grid,
-                block: part.block,
-                cluster: part.cluster.unwrap_or([1; 3]),
-                programmatic: part.programmatic,
-                dynamic_shared_bytes: part.dynamic_smem_bytes,
-                params: emulator::Params::Packed(part.params_with(address)),
-            };
-            let report = emulator::run(&code.module, &request, &mut memory, &self.options)
-                .map_err(|e| failed(e.to_string()))?;
-            total.add(summarize(kernel, &report)?);
-        }
+        let run = || self.run(kernel, code, &launch, address, &mut memory);
+        let total = counts.launch(&kernel.id, run)?;
         for ((_, buffer), id) in buffers.iter().zip(&ids) {
             let mut content = buffer.lock();
             content.bytes = memory.read(*id);
@@ -324,6 +272,41 @@ impl EmulatorDevice {
             ))),
             None => Ok(total),
         }
+    }
+}
+
+impl EmulatorDevice {
+    /// Runs launches that are ready, one after the other.
+    fn run(
+        &self,
+        kernel: &Kernel,
+        code: &EmulatedKernel,
+        launch: &Launch,
+        workspace: u64,
+        memory: &mut emulator::Memory,
+    ) -> Result<LaunchReport, Error> {
+        let work = &launch.work;
+        events::launched(&work.kernel, &work.problem, 0);
+        let mut total = LaunchReport::default();
+        for (part, abi) in launch.parts.iter().zip(&kernel.launches) {
+            let request = emulator::Launch {
+                entry: abi.entry.clone(),
+                grid: part.grid,
+                block: part.block,
+                cluster: part.cluster.unwrap_or([1; 3]),
+                programmatic: part.programmatic,
+                dynamic_shared_bytes: part.dynamic_smem_bytes,
+                params: emulator::Params::Packed(part.params_with(workspace)),
+            };
+            let report = emulator::run(&code.module, &request, memory, &self.options);
+            let report = report.map_err(|error| Error::Emulator {
+                kernel: kernel.id.clone(),
+                reason: error.to_string(),
+            })?;
+            let summary = summarize(kernel, work, &report);
+            total.add(summary.map_err(|fault| self.faulted(fault))?);
+        }
+        Ok(total)
     }
 }
 
@@ -345,10 +328,14 @@ fn copy_in(
 ) -> Result<emulator::BufferId, emulator::MemoryError> {
     let content = buffer.lock();
     if content.undefined.is_empty() {
-        return memory.alloc(name, buffer.bytes, emulator::Content::Bytes(&content.bytes));
+        return memory.alloc(
+            name,
+            buffer.bytes(),
+            emulator::Content::Bytes(&content.bytes),
+        );
     }
-    let id = memory.alloc(name, buffer.bytes, emulator::Content::Undefined)?;
-    for range in complement(&content.undefined, buffer.bytes) {
+    let id = memory.alloc(name, buffer.bytes(), emulator::Content::Undefined)?;
+    for range in complement(&content.undefined, buffer.bytes()) {
         let (start, end) = (range.start as usize, range.end as usize);
         memory.write(
             id,
@@ -371,18 +358,4 @@ fn workspace(
     let bytes = launch.workspace_bytes.max(zeros.len() as u64).max(1);
     let start = emulator::Content::Bytes(&zeros);
     memory.alloc("workspace", bytes, start).map(Some)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_are_subtracted() {
-        let one = |range: Range<u64>| vec![range];
-        assert_eq!(subtract(&one(0..10), &(3..5)), vec![0..3, 5..10]);
-        assert_eq!(subtract(&[0..4, 6..9], &(2..7)), vec![0..2, 7..9]);
-        assert_eq!(subtract(&one(0..4), &(0..4)), vec![]);
-        assert_eq!(complement(&[2..3, 5..10], 10), vec![0..2, 3..5]);
-    }
 }

@@ -4,15 +4,22 @@
 //! runs, and all of them are reported together. Everything else that can go wrong is an
 //! [`Error`].
 
+mod fault;
 mod reason;
 mod records;
 mod refusal;
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use tilewright_bundle as bundle;
 
+pub use fault::{Fault, FoundBy, Work};
 pub use reason::Reason;
 pub use records::RecordsError;
 pub use refusal::Refusal;
+
+use crate::events;
 
 /// What the runtime could not do.
 #[derive(Debug, thiserror::Error)]
@@ -127,13 +134,22 @@ pub enum Error {
         /// Its answer.
         reason: String,
     },
-    /// The emulator ran the kernel and found faults; its outputs are not to be trusted.
-    #[error("{kernel}: the emulator found {}", findings.join("; "))]
-    Faults {
-        /// The kernel's id.
-        kernel: String,
-        /// The findings of level error, as text.
-        findings: Vec<String>,
+    /// A kernel faulted; its outputs are not to be trusted, and on a GPU the context is lost.
+    #[error("{0}")]
+    Fault(Arc<Fault>),
+    /// A kernel faulted earlier and took the device's context with it.
+    #[error("this runtime's context is lost, open a fresh one: {fault}")]
+    ContextLost {
+        /// What happened.
+        fault: Arc<Fault>,
+    },
+    /// A folder cannot hold compiled PTX.
+    #[error("{} cannot be a PTX cache: {reason}", folder.display())]
+    PtxCache {
+        /// The folder.
+        folder: PathBuf,
+        /// Why not.
+        reason: String,
     },
     /// A range lies outside its buffer.
     #[error("bytes {offset}..{offset}+{bytes} lie outside the buffer of {len} bytes")]
@@ -189,6 +205,21 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the device's context is lost with it: nothing more runs until a fresh runtime is
+    /// opened.
+    pub fn is_lost(&self) -> bool {
+        match self {
+            Error::Fault(fault) => matches!(fault.by, FoundBy::Driver { .. }),
+            Error::ContextLost { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the driver failed, which may fail whatever comes next.
+    pub(crate) fn is_of_driver(&self) -> bool {
+        matches!(self, Error::Cuda { .. }) || self.is_lost()
+    }
+
     /// Whether it is for want of memory: no fault of the kernel, and gone on a larger machine.
     pub fn is_memory(&self) -> bool {
         matches!(
@@ -200,6 +231,9 @@ impl Error {
 
 /// The error of a kernel with these refusals.
 pub(crate) fn refused(kernel: &bundle::Kernel, refusals: Vec<Refusal>) -> Error {
+    for refusal in &refusals {
+        events::refused(&kernel.id, refusal);
+    }
     Error::Refused {
         kernel: kernel.id.clone(),
         refusals,

@@ -9,7 +9,9 @@ mod memory;
 mod numbers;
 mod values;
 
-use tilewright_bundle::{Assumption, Env, Kernel, LaunchAbi, Name, ParamValue, Scalar};
+use std::sync::Arc;
+
+use tilewright_bundle::{Assumption, Env, Kernel, LaunchAbi, Name, NameKind, ParamValue, Scalar};
 
 pub(crate) use code::{cubin_fits, other_params, runs_on};
 pub use memory::alignment_bytes;
@@ -17,7 +19,7 @@ use numbers::put;
 pub use numbers::{Launch, LaunchPart, LaunchReport, View};
 pub(crate) use values::range_of;
 
-use crate::error::Refusal;
+use crate::error::{Refusal, Work};
 use crate::info::DeviceInfo;
 use crate::layout::{Extents, bind, strides_refused};
 use crate::pack;
@@ -261,10 +263,22 @@ pub fn prepare(
         return Err(refusals);
     }
     Ok(Launch {
+        work: Arc::new(work(kernel, &fit.env)),
         parts,
         workspace_bytes,
         workspace_zero_bytes: kernel.workspace.zero_bytes,
     })
+}
+
+/// The kernel and the values of its extents and strides.
+fn work(kernel: &Kernel, env: &Env) -> Work {
+    let kinds = [NameKind::Extent, NameKind::Stride].into_iter();
+    let names = kinds.flat_map(|kind| kernel.names.of_kind(kind));
+    let values = names.filter_map(|(name, text)| Some(format!("{text}={}", env.get(name)?)));
+    Work {
+        kernel: kernel.id.clone(),
+        problem: values.collect::<Vec<_>>().join(" "),
+    }
 }
 
 /// One launch of a kernel, packed.

@@ -20,6 +20,11 @@
 //! [`tune`] finds the fastest of many for [`Runtime::select`]. [`typed`] is what launchers are made
 //! of that a build step writes, a struct for each function. The crate knows no compiler, no YAML
 //! and no layout algebra.
+//!
+//! [`operating`] is for services: threads and streams, scratch memory, graphs, the PTX cache,
+//! faults and what comes after them, counters and events.
+
+mod events;
 
 mod error;
 
@@ -41,6 +46,12 @@ mod launch;
 
 mod nvtx;
 
+mod counters;
+
+mod watch;
+
+mod ptx_cache;
+
 pub mod cuda;
 
 mod summary;
@@ -53,6 +64,8 @@ mod request;
 
 mod prepared;
 
+mod captured;
+
 mod host_launch;
 
 mod tightest;
@@ -62,6 +75,8 @@ mod pick;
 mod accept;
 
 mod select;
+
+mod options;
 
 mod runtime;
 
@@ -81,19 +96,26 @@ pub mod tune;
 
 pub mod launch_file;
 
+#[doc = include_str!("../docs/operating.md")]
+pub mod operating {}
+
+pub use captured::Captured;
 pub use choose::{Answer, Explanation};
+pub use counters::{CodeFrom, Counters, KernelCounters};
 pub use cuda::driver_present;
 pub use device::{Arg, Buffer, Device, LoadedKernel};
 pub use emulated::EmulatorSettings;
-pub use error::{Error, Reason, RecordsError, Refusal};
+pub use error::{Error, Fault, FoundBy, Reason, RecordsError, Refusal, Work};
 pub use host_launch::{HostLaunch, HostMemory};
 pub use info::{Backend, DeviceInfo, POISON, RulesRecord};
 pub use launch::{Fit, Launch, LaunchReport, View, alignment_bytes, fit, prepare};
 pub use layout::{Extents, Matrix, dense_strides};
+pub use options::{Load, Options};
 pub use pack::{elements, image, operand_bytes, pack, packed_bytes};
 pub use pick::{Pick, Query, Skip, SkipCounts, find, pick};
 pub use prepared::{Prepared, WORKSPACE_ALIGNMENT_BYTES};
 pub use problem::{MAX_EXTENT, Problem};
+pub use ptx_cache::PtxCache;
 pub use request::{Placed, Request};
 pub use runtime::Runtime;
 pub use select::{Selection, Selector, Source};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tilewright_bundle::Kernel;
 
-use crate::cuda::{CudaDevice, DeviceMemory};
+use crate::cuda::{CudaDevice, CudaKernel, DeviceMemory};
 use crate::device::{LoadedKernel, prepare_cuda};
 use crate::error::{Error, Refusal, refused};
 use crate::launch::{Launch, View, fit};
@@ -40,6 +40,25 @@ impl Prepared {
             false => 0,
         }
     }
+
+    /// The kernel with its code.
+    pub(crate) fn loaded(&self) -> &Arc<LoadedKernel> {
+        &self.loaded
+    }
+
+    pub(crate) fn code(&self) -> Result<&CudaKernel, Error> {
+        self.loaded.cuda().ok_or(Error::ForeignBuffer)
+    }
+
+    /// The address of scratch memory of the caller's, if it is large and aligned enough.
+    pub(crate) fn lent(&self, workspace: Option<&DeviceMemory>) -> Result<Option<u64>, Error> {
+        let Some(lent) = workspace else {
+            return Ok(None);
+        };
+        let (address, bytes) = (lent.address(), lent.bytes());
+        check_workspace(self.kernel(), self.workspace_bytes(), address, bytes)?;
+        Ok(Some(address))
+    }
 }
 
 impl CudaDevice {
@@ -54,10 +73,13 @@ impl CudaDevice {
         operands: &[Placed<'_>],
     ) -> Result<Prepared, Error> {
         let kernel = loaded.kernel();
-        let fits = fit(kernel, problem, self.info()).map_err(|r| refused(kernel, r))?;
-        // A stride that is no stride is refused before memory is spoken of.
-        let views: Vec<View<'_>> = operands.iter().map(Placed::view).collect();
-        let launch = prepare_cuda(&loaded, &fits, self, &views)?;
+        let prepared = || {
+            let fits = fit(kernel, problem, self.info()).map_err(|r| refused(kernel, r))?;
+            // A stride that is no stride is refused before memory is spoken of.
+            let views: Vec<View<'_>> = operands.iter().map(Placed::view).collect();
+            prepare_cuda(&loaded, &fits, self, &views)
+        };
+        let launch = loaded.counted(prepared())?;
         Ok(Prepared { loaded, launch })
     }
 
@@ -96,13 +118,8 @@ impl CudaDevice {
         prepared: &Prepared,
         workspace: Option<&DeviceMemory>,
     ) -> Result<(), Error> {
-        let lent = workspace.map(|lent| (lent.address(), lent.bytes()));
-        if let Some((address, bytes)) = lent {
-            let needs = prepared.workspace_bytes();
-            check_workspace(prepared.kernel(), needs, address, bytes)?;
-        }
-        let code = prepared.loaded.cuda().ok_or(Error::ForeignBuffer)?;
-        let address = lent.map(|(address, _)| address);
+        let address = prepared.lent(workspace)?;
+        let code = prepared.code()?;
         // SAFETY: the caller's promise is the callee's.
         unsafe { self.launch_on(stream.cast(), code, &prepared.launch, address) }
     }

@@ -6,12 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tilewright_bundle::{Bundle, Kernel, Policy};
 
+use crate::counters::{Counters, Tally};
 use crate::device::{Arg, Device, LoadedKernel};
 use crate::error::{Error, Refusal};
-use crate::launch::LaunchReport;
+use crate::events;
+use crate::launch::{LaunchReport, fit, runs_on};
+use crate::options::{Load, Options};
 use crate::pick::{Pick, Query, Skip, SkipCounts, addresses, find, pick};
 use crate::problem::Problem;
-use crate::select::{Selection, Selector, Source};
+use crate::ptx_cache::PtxCache;
+use crate::select::{Selection, Selector};
 
 /// A bundle on a device, with each kernel loaded when it is first used.
 #[derive(Debug)]
@@ -19,8 +23,49 @@ pub struct Runtime {
     bundle: Bundle,
     device: Device,
     selector: Selector,
-    loaded: Mutex<HashMap<String, Arc<LoadedKernel>>>,
-    skipped: Mutex<SkipCounts>,
+    ptx_cache: Option<PtxCache>,
+    /// By kernel; one that is being loaded keeps nobody from the others.
+    loaded: Mutex<HashMap<String, Arc<Slot>>>,
+    tally: Tally,
+}
+
+/// The code of a kernel, once it is loaded or refused.
+type Slot = Mutex<Option<Result<Arc<LoadedKernel>, RefusedCode>>>;
+
+/// Why the code of a kernel is refused, to be told whenever somebody wants it.
+#[derive(Debug)]
+enum RefusedCode {
+    Load { reason: String, log: String },
+    Refusals(Vec<Refusal>),
+}
+
+impl RefusedCode {
+    /// What an error says of the code; `None` of one that says something of the device.
+    fn of(error: &Error) -> Option<RefusedCode> {
+        match error {
+            Error::Load { reason, log, .. } => Some(RefusedCode::Load {
+                reason: reason.clone(),
+                log: log.clone(),
+            }),
+            Error::Refused { refusals, .. } => Some(RefusedCode::Refusals(refusals.clone())),
+            _ => None,
+        }
+    }
+
+    fn error(&self, kernel: &Kernel) -> Error {
+        let kernel = kernel.id.clone();
+        match self {
+            RefusedCode::Load { reason, log } => Error::Load {
+                kernel,
+                reason: reason.clone(),
+                log: log.clone(),
+            },
+            RefusedCode::Refusals(refusals) => Error::Refused {
+                kernel,
+                refusals: refusals.clone(),
+            },
+        }
+    }
 }
 
 impl Runtime {
@@ -43,15 +88,42 @@ impl Runtime {
 
     /// Uses a bundle that is open already, such as one embedded in the program.
     pub fn new(bundle: Bundle, device: Device) -> Runtime {
-        let (loaded, skipped) = (Mutex::default(), Mutex::default());
-        let selector = Selector::new(&bundle, device.info());
+        events::opened(bundle.kernels().len(), &device.info().name);
         Runtime {
+            selector: Selector::new(&bundle, device.info()),
             bundle,
             device,
-            selector,
-            loaded,
-            skipped,
+            ptx_cache: None,
+            loaded: Mutex::default(),
+            tally: Tally::default(),
         }
+    }
+
+    /// The same with its code loaded as `options` say. A kernel whose code is refused is an event
+    /// and no error: it is passed over later, as one that is loaded lazily.
+    ///
+    /// # Errors
+    /// When the device fails while kernels are loaded.
+    pub fn with_options(self, options: &Options) -> Result<Runtime, Error> {
+        let ptx_cache = options.ptx_cache.clone();
+        let runtime = Runtime { ptx_cache, ..self };
+        if options.load == Load::Eager {
+            let info = runtime.device.info();
+            let run = |kernel: &&Kernel| runs_on(kernel, info).is_empty();
+            for kernel in runtime.kernels().iter().filter(run) {
+                match runtime.load(kernel) {
+                    // What is refused is told by `load`.
+                    Ok(_) | Err(Error::Load { .. } | Error::Refused { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(runtime)
+    }
+
+    /// What it has done so far.
+    pub fn counters(&self) -> Counters {
+        self.tally.now(self.device.is_lost())
     }
 
     /// The bundle.
@@ -75,7 +147,7 @@ impl Runtime {
     /// When no kernel has the name, or none with it takes the problem.
     pub fn find(&self, name: &str, problem: Option<&Problem>) -> Result<Pick<'_>, Error> {
         let pick = find(&self.bundle, name, problem, self.device.info())?;
-        self.count(&pick.counts());
+        self.count(&pick);
         Ok(pick)
     }
 
@@ -93,7 +165,7 @@ impl Runtime {
     ) -> Result<Pick<'_>, Error> {
         let info = self.device.info();
         let pick = pick(&self.bundle, query, problem, info, &addresses(args))?;
-        self.count(&pick.counts());
+        self.count(&pick);
         Ok(pick)
     }
 
@@ -108,14 +180,37 @@ impl Runtime {
         problem: &Problem,
         args: &[Arg<'_>],
     ) -> Result<Selection<'_>, Error> {
-        match self.selector.select(&self.bundle, query, problem, args) {
-            Some(selection) => Ok(selection),
-            None => self.pick(query, problem, args).map(|pick| Selection {
-                kernel: pick.kernel,
-                source: Source::Untuned,
-                nearest: None,
-                distance: 0.0,
-            }),
+        let selection = match self.selector.select(&self.bundle, query, problem, args) {
+            Some(selection) => selection,
+            None => {
+                let passed_over = self.selector.named(&self.bundle, query, problem).count();
+                Selection {
+                    passed_over,
+                    ..Selection::untuned(self.pick(query, problem, args)?.kernel)
+                }
+            }
+        };
+        self.count_passed_over(query, problem, selection.passed_over, selection.kernel);
+        Ok(selection)
+    }
+
+    /// Counts the first kernels that a table names, which did not take a problem, and says why to
+    /// whoever listens.
+    fn count_passed_over(&self, query: &Query, problem: &Problem, count: usize, chosen: &Kernel) {
+        if count == 0 {
+            return;
+        }
+        self.tally.fall_back(count as u64);
+        if events::hears_passed_over() {
+            let named = self.selector.named(&self.bundle, query, problem);
+            for kernel in named.take(count) {
+                let refused = fit(kernel, problem, self.device.info()).err();
+                let first = refused.as_ref().and_then(|all| all.first());
+                let reason = first.map_or("an operand is not aligned".to_owned(), |refusal| {
+                    refusal.to_string()
+                });
+                events::passed_over(&kernel.id, &chosen.id, &reason);
+            }
         }
     }
 
@@ -132,16 +227,16 @@ impl Runtime {
     ) -> Result<(&Kernel, LaunchReport), Error> {
         let mut refused: Vec<Skip> = Vec::new();
         let device = self.device.info();
-        let mut selected = self.selector.select(&self.bundle, query, problem, args);
+        let mut selected = Some(self.select(query, problem, args)?.kernel);
         loop {
             let is_left = |k: &&Kernel| !refused.iter().any(|s| s.kernel == k.id);
             let left = self.bundle.kernels().iter().filter(is_left);
             let kernel = match selected.take() {
-                Some(selection) => selection.kernel,
+                Some(kernel) => kernel,
                 None => {
                     let at = addresses(args);
                     let pick = crate::pick::among(left, query, problem, device, &at)?;
-                    self.count(&pick.counts());
+                    self.count(&pick);
                     pick.kernel
                 }
             };
@@ -154,7 +249,8 @@ impl Runtime {
                     let refusal = Refusal::Load {
                         reason: error.to_string(),
                     };
-                    self.count(&SkipCounts::from([(refusal.kind(), 1)]));
+                    self.tally.skip([(&refusal.kind(), &1)]);
+                    self.tally.fall_back(1);
                     let kernel = kernel.id.clone();
                     refused.push(Skip {
                         kernel,
@@ -168,39 +264,63 @@ impl Runtime {
 
     /// How often kernels were passed over since the runtime was made, by kind of refusal.
     pub fn skipped(&self) -> SkipCounts {
-        self.skipped
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.tally.skipped()
     }
 
-    fn count(&self, counts: &SkipCounts) {
-        let mut total = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
-        for (kind, count) in counts {
-            *total.entry(kind).or_default() += count;
+    /// Counts the kernels that were passed over, and says why to whoever listens.
+    fn count(&self, pick: &Pick<'_>) {
+        for Skip { kernel, refusals } in &pick.skips {
+            for refusal in refusals {
+                events::refused(kernel, refusal);
+            }
         }
+        self.tally.skip(&pick.counts());
     }
 
-    /// The kernel's code, loaded once.
+    /// The kernel's code, loaded once; threads that want it meanwhile wait for it, and for no
+    /// other. Code that is refused is not tried again before [`Runtime::unload`].
     ///
     /// # Errors
     /// When the device is the wrong one, or the code is refused.
     pub fn load(&self, kernel: &Kernel) -> Result<Arc<LoadedKernel>, Error> {
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = loaded.get(&kernel.id) {
-            return Ok(found.clone());
+        let slot = self.slot(&kernel.id);
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*slot {
+            Some(Ok(found)) => return Ok(found.clone()),
+            Some(Err(refused)) => return Err(refused.error(kernel)),
+            None => {}
         }
-        let made = Arc::new(self.device.load(&self.bundle, kernel)?);
-        loaded.insert(kernel.id.clone(), made.clone());
-        Ok(made)
+        let (cache, counts) = (self.ptx_cache.as_ref(), self.tally.kernel(&kernel.id));
+        let made = self
+            .device
+            .load_counted(&self.bundle, kernel, cache, counts);
+        match made.map(Arc::new) {
+            Ok(made) => {
+                *slot = Some(Ok(made.clone()));
+                Ok(made)
+            }
+            Err(error) => {
+                if let Some(refused) = RefusedCode::of(&error) {
+                    events::code_refused(&kernel.id, &error);
+                    *slot = Some(Err(refused));
+                }
+                Err(error)
+            }
+        }
     }
 
-    /// Gives up the code of a kernel that is not needed any more.
+    fn slot(&self, id: &str) -> Arc<Slot> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        match loaded.get(id) {
+            Some(slot) => slot.clone(),
+            None => loaded.entry(id.to_owned()).or_default().clone(),
+        }
+    }
+
+    /// Gives up the code of a kernel that is not needed any more; forgets that it was refused.
     pub fn unload(&self, kernel: &Kernel) {
-        self.loaded
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&kernel.id);
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.remove(&kernel.id);
     }
 
     /// Checks everything, then launches; see [`Device::launch`].

@@ -7,22 +7,20 @@
 //!
 //! Tables of another device than the current one are not used.
 
+mod bounds;
+
 use tilewright_bundle::{
     Bundle, Contiguous, Kernel, MAX_TUNED_EXTENTS, Sha256Hex, TunedDevice, TunedOperand,
     TuningTable,
 };
+
+use bounds::Bounds;
 
 use crate::accept::Acceptance;
 use crate::device::Arg;
 use crate::info::DeviceInfo;
 use crate::pick::{Facts, Query};
 use crate::problem::Problem;
-
-/// Most extents of which planes mix three.
-const MIXED_EXTENTS: usize = 6;
-/// How far outside of the measured problems still counts as among them, in binary logarithms of
-/// extents: a fifth more or less.
-const SLACK: f32 = 0.25;
 
 /// How a selection came about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -60,6 +58,22 @@ pub struct Selection<'a> {
     pub nearest: Option<&'a [i64]>,
     /// How far that one is: the length of the difference of the extents' binary logarithms.
     pub distance: f32,
+    /// How many kernels a table names before it that do not take the problem; of an untuned one
+    /// all that the table names.
+    pub passed_over: usize,
+}
+
+impl<'a> Selection<'a> {
+    /// A kernel that no table speaks of.
+    pub(crate) fn untuned(kernel: &'a Kernel) -> Selection<'a> {
+        Selection {
+            kernel,
+            source: Source::Untuned,
+            nearest: None,
+            distance: 0.0,
+            passed_over: 0,
+        }
+    }
 }
 
 /// The tables of one bundle, made ready for one device.
@@ -90,45 +104,6 @@ struct Point {
     logs: Vec<f32>,
     /// Places in `ready`, fastest first.
     choices: Vec<usize>,
-}
-
-/// The least and largest distance of the measured problems along each normal.
-#[derive(Debug, Clone)]
-struct Bounds {
-    along: Vec<(Normal, f32, f32)>,
-}
-
-/// A direction: some extents, each with a factor of 1 or -1.
-type Normal = Vec<(usize, f32)>;
-
-/// The normals of the planes that bound measured problems of so many extents, one of each ± pair:
-/// all that mix up to three extents, of many extents up to two.
-fn normals(count: usize) -> Vec<Normal> {
-    let mut all: Vec<Normal> = (0..count).map(|at| vec![(at, 1.0)]).collect();
-    let mut last = all.clone();
-    let most = if count > MIXED_EXTENTS { 2 } else { 3 };
-    for _ in 1..most {
-        let longer = last.iter().flat_map(|normal| {
-            let next = normal.last().map_or(0, |(at, _)| at + 1);
-            (next..count).flat_map(move |at| {
-                [1.0, -1.0].map(|sign| {
-                    let mut longer = normal.clone();
-                    longer.push((at, sign));
-                    longer
-                })
-            })
-        });
-        last = longer.collect();
-        all.extend_from_slice(&last);
-    }
-    all
-}
-
-fn along(normal: &Normal, logs: &[f32]) -> f32 {
-    let parts = normal
-        .iter()
-        .map(|(at, sign)| sign * logs.get(*at).unwrap_or(&0.0));
-    parts.sum()
 }
 
 impl Selector {
@@ -208,24 +183,12 @@ impl Selector {
         problem: &Problem,
         args: &[Arg<'_>],
     ) -> Option<Selection<'b>> {
-        let functions = self.functions.iter().enumerate();
-        let mut asked = functions.filter(|(_, facts)| query.asks_for(facts));
-        let (function, _) = asked.next()?;
-        if asked.next().is_some() {
-            return None;
-        }
-        let of_function = self.classes.iter().filter(|c| c.function == function);
-        let mut nearest: Option<(f32, &Class, &Point, Place)> = None;
-        for class in of_function.filter(|class| class.speaks_of(problem)) {
-            let place = Place::of(&class.extents, problem)?;
-            let Some((distance, point)) = class.nearest(&place) else {
-                continue;
-            };
-            if nearest.as_ref().is_none_or(|(least, ..)| distance < *least) {
-                nearest = Some((distance, class, point, place));
-            }
-        }
-        let (distance, class, point, place) = nearest?;
+        let Nearest {
+            distance,
+            class,
+            point,
+            place,
+        } = self.nearest(query, problem)?;
         let source = if point.extents == place.extents() {
             Source::Measured
         } else if class.bounds.hold(place.logs()) {
@@ -233,19 +196,73 @@ impl Selector {
         } else {
             Source::Extrapolated
         };
-        point.choices.iter().find_map(|at| {
+        let mut choices = point.choices.iter().enumerate();
+        choices.find_map(|(passed_over, at)| {
             let (place, acceptance) = self.ready.get(*at)?;
             let kernel = bundle.kernels().get(*place)?;
-            acceptance
-                .takes(kernel, problem, args)
-                .then_some(Selection {
-                    kernel,
-                    source,
-                    nearest: Some(&point.extents),
-                    distance,
-                })
+            let takes = acceptance.takes(kernel, problem, args);
+            takes.then_some(Selection {
+                kernel,
+                source,
+                nearest: Some(&point.extents),
+                distance,
+                passed_over,
+            })
         })
     }
+
+    /// The kernels that a table names for a problem, in its order, whether they take it or not.
+    pub(crate) fn named<'b>(
+        &'b self,
+        bundle: &'b Bundle,
+        query: &Query,
+        problem: &Problem,
+    ) -> impl Iterator<Item = &'b Kernel> {
+        let nearest = self.nearest(query, problem);
+        let choices = nearest.map(|nearest| nearest.point.choices.as_slice());
+        let places = choices.unwrap_or_default().iter();
+        let places = places.filter_map(|at| self.ready.get(*at));
+        places.filter_map(|(place, _)| bundle.kernels().get(*place))
+    }
+
+    /// The measured problem that is nearest to this one.
+    fn nearest(&self, query: &Query, problem: &Problem) -> Option<Nearest<'_>> {
+        let functions = self.functions.iter().enumerate();
+        let mut asked = functions.filter(|(_, facts)| query.asks_for(facts));
+        let (function, _) = asked.next()?;
+        if asked.next().is_some() {
+            return None;
+        }
+        let of_function = self.classes.iter().filter(|c| c.function == function);
+        let mut nearest: Option<Nearest<'_>> = None;
+        for class in of_function.filter(|class| class.speaks_of(problem)) {
+            let place = Place::of(&class.extents, problem)?;
+            let Some((distance, point)) = class.nearest(&place) else {
+                continue;
+            };
+            if nearest
+                .as_ref()
+                .is_none_or(|least| distance < least.distance)
+            {
+                nearest = Some(Nearest {
+                    distance,
+                    class,
+                    point,
+                    place,
+                });
+            }
+        }
+        nearest
+    }
+}
+
+/// The measured problem that is nearest to another one.
+struct Nearest<'a> {
+    distance: f32,
+    class: &'a Class,
+    point: &'a Point,
+    /// Of the other one.
+    place: Place,
 }
 
 /// Whether a table was measured on this device.
@@ -319,74 +336,5 @@ impl Class {
     }
 }
 
-impl Bounds {
-    fn of(points: &[Point]) -> Bounds {
-        let count = points.first().map_or(0, |point| point.logs.len());
-        let ranges = normals(count).into_iter().map(|normal| {
-            let distances = points.iter().map(|point| along(&normal, &point.logs));
-            let range = distances.fold((f32::INFINITY, f32::NEG_INFINITY), |(least, most), one| {
-                (least.min(one), most.max(one))
-            });
-            (normal, range.0, range.1)
-        });
-        Bounds {
-            along: ranges.collect(),
-        }
-    }
-
-    /// Whether a problem lies among the measured ones: inside all planes that bound them, but for
-    /// some slack. What lies outside of one of them lies outside of the convex hull.
-    fn hold(&self, logs: &[f32]) -> bool {
-        let within = |(normal, least, most): &(Normal, f32, f32)| {
-            (least - SLACK..=most + SLACK).contains(&along(normal, logs))
-        };
-        !self.along.is_empty() && self.along.iter().all(within)
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn logs(extents: [i64; 4]) -> Vec<f32> {
-        extents.map(log).to_vec()
-    }
-
-    fn bounds(problems: &[[i64; 4]]) -> Bounds {
-        let point = |extents: &[i64; 4]| Point {
-            extents: extents.to_vec(),
-            logs: logs(*extents),
-            choices: Vec::new(),
-        };
-        Bounds::of(&problems.iter().map(point).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn squares_say_nothing_of_other_shapes() {
-        let squares = bounds(&[[1024, 1024, 1024, 1], [8192, 8192, 8192, 1]]);
-        assert!(squares.hold(&logs([2048, 2048, 2048, 1])));
-        assert!(squares.hold(&logs([8192, 8192, 8192, 1])));
-        for outside in [
-            [512, 512, 512, 1],
-            [16384, 16384, 16384, 1],
-            [2048, 4096, 2048, 1],
-            [1024, 1024, 8192, 1],
-            [2048, 2048, 2048, 2],
-        ] {
-            assert!(!squares.hold(&logs(outside)), "{outside:?}");
-        }
-    }
-
-    #[test]
-    fn corners_hold_what_lies_between_them() {
-        let corner = |bits: usize| {
-            let side = |at: usize| if bits >> at & 1 == 1 { 8192 } else { 256 };
-            [side(0), side(1), side(2), 1]
-        };
-        let cube = bounds(&(0..8).map(corner).collect::<Vec<_>>());
-        assert!(cube.hold(&logs([300, 8000, 1111, 1])));
-        assert!(cube.hold(&logs([220, 8000, 1111, 1])));
-        assert!(!cube.hold(&logs([200, 8000, 1111, 1])));
-        assert!(!bounds(&[]).hold(&logs([1, 1, 1, 1])));
-    }
-}
+mod tests;

@@ -1,27 +1,34 @@
 //! What a launch on the emulator says about itself: its findings, with what their line of the PTX
 //! comes from.
 
+use std::sync::Arc;
+
 use tilewright_bundle::Kernel;
 use tilewright_emulator::{self as emulator, Finding};
 
-use crate::error::Error;
+use crate::error::{Fault, FoundBy, Work};
 use crate::launch::LaunchReport;
 
 /// The report of a launch.
 ///
 /// # Errors
-/// [`Error::Faults`] with the first findings of level error.
-pub(crate) fn summarize(kernel: &Kernel, report: &emulator::Report) -> Result<LaunchReport, Error> {
-    let errors: Vec<String> = report
+/// The fault with the first findings of level error.
+pub(crate) fn summarize(
+    kernel: &Kernel,
+    work: &Work,
+    report: &emulator::Report,
+) -> Result<LaunchReport, Arc<Fault>> {
+    let findings: Vec<String> = report
         .errors()
         .take(8)
         .map(|one| told(kernel, one))
         .collect();
-    if !errors.is_empty() {
-        return Err(Error::Faults {
-            kernel: kernel.id.clone(),
-            findings: errors,
-        });
+    if !findings.is_empty() {
+        return Err(Arc::new(Fault {
+            by: FoundBy::Emulator { findings },
+            suspects: vec![work.clone()],
+            earlier: 0,
+        }));
     }
     let warnings = report
         .findings

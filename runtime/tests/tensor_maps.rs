@@ -19,6 +19,7 @@ fn strict(sms: u32) -> Device {
             sanitize: Sanitize::Strict,
             ..Options::default()
         },
+        ..EmulatorSettings::default()
     })
 }
 

@@ -91,6 +91,7 @@ fn every_element_arrives_where_the_product_wants_it() {
             sanitize: Sanitize::Strict,
             ..EmulatorOptions::default()
         },
+        ..EmulatorSettings::default()
     });
     let runtime = Runtime::open(&path, strict).unwrap();
     let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();

@@ -75,7 +75,7 @@ impl Bench<'_> {
             });
             match self.copy_runner(kernel, sets, source, extent) {
                 Ok(runner) => runners.push(runner),
-                Err(error @ Error::Cuda { .. }) => return Err(error),
+                Err(error) if error.is_of_driver() => return Err(error),
                 Err(error) => report(Event::Skipped {
                     kernel: &kernel.id,
                     extent,

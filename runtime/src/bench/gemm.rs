@@ -82,7 +82,7 @@ impl Bench<'_> {
             });
             match self.runner(entry, workload) {
                 Ok(runner) => runners.push((entry, runner)),
-                Err(error @ Error::Cuda { .. }) => return Err(error),
+                Err(error) if error.is_of_driver() => return Err(error),
                 Err(error) => {
                     let kernel = &entry.kernel.id;
                     report(Event::Skipped {

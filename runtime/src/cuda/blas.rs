@@ -11,6 +11,7 @@ use cudarc::cublaslt::result::{self, CublasError};
 use cudarc::cublaslt::sys;
 use tilewright_bundle::DType;
 
+use super::context::Held;
 use super::{CudaDevice, DeviceMemory};
 use crate::error::Error;
 
@@ -21,7 +22,7 @@ pub(super) const WORKSPACE_BYTES: usize = 64 << 20;
 #[derive(Debug, Clone)]
 pub struct BlasLt {
     pub(super) device: CudaDevice,
-    pub(super) handle: Arc<Handle>,
+    pub(super) handle: Arc<Held<Handle>>,
     workspace: Arc<DeviceMemory>,
 }
 
@@ -198,9 +199,8 @@ impl BlasLt {
             });
         }
         device.bind()?;
-        let handle = Arc::new(Handle(
-            result::create_handle().map_err(failed("cublasLtCreate"))?,
-        ));
+        let handle = Handle(result::create_handle().map_err(failed("cublasLtCreate"))?);
+        let handle = Arc::new(Held::new(device.context(), handle));
         let workspace = Arc::new(device.alloc(WORKSPACE_BYTES as u64)?);
         Ok(BlasLt {
             device: device.clone(),

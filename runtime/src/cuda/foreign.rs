@@ -6,7 +6,7 @@
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr::null_mut;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUstreamCaptureMode, CUstreamCaptureStatus};
@@ -15,7 +15,7 @@ use super::{CudaDevice, DeviceMemory, driver_present, failed};
 use crate::error::Error;
 
 /// First driver with `cuStreamGetCaptureInfo_v3`.
-const CAPTURE_INFO_DRIVER: u32 = 12_030;
+pub(super) const CAPTURE_INFO_DRIVER: u32 = 12_030;
 
 /// A capture that a stream is in, by the driver's number for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +98,34 @@ impl Drop for Current {
 }
 
 impl CudaDevice {
+    /// The GPU whose primary context is current on this thread: that of a framework of the same
+    /// process, or of a caller's own.
+    ///
+    /// # Errors
+    /// [`Error::Request`] when none is current, or one that is not a GPU's primary context; else as
+    /// [`CudaDevice::open`].
+    pub fn current() -> Result<CudaDevice, Error> {
+        let current = Current::kept()?;
+        if current.context.is_null() {
+            let text = "no context is current on this thread: make a primary context current, or \
+                        open a device by its ordinal";
+            return Err(Error::Request(text.to_owned()));
+        }
+        let mut ordinal = 0;
+        // SAFETY: a context is current; the driver writes one integer that outlives the call.
+        unsafe { sys::cuCtxGetDevice(&mut ordinal) }
+            .result()
+            .map_err(failed("cuCtxGetDevice"))?;
+        let device = CudaDevice::open(usize::try_from(ordinal).unwrap_or(usize::MAX))?;
+        if device.context.cu_ctx() == current.context {
+            return Ok(device);
+        }
+        Err(Error::Request(format!(
+            "the context that is current on this thread is not the primary one of GPU {ordinal}: \
+             streams and addresses mean something else there; make the primary context current"
+        )))
+    }
+
     /// The same device, whose work goes into a stream of the caller's: `CUstream` or
     /// `cudaStream_t`; null is the default stream.
     ///
@@ -106,10 +134,10 @@ impl CudaDevice {
     #[must_use]
     pub unsafe fn on_stream(&self, stream: *mut c_void) -> CudaDevice {
         // SAFETY: the caller's promise is the callee's.
-        let stream = unsafe { self.context.wrap_borrowed_stream(stream.cast()) };
+        let stream = unsafe { self.context.borrow_stream(stream.cast()) };
         CudaDevice {
             context: self.context.clone(),
-            stream,
+            stream: Arc::new(stream),
             info: self.info.clone(),
         }
     }
@@ -141,7 +169,7 @@ impl CudaDevice {
             // SAFETY: the stream is alive; the driver writes one value that outlives the call.
             unsafe { sys::cuStreamIsCapturing(stream, &mut status) }
                 .result()
-                .map_err(failed("cuStreamIsCapturing"))?;
+                .map_err(self.failed("cuStreamIsCapturing"))?;
             // All captures of one stream count as one: their scratch memory is shared.
             return Ok(is_active(status).then_some(CaptureId(0)));
         }
@@ -160,7 +188,8 @@ impl CudaDevice {
                 null_mut(),
             )
         };
-        told.result().map_err(failed("cuStreamGetCaptureInfo"))?;
+        told.result()
+            .map_err(self.failed("cuStreamGetCaptureInfo"))?;
         Ok(is_active(status).then_some(CaptureId(id)))
     }
 }

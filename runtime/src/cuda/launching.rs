@@ -10,9 +10,10 @@ use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUfunction_attribute as Attribute};
 use tilewright_bundle::{Kernel, LaunchAbi};
 
+use super::CudaDevice;
 use super::module::{CudaKernel, Function, set_attribute};
-use super::{CudaDevice, failed};
 use crate::error::{Error, Refusal, refused};
+use crate::events;
 use crate::launch::{Launch, LaunchPart};
 use crate::nvtx;
 
@@ -52,26 +53,59 @@ impl CudaDevice {
         launch: &Launch,
         workspace: Option<u64>,
     ) -> Result<(), Error> {
-        self.bind()?;
+        self.bind_for(kernel)?;
         let workspace = match workspace {
             Some(address) => address,
-            None if launch.wants_workspace() => {
-                // SAFETY: the caller's promise is the callee's.
-                unsafe { kernel.scratch.address(self, stream, launch.scratch_bytes()) }?
-            }
-            None => 0,
+            // SAFETY: the caller's promise is the callee's.
+            None => unsafe { self.scratch(stream, kernel, launch) }?,
         };
         let _range = nvtx::range(&kernel.id);
-        for (part, function) in launch.parts.iter().zip(&kernel.functions) {
-            allow_smem(function, part.dynamic_smem_bytes)?;
-            with_pointers(part, &workspace, |params| {
-                self.submit(stream, function, part, params)
-            })?;
-        }
-        Ok(())
+        let work = &launch.work;
+        events::launched(&work.kernel, &work.problem, stream.addr());
+        self.context().watch().begin(stream.addr(), work);
+        kernel.counts.launch(&kernel.id, || {
+            for (part, function) in launch.parts.iter().zip(&kernel.functions) {
+                allow_smem(function, part.dynamic_smem_bytes)?;
+                with_pointers(part, &workspace, |params| {
+                    self.submit(stream, function, part, params)
+                })?;
+            }
+            Ok(())
+        })
     }
 
-    fn submit(
+    /// Makes the context current, in which the kernel must have been loaded.
+    pub(super) fn bind_for(&self, kernel: &CudaKernel) -> Result<(), Error> {
+        self.bind()?;
+        if self.context().is_home_of(kernel.context()) {
+            return Ok(());
+        }
+        let text = "the kernel was loaded on another device, or before its context was lost";
+        Err(Error::Request(text.to_owned()))
+    }
+
+    /// The address of scratch memory that is kept for a stream; 0 for a launch that wants none.
+    ///
+    /// # Safety
+    /// The stream is one of the device's primary context; null is the default stream.
+    pub(super) unsafe fn scratch(
+        &self,
+        stream: sys::CUstream,
+        kernel: &CudaKernel,
+        launch: &Launch,
+    ) -> Result<u64, Error> {
+        match launch.wants_workspace() {
+            // SAFETY: the caller's promise is the callee's.
+            true => unsafe {
+                kernel
+                    .scratch
+                    .address(self, stream, kernel, launch.scratch_bytes())
+            },
+            false => Ok(0),
+        }
+    }
+
+    pub(super) fn submit(
         &self,
         stream: sys::CUstream,
         function: &Function,
@@ -111,14 +145,14 @@ impl CudaDevice {
                     params,
                 )
             }
-            .map_err(failed("cuLaunchKernel"));
+            .map_err(self.failed("cuLaunchKernel"));
         }
         let config = config(launch.grid, launch.block, smem, stream, attributes);
         let none = std::ptr::null_mut();
         // SAFETY: as for `launch_kernel` above; `attributes` outlives the call.
         unsafe { sys::cuLaunchKernelEx(&config, function.handle, params.as_mut_ptr(), none) }
             .result()
-            .map_err(failed("cuLaunchKernelEx"))
+            .map_err(self.failed("cuLaunchKernelEx"))
     }
 
     /// How many clusters of one launch of a kernel the device holds at once when each CTA has
@@ -177,7 +211,7 @@ impl CudaDevice {
         // and writes one integer, all of which outlive the call.
         unsafe { sys::cuOccupancyMaxActiveClusters(&mut clusters, code.handle, &config) }
             .result()
-            .map_err(failed("cuOccupancyMaxActiveClusters"))?;
+            .map_err(self.failed("cuOccupancyMaxActiveClusters"))?;
         Ok(u32::try_from(clusters).unwrap_or(0))
     }
 
@@ -193,7 +227,7 @@ impl CudaDevice {
         // SAFETY: the function is loaded; the driver writes one integer that outlives the call.
         unsafe { call(&mut ctas, code.handle, threads, smem) }
             .result()
-            .map_err(failed("cuOccupancyMaxActiveBlocksPerMultiprocessor"))?;
+            .map_err(self.failed("cuOccupancyMaxActiveBlocksPerMultiprocessor"))?;
         Ok(u32::try_from(ctas)
             .unwrap_or(0)
             .saturating_mul(self.info().sms))
@@ -202,7 +236,7 @@ impl CudaDevice {
 
 /// Calls with a pointer to each parameter of a launch, in the launch's own block but for the
 /// workspace's address. The driver reads them alone.
-fn with_pointers<R>(
+pub(super) fn with_pointers<R>(
     part: &LaunchPart,
     workspace: &u64,
     call: impl FnOnce(&mut [*mut c_void]) -> R,
@@ -228,7 +262,7 @@ fn with_pointers<R>(
 }
 
 /// Lets the function use `smem` bytes of dynamic shared memory.
-fn allow_smem(function: &Function, smem: u32) -> Result<(), Error> {
+pub(super) fn allow_smem(function: &Function, smem: u32) -> Result<(), Error> {
     if smem > function.smem_allowed.load(Ordering::Relaxed) {
         let which = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         set_attribute(function.handle, which, smem)?;

@@ -9,21 +9,28 @@
 
 mod blas;
 mod blas_search;
+mod compiling;
+mod context;
 mod foreign;
 mod launching;
 mod module;
+mod nodes;
 mod scratch;
 mod tensor_map;
 mod timing;
 
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
-use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
+use cudarc::driver::{CudaContext, DriverError, result, sys};
+
+use context::{Context, Stream};
 
 pub use blas::{Algorithm, BlasLt, MatrixOrder, Product, Side};
 pub use foreign::Current;
 pub use module::CudaKernel;
+pub(crate) use nodes::Nodes;
 pub(crate) use tensor_map::encode as encode_tensor_map;
 pub use timing::{Event, Graph};
 
@@ -33,15 +40,15 @@ use crate::info::{Backend, DeviceInfo, POISON};
 /// A GPU with one stream; clones share both.
 #[derive(Debug, Clone)]
 pub struct CudaDevice {
-    context: Arc<CudaContext>,
-    stream: Arc<CudaStream>,
+    context: Arc<Context>,
+    stream: Arc<Stream>,
     info: Arc<DeviceInfo>,
 }
 
 /// Global memory of a GPU, freed when dropped unless it is somebody else's.
 #[derive(Debug)]
 pub struct DeviceMemory {
-    context: Arc<CudaContext>,
+    context: Arc<Context>,
     address: sys::CUdeviceptr,
     bytes: u64,
     owned: bool,
@@ -61,11 +68,12 @@ impl DeviceMemory {
 
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
-        if self.owned && self.context.bind_to_thread().is_ok() {
+        if self.owned && self.context.bind().is_ok() {
             // SAFETY: the address came from `malloc_sync` in this context and is freed once, here.
-            // `cuMemFree` waits for work that may still use it. Failure means a lost context,
-            // whose memory is gone already.
-            let _ = unsafe { result::free_sync(self.address) };
+            // `cuMemFree` waits for work that may still use it.
+            let freed = unsafe { result::free_sync(self.address) };
+            // Nobody hears of a fault here; the next call does.
+            let _ = freed.map_err(self.context.failed("cuMemFree"));
         }
     }
 }
@@ -113,12 +121,11 @@ impl CudaDevice {
         if ordinal >= count {
             return Err(Error::NoDevice { ordinal, count });
         }
-        let context = CudaContext::new(ordinal).map_err(failed("cuDevicePrimaryCtxRetain"))?;
-        let stream = context.new_stream().map_err(failed("cuStreamCreate"))?;
+        let (context, stream) = Context::open(ordinal)?;
         let info = Arc::new(describe(&context)?);
         Ok(CudaDevice {
             context,
-            stream,
+            stream: Arc::new(stream),
             info,
         })
     }
@@ -154,30 +161,48 @@ impl CudaDevice {
     /// # Errors
     /// When the driver fails.
     pub fn aside(&self) -> Result<CudaDevice, Error> {
-        let stream = self
-            .context
-            .new_stream()
-            .map_err(failed("cuStreamCreate"))?;
         Ok(CudaDevice {
             context: self.context.clone(),
-            stream,
+            stream: Arc::new(self.context.new_stream()?),
             info: self.info.clone(),
         })
     }
 
-    pub(crate) fn context(&self) -> &Arc<CudaContext> {
+    fn context(&self) -> &Arc<Context> {
         &self.context
     }
 
-    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
+    pub(crate) fn stream(&self) -> &Stream {
         &self.stream
     }
 
     /// Makes the context current on this thread, as every call below needs.
-    pub(crate) fn bind(&self) -> Result<(), Error> {
-        self.context
-            .bind_to_thread()
-            .map_err(failed("cuCtxSetCurrent"))
+    fn bind(&self) -> Result<(), Error> {
+        self.context.bind()
+    }
+
+    /// An error of the driver with the call it came from.
+    fn failed<'a>(&'a self, call: &'a str) -> impl FnOnce(DriverError) -> Error + 'a {
+        self.context.failed(call)
+    }
+
+    /// Refuses memory of another device, or of a context that is lost.
+    fn bind_with(&self, memory: &DeviceMemory) -> Result<(), Error> {
+        self.bind()?;
+        match self.context.is_home_of(&memory.context) {
+            true => Ok(()),
+            false => Err(Error::ForeignBuffer),
+        }
+    }
+
+    /// The device's stream, a `CUstream`, which lives as long as the device or its owner lets it.
+    pub fn raw_stream(&self) -> *mut c_void {
+        self.stream.cu_stream().cast()
+    }
+
+    /// Whether a kernel has faulted and taken the context with it: everything is refused then.
+    pub fn is_lost(&self) -> bool {
+        self.context.watch().is_lost()
     }
 
     /// Poisoned memory.
@@ -189,8 +214,11 @@ impl CudaDevice {
         let no_memory = |reason: String| Error::NoMemory { bytes, reason };
         let size = usize::try_from(bytes.max(1)).map_err(|e| no_memory(e.to_string()))?;
         // SAFETY: the size is not zero; the address is owned by the value made here.
-        let address =
-            unsafe { result::malloc_sync(size) }.map_err(|e| no_memory(driver_text(e)))?;
+        let address = unsafe { result::malloc_sync(size) };
+        let address = address.map_err(|error| match self.failed("cuMemAlloc")(error) {
+            Error::Cuda { reason, .. } => no_memory(reason),
+            lost => lost,
+        })?;
         let memory = DeviceMemory {
             context: self.context.clone(),
             address,
@@ -206,11 +234,11 @@ impl CudaDevice {
     /// # Errors
     /// When the driver fails.
     pub fn fill(&self, memory: &DeviceMemory, byte: u8) -> Result<(), Error> {
-        self.bind()?;
+        self.bind_with(memory)?;
         let bytes = memory.bytes as usize;
         // SAFETY: `memory` is alive and has `bytes` bytes; the stream belongs to its context.
         unsafe { result::memset_d8_async(memory.address, byte, bytes, self.stream.cu_stream()) }
-            .map_err(failed("cuMemsetD8Async"))
+            .map_err(self.failed("cuMemsetD8Async"))
     }
 
     /// Copies bytes to the device and waits for it.
@@ -229,13 +257,13 @@ impl CudaDevice {
                 len: memory.bytes,
             });
         }
-        self.bind()?;
+        self.bind_with(memory)?;
         // SAFETY: the range lies inside the allocation, and the wait below keeps `bytes` borrowed
         // until the copy is over.
         unsafe {
             result::memcpy_htod_async(memory.address + offset, bytes, self.stream.cu_stream())
         }
-        .map_err(failed("cuMemcpyHtoDAsync"))?;
+        .map_err(self.failed("cuMemcpyHtoDAsync"))?;
         self.synchronize()
     }
 
@@ -244,12 +272,12 @@ impl CudaDevice {
     /// # Errors
     /// When earlier work or the driver fails.
     pub fn download(&self, memory: &DeviceMemory) -> Result<Vec<u8>, Error> {
+        self.bind_with(memory)?;
         let mut bytes = vec![0u8; memory.bytes as usize];
-        self.bind()?;
         // SAFETY: both ranges have the same size, and the wait below keeps `bytes` borrowed until
         // the copy is over.
         unsafe { result::memcpy_dtoh_async(&mut bytes, memory.address, self.stream.cu_stream()) }
-            .map_err(failed("cuMemcpyDtoHAsync"))?;
+            .map_err(self.failed("cuMemcpyDtoHAsync"))?;
         self.synchronize()?;
         Ok(bytes)
     }
@@ -267,12 +295,13 @@ impl CudaDevice {
                 len,
             });
         }
-        self.bind()?;
+        self.bind_with(from)?;
+        self.bind_with(to)?;
         let stream = self.stream.cu_stream();
         // SAFETY: both allocations are alive and have at least `bytes` bytes; freeing either waits
         // for the copy.
         unsafe { result::memcpy_dtod_async(to.address, from.address, bytes as usize, stream) }
-            .map_err(failed("cuMemcpyDtoDAsync"))
+            .map_err(self.failed("cuMemcpyDtoDAsync"))
     }
 
     /// Waits for all enqueued work.
@@ -280,16 +309,34 @@ impl CudaDevice {
     /// # Errors
     /// When any of it failed.
     pub fn synchronize(&self) -> Result<(), Error> {
-        self.stream
-            .synchronize()
-            .map_err(failed("cuStreamSynchronize"))
+        // SAFETY: the caller of `on_stream` keeps a lent stream alive; the others are its own.
+        unsafe { self.synchronize_on(self.raw_stream()) }
+    }
+
+    /// Waits for all work of a stream of the caller's, `CUstream` or `cudaStream_t`. A fault that
+    /// shows at a wait names the launches that no such wait has seen the end of.
+    ///
+    /// # Safety
+    /// The stream belongs to the device's primary context and is alive; null is the default one.
+    ///
+    /// # Errors
+    /// When any of the work failed.
+    pub unsafe fn synchronize_on(&self, stream: *mut c_void) -> Result<(), Error> {
+        self.bind()?;
+        let watch = self.context.watch();
+        let next = watch.next();
+        // SAFETY: the caller's promise is the callee's.
+        unsafe { result::stream::synchronize(stream.cast()) }
+            .map_err(self.failed("cuStreamSynchronize"))?;
+        watch.ended(stream.addr(), next);
+        Ok(())
     }
 }
 
 /// Reads name, capability and limits of the context's device.
-fn describe(context: &CudaContext) -> Result<DeviceInfo, Error> {
+fn describe(context: &Context) -> Result<DeviceInfo, Error> {
     let attribute = |which: Attribute, name: &str| {
-        let value = context.attribute(which).map_err(failed(name))?;
+        let value = context.attribute(which).map_err(context.failed(name))?;
         Ok::<u32, Error>(u32::try_from(value).unwrap_or(0))
     };
     let major = attribute(

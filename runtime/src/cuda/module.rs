@@ -1,22 +1,25 @@
 //! Code on a GPU: loading with the compiler's log, and checks against the manifest.
 
-use std::ffi::{CString, c_void};
+use std::ffi::CString;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
-use cudarc::driver::sys::{self, CUfunction_attribute as Attribute, CUjit_option as Jit};
-use cudarc::driver::{CudaContext, DriverError, result};
-use tilewright_bundle::{Kernel, LaunchAbi};
+use cudarc::driver::sys::{self, CUfunction_attribute as Attribute};
+use cudarc::driver::{DriverError, result};
+use tilewright_bundle::{Kernel, LaunchAbi, Sha256Hex};
 
+use super::compiling::{Compiled, Logs};
+use super::context::Context;
 use super::foreign::Outside;
 use super::launching::Room;
 use super::scratch::Scratch;
 use super::{CudaDevice, driver_text, failed};
+use crate::counters::{CodeFrom, KernelCounts, ns_since};
 use crate::error::{Error, Refusal, refused};
 use crate::launch::{cubin_fits, other_params};
+use crate::ptx_cache::{Key, PtxCache};
 
-/// Bytes of each log of the driver's compiler.
-const LOG_BYTES: usize = 16 << 10;
 /// Shared memory every launch may use without asking (CUDA programming guide, shared memory).
 const SMEM_WITHOUT_ASKING: u32 = 48 << 10;
 /// Largest cluster every device of a capability takes (CUDA programming guide, clusters).
@@ -26,13 +29,13 @@ const PARAM_INFO_DRIVER: u32 = 12_040;
 
 /// A loaded module, unloaded when dropped.
 struct Module {
-    context: Arc<CudaContext>,
+    context: Arc<Context>,
     handle: sys::CUmodule,
 }
 
 impl Drop for Module {
     fn drop(&mut self) {
-        if self.context.bind_to_thread().is_ok() {
+        if self.context.bind().is_ok() {
             // SAFETY: the handle came from a load in this context and is unloaded once, here.
             let _ = unsafe { result::module::unload(self.handle) };
         }
@@ -44,12 +47,14 @@ pub struct CudaKernel {
     /// The kernel's id.
     pub(super) id: String,
     /// Keeps the functions below alive.
-    _module: Module,
+    module: Module,
     /// One for each of its launches.
     pub(super) functions: Vec<Function>,
     log: String,
     /// Its scratch memory.
     pub(super) scratch: Scratch,
+    /// What it does.
+    pub(super) counts: Arc<KernelCounts>,
 }
 
 /// The code of one launch.
@@ -83,6 +88,11 @@ impl CudaKernel {
         registers.max().unwrap_or(0)
     }
 
+    /// Where it was loaded.
+    pub(super) fn context(&self) -> &Context {
+        &self.module.context
+    }
+
     /// What the driver's compiler said; empty for machine code.
     pub fn log(&self) -> &str {
         &self.log
@@ -90,7 +100,8 @@ impl CudaKernel {
 }
 
 impl CudaDevice {
-    /// Loads a kernel, from machine code when it is made for this device, else from PTX.
+    /// Loads a kernel, from machine code when it is made for this device, else from PTX: from what
+    /// a cache has of it, if one is given.
     ///
     /// # Errors
     /// When the driver refuses the code, or the code is not what the manifest says.
@@ -99,19 +110,24 @@ impl CudaDevice {
         kernel: &Kernel,
         ptx: &str,
         cubin: Option<&[u8]>,
+        cache: Option<&PtxCache>,
+        counts: &Arc<KernelCounts>,
     ) -> Result<CudaKernel, Error> {
+        let start = Instant::now();
         self.bind()?;
         // A kernel may be needed first while a stream is being captured.
         let _outside = Outside::begin()?;
-        let (module, log) = match cubin {
-            Some(code) if cubin_fits(kernel, self.info().sm) => self.load_image(kernel, code)?,
-            _ => {
-                let text = CString::new(ptx).map_err(|e| Error::Load {
-                    kernel: kernel.id.clone(),
-                    reason: e.to_string(),
-                    log: String::new(),
-                })?;
-                self.load_image(kernel, text.as_bytes_with_nul())?
+        let ((module, log), from) = match (cubin, cache) {
+            (Some(code), _) if cubin_fits(kernel, self.info().sm) => {
+                (self.load_image(kernel, code)?, CodeFrom::Bundle)
+            }
+            (_, Some(cache)) => self.load_cached(kernel, ptx, cache)?,
+            (_, None) => {
+                let text = self.terminated(kernel, ptx)?;
+                (
+                    self.load_image(kernel, text.as_bytes_with_nul())?,
+                    CodeFrom::Compiled,
+                )
             }
         };
         let functions = kernel.launches.iter();
@@ -119,9 +135,10 @@ impl CudaDevice {
         let code = CudaKernel {
             functions: functions.collect::<Result<_, _>>()?,
             id: kernel.id.clone(),
-            _module: module,
+            module,
             log,
             scratch: Scratch::default(),
+            counts: counts.clone(),
         };
         // A cluster that can never be resident is found here, so that another kernel is picked.
         for (at, abi) in kernel.launches.iter().enumerate() {
@@ -131,7 +148,44 @@ impl CudaDevice {
                 self.max_clusters(kernel, &code, at, u32::try_from(smem).unwrap_or(u32::MAX))?;
             }
         }
+        counts.load(&kernel.id, from, ns_since(start));
         Ok(code)
+    }
+
+    /// PTX as the driver reads it.
+    pub(super) fn terminated(&self, kernel: &Kernel, ptx: &str) -> Result<CString, Error> {
+        CString::new(ptx).map_err(|error| Error::Load {
+            kernel: kernel.id.clone(),
+            reason: error.to_string(),
+            log: String::new(),
+        })
+    }
+
+    /// The module of what a cache has of PTX, or else of what the driver makes of it, which is
+    /// kept.
+    fn load_cached(
+        &self,
+        kernel: &Kernel,
+        ptx: &str,
+        cache: &PtxCache,
+    ) -> Result<((Module, String), CodeFrom), Error> {
+        let (driver, sm) = (self.info().driver, self.info().sm);
+        let key = Key {
+            ptx: Sha256Hex::of(ptx.as_bytes()),
+            driver: driver.unwrap_or(0),
+            sm: sm.unwrap_or(0),
+        };
+        if let Some(code) = cache.get(&key) {
+            match self.load_image(kernel, &code) {
+                Ok(loaded) => return Ok((loaded, CodeFrom::Cache)),
+                Err(error @ Error::Load { .. }) => cache.remove(&key, &error),
+                Err(error) => return Err(error),
+            }
+        }
+        let Compiled { code, log } = self.compile(kernel, ptx)?;
+        let (module, _) = self.load_image(kernel, &code)?;
+        cache.put(&key, &code);
+        Ok(((module, log), CodeFrom::Compiled))
     }
 
     /// The code of one launch, checked against the manifest.
@@ -145,7 +199,7 @@ impl CudaDevice {
             .map_err(|e| Error::Request(format!("entry {:?}: {e}", abi.entry)))?;
         // SAFETY: the module is loaded and lives as long as the function, in `CudaKernel`.
         let handle = unsafe { result::module::get_function(module.handle, name) }
-            .map_err(failed("cuModuleGetFunction"))?;
+            .map_err(self.failed("cuModuleGetFunction"))?;
         let registers = attribute(handle, Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?;
         self.check(kernel, abi, handle)?;
         if abi.cluster_ctas() > PORTABLE_CLUSTER {
@@ -162,23 +216,8 @@ impl CudaDevice {
 
     /// Loads PTX (with its final NUL) or machine code.
     fn load_image(&self, kernel: &Kernel, image: &[u8]) -> Result<(Module, String), Error> {
-        let mut info = vec![0u8; LOG_BYTES];
-        let mut errors = vec![0u8; LOG_BYTES];
-        let mut options = [
-            Jit::CU_JIT_INFO_LOG_BUFFER,
-            Jit::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
-            Jit::CU_JIT_ERROR_LOG_BUFFER,
-            Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-            Jit::CU_JIT_LOG_VERBOSE,
-        ];
-        // Sizes and flags travel in the pointer itself (driver API, cuModuleLoadDataEx).
-        let mut values: [*mut c_void; 5] = [
-            info.as_mut_ptr().cast(),
-            std::ptr::without_provenance_mut(LOG_BYTES),
-            errors.as_mut_ptr().cast(),
-            std::ptr::without_provenance_mut(LOG_BYTES),
-            std::ptr::without_provenance_mut(1),
-        ];
+        let mut logs = Logs::new();
+        let (mut options, mut values) = logs.options();
         let mut handle = std::ptr::null_mut();
         // SAFETY: the image is NUL-terminated PTX or a whole cubin whose hash was checked; the two
         // arrays have five entries, and the logs they point to have the sizes stated and outlive
@@ -192,18 +231,28 @@ impl CudaDevice {
                 values.as_mut_ptr(),
             )
         };
-        status.result().map_err(|e: DriverError| Error::Load {
-            kernel: kernel.id.clone(),
-            reason: driver_text(e),
-            log: text_of(&errors),
-        })?;
+        status
+            .result()
+            .map_err(|error| self.code_refused(kernel, error, &logs))?;
         Ok((
             Module {
                 context: self.context().clone(),
                 handle,
             },
-            text_of(&info),
+            logs.info(),
         ))
+    }
+
+    /// The error of code that the driver's compiler or loader refused.
+    pub(super) fn code_refused(&self, kernel: &Kernel, error: DriverError, logs: &Logs) -> Error {
+        match self.failed("cuModuleLoadDataEx")(error) {
+            Error::Cuda { .. } => Error::Load {
+                kernel: kernel.id.clone(),
+                reason: driver_text(error),
+                log: logs.errors(),
+            },
+            lost => lost,
+        }
     }
 
     /// Compares the loaded function with the manifest.
@@ -310,10 +359,4 @@ pub(super) fn set_attribute(
     unsafe { sys::cuFuncSetAttribute(function, which, value) }
         .result()
         .map_err(failed("cuFuncSetAttribute"))
-}
-
-/// The text of a log buffer up to its NUL.
-fn text_of(log: &[u8]) -> String {
-    let end = log.iter().position(|c| *c == 0).unwrap_or(log.len());
-    String::from_utf8_lossy(&log[..end]).trim().to_owned()
 }

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use cudarc::driver::sys;
 
 use super::foreign::{CaptureId, Outside};
+use super::module::CudaKernel;
 use super::{CudaDevice, DeviceMemory};
 use crate::error::Error;
 
@@ -35,6 +36,7 @@ impl Scratch {
         &self,
         device: &CudaDevice,
         stream: sys::CUstream,
+        kernel: &CudaKernel,
         bytes: u64,
     ) -> Result<u64, Error> {
         // SAFETY: the caller's promise is the callee's.
@@ -53,6 +55,7 @@ impl Scratch {
         // SAFETY: the caller's promise is the callee's; the value is gone when this returns.
         let device = unsafe { device.on_stream(stream.cast()) };
         let memory = device.zeroed(bytes, capture.is_some())?;
+        kernel.counts.scratch(&kernel.id, bytes, capture.is_some());
         let address = memory.address();
         pieces.push(Piece {
             stream: handle,

@@ -1,9 +1,11 @@
 //! The launches of a kernel as numbers: what a backend needs to run them, and what it says of them.
 
+use std::sync::Arc;
+
 use tilewright_emulator::LineProfile;
 use tilewright_emulator::tensor_core::Rules;
 
-use crate::error::Refusal;
+use crate::error::{Refusal, Work};
 use crate::tensor_map::PlacedMap;
 
 /// Memory given for an operand, as far as the checks need it.
@@ -20,6 +22,8 @@ pub struct View<'a> {
 /// The launches of a kernel as numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
+    /// The kernel and the problem, for messages.
+    pub work: Arc<Work>,
     /// One after the other, on one stream.
     pub parts: Vec<LaunchPart>,
     /// Scratch memory to provide for all of them together.

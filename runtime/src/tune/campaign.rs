@@ -127,7 +127,8 @@ impl Campaign<'_> {
             self.next("prepare", &round, &[], 600.0)?;
             let mut measurer = match device.open(&fresh) {
                 Ok(measurer) => measurer,
-                Err(error @ (Error::Cuda { .. } | Error::NoLibrary { .. })) => return Err(error),
+                Err(error) if error.is_of_driver() => return Err(error),
+                Err(error @ Error::NoLibrary { .. }) => return Err(error),
                 Err(error) => {
                     self.tally.skipped += 1;
                     (self.report)(Progress::Skipped {

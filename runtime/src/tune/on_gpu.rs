@@ -71,7 +71,7 @@ impl<'k> TuningDevice<'k> for TuningGpu<'k> {
 /// other is the kernel's own.
 fn blame(error: Error) -> Failure {
     match error {
-        Error::Cuda { .. } => Failure::Lost(error),
+        error if error.is_of_driver() => Failure::Lost(error),
         error if error.is_memory() => Failure::NoMemory(error),
         other => Failure::Dropped(Reason::Load, other.to_string()),
     }

@@ -1,0 +1,178 @@
+//! Serves products of matrices over HTTP; see the library's documentation.
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::serve::ListenerExt;
+use clap::Parser;
+use service::engine::{Config, Engine};
+use service::http::Service;
+use service::metrics::Metrics;
+use service::worker::{Limits, Worker};
+use tilewright_runtime::{Load, Options, PtxCache};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::{info, warn};
+
+/// Serves products of matrices over HTTP.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Args {
+    /// The bundle: a folder or a zip file
+    bundle: PathBuf,
+    /// The product: a word, a spec's name or the beginning of a function's hash
+    #[arg(long, default_value = "gemm")]
+    function: String,
+    /// The GPU; without one the emulator works, slowly
+    #[arg(long)]
+    gpu: Option<usize>,
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// Load every kernel before the first request
+    #[arg(long)]
+    eager: bool,
+    /// Keep compiled PTX in this folder
+    #[arg(long)]
+    ptx_cache: Option<PathBuf>,
+    /// Requests that may wait
+    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    queue: u32,
+    /// Rows that go through the device together at most
+    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    most_rows: u32,
+    /// Microseconds that rows wait for others to go with
+    #[arg(long, default_value_t = 100)]
+    linger_us: u64,
+    /// Weights that are kept
+    #[arg(long, default_value_t = 16)]
+    weights: usize,
+    /// Largest body in bytes
+    #[arg(long, default_value_t = 64 << 20)]
+    body_bytes: usize,
+    /// Milliseconds that a request may take
+    #[arg(long, default_value_t = 30_000)]
+    time_limit_ms: u64,
+    /// Seconds that requests have to end after SIGTERM
+    #[arg(long, default_value_t = 30)]
+    drain_seconds: u64,
+    /// What is told on stderr: error, warn, info, debug or trace
+    #[arg(long, default_value = "info")]
+    log: tracing::Level,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    tracing_subscriber::fmt()
+        .with_max_level(args.log)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
+    match serve(&args) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn config(args: &Args) -> Result<Config, tilewright_runtime::Error> {
+    let load = if args.eager { Load::Eager } else { Load::Lazy };
+    let ptx_cache = args.ptx_cache.as_deref().map(PtxCache::open).transpose()?;
+    Ok(Config {
+        bundle: args.bundle.clone(),
+        function: args.function.clone(),
+        gpu: args.gpu,
+        options: Options { load, ptx_cache },
+        most_rows: args.most_rows as usize,
+    })
+}
+
+/// Serves until a signal; whether all requests had their answer by then.
+fn serve(args: &Args) -> Result<bool, Box<dyn Error>> {
+    let engine = Engine::open(config(args)?)?;
+    let (metrics, current) = (Metrics::default(), engine.current());
+    let limits = Limits {
+        queue: args.queue as usize,
+        most_rows: args.most_rows as usize,
+        linger: Duration::from_micros(args.linger_us),
+        weights: args.weights,
+        body_bytes: args.body_bytes,
+    };
+    let (worker, thread) = Worker::start(engine, limits, metrics.clone())?;
+    let is_ending = Arc::new(AtomicBool::new(false));
+    let service = Service {
+        registry: Arc::new(metrics.registry(current)),
+        worker,
+        metrics,
+        is_ending: is_ending.clone(),
+        time_limit: Duration::from_millis(args.time_limit_ms),
+    };
+    let pool = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let drained = pool.block_on(listen(args, service, is_ending))?;
+    // The engine's thread ends with the last sender, which the pool's tasks hold.
+    pool.shutdown_timeout(Duration::from_secs(1));
+    if drained {
+        thread.join().map_err(|_| "the engine's thread panicked")?;
+    }
+    Ok(drained)
+}
+
+async fn listen(
+    args: &Args,
+    service: Service,
+    is_ending: Arc<AtomicBool>,
+) -> Result<bool, Box<dyn Error>> {
+    let (mut terminated, mut interrupted) = (
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::interrupt())?,
+    );
+    let listener = TcpListener::bind(args.listen).await?;
+    // For whoever started it with port 0.
+    println!("listening on {}", listener.local_addr()?);
+    let listener = listener.tap_io(|stream| {
+        if let Err(error) = stream.set_nodelay(true) {
+            warn!(%error, "a connection waits before it sends");
+        }
+    });
+    let (told, mut ended) = tokio::sync::watch::channel(());
+    let signalled = async move {
+        std::future::poll_fn(|context| {
+            let terminated = terminated.poll_recv(context).is_ready();
+            let interrupted = interrupted.poll_recv(context).is_ready();
+            match terminated || interrupted {
+                true => std::task::Poll::Ready(()),
+                false => std::task::Poll::Pending,
+            }
+        })
+        .await;
+        info!("asked to end: no new work is taken");
+        is_ending.store(true, Ordering::Release);
+        drop(told);
+    };
+    let serving = axum::serve(listener, service.router()).with_graceful_shutdown(signalled);
+    let serving = tokio::spawn(async move { serving.await });
+    // Until the sender is dropped.
+    let _ = ended.changed().await;
+    let limit = Duration::from_secs(args.drain_seconds);
+    match tokio::time::timeout(limit, serving).await {
+        Ok(done) => {
+            done??;
+            info!("every request had its answer");
+            Ok(true)
+        }
+        Err(_) => {
+            warn!(seconds = args.drain_seconds, "requests are left over");
+            Ok(false)
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! A service that multiplies matrices, and the client that puts load on it.
+//!
+//! A weight `b` of n rows and k columns is put under a name; clients post rows of `a` and get back
+//! `d[m,n] = sum[k] a[m,k] * b[n,k]`. Rows of many clients of one weight travel through the GPU
+//! together. Bodies are the elements as they lie in memory, row after row; headers say the rest.
+//!
+//! | call | body | answer |
+//! |---|---|---|
+//! | `GET /v1/function` | | types of a, b and d, and the limits, as JSON |
+//! | `PUT /v1/weights/NAME` | n rows of k elements | 204 |
+//! | `POST /v1/products/NAME` | m rows of k elements | 200, m rows of n elements |
+//! | `GET /healthz` | | 200 while the process is of use |
+//! | `GET /readyz` | | 200 while it takes work, else 503 |
+//! | `GET /metrics` | | counters as Prometheus reads them |
+//!
+//! What is wrong is told as `application/problem+json` (RFC 9457).
+//!
+//! One thread owns the runtime ([`engine`]) and takes work from a bounded queue ([`worker`]): a
+//! full one is answered with 503 and `Retry-After`. A kernel that faults costs the requests of its
+//! batch; the engine opens the device afresh and puts the weights back.
+
+pub mod matrix;
+
+pub mod problem;
+
+pub mod engine;
+
+pub mod metrics;
+
+pub mod worker;
+
+pub mod http;
+
+pub mod client;

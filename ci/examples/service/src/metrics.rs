@@ -1,0 +1,160 @@
+//! What a scraper reads: the service's own counts, and the runtime's counters as they are.
+
+use std::fmt;
+use std::sync::PoisonError;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+use crate::engine::Current;
+
+/// The service's own counts.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    /// Answers by path and what came of it: `ok`, or a problem's word.
+    pub answers: Family<[(&'static str, &'static str); 2], Counter>,
+    /// Requests that wait or are worked on.
+    pub waiting: Gauge,
+    /// Seconds from a request's arrival at the queue to its product.
+    pub seconds: Histogram,
+    /// Rows that went through the device together.
+    pub batch_rows: Histogram,
+    /// Fresh starts after a fault.
+    pub fresh_starts: Counter,
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        Metrics {
+            answers: Family::default(),
+            waiting: Gauge::default(),
+            // From 50 µs to 1.6 s.
+            seconds: Histogram::new(exponential_buckets(5e-5, 2.0, 16)),
+            batch_rows: Histogram::new(exponential_buckets(1.0, 2.0, 11)),
+            fresh_starts: Counter::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// Counts an answer.
+    pub fn answer(&self, path: &'static str, result: &'static str) {
+        let labels = [("path", path), ("result", result)];
+        self.answers.get_or_create(&labels).inc();
+    }
+
+    /// Everything that there is to read, with the runtime's counters.
+    pub fn registry(&self, current: Current) -> Registry {
+        let mut registry = Registry::with_prefix("tilewright_service");
+        registry.register(
+            "answers",
+            "answers by path and result",
+            self.answers.clone(),
+        );
+        registry.register(
+            "waiting",
+            "requests that wait or are worked on",
+            self.waiting.clone(),
+        );
+        registry.register("seconds", "from queue to product", self.seconds.clone());
+        registry.register(
+            "batch_rows",
+            "rows that went together",
+            self.batch_rows.clone(),
+        );
+        registry.register(
+            "fresh_starts",
+            "device opened afresh",
+            self.fresh_starts.clone(),
+        );
+        registry.register_collector(Box::new(OfRuntime(current)));
+        registry
+    }
+}
+
+/// The text of a registry.
+///
+/// # Errors
+/// Never in practice: text is written into memory.
+pub fn text_of(registry: &Registry) -> Result<String, fmt::Error> {
+    let mut text = String::new();
+    text::encode(&mut text, registry)?;
+    Ok(text)
+}
+
+/// The runtime's counters, read when they are asked for. A fresh runtime counts from 0, which
+/// scrapers take for a restart.
+#[derive(Debug)]
+struct OfRuntime(Current);
+
+impl Collector for OfRuntime {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let runtime = self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let counters = runtime.counters();
+        let mut by_kernel = |name: &str, help: &str, value: fn(&Counts) -> u64| {
+            let counter = ConstCounter::new(0u64);
+            let kind = EncodeMetric::metric_type(&counter);
+            let mut family = encoder.encode_descriptor(name, help, None, kind)?;
+            for (kernel, counts) in &counters.kernels {
+                let labels = [("kernel", kernel.as_str())];
+                let encoder = family.encode_family(&labels)?;
+                ConstCounter::new(value(counts)).encode(encoder)?;
+            }
+            Ok::<(), fmt::Error>(())
+        };
+        by_kernel("launches", "launches by kernel", |counts| counts.launches)?;
+        by_kernel("refused", "launches refused", |counts| counts.refused)?;
+        by_kernel("loads", "times code was loaded", |counts| counts.loads)?;
+        by_kernel("loads_from_cache", "of these, from the PTX cache", |c| {
+            c.loads_from_cache
+        })?;
+        by_kernel("load_nanoseconds", "time that loading took", |counts| {
+            counts.load_ns
+        })?;
+        by_kernel("first_launch_nanoseconds", "host's time", |counts| {
+            counts.first_launch_ns
+        })?;
+        by_kernel("scratch_bytes", "scratch memory that was made", |counts| {
+            counts.scratch_bytes
+        })?;
+        let mut skipped = {
+            let kind = EncodeMetric::metric_type(&ConstCounter::new(0u64));
+            encoder.encode_descriptor("skipped", "kernels passed over, by reason", None, kind)?
+        };
+        for (kind, count) in &counters.skipped {
+            let labels = [("reason", *kind)];
+            let encoder = skipped.encode_family(&labels)?;
+            ConstCounter::new(*count).encode(encoder)?;
+        }
+        let fallbacks = ConstCounter::new(counters.fallbacks);
+        let kind = EncodeMetric::metric_type(&fallbacks);
+        let help = "another kernel took over";
+        fallbacks.encode(encoder.encode_descriptor("fallbacks", help, None, kind)?)?;
+        let lost = ConstGauge::new(i64::from(counters.is_lost));
+        let kind = EncodeMetric::metric_type(&lost);
+        lost.encode(encoder.encode_descriptor("context_lost", "1 after a fault", None, kind)?)?;
+        let resident = ConstGauge::new(resident_bytes());
+        let kind = EncodeMetric::metric_type(&resident);
+        let help = "memory of the process on the host";
+        resident.encode(encoder.encode_descriptor("resident_bytes", help, None, kind)?)
+    }
+}
+
+type Counts = tilewright_runtime::KernelCounters;
+
+/// Memory of this process, as Linux tells it; 0 elsewhere.
+pub fn resident_bytes() -> i64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<i64>().ok());
+    kibibytes.unwrap_or(0) * 1024
+}

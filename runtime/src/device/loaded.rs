@@ -1,0 +1,64 @@
+//! A kernel whose code is on a device.
+
+use std::sync::Arc;
+
+use tilewright_bundle::Kernel;
+
+use crate::counters::KernelCounts;
+use crate::cuda;
+use crate::emulated::EmulatedKernel;
+use crate::error::Error;
+
+/// A kernel loaded on a device.
+#[derive(Debug)]
+pub struct LoadedKernel {
+    pub(super) kernel: Kernel,
+    pub(super) code: Code,
+    pub(super) counts: Arc<KernelCounts>,
+}
+
+/// The code on either backend.
+#[derive(Debug)]
+pub(super) enum Code {
+    Cuda(cuda::CudaKernel),
+    Emulated(EmulatedKernel),
+}
+
+impl LoadedKernel {
+    /// The kernel's entry in the manifest.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Registers of a thread, the most of its launches, as the driver reports; `None` on the
+    /// emulator.
+    pub fn registers(&self) -> Option<u32> {
+        match &self.code {
+            Code::Cuda(code) => Some(code.registers()),
+            Code::Emulated(_) => None,
+        }
+    }
+
+    /// What the driver's compiler said while it loaded the kernel; empty where it had no say.
+    pub fn log(&self) -> &str {
+        match &self.code {
+            Code::Cuda(code) => code.log(),
+            Code::Emulated(_) => "",
+        }
+    }
+
+    /// Counts a launch of it that was refused.
+    pub(crate) fn counted<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        if let Err(Error::Refused { .. }) = &result {
+            self.counts.refuse();
+        }
+        result
+    }
+
+    pub(crate) fn cuda(&self) -> Option<&cuda::CudaKernel> {
+        match &self.code {
+            Code::Cuda(code) => Some(code),
+            Code::Emulated(_) => None,
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What a runtime says while it works, as events of `tracing`: the whole list, and the only module
+//! that knows the crate.
+//!
+//! | level | event |
+//! |---|---|
+//! | ERROR | a kernel faulted |
+//! | WARN | code is refused and another kernel takes over; an entry of the PTX cache is not used |
+//! | INFO | a bundle is opened; a kernel is loaded; a kernel had its first launch |
+//! | DEBUG | a kernel is refused for a problem; another one takes over; scratch memory is made |
+//! | TRACE | a launch |
+//!
+//! Where nobody listens an event is one load and a comparison; none of them allocates.
+
+use std::fmt::Display;
+
+/// A bundle is open on a device.
+pub(crate) fn opened(kernels: usize, device: &str) {
+    tracing::info!(kernels, device, "opened a bundle");
+}
+
+/// A kernel's code is ready.
+pub(crate) fn loaded(kernel: &str, from: &str, load_ns: u64) {
+    tracing::info!(kernel, from, load_ns, "loaded a kernel");
+}
+
+/// A kernel is not launched on a problem, or passed over for one.
+pub(crate) fn refused(kernel: &str, reason: &dyn Display) {
+    tracing::debug!(kernel, reason = %reason, "refused a kernel");
+}
+
+/// A tuning table names a kernel that does not take the problem; the next one is asked.
+pub(crate) fn passed_over(kernel: &str, chosen: &str, reason: &dyn Display) {
+    tracing::debug!(kernel, chosen, reason = %reason, "passed over a table's kernel");
+}
+
+/// Whether anybody listens to [`passed_over`]: its reasons take time to find.
+pub(crate) fn hears_passed_over() -> bool {
+    tracing::enabled!(tracing::Level::DEBUG)
+}
+
+/// The device refuses a kernel's code; another one takes over.
+pub(crate) fn code_refused(kernel: &str, reason: &dyn Display) {
+    tracing::warn!(kernel, reason = %reason, "the code of a kernel is refused");
+}
+
+/// An entry of the PTX cache is of no use, or could not be kept.
+pub(crate) fn cache_failed(entry: &dyn Display, reason: &dyn Display) {
+    tracing::warn!(entry = %entry, reason = %reason, "the PTX cache does not help");
+}
+
+/// Scratch memory of the runtime's own was made for a stream.
+pub(crate) fn scratch(kernel: &str, bytes: u64, captured: bool) {
+    tracing::debug!(kernel, bytes, captured, "made scratch memory");
+}
+
+/// A kernel was launched.
+pub(crate) fn launched(kernel: &str, problem: &str, stream: usize) {
+    tracing::trace!(kernel, problem, stream, "launched a kernel");
+}
+
+/// A kernel was launched for the first time since it was loaded.
+pub(crate) fn launched_first(kernel: &str, launch_ns: u64) {
+    tracing::info!(kernel, launch_ns, "launched a kernel for the first time");
+}
+
+/// A launch faulted.
+pub(crate) fn faulted(fault: &dyn Display) {
+    tracing::error!(fault = %fault, "a kernel faulted");
+}

@@ -1,0 +1,36 @@
+//! How a runtime comes by its kernels' code.
+
+use crate::ptx_cache::PtxCache;
+
+/// When kernels are loaded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Load {
+    /// Each when it is first used.
+    #[default]
+    Lazy,
+    /// All that the device runs, when the runtime is made: no launch waits for a compiler.
+    Eager,
+}
+
+/// How a runtime comes by its kernels' code.
+///
+/// ```
+/// use tilewright_runtime::{Load, Options, PtxCache};
+/// # let home = std::env::temp_dir().join(format!("tilewright-options-{}", std::process::id()));
+/// let options = Options {
+///     load: Load::Eager,
+///     ptx_cache: Some(PtxCache::open(&home)?),
+/// };
+/// # std::fs::remove_dir(&home).ok();
+/// # assert_ne!(options, Options::default());
+/// # Ok::<(), tilewright_runtime::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// When kernels are loaded.
+    pub load: Load,
+    /// Where the machine code is kept that the driver makes of PTX, so that it is made once:
+    /// seconds of a service's start. None leaves it to the driver, whose own cache is often off
+    /// in containers. The emulator has no use for it.
+    pub ptx_cache: Option<PtxCache>,
+}

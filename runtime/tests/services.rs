@@ -1,0 +1,319 @@
+//! What a service sees of a runtime, here on the emulator: counters, events, faults.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod fixture;
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+
+use fixture::*;
+use tilewright_runtime::bundle::{TunedDevice, TunedPoint};
+use tilewright_runtime::{
+    Arg, Device, EmulatorSettings, Error, FoundBy, Load, Options, Problem, Query, Refusal, Runtime,
+    Source,
+};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+/// Events as text, a line each.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<String>>);
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        // What a launch takes is another time each time.
+        if !field.name().ends_with("_ns") {
+            write!(self.0, " {}={value:?}", field.name()).unwrap();
+        }
+    }
+}
+
+impl Subscriber for Heard {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line(event.metadata().level().to_string());
+        event.record(&mut line);
+        self.0.lock().unwrap().push_str(&(line.0 + "\n"));
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+fn heard(work: impl FnOnce()) -> String {
+    let heard = Heard::default();
+    tracing::subscriber::with_default(heard.clone(), work);
+    let text = heard.0.lock().unwrap();
+    text.clone()
+}
+
+/// A picky gemm and a plain one, of which a table names the first, or first both.
+fn tabled(named: usize) -> Runtime {
+    let kernels = [picky_gemm("gemm_f32@a-1"), gemm_kernel("gemm_f32@b-2")];
+    let bundle = bundle_of(kernels.map(|kernel| (kernel, GEMM)));
+    let device = TunedDevice {
+        name: "emulator".to_owned(),
+        sm: Some(80),
+        sms: 4,
+    };
+    let kernels = bundle.kernels().iter();
+    let point = TunedPoint {
+        extents: vec![8, 8, 8],
+        choices: kernels.take(named).map(|k| choice(k, 1.0)).collect(),
+    };
+    let tuning = table(&bundle.kernels()[0], device, vec![point]);
+    let settings = EmulatorSettings {
+        sm: Some(80),
+        ..EmulatorSettings::default()
+    };
+    Runtime::new(tuned(&bundle, &tuning), Device::emulator_with(settings))
+}
+
+fn multiply(runtime: &Runtime, problem: &Problem) -> Result<String, Error> {
+    let extent = |name| problem.extent(name).unwrap() as usize;
+    let (m, n, k) = (extent("m"), extent("n"), extent("k"));
+    let device = runtime.device();
+    let a = device.alloc_with(&vec![0; 4 * m * k])?;
+    let b = device.alloc_with(&vec![0; 4 * n * k])?;
+    let d = device.alloc((4 * m * n) as u64)?;
+    let args = [Arg::new("a", &a), Arg::new("b", &b), Arg::new("d", &d)];
+    let (kernel, _) = runtime.launch_best(&Query::gemm(), problem, &args)?;
+    Ok(kernel.id.clone())
+}
+
+#[test]
+fn a_fallback_is_counted_and_says_why() {
+    let runtime = tabled(2);
+    let text = heard(|| {
+        assert_eq!(
+            multiply(&runtime, &packed_gemm(8, 8, 8)).unwrap(),
+            "gemm_f32@a-1"
+        );
+        assert_eq!(
+            multiply(&runtime, &packed_gemm(8, 8, 7)).unwrap(),
+            "gemm_f32@b-2"
+        );
+    });
+    let told: Vec<&str> = text.lines().collect();
+    let launched = |id: &str, problem: &str| {
+        format!(r#"TRACE message=launched a kernel kernel="{id}" problem="{problem}" stream=0"#)
+    };
+    let first =
+        |id: &str| format!(r#"INFO message=launched a kernel for the first time kernel="{id}""#);
+    let loaded =
+        |id: &str| format!(r#"INFO message=loaded a kernel kernel="{id}" from="emulator""#);
+    let passed_over = "DEBUG message=passed over a table's kernel kernel=\"gemm_f32@a-1\" \
+                       chosen=\"gemm_f32@b-2\" reason=it assumes ";
+    assert_eq!(told.len(), 7, "{text}");
+    assert_eq!(told[0], loaded("gemm_f32@a-1"));
+    assert_eq!(
+        told[1],
+        launched("gemm_f32@a-1", "m=8 k=8 n=8 lda=8 ldb=8 rsd=8 csd=1")
+    );
+    assert_eq!(told[2], first("gemm_f32@a-1"));
+    assert!(told[3].starts_with(passed_over), "{text}");
+    assert_eq!(told[4], loaded("gemm_f32@b-2"));
+    assert_eq!(
+        told[5],
+        launched(
+            "gemm_f32@b-2",
+            "m=8 k=7 n=8 rsa=7 csa=1 rsb=7 csb=1 rsd=8 csd=1"
+        )
+    );
+    assert_eq!(told[6], first("gemm_f32@b-2"));
+    multiply(&runtime, &packed_gemm(8, 8, 8)).unwrap();
+    let counters = runtime.counters();
+    assert_eq!((counters.fallbacks, counters.launches()), (1, 3));
+    let kernel = counters.kernels["gemm_f32@a-1"];
+    assert_eq!((kernel.launches, kernel.loads, kernel.refused), (2, 1, 0));
+    assert!(kernel.first_launch_ns > 0 && kernel.load_ns > 0);
+}
+
+#[test]
+fn a_table_whose_kernels_all_refuse_makes_way_for_the_bundle() {
+    let runtime = tabled(1);
+    let text = heard(|| {
+        let problem = packed_gemm(8, 8, 7);
+        let selection = runtime.select(&Query::gemm(), &problem, &[]).unwrap();
+        assert_eq!(selection.kernel.id, "gemm_f32@b-2");
+        assert_eq!(
+            (selection.source, selection.passed_over),
+            (Source::Untuned, 1)
+        );
+    });
+    assert!(text.contains("passed over a table's kernel"), "{text}");
+    assert_eq!(runtime.counters().fallbacks, 1);
+}
+
+#[test]
+fn refusals_are_counted_by_kernel_and_by_kind() {
+    let runtime = tabled(2);
+    let kernel = &runtime.kernels()[0];
+    let text = heard(|| {
+        let problem = packed_gemm(8, 8, 7);
+        assert!(runtime.launch(kernel, &problem, &[]).is_err());
+        let picked = runtime.pick(&Query::gemm(), &problem, &[]).unwrap();
+        assert_eq!(picked.kernel.id, "gemm_f32@b-2");
+    });
+    let refused = "DEBUG message=refused a kernel kernel=\"gemm_f32@a-1\" reason=it assumes ";
+    assert!(
+        text.lines()
+            .filter(|line| line.starts_with(refused))
+            .count()
+            >= 2,
+        "{text}"
+    );
+    let counters = runtime.counters();
+    let kernel = counters.kernels["gemm_f32@a-1"];
+    assert_eq!(
+        (kernel.refused, kernel.launches, kernel.first_launch_ns),
+        (1, 0, 0)
+    );
+    assert_eq!(counters.skipped, runtime.skipped());
+    assert!(counters.skipped["assumption"] >= 1);
+}
+
+#[test]
+fn eager_loading_passes_over_code_that_is_refused() {
+    let unread = GEMM.replace("mov.u32", "move.u32");
+    let broken = (gemm_kernel("gemm_f32@broken-1"), unread);
+    let bundle = bundle_of([broken, (gemm_kernel("gemm_f32@plain-2"), GEMM.to_owned())]);
+    let runtime = Runtime::new(bundle, Device::emulator());
+    let options = Options {
+        load: Load::Eager,
+        ..Options::default()
+    };
+    let mut loaded = None;
+    let text = heard(|| loaded = Some(runtime.with_options(&options).unwrap()));
+    let warned = "WARN message=the code of a kernel is refused kernel=\"gemm_f32@broken-1\"";
+    assert!(text.contains(warned), "{text}");
+    let runtime = loaded.unwrap();
+    assert_eq!(runtime.counters().kernels["gemm_f32@plain-2"].loads, 1);
+    assert_eq!(
+        multiply(&runtime, &packed_gemm(2, 3, 4)).unwrap(),
+        "gemm_f32@plain-2"
+    );
+    assert_eq!(runtime.counters().fallbacks, 1);
+    assert_eq!(runtime.counters().kernels["gemm_f32@plain-2"].loads, 1);
+    // It is told once, and not tried again.
+    let text = heard(|| {
+        multiply(&runtime, &packed_gemm(2, 3, 4)).unwrap();
+        let error = runtime.load(&runtime.kernels()[0]).unwrap_err();
+        assert!(matches!(error, Error::Load { .. }), "{error}");
+    });
+    assert!(!text.contains("WARN"), "{text}");
+    runtime.unload(&runtime.kernels()[0]);
+    let text = heard(|| assert!(runtime.load(&runtime.kernels()[0]).is_err()));
+    assert!(text.contains(warned), "{text}");
+}
+
+/// A copy that reads behind its source.
+fn faulty(sticky_faults: bool) -> Runtime {
+    let wrong = COPY.replace(
+        "setp.ge.s32 %right, %column, %n;",
+        "setp.ge.s32 %right, %column, 99;",
+    );
+    assert_ne!(wrong, COPY);
+    let bundle = bundle_of([
+        (copy_kernel("copy_f32@wrong-1"), wrong),
+        (gemm_kernel("gemm_f32@plain-2"), GEMM.to_owned()),
+    ]);
+    let settings = EmulatorSettings {
+        sticky_faults,
+        ..EmulatorSettings::default()
+    };
+    Runtime::new(bundle, Device::emulator_with(settings))
+}
+
+fn copied(runtime: &Runtime) -> Error {
+    let problem = Problem::new(2, 3, 1).row_major("s", 3).row_major("d", 3);
+    let device = runtime.device();
+    let s = device.alloc_with(&[0; 24]).unwrap();
+    let d = device.alloc(24).unwrap();
+    let args = [Arg::new("s", &s), Arg::new("d", &d)];
+    let error = runtime.launch(&runtime.kernels()[0], &problem, &args);
+    error.unwrap_err()
+}
+
+#[test]
+fn a_fault_on_the_emulator_is_the_same_error_as_on_a_gpu() {
+    let runtime = faulty(false);
+    let error = copied(&runtime);
+    let Error::Fault(fault) = &error else {
+        panic!("{error}");
+    };
+    assert!(matches!(&fault.by, FoundBy::Emulator { findings } if !findings.is_empty()));
+    assert_eq!(
+        fault.suspects[0].to_string(),
+        "copy_f32@wrong-1 on m=2 n=3 lds=3 ldd=3"
+    );
+    assert!(
+        error
+            .to_string()
+            .starts_with("copy_f32@wrong-1: the emulator found "),
+        "{error}"
+    );
+    assert!(!error.is_lost() && !runtime.device().is_lost());
+    multiply(&runtime, &packed_gemm(2, 2, 2)).unwrap();
+}
+
+#[test]
+fn faults_that_stick_lose_the_device_as_on_a_gpu() {
+    let runtime = faulty(true);
+    let memory = runtime.device().alloc_with(&[0; 16]).unwrap();
+    let text = heard(|| assert!(matches!(copied(&runtime), Error::Fault(_))));
+    assert!(
+        text.contains("ERROR message=a kernel faulted fault=copy_f32@wrong-1"),
+        "{text}"
+    );
+    assert!(runtime.device().is_lost() && runtime.counters().is_lost);
+    let device = runtime.device();
+    for error in [
+        multiply(&runtime, &packed_gemm(2, 2, 2)).unwrap_err(),
+        device.alloc(1).unwrap_err(),
+        device.download(&memory).unwrap_err(),
+        device.upload(&memory, 0, &[1]).unwrap_err(),
+        device.poison(&memory).unwrap_err(),
+        device.synchronize().unwrap_err(),
+        runtime.load(&runtime.kernels()[1]).unwrap_err(),
+    ] {
+        assert!(
+            error.is_lost() && matches!(error, Error::ContextLost { .. }),
+            "{error}"
+        );
+        assert!(error.to_string().contains("copy_f32@wrong-1"), "{error}");
+    }
+    multiply(&faulty(true), &packed_gemm(2, 2, 2)).unwrap();
+}
+
+#[test]
+fn a_refusal_names_itself_in_events_and_errors_alike() {
+    let runtime = tabled(2);
+    let mut told = None;
+    let text = heard(|| {
+        let problem = packed_gemm(8, 8, 7);
+        told = runtime.launch(&runtime.kernels()[0], &problem, &[]).err();
+    });
+    let Some(Error::Refused { refusals, .. }) = told else {
+        panic!("it takes multiples alone");
+    };
+    let lines = refusals.iter().map(Refusal::to_string);
+    for line in lines {
+        assert!(text.contains(&line), "{text}");
+    }
+}

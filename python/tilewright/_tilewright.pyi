@@ -18,6 +18,9 @@ class Refused(Error):
     kinds: List[str]
     """A word for each reason: `shape`, `dtype`, `alignment`, `overlap` …"""
 
+class InferenceOnly(Error):
+    """A tensor that requires grad: kernels have no derivative."""
+
 class DeviceError(Error):
     """A failure of the driver, of the device, or faults that the emulator found."""
 
@@ -40,6 +43,8 @@ class Operand:
     """Shape and strides in elements: `(m,k):(lda,1)`."""
     shape: List[str]
     """Extents as the layout has them: `["m", "k"]`."""
+    stride: List[str]
+    """Strides as the layout has them: `["lda", "1"]`."""
     alignment: int
     """What the first element's address is a multiple of, in bytes."""
     over: Optional[str]
@@ -88,6 +93,7 @@ class Kernel:
     operands: List[Operand]
     scalars: Dict[str, str]
     extents: List[str]
+    constants: Dict[str, int]
     assumptions: List[str]
     accumulator: Optional[str]
     capability: Tuple[int, bool]
@@ -124,6 +130,9 @@ class Bundle:
     ptxas: Optional[str]
     def find(self, name: str) -> Kernel:
         """The kernel of that id, else the first whose id begins so."""
+    def functions(self, word: Optional[str] = None) -> List[Kernel]:
+        """The first kernel of each function, or of each that a word means: a spec's word or name,
+        or the beginning of a function's hash."""
     def pick(
         self,
         word: str,

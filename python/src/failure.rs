@@ -37,12 +37,17 @@ create_exception!(
     "A failure of the driver, of the device, or faults that the emulator found."
 );
 
+/// What keeps a tensor that requires grad from being given, and the ways out.
+pub(crate) const INFERENCE_ONLY: &str = "requires grad, and kernels have no derivative: they are \
+     inference only; call them under torch.no_grad(), or give tensor.detach()";
+
 /// Adds the exceptions to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("Error", py.get_type::<Error>())?;
     module.add("BundleError", py.get_type::<BundleError>())?;
     module.add("Refused", py.get_type::<Refused>())?;
+    module.add("INFERENCE_ONLY", INFERENCE_ONLY)?;
     module.add("InferenceOnly", py.get_type::<InferenceOnly>())?;
     module.add("DeviceError", py.get_type::<DeviceError>())
 }

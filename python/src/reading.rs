@@ -12,7 +12,7 @@ use tilewright_dlpack::Hold;
 use tilewright_runtime::bundle::{DType, MAX_AXES};
 use tilewright_runtime::{Extents, dense_strides};
 
-use crate::failure::{Error, InferenceOnly};
+use crate::failure::{Error, INFERENCE_ONLY, InferenceOnly};
 use crate::stream::Ready;
 use crate::tensor::{Home, Tensor};
 use crate::{dlpack, dtype};
@@ -100,10 +100,7 @@ fn retyped(typed: &Typed, py: Python<'_>, ready: &Ready<'_, '_>) -> PyResult<Ten
 fn of_torch(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let py = object.py();
     if wants_gradient(object)? {
-        return Err(InferenceOnly::new_err(
-            "requires grad, and kernels have no derivative: they are inference only; call \
-             them under torch.no_grad(), or give tensor.detach()",
-        ));
+        return Err(InferenceOnly::new_err(INFERENCE_ONLY));
     }
     let shape: Vec<i64> = object.getattr(intern!(py, "shape"))?.extract()?;
     let stride: Vec<i64> = object.call_method0(intern!(py, "stride"))?.extract()?;

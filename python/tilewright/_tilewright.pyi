@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 __version__: str
+INFERENCE_ONLY: str
+"""What keeps a tensor that requires grad from being given, and the ways out."""
 
 class Error(Exception):
     """Something that the runtime could not do; the text says what, and a way out."""

@@ -72,15 +72,23 @@ class Operator:
     """
 
     def __init__(
-        self, bundle: Bundle, kernel: Kernel, name: str, in_place: bool, promises: Sequence[str]
+        self,
+        bundle: Bundle,
+        word: str,
+        kernel: Kernel,
+        name: str,
+        in_place: bool,
+        promises: Sequence[str],
     ) -> None:
-        self.name, self.kernel = name, kernel
+        self.name, self.kernel, self._word = name, kernel, word
         self._bundle, self._promises = bundle, list(promises)
         self._identity = (kernel.function, in_place, tuple(promises))
         self._signature = Signature(kernel, in_place)
         self._names = self._signature.names
         self._tensors = [one.name for one in self._signature.tensors]
         self._chosen: Dict[Any, Kernel] = {}
+        alike = [one for one in bundle.kernels if one.function == kernel.function]
+        self._aligned = max(one.alignment for like in alike for one in like.operands)
         self._lock = threading.Lock()
         self.schema = _schema(self._signature)
         written = sorted(self._signature.written)
@@ -142,7 +150,7 @@ class Operator:
     def _choice(self, operands: Dict[str, torch.Tensor], numbers: Dict[str, Any]) -> Kernel:
         """The kernel that the bundle's tables choose, asked once for all that look alike."""
         looks = tuple(
-            (name, one.dtype, tuple(one.shape), one.stride(), _alignment(one.data_ptr()))
+            (name, one.dtype, tuple(one.shape), one.stride(), self._alignment(one.data_ptr()))
             for name, one in operands.items()
         )
         extents = tuple(numbers[name] for name in self._signature.extents)
@@ -151,13 +159,16 @@ class Operator:
         if found is not None:
             return found
         told = {one.name: _typed(one, operands[one.name]) for one in self.kernel.operands}
-        word = self.kernel.function
-        found = self._bundle.pick(word, promises=self._promises, **told, **numbers)
+        found = self._bundle.pick(self._word, promises=self._promises, **told, **numbers)
         with self._lock:
             while len(self._chosen) >= CHOICES:
                 del self._chosen[next(iter(self._chosen))]
             self._chosen[looks, extents] = found
         return found
+
+    def _alignment(self, address: int) -> int:
+        """The power of two that an address is a multiple of, as far as a kernel minds."""
+        return min(address & -address, self._aligned)
 
 
 _made: Dict[str, Tuple[Bundle, Operator]] = {}
@@ -194,7 +205,7 @@ def operator(
     with _making:
         opened, known = _made.get(name, (None, None))
         if known is None:
-            known = Operator(bundle, kernel, name, in_place, promises)
+            known = Operator(bundle, word, kernel, name, in_place, promises)
             _made[name] = (bundle, known)
         elif opened is not bundle or known._identity != (
             kernel.function,
@@ -244,11 +255,6 @@ def _dtype(
     if one.dtype not in DTYPES:
         raise Error(f"PyTorch has no type for `{one.name}`, whose elements are {one.dtype}")
     return DTYPES[one.dtype]
-
-
-def _alignment(address: int) -> int:
-    """The power of two that an address is a multiple of, as far as kernels mind."""
-    return min(address & -address, 256) if address else 256
 
 
 def _no_context(ctx: Any, inputs: Any, output: Any) -> None:

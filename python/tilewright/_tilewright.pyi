@@ -2,7 +2,7 @@
 
 from os import PathLike
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union, final
 
 __version__: str
 INFERENCE_ONLY: str
@@ -26,13 +26,15 @@ class InferenceOnly(Error):
 class DeviceError(Error):
     """A failure of the driver, of the device, or faults that the emulator found."""
 
+@final
 class Typed:
     """A tensor whose elements are said to be of another type of the same size."""
 
     tensor: Any
     dtype: str
-    def __init__(self, tensor: Any, dtype: str) -> None: ...
+    def __new__(cls, tensor: Any, dtype: str) -> "Typed": ...
 
+@final
 class Operand:
     """One tensor that a kernel takes."""
 
@@ -54,6 +56,7 @@ class Operand:
     packed: Optional["Order"]
     """Of a packed operand its order in memory: see `tilewright.pack`."""
 
+@final
 class Order:
     """The order in memory of a packed operand: tiles, those behind its ends zeros."""
 
@@ -70,6 +73,7 @@ class Order:
     text: str
     """All of it as CuTe prints it."""
 
+@final
 class Launch:
     """A kernel bound to tensors, which it keeps. Calling it launches."""
 
@@ -84,6 +88,7 @@ class Launch:
         f64 from the inputs: for small problems. `rel_err`, `max_err` (error over allowed error) and
         `failure`, which is None where all is right."""
 
+@final
 class Kernel:
     """A kernel of an open bundle. Calling it with named tensors and scalars launches it."""
 
@@ -122,6 +127,7 @@ class Kernel:
     ) -> None:
         """Launches on named tensors and scalars, on the current stream or on the one given."""
 
+@final
 class Bundle:
     """A bundle on a device."""
 
@@ -147,6 +153,7 @@ class Bundle:
         bundle's tables choose, else the first that fits."""
     def __len__(self) -> int: ...
 
+@final
 class Samples:
     """The times of a rotation."""
 
@@ -155,10 +162,11 @@ class Samples:
     def ratio(self, over: int, under: int) -> Tuple[float, float]:
         """One arm's time over another's: the median over the rounds, and the spread."""
 
+@final
 class Meter:
     """A device to measure on."""
 
-    def __init__(self, kernel: Kernel, stream: Any = None) -> None: ...
+    def __new__(cls, kernel: Kernel, stream: Any = None) -> "Meter": ...
     def sets(self, bytes: int) -> int:
         """Sets of buffers to rotate through, when one has so many bytes."""
     def contest(

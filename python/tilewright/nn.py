@@ -94,6 +94,8 @@ class Linear(torch.nn.Module):
     """
 
     operator: Operator
+    weight: torch.Tensor
+    bias: Optional[torch.Tensor]
 
     def __init__(
         self,
@@ -130,7 +132,7 @@ class Linear(torch.nn.Module):
         if x.numel() == 0:
             return x.new_empty(*x.shape[:-1], self.out_features)
         rows = x.reshape(-1, self.in_features)
-        given = {roles.x: rows, roles.w: self.weight}
+        given: Dict[str, Any] = {roles.x: rows, roles.w: self.weight}
         if roles.bias is not None:
             given[roles.bias] = self.bias
         if roles.is_packed:

@@ -94,9 +94,9 @@ class Signature:
             value(text, known, **functions) // _together(one, axis)
             for axis, text in enumerate(one.shape)
         ]
-        inner_first = sorted(range(len(shape)), key=lambda axis: (one.stride[axis] != "1", -axis))
+        inner_first = lambda axis: (one.stride[axis] != "1", -axis)
         strides, step = [1] * len(shape), 1
-        for axis in inner_first:
+        for axis in sorted(range(len(shape)), key=inner_first):
             fixed = one.stride[axis]
             is_known = fixed != "1" and all(name in known for name in _names(fixed))
             strides[axis] = value(fixed, known, **functions) if is_known else step
@@ -139,8 +139,8 @@ def value(
     >>> value("ceil_div(k, 128) * 2 + 1", {"k": 300})
     7
     """
-    functions = {"min": least, "max": most, "ceil_div": lambda a, b: (a + b - 1) // b}
-    operations = {
+    functions: Dict[str, Callable[..., Any]] = {"min": least, "max": most, "ceil_div": lambda a, b: (a + b - 1) // b}
+    operations: Dict[type, Callable[[Any, Any], Any]] = {
         ast.Add: lambda a, b: a + b,
         ast.Sub: lambda a, b: a - b,
         ast.Mult: lambda a, b: a * b,
@@ -153,14 +153,16 @@ def value(
             return node.value
         if isinstance(node, ast.Name):
             if node.id not in known:
-                raise Error(f"`{node.id}` in `{text}` has no value: no tensor and no argument says it")
+                told = "no tensor and no argument says it"
+                raise Error(f"`{node.id}` in `{text}` has no value: {told}")
             return known[node.id]
         if isinstance(node, ast.BinOp) and type(node.op) in operations:
             return operations[type(node.op)](walked(node.left), walked(node.right))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             return -walked(node.operand)
-        if isinstance(node, ast.Call) and getattr(node.func, "id", None) in functions:
-            return functions[node.func.id](*[walked(one) for one in node.args])
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id in functions:
+                return functions[node.func.id](*[walked(one) for one in node.args])
         raise Error(f"`{text}` is no expression over extents")
 
     return walked(_tree(text))

@@ -225,8 +225,9 @@ def _schema(signature: Signature) -> str:
         raise Error(f"{signature.kernel.spec} names {bad}, which are Python's keywords")
     arguments = []
     for at, one in enumerate(signature.tensors):
-        is_written = one.name in signature.written
-        arguments.append(f"Tensor({chr(ord('a') + at)}!) {one.name}" if is_written else f"Tensor {one.name}")
+        # Each argument that is written has an alias set of its own.
+        own = f"({chr(ord('a') + at)}!)" if one.name in signature.written else ""
+        arguments.append(f"Tensor{own} {one.name}")
     kinds = {"float": "float", "int": "SymInt"}
     arguments += [f"{kinds[kind]} {name}" for name, kind in signature.scalars.items()]
     arguments += [f"SymInt {name}" for name in signature.extents]

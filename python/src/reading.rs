@@ -170,9 +170,12 @@ fn of_interface(
     })
 }
 
-/// Whether an object tells what it is by PyTorch's methods.
+/// Whether an object, or what it retypes, tells what it is by PyTorch's methods.
 pub(crate) fn is_torchs(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = object.py();
+    if let Ok(typed) = object.cast::<Typed>() {
+        return is_torchs(typed.get().tensor.bind(py));
+    }
     Ok(object.hasattr(intern!(py, "data_ptr"))? && object.hasattr(intern!(py, "stride"))?)
 }
 

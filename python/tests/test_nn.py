@@ -1,5 +1,7 @@
 """Layers whose products are kernels, on the emulator. Skipped where PyTorch is missing."""
 
+import copy
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="layers need PyTorch")
@@ -86,6 +88,14 @@ def test_nothing_is_replaced_where_something_cannot_be(bundle):
         Linear.of(linear(), bundle, "copy")
     with pytest.raises(tilewright.Error, match="adds a bias, which the layer lacks"):
         Linear.of(linear(bias=False), bundle, "linear")
+
+
+def test_copies_of_a_layer_have_weights_of_their_own(bundle):
+    ours, x = Linear.of(linear(), bundle), torch.randn(3, 72)
+    copied = copy.deepcopy(ours)
+    assert torch.equal(copied(x), ours(x))
+    copied.weight.zero_()
+    assert not torch.equal(copied(x), ours(x))
 
 
 def test_layers_are_for_inference(bundle):

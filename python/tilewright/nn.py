@@ -40,6 +40,10 @@ class _Roles(NamedTuple):
     bias: Optional[str]
     is_packed: bool
 
+    def __deepcopy__(self, memo: Any) -> "_Roles":
+        """Itself: kernels are their bundle's, and a copy of a layer launches the same."""
+        return self
+
 
 def _roles(kernel: Kernel) -> Optional[_Roles]:
     """What a function's operands are to a linear layer, if it is one."""

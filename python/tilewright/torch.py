@@ -106,6 +106,10 @@ class Operator:
                     raise InferenceOnly(f"`{name}`: {INFERENCE_ONLY}")
         return self.overload(*args, **kwargs)
 
+    def __deepcopy__(self, memo: Any) -> "Operator":
+        """Itself: a name has one operator."""
+        return self
+
     def __repr__(self) -> str:
         return f"<tilewright.torch.Operator {self.name}{self.schema}>"
 

@@ -7,7 +7,8 @@
 #
 #   TILEWRIGHT              the command that builds the tests' bundle; by default cargo builds it
 #   TILEWRIGHT_TEST_BUNDLE  a bundle that is there already
-#   ZIG                     the manylinux to link for, by zig: 2_17; by default this machine's own
+#   ZIG                     the manylinux to link for, 2_17, by zig (`ziglang`, which is installed
+#                           then); by default the least that this machine's library is
 #   PYTHON                  the interpreter, 3.9 or later; by default python3
 #
 # Tools from PyPI go into an environment in target/, never into the system's Python.
@@ -51,11 +52,12 @@ if [ -z "$bundle" ]; then
 fi
 
 # The package's types, those of the module that was built among them, then the tests; what needs
-# PyTorch is skipped where it is not installed. Takes the folder that the package lies in.
+# PyTorch is skipped where it is not installed. Takes the folder of a package that is not installed.
 run_tests() {
-    MYPYPATH=$1 "$environment/bin/stubtest" tilewright._tilewright \
+    local -x PYTHONPATH=${1:-} MYPYPATH=${1:-}
+    "$environment/bin/stubtest" tilewright._tilewright \
         --allowlist python/tests/stubtest.txt
-    MYPYPATH=$1 "$environment/bin/mypy" --cache-dir "$environment/mypy" --ignore-missing-imports \
+    "$environment/bin/mypy" --cache-dir "$environment/mypy" --ignore-missing-imports \
         --package tilewright
     TILEWRIGHT_TEST_BUNDLE=$bundle "$environment/bin/python" -m pytest --quiet -p no:cacheprovider \
         -r s --rootdir python python/tests
@@ -68,15 +70,19 @@ if [ -n "$library" ]; then
     cp python/tilewright/*.py python/tilewright/*.pyi python/tilewright/py.typed \
         "$package/tilewright/"
     cp "$library" "$package/tilewright/_tilewright.abi3.so"
-    PYTHONPATH=$package run_tests "$package"
+    run_tests "$package"
     exit
 fi
 
 mkdir -p "$wheels"
 rm -f "$wheels"/tilewright-*.whl
+if [ -n "${ZIG:-}" ]; then
+    "$environment/bin/pip" install --quiet --disable-pip-version-check ziglang
+fi
 # Maturin judges by the symbols of the library which manylinux it is, and refuses more than it is.
-"$environment/bin/maturin" build --quiet --locked --manifest-path python/Cargo.toml \
-    --profile "$profile" --out "$wheels" ${ZIG:+--zig --compatibility "$ZIG"}
+PATH=$environment/bin:$PATH maturin build --quiet --locked --manifest-path python/Cargo.toml \
+    --profile "$profile" --out "$wheels" \
+    ${ZIG:+--zig --compatibility "$ZIG"}
 echo "built $(basename "$wheels"/tilewright-*.whl)"
 
 # A wheel that is shipped has to work in an environment that has nothing of the build's.
@@ -85,7 +91,7 @@ if [ "$profile" = release ]; then
     rm -rf "$fresh"
     "${PYTHON:-python3}" -m venv "$fresh"
     "$fresh/bin/pip" install --quiet --disable-pip-version-check "$wheels"/tilewright-*.whl
-    (cd "$fresh" && bin/python - "$bundle" <<'EOF'
+    "$fresh/bin/python" - "$bundle" <<'EOF'
 import ctypes, sys, tilewright
 
 class Row:
@@ -100,8 +106,7 @@ tilewright.open(sys.argv[1], device="emulator").pick("copy", s=s, d=d)(s=s, d=d)
 assert list(d.values) == list(range(64))
 print("tilewright", tilewright.__version__, "works in a fresh environment")
 EOF
-    )
 fi
 "$environment/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall \
     "$wheels"/tilewright-*.whl
-run_tests "$("$environment/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+run_tests

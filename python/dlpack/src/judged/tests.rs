@@ -1,4 +1,5 @@
 //! What is taken, what is refused, and in which words.
+#![allow(clippy::unwrap_used)]
 
 use super::*;
 

@@ -1,4 +1,5 @@
 //! What was lent is read within bounds and given back once.
+#![allow(clippy::unwrap_used)]
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -139,7 +139,11 @@ def value(
     >>> value("ceil_div(k, 128) * 2 + 1", {"k": 300})
     7
     """
-    functions: Dict[str, Callable[..., Any]] = {"min": least, "max": most, "ceil_div": lambda a, b: (a + b - 1) // b}
+    functions: Dict[str, Callable[..., Any]] = {
+        "min": least,
+        "max": most,
+        "ceil_div": lambda a, b: (a + b - 1) // b,
+    }
     operations: Dict[type, Callable[[Any, Any], Any]] = {
         ast.Add: lambda a, b: a + b,
         ast.Sub: lambda a, b: a - b,

@@ -30,7 +30,7 @@ impl HostMemory for Kept {
 
     fn write(&self, address: u64, from: &[u8]) {
         let start = std::ptr::with_exposed_provenance_mut::<u8>(address as usize);
-        // SAFETY: the bytes lie inside a tensor's memory, which may be written: see `launch::check`.
+        // SAFETY: the bytes lie inside memory of a tensor that may be written: see `launch::check`.
         // The image is a copy, so the two do not overlap.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), start, from.len()) };
     }

@@ -7,13 +7,15 @@
 #
 #   TILEWRIGHT              the command that builds the tests' bundle; by default cargo builds it
 #   TILEWRIGHT_TEST_BUNDLE  a bundle that is there already
+#   ZIG                     the manylinux to link for, 2_17, by zig (`ziglang`, which is installed
+#                           then); by default the least that this machine's library is
 #   PYTHON                  the interpreter, 3.9 or later; by default python3
 #
 # Tools from PyPI go into an environment in target/, never into the system's Python.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-tools="maturin==1.16.0 numpy ml_dtypes pytest"
+tools="maturin==1.16.0 numpy ml_dtypes pytest mypy==2.4.1"
 environment=$PWD/target/python-venv
 stamp=$environment/tools.txt
 
@@ -41,7 +43,7 @@ if [ -z "$bundle" ]; then
     bundle=$PWD/target/python-tests.bundle
     rm -rf "$bundle"
     specs=(specs/copy specs/gemm/{bf16_tn,simt_bf16,simt_f32,sm90_bf16_tn,sm90_bf16_packed}.yaml
-        specs/rmsnorm/bf16_add_narrow.yaml specs/dequantize)
+        specs/rmsnorm/bf16_add_narrow.yaml specs/dequantize python/tests/specs)
     if [ -n "${TILEWRIGHT:-}" ]; then
         "$TILEWRIGHT" build "${specs[@]}" --output "$bundle"
     else
@@ -49,25 +51,62 @@ if [ -z "$bundle" ]; then
     fi
 fi
 
+# The package's types, those of the module that was built among them, then the tests; what needs
+# PyTorch is skipped where it is not installed. Takes the folder of a package that is not installed.
 run_tests() {
+    local -x PYTHONPATH=${1:-} MYPYPATH=${1:-}
+    "$environment/bin/stubtest" tilewright._tilewright \
+        --allowlist python/tests/stubtest.txt
+    "$environment/bin/mypy" --cache-dir "$environment/mypy" --ignore-missing-imports \
+        --package tilewright
     TILEWRIGHT_TEST_BUNDLE=$bundle "$environment/bin/python" -m pytest --quiet -p no:cacheprovider \
-        --rootdir python python/tests
+        -r s --rootdir python python/tests
 }
 
 if [ -n "$library" ]; then
     package=$PWD/target/python-package
     rm -rf "$package"
     mkdir -p "$package/tilewright"
-    cp python/tilewright/*.py "$package/tilewright/"
+    cp python/tilewright/*.py python/tilewright/*.pyi python/tilewright/py.typed \
+        "$package/tilewright/"
     cp "$library" "$package/tilewright/_tilewright.abi3.so"
-    PYTHONPATH=$package run_tests
+    run_tests "$package"
     exit
 fi
 
 mkdir -p "$wheels"
 rm -f "$wheels"/tilewright-*.whl
-"$environment/bin/maturin" build --quiet --locked --manifest-path python/Cargo.toml \
-    --profile "$profile" --out "$wheels"
+if [ -n "${ZIG:-}" ]; then
+    "$environment/bin/pip" install --quiet --disable-pip-version-check ziglang
+fi
+# Maturin judges by the symbols of the library which manylinux it is, and refuses more than it is.
+PATH=$environment/bin:$PATH maturin build --quiet --locked --manifest-path python/Cargo.toml \
+    --profile "$profile" --out "$wheels" \
+    ${ZIG:+--zig --compatibility "$ZIG"}
+echo "built $(basename "$wheels"/tilewright-*.whl)"
+
+# A wheel that is shipped has to work in an environment that has nothing of the build's.
+if [ "$profile" = release ]; then
+    fresh=$PWD/target/python-fresh
+    rm -rf "$fresh"
+    "${PYTHON:-python3}" -m venv "$fresh"
+    "$fresh/bin/pip" install --quiet --disable-pip-version-check "$wheels"/tilewright-*.whl
+    "$fresh/bin/python" - "$bundle" <<'EOF'
+import ctypes, sys, tilewright
+
+class Row:
+    """64 floats, by the array interface alone."""
+    def __init__(self, values):
+        self.values = (ctypes.c_float * 64)(*values)
+        place = (ctypes.addressof(self.values), False)
+        self.__array_interface__ = {"shape": (1, 64), "typestr": "<f4", "data": place, "version": 3}
+
+s, d = Row(range(64)), Row([0] * 64)
+tilewright.open(sys.argv[1], device="emulator").pick("copy", s=s, d=d)(s=s, d=d)
+assert list(d.values) == list(range(64))
+print("tilewright", tilewright.__version__, "works in a fresh environment")
+EOF
+fi
 "$environment/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall \
     "$wheels"/tilewright-*.whl
 run_tests

@@ -2,21 +2,15 @@
 
 use pyo3::prelude::*;
 use tilewright_runtime::HostMemory;
-use tilewright_runtime::bundle::Kernel;
 
 use crate::failure::Error;
 use crate::tensor::{Home, Tensor};
 
 /// Refuses arrays that a launch on the host cannot use.
-pub(crate) fn check(kernel: &Kernel, tensors: &[(String, Tensor)]) -> PyResult<()> {
+pub(crate) fn check(tensors: &[(String, Tensor)]) -> PyResult<()> {
     for (name, tensor) in tensors {
-        if tensor.home != Home::Host {
+        if !matches!(tensor.home, Home::Host | Home::Both) {
             let text = format!("`{name}` is on a GPU; the emulator takes arrays of the host");
-            return Err(Error::new_err(text));
-        }
-        let operand = kernel.semantics.operand(name);
-        if tensor.is_read_only && operand.is_some_and(|o| o.role.is_written()) {
-            let text = format!("`{name}` is written, and the array given is read-only");
             return Err(Error::new_err(text));
         }
     }
@@ -36,8 +30,8 @@ impl HostMemory for Kept {
 
     fn write(&self, address: u64, from: &[u8]) {
         let start = std::ptr::with_exposed_provenance_mut::<u8>(address as usize);
-        // SAFETY: the bytes lie inside a tensor's memory, which may be written: see `check`. The
-        // image is a copy, so the two do not overlap.
+        // SAFETY: the bytes lie inside memory of a tensor that may be written: see `launch::check`.
+        // The image is a copy, so the two do not overlap.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), start, from.len()) };
     }
 }

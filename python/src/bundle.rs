@@ -158,6 +158,20 @@ impl PyBundle {
         Ok(self.kernel_at(self.place(kernel)))
     }
 
+    /// The first kernel of each function, or of each that a word means: a spec's word or name, or
+    /// the beginning of a function's hash.
+    #[pyo3(signature = (word=None))]
+    fn functions(&self, word: Option<&str>) -> PyResult<Vec<PyKernel>> {
+        let found = match word {
+            Some(word) => self.runtime.meant(word).map_err(raised)?,
+            None => self.runtime.functions(),
+        };
+        let found = found.into_iter();
+        Ok(found
+            .map(|kernel| self.kernel_at(self.place(kernel)))
+            .collect())
+    }
+
     /// The kernel to use for tensors: of those that a word means and that take tensors of these
     /// types, the one that the bundle's tables choose, else the first that fits.
     #[pyo3(signature = (word, *, promises=None, **tensors_and_scalars))]
@@ -171,7 +185,7 @@ impl PyBundle {
         let meant = self.runtime.meant(word).map_err(raised)?;
         let mut requests = Vec::new();
         for kernel in &meant {
-            requests.push(Request::read(kernel, tensors_and_scalars, &promises)?);
+            requests.push(Request::read(kernel, tensors_and_scalars, &promises, None)?);
         }
         let placed: Vec<_> = requests.iter().map(Request::placed).collect();
         let meant: Vec<_> = meant.into_iter().zip(&placed).collect();

@@ -1,7 +1,7 @@
 //! The runtime's errors as exceptions, with their whole text.
 
 use pyo3::create_exception;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use tilewright_runtime as runtime;
 
@@ -26,10 +26,20 @@ create_exception!(
 );
 create_exception!(
     tilewright,
+    InferenceOnly,
+    Error,
+    "A tensor that requires grad: kernels have no derivative."
+);
+create_exception!(
+    tilewright,
     DeviceError,
     Error,
     "A failure of the driver, of the device, or faults that the emulator found."
 );
+
+/// What keeps a tensor that requires grad from being given, and the ways out.
+pub(crate) const INFERENCE_ONLY: &str = "requires grad, and kernels have no derivative: they are \
+     inference only; call them under torch.no_grad(), or give tensor.detach()";
 
 /// Adds the exceptions to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -37,6 +47,8 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Error", py.get_type::<Error>())?;
     module.add("BundleError", py.get_type::<BundleError>())?;
     module.add("Refused", py.get_type::<Refused>())?;
+    module.add("INFERENCE_ONLY", INFERENCE_ONLY)?;
+    module.add("InferenceOnly", py.get_type::<InferenceOnly>())?;
     module.add("DeviceError", py.get_type::<DeviceError>())
 }
 
@@ -81,4 +93,17 @@ fn refused(text: String, kinds: &[&str]) -> PyErr {
         let _ = raised.value(py).setattr("kinds", kinds.to_vec());
     });
     raised
+}
+
+/// An error of reading a tensor, told of the operand that it was given for.
+pub(crate) fn of_operand(py: Python<'_>, operand: &str, error: PyErr) -> PyErr {
+    let own = error.is_instance_of::<Error>(py) || error.is_instance_of::<PyTypeError>(py);
+    match own {
+        true => PyErr::from_type(
+            error.get_type(py),
+            format!("`{operand}`: {}", error.value(py)),
+        ),
+        // Whatever a producer raises stays what it is.
+        false => error,
+    }
 }

@@ -1,5 +1,6 @@
 //! A kernel of an open bundle: what it computes, what it takes, and calling it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
@@ -23,6 +24,8 @@ pub(crate) struct PyOperand {
     dtype: &'static str,
     /// Shape and strides in elements: `(m,k):(lda,1)`.
     layout: String,
+    /// Strides as the layout has them: `["lda", "1"]`.
+    stride: Vec<String>,
     /// Extents as the layout has them: `["m", "k"]`.
     shape: Vec<String>,
     /// What the first element's address is a multiple of, in bytes.
@@ -74,12 +77,14 @@ impl PyOrder {
 impl PyOperand {
     fn of(kernel: &Kernel, operand: &Operand) -> PyOperand {
         let shape = operand.layout.shape.iter();
+        let stride = operand.layout.stride.iter();
         PyOperand {
             name: operand.name.clone(),
             role: operand.role.text(),
             dtype: operand.dtype.text(),
             layout: operand.layout.text().to_owned(),
             shape: shape.map(|extent| extent.text().to_owned()).collect(),
+            stride: stride.map(|stride| stride.text().to_owned()).collect(),
             alignment: alignment_bytes(kernel, operand),
             over: operand.over.clone(),
             packed: operand.packed.as_ref().map(PyOrder::of),
@@ -110,6 +115,19 @@ pub(crate) struct PyKernel {
 }
 
 impl PyKernel {
+    /// A launch of tensors that are ready on a stream.
+    fn bound(
+        &self,
+        stream: Option<&Bound<'_, PyAny>>,
+        workspace: Option<&Bound<'_, PyAny>>,
+        promises: Option<Vec<String>>,
+        tensors_and_scalars: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<PyLaunch> {
+        let promises = promises.unwrap_or_default();
+        let request = Request::read(self.kernel(), tensors_and_scalars, &promises, stream)?;
+        PyLaunch::bind(&self.runtime, self.kernel(), request, workspace)
+    }
+
     /// The kernel itself.
     pub fn kernel(&self) -> &Kernel {
         // The place was taken from the same bundle, which does not change.
@@ -173,6 +191,15 @@ impl PyKernel {
         self.kernel().free_extents().map(|(_, text)| text).collect()
     }
 
+    /// The extents that are the same for every launch, with their values.
+    #[getter]
+    fn constants(&self) -> BTreeMap<&str, i64> {
+        let modes = self.kernel().semantics.modes.iter();
+        modes
+            .map(|(mode, extent)| (mode.as_str(), *extent))
+            .collect()
+    }
+
     /// What must hold before a launch, one line each.
     #[getter]
     fn assumptions(&self) -> Vec<String> {
@@ -227,9 +254,7 @@ impl PyKernel {
         promises: Option<Vec<String>>,
         tensors_and_scalars: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyLaunch> {
-        let promises = promises.unwrap_or_default();
-        let request = Request::read(self.kernel(), tensors_and_scalars, &promises)?;
-        PyLaunch::bind(&self.runtime, self.kernel(), request, workspace)
+        self.bound(None, workspace, promises, tensors_and_scalars)
     }
 
     /// Launches on named tensors and scalars, on the current stream or on the one given.
@@ -242,7 +267,7 @@ impl PyKernel {
         promises: Option<Vec<String>>,
         tensors_and_scalars: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        self.bind(workspace, promises, tensors_and_scalars)?
+        self.bound(stream, workspace, promises, tensors_and_scalars)?
             .__call__(py, stream)
     }
 

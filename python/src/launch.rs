@@ -12,9 +12,11 @@ use tilewright_runtime::{
 };
 
 use crate::arrays::{self, Kept};
-use crate::failure::{Error, raised};
+use crate::dlpack;
+use crate::failure::{self, Error, raised};
+use crate::reading::read;
 use crate::request::{Request, placed};
-use crate::stream;
+use crate::stream::{self, Ready};
 use crate::tensor::{Home, Tensor};
 
 /// How it is launched.
@@ -56,6 +58,7 @@ impl PyLaunch {
     ) -> PyResult<PyLaunch> {
         let problem = request.problem(kernel)?;
         let tensors = request.tensors;
+        check(kernel, &tensors)?;
         let (loaded, way) = match runtime.device() {
             Device::Cuda(device) => {
                 let _current = Current::kept().map_err(raised)?;
@@ -72,7 +75,7 @@ impl PyLaunch {
                 (loaded, Way::Cuda(Box::new(on_gpu)))
             }
             Device::Emulator(_) => {
-                arrays::check(kernel, &tensors)?;
+                arrays::check(&tensors)?;
                 let loaded = runtime.load(kernel).map_err(raised)?;
                 let (device, operands) = (runtime.device(), placed(&tensors));
                 let launch = HostLaunch::new(device, loaded.clone(), problem.clone(), &operands);
@@ -263,12 +266,25 @@ impl PyLaunch {
     }
 }
 
+/// Refuses tensors that must not be written where a kernel does.
+fn check(kernel: &Kernel, tensors: &[(String, Tensor)]) -> PyResult<()> {
+    for (name, tensor) in tensors {
+        let operand = kernel.semantics.operand(name);
+        let is_written = operand.is_some_and(|operand| operand.role.is_written());
+        if let (true, Some(why)) = (is_written, dlpack::unwritable(tensor.hold)) {
+            let text = format!("`{name}` is written, and the array given {why}");
+            return Err(Error::new_err(text));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses tensors that are not on a device.
 fn on_gpu(device: &CudaDevice, tensors: &[(String, Tensor)]) -> PyResult<()> {
     let ordinal = device.ordinal() as i64;
     for (name, tensor) in tensors {
         match tensor.home {
-            Home::Cuda(None) => {}
+            Home::Cuda(None) | Home::Both => {}
             Home::Cuda(Some(at)) if at == ordinal => {}
             Home::Cuda(Some(at)) => {
                 return Err(Error::new_err(format!(
@@ -287,7 +303,9 @@ fn on_gpu(device: &CudaDevice, tensors: &[(String, Tensor)]) -> PyResult<()> {
 
 /// Scratch memory of the caller's.
 fn lent(device: &CudaDevice, tensor: &Bound<'_, PyAny>) -> PyResult<Workspace> {
-    let tensor = Tensor::read(tensor)?;
+    let py = tensor.py();
+    let tensor = read(tensor, &Ready::OnDefault);
+    let tensor = tensor.map_err(|error| failure::of_operand(py, "workspace", error))?;
     // SAFETY: the tensor says that the memory is its own, and is kept beside it.
     let memory = unsafe { device.borrow(tensor.address, tensor.span_bytes()) };
     Ok(Workspace {

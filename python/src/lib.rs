@@ -1,6 +1,6 @@
 //! The Python module `tilewright._tilewright`: the runtime as classes.
 //!
-//! In: a bundle's folder, tensors of anybody who says where they lie, callables. Out: launches on
+//! In: a bundle, tensors of anybody who says where they lie, callables. Out: launches on
 //! the caller's stream, rows of measurements, and the runtime's errors as exceptions. What is
 //! pleasant to call stands in the package beside it, in Python.
 
@@ -8,9 +8,13 @@ mod failure;
 
 mod dtype;
 
+mod stream;
+
 mod tensor;
 
-mod stream;
+mod dlpack;
+
+mod reading;
 
 mod arrays;
 
@@ -22,6 +26,8 @@ mod kernel;
 
 mod bundle;
 
+mod copying;
+
 mod meter;
 
 use pyo3::prelude::*;
@@ -30,7 +36,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _tilewright(module: &Bound<'_, PyModule>) -> PyResult<()> {
     failure::add(module)?;
-    module.add_class::<tensor::Typed>()?;
+    module.add_class::<reading::Typed>()?;
     module.add_class::<kernel::PyOperand>()?;
     module.add_class::<kernel::PyOrder>()?;
     module.add_class::<kernel::PyKernel>()?;
@@ -39,6 +45,6 @@ fn _tilewright(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<meter::PySamples>()?;
     module.add_class::<meter::PyMeter>()?;
     module.add_function(wrap_pyfunction!(bundle::open, module)?)?;
-    module.add_function(wrap_pyfunction!(stream::memcpy, module)?)?;
+    module.add_function(wrap_pyfunction!(copying::memcpy, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

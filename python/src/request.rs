@@ -6,7 +6,9 @@ use tilewright_runtime as runtime;
 use tilewright_runtime::bundle::Kernel;
 use tilewright_runtime::{Placed, Problem};
 
-use crate::failure::raised;
+use crate::failure::{self, raised};
+use crate::reading::{is_torchs, read};
+use crate::stream::Ready;
 use crate::tensor::Tensor;
 
 /// A call's keywords, sorted by what they are to a kernel.
@@ -24,7 +26,9 @@ impl Request {
         kernel: &Kernel,
         keywords: Option<&Bound<'_, PyDict>>,
         promises: &[String],
+        stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Request> {
+        let ready = ready(keywords, stream)?;
         let mut given = Problem::default();
         for promise in promises {
             given = given.with_promise(promise);
@@ -36,7 +40,9 @@ impl Request {
             let is_number = value.is_instance_of::<PyInt>() || value.is_instance_of::<PyFloat>();
             let mut extents = kernel.free_extents();
             if is_operand || !is_number {
-                tensors.push((name, Tensor::read(&value)?));
+                let tensor = read(&value, &ready);
+                let tensor = tensor.map_err(|error| failure::of_operand(value.py(), &name, error));
+                tensors.push((name, tensor?));
             } else if extents.any(|(_, text)| text == name) {
                 given = given.with_extent(name, value.extract()?);
             } else {
@@ -66,6 +72,23 @@ impl Request {
             })
         })
     }
+}
+
+/// The stream on which tensors are made ready: that of the call, else the one that
+/// a launch takes where none is given.
+fn ready<'a, 'py>(
+    keywords: Option<&Bound<'py, PyDict>>,
+    stream: Option<&'a Bound<'py, PyAny>>,
+) -> PyResult<Ready<'a, 'py>> {
+    if let Some(stream) = stream {
+        return Ok(Ready::On(stream));
+    }
+    for (_, value) in keywords.into_iter().flat_map(|k| k.iter()) {
+        if is_torchs(&value)? {
+            return Ok(Ready::OnTorchs);
+        }
+    }
+    Ok(Ready::OnDefault)
 }
 
 /// Tensors where they lie.

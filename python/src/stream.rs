@@ -5,11 +5,31 @@ use std::ffi::c_void;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use tilewright_runtime::Device;
-use tilewright_runtime::cuda::{CudaDevice, Current};
+use tilewright_runtime::cuda::CudaDevice;
 
-use crate::failure::{Error, raised};
-use crate::tensor::{Home, Tensor};
+use crate::failure::Error;
+
+/// The stream on which elements must be ready, of producers who order their work by streams.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Ready<'a, 'py> {
+    /// That of the call.
+    On(&'a Bound<'py, PyAny>),
+    /// PyTorch's current one.
+    OnTorchs,
+    /// CUDA's default one.
+    OnDefault,
+}
+
+impl Ready<'_, '_> {
+    /// Its handle.
+    pub fn stream(&self, py: Python<'_>, ordinal: usize) -> PyResult<u64> {
+        match self {
+            Ready::On(stream) => given(stream),
+            Ready::OnTorchs => of_torch(py, ordinal),
+            Ready::OnDefault => Ok(0),
+        }
+    }
+}
 
 /// The handle of a stream that is given: an integer, or an object with `cuda_stream` (PyTorch),
 /// `ptr` (CuPy) or `__cuda_stream__` (the CUDA stream protocol).
@@ -57,62 +77,4 @@ pub(crate) fn on(device: &CudaDevice, stream: u64) -> CudaDevice {
     // device is opened on its primary context, which is theirs as well. It is used for calls that
     // return before this value is dropped.
     unsafe { device.on_stream(handle) }
-}
-
-/// Copies the bytes of `s` to `d` by the driver's own copy, on the current stream: the peer of
-/// kernels that copy.
-#[pyfunction]
-#[pyo3(signature = (d, s, *, stream=None))]
-pub(crate) fn memcpy(
-    py: Python<'_>,
-    d: &Bound<'_, PyAny>,
-    s: &Bound<'_, PyAny>,
-    stream: Option<&Bound<'_, PyAny>>,
-) -> PyResult<()> {
-    let (to, from) = (Tensor::read(d)?, Tensor::read(s)?);
-    let (Home::Cuda(there), Home::Cuda(here)) = (to.home, from.home) else {
-        return Err(Error::new_err("memcpy copies between tensors of one GPU"));
-    };
-    let bytes = from.span_bytes();
-    let whole = |t: &Tensor| t.dtype.row_bytes(t.place.elems().unsigned_abs()) == Some(bytes);
-    if here != there || to.span_bytes() != bytes || !whole(&to) || !whole(&from) {
-        return Err(Error::new_err(format!(
-            "memcpy copies tensors without gaps and of the same size: {} bytes and {bytes}",
-            to.span_bytes()
-        )));
-    }
-    let ordinal = usize::try_from(here.unwrap_or(0)).unwrap_or(0);
-    let handle = match stream {
-        Some(stream) => given(stream)?,
-        None => of_torch(py, ordinal)?,
-    };
-    let _current = Current::kept().map_err(raised)?;
-    let Device::Cuda(device) = opened(ordinal)? else {
-        return Err(Error::new_err("memcpy needs a GPU"));
-    };
-    let device = on(&device, handle);
-    // SAFETY: the tensors say that the memory is theirs, and the caller keeps them until the work
-    // is done, as PyTorch's allocator does for work on the stream they are used on.
-    let (to, from) = unsafe {
-        (
-            device.borrow(to.address, bytes),
-            device.borrow(from.address, bytes),
-        )
-    };
-    device.copy(&from, &to, bytes).map_err(raised)
-}
-
-/// The GPU with this ordinal, opened once.
-fn opened(ordinal: usize) -> PyResult<Device> {
-    use std::collections::HashMap;
-    use std::sync::{Mutex, PoisonError};
-    static OPENED: Mutex<Option<HashMap<usize, Device>>> = Mutex::new(None);
-    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
-    let opened = opened.get_or_insert_default();
-    if let Some(device) = opened.get(&ordinal) {
-        return Ok(device.clone());
-    }
-    let device = Device::cuda(ordinal).map_err(raised)?;
-    opened.insert(ordinal, device.clone());
-    Ok(device)
 }

@@ -1,17 +1,9 @@
-//! Tensors of whoever says where they lie: PyTorch's by their methods, others' by an interface.
-//!
-//! Nothing is imported and nothing copied: an object is asked for its address, shape, strides and
-//! element type, and kept alive as long as what was read of it is used.
+//! A tensor as kernels take it: where it lies, what it holds, and what keeps it alive.
 
-use pyo3::exceptions::PyTypeError;
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
-use tilewright_runtime::bundle::{DType, MAX_AXES};
-use tilewright_runtime::{Described, Extents, Placed, dense_strides};
-
-use crate::dtype;
-use crate::failure::Error;
+use tilewright_dlpack::{Hold, Managed};
+use tilewright_runtime::bundle::DType;
+use tilewright_runtime::{Described, Extents, Placed};
 
 /// Whose memory a tensor lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +12,8 @@ pub(crate) enum Home {
     Host,
     /// That of the GPU with this ordinal; `None` where the tensor does not say.
     Cuda(Option<i64>),
+    /// Pinned or managed memory, which the host and GPUs reach at the same address.
+    Both,
 }
 
 /// A tensor as it was when it was read.
@@ -31,153 +25,14 @@ pub(crate) struct Tensor {
     pub dtype: DType,
     pub place: Extents,
     pub home: Home,
-    pub is_read_only: bool,
+    pub hold: Hold,
     /// Whether PyTorch's current stream is the one to use.
     pub is_torch: bool,
-}
-
-/// A tensor whose elements are said to be of another type of the same size: see
-/// `tilewright.as_dtype`.
-#[pyclass(frozen, module = "tilewright")]
-#[derive(Debug)]
-pub(crate) struct Typed {
-    #[pyo3(get)]
-    tensor: Py<PyAny>,
-    dtype: DType,
-}
-
-#[pymethods]
-impl Typed {
-    #[new]
-    fn new(tensor: Py<PyAny>, dtype: &str) -> PyResult<Typed> {
-        let dtype = dtype::named(dtype)?;
-        Ok(Typed { tensor, dtype })
-    }
-
-    #[getter]
-    fn dtype(&self) -> &'static str {
-        self.dtype.text()
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let tensor = self.tensor.bind(py).repr()?;
-        Ok(format!("as_dtype({tensor}, {:?})", self.dtype.text()))
-    }
+    /// What DLPack lent, given back with this.
+    pub _lent: Option<Managed>,
 }
 
 impl Tensor {
-    /// What an object says of itself.
-    pub fn read(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-        let py = object.py();
-        if let Ok(typed) = object.cast::<Typed>() {
-            return Tensor::retyped(typed.get(), py);
-        }
-        if object.hasattr(intern!(py, "data_ptr"))? && object.hasattr(intern!(py, "stride"))? {
-            return Tensor::of_torch(object);
-        }
-        let on_gpu = object.getattr_opt(intern!(py, "__cuda_array_interface__"))?;
-        if let Some(interface) = on_gpu {
-            return Tensor::of_interface(object, &interface, Home::Cuda(None));
-        }
-        let on_host = object.getattr_opt(intern!(py, "__array_interface__"))?;
-        if let Some(interface) = on_host {
-            return Tensor::of_interface(object, &interface, Home::Host);
-        }
-        Err(PyTypeError::new_err(format!(
-            "{} is no tensor: it has neither data_ptr() and stride(), nor \
-             __cuda_array_interface__, nor __array_interface__",
-            object.get_type().qualname()?
-        )))
-    }
-
-    fn retyped(typed: &Typed, py: Python<'_>) -> PyResult<Tensor> {
-        let tensor = Tensor::read(typed.tensor.bind(py))?;
-        let (has, wanted) = (tensor.dtype, typed.dtype);
-        if wanted.per_byte() > 1 && has.bits() == 8 {
-            return Ok(Tensor {
-                dtype: wanted,
-                place: paired(&tensor.place, wanted)?,
-                ..tensor
-            });
-        }
-        if has.bits() != wanted.bits() {
-            return Err(Error::new_err(format!(
-                "elements of {has} have {} bits; {wanted} has {}",
-                has.bits(),
-                wanted.bits()
-            )));
-        }
-        Ok(Tensor {
-            dtype: wanted,
-            ..tensor
-        })
-    }
-
-    fn of_torch(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-        let py = object.py();
-        let shape: Vec<i64> = object.getattr(intern!(py, "shape"))?.extract()?;
-        let stride: Vec<i64> = object.call_method0(intern!(py, "stride"))?.extract()?;
-        let dtype: String = object.getattr(intern!(py, "dtype"))?.str()?.extract()?;
-        let device = object.getattr(intern!(py, "device"))?;
-        let kind: String = device.getattr(intern!(py, "type"))?.extract()?;
-        let home = match kind.as_str() {
-            "cuda" => Home::Cuda(device.getattr(intern!(py, "index"))?.extract()?),
-            "cpu" => Home::Host,
-            _ => {
-                let text = format!("the tensor is on {kind:?}; kernels take those of cuda or cpu");
-                return Err(Error::new_err(text));
-            }
-        };
-        let dtype = dtype::named(&dtype)?;
-        let place = place(shape, stride)?;
-        Ok(Tensor {
-            object: object.clone().unbind(),
-            address: object.call_method0(intern!(py, "data_ptr"))?.extract()?,
-            dtype,
-            // PyTorch counts the bytes of such elements.
-            place: match dtype.per_byte() {
-                1 => place,
-                _ => paired(&place, dtype)?,
-            },
-            home,
-            is_read_only: false,
-            is_torch: true,
-        })
-    }
-
-    fn of_interface(
-        object: &Bound<'_, PyAny>,
-        interface: &Bound<'_, PyAny>,
-        home: Home,
-    ) -> PyResult<Tensor> {
-        let py = object.py();
-        let interface = interface.cast::<PyDict>()?;
-        let item = |key: &str| -> PyResult<Bound<'_, PyAny>> {
-            let missing = || PyTypeError::new_err(format!("the array interface has no {key:?}"));
-            interface.get_item(key)?.ok_or_else(missing)
-        };
-        let shape: Vec<i64> = item("shape")?.extract()?;
-        let (address, is_read_only): (u64, bool) = item("data")?.extract()?;
-        let typestr: String = item("typestr")?.extract()?;
-        let name = object.getattr_opt(intern!(py, "dtype"))?;
-        let name = name.map(|dtype| dtype.str()?.extract::<String>());
-        let dtype = dtype::of_interface(&typestr, name.transpose()?.as_deref())?;
-        let strides = interface.get_item("strides")?.filter(|s| !s.is_none());
-        let stride = match strides {
-            None => dense_strides(&shape),
-            Some(strides) => elements(strides.cast::<PyTuple>()?.extract()?, dtype)?,
-        };
-        Ok(Tensor {
-            object: object.clone().unbind(),
-            address,
-            dtype,
-            place: place(shape, stride)?,
-            home,
-            is_read_only,
-            is_torch: false,
-        })
-    }
-
     /// The tensor as an operand.
     pub fn described<'a>(&self, operand: &'a str) -> Described<'a> {
         Described {
@@ -200,46 +55,4 @@ impl Tensor {
     pub fn span_bytes(&self) -> u64 {
         self.described("").span_bytes().unwrap_or(u64::MAX)
     }
-}
-
-fn place(shape: Vec<i64>, stride: Vec<i64>) -> PyResult<Extents> {
-    if shape.len() > MAX_AXES || shape.len() != stride.len() {
-        return Err(Error::new_err(format!(
-            "a tensor has {} axes and {} strides; at most {MAX_AXES} are taken",
-            shape.len(),
-            stride.len()
-        )));
-    }
-    Ok(Extents::new(shape.into_iter().zip(stride)))
-}
-
-/// A tensor of bytes as one of the elements in them, along its axis of stride 1.
-fn paired(bytes: &Extents, dtype: DType) -> PyResult<Extents> {
-    let together = i64::from(dtype.per_byte());
-    let axes: Vec<(i64, i64)> = bytes.axes().collect();
-    let Some(along) = axes.iter().rposition(|(_, stride)| *stride == 1) else {
-        return Err(Error::new_err(format!(
-            "elements of {dtype} stand {together} to a byte along an axis of stride 1; the \
-             tensor's strides are {:?}",
-            axes.iter().map(|(_, stride)| stride).collect::<Vec<_>>()
-        )));
-    };
-    let axes = axes.into_iter().enumerate();
-    Ok(Extents::new(axes.map(|(at, (extent, stride))| {
-        match at == along {
-            true => (extent.saturating_mul(together), 1),
-            false => (extent, stride.saturating_mul(together)),
-        }
-    })))
-}
-
-/// Strides in elements of strides in bytes.
-fn elements(bytes: Vec<i64>, dtype: DType) -> PyResult<Vec<i64>> {
-    let size = i64::from(dtype.bytes());
-    if bytes.iter().any(|stride| stride % size != 0) {
-        return Err(Error::new_err(format!(
-            "strides of {bytes:?} bytes are no whole elements of {size} bytes"
-        )));
-    }
-    Ok(bytes.iter().map(|stride| stride / size).collect())
 }

@@ -2,9 +2,11 @@
 
 from os import PathLike
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union, final
 
 __version__: str
+INFERENCE_ONLY: str
+"""What keeps a tensor that requires grad from being given, and the ways out."""
 
 class Error(Exception):
     """Something that the runtime could not do; the text says what, and a way out."""
@@ -18,16 +20,21 @@ class Refused(Error):
     kinds: List[str]
     """A word for each reason: `shape`, `dtype`, `alignment`, `overlap` …"""
 
+class InferenceOnly(Error):
+    """A tensor that requires grad: kernels have no derivative."""
+
 class DeviceError(Error):
     """A failure of the driver, of the device, or faults that the emulator found."""
 
+@final
 class Typed:
     """A tensor whose elements are said to be of another type of the same size."""
 
     tensor: Any
     dtype: str
-    def __init__(self, tensor: Any, dtype: str) -> None: ...
+    def __new__(cls, tensor: Any, dtype: str) -> "Typed": ...
 
+@final
 class Operand:
     """One tensor that a kernel takes."""
 
@@ -40,6 +47,8 @@ class Operand:
     """Shape and strides in elements: `(m,k):(lda,1)`."""
     shape: List[str]
     """Extents as the layout has them: `["m", "k"]`."""
+    stride: List[str]
+    """Strides as the layout has them: `["lda", "1"]`."""
     alignment: int
     """What the first element's address is a multiple of, in bytes."""
     over: Optional[str]
@@ -47,6 +56,7 @@ class Operand:
     packed: Optional["Order"]
     """Of a packed operand its order in memory: see `tilewright.pack`."""
 
+@final
 class Order:
     """The order in memory of a packed operand: tiles, those behind its ends zeros."""
 
@@ -63,6 +73,7 @@ class Order:
     text: str
     """All of it as CuTe prints it."""
 
+@final
 class Launch:
     """A kernel bound to tensors, which it keeps. Calling it launches."""
 
@@ -77,6 +88,7 @@ class Launch:
         f64 from the inputs: for small problems. `rel_err`, `max_err` (error over allowed error) and
         `failure`, which is None where all is right."""
 
+@final
 class Kernel:
     """A kernel of an open bundle. Calling it with named tensors and scalars launches it."""
 
@@ -88,6 +100,7 @@ class Kernel:
     operands: List[Operand]
     scalars: Dict[str, str]
     extents: List[str]
+    constants: Dict[str, int]
     assumptions: List[str]
     accumulator: Optional[str]
     capability: Tuple[int, bool]
@@ -114,6 +127,7 @@ class Kernel:
     ) -> None:
         """Launches on named tensors and scalars, on the current stream or on the one given."""
 
+@final
 class Bundle:
     """A bundle on a device."""
 
@@ -124,6 +138,9 @@ class Bundle:
     ptxas: Optional[str]
     def find(self, name: str) -> Kernel:
         """The kernel of that id, else the first whose id begins so."""
+    def functions(self, word: Optional[str] = None) -> List[Kernel]:
+        """The first kernel of each function, or of each that a word means: a spec's word or name,
+        or the beginning of a function's hash."""
     def pick(
         self,
         word: str,
@@ -136,6 +153,7 @@ class Bundle:
         bundle's tables choose, else the first that fits."""
     def __len__(self) -> int: ...
 
+@final
 class Samples:
     """The times of a rotation."""
 
@@ -144,10 +162,11 @@ class Samples:
     def ratio(self, over: int, under: int) -> Tuple[float, float]:
         """One arm's time over another's: the median over the rounds, and the spread."""
 
+@final
 class Meter:
     """A device to measure on."""
 
-    def __init__(self, kernel: Kernel, stream: Any = None) -> None: ...
+    def __new__(cls, kernel: Kernel, stream: Any = None) -> "Meter": ...
     def sets(self, bytes: int) -> int:
         """Sets of buffers to rotate through, when one has so many bytes."""
     def contest(

@@ -56,7 +56,7 @@ class _Rival:
     """A peer bound to every set, and what is known of its output."""
 
     peer: Peer
-    calls: List[Callable[[], Any]]
+    calls: Sequence[Callable[[], Any]]
     max_err: Optional[float]
 
 
@@ -98,7 +98,7 @@ def bench(
         raise Error("bench takes at least one kernel and one peer")
     with _Stage(kernels[0]) as stage:
         sets = _made(sets, stage.meter)
-        arguments = dict(scalars or {})
+        arguments: Dict[str, Any] = dict(scalars or {})
         if promises:
             arguments["promises"] = list(promises)
         expected = _expected(kernels[0], sets[0], reference, bound)
@@ -168,8 +168,8 @@ class _Stage:
 
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
-        self.torch = None
-        self.stream = None
+        self.torch: Any = None
+        self.stream: Any = None
         self.meter: Meter
 
     def __enter__(self) -> "_Stage":
@@ -194,7 +194,7 @@ class _Stage:
             self.entered.__exit__(*exception)
 
     def capture(
-        self, calls: List[Callable[[], Any]], launches: int, sets: int
+        self, calls: Sequence[Callable[[], Any]], launches: int, sets: int
     ) -> Callable[[], Any]:
         """What replays so many calls, one set after another."""
         graph = self.torch.cuda.CUDAGraph()

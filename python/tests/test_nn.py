@@ -1,0 +1,106 @@
+"""Layers whose products are kernels, on the emulator. Skipped where PyTorch is missing."""
+
+import copy
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="layers need PyTorch")
+
+import tilewright  # noqa: E402
+from tilewright.nn import Linear, replace  # noqa: E402
+
+
+def linear(dtype=torch.float32, bias=True):
+    torch.manual_seed(7)
+    return torch.nn.Linear(72, 40, bias=bias, dtype=dtype)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shape", [(72,), (3, 72), (2, 1, 3, 72), (0, 72)])
+def test_any_axes_stand_before_the_last(bundle, bias, shape):
+    layer = linear(bias=bias)
+    ours, x = Linear.of(layer, bundle), torch.randn(shape)
+    with torch.no_grad():
+        assert torch.allclose(ours(x), layer(x), atol=1e-5)
+        assert ours(x).shape == layer(x).shape
+    assert ("linear_simt_f32" in repr(ours)) == bias
+
+
+@pytest.mark.parametrize("word", [None, "gemm_sm90_bf16_packed"])
+def test_a_bias_that_no_kernel_adds_is_added(bundle, word):
+    layer = linear(torch.bfloat16)
+    ours, x = Linear.of(layer, bundle, word), torch.randn(5, 72).bfloat16()
+    assert ours.operator.kernel.word == "gemm"
+    with torch.no_grad():
+        wanted = (x @ layer.weight.T) + layer.bias
+        assert torch.allclose(ours(x).float(), wanted.float(), rtol=2**-6, atol=2**-6)
+
+
+@pytest.mark.parametrize("word", [None, "gemm_sm90_bf16_packed"])
+def test_states_go_there_and_back(bundle, word):
+    layer, x = linear(torch.bfloat16), torch.randn(5, 72).bfloat16()
+    ours = Linear.of(layer, bundle, word)
+    state = ours.state_dict()
+    assert list(state) == list(layer.state_dict())
+    assert all(torch.equal(state[name], one) for name, one in layer.state_dict().items())
+    other = Linear.of(torch.nn.Linear(72, 40, dtype=torch.bfloat16), bundle, word)
+    with torch.no_grad():
+        assert not torch.equal(other(x), ours(x))
+        assert other.load_state_dict(state).missing_keys == []
+        assert torch.equal(other(x), ours(x))
+        assert torch.equal(other.plain_weight(), layer.weight)
+    torch.nn.Linear(72, 40, dtype=torch.bfloat16).load_state_dict(state)
+    with pytest.raises(RuntimeError, match="size mismatch for weight"):
+        other.load_state_dict({**state, "weight": torch.zeros(9, 72).bfloat16()})
+
+
+def test_weights_are_shared_with_the_layer_and_packed_once(bundle):
+    layer = linear(torch.bfloat16)
+    assert Linear.of(layer, bundle).weight.data_ptr() == layer.weight.data_ptr()
+    packed = Linear.of(layer, bundle, "gemm_sm90_bf16_packed")
+    assert packed.weight.shape == (256 * 128,) and not list(packed.parameters())
+
+
+def test_chosen_layers_of_a_model_are_replaced(bundle):
+    model = torch.nn.Sequential(
+        linear(), torch.nn.GELU(), torch.nn.ModuleDict({"head": torch.nn.Linear(40, 8)})["head"]
+    )
+    x = torch.randn(2, 3, 72)
+    with torch.no_grad():
+        wanted = model(x)
+        assert replace(model, bundle, lambda name, layer: layer.out_features == 40) == ["0"]
+        assert type(model[0]) is Linear and type(model[2]) is torch.nn.Linear
+        assert torch.allclose(model(x), wanted, atol=1e-5)
+        compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+        assert torch.allclose(compiled(x), wanted, atol=1e-5)
+    assert replace(model, bundle) == ["2"]
+    assert replace(model, bundle) == []
+
+
+def test_nothing_is_replaced_where_something_cannot_be(bundle):
+    model = torch.nn.Sequential(linear(), torch.nn.Linear(40, 8, dtype=torch.float64))
+    with pytest.raises(tilewright.Error, match="nothing was replaced: 1: no function is a linear"):
+        replace(model, bundle)
+    assert type(model[0]) is torch.nn.Linear
+    with pytest.raises(tilewright.Error, match=r"use Linear\.of"):
+        replace(linear(), bundle)
+    with pytest.raises(tilewright.Error, match="copy_.* is no product of"):
+        Linear.of(linear(), bundle, "copy")
+    with pytest.raises(tilewright.Error, match="adds a bias, which the layer lacks"):
+        Linear.of(linear(bias=False), bundle, "linear")
+
+
+def test_copies_of_a_layer_have_weights_of_their_own(bundle):
+    ours, x = Linear.of(linear(), bundle), torch.randn(3, 72)
+    copied = copy.deepcopy(ours)
+    assert torch.equal(copied(x), ours(x))
+    copied.weight.zero_()
+    assert not torch.equal(copied(x), ours(x))
+
+
+def test_layers_are_for_inference(bundle):
+    ours, x = Linear.of(linear(), bundle), torch.randn(3, 72)
+    # Its weights record nothing: no torch.no_grad() is needed.
+    assert ours(x).requires_grad is False
+    with pytest.raises(tilewright.InferenceOnly, match="`a`: requires grad"):
+        ours(x.requires_grad_())

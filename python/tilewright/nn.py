@@ -1,0 +1,217 @@
+"""Layers of PyTorch whose products are kernels of a bundle: for inference.
+
+>>> import torch
+>>> model = torch.nn.Sequential(torch.nn.Linear(24, 40), torch.nn.ReLU(), torch.nn.Linear(40, 8))
+>>> x = torch.randn(2, 3, 24)
+>>> wanted = model(x)
+>>> replace(model, bundle, lambda name, layer: layer.out_features == 40)
+['0']
+>>> with torch.no_grad():
+...     torch.allclose(model(x), wanted, atol=1e-5)
+True
+"""
+
+import re
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+import torch
+
+from ._tilewright import Bundle, Error, Kernel
+from .packing import pack, unpack
+from .torch import DTYPES, Operator, operator
+
+__all__ = ["Linear", "replace"]
+
+_PRODUCT = re.compile(
+    r"(?P<acc>\w+)\[(?P<m>\w+),(?P<n>\w+)\](:f32)?="
+    r"sum\[(?P<k>\w+)\](?P<x>\w+)\[(?P=m),(?P=k)\]\*(?P<w>\w+)\[(?P=n),(?P=k)\];"
+    r"(?P<d>\w+)\[(?P=m),(?P=n)\]=(?P=acc)\[(?P=m),(?P=n)\](\+(?P<bias>\w+)\[(?P=n)\])?"
+)
+"""A formula that is a linear layer, without and with a bias."""
+
+
+class _Roles(NamedTuple):
+    """Which operand of a function is what to a linear layer."""
+
+    kernel: Kernel
+    x: str
+    w: str
+    n: str
+    bias: Optional[str]
+    is_packed: bool
+
+    def __deepcopy__(self, memo: Any) -> "_Roles":
+        """Itself: kernels are their bundle's, and a copy of a layer launches the same."""
+        return self
+
+
+def _roles(kernel: Kernel) -> Optional[_Roles]:
+    """What a function's operands are to a linear layer, if it is one."""
+    lines = [re.sub(r"\s", "", line) for line in kernel.formula.splitlines()]
+    found = _PRODUCT.fullmatch(";".join(line for line in lines if line))
+    if found is None or kernel.scalars:
+        return None
+    x, w, n, bias = found.group("x", "w", "n", "bias")
+    packed = {one.name: one.packed for one in kernel.operands}
+    if packed[x] is not None or (bias is not None and packed[bias] is not None):
+        return None
+    return _Roles(kernel, x, w, n, bias, packed[w] is not None)
+
+
+def _types(roles: _Roles) -> Dict[str, Optional[torch.dtype]]:
+    return {one.name: DTYPES.get(one.dtype) for one in roles.kernel.operands}
+
+
+def _function(bundle: Bundle, linear: Any, word: Optional[str]) -> _Roles:
+    """The function that a layer is: plain weights before packed ones, its own bias before a sum."""
+    dtype, has_bias = linear.weight.dtype, linear.bias is not None
+    found, others = [], []
+    for kernel in bundle.functions(word):
+        roles = _roles(kernel)
+        if roles is None:
+            others.append(f"{kernel.spec} is no product of x[m,k] with w[n,k]")
+            continue
+        types = {name for name in _types(roles).values()}
+        if types != {dtype}:
+            others.append(f"{kernel.spec} is of {', '.join(sorted(map(str, types)))}")
+        elif roles.bias is not None and not has_bias:
+            others.append(f"{kernel.spec} adds a bias, which the layer lacks")
+        else:
+            found.append(roles)
+    if not found:
+        asked = "" if word is None else f" that {word!r} means"
+        told = "; ".join(others[:8]) or "there is none"
+        raise Error(f"no function{asked} is a linear layer of {dtype}: {told}")
+    return min(found, key=lambda one: (one.is_packed, has_bias and one.bias is None))
+
+
+class Linear(torch.nn.Module):
+    """`torch.nn.Linear` by a kernel: the same weights under the same names in `state_dict`.
+
+    Any number of axes stand before the last one. A bias is added by the kernel where the bundle
+    has such a function, and by PyTorch otherwise. Where the function takes packed weights, they are
+    packed when they are set; `state_dict` has them as PyTorch does.
+
+    Attributes:
+        operator: the product, as an operator.
+        in_features, out_features: as of `torch.nn.Linear`.
+    """
+
+    operator: Operator
+    weight: torch.Tensor
+    bias: Optional[torch.Tensor]
+
+    def __init__(
+        self,
+        weight: torch.Tensor,
+        bias: Optional[torch.Tensor],
+        roles: _Roles,
+        product: Operator,
+    ) -> None:
+        super().__init__()
+        self.out_features, self.in_features = weight.shape
+        self.operator, self._roles = product, roles
+        held = pack(roles.kernel, roles.w, weight) if roles.is_packed else weight.detach()
+        self.register_buffer("weight", held)
+        self.register_buffer("bias", None if bias is None else bias.detach())
+
+    @classmethod
+    def of(cls, linear: torch.nn.Linear, bundle: Bundle, word: Optional[str] = None) -> "Linear":
+        """The layer that computes what another one does, with its weights.
+
+        Args:
+            linear: the layer.
+            bundle: an open bundle.
+            word: names the function; by default any that is a linear layer of the weights' type.
+        """
+        roles = _function(bundle, linear, word)
+        name = f"tilewright::linear_{roles.kernel.function[:16]}_{_number(bundle)}"
+        spec = roles.kernel.spec
+        own = spec if len(bundle.functions(spec)) == 1 else roles.kernel.function
+        product = operator(bundle, own, name=name)
+        return cls(linear.weight, linear.bias, roles, product)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        roles = self._roles
+        if x.numel() == 0:
+            return x.new_empty(*x.shape[:-1], self.out_features)
+        rows = x.reshape(-1, self.in_features)
+        given: Dict[str, Any] = {roles.x: rows, roles.w: self.weight}
+        if roles.bias is not None:
+            given[roles.bias] = self.bias
+        if roles.is_packed:
+            given[roles.n] = self.out_features
+        y = self.operator(**given)
+        if self.bias is not None and roles.bias is None:
+            y = y + self.bias
+        return y.reshape(*x.shape[:-1], self.out_features)
+
+    def plain_weight(self) -> torch.Tensor:
+        """The weights as `torch.nn.Linear` has them."""
+        roles, shape = self._roles, (self.out_features, self.in_features)
+        if not roles.is_packed:
+            return self.weight
+        return unpack(roles.kernel, roles.w, self.weight, shape)
+
+    def extra_repr(self) -> str:
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}, kernel={self._roles.kernel.spec}"
+        )
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if self._roles.is_packed:
+            destination[prefix + "weight"] = self.plain_weight()
+
+    def _load_from_state_dict(
+        self, state_dict: Dict[str, Any], prefix: str, *args: Any, **kwargs: Any
+    ) -> None:
+        name, roles = prefix + "weight", self._roles
+        plain = state_dict.get(name)
+        shape = (self.out_features, self.in_features)
+        if roles.is_packed and plain is not None and tuple(plain.shape) == shape:
+            # The caller's own dictionary keeps what it has.
+            state_dict = {**state_dict, name: pack(roles.kernel, roles.w, plain)}
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+
+_bundles: List[Bundle] = []
+
+
+def _number(bundle: Bundle) -> int:
+    """Of each bundle another number, since operators are named for the whole process."""
+    known = [at for at, one in enumerate(_bundles) if one is bundle]
+    if not known:
+        _bundles.append(bundle)
+    return known[0] if known else len(_bundles) - 1
+
+
+def replace(
+    model: torch.nn.Module,
+    bundle: Bundle,
+    predicate: Optional[Callable[[str, torch.nn.Linear], bool]] = None,
+) -> List[str]:
+    """Replaces linear layers of a model by kernels of a bundle, and tells their names.
+
+    Args:
+        model: changed in place, unless an error says why not.
+        bundle: an open bundle.
+        predicate: is asked with a layer's name and the layer; by default all are replaced.
+    """
+    made, refused = {}, []
+    for name, layer in model.named_modules():
+        if type(layer) is not torch.nn.Linear or (predicate and not predicate(name, layer)):
+            continue
+        if not name:
+            raise Error("the model is a linear layer itself: use Linear.of(model, bundle)")
+        try:
+            made[name] = Linear.of(layer, bundle)
+        except Error as error:
+            refused.append(f"{name}: {error}")
+    if refused:
+        raise Error("nothing was replaced: " + "; ".join(refused))
+    for name, layer in made.items():
+        parent, _, own = name.rpartition(".")
+        setattr(model.get_submodule(parent), own, layer)
+    return list(made)

@@ -37,6 +37,7 @@ pub mod explain;
 pub mod pack;
 pub mod kept;
 pub mod catalogue;
+pub mod guide;
 
 use std::path::PathBuf;
 

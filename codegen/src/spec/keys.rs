@@ -224,7 +224,7 @@ impl Key {
 }
 
 /// Keys of one operand.
-static OPERAND: &[Key] = &[
+pub(super) static OPERAND: &[Key] = &[
     key(Kind::DType)
         .required()
         .of("dtype", "Element type in memory.", false),

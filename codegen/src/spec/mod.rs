@@ -53,6 +53,7 @@ mod print;
 mod point;
 mod tune;
 mod schema;
+mod reference;
 pub mod places;
 #[cfg(test)]
 mod tests;
@@ -66,6 +67,7 @@ pub use model::{Point, Spec};
 pub use names::expected_name;
 pub(crate) use places::Keys;
 pub use planes::{Columns, LEAST_BLOCK, Planes};
+pub use reference::reference;
 pub use schema::schema;
 pub(crate) use shape::default_formula;
 pub use tree::{MAX_DEPTH, MAX_NODES, MAX_SCALAR_BYTES, MAX_SIZE_BYTES};

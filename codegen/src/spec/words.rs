@@ -21,6 +21,8 @@ pub(super) struct List {
 pub(super) struct Word {
     /// The word in specs; with a count behind it and `_` where it has one.
     pub name: &'static str,
+    /// What it means.
+    pub doc: &'static str,
     /// Its short form in ids.
     pub short: &'static str,
     /// The counts that it takes.
@@ -43,6 +45,7 @@ pub(super) struct Counts {
 const fn word(name: &'static str) -> Word {
     Word {
         name,
+        doc: "",
         short: name,
         count: None,
         refused: None,
@@ -52,6 +55,10 @@ const fn word(name: &'static str) -> Word {
 impl Word {
     const fn short(self, short: &'static str) -> Word {
         Word { short, ..self }
+    }
+
+    const fn documented(self, doc: &'static str) -> Word {
+        Word { doc, ..self }
     }
 
     const fn counted(self, count: Counts) -> Word {
@@ -142,7 +149,7 @@ macro_rules! words {
                 what: $what,
                 unknown: concat!("unknown-", $code),
                 unsupported: concat!("unsupported-", $code),
-                words: const { &[$( $row ),+] },
+                words: const { &[$( $row.documented(concat!($($doc),+)) ),+] },
             };
 
             fn of(word: &str, count: u32) -> Option<Self> {
@@ -155,7 +162,7 @@ macro_rules! words {
 
             fn word(self) -> &'static Word {
                 match self {
-                    $( Self::$variant { .. } => const { &$row }, )+
+                    $( Self::$variant { .. } => const { &$row.documented(concat!($($doc),+)) }, )+
                 }
             }
 

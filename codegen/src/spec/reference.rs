@@ -1,0 +1,163 @@
+//! The reference page of specs, from the table of keys.
+//!
+//! Comes in: nothing. Goes out: Markdown, a table for the file and one for each map in it, which
+//! `docs/spec.md` of this crate holds and a test makes anew.
+
+use std::fmt::Write;
+
+use super::forms::FormKind;
+use super::keys::{Key, Kind, OPERAND};
+use super::model::Spec;
+use super::signature::SCALAR_TYPES;
+use super::swizzle::BYTE_NAMES;
+use super::words::{List, Word};
+use crate::arch::ARCHES;
+use crate::dtype::DTYPES;
+
+/// Every key of a spec with what it may be, its default and its meaning, as Markdown.
+///
+/// ```
+/// let page = tilewright_codegen::spec::reference();
+/// assert!(page.contains("| `cta_tile` |"));
+/// ```
+pub fn reference() -> String {
+    let mut page = Page {
+        text: HEAD.to_owned(),
+        lists: Vec::new(),
+    };
+    page.table("The file", "", Spec::KEYS);
+    page.table("`operands.<name>`", "operands.<name>.", OPERAND);
+    let maps = Spec::KEYS.iter().filter_map(|key| match key.kind {
+        Kind::Paths(hops) => Some((format!("{}.<operand>", key.name), hops)),
+        Kind::Record(keys) => Some((key.name.to_owned(), keys)),
+        _ => None,
+    });
+    for (path, keys) in maps {
+        page.table(&format!("`{path}`"), &format!("{path}."), keys);
+    }
+    page.words();
+    page.text
+}
+
+/// What stands before the tables.
+const HEAD: &str = "\
+Every key of a spec, from the table that reads them (`tilewright schema` has the same for editors).
+Keys with the default `auto` may be left to the plan, which says what it chose (`tilewright plan`);
+those with a `t` may be varied by `tune`, as `tune: { pipeline.stages: [2, 3] }`. Formulas are those
+of the page on notation in `tilewright-formula`.
+";
+
+/// The page as far as it is written.
+struct Page {
+    text: String,
+    /// Lists of words that tables name, each with its path.
+    lists: Vec<(String, &'static List)>,
+}
+
+impl Page {
+    fn table(&mut self, title: &str, prefix: &str, keys: &[Key]) {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            self.text,
+            "\n# {title}\n\n| key | value | default | | of | meaning |\n|---|---|---|---|---|---|\n"
+        );
+        for key in keys {
+            if let Kind::Word(list) = key.kind {
+                self.lists.push((format!("{prefix}{}", key.name), list));
+            }
+            let tuned = if key.tunable { "t" } else { "" };
+            let _ = writeln!(
+                self.text,
+                "| `{}` | {} | {} | {tuned} | {} | {} |",
+                key.name,
+                value(key.kind),
+                default(key),
+                kernels(key),
+                key.doc.replace('|', "\\|")
+            );
+        }
+    }
+
+    fn words(&mut self) {
+        for (path, list) in std::mem::take(&mut self.lists) {
+            let _ = write!(self.text, "\n# Words of `{path}`\n\n");
+            for word in list.words.iter().filter(|word| word.refused.is_none()) {
+                let meaning = word.doc.trim();
+                let _ = writeln!(self.text, "- `{}`: {meaning}", spelled(word));
+            }
+        }
+    }
+}
+
+/// A word, with the counts that it takes.
+fn spelled(word: &Word) -> String {
+    let Some(counts) = word.count else {
+        return word.name.to_owned();
+    };
+    let (name, most) = (word.name, counts.most);
+    let kind = if counts.powers_of_two {
+        "a power of two"
+    } else {
+        "a number"
+    };
+    format!("{name}_N` with {kind} up to `{most}")
+}
+
+fn default(key: &Key) -> &'static str {
+    match (key.required, key.auto) {
+        (true, _) => "must be written",
+        (_, true) => "`auto`",
+        _ => "",
+    }
+}
+
+/// The kernels whose specs have a key.
+fn kernels(key: &Key) -> &'static str {
+    match (key.forms, key.of_default) {
+        ([FormKind::Rows], _) => "maps and folds",
+        (forms, _) if !forms.contains(&FormKind::Rows) => "products",
+        (_, true) => "default formulas",
+        _ => "all",
+    }
+}
+
+/// What may be written.
+fn value(kind: Kind) -> String {
+    let code = |words: &mut dyn Iterator<Item = &'static str>| {
+        let words: Vec<String> = words.map(|word| format!("`{word}`")).collect();
+        words.join(" ")
+    };
+    match kind {
+        Kind::Kernel => "a word: one with a default formula, any beside `compute`".into(),
+        Kind::Name | Kind::Other => "a name".into(),
+        Kind::Arch => code(&mut ARCHES.iter().map(|arch| arch.name)),
+        Kind::DType => code(&mut DTYPES.iter().map(|dtype| dtype.text())),
+        Kind::Layout => "a layout, or `shape:packed`".into(),
+        Kind::Tile => "`(128,128,64)`, or `{ m: 128, n: 128, k: 64 }`".into(),
+        Kind::Triple { most } => format!("`(x,y,z)`, of at most {most} in all"),
+        Kind::Int { least, most, step } => {
+            let steps = match step {
+                1 => String::new(),
+                step => format!(", a multiple of {step}"),
+            };
+            format!("{least} to {most}{steps}")
+        }
+        Kind::MmaAtom => "an MMA atom's id".into(),
+        Kind::CopyAtom { from, to } => format!("the id of an atom from {from} to {to}"),
+        Kind::Swizzle => format!(
+            "`none` {} `Sw<B,M,S>`",
+            code(&mut BYTE_NAMES.iter().map(|(name, _)| *name))
+        ),
+        Kind::Word(_) => "a word, below".into(),
+        Kind::Compute => "a formula, a statement a line".into(),
+        Kind::Scalars => format!(
+            "a map from name to type: {}",
+            code(&mut SCALAR_TYPES.iter().map(|dtype| dtype.text()))
+        ),
+        Kind::Modes => "a map from mode to extent, or to where its groups lie".into(),
+        Kind::Record(_) | Kind::Way { .. } => "a map, below".into(),
+        Kind::Operands | Kind::Paths(_) => "a map by operand, below".into(),
+        Kind::Swizzles => "a map by operand".into(),
+        Kind::Tune => "a map from dotted path to a list of values".into(),
+    }
+}

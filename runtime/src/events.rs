@@ -5,7 +5,7 @@
 //! |---|---|
 //! | ERROR | a kernel faulted |
 //! | WARN | code is refused and another kernel takes over; an entry of the PTX cache is not used |
-//! | INFO | a bundle is opened; a kernel is loaded; a kernel had its first launch |
+//! | INFO | a bundle is opened; a kernel is loaded, or not kept; a kernel had its first launch |
 //! | DEBUG | a kernel is refused for a problem; another one takes over; scratch memory is made |
 //! | TRACE | a launch |
 //!
@@ -46,6 +46,12 @@ pub(crate) fn code_refused(kernel: &str, reason: &dyn Display) {
 /// An entry of the PTX cache is of no use, or could not be kept.
 pub(crate) fn cache_failed(entry: &dyn Display, reason: &dyn Display) {
     tracing::warn!(entry = %entry, reason = %reason, "the PTX cache does not help");
+}
+
+/// What the driver's linker makes of a kernel needs other registers or memory than what a load of
+/// its PTX makes: it is compiled at every start.
+pub(crate) fn compiled_otherwise(kernel: &str) {
+    tracing::info!(kernel, "the PTX cache keeps no code of a kernel");
 }
 
 /// Scratch memory of the runtime's own was made for a stream.

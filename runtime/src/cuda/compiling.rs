@@ -12,13 +12,6 @@ use crate::error::Error;
 /// Bytes of each log of the driver's compiler.
 const LOG_BYTES: usize = 16 << 10;
 
-/// Machine code that the driver made of PTX.
-pub(super) struct Compiled {
-    pub code: Vec<u8>,
-    /// What the compiler said.
-    pub log: String,
-}
-
 /// What the compiler says, and where it writes it.
 pub(super) struct Logs {
     info: Vec<u8>,
@@ -85,7 +78,7 @@ impl CudaDevice {
     ///
     /// # Errors
     /// [`Error::Load`] with the compiler's log when it refuses the text.
-    pub(super) fn compile(&self, kernel: &Kernel, ptx: &str) -> Result<Compiled, Error> {
+    pub(super) fn compile(&self, kernel: &Kernel, ptx: &str) -> Result<Vec<u8>, Error> {
         let text = self.terminated(kernel, ptx)?;
         let text = text.as_bytes_with_nul();
         let mut logs = Logs::new();
@@ -119,7 +112,6 @@ impl CudaDevice {
         // SAFETY: the machine code is the linker's, `bytes` long, and lives as long as it.
         let code = unsafe { std::slice::from_raw_parts(code.cast::<u8>(), bytes) }.to_vec();
         drop(linker);
-        let log = logs.info();
-        Ok(Compiled { code, log })
+        Ok(code)
     }
 }

@@ -14,6 +14,7 @@ mod context;
 mod foreign;
 mod launching;
 mod module;
+mod cached;
 mod nodes;
 mod scratch;
 mod tensor_map;

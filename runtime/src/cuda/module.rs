@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use cudarc::driver::sys::{self, CUfunction_attribute as Attribute};
 use cudarc::driver::{DriverError, result};
-use tilewright_bundle::{Kernel, LaunchAbi, Sha256Hex};
+use tilewright_bundle::{Kernel, LaunchAbi};
 
-use super::compiling::{Compiled, Logs};
+use super::compiling::Logs;
 use super::context::Context;
 use super::foreign::Outside;
 use super::launching::Room;
@@ -18,7 +18,7 @@ use super::{CudaDevice, driver_text, failed};
 use crate::counters::{CodeFrom, KernelCounts, ns_since};
 use crate::error::{Error, Refusal, refused};
 use crate::launch::{cubin_fits, other_params};
-use crate::ptx_cache::{Key, PtxCache};
+use crate::ptx_cache::PtxCache;
 
 /// Shared memory every launch may use without asking (CUDA programming guide, shared memory).
 const SMEM_WITHOUT_ASKING: u32 = 48 << 10;
@@ -28,7 +28,7 @@ const PORTABLE_CLUSTER: i64 = 8;
 const PARAM_INFO_DRIVER: u32 = 12_040;
 
 /// A loaded module, unloaded when dropped.
-struct Module {
+pub(super) struct Module {
     context: Arc<Context>,
     handle: sys::CUmodule,
 }
@@ -161,31 +161,13 @@ impl CudaDevice {
         })
     }
 
-    /// The module of what a cache has of PTX, or else of what the driver makes of it, which is
-    /// kept.
-    fn load_cached(
-        &self,
-        kernel: &Kernel,
-        ptx: &str,
-        cache: &PtxCache,
-    ) -> Result<((Module, String), CodeFrom), Error> {
-        let (driver, sm) = (self.info().driver, self.info().sm);
-        let key = Key {
-            ptx: Sha256Hex::of(ptx.as_bytes()),
-            driver: driver.unwrap_or(0),
-            sm: sm.unwrap_or(0),
-        };
-        if let Some(code) = cache.get(&key) {
-            match self.load_image(kernel, &code) {
-                Ok(loaded) => return Ok((loaded, CodeFrom::Cache)),
-                Err(error @ Error::Load { .. }) => cache.remove(&key, &error),
-                Err(error) => return Err(error),
-            }
-        }
-        let Compiled { code, log } = self.compile(kernel, ptx)?;
-        let (module, _) = self.load_image(kernel, &code)?;
-        cache.put(&key, &code);
-        Ok(((module, log), CodeFrom::Compiled))
+    /// The function of a launch.
+    pub(super) fn entry(&self, abi: &LaunchAbi, module: &Module) -> Result<sys::CUfunction, Error> {
+        let name = CString::new(abi.entry.as_str())
+            .map_err(|e| Error::Request(format!("entry {:?}: {e}", abi.entry)))?;
+        // SAFETY: the module is loaded; who asks keeps it longer than the function.
+        unsafe { result::module::get_function(module.handle, name) }
+            .map_err(self.failed("cuModuleGetFunction"))
     }
 
     /// The code of one launch, checked against the manifest.
@@ -195,11 +177,7 @@ impl CudaDevice {
         abi: &LaunchAbi,
         module: &Module,
     ) -> Result<Function, Error> {
-        let name = CString::new(abi.entry.as_str())
-            .map_err(|e| Error::Request(format!("entry {:?}: {e}", abi.entry)))?;
-        // SAFETY: the module is loaded and lives as long as the function, in `CudaKernel`.
-        let handle = unsafe { result::module::get_function(module.handle, name) }
-            .map_err(self.failed("cuModuleGetFunction"))?;
+        let handle = self.entry(abi, module)?;
         let registers = attribute(handle, Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?;
         self.check(kernel, abi, handle)?;
         if abi.cluster_ctas() > PORTABLE_CLUSTER {
@@ -215,7 +193,11 @@ impl CudaDevice {
     }
 
     /// Loads PTX (with its final NUL) or machine code.
-    fn load_image(&self, kernel: &Kernel, image: &[u8]) -> Result<(Module, String), Error> {
+    pub(super) fn load_image(
+        &self,
+        kernel: &Kernel,
+        image: &[u8],
+    ) -> Result<(Module, String), Error> {
         let mut logs = Logs::new();
         let (mut options, mut values) = logs.options();
         let mut handle = std::ptr::null_mut();
@@ -340,7 +322,7 @@ fn other_cluster(abi: &LaunchAbi, function: sys::CUfunction) -> Result<Option<Re
     }))
 }
 
-fn attribute(function: sys::CUfunction, which: Attribute) -> Result<u32, Error> {
+pub(super) fn attribute(function: sys::CUfunction, which: Attribute) -> Result<u32, Error> {
     let mut value = 0;
     // SAFETY: the function is loaded, and the driver writes one integer that outlives the call.
     unsafe { sys::cuFuncGetAttribute(&mut value, which, function) }

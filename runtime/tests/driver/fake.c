@@ -7,7 +7,10 @@ uint64_t counts[8];
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 // For tests: what was counted, and a kernel that faults.
+int more_registers;
+
 uint64_t fake_count(int which) { return counts[which]; }
+void fake_link(int registers) { more_registers = registers; }
 void fake_fault(int device, int code) { contexts[device].fault = code; }
 
 int cuInit(unsigned flags) { return flags ? invalid_value : ok; }

@@ -44,6 +44,7 @@ typedef struct function {
     handle_t handle;
     char name[64];
     params_t params;
+    int is_code;
 } function_t;
 
 typedef struct {
@@ -67,6 +68,7 @@ typedef struct {
 typedef struct {
     handle_t handle;
     char *text;
+    int is_code;
 } module_t;
 
 typedef struct {
@@ -79,6 +81,8 @@ extern context_t contexts[devices];
 extern _Thread_local context_t *current;
 extern uint64_t counts[8];
 extern pthread_mutex_t lock;
+// Registers that code of the linker needs beyond what a load compiles.
+extern int more_registers;
 enum { count_launches, count_compiled, count_loaded_code, count_linked, count_resets,
        count_streams, count_modules, count_memory };
 

@@ -16,6 +16,7 @@ int cuModuleLoadDataEx(module_t **module, const char *image, unsigned count, int
     }
     *module = make(sizeof **module, module_kind);
     (*module)->text = strdup(text);
+    (*module)->is_code = is_code;
     counted(is_code ? count_loaded_code : count_compiled, 1);
     counted(count_modules, 1);
     return ok;
@@ -84,12 +85,14 @@ int cuModuleGetFunction(function_t **function, module_t *module, const char *nam
     *function = make(sizeof **function, function_kind);
     snprintf((*function)->name, sizeof(*function)->name, "%s", name);
     read_params(at, &(*function)->params);
+    (*function)->is_code = module->is_code;
     return ok;
 }
 
 int cuFuncGetAttribute(int *value, int which, function_t *function) {
     TRY(check(function, function_kind));
-    *value = which == 0 ? 1024 : which == 4 ? 32 : 0;
+    int registers = function->is_code ? 32 + more_registers : 32;
+    *value = which == 0 ? 1024 : which == 4 ? registers : 0;
     return ok;
 }
 

@@ -72,6 +72,13 @@ impl Driver {
         call.unwrap()(which as i32)
     }
 
+    /// What the linker makes of PTX needs so many registers more than what a load makes of it.
+    pub fn link_with(&self, more_registers: i32) {
+        // SAFETY: as above.
+        let call = unsafe { self.library.get::<extern "C" fn(i32)>(b"fake_link") };
+        call.unwrap()(more_registers);
+    }
+
     /// What is asked of a device's context from now on fails, as behind a kernel that faulted.
     pub fn fault(&self, ordinal: i32) {
         // SAFETY: as above.

@@ -84,6 +84,25 @@ fn entries_that_are_damaged_or_refused_are_made_anew() {
 }
 
 #[test]
+fn code_that_the_linker_makes_otherwise_is_not_kept() {
+    let driver = driver();
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path().join("ptx");
+    driver.link_with(8);
+    let linked = driver.count(Count::Linked);
+    for start in 0..2 {
+        let runtime = with_cache(&home);
+        let counts = runtime.counters().kernels;
+        assert!(counts.values().all(|kernel| kernel.loads_from_cache == 0));
+        // Nor is it tried again.
+        assert_eq!(driver.count(Count::Linked), linked + 2, "start {start}");
+        let copy = Copy::new(&runtime, 3.0);
+        copy.enqueue(cuda(&runtime)).unwrap();
+    }
+    driver.link_with(0);
+}
+
+#[test]
 fn code_is_loaded_when_it_is_wanted_and_given_back() {
     let driver = driver();
     let modules = driver.count(Count::Modules);

@@ -4,18 +4,18 @@
 //! every spec's errors in the order of the files. LLVM runs in this process: what it cannot select
 //! ends it with LLVM's own message. The command has workers for that.
 
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+
+use rayon::ThreadPoolBuilder;
+use rayon::prelude::*;
 
 use crate::Making;
 use crate::arch::Arch;
 use crate::error::{Error, Result};
 use crate::kept::Kept;
-use crate::pack::Artifact;
+use crate::pack::{self, Artifact};
 use crate::spec::{self, Point, SpecFile};
 
 /// Reads and checks spec files.
@@ -48,10 +48,7 @@ pub fn runs_on(arch: &Arch, devices: &[String]) -> Result<bool> {
             arch: "any GPU".to_owned(),
             hint: "say sm_80, sm_90, sm_100 …".to_owned(),
         })?;
-        runs |= match arch.exact {
-            true => device.sm == arch.sm,
-            false => device.sm >= arch.sm,
-        };
+        runs |= pack::capability(arch).allows(device.sm);
     }
     Ok(runs)
 }
@@ -66,24 +63,20 @@ pub fn compile(
     kept: &Kept,
     jobs: Option<NonZeroUsize>,
 ) -> std::result::Result<Vec<Artifact>, Vec<Error>> {
-    let jobs = jobs.or_else(|| thread::available_parallelism().ok());
-    let jobs = jobs.map_or(1, NonZeroUsize::get).min(points.len());
-    let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    thread::scope(|scope| {
-        for _ in 0..jobs {
-            scope.spawn(|| {
-                while let Some((at, (file, point))) = take(&next, points) {
-                    let artifact = one(file, point, making, kept);
-                    let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
-                    made.push((at, artifact));
-                }
-            });
-        }
+    // No number of threads is as many as there are cores.
+    let jobs = jobs.map_or(0, NonZeroUsize::get).min(points.len());
+    let pool = ThreadPoolBuilder::new().num_threads(jobs).build();
+    let pool = pool.map_err(|error| {
+        let (path, source) = ("threads".to_owned(), io::Error::other(error));
+        vec![Error::Io { path, source }]
+    })?;
+    let made: Vec<Result<Artifact>> = pool.install(|| {
+        let points = points.par_iter();
+        let made = points.map(|(file, point)| one(file, point, making, kept));
+        made.collect()
     });
-    let mut made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
-    made.sort_by_key(|(at, _)| *at);
     let (mut artifacts, mut errors) = (Vec::new(), Vec::new());
-    for (_, one) in made {
+    for one in made {
         match one {
             Ok(artifact) => artifacts.push(artifact),
             Err(error) => errors.push(error),
@@ -93,11 +86,6 @@ pub fn compile(
         true => Ok(artifacts),
         false => Err(errors),
     }
-}
-
-fn take<'p, T>(next: &AtomicUsize, points: &'p [T]) -> Option<(usize, &'p T)> {
-    let at = next.fetch_add(1, Ordering::Relaxed);
-    Some((at, points.get(at)?))
 }
 
 fn one(file: &SpecFile, point: &Point, making: &Making, kept: &Kept) -> Result<Artifact> {

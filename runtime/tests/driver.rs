@@ -4,6 +4,12 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 #![cfg(target_os = "linux")]
 
+#[path = "fixture/counting.rs"]
+mod counting;
+
+#[path = "fixture/listening.rs"]
+mod listening;
+
 #[path = "driver/harness.rs"]
 mod harness;
 

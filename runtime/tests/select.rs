@@ -1,38 +1,16 @@
 //! Selection allocates nothing, and what it takes is what a launch takes.
 #![allow(clippy::unwrap_used)]
 
+#[path = "fixture/counting.rs"]
+mod counting;
 mod fixture;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
+use counting::{Counting, allocations};
 use fixture::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tilewright_runtime::bundle::*;
 use tilewright_runtime::{Arg, Device, EmulatorSettings, Problem, Query, Runtime, Source, fit};
-
-/// The system's allocator, counting the calls of each thread.
-struct Counting;
-
-thread_local! {
-    static CALLS: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is handed to the system's allocator as it is; the counter is a plain cell of
-// the thread that has no destructor.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        CALLS.with(|calls| calls.set(calls.get() + 1));
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`, and `alloc` above is the system's.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -74,11 +52,9 @@ fn a_selection_does_not_allocate() {
         (packed_gemm(64, 64, 63), Source::Interpolated),
     ] {
         let args = [Arg::new("a", &buffer)];
-        let before = CALLS.with(Cell::get);
-        let found = runtime.select(&query, &problem, &args);
-        let after = CALLS.with(Cell::get);
+        let (count, found) = allocations(|| runtime.select(&query, &problem, &args));
         assert_eq!(found.unwrap().source, source);
-        assert_eq!(after - before, 0, "{problem}");
+        assert_eq!(count, 0, "{problem}");
     }
 }
 

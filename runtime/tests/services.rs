@@ -2,24 +2,23 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod fixture;
+#[path = "fixture/listening.rs"]
+mod listening;
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use fixture::*;
+use listening::Listening;
 use tilewright_runtime::bundle::{TunedDevice, TunedPoint};
 use tilewright_runtime::{
     Arg, Device, EmulatorSettings, Error, FoundBy, Load, Options, Problem, Query, Refusal, Runtime,
     Source,
 };
+use tracing::Event;
 use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
 
-/// Events as text, a line each.
-#[derive(Clone, Default)]
-struct Heard(Arc<Mutex<String>>);
-
+/// An event as text.
 struct Line(String);
 
 impl Visit for Line {
@@ -31,34 +30,17 @@ impl Visit for Line {
     }
 }
 
-impl Subscriber for Heard {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
+/// What is told while some work is done, a line each.
+fn heard(work: impl FnOnce()) -> String {
+    let text = Arc::new(Mutex::new(String::new()));
+    let written = text.clone();
+    let listening = Listening(move |event: &Event<'_>| {
         let mut line = Line(event.metadata().level().to_string());
         event.record(&mut line);
-        self.0.lock().unwrap().push_str(&(line.0 + "\n"));
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
-
-fn heard(work: impl FnOnce()) -> String {
-    let heard = Heard::default();
-    tracing::subscriber::with_default(heard.clone(), work);
-    let text = heard.0.lock().unwrap();
+        written.lock().unwrap().push_str(&(line.0 + "\n"));
+    });
+    tracing::subscriber::with_default(listening, work);
+    let text = text.lock().unwrap();
     text.clone()
 }
 

@@ -17,6 +17,7 @@ use tilewright_bundle::{
 };
 use tilewright_formula::{Accumulation, Extent};
 
+use crate::arch::Arch;
 use crate::certify::Certificate;
 use crate::error::{Error, Result};
 use crate::ir::program::{ParamType, Program};
@@ -53,10 +54,7 @@ pub fn artifact(
     let mut kernel = Kernel {
         semantics: semantics(plan).map_err(&bug)?,
         min_driver: min_driver(ptx.version),
-        capability: Capability {
-            min_sm: plan.arch.sm,
-            exact: plan.arch.exact,
-        },
+        capability: capability(&plan.arch),
         launches: vec![launch(plan, program).map_err(&bug)?],
         workspace: workspace(plan).map_err(&bug)?,
         resources: Resources {
@@ -251,6 +249,14 @@ fn launch(plan: &Plan, program: &Program) -> std::result::Result<LaunchAbi, Stri
         programmatic: plan.launch == spec::LaunchKind::Programmatic,
         dynamic_smem_bytes: plan.smem_bytes.into(),
     })
+}
+
+/// Which GPUs run what is made for an architecture.
+pub(crate) fn capability(arch: &Arch) -> Capability {
+    Capability {
+        min_sm: arch.sm,
+        exact: arch.exact,
+    }
 }
 
 /// The scratch memory in which CTAs hand sums on.

@@ -1,5 +1,7 @@
 //! Code that a folder keeps from one start to the next.
 
+use std::ffi::CStr;
+
 use cudarc::driver::sys::CUfunction_attribute as Attribute;
 use tilewright_bundle::{Kernel, Sha256Hex};
 
@@ -41,7 +43,7 @@ impl CudaDevice {
             None => {}
         }
         let loaded = from_ptx()?;
-        let kept = self.linked(kernel, ptx, &loaded.0)?;
+        let kept = self.linked(kernel, &text, &loaded.0)?;
         if kept.is_none() {
             events::compiled_otherwise(&kernel.id);
         }
@@ -53,7 +55,7 @@ impl CudaDevice {
     fn linked(
         &self,
         kernel: &Kernel,
-        ptx: &str,
+        ptx: &CStr,
         loaded: &Module,
     ) -> Result<Option<Vec<u8>>, Error> {
         let linked = self.compile(kernel, ptx).and_then(|code| {

@@ -1,6 +1,6 @@
 //! The driver's compiler: PTX to machine code that can be kept, with what it says.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::{self, CUjit_option as Jit, CUjitInputType};
@@ -78,9 +78,8 @@ impl CudaDevice {
     ///
     /// # Errors
     /// [`Error::Load`] with the compiler's log when it refuses the text.
-    pub(super) fn compile(&self, kernel: &Kernel, ptx: &str) -> Result<Vec<u8>, Error> {
-        let text = self.terminated(kernel, ptx)?;
-        let text = text.as_bytes_with_nul();
+    pub(super) fn compile(&self, kernel: &Kernel, ptx: &CStr) -> Result<Vec<u8>, Error> {
+        let text = ptx.to_bytes_with_nul();
         let mut logs = Logs::new();
         let (mut options, mut values) = logs.options();
         let refused = |error: DriverError, logs: &Logs| self.code_refused(kernel, error, logs);

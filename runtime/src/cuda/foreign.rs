@@ -17,6 +17,14 @@ use crate::error::Error;
 /// First driver with `cuStreamGetCaptureInfo_v3`.
 pub(super) const CAPTURE_INFO_DRIVER: u32 = 12_030;
 
+/// What the next work of a stream that is being captured waits for: arrays of the driver's, which
+/// live until the stream's next call.
+pub(super) struct Dependencies {
+    pub nodes: *const sys::CUgraphNode,
+    pub edges: *const sys::CUgraphEdgeData,
+    pub count: usize,
+}
+
 /// A capture that a stream is in, by the driver's number for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CaptureId(u64);
@@ -173,24 +181,45 @@ impl CudaDevice {
             // All captures of one stream count as one: their scratch memory is shared.
             return Ok(is_active(status).then_some(CaptureId(0)));
         }
+        // SAFETY: the caller's promise is the callee's.
+        let (status, id) = unsafe { self.capture_info(stream, None) }?;
+        Ok(is_active(status).then_some(CaptureId(id)))
+    }
+
+    /// Whether a stream is being captured, the capture's number, and where there is a place for it
+    /// what the stream's next work would wait for.
+    ///
+    /// # Safety
+    /// The stream is one of the device's primary context; null is the default stream.
+    pub(super) unsafe fn capture_info(
+        &self,
+        stream: sys::CUstream,
+        last: Option<&mut Dependencies>,
+    ) -> Result<(CUstreamCaptureStatus, u64), Error> {
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         let mut id = 0;
+        let places = last.map(|last| -> (*mut _, *mut _, *mut _) {
+            (&mut last.nodes, &mut last.edges, &mut last.count)
+        });
+        let (nodes, edges, count) = places.unwrap_or((null_mut(), null_mut(), null_mut()));
         let call = sys::cuStreamGetCaptureInfo_v3;
-        // SAFETY: the stream is alive; the driver writes a status and a number that outlive the
-        // call, and leaves out what it is given no place for.
-        let told = unsafe {
+        // SAFETY: the stream is alive; the driver writes each value, all of which outlive the call,
+        // and leaves out what it is given no place for. Data of edges is asked for with the nodes,
+        // as leaving it out is an error where edges have some.
+        unsafe {
             call(
                 stream,
                 &mut status,
                 &mut id,
                 null_mut(),
-                null_mut(),
-                null_mut(),
-                null_mut(),
+                nodes,
+                edges,
+                count,
             )
-        };
-        told.result()
-            .map_err(self.failed("cuStreamGetCaptureInfo"))?;
-        Ok(is_active(status).then_some(CaptureId(id)))
+        }
+        .result()
+        .map_err(self.failed("cuStreamGetCaptureInfo"))?;
+        Ok((status, id))
     }
 }
 

@@ -54,6 +54,23 @@ impl CudaDevice {
         workspace: Option<u64>,
     ) -> Result<(), Error> {
         self.bind_for(kernel)?;
+        // SAFETY: the caller's promise is the callee's.
+        unsafe { self.submit_all(stream, kernel, launch, workspace, || Ok(())) }.map(|_| ())
+    }
+
+    /// Submits every part of a launch, and does something after each. Returns the address of the
+    /// scratch memory.
+    ///
+    /// # Safety
+    /// As [`CudaDevice::launch_on`]; the kernel's context is current.
+    pub(super) unsafe fn submit_all(
+        &self,
+        stream: sys::CUstream,
+        kernel: &CudaKernel,
+        launch: &Launch,
+        workspace: Option<u64>,
+        mut after_each: impl FnMut() -> Result<(), Error>,
+    ) -> Result<u64, Error> {
         let workspace = match workspace {
             Some(address) => address,
             // SAFETY: the caller's promise is the callee's.
@@ -69,8 +86,9 @@ impl CudaDevice {
                 with_pointers(part, &workspace, |params| {
                     self.submit(stream, function, part, params)
                 })?;
+                after_each()?;
             }
-            Ok(())
+            Ok(workspace)
         })
     }
 
@@ -88,7 +106,7 @@ impl CudaDevice {
     ///
     /// # Safety
     /// The stream is one of the device's primary context; null is the default stream.
-    pub(super) unsafe fn scratch(
+    unsafe fn scratch(
         &self,
         stream: sys::CUstream,
         kernel: &CudaKernel,
@@ -105,7 +123,7 @@ impl CudaDevice {
         }
     }
 
-    pub(super) fn submit(
+    fn submit(
         &self,
         stream: sys::CUstream,
         function: &Function,

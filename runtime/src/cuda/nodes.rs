@@ -1,18 +1,16 @@
 //! Kernel nodes of a graph: found while a launch is captured, changed in the executable graph.
 
 use std::ffi::c_void;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
-use cudarc::driver::sys::{self, CUstreamCaptureStatus};
+use cudarc::driver::sys;
 
 use super::CudaDevice;
-use super::foreign::CAPTURE_INFO_DRIVER;
+use super::foreign::{CAPTURE_INFO_DRIVER, Dependencies};
 use super::launching::{allow_smem, with_pointers};
-use super::module::{CudaKernel, Function};
+use super::module::CudaKernel;
 use crate::error::{Error, Refusal};
-use crate::events;
-use crate::launch::{Launch, LaunchPart};
-use crate::nvtx;
+use crate::launch::Launch;
 
 /// The nodes that the launches of one kernel became.
 #[derive(Debug)]
@@ -54,27 +52,14 @@ impl CudaDevice {
             let text = "the stream is not being captured: begin a capture of it first";
             return Err(Error::Request(text.to_owned()));
         }
-        let workspace = match workspace {
-            Some(address) => address,
+        let mut nodes = Vec::new();
+        let found = || {
             // SAFETY: as above.
-            None => unsafe { self.scratch(stream, kernel, launch) }?,
+            nodes.push(unsafe { self.last_node(stream) }?);
+            Ok(())
         };
-        let _range = nvtx::range(&kernel.id);
-        let work = &launch.work;
-        events::launched(&work.kernel, &work.problem, stream.addr());
-        self.context().watch().begin(stream.addr(), work);
-        let nodes = kernel.counts.launch(&kernel.id, || {
-            let parts = launch.parts.iter().zip(&kernel.functions);
-            let one = |(part, function): (&LaunchPart, &Function)| {
-                allow_smem(function, part.dynamic_smem_bytes)?;
-                with_pointers(part, &workspace, |params| {
-                    self.submit(stream, function, part, params)
-                })?;
-                // SAFETY: as above.
-                unsafe { self.last_node(stream) }
-            };
-            parts.map(one).collect::<Result<Vec<_>, Error>>()
-        })?;
+        // SAFETY: as above.
+        let workspace = unsafe { self.submit_all(stream, kernel, launch, workspace, found) }?;
         Ok((Nodes(nodes), workspace))
     }
 
@@ -83,25 +68,14 @@ impl CudaDevice {
     /// # Safety
     /// The stream is one of the device's primary context.
     unsafe fn last_node(&self, stream: sys::CUstream) -> Result<sys::CUgraphNode, Error> {
-        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-        let (mut id, mut count) = (0, 0);
-        let (mut nodes, mut edges) = (std::ptr::null(), std::ptr::null());
-        let call = sys::cuStreamGetCaptureInfo_v3;
-        // SAFETY: the stream is alive; the driver writes each value, all of which outlive the call.
-        // Data of edges is asked for, as leaving it out is an error where edges have some.
-        let told = unsafe {
-            call(
-                stream,
-                &mut status,
-                &mut id,
-                null_mut(),
-                &mut nodes,
-                &mut edges,
-                &mut count,
-            )
+        let mut last = Dependencies {
+            nodes: null(),
+            edges: null(),
+            count: 0,
         };
-        told.result()
-            .map_err(self.failed("cuStreamGetCaptureInfo"))?;
+        // SAFETY: the caller's promise is the callee's.
+        unsafe { self.capture_info(stream, Some(&mut last)) }?;
+        let Dependencies { nodes, count, .. } = last;
         if count != 1 || nodes.is_null() {
             let text = format!("a captured launch is followed by {count} nodes instead of itself");
             return Err(Error::Request(text));

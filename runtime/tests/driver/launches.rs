@@ -1,73 +1,21 @@
 //! Launches from any thread on any device, and what they cost the host.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tilewright_runtime::{Device, Error};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::Event;
 
+use crate::counting::{Counting, allocations};
 use crate::harness::*;
-
-/// The system's allocator, counting the calls of each thread.
-struct Counting;
-
-thread_local! {
-    static CALLS: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is handed to the system's allocator as it is; the counter is a plain cell of
-// the thread that has no destructor.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        CALLS.with(|calls| calls.set(calls.get() + 1));
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`, and `alloc` above is the system's.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use crate::listening::Listening;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Counts events by their number of fields.
-#[derive(Clone, Default)]
-struct Listening(Arc<[AtomicU64; 8]>);
-
-impl Subscriber for Listening {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        let fields = event.fields().count();
-        self.0[fields.min(7)].fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
-
 /// Allocations of so many launches.
-fn allocations(launches: usize, launch: impl Fn()) -> usize {
-    let before = CALLS.with(Cell::get);
-    (0..launches).for_each(|_| launch());
-    CALLS.with(Cell::get) - before
+fn of_launches(launches: usize, launch: impl Fn()) -> usize {
+    allocations(|| (0..launches).for_each(|_| launch())).0
 }
 
 #[test]
@@ -81,13 +29,19 @@ fn a_launch_allocates_nothing_whoever_listens() {
     let launch = || unsafe { device.enqueue_on(stream, &copy.prepared, None) }.unwrap();
     launch();
     let before = driver.count(Count::Launches);
-    assert_eq!(allocations(200, launch), 0);
-    let listening = Listening::default();
-    let heard = || -> u64 { listening.0.iter().map(|n| n.load(Ordering::Relaxed)).sum() };
-    tracing::subscriber::with_default(listening.clone(), || {
+    assert_eq!(of_launches(200, launch), 0);
+    // By their number of fields.
+    let counts: Arc<[AtomicU64; 8]> = Arc::default();
+    let heard = || -> u64 { counts.iter().map(|n| n.load(Ordering::Relaxed)).sum() };
+    let counted = counts.clone();
+    let listening = Listening(move |event: &Event<'_>| {
+        let fields = event.fields().count();
+        counted[fields.min(7)].fetch_add(1, Ordering::Relaxed);
+    });
+    tracing::subscriber::with_default(listening, || {
         launch();
         let heard_before = heard();
-        assert_eq!(allocations(200, launch), 0);
+        assert_eq!(of_launches(200, launch), 0);
         assert_eq!(heard() - heard_before, 200);
     });
     assert_eq!(driver.count(Count::Launches), before + 401);

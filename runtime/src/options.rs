@@ -29,8 +29,9 @@ pub enum Load {
 pub struct Options {
     /// When kernels are loaded.
     pub load: Load,
-    /// Where the machine code is kept that the driver makes of PTX, so that it is made once:
-    /// seconds of a service's start. None leaves it to the driver, whose own cache is often off
-    /// in containers. The emulator has no use for it.
+    /// Where the machine code is kept that the driver makes of PTX, so that later starts need no
+    /// compiler: the first compiles twice, to see that what can be kept is as good as what it
+    /// runs, and kernels of which it is not are compiled at every start. None leaves it to the
+    /// driver, whose own cache is often off in containers. The emulator has no use for it.
     pub ptx_cache: Option<PtxCache>,
 }

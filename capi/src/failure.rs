@@ -174,6 +174,7 @@ impl From<Error> for Failure {
             | Error::Cuda { .. }
             | Error::Load { .. }
             | Error::ContextLost { .. }
+            | Error::ProcessLost { .. }
             | Error::DeviceLost { .. } => (TW_ERROR_DEVICE, Vec::new()),
             Error::OutOfBuffer { .. }
             | Error::ForeignBuffer

@@ -307,30 +307,27 @@ fn what_is_wrong_is_told_as_a_problem() {
 }
 
 #[test]
-fn a_kernel_that_faults_costs_its_batch_and_no_more() {
+fn a_kernel_that_faults_ends_the_process_for_another_to_start() {
     let home = tempfile::tempdir().unwrap();
-    let service = Service::start(home.path(), &faulty(GEMM), &[]);
+    let mut service = Service::start(home.path(), &faulty(GEMM), &[]);
     let ones = 1f32.to_le_bytes().repeat(6);
     let put = service.ask(&format!("PUT /v1/weights/w{}", matrix(2, 3)), &ones);
     assert_eq!(put.0, 204);
-    for round in 1..=2 {
-        let path = format!("POST /v1/products/w{}", matrix(1, 3));
-        let (status, body) = service.ask(&path, &ones[..12]);
-        assert_eq!(status, 500, "{body}");
-        assert!(
-            body.contains("/problems/faulted") && body.contains("gemm_f32@plain-1"),
-            "{body}"
-        );
-        assert_eq!(service.ask("GET /readyz", &[]).0, 200);
-        assert_eq!(
-            service.metric("tilewright_service_fresh_starts_total"),
-            f64::from(round)
-        );
-    }
-    // The weight is still there: rows of another width are told so.
+    // Rows of another width are told so, and cost nothing.
     let (status, body) = service.ask(&format!("POST /v1/products/w{}", matrix(1, 2)), &ones[..8]);
     assert_eq!(status, 400, "{body}");
     assert!(body.contains("have 3"), "{body}");
+    let path = format!("POST /v1/products/w{}", matrix(1, 3));
+    let (status, body) = service.ask(&path, &ones[..12]);
+    assert_eq!(status, 500, "{body}");
+    assert!(
+        body.contains("/problems/faulted") && body.contains("gemm_f32@plain-1"),
+        "{body}"
+    );
+    assert_eq!(service.child.wait().unwrap().code(), Some(3));
+    let again = Service::start(home.path(), &faulty(GEMM), &[]);
+    assert_eq!(again.ask("GET /readyz", &[]).0, 200);
+    assert_eq!(again.metric("tilewright_service_context_lost"), 0.0);
 }
 
 /// The product, which loads from address 0 first.

@@ -1,12 +1,13 @@
-//! What only a GPU can show of the runtime: a fault and the fresh start after it, graphs that are
-//! changed, the PTX cache, several GPUs, what a launch costs the host.
+//! What only a GPU can show of the runtime: a fault, which costs its process the GPU and no other,
+//! graphs that are changed, the PTX cache, several GPUs, what a launch costs the host.
 //!
 //! `gpu_smoke [BUNDLE]` prints a line for each and ends with 1 when one is not as it should be; the
-//! kernels of a bundle are loaded with and without the cache.
+//! kernels of a bundle are loaded with and without the cache. `CUDA_CACHE_DISABLE=1` keeps the
+//! driver's own cache out of it. `gpu_smoke --fault` faults and nothing else.
 
 use std::error::Error;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use tilewright_fixture::{COPY, bundle_of, copy_kernel};
@@ -76,7 +77,7 @@ fn wanted(is: bool, text: String) -> Outcome {
     if is { Ok(text) } else { Err(text.into()) }
 }
 
-/// A kernel that writes where no memory is; then everything anew.
+/// A kernel that writes where no memory is, and what this process can do after it.
 fn fault() -> Outcome {
     let (lost, device) = runtime(0)?;
     let [from, to] = memories(&device, 0)?;
@@ -95,18 +96,30 @@ fn fault() -> Outcome {
         .ok_or("work is taken after the fault")?;
     let is_told = matches!(&first, RuntimeError::Fault(fault) if fault.suspects.len() == 1);
     let is_refused = matches!(second, RuntimeError::ContextLost { .. });
-    let start = Instant::now();
-    let (fresh, device) = runtime(0)?;
-    let opened = start.elapsed();
-    let [new_from, new_to] = memories(&device, 9)?;
-    // Gone while the fresh one is at work.
+    // What is lost is not freed, which would be refused.
     drop((good, bad, from, to, lost));
-    let again = copy(&fresh, &device, new_from.address(), new_to.address())?;
-    // SAFETY: as above.
-    unsafe { device.enqueue(&again, None) }?;
-    let works = device.download(&new_to)? == content(9);
-    let text = format!("{first} | then: {second} | fresh after {opened:?}, works: {works}");
-    wanted(is_told && is_refused && works, text)
+    let third = Device::cuda(0)
+        .err()
+        .ok_or("the process gets the GPU again: the runtime can say so")?;
+    let is_lost = matches!(third, RuntimeError::ProcessLost { .. });
+    let text = format!("{first} | then: {second} | then: {third}");
+    wanted(is_told && is_refused && is_lost, text)
+}
+
+/// The fault in a process of its own, with work of this one on the GPU before and after.
+fn fault_aside() -> Outcome {
+    let (here, device) = runtime(0)?;
+    let [from, to] = memories(&device, 3)?;
+    let copy = copy(&here, &device, from.address(), to.address())?;
+    let aside = Command::new(std::env::current_exe()?)
+        .arg("--fault")
+        .output()?;
+    let told = String::from_utf8_lossy(&aside.stdout).trim().to_owned();
+    // SAFETY: the download waits for it.
+    unsafe { device.enqueue(&copy, None) }?;
+    let works = device.download(&to)? == content(3);
+    let text = format!("{told}; work of another process goes on: {works}");
+    wanted(aside.status.success() && works, text)
 }
 
 /// A captured launch that is given other memory.
@@ -153,7 +166,8 @@ fn cache(bundle: &Path) -> Outcome {
         let kernels = runtime.counters().kernels;
         let from_cache: u64 = kernels.values().map(|kernel| kernel.loads_from_cache).sum();
         let loads: u64 = kernels.values().map(|kernel| kernel.loads).sum();
-        is_right &= loads > 0 && from_cache == if name == "warm" { loads } else { 0 };
+        // Of some kernels the driver's linker makes other code than a load, which is not kept.
+        is_right &= loads > 0 && (from_cache > 0) == (name == "warm");
         told.push(format!(
             "{name}: {loads} kernels in {taken:?}, {from_cache} of the cache"
         ));
@@ -222,6 +236,9 @@ fn overhead() -> Outcome {
 
 fn main() -> ExitCode {
     let bundle = std::env::args().nth(1);
+    if bundle.as_deref() == Some("--fault") {
+        return print(vec![("fault", fault())]);
+    }
     let count = (0..)
         .take_while(|ordinal| Device::cuda(*ordinal).is_ok())
         .count();
@@ -234,8 +251,13 @@ fn main() -> ExitCode {
         outcomes.push(("ptx cache", cache(bundle.as_ref())));
     }
     outcomes.push(("several GPUs", several(count)));
-    outcomes.push(("fault", fault()));
+    outcomes.push(("fault", fault_aside()));
     outcomes.push(("after the fault", graph()));
+    print(outcomes)
+}
+
+/// Prints how it went; 1 where something is not as it should be.
+fn print(outcomes: Vec<(&str, Outcome)>) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for (name, outcome) in outcomes {
         match outcome {

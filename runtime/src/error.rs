@@ -138,10 +138,22 @@ pub enum Error {
     #[error("{0}")]
     Fault(Arc<Fault>),
     /// A kernel faulted earlier and took the device's context with it.
-    #[error("this runtime's context is lost, open a fresh one: {fault}")]
+    #[error(
+        "this runtime's context is lost, and with a GPU's all of the process: start it anew (on \
+         the emulator a fresh runtime will do): {fault}"
+    )]
     ContextLost {
         /// What happened.
         fault: Arc<Fault>,
+    },
+    /// A kernel of this process faulted on a GPU, and the driver gives the process no other
+    /// context.
+    #[error("this process has lost GPU {ordinal}, end it and start it anew: {reason}")]
+    ProcessLost {
+        /// The GPU's number.
+        ordinal: usize,
+        /// What happened.
+        reason: String,
     },
     /// A folder cannot hold compiled PTX.
     #[error("{} cannot be a PTX cache: {reason}", folder.display())]
@@ -205,12 +217,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the device's context is lost with it: nothing more runs until a fresh runtime is
-    /// opened.
+    /// Whether the device's context is lost: on a GPU nothing more runs in this process, on the
+    /// emulator nothing until a fresh runtime is opened.
     pub fn is_lost(&self) -> bool {
         match self {
             Error::Fault(fault) => matches!(fault.by, FoundBy::Driver { .. }),
-            Error::ContextLost { .. } => true,
+            Error::ContextLost { .. } | Error::ProcessLost { .. } => true,
             _ => false,
         }
     }

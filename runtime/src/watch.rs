@@ -113,6 +113,11 @@ impl Watch {
         self.lost.get().is_some()
     }
 
+    /// What took the context.
+    pub fn fault(&self) -> Option<&Fault> {
+        self.lost.get().map(|fault| &**fault)
+    }
+
     /// The error of a call by which the driver told of a fault. The context is lost; what is asked
     /// of it later gets [`Error::ContextLost`].
     pub fn faulted(&self, call: &str, reason: String) -> Error {

@@ -77,7 +77,7 @@ load=''
 cat "$home/seen"
 if exec 3<>"/dev/tcp/${address%:*}/${address#*:}"; then
     printf 'GET /metrics HTTP/1.1\r\nhost: %s\r\nconnection: close\r\n\r\n' "$address" >&3
-    grep -E '(launches|loads|load_nano|first_launch|fallbacks|fresh_starts|skipped|lost)' <&3 |
+    grep -E '(launches|loads|load_nano|first_launch|fallbacks|skipped|lost)' <&3 |
         grep -v '^#' || true
 fi
 kill -TERM "$service"

@@ -2,15 +2,17 @@
 //!
 //! A fault takes the context with it: whatever is asked of it later fails, of whoever shares it.
 //! The first call that meets the driver's error names the launches that may have faulted; from then
-//! on no handle of that context reaches the driver any more, not even to be freed, since opening
-//! the device again resets its primary context and handles and addresses come anew.
+//! on no handle of that context reaches the driver any more, not even to be freed. Nor does the
+//! process get another context: after an illegal address and after a trap the driver refused one
+//! with the same error, the primary context released or reset and one of its own alike (driver
+//! 580.159.04, H200). What goes on is a fresh process.
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cudarc::driver::sys::{self, CUresult};
-use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
+use cudarc::driver::{CudaContext, CudaStream, DriverError};
 
 use super::{driver_text, failed};
 use crate::error::Error;
@@ -23,8 +25,7 @@ static WATCHES: Mutex<Vec<(usize, Weak<Watch>)>> = Mutex::new(Vec::new());
 /// A context that is watched.
 #[derive(Debug)]
 pub(crate) struct Context {
-    /// Never released when it is lost: a reset may have forgotten who retained it, and the release
-    /// would be that of the next one.
+    /// Never released when it is lost.
     cuda: ManuallyDrop<Arc<CudaContext>>,
     watch: Arc<Watch>,
 }
@@ -39,27 +40,25 @@ impl Drop for Context {
 }
 
 impl Context {
-    /// Opens the primary context of a GPU, with a stream. One that an earlier fault has spoilt is
-    /// reset: all of the process that still use it have lost it already.
+    /// Opens the primary context of a GPU, with a stream.
+    ///
+    /// # Errors
+    /// [`Error::ProcessLost`] behind a fault.
     pub fn open(ordinal: usize) -> Result<(Arc<Context>, Stream), Error> {
         let mut watches = WATCHES.lock().unwrap_or_else(PoisonError::into_inner);
         let live = |(_, watch): &(usize, Weak<Watch>)| watch.strong_count() > 0;
         watches.retain(live);
         let known = watches.iter().filter(|(of, _)| *of == ordinal);
-        let known = known.filter_map(|(_, watch)| watch.upgrade());
-        let mut known: Vec<Arc<Watch>> = known.filter(|watch| !watch.is_lost()).collect();
+        let known: Vec<Arc<Watch>> = known.filter_map(|(_, watch)| watch.upgrade()).collect();
         let (cuda, stream) = match attempt(ordinal) {
+            Ok(opened) => opened,
             Err(Attempt { call, error }) if is_sticky(error) => {
-                for watch in known.drain(..) {
-                    let _ = watch.faulted(call, driver_text(error));
-                }
-                reset(ordinal)?;
-                attempt(ordinal)
+                return Err(process_lost(ordinal, &known, call, &driver_text(error)));
             }
-            opened => opened,
-        }
-        .map_err(|Attempt { call, error }| failed(call)(error))?;
-        let watch = known.pop().unwrap_or_else(|| {
+            Err(Attempt { call, error }) => return Err(failed(call)(error)),
+        };
+        let watch = known.into_iter().find(|watch| !watch.is_lost());
+        let watch = watch.unwrap_or_else(|| {
             let watch = Arc::new(Watch::default());
             watches.push((ordinal, Arc::downgrade(&watch)));
             watch
@@ -179,20 +178,19 @@ fn attempt(ordinal: usize) -> Result<(Arc<CudaContext>, Arc<CudaStream>), Attemp
     Ok((cuda, stream))
 }
 
-/// Destroys what is left of a primary context, so that the next one to retain it gets a fresh one.
-fn reset(ordinal: usize) -> Result<(), Error> {
-    let ordinal = i32::try_from(ordinal).unwrap_or(i32::MAX);
-    let device = result::device::get(ordinal).map_err(failed("cuDeviceGet"))?;
-    // What is current on this thread is about to go.
-    // SAFETY: null leaves the thread without a context.
-    unsafe { sys::cuCtxSetCurrent(std::ptr::null_mut()) }
-        .result()
-        .map_err(failed("cuCtxSetCurrent"))?;
-    // SAFETY: the device exists. Whoever uses the context has lost it, and watched handles of it
-    // are not used again.
-    unsafe { sys::cuDevicePrimaryCtxReset_v2(device) }
-        .result()
-        .map_err(failed("cuDevicePrimaryCtxReset"))
+/// The error of a GPU that this process cannot open any more. Whoever has it open has lost it, and
+/// what is known of the fault is told.
+fn process_lost(ordinal: usize, known: &[Arc<Watch>], call: &str, text: &str) -> Error {
+    for watch in known {
+        // Its own work meets the error by itself.
+        let _ = watch.faulted(call, text.to_owned());
+    }
+    let fault = known.iter().find_map(|watch| watch.fault());
+    let reason = fault.map_or_else(
+        || format!("{call} failed: {text}"),
+        |fault| fault.to_string(),
+    );
+    Error::ProcessLost { ordinal, reason }
 }
 
 /// Whether an error of the driver stays for as long as its context lives (driver API, `CUresult`:

@@ -3,7 +3,7 @@
 
 context_t contexts[devices];
 _Thread_local context_t *current;
-uint64_t counts[8];
+uint64_t counts[7];
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 // For tests: what was counted, and a kernel that faults.
@@ -12,6 +12,17 @@ int more_registers;
 uint64_t fake_count(int which) { return counts[which]; }
 void fake_link(int registers) { more_registers = registers; }
 void fake_fault(int device, int code) { contexts[device].fault = code; }
+
+// What a fresh process meets. Who retained a context is forgotten, so that a release that is one
+// too many would be seen.
+void fake_process(void) {
+    for (int device = 0; device < devices; device++) {
+        context_t *it = &contexts[device];
+        if (it->fault) {
+            it->retained = it->fault = it->handle.life = 0;
+        }
+    }
+}
 
 int cuInit(unsigned flags) { return flags ? invalid_value : ok; }
 
@@ -56,9 +67,12 @@ int cuDeviceTotalMem_v2(size_t *bytes, int device) {
 
 int cuDevicePrimaryCtxRetain(context_t **context, int device) {
     context_t *it = &contexts[device];
+    // As seen of the driver: who faulted gets no other context.
+    if (it->fault) {
+        return it->fault;
+    }
     if (it->retained++ == 0) {
         it->handle = (handle_t){context_kind, device, ++it->lives};
-        it->fault = 0;
     }
     *context = it;
     return ok;
@@ -70,13 +84,6 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
         return invalid_context;
     }
     it->handle.life = --it->retained == 0 ? 0 : it->handle.life;
-    return ok;
-}
-
-// Forgets who retained it, so that a release that is one too many would be seen.
-int cuDevicePrimaryCtxReset_v2(int device) {
-    contexts[device].retained = contexts[device].fault = contexts[device].handle.life = 0;
-    counted(count_resets, 1);
     return ok;
 }
 

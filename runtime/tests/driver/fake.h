@@ -79,12 +79,12 @@ typedef struct {
 
 extern context_t contexts[devices];
 extern _Thread_local context_t *current;
-extern uint64_t counts[8];
+extern uint64_t counts[7];
 extern pthread_mutex_t lock;
 // Registers that code of the linker needs beyond what a load compiles.
 extern int more_registers;
-enum { count_launches, count_compiled, count_loaded_code, count_linked, count_resets,
-       count_streams, count_modules, count_memory };
+enum { count_launches, count_compiled, count_loaded_code, count_linked, count_streams,
+       count_modules, count_memory };
 
 // What a call in the current context answers before it does anything.
 static inline int ready(void) {

@@ -38,9 +38,8 @@ fn a_wait_names_the_launches_that_may_have_faulted() {
 }
 
 #[test]
-fn what_is_lost_refuses_everything_and_a_fresh_runtime_works() {
+fn what_is_lost_refuses_everything_until_a_fresh_process() {
     let driver = driver();
-    let before = driver.count(Count::Resets);
     let lost = runtime(0);
     let copy = Copy::new(&lost, 0.0);
     copy.enqueue(cuda(&lost)).unwrap();
@@ -63,8 +62,13 @@ fn what_is_lost_refuses_everything_and_a_fresh_runtime_works() {
         assert!(matches!(error, Error::ContextLost { .. }), "{text}");
         assert!(text.starts_with("this runtime's context is lost"), "{text}");
     }
+    let error = Device::cuda(0).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, Error::ProcessLost { ordinal: 0, .. }) && error.is_lost());
+    // Who may have done it is not forgotten.
+    assert!(text.contains("copy_f32@plain-1 on m=3 n=5"), "{text}");
+    driver.fresh_process();
     let fresh = runtime(0);
-    assert_eq!(driver.count(Count::Resets), before + 1);
     // Nothing of the lost one reaches the driver, which would end the process; nor does it take
     // the context of the fresh one with it.
     drop((copy, event, lost));
@@ -94,10 +98,22 @@ fn runtimes_of_one_device_know_each_others_launches() {
 fn a_fault_that_nobody_has_met_is_met_by_the_next_to_open() {
     let driver = driver();
     let lost = runtime(0);
+    let copy = Copy::new(&lost, 0.0);
+    copy.enqueue(cuda(&lost)).unwrap();
     driver.fault(0);
-    let fresh = Device::cuda(0).unwrap();
-    assert!(lost.device().is_lost() && !fresh.is_lost());
-    fresh.alloc(64).unwrap();
-    drop(lost);
-    fresh.alloc(64).unwrap();
+    let text = Device::cuda(0).unwrap_err().to_string();
+    assert!(lost.device().is_lost());
+    assert!(
+        text.starts_with("this process has lost GPU 0") && text.contains("copy_f32@plain-1"),
+        "{text}"
+    );
+    drop((copy, lost));
+    // When nobody knows of it any more, there is what the driver says.
+    let text = Device::cuda(0).unwrap_err().to_string();
+    assert!(
+        text.contains("cuDevicePrimaryCtxRetain failed: CUDA_ERROR"),
+        "{text}"
+    );
+    // The other GPU is not concerned.
+    Device::cuda(1).unwrap().alloc(64).unwrap();
 }

@@ -20,10 +20,9 @@ pub enum Count {
     Compiled = 1,
     LoadedCode = 2,
     Linked = 3,
-    Resets = 4,
-    Streams = 5,
-    Modules = 6,
-    Memory = 7,
+    Streams = 4,
+    Modules = 5,
+    Memory = 6,
 }
 
 /// The driver, of one test at a time.
@@ -79,16 +78,25 @@ impl Driver {
         call.unwrap()(more_registers);
     }
 
-    /// What is asked of a device's context from now on fails, as behind a kernel that faulted.
+    /// What is asked of a device's context from now on fails, as behind a kernel that faulted, and
+    /// this process gets no other.
     pub fn fault(&self, ordinal: i32) {
         // SAFETY: as above.
         let call = unsafe { self.library.get::<extern "C" fn(i32, i32)>(b"fake_fault") };
         call.unwrap()(ordinal, ILLEGAL_ADDRESS);
     }
+
+    /// What a fresh process meets.
+    pub fn fresh_process(&self) {
+        // SAFETY: as above.
+        let call = unsafe { self.library.get::<extern "C" fn()>(b"fake_process") };
+        call.unwrap()();
+    }
 }
 
 impl Drop for Driver {
     fn drop(&mut self) {
+        self.fresh_process();
         let name = format!("fake-driver-{}.so", std::process::id());
         // It stays loaded, and needs its file no more.
         let _ = std::fs::remove_file(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name));

@@ -1,8 +1,8 @@
-//! The device with its weights: products of many requests at once, and a fresh start after a fault.
+//! The device with its weights: products of many requests at once.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tilewright_runtime::bundle::{DType, Kernel};
 use tilewright_runtime::{
@@ -37,23 +37,13 @@ pub struct Types {
     pub d: DType,
 }
 
-/// The runtime that is in use, for whoever reads its counters.
-pub type Current = Arc<Mutex<Arc<Runtime>>>;
-
 /// A weight on the device, with room for a batch.
-#[derive(Debug)]
-struct Placed {
-    b: Buffer,
-    a: Buffer,
-    d: Buffer,
-}
-
 #[derive(Debug)]
 struct Weight {
     shape: Shape,
-    /// As it was given, for a device that was lost.
-    content: Vec<u8>,
-    placed: Placed,
+    b: Buffer,
+    a: Buffer,
+    d: Buffer,
 }
 
 /// A device that multiplies.
@@ -61,7 +51,6 @@ struct Weight {
 pub struct Engine {
     config: Config,
     runtime: Arc<Runtime>,
-    current: Current,
     query: Query,
     types: Types,
     weights: HashMap<String, Weight>,
@@ -122,7 +111,6 @@ impl Engine {
         Ok(Engine {
             query: Query::like(kernel),
             types: types(kernel)?,
-            current: Arc::new(Mutex::new(runtime.clone())),
             weights: HashMap::new(),
             runtime,
             config,
@@ -134,9 +122,9 @@ impl Engine {
         self.types
     }
 
-    /// The runtime that is in use, now and after every fresh start.
-    pub fn current(&self) -> Current {
-        self.current.clone()
+    /// The runtime, for whoever reads its counters.
+    pub fn runtime(&self) -> Arc<Runtime> {
+        self.runtime.clone()
     }
 
     /// Whether a kernel has taken the device with it.
@@ -154,28 +142,19 @@ impl Engine {
         self.weights.get(name).map(|weight| weight.shape)
     }
 
-    fn place(&self, shape: Shape, content: &[u8]) -> Result<Placed, Error> {
-        let (device, most_rows) = (self.runtime.device(), self.config.most_rows as u64);
-        let bytes =
-            |columns: usize, dtype: DType| most_rows * columns as u64 * u64::from(dtype.bytes());
-        Ok(Placed {
-            b: device.alloc_with(content)?,
-            a: device.alloc(bytes(shape.columns, self.types.a))?,
-            d: device.alloc(bytes(shape.rows, self.types.d))?,
-        })
-    }
-
     /// Keeps a weight, in place of an earlier one of that name.
     ///
     /// # Errors
     /// When the device has no room, or failed.
     pub fn put(&mut self, name: &str, shape: Shape, content: &[u8]) -> Result<(), Error> {
-        let placed = self.place(shape, content)?;
-        let content = content.to_vec();
+        let (device, most_rows) = (self.runtime.device(), self.config.most_rows as u64);
+        let bytes =
+            |columns: usize, dtype: DType| most_rows * columns as u64 * u64::from(dtype.bytes());
         let weight = Weight {
             shape,
-            content,
-            placed,
+            b: device.alloc_with(content)?,
+            a: device.alloc(bytes(shape.columns, self.types.a))?,
+            d: device.alloc(bytes(shape.rows, self.types.d))?,
         };
         self.weights.insert(name.to_owned(), weight);
         Ok(())
@@ -193,7 +172,7 @@ impl Engine {
             .row_major("a", k)
             .row_major("b", k)
             .row_major("d", n);
-        let (device, on) = (self.runtime.device(), &weight.placed);
+        let (device, on) = (self.runtime.device(), weight);
         device.upload(&on.a, 0, a)?;
         let args = [
             Arg::new("a", &on.a),
@@ -204,21 +183,5 @@ impl Engine {
         let mut d = device.download(&on.d)?;
         d.truncate(rows * weight.shape.rows * self.types.d.bytes() as usize);
         Ok(d)
-    }
-
-    /// Opens device and bundle afresh after a fault, and puts the weights back.
-    ///
-    /// # Errors
-    /// When the device cannot be had again.
-    pub fn reopen(&mut self) -> Result<(), Error> {
-        self.runtime = Arc::new(open(&self.config)?);
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = self.runtime.clone();
-        let mut weights = std::mem::take(&mut self.weights);
-        let placed = weights.values_mut().try_for_each(|weight| {
-            weight.placed = self.place(weight.shape, &weight.content)?;
-            Ok(())
-        });
-        self.weights = weights;
-        placed
     }
 }

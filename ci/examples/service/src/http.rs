@@ -203,20 +203,19 @@ async fn function(State(service): State<Service>) -> Response {
         .into_response()
 }
 
-/// Of use as long as the engine has not failed for good: whoever watches over the process may end
-/// it otherwise.
+/// Of use as long as it has its device.
 async fn health(State(service): State<Service>) -> Response {
-    match service.worker.is_broken() {
-        true => Problem::Failed("the device cannot be had again".to_owned()).into_response(),
+    match service.worker.is_lost() {
+        true => Problem::Failed("the device is lost to this process".to_owned()).into_response(),
         false => "ok\n".into_response(),
     }
 }
 
 /// Whether new work should be sent here.
 async fn ready(State(service): State<Service>) -> Response {
-    match service.worker.is_ready() && !service.is_ending.load(Ordering::Acquire) {
-        true => "ok\n".into_response(),
-        false => Problem::Ending.into_response(),
+    match service.worker.is_lost() || service.is_ending.load(Ordering::Acquire) {
+        true => Problem::Ending.into_response(),
+        false => "ok\n".into_response(),
     }
 }
 

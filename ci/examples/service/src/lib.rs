@@ -16,8 +16,9 @@
 //! What is wrong is told as `application/problem+json` (RFC 9457).
 //!
 //! One thread owns the runtime ([`engine`]) and takes work from a bounded queue ([`worker`]): a
-//! full one is answered with 503 and `Retry-After`. A kernel that faults costs the requests of its
-//! batch; the engine opens the device afresh and puts the weights back.
+//! full one is answered with 503 and `Retry-After`. A kernel that faults takes the GPU from the
+//! process: the requests of its batch are told so, the others come again, and the process ends with
+//! 3, for whoever supervises it to start another.
 
 pub mod matrix;
 

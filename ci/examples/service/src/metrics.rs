@@ -1,7 +1,7 @@
 //! What a scraper reads: the service's own counts, and the runtime's counters as they are.
 
 use std::fmt;
-use std::sync::PoisonError;
+use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use crate::engine::Current;
+use tilewright_runtime::Runtime;
 
 /// The service's own counts.
 #[derive(Debug, Clone)]
@@ -24,8 +24,6 @@ pub struct Metrics {
     pub seconds: Histogram,
     /// Rows that went through the device together.
     pub batch_rows: Histogram,
-    /// Fresh starts after a fault.
-    pub fresh_starts: Counter,
 }
 
 impl Default for Metrics {
@@ -36,7 +34,6 @@ impl Default for Metrics {
             // From 50 µs to 1.6 s.
             seconds: Histogram::new(exponential_buckets(5e-5, 2.0, 16)),
             batch_rows: Histogram::new(exponential_buckets(1.0, 2.0, 11)),
-            fresh_starts: Counter::default(),
         }
     }
 }
@@ -49,7 +46,7 @@ impl Metrics {
     }
 
     /// Everything that there is to read, with the runtime's counters.
-    pub fn registry(&self, current: Current) -> Registry {
+    pub fn registry(&self, runtime: Arc<Runtime>) -> Registry {
         let mut registry = Registry::with_prefix("tilewright_service");
         registry.register(
             "answers",
@@ -67,12 +64,7 @@ impl Metrics {
             "rows that went together",
             self.batch_rows.clone(),
         );
-        registry.register(
-            "fresh_starts",
-            "device opened afresh",
-            self.fresh_starts.clone(),
-        );
-        registry.register_collector(Box::new(OfRuntime(current)));
+        registry.register_collector(Box::new(OfRuntime(runtime)));
         registry
     }
 }
@@ -87,19 +79,13 @@ pub fn text_of(registry: &Registry) -> Result<String, fmt::Error> {
     Ok(text)
 }
 
-/// The runtime's counters, read when they are asked for. A fresh runtime counts from 0, which
-/// scrapers take for a restart.
+/// The runtime's counters, read when they are asked for.
 #[derive(Debug)]
-struct OfRuntime(Current);
+struct OfRuntime(Arc<Runtime>);
 
 impl Collector for OfRuntime {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let runtime = self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        let counters = runtime.counters();
+        let counters = self.0.counters();
         let mut by_kernel = |name: &str, help: &str, value: fn(&Counts) -> u64| {
             let counter = ConstCounter::new(0u64);
             let kind = EncodeMetric::metric_type(&counter);

@@ -1,14 +1,12 @@
 //! The thread that owns the engine: takes work from the queue, and rows of one weight together.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use tilewright_runtime::Error;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tracing::{error, info, warn};
 
 use crate::engine::{Engine, Types};
@@ -55,15 +53,12 @@ pub struct Job {
     pub reply: oneshot::Sender<Result<(Shape, Bytes), Problem>>,
 }
 
-const STARTING: u8 = 0;
-const READY: u8 = 1;
-const BROKEN: u8 = 2;
-
 /// The engine as the rest of the service sees it.
 #[derive(Debug, Clone)]
 pub struct Worker {
     queue: SyncSender<Job>,
-    state: Arc<AtomicU8>,
+    /// Whether a kernel has taken the device with it.
+    is_lost: watch::Receiver<bool>,
     /// The types of the product.
     pub types: Types,
     /// How much work is taken.
@@ -83,10 +78,10 @@ impl Worker {
         metrics: Metrics,
     ) -> std::io::Result<(Worker, JoinHandle<()>)> {
         let (queue, jobs) = sync_channel(limits.queue);
-        let state = Arc::new(AtomicU8::new(READY));
+        let (tells, is_lost) = watch::channel(false);
         let worker = Worker {
             queue,
-            state: state.clone(),
+            is_lost,
             types: engine.types(),
             limits,
             metrics: metrics.clone(),
@@ -95,21 +90,25 @@ impl Worker {
             engine,
             limits,
             metrics,
-            state,
+            is_lost: tells,
         };
         let thread = std::thread::Builder::new().name("engine".to_owned());
         let thread = thread.spawn(move || working.run(&jobs))?;
         Ok((worker, thread))
     }
 
-    /// Whether the engine takes work.
-    pub fn is_ready(&self) -> bool {
-        self.state.load(Ordering::Acquire) == READY
+    /// Whether a kernel has taken the device with it: no work is done any more.
+    pub fn is_lost(&self) -> bool {
+        *self.is_lost.borrow()
     }
 
-    /// Whether the engine has failed for good.
-    pub fn is_broken(&self) -> bool {
-        self.state.load(Ordering::Acquire) == BROKEN
+    /// Returns when the device is lost.
+    pub async fn lost(&self) {
+        let mut is_lost = self.is_lost.clone();
+        if is_lost.wait_for(|is_lost| *is_lost).await.is_err() {
+            // The engine's thread has ended, and not for that.
+            std::future::pending::<()>().await;
+        }
     }
 
     /// Puts a job into the queue, unless that is full.
@@ -133,7 +132,7 @@ struct Working {
     engine: Engine,
     limits: Limits,
     metrics: Metrics,
-    state: Arc<AtomicU8>,
+    is_lost: watch::Sender<bool>,
 }
 
 impl Working {
@@ -141,6 +140,7 @@ impl Working {
         let mut next: Option<Job> = None;
         while let Some(first) = next.take().or_else(|| jobs.recv().ok()) {
             match first.task {
+                _ if *self.is_lost.borrow() => self.answer(first, Err(Problem::Ending)),
                 Task::Put(shape) => self.put(first, shape),
                 Task::Multiply(_) => {
                     let batch;
@@ -246,21 +246,12 @@ impl Working {
         let _ = job.reply.send(result);
     }
 
-    /// What a failure is to the clients; after a fault the device is opened afresh first.
+    /// What a failure is to the clients. After a fault a process has lost its GPU, and another one
+    /// goes on: this one answers who waits and ends.
     fn failed(&mut self, error: Error) -> Problem {
         if error.is_lost() || self.engine.is_lost() {
-            warn!(%error, "a kernel faulted: opening the device afresh");
-            self.state.store(STARTING, Ordering::Release);
-            match self.engine.reopen() {
-                Ok(()) => {
-                    self.metrics.fresh_starts.inc();
-                    self.state.store(READY, Ordering::Release);
-                }
-                Err(error) => {
-                    error!(%error, "the device cannot be had again");
-                    self.state.store(BROKEN, Ordering::Release);
-                }
-            }
+            error!(%error, "a kernel faulted: the device is lost to this process");
+            self.is_lost.send_replace(true);
         } else {
             warn!(%error, "a batch failed");
         }

@@ -19,9 +19,23 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
+const EXIT_CODES: &str = "\
+Exit codes: 0 ended as asked, every request answered; 1 requests were left over; 2 it could not
+start; 3 a kernel faulted and took the GPU from the process: start another";
+
+/// How serving ended.
+enum End {
+    /// Asked to, every request answered.
+    Drained,
+    /// With requests left over.
+    LeftOver,
+    /// A kernel took the device with it.
+    Lost,
+}
+
 /// Serves products of matrices over HTTP.
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, after_help = EXIT_CODES)]
 struct Args {
     /// The bundle: a folder or a zip file
     bundle: PathBuf,
@@ -74,8 +88,9 @@ fn main() -> ExitCode {
         .with_ansi(false)
         .init();
     match serve(&args) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
+        Ok(End::Drained) => ExitCode::SUCCESS,
+        Ok(End::LeftOver) => ExitCode::FAILURE,
+        Ok(End::Lost) => ExitCode::from(3),
         Err(error) => {
             eprintln!("{error}");
             ExitCode::from(2)
@@ -95,10 +110,10 @@ fn config(args: &Args) -> Result<Config, tilewright_runtime::Error> {
     })
 }
 
-/// Serves until a signal; whether all requests had their answer by then.
-fn serve(args: &Args) -> Result<bool, Box<dyn Error>> {
+/// Serves until a signal, or until the device is lost.
+fn serve(args: &Args) -> Result<End, Box<dyn Error>> {
     let engine = Engine::open(config(args)?)?;
-    let (metrics, current) = (Metrics::default(), engine.current());
+    let (metrics, runtime) = (Metrics::default(), engine.runtime());
     let limits = Limits {
         queue: args.queue as usize,
         most_rows: args.most_rows as usize,
@@ -109,8 +124,8 @@ fn serve(args: &Args) -> Result<bool, Box<dyn Error>> {
     let (worker, thread) = Worker::start(engine, limits, metrics.clone())?;
     let is_ending = Arc::new(AtomicBool::new(false));
     let service = Service {
-        registry: Arc::new(metrics.registry(current)),
-        worker,
+        registry: Arc::new(metrics.registry(runtime)),
+        worker: worker.clone(),
         metrics,
         is_ending: is_ending.clone(),
         time_limit: Duration::from_millis(args.time_limit_ms),
@@ -119,12 +134,18 @@ fn serve(args: &Args) -> Result<bool, Box<dyn Error>> {
         .enable_all()
         .build()?;
     let drained = pool.block_on(listen(args, service, is_ending))?;
+    let is_lost = worker.is_lost();
+    drop(worker);
     // The engine's thread ends with the last sender, which the pool's tasks hold.
     pool.shutdown_timeout(Duration::from_secs(1));
     if drained {
         thread.join().map_err(|_| "the engine's thread panicked")?;
     }
-    Ok(drained)
+    Ok(match (is_lost, drained) {
+        (true, _) => End::Lost,
+        (false, true) => End::Drained,
+        (false, false) => End::LeftOver,
+    })
 }
 
 async fn listen(
@@ -145,17 +166,20 @@ async fn listen(
         }
     });
     let (told, mut ended) = tokio::sync::watch::channel(());
+    let worker = service.worker.clone();
     let signalled = async move {
+        let mut lost = std::pin::pin!(worker.lost());
         std::future::poll_fn(|context| {
             let terminated = terminated.poll_recv(context).is_ready();
             let interrupted = interrupted.poll_recv(context).is_ready();
-            match terminated || interrupted {
+            let lost = lost.as_mut().poll(context).is_ready();
+            match terminated || interrupted || lost {
                 true => std::task::Poll::Ready(()),
                 false => std::task::Poll::Pending,
             }
         })
         .await;
-        info!("asked to end: no new work is taken");
+        info!("no new work is taken");
         is_ending.store(true, Ordering::Release);
         drop(told);
     };

@@ -76,8 +76,18 @@ const ROWS: &[(&str, &[&str])] = &[
     ),
     ("threads", &["threads", "mma.*", "pipeline.schedule"]),
     (
+        "threads-along",
+        &["threads_along", "cta_tile", "operands.*.dtype"],
+    ),
+    (
         "threads-tile",
-        &["threads", "cta_tile", "copy.*.*", "mma.atoms"],
+        &[
+            "threads",
+            "threads_along",
+            "cta_tile",
+            "copy.*.*",
+            "mma.atoms",
+        ],
     ),
     ("tile-divides", &["cta_tile", "mma.*", "pipeline.schedule"]),
     ("vector-divides", &["cta_tile", "copy.*.*"]),

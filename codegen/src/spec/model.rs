@@ -145,6 +145,9 @@ file! {
         rows {
             /// Threads of a CTA.
             threads: Auto<u32> = int(32, 1024, 32).tuned_piece(8, "t");
+            /// Threads of a CTA side by side along the mode of vectors, the others along the other
+            /// mode of the tile. With all of them along it, rows share what has no other mode.
+            threads_along: Auto<u32> = int(1, 1024, 1).of_rows().tuned_piece(15, "a");
             /// CTAs that must fit one SM at a time: bounds the registers of a thread.
             min_ctas_per_sm: Auto<u32> = int(1, 32, 1).tuned_piece(9, "o");
             /// CTAs of a cluster along m, n and k: of products those along m share b's tiles,

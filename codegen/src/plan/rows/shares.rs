@@ -150,15 +150,34 @@ fn shared_out(
         };
     let vectors_along = tile[along] / vector;
     let tiles = |along: i64| threads % along == 0 && tile[across] % (threads / along) == 0;
-    let threads_along = threads_along(flow, along, [vectors_along, threads, ctas], &tiles);
+    let threads_along = match spec.threads_along {
+        Auto::Given(asked) => asked_along(flow, i64::from(asked) * ctas, vectors_along),
+        Auto::Auto => Ok(threads_along(
+            flow,
+            along,
+            [vectors_along, threads, ctas],
+            &tiles,
+        )),
+    };
+    let threads_along = match threads_along {
+        Ok(found) => found,
+        Err(reason) => {
+            chooser.violate("threads-along", reason);
+            return None;
+        }
+    };
     let threads_across = threads / threads_along;
     let whole_warps = threads % (ctas * i64::from(WARP)) == 0;
     let shared = ctas == 1 || threads_across == 1;
     if !tiles(threads_along) || !whole_warps || !shared {
+        let asked = match spec.threads_along {
+            Auto::Given(_) => ", threads_along",
+            Auto::Auto => "",
+        };
         let message = format!(
             "{threads} threads of {vector} elements do not tile ({},{}): along {} they are \
-             {threads_along} side by side, which leaves {threads_across} along {}: change cta_tile \
-             or threads",
+             {threads_along} side by side, which leaves {threads_across} along {}: change \
+             cta_tile{asked} or threads",
             tile[0],
             tile[1],
             name(along),
@@ -175,6 +194,23 @@ fn shared_out(
         vector,
         tile,
     })
+}
+
+/// Threads side by side along the mode of vectors that the spec asks for: as many as share out the
+/// vectors of a row, and of a fold a power of two, since lanes exchange with those as far apart.
+fn asked_along(flow: &Flow, asked: i64, vectors: i64) -> std::result::Result<i64, String> {
+    let folds = !flow.folds.is_empty();
+    if vectors % asked == 0 && (!folds || asked & (asked - 1) == 0) {
+        return Ok(asked);
+    }
+    let way_out = match folds {
+        true => format!("a power of two, {} at most", power_of_two_in(vectors)),
+        false => format!("a divisor of {vectors}"),
+    };
+    Err(format!(
+        "threads_along: {asked} threads do not share out the {vectors} vectors of a row: use \
+         {way_out}"
+    ))
 }
 
 /// Threads side by side along the mode of vectors: of so many vectors in a row, threads and CTAs;

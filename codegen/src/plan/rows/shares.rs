@@ -203,13 +203,16 @@ fn asked_along(flow: &Flow, asked: i64, vectors: i64) -> std::result::Result<i64
     if vectors % asked == 0 && (!folds || asked & (asked - 1) == 0) {
         return Ok(asked);
     }
-    let way_out = match folds {
-        true => format!("a power of two, {} at most", power_of_two_in(vectors)),
-        false => format!("a divisor of {vectors}"),
+    let (does, way_out) = match folds {
+        true => (
+            "fold",
+            format!("a power of two, {} at most", power_of_two_in(vectors)),
+        ),
+        false => ("share out", format!("a divisor of {vectors}")),
     };
     Err(format!(
-        "threads_along: {asked} threads do not share out the {vectors} vectors of a row: use \
-         {way_out}"
+        "threads_along: {asked} threads side by side do not {does} the {vectors} vectors of a row: \
+         use {way_out}"
     ))
 }
 

@@ -26,7 +26,8 @@ pub struct CubinFile {
     pub file: String,
     /// Hash of the content.
     pub sha256: Sha256Hex,
-    /// The architecture it was assembled for: `sm_90a`.
+    /// The architecture it was assembled for, `sm_90a`: it is run on devices of this compute
+    /// capability alone.
     pub target: String,
 }
 
@@ -73,7 +74,7 @@ impl Route {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resources {
-    /// Registers of a thread, from `ptxas`.
+    /// Registers of a thread, from `ptxas`: of the machine code, where the kernel has some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registers: Option<u32>,
     /// Shared memory declared in the PTX.

@@ -8,6 +8,10 @@
 //! deterministically ([`BundleWriter`]) and opens them ([`Bundle::open`]) only when every check
 //! passes.
 //!
+//! A kernel has at most one cubin, for one architecture, and always its PTX: [`Route`] says whether
+//! drivers may compile that where the cubin does not fit. Two bundles that have the same kernel
+//! with different machine code, or one without, do not merge.
+//!
 //! It knows no GPU, no driver, no compiler and no layout algebra.
 //!
 //! # Files
@@ -125,6 +129,8 @@ mod tuning;
 mod check;
 
 mod ptx;
+
+mod cubin;
 
 mod bundle;
 

@@ -254,7 +254,8 @@ pub struct Kernel {
     /// Which of the two a GPU may run.
     #[serde(default, skip_serializing_if = "Route::is_ptx")]
     pub route: Route,
-    /// Oldest driver that takes the PTX, as `cuDriverGetVersion` counts: 11000 for CUDA 11.0.
+    /// Oldest driver that takes the PTX, or the machine code where that alone is run, as
+    /// `cuDriverGetVersion` counts: 11000 for CUDA 11.0.
     pub min_driver: u32,
     /// Devices that run it.
     pub capability: Capability,

@@ -11,6 +11,7 @@ use crate::archive::Archive;
 use crate::bundle::Bundle;
 use crate::check;
 use crate::code::PtxFile;
+use crate::cubin;
 use crate::error::{Error, Problems, shorten};
 use crate::hash::Sha256Hex;
 use crate::limits::{MANIFEST, MAX_FILE_BYTES, MAX_MANIFEST_BYTES};
@@ -283,10 +284,16 @@ fn read_tuning(
     Ok(Some(tuning))
 }
 
-/// Checks that each PTX is text, says the version and target of its entry, and has the entry.
+/// Checks that each PTX is text, says the version and target of its entry, and has the entry; and
+/// that machine code is for its target and has the entry.
 fn check_code(bundle: &Bundle) -> Result<(), Error> {
     let mut problems = Problems::default();
     for kernel in bundle.kernels() {
+        if let (Some(entry), Some(bytes)) = (&kernel.cubin, bundle.cubin(kernel))
+            && let Err(message) = cubin::check(bytes, entry, kernel)
+        {
+            problems.add(&kernel.id, message);
+        }
         let text = bundle
             .files
             .get(&kernel.ptx.file)

@@ -7,6 +7,7 @@ use crate::archive;
 use crate::bundle::Bundle;
 use crate::check;
 use crate::code::CubinFile;
+use crate::cubin;
 use crate::error::{Error, Problems};
 use crate::hash::Sha256Hex;
 use crate::limits::MANIFEST;
@@ -39,15 +40,16 @@ impl BundleWriter {
     /// Sets what follows from the PTX: file names, hashes, PTX version and target.
     ///
     /// # Errors
-    /// When the entry breaks a rule of the manifest, all broken rules at once, or its id is taken.
+    /// When the entry breaks a rule of the manifest, all broken rules at once, its id is taken, or
+    /// the machine code is another kernel's or for another architecture.
     pub fn add(
         &mut self,
         mut kernel: Kernel,
         text: &str,
-        cubin: Option<(&str, &[u8])>,
+        code: Option<(&str, &[u8])>,
     ) -> Result<(), Error> {
         let mut problems = Problems::default();
-        kernel.cubin = cubin.map(|(target, bytes)| CubinFile {
+        kernel.cubin = code.map(|(target, bytes)| CubinFile {
             file: format!("cubin/{}.cubin", kernel.id),
             sha256: Sha256Hex::of(bytes),
             target: target.to_owned(),
@@ -61,11 +63,16 @@ impl BundleWriter {
             Ok(header) => kernel.ptx = header,
             Err(message) => problems.add(&kernel.id, message),
         }
+        if let (Some(entry), Some((_, bytes))) = (&kernel.cubin, code)
+            && let Err(message) = cubin::check(bytes, entry, &kernel)
+        {
+            problems.add(&kernel.id, message);
+        }
         problems.into_result()?;
         let file = format!("ptx/{}.ptx", kernel.id);
         kernel.ptx.sha256 = self.put(&file, text.as_bytes());
         kernel.ptx.file = file;
-        if let (Some(entry), Some((_, bytes))) = (&kernel.cubin, cubin) {
+        if let (Some(entry), Some((_, bytes))) = (&kernel.cubin, code) {
             self.put(&entry.file, bytes);
         }
         kernel.content_hash = content_hash(&kernel)?;

@@ -46,6 +46,8 @@ pub struct KernelCounters {
     pub loads: u64,
     /// How many of these found it in the PTX cache.
     pub loads_from_cache: u64,
+    /// How many of them found machine code in the bundle.
+    pub loads_from_bundle: u64,
     /// Nanoseconds that loading took, all together.
     pub load_ns: u64,
     /// Nanoseconds that the host spent in the first launch; 0 before.
@@ -82,6 +84,7 @@ pub(crate) struct KernelCounts {
     refused: AtomicU64,
     loads: AtomicU64,
     loads_from_cache: AtomicU64,
+    loads_from_bundle: AtomicU64,
     load_ns: AtomicU64,
     first_launch_ns: AtomicU64,
     scratch_bytes: AtomicU64,
@@ -117,6 +120,7 @@ impl KernelCounts {
     pub fn load(&self, kernel: &str, from: CodeFrom, taken_ns: u64) {
         add(&self.loads, 1);
         add(&self.loads_from_cache, u64::from(from == CodeFrom::Cache));
+        add(&self.loads_from_bundle, u64::from(from == CodeFrom::Bundle));
         add(&self.load_ns, taken_ns);
         events::loaded(kernel, from.text(), taken_ns);
     }
@@ -133,6 +137,7 @@ impl KernelCounts {
             refused: read(&self.refused),
             loads: read(&self.loads),
             loads_from_cache: read(&self.loads_from_cache),
+            loads_from_bundle: read(&self.loads_from_bundle),
             load_ns: read(&self.load_ns),
             first_launch_ns: read(&self.first_launch_ns),
             scratch_bytes: read(&self.scratch_bytes),

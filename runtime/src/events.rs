@@ -4,7 +4,8 @@
 //! | level | event |
 //! |---|---|
 //! | ERROR | a kernel faulted |
-//! | WARN | code is refused and another kernel takes over; an entry of the PTX cache is not used |
+//! | WARN | code is refused and another kernel takes over, or machine code and the PTX does |
+//! | WARN | an entry of the PTX cache is not used |
 //! | INFO | a bundle is opened; a kernel is loaded, or not kept; a kernel had its first launch |
 //! | DEBUG | a kernel is refused for a problem; another one takes over; scratch memory is made |
 //! | TRACE | a launch |
@@ -41,6 +42,11 @@ pub(crate) fn hears_passed_over() -> bool {
 /// The device refuses a kernel's code; another one takes over.
 pub(crate) fn code_refused(kernel: &str, reason: &dyn Display) {
     tracing::warn!(kernel, reason = %reason, "the code of a kernel is refused");
+}
+
+/// The driver refuses a kernel's machine code; its PTX is compiled instead.
+pub(crate) fn machine_code_refused(kernel: &str, reason: &dyn Display) {
+    tracing::warn!(kernel, reason = %reason, "the machine code of a kernel is refused");
 }
 
 /// An entry of the PTX cache is of no use, or could not be kept.

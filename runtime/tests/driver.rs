@@ -24,3 +24,6 @@ mod launches;
 
 #[path = "driver/loading.rs"]
 mod loading;
+
+#[path = "driver/machine_code.rs"]
+mod machine_code;

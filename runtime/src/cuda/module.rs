@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use cudarc::driver::sys::{self, CUfunction_attribute as Attribute};
 use cudarc::driver::{DriverError, result};
-use tilewright_bundle::{Kernel, LaunchAbi};
+use tilewright_bundle::{Kernel, LaunchAbi, Route};
 
 use super::compiling::Logs;
 use super::context::Context;
@@ -17,6 +17,7 @@ use super::scratch::Scratch;
 use super::{CudaDevice, driver_text, failed};
 use crate::counters::{CodeFrom, KernelCounts, ns_since};
 use crate::error::{Error, Refusal, refused};
+use crate::events;
 use crate::launch::{cubin_fits, other_params};
 use crate::ptx_cache::PtxCache;
 
@@ -100,8 +101,8 @@ impl CudaKernel {
 }
 
 impl CudaDevice {
-    /// Loads a kernel, from machine code when it is made for this device, else from PTX: from what
-    /// a cache has of it, if one is given.
+    /// Loads a kernel, from machine code when it is made for this device and the driver takes it,
+    /// else from PTX: from what a cache has of it, if one is given.
     ///
     /// # Errors
     /// When the driver refuses the code, or the code is not what the manifest says.
@@ -117,12 +118,12 @@ impl CudaDevice {
         self.bind()?;
         // A kernel may be needed first while a stream is being captured.
         let _outside = Outside::begin()?;
-        let ((module, log), from) = match (cubin, cache) {
-            (Some(code), _) if cubin_fits(kernel, self.info().sm) => {
-                (self.load_image(kernel, code)?, CodeFrom::Bundle)
-            }
-            (_, Some(cache)) => self.load_cached(kernel, ptx, cache)?,
-            (_, None) => {
+        let cubin = cubin.filter(|_| cubin_fits(kernel, self.info().sm));
+        let shipped = cubin.map(|code| self.load_shipped(kernel, code));
+        let ((module, log), from) = match (shipped.transpose()?.flatten(), cache) {
+            (Some(loaded), _) => (loaded, CodeFrom::Bundle),
+            (None, Some(cache)) => self.load_cached(kernel, ptx, cache)?,
+            (None, None) => {
                 let text = self.terminated(kernel, ptx)?;
                 (
                     self.load_image(kernel, text.as_bytes_with_nul())?,
@@ -150,6 +151,23 @@ impl CudaDevice {
         }
         counts.load(&kernel.id, from, ns_since(start));
         Ok(code)
+    }
+
+    /// Loads machine code of the bundle. A driver older than the assembler's CUDA refuses it: then
+    /// the PTX is compiled, where the kernel's route allows that.
+    fn load_shipped(
+        &self,
+        kernel: &Kernel,
+        code: &[u8],
+    ) -> Result<Option<(Module, String)>, Error> {
+        match self.load_image(kernel, code) {
+            Ok(loaded) => Ok(Some(loaded)),
+            Err(error @ Error::Load { .. }) if kernel.route == Route::Ptx => {
+                events::machine_code_refused(&kernel.id, &error);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// PTX as the driver reads it.

@@ -141,7 +141,7 @@ fn bundle(folder: &Path) -> PathBuf {
         let made = file.points.iter().map(|point| {
             let made = compile(point).unwrap();
             let (plan, program) = (&made.plan, &made.program);
-            pack::artifact(plan, program, &made.certificate, made.ptx, None).unwrap()
+            pack::artifact(plan, program, &made.certificate, made.ptx, &[]).unwrap()
         });
         made.collect::<Vec<_>>()
     });

@@ -89,10 +89,10 @@ pub fn compile(
 }
 
 fn one(file: &SpecFile, point: &Point, making: &Making, kept: &Kept) -> Result<Artifact> {
-    if let Some(artifact) = kept.find(file, point, making.line_info) {
+    if let Some(artifact) = kept.find(file, point, making) {
         return Ok(artifact);
     }
     let artifact = crate::artifact(file, point, making).map_err(|error| file.place(error))?;
-    kept.keep(file, &artifact, making.line_info);
+    kept.keep(file, &artifact, making);
     Ok(artifact)
 }

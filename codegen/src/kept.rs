@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tilewright_bundle::Sha256Hex;
 
-use crate::LineInfo;
+use crate::Making;
 use crate::error::{Error, Result};
 use crate::pack::Artifact;
 use crate::spec::{Point, SpecFile};
@@ -83,8 +83,8 @@ impl Kept {
     }
 
     /// The kernel of a point, if it was made of the same.
-    pub fn find(&self, file: &SpecFile, point: &Point, info: LineInfo) -> Option<Artifact> {
-        let name = self.name(file, &point.id, info);
+    pub fn find(&self, file: &SpecFile, point: &Point, making: &Making) -> Option<Artifact> {
+        let name = self.name(file, &point.id, making);
         // A line of the hash, then the kernel.
         let page = fs::read_to_string(self.folder.join(name)).ok()?;
         let (sha256, kernel) = page.split_once('\n')?;
@@ -93,8 +93,8 @@ impl Kept {
     }
 
     /// Keeps a kernel of a spec.
-    pub fn keep(&self, file: &SpecFile, artifact: &Artifact, info: LineInfo) {
-        let name = self.name(file, &artifact.kernel.id, info);
+    pub fn keep(&self, file: &SpecFile, artifact: &Artifact, making: &Making) {
+        let name = self.name(file, &artifact.kernel.id, making);
         if let Ok(kernel) = serde_json::to_string(artifact) {
             let sha256 = Sha256Hex::of(kernel.as_bytes());
             write(
@@ -140,10 +140,11 @@ impl Kept {
         Sha256Hex::of(format!("{}\n{request}", self.tools).as_bytes())
     }
 
-    /// The file of a point's kernel.
-    fn name(&self, file: &SpecFile, point: &str, info: LineInfo) -> String {
+    /// The file of a point's kernel. The assembler is one of the tools.
+    fn name(&self, file: &SpecFile, point: &str, making: &Making) -> String {
         let (tools, path, text) = (&self.tools, &file.path, &file.text);
-        let made_of = format!("{tools}\n{info:?}\n{point}\n{path}\n{text}");
+        let (info, code) = (making.line_info, making.machine_code);
+        let made_of = format!("{tools}\n{info:?} {code:?}\n{point}\n{path}\n{text}");
         let name = format!("{}{KERNEL}", Sha256Hex::of(made_of.as_bytes()));
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked.insert(name.clone());
@@ -228,7 +229,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::{Making, spec};
+    use crate::{LineInfo, MachineCode, spec};
 
     const COPY: &str = "kernel: copy\nname: copy_rows\narch: sm_80\noperands:\n  \
                         s: { dtype: f32, layout: '(m,n):(lds,1)' }\n  \
@@ -240,25 +241,35 @@ mod tests {
         let file = spec::parse("-", COPY).unwrap();
         let point = &file.points[0];
         let kept = Kept::open(folder.path(), None).unwrap();
-        let info = LineInfo::Beside;
-        assert!(kept.find(&file, point, info).is_none());
-        let artifact = crate::artifact(&file, point, &Making::default()).unwrap();
-        kept.keep(&file, &artifact, info);
-        let found = kept.find(&file, point, info).unwrap();
+        let making = Making::default();
+        assert!(kept.find(&file, point, &making).is_none());
+        let artifact = crate::artifact(&file, point, &making).unwrap();
+        kept.keep(&file, &artifact, &making);
+        let found = kept.find(&file, point, &making).unwrap();
         let text = |artifact| serde_json::to_string(artifact).unwrap();
         assert!(text(&found) == text(&artifact));
-        assert!(kept.find(&file, point, LineInfo::Directives).is_none());
+        let directives = Making {
+            line_info: LineInfo::Directives,
+            ..Making::default()
+        };
+        let with_code = Making {
+            machine_code: MachineCode::chosen("own", false).unwrap(),
+            ..Making::default()
+        };
+        for other in [directives, with_code] {
+            assert!(kept.find(&file, point, &other).is_none());
+        }
         let other = spec::parse("-", &format!("# another text\n{COPY}")).unwrap();
-        assert!(kept.find(&other, &other.points[0], info).is_none());
+        assert!(kept.find(&other, &other.points[0], &making).is_none());
         // Another assembler, and then a damaged file.
         let tool = folder.path().join("ptxas");
         fs::write(&tool, "one").unwrap();
         let with = Kept::open(folder.path(), Some(&tool)).unwrap();
-        assert!(with.find(&file, point, info).is_none());
-        let page = folder.path().join(kept.name(&file, &point.id, info));
+        assert!(with.find(&file, point, &making).is_none());
+        let page = folder.path().join(kept.name(&file, &point.id, &making));
         let text = fs::read_to_string(&page).unwrap();
         fs::write(&page, text.replace(".visible .entry", ".weak .entry")).unwrap();
-        assert!(kept.find(&file, point, info).is_none());
+        assert!(kept.find(&file, point, &making).is_none());
     }
 
     #[test]

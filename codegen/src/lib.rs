@@ -33,16 +33,17 @@ pub mod ir;
 pub mod lower;
 pub mod certify;
 pub mod ptx;
+pub mod making;
 pub mod explain;
 pub mod pack;
 pub mod kept;
 pub mod catalogue;
 pub mod guide;
 
-use std::path::PathBuf;
+use tilewright_bundle::Route;
 
 use certify::Certificate;
-use error::{Error, Result};
+use error::Result;
 use ir::program::Program;
 use ir::tile::Kernel;
 use pack::Artifact;
@@ -50,6 +51,8 @@ use plan::model::Plan;
 use ptx::PtxModule;
 use spec::SpecFile;
 use spec::model::Point;
+
+pub use making::{LineInfo, MachineCode, Making};
 
 /// Everything the compiler made of one point, stage by stage.
 #[derive(Clone, Debug)]
@@ -86,57 +89,31 @@ pub fn compile(point: &Point) -> Result<Compiled> {
     })
 }
 
-/// Where it stands which lines of the PTX come from what.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum LineInfo {
-    /// In the manifest alone.
-    #[default]
-    Beside,
-    /// In the PTX as well, by `.file` and `.loc`, as profilers read them.
-    Directives,
-}
-
-/// How kernels are made, apart from their specs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Making {
-    /// Where it stands what lines come from.
-    pub line_info: LineInfo,
-    /// The assembler that judges kernels; none leaves them unjudged.
-    pub ptxas: Option<PathBuf>,
-}
-
-/// Compiles a point of a file, has ptxas judge the text, and writes its manifest entry.
+/// Compiles a point of a file, has ptxas judge and assemble the text, and writes its manifest
+/// entry.
 ///
 /// # Errors
-/// Those of [`compile`]; [`Error::Plan`] when ptxas spills, uses local memory or serializes.
+/// Those of [`compile`]; [`Error::Plan`] when ptxas spills, uses local memory or serializes;
+/// [`Error::Unsupported`] for a kernel that would have no code to run.
 pub fn artifact(file: &SpecFile, point: &Point, making: &Making) -> Result<Artifact> {
+    let code = making.code_arch(&point.id, &point.spec.arch)?;
     let Compiled {
         plan,
         tile,
         program,
         certificate,
-        ptx,
+        mut ptx,
     } = compile(point)?;
-    let report = match &making.ptxas {
-        Some(path) => Some(ptx::ptxas::assemble_with(path, &ptx.text, &plan.arch)?),
-        None => None,
-    };
-    if let Some(report) = &report {
-        let violations = ptx::ptxas::gate(report);
-        if !violations.is_empty() {
-            return Err(Error::plan(plan.id, violations));
-        }
+    let mut lines = pack::lines::table(file, &plan, &tile, &ptx.lines);
+    if making.line_info == LineInfo::Directives {
+        (ptx.text, lines) = pack::lines::directives(&ptx.text, &lines);
     }
-    let lines = pack::lines::table(file, &plan, &tile, &ptx.lines);
-    let mut artifact = pack::artifact(&plan, &program, &certificate, ptx, report.as_ref())?;
-    let lines = match making.line_info {
-        LineInfo::Beside => lines,
-        LineInfo::Directives => {
-            let (text, lines) = pack::lines::directives(&artifact.ptx, &lines);
-            artifact.ptx = text;
-            lines
-        }
-    };
+    let mut reports = making.assembled(&plan.id, &ptx.text, &plan.arch, code.as_ref())?;
+    let mut artifact = pack::artifact(&plan, &program, &certificate, ptx, &reports)?;
     artifact.kernel.lines = Some(lines);
+    if let (Some(arch), Some(report)) = (code, reports.pop()) {
+        let route = making.machine_code.map_or(Route::Ptx, |code| code.route);
+        artifact.ship(arch.ptxas_target, report, route);
+    }
     Ok(artifact)
 }

@@ -164,7 +164,7 @@ fn run(point: &Point, how: JudgeOptions) -> Result<Verdict, Error> {
         }
     }
     let (plan, program) = (&made.plan, &made.program);
-    let artifact = pack::artifact(plan, program, &made.certificate, made.ptx, None)?;
+    let artifact = pack::artifact(plan, program, &made.certificate, made.ptx, &[])?;
     let io = |source| Error::Io {
         path: "temporary folder".to_owned(),
         source,

@@ -119,7 +119,7 @@ fn make(point: &Point) -> Result<Kept, String> {
         sectors_per_request: step.sectors_per_request,
     });
     let steps = steps.collect();
-    let artifact = pack::artifact(plan, program, &made.certificate, made.ptx, None);
+    let artifact = pack::artifact(plan, program, &made.certificate, made.ptx, &[]);
     Ok(Kept {
         artifact: artifact.map_err(|error| error.report(false))?,
         steps,

@@ -79,7 +79,7 @@ fn every_element_arrives_where_the_product_wants_it() {
         let report = report.unwrap_or_else(|error| panic!("{}", error.report(false)));
         assert_eq!(ptxas::gate(&report), [], "{}", point.id);
         let (plan, program) = (&made.plan, &made.program);
-        pack::artifact(plan, program, &made.certificate, made.ptx, Some(&report)).unwrap()
+        pack::artifact(plan, program, &made.certificate, made.ptx, &[report]).unwrap()
     });
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bundle");

@@ -4,16 +4,14 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use tilewright_bundle::{Bundle, BundleWriter, Kernel, without_last_resort};
+use tilewright_bundle::{Bundle, BundleWriter, Kernel};
 
 use crate::command;
 use crate::error::Error;
 use crate::launchers;
 use crate::lock::{Checked, Lock};
 use crate::spec_files::spec_files;
-
-/// Functions without a last resort that are told by name.
-const TOLD: usize = 3;
+use crate::uncovered;
 
 /// What the build step is to do; see the crate's documentation for where kernels come from.
 ///
@@ -33,6 +31,8 @@ pub struct Config {
     name: Option<String>,
     out_dir: Option<PathBuf>,
     ptxas: Option<OsString>,
+    cubin: Option<String>,
+    cubin_only: bool,
     jobs: Option<NonZeroUsize>,
     line_info: bool,
     requires_last_resort: bool,
@@ -113,6 +113,21 @@ impl Config {
     #[must_use]
     pub fn ptxas(mut self, policy: impl Into<OsString>) -> Config {
         self.ptxas = Some(policy.into());
+        self
+    }
+
+    /// Ships machine code beside the PTX, so that no driver compiles: `own`, for the architecture
+    /// of each kernel's PTX, or for GPUs of one architecture, `sm_90`. Needs `ptxas`.
+    #[must_use]
+    pub fn cubin(mut self, of: impl Into<String>) -> Config {
+        self.cubin = Some(of.into());
+        self
+    }
+
+    /// Has no driver compile the PTX: devices that the machine code is not for are refused.
+    #[must_use]
+    pub fn cubin_only(mut self) -> Config {
+        self.cubin_only = true;
         self
     }
 
@@ -311,9 +326,15 @@ impl Config {
         if let Some(ptxas) = &self.ptxas {
             option("--ptxas", ptxas.clone());
         }
+        if let Some(cubin) = &self.cubin {
+            option("--cubin", cubin.into());
+        }
         if let Some(lock) = &self.lock {
             option("--lock", lock.into());
             args.push("--locked".into());
+        }
+        if self.cubin_only {
+            args.push("--cubin-only".into());
         }
         if self.line_info {
             args.push("--line-info".into());
@@ -329,33 +350,9 @@ impl Config {
 
     /// A line on the functions that have no kernel for every problem.
     fn uncovered(&self, bundle: &Bundle) -> Result<Vec<String>, Error> {
-        let kernels: Vec<&Kernel> = bundle.kernels().iter().collect();
-        let found = without_last_resort(&kernels);
-        if found.is_empty() {
+        let Some(line) = uncovered::line(bundle) else {
             return Ok(Vec::new());
-        }
-        let one = |lacking: &tilewright_bundle::NoLastResort| {
-            format!(
-                "{} ({})",
-                lacking.specs.join(", "),
-                lacking.lacks.join(", ")
-            )
         };
-        let told: Vec<String> = found.iter().take(TOLD).map(one).collect();
-        let more = match found.len().saturating_sub(TOLD) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let (count, told) = (found.len(), told.join("; "));
-        let functions = if count == 1 {
-            "function has"
-        } else {
-            "functions have"
-        };
-        let line = format!(
-            "{count} {functions} no kernel for every problem; others are refused at run time: \
-             {told}{more}"
-        );
         match self.requires_last_resort {
             true => Err(Error::Uncovered(line)),
             false => Ok(vec![line]),
@@ -378,6 +375,8 @@ impl Config {
             path,
             archs: &self.archs,
             ptxas: self.ptxas.as_deref(),
+            cubin: self.cubin.as_deref(),
+            cubin_only: self.cubin_only,
             jobs: self.jobs_at_once(),
             line_info: self.line_info,
             lock: self.lock.as_deref(),
@@ -385,3 +384,6 @@ impl Config {
         crate::in_process::generate(&request)
     }
 }
+
+#[cfg(test)]
+mod tests;

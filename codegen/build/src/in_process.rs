@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use tilewright_bundle::Bundle;
 use tilewright_codegen::error::Error as CodegenError;
 use tilewright_codegen::kept::Kept;
-use tilewright_codegen::ptx::ptxas;
 use tilewright_codegen::spec::{Point, SpecFile};
 use tilewright_codegen::{LineInfo, Making, catalogue, pack};
 
@@ -23,6 +22,8 @@ pub(crate) struct Request<'a> {
     pub path: &'a Path,
     pub archs: &'a [String],
     pub ptxas: Option<&'a OsStr>,
+    pub cubin: Option<&'a str>,
+    pub cubin_only: bool,
     pub jobs: Option<NonZeroUsize>,
     pub line_info: bool,
     pub lock: Option<&'a Path>,
@@ -31,13 +32,12 @@ pub(crate) struct Request<'a> {
 /// Writes the bundle, and compares it with the lock.
 pub(crate) fn generate(request: &Request<'_>) -> Result<Option<Checked>, Error> {
     let policy = request.ptxas.unwrap_or(OsStr::new("if-found"));
-    let making = Making {
-        ptxas: ptxas::chosen(policy).map_err(one)?,
-        line_info: match request.line_info {
-            true => LineInfo::Directives,
-            false => LineInfo::Beside,
-        },
+    let line_info = match request.line_info {
+        true => LineInfo::Directives,
+        false => LineInfo::Beside,
     };
+    let cubin = (request.cubin.unwrap_or("never"), request.cubin_only);
+    let making = Making::chosen(line_info, policy, cubin).map_err(one)?;
     let files = catalogue::load(request.files).map_err(all)?;
     let points = points(&files, request.archs)?;
     let kept = Kept::open(request.cache, making.ptxas.as_deref()).map_err(one)?;
@@ -72,6 +72,7 @@ pub fn lock_of(
         ptxas: provenance.ptxas.clone(),
         line_info: making.line_info == LineInfo::Directives,
         archs: archs.to_vec(),
+        cubin: making.machine_code.map(|code| code.to_string()),
     };
     let specs: Vec<SpecText<'_>> = files.iter().map(text).collect();
     Lock::of(path, inputs, &specs, bundle)

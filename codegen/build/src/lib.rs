@@ -20,6 +20,9 @@
 //!    `tilewright` on the `PATH`. With [`Config::lock`] it fails where its kernels are others.
 //! 3. The generator in the build script's own process: the feature `llvm`.
 //!
+//! [`Config::cubin`] puts machine code beside the PTX, so that the service's first start compiles
+//! nothing; of a committed bundle what it has is taken.
+//!
 //! What the generator makes is kept under `OUT_DIR`, so that a changed spec compiles itself alone.
 
 mod error;
@@ -31,6 +34,8 @@ mod launchers;
 mod spec_files;
 
 mod lock;
+
+mod uncovered;
 
 mod command;
 

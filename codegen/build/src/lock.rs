@@ -45,6 +45,10 @@ pub struct Inputs {
     pub line_info: bool,
     /// Architectures of devices that kernels were made for; none for all.
     pub archs: Vec<String>,
+    /// Which machine code lies beside the PTX, as `tilewright build --cubin` was told; nothing
+    /// where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cubin: Option<String>,
 }
 
 /// A spec and what was made of it.
@@ -273,6 +277,7 @@ impl Inputs {
         let none = || "none".to_owned();
         let facts = |inputs: &Inputs| format!("{:.12}", inputs.facts.to_string());
         let ptxas = |inputs: &Inputs| inputs.ptxas.clone().unwrap_or_else(none);
+        let cubin = |inputs: &Inputs| inputs.cubin.clone().unwrap_or_else(none);
         let archs = |inputs: &Inputs| match inputs.archs.is_empty() {
             true => "all".to_owned(),
             false => inputs.archs.join(" "),
@@ -288,6 +293,7 @@ impl Inputs {
                 now.line_info.to_string(),
             ),
             ("architectures", archs(self), archs(now)),
+            ("machine code", cubin(self), cubin(now)),
         ];
         let differ = rows
             .into_iter()

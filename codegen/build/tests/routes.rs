@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use tilewright_build::{Checked, Config, Error};
 use tilewright_bundle::Bundle;
+#[cfg(feature = "llvm")]
+use tilewright_bundle::Route;
 use tilewright_fixture::{COPY, GEMM, copy_kernel, gemm_kernel, hopper_gemm, writer_of};
 
 struct Package(TempDir);
@@ -191,4 +193,47 @@ fn a_lock_holds_specs_and_kernels_together() {
             "{told}"
         );
     }
+}
+
+#[cfg(feature = "llvm")]
+#[test]
+fn machine_code_is_shipped_and_locked() {
+    use tilewright_codegen::{LineInfo, Making};
+    let package = Package::new();
+    fs::create_dir_all(package.at("kernels/copy")).unwrap();
+    let (name, text) = SPECS[1];
+    let spec = package.at("kernels/copy").join(name);
+    fs::write(&spec, text).unwrap();
+    let config = package.config().specs(package.at("kernels"));
+    let shipped = config.clone().cubin("sm_90");
+    let targets = |config: &Config| {
+        let bundle = Bundle::open(&config.build().unwrap().bundle).unwrap();
+        let kernel = bundle.kernels()[0].clone();
+        (kernel.cubin.map(|cubin| cubin.target), kernel.route, bundle)
+    };
+    let (target, route, bundle) = targets(&shipped);
+    assert_eq!((target.as_deref(), route), (Some("sm_90"), Route::Ptx));
+    let (_, route, _) = targets(&shipped.clone().cubin_only());
+    assert_eq!(route, Route::CubinOnly);
+    // What is kept of the one is not taken for the other.
+    assert_eq!(targets(&config).0, None);
+    let lock = package.at("kernels.lock");
+    let files = tilewright_codegen::catalogue::load(std::slice::from_ref(&spec)).unwrap();
+    let making = Making::chosen(LineInfo::Beside, "required".as_ref(), ("sm_90", false)).unwrap();
+    let now = tilewright_build::lock_of(&lock, &files, &making, &[], &bundle);
+    now.write(&lock).unwrap();
+    let locked = shipped.lock(&lock).build().unwrap();
+    assert_eq!(locked.checked, Some(Checked::Generated));
+    let told = config.clone().lock(&lock).build().unwrap_err().to_string();
+    assert!(told.contains("machine code from sm_90 to none"), "{told}");
+    let told = config
+        .ptxas("never")
+        .cubin("own")
+        .build()
+        .unwrap_err()
+        .to_string();
+    assert!(
+        told.contains("made by ptxas, which is never to be run"),
+        "{told}"
+    );
 }

@@ -3,13 +3,14 @@
 //! Comes in: what [`crate::compile`] made, and ptxas' report where it could be had. Goes out: the
 //! manifest entry with its launch ABI, assumptions and certificate, and the bundle's files.
 
+mod artifact;
+mod bytes;
 pub mod lines;
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
 use tilewright_bundle::{
     AccumulationWord, Assumption, BundleWriter, Capability, Kernel, L2Promotion, LaunchAbi,
     Operand, Param, ParamValue, Provenance, Resources, Role, ScalarType, Semantics, Sha256Hex,
@@ -17,6 +18,7 @@ use tilewright_bundle::{
 };
 use tilewright_formula::{Accumulation, Extent};
 
+pub use self::artifact::{Artifact, Cubin};
 use crate::arch::Arch;
 use crate::certify::Certificate;
 use crate::error::{Error, Result};
@@ -28,16 +30,8 @@ use crate::ptx::PtxModule;
 use crate::ptx::ptxas::PtxasReport;
 use crate::spec::model as spec;
 
-/// One kernel of a bundle: its manifest entry and its PTX. Crosses process boundaries as JSON.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Artifact {
-    /// The manifest entry.
-    pub kernel: Kernel,
-    /// The module's text.
-    pub ptx: String,
-}
-
-/// Writes the manifest entry of a compiled kernel.
+/// Writes the manifest entry of a compiled kernel. Of what ptxas said, the last is about the code
+/// that is shipped.
 ///
 /// # Errors
 /// [`Error::Bug`] when the plan cannot be said in the bundle's terms.
@@ -46,11 +40,12 @@ pub fn artifact(
     program: &Program,
     certificate: &Certificate,
     ptx: PtxModule,
-    report: Option<&PtxasReport>,
+    reports: &[PtxasReport],
 ) -> Result<Artifact> {
     let bug = |message: String| Error::bug("pack", &plan.id, message, plan);
     let certificate = serde_json::to_value(certificate).map_err(|error| bug(error.to_string()))?;
     let certificate = certificate.into();
+    let report = reports.last();
     let mut kernel = Kernel {
         semantics: semantics(plan).map_err(&bug)?,
         min_driver: min_driver(ptx.version),
@@ -67,13 +62,14 @@ pub fn artifact(
         certificate,
         ..Kernel::new(&plan.id, &plan.computes.word)
     };
-    if let Some(found) = report.and_then(|report| report.params.as_ref()) {
+    for found in reports.iter().filter_map(|report| report.params.as_ref()) {
         agree(&kernel.launches, found).map_err(&bug)?;
     }
     kernel.resolve().map_err(|error| bug(error.to_string()))?;
     Ok(Artifact {
         kernel,
         ptx: ptx.text,
+        cubin: None,
     })
 }
 
@@ -104,9 +100,10 @@ pub fn write(artifacts: Vec<Artifact>, provenance: Provenance, path: &Path) -> R
 pub fn writer(artifacts: Vec<Artifact>, provenance: Provenance) -> Result<BundleWriter> {
     let mut writer = BundleWriter::new(provenance);
     for artifact in artifacts {
-        writer
-            .add(artifact.kernel, &artifact.ptx, None)
-            .map_err(refused)?;
+        let cubin = artifact.cubin.as_ref();
+        let cubin = cubin.map(|cubin| (cubin.target.as_str(), cubin.bytes.as_slice()));
+        let added = writer.add(artifact.kernel, &artifact.ptx, cubin);
+        added.map_err(refused)?;
     }
     Ok(writer)
 }

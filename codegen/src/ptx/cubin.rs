@@ -1,8 +1,9 @@
-//! What a cubin says of its kernel's parameters.
+//! What a cubin says of its kernel's parameters and registers.
 //!
-//! Comes in: the machine code that ptxas wrote. Goes out: where it looks for each parameter. That
-//! is in a section of attributes of each kernel, `.nv.info.<entry>`: format, attribute, and a value
-//! of two bytes or of as many as it says (as `cuobjdump -elf` prints them).
+//! Comes in: the machine code that ptxas wrote. Goes out: where it looks for each parameter, and
+//! how many registers a thread has. That is in sections of attributes, `.nv.info.<entry>` of each
+//! kernel and `.nv.info` of all: format, attribute, and a value of two bytes or of as many as it
+//! says (as `cuobjdump -elf` prints them).
 
 use object::{Object as _, ObjectSection as _};
 
@@ -12,6 +13,9 @@ const ATTRIBUTES: &str = ".nv.info.";
 const SIZED: u8 = 4;
 /// The attribute of a parameter: its number, its place in the constant bank and its size.
 const PARAMETER: u8 = 0x17;
+/// The section of all kernels, and the attribute of one's registers: its symbol, their number.
+const OF_ALL: &str = ".nv.info";
+const REGISTERS: u8 = 0x2f;
 /// Where the size of a parameter stands in its flags.
 const SIZE_SHIFT: u32 = 18;
 
@@ -25,7 +29,12 @@ pub fn params(cubin: &[u8]) -> Option<Vec<(u32, u32)>> {
     let mut sections = file.sections();
     let is_it = |name: &str| name.starts_with(ATTRIBUTES);
     let section = sections.find(|section| section.name().is_ok_and(is_it))?;
-    let mut found = attributes(section.data().ok()?)?;
+    let found = attributes(section.data().ok()?)?;
+    let found = found
+        .into_iter()
+        .filter(|(attribute, _)| *attribute == PARAMETER);
+    let found: Option<Vec<(u16, u32, u32)>> = found.map(|(_, value)| parameter(value)).collect();
+    let mut found = found?;
     found.sort_unstable();
     let first = found.first().map_or(0, |(_, offset, _)| *offset);
     let relative = found
@@ -34,8 +43,30 @@ pub fn params(cubin: &[u8]) -> Option<Vec<(u32, u32)>> {
     Some(relative.collect())
 }
 
-/// Number, offset and size of each parameter.
-fn attributes(mut data: &[u8]) -> Option<Vec<(u16, u32, u32)>> {
+/// Registers of a thread of a cubin, the most of its kernels; `None` where it does not say.
+pub fn registers(cubin: &[u8]) -> Option<u32> {
+    let file = object::File::parse(cubin).ok()?;
+    let section = file.section_by_name(OF_ALL)?;
+    let found = attributes(section.data().ok()?)?;
+    let found = found
+        .into_iter()
+        .filter(|(attribute, _)| *attribute == REGISTERS);
+    let number = |value: &[u8]| Some(u32::from_le_bytes(value.get(4..8)?.try_into().ok()?));
+    found.filter_map(|(_, value)| number(value)).max()
+}
+
+/// Number, offset and size of a parameter.
+fn parameter(value: &[u8]) -> Option<(u16, u32, u32)> {
+    let half = |at: usize| {
+        let bytes = value.get(at..at + 2)?;
+        Some(u16::from_le_bytes(bytes.try_into().ok()?))
+    };
+    let flags = u32::from(half(8)?) | u32::from(half(10)?) << 16;
+    Some((half(4)?, u32::from(half(6)?), flags >> SIZE_SHIFT))
+}
+
+/// The attributes of a section, each with the bytes of its value.
+fn attributes(mut data: &[u8]) -> Option<Vec<(u8, &[u8])>> {
     let mut found = Vec::new();
     while let [format, attribute, low, high, rest @ ..] = data {
         let value = usize::from(u16::from_le_bytes([*low, *high]));
@@ -43,14 +74,7 @@ fn attributes(mut data: &[u8]) -> Option<Vec<(u16, u32, u32)>> {
             SIZED => rest.split_at_checked(value)?,
             _ => (&[][..], rest),
         };
-        if *attribute == PARAMETER {
-            let half = |at: usize| {
-                let bytes = payload.get(at..at + 2)?;
-                Some(u16::from_le_bytes(bytes.try_into().ok()?))
-            };
-            let flags = u32::from(half(8)?) | u32::from(half(10)?) << 16;
-            found.push((half(4)?, u32::from(half(6)?), flags >> SIZE_SHIFT));
-        }
+        found.push((*attribute, payload));
         data = rest;
     }
     Some(found)
@@ -74,6 +98,7 @@ mod tests {
         );
         let arch = arch::ARCHES.iter().find(|arch| arch.name == "sm_90a");
         let report = ptxas::assemble(&text, arch.unwrap()).unwrap();
+        assert_eq!(registers(&report.cubin), Some(report.registers));
         report.params.unwrap()
     }
 
@@ -98,8 +123,10 @@ mod tests {
     fn what_is_no_cubin_says_nothing() {
         assert_eq!(params(b""), None);
         assert_eq!(params(b"\x7fELF and no more"), None);
+        assert_eq!(registers(b"\x7fELF and no more"), None);
         assert_eq!(attributes(&[SIZED, PARAMETER, 12, 0, 1, 2]), None);
-        assert_eq!(attributes(&[SIZED, PARAMETER, 2, 0, 1, 2]), None);
-        assert_eq!(attributes(&[3, 0x19, 8, 0, 1]), Some(Vec::new()));
+        assert_eq!(parameter(&[1, 2]), None);
+        let short: &[u8] = &[];
+        assert_eq!(attributes(&[3, 0x19, 8, 0, 1]), Some(vec![(0x19, short)]));
     }
 }

@@ -158,7 +158,13 @@ pub fn assemble_with(path: &Path, text: &str, arch: &Arch) -> Result<PtxasReport
     cubin.rewind().map_err(io)?;
     cubin.read_to_end(&mut report.cubin).map_err(io)?;
     report.params = cubin::params(&report.cubin);
-    Ok(report)
+    match cubin::registers(&report.cubin) {
+        Some(other) if other != report.registers => Err(tool(format!(
+            "says that the kernel has {} registers for {}, and its machine code {other}",
+            report.registers, arch.ptxas_target
+        ))),
+        _ => Ok(report),
+    }
 }
 
 /// What stands against shipping a kernel: spills, local memory, warnings.

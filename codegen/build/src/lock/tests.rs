@@ -67,6 +67,7 @@ fn what_moved_is_named_with_its_spec() {
     let newer = Inputs {
         llvm: "22.1.1".to_owned(),
         ptxas: Some("13.0.88".to_owned()),
+        cubin: Some("sm_90".to_owned()),
         ..inputs()
     };
     let told = lock
@@ -75,7 +76,8 @@ fn what_moved_is_named_with_its_spec() {
     let told = told.to_string();
     for part in [
         "kernels/copy.yaml (copy_f32): its text moved; copy_f32@plain-1 differs",
-        "what made them moved: LLVM from 22.1.0 to 22.1.1, ptxas from none to 13.0.88",
+        "what made them moved: LLVM from 22.1.0 to 22.1.1, ptxas from none to 13.0.88, \
+         machine code from none to sm_90",
         "--lock",
     ] {
         assert!(told.contains(part), "{part}: {told}");

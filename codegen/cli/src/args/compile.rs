@@ -172,6 +172,15 @@ pub struct Build {
     /// Whether kernels are assembled as a check: required, if-found, never, or by which ptxas
     #[arg(long, value_name = "WORD|PTXAS", default_value = "if-found")]
     pub ptxas: OsString,
+    /// Ship machine code beside the PTX, so that no driver compiles there: never; own, for the
+    /// architecture of each kernel's PTX; or for GPUs of this one, sm_90 (sm_90a of what runs there
+    /// alone). On other GPUs, and by drivers older than ptxas, the PTX is compiled
+    #[arg(long, value_name = "WORD|ARCH", default_value = "never")]
+    pub cubin: String,
+    /// Never have the PTX compiled, which stays in the bundle for the emulator: GPUs that the
+    /// machine code is not for, and drivers older than ptxas, are refused
+    #[arg(long)]
+    pub cubin_only: bool,
     /// Write which specs and tools the kernels were made of into this file; with --locked, compare
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub lock: Option<PathBuf>,

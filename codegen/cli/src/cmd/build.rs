@@ -16,7 +16,6 @@ use std::path::PathBuf;
 use tilewright_bundle::{Bundle, Kernel, Tuning, without_last_resort};
 use tilewright_codegen::kept::Kept;
 use tilewright_codegen::pack::Artifact;
-use tilewright_codegen::ptx::ptxas;
 use tilewright_codegen::spec::SpecFile;
 use tilewright_codegen::{Making, catalogue, plan};
 
@@ -30,10 +29,9 @@ use crate::worker::WorkerPool;
 
 /// Builds the bundle.
 pub fn run(args: &args::Build) -> Outcome {
-    let making = Making {
-        line_info: jobs::line_info(args.line_info),
-        ptxas: ptxas::chosen(&args.ptxas).map_err(specs::failure)?,
-    };
+    let line_info = jobs::line_info(args.line_info);
+    let cubin = (args.cubin.as_str(), args.cubin_only);
+    let making = Making::chosen(line_info, &args.ptxas, cubin).map_err(specs::failure)?;
     let paths = specs::find(&args.specs.paths)?;
     let kept = match &args.cache {
         Some(folder) => Some(Kept::open(folder, making.ptxas.as_deref()).map_err(specs::failure)?),
@@ -54,6 +52,7 @@ pub fn run(args: &args::Build) -> Outcome {
         return Err(Failure::Rejected("no point has a kernel".to_owned()));
     }
     told.extend(uncovered(&artifacts, args.require_last_resort)?);
+    told.extend(without_code(&artifacts, &making));
     let kernels = artifacts.len();
     let tuned = Bundle::open(&args.output)
         .ok()
@@ -137,7 +136,7 @@ fn compile(
         for artifact in &made.artifacts {
             let has = |file: &&SpecFile| file.points.iter().any(|p| p.id == artifact.kernel.id);
             if let Some(file) = files.iter().find(has) {
-                kept.keep(file, artifact, making.line_info);
+                kept.keep(file, artifact, making);
             }
         }
     }
@@ -167,6 +166,18 @@ fn uncovered(artifacts: &[Artifact], is_required: bool) -> Result<Vec<String>, F
     let out =
         "note: other problems are refused at run time; a spec that assumes nothing takes them";
     Ok(notes.chain([out.to_owned()]).collect())
+}
+
+/// A note on the kernels that have no machine code where others do.
+fn without_code(artifacts: &[Artifact], making: &Making) -> Option<String> {
+    let code = making.machine_code?;
+    let lacking = artifacts.iter().filter(|one| one.cubin.is_none()).count();
+    let first = artifacts.iter().find(|one| one.cubin.is_none())?;
+    Some(format!(
+        "note: {lacking} of {} kernels have PTX alone, such as {}: they do not run on {code}",
+        artifacts.len(),
+        first.kernel.id
+    ))
 }
 
 /// Lines on the points that have no kernel, by reason: on each, or the first for each reason.
@@ -254,7 +265,7 @@ fn feasible(
             if !catalogue::runs_on(&point.spec.arch, &args.arch).map_err(specs::failure)? {
                 continue;
             }
-            let known = kept.and_then(|kept| kept.find(file, point, making.line_info));
+            let known = kept.and_then(|kept| kept.find(file, point, making));
             if let Some(artifact) = known {
                 found.kept.push(artifact);
                 continue;

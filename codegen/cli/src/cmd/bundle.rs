@@ -139,10 +139,27 @@ fn list(bundle: &Bundle) -> Result<(), Failure> {
     let (hash, provenance) = (bundle.hash(), bundle.provenance());
     terminal::print_line(&format!("\nsha256 {hash}"))?;
     terminal::print_line(&format!("made by {}", provenance.generator))?;
-    for line in tuned(bundle) {
+    for line in machine_code(bundle).into_iter().chain(tuned(bundle)) {
         terminal::print_line(&line)?;
     }
     Ok(())
+}
+
+/// A line on the machine code that lies beside the PTX, if any does.
+fn machine_code(bundle: &Bundle) -> Option<String> {
+    let mut targets: BTreeMap<&str, usize> = BTreeMap::new();
+    for cubin in bundle.kernels().iter().filter_map(|one| one.cubin.as_ref()) {
+        *targets.entry(&cubin.target).or_default() += 1;
+    }
+    let told = targets
+        .iter()
+        .map(|(target, count)| format!("{target} ({count})"));
+    let told: Vec<String> = told.collect();
+    let ptxas = bundle.provenance().ptxas.iter();
+    let by: String = ptxas
+        .map(|version| format!(", by ptxas {version}"))
+        .collect();
+    (!told.is_empty()).then(|| format!("machine code for {}{by}", told.join(", ")))
 }
 
 /// A line for each device that the bundle was tuned on.

@@ -23,6 +23,8 @@ mod specs;
 #[cfg(feature = "codegen")]
 mod catalogues;
 #[cfg(feature = "codegen")]
+mod machine_code;
+#[cfg(feature = "codegen")]
 mod first_specs;
 #[cfg(feature = "codegen")]
 mod profiles;

@@ -4,46 +4,38 @@
 //! an ELF file of 64 bits; a kernel's code is the section `.text.<entry>`. Of a file that is no ELF
 //! nothing is known here: its hash is checked, and the driver refuses it.
 
+use object::LittleEndian;
+use object::elf::{ELFMAG, EM_CUDA, FileFlags, FileHeader64, Machine};
+use object::read::elf::FileHeader as _;
+
 use crate::code::CubinFile;
 use crate::manifest::Kernel;
 
-/// How an ELF file begins; behind it, 64 bits and little-endian.
-const MAGIC: &[u8] = b"\x7fELF";
-const WIDE_AND_LITTLE: &[u8] = &[2, 1];
-/// Where the version of its machine's rules stands.
-const ABI_VERSION: usize = 8;
-/// `EM_CUDA`, where the machine stands.
-const CUDA: u16 = 190;
-const MACHINE: usize = 18;
-/// Where the table of sections, the flags, and count and names of sections stand.
-const SECTIONS: usize = 40;
-const FLAGS: usize = 48;
-const COUNT: usize = 60;
-const NAMES: usize = 62;
-/// Bytes of a section's entry, with the places of its contents and size in it.
-const ENTRY: usize = 64;
-const CONTENTS: usize = 24;
-const SIZE: usize = 32;
 /// What stands before an entry in the name of its section.
-const TEXT: &str = ".text.";
+const TEXT: &[u8] = b".text.";
+
+/// What is read of a cubin.
+struct Read<'a> {
+    machine: Machine,
+    /// Compute capability, times ten, where the rules of its flags are known.
+    sm: Option<u32>,
+    sections: Vec<&'a [u8]>,
+}
 
 /// Checks a kernel's machine code.
 pub(crate) fn check(bytes: &[u8], cubin: &CubinFile, kernel: &Kernel) -> Result<(), String> {
-    if !bytes.starts_with(MAGIC) {
+    if !bytes.starts_with(&ELFMAG) {
         return Ok(());
     }
     let file = &cubin.file;
-    let damaged = || format!("{file:?} is a damaged ELF file");
-    if bytes.get(4..6) != Some(WIDE_AND_LITTLE) {
-        return Err(damaged());
-    }
-    let machine = u16_at(bytes, MACHINE).ok_or_else(damaged)?;
-    if machine != CUDA {
+    let read = read(bytes).map_err(|error| format!("{file:?} is a damaged ELF file: {error}"))?;
+    if read.machine != EM_CUDA {
         return Err(format!(
-            "{file:?} is an ELF file for machine {machine}; code of GPUs is for {CUDA}"
+            "{file:?} is an ELF file for machine {}; code of GPUs is for {}",
+            read.machine.0, EM_CUDA.0
         ));
     }
-    if let Some(sm) = sm(bytes)
+    if let Some(sm) = read.sm
         && target(&cubin.target).is_some_and(|target| target != sm)
     {
         return Err(format!(
@@ -51,12 +43,14 @@ pub(crate) fn check(bytes: &[u8], cubin: &CubinFile, kernel: &Kernel) -> Result<
             cubin.target
         ));
     }
-    let sections = sections(bytes).ok_or_else(damaged)?;
-    let mut entries = kernel.launches.iter().map(|launch| launch.entry.as_str());
     let has = |entry: &str| {
-        let mut named = sections.iter().filter_map(|name| name.strip_prefix(TEXT));
-        named.any(|name| name == entry)
+        let mut named = read
+            .sections
+            .iter()
+            .filter_map(|name| name.strip_prefix(TEXT));
+        named.any(|name| name == entry.as_bytes())
     };
+    let mut entries = kernel.launches.iter().map(|launch| launch.entry.as_str());
     match entries.find(|entry| !has(entry)) {
         Some(entry) => Err(format!("{file:?} has no code of the kernel {entry}")),
         None => Ok(()),
@@ -69,46 +63,24 @@ fn target(text: &str) -> Option<u32> {
     digits.trim_end_matches(char::is_alphabetic).parse().ok()
 }
 
-/// The compute capability, times ten, that the flags say, where their rules are known: the lowest
-/// byte, or the one above from version 8 on (LLVM, `ELF.h`: `EF_CUDA_SM`; read from what ptxas 13.0
-/// writes).
-fn sm(bytes: &[u8]) -> Option<u32> {
-    let flags = u32_at(bytes, FLAGS)?;
-    match bytes.get(ABI_VERSION)? {
+fn read(bytes: &[u8]) -> object::Result<Read<'_>> {
+    let header = FileHeader64::<LittleEndian>::parse(bytes)?;
+    let endian = header.endian()?;
+    let FileFlags(flags) = header.e_flags(endian);
+    // The lowest byte, or the one above from version 8 on (LLVM, `ELF.h`: `EF_CUDA_SM`; read from
+    // what ptxas 13.0 writes).
+    let sm = match header.e_ident().abi_version {
         0..=7 => Some(flags & 0xff),
         8 => Some(flags >> 8 & 0xff),
         _ => None,
-    }
-}
-
-/// The names of the sections.
-fn sections(bytes: &[u8]) -> Option<Vec<&str>> {
-    let table = usize::try_from(u64_at(bytes, SECTIONS)?).ok()?;
-    let table = bytes.get(table..)?;
-    let count = usize::from(u16_at(bytes, COUNT)?);
-    let entry = |at: usize| table.get(at * ENTRY..(at + 1) * ENTRY);
-    let names = entry(usize::from(u16_at(bytes, NAMES)?))?;
-    let [from, size] = [CONTENTS, SIZE].map(|at| u64_at(names, at));
-    let from = usize::try_from(from?).ok()?;
-    let end = from.checked_add(usize::try_from(size?).ok()?)?;
-    let names = bytes.get(from..end)?;
-    let name = |at: usize| {
-        let from = usize::try_from(u32_at(entry(at)?, 0)?).ok()?;
-        let text = names.get(from..)?;
-        let end = text.iter().position(|byte| *byte == 0)?;
-        std::str::from_utf8(&text[..end]).ok()
     };
-    (0..count).map(name).collect()
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+    let sections = header.sections(endian, bytes)?;
+    let names = sections
+        .iter()
+        .map(|one| sections.section_name(endian, one));
+    Ok(Read {
+        machine: header.e_machine(endian),
+        sm,
+        sections: names.collect::<object::Result<_>>()?,
+    })
 }

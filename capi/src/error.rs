@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_char, c_void};
 
 use crate::failure::{Failure, Why};
-use crate::foreign::{Growable, Plain, c_text, write_struct, zeroed};
+use crate::foreign::{Growable, Plain, shown_text, write_struct, zeroed};
 use crate::guard::{call, call_on};
 use crate::handles::{self, Kind, Object};
 use crate::status::{TW_ERROR_HANDLE, tw_status};
@@ -60,13 +60,13 @@ impl Object for Told {
 impl From<Failure> for Told {
     fn from(failure: Failure) -> Told {
         let reason = |Why { kind, text, parts }: Why| ToldReason {
-            kind: c_text(kind),
-            text: c_text(&text),
-            parts: [parts.name, parts.needs, parts.has].map(|part| part.map(|p| c_text(&p))),
+            kind: shown_text(kind),
+            text: shown_text(&text),
+            parts: [parts.name, parts.needs, parts.has].map(|part| part.map(|p| shown_text(&p))),
         };
         Told {
             status: failure.status,
-            message: c_text(&failure.message),
+            message: shown_text(&failure.message),
             reasons: failure.reasons.into_iter().map(reason).collect(),
         }
     }

@@ -169,6 +169,20 @@ pub fn c_text(text: &str) -> CString {
     CString::new(shown).unwrap_or_default()
 }
 
+/// Text for C that people read: of characters that move a terminal's cursor, or that cannot be
+/// seen, those that end lines alone stay as they are.
+pub fn shown_text(text: &str) -> CString {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        let is_unseen = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{feff}');
+        match (c.is_control() && c != '\n') || is_unseen {
+            true => shown.extend(c.escape_default()),
+            false => shown.push(c),
+        }
+    }
+    c_text(&shown)
+}
+
 // SAFETY: numbers and pointers take every pattern of bits.
 unsafe impl Plain for usize {}
 // SAFETY: as above.

@@ -45,3 +45,29 @@ mod select;
 mod packing;
 
 mod launch;
+
+// Beside C, Rust that calls as C does: the tests of hostile calls and their fuzz target.
+pub use dtype::{TW_DTYPE_FLOAT, TW_DTYPE_INT};
+pub use error::{
+    tw_error, tw_error_free, tw_error_message, tw_error_reason, tw_error_reason_count,
+    tw_error_status, tw_last_error, tw_reason,
+};
+pub use kernels::{
+    tw_assumption_info, tw_find, tw_function, tw_function_count, tw_function_info, tw_kernel,
+    tw_kernel_assumption, tw_kernel_count, tw_kernel_extent, tw_kernel_info, tw_kernel_operand,
+    tw_kernel_scalar, tw_operand_info, tw_scalar_info,
+};
+pub use launch::{
+    tw_enqueue, tw_launch, tw_launch_describe, tw_launch_free, tw_launch_info, tw_prepare,
+};
+pub use open::{
+    TW_BACKEND_EMULATOR, tw_close, tw_device, tw_device_info, tw_file, tw_open, tw_open_files,
+    tw_open_options, tw_runtime,
+};
+pub use packing::tw_pack;
+pub use problem::{TW_DEVICE_CPU, tw_extent, tw_operand, tw_problem, tw_scalar};
+pub use select::{tw_explain, tw_select, tw_selection};
+pub use status::{
+    TW_ERROR_ARGUMENT, TW_ERROR_BUNDLE, TW_ERROR_HANDLE, TW_ERROR_NULL, TW_ERROR_POISONED,
+    TW_ERROR_REFUSED, TW_ERROR_STRUCT, TW_ERROR_UNKNOWN, TW_OK, tw_status, tw_status_name,
+};

@@ -40,11 +40,14 @@ pub unsafe extern "C" fn tw_pack(
             other => other.into(),
         };
         let takes = packed_bytes(kernel, operand, &request.given).map_err(told)?;
-        if !needed.is_null() {
-            // SAFETY: the place is not null.
-            unsafe { put(needed, usize::try_from(takes).unwrap_or(usize::MAX)) };
-        }
+        let tell = || {
+            if !needed.is_null() {
+                // SAFETY: the place is not null.
+                unsafe { put(needed, usize::try_from(takes).unwrap_or(usize::MAX)) };
+            }
+        };
         if capacity == 0 {
+            tell();
             return Ok(());
         }
         place(elements.cast_mut(), "elements")?;
@@ -60,6 +63,7 @@ pub unsafe extern "C" fn tw_pack(
         let made = pack(kernel, operand, &request.given, dense).map_err(told)?;
         // SAFETY: there is room for as many bytes, and what is copied is ours.
         unsafe { std::ptr::copy_nonoverlapping(made.as_ptr(), packed.cast(), made.len()) };
+        tell();
         Ok(())
     })
 }

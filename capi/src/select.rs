@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use tilewright_runtime::{Request, Source};
 
 use crate::failure::Failure;
-use crate::foreign::{Growable, Plain, c_text, place, put, read_text, write_struct, zeroed};
+use crate::foreign::{Growable, Plain, place, put, read_text, shown_text, write_struct, zeroed};
 use crate::guard::call_on;
 use crate::open::{Opened, tw_runtime};
 use crate::problem::{self, TW_MAX_NAME_BYTES, tw_problem};
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn tw_explain(
         let (word, request) = unsafe { asked(opened, word, problem) }?;
         let meant = opened.runtime.meant(word)?.into_iter();
         let meant: Vec<_> = meant.map(|kernel| (kernel, &request)).collect();
-        let told = c_text(&opened.runtime.explain(word, &meant).to_string());
+        let told = shown_text(&opened.runtime.explain(word, &meant).to_string());
         let bytes = told.as_bytes();
         if let Some(room) = capacity.checked_sub(1) {
             let shown = room.min(bytes.len());

@@ -114,4 +114,8 @@ fn text_is_bounded_and_utf8() {
         "byte 2 of name is not UTF-8"
     );
     assert_eq!(c_text("a\0b").as_bytes(), b"a");
+    let told = "`é`: \x1b[2J\0\u{85}\u{202e}\r\nnext";
+    let shown = shown_text(told).into_string();
+    let escaped = r"`é`: \u{1b}[2J\u{0}\u{85}\u{202e}\r";
+    assert_eq!(shown, Ok(format!("{escaped}\nnext")));
 }

@@ -1,5 +1,8 @@
-//! Boundaries between the crates, stated as absences and read from `cargo tree`.
-#![allow(clippy::unwrap_used)]
+//! Boundaries between the crates, stated as absences and read from `cargo tree`; licences and
+//! sources of what is depended on.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod licences;
 
 use std::collections::BTreeSet;
 use std::process::Command;

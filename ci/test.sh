@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the whole workspace as continuous integration does: set-up, formatting, lints, the build
-# without LLVM, what would be published, documentation examples, then every test. The tests' own
-# closing line comes last.
+# without LLVM, what would be published, documentation with its examples, then every test. The
+# tests' own closing line comes last.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -24,6 +24,9 @@ cargo clippy --package tilewright --no-default-features --locked -- -D warnings
 # A build of all of them takes minutes: `cargo publish --workspace --dry-run` by hand.
 step packages
 cargo publish --workspace --dry-run --no-verify --locked --allow-dirty --quiet
+
+step documentation
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
 step "documentation examples"
 cargo test --workspace --doc --locked --quiet

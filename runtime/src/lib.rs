@@ -15,7 +15,7 @@
 //! Nothing is launched before every check has passed: capability, layouts, recorded assumptions,
 //! extents, alignment, sizes, overlap. What fails is a [`Refusal`], and all of them are reported.
 //!
-//! [`verify`] compares kernels with f64 references on random problems, [`bench`] measures them
+//! [`verify`] compares kernels with f64 references on random problems, [`mod@bench`] measures them
 //! beside cuBLASLt and memcpy, [`capture`] keeps what one device wrote to compare another with it,
 //! [`tune`] finds the fastest of many for [`Runtime::select`]. [`typed`] is what launchers are made
 //! of that a build step writes, a struct for each function. The crate knows no compiler, no YAML

@@ -2,7 +2,7 @@
 //! makes, and the launch expressions that follow.
 //!
 //! A work tile is what a CTA makes at a time: an output tile, or a part of one along k. A new way
-//! of handing them out is a row of [`Work::stripes`], and a loop of its own in `lower::work` where
+//! of handing them out is a row of `Work::stripes`, and a loop of its own in `lower::work` where
 //! those that are there do not do.
 
 use crate::spec::model::{Raster, SchedulerKind};

@@ -218,7 +218,7 @@ fn of<'k>(kernels: &[&'k Kernel], what: impl Fn(&Kernel) -> bool) -> Vec<&'k Ker
 /// Rows of a bench of copies at sizes in bytes, whatever the kernels' element types.
 ///
 /// # Errors
-/// As [`bench`].
+/// As [`bench()`].
 pub fn bench_copies(
     runtime: &Runtime,
     kernels: &[&Kernel],

@@ -1,8 +1,7 @@
 //! Tuning: which kernels of a bundle are fastest on which problems of one device.
 //!
 //! In: a bundle that holds many points of its specs, problems, and a file of records. Out: records
-//! of every candidate, and a [`Tuning`](tilewright_bundle::Tuning) that
-//! [`Runtime::select`](crate::Runtime::select) reads.
+//! of every candidate, and a [`Tuning`] that [`Runtime::select`](crate::Runtime::select) reads.
 //!
 //! ```no_run
 //! use tilewright_runtime::bench::{Extent, Stamp};

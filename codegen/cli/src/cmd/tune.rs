@@ -1,7 +1,7 @@
 //! `tune`: the fastest kernels of a bundle for problems, as records and as the bundle's table.
 //!
-//! The command supervises; a child of it tunes (`--worker`): see [`supervise`]. The child holds the
-//! file of records while it lives, the supervisor only between two children.
+//! The command supervises; a child of it tunes (`--worker`): see [`mod@supervise`]. The child holds
+//! the file of records while it lives, the supervisor only between two children.
 
 mod supervise;
 mod status;

@@ -70,6 +70,8 @@ impl Step {
     /// [`Element::magnitude`] and [`Sum::magnitude`], and nothing overflows. [`Step::bound`] of
     /// the operands themselves is at most that. Steps that follow one another on one accumulator
     /// have the sum of their limits, with |c| of each in its magnitudes.
+    ///
+    /// [`Element::magnitude`]: super::Element::magnitude
     pub fn limit(&self, largest: f64, total: f64) -> f64 {
         let Some(format) = self.sum.format() else {
             return 0.0;

@@ -30,6 +30,18 @@ fn tree(package: &str, edges: &str, more: &[&str]) -> BTreeSet<String> {
 
 /// The same of the package of a folder of the repository.
 fn tree_in(folder: &str, package: &str, edges: &str, more: &[&str]) -> BTreeSet<String> {
+    let text = lines_in(folder, edges, more);
+    let names = text
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    names
+        .filter(|name| *name != package)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// What `cargo tree` prints in a folder of the repository, a package a line.
+fn lines_in(folder: &str, edges: &str, more: &[&str]) -> String {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let fixed = [
         "tree",
@@ -52,14 +64,7 @@ fn tree_in(folder: &str, package: &str, edges: &str, more: &[&str]) -> BTreeSet<
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let text = String::from_utf8(output.stdout).unwrap();
-    let names = text
-        .lines()
-        .filter_map(|line| line.split_whitespace().next());
-    names
-        .filter(|name| *name != package)
-        .map(str::to_owned)
-        .collect()
+    String::from_utf8(output.stdout).unwrap()
 }
 
 #[track_caller]
@@ -167,6 +172,30 @@ fn the_generator_does_not_see_the_runtime() {
     assert!(crates.contains("llvm-sys"));
     let others = ["tilewright-runtime", "tilewright-emulator", "cudarc"];
     assert_absent("tilewright-codegen", &crates, &others);
+}
+
+/// docs.rs has no LLVM 22: what it documents the generator with links none, so that none is looked
+/// for.
+#[test]
+fn the_generator_is_documented_without_llvm() {
+    let manifest = source_tree::root().join("codegen/Cargo.toml");
+    let manifest = std::fs::read_to_string(manifest).unwrap();
+    let manifest: toml::Table = toml::from_str(&manifest).unwrap();
+    let docs = &manifest["package"]["metadata"]["docs"]["rs"]["features"];
+    let features: Vec<&str> = docs
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f.as_str().unwrap())
+        .collect();
+    let mut more = vec!["--package", "tilewright-codegen", "--invert", "llvm-sys"];
+    let found = lines_in(".", "normal,features", &more);
+    let links_none = "inkwell feature \"llvm22-1-no-llvm-linking\"";
+    assert!(!found.contains(links_none), "{found}");
+    let features = features.join(",");
+    more.extend(["--features", &features]);
+    let found = lines_in(".", "normal,features", &more);
+    assert!(found.contains(links_none), "{found}");
 }
 
 #[test]

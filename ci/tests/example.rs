@@ -123,16 +123,16 @@ fn the_crate_of_the_readme_is_made_as_it_says() {
     let commands = commands.replace("../tilewright", root.to_str().unwrap());
     shell.args(["-c", &commands]);
     outside(shell, folder.path());
-    let service = folder.path().join("service");
+    let hello = folder.path().join("hello");
     for (name, text) in &files {
-        fs::write(service.join(name), text).unwrap();
+        fs::write(hello.join(name), text).unwrap();
     }
     // The example's versions of everything.
     let lock = root.join("ci/examples/embed/Cargo.lock");
-    fs::copy(lock, service.join("Cargo.lock")).unwrap();
+    fs::copy(lock, hello.join("Cargo.lock")).unwrap();
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["run", "--quiet"]);
-    let told = outside(cargo, &service);
+    let told = outside(cargo, &hello);
     let value = told.trim_start_matches("silu(2) is ").trim().parse::<f64>();
     let wanted = 2.0 / (1.0 + (-2.0f64).exp());
     assert!(

@@ -248,6 +248,10 @@ static void refusals(const char *path, const tw_runtime *runtime) {
     MISUSE(PACK(rows_of, "q", 24, 32), TW_ERROR_ARGUMENT, "no operand `q`");
     MISUSE(PACK(rows_of, "s", 20, 32), TW_ERROR_ARGUMENT, "24 bytes; 20 were given");
     MISUSE(PACK(rows_of, "s", 24, 31), TW_ERROR_STRUCT, "room for 31 bytes; `s`");
+    size_t needed = 7;
+    MISUSE(tw_pack(runtime, rows_of, "s", &bare, from_there, 24, packed, 31, &needed),
+           TW_ERROR_STRUCT, "room for 31 bytes; `s`");
+    REQUIRE(needed == 7);
     MISUSE(PACK(99, "s", 24, 32), TW_ERROR_UNKNOWN, "no kernel 99");
     MISUSE(PACK(rows_of, NULL, 24, 32), TW_ERROR_NULL, "operand is null");
     MISUSE(tw_pack(runtime, rows_of, "s", &bare, NULL, 24, packed, 32, NULL), TW_ERROR_NULL,

@@ -161,7 +161,11 @@ fn cache(bundle: &Path) -> Outcome {
         let load = Load::Eager;
         let opened = Runtime::new(Bundle::open(bundle)?, Device::cuda(0)?);
         let start = Instant::now();
-        let runtime = opened.with_options(&Options { load, ptx_cache })?;
+        let runtime = opened.with_options(&Options {
+            load,
+            ptx_cache,
+            ..Options::default()
+        })?;
         let taken = start.elapsed();
         let kernels = runtime.counters().kernels;
         let from_cache: u64 = kernels.values().map(|kernel| kernel.loads_from_cache).sum();

@@ -9,7 +9,6 @@ use tilewright_bundle::{
     ParamValue, Scalar,
 };
 
-use crate::device::Arg;
 use crate::info::DeviceInfo;
 use crate::launch::{alignment_bytes, range_of, runs_on};
 use crate::layout::{Extents, least_stride};
@@ -147,16 +146,25 @@ impl Acceptance {
         }
     }
 
-    /// Whether the kernel it was made of takes a problem, with operands at these places.
-    pub fn takes(&self, kernel: &Kernel, problem: &Problem, args: &[Arg<'_>]) -> bool {
-        self.runs && self.is_aligned(kernel, args) && self.fits(kernel, problem).is_some()
+    /// Whether the kernel it was made of takes a problem, with operands at these addresses.
+    pub fn takes<'p>(
+        &self,
+        kernel: &Kernel,
+        problem: &Problem,
+        at: impl Iterator<Item = (&'p str, u64)>,
+    ) -> bool {
+        self.runs && self.is_aligned(kernel, at) && self.fits(kernel, problem).is_some()
     }
 
-    fn is_aligned(&self, kernel: &Kernel, args: &[Arg<'_>]) -> bool {
-        args.iter().all(|arg| {
+    fn is_aligned<'p>(
+        &self,
+        kernel: &Kernel,
+        mut at: impl Iterator<Item = (&'p str, u64)>,
+    ) -> bool {
+        at.all(|(name, address)| {
             let operands = kernel.semantics.operands.iter().zip(&self.aligned);
-            let mut named = operands.filter(|(operand, _)| operand.name == arg.operand);
-            named.all(|(_, needs)| arg.offset_bytes.is_multiple_of(u64::from(*needs)))
+            let mut named = operands.filter(|(operand, _)| operand.name == name);
+            named.all(|(_, needs)| address.is_multiple_of(u64::from(*needs)))
         })
     }
 

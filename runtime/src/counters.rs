@@ -70,7 +70,77 @@ pub struct Counters {
     pub is_lost: bool,
 }
 
+/// One number of [`Counters`], as metrics have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counter<'a> {
+    /// What is counted: `launches`.
+    pub name: &'static str,
+    /// The kernel that it is of, if it is of one.
+    pub kernel: Option<&'a str>,
+    /// The kind of refusal that it is of, if it is of one.
+    pub reason: Option<&'static str>,
+    /// How often, how many, or how long.
+    pub value: u64,
+}
+
+impl KernelCounters {
+    /// Each number with its name.
+    pub fn named(&self) -> [(&'static str, u64); 7] {
+        let KernelCounters {
+            launches,
+            refused,
+            loads,
+            loads_from_cache,
+            load_ns,
+            first_launch_ns,
+            scratch_bytes,
+        } = *self;
+        [
+            ("launches", launches),
+            ("refused", refused),
+            ("loads", loads),
+            ("loads_from_cache", loads_from_cache),
+            ("load_ns", load_ns),
+            ("first_launch_ns", first_launch_ns),
+            ("scratch_bytes", scratch_bytes),
+        ]
+    }
+}
+
 impl Counters {
+    /// Every number with its name: those of kernels, kernel after kernel, then `skipped` by reason,
+    /// `fallbacks`, and `is_lost`, which is 0 or 1.
+    pub fn named(&self) -> impl Iterator<Item = Counter<'_>> {
+        let Counters {
+            kernels,
+            skipped,
+            fallbacks,
+            is_lost,
+        } = self;
+        let whole = |name, value| Counter {
+            name,
+            kernel: None,
+            reason: None,
+            value,
+        };
+        let of_kernels = kernels.iter().flat_map(move |(id, counters)| {
+            let named = counters.named().into_iter();
+            named.map(move |(name, value)| Counter {
+                kernel: Some(id),
+                ..whole(name, value)
+            })
+        });
+        let skipped = skipped.iter().map(move |(reason, value)| Counter {
+            reason: Some(reason),
+            ..whole("skipped", *value)
+        });
+        let rest = [
+            whole("fallbacks", *fallbacks),
+            whole("is_lost", u64::from(*is_lost)),
+        ];
+        of_kernels.chain(skipped).chain(rest)
+    }
+
     /// Launches of all kernels.
     pub fn launches(&self) -> u64 {
         self.kernels.values().map(|kernel| kernel.launches).sum()

@@ -120,6 +120,15 @@ impl Device {
         }
     }
 
+    /// The same, which runs the machine code of bundles alone, or their PTX as well; the emulator
+    /// knows PTX only.
+    pub(crate) fn with_cubins_only(self, cubin_only: bool) -> Device {
+        match self {
+            Device::Cuda(device) => Device::Cuda(device.with_cubins_only(cubin_only)),
+            Device::Emulator(device) => Device::Emulator(device),
+        }
+    }
+
     /// Whether a kernel has faulted and taken the device's context with it. Everything is refused
     /// then with [`Error::ContextLost`]: open the device afresh, and a runtime on it.
     pub fn is_lost(&self) -> bool {

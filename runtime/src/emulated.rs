@@ -132,6 +132,7 @@ impl EmulatorDevice {
             max_smem_bytes: 232_448,
             l2_bytes: 0,
             memory_bytes: 16 << 30,
+            cubin_only: false,
         };
         EmulatorDevice {
             info: Arc::new(info),

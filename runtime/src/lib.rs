@@ -76,6 +76,10 @@ mod accept;
 
 mod select;
 
+mod explanation;
+
+mod candidates;
+
 mod options;
 
 mod runtime;
@@ -99,13 +103,14 @@ pub mod launch_file;
 #[doc = include_str!("../docs/operating.md")]
 pub mod operating {}
 
+pub use candidates::Candidates;
 pub use captured::Captured;
-pub use choose::{Answer, Explanation};
-pub use counters::{CodeFrom, Counters, KernelCounters};
+pub use counters::{CodeFrom, Counter, Counters, KernelCounters};
 pub use cuda::driver_present;
 pub use device::{Arg, Buffer, Device, LoadedKernel};
 pub use emulated::EmulatorSettings;
 pub use error::{Error, Fault, FoundBy, Reason, RecordsError, Refusal, Work};
+pub use explanation::{Answer, Chosen, Computed, Explanation, Tuned, Why};
 pub use host_launch::{HostLaunch, HostMemory};
 pub use info::{Backend, DeviceInfo, POISON, RulesRecord};
 pub use launch::{Fit, Launch, LaunchReport, View, alignment_bytes, fit, prepare};
@@ -118,9 +123,9 @@ pub use problem::{MAX_EXTENT, Problem};
 pub use ptx_cache::PtxCache;
 pub use request::{Placed, Request};
 pub use runtime::Runtime;
-pub use select::{Selection, Selector, Source};
+pub use select::{Row, Selection, Selector, Source};
 pub use tensor_map::PlacedMap;
 pub use tensors::{Described, problem_of, takes};
-pub use tightest::tightest;
+pub use tightest::{tightest, without_gaps};
 pub use tilewright_bundle as bundle;
 pub use tilewright_emulator as emulator;

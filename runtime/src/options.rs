@@ -20,6 +20,7 @@ pub enum Load {
 /// let options = Options {
 ///     load: Load::Eager,
 ///     ptx_cache: Some(PtxCache::open(&home)?),
+///     cubin_only: false,
 /// };
 /// # std::fs::remove_dir(&home).ok();
 /// # assert_ne!(options, Options::default());
@@ -34,4 +35,8 @@ pub struct Options {
     /// runs, and kernels of which it is not are compiled at every start. None leaves it to the
     /// driver, whose own cache is often off in containers. The emulator has no use for it.
     pub ptx_cache: Option<PtxCache>,
+    /// Whether the bundle's machine code alone is run: no start waits for a compiler, and what runs
+    /// is what was shipped. Kernels without machine code for the device are refused. The emulator
+    /// has no use for it.
+    pub cubin_only: bool,
 }

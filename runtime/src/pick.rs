@@ -293,6 +293,17 @@ fn first_that_fits<'a>(
     })
 }
 
+/// By which rule a kernel that fits comes after the one that is taken.
+pub(crate) fn after(kernel: &Kernel, taken: Option<&Kernel>) -> &'static str {
+    let order = |k: &Kernel| (is_plain(k), longest_rows(k));
+    let (own, other) = (order(kernel), taken.map(order));
+    match other {
+        Some((false, _)) if own.0 => "it takes every problem, and comes after all others",
+        Some((_, rows)) if own.1 > rows => "it is for longer rows",
+        _ => "it comes later in the bundle",
+    }
+}
+
 fn is_plain(kernel: &Kernel) -> bool {
     kernel.assumptions.is_empty() && !kernel.has_tensor_maps()
 }

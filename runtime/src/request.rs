@@ -7,6 +7,8 @@ use tilewright_bundle::Kernel;
 
 use crate::error::Refusal;
 use crate::launch::View;
+use crate::layout::{Extents, bind};
+use crate::pack;
 use crate::problem::Problem;
 use crate::tensors::{Described, problem_of, takes};
 
@@ -45,6 +47,49 @@ pub struct Request<'a> {
     pub operands: Vec<Placed<'a>>,
     /// Scalars, promises, and extents that no tensor says.
     pub given: Problem,
+}
+
+impl<'a> Request<'a> {
+    /// What a caller names whose operands lie as a problem says, at addresses that suit every
+    /// kernel: for asking what is chosen.
+    ///
+    /// # Errors
+    /// Every reason why the problem does not say where the operands of `kernel` lie.
+    pub fn of_problem(kernel: &'a Kernel, problem: &Problem) -> Result<Request<'a>, Vec<Refusal>> {
+        let mut refusals = Vec::new();
+        let mut env = problem.env(kernel, &mut refusals);
+        let mut operands = Vec::new();
+        for operand in &kernel.semantics.operands {
+            let place = match pack::strides(operand, problem, &env) {
+                Some(given) => bind(operand, &given, &mut env),
+                None => Err(Refusal::NoStrides {
+                    operand: operand.name.clone(),
+                }),
+            };
+            match place {
+                Ok(place) => operands.push(Placed {
+                    tensor: Described {
+                        operand: &operand.name,
+                        dtype: operand.dtype,
+                        place: match &operand.packed {
+                            None => place,
+                            Some(order) => {
+                                Extents::new([(order.elems(place.shape()).unwrap_or(i64::MAX), 1)])
+                            }
+                        },
+                    },
+                    address: 0,
+                    bytes: None,
+                }),
+                Err(refusal) => refusals.push(refusal),
+            }
+        }
+        let given = problem.clone();
+        match refusals.is_empty() {
+            true => Ok(Request { operands, given }),
+            false => Err(refusals),
+        }
+    }
 }
 
 impl Request<'_> {

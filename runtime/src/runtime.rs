@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tilewright_bundle::{Bundle, Kernel, Policy};
 
+use crate::candidates::Candidates;
 use crate::counters::{Counters, Tally};
 use crate::device::{Arg, Device, LoadedKernel};
 use crate::error::{Error, Refusal};
@@ -99,14 +100,21 @@ impl Runtime {
         }
     }
 
-    /// The same with its code loaded as `options` say. A kernel whose code is refused is an event
-    /// and no error: it is passed over later, as one that is loaded lazily.
+    /// The same with its code loaded as `options` say; what was loaded before is given up. A kernel
+    /// whose code is refused is an event and no error: it is passed over later, as one that is
+    /// loaded lazily.
     ///
     /// # Errors
     /// When the device fails while kernels are loaded.
     pub fn with_options(self, options: &Options) -> Result<Runtime, Error> {
-        let ptx_cache = options.ptx_cache.clone();
-        let runtime = Runtime { ptx_cache, ..self };
+        let device = self.device.with_cubins_only(options.cubin_only);
+        let runtime = Runtime {
+            selector: Selector::new(&self.bundle, device.info()),
+            device,
+            ptx_cache: options.ptx_cache.clone(),
+            loaded: Mutex::default(),
+            ..self
+        };
         if options.load == Load::Eager {
             let info = runtime.device.info();
             let run = |kernel: &&Kernel| runs_on(kernel, info).is_empty();
@@ -134,6 +142,11 @@ impl Runtime {
     /// The device.
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// The bundle's tuning tables, ready for the device.
+    pub(crate) fn selector(&self) -> &Selector {
+        &self.selector
     }
 
     /// The kernels of the bundle.
@@ -180,17 +193,32 @@ impl Runtime {
         problem: &Problem,
         args: &[Arg<'_>],
     ) -> Result<Selection<'_>, Error> {
-        let selection = match self.selector.select(&self.bundle, query, problem, args) {
-            Some(selection) => selection,
-            None => {
-                let passed_over = self.selector.named(&self.bundle, query, problem).count();
-                Selection {
-                    passed_over,
-                    ..Selection::untuned(self.pick(query, problem, args)?.kernel)
-                }
-            }
-        };
-        self.count_passed_over(query, problem, selection.passed_over, selection.kernel);
+        let places = args.iter().map(|arg| (arg.operand, arg.offset_bytes));
+        self.selected(query, problem, places)
+    }
+
+    /// The same for operands that lie at these addresses.
+    pub(crate) fn select_at(
+        &self,
+        query: &Query,
+        problem: &Problem,
+        addresses: &[(&str, u64)],
+    ) -> Result<Selection<'_>, Error> {
+        self.selected(query, problem, addresses.iter().copied())
+    }
+
+    fn selected<'p>(
+        &self,
+        query: &Query,
+        problem: &Problem,
+        at: impl Iterator<Item = (&'p str, u64)> + Clone,
+    ) -> Result<Selection<'_>, Error> {
+        let device = self.device.info();
+        let candidates = Candidates::new(&self.bundle, &self.selector, device);
+        let (selection, skips) = candidates.select(query, problem, at)?;
+        let kernel = selection.kernel;
+        self.count(&Pick { kernel, skips });
+        self.count_passed_over(query, problem, selection.passed_over, kernel);
         Ok(selection)
     }
 

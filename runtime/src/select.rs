@@ -9,9 +9,10 @@
 
 mod bounds;
 
+use serde::Serialize;
 use tilewright_bundle::{
     Bundle, Contiguous, Kernel, MAX_TUNED_EXTENTS, Sha256Hex, TunedDevice, TunedOperand,
-    TuningTable,
+    TunedPoint, TuningTable,
 };
 
 use bounds::Bounds;
@@ -23,7 +24,8 @@ use crate::pick::{Facts, Query};
 use crate::problem::Problem;
 
 /// How a selection came about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Source {
     /// This very problem was measured.
     Measured,
@@ -76,6 +78,27 @@ impl<'a> Selection<'a> {
     }
 }
 
+/// A row of a tuning table.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// The device that was measured.
+    pub device: String,
+    /// The measured problem's extents, by name.
+    pub extents: Vec<(String, i64)>,
+    /// How far it is: the length of the difference of the extents' binary logarithms.
+    pub distance: f32,
+}
+
+impl std::fmt::Display for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("row")?;
+        for (name, extent) in &self.extents {
+            write!(f, " {name}={extent}")?;
+        }
+        write!(f, " of {}", self.device)
+    }
+}
+
 /// The tables of one bundle, made ready for one device.
 #[derive(Debug, Clone, Default)]
 pub struct Selector {
@@ -91,6 +114,8 @@ pub struct Selector {
 struct Class {
     /// Place among the functions.
     function: usize,
+    /// Place among the bundle's tables.
+    table: usize,
     operands: Vec<TunedOperand>,
     /// Names of the extents.
     extents: Vec<String>,
@@ -116,11 +141,18 @@ impl Selector {
             }
         }
         let tables = bundle.tuning().map(|t| t.tables.as_slice());
-        for table in tables.unwrap_or_default() {
+        for (at, table) in tables.unwrap_or_default().iter().enumerate() {
             let function = selector.function(&table.function);
             if let (Some(function), true) = (function, is_device(&table.device, device)) {
-                let class = selector.class(function, table, bundle, device);
-                selector.classes.push(class);
+                let points = selector.points(table, bundle, device);
+                selector.classes.push(Class {
+                    function,
+                    table: at,
+                    operands: table.operands.clone(),
+                    extents: table.extents.clone(),
+                    bounds: Bounds::of(&points),
+                    points,
+                });
             }
         }
         selector
@@ -133,13 +165,7 @@ impl Selector {
             .position(|known| known.function == *hash)
     }
 
-    fn class(
-        &mut self,
-        function: usize,
-        table: &TuningTable,
-        bundle: &Bundle,
-        device: &DeviceInfo,
-    ) -> Class {
+    fn points(&mut self, table: &TuningTable, bundle: &Bundle, device: &DeviceInfo) -> Vec<Point> {
         let mut points = Vec::with_capacity(table.points.len());
         for point in &table.points {
             let named = point.choices.iter();
@@ -151,13 +177,7 @@ impl Selector {
                     .collect(),
             });
         }
-        Class {
-            function,
-            operands: table.operands.clone(),
-            extents: table.extents.clone(),
-            bounds: Bounds::of(&points),
-            points,
-        }
+        points
     }
 
     /// The place in `ready` of a kernel, prepared when it is first named.
@@ -183,6 +203,18 @@ impl Selector {
         problem: &Problem,
         args: &[Arg<'_>],
     ) -> Option<Selection<'b>> {
+        let places = args.iter().map(|arg| (arg.operand, arg.offset_bytes));
+        self.choice(bundle, query, problem, places)
+    }
+
+    /// The same for operands that lie at these addresses.
+    pub(crate) fn choice<'b, 'p>(
+        &'b self,
+        bundle: &'b Bundle,
+        query: &Query,
+        problem: &Problem,
+        at: impl Iterator<Item = (&'p str, u64)> + Clone,
+    ) -> Option<Selection<'b>> {
         let Nearest {
             distance,
             class,
@@ -197,10 +229,10 @@ impl Selector {
             Source::Extrapolated
         };
         let mut choices = point.choices.iter().enumerate();
-        choices.find_map(|(passed_over, at)| {
-            let (place, acceptance) = self.ready.get(*at)?;
+        choices.find_map(|(passed_over, place)| {
+            let (place, acceptance) = self.ready.get(*place)?;
             let kernel = bundle.kernels().get(*place)?;
-            let takes = acceptance.takes(kernel, problem, args);
+            let takes = acceptance.takes(kernel, problem, at.clone());
             takes.then_some(Selection {
                 kernel,
                 source,
@@ -223,6 +255,26 @@ impl Selector {
         let places = choices.unwrap_or_default().iter();
         let places = places.filter_map(|at| self.ready.get(*at));
         places.filter_map(|(place, _)| bundle.kernels().get(*place))
+    }
+
+    /// The row of the bundle's tables that decides on a problem.
+    pub(crate) fn row<'b>(
+        &self,
+        bundle: &'b Bundle,
+        query: &Query,
+        problem: &Problem,
+    ) -> Option<(&'b TunedPoint, Row)> {
+        let nearest = self.nearest(query, problem)?;
+        let table = bundle.tuning()?.tables.get(nearest.class.table)?;
+        let mut points = table.points.iter();
+        let point = points.find(|point| point.extents == nearest.point.extents)?;
+        let extents = table.extents.iter().cloned();
+        let row = Row {
+            device: table.device.to_string(),
+            extents: extents.zip(point.extents.iter().copied()).collect(),
+            distance: nearest.distance,
+        };
+        Some((point, row))
     }
 
     /// The measured problem that is nearest to this one.
@@ -266,7 +318,7 @@ struct Nearest<'a> {
 }
 
 /// Whether a table was measured on this device.
-fn is_device(tuned: &TunedDevice, device: &DeviceInfo) -> bool {
+pub(crate) fn is_device(tuned: &TunedDevice, device: &DeviceInfo) -> bool {
     tuned.name == device.name && tuned.sm == device.sm && tuned.sms == device.sms
 }
 

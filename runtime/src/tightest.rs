@@ -42,7 +42,7 @@ fn spaced(kernel: &Kernel, extents: &Problem, spacing: i64) -> Problem {
 
 /// The problem with strides for the operands that have none there: those of elements without gaps,
 /// in the order of the kernel's layout, the last axis innermost where that leaves it open.
-pub(crate) fn without_gaps(kernel: &Kernel, given: &Problem) -> Problem {
+pub fn without_gaps(kernel: &Kernel, given: &Problem) -> Problem {
     let mut problem = given.clone();
     // What is wrong with the extents is said by the fit.
     let mut env = problem.env(kernel, &mut Vec::new());

@@ -17,6 +17,7 @@ fn device() -> DeviceInfo {
         max_smem_bytes: 232_448,
         l2_bytes: 60 << 20,
         memory_bytes: 1 << 40,
+        cubin_only: false,
     }
 }
 

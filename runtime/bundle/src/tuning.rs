@@ -62,6 +62,14 @@ pub struct TunedDevice {
     pub sms: u32,
 }
 
+impl std::fmt::Display for TunedDevice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let sm = self.sm.map(|sm| format!("sm_{sm}, "));
+        let (name, sms) = (&self.name, self.sms);
+        write!(f, "{name} ({}{sms} SMs)", sm.unwrap_or_default())
+    }
+}
+
 /// Which axis of an operand is contiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -136,6 +136,18 @@ impl CudaDevice {
         &self.info
     }
 
+    /// The same, which runs the machine code of bundles alone, or their PTX as well.
+    pub(crate) fn with_cubins_only(&self, cubin_only: bool) -> CudaDevice {
+        let info = DeviceInfo {
+            cubin_only,
+            ..self.info().clone()
+        };
+        CudaDevice {
+            info: Arc::new(info),
+            ..self.clone()
+        }
+    }
+
     /// Its number among the devices of this process.
     pub fn ordinal(&self) -> usize {
         self.context.ordinal()
@@ -365,6 +377,7 @@ fn describe(context: &Context) -> Result<DeviceInfo, Error> {
             "cache",
         )?),
         memory_bytes: context.total_mem().map_err(failed("cuDeviceTotalMem"))? as u64,
+        cubin_only: false,
     })
 }
 

@@ -81,7 +81,7 @@ pub enum Refusal {
         /// What needs it.
         reason: String,
     },
-    /// The kernel is shipped as machine code alone, for other devices than this one.
+    /// The kernel's machine code alone may be run, and is for other devices than this one.
     #[error("it runs by its machine code alone, which is for {target}")]
     CubinOnly {
         /// What it was assembled for.

@@ -23,16 +23,15 @@ pub(crate) fn runs_on(kernel: &Kernel, device: &DeviceInfo) -> Vec<Refusal> {
             has: sm,
         });
     }
-    if kernel.route == Route::CubinOnly
+    if (kernel.route == Route::CubinOnly || device.cubin_only)
         && device.backend == Backend::Cuda
         && !cubin_fits(kernel, device.sm)
     {
         refusals.push(Refusal::CubinOnly {
-            target: kernel
-                .cubin
-                .as_ref()
-                .map(|cubin| cubin.target.clone())
-                .unwrap_or_default(),
+            target: match &kernel.cubin {
+                Some(cubin) => cubin.target.clone(),
+                None => "no device, as it has none".to_owned(),
+            },
         });
     }
     let needs = kernel.min_driver.max(launching_driver(kernel));

@@ -180,7 +180,7 @@ fn packed_memory_ends_behind_the_last_tile() {
     assert!(crate::fit(&kernel, &wider, device.info()).is_err());
     let accepts = |problem: &Problem| {
         let acceptance = crate::accept::Acceptance::new(&kernel, device.info());
-        acceptance.takes(&kernel, problem, &[])
+        acceptance.takes(&kernel, problem, [].into_iter())
     };
     assert!(accepts(&problem) && accepts(&said) && !accepts(&wider));
     let b = &kernel.semantics.operands[1];

@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use tilewright_runtime::{Device, KernelCounters, Load, Options, PtxCache, Runtime};
+use tilewright_fixture::{COPY, SCALED, copy_kernel, opened, scaled_kernel, writer_of};
+use tilewright_runtime::{
+    Device, KernelCounters, Load, Options, Problem, PtxCache, Query, Runtime,
+};
 
 use crate::harness::*;
 
@@ -10,6 +13,7 @@ fn with_cache(home: &std::path::Path) -> Runtime {
     let options = Options {
         load: Load::Eager,
         ptx_cache: Some(PtxCache::open(home).unwrap()),
+        ..Options::default()
     };
     let runtime = Runtime::new(kernels(), Device::cuda(0).unwrap());
     runtime.with_options(&options).unwrap()
@@ -100,6 +104,54 @@ fn code_that_the_linker_makes_otherwise_is_not_kept() {
         copy.enqueue(cuda(&runtime)).unwrap();
     }
     driver.link_with(0);
+}
+
+#[test]
+fn machine_code_alone_is_run_where_that_is_wanted() {
+    let driver = driver();
+    let device = Device::cuda(0).unwrap();
+    let sm = device.info().sm.unwrap();
+    let code = format!("FAKECODE{COPY}\0");
+    let mut writer = writer_of([(scaled_kernel("scaled_f32@two-1"), SCALED)]);
+    let ours = (format!("sm_{sm}"), code.as_bytes());
+    let ours = Some((ours.0.as_str(), ours.1));
+    for (id, cubin) in [
+        ("copy_f32@ptx-1", None),
+        ("copy_f32@ours-2", ours),
+        ("copy_f32@other-3", Some(("sm_75", code.as_bytes()))),
+    ] {
+        writer.add(copy_kernel(id), COPY, cubin).unwrap();
+    }
+    let (compiled, loaded) = (
+        driver.count(Count::Compiled),
+        driver.count(Count::LoadedCode),
+    );
+    let options = Options {
+        load: Load::Eager,
+        cubin_only: true,
+        ..Options::default()
+    };
+    let runtime = Runtime::new(opened(&writer), device);
+    let runtime = runtime.with_options(&options).unwrap();
+    assert_eq!(driver.count(Count::Compiled), compiled);
+    assert_eq!(driver.count(Count::LoadedCode), loaded + 1);
+    let problem = Problem::new(3, 5, 1).row_major("s", 5).row_major("d", 5);
+    let query = Query::copy();
+    let picked = runtime.pick(&query, &problem, &[]).unwrap();
+    assert_eq!(picked.kernel.id, "copy_f32@ours-2");
+    for (id, told) in [
+        ("copy_f32@other-3", "which is for sm_75"),
+        ("copy_f32@ptx-1", "which is for no device, as it has none"),
+    ] {
+        let kernel = runtime.bundle().kernel(id).unwrap();
+        let error = runtime.load(kernel).unwrap_err().to_string();
+        assert!(error.ends_with(told), "{error}");
+    }
+    // Without the option the PTX is compiled again, as before.
+    let runtime = runtime.with_options(&Options::default()).unwrap();
+    let kernel = runtime.bundle().kernel("copy_f32@ptx-1").unwrap();
+    runtime.load(kernel).unwrap();
+    assert_eq!(driver.count(Count::Compiled), compiled + 1);
 }
 
 #[test]

@@ -7,16 +7,18 @@
 // tw_last_error takes it: a message with a way out, and each reason with the operand, what is needed
 // and what is there.
 //
-// Ownership. tw_open, tw_open_files, tw_prepare and tw_last_error give handles, which the caller
-// frees by tw_close, tw_launch_free and tw_error_free; freeing null does nothing. A handle is a
-// number, not an address. One that was freed, one of another kind and one that was never given are
-// answered with TW_ERROR_HANDLE. A launch keeps what it needs of its runtime: the two may be freed
-// in any order. The caller frees no other memory of the library's.
+// Ownership. tw_open, tw_open_files, tw_prepare, tw_counters_read and tw_last_error give handles,
+// which the caller frees by tw_close, tw_launch_free, tw_counters_free and tw_error_free; freeing
+// null does nothing. A handle is a number, not an address. One that was freed, one of another kind
+// and one that was never given are answered with TW_ERROR_HANDLE. A launch keeps what it needs of
+// its runtime, and counters are a copy: all may be freed in any order. The caller frees no other
+// memory of the library's.
 //
 // Lifetimes. Texts in results live as long as the handle they were asked of: those of a runtime
-// until tw_close, of a launch until tw_launch_free, of an error until tw_error_free. Arguments are
-// read during the call alone; but the memory that operands point to is used by every launch that was
-// prepared with them, on a GPU until the stream has come past it.
+// until tw_close, of a launch until tw_launch_free, of counters until tw_counters_free, of an error
+// until tw_error_free. Arguments are read during the call alone; but the memory that operands point
+// to is used by every launch that was prepared with them, on a GPU until the stream has come past
+// it.
 //
 // Threads. Every call may be made from any thread at any time, also on the same handle. A handle
 // that one thread frees while another uses it stays until that call ends; its texts do not. Launches
@@ -24,7 +26,8 @@
 // scratch memory of the library's own is one piece for each kernel and stream.
 //
 // Growth. Structs begin with their size, to be set to sizeof by the caller, and grow at their ends:
-// set what is not used to 0. tw_abi_version tells whether a library is the header's.
+// set what is not used to 0. Counters grow by name. tw_abi_version tells whether a library has what
+// the header has.
 //
 // What is checked. Null, freed and wrong handles, sizes of structs, text, codes, ranks, extents,
 // strides, alignment, overlap, sizes of memory, and every assumption of the kernel. What cannot be
@@ -37,9 +40,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The version of the interface that this header describes. A library of the same version has
-// every function of the header; structs only grow at their ends.
-#define TW_ABI_VERSION 1
+// The version of the interface that this header describes. A library of this version or a later
+// one has every function of the header; structs only grow at their ends.
+#define TW_ABI_VERSION 2
 
 // Signed integers of 4 to 64 bits. Codes below 128 are DLPack's.
 #define TW_DTYPE_INT 0
@@ -98,6 +101,13 @@
 // The emulator: kernels run on the host, on memory of the host, before the call returns.
 #define TW_BACKEND_EMULATOR 2
 
+// Each kernel's code is loaded when it is first used.
+#define TW_LOAD_LAZY 0
+
+// The code of all kernels that the device runs is loaded when the bundle is opened: no launch
+// waits for a compiler.
+#define TW_LOAD_EAGER 1
+
 // This very problem was measured.
 #define TW_SOURCE_MEASURED 1
 
@@ -109,6 +119,9 @@
 
 // Nothing was measured: the first kernel of the bundle that fits.
 #define TW_SOURCE_UNTUNED 4
+
+// The counters of a runtime as they were at one moment. Freed by `tw_counters_free`.
+typedef struct tw_counters tw_counters;
 
 // Why a call did nothing. Freed by `tw_error_free`.
 typedef struct tw_error tw_error;
@@ -140,7 +153,7 @@ typedef struct tw_reason {
 } tw_reason;
 
 // How a bundle is opened. Set everything to 0 and then `struct_size` and what is wanted: what is
-// added later does nothing at 0.
+// added later does nothing at 0. Texts are read during the call alone.
 typedef struct tw_open_options {
     // `sizeof(tw_open_options)`.
     size_t struct_size;
@@ -152,6 +165,23 @@ typedef struct tw_open_options {
     uint32_t emulator_sms;
     // The compute capability that the emulator pretends to have, 90 for 9.0; 0 for every one.
     uint32_t emulator_sm;
+    // `TW_LOAD_*`: when code is loaded.
+    int32_t load;
+    // Not 0 to run the machine code of the bundle alone: kernels without any for the GPU are
+    // refused, and nothing is compiled. The emulator has no use for it.
+    uint32_t cubin_only;
+    // A folder, made if it is not there, that keeps what the driver makes of PTX for the next
+    // start. What it holds is run: one that others may write to is refused. Null for none.
+    const char *ptx_cache;
+    // Bytes that the folder may hold; 0 for a gibibyte.
+    uint64_t ptx_cache_bytes;
+    // Public keys as PEM, one behind the other: the bundle is refused unless one of them signed
+    // it. Null opens bundles without a signature too.
+    const char *public_keys;
+    // Not 0 where a fault on the emulator takes the device with it, as on a GPU: see `tw_is_lost`.
+    uint32_t emulator_sticky_faults;
+    // 0.
+    uint32_t reserved;
 } tw_open_options;
 
 // A file of a bundle in memory.
@@ -370,6 +400,25 @@ typedef struct tw_launch_info {
     uint64_t workspace_alignment;
 } tw_launch_info;
 
+// A number with its name. Texts live as long as the counters that it is of.
+typedef struct tw_counter_info {
+    // `sizeof(tw_counter_info)`, set by the caller.
+    size_t struct_size;
+    // What is counted. Of each kernel that was loaded: `launches`, `refused` (launches, before
+    // anything ran), `loads`, `loads_from_cache`, `load_ns`, `first_launch_ns`, `scratch_bytes`.
+    // For each kind of reason: `skipped`, how often kernels were passed over. Of the runtime:
+    // `fallbacks`, how often another kernel took over from one that a tuning table names or whose
+    // code was refused; `is_lost`, 0 or 1. Later libraries have more: pass by what you do not
+    // know.
+    const char *name;
+    // Id of the kernel that it is of; null where it is of none.
+    const char *kernel;
+    // Kind of reason that it is of, as in `tw_reason`; null where it is of none.
+    const char *reason;
+    // How many, how often, or how long.
+    uint64_t value;
+} tw_counter_info;
+
 // All is well.
 #define TW_OK 0
 
@@ -421,7 +470,7 @@ extern "C" {
 // it is `unknown status`.
 const char *tw_status_name(tw_status status);
 
-// The version of the interface that the library has: compare it with `TW_ABI_VERSION`.
+// The version of the interface that the library has: at least `TW_ABI_VERSION` is needed.
 uint32_t tw_abi_version(void);
 
 // The version of the library: `0.1.0`. Lives as long as the library.
@@ -514,9 +563,11 @@ tw_status tw_select(const struct tw_runtime *runtime,
                     const struct tw_problem *problem,
                     struct tw_selection *selection);
 
-// What `tw_select` would choose, and what every other kernel of the function answers, as text of
-// several lines. At most `capacity` bytes are written, a 0 at their end; `length` gets the length
-// of the whole text without it, and may be null. The text may be null when `capacity` is 0.
+// What `tw_select` would choose and by which rule, the row of a tuning table or the order of the
+// bundle, and why each other kernel of the function is not chosen, as text of several lines for a
+// reader. Nothing is counted. At most `capacity` bytes are written, a 0 at their end; `length`
+// gets the length of the whole text without it, and may be null. The text may be null when
+// `capacity` is 0.
 tw_status tw_explain(const struct tw_runtime *runtime,
                      const char *word,
                      const struct tw_problem *problem,
@@ -564,6 +615,26 @@ tw_status tw_enqueue(const struct tw_launch *launch,
 // Frees a launch; null is none. Wait for the work that it enqueued first: the kernel's code and
 // scratch memory go with the last launch of a closed runtime.
 tw_status tw_launch_free(struct tw_launch *launch);
+
+// Copies what a runtime has counted since it was opened: numbers that do not change any more, also
+// when the runtime is closed.
+tw_status tw_counters_read(const struct tw_runtime *runtime, struct tw_counters **counters);
+
+// How many numbers there are.
+tw_status tw_counter_count(const struct tw_counters *counters, size_t *count);
+
+// A number, counted from 0.
+tw_status tw_counter(const struct tw_counters *counters,
+                     size_t counter,
+                     struct tw_counter_info *info);
+
+// Frees counters and their texts; null is none.
+tw_status tw_counters_free(struct tw_counters *counters);
+
+// Whether a kernel has faulted and taken the device's context with it, which `is_lost` says by 1,
+// else 0. Every launch is refused from then on. On a GPU the process has lost it: end it and start
+// it anew. On the emulator a bundle that is opened again works.
+tw_status tw_is_lost(const struct tw_runtime *runtime, int32_t *is_lost);
 
 #ifdef __cplusplus
 }  // extern "C"

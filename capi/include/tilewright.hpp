@@ -350,17 +350,43 @@ struct Selection {
     float distance;
 };
 
-// Where a bundle is opened.
+// How a bundle is opened.
 struct Options {
     std::int32_t backend = TW_BACKEND_CUDA;
     std::int32_t device_ordinal = 0;
     std::uint32_t emulator_sms = 0;
     std::uint32_t emulator_sm = 0;
+    // Whether the code of all kernels is loaded at once: no launch waits for a compiler.
+    bool eager = false;
+    // Whether the bundle's machine code alone is run: nothing is compiled.
+    bool cubin_only = false;
+    // A folder that keeps what the driver makes of PTX; empty for none.
+    std::string ptx_cache;
+    // Bytes that it may hold; 0 for a gibibyte.
+    std::uint64_t ptx_cache_bytes = 0;
+    // Public keys as PEM, of which one must have signed the bundle; empty asks for none.
+    std::string public_keys;
+    // Whether a fault on the emulator takes the device with it, as on a GPU.
+    bool emulator_sticky_faults = false;
 
-    static Options cuda(std::int32_t ordinal = 0) { return {TW_BACKEND_CUDA, ordinal, 0, 0}; }
-    static Options emulator(std::uint32_t sms = 0, std::uint32_t sm = 0) {
-        return {TW_BACKEND_EMULATOR, 0, sms, sm};
+    static Options cuda(std::int32_t ordinal = 0) {
+        Options options;
+        options.device_ordinal = ordinal;
+        return options;
     }
+    static Options emulator(std::uint32_t sms = 0, std::uint32_t sm = 0) {
+        Options options;
+        options.backend = TW_BACKEND_EMULATOR;
+        options.emulator_sms = sms;
+        options.emulator_sm = sm;
+        return options;
+    }
+};
+
+// A number that a runtime has counted; texts that it does not have are empty.
+struct Counter {
+    std::string name, kernel, reason;
+    std::uint64_t value;
 };
 
 // A file of a bundle in memory.
@@ -373,7 +399,7 @@ struct File {
 class Runtime {
 public:
     // Opens the bundle in a folder.
-    static Runtime open(const std::string &path, Options options = {}) {
+    static Runtime open(const std::string &path, const Options &options = {}) {
         const tw_open_options raw = as_c(options);
         tw_runtime *runtime = nullptr;
         Error::check(tw_open(path.c_str(), &raw, &runtime));
@@ -381,7 +407,7 @@ public:
     }
 
     // Opens a bundle whose files are in memory.
-    static Runtime open(const std::vector<File> &files, Options options = {}) {
+    static Runtime open(const std::vector<File> &files, const Options &options = {}) {
         const tw_open_options raw = as_c(options);
         std::vector<tw_file> all;
         for (const File &file : files) {
@@ -477,7 +503,8 @@ public:
         return {selection.kernel, selection.source, selection.distance};
     }
 
-    // What select() chooses, and what every other kernel of the function answers.
+    // What select() chooses and by which rule, and why each other kernel of the function is not
+    // chosen, as lines for a reader.
     std::string explain(const std::string &word, const Problem &problem) const {
         return problem.as_c([&](const tw_problem *raw) {
             std::size_t length = 0;
@@ -520,6 +547,32 @@ public:
         return prepare(select(word, problem).kernel, problem);
     }
 
+    // What it has counted, as it is now: names as in tw_counter_info.
+    std::vector<Counter> counters() const {
+        tw_counters *raw = nullptr;
+        Error::check(tw_counters_read(handle_.get(), &raw));
+        const Handle<tw_counters, tw_counters_free> owned(raw);
+        std::size_t count = 0;
+        Error::check(tw_counter_count(raw, &count));
+        std::vector<Counter> all;
+        for (std::size_t at = 0; at < count; at++) {
+            tw_counter_info info{};
+            info.struct_size = sizeof info;
+            Error::check(tw_counter(raw, at, &info));
+            all.push_back({info.name, info.kernel ? info.kernel : "",
+                           info.reason ? info.reason : "", info.value});
+        }
+        return all;
+    }
+
+    // Whether a kernel has faulted and taken the device with it: on a GPU end the process and start
+    // it anew, on the emulator open the bundle again.
+    bool is_lost() const {
+        std::int32_t lost = 0;
+        Error::check(tw_is_lost(handle_.get(), &lost));
+        return lost != 0;
+    }
+
     tw_runtime *get() const noexcept { return handle_.get(); }
 
 private:
@@ -530,6 +583,12 @@ private:
         raw.device_ordinal = options.device_ordinal;
         raw.emulator_sms = options.emulator_sms;
         raw.emulator_sm = options.emulator_sm;
+        raw.load = options.eager ? TW_LOAD_EAGER : TW_LOAD_LAZY;
+        raw.cubin_only = options.cubin_only;
+        raw.ptx_cache = options.ptx_cache.empty() ? nullptr : options.ptx_cache.c_str();
+        raw.ptx_cache_bytes = options.ptx_cache_bytes;
+        raw.public_keys = options.public_keys.empty() ? nullptr : options.public_keys.c_str();
+        raw.emulator_sticky_faults = options.emulator_sticky_faults;
         return raw;
     }
 

@@ -176,11 +176,17 @@ impl From<Error> for Failure {
             | Error::ContextLost { .. }
             | Error::ProcessLost { .. }
             | Error::DeviceLost { .. } => (TW_ERROR_DEVICE, Vec::new()),
+            Error::PtxCache { .. } => {
+                let text = error.to_string();
+                (
+                    TW_ERROR_ARGUMENT,
+                    vec![Why::of("ptx_cache", "ptx_cache", text)],
+                )
+            }
             Error::OutOfBuffer { .. }
             | Error::ForeignBuffer
-            | Error::PtxCache { .. }
             | Error::Records(_)
-            | Error::Request(_) => (TW_ERROR_ARGUMENT, Vec::new()),
+            | Error::Request(_) => (TW_ERROR_ARGUMENT, listed("argument", &[error.to_string()])),
         };
         Failure {
             status,

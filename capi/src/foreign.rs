@@ -188,6 +188,8 @@ unsafe impl Plain for usize {}
 // SAFETY: as above.
 unsafe impl Plain for i64 {}
 // SAFETY: as above.
+unsafe impl Plain for i32 {}
+// SAFETY: as above.
 unsafe impl<T> Plain for *const T {}
 // SAFETY: as above.
 unsafe impl<T> Plain for *mut T {}

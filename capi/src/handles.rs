@@ -29,16 +29,18 @@ pub enum Kind {
     Runtime = 0x71,
     Launch = 0x72,
     Error = 0x73,
+    Counters = 0x74,
 }
 
 impl Kind {
-    const ALL: [Kind; 3] = [Kind::Runtime, Kind::Launch, Kind::Error];
+    const ALL: [Kind; 4] = [Kind::Runtime, Kind::Launch, Kind::Error, Kind::Counters];
 
     const fn text(self) -> &'static str {
         match self {
             Kind::Runtime => "a runtime",
             Kind::Launch => "a launch",
             Kind::Error => "an error",
+            Kind::Counters => "counters",
         }
     }
 }

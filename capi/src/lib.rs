@@ -36,11 +36,15 @@ mod error;
 
 mod described;
 
+mod options;
+
 mod open;
 
 mod kernels;
 
 mod select;
+
+mod watch;
 
 mod packing;
 

@@ -6,15 +6,16 @@ use std::sync::OnceLock;
 
 use tilewright_runtime::bundle::Bundle;
 use tilewright_runtime::cuda::Current;
-use tilewright_runtime::{Device, EmulatorSettings, Runtime};
+use tilewright_runtime::{Device, Error, Options, Runtime};
 
 use crate::described::{DeviceText, FunctionText, KernelText};
-use crate::failure::{Failure, Why};
-use crate::foreign::{
-    Growable, Plain, place, put, read_array, read_struct, read_text, write_struct, zeroed,
-};
+use crate::failure::Failure;
+use crate::foreign::{Growable, Plain, place, put, read_array, read_text, write_struct, zeroed};
 use crate::guard::{call, call_on};
 use crate::handles::{self, Kind, Object};
+use crate::options::{
+    self, Asked, MOST_PATH_BYTES, TW_BACKEND_CUDA, TW_BACKEND_EMULATOR, tw_open_options,
+};
 use crate::problem::Home;
 use crate::status::tw_status;
 
@@ -23,32 +24,8 @@ pub struct tw_runtime {
     _opaque: [u8; 0],
 }
 
-/// A GPU.
-pub const TW_BACKEND_CUDA: i32 = 1;
-/// The emulator: kernels run on the host, on memory of the host, before the call returns.
-pub const TW_BACKEND_EMULATOR: i32 = 2;
-
-/// Most bytes of a path.
-const MOST_PATH_BYTES: usize = 4096;
 /// Most files of a bundle from memory.
 const MOST_FILES: usize = 1 << 16;
-
-/// How a bundle is opened. Set everything to 0 and then `struct_size` and what is wanted: what is
-/// added later does nothing at 0.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct tw_open_options {
-    /// `sizeof(tw_open_options)`.
-    pub struct_size: usize,
-    /// `TW_BACKEND_*`; 0 is a GPU.
-    pub backend: i32,
-    /// Which GPU, opened on its primary context.
-    pub device_ordinal: i32,
-    /// Multiprocessors that the emulator pretends to have; 0 for as many as it likes.
-    pub emulator_sms: u32,
-    /// The compute capability that the emulator pretends to have, 90 for 9.0; 0 for every one.
-    pub emulator_sm: u32,
-}
 
 /// A file of a bundle in memory.
 #[repr(C)]
@@ -81,13 +58,6 @@ pub struct tw_device_info {
 }
 
 // SAFETY: numbers and pointers take every pattern of bits.
-unsafe impl Plain for tw_open_options {}
-// SAFETY: the size is the first field.
-unsafe impl Growable for tw_open_options {
-    const NAME: &'static str = "tw_open_options";
-    const LEAST_BYTES: usize = 24;
-}
-// SAFETY: numbers and pointers take every pattern of bits.
 unsafe impl Plain for tw_file {}
 // SAFETY: numbers and pointers take every pattern of bits.
 unsafe impl Plain for tw_device_info {}
@@ -111,16 +81,16 @@ impl Object for Opened {
 }
 
 impl Opened {
-    fn new(bundle: Bundle, device: Device) -> Opened {
+    fn new(bundle: Bundle, device: Device, options: &Options) -> Result<Opened, Failure> {
         let device_text = DeviceText::of(device.info());
-        let runtime = Runtime::new(bundle, device);
+        let runtime = Runtime::new(bundle, device).with_options(options)?;
         let functions = runtime.functions().into_iter();
-        Opened {
+        Ok(Opened {
             kernels: runtime.kernels().iter().map(|_| OnceLock::new()).collect(),
             functions: functions.map(|k| FunctionText::of(&runtime, k)).collect(),
             device: device_text,
             runtime,
-        }
+        })
     }
 
     /// Where operands lie.
@@ -140,44 +110,12 @@ impl Opened {
     }
 }
 
-/// The device that options ask for.
-fn device(options: &tw_open_options) -> Result<Device, Failure> {
-    match options.backend {
-        0 | TW_BACKEND_CUDA => {
-            let given = options.device_ordinal;
-            let ordinal = usize::try_from(given).map_err(|_| {
-                let text = format!("device_ordinal is {given}; 0 or more is allowed");
-                Why::of("device", "device_ordinal", text).with("0 or more", given)
-            })?;
-            let _current = Current::kept()?;
-            Ok(Device::cuda(ordinal)?)
-        }
-        TW_BACKEND_EMULATOR => {
-            let mut settings = EmulatorSettings::default();
-            if options.emulator_sms > 0 {
-                settings.sms = options.emulator_sms;
-            }
-            settings.sm = Some(options.emulator_sm).filter(|sm| *sm > 0);
-            Ok(Device::emulator_with(settings))
-        }
-        other => {
-            let needs = "TW_BACKEND_CUDA (1) or TW_BACKEND_EMULATOR (2)";
-            let text = format!("backend is {other}; {needs} is allowed");
-            Err(Why::of("backend", "backend", text)
-                .with(needs, other)
-                .into())
-        }
-    }
-}
-
-/// # Safety
-/// The pointer is null or points to options.
-unsafe fn read_options(from: *const tw_open_options) -> Result<tw_open_options, Failure> {
-    match from.is_null() {
-        true => Ok(zeroed()),
-        // SAFETY: the caller's promise is the callee's.
-        false => unsafe { read_struct(from, "options") },
-    }
+/// Opens a bundle where and as options ask for, and gives it a handle.
+fn give(bundle: Bundle, asked: &Asked) -> Result<*mut tw_runtime, Failure> {
+    // Code that is loaded now needs the device's context; the thread gets its own back.
+    let (device, _current) = asked.device()?;
+    let opened = Opened::new(bundle, device, &asked.options)?;
+    Ok(handles::give(opened)?.cast())
 }
 
 /// Opens the bundle in a folder, whose path is UTF-8. Options may be null: the first GPU.
@@ -190,13 +128,12 @@ pub unsafe extern "C" fn tw_open(
     call(|| {
         place(runtime, "runtime")?;
         // SAFETY: the caller says that text and options are there.
-        let (path, options) = unsafe {
+        let (path, asked) = unsafe {
             let path = read_text(path, MOST_PATH_BYTES, "path")?;
-            (path, read_options(options)?)
+            (path, options::read(options)?)
         };
-        let bundle = Bundle::open(Path::new(path)).map_err(tilewright_runtime::Error::from)?;
-        let opened = Opened::new(bundle, device(&options)?);
-        let given = handles::give(opened)?.cast();
+        let bundle = asked.policy.open(Path::new(path)).map_err(Error::from)?;
+        let given = give(bundle, &asked)?;
         // SAFETY: the place is not null.
         unsafe { put(runtime, given) };
         Ok(())
@@ -214,9 +151,9 @@ pub unsafe extern "C" fn tw_open_files(
     call(|| {
         place(runtime, "runtime")?;
         // SAFETY: the caller says that the files and options are there.
-        let (files, options) = unsafe {
+        let (files, asked) = unsafe {
             let files = read_array(files, file_count, MOST_FILES, "files")?;
-            (files, read_options(options)?)
+            (files, options::read(options)?)
         };
         let mut read: Vec<(&str, &[u8])> = Vec::new();
         for (at, file) in files.iter().enumerate() {
@@ -231,9 +168,8 @@ pub unsafe extern "C" fn tw_open_files(
             };
             read.push((path, content));
         }
-        let bundle = Bundle::from_files(read).map_err(tilewright_runtime::Error::from)?;
-        let opened = Opened::new(bundle, device(&options)?);
-        let given = handles::give(opened)?.cast();
+        let bundle = asked.policy.open_files(read).map_err(Error::from)?;
+        let given = give(bundle, &asked)?;
         // SAFETY: the place is not null.
         unsafe { put(runtime, given) };
         Ok(())

@@ -92,9 +92,11 @@ pub unsafe extern "C" fn tw_select(
     })
 }
 
-/// What `tw_select` would choose, and what every other kernel of the function answers, as text of
-/// several lines. At most `capacity` bytes are written, a 0 at their end; `length` gets the length
-/// of the whole text without it, and may be null. The text may be null when `capacity` is 0.
+/// What `tw_select` would choose and by which rule, the row of a tuning table or the order of the
+/// bundle, and why each other kernel of the function is not chosen, as text of several lines for a
+/// reader. Nothing is counted. At most `capacity` bytes are written, a 0 at their end; `length`
+/// gets the length of the whole text without it, and may be null. The text may be null when
+/// `capacity` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tw_explain(
     runtime: *const tw_runtime,

@@ -59,11 +59,11 @@ pub extern "C" fn tw_status_name(status: tw_status) -> *const std::ffi::c_char {
     found.map_or(c"unknown status", |(_, name)| name).as_ptr()
 }
 
-/// The version of the interface that this header describes. A library of the same version has
-/// every function of the header; structs only grow at their ends.
-pub const TW_ABI_VERSION: u32 = 1;
+/// The version of the interface that this header describes. A library of this version or a later
+/// one has every function of the header; structs only grow at their ends.
+pub const TW_ABI_VERSION: u32 = 2;
 
-/// The version of the interface that the library has: compare it with `TW_ABI_VERSION`.
+/// The version of the interface that the library has: at least `TW_ABI_VERSION` is needed.
 #[unsafe(no_mangle)]
 pub extern "C" fn tw_abi_version() -> u32 {
     TW_ABI_VERSION

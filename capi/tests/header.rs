@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Files of the source in the order of the header: what a program uses first comes first.
-const SOURCES: [&str; 9] = [
-    "status", "error", "dtype", "problem", "open", "kernels", "select", "packing", "launch",
+const SOURCES: [&str; 11] = [
+    "status", "error", "dtype", "problem", "options", "open", "kernels", "select", "packing",
+    "launch", "watch",
 ];
 
 fn root() -> PathBuf {

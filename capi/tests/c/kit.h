@@ -67,6 +67,17 @@ static inline tw_runtime *emulator(const char *path, uint32_t sm) {
     return runtime;
 }
 
+/* The text of a file beside the bundle, to be freed. */
+static inline char *beside(const char *path, const char *ending) {
+    char name[4096];
+    snprintf(name, sizeof name, "%s%s", path, ending);
+    FILE *file = fopen(name, "rb");
+    char *text = calloc(1, 4096);
+    REQUIRE(file && text && fread(text, 1, 4095, file) > 0);
+    fclose(file);
+    return text;
+}
+
 /* The index of a kernel. */
 static inline size_t kernel(const tw_runtime *runtime, const char *name) {
     size_t found = 0;

@@ -63,6 +63,72 @@ static void opening(const char *path) {
     REQUIRE(runtime == NULL);
 }
 
+/* What options ask for beyond a device. */
+static void options(const char *path) {
+    tw_runtime *runtime = NULL;
+    const tw_open_options plain = {.struct_size = sizeof plain, .backend = TW_BACKEND_EMULATOR};
+    tw_open_options options = plain;
+    options.load = 9;
+    MISUSE(tw_open(path, &options, &runtime), TW_ERROR_ARGUMENT, "load is 9; TW_LOAD_LAZY (0)");
+    options.reserved = 3;
+    options.public_keys = "no key";
+    MISUSE(tw_open(path, &options, &runtime), TW_ERROR_ARGUMENT,
+           "TW_LOAD_EAGER (1) is allowed; public_keys: ");
+    MISUSE(tw_open_files(NULL, 0, &options, &runtime), TW_ERROR_ARGUMENT, "reserved");
+    options = plain;
+    options.public_keys = "\xff";
+    MISUSE(tw_open(path, &options, &runtime), TW_ERROR_ARGUMENT, "byte 0 of public_keys");
+    char *keys = beside(path, ".pub");
+    options.public_keys = keys;
+    MISUSE(tw_open(path, &options, &runtime), TW_ERROR_BUNDLE, "sign");
+    char signed_path[4096], file[4096], other[] =
+        "-----BEGIN PUBLIC KEY-----\n"
+        "MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n"
+        "-----END PUBLIC KEY-----\n";
+    snprintf(signed_path, sizeof signed_path, "%s.signed", path);
+    options.public_keys = other;
+    MISUSE(tw_open(signed_path, &options, &runtime), TW_ERROR_BUNDLE, "sign");
+    free(keys);
+    options = plain;
+    options.ptx_cache = "a\xff";
+    MISUSE(tw_open(path, &options, &runtime), TW_ERROR_ARGUMENT, "byte 1 of ptx_cache");
+    snprintf(file, sizeof file, "%s.pub", path);
+    options.ptx_cache = file;
+    MISUSE(tw_open(path, &options, &runtime), TW_ERROR_ARGUMENT, "cannot be a PTX cache");
+    REQUIRE(runtime == NULL);
+}
+
+static void counters(const char *path) {
+    tw_runtime *runtime = emulator(path, 0);
+    tw_counters *counters = NULL;
+    MISUSE(tw_counters_read(NULL, &counters), TW_ERROR_NULL, "the handle of a runtime is null");
+    MISUSE(tw_counters_read(runtime, NULL), TW_ERROR_NULL, "counters is null");
+    MISUSE(tw_is_lost(runtime, NULL), TW_ERROR_NULL, "is_lost is null");
+    REQUIRE(counters == NULL);
+    CHECK(tw_counters_read(runtime, &counters));
+    size_t count = 0;
+    int32_t is_lost = 0;
+    tw_counter_info info = {.struct_size = sizeof info};
+    MISUSE(tw_is_lost((tw_runtime *)counters, &is_lost), TW_ERROR_HANDLE, "handle of counters");
+    MISUSE(tw_counter_count((tw_counters *)runtime, &count), TW_ERROR_HANDLE, "of a runtime");
+    MISUSE(tw_counter_count(counters, NULL), TW_ERROR_NULL, "count is null");
+    CHECK(tw_counter_count(counters, &count));
+    MISUSE(tw_counter(counters, count, &info), TW_ERROR_UNKNOWN, "there is no counter 2");
+    MISUSE(tw_counter(counters, 0, NULL), TW_ERROR_NULL, "info is null");
+    info.struct_size = 39;
+    MISUSE(tw_counter(counters, 0, &info), TW_ERROR_STRUCT, "sizeof(tw_counter_info)");
+    MISUSE(tw_counters_free((tw_counters *)runtime), TW_ERROR_HANDLE, "that of counters is needed");
+    CHECK(tw_close(runtime));
+    MISUSE(tw_counters_read(runtime, &counters), TW_ERROR_HANDLE, "it was freed");
+    info.struct_size = sizeof info;
+    CHECK(tw_counter(counters, 0, &info));
+    REQUIRE(strcmp(info.name, "fallbacks") == 0 && !info.kernel && !info.reason);
+    CHECK(tw_counters_free(counters));
+    CHECK(tw_counters_free(NULL));
+    MISUSE(tw_counter(counters, 0, &info), TW_ERROR_HANDLE, "it was freed");
+    MISUSE(tw_counters_free(counters), TW_ERROR_HANDLE, "it was freed");
+}
+
 static void handles(const char *path) {
     tw_runtime *runtime = emulator(path, 0);
     size_t count = 0;
@@ -307,6 +373,8 @@ static void launching(const tw_runtime *runtime) {
 int main(int argc, char **argv) {
     REQUIRE(argc == 2);
     opening(argv[1]);
+    options(argv[1]);
+    counters(argv[1]);
     handles(argv[1]);
     errors();
     tw_runtime *runtime = emulator(argv[1], 0);

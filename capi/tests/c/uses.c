@@ -1,5 +1,6 @@
 /* The library used rightly beyond a product: what a bundle holds, bundles from memory, scalars,
- * scratch memory, promises, an output in its input's place, strides, reasons, explanations, threads. */
+ * scratch memory, promises, an output in its input's place, strides, reasons, explanations, threads,
+ * keys, counters, faults. */
 #include <pthread.h>
 
 #include "kit.h"
@@ -139,6 +140,7 @@ static void explaining(const tw_runtime *runtime) {
     CHECK(tw_explain(runtime, "gemm", &problem, text, length + 1, &again));
     REQUIRE(again == length && strlen(text) == length);
     REQUIRE(strstr(text, "chosen: ") && strstr(text, info.id));
+    REQUIRE(strstr(text, "has no tuning table of the function: the first kernel"));
     CHECK(tw_explain(runtime, "gemm", &problem, text, 5, NULL));
     REQUIRE(strcmp(text, "gemm") == 0);
     free(text);
@@ -245,9 +247,98 @@ static void packing(const tw_runtime *runtime) {
     REQUIRE(memcmp(copied, elements, sizeof elements) == 0);
 }
 
+/* A counter of a kernel, or of the runtime where that is null; absent it is 0. */
+static uint64_t counted(const tw_counters *counters, const char *name, const char *kernel) {
+    size_t count = 0;
+    CHECK(tw_counter_count(counters, &count));
+    for (size_t at = 0; at < count; at++) {
+        tw_counter_info info = {.struct_size = sizeof info};
+        CHECK(tw_counter(counters, at, &info));
+        REQUIRE(info.name && !(info.kernel && info.reason));
+        int of = kernel ? info.kernel && strcmp(info.kernel, kernel) == 0 : !info.kernel;
+        if (of && strcmp(info.name, name) == 0) {
+            return info.value;
+        }
+    }
+    return 0;
+}
+
+/* A signed bundle whose code is loaded at once, counters, and a fault that takes the device. */
+static void watching(const char *path) {
+    char signed_path[4096], cache[4096];
+    snprintf(signed_path, sizeof signed_path, "%s.signed", path);
+    snprintf(cache, sizeof cache, "%s.ptx", path);
+    char *keys = beside(path, ".pub");
+    tw_open_options options = {.struct_size = sizeof options,
+                               .backend = TW_BACKEND_EMULATOR,
+                               .load = TW_LOAD_EAGER,
+                               .cubin_only = 1,
+                               .ptx_cache = cache,
+                               .ptx_cache_bytes = 1 << 20,
+                               .public_keys = keys,
+                               .emulator_sticky_faults = 1};
+    tw_runtime *runtime = NULL;
+    CHECK(tw_open(signed_path, &options, &runtime));
+    free(keys);
+    tw_counters *before = NULL, *after = NULL;
+    CHECK(tw_counters_read(runtime, &before));
+    REQUIRE(counted(before, "loads", "copy_f32@plain-1") == 1);
+    REQUIRE(counted(before, "launches", "scaled_f32@plain-1") == 0);
+    scaling(runtime);
+    int32_t is_lost = 7;
+    CHECK(tw_is_lost(runtime, &is_lost));
+    REQUIRE(is_lost == 0);
+
+    /* Two rows go to one place at once, against the caller's own word. */
+    float s[3][4] = {{1}, {2}, {3}}, d[3][4];
+    int32_t from[3] = {0, 1, 2}, to[3] = {1, 1, 0};
+    const int64_t three[2] = {3, 4}, entries[1] = {3};
+    tw_operand operands[4] = {tensor("s", s, 2, three), tensor("from", from, 1, entries),
+                              tensor("to", to, 1, entries), tensor("d", d, 2, three)};
+    operands[1].dtype_code = operands[2].dtype_code = TW_DTYPE_INT;
+    tw_problem problem = problem_of(operands, 4);
+    const size_t index = kernel(runtime, "looked_up_f32");
+    tw_assumption_info assumption = {.struct_size = sizeof assumption};
+    CHECK(tw_kernel_assumption(runtime, index, 0, &assumption));
+    problem.promises = &assumption.promise;
+    problem.promise_count = 1;
+    tw_launch *launch = NULL;
+    CHECK(tw_prepare(runtime, index, &problem, &launch));
+    REQUIRE(tw_enqueue(launch, NULL, NULL, 0) == TW_ERROR_FAULT);
+    CHECK(tw_error_free(tw_last_error()));
+    CHECK(tw_is_lost(runtime, &is_lost));
+    REQUIRE(is_lost == 1);
+    REQUIRE(tw_enqueue(launch, NULL, NULL, 0) == TW_ERROR_DEVICE);
+    tw_error *error = tw_last_error();
+    REQUIRE(strstr(tw_error_message(error), "context is lost"));
+    CHECK(tw_error_free(error));
+    CHECK(tw_counters_read(runtime, &after));
+    CHECK(tw_launch_free(launch));
+    CHECK(tw_close(runtime));
+    /* They are a copy: each of its own moment, and of a runtime that is gone. */
+    REQUIRE(counted(before, "is_lost", NULL) == 0 && counted(after, "is_lost", NULL) == 1);
+    REQUIRE(counted(before, "launches", "scaled_f32@plain-1") == 0);
+    REQUIRE(counted(after, "launches", "scaled_f32@plain-1") == 2);
+    REQUIRE(counted(after, "scratch_bytes", "copy_f32@plain-1") == 0);
+    CHECK(tw_counters_free(before));
+    CHECK(tw_counters_free(after));
+}
+
+/* Options of a program that was compiled with the first header. */
+static void older(const char *path) {
+    tw_open_options options;
+    memset(&options, 0xff, sizeof options);
+    options.struct_size = 24;
+    options.backend = TW_BACKEND_EMULATOR;
+    options.emulator_sms = options.emulator_sm = 0;
+    tw_runtime *runtime = NULL;
+    CHECK(tw_open(path, &options, &runtime));
+    CHECK(tw_close(runtime));
+}
+
 int main(int argc, char **argv) {
     REQUIRE(argc >= 2 && argc < 64);
-    REQUIRE(tw_abi_version() == TW_ABI_VERSION && strlen(tw_version()) >= 5);
+    REQUIRE(tw_abi_version() >= TW_ABI_VERSION && strlen(tw_version()) >= 5);
     tw_runtime *runtime = emulator(argv[1], 0);
     listing(runtime);
     scaling(runtime);
@@ -258,6 +349,8 @@ int main(int argc, char **argv) {
     CHECK(tw_close(runtime));
     order(argv[1]);
     from_memory(argv[1], argc - 2, argv + 2);
+    watching(argv[1]);
+    older(argv[1]);
     printf("all is well\n");
     return 0;
 }

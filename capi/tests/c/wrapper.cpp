@@ -147,6 +147,52 @@ static void from_memory(const char *path) {
     REQUIRE(THROWN(Runtime::open(files, Options::emulator())).status() == TW_ERROR_BUNDLE);
 }
 
+// Options, counters, and a device that a fault takes.
+static void watching(const std::string &path) {
+    std::ifstream key(path + ".pub");
+    Options options = Options::emulator();
+    options.eager = options.cubin_only = options.emulator_sticky_faults = true;
+    options.ptx_cache = path + ".ptx";
+    options.public_keys = {std::istreambuf_iterator<char>(key), {}};
+    const Error unsigned_one = THROWN(Runtime::open(path, options));
+    REQUIRE(unsigned_one.status() == TW_ERROR_BUNDLE);
+    const Runtime runtime = Runtime::open(path + ".signed", options);
+    const auto counted = [&](const std::string &name, const std::string &of) {
+        std::uint64_t sum = 0;
+        for (const Counter &counter : runtime.counters()) {
+            const bool fits = of == counter.kernel || of == counter.reason;
+            sum += fits && counter.name == name ? counter.value : 0;
+        }
+        return sum;
+    };
+    REQUIRE(counted("loads", "copy_f32@plain-1") == 1 && counted("fallbacks", "") == 0);
+    std::array<float, 64> a{}, b{}, d{};
+    Problem padded;
+    padded.operand("a", a.data(), {4, 8}, {9, 1}).operand("b", b.data(), {4, 8});
+    padded.operand("d", d.data(), {4, 4});
+    runtime.prepare("gemm", padded).enqueue();
+    REQUIRE(counted("launches", "gemm_f32@plain-2") == 1);
+    REQUIRE(counted("skipped", "assumption") == 1);
+    const std::string told = runtime.explain("gemm", padded);
+    REQUIRE(told.find("refused: gemm_f32@picky-1: it assumes lda % 8 == 0") != std::string::npos);
+    REQUIRE(counted("skipped", "assumption") == 1);
+
+    // Two rows go to one place at once, against the caller's own word.
+    a[0] = 1;
+    std::array<std::int32_t, 2> from{0, 1}, to{1, 1};
+    Problem astray;
+    astray.operand("s", a.data(), {2, 4}).operand("d", d.data(), {2, 4});
+    astray.operand("from", from.data(), {2}).operand("to", to.data(), {2});
+    astray.promise(runtime.kernel(runtime.find("looked_up_f32")).assumptions[0].promise);
+    const Launch launch = runtime.prepare("looked_up_f32", astray);
+    REQUIRE(!runtime.is_lost() && THROWN(launch.enqueue()).status() == TW_ERROR_FAULT);
+    REQUIRE(runtime.is_lost() && counted("is_lost", "") == 1);
+    REQUIRE(!Runtime::open(path, Options::emulator()).is_lost());
+    options.cubin_only = options.eager = false;
+    options.ptx_cache = path + ".pub";
+    REQUIRE(THROWN(Runtime::open(path, options)).reasons()[0].operand == "ptx_cache");
+}
+
 int main(int argc, char **argv) {
     REQUIRE(argc == 2);
     const Runtime runtime = Runtime::open(argv[1], Options::emulator());
@@ -155,5 +201,6 @@ int main(int argc, char **argv) {
     launching(argv[1]);
     packing(runtime);
     from_memory(argv[1]);
+    watching(argv[1]);
     std::cout << "all is well\n";
 }

@@ -7,7 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tilewright_runtime::bundle::{Kernel, Policy, PublicKey};
 use tilewright_runtime::cuda::Current;
-use tilewright_runtime::{Device, EmulatorSettings, Runtime};
+use tilewright_runtime::{
+    Device, EmulatorSettings, KernelCounters, Load, Options, PtxCache, Runtime,
+};
 
 use crate::failure::{Error, raised};
 use crate::kernel::PyKernel;
@@ -24,8 +26,16 @@ pub(crate) struct PyBundle {
 /// Opens the bundle at `path`, a folder or one zip file, on a GPU (`cuda`, `cuda:1`) or on the
 /// emulator, which pretends to have `sms` multiprocessors of compute capability `sm`, or of every
 /// one. With `require_key`, a file of public keys (PEM), only if one of them has signed it.
+///
+/// `load="eager"` loads the code of all kernels now, so that no launch waits for a compiler.
+/// `ptx_cache` is a folder of the caller's own that keeps what the driver makes of PTX. With
+/// `cubin_only` the bundle's machine code alone is run on a GPU, and nothing is compiled. With
+/// `sticky_faults` a fault on the emulator takes the device with it, as it does on a GPU.
 #[pyfunction]
-#[pyo3(signature = (path, device="cuda", *, sms=4, sm=None, require_key=None))]
+#[pyo3(signature = (path, device="cuda", *, sms=4, sm=None, require_key=None, load="lazy",
+                    ptx_cache=None, cubin_only=false, sticky_faults=false))]
+// Each is a keyword of Python's.
+#[allow(clippy::too_many_arguments)]
 pub(crate) fn open(
     py: Python<'_>,
     path: PathBuf,
@@ -33,7 +43,19 @@ pub(crate) fn open(
     sms: u32,
     sm: Option<u32>,
     require_key: Option<PathBuf>,
+    load: &str,
+    ptx_cache: Option<PathBuf>,
+    cubin_only: bool,
+    sticky_faults: bool,
 ) -> PyResult<PyBundle> {
+    let options = Options {
+        load: loading(load)?,
+        ptx_cache: match &ptx_cache {
+            Some(folder) => Some(PtxCache::open(folder).map_err(raised)?),
+            None => None,
+        },
+        cubin_only,
+    };
     let policy = match &require_key {
         Some(file) => signed_by(file)?,
         None => Policy::Unsigned,
@@ -43,6 +65,7 @@ pub(crate) fn open(
             let settings = EmulatorSettings {
                 sms,
                 sm,
+                sticky_faults,
                 ..EmulatorSettings::default()
             };
             (Device::emulator_with(settings), device.to_owned())
@@ -54,12 +77,27 @@ pub(crate) fn open(
         }
         _ => return Err(unknown_device(device)),
     };
-    let runtime = Runtime::open_with(&path, device, &policy).map_err(raised)?;
+    // What takes time takes no other thread's.
+    let opened = py.detach(|| {
+        let is_gpu = matches!(device, Device::Cuda(_));
+        let _current = is_gpu.then(Current::kept).transpose()?;
+        Runtime::open_with(&path, device, &policy)?.with_options(&options)
+    });
     Ok(PyBundle {
-        runtime: Arc::new(runtime),
+        runtime: Arc::new(opened.map_err(raised)?),
         path,
         name,
     })
+}
+
+fn loading(word: &str) -> PyResult<Load> {
+    match word {
+        "lazy" => Ok(Load::Lazy),
+        "eager" => Ok(Load::Eager),
+        _ => Err(Error::new_err(format!(
+            "load is {word:?}: say \"lazy\", at first use, or \"eager\", now"
+        ))),
+    }
 }
 
 fn signed_by(file: &Path) -> PyResult<Policy> {
@@ -97,12 +135,34 @@ fn current_device(py: Python<'_>) -> PyResult<usize> {
     }
 }
 
+/// A kernel's counters by name.
+fn named<'py>(py: Python<'py>, counted: &KernelCounters) -> PyResult<Bound<'py, PyDict>> {
+    let told = PyDict::new(py);
+    for (name, value) in counted.named() {
+        told.set_item(name, value)?;
+    }
+    Ok(told)
+}
+
 impl PyBundle {
     fn kernel_at(&self, at: usize) -> PyKernel {
         PyKernel {
             runtime: self.runtime.clone(),
             at,
         }
+    }
+
+    /// The functions that a word means, each with what the keywords of a call are to it.
+    fn meant(
+        &self,
+        word: &str,
+        promises: Option<Vec<String>>,
+        keywords: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Vec<(&Kernel, Request)>> {
+        let promises = promises.unwrap_or_default();
+        let meant = self.runtime.meant(word).map_err(raised)?.into_iter();
+        let read = |kernel| Ok((kernel, Request::read(kernel, keywords, &promises, None)?));
+        meant.map(read).collect()
     }
 
     fn place(&self, kernel: &Kernel) -> usize {
@@ -181,16 +241,51 @@ impl PyBundle {
         promises: Option<Vec<String>>,
         tensors_and_scalars: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyKernel> {
-        let promises = promises.unwrap_or_default();
-        let meant = self.runtime.meant(word).map_err(raised)?;
-        let mut requests = Vec::new();
-        for kernel in &meant {
-            requests.push(Request::read(kernel, tensors_and_scalars, &promises, None)?);
-        }
-        let placed: Vec<_> = requests.iter().map(Request::placed).collect();
-        let meant: Vec<_> = meant.into_iter().zip(&placed).collect();
+        let meant = self.meant(word, promises, tensors_and_scalars)?;
+        let placed: Vec<_> = meant.iter().map(|(_, request)| request.placed()).collect();
+        let kernels = meant.iter().map(|(kernel, _)| *kernel);
+        let meant: Vec<_> = kernels.zip(&placed).collect();
         let chosen = self.runtime.choose(word, &meant).map_err(raised)?;
         Ok(self.kernel_at(self.place(chosen.kernel)))
+    }
+
+    /// What `pick` picks for tensors and by which rule, the row of a tuning table or the order of
+    /// the bundle, and why each other kernel of the function is not picked, as lines to be read.
+    /// Nothing is counted.
+    #[pyo3(signature = (word, *, promises=None, **tensors_and_scalars))]
+    fn explain(
+        &self,
+        word: &str,
+        promises: Option<Vec<String>>,
+        tensors_and_scalars: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<String> {
+        let meant = self.meant(word, promises, tensors_and_scalars)?;
+        let placed: Vec<_> = meant.iter().map(|(_, request)| request.placed()).collect();
+        let kernels = meant.iter().map(|(kernel, _)| *kernel);
+        let meant: Vec<_> = kernels.zip(&placed).collect();
+        Ok(self.runtime.explain(word, &meant).to_string())
+    }
+
+    /// What the bundle's kernels have done since it was opened, as numbers: a copy.
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counters = self.runtime.counters();
+        let kernels = PyDict::new(py);
+        for (id, counted) in &counters.kernels {
+            kernels.set_item(id, named(py, counted)?)?;
+        }
+        let told = PyDict::new(py);
+        told.set_item("kernels", kernels)?;
+        told.set_item("skipped", counters.skipped)?;
+        told.set_item("fallbacks", counters.fallbacks)?;
+        told.set_item("is_lost", counters.is_lost)?;
+        Ok(told)
+    }
+
+    /// Whether a kernel has faulted and taken the device with it: on a GPU end the process and
+    /// start it anew, on the emulator open the bundle again.
+    #[getter]
+    fn is_lost(&self) -> bool {
+        self.runtime.device().is_lost()
     }
 
     fn __len__(&self) -> usize {

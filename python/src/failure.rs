@@ -77,6 +77,7 @@ pub(crate) fn raised(error: runtime::Error) -> PyErr {
         | runtime::Error::Emulator { .. }
         | runtime::Error::Fault(_)
         | runtime::Error::ContextLost { .. }
+        | runtime::Error::ProcessLost { .. }
         | runtime::Error::NoMemory { .. }
         | runtime::Error::HostMemory { .. }
         | runtime::Error::OutOfMemory { .. }

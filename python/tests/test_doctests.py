@@ -32,9 +32,9 @@ def test_examples_of_a_module(bundle, name):
 
 def test_examples_are_there(bundle):
     finder = doctest.DocTestFinder()
-    from tilewright import packing, signature
+    from tilewright import counting, packing, signature
 
-    for module in (tilewright, packing, signature):
+    for module in (tilewright, counting, packing, signature):
         assert any(test.examples for test in finder.find(module)), module
 
 

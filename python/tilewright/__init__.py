@@ -33,16 +33,19 @@ from ._tilewright import (
     open,
 )
 from .comparing import ROUNDOFF, compared
+from .counting import Counters, KernelCounters
 from .measuring import Peer, bench, fastest
 from .packing import pack, unpack
 
 __all__ = [
     "Bundle",
     "BundleError",
+    "Counters",
     "DeviceError",
     "Error",
     "InferenceOnly",
     "Kernel",
+    "KernelCounters",
     "Launch",
     "Meter",
     "Operand",

@@ -4,6 +4,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union, final
 
+from .counting import Counters
+
 __version__: str
 INFERENCE_ONLY: str
 """What keeps a tensor that requires grad from being given, and the ways out."""
@@ -136,6 +138,9 @@ class Bundle:
     device: str
     device_info: Dict[str, Any]
     ptxas: Optional[str]
+    is_lost: bool
+    """Whether a kernel has faulted and taken the device with it: on a GPU end the process and start
+    it anew, on the emulator open the bundle again."""
     def find(self, name: str) -> Kernel:
         """The kernel of that id, else the first whose id begins so."""
     def functions(self, word: Optional[str] = None) -> List[Kernel]:
@@ -151,6 +156,18 @@ class Bundle:
         """The kernel to use for tensors: of those that a word means (a spec's word or name, or the
         beginning of a function's hash) and that take tensors of these types, the one that the
         bundle's tables choose, else the first that fits."""
+    def explain(
+        self,
+        word: str,
+        *,
+        promises: Optional[Sequence[str]] = None,
+        **tensors_and_scalars: Any,
+    ) -> str:
+        """What `pick` picks for tensors and by which rule, the row of a tuning table or the order
+        of the bundle, and why each other kernel of the function is not picked, as lines to be read.
+        Nothing is counted."""
+    def counters(self) -> Counters:
+        """What the bundle's kernels have done since it was opened, as numbers: a copy."""
     def __len__(self) -> int: ...
 
 @final
@@ -211,10 +228,19 @@ def open(
     sms: int = 4,
     sm: Optional[int] = None,
     require_key: Optional[Union[str, "PathLike[str]"]] = None,
+    load: str = "lazy",
+    ptx_cache: Optional[Union[str, "PathLike[str]"]] = None,
+    cubin_only: bool = False,
+    sticky_faults: bool = False,
 ) -> Bundle:
     """Opens the bundle at `path`, a folder or one zip file, on a GPU (`cuda`, `cuda:1`) or on the
     emulator, which pretends to have `sms` multiprocessors of compute capability `sm`, or of every
-    one. With `require_key`, a file of public keys (PEM), only if one of them has signed it."""
+    one. With `require_key`, a file of public keys (PEM), only if one of them has signed it.
+
+    `load="eager"` loads the code of all kernels now, so that no launch waits for a compiler.
+    `ptx_cache` is a folder of the caller's own that keeps what the driver makes of PTX. With
+    `cubin_only` the bundle's machine code alone is run on a GPU, and nothing is compiled. With
+    `sticky_faults` a fault on the emulator takes the device with it, as it does on a GPU."""
 
 def memcpy(d: Any, s: Any, *, stream: Any = None) -> None:
     """Copies the bytes of `s` to `d` by the driver's own copy, on the current stream: the peer of

@@ -9,6 +9,7 @@ pub mod init;
 pub mod bundle;
 pub mod emulate;
 pub mod layout;
+pub mod select;
 pub mod tune;
 pub mod verify;
 
@@ -67,6 +68,8 @@ pub enum Command {
     Verify(verify::Verify),
     /// Launch one kernel of a bundle, checked and timed
     Run(Run),
+    /// Tell which kernel of a bundle a problem gets, and why no other
+    Select(select::Select),
     /// Execute launch files on the CPU and compare what they write
     Emulate(emulate::Emulate),
     /// Measure the kernels of a bundle beside their peers

@@ -18,6 +18,7 @@ mod build;
 mod schema;
 mod verify;
 mod run;
+mod select;
 mod emulate;
 mod bench;
 mod tune;
@@ -54,6 +55,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Schema => schema::run(),
         Command::Verify(args) => verify::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Select(args) => select::run(&args),
         Command::Emulate(args) => emulate::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Tune(args) => tune::run(&args),

@@ -6,12 +6,12 @@
 //!
 //! The modules, each using only those above it: [`terminal`] (stdout, colour, tables), [`outcome`]
 //! (the four exit codes as types), [`progress`], [`orphan`] (children that end with this process),
-//! [`worker`] (child processes of this binary),
-//! [`quantity`] (sizes and extents as people write them), [`args`] (what clap parses), [`device`]
-//! (where kernels run), [`page`] (the frame of SVG drawings), [`specs`] (which specs and points),
-//! [`jobs`] (what workers compile), [`layout`] (the algebra: expressions, pictures, conformance),
-//! [`explain`] (a kernel's pipeline, memory and occupancy as text and drawing), [`cmd`] (a file per
-//! subcommand).
+//! [`worker`] (child processes of this binary), [`quantity`] (sizes and extents as people write
+//! them), [`args`] (what clap parses), [`device`] (where kernels run), [`problem`] (extents and
+//! strides by a kernel's names), [`page`] (the frame of SVG drawings), [`specs`] (which specs and
+//! points), [`jobs`] (what workers compile), [`layout`] (the algebra: expressions, pictures,
+//! conformance), [`explain`] (a kernel's pipeline, memory and occupancy as text and drawing),
+//! [`cmd`] (a file per subcommand).
 
 mod terminal;
 mod outcome;
@@ -23,6 +23,7 @@ mod profile;
 mod quantity;
 mod args;
 mod device;
+mod problem;
 mod page;
 #[cfg(feature = "codegen")]
 mod specs;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use tilewright_bundle::DType;
 use tilewright_runtime::bench::{Extent, Letters};
 
 /// A number of bytes, written `64MiB`, `1GiB` or `4096`.
@@ -94,6 +95,48 @@ impl FromStr for Scalar {
                 .parse()
                 .map_err(|error| format!("`{value}`: {error}"))?,
         })
+    }
+}
+
+/// The element type of an operand by its name, written `a=bf16`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperandType {
+    /// The operand.
+    pub operand: String,
+    /// The type.
+    pub dtype: DType,
+}
+
+impl FromStr for OperandType {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<OperandType, String> {
+        let (operand, dtype) = text
+            .split_once('=')
+            .ok_or("write an operand and a type as a=bf16")?;
+        let dtype = DType::from_text(dtype)
+            .ok_or_else(|| format!("`{dtype}` is no element type, such as bf16 or f32"))?;
+        let operand = operand.to_owned();
+        Ok(OperandType { operand, dtype })
+    }
+}
+
+/// An architecture of GPUs, written `sm_90`, `sm_90a` or `90`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arch {
+    /// Ten times the major compute capability and the minor one.
+    pub sm: u32,
+}
+
+impl FromStr for Arch {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Arch, String> {
+        let digits = text.strip_prefix("sm_").unwrap_or(text);
+        let digits = digits.strip_suffix('a').unwrap_or(digits);
+        let sm = digits.parse();
+        sm.map(|sm| Arch { sm })
+            .map_err(|_| "an architecture such as sm_90 is needed".to_owned())
     }
 }
 

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
+use crate::quantity::Arch;
+
 /// A bundle that is opened, and who must have signed it.
 #[derive(Debug, Args)]
 pub struct Source {
@@ -134,7 +136,7 @@ pub struct Split {
     pub by: Option<Part>,
     /// Write the kernels that a GPU of this architecture runs: sm_90
     #[arg(long, value_name = "ARCH")]
-    pub arch: Option<String>,
+    pub arch: Option<Arch>,
     /// Write the kernels whose name starts so
     #[arg(long, value_name = "K")]
     pub kernel: Vec<String>,

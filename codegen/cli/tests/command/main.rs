@@ -15,6 +15,7 @@ mod captures;
 mod layout;
 mod operations;
 mod launches;
+mod selecting;
 mod tuning;
 #[cfg(target_os = "linux")]
 mod orphans;

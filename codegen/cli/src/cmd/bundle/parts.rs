@@ -102,7 +102,7 @@ pub fn split(args: &Split) -> Outcome {
     let bundle = open(&args.source)?;
     let parts = match (args.by, &args.arch) {
         (Some(by), _) => groups(&bundle, by, args),
-        (None, Some(arch)) => vec![(args.output.clone(), running_on(&bundle, arch)?)],
+        (None, Some(arch)) => vec![(args.output.clone(), running_on(&bundle, arch.sm)?)],
         (None, None) => vec![(args.output.clone(), choose(&bundle, &args.kernel)?)],
     };
     unsigned(args.source.bundle.display(), &bundle);
@@ -142,14 +142,7 @@ fn arch_text(capability: Capability) -> String {
 }
 
 /// The kernels that a GPU of an architecture runs.
-fn running_on<'b>(bundle: &'b Bundle, arch: &str) -> Result<Vec<&'b Kernel>, Failure> {
-    let digits = arch.strip_prefix("sm_").unwrap_or(arch);
-    let digits = digits.strip_suffix('a').unwrap_or(digits);
-    let Ok(sm) = digits.parse::<u32>() else {
-        return Err(Failure::CouldNotRun(format!(
-            "--arch {arch}: an architecture such as sm_90 is needed"
-        )));
-    };
+fn running_on(bundle: &Bundle, sm: u32) -> Result<Vec<&Kernel>, Failure> {
     let kernels = bundle.kernels().iter();
     let kernels: Vec<&Kernel> = kernels.filter(|k| k.capability.allows(sm)).collect();
     if kernels.is_empty() {

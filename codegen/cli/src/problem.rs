@@ -1,0 +1,131 @@
+//! A problem as the command line names it: extents, strides and scalars by a kernel's names.
+//!
+//! In: what clap parsed, and a kernel. Out: the [`Problem`], or everything that was given and means
+//! nothing to the kernel, and that it needs and was not given.
+
+use tilewright_bundle::{Kernel, NameKind};
+use tilewright_runtime::{Error, Problem};
+
+use crate::args;
+use crate::outcome::Failure;
+
+/// The sizes that were given, by the kernel's names for them, each with the flag it was given by.
+fn sizes(asked: &args::Problem) -> Vec<(String, u32, String)> {
+    let short = [("m", asked.m), ("n", asked.n), ("k", asked.k)];
+    let short = short
+        .into_iter()
+        .filter_map(|(name, size)| Some((name, size?)));
+    let short = short.map(|(name, size)| (name.to_owned(), size, format!("--{name}")));
+    let named = asked.size.iter();
+    let named = named.map(|one| (one.name.clone(), one.value, format!("--size {}", one.name)));
+    short.chain(named).collect()
+}
+
+/// The leading dimensions, each with the operand whose it is.
+fn leading(asked: &args::Problem) -> [(&'static str, Option<u32>); 4] {
+    [
+        ("a", asked.lda),
+        ("b", asked.ldb),
+        ("d", asked.ldd),
+        ("s", asked.lds),
+    ]
+}
+
+/// What was given and the kernel has nothing for, if there is something.
+pub fn foreign(kernel: &Kernel, asked: &args::Problem) -> Option<Error> {
+    let leading = leading(asked)
+        .into_iter()
+        .filter(|(operand, given)| given.is_some() && kernel.semantics.operand(operand).is_none());
+    let leading = leading.map(|(operand, _)| format!("--ld{operand}"));
+    let is_size = |name: &str| {
+        let kind = kernel
+            .names
+            .find(name)
+            .and_then(|name| kernel.names.kind(name));
+        matches!(kind, Some(NameKind::Extent | NameKind::Stride))
+    };
+    let sizes = sizes(asked).into_iter();
+    let sizes = sizes.filter_map(|(name, _, flag)| (!is_size(&name)).then_some(flag));
+    let is_scalar = |name: &str| kernel.semantics.scalars.iter().any(|s| s.name == name);
+    let scalars = asked.scalar.iter().filter(|one| !is_scalar(&one.name));
+    let scalars = scalars.map(|one| format!("--scalar {}", one.name));
+    let flags: Vec<String> = sizes.chain(leading).chain(scalars).collect();
+    let (id, word) = (&kernel.id, &kernel.kernel);
+    let text = || format!("{id}: a {word} has no {}: leave it out", flags.join(", "));
+    (!flags.is_empty()).then(|| Error::Request(text()))
+}
+
+/// The problem as it was asked for, but for strides.
+pub fn extents(kernel: &Kernel, asked: &args::Problem) -> Result<Problem, Failure> {
+    let sizes = sizes(asked);
+    for (at, (name, _, flag)) in sizes.iter().enumerate() {
+        if let Some((.., first)) = sizes.iter().take(at).find(|(known, ..)| known == name) {
+            let twice = format!("`{name}` is given by {first} and by {flag}: leave one out");
+            return Err(Failure::CouldNotRun(twice));
+        }
+    }
+    let given = |name: &str| sizes.iter().find(|(known, ..)| known == name);
+    let (mut extents, mut missing) = (Vec::new(), Vec::new());
+    for (_, name) in kernel.free_extents() {
+        match given(name) {
+            Some((_, size, _)) => extents.push((name.to_owned(), i64::from(*size))),
+            None if ["m", "n", "k"].contains(&name) => missing.push(format!("--{name}")),
+            None => missing.push(format!("--size {name}=…")),
+        }
+    }
+    let scalar = |name: &str| asked.scalar.iter().any(|one| one.name == name);
+    let scalars = kernel.semantics.scalars.iter();
+    let ungiven = scalars.filter(|s| !scalar(&s.name));
+    missing.extend(ungiven.map(|s| format!("--scalar {}=…", s.name)));
+    if !missing.is_empty() {
+        let (word, missing) = (&kernel.kernel, missing.join(", "));
+        return Err(Failure::CouldNotRun(format!("a {word} needs {missing}")));
+    }
+    let scalars = asked.scalar.iter();
+    let extents = scalars.fold(Problem::of(extents), |problem, one| {
+        problem.with_scalar(&one.name, one.value)
+    });
+    let promises = asked.promise.iter();
+    Ok(promises.fold(extents, |problem, promise| problem.with_promise(promise)))
+}
+
+/// The same problem with the strides that were given.
+pub fn with_strides(problem: Problem, kernel: &Kernel, asked: &args::Problem) -> Problem {
+    let sizes = sizes(asked);
+    let given = |name: &str| sizes.iter().find(|(known, ..)| known == name);
+    let strides = kernel.names.of_kind(NameKind::Stride);
+    let problem = strides.fold(problem, |problem, (_, name)| match given(name) {
+        Some((_, stride, _)) => with_stride(problem, kernel, name, *stride),
+        None => problem,
+    });
+    let leading = leading(asked).into_iter();
+    leading.fold(problem, |problem, (name, leading)| match leading {
+        Some(leading) => with_leading(problem, name, leading),
+        None => problem,
+    })
+}
+
+/// The problem with another stride wherever a layout has that name.
+fn with_stride(problem: Problem, kernel: &Kernel, name: &str, stride: u32) -> Problem {
+    let operands = kernel.semantics.operands.iter();
+    operands.fold(problem, |problem, operand| {
+        let Some(mut strides) = problem.strides(&operand.name).map(<[i64]>::to_vec) else {
+            return problem;
+        };
+        for (place, expr) in strides.iter_mut().zip(&operand.layout.stride) {
+            if expr.single_word() == Some(name) {
+                *place = stride.into();
+            }
+        }
+        problem.with_strides(&operand.name, strides)
+    })
+}
+
+/// The problem with another leading dimension of an operand, whichever of its modes is contiguous.
+fn with_leading(problem: Problem, operand: &str, leading: u32) -> Problem {
+    match problem.strides(operand) {
+        Some([.., 1]) => problem.row_major(operand, leading.into()),
+        Some(_) => problem.col_major(operand, leading.into()),
+        None => problem,
+    }
+}

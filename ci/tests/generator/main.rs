@@ -6,6 +6,7 @@
 //! `ci/data/golden`, `ci/data/plans_refused`, `ci/data/counters.txt`.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod architectures;
 mod kept;
 mod sample;
 mod shipped;

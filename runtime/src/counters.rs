@@ -85,12 +85,13 @@ pub struct Counter<'a> {
 
 impl KernelCounters {
     /// Each number with its name.
-    pub fn named(&self) -> [(&'static str, u64); 7] {
+    pub fn named(&self) -> [(&'static str, u64); 8] {
         let KernelCounters {
             launches,
             refused,
             loads,
             loads_from_cache,
+            loads_from_bundle,
             load_ns,
             first_launch_ns,
             scratch_bytes,
@@ -100,6 +101,7 @@ impl KernelCounters {
             ("refused", refused),
             ("loads", loads),
             ("loads_from_cache", loads_from_cache),
+            ("loads_from_bundle", loads_from_bundle),
             ("load_ns", load_ns),
             ("first_launch_ns", first_launch_ns),
             ("scratch_bytes", scratch_bytes),

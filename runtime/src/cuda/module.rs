@@ -154,15 +154,16 @@ impl CudaDevice {
     }
 
     /// Loads machine code of the bundle. A driver older than the assembler's CUDA refuses it: then
-    /// the PTX is compiled, where the kernel's route allows that.
+    /// the PTX is compiled, where the kernel's route and the runtime's options allow that.
     fn load_shipped(
         &self,
         kernel: &Kernel,
         code: &[u8],
     ) -> Result<Option<(Module, String)>, Error> {
+        let may_compile = kernel.route == Route::Ptx && !self.info().cubin_only;
         match self.load_image(kernel, code) {
             Ok(loaded) => Ok(Some(loaded)),
-            Err(error @ Error::Load { .. }) if kernel.route == Route::Ptx => {
+            Err(error @ Error::Load { .. }) if may_compile => {
                 events::machine_code_refused(&kernel.id, &error);
                 Ok(None)
             }

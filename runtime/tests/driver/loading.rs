@@ -4,7 +4,7 @@ use std::fs;
 
 use tilewright_fixture::{COPY, SCALED, copy_kernel, opened, scaled_kernel, writer_of};
 use tilewright_runtime::{
-    Device, KernelCounters, Load, Options, Problem, PtxCache, Query, Runtime,
+    Device, Error, KernelCounters, Load, Options, Problem, PtxCache, Query, Runtime,
 };
 
 use crate::harness::*;
@@ -122,6 +122,10 @@ fn machine_code_alone_is_run_where_that_is_wanted() {
     ] {
         writer.add(copy_kernel(id), COPY, cubin).unwrap();
     }
+    // This one the driver does not take.
+    let broken = Some((ours.unwrap().0, &b"FAKECODE of another driver"[..]));
+    let kernel = copy_kernel("copy_f32@broken-4");
+    writer.add(kernel, COPY, broken).unwrap();
     let (compiled, loaded) = (
         driver.count(Count::Compiled),
         driver.count(Count::LoadedCode),
@@ -139,6 +143,9 @@ fn machine_code_alone_is_run_where_that_is_wanted() {
     let query = Query::copy();
     let picked = runtime.pick(&query, &problem, &[]).unwrap();
     assert_eq!(picked.kernel.id, "copy_f32@ours-2");
+    let broken = runtime.bundle().kernel("copy_f32@broken-4").unwrap();
+    let error = runtime.load(broken).unwrap_err();
+    assert!(matches!(error, Error::Load { .. }), "{error}");
     for (id, told) in [
         ("copy_f32@other-3", "which is for sm_75"),
         ("copy_f32@ptx-1", "which is for no device, as it has none"),

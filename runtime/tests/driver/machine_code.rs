@@ -48,6 +48,7 @@ fn code_that_fits_is_loaded_and_nothing_compiled() {
         let options = Options {
             load: Load::Eager,
             ptx_cache: Some(PtxCache::open(&home).unwrap()),
+            ..Options::default()
         };
         let kernel = launched(&runtime.with_options(&options).unwrap());
         assert_eq!((kernel.loads, kernel.loads_from_bundle), (1, 1), "{target}");

@@ -405,11 +405,11 @@ typedef struct tw_counter_info {
     // `sizeof(tw_counter_info)`, set by the caller.
     size_t struct_size;
     // What is counted. Of each kernel that was loaded: `launches`, `refused` (launches, before
-    // anything ran), `loads`, `loads_from_cache`, `load_ns`, `first_launch_ns`, `scratch_bytes`.
-    // For each kind of reason: `skipped`, how often kernels were passed over. Of the runtime:
-    // `fallbacks`, how often another kernel took over from one that a tuning table names or whose
-    // code was refused; `is_lost`, 0 or 1. Later libraries have more: pass by what you do not
-    // know.
+    // anything ran), `loads`, `loads_from_cache`, `loads_from_bundle`, `load_ns`,
+    // `first_launch_ns`, `scratch_bytes`. For each kind of reason: `skipped`, how often kernels
+    // were passed over. Of the runtime: `fallbacks`, how often another kernel took over from one
+    // that a tuning table names or whose code was refused; `is_lost`, 0 or 1. Later libraries have
+    // more: pass by what you do not know.
     const char *name;
     // Id of the kernel that it is of; null where it is of none.
     const char *kernel;

@@ -25,6 +25,8 @@ class KernelCounters(TypedDict):
     """How often its code was loaded."""
     loads_from_cache: int
     """How many of these found it in the PTX cache."""
+    loads_from_bundle: int
+    """How many of them found machine code in the bundle."""
     load_ns: int
     """Nanoseconds that loading took, all together."""
     first_launch_ns: int

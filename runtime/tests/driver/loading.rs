@@ -124,7 +124,7 @@ fn machine_code_alone_is_run_where_that_is_wanted() {
     }
     // This one the driver does not take.
     let broken = Some((ours.unwrap().0, &b"FAKECODE of another driver"[..]));
-    let kernel = copy_kernel("copy_f32@broken-4");
+    let kernel = copy_kernel("copy_f32@wrong-4");
     writer.add(kernel, COPY, broken).unwrap();
     let (compiled, loaded) = (
         driver.count(Count::Compiled),
@@ -143,7 +143,7 @@ fn machine_code_alone_is_run_where_that_is_wanted() {
     let query = Query::copy();
     let picked = runtime.pick(&query, &problem, &[]).unwrap();
     assert_eq!(picked.kernel.id, "copy_f32@ours-2");
-    let broken = runtime.bundle().kernel("copy_f32@broken-4").unwrap();
+    let broken = runtime.bundle().kernel("copy_f32@wrong-4").unwrap();
     let error = runtime.load(broken).unwrap_err();
     assert!(matches!(error, Error::Load { .. }), "{error}");
     for (id, told) in [

@@ -64,14 +64,16 @@ pub use kernels::{
 pub use launch::{
     tw_enqueue, tw_launch, tw_launch_describe, tw_launch_free, tw_launch_info, tw_prepare,
 };
-pub use open::{
-    TW_BACKEND_EMULATOR, tw_close, tw_device, tw_device_info, tw_file, tw_open, tw_open_files,
-    tw_open_options, tw_runtime,
-};
+pub use open::{tw_close, tw_device, tw_device_info, tw_file, tw_open, tw_open_files, tw_runtime};
+pub use options::{TW_BACKEND_EMULATOR, tw_open_options};
 pub use packing::tw_pack;
 pub use problem::{TW_DEVICE_CPU, tw_extent, tw_operand, tw_problem, tw_scalar};
 pub use select::{tw_explain, tw_select, tw_selection};
 pub use status::{
     TW_ERROR_ARGUMENT, TW_ERROR_BUNDLE, TW_ERROR_HANDLE, TW_ERROR_NULL, TW_ERROR_POISONED,
     TW_ERROR_REFUSED, TW_ERROR_STRUCT, TW_ERROR_UNKNOWN, TW_OK, tw_status, tw_status_name,
+};
+pub use watch::{
+    tw_counter, tw_counter_count, tw_counter_info, tw_counters, tw_counters_free, tw_counters_read,
+    tw_is_lost,
 };

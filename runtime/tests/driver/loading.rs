@@ -113,17 +113,16 @@ fn machine_code_alone_is_run_where_that_is_wanted() {
     let sm = device.info().sm.unwrap();
     let code = format!("FAKECODE{COPY}\0");
     let mut writer = writer_of([(scaled_kernel("scaled_f32@two-1"), SCALED)]);
-    let ours = (format!("sm_{sm}"), code.as_bytes());
-    let ours = Some((ours.0.as_str(), ours.1));
+    let own = format!("sm_{sm}");
     for (id, cubin) in [
         ("copy_f32@ptx-1", None),
-        ("copy_f32@ours-2", ours),
+        ("copy_f32@ours-2", Some((own.as_str(), code.as_bytes()))),
         ("copy_f32@other-3", Some(("sm_75", code.as_bytes()))),
     ] {
         writer.add(copy_kernel(id), COPY, cubin).unwrap();
     }
     // This one the driver does not take.
-    let broken = Some((ours.unwrap().0, &b"FAKECODE of another driver"[..]));
+    let broken = Some((own.as_str(), &b"FAKECODE of another driver"[..]));
     let kernel = copy_kernel("copy_f32@wrong-4");
     writer.add(kernel, COPY, broken).unwrap();
     let (compiled, loaded) = (

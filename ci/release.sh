@@ -73,7 +73,16 @@ step "the wheel"
 TILEWRIGHT=target/release/tilewright ci/python.sh --wheel "$into"
 
 step "the crates"
-cargo package --workspace --locked --allow-dirty --no-verify --quiet
+# Those that are published: what is left out may be what only others left out depend on.
+unpublished=$(cargo metadata --no-deps --format-version 1 --locked | python3 -c '
+import json, sys
+for package in json.load(sys.stdin)["packages"]:
+    if package["publish"] == []:
+        print(package["name"])')
+exclude=()
+for package in $unpublished; do exclude+=(--exclude "$package"); done
+rm -rf target/package
+cargo package --workspace "${exclude[@]}" --locked --allow-dirty --no-verify --quiet
 cp target/package/*-"$version".crate "$into/"
 
 step "the sources"

@@ -72,8 +72,9 @@ pub struct Compiled {
 /// Compiles a point of a spec.
 ///
 /// # Errors
-/// [`Error::Plan`] with every violated limit, [`Error::Unsupported`] for what the architecture
-/// lacks, [`Error::Bug`] when a stage's product fails its check.
+/// [`Plan`](error::Error::Plan) with every violated limit,
+/// [`Unsupported`](error::Error::Unsupported) for what the architecture lacks,
+/// [`Bug`](error::Error::Bug) when a stage's product fails its check.
 pub fn compile(point: &Point) -> Result<Compiled> {
     let plan = plan::plan(point)?;
     let tile = ir::build::build(&plan)?;
@@ -93,8 +94,9 @@ pub fn compile(point: &Point) -> Result<Compiled> {
 /// entry.
 ///
 /// # Errors
-/// Those of [`compile`]; [`Error::Plan`] when ptxas spills, uses local memory or serializes;
-/// [`Error::Unsupported`] for a kernel that would have no code to run.
+/// Those of [`compile`]; [`Plan`](error::Error::Plan) when ptxas spills, uses local memory or
+/// serializes; [`Unsupported`](error::Error::Unsupported) for a kernel that would have no code to
+/// run.
 pub fn artifact(file: &SpecFile, point: &Point, making: &Making) -> Result<Artifact> {
     let code = making.code_arch(&point.id, &point.spec.arch)?;
     let Compiled {

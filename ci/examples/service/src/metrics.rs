@@ -103,6 +103,9 @@ impl Collector for OfRuntime {
         by_kernel("loads_from_cache", "of these, from the PTX cache", |c| {
             c.loads_from_cache
         })?;
+        by_kernel("loads_from_bundle", "of these, machine code", |c| {
+            c.loads_from_bundle
+        })?;
         by_kernel("load_nanoseconds", "time that loading took", |counts| {
             counts.load_ns
         })?;

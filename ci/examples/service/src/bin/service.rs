@@ -54,6 +54,9 @@ struct Args {
     /// Keep compiled PTX in this folder
     #[arg(long)]
     ptx_cache: Option<PathBuf>,
+    /// Run the machine code of the bundle alone, and never have its PTX compiled
+    #[arg(long)]
+    cubin_only: bool,
     /// Requests that may wait
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     queue: u32,
@@ -99,13 +102,16 @@ fn main() -> ExitCode {
 }
 
 fn config(args: &Args) -> Result<Config, tilewright_runtime::Error> {
-    let load = if args.eager { Load::Eager } else { Load::Lazy };
-    let ptx_cache = args.ptx_cache.as_deref().map(PtxCache::open).transpose()?;
+    let options = Options {
+        load: if args.eager { Load::Eager } else { Load::Lazy },
+        ptx_cache: args.ptx_cache.as_deref().map(PtxCache::open).transpose()?,
+        cubin_only: args.cubin_only,
+    };
     Ok(Config {
         bundle: args.bundle.clone(),
         function: args.function.clone(),
         gpu: args.gpu,
-        options: Options { load, ptx_cache },
+        options,
         most_rows: args.most_rows as usize,
     })
 }

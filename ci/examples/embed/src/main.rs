@@ -85,7 +85,7 @@ fn on_a_stream(
         m: ROWS,
         n: COLUMNS,
     };
-    let prepared = rows.prepare(runtime)?;
+    let prepared = rows.call().prepare(runtime)?;
     for _ in 0..3 {
         // SAFETY: both arrays outlive the wait, and nobody else uses them.
         unsafe { gpu.enqueue_on(stream, &prepared, None) }?;
@@ -106,7 +106,7 @@ fn on_a_stream(
         n: COLUMNS,
     };
     // SAFETY: as above; the stream is the device's own.
-    unsafe { rows.enqueue_on(runtime, stream) }?;
+    unsafe { rows.call().enqueue_on(runtime, stream) }?;
     runtime.device().synchronize()?;
     let borrowed = wrong(&copy.to_vec()?, wanted);
     println!("enqueued three times: {often} wrong; of another's memory: {borrowed} wrong");

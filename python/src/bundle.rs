@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 use tilewright_runtime::bundle::{Kernel, Policy, PublicKey};
 use tilewright_runtime::cuda::Current;
 use tilewright_runtime::{
-    Device, EmulatorSettings, KernelCounters, Load, Options, PtxCache, Runtime,
+    self as runtime, Device, EmulatorSettings, KernelCounters, Load, Options, PtxCache, Runtime,
 };
 
 use crate::failure::{Error, raised};
@@ -152,17 +152,21 @@ impl PyBundle {
         }
     }
 
-    /// The functions that a word means, each with what the keywords of a call are to it.
-    fn meant(
+    /// Asks about the functions that a word means, each with what the keywords of a call are to it.
+    fn asked<T>(
         &self,
         word: &str,
         promises: Option<Vec<String>>,
         keywords: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Vec<(&Kernel, Request)>> {
+        ask: impl FnOnce(&[(&Kernel, &runtime::Request<'_>)]) -> PyResult<T>,
+    ) -> PyResult<T> {
         let promises = promises.unwrap_or_default();
-        let meant = self.runtime.meant(word).map_err(raised)?.into_iter();
-        let read = |kernel| Ok((kernel, Request::read(kernel, keywords, &promises, None)?));
-        meant.map(read).collect()
+        let kernels = self.runtime.meant(word).map_err(raised)?;
+        let read = |kernel: &&Kernel| Request::read(kernel, keywords, &promises, None);
+        let requests: Vec<Request> = kernels.iter().map(read).collect::<PyResult<_>>()?;
+        let placed: Vec<_> = requests.iter().map(Request::placed).collect();
+        let meant: Vec<_> = kernels.into_iter().zip(&placed).collect();
+        ask(&meant)
     }
 
     fn place(&self, kernel: &Kernel) -> usize {
@@ -241,12 +245,10 @@ impl PyBundle {
         promises: Option<Vec<String>>,
         tensors_and_scalars: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyKernel> {
-        let meant = self.meant(word, promises, tensors_and_scalars)?;
-        let placed: Vec<_> = meant.iter().map(|(_, request)| request.placed()).collect();
-        let kernels = meant.iter().map(|(kernel, _)| *kernel);
-        let meant: Vec<_> = kernels.zip(&placed).collect();
-        let chosen = self.runtime.choose(word, &meant).map_err(raised)?;
-        Ok(self.kernel_at(self.place(chosen.kernel)))
+        self.asked(word, promises, tensors_and_scalars, |meant| {
+            let chosen = self.runtime.choose(word, meant).map_err(raised)?;
+            Ok(self.kernel_at(self.place(chosen.kernel)))
+        })
     }
 
     /// What `pick` picks for tensors and by which rule, the row of a tuning table or the order of
@@ -259,11 +261,9 @@ impl PyBundle {
         promises: Option<Vec<String>>,
         tensors_and_scalars: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<String> {
-        let meant = self.meant(word, promises, tensors_and_scalars)?;
-        let placed: Vec<_> = meant.iter().map(|(_, request)| request.placed()).collect();
-        let kernels = meant.iter().map(|(kernel, _)| *kernel);
-        let meant: Vec<_> = kernels.zip(&placed).collect();
-        Ok(self.runtime.explain(word, &meant).to_string())
+        self.asked(word, promises, tensors_and_scalars, |meant| {
+            Ok(self.runtime.explain(word, meant).to_string())
+        })
     }
 
     /// What the bundle's kernels have done since it was opened, as numbers: a copy.

@@ -36,6 +36,16 @@ impl Package {
     fn config(&self) -> Config {
         Config::new().out_dir(self.at("out"))
     }
+
+    /// Puts one of the specs into the folder of kernels.
+    #[cfg(feature = "llvm")]
+    fn spec(&self, at: usize) -> PathBuf {
+        let (name, text) = SPECS[at];
+        let path = self.at("kernels/copy").join(name);
+        fs::create_dir_all(self.at("kernels/copy")).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
 }
 
 fn ids(path: &Path) -> Vec<String> {
@@ -109,12 +119,7 @@ const SPECS: [(&str, &str); 2] = [
 #[test]
 fn specs_are_compiled_in_this_process_once() {
     let package = Package::new();
-    fs::create_dir_all(package.at("kernels/copy")).unwrap();
-    let write = |at: usize| {
-        let (name, text) = SPECS[at];
-        fs::write(package.at("kernels/copy").join(name), text).unwrap();
-    };
-    write(0);
+    package.spec(0);
     let config = package.config().specs(package.at("kernels")).ptxas("never");
     let built = config.clone().build().unwrap();
     assert_eq!((built.kernels, built.warnings.len()), (1, 1));
@@ -124,7 +129,7 @@ fn specs_are_compiled_in_this_process_once() {
     );
     let strict = config.clone().require_last_resort().build();
     assert!(matches!(strict, Err(Error::Uncovered(_))), "{strict:?}");
-    write(1);
+    package.spec(1);
     let kept = || {
         let files = fs::read_dir(package.at("out/kernels.cache")).unwrap();
         let named = files.map(|file| file.unwrap());
@@ -165,10 +170,7 @@ fn specs_are_compiled_in_this_process_once() {
 #[test]
 fn a_lock_holds_specs_and_kernels_together() {
     let package = Package::new();
-    fs::create_dir_all(package.at("kernels/copy")).unwrap();
-    let (name, text) = SPECS[0];
-    let spec = package.at("kernels/copy").join(name);
-    fs::write(&spec, text).unwrap();
+    let spec = package.spec(0);
     let lock = package.at("kernels.lock");
     let config = package.config().specs(package.at("kernels")).ptxas("never");
     let built = config.build().unwrap();
@@ -185,7 +187,7 @@ fn a_lock_holds_specs_and_kernels_together() {
         .lock(&lock)
         .committed(package.at("locked.zip"));
     assert_eq!(committed.build().unwrap().checked, Some(Checked::Hashes));
-    fs::write(&spec, text.replace("(16,256)", "(8,256)")).unwrap();
+    fs::write(&spec, SPECS[0].1.replace("(16,256)", "(8,256)")).unwrap();
     for config in [config.lock(&lock), committed] {
         let told = config.build().unwrap_err().to_string();
         assert!(
@@ -200,10 +202,7 @@ fn a_lock_holds_specs_and_kernels_together() {
 fn machine_code_is_shipped_and_locked() {
     use tilewright_codegen::{LineInfo, Making};
     let package = Package::new();
-    fs::create_dir_all(package.at("kernels/copy")).unwrap();
-    let (name, text) = SPECS[1];
-    let spec = package.at("kernels/copy").join(name);
-    fs::write(&spec, text).unwrap();
+    let spec = package.spec(1);
     let config = package.config().specs(package.at("kernels"));
     let shipped = config.clone().cubin("sm_90");
     let targets = |config: &Config| {

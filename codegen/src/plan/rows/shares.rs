@@ -200,7 +200,7 @@ fn shared_out(
 /// vectors of a row, and of a fold a power of two, since lanes exchange with those as far apart.
 fn asked_along(flow: &Flow, asked: i64, vectors: i64) -> std::result::Result<i64, String> {
     let folds = !flow.folds.is_empty();
-    if vectors % asked == 0 && (!folds || asked & (asked - 1) == 0) {
+    if vectors % asked == 0 && (!folds || power_of_two_in(asked) == asked) {
         return Ok(asked);
     }
     let (does, way_out) = match folds {

@@ -4,15 +4,16 @@
 //! assigned once and read only afterwards; a mode that stands only on the right of `=` is folded;
 //! every index is proved within its axis, from the extents and from the `where` around it.
 
-use crate::affine::{ModeId, Poly};
+use crate::affine::ModeId;
 use crate::formula::{Extent, Formula, Local, ModeFacts, ModeSet, Source, Statement};
 use crate::problem::{Problem, sorted};
 use crate::signature::{ModeExtent, RaggedBy, Signature};
-use crate::syntax::{Tree, parse_what_can_be};
+use crate::syntax::{Tree, parse_among};
 
 mod expression;
 mod index;
 mod names;
+mod outside;
 mod proof;
 mod statement;
 mod types;
@@ -41,7 +42,12 @@ mod unused;
 pub fn check(text: &str, signature: &Signature) -> Result<Formula, Vec<Problem>> {
     let mut problems = signature.problems();
     let unsound = !problems.is_empty();
-    let (tree, unread) = parse_what_can_be(text);
+    let operands: Vec<&str> = signature
+        .operands
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    let (tree, unread) = parse_among(text, &operands);
     problems.extend(unread);
     if unsound || tree.statements.is_empty() {
         return Err(sorted(problems));
@@ -84,8 +90,8 @@ struct Checker<'s> {
     at: usize,
     /// Modes that have a coordinate.
     scope: ModeSet,
-    /// Polynomials that are at least zero, of the conditions around.
-    facts: Vec<Poly>,
+    /// What the conditions around say.
+    facts: Vec<proof::Fact>,
     /// Names of arguments, inside of a derived function's definition.
     parameters: Option<expression::Parameters>,
     /// Sources that something reads.

@@ -57,6 +57,34 @@ impl DType {
         }
     }
 
+    /// The element type that a word of another language or library means: `fp16`, `bfloat16`,
+    /// `int8`.
+    pub fn meant(word: &str) -> Option<DType> {
+        const WORDS: [(DType, &[&str]); 17] = [
+            (DType::F16, &["fp16", "half", "float16"]),
+            (DType::BF16, &["bfloat16", "bfloat", "bfp16"]),
+            (DType::TF32, &["tensorfloat32"]),
+            (DType::F32, &["fp32", "float32", "float", "single"]),
+            (DType::F64, &["fp64", "float64", "double"]),
+            (DType::E4M3, &["fp8", "fp8_e4m3", "e4m3fn", "float8_e4m3fn"]),
+            (DType::E5M2, &["fp8_e5m2", "float8_e5m2", "bf8"]),
+            (DType::E2M1, &["fp4", "e2m1fn", "float4_e2m1fn"]),
+            (DType::UE8M0, &["e8m0", "float8_e8m0fnu"]),
+            (DType::S4, &["i4", "int4"]),
+            (DType::U4, &["uint4"]),
+            (DType::S8, &["i8", "int8"]),
+            (DType::U8, &["uint8", "bool", "byte"]),
+            (DType::S16, &["i16", "int16", "short"]),
+            (DType::U16, &["uint16"]),
+            (DType::S32, &["i32", "int32", "int"]),
+            (DType::S64, &["i64", "int64", "long"]),
+        ];
+        let word = word.to_ascii_lowercase();
+        let mut rows = WORDS.iter();
+        let found = rows.find(|(_, words)| words.contains(&word.as_str()));
+        found.map(|(dtype, _)| *dtype).or(DType::from_text(&word))
+    }
+
     /// The element type spelled `text`.
     pub fn from_text(text: &str) -> Option<DType> {
         DType::ALL.iter().copied().find(|d| d.text() == text)

@@ -124,19 +124,29 @@ impl Format {
         }
         let fraction_bits = self.fraction_bits + self.unused_bits;
         let field = (magnitude >> fraction_bits) as i32;
-        let mut steps = magnitude & ((1 << fraction_bits) - 1);
         if field > 0 {
-            steps |= 1 << fraction_bits;
+            let exponent = (field - self.bias() + F64_BIAS) as u64;
+            let fraction = (magnitude << (52 - fraction_bits)) & ((1 << 52) - 1);
+            return f64::from_bits((exponent << 52) | fraction).copysign(sign);
         }
-        sign * scaled(
-            steps as f64,
-            field.max(1) - self.bias() - fraction_bits.cast_signed(),
-        )
+        let steps = magnitude & ((1 << fraction_bits) - 1);
+        let exponent = 1 - self.bias() - fraction_bits.cast_signed();
+        sign * scaled(steps as f64, exponent)
     }
 
     /// The nearest number, ties to even, as f64; infinity for what is beyond the largest by half a
     /// step and more, or the largest where conversions saturate.
     pub fn nearest(self, value: f64) -> f64 {
+        let exponent = (value.to_bits() >> 52 & 0x7ff) as i32 - F64_BIAS;
+        let is_normal = exponent >= self.least_exponent() && exponent < self.top_exponent();
+        if is_normal && self.fraction_bits < 52 {
+            // Adding just below half a step, and the last bit that stays, carries where the value
+            // goes up: the exponent's field lies behind the fraction's.
+            let cut = 52 - self.fraction_bits;
+            let bits = value.to_bits();
+            let up = (1 << (cut - 1)) - 1 + (bits >> cut & 1);
+            return f64::from_bits((bits + up) & !((1 << cut) - 1));
+        }
         if value.is_infinite() && self.saturating {
             return self.decode(self.largest()).copysign(value);
         }
@@ -174,17 +184,21 @@ impl Format {
             0
         };
         let near = self.nearest(value).abs();
+        let exponent = (near.to_bits() >> 52) as i32 - F64_BIAS;
+        if exponent >= self.least_exponent() && near.is_finite() {
+            let field = (exponent + self.bias()) as u64;
+            let fraction = (near.to_bits() & ((1 << 52) - 1)) >> (52 - self.fraction_bits);
+            return sign | (((field << self.fraction_bits) | fraction) << self.unused_bits);
+        }
         if near.is_infinite() {
             return sign | self.infinity().unwrap_or(self.largest());
         }
         if near == 0.0 {
             return sign;
         }
-        let exponent = binade(near).max(self.least_exponent());
-        let steps = scaled(near, self.fraction_bits.cast_signed() - exponent) as u64;
-        // The leading one of normal numbers carries into the field.
-        let field = (exponent - self.least_exponent()) as u64;
-        sign | (((field << self.fraction_bits) + steps) << self.unused_bits)
+        let quantum = self.least_exponent() - self.fraction_bits.cast_signed();
+        let steps = scaled(near, -quantum) as u64;
+        sign | (steps << self.unused_bits)
     }
 
     /// 2 to the exponent that a tensor core gives a number: that of its leading one, and of
@@ -197,6 +211,9 @@ impl Format {
         power.max(scaled(1.0, self.least_exponent()))
     }
 }
+
+/// What f64 adds to exponents.
+const F64_BIAS: i32 = 1023;
 
 /// Exponent of the leading one of a finite value other than 0; that of the smallest normal f64 for
 /// those below it.

@@ -44,6 +44,7 @@ mod place;
 mod plain;
 mod store;
 mod sums;
+mod usual;
 mod walk;
 mod whole;
 

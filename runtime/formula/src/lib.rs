@@ -50,6 +50,8 @@ pub mod formula;
 
 mod check;
 
+mod doubtful;
+
 pub mod identity;
 
 pub mod form;
@@ -59,12 +61,13 @@ pub mod interpret;
 pub mod page;
 
 pub use check::check;
+pub use doubtful::doubtful;
 pub use dtype::DType;
 pub use formula::{
     Expr, ExprKind, Extent, Formula, Index, Local, ModeFacts, ModeSet, Role, Source, Statement,
     ValueType,
 };
-pub use problem::{Place, Problem, Span, report};
+pub use problem::{Edit, Place, Problem, Span, report};
 pub use signature::{
     Accumulation, Axis, Mode, ModeExtent, Operand, Ragged, RaggedBy, Scalar, Signature,
 };

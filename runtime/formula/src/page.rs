@@ -33,7 +33,12 @@ d[m,n] = y[m,n] * scale
 - Kernels combine values with `max=`, `+=` and `min=` in an order that does not depend on which of
   their parts run first: the same problem and kernel give the same bits, launch after launch.
 - A fold's body reaches as far as it can: to the comma or parenthesis that closes what the fold
-  stands in, or to the statement's end. Its mode hides an outer one of that name.
+  stands in, or to the statement's end. Its mode hides an outer one of that name. So
+  `sum[k] a[m,k]*b[n,k] + bias[n]` adds the bias once for each k, which is warned of;
+  `(sum[k] a[m,k]*b[n,k]) + bias[n]` adds it once.
+- Operands and intermediates may have names of functions and folds: `x[m,n] - mean[m]` reads an
+  operand `mean`, `mean[n] x[m,n]` folds. `max[n] -x[m,n]`, where `max` is an operand too, is a
+  difference: write `max[n] (-x[m,n])`.
 - An index is affine in modes, a quotient or remainder of that by a constant (`k/128`, `j%64`), or
   an element of an integer input (`s[rows[m],n]`). It is proved within its axis, else a `where`
   around it says where it is; what is not chosen is not read. An element of a table that is beyond

@@ -22,6 +22,15 @@ pub enum Place {
     Text(usize, usize),
 }
 
+/// A part of the text, and what to write in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// What is replaced.
+    pub span: Span,
+    /// By what.
+    pub text: String,
+}
+
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -33,6 +42,9 @@ pub struct Problem {
     pub message: String,
     /// The way out.
     pub help: Option<String>,
+    /// The way out as a change of the text, where the help proposes one: with it, the problem is
+    /// gone.
+    pub edit: Option<Box<Edit>>,
 }
 
 /// Most problems that are reported of one formula.
@@ -46,6 +58,7 @@ impl Problem {
             place: Place::Text(span.start, span.end),
             message: message.into(),
             help: None,
+            edit: None,
         }
     }
 
@@ -56,6 +69,7 @@ impl Problem {
             place,
             message: message.into(),
             help: None,
+            edit: None,
         }
     }
 
@@ -63,6 +77,14 @@ impl Problem {
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Problem {
         self.help = Some(help.into());
+        self
+    }
+
+    /// The same with the change of the text that the way out proposes.
+    #[must_use]
+    pub fn edit(mut self, span: &Span, text: impl Into<String>) -> Problem {
+        let (span, text) = (span.clone(), text.into());
+        self.edit = Some(Box::new(Edit { span, text }));
         self
     }
 

@@ -285,7 +285,7 @@ impl Signature {
             let at = at.map(Place::Mode);
             at.or(self.operands.iter().position(uses).map(Place::Operand))
         };
-        let count = modes.len().max(self.operands.len()).max(self.scalars.len());
+        self.check_counts(&modes, &first, problems);
         let modes = modes
             .into_iter()
             .map(|name| (first(name).unwrap_or(Place::Mode(0)), name));
@@ -312,10 +312,43 @@ impl Signature {
             }
             seen.push(name);
         }
-        let modes = self.mode_names().len();
-        if count > MAX_NAMES || modes > MAX_MODES {
-            let message = format!("at most {MAX_NAMES} operands, {MAX_MODES} modes");
-            problems.push(Problem::of("too-many-modes", Place::Operand(0), message));
+    }
+
+    /// Names beyond those that there may be, at the first of them.
+    fn check_counts(
+        &self,
+        modes: &[&str],
+        first: &dyn Fn(&str) -> Option<Place>,
+        problems: &mut Vec<Problem>,
+    ) {
+        let beyond = modes.get(MAX_MODES).and_then(|name| first(name));
+        let (operands, scalars) = (self.operands.len(), self.scalars.len());
+        let counts = [
+            (
+                "operands",
+                operands,
+                MAX_NAMES,
+                Some(Place::Operand(MAX_NAMES)),
+            ),
+            (
+                "scalars",
+                scalars,
+                MAX_NAMES,
+                Some(Place::Scalar(MAX_NAMES)),
+            ),
+            ("modes", modes.len(), MAX_MODES, beyond),
+        ];
+        for (what, count, most, place) in counts {
+            if count > most {
+                let message = format!("{count} {what}; at most {most} are allowed");
+                let place = place.unwrap_or(Place::Operand(0));
+                let problem = Problem::of("too-many-names", place, message);
+                let help = format!(
+                    "leave {} of them out, or compute it in two kernels",
+                    count - most
+                );
+                problems.push(problem.help(&help));
+            }
         }
     }
 

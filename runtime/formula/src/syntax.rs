@@ -11,7 +11,7 @@ mod lexer;
 mod parser;
 
 pub use lexer::{Token, TokenKind, tokens};
-pub use parser::{parse, parse_expression, parse_what_can_be};
+pub use parser::{parse, parse_among, parse_expression, parse_what_can_be};
 
 /// Most bytes of a formula.
 pub const MAX_TEXT: usize = 1 << 16;

@@ -147,6 +147,97 @@ fn spellings_of_one_product_are_one_form() {
     assert_eq!(recognized.form.name(), "rows");
 }
 
+/// Codes of problems whose helps propose no text of their own: a choice is left to the writer.
+const PROSE: &[&str] = &[
+    "annotation",
+    "arity",
+    "combine",
+    "index-count",
+    "index-form",
+    "index-table",
+    "left-index",
+    "left-mode",
+    "mode-not-folded",
+    "mode-twice",
+    "no-output",
+    "no-statement",
+    "number-range",
+    "over",
+    "ragged-fold",
+    "ragged-left",
+    "ragged-operand",
+    "ragged-table",
+    "read-before-write",
+    "stray-character",
+    "sum-type",
+    "syntax",
+    "too-deep",
+    "type",
+    "unknown-name",
+    "unused",
+    "written-name",
+    "written-twice",
+];
+
+/// Each help that proposes a text is done as it says, one after another: the problem is gone, and
+/// after a few nothing is proposed any more.
+#[test]
+fn what_helps_propose_is_accepted() {
+    const MOST: usize = 12;
+    let mut prose = BTreeSet::new();
+    for file in files("ci/data/formulas_rejected", "formula") {
+        let (signature, mut text) = read(&fs::read_to_string(&file).unwrap());
+        let name = file.display();
+        for step in 0.. {
+            let problems = check(&text, &signature).err().unwrap_or_default();
+            let helped = |one: &&tilewright_formula::Problem| one.help.is_some();
+            let without = problems.iter().filter(helped);
+            prose.extend(without.filter(|one| one.edit.is_none()).map(|one| one.code));
+            let Some(problem) = problems.iter().rev().find(|one| one.edit.is_some()) else {
+                break;
+            };
+            assert!(step < MOST, "{name}: helps go in a circle:\n{text}");
+            let edit = problem.edit.clone().unwrap();
+            text.replace_range(edit.span, &edit.text);
+            let left = check(&text, &signature).err().unwrap_or_default();
+            let again = |one: &tilewright_formula::Problem| {
+                (one.code, &one.message, &one.place)
+                    == (problem.code, &problem.message, &problem.place)
+            };
+            assert!(
+                !left.iter().any(again),
+                "{name}: the help changes nothing:\n{text}\n{}",
+                report(&text, &left)
+            );
+        }
+    }
+    let known: BTreeSet<&str> = PROSE.iter().copied().collect();
+    assert_eq!(prose, known, "helps without a text: this list only shrinks");
+}
+
+/// A guard is understood as a condition of what is divided, or of the remainder itself.
+#[test]
+fn guards_of_quotients_and_remainders_are_understood() {
+    let taken = |value: &str| {
+        let head = "t: f32 (q)\nx: f32 (m)\nd: f32 (m)\ncompute:\nd[m] = x[m] + ";
+        let (signature, text) = read(&format!("{head}{value}"));
+        check(&text, &signature).is_ok()
+    };
+    assert!(taken("where(m/16 >= 0 and m/16 < size(q), t[m/16], 0)"));
+    assert!(taken("where(m < 16*size(q), t[m/16], 0)"));
+    assert!(taken("where(m >= 12*size(q), 0, t[m/12])"));
+    assert!(taken("where(m%64 < size(q), t[m%64], 0)"));
+    assert!(taken("where(size(q) - 1 >= m%64, t[m%64], 0)"));
+    assert!(taken("where(m-3 >= 0 and m-3 < 8*size(q), t[(m-3)/8], 0)"));
+    // A quotient of numbers that are rounded, a bound that is one too many, another remainder.
+    assert!(!taken("where(m/12 < size(q), t[m/12], 0)"));
+    assert!(!taken("where(m/16 <= size(q), t[m/16], 0)"));
+    assert!(!taken("where(m%64 <= size(q), t[m%64], 0)"));
+    assert!(!taken("where(m%32 < size(q), t[m%64], 0)"));
+    assert!(!taken("where(m%64 < size(q), 0, t[m%64])"));
+    assert!(!taken("where(m-3 < 8*size(q), t[(m-3)/8], 0)"));
+}
+
 #[test]
 fn rejected_formulas_are_reported_as_recorded() {
     let files = files("ci/data/formulas_rejected", "formula");

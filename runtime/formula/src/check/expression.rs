@@ -38,7 +38,8 @@ impl Checker<'_> {
                 if i32::try_from(*value).is_err() {
                     let message = format!("{value} is no integer of 32 bits");
                     let help = format!("`{value}.0` is a number of 32 bits");
-                    self.report(Problem::new("number-range", &span, message).help(help));
+                    let problem = Problem::new("number-range", &span, message).help(help);
+                    self.report(problem.edit(&span, format!("{value}.0")));
                     return None;
                 }
                 leaf(ExprKind::Integer(*value), ValueType::S32, 0)

@@ -2,6 +2,7 @@
 
 use super::Checker;
 use super::names::Wanted;
+use super::outside::{OUTSIDE, Read};
 use crate::affine::{ModeId, Poly, Symbol};
 use crate::formula::{Extent, Index, Source, ValueType};
 use crate::functions::Op;
@@ -61,7 +62,7 @@ impl Checker<'_> {
     }
 
     /// An index into an axis.
-    pub(super) fn index(&mut self, node: &Node, axis: &Axis, of: &Word) -> Option<Index> {
+    pub(super) fn index(&mut self, node: &Node, axis: &Axis, of: &Read<'_>) -> Option<Index> {
         let index = self.plain_index(node)?;
         let used = match &index {
             Index::Affine(poly) | Index::Quotient(poly, _) | Index::Remainder(poly, _) => poly,
@@ -77,7 +78,7 @@ impl Checker<'_> {
             return None;
         }
         if !self.within(&index, axis) {
-            self.outside(node, axis, of);
+            self.outside(node, &index, axis, of);
             return None;
         }
         Some(index)
@@ -153,7 +154,15 @@ impl Checker<'_> {
 
     fn table(&mut self, name: &Word, indices: &[Node], span: &Span) -> Option<Index> {
         let Some(operand) = self.signature.operand(&name.text) else {
-            let problem = self.unknown(&name.text, &name.span, Wanted::Value);
+            let problem = match self.locals.iter().any(|one| one.name == name.text) {
+                true => {
+                    let message = format!("`{}` is computed here", shown(&name.text));
+                    let help = "an index is looked up in an input, not in what a statement makes: \
+                                compute it in a kernel before, or use `where`";
+                    Problem::new("index-table", &name.span, message).help(help)
+                }
+                false => self.unknown(&name.text, &name.span, Wanted::Value),
+            };
             self.report(problem);
             return None;
         };
@@ -177,7 +186,14 @@ impl Checker<'_> {
             self.report(Problem::new("index-form", &inner.span, message).help(ALLOWED));
             return None;
         }
-        let indices = self.indices(Source::Operand(operand), name, indices, span)?;
+        let known = self.problems.len();
+        let indices = self.indices(Source::Operand(operand), name, indices, span);
+        // A guard does not stand inside an index.
+        let inside = self.problems.iter_mut().skip(known);
+        inside
+            .filter(|one| one.code == OUTSIDE)
+            .for_each(|one| one.edit = None);
+        let indices = indices?;
         Some(Index::Table { operand, indices })
     }
 
@@ -205,14 +221,23 @@ impl Checker<'_> {
                 0 => format!("it is written `{name}` alone"),
                 _ => format!("its modes are `{name}[{}]`", spelled.join(",")),
             };
-            self.report(Problem::new("index-count", span, message).help(help));
+            let problem = Problem::new("index-count", span, message).help(help);
+            self.report(match wanted {
+                0 => problem,
+                _ => problem.edit(span, format!("{name}[{}]", spelled.join(","))),
+            });
             return None;
         }
+        let read = Read {
+            name,
+            nodes,
+            span: Some(span),
+        };
         let indices: Vec<Option<Index>> = nodes
             .iter()
             .zip(&axes)
             .map(|(node, axis)| {
-                let index = self.index(node, axis, name)?;
+                let index = self.index(node, axis, &read)?;
                 Some(self.counted_from_start(index, axis, &axes))
             })
             .collect();
@@ -278,7 +303,9 @@ impl Checker<'_> {
             Index::Quotient(poly, by) => below(poly, *by),
             Index::Remainder(poly, by) => {
                 let room = extent.plus(&Poly::constant(*by), -1);
-                room.is_some_and(|room| self.is_not_negative(&room)) || below(poly, 1)
+                room.is_some_and(|room| self.is_not_negative(&room))
+                    || below(poly, 1)
+                    || self.is_below((poly, *by), &extent)
             }
             Index::Table { .. } => true,
         }
@@ -301,30 +328,5 @@ impl Checker<'_> {
             Index::Affine(poly) => poly.as_constant() == Some(0) && self.in_scope(mode),
             _ => false,
         }
-    }
-
-    fn outside(&mut self, node: &Node, axis: &Axis, of: &Word) {
-        let index = crate::print::expression(node).replace(' ', "");
-        let name = shown(&of.text);
-        let message = format!("`{index}` may lie outside of mode `{axis}` of `{name}`");
-        let constant = axis
-            .mode()
-            .and_then(|mode| self.size(self.mode(mode)?).as_constant());
-        let help = match (axis, &node.kind) {
-            (Axis::Mode(_), NodeKind::Integer(_)) if constant.is_some() => {
-                format!("0 to {} are inside", constant.unwrap_or(1) - 1)
-            }
-            (Axis::Mode(mode), NodeKind::Name(found)) => format!(
-                "name the mode `{mode}` `{found}` in its layout if the extents are equal, \
-                 else guard the read: `where({index} < size({mode}), …, 0)`"
-            ),
-            (Axis::Mode(mode), _) => {
-                format!("guard the read: `where({index} >= 0 and {index} < size({mode}), …, 0)`")
-            }
-            (Axis::Quotient(..), _) => format!("read it at `{axis}`"),
-            (Axis::Constant(extent), _) => format!("0 to {} are inside", extent - 1),
-            (Axis::After(mode), _) => format!("read it at `{mode}` or `{mode}+1`"),
-        };
-        self.report(Problem::new("index-range", &node.span, message).help(help));
     }
 }

@@ -50,9 +50,11 @@ impl Checker<'_> {
         let message = format!("`{}` is no {what}", shown(name));
         let problem = Problem::new("unknown-name", span, message);
         let known = wanted == Wanted::Function && self.value_named(name);
-        match nearest(name, names.iter().copied()) {
+        let meant = DType::meant(name).map(DType::text);
+        let meant = meant.filter(|meant| wanted != Wanted::Value && names.contains(meant));
+        match meant.or(nearest(name, names.iter().copied())) {
             _ if known => problem.help(format!("elements are read in brackets: `{name}[…]`")),
-            Some(near) => problem.help(format!("`{near}` is one")),
+            Some(near) => problem.help(format!("`{near}` is one")).edit(span, near),
             None if names.is_empty() => problem.help("none is there: modes stand in layouts"),
             None => problem.help(format!("there are: {}", names.join(", "))),
         }

@@ -2,11 +2,11 @@
 
 use super::Checker;
 use super::names::Wanted;
+use super::outside::Read;
 use super::types::widen_literals;
 use crate::affine::{ModeId, Poly, Symbol};
 use crate::dtype::DType;
 use crate::formula::{Expr, Extent, Index, Local, ModeSet, Source, Statement, ValueType};
-use crate::functions::Fold;
 use crate::number::Kind;
 use crate::problem::{Problem, shown};
 use crate::signature::{Axis, RESERVED, RaggedBy, is_name};
@@ -122,7 +122,7 @@ impl Checker<'_> {
         } else if self.signature.scalar(name).is_some() || self.mode(name).is_some() {
             let message = format!("`{text}` is a scalar or a mode, which is not written");
             Some(Problem::new("written-name", span, message).help("give it another name"))
-        } else if RESERVED.contains(&name.as_str()) || Fold::named(name).is_some() {
+        } else if RESERVED.contains(&name.as_str()) {
             let message = format!("`{text}` is a word of the notation");
             Some(Problem::new("written-name", span, message).help("give it another name"))
         } else if !is_name(name) {
@@ -184,7 +184,11 @@ impl Checker<'_> {
                 _ => format!("its modes are `{name}[{}]`", spelled.join(",")),
             };
             let span = written.target.span.start..written.sign.start;
-            self.report(Problem::new("index-count", &span, message).help(help));
+            let problem = Problem::new("index-count", &span, message).help(help);
+            self.report(match axes.len() {
+                0 => problem.edit(&span, format!("{name} ")),
+                _ => problem.edit(&span, format!("{name}[{}] ", spelled.join(","))),
+            });
             return None;
         }
         let mut modes = Vec::new();
@@ -201,6 +205,25 @@ impl Checker<'_> {
         let indices = indices?;
         self.ragged_left(written, &modes, &axes)?;
         Some(indices)
+    }
+
+    /// Whether an output's axis is written from end to end along a mode.
+    fn is_whole(&self, axis: &Axis, mode: ModeId) -> bool {
+        match axis {
+            Axis::Mode(own) => {
+                let own = self.mode(own);
+                let constant = |mode| match self.extent(mode) {
+                    Extent::Constant(extent) => Some(extent),
+                    _ => None,
+                };
+                own == Some(mode)
+                    || own
+                        .and_then(constant)
+                        .is_some_and(|own| constant(mode) == Some(own))
+            }
+            Axis::Constant(extent) => self.extent(mode) == Extent::Constant(*extent),
+            Axis::Quotient(..) | Axis::After(_) => false,
+        }
     }
 
     fn left_index(
@@ -223,7 +246,12 @@ impl Checker<'_> {
                     text: String::new(),
                     span: node.span.clone(),
                 };
-                return self.index(node, axis, &name);
+                let written = Read {
+                    name: &name,
+                    nodes: indices,
+                    span: None,
+                };
+                return self.index(node, axis, &written);
             }
             _ => None,
         };
@@ -248,21 +276,7 @@ impl Checker<'_> {
             return None;
         }
         modes.push(mode);
-        let whole = match axis {
-            Axis::Mode(own) => {
-                let own = self.mode(own);
-                let constant = |mode| match self.extent(mode) {
-                    Extent::Constant(extent) => Some(extent),
-                    _ => None,
-                };
-                own == Some(mode)
-                    || own
-                        .and_then(constant)
-                        .is_some_and(|own| constant(mode) == Some(own))
-            }
-            Axis::Constant(extent) => self.extent(mode) == Extent::Constant(*extent),
-            Axis::Quotient(..) | Axis::After(_) => false,
-        };
+        let whole = self.is_whole(axis, mode);
         if !whole {
             let message = format!("mode `{axis}` of the output is written along `{name}`");
             let help = match axis {
@@ -270,7 +284,11 @@ impl Checker<'_> {
                 _ => "outputs are written along whole modes: split the mode in two, `(i,g)`"
                     .to_owned(),
             };
-            self.report(Problem::new("left-mode", &node.span, message).help(help));
+            let problem = Problem::new("left-mode", &node.span, message).help(help);
+            self.report(match axis {
+                Axis::Mode(own) => problem.edit(&node.span, own),
+                _ => problem,
+            });
             return None;
         }
         Some(Index::Affine(Poly::symbol(Symbol::Mode(mode))))

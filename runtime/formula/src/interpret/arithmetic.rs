@@ -6,12 +6,16 @@
 
 use super::block::{Block, Floats, Integers, Truth, distance};
 use super::keeps::Keeps;
+use super::usual;
 use crate::formula::ValueType;
 use crate::functions::{Meaning, Op, Primitive, Slack};
 use crate::number::wrapped;
 
 /// Roundoff of f64, in which results are computed.
 pub(super) const ROUNDOFF: f64 = f64::EPSILON / 2.0;
+
+/// Fewest lanes that are computed together.
+const USUAL_LANES: usize = 8;
 
 /// Whether a type of 32 bits holds a value.
 #[inline]
@@ -77,6 +81,9 @@ pub(super) fn floats(row: &Primitive, ty: ValueType, mut arguments: Vec<Floats>)
                     _ => of(pairs),
                 }
             };
+            if ty != ValueType::F64 && lanes >= USUAL_LANES && usual::is_known(row.op) {
+                return usual::each(row.op, [a, b], slack.roundoffs, keeps, one);
+            }
             (0..lanes).map(one).collect()
         }
         (_, [x]) => {

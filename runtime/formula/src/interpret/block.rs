@@ -227,8 +227,15 @@ impl Integers {
 impl FromIterator<(f64, f64)> for Floats {
     /// Values and errors; no errors where none is.
     fn from_iter<I: IntoIterator<Item = (f64, f64)>>(pairs: I) -> Floats {
-        let (values, errors): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
-        let exact = errors.iter().all(|error| *error == 0.0);
+        let pairs = pairs.into_iter();
+        let lanes = pairs.size_hint().0;
+        let (mut values, mut errors) = (Vec::with_capacity(lanes), Vec::with_capacity(lanes));
+        let mut exact = true;
+        for (value, error) in pairs {
+            values.push(value);
+            errors.push(error);
+            exact &= error == 0.0;
+        }
         Floats {
             values,
             errors: if exact { Vec::new() } else { errors },
@@ -266,11 +273,12 @@ pub(super) fn cast_pair((value, error): (f64, f64), to: DType) -> (f64, f64) {
 
 fn cast_floats(floats: Floats, to: DType) -> Floats {
     if floats.errors.is_empty() {
-        let values = floats.values.iter().map(|value| stored(to, *value));
-        return Floats {
-            values: values.collect(),
-            errors: Vec::new(),
-        };
+        let mut values = floats.values;
+        for value in &mut values {
+            *value = stored(to, *value);
+        }
+        let errors = Vec::new();
+        return Floats { values, errors };
     }
     let lanes = 0..floats.values.len();
     lanes.map(|lane| cast_pair(floats.pair(lane), to)).collect()

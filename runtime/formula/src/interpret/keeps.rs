@@ -31,6 +31,16 @@ impl Keeps {
         }
     }
 
+    /// The largest number of the type.
+    pub fn largest(self) -> f64 {
+        self.largest
+    }
+
+    /// The smallest number of the type that is not subnormal.
+    pub fn least_normal(self) -> f64 {
+        self.least_normal
+    }
+
     /// Takes a result into the range of its type: beyond it infinity, unknown where that depends
     /// on rounding; below the normal range it may be flushed.
     pub fn range(self, value: f64, error: f64) -> (f64, f64) {

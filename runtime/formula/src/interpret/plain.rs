@@ -37,7 +37,7 @@ pub fn plain(expr: &Expr, leaves: &Leaves<'_>) -> f64 {
     let listed = |list: &[i64], at: usize| list.get(at).map_or(f64::NAN, |value| *value as f64);
     match &expr.kind {
         ExprKind::Integer(value) => *value as f64,
-        ExprKind::Real(value) => *value,
+        ExprKind::Real(value) => held(*value, expr.ty),
         ExprKind::Coordinate(mode) => listed(leaves.coordinates, *mode),
         ExprKind::Size(mode) => listed(leaves.sizes, *mode),
         ExprKind::Scalar(at) => leaves.scalars.get(*at).copied().unwrap_or(f64::NAN),
@@ -55,19 +55,24 @@ pub fn plain(expr: &Expr, leaves: &Leaves<'_>) -> f64 {
         }
         ExprKind::Apply { op, arguments } => {
             let value = applied(*op, arguments, (expr.ty, leaves));
-            match expr.ty {
-                ValueType::F32 => f64::from(value as f32),
-                _ => value,
-            }
+            held(value, expr.ty)
         }
         ExprKind::Read { .. } | ExprKind::Fold { .. } => f64::NAN,
     }
 }
 
 fn applied(op: Op, arguments: &[Expr], (ty, leaves): (ValueType, &Leaves<'_>)) -> f64 {
+    // Integers among floats are taken as such, as comparisons take what they compare.
+    let numbers = arguments.iter().map(|one| one.ty);
+    let joined = numbers.filter(|one| *one != ValueType::Bool);
+    let joined = joined.reduce(ValueType::joined).unwrap_or(ty);
+    let taken = if ty == ValueType::Bool { joined } else { ty };
     let at = |number: usize| {
         let argument = arguments.get(number);
-        argument.map_or(f64::NAN, |one| plain(one, leaves))
+        argument.map_or(f64::NAN, |one| match one.ty {
+            ValueType::S32 => held(plain(one, leaves), taken),
+            _ => plain(one, leaves),
+        })
     };
     let truth = |holds: bool| f64::from(u8::from(holds));
     let whole = |value: f64| match ty {
@@ -96,5 +101,13 @@ fn applied(op: Op, arguments: &[Expr], (ty, leaves): (ValueType, &Leaves<'_>)) -
             false => at(2),
         },
         _ => f64::NAN,
+    }
+}
+
+/// A value as a type of values holds it.
+fn held(value: f64, ty: ValueType) -> f64 {
+    match ty {
+        ValueType::F32 => f64::from(value as f32),
+        _ => value,
     }
 }

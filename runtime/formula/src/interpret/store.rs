@@ -89,6 +89,39 @@ impl Store {
         }
     }
 
+    /// Takes all lanes of a row at once, where they are written in even steps and none is combined;
+    /// tells whether it did.
+    fn take_line(&mut self, positions: &Positions, block: &Block, lanes: usize) -> bool {
+        let Positions::Line(first, step) = *positions else {
+            return false;
+        };
+        let (Ok(first), Ok(step @ 1..)) = (usize::try_from(first), usize::try_from(step)) else {
+            return false;
+        };
+        let errors = match block {
+            Block::Float(floats) if !self.is_whole() && floats.values.len() == lanes => {
+                spread(&mut self.floats, &floats.values, (first, step));
+                &floats.errors
+            }
+            Block::Integer(integers) if self.is_whole() && integers.values.len() == lanes => {
+                spread(&mut self.integers, &integers.values, (first, step));
+                &integers.errors
+            }
+            _ => return false,
+        };
+        if !errors.is_empty() && self.errors.is_empty() {
+            self.errors = vec![0.0; self.floats.len().max(self.integers.len())];
+        }
+        let written = self.written.iter_mut().skip(first).step_by(step);
+        written.take(lanes).for_each(|place| *place = true);
+        if errors.is_empty() {
+            let exact = self.errors.iter_mut().skip(first).step_by(step);
+            exact.take(lanes).for_each(|place| *place = 0.0);
+        }
+        spread(&mut self.errors, errors, (first, step));
+        true
+    }
+
     fn block_at(&self, at: usize) -> Block {
         let error = self.errors.get(at).copied().unwrap_or(0.0);
         if self.is_whole() {
@@ -109,6 +142,22 @@ impl Store {
             if let Some(place) = self.errors.get_mut(at) {
                 *place += error;
             }
+        }
+    }
+}
+
+/// Puts values at their places, `step` apart.
+fn spread<T: Copy>(places: &mut [T], values: &[T], (first, step): (usize, usize)) {
+    let Some(places) = places.get_mut(first..) else {
+        return;
+    };
+    match places.get_mut(..values.len()) {
+        Some(places) if step == 1 => places.copy_from_slice(values),
+        _ => {
+            let places = places.iter_mut().step_by(step);
+            places
+                .zip(values)
+                .for_each(|(place, value)| *place = *value);
         }
     }
 }
@@ -158,6 +207,9 @@ pub(super) fn write_row(
         if let Some(at) = place(*lane) {
             store.choices.insert(at, choices.clone());
         }
+    }
+    if combine == Combine::Set && store.take_line(positions, block, lanes) {
+        return;
     }
     for lane in 0..lanes {
         if let Some(at) = place(lane) {

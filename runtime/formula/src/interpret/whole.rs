@@ -11,12 +11,15 @@ use super::store::{Store, write_row};
 use super::walk::Walk;
 use super::{Evaluator, Output};
 use crate::affine::ModeId;
-use crate::formula::{Extent, Index, Source, Statement, ValueType};
+use crate::formula::{Expr, ExprKind, Extent, Index, Source, Statement, ValueType};
 use crate::signature::RaggedBy;
 use crate::syntax::Combine;
 
 /// Rows that are computed before they are written down.
 const BATCH: usize = 1 << 10;
+/// Lanes that are computed together where no fold lies along them: their blocks stay in the
+/// second-level cache, and long rows keep every core at work.
+const SEGMENT: i64 = 1 << 12;
 
 impl Evaluator<'_> {
     /// Every output, whole.
@@ -165,52 +168,59 @@ impl Evaluator<'_> {
             rows.extend_from_slice(at)
         });
         let count = self.terms_of(statement);
+        let whole = lane.is_none() || has_fold(&self.values[at]);
         for batch in rows.chunks(width * BATCH) {
-            let found: Vec<(Positions, Block, usize)> = batch
-                .par_chunks(width)
-                .map_init(
-                    || Walk::new(self, stores),
-                    |walk, row| self.row(walk, at, row, lane, &store),
-                )
+            let parts: Vec<(&[i64], Lanes)> = batch
+                .chunks(width)
+                .flat_map(|row| segments(self.lanes(row, lane), whole).map(move |part| (row, part)))
                 .collect();
-            for (positions, block, lanes) in found {
-                write_row(
-                    &mut store,
-                    &positions,
-                    &block,
-                    lanes,
-                    statement.combine,
-                    count,
-                );
+            for parts in parts.chunks(BATCH) {
+                let found: Vec<(Positions, Block, usize)> = parts
+                    .par_iter()
+                    .map_init(
+                        || Walk::new(self, stores),
+                        |walk, (row, lanes)| self.row(walk, at, (row, *lanes), &store),
+                    )
+                    .collect();
+                for (positions, block, lanes) in found {
+                    write_row(
+                        &mut store,
+                        &positions,
+                        &block,
+                        lanes,
+                        statement.combine,
+                        count,
+                    );
+                }
             }
         }
         store.round_sums(statement.dtype);
         Ok(store)
     }
 
-    /// One row of a statement: where its lanes lie, and their values.
-    fn row(
-        &self,
-        walk: &mut Walk<'_, '_>,
-        at: usize,
-        row: &[i64],
-        lane: Option<ModeId>,
-        store: &Store,
-    ) -> (Positions, Block, usize) {
-        walk.at.clear();
-        walk.at.extend_from_slice(row);
-        walk.statement = at;
-        let lanes = match lane {
+    /// All lanes of a row.
+    fn lanes(&self, row: &[i64], lane: Option<ModeId>) -> Lanes {
+        match lane {
             Some(mode) => Lanes {
                 mode: Some(mode),
                 start: 0,
                 len: usize::try_from(self.size(mode, row)).unwrap_or(0),
             },
             None => Lanes::ONE,
-        };
-        if lanes.len == 0 {
-            return (Positions::Each(Vec::new()), Block::float(0.0), 0);
         }
+    }
+
+    /// Some lanes of one row of a statement: where they lie, and their values.
+    fn row(
+        &self,
+        walk: &mut Walk<'_, '_>,
+        at: usize,
+        (row, lanes): (&[i64], Lanes),
+        store: &Store,
+    ) -> (Positions, Block, usize) {
+        walk.at.clear();
+        walk.at.extend_from_slice(row);
+        walk.statement = at;
         let left = &self.formula.statements[at].left;
         let along = left.iter().map(|one| self.along(one, &mut walk.at, lanes));
         let along: Vec<Along> = along.collect();
@@ -321,5 +331,31 @@ impl Evaluator<'_> {
             }
         });
         found
+    }
+}
+
+/// Parts of a row's lanes, none of nothing: all of them, or one segment after the other.
+fn segments(all: Lanes, whole: bool) -> impl Iterator<Item = Lanes> {
+    let end = all.start + all.len as i64;
+    let step = if whole { end.max(1) } else { SEGMENT };
+    let starts = (all.start..end).step_by(usize::try_from(step).unwrap_or(usize::MAX));
+    starts.map(move |start| Lanes {
+        start,
+        len: usize::try_from((end - start).min(step)).unwrap_or(0),
+        ..all
+    })
+}
+
+/// Whether there is a fold in an expression: what no lane changes of it is computed for each part
+/// of a row.
+fn has_fold(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Fold { .. } => true,
+        ExprKind::Apply { arguments, .. } => arguments.iter().any(has_fold),
+        ExprKind::Call {
+            arguments, inside, ..
+        } => has_fold(inside) || arguments.iter().any(has_fold),
+        ExprKind::Cast { value, .. } => has_fold(value),
+        _ => false,
     }
 }

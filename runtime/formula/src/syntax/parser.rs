@@ -23,7 +23,15 @@ pub fn parse(text: &str) -> Result<Tree, Vec<Problem>> {
 
 /// The tree of what can be read of a formula, and every problem of the rest.
 pub fn parse_what_can_be(text: &str) -> (Tree, Vec<Problem>) {
+    parse_among(text, &[])
+}
+
+/// The same of a formula of operands with these names, of which some may be those of folds.
+pub fn parse_among(text: &str, operands: &[&str]) -> (Tree, Vec<Problem>) {
     let mut parser = Parser::new(text);
+    parser
+        .values
+        .extend(operands.iter().map(|name| (*name).to_owned()));
     let mut tree = Tree::default();
     while !parser.at_end() {
         let first = parser.word();
@@ -71,6 +79,8 @@ struct Parser<'t> {
     depth: usize,
     nodes: usize,
     problems: Vec<Problem>,
+    /// Names of what has elements: operands, and what statements write.
+    values: Vec<String>,
 }
 
 impl<'t> Parser<'t> {
@@ -83,6 +93,7 @@ impl<'t> Parser<'t> {
             depth: 0,
             nodes: 0,
             problems,
+            values: Vec::new(),
         };
         parser.stops();
         parser
@@ -210,6 +221,7 @@ impl<'t> Parser<'t> {
 
     fn statement(&mut self) -> Option<Assignment> {
         let target = self.name("the name of what is written")?;
+        self.values.push(target.text.clone());
         let indices = if self.take("[") {
             self.list("]")?
         } else {

@@ -31,6 +31,32 @@ fn layer_norm_folds_twice() {
     });
 }
 
+/// Long rows are computed in parts, many lanes at a time; elements alone are not.
+#[test]
+fn long_rows_are_what_their_elements_are() {
+    let (m, n) = (2, 9001);
+    let x = Array::eighths(&[m, n], 3).map(|x| f64::from((x / 3.0) as f32));
+    let formula = formula("layernorm");
+    let strides = x.strides();
+    let inputs = Inputs::default().size("m", m as i64).size("n", n as i64);
+    let inputs = inputs.tensor("x", Tensor::floats(&x.values, &strides));
+    let evaluator = Evaluator::new(&formula, &inputs, &Fma).unwrap();
+    let output = &evaluator.outputs().unwrap()[0];
+    let columns = (0..n as i64).filter(|n| n % 4096 < 3 || n % 997 == 0 || *n > 8990);
+    let places: Vec<[i64; 2]> = columns.flat_map(|n| [[0, n], [1, n]]).collect();
+    let slices: Vec<&[i64]> = places.iter().map(|place| place.as_slice()).collect();
+    let elements = evaluator.elements(&output.name, &slices).unwrap();
+    for ([row, column], element) in places.iter().zip(elements) {
+        let at = (row * n as i64 + column) as usize;
+        let whole = [output.values[at], output.errors[at]].map(f64::to_bits);
+        assert_eq!(
+            [element.value, element.error].map(f64::to_bits),
+            whole,
+            "{row} {column}"
+        );
+    }
+}
+
 #[test]
 fn softmax_and_what_is_infinite_in_it() {
     let mut x = Array::eighths(&[3, 10], 4);

@@ -141,6 +141,7 @@ impl Parser<'_> {
         let name = self.name("a name")?;
         let start = name.span.start;
         let fold = Fold::named(&name.text).filter(|_| self.is("["));
+        let fold = fold.filter(|_| !self.values.contains(&name.text) || self.has_body());
         if let Some(fold) = fold {
             self.at += 1;
             let modes = self.modes()?;
@@ -159,6 +160,31 @@ impl Parser<'_> {
             (NodeKind::Name(name.text), end)
         };
         self.node(kind, start..end)
+    }
+
+    /// Whether a value follows the brackets that are next, as it does behind a fold's modes. A sign
+    /// there is one between two values, where the name is that of a value too.
+    fn has_body(&self) -> bool {
+        let rest = self.tokens.get(self.at..).unwrap_or_default();
+        let mut open = 0usize;
+        let close = rest.iter().position(|token| {
+            match token.kind {
+                TokenKind::Sign("[") => open += 1,
+                TokenKind::Sign("]") => open = open.saturating_sub(1),
+                _ => {}
+            }
+            open == 0
+        });
+        let next = close.and_then(|at| rest.get(at + 1));
+        let is_infix = |word: &str| {
+            let mut rows = PRIMITIVES.iter();
+            rows.any(|row| matches!(row.notation, Notation::Infix(_)) && row.name == word)
+        };
+        next.is_some_and(|token| match token.kind {
+            TokenKind::Integer(_) | TokenKind::Real(_) | TokenKind::Sign("(") => true,
+            TokenKind::Name => !is_infix(self.text.get(token.span.clone()).unwrap_or("")),
+            _ => false,
+        })
     }
 
     /// The end of the token that was taken last.

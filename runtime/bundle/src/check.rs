@@ -17,10 +17,9 @@ use crate::manifest::{
 use crate::resolve;
 use crate::signature::SIGNATURES_FILE;
 use crate::text::is_plain;
-use tilewright_formula::signature::is_name;
+use tilewright_formula::signature::{MAX_NAMES, is_name};
 
 const MAX_KERNELS: usize = 65_536;
-const MAX_OPERANDS: usize = 16;
 const MAX_PARAMS: usize = 256;
 /// Launches of a kernel.
 const MAX_LAUNCHES: usize = 64;
@@ -134,8 +133,8 @@ fn names(kernel: &Kernel, problems: &mut Problems) {
 fn semantics(kernel: &Kernel, problems: &mut Problems) {
     let (id, semantics) = (kernel.id.as_str(), &kernel.semantics);
     let n = semantics.operands.len();
-    problems.check((1..=MAX_OPERANDS).contains(&n), id, || {
-        format!("{n} operands; 1 to {MAX_OPERANDS} are allowed")
+    problems.check((1..=MAX_NAMES).contains(&n), id, || {
+        format!("{n} operands; 1 to {MAX_NAMES} are allowed")
     });
     for operand in &semantics.operands {
         let name = operand.name.as_str();

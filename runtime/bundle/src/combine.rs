@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bundle::Bundle;
 use crate::error::{Error, Problems};
+use crate::hash::Sha256Hex;
 use crate::manifest::{Kernel, Provenance};
 use crate::tuning::{TUNING_FILE, TunedPoint, Tuning, TuningTable};
 use crate::write::BundleWriter;
@@ -18,34 +19,35 @@ const UNNAMED: &str = "unnamed";
 
 impl BundleWriter {
     /// A writer of the kernels of several bundles, each with what it is called in messages. A
-    /// kernel of several of them is taken once; tools of all of them are named. Selection tables
-    /// are put together, unless they are to be dropped.
+    /// kernel of several of them is taken once, with the machine code that one of them has; tools
+    /// of all of them are named. Selection tables are put together, unless they are to be dropped.
     ///
     /// # Errors
-    /// When kernels of one id differ, or one problem was measured with different results; all of
+    /// When kernels of one id differ, or have different machine code, or one problem was measured
+    /// with different results; all of
     /// them at once.
     pub fn merge(bundles: &[(&str, &Bundle)], drop_tables: bool) -> Result<BundleWriter, Error> {
         let mut problems = Problems::default();
         let mut writer = BundleWriter::new(provenance(bundles));
-        let mut taken: BTreeMap<&str, (&str, &Kernel)> = BTreeMap::new();
+        let mut taken: BTreeMap<&str, Taken<'_>> = BTreeMap::new();
+        let mut hashes: Hashes<'_> = BTreeSet::new();
         for (place, bundle) in bundles {
             for kernel in bundle.kernels() {
-                match taken.get(kernel.id.as_str()) {
-                    None => {
-                        taken.insert(&kernel.id, (place, kernel));
-                        writer.take(bundle, kernel)?;
-                    }
-                    Some((first, other)) => {
-                        let (one, two) = (&other.content_hash, &kernel.content_hash);
-                        problems.check(one == two, &kernel.id, || {
-                            format!(
-                                "{first} and {place} have different kernels of this id, with \
-                                 content hashes {one} and {two}: leave one of them out"
-                            )
-                        });
-                    }
+                let here = Taken {
+                    place,
+                    bundle,
+                    kernel,
+                };
+                let known = taken.entry(&kernel.id).or_insert(here);
+                match known.and(here) {
+                    Ok(both) => *known = both,
+                    Err(problem) => problems.add(&kernel.id, problem),
                 }
+                hashes.insert((&kernel.id, &kernel.content_hash));
             }
+        }
+        for Taken { bundle, kernel, .. } in taken.values() {
+            writer.take(bundle, kernel)?;
         }
         let mut tables = Tables::default();
         for (place, bundle) in bundles.iter().filter(|_| !drop_tables) {
@@ -54,7 +56,18 @@ impl BundleWriter {
             }
         }
         problems.into_result()?;
-        writer.tune_if_any(tables.tuning())?;
+        let mut tuning = tables.tuning();
+        let points = tuning.tables.iter_mut().flat_map(|table| &mut table.points);
+        for choice in points.flat_map(|point| &mut point.choices) {
+            let id = choice.kernel.as_str();
+            // The PTX was measured, or the machine code: what is taken is the same kernel.
+            if hashes.contains(&(id, &choice.content_hash))
+                && let Some(found) = taken.get(id)
+            {
+                choice.content_hash = found.kernel.content_hash.clone();
+            }
+        }
+        writer.tune_if_any(tuning)?;
         Ok(writer)
     }
 
@@ -93,6 +106,55 @@ impl BundleWriter {
     }
 }
 
+/// The content hashes that a kernel's entries have.
+type Hashes<'b> = BTreeSet<(&'b str, &'b Sha256Hex)>;
+
+/// A kernel, and where it is.
+#[derive(Clone, Copy)]
+struct Taken<'b> {
+    place: &'b str,
+    bundle: &'b Bundle,
+    kernel: &'b Kernel,
+}
+
+impl<'b> Taken<'b> {
+    /// The one of two entries that has machine code where one does.
+    fn and(self, other: Taken<'b>) -> Result<Taken<'b>, String> {
+        let (one, two) = (self.kernel, other.kernel);
+        if one.content_hash == two.content_hash {
+            return Ok(self);
+        }
+        let (first, place) = (self.place, other.place);
+        if without_code(one) != without_code(two) {
+            let (one, two) = (&one.content_hash, &two.content_hash);
+            return Err(format!(
+                "{first} and {place} have different kernels of this id, with content hashes {one} \
+                 and {two}: leave one of them out"
+            ));
+        }
+        match (&one.cubin, &two.cubin) {
+            (Some(one), Some(two)) => Err(format!(
+                "{first} and {place} have different machine code for it, for {} and {}, of which a \
+                 kernel has one: leave one of them out",
+                one.target, two.target
+            )),
+            (None, Some(_)) => Ok(other),
+            (Some(_) | None, None) => Ok(self),
+        }
+    }
+}
+
+/// A kernel's entry but for its machine code and what follows from that.
+fn without_code(kernel: &Kernel) -> Kernel {
+    let mut kernel = kernel.clone();
+    kernel.cubin = None;
+    kernel.content_hash = Sha256Hex::default();
+    kernel.lines = None;
+    kernel.resources.registers = None;
+    kernel.resources.spill_bytes = None;
+    kernel
+}
+
 /// The tools of all bundles, each once, and that some are not named.
 fn provenance(bundles: &[(&str, &Bundle)]) -> Provenance {
     let each = || bundles.iter().map(|(_, bundle)| bundle.provenance());
@@ -128,10 +190,13 @@ struct Tables<'b> {
     classes: Vec<Class<'b>>,
 }
 
+/// A problem's extents and its strides.
+type Problem<'b> = (&'b [i64], &'b [Vec<i64>]);
+
 /// The problems of one class and device, with the bundle that measured each.
 struct Class<'b> {
     of: &'b TuningTable,
-    points: BTreeMap<&'b [i64], (&'b str, &'b TunedPoint)>,
+    points: BTreeMap<Problem<'b>, (&'b str, &'b TunedPoint)>,
 }
 
 impl<'b> Tables<'b> {
@@ -154,8 +219,9 @@ impl<'b> Tables<'b> {
             format!("{place} has extents {names} for {device}, and an earlier one has {other}")
         });
         for point in &table.points {
-            let extents = point.extents.as_slice();
-            let (first, earlier) = class.points.entry(extents).or_insert((place, point));
+            let (extents, _) = point.problem();
+            let known = class.points.entry(point.problem());
+            let (first, earlier) = known.or_insert((place, point));
             let function = &table.function;
             problems.check(earlier.choices == point.choices, TUNING_FILE, || {
                 format!(

@@ -3,7 +3,7 @@
 mod archive;
 mod signature;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use self::archive::{ArchiveFault, ArchiveProblem};
 pub use self::signature::{KeyError, SignatureFault};
@@ -18,6 +18,20 @@ pub enum Error {
         path: PathBuf,
         /// Its answer.
         source: std::io::Error,
+    },
+    /// There is no bundle at a path.
+    #[error(
+        "{}: there is no bundle{}: name another path, or make it with `tilewright build SPECS \
+         --output {}`",
+        path.display(),
+        if *is_folder { " in this folder, which has no manifest.json" } else { " of this name" },
+        path.display()
+    )]
+    NoBundle {
+        /// The path.
+        path: PathBuf,
+        /// Whether a folder is there.
+        is_folder: bool,
     },
     /// The manifest is no manifest of this format.
     #[error(
@@ -63,6 +77,14 @@ pub enum Error {
     /// The bundle is not signed as is required, or its signatures are none.
     #[error("{0}")]
     Signature(#[from] SignatureFault),
+    /// A bundle was to be written where something else lies; nothing was changed.
+    #[error("{}", foreign(path, files))]
+    Foreign {
+        /// Where.
+        path: PathBuf,
+        /// The files of a folder that no bundle wrote; none where `path` is itself such a file.
+        files: Vec<String>,
+    },
     /// Entries contradict themselves, each other, the limits or the files. All problems at once.
     #[error("{}", list(problems.iter().map(|p| (&p.entry, &p.message))))]
     Invalid {
@@ -85,6 +107,13 @@ impl Error {
         Error::Io {
             path: path.into(),
             source,
+        }
+    }
+
+    pub(crate) fn none(path: &Path, is_folder: bool) -> Error {
+        Error::NoBundle {
+            path: path.to_owned(),
+            is_folder,
         }
     }
 
@@ -155,6 +184,24 @@ pub(crate) fn shorten(text: &str) -> String {
         out.push('…');
     }
     out
+}
+
+fn foreign(path: &Path, files: &[String]) -> String {
+    let path = path.display();
+    match files {
+        [] => format!(
+            "{path}: is there and is no bundle, and was left as it is: name another path, or \
+             remove it"
+        ),
+        files => format!(
+            "{path}: {} there, of no bundle, and nothing was written: name another folder, or \
+             remove what is there",
+            match files {
+                [one] => format!("{one} is"),
+                several => format!("{} are", several.join(", ")),
+            }
+        ),
+    }
 }
 
 fn entry_suffix(entry: &Option<String>) -> String {

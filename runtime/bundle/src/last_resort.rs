@@ -1,5 +1,5 @@
 //! Which functions of a bundle have no last resort: a kernel that takes every shape, every stride
-//! and every address, on every device that the bundle has a kernel for.
+//! and every address, on every device that a kernel of it is for, or on all from one on.
 //!
 //! A problem that no kernel takes is refused at run time. What a formula or its types demand, every
 //! kernel of it demands: promises about tables, whole elements, whole bytes of packed ones.
@@ -37,7 +37,10 @@ impl fmt::Display for NoLastResort {
 }
 
 /// The functions of these kernels that have no last resort, in the order of their first kernels.
-pub fn without_last_resort(kernels: &[&Kernel]) -> Vec<NoLastResort> {
+///
+/// Each is to take every problem on the devices that its own kernels are for; where `least` is
+/// given, on that one and on newer ones.
+pub fn without_last_resort(kernels: &[&Kernel], least: Option<Capability>) -> Vec<NoLastResort> {
     let mut functions: Vec<(&Sha256Hex, Vec<&Kernel>)> = Vec::new();
     let mut places: BTreeMap<&Sha256Hex, usize> = BTreeMap::new();
     for kernel in kernels {
@@ -48,16 +51,24 @@ pub fn without_last_resort(kernels: &[&Kernel]) -> Vec<NoLastResort> {
         });
         functions[at].1.push(kernel);
     }
-    let mut devices: Vec<Capability> = Vec::new();
+    let told = functions.into_iter().filter_map(|(function, kernels)| {
+        let devices = devices(&kernels, least);
+        lacking(function, &kernels, &devices)
+    });
+    told.collect()
+}
+
+/// The devices that a function is to be computed on.
+fn devices(kernels: &[&Kernel], least: Option<Capability>) -> Vec<Capability> {
+    let mut devices: Vec<Capability> = least.into_iter().collect();
     for kernel in kernels {
-        if !devices.contains(&kernel.capability) {
-            devices.push(kernel.capability);
+        let own = kernel.capability;
+        let is_older = least.is_some_and(|least| own.min_sm < least.min_sm);
+        if !is_older && !devices.contains(&own) {
+            devices.push(own);
         }
     }
-    let told = functions
-        .into_iter()
-        .filter_map(|(function, kernels)| lacking(function, &kernels, &devices));
-    told.collect()
+    devices
 }
 
 fn lacking(

@@ -136,6 +136,8 @@ mod bundle;
 
 mod read;
 
+mod place;
+
 mod save;
 
 mod write;
@@ -164,7 +166,7 @@ pub use manifest::{
     Assumption, FORMAT_VERSION, FileEntry, Kernel, Manifest, Operand, Provenance, Role, Semantics,
 };
 pub use packed::PackedOrder;
-pub use save::is_zip;
+pub use place::{is_zip, may_write};
 pub use signature::{
     Keyring, Policy, SIGNATURES_FILE, SIGNATURES_FORMAT, Signature, Signatures, signed_text,
 };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::is_plain;
+use crate::text::{is_plain, is_shown};
 
 /// Most lines of a table, and most origins.
 const MAX_LINES: usize = 1 << 20;
@@ -97,6 +97,41 @@ impl LineTable {
         })
     }
 
+    /// The same as bundles take it: of a long text its beginning, other characters in place of
+    /// those
+    /// that are not shown, no file of a name that is none, and what lies behind the most lines of
+    /// nothing. What a kernel comes from is told for its readers, and refuses no kernel.
+    ///
+    /// ```
+    /// use tilewright_bundle::{LineTable, Origin};
+    /// let op = "long ".repeat(500);
+    /// let origins = vec![Origin { op, spec: None }];
+    /// let table = LineTable { origins, ..LineTable::default() }.fitted();
+    /// let op = &table.origins[0].op;
+    /// assert!(op.starts_with("long long") && op.ends_with("..."));
+    /// ```
+    #[must_use]
+    pub fn fitted(mut self) -> LineTable {
+        self.file = self.file.filter(|file| is_file(file));
+        self.origins.truncate(MAX_LINES);
+        for origin in &mut self.origins {
+            if !is_text(&origin.op) {
+                origin.op = shown(&origin.op);
+            }
+        }
+        self.starts.truncate(MAX_LINES);
+        if let Some((_, last)) = self.starts.get_mut(MAX_LINES - 1) {
+            *last = 0;
+        }
+        let known = self.origins.len();
+        for (_, number) in &mut self.starts {
+            if *number as usize > known {
+                *number = 0;
+            }
+        }
+        self
+    }
+
     /// What is wrong with it.
     pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
@@ -110,12 +145,9 @@ impl LineTable {
             starts <= MAX_LINES && origins <= MAX_LINES,
             format!("{starts} starts and {origins} origins; at most {MAX_LINES} are allowed"),
         );
-        let file = self.file.as_deref().unwrap_or("spec");
-        let named =
-            !file.is_empty() && is_plain(file, MAX_TEXT) && !file.contains(['/', '\\', '"']);
+        let named = self.file.as_deref().is_none_or(is_file);
         check(named, "the file is no name of a file".to_owned());
-        let plain = |origin: &Origin| !origin.op.is_empty() && is_plain(&origin.op, MAX_TEXT);
-        let odd = self.origins.iter().position(|origin| !plain(origin));
+        let odd = self.origins.iter().position(|origin| !is_text(&origin.op));
         check(
             odd.is_none(),
             format!("origin {} is no line of text", odd.unwrap_or(0) + 1),
@@ -131,6 +163,31 @@ impl LineTable {
             format!("a start names origin {} of {origins}", most.unwrap_or(0)),
         );
         problems
+    }
+}
+
+/// Whether a text is the name of a file.
+fn is_file(name: &str) -> bool {
+    !name.is_empty() && is_plain(name, MAX_TEXT) && !name.contains(['/', '\\', '"'])
+}
+
+/// Whether a text tells an origin.
+fn is_text(op: &str) -> bool {
+    !op.is_empty() && is_plain(op, MAX_TEXT)
+}
+
+/// A text as origins may have it: the beginning of a long one.
+fn shown(op: &str) -> String {
+    const MORE: &str = "...";
+    let all = op.chars().map(|c| if is_shown(c) { c } else { '?' });
+    let mut text: String = all.collect();
+    if text.len() > MAX_TEXT {
+        text.truncate(text.floor_char_boundary(MAX_TEXT - MORE.len()));
+        text.push_str(MORE);
+    }
+    match text.is_empty() {
+        true => "?".to_owned(),
+        false => text,
     }
 }
 
@@ -181,5 +238,24 @@ mod tests {
             let problems = table.problems().join("; ");
             assert!(problems.contains(what), "{what}: {problems}");
         }
+    }
+
+    #[test]
+    fn every_table_is_fitted() {
+        assert_eq!(table().fitted(), table());
+        let mut long = table();
+        long.origins[0].op = "β".repeat(MAX_TEXT);
+        long.origins[1].op = "a\nb\u{202e}".to_owned();
+        long.origins.push(Origin {
+            op: String::new(),
+            spec: None,
+        });
+        long.file = Some("quoted\".yaml".to_owned());
+        long.starts = (1..MAX_LINES as u32 + 9).map(|line| (line, 9)).collect();
+        let fitted = long.fitted();
+        assert_eq!(fitted.problems(), [""; 0]);
+        assert_eq!((fitted.file, fitted.origins.len()), (None, 3));
+        assert!(fitted.origins[0].op.ends_with("β..."));
+        assert_eq!(fitted.origins[1].op, "a?b?");
     }
 }

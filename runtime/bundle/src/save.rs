@@ -1,7 +1,8 @@
 //! A bundle's files go to a disk: below a folder, or as one zip file.
 //!
 //! Files are written each beside its place and then renamed, a folder's manifest behind what it
-//! lists: an interrupted write leaves no bundle that opens.
+//! lists: an interrupted write leaves no bundle that opens. What is no bundle's is not written over
+//! ([`place`]).
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -11,26 +12,16 @@ use crate::archive;
 use crate::error::{Error, shorten};
 use crate::folder;
 use crate::limits::{MANIFEST, MAX_MANIFEST_BYTES};
+use crate::place::{self, is_zip};
 use crate::signature::SIGNATURES_FILE;
-
-/// Ends the path of a bundle that is one file.
-const ZIP: &str = "zip";
-
-/// Whether a bundle is written at `path` as one zip file: the path ends in `.zip`.
-pub fn is_zip(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case(ZIP))
-}
 
 /// Writes a bundle's files at `path`: one zip file where the path ends in `.zip`, else a folder.
 ///
 /// # Errors
-/// When a file cannot be written, or the files are more than an archive holds.
+/// When what lies there is no bundle's, a file cannot be written, or the files are more than an
+/// archive holds.
 pub(crate) fn save(path: &Path, files: &BTreeMap<String, Vec<u8>>) -> Result<(), Error> {
-    let is_zip = path
-        .extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case(ZIP));
-    match is_zip {
+    match is_zip(path) {
         true => save_archive(path, files),
         false => save_folder(path, files),
     }
@@ -38,10 +29,7 @@ pub(crate) fn save(path: &Path, files: &BTreeMap<String, Vec<u8>>) -> Result<(),
 
 fn save_archive(path: &Path, files: &BTreeMap<String, Vec<u8>>) -> Result<(), Error> {
     let bytes = archive::pack(files)?;
-    if path.is_dir() {
-        let is_folder = std::io::ErrorKind::IsADirectory.into();
-        return Err(Error::io(path, is_folder));
-    }
+    place::archive(path)?;
     let parent = path.parent().filter(|parent| *parent != Path::new(""));
     let folder = parent.unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
@@ -49,6 +37,7 @@ fn save_archive(path: &Path, files: &BTreeMap<String, Vec<u8>>) -> Result<(), Er
 }
 
 fn save_folder(path: &Path, files: &BTreeMap<String, Vec<u8>>) -> Result<(), Error> {
+    place::folder(path, files)?;
     std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
     let folder = std::fs::File::open(path);
     // Held until the end.

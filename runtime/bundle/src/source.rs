@@ -4,7 +4,7 @@
 //! path and its size, is the same wherever it lies.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use crate::archive::{self, Archive, MAX_ARCHIVE_BYTES};
@@ -21,10 +21,19 @@ pub(crate) enum Source<'a> {
 impl Source<'_> {
     /// The folder at `path`, or the archive that a file there is.
     pub(crate) fn at(path: &Path) -> Result<Source<'static>, Error> {
-        // What is not there is a folder without a manifest.
-        let is_folder = std::fs::metadata(path).map_or(true, |meta| meta.is_dir());
-        if is_folder {
-            return Ok(Source::Folder(path.to_path_buf()));
+        match std::fs::metadata(path) {
+            Ok(about) if !about.is_dir() => {}
+            // Anything but its absence is told by whoever reads the manifest.
+            Ok(_) => match path.join(MANIFEST).symlink_metadata() {
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    return Err(Error::none(path, true));
+                }
+                _ => return Ok(Source::Folder(path.to_path_buf())),
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(Error::none(path, false));
+            }
+            Err(error) => return Err(Error::io(path, error)),
         }
         let bytes = read_archive(path)?;
         Ok(Source::Archive(Archive::of(bytes)?))
@@ -116,7 +125,7 @@ fn read_below(root: &Path, path: &str, limit: u64) -> Result<Vec<u8>, Error> {
     for component in path.split('/') {
         at.push(component);
         let meta = std::fs::symlink_metadata(&at).map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound if path != MANIFEST => {
+            ErrorKind::NotFound if path != MANIFEST => {
                 Error::invalid(shorten(path), "the file is missing")
             }
             _ => Error::io(&at, e),

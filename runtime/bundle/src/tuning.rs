@@ -14,11 +14,15 @@ use crate::hash::Sha256Hex;
 use crate::manifest::Kernel;
 use crate::text::is_plain;
 use tilewright_formula::DType;
+use tilewright_formula::signature::MAX_NAMES;
 
 /// The name of the file in a bundle.
 pub const TUNING_FILE: &str = "tuning.json";
-/// The format of the file that this crate writes and the only one it reads.
-pub const TUNING_FORMAT: u32 = 2;
+/// The newest format of the file. Format 2 is read as well: its problems have no strides, and speak
+/// of every problem of their extents. Tables of which no problem has strides are written so.
+pub const TUNING_FORMAT: u32 = 3;
+/// The oldest format that is read.
+const OLDEST_FORMAT: u32 = 2;
 /// Most tables.
 const MAX_TABLES: usize = 4096;
 /// Most problems in all tables together.
@@ -29,6 +33,8 @@ const MAX_CHOICES: usize = 16;
 pub const MAX_TUNED_EXTENTS: usize = 16;
 /// Largest extent.
 const MAX_EXTENT: i64 = i32::MAX as i64;
+/// Largest stride, in elements.
+const MAX_STRIDE: i64 = 1 << 48;
 
 /// The selection tables of a bundle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -117,7 +123,7 @@ pub struct TuningTable {
     pub operands: Vec<TunedOperand>,
     /// Names of the extents: `m n k`.
     pub extents: Vec<String>,
-    /// The problems, ordered by their extents.
+    /// The problems, ordered by their extents, then by their strides.
     pub points: Vec<TunedPoint>,
 }
 
@@ -127,6 +133,10 @@ pub struct TuningTable {
 pub struct TunedPoint {
     /// The extents, in the table's order.
     pub extents: Vec<i64>,
+    /// The strides in elements of each operand, in the table's order of both; of a packed operand
+    /// none. Empty where the strides were not written down (format 2).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strides: Vec<Vec<i64>>,
     /// The fastest kernels, fastest first.
     pub choices: Vec<TunedChoice>,
 }
@@ -144,6 +154,13 @@ pub struct TunedChoice {
     /// The peer's fastest time over this one's, where there is a peer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio_best: Option<f64>,
+}
+
+impl TunedPoint {
+    /// What tells problems of a table apart, and orders them.
+    pub fn problem(&self) -> (&[i64], &[Vec<i64>]) {
+        (&self.extents, &self.strides)
+    }
 }
 
 impl TuningTable {
@@ -170,16 +187,21 @@ impl Tuning {
             Error::invalid(TUNING_FILE, shorten(&text))
         };
         let head: Head = serde_json::from_slice(bytes).map_err(refuse)?;
-        if head.format != u64::from(TUNING_FORMAT) {
+        if !(u64::from(OLDEST_FORMAT)..=u64::from(TUNING_FORMAT)).contains(&head.format) {
             return Err(Error::invalid(
                 TUNING_FILE,
                 format!(
-                    "it has format {}; this program reads format {TUNING_FORMAT}: tune anew",
+                    "it has format {}; this program reads formats {OLDEST_FORMAT} to \
+                     {TUNING_FORMAT}: tune anew",
                     head.format
                 ),
             ));
         }
-        serde_json::from_slice(bytes).map_err(refuse)
+        let read: Tuning = serde_json::from_slice(bytes).map_err(refuse)?;
+        Ok(Tuning {
+            format: TUNING_FORMAT,
+            ..read
+        })
     }
 
     /// The file's bytes, the same for the same tables.
@@ -187,7 +209,15 @@ impl Tuning {
     /// # Errors
     /// When a number is not finite.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        let mut text = serde_json::to_string_pretty(self)
+        let mut points = self.tables.iter().flat_map(|table| &table.points);
+        let written = Tuning {
+            format: match points.all(|point| point.strides.is_empty()) {
+                true => OLDEST_FORMAT,
+                false => TUNING_FORMAT,
+            },
+            tables: self.tables.clone(),
+        };
+        let mut text = serde_json::to_string_pretty(&written)
             .map_err(|e| Error::invalid(TUNING_FILE, e.to_string()))?;
         text.push('\n');
         Ok(text.into_bytes())
@@ -234,17 +264,19 @@ fn check_table(table: &TuningTable, what: &str, kernels: &Kernels<'_>, problems:
         "the device's name is no line of 1 to 200 bytes".to_owned()
     });
     let names: BTreeSet<&str> = table.operands.iter().map(|o| o.name.as_str()).collect();
-    let named = (1..=16).contains(&table.operands.len()) && names.len() == table.operands.len();
+    let operands = table.operands.len();
+    let named = (1..=MAX_NAMES).contains(&operands) && names.len() == operands;
     problems.check(named, what, || {
-        "1 to 16 operands with different names are allowed".to_owned()
+        format!("1 to {MAX_NAMES} operands with different names are allowed")
     });
     let extents = table.extents.len();
     problems.check((1..=MAX_TUNED_EXTENTS).contains(&extents), what, || {
         format!("{extents} extents; 1 to {MAX_TUNED_EXTENTS} are allowed")
     });
-    let ordered = table.points.is_sorted_by(|a, b| a.extents < b.extents);
+    let points = &table.points;
+    let ordered = points.is_sorted_by(|a, b| a.problem() < b.problem());
     problems.check(ordered, what, || {
-        "the problems are not ordered by extents, or one appears twice".to_owned()
+        "the problems are not ordered by extents and strides, or one appears twice".to_owned()
     });
     for point in &table.points {
         check_point(table, point, what, kernels, problems);
@@ -264,6 +296,13 @@ fn check_point(
     let (given, wanted) = (extents.len(), table.extents.len());
     problems.check(fits && given == wanted, &what, || {
         format!("{wanted} extents of 1 to {MAX_EXTENT} are allowed")
+    });
+    let operands = table.operands.len();
+    let known = point.strides.is_empty() || point.strides.len() == operands;
+    let mut strides = point.strides.iter().flatten();
+    let near = strides.all(|stride| (0..=MAX_STRIDE).contains(stride));
+    problems.check(known && near, &what, || {
+        format!("strides of 0 to {MAX_STRIDE} of all {operands} operands, or of none, are allowed")
     });
     let count = point.choices.len();
     problems.check((1..=MAX_CHOICES).contains(&count), &what, || {

@@ -153,7 +153,8 @@ impl BundleWriter {
     /// stay. Writers of one folder wait for one another, where its file system has locks.
     ///
     /// # Errors
-    /// When the kernels together break a rule of the manifest, or a file cannot be written.
+    /// When the kernels together break a rule of the manifest, a file cannot be written, or what
+    /// lies there is no bundle's ([`Error::Foreign`]).
     pub fn write(&self, path: &Path) -> Result<Sha256Hex, Error> {
         let files = self.to_files()?;
         save(path, &files)?;
@@ -177,7 +178,7 @@ impl Bundle {
     /// Writes the bundle as it is, its signatures too, at `path`: see [`BundleWriter::write`].
     ///
     /// # Errors
-    /// When a file cannot be written.
+    /// When a file cannot be written, or what lies there is no bundle's.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
         save(path, self.files())
     }

@@ -28,6 +28,7 @@ fn measured(bundle: &Bundle, device: &str, extents: [i64; 2], us: f64) -> Bundle
     let kernel = &bundle.kernels()[0];
     let point = TunedPoint {
         extents: extents.to_vec(),
+        strides: Vec::new(),
         choices: vec![choice(kernel, us)],
     };
     tuned(bundle, &table(kernel, device, vec![point]))
@@ -39,6 +40,32 @@ fn merged(bundles: &[(&str, &Bundle)]) -> Result<Bundle, String> {
 }
 
 const OTHER: &str = "// another text\n";
+
+#[test]
+fn machine_code_that_one_side_has_is_kept() {
+    let built = |code: Option<&[u8]>| {
+        let mut writer = BundleWriter::new(Provenance::new("one"));
+        let code = code.map(|bytes| ("sm_90", bytes));
+        writer.add(copy_kernel("copy_f32@a-1"), COPY, code).unwrap();
+        opened(&writer)
+    };
+    let (bare, coded) = (built(None), built(Some(b"machine code")));
+    // Each side was measured as it is.
+    let bare = measured(&bare, "NVIDIA H200", [8, 8], 1.0);
+    let coded = measured(&coded, "NVIDIA H100", [8, 8], 1.0);
+    for bundles in [[("a", &bare), ("b", &coded)], [("b", &coded), ("a", &bare)]] {
+        let both = merged(&bundles).unwrap();
+        let kernel = &both.kernels()[0];
+        assert_eq!(both.cubin(kernel), Some(b"machine code".as_slice()));
+        assert_eq!(both.tuning().unwrap().points(), 2);
+    }
+    let other = built(Some(b"another code"));
+    let refused = merged(&[("a", &coded), ("b", &other)]).unwrap_err();
+    assert!(
+        refused.contains("a and b have different machine code"),
+        "{refused}"
+    );
+}
 
 #[test]
 fn parts_of_a_bundle_merge_to_the_whole() {
@@ -113,11 +140,12 @@ fn a_part_keeps_what_was_measured_of_it() {
 
 #[test]
 fn functions_without_a_last_resort_are_found() {
-    let told = |kernels: &[Kernel]| -> Vec<String> {
+    let told_from = |kernels: &[Kernel], least: Option<Capability>| -> Vec<String> {
         let kernels: Vec<Kernel> = kernels.iter().cloned().map(resolved).collect();
-        let found = without_last_resort(&kernels.iter().collect::<Vec<_>>());
+        let found = without_last_resort(&kernels.iter().collect::<Vec<_>>(), least);
         found.iter().map(ToString::to_string).collect()
     };
+    let told = |kernels: &[Kernel]| told_from(kernels, None);
     let (copy, plain) = (copy_kernel("copy_f32@c-1"), gemm_kernel("gemm_f32@plain-2"));
     let (picky, hopper) = (
         picky_gemm("gemm_f32@picky-1"),
@@ -140,6 +168,27 @@ fn functions_without_a_last_resort_are_found() {
           assumes ldb % 8 == 0, assumes align(a) == 16"
         ]
     );
+    // A copy for older GPUs asks nothing of products; who names the oldest GPU does.
+    let older = |min_sm: u32| Kernel {
+        capability: Capability {
+            min_sm,
+            exact: false,
+        },
+        ..copy.clone()
+    };
+    let with_older = [older(50), plain.clone()];
+    assert_eq!(told(&with_older), [""; 0]);
+    let from = |min_sm: u32| {
+        let exact = false;
+        told_from(&with_older, Some(Capability { min_sm, exact }))
+    };
+    assert!(
+        from(70)[0].contains("does not run on sm_70"),
+        "{:?}",
+        from(70)
+    );
+    assert_eq!(from(plain.capability.min_sm), [""; 0]);
+    assert_eq!(from(90), [""; 0]);
     // One that assumes nothing for rows is none for columns.
     let mut columns = plain.clone();
     let mut rows = picky;

@@ -105,6 +105,7 @@ fn a_bundle_that_becomes_another_has_no_signature() {
     };
     let point = TunedPoint {
         extents: vec![8, 8],
+        strides: Vec::new(),
         choices: vec![choice(kernel, 1.0)],
     };
     let mut writer = BundleWriter::from_bundle(&bundle).unwrap();

@@ -30,6 +30,7 @@ fn tuning(bundle: &Bundle) -> Tuning {
     let kernels = bundle.kernels();
     let point = |extents: [i64; 2]| TunedPoint {
         extents: extents.to_vec(),
+        strides: Vec::new(),
         choices: vec![choice(&kernels[0], 1.5), choice(&kernels[1], 2.25)],
     };
     let device = TunedDevice {
@@ -116,7 +117,7 @@ fn tables_that_are_wrong_are_refused_by_name() {
     refused(|t| t.tables[0].points.swap(0, 1), "not ordered");
     refused(
         |t| t.tables[0].points[1] = point(t),
-        "not ordered by extents, or one appears twice",
+        "not ordered by extents and strides, or one appears twice",
     );
     refused(|t| t.tables.push(t.tables[0].clone()), "appear twice");
     refused(
@@ -147,7 +148,7 @@ fn another_format_is_called_that() {
         text.contains("format 7") && text.contains("tune anew"),
         "{text}"
     );
-    let unknown = br#"{"format": 2, "tables": [], "more": 1}"#;
+    let unknown = br#"{"format": 3, "tables": [], "more": 1}"#;
     assert!(Tuning::parse(unknown).is_err());
 }
 

@@ -5,7 +5,7 @@
 //! when a bundle is opened; from then on a name is a place in an [`Env`].
 
 /// Most names of a kernel, the runtime's own among them.
-pub const MAX_NAMES: usize = 64;
+pub const MAX_NAMES: usize = 128;
 
 /// The place of a name among those of its kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -113,7 +113,7 @@ impl Names {
 pub struct Env {
     values: [i64; MAX_NAMES],
     /// A bit for each name that has a value.
-    bound: u64,
+    bound: u128,
 }
 
 impl Default for Env {

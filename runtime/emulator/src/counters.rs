@@ -176,6 +176,11 @@ impl Counters {
         self.combine(other, |mine, theirs| *mine += theirs);
     }
 
+    /// Adds the counters of a part that was run so often.
+    pub(crate) fn add_times(&mut self, other: &Counters, times: u64) {
+        self.combine(other, |mine, theirs| *mine += theirs * times);
+    }
+
     fn combine(&mut self, other: &Counters, with: impl Fn(&mut u64, u64)) {
         for (mine, theirs) in self.classes.iter_mut().zip(&other.classes) {
             with(&mut mine.executions, theirs.executions);

@@ -254,7 +254,7 @@ fn run_grid(env: &Env<'_>) -> Report {
     // The reduction keeps the order of clusters, so the report does not depend on the number of
     // threads.
     let stops = env.options.stops_at_error;
-    let total = if env.options.parallel && env.entry.independent && clusters > 1 && !stops {
+    let total = if env.side_by_side() {
         let clusters = (0..clusters).into_par_iter();
         clusters
             .fold(empty, |total, linear| total.add(env, one(linear)))

@@ -85,7 +85,7 @@ finding_ids! {
     BarrierReuse = "barrier_reuse", Error;
     /// Everything that is left waits for something that cannot happen.
     Deadlock = "deadlock", Error;
-    /// The instruction or recursion budget ran out.
+    /// The instruction or recursion budget ran out, or only loops that nothing can end are left.
     NoProgress = "no_progress", Error;
     /// A lane executes a collective whose mask does not name it, or masks disagree.
     SyncMask = "sync_mask", Error;

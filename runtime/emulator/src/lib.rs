@@ -19,6 +19,8 @@
 #![forbid(unsafe_code)]
 
 #[doc = include_str!("../docs/model.md")]
+#[doc = "\n"]
+#[doc = include_str!("../docs/model.links.md")]
 pub mod model {}
 
 mod num;
@@ -29,9 +31,9 @@ mod trace;
 mod source;
 mod options;
 mod memory;
-mod tensor_map;
 mod types;
 mod inst;
+mod tensor_map;
 mod module;
 mod alternatives;
 mod launch;

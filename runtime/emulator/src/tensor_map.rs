@@ -5,7 +5,10 @@
 //! and never read here: decoding anything else than this encoding fails.
 
 mod encoding;
+mod image;
 mod walk;
+
+pub(crate) use image::MapImage;
 
 /// Bytes that a swizzle moves as one.
 pub(crate) const PIECE_BYTES: u64 = 16;

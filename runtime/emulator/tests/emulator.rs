@@ -22,6 +22,7 @@ mod emulator {
     mod registers;
     mod sanitizer;
     mod scopes;
+    mod spinning;
     mod tensor_columns;
     mod tensor_core;
     mod tensor_edges;

@@ -33,4 +33,4 @@ pub(crate) use products::{ALL_WARPS, Issued, Operands, Product, Tile};
 pub(crate) use race::{Conflict, ProductClock, Race, Signal, StrongPlace, Touch};
 pub(crate) use random::Random;
 pub(crate) use site::{AccessKind, Place, Site, lanes_of};
-pub(crate) use warp::{Flow, Frame, Group, Return, Status, Wait, Warp};
+pub(crate) use warp::{FIRST_LOOK, Flow, Frame, Group, Return, Spin, Status, Wait, Warp};

@@ -6,6 +6,7 @@ mod schedule;
 mod alternatives;
 mod step;
 mod observe;
+mod spin;
 mod run;
 mod deadlock;
 mod cluster;

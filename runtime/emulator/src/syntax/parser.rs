@@ -52,7 +52,7 @@ const MAX_ERRORS: usize = 100;
 /// Bytes of a text: what is made of it takes some times as much memory.
 const MAX_TEXT_BYTES: usize = 64 << 20;
 /// Registers and bytes of local memory a function may declare.
-pub(crate) const MAX_REGISTERS: u32 = 1 << 14;
+pub(crate) const MAX_REGISTERS: u32 = 1 << 15;
 pub(crate) const MAX_LOCAL_BYTES: u64 = 512 << 10;
 /// Bytes of one module's variables of a space.
 pub(crate) const MAX_VARIABLE_BYTES: u64 = 256 << 20;

@@ -1,6 +1,6 @@
 //! The 128 bytes of a tensor map.
 
-use super::{Im2col, TensorFill, TensorMap, TensorMapError, TensorSwizzle, TensorType};
+use super::{Im2col, MapImage, TensorFill, TensorMap, TensorMapError, TensorSwizzle, TensorType};
 
 const MAGIC: [u8; 8] = *b"TWTMAP01";
 const CHECKSUM_AT: usize = 124;
@@ -57,11 +57,17 @@ impl TensorMap {
     /// [`TensorMapError`] with every rule of the driver that the map breaks.
     pub fn encode(&self) -> Result<[u8; 128], TensorMapError> {
         self.check()?;
-        Ok(self.to_bytes())
+        Ok(self.bytes_with(0))
     }
 
-    /// The bytes of the map, whatever it holds.
-    pub(crate) fn to_bytes(&self) -> [u8; 128] {
+    /// The map of its bytes; `None` when they are none, or some of its fields were never set.
+    pub fn decode(bytes: &[u8; 128]) -> Option<TensorMap> {
+        let image = MapImage::decode(bytes)?;
+        image.missing().is_empty().then_some(image.map)
+    }
+
+    /// The bytes of the map, whatever it holds, with a word of the fields that were never set.
+    fn bytes_with(&self, unset: u32) -> [u8; 128] {
         let mut out = Writer {
             bytes: [0; 128],
             at: 0,
@@ -97,14 +103,16 @@ impl TensorMap {
         }
         out.put(&im2col.channels.to_le_bytes());
         out.put(&im2col.pixels.to_le_bytes());
+        out.put(&unset.to_le_bytes());
         let sum = checksum(&out.bytes);
         out.at = CHECKSUM_AT;
         out.put(&sum.to_le_bytes());
         out.bytes
     }
 
-    /// The map of its bytes; `None` when they are none.
-    pub fn decode(bytes: &[u8; 128]) -> Option<TensorMap> {
+    /// The map of its bytes, which have the mark and the checksum, and the word of the fields
+    /// that were never set.
+    fn decode_with(bytes: &[u8; 128]) -> Option<(TensorMap, u32)> {
         let mut from = Reader { bytes, at: 0 };
         if from.get::<8>()? != MAGIC {
             return None;
@@ -155,6 +163,22 @@ impl TensorMap {
         }
         (im2col.channels, im2col.pixels) = (from.short()?, from.short()?);
         map.im2col = has_im2col.then_some(im2col);
-        Some(map)
+        Some((map, u32::from_le_bytes(from.get()?)))
+    }
+}
+
+impl MapImage {
+    /// What 128 bytes hold: zeros are a map of which nothing was set yet, `None` is anything else
+    /// that is no map.
+    pub(crate) fn decode(bytes: &[u8; 128]) -> Option<MapImage> {
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Some(MapImage::blank());
+        }
+        let (map, unset) = TensorMap::decode_with(bytes)?;
+        Some(MapImage { map, unset })
+    }
+
+    pub(crate) fn to_bytes(&self) -> [u8; 128] {
+        self.map.bytes_with(self.unset)
     }
 }

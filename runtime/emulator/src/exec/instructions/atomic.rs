@@ -67,6 +67,7 @@ impl Warp {
                         let swap = swap.get(element).map_or(0, |swap| swap[lane]);
                         let what = (op.op, op.ty, op.bits);
                         let after = combine(what, old[lane], value[lane], swap);
+                        st.exchanged += u64::from(truncate(after, op.bits) != old[lane]);
                         warp.atomic_store(st, space, at(element), bytes, after, lane);
                     }
                 }

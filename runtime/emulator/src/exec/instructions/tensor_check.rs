@@ -23,9 +23,17 @@ impl Warp {
         if !address.is_multiple_of(64) {
             return invalid(st, format!("map at {address:#x}, no multiple of 64"));
         }
-        let Some(map) = st.tensor_map(address) else {
+        let Some(image) = st.map_image(address) else {
             return invalid(st, format!("no tensor map at {address:#x}"));
         };
+        let missing = image.missing();
+        if !missing.is_empty() {
+            return invalid(
+                st,
+                format!("the map at {address:#x} was made of zeros, and nothing set {missing}"),
+            );
+        }
+        let map = image.map;
         if let Err(error) = map.check() {
             return invalid(st, error.to_string());
         }

@@ -3,9 +3,9 @@
 use crate::exec::memory::space_of;
 use crate::exec::state::{EditedMap, Flow, Span, State, Warp};
 use crate::finding::{FindingId, Space};
-use crate::inst::{AccessSpace, MapCopy, MapField, MapReplace};
+use crate::inst::{AccessSpace, MapCopy, MapReplace};
 use crate::module::window;
-use crate::tensor_map::{TensorFill, TensorMap, TensorSwizzle, TensorType};
+use crate::tensor_map::MapImage;
 
 impl Warp {
     pub(crate) fn map_replace(&mut self, st: &mut State<'_>, op: &MapReplace, mask: u32) -> Flow {
@@ -20,7 +20,7 @@ impl Warp {
             let mut map = self.map_at(st, address, lane);
             let edited = map
                 .as_mut()
-                .is_some_and(|map| replace(map, op.field, op.ordinal, values[lane]));
+                .is_some_and(|map| map.replace(op.field, op.ordinal, values[lane]));
             let Some(map) = map.filter(|_| edited) else {
                 let (site, value) = (self.site(1 << lane), values[lane]);
                 st.report(FindingId::TensormapInvalid, site, None, || {
@@ -52,18 +52,18 @@ impl Warp {
         Flow::Next
     }
 
-    fn map_at(&mut self, st: &mut State<'_>, address: u64, lane: usize) -> Option<TensorMap> {
+    fn map_at(&mut self, st: &mut State<'_>, address: u64, lane: usize) -> Option<MapImage> {
         if space_of(address) != Space::Shared {
-            return st.tensor_map(address);
+            return st.map_image(address);
         }
         let local = address - window(Space::Shared);
         let place = self.shared_span(st, local, (128, 64), lane)?;
         let mut bytes = [0u8; 128];
         st.read_span(Span::Shared(place), &mut bytes, self.site(1 << lane));
-        TensorMap::decode(&bytes)
+        MapImage::decode(&bytes)
     }
 
-    fn put_map(&mut self, st: &mut State<'_>, address: u64, map: &TensorMap, lane: usize) {
+    fn put_map(&mut self, st: &mut State<'_>, address: u64, map: &MapImage, lane: usize) {
         let (bytes, site) = (map.to_bytes(), self.site(1 << lane));
         if space_of(address) == Space::Shared {
             let local = address - window(Space::Shared);
@@ -75,44 +75,4 @@ impl Warp {
             st.edited_maps.insert(address, EditedMap::default());
         }
     }
-}
-
-/// Changes one field; false when the value is none of its values (ISA 9.7.9.26, tables).
-fn replace(map: &mut TensorMap, field: MapField, ordinal: u32, value: u64) -> bool {
-    let index = ordinal as usize;
-    let small = value as u32;
-    match field {
-        MapField::GlobalAddress => map.base = value,
-        MapField::Rank if small < 5 => map.rank = small as u8 + 1,
-        MapField::BoxDim if index < 5 => map.box_dims[index] = small as u16,
-        MapField::GlobalDim if index < 5 => map.dims[index] = u64::from(small),
-        MapField::GlobalStride if index < 4 => map.strides[index] = value,
-        MapField::ElementStride if index < 5 => map.element_strides[index] = small as u8,
-        MapField::ElemType => {
-            let ty = match small {
-                8 => Some(TensorType::Float32Ftz),
-                9 => Some(TensorType::Float64),
-                10 => Some(TensorType::Bfloat16),
-                other => TensorType::ALL.get(other as usize).copied(),
-            };
-            let Some(ty) = ty else { return false };
-            map.ty = ty;
-        }
-        MapField::Interleave if small < 3 => map.interleave = small as u8,
-        MapField::Swizzle => {
-            let Some(swizzle) = TensorSwizzle::ALL.get(small as usize) else {
-                return false;
-            };
-            map.swizzle = *swizzle;
-        }
-        MapField::Fill if small < 2 => {
-            map.fill = if small == 0 {
-                TensorFill::Zero
-            } else {
-                TensorFill::Nan
-            };
-        }
-        _ => return false,
-    }
-    true
 }

@@ -6,7 +6,7 @@ use crate::exec::state::{DEFINED, IN_FLIGHT, Place, Site, Span, State};
 use crate::finding::{FindingId, Space};
 use crate::inst::Reduction;
 use crate::module::window;
-use crate::tensor_map::TensorMap;
+use crate::tensor_map::{MapImage, TensorMap};
 
 impl State<'_> {
     /// Marks shared bytes as in flight.
@@ -108,8 +108,14 @@ impl State<'_> {
         }
     }
 
-    /// The tensor map at a generic address.
+    /// The tensor map at a generic address, when all of its fields are set.
     pub(crate) fn tensor_map(&mut self, address: u64) -> Option<TensorMap> {
+        let image = self.map_image(address)?;
+        image.missing().is_empty().then_some(image.map)
+    }
+
+    /// What is of a tensor map at a generic address.
+    pub(crate) fn map_image(&mut self, address: u64) -> Option<MapImage> {
         let mut bytes = [0u8; 128];
         match space_of(address) {
             Space::Global => {
@@ -127,7 +133,7 @@ impl State<'_> {
             }
             _ => return None,
         }
-        TensorMap::decode(&bytes)
+        MapImage::decode(&bytes)
     }
 }
 

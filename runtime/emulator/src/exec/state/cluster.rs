@@ -54,6 +54,13 @@ pub(crate) struct State<'a> {
     pub(crate) ruled: bool,
     /// Waits that came back with nothing and suspend next: rank, warp, instruction.
     pub(crate) timed_out: BTreeSet<(u32, u32, u32)>,
+    /// Counts what may change what a loop reads: instructions outside loops that are known to
+    /// change nothing, and asynchronous operations that complete.
+    pub(crate) acts: u64,
+    /// Counts values that atomic operations changed.
+    pub(crate) exchanged: u64,
+    /// Counts occurrences of findings.
+    pub(crate) reported: u64,
     /// Set when the cluster cannot go on.
     pub(crate) stopped: bool,
 }
@@ -83,6 +90,9 @@ impl<'a> State<'a> {
             tile: None,
             ruled: false,
             timed_out: BTreeSet::new(),
+            acts: 0,
+            exchanged: 0,
+            reported: 0,
             stopped: false,
         }
     }
@@ -166,6 +176,7 @@ impl<'a> State<'a> {
             _ => id.level(),
         };
         self.stopped |= env.options.stops_at_error && level == Level::Error;
+        self.reported += 1;
         self.findings.add(id, site.pc, || Finding {
             id,
             level,

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use crate::alternatives::Watched;
 use crate::inst::Inst;
-use crate::launch::Launch;
+use crate::launch::{Launch, volume};
 use crate::memory::{Content, Memory, Region};
 use crate::module::{Entry, Module};
 use crate::options::Options;
@@ -85,6 +85,15 @@ pub(crate) struct Env<'a> {
     pub(crate) watched: Option<&'a Watched<'a>>,
     /// The clusters that released at an address, for kernels whose clusters meet there.
     pub(crate) meetings: Mutex<BTreeMap<u64, BTreeSet<u32>>>,
+}
+
+impl Env<'_> {
+    /// Whether clusters run on several threads: when nothing they do can tell their order.
+    pub(crate) fn side_by_side(&self) -> bool {
+        let several = volume(self.launch.grid) > volume(self.launch.cluster).max(1);
+        let ordered = self.options.stops_at_error || !self.entry.independent;
+        self.options.parallel && several && !ordered
+    }
 }
 
 /// Fresh copies of the module's `.global` variables.

@@ -9,8 +9,12 @@ use super::cluster::State;
 use super::copies::PendingCopy;
 use super::products::Products;
 use super::site::{Place, Site};
+use crate::counters::Counters;
 use crate::finding::FindingId;
 use crate::inst::Lanes;
+
+/// Instructions of a warp before one of its loops is looked at.
+pub(crate) const FIRST_LOOK: u64 = 4096;
 
 /// What a group of lanes waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +82,7 @@ pub(crate) enum Flow {
 }
 
 /// The registers of one function at one call depth; lanes of the warp share them as columns.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) depth: u32,
     pub(crate) function: u32,
@@ -117,6 +121,22 @@ pub(crate) struct Return {
     pub(crate) function: u32,
 }
 
+/// A loop whose last iteration changed nothing: the next one is the same until somebody else
+/// changes what it reads.
+#[derive(Debug)]
+pub(crate) struct Spin {
+    /// Where an iteration begins; its group is alone in being ready.
+    pub(crate) head: u32,
+    pub(crate) lanes: u32,
+    /// Warp instructions of an iteration, and what it counts.
+    pub(crate) length: u64,
+    pub(crate) counters: Counters,
+    /// Whether it polls a barrier, which ends the warp's turn.
+    pub(crate) polls: bool,
+    /// [`State::acts`] when the iteration was last seen to change nothing.
+    pub(crate) seen: u64,
+}
+
 /// One warp of a CTA.
 pub(crate) struct Warp {
     pub(crate) id: u32,
@@ -142,6 +162,11 @@ pub(crate) struct Warp {
     pub(crate) cluster_arrivals: [Option<u64>; 32],
     /// Set by an instruction that polls in vain.
     pub(crate) spinning: bool,
+    /// The loop that the warp is in, while it is known to change nothing.
+    pub(crate) spin: Option<Spin>,
+    /// Instructions executed when the next loop is looked at, and how many later the one after.
+    pub(crate) look_at: u64,
+    pub(crate) look_again: u64,
     pub(crate) products: Products,
     pub(crate) carry: u32,
     /// Lanes that have waited for the launch before this one.
@@ -194,6 +219,9 @@ impl Warp {
             bulk_open: [None; 32],
             cluster_arrivals: [None; 32],
             spinning: false,
+            spin: None,
+            look_at: FIRST_LOOK,
+            look_again: FIRST_LOOK,
             products: Products::default(),
             carry: 0,
             followed: 0,

@@ -1,6 +1,6 @@
 //! One cluster: the warps of its CTAs in some order, until all have exited or none can go on.
 
-use super::deadlock;
+use super::{deadlock, spin};
 use crate::counters::Counters;
 use crate::exec::state::{Env, GlobalWords, Observed, Random, Site, State, Warp};
 use crate::finding::{FindingId, FindingLog};
@@ -45,7 +45,7 @@ pub(crate) fn run_cluster(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget:
     }
     let mut turns = 0;
     while !st.stopped && warps.iter().any(|warp| !warp.done()) {
-        let before = (st.executed, st.events);
+        let (before, acts) = ((st.executed, st.events), st.acts);
         turn(&mut warps, &mut st, &mut random);
         if st.executed > budget {
             let total = env.options.instructions_total;
@@ -62,6 +62,11 @@ pub(crate) fn run_cluster(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget:
         if due && complete_one(&mut st, &mut random) {
             turns = 0;
             continue;
+        }
+        let frozen = st.acts == acts && st.executed != before.0 && st.queue.pending.is_empty();
+        if frozen && !st.stopped && !env.side_by_side() {
+            spin::report(&warps, &mut st);
+            break;
         }
         let stuck = (st.executed, st.events) == before && warps.iter().any(|warp| !warp.done());
         if stuck && !st.stopped && !warps.iter_mut().any(Warp::force) {
@@ -94,6 +99,7 @@ fn complete_one(st: &mut State<'_>, random: &mut Random) -> bool {
         _ => 0,
     };
     st.perform_at(index);
+    st.acts += 1;
     true
 }
 

@@ -1,7 +1,7 @@
-//! One instruction of a group: its guard, what it counts, its effect.
+//! One instruction of a group: its guard, what it counts, its effect, how the group goes on.
 
 use crate::counters::InstClass;
-use crate::exec::state::{Flow, State, Warp};
+use crate::exec::state::{Flow, State, Status, Warp};
 use crate::finding::FindingId;
 use crate::inst::Inst;
 
@@ -29,6 +29,47 @@ impl Warp {
             self.report_undefined(st, inst, mask);
         }
         flow
+    }
+
+    /// Does to the current group what its instruction at `pc` says of how to go on; whether it
+    /// goes on at once.
+    #[inline]
+    pub(crate) fn go_on(&mut self, pc: u32, flow: Flow) -> bool {
+        match flow {
+            Flow::Next => {
+                if let Some(group) = self.groups.get_mut(self.current) {
+                    group.pc = pc + 1;
+                    group.forced = false;
+                }
+                true
+            }
+            Flow::Jump { lanes, target } => {
+                self.jump(lanes, target);
+                true
+            }
+            Flow::Converge => {
+                self.executed -= 1;
+                self.set_status(Status::Converge);
+                false
+            }
+            Flow::Wait(status) => {
+                self.set_status(status);
+                false
+            }
+            Flow::Suspend(status) => {
+                self.executed -= 1;
+                self.set_status(status);
+                false
+            }
+            Flow::Regroup => false,
+        }
+    }
+
+    fn set_status(&mut self, status: Status) {
+        if let Some(group) = self.groups.get_mut(self.current) {
+            group.status = status;
+            group.forced = false;
+        }
     }
 
     #[cold]

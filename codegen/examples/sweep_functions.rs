@@ -164,6 +164,7 @@ fn program(element: &Element) -> Result<Program> {
             base: Base::Param(ParamId(param)),
             offset: offset.clone(),
             imm: 0,
+            coords: Vec::new(),
         })
     };
     let file = |name: &str, ty, len| RegFile {

@@ -1,8 +1,9 @@
 //! Many specs at once, in this process: what a build script compiles.
 //!
-//! Comes in: spec files, how they are to be made, kernels made before. Goes out: every kernel, or
-//! every spec's errors in the order of the files. LLVM runs in this process: what it cannot select
-//! ends it with LLVM's own message. The command has workers for that.
+//! Comes in: spec files, how they are to be made, kernels made before. Goes out: every kernel, with
+//! the points that have none; or every spec's errors in the order of the files. LLVM runs in
+//! this process: what it cannot select ends it with LLVM's own message. The command has workers for
+//! that.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -53,16 +54,81 @@ pub fn runs_on(arch: &Arch, devices: &[String]) -> Result<bool> {
     Ok(runs)
 }
 
-/// Compiles these points, `jobs` at a time, but for those that are kept.
+/// What came of one point.
+#[derive(Debug)]
+pub enum End<R> {
+    /// Its kernel.
+    Made(Box<Artifact>),
+    /// It has none: plan or assembler refuse it.
+    Refused(R),
+}
+
+/// What came of the points of several files.
+#[derive(Debug)]
+pub struct Sifted<R> {
+    /// The kernels, in the order of the points.
+    pub artifacts: Vec<Artifact>,
+    /// Points that have none, of files that have others.
+    pub left_out: Vec<(String, R)>,
+    /// Points of files that have none at all, file after file.
+    pub none_left: Vec<Vec<(String, R)>>,
+}
+
+/// What is left of the points of several files, one file's behind one another: a point that is
+/// refused is left out where its file has another, as tuning spaces have them; a file of which
+/// nothing is left is at fault. It is the one policy of the command and of build steps.
+pub fn sifted<'f, R>(
+    points: impl IntoIterator<Item = ((&'f SpecFile, &'f Point), End<R>)>,
+) -> Sifted<R> {
+    let mut sifted = Sifted {
+        artifacts: Vec::new(),
+        left_out: Vec::new(),
+        none_left: Vec::new(),
+    };
+    let mut points = points.into_iter().peekable();
+    while let Some(((file, point), end)) = points.next() {
+        let mut ends = vec![(point, end)];
+        while let Some(((_, point), end)) =
+            points.next_if(|((other, _), _)| std::ptr::eq(*other, file))
+        {
+            ends.push((point, end));
+        }
+        let (before, mut refused) = (sifted.artifacts.len(), Vec::new());
+        for (point, end) in ends {
+            match end {
+                End::Made(artifact) => sifted.artifacts.push(*artifact),
+                End::Refused(why) => refused.push((point.id.clone(), why)),
+            }
+        }
+        match sifted.artifacts.len() > before {
+            true => sifted.left_out.append(&mut refused),
+            false => sifted.none_left.push(refused),
+        }
+    }
+    sifted
+}
+
+/// The kernels of a catalogue, and what it does without.
+#[derive(Debug)]
+pub struct Built {
+    /// The kernels, in the order of the points.
+    pub artifacts: Vec<Artifact>,
+    /// Points that have none, with why, of files that have others.
+    pub left_out: Vec<(String, Error)>,
+}
+
+/// Compiles these points, `jobs` at a time, but for those that are kept. Points of one file stand
+/// behind one another.
 ///
 /// # Errors
-/// The errors of all points, in their order.
+/// What keeps files from having any kernel, with a way out that was tried; everything that is no
+/// refusal of a point.
 pub fn compile(
     points: &[(&SpecFile, &Point)],
     making: &Making,
     kept: &Kept,
     jobs: Option<NonZeroUsize>,
-) -> std::result::Result<Vec<Artifact>, Vec<Error>> {
+) -> std::result::Result<Built, Vec<Error>> {
     // No number of threads is as many as there are cores.
     let jobs = jobs.map_or(0, NonZeroUsize::get).min(points.len());
     let pool = ThreadPoolBuilder::new().num_threads(jobs).build();
@@ -75,17 +141,48 @@ pub fn compile(
         let made = points.map(|(file, point)| one(file, point, making, kept));
         made.collect()
     });
-    let (mut artifacts, mut errors) = (Vec::new(), Vec::new());
-    for one in made {
+    let (mut ends, mut errors) = (Vec::new(), Vec::new());
+    for (at, one) in points.iter().zip(made) {
         match one {
-            Ok(artifact) => artifacts.push(artifact),
+            Ok(artifact) => ends.push((*at, End::Made(Box::new(artifact)))),
+            Err(error @ Error::Plan { .. }) => ends.push((*at, End::Refused(error))),
             Err(error) => errors.push(error),
         }
     }
+    let sifted = sifted(ends);
+    for refused in sifted.none_left {
+        errors.extend(first_of_each(points, making, refused));
+    }
     match errors.is_empty() {
-        true => Ok(artifacts),
+        true => Ok(Built {
+            artifacts: sifted.artifacts,
+            left_out: sifted.left_out,
+        }),
         false => Err(errors),
     }
+}
+
+/// The first error of each kind, with a way out.
+fn first_of_each(
+    points: &[(&SpecFile, &Point)],
+    making: &Making,
+    refused: Vec<(String, Error)>,
+) -> Vec<Error> {
+    let mut known: Vec<&str> = Vec::new();
+    let mut errors = Vec::new();
+    for (id, error) in refused {
+        let code = error.first_code();
+        if known.contains(&code) {
+            continue;
+        }
+        known.push(code);
+        let at = points.iter().find(|(_, point)| point.id == id);
+        errors.push(match at {
+            Some((file, point)) => file.place(crate::with_way_out(point, making, error)),
+            None => error,
+        });
+    }
+    errors
 }
 
 fn one(file: &SpecFile, point: &Point, making: &Making, kept: &Kept) -> Result<Artifact> {

@@ -8,6 +8,8 @@ use std::fmt;
 
 mod report;
 
+pub(crate) use report::warned;
+
 /// A place in a spec: byte range and the line and column of its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Span {
@@ -164,6 +166,29 @@ impl Error {
             violations,
             file: None,
         }
+    }
+
+    /// The code of the first limit that a refused point violates.
+    pub fn first_code(&self) -> &'static str {
+        match self {
+            Error::Plan { violations, .. } => violations
+                .first()
+                .map_or("plan", |violation| violation.code),
+            _ => "",
+        }
+    }
+
+    /// The codes of all limits that a refused point violates, each once, in their order.
+    pub fn codes(&self) -> Vec<&'static str> {
+        let mut codes = Vec::new();
+        if let Error::Plan { violations, .. } = self {
+            for violation in violations {
+                if !codes.contains(&violation.code) {
+                    codes.push(violation.code);
+                }
+            }
+        }
+        codes
     }
 
     /// A check of a stage's own work that failed for a kernel, and what it failed on, printed.

@@ -58,9 +58,12 @@ impl Kept {
     /// The kernels kept in that folder, which is made where it is missing.
     ///
     /// # Errors
-    /// [`Error::Io`] when the folder cannot be made, or a tool cannot be read.
+    /// [`Error::Io`] when the folder cannot be made, holds files of these names that are of no such
+    /// folder, or a tool cannot be read.
     pub fn open(folder: &Path, ptxas: Option<&Path>) -> Result<Kept> {
         fs::create_dir_all(folder).map_err(io(folder))?;
+        belongs::<BTreeMap<PathBuf, Stamp>>(&folder.join(TOOLS))?;
+        belongs::<Last>(&folder.join(LAST))?;
         let own = std::env::current_exe().map_err(io(Path::new("this program")))?;
         let mut stamps: BTreeMap<PathBuf, Stamp> = read(&folder.join(TOOLS)).unwrap_or_default();
         let before = stamps.clone();
@@ -129,7 +132,7 @@ impl Kept {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         for entry in entries {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.ends_with(KERNEL) && !asked.contains(&name) {
+            if is_kernel(&name) && !asked.contains(&name) {
                 // What stays is removed behind the next build.
                 let _ = fs::remove_file(entry.path());
             }
@@ -150,6 +153,23 @@ impl Kept {
         asked.insert(name.clone());
         name
     }
+}
+
+/// Whether a file may be one of a kernel, by its name, which is a hash.
+fn is_kernel(name: &str) -> bool {
+    let digits = name.strip_suffix(KERNEL);
+    digits.is_some_and(|hash| hash.len() == 64 && hash.bytes().all(|c| c.is_ascii_hexdigit()))
+}
+
+/// Refuses a file that somebody else has given the name of one of ours.
+fn belongs<T: DeserializeOwned>(path: &Path) -> Result<()> {
+    let is_there = fs::metadata(path).is_ok_and(|about| about.len() > 0);
+    if !is_there || read::<T>(path).is_some() {
+        return Ok(());
+    }
+    let problem = "the file is there and is none of a cache, and was left as it is: name another \
+                   folder, or remove it";
+    Err(io(path)(std::io::Error::other(problem)))
 }
 
 /// The hash of a tool, taken again when its length or time is another.
@@ -279,13 +299,30 @@ mod tests {
         fs::write(&output, "bundle").unwrap();
         let kept = Kept::open(&folder.path().join("kept"), None).unwrap();
         assert_eq!(kept.last("one", &output), None);
-        let stale = folder.path().join("kept").join(format!("stale{KERNEL}"));
+        let at = |name: &str| folder.path().join("kept").join(format!("{name}{KERNEL}"));
+        let (stale, others) = (at(&"0a".repeat(32)), at("linux"));
         fs::write(&stale, "{}").unwrap();
+        fs::write(&others, "somebody's").unwrap();
         kept.done("one", &output, vec!["a note".to_owned()]);
-        assert!(!stale.exists());
+        assert!(!stale.exists() && others.exists());
         assert_eq!(kept.last("one", &output), Some(vec!["a note".to_owned()]));
         assert_eq!(kept.last("two", &output), None);
         fs::write(&output, "other").unwrap();
         assert_eq!(kept.last("one", &output), None);
+    }
+
+    #[test]
+    fn files_of_others_are_left_as_they_are() {
+        for name in [TOOLS, LAST] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join(name);
+            fs::write(&path, "{\"hammer\": 1}").unwrap();
+            let told = Kept::open(folder.path(), None).unwrap_err().to_string();
+            assert!(
+                told.contains(name) && told.contains("left as it is"),
+                "{told}"
+            );
+            assert_eq!(fs::read_to_string(&path).unwrap(), "{\"hammer\": 1}");
+        }
     }
 }

@@ -36,6 +36,8 @@ pub mod ptx;
 pub mod making;
 pub mod explain;
 pub mod pack;
+pub mod first_good;
+mod way_out;
 pub mod kept;
 pub mod catalogue;
 pub mod guide;
@@ -69,14 +71,21 @@ pub struct Compiled {
     pub ptx: PtxModule,
 }
 
-/// Compiles a point of a spec.
+/// Compiles a point of a spec, as its first plan has it.
 ///
 /// # Errors
 /// [`Plan`](error::Error::Plan) with every violated limit,
 /// [`Unsupported`](error::Error::Unsupported) for what the architecture lacks,
 /// [`Bug`](error::Error::Bug) when a stage's product fails its check.
 pub fn compile(point: &Point) -> Result<Compiled> {
-    let plan = plan::plan(point)?;
+    compile_plan(plan::plan(point)?)
+}
+
+/// Compiles what was planned.
+///
+/// # Errors
+/// As [`compile`], but for what a plan is refused for.
+pub fn compile_plan(plan: Plan) -> Result<Compiled> {
     let tile = ir::build::build(&plan)?;
     let program = lower::lower(&plan, &tile)?;
     let certificate = certify::certify(&plan, &tile, &program)?;
@@ -90,32 +99,31 @@ pub fn compile(point: &Point) -> Result<Compiled> {
     })
 }
 
-/// Compiles a point of a file, has ptxas judge and assemble the text, and writes its manifest
-/// entry.
+/// Compiles a point of a file by the first of its plans whose kernel ptxas has nothing against, and
+/// writes its manifest entry.
 ///
 /// # Errors
 /// Those of [`compile`]; [`Plan`](error::Error::Plan) when ptxas spills, uses local memory or
-/// serializes; [`Unsupported`](error::Error::Unsupported) for a kernel that would have no code to
-/// run.
+/// serializes, whatever the plan takes for what the spec leaves to it;
+/// [`Unsupported`](error::Error::Unsupported) for a kernel that would have no code to run.
 pub fn artifact(file: &SpecFile, point: &Point, making: &Making) -> Result<Artifact> {
     let code = making.code_arch(&point.id, &point.spec.arch)?;
-    let Compiled {
-        plan,
-        tile,
-        program,
-        certificate,
-        mut ptx,
-    } = compile(point)?;
-    let mut lines = pack::lines::table(file, &plan, &tile, &ptx.lines);
-    if making.line_info == LineInfo::Directives {
-        (ptx.text, lines) = pack::lines::directives(&ptx.text, &lines);
-    }
-    let mut reports = making.assembled(&plan.id, &ptx.text, &plan.arch, code.as_ref())?;
-    let mut artifact = pack::artifact(&plan, &program, &certificate, ptx, &reports)?;
-    artifact.kernel.lines = Some(lines);
+    let mut table = Default::default();
+    let found = first_good::first_good(point, making, |made| {
+        table = pack::lines::table(file, &made.plan, &made.tile, &made.ptx.lines);
+        if making.line_info == LineInfo::Directives {
+            (made.ptx.text, table) = pack::lines::directives(&made.ptx.text, &table);
+        }
+    })?;
+    let (made, mut reports) = (found.made, found.reports);
+    let (plan, program) = (&made.plan, &made.program);
+    let mut artifact = pack::artifact(plan, program, &made.certificate, made.ptx, &reports)?;
+    artifact.kernel.lines = Some(table);
     if let (Some(arch), Some(report)) = (code, reports.pop()) {
         let route = making.machine_code.map_or(Route::Ptx, |code| code.route);
         artifact.ship(arch.ptxas_target, report, route);
     }
     Ok(artifact)
 }
+
+pub use way_out::with_way_out;

@@ -165,33 +165,35 @@ impl Making {
     }
 
     /// Has a text assembled for its own architecture and for that of the machine code, where it is
-    /// another: what is said of each, the machine code last.
+    /// another.
     ///
     /// # Errors
-    /// [`Error::Plan`] when it spills, uses local memory or serializes on either; those of
-    /// [`ptxas::assemble_with`].
-    pub fn assembled(
-        &self,
-        kernel: &str,
-        text: &str,
-        own: &Arch,
-        code: Option<&Arch>,
-    ) -> Result<Vec<PtxasReport>> {
+    /// Those of [`ptxas::assemble_with`].
+    pub fn assembled(&self, text: &str, own: &Arch, code: Option<&Arch>) -> Result<Assembled> {
         let Some(path) = &self.ptxas else {
-            return Ok(Vec::new());
+            return Ok(Assembled::Good(Vec::new()));
         };
         let other = code.filter(|code| code.ptxas_target != own.ptxas_target);
         let mut reports = Vec::new();
         for arch in [Some(own), other].into_iter().flatten() {
             let report = ptxas::assemble_with(path, text, arch)?;
-            let violations = ptxas::gate(&report);
-            if !violations.is_empty() {
-                return Err(Error::plan(kernel, violations));
+            if !ptxas::gate(&report).is_empty() {
+                return Ok(Assembled::Refused(report));
             }
             reports.push(report);
         }
-        Ok(reports)
+        Ok(Assembled::Good(reports))
     }
+}
+
+/// What the assembler says of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Assembled {
+    /// Nothing against it: a report for each architecture, that of the machine code last; none
+    /// without an assembler.
+    Good(Vec<PtxasReport>),
+    /// It spills, uses local memory or serializes.
+    Refused(PtxasReport),
 }
 
 #[cfg(test)]

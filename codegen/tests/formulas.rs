@@ -73,11 +73,11 @@ fn a_plan_says_what_it_computes() {
         default
     );
     assert_eq!(computes(COPY), ("d[m,n] = s[m,n]\n".to_owned(), "rows"));
-    // Written out as the operands of the plan lie.
+    // Axes stay in the order that they are written in.
     let turned =
         computed("d[m,n] = sum[k] a[k,m] * b[n,k]").replace("(m,k):(lda,1)", "(k,m):(1,lda)");
     let turned = turned.replace("kernel: gemm", "kernel: linear");
-    let product = "d[m,n] = sum[k] a[m,k] * b[n,k]";
+    let product = "d[m,n] = sum[k] a[k,m] * b[n,k]";
     assert_eq!(computes(&turned), (product.to_owned(), "contraction"));
 }
 
@@ -130,7 +130,7 @@ fn what_is_printed_reads_back() {
     let spec = file(&turned).spec;
     let printed = spec.to_yaml().unwrap();
     assert!(
-        printed.contains("compute: d[n,m] = sum[k] b[n,k] * a[m,k]"),
+        printed.contains("compute: d[n,m] = sum[k] b[n,k] * a[k,m]"),
         "{printed}"
     );
     assert_eq!(file(&printed).spec, spec);

@@ -146,7 +146,7 @@ impl Config {
     }
 
     /// Fails where a function has no kernel that takes every shape, stride and address; without
-    /// this it is a warning.
+    /// this it is a warning, of functions that several specs are of.
     #[must_use]
     pub fn require_last_resort(mut self) -> Config {
         self.requires_last_resort = true;
@@ -167,7 +167,8 @@ impl Config {
         self
     }
 
-    /// Builds, in a build script: problems become `cargo::error=` lines and end it; the script is
+    /// Builds, in a build script: problems become `cargo::error=` lines, by which Cargo fails the
+    /// build, and end it, with exit code 0 lest Cargo show them twice; the script is
     /// run again when a spec, the lock, the bundle or a tool changes.
     pub fn compile(self) {
         for path in self.specs.iter().chain(&self.committed).chain(&self.lock) {
@@ -190,8 +191,10 @@ impl Config {
                 }
             }
             Err(error) => {
+                // Cargo shows these lines, and fails the build; of a script that fails itself it
+                // would show them once more.
                 told("error", &error.to_string());
-                std::process::exit(1);
+                std::process::exit(0);
             }
         }
     }
@@ -208,15 +211,15 @@ impl Config {
         let out = out.ok_or(Error::NoOutDir)?;
         let (name, file) = self.file_name()?;
         let path = out.join(&file);
-        let checked = match &self.committed {
-            Some(committed) => self.take(committed, &path)?,
+        let (checked, mut warnings) = match &self.committed {
+            Some(committed) => (self.take(committed, &path)?, Vec::new()),
             None => self.generate(&out.join(format!("{name}.cache")), &path)?,
         };
         let bundle = Bundle::open(&path).map_err(Error::bundle(&path))?;
-        let warnings = self.uncovered(&bundle)?;
+        warnings.extend(self.uncovered(&bundle)?);
         let source = out.join(format!("{name}.rs"));
         let text = launchers::source(&bundle, &file)?;
-        std::fs::write(&source, text).map_err(Error::io(&source))?;
+        launchers::write(&source, &text)?;
         Ok(Built {
             bundle: path,
             source,
@@ -286,8 +289,8 @@ impl Config {
         self.archs.iter().map(device).collect()
     }
 
-    /// Has the generator write the bundle.
-    fn generate(&self, cache: &Path, path: &Path) -> Result<Option<Checked>, Error> {
+    /// Has the generator write the bundle, and say what it left out.
+    fn generate(&self, cache: &Path, path: &Path) -> Result<(Option<Checked>, Vec<String>), Error> {
         let files = self.files()?;
         if files.is_empty() {
             let folders = self.specs.clone();
@@ -308,7 +311,8 @@ impl Config {
             println!("cargo::rerun-if-changed={}", program.display());
         }
         command::build(&program, &self.arguments(&files, cache, path))?;
-        Ok(self.lock.as_ref().map(|_| Checked::Generated))
+        // The command says what it left out itself.
+        Ok((self.lock.as_ref().map(|_| Checked::Generated), Vec::new()))
     }
 
     /// What `tilewright build` is asked.
@@ -348,9 +352,11 @@ impl Config {
         self.jobs.or_else(cargos)
     }
 
-    /// A line on the functions that have no kernel for every problem.
+    /// A line on the functions that have no kernel for every problem, of several specs unless a
+    /// last
+    /// resort is required.
     fn uncovered(&self, bundle: &Bundle) -> Result<Vec<String>, Error> {
-        let Some(line) = uncovered::line(bundle) else {
+        let Some(line) = uncovered::line(bundle, self.requires_last_resort) else {
             return Ok(Vec::new());
         };
         match self.requires_last_resort {
@@ -368,7 +374,7 @@ impl Config {
         files: &[PathBuf],
         cache: &Path,
         path: &Path,
-    ) -> Result<Option<Checked>, Error> {
+    ) -> Result<(Option<Checked>, Vec<String>), Error> {
         let request = crate::in_process::Request {
             files,
             cache,
@@ -381,7 +387,8 @@ impl Config {
             line_info: self.line_info,
             lock: self.lock.as_deref(),
         };
-        crate::in_process::generate(&request)
+        let made = crate::in_process::generate(&request)?;
+        Ok((made.checked, made.left_out))
     }
 }
 

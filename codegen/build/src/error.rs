@@ -57,6 +57,18 @@ pub enum Error {
         /// What moved, and the way out.
         problems: Vec<String>,
     },
+    /// A file was to be written where something else lies.
+    #[error(
+        "{}: the file is there and is no {what}, and was left as it is: name another file, or \
+         remove it",
+        path.display()
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it was to be.
+        what: &'static str,
+    },
     /// A word that is none.
     #[error("{0}")]
     Request(String),

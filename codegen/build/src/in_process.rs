@@ -29,8 +29,16 @@ pub(crate) struct Request<'a> {
     pub lock: Option<&'a Path>,
 }
 
+/// What was generated.
+pub(crate) struct Generated {
+    /// How it was compared with the lock, if there is one.
+    pub checked: Option<Checked>,
+    /// A line for each point that has no kernel, of files that have others.
+    pub left_out: Vec<String>,
+}
+
 /// Writes the bundle, and compares it with the lock.
-pub(crate) fn generate(request: &Request<'_>) -> Result<Option<Checked>, Error> {
+pub(crate) fn generate(request: &Request<'_>) -> Result<Generated, Error> {
     let policy = request.ptxas.unwrap_or(OsStr::new("if-found"));
     let line_info = match request.line_info {
         true => LineInfo::Directives,
@@ -41,19 +49,26 @@ pub(crate) fn generate(request: &Request<'_>) -> Result<Option<Checked>, Error> 
     let files = catalogue::load(request.files).map_err(all)?;
     let points = points(&files, request.archs)?;
     let kept = Kept::open(request.cache, making.ptxas.as_deref()).map_err(one)?;
-    let artifacts = catalogue::compile(&points, &making, &kept, request.jobs).map_err(all)?;
+    let built = catalogue::compile(&points, &making, &kept, request.jobs).map_err(all)?;
+    let left_out = built.left_out.iter().map(|(point, why)| {
+        let limits = why.to_string();
+        let first = limits.lines().next().unwrap_or_default();
+        format!("left out {point} ({}): {first}", why.first_code())
+    });
+    let left_out = left_out.collect();
     let provenance = pack::provenance(making.ptxas.as_deref());
-    let writer = pack::writer(artifacts, provenance).map_err(one)?;
+    let writer = pack::writer(built.artifacts, provenance).map_err(one)?;
     writer
         .write(request.path)
         .map_err(Error::bundle(request.path))?;
     kept.done("", request.path, Vec::new());
-    let Some(path) = request.lock else {
-        return Ok(None);
-    };
-    let bundle = Bundle::open(request.path).map_err(Error::bundle(request.path))?;
-    let now = lock_of(path, &files, &making, request.archs, &bundle);
-    Lock::read(path)?.check(path, &now).map(Some)
+    let mut checked = None;
+    if let Some(path) = request.lock {
+        let bundle = Bundle::open(request.path).map_err(Error::bundle(request.path))?;
+        let now = lock_of(path, &files, &making, request.archs, &bundle);
+        checked = Some(Lock::read(path)?.check(path, &now)?);
+    }
+    Ok(Generated { checked, left_out })
 }
 
 /// The lock, to lie at `path`, of a bundle that was made of these files.

@@ -9,6 +9,7 @@ mod described;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use tilewright_bundle::{Assumption, Bundle, DType, Kernel, Operand};
 
@@ -82,6 +83,22 @@ pub fn source(bundle: &Bundle, file: &str) -> Result<String, Error> {
         true => Ok(out),
         false => Err(Error::Names { problems }),
     }
+}
+
+/// Writes a source, in place of an earlier one.
+///
+/// # Errors
+/// When something else lies there, or it cannot be written.
+pub fn write(path: &Path, text: &str) -> Result<(), Error> {
+    let opening = OPENING.lines().next().unwrap_or_default();
+    let earlier = std::fs::read(path).unwrap_or_default();
+    if !earlier.is_empty() && !earlier.starts_with(opening.as_bytes()) {
+        return Err(Error::Foreign {
+            path: path.to_owned(),
+            what: "source of launchers",
+        });
+    }
+    std::fs::write(path, text).map_err(Error::io(path))
 }
 
 /// The functions in the order of their first specs.

@@ -139,11 +139,34 @@ impl Lock {
         }
     }
 
-    /// Writes the lock.
+    /// Whether a lock may be written at `path`: nothing lies there, or an earlier lock, be it of
+    /// another format or torn apart by a merge.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// [`Error::Foreign`] when something else does, [`Error::Io`] when it cannot be read.
+    pub fn may_write(path: &Path) -> Result<(), Error> {
+        // What is missing is told by whoever writes; pipes and devices hold nothing.
+        if !std::fs::metadata(path).is_ok_and(|about| about.is_file()) {
+            return Ok(());
+        }
+        let bytes = std::fs::read(path).map_err(Error::io(path))?;
+        let has = |key: &&str| bytes.windows(key.len()).any(|part| part == key.as_bytes());
+        let keys = ["\"format\"", "\"inputs\"", "\"specs\""];
+        match bytes.is_empty() || keys.iter().all(has) {
+            true => Ok(()),
+            false => Err(Error::Foreign {
+                path: path.to_owned(),
+                what: "lock",
+            }),
+        }
+    }
+
+    /// Writes the lock, in place of an earlier one.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or something else lies there.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
+        Lock::may_write(path)?;
         let text = serde_json::to_string_pretty(self).map_err(std::io::Error::from);
         let text = text.map_err(Error::io(path))? + "\n";
         std::fs::write(path, text).map_err(Error::io(path))

@@ -5,10 +5,12 @@ use tilewright_bundle::{Bundle, Kernel, NoLastResort, without_last_resort};
 /// Functions that are told by name.
 const TOLD: usize = 3;
 
-/// A line on them, if there are any.
-pub(crate) fn line(bundle: &Bundle) -> Option<String> {
+/// A line on them, if there are any: all of them, or those of several specs, one of which may have
+/// been meant to take what the others do not.
+pub(crate) fn line(bundle: &Bundle, all: bool) -> Option<String> {
     let kernels: Vec<&Kernel> = bundle.kernels().iter().collect();
-    let found = without_last_resort(&kernels);
+    let mut found = without_last_resort(&kernels, None);
+    found.retain(|lacking| all || lacking.specs.len() > 1);
     if found.is_empty() {
         return None;
     }

@@ -122,13 +122,12 @@ fn specs_are_compiled_in_this_process_once() {
     package.spec(0);
     let config = package.config().specs(package.at("kernels")).ptxas("never");
     let built = config.clone().build().unwrap();
-    assert_eq!((built.kernels, built.warnings.len()), (1, 1));
-    assert!(
-        built.warnings[0].contains("copy_rows (assumes align(s) == 16"),
-        "{built:?}"
-    );
+    assert_eq!((built.kernels, built.warnings.len()), (1, 0));
     let strict = config.clone().require_last_resort().build();
-    assert!(matches!(strict, Err(Error::Uncovered(_))), "{strict:?}");
+    let told = strict.unwrap_err();
+    assert!(matches!(told, Error::Uncovered(_)), "{told:?}");
+    let lacks = "copy_rows (assumes align(s) == 16";
+    assert!(told.to_string().contains(lacks), "{told}");
     package.spec(1);
     let kept = || {
         let files = fs::read_dir(package.at("out/kernels.cache")).unwrap();
@@ -234,5 +233,45 @@ fn machine_code_is_shipped_and_locked() {
     assert!(
         told.contains("made by ptxas, which is never to be run"),
         "{told}"
+    );
+}
+
+/// Names the folder of a package whose build script a child of this test is.
+#[cfg(feature = "llvm")]
+const PACKAGE: &str = "BUILD_SCRIPT_OF";
+
+/// Cargo shows each `cargo::error` line and fails the build; of a script that fails itself it shows
+/// all that it printed once more.
+#[cfg(feature = "llvm")]
+#[test]
+fn a_build_script_tells_its_problems_once() {
+    if let Some(folder) = std::env::var_os(PACKAGE) {
+        let folder = Path::new(&folder);
+        let config = Config::new().specs(folder.join("kernels")).ptxas("never");
+        return config.out_dir(folder.join("out")).compile();
+    }
+    let package = Package::new();
+    fs::write(package.spec(0), "kernel: copy\nnonsense: 1\n").unwrap();
+    let script = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "a_build_script_tells_its_problems_once",
+            "--nocapture",
+        ])
+        .env(PACKAGE, package.at(""))
+        .output()
+        .unwrap();
+    assert!(script.status.success(), "{script:?}");
+    let said =
+        String::from_utf8(script.stdout).unwrap() + &String::from_utf8(script.stderr).unwrap();
+    let told = said.lines().filter(|line| line.contains("nonsense"));
+    let errors = said
+        .lines()
+        .filter(|line| line.starts_with("cargo::error="))
+        .count();
+    assert!(errors > 0, "{said}");
+    assert!(
+        told.clone().all(|line| line.starts_with("cargo::error=")),
+        "{said}"
     );
 }

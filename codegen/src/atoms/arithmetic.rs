@@ -69,6 +69,11 @@ pub struct Error {
 impl Eq for Error {}
 
 impl Error {
+    /// Whether a result depends on who computes it: it may be another than the exact one rounded.
+    pub fn is_approximate(&self) -> bool {
+        self.roundoffs > 1.0 || !self.absolute.is_empty()
+    }
+
     /// Whether what may err so may stand for what may err by the slack.
     pub fn within(&self, slack: &Slack) -> bool {
         let magnitudes = slack.absolute.iter().map(|[most, _]| *most);

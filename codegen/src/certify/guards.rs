@@ -1,10 +1,10 @@
 //! Every access to global memory is shown to stay inside, for every problem.
 //!
 //! The thread program is walked in the order a thread runs it. Values of its variables are kept as
-//! polynomials (`values`), each test on the way to an access adds to what is known (`terms`), and
-//! each coordinate of an access (`access`) must be shown to be no less than 0 and below its extent
-//! (`prove`, by `search`). Tensor maps are cut by the hardware; scratch memory has the size that
-//! the launch gives it (`launch`).
+//! polynomials (`values`), each test on the way to an access adds to what is known (`terms`). The
+//! coordinates that an access carries must be shown to give its address (`access`), and each of
+//! them to be no less than 0 and below its extent (`prove`, by `search`). Tensor maps are cut by
+//! the hardware; scratch memory has the size that the launch gives it (`launch`).
 
 mod poly;
 mod terms;
@@ -38,14 +38,12 @@ pub struct Guards {
     pub by_map: u32,
     /// By the size of scratch memory.
     pub by_scratch: u32,
-    /// Not shown: to operands of several constant strides, which tests guard as they do others.
-    pub unshown: u32,
 }
 
 impl Guards {
     /// All of them.
     pub fn all(&self) -> u32 {
-        self.by_predicate + self.by_size + self.by_map + self.by_scratch + self.unshown
+        self.by_predicate + self.by_size + self.by_map + self.by_scratch
     }
 }
 
@@ -79,6 +77,7 @@ impl Walk<'_> {
         match statement {
             Stmt::Let(var, value) | Stmt::Pin(var, value) | Stmt::Assign(var, value) => {
                 let value = known.value(value);
+                let value = known.bounded(value);
                 known.vars.insert(*var, value);
             }
             Stmt::Uniform(var, value) => {
@@ -130,7 +129,6 @@ impl Walk<'_> {
                         Way::Size => &mut self.guards.by_size,
                         Way::Map => &mut self.guards.by_map,
                         Way::Scratch => &mut self.guards.by_scratch,
-                        Way::Unshown => &mut self.guards.unshown,
                     } += 1;
                 }
             }

@@ -22,7 +22,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::ir::program::Program;
 use crate::ir::tile::Kernel;
-use crate::plan::model::Plan;
+use crate::plan::model::{Choice, Plan};
 use crate::plan::smem::Wavefronts;
 pub use guards::Guards;
 pub use interpret::Computed;
@@ -69,10 +69,6 @@ pub struct Certificate {
     /// Of these, by the size of scratch memory.
     #[serde(skip_serializing_if = "is_zero")]
     pub guarded_by_scratch: u32,
-    /// Of these, to operands of several constant strides, of which an address does not tell its
-    /// coordinates: not shown to stay inside.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub unshown: u32,
     /// Addresses shown to be aligned.
     pub aligned_addresses: u32,
     /// Runs of the pipes over lengths of the main loop, none with a finding.
@@ -81,6 +77,10 @@ pub struct Certificate {
     pub computed: Vec<Computed>,
     /// What the launch must guarantee for this.
     pub assumptions: Vec<String>,
+    /// Keys that the spec leaves to the plan and that have other values than the first that a plan
+    /// has, each with why: `min_ctas_per_sm 1: 8 bytes of spill loads at 168 registers …`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub taken: Vec<String>,
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -147,10 +147,10 @@ pub fn certify(plan: &Plan, kernel: &Kernel, program: &Program) -> Result<Certif
         guarded_by_size: guards.by_size,
         guarded_by_map: guards.by_map,
         guarded_by_scratch: guards.by_scratch,
-        unshown: guards.unshown,
         aligned_addresses: aligned,
         pipeline_runs,
         computed,
         assumptions: plan.assumptions.iter().map(ToString::to_string).collect(),
+        taken: plan.taken.iter().map(Choice::told).collect(),
     })
 }

@@ -3,9 +3,11 @@
 
 mod ahead;
 mod combined;
+mod curves;
 mod folds;
 mod sums;
 mod interpret;
+mod modes;
 mod outer;
 mod packed;
 mod passes;

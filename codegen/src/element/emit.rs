@@ -101,7 +101,7 @@ fn register(ty: NumberType) -> RegType {
 }
 
 /// A constant's bits, in the register of its type.
-fn bits(value: f64, ty: NumberType) -> u64 {
+pub(super) fn bits(value: f64, ty: NumberType) -> u64 {
     match ty {
         NumberType::S32 => u64::from((value as i32).cast_unsigned()),
         NumberType::F32 => u64::from((value as f32).to_bits()),
@@ -290,7 +290,7 @@ impl Emitter<'_, '_> {
 }
 
 /// Type and number of the registers of each operand that an atom writes, or reads.
-fn operands(atom: &Atom, written: bool) -> Vec<(RegType, u32)> {
+pub(super) fn operands(atom: &Atom, written: bool) -> Vec<(RegType, u32)> {
     let operands = atom.operands.iter();
     let registers = operands.filter_map(|operand| match operand.kind {
         OperandKind::RegsOut { ty, count } if written => Some((ty, count)),

@@ -69,7 +69,22 @@ fn real(does: Does, arguments: &[f64]) -> f64 {
         (Does::Smaller, [a, b]) => a.min(*b),
         (Does::Unordered, [a, b]) => truth(a.is_nan() || b.is_nan()),
         (Does::WithSign, [a, b]) => a.copysign(*b),
+        (Does::Odd, [a]) => odd(*a),
         (_, arguments) => primitive(does, arguments),
+    }
+}
+
+/// As f32, an inexact one cut to the number next to it with a last bit of one.
+fn odd(value: f64) -> f64 {
+    let near = value as f32;
+    let inexact = f64::from(near) != value && !value.is_nan() && value.is_finite();
+    let cut = match f64::from(near).abs() > value.abs() {
+        true => f32::from_bits(near.to_bits() - 1),
+        false => near,
+    };
+    match inexact {
+        true => f64::from(f32::from_bits(cut.to_bits() | 1)),
+        false => f64::from(near),
     }
 }
 
@@ -80,5 +95,58 @@ fn primitive(does: Does, arguments: &[f64]) -> f64 {
         (Some(Meaning::Monotone(f) | Meaning::Wave(f)), [a]) => f(*a),
         (Some(Meaning::Two(f)), [a, b]) => f(*a, *b),
         _ => f64::NAN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_means_something_on_constants() {
+        for &does in Does::ALL {
+            let types: &[NumberType] = match does {
+                Does::Rem | Does::Truncated => &[NumberType::S32],
+                _ => &[NumberType::S32, NumberType::F32, NumberType::F64],
+            };
+            for &ty in types {
+                for arguments in [&[1.0][..], &[1.0, 3.0], &[1.0, 3.0, 2.0]] {
+                    if arguments.len() == arity(does) {
+                        let value = of(does, ty, arguments);
+                        assert!(!value.is_nan(), "{does} of {arguments:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    fn arity(does: Does) -> usize {
+        if let Some(row) = PRIMITIVES.iter().find(|row| Does::of(row.op) == does) {
+            return row.arity;
+        }
+        match does {
+            Does::Fma => 3,
+            Does::Larger | Does::Smaller | Does::Unordered | Does::WithSign | Does::Truncated => 2,
+            _ => 1,
+        }
+    }
+
+    #[test]
+    fn rounding_to_odd_keeps_what_a_narrower_type_rounds_by() {
+        let step = f64::from(f32::EPSILON);
+        for (value, wanted) in [
+            (100.0, 100.0),
+            (-0.0, -0.0),
+            (1.0 + step / 4.0, 1.0 + step),
+            (1.0 + step * 3.0 / 4.0, 1.0 + step),
+            (1.0 + step * 5.0 / 4.0, 1.0 + step),
+            (-1.0 - step / 4.0, -1.0 - step),
+            (1e300, f64::from(f32::MAX)),
+            (1e-300, f64::from(f32::from_bits(1))),
+            (f64::NEG_INFINITY, f64::NEG_INFINITY),
+        ] {
+            let got = of(Does::Odd, NumberType::F64, &[value]);
+            assert_eq!(got.to_bits(), f64::to_bits(wanted), "{value}: {got}");
+        }
     }
 }

@@ -10,9 +10,11 @@ mod graph;
 mod operation;
 mod expression;
 mod emit;
+mod constant;
 
 use std::sync::Arc;
 
+pub(crate) use self::constant::computed;
 use tilewright_formula::Expr;
 
 use crate::arch::Arch;

@@ -106,6 +106,18 @@ impl Error {
     }
 }
 
+/// The report of what is legal in a file and may not be meant; empty where there is nothing.
+pub(crate) fn warned(path: &str, text: &str, warnings: &[Problem], color: bool) -> String {
+    if warnings.is_empty() {
+        return String::new();
+    }
+    let (report, renderer) = (Report::new(path, text), renderer(color));
+    let parts = warnings
+        .iter()
+        .map(|one| report.render_as(Level::WARNING, &renderer, one));
+    parts.collect::<Vec<_>>().join("\n\n") + "\n"
+}
+
 /// The first lines of a dump; the whole of it is in the JSON report.
 fn beginning(dump: &str) -> String {
     const MOST_LINES: usize = 60;
@@ -174,6 +186,10 @@ impl Report {
     }
 
     fn render(&self, renderer: &Renderer, problem: &Problem) -> String {
+        self.render_as(Level::ERROR, renderer, problem)
+    }
+
+    fn render_as(&self, level: Level<'_>, renderer: &Renderer, problem: &Problem) -> String {
         let at = self.place(&problem.span.bytes);
         let related: Vec<_> = problem
             .related
@@ -195,7 +211,7 @@ impl Report {
             let label = visible(&related.message);
             snippet = snippet.annotation(AnnotationKind::Context.span(inside(place)).label(label));
         }
-        let title = Level::ERROR
+        let title = level
             .primary_title(visible(&problem.message))
             .id(problem.code);
         let mut group = Group::with_title(title).element(snippet);

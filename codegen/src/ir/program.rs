@@ -136,6 +136,13 @@ pub struct Address {
     pub offset: Expr,
     /// Constant offset in bytes, meant for the instruction's immediate field.
     pub imm: i64,
+    /// Which element of an operand it is of: 64-bit coordinates along [`Operand::all_axes`], by
+    /// variables that are known there. Nothing is computed of them; the certificate shows that they
+    /// give the offset, and that each is inside. None of what is no element of an operand: shared
+    /// memory, scratch memory, packed tiles.
+    ///
+    /// [`Operand::all_axes`]: crate::spec::model::Operand::all_axes
+    pub coords: Vec<Expr>,
 }
 
 /// One argument of an atom call, matching the atom's operand declaration of the same position.

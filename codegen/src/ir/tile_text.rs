@@ -215,8 +215,8 @@ impl Text<'_> {
             Op::ForEachKTile(_) => "for each k tile".into(),
             Op::ForEachChunk(order, ..) => {
                 let work = &self.0.work;
-                let mode = work.held.and_then(|mode| work.tile.get(mode));
-                let name = mode.map_or("?", |(name, _)| name);
+                let mode = work.tile.iter().zip(work.held).find(|(_, held)| *held);
+                let name = mode.map_or("?", |((name, _), _)| name);
                 match order {
                     Order::Up => format!("for each chunk of {name}"),
                     Order::Down => format!("for each chunk of {name}, backwards"),

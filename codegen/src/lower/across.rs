@@ -189,6 +189,7 @@ fn hand(atom: &Arc<Atom>, (offset, imm): (Expr, i64), reg: Reg) -> Result<Stmt> 
         base: Base::Smem,
         offset,
         imm,
+        coords: Vec::new(),
     };
     let args = atom.operands.iter().map(|operand| match operand.kind {
         OperandKind::Address(_) => Arg::Address(address.clone()),

@@ -12,7 +12,8 @@ use crate::ir::tile::{End, Stage};
 use crate::lower::builder::Builder;
 use crate::plan::model::{Plan, SmemTile};
 use crate::plan::part::{Digit, Part};
-use crate::spec::model::{Operand, Stride};
+use crate::plan::work::SUMMED;
+use crate::spec::model::{Axis, Operand, Stride};
 use tilewright_layout::Swizzle;
 
 /// Most bytes that one mode adds to the constant part of an address, which has 32 bits.
@@ -45,6 +46,8 @@ pub(super) struct GmemTile<'p> {
     base: crate::ir::program::ParamId,
     offset: Expr,
     moving: Option<Expr>,
+    /// The coordinate of the thread's first element along each axis of the operand, 64-bit.
+    first: Vec<Expr>,
     /// The coordinate of the tile that runs along each axis of the operand by itself; none along
     /// those of outer modes, and along one that a table looks into.
     axes: Vec<Option<usize>>,
@@ -66,6 +69,7 @@ impl<'p> GmemTile<'p> {
         let mut offset = long(0);
         let mut moving = None;
         let mut left = [None, None];
+        let mut coords = first_coords(plan, (operand, plane), state);
         for (number, axis) in plan.outer_of(operand) {
             let at = state.outer.get(number)?.clone();
             offset = add(offset, steps(builder, operand, widen(at), &axis.stride)?);
@@ -96,6 +100,7 @@ impl<'p> GmemTile<'p> {
                 }
             };
             let first = add(widen(start), widen(thread.clone()));
+            move_on(&mut coords, axis, &first);
             offset = add(
                 offset,
                 steps(builder, operand, first, operand.stride(axis))?,
@@ -125,6 +130,7 @@ impl<'p> GmemTile<'p> {
             base: builder.param(&operand.name)?,
             offset,
             moving,
+            first: coords,
             axes: own.collect(),
             left,
         })
@@ -149,6 +155,23 @@ impl<'p> GmemTile<'p> {
         let axis = self.operand.axis(self.operand.looked_into()?);
         let extent = Expr::Param(builder.param(&axis.mode)?);
         Some(and(le(int(0), entry.clone()), lt(entry.clone(), extent)))
+    }
+
+    /// The coordinates of the thread's element at that constant distance from its first, at an
+    /// entry of a table where one looks into the operand.
+    fn coords(&self, value: [i64; 2], entry: Option<&Expr>) -> Vec<Expr> {
+        let mut coords = self.first.clone();
+        for (coord, at) in coords.iter_mut().zip(&self.axes) {
+            let behind = at.and_then(|at| value.get(at)).copied().unwrap_or(0);
+            *coord = add(coord.clone(), long(behind));
+        }
+        let looked_into = self.operand.looked_into();
+        if let (Some(entry), Some(axis)) = (entry, looked_into)
+            && let Some(coord) = coords.get_mut(axis)
+        {
+            *coord = widen(entry.clone());
+        }
+        coords
     }
 
     /// The address of the thread's element at that constant distance from its first, at an entry of
@@ -176,7 +199,7 @@ impl<'p> GmemTile<'p> {
                     near if near.abs() <= MAX_IMMEDIATE => imm += near,
                     far => offset = add(offset, long(far)),
                 },
-                Stride::Named(_) => {
+                Stride::Named(_) | Stride::Product { .. } => {
                     let stride = whole_stride(builder, self.operand, stride)?;
                     let step = builder.hoist("step", mul(stride, long(number * bytes)));
                     offset = add(offset, step);
@@ -208,14 +231,46 @@ impl<'p> GmemTile<'p> {
             base: Base::Param(self.base),
             offset,
             imm,
+            coords: self.coords(value, entry),
         })
+    }
+}
+
+/// The coordinates of a tile's first element along the axes of its operand, of what all threads
+/// share: outer modes, the plane and the tile along k; along the others 0.
+pub(super) fn first_coords(
+    plan: &Plan,
+    (operand, plane): (&Operand, Option<i64>),
+    state: &State,
+) -> Vec<Expr> {
+    let of_plane = operand.plane.as_ref().map(|_| operand.axes.len());
+    let of_axis = |(number, axis): (usize, &Axis)| {
+        if of_plane == Some(number) {
+            return long(plane.unwrap_or(0));
+        }
+        let mut outer = plan.outer_of(operand);
+        let found = outer.find(|(_, one)| std::ptr::eq(*one, axis));
+        let at = found.and_then(|(number, _)| state.outer.get(number));
+        match at {
+            Some(at) => widen(at.clone()),
+            None if plan.modes.get(SUMMED) == Some(&axis.mode) => Expr::Var(state.k_start),
+            None => long(0),
+        }
+    };
+    operand.all_axes().enumerate().map(of_axis).collect()
+}
+
+/// Adds to a coordinate.
+fn move_on(coords: &mut [Expr], axis: usize, by: &Expr) {
+    if let Some(coord) = coords.get_mut(axis) {
+        *coord = add(coord.clone(), by.clone());
     }
 }
 
 pub(super) fn stride_expr(builder: &Builder, stride: &Stride) -> Option<Expr> {
     match stride {
         Stride::Const(value) => Some(long(*value)),
-        Stride::Named(name) => builder.param(name).map(Expr::Param),
+        Stride::Named(name) | Stride::Product { name, .. } => builder.param(name).map(Expr::Param),
     }
 }
 
@@ -234,7 +289,9 @@ fn whole_stride(builder: &Builder, operand: &Operand, stride: &Stride) -> Option
     match stride {
         _ if per_byte == 1 => stride_expr(builder, stride),
         Stride::Const(stride) => Some(long(stride / per_byte)),
-        Stride::Named(_) => Some(div(stride_expr(builder, stride)?, long(per_byte))),
+        Stride::Named(_) | Stride::Product { .. } => {
+            Some(div(stride_expr(builder, stride)?, long(per_byte)))
+        }
     }
 }
 
@@ -267,6 +324,7 @@ pub(super) fn smem_address(
         base: Base::Smem,
         offset,
         imm,
+        coords: Vec::new(),
     }
 }
 

@@ -16,7 +16,8 @@ use crate::ir::program::{
 };
 use crate::plan::model::{Assumption, Hop, Plan};
 use crate::plan::part::Digit;
-use crate::spec::model::{Operand, Stride};
+use crate::spec::WORKSPACE;
+use crate::spec::model::Operand;
 
 /// A thread program under construction.
 pub(super) struct Builder {
@@ -310,7 +311,7 @@ fn params(plan: &Plan) -> Vec<Param> {
         plan.roles.is_none() || !whole || is_by_address(plan, operand)
     };
     for axis in (plan.operands.iter().filter(named)).flat_map(Operand::all_axes) {
-        if let Stride::Named(name) = &axis.stride {
+        if let Some(name) = axis.stride.name() {
             push_once(&mut params, name, ParamType::I64);
         }
     }
@@ -346,9 +347,7 @@ fn is_by_address(plan: &Plan, operand: &Operand) -> bool {
     operand.is_written() || plan.step(&operand.name, Hop::G2r).is_some()
 }
 
-/// The parameter that points to scratch memory.
-pub(crate) const WORKSPACE: &str = "workspace";
-/// Its alignment, less than every allocation has.
+/// Scratch memory's alignment, less than every allocation has.
 const WORKSPACE_ALIGN: u32 = 128;
 
 /// The parameter that holds an operand's tensor map.

@@ -23,7 +23,7 @@ mod roles;
 mod work;
 mod pipes;
 
-pub(crate) use builder::{WORKSPACE, map_name};
+pub(crate) use builder::map_name;
 
 use std::collections::BTreeMap;
 

@@ -20,10 +20,11 @@ use crate::error::Result;
 use crate::ir::expr::{add, and, ceil_div, div, eq, int, long, lt, mul, rem, select, widen};
 use crate::ir::program::{Address, Arg, Base, Expr, IntType, Reg, Stmt};
 use crate::ir::tile::{AddUp, CombineId, View};
-use crate::lower::{Lowering, WORKSPACE, bug};
+use crate::lower::{Lowering, bug};
 use crate::plan::combine::Combining;
 use crate::plan::model::{Plan, Step};
 use crate::plan::sums::{COUNTERS, InOrder, TERM_BYTES};
+use crate::spec::WORKSPACE;
 
 use elements::Lanes;
 
@@ -260,6 +261,7 @@ impl<'p> Lowering<'p> {
             base: Base::Param(param),
             offset,
             imm,
+            coords: Vec::new(),
         })
     }
 }

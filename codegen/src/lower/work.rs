@@ -8,7 +8,7 @@ mod stream_k;
 mod partials;
 
 use crate::error::Result;
-use crate::ir::expr::{add, ceil_div, div, int, min, mul, rem, sub};
+use crate::ir::expr::{add, ceil_div, div, int, max, min, mul, rem, sub};
 use crate::ir::program::{Expr, IntType, Stmt};
 use crate::ir::tile::{Op, Team};
 use crate::lower::Lowering;
@@ -115,7 +115,15 @@ impl Lowering<'_> {
     fn enter(&mut self, number: Expr, tiles: [Expr; 2]) -> Result<()> {
         let raster = self.kernel.work.raster;
         let mut hoist = |name: &str, expr| self.builder.hoist(name, expr);
-        let mut at = raster_tile(&mut hoist, number, tiles, raster);
+        let mut at = raster_tile(&mut hoist, number, tiles.clone(), raster);
+        // What a tile begins with is not tested: where its number is far to follow, it is bounded
+        // here by the tiles that there are.
+        if self.role_state.is_none() && matches!(raster, Raster::Hilbert(_)) {
+            for (at, tiles) in at.iter_mut().zip(tiles) {
+                let inside = max(at.clone(), int(0));
+                *at = hoist("bounded", min(inside, sub(tiles, int(1))));
+            }
+        }
         if let Some(cluster) = self.kernel.work.cluster {
             let place = self.role()?.place.clone();
             at = std::array::from_fn(|mode| {
@@ -151,7 +159,7 @@ impl Lowering<'_> {
     fn tiles(&mut self, each: [u32; 2]) -> Result<[Expr; 2]> {
         let mut tiles = [int(1), int(1)];
         for (mode, tiles) in tiles.iter_mut().enumerate() {
-            if self.kernel.work.held == Some(mode) {
+            if self.kernel.work.holds(mode) {
                 continue;
             }
             let count = match self.kernel.work.blocks_along(mode) {

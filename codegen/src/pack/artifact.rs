@@ -16,6 +16,10 @@ pub struct Artifact {
     /// Its machine code, if it is to be shipped.
     #[serde(default)]
     pub cubin: Option<Cubin>,
+    /// What its plan takes for keys that the spec leaves to it, where the first value does not do:
+    /// each with why, as its certificate has it.
+    #[serde(default)]
+    pub taken: Vec<String>,
 }
 
 /// Machine code.

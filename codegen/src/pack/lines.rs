@@ -40,11 +40,12 @@ pub fn table(file: &SpecFile, plan: &Plan, kernel: &Kernel, lines: &[(u32, u32)]
         }
     }
     let name = Path::new(&file.path).file_name();
-    LineTable {
+    let table = LineTable {
         file: name.and_then(|name| name.to_str()).map(str::to_owned),
         origins,
         starts,
-    }
+    };
+    table.fitted()
 }
 
 /// The keys of a spec that an operation follows from, the most telling first.

@@ -23,11 +23,11 @@ use crate::arch::Arch;
 use crate::certify::Certificate;
 use crate::error::{Error, Result};
 use crate::ir::program::{ParamType, Program};
-use crate::lower::WORKSPACE;
 use crate::plan::model::{self, Hop, Plan};
 use crate::plan::roles::BoxCopy;
 use crate::ptx::PtxModule;
 use crate::ptx::ptxas::PtxasReport;
+use crate::spec::WORKSPACE;
 use crate::spec::model as spec;
 
 /// Writes the manifest entry of a compiled kernel. Of what ptxas said, the last is about the code
@@ -43,6 +43,7 @@ pub fn artifact(
     reports: &[PtxasReport],
 ) -> Result<Artifact> {
     let bug = |message: String| Error::bug("pack", &plan.id, message, plan);
+    let taken = certificate.taken.clone();
     let certificate = serde_json::to_value(certificate).map_err(|error| bug(error.to_string()))?;
     let certificate = certificate.into();
     let report = reports.last();
@@ -70,6 +71,7 @@ pub fn artifact(
         kernel,
         ptx: ptx.text,
         cubin: None,
+        taken,
     })
 }
 
@@ -286,16 +288,16 @@ fn tensor_map(plan: &Plan, param: &str) -> std::result::Result<TensorMapAbi, Str
         parse(&facts.axis(inner).mode)?,
         parse(&facts.axis(outer).mode)?,
     ];
-    let mut strides = vec![parse(&plan.stride_text(&facts.stride(outer).to_string()))?];
+    let mut strides = vec![parse(&plan.launch_stride(facts.stride(outer)))?];
     let mut boxed = vec![extent(inner)?, extent(outer)?];
     if let Some((_, axis)) = &facts.plane {
         dims.push(parse(&plan.computes.planes_of(facts).to_string())?);
-        strides.push(parse(&axis.stride.to_string())?);
+        strides.push(parse(&plan.launch_stride(&axis.stride))?);
         boxed.push(1);
     }
     if let Some((_, axis)) = &facts.block {
         dims.push(parse(&axis.mode)?);
-        strides.push(parse(&axis.stride.to_string())?);
+        strides.push(parse(&plan.launch_stride(&axis.stride))?);
         boxed.push(1);
     }
     Ok(TensorMapAbi {
@@ -321,18 +323,22 @@ fn promotion(copy: &BoxCopy) -> L2Promotion {
 }
 
 fn assumptions(plan: &Plan) -> std::result::Result<Vec<Assumption>, String> {
+    let parsed = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
     let checked = |text: String, reason: &String| {
-        let expr = text.parse().map_err(|error| format!("{text}: {error}"))?;
+        let expr = parsed(&text)?;
         let reason = reason.clone();
-        Ok(Assumption::Expr { expr, reason })
+        Ok::<Assumption, String>(Assumption::Expr { expr, reason })
     };
     let entry = |assumption: &model::Assumption| match assumption {
         model::Assumption::StrideMultiple {
             stride: name,
             multiple,
             reason,
-        }
-        | model::Assumption::ExtentMultiple {
+        } => checked(
+            format!("{} % {multiple} == 0", plan.stride_text(name)),
+            reason,
+        ),
+        model::Assumption::ExtentMultiple {
             mode: name,
             multiple,
             reason,
@@ -361,7 +367,16 @@ fn assumptions(plan: &Plan) -> std::result::Result<Vec<Assumption>, String> {
             reason: reason.clone(),
         }),
     };
-    plan.assumptions.iter().map(entry).collect()
+    let all = plan.assumptions.iter().map(entry);
+    let mut once: Vec<Assumption> = Vec::new();
+    for assumption in all {
+        let assumption: Assumption = assumption?;
+        // What is assumed of an extent may be what is assumed of a stride that is one.
+        if once.iter().all(|known| known.text() != assumption.text()) {
+            once.push(assumption);
+        }
+    }
+    Ok(once)
 }
 
 /// The first driver that accepts a PTX version, on cuDriverGetVersion's scale (CUDA 11.0 is 11000).

@@ -10,8 +10,11 @@ mod mma;
 mod epilogue;
 mod operands;
 mod specialized;
+mod atoms;
 
 use std::sync::Arc;
+
+pub(super) use atoms::{others as other_atoms, roles_by_itself};
 
 use crate::arch::{ARCHES, Arch};
 use crate::atoms::model::Atom;
@@ -75,7 +78,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
         operands::store(spec, chooser, &mut plan, d)?;
         computed(spec, chooser, &mut plan)?;
         check_blocks(chooser, &plan);
-        check_fragments(chooser, &plan)?;
+        check_fragments(spec, chooser, &plan)?;
     } else {
         let bytes = inputs.map(|(operand, rows)| {
             let rows = rows.saturating_mul(spec.compute.planes_of(operand));

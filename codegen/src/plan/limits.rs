@@ -13,7 +13,7 @@ use crate::plan::part::Part;
 use crate::plan::partition;
 use crate::plan::passes::Pass;
 use crate::plan::roles::BARRIER_BYTES;
-use crate::spec::model::{Auto, Axis, Spec, Stride};
+use crate::spec::model::{Auto, Axis, Spec};
 
 /// Registers a thread needs besides accumulators and fragments: addresses, predicates, loop state.
 const OTHER_REGISTERS: i64 = 40;
@@ -66,8 +66,15 @@ pub(super) fn check_threads(spec: &Spec, chooser: &mut Chooser<'_>, threads: u32
     if let Auto::Given(asked) = spec.threads
         && asked != threads
     {
-        let message =
-            format!("threads {asked} is not what the tiled mma has: use {threads} or auto");
+        let message = match &spec.mma.atoms {
+            Auto::Given(_) => {
+                format!("threads {asked} is not what the tiled mma has: use {threads} or auto")
+            }
+            Auto::Auto => format!(
+                "threads {asked} is what no atoms side by side that cut this cta_tile have: use \
+                 auto"
+            ),
+        };
         chooser.violate("threads", message);
     }
     threads <= MAX_THREADS_PER_CTA
@@ -132,6 +139,24 @@ fn available_registers(plan: &Plan) -> i64 {
     (i64::from(REGISTERS_PER_SM) / threads).min(i64::from(MAX_REGISTERS_PER_THREAD))
 }
 
+/// Keys that are written and keep a thread from more registers, or from fewer sums, as the first
+/// of ways out. Where they are not, all that there is was tried.
+fn more_registers(spec: &Spec, then: &str) -> String {
+    let is_given = [
+        ("more mma.atoms", spec.mma.atoms != Auto::Auto),
+        ("other threads", spec.threads != Auto::Auto),
+        (
+            "a smaller min_ctas_per_sm",
+            spec.min_ctas_per_sm != Auto::Auto,
+        ),
+    ];
+    let given = is_given.into_iter().filter(|(_, given)| *given);
+    let all: Vec<String> = given
+        .map(|(way_out, _)| format!("{way_out}{then}"))
+        .collect();
+    all.concat()
+}
+
 /// Accumulators against the register file.
 pub(super) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) {
     let threads = i64::from(plan.threads.max(1));
@@ -141,7 +166,8 @@ pub(super) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Pla
     if accumulators + OTHER_REGISTERS > available {
         let message = format!(
             "{accumulators} accumulator registers a thread and {OTHER_REGISTERS} more exceed the \
-             {available} of {threads} threads: use more mma.atoms or a smaller cta_tile"
+             {available} of {threads} threads: use {}a smaller cta_tile",
+            more_registers(spec, " or ")
         );
         chooser.violate("registers", message);
     }
@@ -150,7 +176,7 @@ pub(super) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Pla
 /// Everything that a thread of a gemm whose warps are all alike holds at once, against the register
 /// file: accumulators, the fragments of a block along k, or the elements on their way into shared
 /// memory, and the addresses of its copies.
-pub(super) fn check_fragments(chooser: &mut Chooser<'_>, plan: &Plan) -> Result<()> {
+pub(super) fn check_fragments(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) -> Result<()> {
     /// Copies of a tile whose addresses are among the other registers, and such where results are
     /// folded behind the loop: with 12 of them and 248 registers counted, ptxas 13.0 spills 4 to 20
     /// bytes of kernels that fold or combine, and nothing of those that do not; with 8, nothing.
@@ -184,7 +210,7 @@ pub(super) fn check_fragments(chooser: &mut Chooser<'_>, plan: &Plan) -> Result<
         let of_each = operand.map_or(1, |operand| plan.computes.planes_of(operand));
         let instances = of_each * partition::of_step(step)?.instances() as i64;
         let axes = operand.map(|operand| &operand.axes);
-        let named = |axis: &Axis| matches!(axis.stride, Stride::Named(_));
+        let named = |axis: &Axis| axis.stride.name().is_some();
         match step.hop {
             Hop::G2r => passing += instances,
             // Constant strides are part of the instructions.
@@ -207,10 +233,11 @@ pub(super) fn check_fragments(chooser: &mut Chooser<'_>, plan: &Plan) -> Result<
         };
         let message = format!(
             "{accumulators} accumulator registers a thread, {} of fragments, {addresses} of \
-             addresses and {OTHER_REGISTERS} more exceed the {available} of {} threads: use more \
-             mma.atoms, wider copies, a smaller mma.permutation or cta_tile{fewer}",
+             addresses and {OTHER_REGISTERS} more exceed the {available} of {} threads: use \
+             {}wider copies, a smaller mma.permutation or cta_tile{fewer}",
             fragments.max(passing),
-            plan.threads
+            plan.threads,
+            more_registers(spec, ", ")
         );
         chooser.violate("registers", message);
     }

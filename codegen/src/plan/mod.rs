@@ -11,6 +11,7 @@ pub mod fold;
 pub mod passes;
 pub mod cast;
 pub mod assumption;
+pub mod choice;
 pub mod sums;
 pub mod combine;
 pub mod flow;
@@ -36,6 +37,7 @@ mod sync;
 mod print;
 mod formula;
 mod over;
+pub mod alternatives;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,28 +46,43 @@ use crate::atoms::{self, Catalogue};
 use crate::error::{Error, Result};
 use crate::spec::Keys;
 use crate::spec::model::{FormKind, LaunchKind, Point, SchedulerKind, Spec};
+pub use alternatives::Plans;
 use choose::Chooser;
 use model::Plan;
 use ways::Way;
 use work::Work;
 
-/// Plans a point.
+/// Plans a point: the first of its plans.
 ///
 /// # Errors
 /// [`Error::Plan`] with every violated limit.
 pub fn plan(point: &Point) -> Result<Plan> {
-    plan_with(point, atoms::catalogue()?)
+    plans(point).map(|(plan, _)| plan)
 }
 
-/// Plans a point with the atoms of that catalogue.
-fn plan_with(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
-    let mut chooser = Chooser {
+/// Plans a point, with the plans that are tried in the place of the first where its kernel is
+/// refused.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plans(point: &Point) -> Result<(Plan, Plans<'static>)> {
+    alternatives::plans(point, atoms::catalogue()?)
+}
+
+/// What a point's atoms are chosen by.
+fn chooser<'c>(point: &Point, catalogue: &'c Catalogue) -> Chooser<'c> {
+    Chooser {
         catalogue,
         arch: point.spec.arch,
         keys: Keys::of(&point.spec),
         violations: Vec::new(),
         choices: Vec::new(),
-    };
+    }
+}
+
+/// Plans a point as it stands, with the atoms of that catalogue.
+fn attempt(point: &Point, catalogue: &Catalogue) -> Result<Plan> {
+    let mut chooser = chooser(point, catalogue);
     formula::check(&point.spec, &mut chooser);
     storage::check(&point.spec, &mut chooser);
     if !chooser.violations.is_empty() {
@@ -174,6 +191,7 @@ fn start(point: &Point, threads: u32) -> Plan {
         flow: None,
         assumptions: Vec::new(),
         choices: Vec::new(),
+        taken: Vec::new(),
     }
 }
 
@@ -187,7 +205,7 @@ fn one_tile_each(spec: &Spec) -> Work {
         raster: (spec.scheduler.raster).unwrap_or_else(|| spec.form().facts().raster),
         kind: SchedulerKind::Single,
         ctas: None,
-        held: None,
+        held: [false; 2],
         shared_by: 1,
         cluster: None,
     }

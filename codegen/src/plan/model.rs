@@ -9,8 +9,8 @@ use crate::arch::Arch;
 use crate::atoms::model::{Atom, Space};
 use crate::atoms::sync::SyncFacts;
 use crate::dtype::DType;
-use crate::error::Violation;
 pub use crate::plan::assumption::Assumption;
+pub use crate::plan::choice::{Choice, LeftOut};
 use crate::plan::combine::Combining;
 use crate::plan::flow::{Does, Flow};
 use crate::plan::fold::FoldPlan;
@@ -157,26 +157,6 @@ pub struct EpiloguePlan {
     pub convert: Option<Arc<Atom>>,
 }
 
-/// A decision among several candidates.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// Key of the spec that decides it as well, `copy.a.s2r`; where none does, what it is for.
-    pub key: String,
-    /// What was taken.
-    pub taken: String,
-    /// What would have been taken before it, had anything of this not been wrong with it.
-    pub left_out: Vec<LeftOut>,
-}
-
-/// A candidate that was not taken.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Its name.
-    pub candidate: String,
-    /// What it would violate.
-    pub reasons: Vec<Violation>,
-}
-
 /// Every decision about one kernel.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -230,6 +210,9 @@ pub struct Plan {
     pub assumptions: Vec<Assumption>,
     /// What was chosen among several candidates.
     pub choices: Vec<Choice>,
+    /// Keys that the spec leaves to the plan and that have other values than those which the plan
+    /// has by itself, as its first does not do; and why that is.
+    pub taken: Vec<Choice>,
 }
 
 impl Plan {

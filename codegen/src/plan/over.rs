@@ -86,9 +86,11 @@ fn misfit(plan: &Plan, output: &Operand, input: &Operand) -> Result<Option<Strin
             "does not come past shared memory into registers of its own".to_string(),
         ));
     };
+    // Threads that differ along a mode that there is none of have no elements of their own.
+    let has_all = |load: &Node| (0..plan.modes.len().min(2)).all(|mode| load.keeps[mode]);
     let whole = loads
         .iter()
-        .all(|load| load.table.is_none() && load.keeps == [true; 2]);
+        .all(|load| load.table.is_none() && has_all(load));
     let of_input =
         |step: &&Step| step.operand == input.name && matches!(step.hop, Hop::G2r | Hop::G2rLast);
     let stored = owners(plan, stores)?;
@@ -117,8 +119,8 @@ fn read_after(plan: &Plan, output: &Operand, is_load: impl Fn(&Node) -> bool) ->
 fn lie_alike(one: &Operand, other: &Operand) -> bool {
     let alike = |(own, of_other): (&Stride, &Stride)| match (own, of_other) {
         (Stride::Const(own), Stride::Const(of_other)) => own == of_other,
-        (Stride::Named(_), Stride::Named(_)) => true,
-        (Stride::Const(_), Stride::Named(_)) | (Stride::Named(_), Stride::Const(_)) => false,
+        (Stride::Product { text: own, .. }, Stride::Product { text, .. }) => own == text,
+        (own, of_other) => own.name().is_some() && of_other.name().is_some(),
     };
     let strides = |operand: &Operand| {
         let axes = operand.all_axes();

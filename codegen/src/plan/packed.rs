@@ -10,7 +10,7 @@ use tilewright_bundle::PackedOrder;
 
 use crate::plan::model::{Hop, Plan};
 use crate::plan::roles::BoxCopy;
-use crate::spec::model::{Operand, Stride};
+use crate::spec::model::{Axis, Operand, Stride};
 
 /// Bytes that padded rows are a multiple of: a line of the second-level cache, and more than every
 /// vector.
@@ -62,22 +62,37 @@ impl Plan {
     /// The packed operand whose rows are that stride apart.
     pub fn packed_by(&self, stride: &str) -> Option<&Operand> {
         let packed = self.operands.iter().filter(|operand| operand.packed);
-        let named = |axis: &Stride| matches!(axis, Stride::Named(name) if name == stride);
+        let named = |axis: &Stride| axis.name() == Some(stride);
         packed.into_iter().find(|operand| {
             let mut axes = operand.axes.iter();
             axes.any(|axis| named(&axis.stride))
         })
     }
 
-    /// A stride as a launch has it: its own name, or of a packed operand the elements of a padded
-    /// row.
+    /// A stride as a launch has it: its own name, the product of extents that it is, or of a packed
+    /// operand the elements of a padded row.
     pub fn stride_text(&self, stride: &str) -> String {
         match self.packed_by(stride) {
             Some(operand) => {
                 let (mode, unit) = (&operand.axis(1).mode, row_unit(operand));
                 format!("ceil_div({mode}, {unit}) * {unit}")
             }
-            None => stride.to_owned(),
+            None => {
+                let mut axes = self.operands.iter().flat_map(Operand::all_axes);
+                let is_it = |axis: &&Axis| axis.stride.name() == Some(stride);
+                match axes.find(is_it).map(|axis| &axis.stride) {
+                    Some(Stride::Product { text, .. }) => text.clone(),
+                    _ => stride.to_owned(),
+                }
+            }
+        }
+    }
+
+    /// A stride of an operand as a launch has it.
+    pub fn launch_stride(&self, stride: &Stride) -> String {
+        match stride.name() {
+            Some(name) => self.stride_text(name),
+            None => stride.to_string(),
         }
     }
 

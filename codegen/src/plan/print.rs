@@ -29,6 +29,7 @@ impl fmt::Display for Plan {
         if let Some(ctas) = self.min_ctas_per_sm {
             writeln!(f, "  at least {ctas} CTAs per SM")?;
         }
+        write_taken(f, &self.taken)?;
         for operand in &self.operands {
             writeln!(f, "  gmem {operand}")?;
         }
@@ -105,6 +106,11 @@ impl fmt::Display for Operand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} {}", self.name, self.dtype, self.layout())
     }
+}
+
+fn write_taken(f: &mut fmt::Formatter<'_>, choices: &[Choice]) -> fmt::Result {
+    let mut choices = choices.iter();
+    choices.try_for_each(|one| writeln!(f, "  takes {} {} for auto", one.key, one.taken))
 }
 
 fn write_outer(f: &mut fmt::Formatter<'_>, outer: &[String]) -> fmt::Result {

@@ -245,6 +245,6 @@ fn folds(chooser: &mut Chooser<'_>, plan: &mut Plan, flow: &mut Flow, shares: &S
             let words = ("is folded", "scheduler.passes many");
             whole::held(chooser, plan, (fold.over, most), words);
         }
-        plan.work.held = Some(fold.over);
+        plan.work.held[fold.over] = true;
     }
 }

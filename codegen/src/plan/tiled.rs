@@ -230,9 +230,9 @@ pub(super) fn assume_bytes(plan: &mut Plan, operand: &Operand, bytes: u32, reaso
     }
     // A packed operand's are padded to more.
     for axis in operand.all_axes().filter(|_| !operand.packed) {
-        if let Stride::Named(stride) = &axis.stride {
+        if let Some(stride) = axis.stride.name() {
             wanted.push(Assumption::StrideMultiple {
-                stride: stride.clone(),
+                stride: stride.to_owned(),
                 multiple,
                 reason: reason.to_string(),
             });

@@ -35,9 +35,9 @@ pub struct Work {
     pub kind: SchedulerKind,
     /// Most CTAs of a persistent grid; `None` for as many as run at a time.
     pub ctas: Option<u32>,
-    /// The mode of which a CTA has all, however long the problem is; none where tiles are cut along
-    /// both.
-    pub held: Option<usize>,
+    /// Along which of the output's modes a CTA has all, however long the problem is: tiles are cut
+    /// along the others.
+    pub held: [bool; 2],
     /// CTAs that share out one tile, side by side in a cluster.
     pub shared_by: u32,
     /// How CTAs stand in clusters; `None` where a kernel knows nothing of them.
@@ -124,6 +124,11 @@ impl Work {
         }
     }
 
+    /// Whether a CTA has all of that mode.
+    pub fn holds(&self, mode: usize) -> bool {
+        self.held.get(mode).copied().unwrap_or(false)
+    }
+
     /// The outer modes at each point of which there are all tiles.
     pub fn apart(&self) -> &[String] {
         match self.in_blocks {
@@ -146,7 +151,7 @@ impl Work {
             };
         }
         let (name, extent) = match self.tile.get(mode) {
-            Some((name, extent)) if self.held != Some(mode) => (name.as_str(), *extent),
+            Some((name, extent)) if !self.holds(mode) => (name.as_str(), *extent),
             _ => return "1".to_owned(),
         };
         format!("ceil_div({name}, {})", extent * i64::from(each))

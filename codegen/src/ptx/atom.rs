@@ -16,6 +16,7 @@ use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::types::{BasicMetadataTypeEnum, BasicType, BasicTypeEnum, FunctionType};
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, CallSiteValue};
 
+use super::known;
 use super::translate::{Result, Translator, in_builder};
 use crate::atoms::model::{Atom, Emit, Kind, OperandDecl, OperandKind};
 use crate::ir::program::{Arg, Reg, VarId};
@@ -112,6 +113,14 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
             (Target::Var(var), BasicValueEnum::IntValue(value)) => self.define(var, value),
             (Target::Var(_), other) => Err(format!("a predicate gets {other}")),
             (Target::Nowhere, _) => Ok(()),
+        }
+    }
+
+    /// Names the atom whose code a call is, where what it gives may be computed beforehand.
+    fn name_atom(&self, call: CallSiteValue<'ctx>, atom: &Atom) {
+        if known::is_named(atom) {
+            let named = self.context.create_string_attribute(known::ATOM, &atom.id);
+            call.add_attribute(AttributeLoc::Function, named);
         }
     }
 

@@ -13,8 +13,10 @@
 mod atom;
 mod check;
 mod expr;
+mod known;
 mod lines;
 mod cubin;
+mod process;
 pub mod ptxas;
 mod statement;
 mod target;
@@ -22,6 +24,8 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod translate;
+
+pub use process::stay_in_group;
 
 use inkwell::context::Context;
 use inkwell::module::Module;
@@ -122,6 +126,10 @@ fn with_module<T>(
             .map_err(|error| format!("LLVM's verifier: {}", error.to_string_lossy()))?;
         if form == IrForm::Optimized {
             target::optimize(&machine, &module)?;
+            // What becomes known may make more known.
+            while known::compute(&context, &module)? {
+                target::tidy(&machine, &module)?;
+            }
         }
         Ok(())
     };

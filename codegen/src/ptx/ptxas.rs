@@ -2,24 +2,28 @@
 //!
 //! Comes in: PTX text and an architecture. Goes out: a [`PtxasReport`] of resources and warnings,
 //! and the cubin. The tool is what `TILEWRIGHT_PTXAS` names, else the one on the `PATH`, else the
-//! one in `CUDA_HOME/bin`. No other place is searched: a working folder has no say in what runs.
+//! one in `CUDA_HOME/bin`, else the one that `ci/setup.sh` put into the repository that this
+//! program
+//! was built in: `.tools/bin/ptxas` in a folder above the program's own file. No other place is
+//! searched: a working folder has no say in what runs.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::arch::Arch;
 use crate::error::{Error, Result, Violation};
 use crate::ptx::cubin;
+use crate::ptx::process;
 
 /// The variable that names the tool.
 pub const VARIABLE: &str = "TILEWRIGHT_PTXAS";
 
+/// The folder of a repository that `ci/setup.sh` puts tools into.
+const TOOLS: &str = ".tools";
 /// What is said where there is none.
 const NONE: &str = "no ptxas found: run ci/setup.sh, or set TILEWRIGHT_PTXAS";
 /// What the tool reads, its standard input, and what it writes, its standard output: it says all it
@@ -59,7 +63,8 @@ pub struct PtxasReport {
 
 /// The assembler's path, if there is one.
 pub fn find() -> Option<PathBuf> {
-    search(|variable| env::var_os(variable))
+    let named = search(|variable| env::var_os(variable));
+    named.or_else(|| set_up(&env::current_exe().ok()?))
 }
 
 /// The assembler by a word: `required`, `if-found`, `never`, or the path of one.
@@ -91,6 +96,30 @@ fn search(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
         .or_else(|| variable("CUDA_HOME").and_then(in_home))
 }
 
+/// What set-up put into a folder above a program, of the same owner: a folder that all may write
+/// to,
+/// as /tmp is, may hold another's.
+fn set_up(program: &Path) -> Option<PathBuf> {
+    let owned = |path: &Path| is_of_one_owner(program, path);
+    let tools = program.ancestors().skip(1).map(|above| above.join(TOOLS));
+    let mut found = tools
+        .filter(|tools| owned(tools))
+        .map(|t| t.join("bin/ptxas"));
+    found.find(|path| path.is_file() && owned(path))
+}
+
+#[cfg(unix)]
+fn is_of_one_owner(program: &Path, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let owner = |path: &Path| path.symlink_metadata().map(|about| about.uid()).ok();
+    owner(path).is_some_and(|one| owner(program) == Some(one))
+}
+
+#[cfg(not(unix))]
+fn is_of_one_owner(_program: &Path, path: &Path) -> bool {
+    path.exists()
+}
+
 fn on_path(path: Option<&OsStr>) -> Option<PathBuf> {
     env::split_paths(path?)
         .map(|folder| folder.join("ptxas"))
@@ -105,7 +134,7 @@ fn on_path(path: Option<&OsStr>) -> Option<PathBuf> {
 pub fn version(path: &Path) -> Result<String> {
     let mut command = Command::new(path);
     command.arg("--version").stdout(Stdio::piped());
-    let (text, _) = run(&mut command, VERSION_LIMIT)?;
+    let (text, _) = process::run(&mut command, VERSION_LIMIT, VARIABLE).map_err(tool)?;
     text.split_once(", V")
         .and_then(|(_, tail)| tail.split_whitespace().next())
         .map(str::to_owned)
@@ -144,7 +173,7 @@ pub fn assemble_with(path: &Path, text: &str, arch: &Arch) -> Result<PtxasReport
         .args(["-v", SOURCE, "-o", CUBIN])
         .stdin(source)
         .stdout(cubin.try_clone().map_err(io)?);
-    let (said, passed) = run(&mut command, ASSEMBLY_LIMIT)?;
+    let (said, passed) = process::run(&mut command, ASSEMBLY_LIMIT, VARIABLE).map_err(tool)?;
     if !passed {
         let said = said.replace(SOURCE, "kernel.ptx");
         return Err(tool(format!(
@@ -174,59 +203,15 @@ pub fn gate(report: &PtxasReport) -> Vec<Violation> {
         ("spill-stores", "spill stores", report.spill_store_bytes),
         ("stack", "stack frame", report.stack_bytes),
     ];
-    let advice = "0 are allowed: use a smaller tile or more threads";
     let registers = report.registers;
     let resources = bytes.into_iter().filter(|(_, _, bytes)| *bytes > 0);
     let resources = resources.map(|(code, what, bytes)| {
-        let message = format!("{bytes} bytes of {what} at {registers} registers; {advice}");
+        let message = format!("{bytes} bytes of {what} at {registers} registers; 0 are allowed");
         Violation::new(code, message)
     });
     let warnings = report.warnings.iter();
     let warnings = warnings.map(|line| Violation::new("ptxas-warning", line.as_str()));
     resources.chain(warnings).collect()
-}
-
-/// Runs the tool: all it printed, and whether it succeeded. One that does not end in time is ended.
-fn run(command: &mut Command, limit: Duration) -> Result<(String, bool)> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let failed = |error| tool(format!("{program} does not run: {error}"));
-    let mut child = command.stderr(Stdio::piped()).spawn().map_err(failed)?;
-    let (send, said) = channel();
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let stdout = stdout.map(|stream| Box::new(stream) as Box<dyn Read + Send>);
-    let stderr = stderr.map(|stream| Box::new(stream) as Box<dyn Read + Send>);
-    for mut stream in stdout.into_iter().chain(stderr) {
-        let send = send.clone();
-        thread::spawn(move || {
-            let mut text = Vec::new();
-            // What was said before a stream broke is still told; nobody listens after the limit.
-            let _ = stream.read_to_end(&mut text);
-            let _ = send.send(text);
-        });
-    }
-    drop(send);
-    let (begun, mut text) = (Instant::now(), Vec::new());
-    loop {
-        match said.recv_timeout(limit.saturating_sub(begun.elapsed())) {
-            Ok(more) => text.extend(more),
-            Err(RecvTimeoutError::Disconnected) => break,
-            Err(RecvTimeoutError::Timeout) => {
-                // A tool that has just ended is not there to be ended.
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(tool(format!(
-                    "{program} did not end in {} s and was stopped: see what it waits for, or \
-                     name another with {VARIABLE}",
-                    limit.as_secs()
-                )));
-            }
-        }
-    }
-    let status = child.wait().map_err(failed)?;
-    Ok((
-        String::from_utf8_lossy(&text).into_owned(),
-        status.success(),
-    ))
 }
 
 fn tool(message: String) -> Error {
@@ -348,13 +333,6 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_hangs_is_ended() {
-        let mut hangs = Command::new("sleep");
-        let error = run(hangs.arg("600"), Duration::from_millis(20)).unwrap_err();
-        assert!(error.to_string().contains("did not end"), "{error}");
-    }
-
-    #[test]
     fn the_tool_is_named_or_on_the_path_or_in_cuda_home() {
         let folder = tempfile::tempdir().unwrap();
         let (bin, home) = (folder.path().join("path"), folder.path().join("home"));
@@ -380,5 +358,19 @@ mod tests {
         );
         assert_eq!(found("", empty, empty), None);
         assert_eq!(search(|_| None), None);
+    }
+
+    #[test]
+    fn the_tool_that_set_up_installed_is_found_above_the_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["target/debug/tilewright", ".tools/bin/ptxas"] {
+            fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            fs::write(at(name), "").unwrap();
+        }
+        let program = at("target/debug/tilewright");
+        assert_eq!(set_up(&program), Some(at(".tools/bin/ptxas")));
+        fs::remove_file(at(".tools/bin/ptxas")).unwrap();
+        assert!(set_up(&program).is_none_or(|found| !found.starts_with(folder.path())));
     }
 }

@@ -96,6 +96,13 @@ pub(super) fn optimize(machine: &TargetMachine, module: &Module<'_>) -> Result<(
         .map_err(|error| error.to_string())
 }
 
+/// Takes away what nothing reads any more, and computes what is known.
+pub(super) fn tidy(machine: &TargetMachine, module: &Module<'_>) -> Result<()> {
+    module
+        .run_passes("instcombine,dce", machine, PassBuilderOptions::create())
+        .map_err(|error| error.to_string())
+}
+
 /// The PTX text of an optimized module.
 pub(super) fn assembly(machine: &TargetMachine, module: &Module<'_>) -> Result<String> {
     let buffer = machine

@@ -152,6 +152,7 @@ fn gmem(param: ParamId, offset: Expr, imm: i64) -> Arg {
         base: Base::Param(param),
         offset,
         imm,
+        coords: Vec::new(),
     })
 }
 
@@ -161,5 +162,6 @@ fn smem(offset: Expr, imm: i64) -> Arg {
         base: Base::Smem,
         offset,
         imm,
+        coords: Vec::new(),
     })
 }

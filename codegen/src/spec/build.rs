@@ -8,20 +8,25 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tilewright_formula::form::{Form, Recognized};
 use tilewright_layout::Swizzle;
 
 use super::catalogue;
 use super::compute;
 use super::computes::Computes;
+use super::embedded::Embedded;
+use super::forms::FormKind;
 use super::keys::{Kind, int};
 use super::model::{Auto, CopyPath, Operand, Own, Spec, paths};
 use super::names::is_identifier;
 use super::nearest::{all_of, nearest, one_of, suggestion};
 use super::node::{Entry, Node, Value};
+use super::notation;
 use super::problems::{Problems, span_of};
 use super::read::{Field, Fields, Reader};
 use super::shape::defaults;
 use super::signature;
+use super::tile;
 use super::valued::Valued;
 use super::values::{MAX_TILE_EXTENT, MAX_TILE_SIZE};
 use crate::arch::Arch;
@@ -171,10 +176,22 @@ impl Reader<'_> {
     fn tile(&mut self, field: &Field<'_>) -> Option<(Vec<String>, Vec<i64>)> {
         // Of a formula that is refused nobody knows its modes.
         let found = self.shape.formula.clone()?;
-        let tile = self.shape.tile.clone();
+        let tile = tile::positional(&found.0, &found.1.form);
         let names: Vec<&str> = tile.iter().map(String::as_str).collect();
         let Value::Map(entries) = &field.node.value else {
+            if matches!(&field.node.value, Value::Scalar { text, .. } if text == "auto") {
+                let message = "`cta_tile` is `auto`; it decides on the kernel, and is written";
+                let help = self.first_tile();
+                let help = help.unwrap_or_else(|| "write its extents".to_owned());
+                let span = &field.node.span;
+                self.problems
+                    .add("tile-auto", span, message.to_owned(), help);
+                return None;
+            }
             let extents = self.tuple(field, &names, MAX_TILE_EXTENT, MAX_TILE_SIZE);
+            if extents.is_none() {
+                self.no_product(field, &found.1);
+            }
             return extents.map(|extents| (tile, extents));
         };
         let modes = found.0.modes.iter().map(|mode| mode.name.as_str());
@@ -210,6 +227,28 @@ impl Reader<'_> {
             return None;
         }
         Some((cut.iter().map(|entry| entry.key.clone()).collect(), extents))
+    }
+
+    /// Says why a formula is no product, where its tile is given the three extents of one.
+    fn no_product(&mut self, field: &Field<'_>, found: &Recognized) {
+        const EXTENTS: usize = 3;
+        let Value::Scalar { text, .. } = &field.node.value else {
+            return;
+        };
+        let written = notation::tuple(text).map_or(0, |extents| extents.len());
+        let (Form::Rows(_), EXTENTS) = (&found.form, written) else {
+            return;
+        };
+        let name = FormKind::Contraction.facts().name;
+        let Some((_, why, part)) = found.others.iter().find(|(form, ..)| *form == name) else {
+            return;
+        };
+        if let Some(compute) = self.tree.find("compute") {
+            let span = Embedded::of(self.text, compute).span(part.clone());
+            let message = format!("this is no product, whose tiles have three extents: {why}");
+            let help = "a sum of products of two factors, alone in its body, is one";
+            self.problems.add("no-product", &span, message, help);
+        }
     }
 
     /// The extent of a tile along one mode.

@@ -7,7 +7,7 @@
 
 use tilewright_formula::form::recognize;
 use tilewright_formula::problem::Place;
-use tilewright_formula::syntax::{Tree, parse_what_can_be};
+use tilewright_formula::syntax::{MAX_TEXT, Tree, parse_among};
 use tilewright_formula::{self as formula, Signature};
 
 use super::embedded::Embedded;
@@ -48,7 +48,9 @@ pub(super) fn shape(tree: &Node, text: &str, problems: &mut Problems) -> Shape {
         embedded: Embedded::of(text, &compute.value),
         problems,
     };
-    let (parsed, misspelled) = parse_what_can_be(written);
+    let operands = read.signature.operands.iter();
+    let operands: Vec<&str> = operands.map(|one| one.name.as_str()).collect();
+    let (parsed, misspelled) = parse_among(written, &operands);
     if !read.sound {
         front.report(misspelled);
         return listed(tree, &read.signature, &parsed);
@@ -59,7 +61,16 @@ pub(super) fn shape(tree: &Node, text: &str, problems: &mut Problems) -> Shape {
         Err(problems) => Err(problems),
     });
     match checked {
-        Ok((formula, recognized)) => Shape::of(&kernel(tree), formula, recognized),
+        Ok((formula, recognized)) => {
+            front.warn(formula::doubtful(&formula));
+            // What is kept of it is its one spelling, with blanks.
+            let spelled = formula::print::print(&formula.tree).len();
+            if spelled > MAX_TEXT {
+                let message = format!("{spelled} bytes as it is printed; at most {MAX_TEXT}");
+                front.report(vec![formula::Problem::new("too-long", &(0..0), message)]);
+            }
+            Shape::of(&kernel(tree), formula, recognized)
+        }
         Err(found) => {
             front.report(found);
             listed(tree, &read.signature, &parsed)
@@ -146,6 +157,18 @@ impl Front<'_> {
             });
             self.problems
                 .add(problem.code, &span, problem.message, help);
+        }
+    }
+
+    /// Lists what may not be meant.
+    fn warn(&mut self, found: Vec<formula::Problem>) {
+        for problem in found {
+            if let Place::Text(start, end) = problem.place {
+                let span = self.embedded.span(start..end);
+                let help = problem.help.unwrap_or_default();
+                self.problems
+                    .warn(problem.code, &span, problem.message, help);
+            }
         }
     }
 

@@ -159,6 +159,16 @@ impl Computes {
         outer
     }
 
+    /// The modes that rows are folded along, of which a tile has all.
+    pub fn folded(&self) -> Vec<&str> {
+        let Form::Rows(rows) = &self.form else {
+            return Vec::new();
+        };
+        let modes = rows.folds.iter().flat_map(|site| &site.modes);
+        let modes = modes.filter_map(|mode| self.formula.modes.get(*mode));
+        modes.map(|mode| mode.name.as_str()).collect()
+    }
+
     /// Whether it copies one operand to another of its type, in any order of their modes.
     pub fn is_copy(&self) -> bool {
         let all = &self.formula.signature.operands;
@@ -183,10 +193,8 @@ impl Computes {
 /// What the names of a plain formula stand for.
 fn signature(operands: &[Operand], accumulation: Accumulation) -> Signature {
     let operand = |operand: &Operand| {
-        let axes = operand
-            .axes
-            .iter()
-            .map(|axis| Axis::Mode(axis.mode.clone()));
+        let axes = operand.formula_axes().into_iter();
+        let axes = axes.map(|axis| Axis::Mode(axis.mode.clone()));
         tilewright_formula::Operand {
             axes: axes.collect(),
             ..tilewright_formula::Operand::new(&operand.name, operand.dtype, &[])

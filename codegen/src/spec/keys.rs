@@ -230,7 +230,8 @@ pub(super) static OPERAND: &[Key] = &[
         .of("dtype", "Element type in memory.", false),
     key(Kind::Layout).required().of(
         "layout",
-        "Extents and their strides in elements, such as `(m,k):(lda,1)`.",
+        "Extents and their strides in elements, such as `(m,k):(lda,1)`: numbers, names of the \
+         caller's, or products of extents. `(m,k)` alone is without gaps, as `(m,k):(k,1)` is.",
         false,
     ),
     key(Kind::Other).of(

@@ -34,6 +34,7 @@ mod planes;
 mod shape;
 mod operand;
 mod computes;
+mod tile;
 mod keys;
 mod catalogue;
 mod read;
@@ -43,6 +44,7 @@ mod printed;
 mod valued;
 mod record;
 pub mod model;
+mod strides;
 mod operands;
 mod names;
 mod embedded;
@@ -70,12 +72,13 @@ pub use planes::{Columns, LEAST_BLOCK, Planes};
 pub use reference::reference;
 pub use schema::schema;
 pub(crate) use shape::default_formula;
+pub(crate) use strides::WORKSPACE;
 pub use tree::{MAX_DEPTH, MAX_NODES, MAX_SCALAR_BYTES, MAX_SIZE_BYTES};
 pub use tune::MAX_POINTS;
 
 pub use tilewright_formula::identity::default_words;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Problem, Result};
 use problems::{Problems, span_of};
 
 /// A checked spec file.
@@ -90,9 +93,16 @@ pub struct SpecFile {
     /// The tuning space in the order of the file, the last path fastest; the spec itself when
     /// nothing is tuned.
     pub points: Vec<Point>,
+    /// What is legal in it and may not be meant.
+    pub warnings: Vec<Problem>,
 }
 
 impl SpecFile {
+    /// The report of what may not be meant, with source lines; empty where there is nothing.
+    pub fn warned(&self, color: bool) -> String {
+        crate::error::warned(&self.path, &self.text, &self.warnings, color)
+    }
+
     /// The point of that id, of the id's part after `@`, or of its hash.
     pub fn point(&self, id: &str) -> Option<&Point> {
         let is = |point: &&Point| {
@@ -181,6 +191,7 @@ pub fn parse(path: &str, text: &str) -> Result<SpecFile> {
             text: text.into(),
             spec,
             points,
+            warnings: problems.warnings(),
         }),
         _ => Err(refusal(path, text, problems)),
     }

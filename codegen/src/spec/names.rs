@@ -38,7 +38,7 @@ impl Reader<'_> {
                 "rename the file: letters, digits and `_`".to_string()
             };
             self.problems
-                .add("name-mismatch", &field.node.span, message, help);
+                .warn("name-mismatch", &field.node.span, message, help);
         }
         Some(name.to_string())
     }
@@ -63,7 +63,8 @@ pub(super) fn is_identifier(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(word) && !name.as_bytes()[0].is_ascii_digit()
 }
 
-/// The name a spec at that path must have: `<kernel>_<stem>` in the folder of its kernel, else the
+/// The name a spec at that path should have: `<kernel>_<stem>` in the folder of its kernel, else
+/// the
 /// stem. `None` for what is no `.yaml` file.
 pub fn expected_name(path: &str, kernel: &str) -> Option<String> {
     let path = Path::new(path);

@@ -28,6 +28,7 @@ pub(super) struct Entry {
 
 /// Reads a tuple without nesting: `(128,128,64)`.
 pub(super) fn tuple(text: &str) -> Result<Vec<Entry>, Misfit> {
+    short(text)?;
     let tuple: IntTuple<Sym> = text.parse().map_err(|error| misfit(text, &error))?;
     entries(text, 0, &tuple)
 }
@@ -35,11 +36,38 @@ pub(super) fn tuple(text: &str) -> Result<Vec<Entry>, Misfit> {
 /// The word that leaves an operand's order in memory to the plan.
 pub(super) const PACKED: &str = "packed";
 
-/// Reads a layout without nesting: `(m,k):(lda,1)`. Extents and strides, none of which stand in
-/// `(n,k):packed`.
-pub(super) fn layout(text: &str) -> Result<(Vec<Entry>, Option<Vec<Entry>>), Misfit> {
-    if let Some((extents, PACKED)) = text.split_once(':').map(|(a, b)| (a, b.trim())) {
-        return Ok((tuple(extents)?, None));
+/// What a layout says of strides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Strides {
+    /// One for each extent.
+    Written(Vec<Entry>),
+    /// `(m,n)`: elements lie one behind the other, those along the last extent first.
+    Contiguous,
+    /// `(n,k):packed`: the order in memory is the plan's.
+    Packed,
+}
+
+/// Most bytes of a layout or a tuple.
+const MOST_BYTES: usize = 1024;
+
+/// Refuses what is no line that anybody writes.
+fn short(text: &str) -> Result<(), Misfit> {
+    let bytes = text.len();
+    let message = format!("{bytes} bytes; at most {MOST_BYTES} are accepted");
+    let misfit = || Misfit {
+        at: 0..bytes,
+        message,
+    };
+    (bytes <= MOST_BYTES).then_some(()).ok_or_else(misfit)
+}
+
+/// Reads a layout without nesting, extents and strides: `(m,k):(lda,1)`, `(m,k)`, `(n,k):packed`.
+pub(super) fn layout(text: &str) -> Result<(Vec<Entry>, Strides), Misfit> {
+    short(text)?;
+    match text.split_once(':').map(|(a, b)| (a, b.trim())) {
+        Some((extents, PACKED)) => return Ok((tuple(extents)?, Strides::Packed)),
+        None => return Ok((tuple(text)?, Strides::Contiguous)),
+        Some(_) => {}
     }
     let layout: Layout<Sym> = text.parse().map_err(|error| misfit(text, &error))?;
     let colon = text.find(':').unwrap_or(text.len());
@@ -47,7 +75,7 @@ pub(super) fn layout(text: &str) -> Result<(Vec<Entry>, Option<Vec<Entry>>), Mis
     let strides = strides.get(1..).unwrap_or_default();
     Ok((
         entries(extents, 0, &layout.shape())?,
-        Some(entries(strides, colon + 1, &layout.stride())?),
+        Strides::Written(entries(strides, colon + 1, &layout.stride())?),
     ))
 }
 

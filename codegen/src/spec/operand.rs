@@ -147,6 +147,23 @@ pub enum Stride {
     Const(i64),
     /// A run-time value of that name (`lda`, `rsa`), 64-bit.
     Named(String),
+    /// A product of extents, which a launch computes: `n` of `(m,n):(n,1)`.
+    Product {
+        /// Name of the value in the kernel.
+        name: String,
+        /// The product as a launch expression.
+        text: String,
+    },
+}
+
+impl Stride {
+    /// The name of the run-time value in the kernel; none of a constant.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Stride::Const(_) => None,
+            Stride::Named(name) | Stride::Product { name, .. } => Some(name),
+        }
+    }
 }
 
 impl fmt::Display for Stride {
@@ -154,6 +171,7 @@ impl fmt::Display for Stride {
         match self {
             Stride::Const(value) => write!(f, "{value}"),
             Stride::Named(name) => f.write_str(name),
+            Stride::Product { text, .. } => f.write_str(text),
         }
     }
 }

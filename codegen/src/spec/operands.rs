@@ -1,19 +1,16 @@
 //! Operands: element types and layouts, against what the formula takes.
 
-use tilewright_layout::Int;
-
 use super::forms::TypeRule;
-use super::nearest::{one_of, suggestion};
 use super::node::Node;
-use super::notation::{self, Entry};
+use super::notation;
 use super::operand::{Axis, Operand, Stride};
 use super::read::{Field, Fields, Reader};
 use super::shape::OperandShape;
 use crate::dtype::DType;
 use crate::error::shown;
 
-/// Largest constant stride.
-const MAX_STRIDE: i64 = 1 << 31;
+/// Names that every kernel has: `sms` and `max_clusters`.
+const RUNTIME_NAMES: usize = 2;
 /// Most modes of a packed operand.
 const MOST_PACKED: usize = 2;
 
@@ -22,10 +19,45 @@ impl Reader<'_> {
     pub(super) fn operands(&mut self, field: &Field<'_>) -> Vec<Operand> {
         let map = self.record(field.node, field.key.kind, &field.path, field.key_span);
         let shapes = self.shape.operands.clone();
-        shapes
-            .iter()
-            .filter_map(|shape| self.operand(&map, shape))
-            .collect()
+        let operands = shapes.iter().filter_map(|shape| self.operand(&map, shape));
+        let operands: Vec<Operand> = operands.collect();
+        self.names(&map, &operands);
+        operands
+    }
+
+    /// Checks that a launch has places for the extents and strides that callers give, at the first
+    /// operand that has one too many.
+    fn names(&mut self, map: &Fields<'_>, operands: &[Operand]) {
+        const MOST: usize = tilewright_bundle::MAX_NAMES - RUNTIME_NAMES;
+        let mut names: Vec<&str> = Vec::new();
+        let mut first = None;
+        for operand in operands {
+            for axis in operand.formula_axes() {
+                let stride = match &axis.stride {
+                    Stride::Named(name) => Some(name.as_str()),
+                    Stride::Const(_) | Stride::Product { .. } => None,
+                };
+                for name in stride.into_iter().chain([axis.mode.as_str()]) {
+                    if !names.contains(&name) {
+                        names.push(name);
+                    }
+                }
+            }
+            if names.len() > MOST {
+                first = first.or(Some(operand));
+            }
+        }
+        let Some(field) = first.and_then(|operand| map.get(&operand.name)) else {
+            return;
+        };
+        let message = format!(
+            "the operands have {} extents and strides by name; at most {MOST} are allowed",
+            names.len()
+        );
+        let help = "leave strides of tensors without gaps out, as in `(m,n)`, or compute it in \
+                    two kernels";
+        self.problems
+            .add("too-many-names", &field.node.span, message, help);
     }
 
     fn operand(&mut self, map: &Fields<'_>, shape: &OperandShape) -> Option<Operand> {
@@ -66,7 +98,7 @@ impl Reader<'_> {
             role: shape.role,
             axes,
             packed,
-            turned: shape.turned && !self.shape.is_plain,
+            turned: shape.turned,
             plane,
             over,
             block,
@@ -107,9 +139,10 @@ impl Reader<'_> {
             self.problems
                 .add("wrong-extents", &self.part(field.node, at), message, help);
         }
-        let Some(strides) = strides else {
-            let strides = self.packed(field, shape)?;
-            return Some((strides, true));
+        let strides = match strides {
+            notation::Strides::Packed => return Some((self.packed(field, shape)?, true)),
+            notation::Strides::Contiguous => return Some((self.contiguous(shape), false)),
+            notation::Strides::Written(strides) => strides,
         };
         if strides.len() != shape.modes.len() {
             let (path, actual, rank) = (&field.path, strides.len(), shape.modes.len());
@@ -143,8 +176,8 @@ impl Reader<'_> {
         } else if !(1..=MOST_PACKED).contains(&rank) {
             ("has no one or two modes", shape.example())
         } else {
-            let rows = format!("ld{}", shape.name);
-            let strides = [Stride::Named(rows), Stride::Const(1)];
+            let rows = Stride::Named(self.value_name(format!("ld{}", shape.name)));
+            let strides = [rows, Stride::Const(1)];
             let mut strides = strides[MOST_PACKED - rank..].to_vec();
             if shape.turned {
                 strides.reverse();
@@ -158,42 +191,10 @@ impl Reader<'_> {
         None
     }
 
-    fn stride(
-        &mut self,
-        field: &Field<'_>,
-        facts: &OperandShape,
-        entry: &Entry,
-        mode: usize,
-    ) -> Option<Stride> {
-        let least = i64::from(facts.is_written());
-        let names = stride_names(&facts.name, facts.modes.len(), mode);
-        let text = entry.value.to_string();
-        match entry.value.as_i64() {
-            Some(value) if (least..=MAX_STRIDE).contains(&value) => {
-                return Some(Stride::Const(value));
-            }
-            None if names.contains(&text) => return Some(Stride::Named(text)),
-            _ => {}
-        }
-        let span = self.part(field.node, entry.at.clone());
-        let words: Vec<&str> = names.iter().map(String::as_str).collect();
-        let message = format!(
-            "stride of {} in `{}` is `{}`; allowed are integers from {least} to {MAX_STRIDE}, {}",
-            facts.modes[mode],
-            field.path,
-            shown(&text),
-            one_of(&words)
-        );
-        let help = match entry.value.as_i64() {
-            Some(value) => format!("use {}", value.clamp(1, MAX_STRIDE)),
-            None => suggestion(&text, &words),
-        };
-        self.problems.add("wrong-stride", &span, message, help);
-        None
-    }
-
     fn overlap(&mut self, field: &Field<'_>, shape: &OperandShape, strides: &[Stride]) {
-        let twice = |(at, stride): (usize, &Stride)| strides[..at].contains(stride);
+        let same = |one: &Stride, other: &Stride| one.to_string() == other.to_string();
+        let twice =
+            |(at, stride): (usize, &Stride)| strides[..at].iter().any(|one| same(one, stride));
         if shape.is_written() && strides.iter().enumerate().any(twice) {
             let message = format!(
                 "`{}` gives both extents one stride: elements of the output overlap",
@@ -204,8 +205,8 @@ impl Reader<'_> {
                 .add("overlapping-output", &field.node.span, message, help);
         }
         let again = strides.iter().enumerate().find_map(|one| match one {
-            (_, Stride::Named(name)) if twice(one) => Some(name),
-            _ => None,
+            (_, Stride::Const(_)) => None,
+            (_, stride) => twice(one).then_some(stride),
         });
         if let (false, Some(name)) = (shape.is_written(), again) {
             let message = format!(
@@ -293,16 +294,6 @@ impl Reader<'_> {
         let parts: Vec<String> = self.shape.operands.iter().map(part).collect();
         format!("{}, accumulator {}", parts.join(", "), rule.accumulator)
     }
-}
-
-/// Run-time strides that a mode of an operand of that rank may have.
-pub(super) fn stride_names(operand: &str, rank: usize, mode: usize) -> Vec<String> {
-    let own = match (rank, mode) {
-        (2, 0) => "rs".to_owned(),
-        (2, _) => "cs".to_owned(),
-        _ => format!("s{}", mode + 1),
-    };
-    vec![format!("ld{operand}"), format!("{own}{operand}")]
 }
 
 fn list(operands: &[Operand]) -> String {

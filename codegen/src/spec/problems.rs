@@ -12,6 +12,7 @@ const MOST: usize = 100;
 pub(super) struct Problems {
     list: Vec<Problem>,
     left_out: usize,
+    warnings: Vec<Problem>,
 }
 
 impl Problems {
@@ -31,6 +32,33 @@ impl Problems {
             help,
             related: vec![],
         });
+    }
+
+    /// Notes what is legal and may not be meant.
+    pub fn warn(
+        &mut self,
+        code: &'static str,
+        span: &Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        let warning = Problem {
+            code,
+            message: message.into(),
+            span: span.clone(),
+            help: Some(help.into()),
+            related: vec![],
+        };
+        if self.warnings.len() < MOST && !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
+    /// What is legal and may not be meant, in order of position.
+    pub fn warnings(&self) -> Vec<Problem> {
+        let mut warnings = self.warnings.clone();
+        warnings.sort_by_key(|problem| (problem.span.bytes.start, problem.span.bytes.end));
+        warnings
     }
 
     /// Adds a problem that speaks of a second place.

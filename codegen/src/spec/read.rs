@@ -7,10 +7,11 @@ use std::ops::Range;
 
 use super::forms::FORMS;
 use super::keys::{Key, Kind, Named, fields};
-use super::nearest::{all_of, nearest, one_of, suggestion};
+use super::nearest::{all_of, nearest};
 use super::node::{Entry, Node, Value};
 use super::problems::Problems;
 use super::shape::{Shape, defaults};
+use super::tile;
 use crate::error::{Span, shown};
 
 /// The fields of one map: every key of the table, written or not.
@@ -98,7 +99,12 @@ impl Reader<'_> {
         for Named { name, key } in keys.iter().filter(|named| named.key.required) {
             if found(name).is_none() && !meant.contains(&name.as_str()) {
                 let message = format!("`{prefix}{name}` is missing");
-                let help = format!("add `{name}`: {}", lower_first(key.doc));
+                let first = match key.kind {
+                    Kind::Tile => self.first_tile(),
+                    _ => None,
+                };
+                let help =
+                    first.unwrap_or_else(|| format!("add `{name}`: {}", lower_first(key.doc)));
                 self.problems.add("missing-key", place, message, help);
             }
         }
@@ -108,6 +114,13 @@ impl Reader<'_> {
         });
         let list = list.collect();
         Fields { prefix, list }
+    }
+
+    /// A tile to begin with, where the formula is known.
+    pub fn first_tile(&self) -> Option<String> {
+        let (formula, recognized) = &**self.shape.formula.as_ref()?;
+        let first = tile::proposed(formula, &recognized.form)?;
+        Some(format!("begin with `cta_tile: {first}`"))
     }
 
     /// The entries of a map; `None` for anything else, listed as a problem.
@@ -207,34 +220,6 @@ impl Reader<'_> {
                 None
             }
         }
-    }
-
-    /// A value out of a closed list of words.
-    pub fn word(
-        &mut self,
-        field: &Field<'_>,
-        code: &'static str,
-        what: &str,
-        words: &[&str],
-    ) -> Option<usize> {
-        let text = self.scalar(field, &one_of(words))?;
-        let found = words.iter().position(|word| *word == text);
-        if found.is_none() {
-            let known = if words.len() == 1 {
-                format!("{what} is")
-            } else {
-                format!("{what}s are")
-            };
-            let message = format!(
-                "`{}` is `{}`; known {known} {}",
-                field.path,
-                shown(text),
-                all_of(words)
-            );
-            self.problems
-                .add(code, &field.node.span, message, suggestion(text, words));
-        }
-        found
     }
 
     /// The span of a part of a scalar's text; of the whole scalar when escapes or folding moved the

@@ -105,6 +105,7 @@ fn spelled(word: &Word) -> String {
 
 fn default(key: &Key) -> &'static str {
     match (key.required, key.auto) {
+        (true, _) if key.of_default => "must be written, but beside `compute`",
         (true, _) => "must be written",
         (_, true) => "`auto`",
         _ => "",

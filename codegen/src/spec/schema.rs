@@ -12,7 +12,6 @@ use super::forms::FormKind;
 use super::keys::{Key, Kind, Named, fields};
 use super::model::{Spec, paths};
 use super::notation::PACKED;
-use super::operands::stride_names;
 use super::shape::{OperandShape, Shape, defaults};
 use super::signature::SCALAR_TYPES;
 use super::swizzle::BYTE_NAMES;
@@ -269,19 +268,14 @@ fn tuple_pattern(rank: usize) -> String {
 }
 
 fn layout_pattern(operand: &OperandShape) -> String {
-    let rank = operand.modes.len();
-    let stride = |mode| {
-        format!(
-            "({}|[0-9]+)",
-            stride_names(&operand.name, rank, mode).join("|")
-        )
-    };
-    let strides: Vec<String> = (0..rank).map(stride).collect();
+    // A number, a name or a product of extents.
+    let stride = "[A-Za-z0-9_][A-Za-z0-9_*/ ]*";
+    let strides = vec![stride; operand.modes.len()];
     let (modes, strides) = (operand.modes.join(", *"), strides.join(", *"));
     if operand.is_written() {
-        return format!("^\\({modes}\\):\\({strides}\\)$");
+        return format!("^\\({modes}\\)(:\\({strides}\\))?$");
     }
-    format!("^\\({modes}\\):(\\({strides}\\)|{PACKED})$")
+    format!("^\\({modes}\\)(:(\\({strides}\\)|{PACKED}))?$")
 }
 
 /// A constant extent, or where the groups of a ragged mode lie.

@@ -318,8 +318,10 @@ impl Shape {
             let operands = shape.operands.iter();
             operands.map(|one| (one.name.clone(), one.role)).collect()
         };
+        let turned = self.operands.iter().any(|one| one.turned);
         let same = |default: &Shape| {
-            default.kernel == self.kernel
+            !turned
+                && default.kernel == self.kernel
                 && default.tile == self.tile
                 && operands(default) == operands(self)
         };
@@ -332,14 +334,18 @@ impl Shape {
         if !self.is_plain || !self.is_written || self.is_default() {
             return None;
         }
-        let name = |role| self.role(role).map(|operand| operand.name.as_str());
-        let output = name(Role::Output)?;
+        let element = |role| {
+            let operand = self.role(role)?;
+            Some(format!("{}[{}]", operand.name, operand.modes.join(",")))
+        };
+        let output = element(Role::Output)?;
         Some(match self.tile.as_slice() {
-            [m, n] => format!("{output}[{m},{n}] = {}[{m},{n}]", name(Role::Source)?),
-            [m, n, k] => {
-                let (a, b) = (name(Role::A)?, name(Role::B)?);
-                format!("{output}[{m},{n}] = sum[{k}] {a}[{m},{k}] * {b}[{n},{k}]")
-            }
+            [_, _] => format!("{output} = {}", element(Role::Source)?),
+            [_, _, k] => format!(
+                "{output} = sum[{k}] {} * {}",
+                element(Role::A)?,
+                element(Role::B)?
+            ),
             _ => return None,
         })
     }

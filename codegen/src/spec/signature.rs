@@ -9,7 +9,7 @@ use tilewright_formula::{
 
 use super::nearest::{all_of, suggestion};
 use super::node::{Entry, Node, Value};
-use super::notation;
+use super::notation::{self, Strides};
 use super::problems::Problems;
 use super::read::describe;
 use crate::error::shown;
@@ -32,7 +32,11 @@ pub(super) fn read(tree: &Node, problems: &mut Problems) -> ReadSignature {
     let operands = entries(tree, "operands").iter().map(|entry| {
         let operand = operand(entry);
         sound &= operand.is_some();
-        operand.unwrap_or_else(|| Operand::new(&entry.key, DType::F32, &[]))
+        // Its axes are known where its type is not.
+        operand.unwrap_or_else(|| Operand {
+            axes: axes(entry).unwrap_or_default(),
+            ..Operand::new(&entry.key, DType::F32, &[])
+        })
     });
     let operands = operands.collect();
     let before = problems.list().len();
@@ -76,18 +80,24 @@ fn word(node: Option<&Node>) -> Option<&str> {
     }
 }
 
+/// The axes of an operand, where its layout can be read.
+fn axes(entry: &Entry) -> Option<Vec<Axis>> {
+    let layout = word(entry.value.find("layout"))?;
+    let (extents, _) = notation::layout(layout).ok()?;
+    let axes = extents.iter();
+    axes.map(|extent| Axis::parse(layout.get(extent.at.clone())?))
+        .collect()
+}
+
 /// An operand, where its type and its layout can be read.
 fn operand(entry: &Entry) -> Option<Operand> {
     let dtype = DType::from_text(word(entry.value.find("dtype"))?)?;
     let layout = word(entry.value.find("layout"))?;
-    let (extents, strides) = notation::layout(layout).ok()?;
-    let axes = extents
-        .iter()
-        .map(|extent| Axis::parse(layout.get(extent.at.clone())?));
+    let (_, strides) = notation::layout(layout).ok()?;
     Some(Operand {
-        axes: axes.collect::<Option<_>>()?,
+        axes: axes(entry)?,
         // Which order it has is a plan's to say.
-        packed: strides.is_none().then(String::new),
+        packed: (strides == Strides::Packed).then(String::new),
         over: word(entry.value.find("over")).map(str::to_owned),
         ..Operand::new(&entry.key, dtype, &[])
     })

@@ -21,7 +21,7 @@ pub const MAX_DEPTH: usize = 16;
 /// Most nodes (scalars, lists and maps) accepted.
 pub const MAX_NODES: usize = 10_000;
 /// Longest scalar accepted, in bytes.
-pub const MAX_SCALAR_BYTES: usize = 4096;
+pub const MAX_SCALAR_BYTES: usize = tilewright_formula::syntax::MAX_TEXT;
 
 /// An open list or map.
 enum Frame {

@@ -72,6 +72,16 @@ fn suggested(text: &str, list: &List, auto: bool) -> String {
     suggestion(text, &words)
 }
 
+/// The element type that a word means: one of another name, or of integers the widest.
+fn like_dtype(word: &str) -> Option<String> {
+    let meant = DType::meant(word)?;
+    if DTYPES.contains(&meant) {
+        return Some(format!("use `{meant}`"));
+    }
+    let wide = matches!(meant, DType::S64 | DType::U64 | DType::U32);
+    wide.then(|| "use `s32`, the widest integers that kernels have".to_owned())
+}
+
 impl Reader<'_> {
     /// The architecture.
     pub fn arch(&mut self, field: &Field<'_>) -> Option<Arch> {
@@ -95,8 +105,20 @@ impl Reader<'_> {
     /// An element type.
     pub fn dtype(&mut self, field: &Field<'_>) -> Option<DType> {
         let names: Vec<&str> = DTYPES.iter().map(|dtype| dtype.text()).collect();
-        let at = self.word(field, "unknown-dtype", "element type", &names)?;
-        DTYPES.get(at).copied()
+        let text = self.scalar(field, &one_of(&names))?;
+        let found = DTYPES.iter().find(|dtype| dtype.text() == text);
+        if found.is_none() {
+            let message = format!(
+                "`{}` is `{}`; known element types are {}",
+                field.path,
+                shown(text),
+                all_of(&names)
+            );
+            let help = like_dtype(text).unwrap_or_else(|| suggestion(text, &names));
+            self.problems
+                .add("unknown-dtype", &field.node.span, message, help);
+        }
+        found.copied()
     }
 
     /// A word of a closed list, with its count where it has one.

@@ -1,19 +1,20 @@
-//! Accesses to global memory: which coordinates they are of, and the limits those must keep.
+//! Accesses to global memory: that they are of the elements that they say, and the limits which
+//! the coordinates of those must keep.
 //!
-//! The coordinates of an element are read off the address: the bytes behind the operand's pointer
-//! are a sum of coordinates times strides. What a named stride is multiplied by is the coordinate
-//! of its mode; the rest belongs to modes of constant stride. Any coordinates that give the address
-//! and keep their limits show that the access stays inside.
+//! An access carries the coordinates of its element. They are shown to give its address: the bytes
+//! behind the operand's pointer are the sum of coordinates times strides. Then each of them is
+//! shown to be inside by itself, on the path to the access.
 
 use super::launch::{access_bytes, in_scratch};
-use super::poly::{Mono, Poly, subsets};
+use super::poly::{Mono, Poly};
 use super::prove::{Effort, ORDINARY, PATIENT};
 use super::terms::{Cond, Known, Term};
 use crate::atoms::model::{Atom, Space};
 use crate::ir::program::{Address, Arg, Base, ParamId};
-use crate::lower::{WORKSPACE, map_name};
+use crate::lower::map_name;
 use crate::plan::model::{Hop, Plan};
-use crate::spec::model::{Axis, Operand, Raster, Stride};
+use crate::spec::WORKSPACE;
+use crate::spec::model::{Operand, Stride};
 
 /// Bytes at whose multiples the hardware cuts boxes of stores (measured on an H200).
 const BOX_GRANULE: i128 = 16;
@@ -29,8 +30,6 @@ pub(super) enum Way {
     Map,
     /// In scratch memory, by the size of that.
     Scratch,
-    /// Not shown, see `Limits::unless_hard`.
-    Unshown,
 }
 
 /// What a proof needs besides what is known.
@@ -108,8 +107,9 @@ impl Limits<'_> {
             }
         };
         let Some(valid) = valid else {
-            let inside = self.element(known, operand, &offset, (&Poly::constant(most), most));
-            return self.unless_hard(operand, inside, Way::Tests);
+            let all = Poly::constant(most);
+            let one = (operand, address);
+            return (self.element(known, one, &offset, (&all, most))).map(|()| Way::Tests);
         };
         let over = valid.scaled(-1).plus_constant(most);
         natural(known, &valid, "its count of valid bytes")?;
@@ -119,38 +119,17 @@ impl Limits<'_> {
         let scope = known.enter();
         known.pass(&Cond::Natural(valid.plus_constant(-1)));
         let valid = known.settled(&valid);
-        let inside = self.element(known, operand, &offset, (&valid, most));
+        let inside = self.element(known, (operand, address), &offset, (&valid, most));
         known.leave(scope);
-        self.unless_hard(operand, inside, Way::Size)
+        inside.map(|()| Way::Size)
     }
 
-    /// What a proof shows. For constant strides, and on curves that nothing unrolls, it may fail.
-    fn unless_hard(
-        &self,
-        operand: &Operand,
-        inside: Result<(), String>,
-        way: Way,
-    ) -> Result<Way, String> {
-        let constant = |axis: &&Axis| matches!(axis.stride, Stride::Const(_));
-        let curve = matches!(self.plan.work.raster, Raster::Hilbert(_));
-        // A tile has one block, so that no coordinate in it is one along blocks.
-        let in_tile = operand
-            .axes
-            .iter()
-            .chain(operand.plane.iter().map(|(_, axis)| axis));
-        let hard = in_tile.filter(constant).count() > 1 || curve && self.plan.roles.is_none();
-        match inside {
-            Ok(()) => Ok(way),
-            Err(_) if hard => Ok(Way::Unshown),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Shows that so many bytes at that place, of at most so many, are elements of the operand.
+    /// Shows that so many bytes at that place, of at most so many, are elements of the operand: the
+    /// coordinates which the access carries give the place, and are inside.
     fn element(
         &self,
         known: &mut Known<'_>,
-        operand: &Operand,
+        (operand, address): (&Operand, &Address),
         offset: &Poly,
         (bytes, most): (&Poly, i128),
     ) -> Result<(), String> {
@@ -163,15 +142,27 @@ impl Limits<'_> {
                 operand.name
             ));
         };
-        // Any coordinates that give the address and are inside show that it is.
-        let mut refusal = None;
-        for coords in coordinates(known, operand, offset, size)? {
-            match self.inside(known, operand, &coords, (bytes, along)) {
-                Ok(()) => return Ok(()),
-                Err(error) => refusal = refusal.or(Some(error)),
-            }
+        let axes = operand.all_axes().count();
+        if address.coords.len() != axes {
+            return Err(format!(
+                "the access carries {} coordinates, and {} has {axes} axes",
+                address.coords.len(),
+                operand.name
+            ));
         }
-        Err(refusal.unwrap_or_else(|| format!("the address is no element of {}", operand.name)))
+        let coords = address.coords.iter().map(|coord| known.int(coord));
+        let coords: Vec<Poly> = coords.collect();
+        let said = place_of(known, operand, &coords)?;
+        let apart = offset.plus(-1, &said);
+        let mut is_none = |apart: &Poly| known.proves(apart, ORDINARY);
+        if apart != Poly::default() && !(is_none(&apart) && is_none(&apart.scaled(-1))) {
+            return Err(format!(
+                "the address is {} bytes from the element of {} whose coordinates it carries",
+                known.text(&apart),
+                operand.name
+            ));
+        }
+        self.inside(known, operand, &coords, (bytes, along))
     }
 
     /// Shows that the coordinates, and so many bytes from there along that mode, are inside.
@@ -275,80 +266,31 @@ fn shown(known: &mut Known<'_>, effort: Effort, goal: &Poly, what: &str) -> Resu
     }
 }
 
-/// Most terms of an offset that are moved from one constant stride to the other at once.
-const MOVED: usize = 3;
-
-/// Coordinates of the element at that offset in bytes, the likeliest first: terms that both of the
-/// two shortest constant strides divide may belong to either. Of elements that share bytes, named
-/// strides are halved before they are multiplied.
-fn coordinates(
-    known: &mut Known<'_>,
-    operand: &Operand,
-    offset: &Poly,
-    size: i128,
-) -> Result<Vec<Vec<Poly>>, String> {
-    let strides: Vec<&Stride> = operand.all_axes().map(|axis| &axis.stride).collect();
-    let mut coords = vec![Poly::default(); strides.len()];
-    let mut rest = offset.clone();
-    let per_byte = i128::from(operand.dtype.per_byte());
-    let torn = || format!("the address is no element of {}", operand.name);
-    let mut constant = Vec::new();
-    for (mode, stride) in strides.iter().enumerate() {
-        if matches!(stride, Stride::Named(_)) && strides[..mode].contains(stride) {
-            return Err(format!("two strides of {} are one", operand.name));
-        }
-        let name = match stride {
-            Stride::Const(stride) => {
-                constant.push((i128::from(*stride) * size, mode));
+/// Bytes from the operand's pointer to the element at those coordinates. Of elements that share
+/// bytes, what rows are apart is halved before it is multiplied, and so are places in a row.
+fn place_of(known: &mut Known<'_>, operand: &Operand, coords: &[Poly]) -> Result<Poly, String> {
+    let size = i128::from(operand.dtype.bytes());
+    let per_byte = Poly::constant(i128::from(operand.dtype.per_byte()));
+    let mut place = Poly::default();
+    for (coord, axis) in coords.iter().zip(operand.all_axes()) {
+        let stride = match &axis.stride {
+            Stride::Const(1) => {
+                let steps = known.quotient(coord, &per_byte);
+                place = place.plus(size, &steps);
                 continue;
             }
-            Stride::Named(name) => name,
+            Stride::Const(stride) => Poly::constant(i128::from(*stride)),
+            Stride::Named(name) | Stride::Product { name, .. } => {
+                let stride = known.param(name);
+                stride.ok_or_else(|| format!("there is no parameter {name}"))?
+            }
         };
-        let stride = known.param(name);
-        let stride = stride.ok_or_else(|| format!("there is no parameter {name}"))?;
-        let stride = known.quotient(&stride, &Poly::constant(per_byte));
-        let stride = stride.as_term().ok_or_else(torn)?;
-        let mut steps = Poly::default();
-        for (mono, bytes) in offset.0.iter() {
-            if let Some(part) = mono.over(&Mono::of(stride)) {
-                steps.add_term(part, *bytes);
-                rest.add_term(*mono, -bytes);
-            }
-        }
-        coords[mode] = steps.divided(size).ok_or_else(torn)?;
+        let stride = known.quotient(&stride, &per_byte);
+        let steps = coord.times(&stride);
+        let steps = steps.ok_or_else(|| format!("{} has too many strides", operand.name))?;
+        place = place.plus(size, &steps);
     }
-    rest = rest.scaled(per_byte);
-    // The longest stride first: what it does not divide belongs to the shorter ones.
-    constant.sort_unstable_by(|a, b| b.cmp(a));
-    constant.retain(|(bytes, _)| *bytes > 0);
-    let either: Vec<Mono> = match constant.as_slice() {
-        [.., (long, _), (short, _)] => (rest.0.iter())
-            .filter(|(_, held)| held.div_euclid(*long) != 0 && *held % short == 0)
-            .map(|(mono, _)| *mono)
-            .collect(),
-        _ => Vec::new(),
-    };
-    let split = |moved: &[Mono]| {
-        let (mut coords, mut rest) = (coords.clone(), rest.clone());
-        for (number, (bytes, mode)) in constant.iter().enumerate() {
-            let is_last = number + 1 == constant.len();
-            let stays = |mono: &Mono| is_last || !moved.contains(mono);
-            let parts = rest.0.iter().filter(|(mono, _)| stays(mono));
-            let parts = parts.map(|(mono, held)| (*mono, held.div_euclid(*bytes)));
-            let parts: Vec<_> = parts.filter(|(_, steps)| *steps != 0).collect();
-            for (mono, steps) in parts {
-                coords[*mode].add_term(mono, steps);
-                rest.add_term(mono, -steps * bytes);
-            }
-        }
-        (rest == Poly::default()).then_some(coords)
-    };
-    let ways = subsets(&either, MOVED);
-    let found: Vec<_> = ways.iter().filter_map(|moved| split(moved)).collect();
-    match found.is_empty() {
-        true => Err(torn()),
-        false => Ok(found),
-    }
+    Ok(place)
 }
 
 impl Known<'_> {

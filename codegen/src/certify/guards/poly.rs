@@ -272,21 +272,3 @@ impl Range {
 fn clamp(value: i128) -> i128 {
     value.clamp(-INFINITE, INFINITE)
 }
-
-/// The subsets of at most so many, the smallest first.
-pub(super) fn subsets(all: &[Mono], most: usize) -> Vec<Vec<Mono>> {
-    let mut found = vec![Vec::new()];
-    let mut last: Vec<(usize, Vec<Mono>)> = vec![(0, Vec::new())];
-    for _ in 0..most {
-        let mut next = Vec::new();
-        for (from, set) in &last {
-            for (at, mono) in all.iter().enumerate().skip(*from) {
-                let larger = [set.as_slice(), &[*mono]].concat();
-                found.push(larger.clone());
-                next.push((at + 1, larger));
-            }
-        }
-        last = next;
-    }
-    found
-}

@@ -222,6 +222,7 @@ impl<'p> Known<'p> {
                     let settled = self.settled_by_ranges(term as TermId);
                     self.facts.extend(settled);
                 }
+                self.facts.extend(self.told_by_own_range(term as TermId));
                 for law in self.terms[term].laws.clone() {
                     queue.extend(self.tighten(&law));
                 }

@@ -54,6 +54,46 @@ impl Known<'_> {
         }
     }
 
+    /// The greater of two that is greater than one of them can be is the other.
+    pub(super) fn told_by_own_range(&self, term: TermId) -> Option<Poly> {
+        let entry = &self.terms[term as usize];
+        let Term::Max(a, b) = &entry.term else {
+            return None;
+        };
+        let least = entry.range.lo;
+        let value = match (self.range(a).hi < least, self.range(b).hi < least) {
+            (false, true) => a,
+            (true, false) => b,
+            _ => return None,
+        };
+        let fact = value.plus(-1, &Poly::term(term));
+        (!self.facts.contains(&fact)).then_some(fact)
+    }
+
+    /// A number that is far to follow, by choices, and bounded on both sides: from there on some
+    /// number within these bounds.
+    pub(super) fn bounded(&mut self, value: Value) -> Value {
+        let meaning = |known: &Self, term: TermId| known.terms[term as usize].term.clone();
+        let Value::Int(poly) = &value else {
+            return value;
+        };
+        let Some(Term::Min(number, most)) = poly.as_term().map(|term| meaning(self, term)) else {
+            return value;
+        };
+        let is_choice = |term: TermId| matches!(meaning(self, term), Term::Select(..));
+        let is_far = number.terms().any(|term| match meaning(self, term) {
+            Term::Max(x, _) => x.terms().any(is_choice),
+            _ => is_choice(term),
+        });
+        let range = self.range(poly);
+        if !is_far || range.lo < 0 {
+            return value;
+        }
+        let own = self.unknown(range);
+        self.learn(most.plus(-1, &own));
+        Value::Int(own)
+    }
+
     /// The same with choices made that the conditions passed have made since.
     pub(super) fn settled(&self, poly: &Poly) -> Poly {
         let mut poly = poly.clone();

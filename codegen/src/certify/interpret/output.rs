@@ -8,6 +8,9 @@ use tilewright_formula::interpret::{Bounded, Evaluator};
 use super::grid::is_poison;
 use crate::dtype::DType;
 
+/// The least and the largest value of what the formula leaves open.
+const UNKNOWN: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
+
 /// What an operand has at one place of its outer modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slice {
@@ -100,7 +103,7 @@ impl Output {
                 error: element.error,
             };
             let [least, most] = match element.error == f64::INFINITY {
-                true => [f64::NEG_INFINITY, f64::INFINITY],
+                true => UNKNOWN,
                 false => bounded.stored(dtype),
             };
             pairs[place] = [least, most, bounded.value];
@@ -156,7 +159,9 @@ impl Output {
                 self.label()
             ));
         }
-        match (least..=most).contains(&value) || value.is_nan() && wanted.is_nan() {
+        // Of what rounding may have made anything of, NaN is one.
+        let unknown = [least, most] == UNKNOWN;
+        match (least..=most).contains(&value) || value.is_nan() && (wanted.is_nan() || unknown) {
             true => Ok(()),
             false => Err(format!(
                 "{}({row},{column}) gets {value}; the formula gives {wanted}",

@@ -127,7 +127,7 @@ fn of_tile(plan: &Plan, kernel: &Kernel) -> Vec<Vec<i64>> {
         _ => 1,
     };
     // Columns that a tile has all of end with it, anywhere, and where boxes may be cut.
-    let is_held = work.held == Some(1);
+    let is_held = work.holds(1);
     let large = [m * whole + cut(m), if is_held { n } else { n + cut(n) }];
     let anywhere = [m, (n - 3).max(1)];
     let output = plan.output().map_or(1, |output| output.dtype.bytes());

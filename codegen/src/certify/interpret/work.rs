@@ -54,7 +54,7 @@ impl Tiling<'_> {
         let blocks = self.work.blocks_along(mode);
         match blocks.and_then(|at| self.sizes.outer.get(at)) {
             Some(blocks) => ceil_div(*blocks, each),
-            None if self.work.held == Some(mode) => 1,
+            None if self.work.holds(mode) => 1,
             None => ceil_div(self.extent(mode), self.tile(mode) * each),
         }
     }

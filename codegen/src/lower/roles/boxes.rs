@@ -218,6 +218,7 @@ impl Lowering<'_> {
                 base: Base::Param(param),
                 offset: add(row, mul(each, step.clone())),
                 imm: 0,
+                coords: Vec::new(),
             },
             step,
             columns: patterns.columns,

@@ -211,6 +211,7 @@ pub(super) fn smem(offset: Expr, imm: i64) -> Address {
         base: Base::Smem,
         offset,
         imm,
+        coords: Vec::new(),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::ir::expr::{add, and, ceil_div, eq, int, long, lt, mul, widen};
 use crate::ir::program::{Address, Arg, Base, Expr, IntType, Reg, Stmt};
 use crate::ir::tile::View;
-use crate::lower::address::stride_expr;
+use crate::lower::address::{first_coords, stride_expr};
 use crate::lower::fold::Folding;
 use crate::lower::{Lowering, bug, call};
 
@@ -105,6 +105,7 @@ impl<'p> Lowering<'p> {
         let missing = || bug(plan, format!("{} has no parameters", operand.name));
         let bytes = long(i64::from(operand.dtype.bytes()));
         let mut offset = long(0);
+        let mut coords = first_coords(plan, (operand, None), &self.state);
         for (number, axis) in plan.outer_of(operand) {
             let stride = stride_expr(&self.builder, &axis.stride).ok_or_else(missing)?;
             let at = self.state.outer.get(number).cloned().ok_or_else(missing)?;
@@ -116,6 +117,7 @@ impl<'p> Lowering<'p> {
             let stride = stride_expr(&self.builder, operand.stride(axis)).ok_or_else(missing)?;
             let at = add(self.start_of(mode)?, element.clone());
             inside = Some(lt(at.clone(), self.extent(mode)?));
+            *coords.get_mut(axis).ok_or_else(missing)? = widen(at.clone());
             offset = add(offset, mul(widen(at), stride));
         }
         let base = self.builder.param(&operand.name).ok_or_else(missing)?;
@@ -124,6 +126,7 @@ impl<'p> Lowering<'p> {
             base: Base::Param(base),
             offset: mul(offset, bytes),
             imm: 0,
+            coords,
         };
         Ok((address, inside))
     }

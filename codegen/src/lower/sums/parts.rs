@@ -166,6 +166,7 @@ impl<'p> Lowering<'p> {
             base: Base::Smem,
             offset,
             imm: i64::from(sums.scratch.offset_bytes) + behind * TERM_BYTES,
+            coords: Vec::new(),
         })
     }
 

@@ -23,8 +23,8 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     let example = wanted.map(|mode| format!("{mode}: …")).join(", ");
     if folded.len() > TILE_MODES {
         let message = format!(
-            "compute: {} modes are folded ({}); a CTA has all of {TILE_MODES} at most: fold in two \
-             kernels",
+            "compute: {} modes are folded ({}); a CTA has all of {TILE_MODES} at most: make one \
+             mode of those that lie behind one another in memory, or fold in two kernels",
             folded.len(),
             folded.join(", ")
         );

@@ -108,7 +108,7 @@ pub(super) fn hold_columns(spec: &Spec, chooser: &mut Chooser<'_>, plan: &mut Pl
         (false, false) => return,
     };
     if !plan.work.in_blocks {
-        plan.work.held = Some(COLUMNS);
+        plan.work.held[COLUMNS] = true;
     }
     overlap::check_blocks(chooser, plan, COLUMNS);
     let words = (why, "fold in a kernel behind this one");

@@ -30,7 +30,7 @@ pub(super) fn vector_bytes(operand: &Operand) -> u32 {
     let whole = |bytes: &u32| {
         others.iter().all(|stride| match stride {
             Stride::Const(stride) => stride % i64::from((bytes / element).max(1)) == 0,
-            Stride::Named(_) => true,
+            Stride::Named(_) | Stride::Product { .. } => true,
         })
     };
     WIDTHS.into_iter().find(whole).unwrap_or(element)

@@ -58,6 +58,9 @@ impl Shares {
         let Some(ctas) = ctas(spec, chooser, flow, along) else {
             return Ok(None);
         };
+        if is_small(spec, chooser, (along, ctas)) {
+            return Ok(None);
+        }
         // The widest elements of whole tiles fill the widest vectors.
         let moves = |node: &&Node| node.moved().is_some() && node.combined.is_none();
         let whole = (flow.nodes.iter()).filter(|node| moves(node) && node.keeps[along]);
@@ -117,6 +120,26 @@ fn contiguous(spec: &Spec, flow: &Flow) -> usize {
     let most = [pairs, results].into_iter().find(decides);
     let most = most.unwrap_or(bytes);
     usize::from(most[1] >= most[0])
+}
+
+/// Notes that a tile has fewer elements than a warp has threads.
+fn is_small(spec: &Spec, chooser: &mut Chooser<'_>, (along, ctas): (usize, i64)) -> bool {
+    let extent = |at: usize| spec.cta_tile.get(at).copied().unwrap_or(1);
+    let elements = extent(0) * extent(1);
+    let least = i64::from(WARP) * ctas;
+    if elements >= least {
+        return false;
+    }
+    // Lanes that the other mode takes in whole.
+    let across = 1 << extent(1 - along).trailing_zeros().min(WARP.ilog2());
+    let name = spec.modes().get(along).map_or("1", String::as_str);
+    let message = format!(
+        "cta_tile has {elements} elements, fewer than {least} threads; threads beyond a mode's end \
+         do nothing: use {} or more along {name}",
+        least / across
+    );
+    chooser.violate("threads-tile", message);
+    true
 }
 
 /// How threads share out the tile in vectors of so many elements, where they can.

@@ -6,8 +6,8 @@ use crate::atoms::Catalogue;
 use crate::atoms::sync::{Act, Scope, SyncFacts};
 use crate::atoms::tests::syncs::edited;
 use crate::error::Error;
+use crate::plan::attempt;
 use crate::plan::model::Plan;
-use crate::plan::plan_with;
 use crate::spec;
 
 const ROLES: &str = include_str!("../../../../ci/data/specs_golden/gemm/small_roles.yaml");
@@ -15,7 +15,7 @@ const TN: &str = include_str!("../../../../ci/data/specs_golden/gemm/small_tn.ya
 
 fn planned(spec: &str, catalogue: &Catalogue) -> Result<Plan, Vec<String>> {
     let file = spec::parse("-", spec).unwrap();
-    match plan_with(&file.points[0], catalogue) {
+    match attempt(&file.points[0], catalogue) {
         Ok(plan) => Ok(plan),
         Err(Error::Plan { violations, .. }) => Err(violations
             .iter()

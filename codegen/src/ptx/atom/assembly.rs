@@ -65,6 +65,7 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
         if ordered || is_collective(atom)? {
             self.mark(call, "convergent");
         }
+        self.name_atom(call, atom);
         self.take_results(call, &assembly.results)
     }
 

@@ -63,6 +63,7 @@ impl<'ctx, 'p> Translator<'ctx, 'p> {
         if is_collective(atom)? {
             self.mark(call, "convergent");
         }
+        self.name_atom(call, atom);
         self.take_results(call, &outputs)
     }
 

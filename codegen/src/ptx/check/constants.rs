@@ -24,16 +24,17 @@ const FOLDED: [(&str, usize); 8] = [
     ("div", 1),
 ];
 
-/// An instruction as written: its opcode's parts, its result and its sources.
+/// An instruction as written: its opcode's parts, the registers of its first operand and of the
+/// others.
 struct Statement<'t> {
     text: &'t str,
     opcode: Vec<&'t str>,
-    result: &'t str,
+    results: Vec<&'t str>,
     sources: Vec<&'t str>,
 }
 
 /// Reads `opcode result, sources`; `None` for everything else.
-fn statement(text: &str) -> Option<Statement<'_>> {
+fn statement<'t>(text: &'t str) -> Option<Statement<'t>> {
     let text = text.trim_start_matches(['{', '}']).trim();
     let guarded = text.starts_with('@');
     let text = match text.split_once(char::is_whitespace) {
@@ -44,13 +45,24 @@ fn statement(text: &str) -> Option<Statement<'_>> {
     if opcode.starts_with('.') || opcode.ends_with(':') {
         return None;
     }
-    let mut operands = operands.split(',').map(str::trim);
-    let result = operands.next()?;
+    let operands = operands.trim();
+    // Several results stand in braces, or around a bar: `{%f0, %f1}`, `%r1|%p1`.
+    let first = match operands.starts_with('{') {
+        true => operands.find('}').map_or(operands.len(), |end| end + 1),
+        false => operands.find(',').unwrap_or(operands.len()),
+    };
+    let (results, sources) = operands.split_at(first);
+    let parts = |list: &'t str, apart: &'static [char]| {
+        let parts = list
+            .split(apart)
+            .map(|part| part.trim_matches(['{', '}', ' ', '\t']));
+        parts.filter(|part| !part.is_empty()).collect()
+    };
     Some(Statement {
         text,
         opcode: opcode.split('.').collect(),
-        result,
-        sources: operands.collect(),
+        results: parts(results, &[',', '|']),
+        sources: parts(sources, &[',']),
     })
 }
 
@@ -90,23 +102,21 @@ impl Statement<'_> {
 /// The registers that hold one number whatever way the program takes.
 fn constants<'t>(statements: &[Statement<'t>]) -> HashSet<&'t str> {
     let mut definitions: HashMap<&str, u32> = HashMap::new();
-    for one in statements {
-        // A braced list of results is cut at its commas: its parts are no operands of one value.
-        let lists = one.sources.iter().filter(|part| part.ends_with('}'));
-        for register in lists.chain([&one.result]) {
-            let register = register.trim_matches(['{', '}', ' ']);
-            *definitions.entry(register).or_default() += 1;
-        }
+    for register in statements.iter().flat_map(|one| &one.results) {
+        *definitions.entry(register).or_default() += 1;
     }
     let mut known = HashSet::new();
     loop {
         let before = known.len();
         for one in statements.iter().filter(|one| one.is_pure()) {
-            let single = definitions.get(one.result) == Some(&1);
+            let [result] = one.results[..] else {
+                continue;
+            };
+            let single = definitions.get(result) == Some(&1);
             let mut sources = one.sources.iter();
             let all = sources.all(|source| is_number(source) || known.contains(source));
             if single && all && !one.sources.is_empty() {
-                known.insert(one.result);
+                known.insert(result);
             }
         }
         if known.len() == before {
@@ -144,6 +154,11 @@ mod tests {
                 "lg2.approx.f32 %f1, t",
             ),
             (
+                "mov.b32 %r1, 0; mov.b64 %rd1, {%r1, 7}; cvt.rn.f32.u64 %f1, %rd1; \
+                 sqrt.approx.f32 %f2, %f1;",
+                "sqrt.approx.f32 %f2, %f1",
+            ),
+            (
                 "div.full.f32 %f1, %f2, 0f40400000;",
                 "div.full.f32 %f1, %f2, 0f40400000",
             ),
@@ -163,6 +178,11 @@ mod tests {
             "mov.b32 %r1, 0; add.s32 %r1, %r1, 1; ex2.approx.f32 %f2, %r1;",
             "mov.f32 %f1, 0f00000000; @%p1 mov.f32 %f1, 0f3F800000; ex2.approx.f32 %f2, %f1;",
             "mov.b32 %f1, 0; ld.global.v2.f32 {%f0, %f1}, [%rd1]; sin.approx.f32 %f2, %f1;",
+            // Of four registers those in the middle as well.
+            "mov.b32 %f1, 0; @%p1 bra L; ld.global.v4.b32 {%f0, %f1, %f2, %f3}, [%rd1]; L:\n\
+             \tmul.rn.f32 %f4, %f1, 0f3FB8AA3B; ex2.approx.ftz.f32 %f5, %f4;",
+            "mov.b32 %f2, 0; ld.global.v4.b32 {%f0,%f1,%f2,%f3}, [%rd1]; cos.approx.f32 %f5, %f2;",
+            "mov.b32 %f1, 0; shfl.sync.bfly.b32 %f1|%p1, %f3, 1, 31, -1; sin.approx.f32 %f2, %f1;",
         ] {
             assert_eq!(folded(text), None, "{text}");
         }

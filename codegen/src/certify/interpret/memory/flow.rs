@@ -105,9 +105,10 @@ impl<'k> Memory<'k, '_> {
                 element.output.dtype
             ));
         }
-        // A cast is what its atom does; other code is compared with its value where it is made.
-        let facts = match element.code.calls.as_slice() {
-            [call] => call.atom.convert,
+        // A cast of an element is what its atom does; other code is compared with its value where
+        // it is made.
+        let facts = match (element.code.calls.as_slice(), &element.value.kind) {
+            ([call], ExprKind::Parameter(0)) => call.atom.convert,
             _ => None,
         };
         // Words of tf32 are numbers of f32.

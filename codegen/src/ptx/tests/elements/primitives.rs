@@ -55,6 +55,26 @@ fn floats_are_within_their_slack() {
         for text in TWO {
             judge(arch, text, &[F32, F32], F32);
         }
+        // What is no number stays none on its way through functions.
+        for text in [
+            "log(x[i] / y[i])",
+            "log((x[i] - x[i]) / (y[i] - y[i]))",
+            "max(log(x[i] / y[i]), y[i])",
+            "clamp(log(x[i] - y[i]), -inf, 4.0)",
+            "gelu(x[i] / (y[i] - y[i]))",
+            "silu(sqrt(x[i]) - y[i])",
+            "softcap(x[i] - x[i] / y[i], 30)",
+        ] {
+            judge(arch, text, &[F32, F32], F32);
+        }
+        for text in [
+            "sigmoid(log(x[i]))",
+            "erf(x[i] * nan)",
+            "relu(rsqrt(x[i]))",
+            "tanh(sin(x[i] * inf))",
+        ] {
+            judge(arch, text, &[F32], F32);
+        }
     }
 }
 

@@ -1,0 +1,91 @@
+//! Atoms side by side that a product may have where those that it has by itself do not do.
+//!
+//! Comes in: a spec that leaves `mma.atoms` to the plan, and the atom. Goes out: how many atoms
+//! stand side by side along m and n, best first. Whether they do is for the plan to say.
+
+use crate::arch::{MAX_THREADS_PER_CTA, WARP};
+use crate::atoms::model::MmaFacts;
+use crate::error::Result;
+use crate::plan::choose::Chooser;
+use crate::plan::gemm::{epilogue, mma, wants_multistage, wants_roles};
+use crate::spec::model::{Auto, Role, Spec};
+
+/// Registers for sums and fragments that leave a thread enough for all else: as many as a warp of
+/// tensor-core products has for 64 rows and columns.
+const REGISTERS: i64 = 192;
+/// The same of a thread that multiplies element by element, whose fragments are single.
+const REGISTERS_BY_ELEMENT: i64 = 96;
+
+/// The ways in which atoms may stand side by side, best first; none where the spec says how, and
+/// where warpgroups have roles.
+pub(in crate::plan) fn others(spec: &Spec, chooser: &mut Chooser<'_>) -> Result<Vec<[i64; 3]>> {
+    let [a, b, d] = [Role::A, Role::B, Role::Output].map(|role| spec.operand_as(role));
+    let (Some(a), Some(b), Some(d), Auto::Auto) = (a, b, d, &spec.mma.atoms) else {
+        return Ok(Vec::new());
+    };
+    if wants_roles(spec, chooser, [a, b, d]) {
+        return Ok(Vec::new());
+    }
+    let multistage = wants_multistage(spec, chooser, a, b);
+    let found = mma::mma_atom(spec, chooser, a, b, multistage);
+    let Some(facts) = found.and_then(|(atom, _)| atom.mma.clone()) else {
+        return Ok(Vec::new());
+    };
+    let folds = epilogue::flow(spec).is_some_and(|flow| !flow.folds.is_empty());
+    side_by_side(spec, &facts, folds)
+}
+
+/// Whether the plan, not the spec, gives warpgroups roles.
+pub(in crate::plan) fn roles_by_itself(spec: &Spec, chooser: &Chooser<'_>) -> bool {
+    let [a, b, d] = [Role::A, Role::B, Role::Output].map(|role| spec.operand_as(role));
+    match (a, b, d, &spec.pipeline.schedule) {
+        (Some(a), Some(b), Some(d), Auto::Auto) => wants_roles(spec, chooser, [a, b, d]),
+        _ => false,
+    }
+}
+
+/// Those that cut the tile evenly in whole warps, of as many threads as are asked for: first those
+/// of few registers, in powers of two, the fewest threads, and then the fewest registers.
+fn side_by_side(spec: &Spec, facts: &MmaFacts, folds: bool) -> Result<Vec<[i64; 3]>> {
+    let each = facts.thr_id.size()?.max(1);
+    let most = i64::from(MAX_THREADS_PER_CTA) / each;
+    let [m, n, _] = facts.mnk;
+    let [rows, columns] = [spec.cta_tile[0], spec.cta_tile[1]];
+    let along_m = (1..=most).filter(|atoms| rows % (atoms * m) == 0);
+    let both = along_m.flat_map(|along_m| {
+        let most = if folds { 1 } else { most / along_m };
+        let along_n = (1..=most).filter(|atoms| columns % (atoms * n) == 0);
+        along_n.map(move |along_n| [along_m, along_n])
+    });
+    let threads = |[along_m, along_n]: [i64; 2]| along_m * along_n * each;
+    let wanted = |both: &[i64; 2]| match spec.threads {
+        Auto::Given(asked) => threads(*both) == i64::from(asked),
+        Auto::Auto => threads(*both) % i64::from(WARP) == 0,
+    };
+    let few = if each > 1 {
+        REGISTERS
+    } else {
+        REGISTERS_BY_ELEMENT
+    };
+    let rank = |both: [i64; 2]| {
+        let threads = threads(both);
+        let registers = registers(spec, facts, each, both);
+        let over = (registers - few).max(0);
+        (over, threads.count_ones() > 1, threads, registers)
+    };
+    let mut all: Vec<[i64; 2]> = both.filter(wanted).collect();
+    all.sort_by_key(|both| rank(*both));
+    Ok(all.into_iter().map(|[m, n]| [m, n, 1]).collect())
+}
+
+/// Registers of a thread for sums, and for fragments, which tensor cores have twice in elements of
+/// 16 bits.
+fn registers(spec: &Spec, facts: &MmaFacts, each: i64, [along_m, along_n]: [i64; 2]) -> i64 {
+    let planes = spec.compute.planes();
+    let rows = spec.cta_tile[0] / along_m;
+    let columns = (spec.cta_tile[1] / along_n).saturating_mul(planes);
+    let words = i64::from(spec.accumulator.bits()).max(32) / 32;
+    let sums = rows.saturating_mul(columns).saturating_mul(words);
+    let fragments = rows.saturating_add(columns).saturating_mul(facts.mnk[2]);
+    (sums / each).saturating_add(fragments / each)
+}

@@ -10,10 +10,10 @@ use tilewright_bundle::{
 };
 
 use crate::info::DeviceInfo;
-use crate::launch::{alignment_bytes, range_of, runs_on};
+use crate::launch::{alignment_bytes, is_promise, range_of, runs_on};
 use crate::layout::{Extents, least_stride};
 use crate::pack;
-use crate::problem::{MAX_EXTENT, Problem, constants, is_extent};
+use crate::problem::{MAX_EXTENT, Problem, constants, has_no_output, is_extent};
 use crate::tensor_map::{MAX_EXTENT as MAX_MAP_EXTENT, fits_stride};
 
 /// An expression of a layout, with the short ways to its value.
@@ -153,7 +153,10 @@ impl Acceptance {
         problem: &Problem,
         at: impl Iterator<Item = (&'p str, u64)>,
     ) -> bool {
-        self.runs && self.is_aligned(kernel, at) && self.fits(kernel, problem).is_some()
+        // Where nothing is done nothing need be aligned.
+        self.runs
+            && self.fits(kernel, problem).is_some()
+            && (self.is_aligned(kernel, at) || problem.is_empty(kernel))
     }
 
     fn is_aligned<'p>(
@@ -170,9 +173,11 @@ impl Acceptance {
 
     fn fits(&self, kernel: &Kernel, problem: &Problem) -> Option<()> {
         let mut env = self.constants;
+        let mut has_zero = false;
         for (name, text) in &self.extents {
             let value = problem.extent(text)?;
-            (1..=MAX_EXTENT).contains(&value).then_some(())?;
+            (0..=MAX_EXTENT).contains(&value).then_some(())?;
+            has_zero |= value == 0;
             env.set(*name, value);
         }
         let mut given = problem.extents();
@@ -185,6 +190,11 @@ impl Acceptance {
             first.map_or(1, |first| first.max_clusters),
         );
         takes_scalars(kernel, problem).then_some(())?;
+        let mut confirmed = problem.confirmed();
+        confirmed.all(|one| is_promise(kernel, one)).then_some(())?;
+        if has_zero {
+            return has_no_output(kernel, &env).then_some(());
+        }
         for (operand, place) in kernel.semantics.operands.iter().zip(&self.places) {
             let given = pack::strides(operand, problem, &env)?;
             let extents = place.bind(&given, &mut env)?;

@@ -10,11 +10,11 @@
 
 use tilewright_bundle::{Bundle, Kernel, TunedPoint};
 
-use crate::error::{Error, refused};
+use crate::error::{Error, Refusal, refused};
 use crate::explanation::{Answer, Chosen, Computed, Explanation, Tuned, Why};
 use crate::info::DeviceInfo;
 use crate::launch::fit;
-use crate::pick::{Query, Skip, after, misaligned, pick};
+use crate::pick::{Query, Skip, after, among, misaligned};
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::select::{Selection, Selector, Source, is_device};
@@ -84,20 +84,24 @@ impl<'b> Candidates<'b> {
     }
 
     /// The kernel that the tables choose for a problem with operands at these addresses, else the
-    /// first that fits, with those passed over on the way to it.
+    /// first that fits, with those passed over on the way to it; `code` says whose code is refused.
     pub(crate) fn select<'p>(
         &self,
         query: &Query,
         problem: &Problem,
         at: impl Iterator<Item = (&'p str, u64)> + Clone,
+        code: impl Fn(&Kernel) -> Option<Refusal>,
     ) -> Result<(Selection<'b>, Vec<Skip>), Error> {
         let (bundle, selector) = (self.bundle, self.selector);
-        if let Some(chosen) = selector.choice(bundle, query, problem, at.clone()) {
+        if let Some(chosen) =
+            selector.choice(bundle, query, problem, at.clone(), |k| code(k).is_none())
+        {
             return Ok((chosen, Vec::new()));
         }
         let passed_over = selector.named(bundle, query, problem).count();
         let addresses: Vec<(&str, u64)> = at.collect();
-        let picked = pick(bundle, query, problem, self.device, &addresses)?;
+        let kernels = bundle.kernels().iter();
+        let picked = among(kernels, query, problem, self.device, &addresses, code)?;
         let untuned = Selection {
             passed_over,
             ..Selection::untuned(picked.kernel)
@@ -142,7 +146,7 @@ impl<'b> Candidates<'b> {
         let selected = match problem {
             Ok(problem) => {
                 let addresses = request.addresses();
-                self.select(&query, &problem, addresses.into_iter())
+                self.select(&query, &problem, addresses.into_iter(), |_| None)
             }
             Err(refusals) => Err(refused(kernel, refusals)),
         };
@@ -247,7 +251,8 @@ fn first_of_each<'k>(kernels: impl Iterator<Item = &'k Kernel>) -> Vec<&'k Kerne
     found
 }
 
-/// The one function that takes what is named for it.
+/// The one function that takes what is named for it; of several the one whose types are the very
+/// ones of the operands, not only read from their bits.
 pub(crate) fn only<'k, 'r, 'n>(
     word: &str,
     meant: &[(&'k Kernel, &'r Request<'n>)],
@@ -259,6 +264,11 @@ pub(crate) fn only<'k, 'r, 'n>(
             None => takers.push((kernel, request)),
             Some(why) => others.push(format!("{}: {why}", kernel.spec)),
         }
+    }
+    // Who gives f32 to a function of f32 and to one that reads it as tf32 means the former.
+    let is_exact = |(kernel, request): &(&Kernel, &Request<'_>)| request.is_exactly(kernel);
+    if takers.iter().any(is_exact) {
+        takers.retain(is_exact);
     }
     let word = word.to_owned();
     match takers.as_slice() {

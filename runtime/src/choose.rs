@@ -42,7 +42,7 @@ impl Runtime {
 
     /// The kernel to use: of the functions that `word` means, each with what is named for it, the
     /// one that takes these operands; of its kernels the one that the bundle's tables choose, else
-    /// the first that fits.
+    /// the first that fits. Its code is loaded: one that the device refuses is passed over.
     ///
     /// # Errors
     /// [`Error::NoFunction`] and [`Error::ManyFunctions`] unless exactly one takes the operands;
@@ -54,7 +54,14 @@ impl Runtime {
     ) -> Result<Selection<'_>, Error> {
         let (kernel, request) = only(word, meant)?;
         let problem = request.problem(kernel).map_err(|r| refused(kernel, r))?;
-        self.select_at(&Query::like(kernel), &problem, &request.addresses())
+        let (query, addresses) = (Query::like(kernel), request.addresses());
+        loop {
+            let selection = self.select_at(&query, &problem, &addresses)?;
+            // What is refused is known now, and not selected again.
+            if self.refused_code(selection.kernel)?.is_none() {
+                return Ok(selection);
+            }
+        }
     }
 
     /// As [`Runtime::choose`], with what every kernel of the function answers; nothing is counted.

@@ -365,7 +365,8 @@ fn counted(loaded: &LoadedKernel, fit: &Fit, device: &cuda::CudaDevice) -> Resul
     let kernel = loaded.kernel();
     let mut fit = fit.clone();
     let mut names = kernel.exprs().flat_map(|(_, expr)| expr.names());
-    let (true, Some(code)) = (names.any(|name| name == Name::MAX_CLUSTERS), loaded.cuda()) else {
+    let depends = !fit.is_empty() && names.any(|name| name == Name::MAX_CLUSTERS);
+    let (true, Some(code)) = (depends, loaded.cuda()) else {
         return Ok(fit);
     };
     for at in 0..kernel.launches.len() {

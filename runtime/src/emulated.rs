@@ -64,6 +64,17 @@ pub(crate) struct EmulatedArg<'a> {
     pub offset_bytes: u64,
 }
 
+impl<'a> EmulatedArg<'a> {
+    /// What it is called, of a launch that touches no memory.
+    fn unplaced(&self) -> View<'a> {
+        View {
+            operand: self.operand,
+            address: 0,
+            bytes: 0,
+        }
+    }
+}
+
 /// PTX parsed for the emulator.
 #[derive(Debug)]
 pub struct EmulatedKernel {
@@ -231,6 +242,13 @@ impl EmulatorDevice {
             },
             other => failed(other.to_string()),
         };
+        if fit.is_empty() {
+            let views: Vec<View<'_>> = args.iter().map(EmulatedArg::unplaced).collect();
+            let launch = prepare(kernel, fit, &self.info, &views);
+            return launch
+                .map(|_| LaunchReport::default())
+                .map_err(|refusals| refused(kernel, refusals));
+        }
         let mut memory = emulator::Memory::new();
         let buffers = distinct(args);
         let mut ids = Vec::new();

@@ -32,6 +32,8 @@ pub struct HostLaunch {
     loaded: Arc<LoadedKernel>,
     problem: Problem,
     workspace_bytes: u64,
+    /// Whether there is nothing to do.
+    is_empty: bool,
 }
 
 impl HostLaunch {
@@ -58,6 +60,7 @@ impl HostLaunch {
             loaded,
             problem,
             workspace_bytes,
+            is_empty: fit.is_empty(),
         })
     }
 
@@ -94,6 +97,9 @@ impl HostLaunch {
         operands: &[Placed<'_>],
         memory: &impl HostMemory,
     ) -> Result<LaunchReport, Error> {
+        if self.is_empty {
+            return Ok(LaunchReport::default());
+        }
         let ranges = ranges(operands);
         let mut buffers: Vec<Buffer> = Vec::new();
         for range in &ranges {

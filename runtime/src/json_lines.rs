@@ -9,6 +9,18 @@ use crate::error::RecordsError;
 /// Longest text of a problem; a line of another file may be all one token.
 const PROBLEM_CHARS: usize = 400;
 
+/// Whether bytes without the end of a line are what is left of a record that was being written: a
+/// beginning of an object that begins with `opening`, as every record does.
+pub(crate) fn is_torn(bytes: &[u8], opening: &str) -> bool {
+    let opening = opening.as_bytes();
+    let common = bytes.len().min(opening.len());
+    if bytes[..common] != opening[..common] {
+        return false;
+    }
+    let parsed = serde_json::from_slice::<serde_json::Value>(bytes);
+    parsed.is_err_and(|error| error.is_eof())
+}
+
 /// The records of whole lines, all of the format `known`. Lines of white space are passed over.
 ///
 /// # Errors

@@ -7,23 +7,28 @@
 mod code;
 mod memory;
 mod numbers;
+mod promise;
 mod values;
 
 use std::sync::Arc;
 
-use tilewright_bundle::{Assumption, Env, Kernel, LaunchAbi, Name, NameKind, ParamValue, Scalar};
+use tilewright_bundle::{
+    Assumption, Env, Kernel, LaunchAbi, Name, NameKind, Operand, ParamValue, Scalar,
+};
 
 pub(crate) use code::{cubin_fits, other_params, runs_on};
 pub use memory::alignment_bytes;
 use numbers::put;
 pub use numbers::{Launch, LaunchPart, LaunchReport, View};
+pub(crate) use promise::is_promise;
+use promise::promises;
 pub(crate) use values::range_of;
 
 use crate::error::{Refusal, Work};
 use crate::info::DeviceInfo;
 use crate::layout::{Extents, bind, strides_refused};
 use crate::pack;
-use crate::problem::{Problem, constants};
+use crate::problem::{Problem, constants, has_no_output};
 use crate::tensor_map::strides_fit;
 use values::{integers, sizes, tensor_maps, workspace};
 
@@ -39,9 +44,17 @@ pub struct Fit {
     max_clusters: Vec<i64>,
     /// Bytes of the scalars, in the kernel's order.
     scalars: Vec<Vec<u8>>,
+    /// Whether there is nothing to do.
+    is_empty: bool,
 }
 
 impl Fit {
+    /// Whether there is nothing to do: each output has an extent of 0. Such a launch is none, and
+    /// asks nothing of memory.
+    pub fn is_empty(&self) -> bool {
+        self.is_empty
+    }
+
     /// The same with the number of clusters that the code of one launch has room for at once.
     #[must_use]
     pub fn with_max_clusters(mut self, launch: usize, clusters: u32) -> Fit {
@@ -79,6 +92,7 @@ pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fi
     let mut refusals = runs_on(kernel, device);
     let mut env = problem.env(kernel, &mut refusals);
     let scalars = given_scalars(kernel, problem, &mut refusals);
+    refusals.extend(unknown_promises(kernel, problem));
     if !refusals.is_empty() {
         return Err(refusals);
     }
@@ -89,6 +103,15 @@ pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fi
         Name::MAX_CLUSTERS,
         max_clusters.first().copied().unwrap_or(1),
     );
+    if has_no_output(kernel, &env) {
+        return Ok(Fit {
+            operands: empty_operands(kernel, problem, &env),
+            env,
+            max_clusters,
+            scalars,
+            is_empty: true,
+        });
+    }
     let mut operands = Vec::new();
     for operand in &kernel.semantics.operands {
         let Some(given) = pack::strides(operand, problem, &env) else {
@@ -115,6 +138,7 @@ pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fi
         operands,
         max_clusters,
         scalars,
+        is_empty: false,
     };
     workspace(kernel, &fit.env, &mut refusals);
     for (at, abi) in kernel.launches.iter().enumerate() {
@@ -133,6 +157,31 @@ pub fn fit(kernel: &Kernel, problem: &Problem, device: &DeviceInfo) -> Result<Fi
     } else {
         Err(refusals)
     }
+}
+
+/// A refusal of each confirmed promise that the kernel does not know.
+fn unknown_promises<'a>(
+    kernel: &'a Kernel,
+    problem: &'a Problem,
+) -> impl Iterator<Item = Refusal> + 'a {
+    let unknown = problem.confirmed();
+    let unknown = unknown.filter(|one| !is_promise(kernel, one));
+    unknown.map(|one| Refusal::ExtraPromise {
+        promise: one.to_owned(),
+        known: promises(kernel).join(", "),
+    })
+}
+
+/// The operands of a problem without work, whose strides are looked at by nobody.
+fn empty_operands(kernel: &Kernel, problem: &Problem, env: &Env) -> Vec<Extents> {
+    let place = |operand: &Operand| {
+        let shape = operand.layout.shape.iter();
+        let shape: Vec<i64> = shape.map(|extent| extent.eval(env).unwrap_or(0)).collect();
+        let given = problem.strides(&operand.name).unwrap_or_default();
+        let strides = given.iter().copied().chain(std::iter::repeat(1));
+        Extents::new(shape.into_iter().zip(strides))
+    };
+    kernel.semantics.operands.iter().map(place).collect()
 }
 
 /// The bytes of the kernel's scalars, as the problem gives them.
@@ -243,7 +292,8 @@ pub(crate) fn dynamic_smem_bytes(
     }
 }
 
-/// Checks the memory given for a problem that fits, and packs the launch.
+/// Checks the memory given for a problem that fits, and packs the launch: one of no parts where
+/// there is nothing to do.
 ///
 /// # Errors
 /// Every reason why it cannot be launched.
@@ -254,6 +304,15 @@ pub fn prepare(
     views: &[View<'_>],
 ) -> Result<Launch, Vec<Refusal>> {
     let mut refusals = Vec::new();
+    memory::check_names(kernel, views, &mut refusals);
+    if fit.is_empty && refusals.is_empty() {
+        return Ok(Launch {
+            work: Arc::new(work(kernel, &fit.env)),
+            parts: Vec::new(),
+            workspace_bytes: 0,
+            workspace_zero_bytes: 0,
+        });
+    }
     let workspace_bytes = workspace(kernel, &fit.env, &mut refusals);
     memory::check(kernel, fit, views, &mut refusals);
     let parts = kernel.launches.iter().enumerate();

@@ -8,6 +8,7 @@
 mod files;
 mod compare;
 mod manifest;
+mod check;
 mod prepared;
 mod record;
 mod schedule;
@@ -46,6 +47,14 @@ pub enum LaunchFileError {
         path: String,
         /// What is wrong with it.
         source: serde_json::Error,
+    },
+    /// What the manifest says, or the text, is wrong.
+    #[error("{path}: {} problems:{}", problems.len(), listed(problems))]
+    Invalid {
+        /// The manifest, or the PTX file.
+        path: String,
+        /// All of them.
+        problems: Vec<String>,
     },
     /// A manifest names a file that is not below its folder.
     #[error("{0:?}: a file of a launch is named by a relative path without `..`")]
@@ -141,13 +150,25 @@ impl LaunchFile {
     /// Reads a manifest.
     ///
     /// # Errors
-    /// [`LaunchFileError::Io`] or [`LaunchFileError::Manifest`].
+    /// [`LaunchFileError::Io`], [`LaunchFileError::Manifest`] or [`LaunchFileError::Invalid`].
     pub fn read(manifest: &Path) -> Result<LaunchFile, LaunchFileError> {
         let bytes = files::read(manifest, files::MOST_MANIFEST_BYTES)?;
-        serde_json::from_slice(&bytes).map_err(|source| LaunchFileError::Manifest {
-            path: manifest.display().to_string(),
-            source,
-        })
+        let path = manifest.display().to_string();
+        let text = serde_json::from_slice::<serde_json::Value>(&bytes);
+        let unknown = text.map(|text| check::of_text(&text)).unwrap_or_default();
+        let file = match serde_json::from_slice::<LaunchFile>(&bytes) {
+            Ok(file) => file,
+            Err(source) if unknown.is_empty() => {
+                return Err(LaunchFileError::Manifest { path, source });
+            }
+            Err(source) => {
+                let problems = unknown.into_iter().chain([source.to_string()]).collect();
+                return Err(LaunchFileError::Invalid { path, problems });
+            }
+        };
+        let problems = unknown.into_iter().chain(file.problems()).collect();
+        invalid(path, problems)?;
+        Ok(file)
     }
 
     /// Runs the case under each schedule; `folder` is where its manifest lies.
@@ -174,6 +195,7 @@ impl LaunchFile {
             path: self.ptx.clone(),
             errors,
         })?;
+        invalid(self.ptx.clone(), check::of_module(&module))?;
         let prepared = self.prepare(folder)?;
         let mut outcome = Outcome {
             id: self.id.clone(),
@@ -253,6 +275,18 @@ impl LaunchFile {
         }
         outcome.passed = outcome.reasons.is_empty();
     }
+}
+
+/// Refuses what has problems.
+fn invalid(path: String, problems: Vec<String>) -> Result<(), LaunchFileError> {
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(LaunchFileError::Invalid { path, problems }),
+    }
+}
+
+fn listed(problems: &[String]) -> String {
+    problems.iter().map(|one| format!("\n  {one}")).collect()
 }
 
 fn argument(name: &str, problem: String) -> LaunchFileError {

@@ -5,10 +5,12 @@
 //! stride of an axis of extent 1 is never used, so it matches anything.
 
 mod elements;
+mod overlap;
 
 use tilewright_bundle::{Env, Expr, MAX_AXES, Operand};
 
 use crate::error::Refusal;
+pub(crate) use overlap::{Placed, Sharing, sharing};
 
 /// An operand of one problem: extents and strides in elements, first axis first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,11 +91,19 @@ impl Extents {
     /// Elements from the first to behind the last one, or `None` beyond 64 bits.
     pub fn span_elems(&self) -> Option<i64> {
         let last = |extent: i64, stride: i64| extent.checked_sub(1)?.checked_mul(stride);
+        if self.is_empty() {
+            return Some(0);
+        }
         let mut axes = self.axes();
         let end = axes.try_fold(0i64, |end, (extent, stride)| {
             end.checked_add(last(extent, stride)?)
         });
         end?.checked_add(1)
+    }
+
+    /// Whether there is no element: an extent is 0.
+    pub fn is_empty(&self) -> bool {
+        self.shape().contains(&0)
     }
 
     /// Number of elements.

@@ -40,6 +40,8 @@ mod pack;
 
 mod tensors;
 
+mod reach;
+
 mod tensor_map;
 
 mod launch;
@@ -101,6 +103,8 @@ pub mod tune;
 pub mod launch_file;
 
 #[doc = include_str!("../docs/operating.md")]
+#[doc = "\n"]
+#[doc = include_str!("../docs/operating.links.md")]
 pub mod operating {}
 
 pub use candidates::Candidates;
@@ -121,6 +125,7 @@ pub use pick::{Pick, Query, Skip, SkipCounts, find, pick};
 pub use prepared::{Prepared, WORKSPACE_ALIGNMENT_BYTES};
 pub use problem::{MAX_EXTENT, Problem};
 pub use ptx_cache::PtxCache;
+pub use reach::{Unreachable, first_element};
 pub use request::{Placed, Request};
 pub use runtime::Runtime;
 pub use select::{Row, Selection, Selector, Source};

@@ -123,7 +123,7 @@ impl Query {
         self
     }
 
-    fn matches(&self, kernel: &Kernel) -> bool {
+    pub(crate) fn matches(&self, kernel: &Kernel) -> bool {
         let semantics = &kernel.semantics;
         let dtype = |name: &str| semantics.operand(name).map(|operand| operand.dtype);
         self.speaks_of(
@@ -208,16 +208,18 @@ pub fn pick<'a>(
     device: &DeviceInfo,
     addresses: &[(&str, u64)],
 ) -> Result<Pick<'a>, Error> {
-    among(bundle.kernels().iter(), query, problem, device, addresses)
+    let kernels = bundle.kernels().iter();
+    among(kernels, query, problem, device, addresses, |_| None)
 }
 
-/// As [`pick`], among some of a bundle's kernels.
+/// As [`pick`], among some of a bundle's kernels, of which `code` says whose code is refused.
 pub(crate) fn among<'a>(
     kernels: impl Iterator<Item = &'a Kernel>,
     query: &Query,
     problem: &Problem,
     device: &DeviceInfo,
     addresses: &[(&str, u64)],
+    code: impl Fn(&Kernel) -> Option<Refusal>,
 ) -> Result<Pick<'a>, Error> {
     let candidates: Vec<&Kernel> = kernels.filter(|k| query.matches(k)).collect();
     let mut functions: Vec<&Kernel> = Vec::new();
@@ -233,7 +235,12 @@ pub(crate) fn among<'a>(
             functions: told.collect(),
         });
     }
-    first_that_fits(candidates, &query.to_string(), problem, device, addresses)
+    // A function goes by its word and types, which say more than its hash.
+    let wanted = match (&query.wanted, candidates.first()) {
+        (Wanted::Function(_), Some(kernel)) => format!("{} ({})", kernel.kernel, types(kernel)),
+        _ => query.to_string(),
+    };
+    first_that_fits(candidates, &wanted, problem, device, addresses, code)
 }
 
 /// The types of a kernel's operands and sums.
@@ -265,12 +272,16 @@ fn first_that_fits<'a>(
     problem: &Problem,
     device: &DeviceInfo,
     addresses: &[(&str, u64)],
+    code: impl Fn(&Kernel) -> Option<Refusal>,
 ) -> Result<Pick<'a>, Error> {
     candidates.sort_by_cached_key(|k| (is_plain(k), longest_rows(k)));
     let mut skips = Vec::new();
     for kernel in candidates {
         let mut refusals = fit(kernel, problem, device).err().unwrap_or_default();
         refusals.extend(misaligned(kernel, addresses));
+        if refusals.is_empty() {
+            refusals.extend(code(kernel));
+        }
         if refusals.is_empty() {
             return Ok(Pick { kernel, skips });
         }
@@ -279,18 +290,16 @@ fn first_that_fits<'a>(
             refusals,
         });
     }
-    let first = |s: &Skip| {
-        let why = s
-            .refusals
-            .first()
-            .map(ToString::to_string)
-            .unwrap_or_default();
-        format!("{}: {why}", s.kernel)
-    };
     Err(Error::NothingFits {
         wanted: wanted.to_owned(),
-        skips: skips.iter().map(first).collect(),
+        skips: skips.iter().map(told).collect(),
     })
+}
+
+/// A kernel that was passed over, with the first reason.
+fn told(skip: &Skip) -> String {
+    let why = skip.refusals.first().map(ToString::to_string);
+    format!("{}: {}", skip.kernel, why.unwrap_or_default())
 }
 
 /// By which rule a kernel that fits comes after the one that is taken.
@@ -352,7 +361,7 @@ pub fn find<'a>(
             kernel,
             skips: Vec::new(),
         }),
-        (Some(_), Some(problem)) => first_that_fits(of_spec, name, problem, device, &[]),
+        (Some(_), Some(problem)) => first_that_fits(of_spec, name, problem, device, &[], |_| None),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tilewright_bundle::{Env, Kernel};
+use tilewright_bundle::{Env, Expr, Kernel};
 
 use crate::error::Refusal;
 
@@ -151,6 +151,11 @@ impl Problem {
         self.promises.iter().any(|known| known == promise)
     }
 
+    /// What the caller has confirmed, in the order given.
+    pub fn confirmed(&self) -> impl Iterator<Item = &str> {
+        self.promises.iter().map(String::as_str)
+    }
+
     /// Operands with strides, in the order given.
     pub fn operands(&self) -> impl Iterator<Item = (&str, &[i64])> {
         self.strides
@@ -158,9 +163,22 @@ impl Problem {
             .map(|(name, strides)| (name.as_str(), strides.as_slice()))
     }
 
-    /// The extents as a kernel's names, after checking that they are all there and in range.
+    /// Whether a kernel has nothing to do: each of its outputs has an extent of 0.
+    pub fn is_empty(&self, kernel: &Kernel) -> bool {
+        let mut env = constants(kernel);
+        for (name, text) in kernel.free_extents() {
+            if let Some(value) = self.extent(text) {
+                env.set(name, value);
+            }
+        }
+        has_no_output(kernel, &env)
+    }
+
+    /// The extents as a kernel's names, after checking that they are all there and in range: from 0
+    /// where the kernel then has nothing to do, else from 1.
     pub(crate) fn env(&self, kernel: &Kernel, refusals: &mut Vec<Refusal>) -> Env {
         let mut env = constants(kernel);
+        let least = i64::from(!self.is_empty(kernel));
         for (name, text) in kernel.free_extents() {
             let Some(value) = self.extent(text) else {
                 refusals.push(Refusal::NoExtent {
@@ -168,7 +186,7 @@ impl Problem {
                 });
                 continue;
             };
-            if !(1..=MAX_EXTENT).contains(&value) {
+            if !(least..=MAX_EXTENT).contains(&value) {
                 refusals.push(Refusal::Extent {
                     name: text.to_owned(),
                     value,
@@ -187,6 +205,14 @@ impl Problem {
         }
         env
     }
+}
+
+/// Whether each output of a kernel has an extent of 0.
+pub(crate) fn has_no_output(kernel: &Kernel, env: &Env) -> bool {
+    let outputs = kernel.semantics.operands.iter();
+    let mut outputs = outputs.filter(|one| one.role.is_written()).peekable();
+    let is_zero = |extent: &Expr| extent.eval(env) == Ok(0);
+    outputs.peek().is_some() && outputs.all(|one| one.layout.shape.iter().any(is_zero))
 }
 
 /// Whether a kernel leaves an extent of that name to the caller.

@@ -140,12 +140,11 @@ impl PtxCache {
         let mut entries: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
-            let is_ours = |ending: &std::ffi::OsStr| ending == ENDING || ending == "part";
             // Another process may have removed it meanwhile.
             let Ok(about) = fs::metadata(&path) else {
                 continue;
             };
-            if about.is_file() && path.extension().is_some_and(is_ours) {
+            if about.is_file() && is_entry(&path) {
                 entries.push((about.modified()?, about.len(), path));
             }
         }
@@ -162,6 +161,18 @@ impl PtxCache {
         }
         Ok(())
     }
+}
+
+/// Whether a file is an entry, or a part of one, by its name: that of a key, a process and a
+/// number.
+fn is_entry(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let (Some(hash), Some(rest)) = (name.get(..64), name.get(64..)) else {
+        return false;
+    };
+    let is_hash = hash.bytes().all(|c| c.is_ascii_hexdigit());
+    let ending = path.extension().unwrap_or_default();
+    is_hash && rest.starts_with('-') && (ending == ENDING || ending == "part")
 }
 
 /// The machine code of an entry; none where there is no entry.

@@ -109,6 +109,14 @@ impl Request<'_> {
         operands.map(|p| (p.tensor.operand, p.address)).collect()
     }
 
+    /// Whether each operand has the type that a kernel names, and none is only stored as one.
+    pub(crate) fn is_exactly(&self, kernel: &Kernel) -> bool {
+        self.operands.iter().all(|Placed { tensor, .. }| {
+            let operand = kernel.semantics.operand(tensor.operand);
+            operand.is_some_and(|operand| operand.dtype == tensor.dtype)
+        })
+    }
+
     /// Why a kernel is not what the operands are for: other names, types or numbers of axes.
     pub fn mismatch(&self, kernel: &Kernel) -> Option<String> {
         let operands = &kernel.semantics.operands;

@@ -13,7 +13,7 @@ use crate::error::{Error, Refusal};
 use crate::events;
 use crate::launch::{LaunchReport, fit, runs_on};
 use crate::options::{Load, Options};
-use crate::pick::{Pick, Query, Skip, SkipCounts, addresses, find, pick};
+use crate::pick::{Pick, Query, Skip, SkipCounts, addresses, among, find};
 use crate::problem::Problem;
 use crate::ptx_cache::PtxCache;
 use crate::select::{Selection, Selector};
@@ -176,14 +176,45 @@ impl Runtime {
         problem: &Problem,
         args: &[Arg<'_>],
     ) -> Result<Pick<'_>, Error> {
-        let info = self.device.info();
-        let pick = pick(&self.bundle, query, problem, info, &addresses(args))?;
-        self.count(&pick);
-        Ok(pick)
+        let (info, at) = (self.device.info(), addresses(args));
+        loop {
+            let known = |kernel: &Kernel| self.known_refusal(kernel);
+            let pick = among(self.kernels().iter(), query, problem, info, &at, known)?;
+            // What is refused is known from now on.
+            if self.refused_code(pick.kernel)?.is_none() {
+                self.count(&pick);
+                return Ok(pick);
+            }
+        }
+    }
+
+    /// Loads a kernel; why it is passed over, where its code is refused.
+    ///
+    /// # Errors
+    /// What says something of the device, not of the code.
+    pub(crate) fn refused_code(&self, kernel: &Kernel) -> Result<Option<Refusal>, Error> {
+        match self.load(kernel) {
+            Ok(_) => Ok(None),
+            Err(error @ (Error::Load { .. } | Error::Refused { .. })) => {
+                let reason = error.to_string();
+                Ok(Some(Refusal::Load { reason }))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The same where it is known already; nothing is loaded for it, and nobody is waited for.
+    fn known_refusal(&self, kernel: &Kernel) -> Option<Refusal> {
+        let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = loaded.get(&kernel.id)?.try_lock().ok()?;
+        let refused = slot.as_ref()?.as_ref().err()?;
+        let reason = refused.error(kernel).to_string();
+        Some(Refusal::Load { reason })
     }
 
     /// The kernel that the bundle's tuning tables choose for a problem, as a lookup that does not
-    /// allocate; where they choose none, the one that [`Runtime::pick`] picks.
+    /// allocate; where they choose none, the first that fits. Nothing is loaded for it, and what
+    /// was refused when it was loaded is passed over.
     ///
     /// # Errors
     /// [`Error::NothingFits`] when no kernel takes the problem.
@@ -215,8 +246,12 @@ impl Runtime {
     ) -> Result<Selection<'_>, Error> {
         let device = self.device.info();
         let candidates = Candidates::new(&self.bundle, &self.selector, device);
-        let (selection, skips) = candidates.select(query, problem, at)?;
+        let known = |kernel: &Kernel| self.known_refusal(kernel);
+        let (selection, skips) = candidates.select(query, problem, at, known)?;
         let kernel = selection.kernel;
+        let refused = skips.iter().flat_map(|skip| &skip.refusals);
+        let refused = refused.filter(|refusal| matches!(refusal, Refusal::Load { .. }));
+        self.tally.fall_back(refused.count() as u64);
         self.count(&Pick { kernel, skips });
         self.count_passed_over(query, problem, selection.passed_over, kernel);
         Ok(selection)
@@ -232,7 +267,9 @@ impl Runtime {
         if events::hears_passed_over() {
             let named = self.selector.named(&self.bundle, query, problem);
             for kernel in named.take(count) {
-                let refused = fit(kernel, problem, self.device.info()).err();
+                let mut refused = fit(kernel, problem, self.device.info()).err();
+                let code = self.known_refusal(kernel);
+                refused = refused.or_else(|| code.map(|refusal| vec![refusal]));
                 let first = refused.as_ref().and_then(|all| all.first());
                 let reason = first.map_or("an operand is not aligned".to_owned(), |refusal| {
                     refusal.to_string()
@@ -253,39 +290,12 @@ impl Runtime {
         problem: &Problem,
         args: &[Arg<'_>],
     ) -> Result<(&Kernel, LaunchReport), Error> {
-        let mut refused: Vec<Skip> = Vec::new();
-        let device = self.device.info();
-        let mut selected = Some(self.select(query, problem, args)?.kernel);
         loop {
-            let is_left = |k: &&Kernel| !refused.iter().any(|s| s.kernel == k.id);
-            let left = self.bundle.kernels().iter().filter(is_left);
-            let kernel = match selected.take() {
-                Some(kernel) => kernel,
-                None => {
-                    let at = addresses(args);
-                    let pick = crate::pick::among(left, query, problem, device, &at)?;
-                    self.count(&pick);
-                    pick.kernel
-                }
-            };
-            match self.load(kernel) {
-                Ok(loaded) => {
-                    let report = self.device.launch(&loaded, problem, args)?;
-                    return Ok((kernel, report));
-                }
-                Err(error @ (Error::Load { .. } | Error::Refused { .. })) => {
-                    let refusal = Refusal::Load {
-                        reason: error.to_string(),
-                    };
-                    self.tally.skip([(&refusal.kind(), &1)]);
-                    self.tally.fall_back(1);
-                    let kernel = kernel.id.clone();
-                    refused.push(Skip {
-                        kernel,
-                        refusals: vec![refusal],
-                    });
-                }
-                Err(error) => return Err(error),
+            let kernel = self.select(query, problem, args)?.kernel;
+            // What is refused is known from now on, and not selected again.
+            if self.refused_code(kernel)?.is_none() {
+                let report = self.launch(kernel, problem, args)?;
+                return Ok((kernel, report));
             }
         }
     }

@@ -1,9 +1,14 @@
 //! Selecting a kernel by the bundle's tuning tables.
 //!
-//! A [`Selector`] is made once for a bundle on a device. A problem that was measured gets its
-//! fastest kernel; another one gets that of the nearest measured problem of its class, by the
-//! distance of the logarithms of the extents. Whatever is chosen takes the problem: it passed every
-//! check but those of memory. A selection does not allocate.
+//! A [`Selector`] is made once for a bundle on a device. A problem that was measured, with these
+//! extents and these strides, gets its fastest kernel; another one gets that of the nearest
+//! measured
+//! problem of its class: by the distance of the logarithms of the extents, and half that of what
+//! the
+//! strides of each operand are multiples of, up to 16 elements, since that decides which kernels
+//! can
+//! be used. Rows of tables that do not say their strides speak of all. Whatever is chosen takes the
+//! problem: it passed every check but those of memory. A selection does not allocate.
 //!
 //! Tables of another device than the current one are not used.
 
@@ -58,7 +63,8 @@ pub struct Selection<'a> {
     pub source: Source,
     /// The measured problem it was fastest on: its extents, in the order of the kernel's.
     pub nearest: Option<&'a [i64]>,
-    /// How far that one is: the length of the difference of the extents' binary logarithms.
+    /// How far that one is: the length of the difference of the binary logarithms of the extents,
+    /// and of what strides are multiples of.
     pub distance: f32,
     /// How many kernels a table names before it that do not take the problem; of an untuned one
     /// all that the table names.
@@ -85,7 +91,9 @@ pub struct Row {
     pub device: String,
     /// The measured problem's extents, by name.
     pub extents: Vec<(String, i64)>,
-    /// How far it is: the length of the difference of the extents' binary logarithms.
+    /// Its strides in elements, by operand; empty where the table does not say.
+    pub strides: Vec<(String, Vec<i64>)>,
+    /// How far it is, as a [`Selection`] has it.
     pub distance: f32,
 }
 
@@ -94,6 +102,10 @@ impl std::fmt::Display for Row {
         f.write_str("row")?;
         for (name, extent) in &self.extents {
             write!(f, " {name}={extent}")?;
+        }
+        for (operand, strides) in &self.strides {
+            let strides: Vec<String> = strides.iter().map(i64::to_string).collect();
+            write!(f, " {operand}:({})", strides.join(","))?;
         }
         write!(f, " of {}", self.device)
     }
@@ -127,6 +139,8 @@ struct Class {
 struct Point {
     extents: Vec<i64>,
     logs: Vec<f32>,
+    /// Of each operand of the class; empty where the table does not say.
+    strides: Vec<Vec<i64>>,
     /// Places in `ready`, fastest first.
     choices: Vec<usize>,
 }
@@ -172,6 +186,7 @@ impl Selector {
             points.push(Point {
                 extents: point.extents.clone(),
                 logs: point.extents.iter().map(|extent| log(*extent)).collect(),
+                strides: point.strides.clone(),
                 choices: named
                     .filter_map(|choice| self.kernel(&choice.kernel, bundle, device))
                     .collect(),
@@ -204,16 +219,17 @@ impl Selector {
         args: &[Arg<'_>],
     ) -> Option<Selection<'b>> {
         let places = args.iter().map(|arg| (arg.operand, arg.offset_bytes));
-        self.choice(bundle, query, problem, places)
+        self.choice(bundle, query, problem, places, |_| true)
     }
 
-    /// The same for operands that lie at these addresses.
+    /// The same for operands that lie at these addresses, among kernels that are usable.
     pub(crate) fn choice<'b, 'p>(
         &'b self,
         bundle: &'b Bundle,
         query: &Query,
         problem: &Problem,
         at: impl Iterator<Item = (&'p str, u64)> + Clone,
+        is_usable: impl Fn(&Kernel) -> bool,
     ) -> Option<Selection<'b>> {
         let Nearest {
             distance,
@@ -221,7 +237,7 @@ impl Selector {
             point,
             place,
         } = self.nearest(query, problem)?;
-        let source = if point.extents == place.extents() {
+        let source = if point.extents == place.extents() && class.lies_so(point, problem) {
             Source::Measured
         } else if class.bounds.hold(place.logs()) {
             Source::Interpolated
@@ -232,7 +248,7 @@ impl Selector {
         choices.find_map(|(passed_over, place)| {
             let (place, acceptance) = self.ready.get(*place)?;
             let kernel = bundle.kernels().get(*place)?;
-            let takes = acceptance.takes(kernel, problem, at.clone());
+            let takes = acceptance.takes(kernel, problem, at.clone()) && is_usable(kernel);
             takes.then_some(Selection {
                 kernel,
                 source,
@@ -267,11 +283,15 @@ impl Selector {
         let nearest = self.nearest(query, problem)?;
         let table = bundle.tuning()?.tables.get(nearest.class.table)?;
         let mut points = table.points.iter();
-        let point = points.find(|point| point.extents == nearest.point.extents)?;
+        let found = nearest.point;
+        let point =
+            points.find(|one| (&one.extents, &one.strides) == (&found.extents, &found.strides))?;
         let extents = table.extents.iter().cloned();
+        let operands = table.operands.iter().map(|operand| operand.name.clone());
         let row = Row {
             device: table.device.to_string(),
             extents: extents.zip(point.extents.iter().copied()).collect(),
+            strides: operands.zip(point.strides.iter().cloned()).collect(),
             distance: nearest.distance,
         };
         Some((point, row))
@@ -289,7 +309,7 @@ impl Selector {
         let mut nearest: Option<Nearest<'_>> = None;
         for class in of_function.filter(|class| class.speaks_of(problem)) {
             let place = Place::of(&class.extents, problem)?;
-            let Some((distance, point)) = class.nearest(&place) else {
+            let Some((distance, point)) = class.nearest(&place, problem) else {
                 continue;
             };
             if nearest
@@ -323,7 +343,8 @@ pub(crate) fn is_device(tuned: &TunedDevice, device: &DeviceInfo) -> bool {
 }
 
 fn log(extent: i64) -> f32 {
-    (extent as f32).log2()
+    // Of what is empty there is no logarithm.
+    (extent.max(1) as f32).log2()
 }
 
 /// A problem's extents in the order of a class, and their logarithms.
@@ -368,24 +389,67 @@ impl Class {
         self.operands.iter().all(lies)
     }
 
-    /// The measured problem nearest to these extents: itself, when it was measured.
-    fn nearest(&self, place: &Place) -> Option<(f32, &Point)> {
-        let order = |point: &Point| point.extents.as_slice().cmp(place.extents());
-        if let Ok(at) = self.points.binary_search_by(order) {
-            return self.points.get(at).map(|point| (0.0, point));
+    /// The measured problem nearest to these extents and strides: itself, when it was measured.
+    fn nearest(&self, place: &Place, problem: &Problem) -> Option<(f32, &Point)> {
+        let of_extents = |point: &Point| point.extents.as_slice() < place.extents();
+        let first = self.points.partition_point(of_extents);
+        let same = self.points.iter().skip(first);
+        let mut same = same.take_while(|point| point.extents == place.extents());
+        if let Some(measured) = same.find(|point| self.lies_so(point, problem)) {
+            return Some((0.0, measured));
         }
         let (mut least, mut nearest) = (f32::INFINITY, 0);
         for (at, point) in self.points.iter().enumerate() {
             let apart = point.logs.iter().zip(place.logs());
-            let square = apart
+            let square: f32 = apart
                 .map(|(one, other)| (one - other) * (one - other))
                 .sum();
+            let square = square + self.misalignment(point, problem);
             if square < least {
                 (least, nearest) = (square, at);
             }
         }
         self.points.get(nearest).map(|point| (least.sqrt(), point))
     }
+
+    /// The strides of a point beside those of a problem, operand after operand, where both say
+    /// them.
+    fn strides<'s>(
+        &'s self,
+        point: &'s Point,
+        problem: &'s Problem,
+    ) -> impl Iterator<Item = (&'s [i64], &'s [i64])> {
+        let operands = self.operands.iter().zip(&point.strides);
+        operands.filter_map(|(operand, measured)| {
+            let own = problem.strides(&operand.name)?;
+            Some((measured.as_slice(), own))
+        })
+    }
+
+    /// Whether a problem's operands lie as those of a measured one, as far as both say it.
+    fn lies_so(&self, point: &Point, problem: &Problem) -> bool {
+        let mut strides = self.strides(point, problem);
+        strides.all(|(measured, own)| measured == own)
+    }
+
+    /// The square of how far the strides are from each other: of each operand half the difference
+    /// of the powers of two that they are multiples of.
+    fn misalignment(&self, point: &Point, problem: &Problem) -> f32 {
+        let apart = self.strides(point, problem).map(|(measured, own)| {
+            let apart = 0.5 * power(measured).abs_diff(power(own)) as f32;
+            apart * apart
+        });
+        apart.sum()
+    }
+}
+
+/// The largest power of two, as its exponent up to 4, that every stride but those of 1 is a
+/// multiple of.
+fn power(strides: &[i64]) -> u32 {
+    let others = strides.iter().filter(|stride| **stride != 1);
+    others
+        .map(|stride| stride.trailing_zeros())
+        .fold(4, u32::min)
 }
 
 #[cfg(test)]

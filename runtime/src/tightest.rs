@@ -25,7 +25,9 @@ pub fn tightest(kernel: &Kernel, extents: &Problem, device: &DeviceInfo) -> Resu
     Err(refused(kernel, last))
 }
 
-fn spaced(kernel: &Kernel, extents: &Problem, spacing: i64) -> Problem {
+/// The problem of these extents whose open strides are the least multiples of `spacing` elements
+/// that keep elements apart, whether the kernel takes it or not.
+pub(crate) fn spaced(kernel: &Kernel, extents: &Problem, spacing: i64) -> Problem {
     let mut problem = extents.clone();
     // What is wrong with the extents is said by the fit.
     let mut env = problem.env(kernel, &mut Vec::new());

@@ -73,6 +73,7 @@ fn written_today() -> BundleWriter {
     };
     let point = TunedPoint {
         extents: vec![64, 64, 64],
+        strides: Vec::new(),
         choices: vec![choice(gemm, 12.5)],
     };
     writer.tune(&table(gemm, device, vec![point])).unwrap();

@@ -6,7 +6,8 @@ mod fixture;
 use fixture::*;
 use tilewright_runtime::bundle::DType;
 use tilewright_runtime::{
-    Arg, Device, EmulatorSettings, Error, Problem, Query, Refusal, Runtime, tightest, verify,
+    Arg, Device, EmulatorSettings, Error, Problem, Query, Refusal, Request, Runtime, tightest,
+    verify,
 };
 
 fn floats(values: impl IntoIterator<Item = f32>) -> Vec<u8> {
@@ -114,6 +115,24 @@ fn the_best_kernel_that_loads_is_launched() {
         (broken, GEMM.to_owned()),
         (gemm_kernel("gemm_f32@plain-2"), GEMM.to_owned()),
     ]);
+    // What fits and does not load is picked by nobody, whoever asks first.
+    let problem = packed_gemm(2, 3, 8);
+    let picking = Runtime::new(bundle.clone(), Device::emulator());
+    let picked = picking.pick(&Query::gemm(), &problem, &[]).unwrap();
+    assert_eq!(picked.kernel.id, "gemm_f32@plain-2");
+    assert!(
+        picked
+            .skips
+            .iter()
+            .any(|skip| skip.refusals[0].kind() == "load")
+    );
+    let choosing = Runtime::new(bundle.clone(), Device::emulator());
+    let request = Request::of_problem(&choosing.kernels()[0], &problem).unwrap();
+    let meant = choosing.meant("gemm").unwrap();
+    let chosen = choosing.choose("gemm", &[(meant[0], &request)]).unwrap();
+    assert_eq!(chosen.kernel.id, "gemm_f32@plain-2");
+    let selected = choosing.select(&Query::gemm(), &problem, &[]).unwrap();
+    assert_eq!(selected.kernel.id, "gemm_f32@plain-2");
     let runtime = Runtime::new(bundle, Device::emulator());
     let problem = Problem::new(2, 3, 4)
         .row_major("a", 8)
@@ -169,7 +188,7 @@ fn launches_that_would_go_wrong_are_refused_before_they_run() {
     let odd = fine.clone().row_major("a", 7).row_major("b", 9);
     assert_eq!(kinds(&odd, sizes, [0; 3]), ["assumption", "assumption"]);
     let mut negative = fine.clone();
-    for (name, extent) in [("m", 0), ("n", -1), ("k", 1 << 31)] {
+    for (name, extent) in [("m", -3), ("n", -1), ("k", 1 << 31)] {
         negative = negative.with_extent(name, extent);
     }
     assert_eq!(
@@ -230,7 +249,7 @@ fn packed_problems_obey_assumptions() {
 
 #[test]
 fn extents_are_measured_in_the_order_asked_for() {
-    use tilewright_runtime::bench::{Extent, Letters};
+    use tilewright_runtime::bench::{Extent, Leading, Letters};
     let runtime = runtime();
     let info = runtime.device().info();
     let at = |letters| Extent {
@@ -238,6 +257,7 @@ fn extents_are_measured_in_the_order_asked_for() {
         n: 6,
         k: 16,
         letters,
+        leading: Leading::default(),
     };
     let strides = |id: &str, letters| {
         let kernel = runtime.bundle().kernel(id).unwrap();
@@ -258,6 +278,21 @@ fn extents_are_measured_in_the_order_asked_for() {
     }
     let picky = "gemm_f32@picky-1";
     assert!(strides(picky, Some(Letters::Tn)).is_ok());
+    // Leading dimensions are those asked for, and of what is not asked for the smallest.
+    let kernel = runtime.bundle().kernel(plain).unwrap();
+    let leading = Leading {
+        a: Some(40),
+        pad: Some(8),
+        ..Leading::default()
+    };
+    let apart = Extent {
+        leading,
+        ..at(Some(Letters::Nn))
+    };
+    let problem = apart.problem(kernel, info).unwrap();
+    assert_eq!(problem.strides("a"), Some([1, 40].as_slice()));
+    assert_eq!(problem.strides("b"), Some([16, 1].as_slice()));
+    assert_eq!(problem.strides("d"), Some([8, 1].as_slice()));
     let refused = strides(picky, Some(Letters::Nt)).unwrap_err();
     assert!(matches!(refused, Error::Refused { .. }), "{refused}");
 }

@@ -100,6 +100,13 @@ fn a_problem_gives_scalars_and_promises() {
         reasons(&more),
         "the kernel has no scalar `beta`: leave it out"
     );
+    let nonsense = whole.clone().with_promise("nonsense");
+    assert_eq!(
+        reasons(&nonsense),
+        "no kernel of this function asks for the promise \"nonsense\": leave it out, or say one \
+         of: \
+         alpha is no power of two"
+    );
     // The extent of a constant mode is the kernel's.
     let other = whole.clone().with_extent("p", 8);
     assert!(reasons(&other).contains("p is 8; the kernel has no extent"));
@@ -273,6 +280,7 @@ fn products_of_other_names_are_tuned_by_rows_columns_and_depth() {
         n: 7,
         k: 16,
         letters: None,
+        leading: Default::default(),
     }];
     let mut records = Vec::new();
     let mut keep = |progress: Progress<'_>| {

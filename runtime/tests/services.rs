@@ -56,6 +56,7 @@ fn tabled(named: usize) -> Runtime {
     let kernels = bundle.kernels().iter();
     let point = TunedPoint {
         extents: vec![8, 8, 8],
+        strides: Vec::new(),
         choices: kernels.take(named).map(|k| choice(k, 1.0)).collect(),
     };
     let tuning = table(&bundle.kernels()[0], device, vec![point]);

@@ -6,7 +6,7 @@ mod fixture;
 use std::path::Path;
 
 use fixture::*;
-use tilewright_runtime::bench::{Extent, Letters, Stamp};
+use tilewright_runtime::bench::{Extent, Leading, Letters, Stamp};
 use tilewright_runtime::bundle::*;
 use tilewright_runtime::tune::{Journal, Outcome, Progress, Reason, Record, Settings, Tuned, tune};
 use tilewright_runtime::{
@@ -59,7 +59,17 @@ fn extent(m: i64, n: i64, k: i64) -> Extent {
         n,
         k,
         letters: None,
+        leading: Leading::default(),
     }
+}
+
+/// The same with rows at multiples of so many elements.
+fn padded(extent: Extent, pad: i64) -> Extent {
+    let leading = Leading {
+        pad: Some(pad),
+        ..Leading::default()
+    };
+    Extent { leading, ..extent }
 }
 
 /// Tunes a runtime's kernels and keeps the records beside the earlier ones.
@@ -191,7 +201,7 @@ fn damaged_records_are_named_and_nothing_is_lost() {
     broken(0, "{\"format\":1}", "line 1 is no record");
     broken(3, "{\"format\":2,\"new\":{}}", "line 4 has record format 2");
     // What a process left that was killed while it wrote is set aside.
-    for cut in [1, 7, 40] {
+    for cut in [2, 7, 40] {
         std::fs::write(&path, &good[..good.len() - cut]).unwrap();
         let (mut journal, read) = Journal::open(&path).unwrap();
         assert_eq!(read, records[..records.len() - 1]);
@@ -202,10 +212,58 @@ fn damaged_records_are_named_and_nothing_is_lost() {
         let kept = torn.last().unwrap();
         assert!(std::str::from_utf8(&good).unwrap().contains(kept.as_str()));
     }
+    // A record that lacks the end of its line alone is whole.
+    std::fs::write(&path, &good[..good.len() - 1]).unwrap();
+    assert_eq!(Journal::open(&path).unwrap().1, records);
+    assert_eq!(std::fs::read(&path).unwrap(), good);
     assert!(matches!(
         Journal::open(folder.path()),
         Err(RecordsError::Io { .. })
     ));
+}
+
+#[test]
+fn a_last_line_is_set_aside_where_it_begins_a_record_and_nowhere_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data.json");
+    let mut records = Vec::new();
+    tuned(&runtime_of(points()), &[extent(6, 7, 16)], &mut records);
+    let record = serde_json::to_string(&records[0]).unwrap();
+    for cut in 1..record.len() {
+        std::fs::write(&path, &record[..cut]).unwrap();
+        let (_, read) = Journal::open(&path).unwrap();
+        assert!(read.is_empty(), "{cut}");
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 0, "{cut}");
+    }
+    let torn = folder.path().join("data.json.torn");
+    assert_eq!(lines(&torn).len(), record.len() - 1);
+    let unrecorded = record.replace("\"outcome\":", "\"0utcome\":");
+    let foreign = [
+        "{\"years\": [1, 2, 3]}",
+        "[",
+        "plain text",
+        &unrecorded,
+        &format!("{record},"),
+        &record.replace("\"format\":1", "\"format\":2"),
+        &record.replacen("\"backend\":", "\"backend\",", 1)[..record.len() - 1],
+    ];
+    std::fs::remove_file(&torn).unwrap();
+    for text in foreign {
+        std::fs::write(&path, text).unwrap();
+        let told = Journal::open(&path).unwrap_err();
+        assert!(
+            matches!(told, RecordsError::Foreign { .. }),
+            "{text}: {told}"
+        );
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+    // Nor is a file beside it added to that holds something else.
+    std::fs::write(&path, &record[..50]).unwrap();
+    std::fs::write(&torn, "plain text").unwrap();
+    let told = Journal::open(&path).unwrap_err().to_string();
+    assert!(told.contains("data.json.torn"), "{told}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), record[..50]);
+    assert_eq!(std::fs::read_to_string(&torn).unwrap(), "plain text");
 }
 
 #[test]
@@ -248,7 +306,7 @@ fn selection_says_how_it_came_about() {
     let selection = tuned.select(&query, &between, &[]).unwrap();
     assert_eq!(selection.nearest, Some([6, 16, 7].as_slice()));
     assert!(
-        (1.0..2.5).contains(&selection.distance),
+        (2.5..3.5).contains(&selection.distance),
         "{}",
         selection.distance
     );
@@ -351,6 +409,64 @@ fn one_order_alone_is_tuned_when_it_is_named() {
     assert_eq!(found.unfit["layout"], 1);
     let tables = found.tables(&runtime, &records);
     assert_eq!(tables.tables[0].operands[0].contiguous, Contiguous::First);
+}
+
+#[test]
+fn tight_rows_and_padded_ones_are_problems_of_their_own() {
+    let runtime = runtime_of(points());
+    let mut records = Vec::new();
+    let tight = extent(6, 7, 13);
+    let found = tuned(&runtime, &[tight], &mut records);
+    // The kernel that wants rows of whole 16 elements is no candidate, and that is said.
+    assert!(!records.iter().any(|r| r.row.kernel.contains("picky")));
+    let (kernels, pad) = found.padded["6x7x13"];
+    assert_eq!(kernels, 1);
+    let a = |record: &Record| record.row.problem.strides["a"].clone();
+    assert!(records.iter().all(|record| a(record) == [13, 1]));
+    let mut others = Vec::new();
+    let apart = padded(tight, pad);
+    assert_eq!(apart.to_string(), format!("6x7x13:pad={pad}"));
+    let more = tuned(&runtime, &[apart], &mut others);
+    assert!(more.padded.is_empty());
+    let rows = others.iter().filter(|r| r.outcome == Outcome::Measured);
+    assert_eq!(rows.clone().count(), 3);
+    let leading = (13 + pad - 1) / pad * pad;
+    assert!(rows.clone().all(|record| a(record) == [leading, 1]));
+    records.extend(others);
+    let tables = found.tables(&runtime, &records);
+    let points = &tables.tables[0].points;
+    assert_eq!(points.len(), 2);
+    assert_eq!(points[0].extents, points[1].extents);
+    let here = with_tables(&runtime, &tables);
+    let query = Query::gemm();
+    let select = |leading: i64| {
+        let problem = packed_gemm(6, 7, 13);
+        let problem = problem.row_major("a", leading).row_major("b", leading);
+        let problem = problem.row_major("d", if leading == 13 { 7 } else { leading });
+        let found = here.select(&query, &problem, &[]).unwrap();
+        (found.kernel.id.clone(), found.source)
+    };
+    assert_eq!(select(13).1, Source::Measured);
+    // Rows that nobody measured have the kernel of those that are multiples of the same.
+    let (_, source) = select(13 + 2 * pad - 13 % pad);
+    assert_ne!(source, Source::Measured);
+}
+
+#[test]
+fn records_without_strides_are_of_the_smallest_that_the_kernel_takes() {
+    let runtime = runtime_of(points());
+    let mut records = Vec::new();
+    let apart = padded(extent(6, 7, 13), 16);
+    let found = tuned(&runtime, &[apart], &mut records);
+    records.retain(|record| record.row.kernel.contains("picky"));
+    let with = found.tables(&runtime, &records);
+    for record in &mut records {
+        record.row.problem.strides.clear();
+    }
+    let without = found.tables(&runtime, &records);
+    assert_eq!(without.points(), 1);
+    let a = |tuning: &Tuning| tuning.tables[0].points[0].strides[0].clone();
+    assert!(a(&without)[0] <= a(&with)[0], "{:?}", a(&without));
 }
 
 #[test]

@@ -5,8 +5,10 @@
 mod fixture;
 
 use fixture::*;
+use std::ops::ControlFlow;
 use tilewright_runtime::bundle::Kernel;
-use tilewright_runtime::verify::{Data, Inputs, Options, Summary, verify};
+
+use tilewright_runtime::verify::{Data, Event, Inputs, Options, Summary, verify, verify_while};
 use tilewright_runtime::{Device, Runtime};
 
 fn verified(kernel: Kernel, ptx: &str, problems: usize, inputs: Inputs) -> Summary {
@@ -108,5 +110,48 @@ fn every_kind_of_inputs_tells() {
         let kernel = gemm_kernel("gemm_f32@plain-1");
         let summary = verified(kernel, &wrong, 2, Inputs::Random(data));
         assert_eq!(summary.passed(), 0, "{data:?}");
+    }
+}
+
+/// Two copies, verified for as long as `go_on` says of what was told.
+fn verified_while(go_on: impl Fn(&Event<'_>) -> bool) -> (Summary, usize) {
+    let [one, other] = ["copy_f32@one-1", "copy_f32@other-1"].map(copy_kernel);
+    let runtime = Runtime::new(bundle_of([(one, COPY), (other, COPY)]), Device::emulator());
+    let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
+    let options = Options {
+        problems: 3,
+        ..Options::default()
+    };
+    let mut lines = 0;
+    let summary = verify_while(&runtime, &kernels, options, |event| {
+        lines += usize::from(matches!(event, Event::Kernel(_)));
+        match go_on(&event) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    });
+    (summary.unwrap(), lines)
+}
+
+#[test]
+fn what_is_cut_short_names_the_kernels_it_left_out() {
+    let (all, lines) = verified_while(|_| true);
+    assert_eq!((all.passed(), lines), (6, 2));
+    assert_eq!(all.left_out, Vec::<String>::new());
+    let (first, lines) = verified_while(|event| !matches!(event, Event::Outcome(_)));
+    assert_eq!((first.outcomes.len(), lines), (1, 0));
+    assert_eq!(first.left_out, ["copy_f32@one-1", "copy_f32@other-1"]);
+    let (half, lines) = verified_while(|event| !matches!(event, Event::Kernel(_)));
+    assert_eq!((half.outcomes.len(), lines), (3, 1));
+    assert_eq!(half.left_out, ["copy_f32@other-1"]);
+}
+
+#[test]
+fn some_problems_have_several_tiles_and_a_part_of_one() {
+    let (all, _) = verified_while(|_| true);
+    // A CTA of the copy takes 64 columns of one row.
+    for outcome in all.outcomes.iter().take(2) {
+        let (m, n) = (outcome.extents["m"], outcome.extents["n"]);
+        assert!(m > 1 && n > 64 && n % 64 != 0, "{}", outcome.problem);
     }
 }

@@ -14,7 +14,6 @@ use crate::device::{Arg, prepare_cuda, views};
 use crate::error::Error;
 use crate::launch::Launch;
 use crate::problem::Problem;
-use crate::tightest::tightest;
 use crate::verify::random_bytes;
 
 /// A kernel that is loaded, checked, and ready to be timed.
@@ -114,7 +113,7 @@ impl Bench<'_> {
         source: &[u8],
         extent: Extent,
     ) -> Result<Runner<'k>, Error> {
-        let problem = tightest(kernel, &extent.of(kernel), self.device.info())?;
+        let problem = extent.problem(kernel, self.device.info())?;
         let fit = self.any_device().fit(kernel, &problem)?;
         let [s, d] = as_bytes(kernel, &problem).ok_or_else(|| {
             let message = "it moves or casts elements, which memcpy does not: there is no peer";

@@ -1,17 +1,17 @@
-//! Where a kernel is measured: extents, and the memory order of a product's factors.
+//! Where a kernel is measured: extents, the memory order of a product's factors, and strides.
 
 use tilewright_bundle::Kernel;
 use tilewright_formula::Source;
 use tilewright_formula::affine::ModeId;
 use tilewright_formula::form::{Form, Rows};
 
-use crate::error::Error;
+use crate::error::{Error, refused};
 use crate::info::DeviceInfo;
 use crate::launch::fit;
 use crate::layout::{Extents, Matrix};
 use crate::problem::{Problem, is_extent};
-use crate::tightest::tightest;
-use crate::verify::GemmForm;
+use crate::tightest::{spaced, tightest};
+use crate::verify::{Factor, GemmForm};
 
 macro_rules! letters {
     ($($variant:ident $text:literal $doc:literal),*) => {
@@ -83,7 +83,22 @@ impl Letters {
     }
 }
 
-/// Extents to measure a kernel at.
+/// How far apart the rows of a problem's operands lie, or the columns where those are contiguous:
+/// leading dimensions, in elements. What is not said is without gaps. Every kernel that is compared
+/// gets these, and the peer as well: one that does not take them is no candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Leading {
+    /// Of the first factor of a product.
+    pub a: Option<i64>,
+    /// Of the second factor.
+    pub b: Option<i64>,
+    /// Of the output.
+    pub d: Option<i64>,
+    /// Those that are not said are the least multiples of so many elements.
+    pub pad: Option<i64>,
+}
+
+/// Extents to measure a kernel at, and how its operands lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     /// Rows of the output.
@@ -94,6 +109,8 @@ pub struct Extent {
     pub k: i64,
     /// Which index of each factor of a product is contiguous; `None` leaves it to the kernel.
     pub letters: Option<Letters>,
+    /// Leading dimensions.
+    pub leading: Leading,
 }
 
 impl Extent {
@@ -113,6 +130,7 @@ impl Extent {
             n: count(n),
             k: 1,
             letters: None,
+            leading: Leading::default(),
         }
     }
 
@@ -128,36 +146,81 @@ impl Extent {
         })
     }
 
-    /// The tightest problem of these extents and this order that a gemm kernel takes.
+    /// The problem of these extents, this order and these strides, if the kernel takes it.
     ///
     /// # Errors
-    /// When the kernel takes no such problem.
+    /// When it does not: of rows that lie closer than it takes, the refusal says how far apart they
+    /// have to be.
     pub fn problem(&self, kernel: &Kernel, device: &DeviceInfo) -> Result<Problem, Error> {
-        let problem = tightest(kernel, &self.of(kernel), device)?;
-        let Some(wanted) = self.letters else {
-            return Ok(problem);
-        };
-        let refused = |refusals| crate::error::refused(kernel, refusals);
-        let fits = fit(kernel, &problem, device).map_err(refused)?;
-        let form = GemmForm::of(kernel, &fits.operands)?;
-        if Letters::of_form(&form, &fits.operands)? == wanted {
-            return Ok(problem);
+        let pad = self.leading.pad.unwrap_or(1).max(1);
+        let mut problem = spaced(kernel, &self.of(kernel), pad);
+        let Leading { a, b, d, .. } = self.leading;
+        if self.letters.is_some() || [a, b, d].iter().any(Option::is_some) {
+            problem = self.laid_out(kernel, problem, device)?;
         }
-        let (a, b) = wanted.k_major();
-        let mut turned = problem;
-        let operands = &kernel.semantics.operands;
-        for (factor, k_major) in [(&form.a, a), (&form.b, b)] {
-            let name = operands.get(factor.at).map_or("", |operand| &operand.name);
+        fit(kernel, &problem, device).map_err(|refusals| refused(kernel, refusals))?;
+        Ok(problem)
+    }
+
+    /// The least `pad` with which a kernel takes the problem that it does not take as it is; `None`
+    /// where that is not what it is refused for.
+    pub fn padding(&self, kernel: &Kernel, device: &DeviceInfo) -> Option<i64> {
+        let mut pads = (1..=8).map(|power| 1i64 << power);
+        pads.find(|pad| {
+            let leading = Leading {
+                pad: Some(*pad),
+                ..self.leading
+            };
+            let padded = Extent { leading, ..*self };
+            padded.problem(kernel, device).is_ok()
+        })
+    }
+
+    /// A product's problem with the order and the leading dimensions that are asked for.
+    fn laid_out(
+        &self,
+        kernel: &Kernel,
+        problem: Problem,
+        device: &DeviceInfo,
+    ) -> Result<Problem, Error> {
+        // Some problem that the kernel takes tells which operand is which, and how it lies.
+        let taken = tightest(kernel, &self.of(kernel), device)?;
+        let fits = fit(kernel, &taken, device).map_err(|refusals| refused(kernel, refusals))?;
+        let form = GemmForm::of(kernel, &fits.operands)?;
+        let lies = |factor: &Factor| factor.orient(&fits.operands).col_stride == 1;
+        let rows = match self.letters {
+            None => [lies(&form.a), lies(&form.b)],
+            Some(wanted) => {
+                Letters::of_form(&form, &fits.operands)?;
+                <[bool; 2]>::from(wanted.k_major())
+            }
+        };
+        let Leading { a, b, d, pad } = self.leading;
+        let pad = pad.unwrap_or(1).max(1);
+        let asked = [
+            (&form.a, rows[0], a),
+            (&form.b, rows[1], b),
+            (&form.d, lies(&form.d), d),
+        ];
+        let mut problem = problem;
+        for (factor, by_rows, leading) in asked {
+            let operand = kernel.semantics.operands.get(factor.at);
+            let Some(operand) = operand.filter(|one| one.packed.is_none()) else {
+                continue;
+            };
+            if leading.is_none() && by_rows == lies(factor) {
+                continue;
+            }
             let Matrix { rows, cols, .. } = factor.orient(&fits.operands);
-            turned = match (k_major, factor.swapped) {
-                (true, false) => turned.row_major(name, cols),
-                (true, true) => turned.col_major(name, cols),
-                (false, false) => turned.col_major(name, rows),
-                (false, true) => turned.row_major(name, rows),
+            let least = if by_rows { cols } else { rows };
+            let leading = leading.unwrap_or(least.saturating_add(pad - 1) / pad * pad);
+            // A transposed factor's rows are the columns of its operand.
+            problem = match by_rows != factor.swapped {
+                true => problem.row_major(&operand.name, leading),
+                false => problem.col_major(&operand.name, leading),
             };
         }
-        fit(kernel, &turned, device).map_err(refused)?;
-        Ok(turned)
+        Ok(problem)
     }
 }
 
@@ -195,9 +258,16 @@ pub(crate) fn names(kernel: &Kernel) -> impl Iterator<Item = Option<&str>> {
 impl std::fmt::Display for Extent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}x{}x{}", self.m, self.n, self.k)?;
-        match self.letters {
-            Some(letters) => write!(f, ":{}", letters.text()),
-            None => Ok(()),
+        let Leading { a, b, d, pad } = self.leading;
+        let letters = self.letters.map(|letters| letters.text().to_owned());
+        let named = [("lda", a), ("ldb", b), ("ldd", d), ("pad", pad)];
+        let named = named
+            .into_iter()
+            .filter_map(|(name, value)| Some(format!("{name}={}", value?)));
+        let said: Vec<String> = letters.into_iter().chain(named).collect();
+        match said.is_empty() {
+            true => Ok(()),
+            false => write!(f, ":{}", said.join(",")),
         }
     }
 }

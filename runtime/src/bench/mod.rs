@@ -31,7 +31,7 @@ mod meter;
 
 use tilewright_bundle::Kernel;
 
-pub use extent::{Extent, Letters};
+pub use extent::{Extent, Leading, Letters};
 pub use meter::{Contest, Measured, Meter};
 pub use rotation::{Ratio, Samples};
 pub use rows::{Mode, Row, RowProblem, RowTypes, Stamp};

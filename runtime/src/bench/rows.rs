@@ -56,6 +56,10 @@ pub struct RowProblem {
     pub k: i64,
     /// Problems in one launch.
     pub batch: i64,
+    /// Strides in elements of each operand, in the order of its axes; packed operands have none.
+    /// Rows of versions that did not write them are of the smallest that their kernel took.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub strides: BTreeMap<String, Vec<i64>>,
     /// Scalars, as the shortest text that is read back as the same number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scalars: BTreeMap<String, String>,
@@ -75,6 +79,7 @@ impl RowProblem {
             n,
             k,
             batch,
+            strides: BTreeMap::new(),
             scalars: problem
                 .scalars()
                 .map(|(name, value)| (name.to_owned(), value.to_string()))
@@ -84,7 +89,7 @@ impl RowProblem {
     }
 
     /// The extents of a kernel's problem as rows, columns and summed extent, whatever the kernel
-    /// calls them, and its scalars.
+    /// calls them, its strides and its scalars.
     pub(crate) fn of_kernel(kernel: &Kernel, problem: &Problem) -> RowProblem {
         const MATRIX: [&str; 3] = ["m", "n", "k"];
         let own: Vec<Option<&str>> = names(kernel).collect();
@@ -97,10 +102,25 @@ impl RowProblem {
         let renamed = scalars.fold(Problem::of(extents), |problem, (name, value)| {
             problem.with_scalar(name, value)
         });
-        RowProblem::of(&renamed)
+        let strides = problem.operands();
+        let strides = strides.map(|(operand, strides)| (operand.to_owned(), strides.to_vec()));
+        RowProblem {
+            strides: strides.collect(),
+            ..RowProblem::of(&renamed)
+        }
     }
 
-    /// The problem of these extents and scalars, without strides.
+    /// The strides as a table has them: `a (4104,1) b (4104,1)`.
+    pub fn strides_text(&self) -> String {
+        let one = |(operand, strides): (&String, &Vec<i64>)| {
+            let strides: Vec<String> = strides.iter().map(i64::to_string).collect();
+            format!("{operand} ({})", strides.join(","))
+        };
+        let all: Vec<String> = self.strides.iter().map(one).collect();
+        all.join(" ")
+    }
+
+    /// The problem of these extents, scalars and strides.
     pub fn problem(&self) -> Problem {
         let mut problem = Problem::new(self.m, self.n, self.k);
         if self.batch != 1 {
@@ -112,8 +132,12 @@ impl RowProblem {
         });
         let scalars = self.scalars.iter();
         let scalars = scalars.filter_map(|(name, value)| Some((name, value.parse().ok()?)));
-        scalars.fold(problem, |problem, (name, value): (_, f64)| {
+        let problem = scalars.fold(problem, |problem, (name, value): (_, f64)| {
             problem.with_scalar(name, value)
+        });
+        let strides = self.strides.iter();
+        strides.fold(problem, |problem, (operand, strides)| {
+            problem.with_strides(operand, strides.clone())
         })
     }
 }

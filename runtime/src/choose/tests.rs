@@ -97,6 +97,24 @@ fn words_that_mean_nothing_are_told() {
     assert_eq!(runtime.functions().len(), 2);
 }
 
+#[test]
+fn of_functions_that_take_the_bits_the_one_of_the_very_type_is_meant() {
+    let mut rounding = gemm_kernel("gemm_a_tf32@bits-1");
+    for operand in &mut rounding.semantics.operands[..2] {
+        operand.dtype = DType::TF32;
+    }
+    let plain = gemm_kernel("gemm_f32@plain-2");
+    let both = bundle_of([(rounding.clone(), GEMM), (plain, GEMM)]);
+    let runtime = Runtime::new(both, Device::emulator());
+    assert_eq!(runtime.meant("gemm").unwrap().len(), 2);
+    let told = explained_of(&runtime, "gemm", &gemm(DType::F32, 16));
+    assert_eq!(told.chosen.unwrap().kernel, "gemm_f32@plain-2");
+    // Where no function has the very type, the one that takes the bits does.
+    let alone = Runtime::new(bundle_of([(rounding, GEMM)]), Device::emulator());
+    let told = explained_of(&alone, "gemm", &gemm(DType::F32, 16));
+    assert_eq!(told.chosen.unwrap().kernel, "gemm_a_tf32@bits-1");
+}
+
 /// A picky gemm, two plain ones and the last, which the table's row of 4x5x16 does not name.
 fn tabled(sm: Option<u32>) -> Runtime {
     let ids = ["gemm_f32@b-2", "gemm_f32@c-3", "gemm_f32@d-4"];
@@ -118,6 +136,7 @@ fn tabled(sm: Option<u32>) -> Runtime {
                 _ => 16,
             })
             .collect(),
+        strides: Vec::new(),
         choices: timed.map(|(kernel, us)| choice(kernel, us)).collect(),
     };
     let tuning = table(&bundle.kernels()[0], device, vec![row]);

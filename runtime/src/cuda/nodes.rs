@@ -100,6 +100,15 @@ impl CudaDevice {
         workspace: u64,
     ) -> Result<(), Error> {
         self.bind_for(kernel)?;
+        // A launch without work has no nodes, and nodes none that does nothing.
+        if launch.parts.len() != nodes.0.len() {
+            let (has, needs) = (nodes.0.len(), launch.parts.len());
+            let text = format!(
+                "the launch was captured as {has} nodes and is {needs} now, as only one of the \
+                 problems is empty: capture it again"
+            );
+            return Err(Error::Request(text));
+        }
         let parts = launch.parts.iter().zip(&kernel.functions);
         for ((part, function), node) in parts.zip(&nodes.0) {
             allow_smem(function, part.dynamic_smem_bytes)?;

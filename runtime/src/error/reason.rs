@@ -1,4 +1,4 @@
-//! The parts of a refusal that programs read: whose fault, what is needed, what is there.
+//! The parts of a refusal that programs read: its kind, whose fault, what is needed, what is there.
 
 use super::Refusal;
 
@@ -33,6 +33,40 @@ impl Reason {
 }
 
 impl Refusal {
+    /// A short name for counting: `capability`, `assumption`, `alignment` …
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Refusal::Capability { .. } => "capability",
+            Refusal::Driver { .. } => "driver",
+            Refusal::Extent { .. } | Refusal::NoExtent { .. } | Refusal::ExtraExtent { .. } => {
+                "extent"
+            }
+            Refusal::NoScalar { .. } | Refusal::ExtraScalar { .. } | Refusal::Scalar { .. } => {
+                "scalar"
+            }
+            Refusal::Promise { .. } | Refusal::ExtraPromise { .. } => "promise",
+            Refusal::CubinOnly { .. } => "cubin_only",
+            Refusal::DType { .. } => "dtype",
+            Refusal::Rank { .. } | Refusal::Shape { .. } | Refusal::Packed { .. } => "shape",
+            Refusal::NoStrides { .. } | Refusal::Strides { .. } => "strides",
+            Refusal::Layout { .. } => "layout",
+            Refusal::Assumption { .. } => "assumption",
+            Refusal::Alignment { .. } => "alignment",
+            Refusal::TensorExtent { .. }
+            | Refusal::TensorStride { .. }
+            | Refusal::TensorMap { .. } => "tensor_map",
+            Refusal::NoBuffer { .. }
+            | Refusal::ExtraBuffer { .. }
+            | Refusal::BufferTooSmall { .. } => "buffer",
+            Refusal::WorkspaceTooSmall { .. } | Refusal::WorkspaceAlignment { .. } => "workspace",
+            Refusal::Overlap { .. } | Refusal::MayOverlap { .. } => "overlap",
+            Refusal::Expression { .. } | Refusal::Range { .. } => "range",
+            Refusal::Abi { .. } | Refusal::Load { .. } => "load",
+            Refusal::LocalMemory { .. } => "local_memory",
+            Refusal::NoRoom { .. } => "no_room",
+        }
+    }
+
     /// The refusal in parts.
     pub fn reason(&self) -> Reason {
         let none = Reason::default;
@@ -47,6 +81,7 @@ impl Refusal {
             Refusal::ExtraScalar { name } => Reason::of(name),
             Refusal::Scalar { name, value, dtype } => Reason::of(name).needs(dtype).has(value),
             Refusal::Promise { promise, .. } => none().needs(promise),
+            Refusal::ExtraPromise { promise, known } => none().needs(known).has(promise),
             Refusal::CubinOnly { target } => none().needs(target),
             Refusal::NoStrides { operand } | Refusal::NoBuffer { operand } => Reason::of(operand),
             Refusal::ExtraBuffer { operand } => Reason::of(operand),
@@ -107,7 +142,9 @@ impl Refusal {
             Refusal::WorkspaceAlignment { needs, address } => Reason::of("workspace")
                 .needs(needs)
                 .has(format!("{address:#x}")),
-            Refusal::Overlap { output, other } => Reason::of(output).has(other),
+            Refusal::Overlap { output, other } | Refusal::MayOverlap { output, other } => {
+                Reason::of(output).has(other)
+            }
             Refusal::Expression { what, error } => Reason::of(what).has(error),
             Refusal::Range {
                 what,

@@ -38,6 +38,18 @@ pub enum RecordsError {
         /// What is wrong.
         problem: String,
     },
+    /// The file holds something else.
+    #[error(
+        "{}: the file is there and holds no {what}, and was left as it is: name another file, or \
+         remove it",
+        path.display()
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it was to hold.
+        what: &'static str,
+    },
     /// A record has another format.
     #[error(
         "{} line {line} has record format {found}; this program reads {known}: name another file",

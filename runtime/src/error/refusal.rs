@@ -81,6 +81,17 @@ pub enum Refusal {
         /// What needs it.
         reason: String,
     },
+    /// The caller has confirmed something that no kernel of the function asks for.
+    #[error(
+        "no kernel of this function asks for the promise {promise:?}: {}",
+        instead(known)
+    )]
+    ExtraPromise {
+        /// What was confirmed.
+        promise: String,
+        /// What may be.
+        known: String,
+    },
     /// The kernel's machine code alone may be run, and is for other devices than this one.
     #[error("it runs by its machine code alone, which is for {target}")]
     CubinOnly {
@@ -277,6 +288,18 @@ pub enum Refusal {
         /// The other one.
         other: String,
     },
+    /// An output may share memory with another operand: their strides leave too many elements to
+    /// compare.
+    #[error(
+        "`{output}` is written and lies among the rows of `{other}`, by strides of which it is not \
+         known whether any elements share memory: give them separate memory"
+    )]
+    MayOverlap {
+        /// The operand that is written.
+        output: String,
+        /// The other one.
+        other: String,
+    },
     /// An expression of the launch has no value.
     #[error("{what}: {error}")]
     Expression {
@@ -328,45 +351,16 @@ pub enum Refusal {
     },
 }
 
-impl Refusal {
-    /// A short name for counting: `capability`, `assumption`, `alignment` …
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Refusal::Capability { .. } => "capability",
-            Refusal::Driver { .. } => "driver",
-            Refusal::Extent { .. } | Refusal::NoExtent { .. } | Refusal::ExtraExtent { .. } => {
-                "extent"
-            }
-            Refusal::NoScalar { .. } | Refusal::ExtraScalar { .. } | Refusal::Scalar { .. } => {
-                "scalar"
-            }
-            Refusal::Promise { .. } => "promise",
-            Refusal::CubinOnly { .. } => "cubin_only",
-            Refusal::DType { .. } => "dtype",
-            Refusal::Rank { .. } | Refusal::Shape { .. } | Refusal::Packed { .. } => "shape",
-            Refusal::NoStrides { .. } | Refusal::Strides { .. } => "strides",
-            Refusal::Layout { .. } => "layout",
-            Refusal::Assumption { .. } => "assumption",
-            Refusal::Alignment { .. } => "alignment",
-            Refusal::TensorExtent { .. }
-            | Refusal::TensorStride { .. }
-            | Refusal::TensorMap { .. } => "tensor_map",
-            Refusal::NoBuffer { .. }
-            | Refusal::ExtraBuffer { .. }
-            | Refusal::BufferTooSmall { .. } => "buffer",
-            Refusal::WorkspaceTooSmall { .. } | Refusal::WorkspaceAlignment { .. } => "workspace",
-            Refusal::Overlap { .. } => "overlap",
-            Refusal::Expression { .. } | Refusal::Range { .. } => "range",
-            Refusal::Abi { .. } | Refusal::Load { .. } => "load",
-            Refusal::LocalMemory { .. } => "local_memory",
-            Refusal::NoRoom { .. } => "no_room",
-        }
-    }
-}
-
 fn joined(values: &[i64], between: &str) -> String {
     let values: Vec<String> = values.iter().map(i64::to_string).collect();
     values.join(between)
+}
+
+fn instead(known: &str) -> String {
+    match known {
+        "" => "leave it out".to_owned(),
+        known => format!("leave it out, or say one of: {known}"),
+    }
 }
 
 fn version(counted: u32) -> String {

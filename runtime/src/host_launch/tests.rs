@@ -82,6 +82,20 @@ fn elements_come_back_and_what_lies_between_them_stays() {
 }
 
 #[test]
+fn rows_of_an_output_may_lie_between_those_of_another_operand() {
+    let s = || placed("s", 0x1008, [(3, 10), (4, 1)]);
+    let d = |behind: u64| placed("d", 0x1008 + behind, [(3, 10), (4, 1)]);
+    let (after, _) = copied(vec![s(), d(20)]).unwrap();
+    let mut expected: Vec<u8> = (0..=255).collect();
+    for row in 0..3 {
+        expected.copy_within(row * 40..row * 40 + 16, row * 40 + 20);
+    }
+    assert_eq!(after, expected);
+    let refused = copied(vec![s(), d(52)]).unwrap_err().to_string();
+    assert!(refused.contains("`d` is written and shares memory with `s`"));
+}
+
+#[test]
 fn overlap_alignment_and_size_are_judged_by_the_hosts_addresses() {
     let s = || placed("s", 0x1008, [(3, 6), (4, 1)]);
     let refused = |operands| copied(operands).unwrap_err().to_string();

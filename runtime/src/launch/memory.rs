@@ -5,12 +5,12 @@ use tilewright_emulator::TensorMap;
 
 use super::{Fit, View};
 use crate::error::Refusal;
-use crate::layout::Extents;
+use crate::layout::{Extents, Placed, Sharing, sharing};
 use crate::pack::operand_bytes;
 use crate::tensor_map::{PlacedMap, TENSOR_UNIT_BYTES};
 
-/// Checks size, alignment and overlap of the memory given for each operand.
-pub(super) fn check(kernel: &Kernel, fit: &Fit, views: &[View<'_>], refusals: &mut Vec<Refusal>) {
+/// Checks that there is memory for each operand, once, and for nothing else.
+pub(super) fn check_names(kernel: &Kernel, views: &[View<'_>], refusals: &mut Vec<Refusal>) {
     let operands = &kernel.semantics.operands;
     for (at, view) in views.iter().enumerate() {
         let known = operands.iter().any(|o| o.name == view.operand);
@@ -20,12 +20,20 @@ pub(super) fn check(kernel: &Kernel, fit: &Fit, views: &[View<'_>], refusals: &m
             });
         }
     }
+    let given = |name: &str| views.iter().any(|view| view.operand == name);
+    for operand in operands.iter().filter(|one| !given(&one.name)) {
+        refusals.push(Refusal::NoBuffer {
+            operand: operand.name.clone(),
+        });
+    }
+}
+
+/// Checks size, alignment and overlap of the memory given for each operand.
+pub(super) fn check(kernel: &Kernel, fit: &Fit, views: &[View<'_>], refusals: &mut Vec<Refusal>) {
+    let operands = &kernel.semantics.operands;
     let mut ranges: Vec<(&Operand, &Extents, u64, u64)> = Vec::new();
     for (operand, extents) in operands.iter().zip(&fit.operands) {
         let Some(view) = views.iter().find(|v| v.operand == operand.name) else {
-            refusals.push(Refusal::NoBuffer {
-                operand: operand.name.clone(),
-            });
             continue;
         };
         let needs = operand_bytes(operand, extents).unwrap_or(u64::MAX);
@@ -43,19 +51,30 @@ pub(super) fn check(kernel: &Kernel, fit: &Fit, views: &[View<'_>], refusals: &m
     for (at, (one, place, start, end)) in ranges.iter().enumerate() {
         for (other, other_place, other_start, other_end) in &ranges[..at] {
             let same = start == other_start && place == other_place && one.dtype == other.dtype;
-            let shared = start < other_end && other_start < end;
-            let shared = shared && !(same && may_lie_over(one, other));
+            let touch = start < other_end && other_start < end;
+            let touch = touch && !(same && may_lie_over(one, other));
             let written = if one.role.is_written() {
                 Some((one, other))
             } else {
                 None
             }
             .or_else(|| other.role.is_written().then_some((other, one)));
-            if let (true, Some((output, other))) = (shared, written) {
-                refusals.push(Refusal::Overlap {
-                    output: output.name.clone(),
-                    other: other.name.clone(),
-                });
+            let Some((output, beside)) = written.filter(|_| touch) else {
+                continue;
+            };
+            // Rows of one may lie between those of the other.
+            let placed = |operand: &Operand, extents, address| Placed {
+                address,
+                extents,
+                dtype: operand.dtype,
+            };
+            let first = placed(one, *place, *start);
+            let shared = sharing(&first, &placed(other, other_place, *other_start));
+            let (output, other) = (output.name.clone(), beside.name.clone());
+            match shared {
+                Sharing::Apart => {}
+                Sharing::Shared => refusals.push(Refusal::Overlap { output, other }),
+                Sharing::Unknown => refusals.push(Refusal::MayOverlap { output, other }),
             }
         }
     }

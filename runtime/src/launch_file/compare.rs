@@ -38,14 +38,34 @@ impl std::fmt::Display for BufferOutcome {
     }
 }
 
-/// Bytes of one element; unknown types compare byte by byte.
-fn element_bytes(dtype: &str) -> usize {
-    match dtype {
-        "f64" | "i64" | "s64" | "u64" | "b64" => 8,
-        "f32" | "tf32" | "i32" | "s32" | "u32" | "b32" => 4,
-        "f16" | "bf16" | "i16" | "s16" | "u16" | "b16" => 2,
-        _ => 1,
-    }
+/// Types whose elements are compared as numbers, with the bytes of each.
+pub(super) const TYPES: [(&str, usize); 20] = [
+    ("f64", 8),
+    ("i64", 8),
+    ("s64", 8),
+    ("u64", 8),
+    ("b64", 8),
+    ("f32", 4),
+    ("tf32", 4),
+    ("i32", 4),
+    ("s32", 4),
+    ("u32", 4),
+    ("b32", 4),
+    ("f16", 2),
+    ("bf16", 2),
+    ("i16", 2),
+    ("s16", 2),
+    ("u16", 2),
+    ("b16", 2),
+    ("i8", 1),
+    ("u8", 1),
+    ("b8", 1),
+];
+
+/// Bytes of one element; those of other types compare byte by byte.
+pub(super) fn element_bytes(dtype: &str) -> usize {
+    let known = TYPES.iter().find(|(known, _)| *known == dtype);
+    known.map_or(1, |(_, bytes)| *bytes)
 }
 
 /// The number that an element stands for; integers keep all their bits.

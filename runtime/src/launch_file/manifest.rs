@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// A manifest; unknown keys are ignored.
+/// A manifest; one with a key that means nothing is refused.
 #[derive(Clone, Debug, Deserialize)]
 pub struct LaunchFile {
     /// The name of the case.
@@ -31,6 +31,19 @@ pub struct LaunchFile {
     /// The finding that must be made; `None` asks for a clean run.
     #[serde(default)]
     pub expect_error: Option<String>,
+}
+
+impl LaunchArg {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            LaunchArg::Scalar { name, .. }
+            | LaunchArg::Null { name }
+            | LaunchArg::Bytes { name, .. } => name,
+            LaunchArg::Buffer(arg) | LaunchArg::Memory(arg) => &arg.name,
+            LaunchArg::Tensormap(arg) => &arg.name,
+        }
+    }
 }
 
 fn one() -> [u32; 3] {

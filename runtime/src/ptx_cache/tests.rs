@@ -87,11 +87,17 @@ fn the_oldest_entries_make_room() {
         ["one", "two", "three", "four"].map(is_there),
         [true, false, true, true]
     );
+    // What others keep there counts for nothing and stays, whatever its name ends in.
+    let others = ["film.part", "theirs.cubin"].map(|name| cache.folder.join(name));
+    others
+        .iter()
+        .for_each(|path| fs::write(path, [7; 5000]).unwrap());
     // One that has no room at all is used by this process and kept by none.
     let cache = cache.with_limit(10);
     cache.put(&key("five"), &[7; 100]);
     let is_there = |name: &str| cache.folder.join(key(name).file_name()).exists();
     assert_eq!(["one", "three", "four"].map(is_there), [false; 3]);
+    assert!(others.iter().all(|path| path.exists()));
 }
 
 #[cfg(unix)]

@@ -11,6 +11,7 @@ fn bounds(problems: &[[i64; 4]]) -> Bounds {
         extents: extents.to_vec(),
         logs: logs(*extents),
         choices: Vec::new(),
+        strides: Default::default(),
     };
     Bounds::of(&problems.iter().map(point).collect::<Vec<_>>())
 }

@@ -1,16 +1,22 @@
 //! The file of records: read as a whole, then only ever added to.
 //!
-//! A record is one line, written at once. A last line without its end is what a process left that
-//! was killed while it wrote: it is moved to a file beside, `FILE.torn`, and its kernel is tuned
-//! again. Anything else that is no record is an error, and the file stays as it is.
+//! A record is one line, written at once. A last line without its end that is the beginning of a
+//! record is what a process left that was killed while it wrote: it is moved to a file beside,
+//! `FILE.torn`, and its kernel is tuned again; a record that lacks its end alone gets it. Anything
+//! else that is no record is an error, and the file stays as it is.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::record::{RECORD_FORMAT, Record};
 use crate::error::RecordsError;
 use crate::json_lines;
+
+/// What every record begins with.
+const OPENING: &str = "{\"format\":1,\"outcome\":\"";
+/// What the file is, for those who named another.
+const RECORDS: &str = "records of `tune`";
 
 /// An open file of records, locked against other tuners.
 #[derive(Debug)]
@@ -23,7 +29,8 @@ impl Journal {
     /// Opens a file, made when it is missing, and reads what it holds.
     ///
     /// # Errors
-    /// When it cannot be read, another process holds it, or a whole line is no record.
+    /// When it cannot be read, another process holds it, a whole line is no record, or what stands
+    /// behind the last whole line is no beginning of one.
     pub fn open(path: &Path) -> Result<(Journal, Vec<Record>), RecordsError> {
         let io = |source| RecordsError::Io {
             path: path.to_owned(),
@@ -31,7 +38,7 @@ impl Journal {
         };
         // Reading would wait for a pipe and has no end on a device.
         if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
-            let source = std::io::Error::new(std::io::ErrorKind::InvalidInput, "is no plain file");
+            let source = std::io::Error::new(ErrorKind::InvalidInput, "is no plain file");
             return Err(io(source));
         }
         let opened = OpenOptions::new()
@@ -56,21 +63,31 @@ impl Journal {
             .iter()
             .rposition(|c| *c == b'\n')
             .map_or(0, |at| at + 1);
-        let (lines, torn) = bytes.split_at(whole);
-        let records = json_lines::parse(path, lines, RECORD_FORMAT)?;
+        let (lines, rest) = bytes.split_at(whole);
+        let mut records = json_lines::parse(path, lines, RECORD_FORMAT)?;
         let mut journal = Journal {
             path: path.to_owned(),
             file,
         };
-        journal.set_aside(torn, whole as u64)?;
+        match serde_json::from_slice::<Record>(rest) {
+            _ if rest.is_empty() => {}
+            Ok(record) if record.format == RECORD_FORMAT => {
+                journal.file.write_all(b"\n").map_err(io)?;
+                records.push(record);
+            }
+            _ if json_lines::is_torn(rest, OPENING) => journal.set_aside(rest, whole as u64)?,
+            _ => {
+                return Err(RecordsError::Foreign {
+                    path: path.to_owned(),
+                    what: RECORDS,
+                });
+            }
+        }
         Ok((journal, records))
     }
 
-    /// Moves what is left of a line to the file beside.
+    /// Moves what is left of a record to the file beside.
     fn set_aside(&mut self, torn: &[u8], whole: u64) -> Result<(), RecordsError> {
-        if torn.is_empty() {
-            return Ok(());
-        }
         let mut name = self.path.clone().into_os_string();
         name.push(".torn");
         let beside = PathBuf::from(name);
@@ -78,6 +95,22 @@ impl Journal {
             path: path.to_owned(),
             source,
         };
+        let is_ours = |bytes: Vec<u8>| {
+            let mut lines = bytes.split(|c| *c == b'\n').filter(|line| !line.is_empty());
+            lines.all(|line| {
+                json_lines::is_torn(line, OPENING) || serde_json::from_slice::<Record>(line).is_ok()
+            })
+        };
+        match std::fs::metadata(&beside) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Ok(about) if about.is_file() && std::fs::read(&beside).is_ok_and(is_ours) => {}
+            _ => {
+                return Err(RecordsError::Foreign {
+                    path: beside,
+                    what: RECORDS,
+                });
+            }
+        }
         let mut kept = OpenOptions::new()
             .create(true)
             .append(true)

@@ -4,12 +4,13 @@
 //! of every candidate, and a [`Tuning`] that [`Runtime::select`](crate::Runtime::select) reads.
 //!
 //! ```no_run
-//! use tilewright_runtime::bench::{Extent, Stamp};
+//! use tilewright_runtime::bench::{Extent, Leading, Stamp};
 //! use tilewright_runtime::tune::{Journal, Settings, tune};
 //! use tilewright_runtime::{Device, Runtime};
 //! let runtime = Runtime::open("points.bundle".as_ref(), Device::emulator())?;
 //! let kernels: Vec<_> = runtime.kernels().iter().collect();
-//! let extents = [Extent { m: 128, n: 128, k: 64, letters: None }];
+//! let leading = Leading::default();
+//! let extents = [Extent { m: 128, n: 128, k: 64, letters: None, leading }];
 //! let (mut journal, mut records) = Journal::open("records.jsonl".as_ref())?;
 //! let tuned = tune(
 //!     &runtime, &kernels, &extents, &records.clone(), &Settings::default(), Stamp::default(),
@@ -75,6 +76,9 @@ pub struct Tuned {
     pub tally: Tally,
     /// Pairs of a kernel and a problem that do not fit, by the kind of the first refusal.
     pub unfit: SkipCounts,
+    /// Of each problem how many kernels take it only with rows farther apart, and the least `pad`
+    /// that one of them takes: they are no candidates for it.
+    pub padded: BTreeMap<String, (usize, i64)>,
     /// The device's driver, as rows name it.
     pub driver: String,
     mode: Option<bench::Mode>,
@@ -115,7 +119,7 @@ pub fn tune(
         mode: Some(settings.mode),
         ..Tuned::default()
     };
-    let groups = groups(runtime, kernels, extents, &mut tuned.unfit);
+    let groups = groups(runtime, kernels, extents, &mut tuned);
     let mut campaign = Campaign {
         settings,
         known: known.iter().map(Record::key).collect(),
@@ -169,7 +173,7 @@ fn groups<'k>(
     runtime: &Runtime,
     kernels: &[&'k Kernel],
     extents: &[Extent],
-    unfit: &mut SkipCounts,
+    tuned: &mut Tuned,
 ) -> Vec<(String, Vec<Candidate<'k>>)> {
     let info = runtime.device().info();
     let on_gpu = matches!(runtime.device(), Device::Cuda(_));
@@ -178,13 +182,17 @@ fn groups<'k>(
         let first = groups.len();
         for kernel in kernels {
             if on_gpu && kernel.product().is_none() {
-                *unfit.entry("no product").or_default() += 1;
+                *tuned.unfit.entry("no product").or_default() += 1;
                 continue;
             }
             let problem = match extent.problem(kernel, info) {
                 Ok(problem) => problem,
                 Err(error) => {
-                    *unfit.entry(kind(&error)).or_default() += 1;
+                    *tuned.unfit.entry(kind(&error)).or_default() += 1;
+                    if let Some(pad) = extent.padding(kernel, info) {
+                        let padded = tuned.padded.entry(extent.to_string()).or_insert((0, pad));
+                        *padded = (padded.0 + 1, padded.1.min(pad));
+                    }
                     continue;
                 }
             };

@@ -12,8 +12,12 @@ use tilewright_bundle::{
 };
 
 use super::record::{Outcome, Record};
-use crate::bench::{Extent, Mode};
+use crate::bench::{Extent, Leading, Letters, Mode};
 use crate::info::DeviceInfo;
+use crate::launch::fit;
+use crate::problem::Problem;
+use crate::tightest::tightest;
+use crate::verify::GemmForm;
 
 /// Kernels kept of one problem: the others stand in when the first does not take a problem nearby.
 const CHOICES: usize = 4;
@@ -73,7 +77,7 @@ pub fn tables(origin: &Origin<'_>, records: &[Record]) -> Tuning {
         }
     }
     for table in &mut tuning.tables {
-        table.points.sort_by(|a, b| a.extents.cmp(&b.extents));
+        table.points.sort_by(|a, b| a.problem().cmp(&b.problem()));
     }
     tuning
 }
@@ -93,14 +97,7 @@ impl Origin<'_> {
     /// The class of a record's problem as an empty table, and the problem with the one kernel.
     fn place(&self, kernel: &Kernel, record: &Record) -> Option<(TuningTable, TunedPoint)> {
         let row = &record.row;
-        let extents = &row.problem;
-        let extent = Extent {
-            m: extents.m,
-            n: extents.n,
-            k: extents.k,
-            letters: row.layout.parse().ok(),
-        };
-        let problem = extent.problem(kernel, self.device).ok()?;
+        let problem = self.problem(kernel, record)?;
         let operand = |operand: &tilewright_bundle::Operand| {
             let strides = problem.strides(&operand.name)?;
             Some(TunedOperand {
@@ -133,17 +130,51 @@ impl Origin<'_> {
             us: row.ours_us,
             ratio_best: Some(row.ratio_best).filter(|ratio| *ratio > 0.0),
         };
+        let strides = table.operands.iter();
+        let strides = strides.map(|one| Some(problem.strides(&one.name)?.to_vec()));
         let point = TunedPoint {
             extents: named.iter().map(|(_, extent)| *extent).collect(),
+            strides: strides.collect::<Option<_>>()?,
             choices: vec![choice],
         };
         (row.ours_us.is_finite() && row.ours_us > 0.0).then_some((table, point))
+    }
+
+    /// The problem of a record. One without strides was measured with the smallest that the kernel
+    /// takes.
+    fn problem(&self, kernel: &Kernel, record: &Record) -> Option<Problem> {
+        let row = &record.row.problem;
+        let extent = Extent {
+            m: row.m,
+            n: row.n,
+            k: row.k,
+            letters: record.row.layout.parse().ok(),
+            leading: Leading::default(),
+        };
+        if row.strides.is_empty() {
+            let tight = tightest(kernel, &extent.of(kernel), self.device).ok()?;
+            let Some(wanted) = extent.letters else {
+                return Some(tight);
+            };
+            let fits = fit(kernel, &tight, self.device).ok()?;
+            let form = GemmForm::of(kernel, &fits.operands).ok()?;
+            return match Letters::of_form(&form, &fits.operands).ok()? == wanted {
+                true => Some(tight),
+                false => extent.problem(kernel, self.device).ok(),
+            };
+        }
+        let strides = row.strides.iter();
+        let problem = strides.fold(extent.of(kernel), |problem, (operand, strides)| {
+            problem.with_strides(operand, strides.clone())
+        });
+        fit(kernel, &problem, self.device).ok().map(|_| problem)
     }
 }
 
 /// Adds the one kernel of `point` to a table; a later record of the same kernel counts.
 fn add(table: &mut TuningTable, point: TunedPoint) {
-    let known = table.points.iter_mut().find(|p| p.extents == point.extents);
+    let mut points = table.points.iter_mut();
+    let known = points.find(|known| known.problem() == point.problem());
     match known {
         None => table.points.push(point),
         Some(known) => {
@@ -173,6 +204,11 @@ fn rank(point: &mut TunedPoint) {
 }
 
 fn replace(table: &mut TuningTable, point: TunedPoint) {
-    table.points.retain(|known| known.extents != point.extents);
+    // One of an older format speaks of all strides: what is measured of some takes its place.
+    let is_of = |known: &TunedPoint| {
+        known.problem() == point.problem()
+            || known.strides.is_empty() && known.extents == point.extents
+    };
+    table.points.retain(|known| !is_of(known));
     table.points.push(point);
 }

@@ -108,6 +108,17 @@ fn what_does_not_fit_is_refused_before_anything_runs() {
 }
 
 #[test]
+fn an_empty_problem_is_a_launch_that_does_nothing() {
+    let (runtime, function) = runtime(copy_kernel("copy_f32@plain-1"), COPY);
+    let (source, mut rows) = (numbers(0), Vec::<f32>::new());
+    let call = Call::new(&function).extent("m", 0).extent("n", 8);
+    let s: In<'_, f32, 2> = In::from(&source);
+    let d: Out<'_, f32, 2> = Out::from(&mut rows);
+    call.input("s", s).output("d", d).launch(&runtime).unwrap();
+    assert!(rows.is_empty());
+}
+
+#[test]
 fn a_promise_is_the_callers_to_give() {
     let (runtime, function) = runtime(looked_up_kernel("looked_up@x-1"), LOOKED_UP);
     let (s, from, to) = (numbers(3 * 4), [2i32, 0], [0i32, 1]);

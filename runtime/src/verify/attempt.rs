@@ -74,6 +74,10 @@ impl<'a> Attempt<'a> {
             }
         };
         outcome.problem = describe(&case, kernel);
+        let free = kernel.free_extents();
+        let extents =
+            free.filter_map(|(_, name)| Some((name.to_owned(), case.problem.extent(name)?)));
+        outcome.extents = extents.collect();
         host_memory::check(device, kernel, &case).map_err(|error| no_memory(error, &outcome))?;
         let trial = Trial {
             device,

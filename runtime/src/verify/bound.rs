@@ -261,14 +261,15 @@ impl Expected {
     /// Error over allowed error of an output; above 1 is wrong. Allowed are the accumulator's error
     /// and, where outputs are narrower, half a step of theirs.
     pub fn ratio(&self, got: f64, output: DType) -> f64 {
+        // Anything may be right, NaN and what is none in place of it as well.
+        if self.error.is_infinite() {
+            return 0.0;
+        }
         if self.value.is_nan() {
             // Some types have none.
             let none = round(output, self.value);
             let right = got.is_nan() && none.is_nan() || got == none;
             return if right { 0.0 } else { f64::INFINITY };
-        }
-        if self.error.is_infinite() {
-            return 0.0;
         }
         let [low, high] = self.outputs(output);
         let right = (low..=high).contains(&got);

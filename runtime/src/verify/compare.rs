@@ -173,5 +173,8 @@ mod tests {
             found(&[INFINITY, 3e38], 3.4e38, INFINITY, DType::F32).wrong,
             0
         );
+        // So is any where it decides whether there is a number: a quotient of sums around zero.
+        let open = found(&[f64::NAN, -INFINITY, 1.0], f64::NAN, INFINITY, DType::F32);
+        assert_eq!((open.wrong, open.max_err), (0, 0.0));
     }
 }

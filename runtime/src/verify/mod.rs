@@ -25,6 +25,10 @@ mod placement;
 
 mod problems;
 
+mod hard;
+
+mod work;
+
 mod coverage;
 
 mod reference;
@@ -61,7 +65,7 @@ mod attempt;
 
 mod chain;
 
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use tilewright_bundle::Kernel;
 
@@ -71,7 +75,7 @@ pub use chain::chain;
 pub use compare::{Comparison, Worst, compare};
 pub use data::Data;
 pub use elements::{random_bytes, random_codes, random_elements};
-pub(crate) use form::GemmForm;
+pub(crate) use form::{Factor, GemmForm};
 pub use formula::{Dense, Expect, FormulaReference, Verdict};
 pub(crate) use judge::Judge;
 pub(crate) use model::Samples;
@@ -84,6 +88,7 @@ pub use tables::promised;
 pub use trace::{Trace, Written};
 
 use coverage::Coverage;
+use hard::Aim;
 
 use crate::cuda::BlasLt;
 use crate::device::Device;
@@ -145,6 +150,11 @@ pub struct Options {
     pub volume: Option<u64>,
 }
 
+/// What the first of every few problems are made for.
+const AIMS: [Aim; 2] = [Aim::Steps, Aim::Turns];
+/// How many problems there are to those.
+const HARD_EVERY: u64 = 5;
+
 /// Extents of problems whose inputs are indices: so few elements that every one of them can be
 /// selected, more than most tiles have.
 const INDEXED: RangeInclusive<i64> = 64..=288;
@@ -166,7 +176,39 @@ impl Default for Options {
     }
 }
 
+/// What verifying has to say while it runs.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// A problem is done.
+    Outcome(&'a Outcome),
+    /// A kernel is done: these are all of its problems.
+    Kernel(&'a [Outcome]),
+}
+
 /// Verifies kernels of a runtime's bundle, reporting each outcome as it comes.
+///
+/// # Errors
+/// As [`verify_while`].
+pub fn verify(
+    runtime: &Runtime,
+    kernels: &[&Kernel],
+    options: Options,
+    mut report: impl FnMut(&Outcome),
+) -> Result<Summary, Error> {
+    verify_while(runtime, kernels, options, |event| {
+        if let Event::Outcome(outcome) = event {
+            report(outcome);
+        }
+        ControlFlow::Continue(())
+    })
+}
+
+/// Verifies kernels of a runtime's bundle for as long as `report`, which is told of each problem
+/// and each kernel, wants to go on. Kernels that were not done by then are named in the summary.
+///
+/// Of every few problems one is made to be hard: several tiles along every tiled mode, with a part
+/// of one behind them, and more steps along a sum than a kernel has stages; another has more tiles
+/// than a persistent kernel has CTAs. All others are drawn.
 ///
 /// Whatever is wrong with a kernel is an outcome that failed, and so is a kernel that the device
 /// refuses; the caller leaves out those it knows to be for other devices. So is a kernel that takes
@@ -174,73 +216,127 @@ impl Default for Options {
 ///
 /// # Errors
 /// When the device itself fails, and nothing more can be learned from it.
-pub fn verify(
+pub fn verify_while(
     runtime: &Runtime,
     kernels: &[&Kernel],
     options: Options,
-    mut report: impl FnMut(&Outcome),
+    mut report: impl FnMut(Event<'_>) -> ControlFlow<()>,
 ) -> Result<Summary, Error> {
     let mut summary = Summary::default();
     let blas = reference_library(runtime);
-    for kernel in kernels {
+    let session = Session {
+        runtime,
+        blas: blas.as_ref(),
+        options,
+    };
+    for (at, kernel) in kernels.iter().enumerate() {
         let first = summary.outcomes.len();
-        let mut coverage = Coverage::default();
-        for index in 0..options.problems as u64 {
-            let data = options.inputs.data(index);
-            let (seed, device) = turn(runtime.device(), options.seed, index);
-            let draw = |device: &Device| {
-                let draw = Draw::new(kernel, device.info(), seed);
-                let draw = match options.volume {
-                    Some(most) => draw.with_volume(most),
-                    None => draw,
-                };
-                match data {
-                    Some(data) if data.may_overflow() => draw.with_volume(CPU_MOST),
-                    Some(_) => draw,
-                    None => draw.with_extents(INDEXED),
-                }
-                .next_case()
-            };
-            let attempt = Attempt {
-                runtime,
-                blas: blas.as_ref(),
-                kernel,
-                data,
-                seed,
-                device: &device,
-                traced: false,
-            };
-            let outcome = attempt.run(|device| coverage.note(draw(device)))?;
-            report(&outcome);
-            let hopeless = outcome.problem.is_empty();
+        let done = session.kernel(kernel, &mut |outcome| {
+            let go_on = report(Event::Outcome(&outcome));
             summary.outcomes.push(outcome);
+            go_on
+        })?;
+        runtime.unload(kernel);
+        let own = summary.outcomes.get(first..).unwrap_or_default();
+        let mut go_on = done;
+        if done.is_continue() {
+            go_on = report(Event::Kernel(own));
+        }
+        if go_on.is_break() {
+            let done = at + usize::from(done.is_continue());
+            let left = kernels.get(done..).unwrap_or_default();
+            summary.left_out = left.iter().map(|kernel| kernel.id.clone()).collect();
+            break;
+        }
+    }
+    Ok(summary)
+}
+
+/// What all kernels of one run share.
+struct Session<'a> {
+    runtime: &'a Runtime,
+    blas: Option<&'a BlasLt>,
+    options: Options,
+}
+
+impl Session<'_> {
+    /// All problems of one kernel; breaks where `report` does.
+    fn kernel(
+        &self,
+        kernel: &Kernel,
+        report: &mut dyn FnMut(Outcome) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, Error> {
+        let (runtime, options) = (self.runtime, self.options);
+        let mut coverage = Coverage::default();
+        let mut fine = true;
+        for index in 0..options.problems as u64 {
+            let outcome = self.problem(kernel, index, &mut coverage)?;
+            let hopeless = outcome.problem.is_empty();
+            fine &= outcome.passed();
+            if report(outcome).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
             if hopeless {
                 break;
             }
         }
-        let fine = summary
-            .outcomes
-            .get(first..)
-            .is_some_and(|all| all.iter().all(Outcome::passed));
         if let Some(reason) = coverage
             .missing(kernel, runtime.device(), options.seed)
             .filter(|_| fine)
+            && report(Outcome::unchecked(kernel, reason)).is_break()
         {
-            let outcome = Outcome::unchecked(kernel, reason);
-            report(&outcome);
-            summary.outcomes.push(outcome);
+            return Ok(ControlFlow::Break(()));
         }
         let early = kernel.launches.iter().any(|launch| launch.programmatic);
         if early && matches!(runtime.device(), Device::Cuda(_)) {
             let chained = chain(runtime, kernel, CHAIN_SIDE, CHAIN_LINKS, options.seed)?;
-            if let Some(outcome) = chained {
-                report(&outcome);
-                summary.outcomes.push(outcome);
+            if let Some(outcome) = chained
+                && report(outcome).is_break()
+            {
+                return Ok(ControlFlow::Break(()));
             }
         }
-        runtime.unload(kernel);
+        Ok(ControlFlow::Continue(()))
     }
-    Ok(summary)
+
+    /// The problem of a number.
+    fn problem(
+        &self,
+        kernel: &Kernel,
+        index: u64,
+        coverage: &mut Coverage,
+    ) -> Result<Outcome, Error> {
+        let (runtime, options) = (self.runtime, self.options);
+        let data = options.inputs.data(index);
+        let (seed, device) = turn(runtime.device(), options.seed, index);
+        let draw = |device: &Device| {
+            let draw = Draw::new(kernel, device.info(), seed);
+            let draw = match options.volume {
+                Some(most) => draw.with_volume(most),
+                None => draw,
+            };
+            let draw = match AIMS.get((index % HARD_EVERY) as usize) {
+                Some(aim) => draw.with_aim(*aim),
+                None => draw,
+            };
+            match data {
+                Some(data) if data.may_overflow() => draw.with_volume(CPU_MOST),
+                Some(_) => draw,
+                None => draw.with_extents(INDEXED),
+            }
+            .next_case()
+        };
+        let attempt = Attempt {
+            runtime,
+            blas: self.blas,
+            kernel,
+            data,
+            seed,
+            device: &device,
+            traced: false,
+        };
+        attempt.run(|device| coverage.note(draw(device)))
+    }
 }
 
 /// Verifies one kernel on a given problem, whose operands start at aligned addresses.

@@ -24,9 +24,16 @@ pub fn encode(dtype: DType, values: &[f64]) -> Result<Vec<u8>, Error> {
     bytes
         .par_chunks_mut(BLOCK * size)
         .zip(values.par_chunks(BLOCK))
-        .for_each(|(to, from)| {
-            for (place, value) in to.chunks_exact_mut(size).zip(from) {
-                write(dtype, *value, place);
+        .for_each(|(to, from)| match Format::of(dtype) {
+            Some(format) => {
+                for (place, value) in to.chunks_exact_mut(size).zip(from) {
+                    place.copy_from_slice(&format.encode(*value).to_le_bytes()[..size]);
+                }
+            }
+            None => {
+                for (place, value) in to.chunks_exact_mut(size).zip(from) {
+                    write(dtype, *value, place);
+                }
             }
         });
     Ok(bytes)
@@ -44,8 +51,18 @@ pub fn decode(dtype: DType, bytes: &[u8]) -> Result<Vec<f64>, Error> {
         .par_chunks_mut(BLOCK)
         .zip(bytes.par_chunks(BLOCK * size))
         .for_each(|(to, from)| {
-            for (value, place) in to.iter_mut().zip(from.chunks_exact(size)) {
-                *value = read(dtype, place);
+            let places = to.iter_mut().zip(from.chunks_exact(size));
+            match dtype {
+                // It is the first half of an f32.
+                DType::BF16 => places.for_each(|(value, place)| {
+                    let [low, high] = [0, 1].map(|at| place.get(at).copied().unwrap_or(0));
+                    *value = f64::from(f32::from_le_bytes([0, 0, low, high]));
+                }),
+                DType::F32 | DType::TF32 => places.for_each(|(value, place)| {
+                    let bytes = place.first_chunk::<4>().copied().unwrap_or_default();
+                    *value = f64::from(f32::from_le_bytes(bytes));
+                }),
+                _ => places.for_each(|(value, place)| *value = read(dtype, place)),
             }
         });
     Ok(values)
@@ -53,23 +70,34 @@ pub fn decode(dtype: DType, bytes: &[u8]) -> Result<Vec<f64>, Error> {
 
 /// `value` rounded to `dtype`, or itself for types without numbers here.
 pub fn round(dtype: DType, value: f64) -> f64 {
-    let mut bytes = [0u8; 8];
-    let size = (dtype.bytes() as usize).min(bytes.len());
-    if check(dtype).is_err() {
-        return value;
+    match dtype {
+        DType::U32 => f64::from(value as u32),
+        _ => stored(dtype, value),
     }
-    write(dtype, value, &mut bytes[..size]);
-    read(dtype, &bytes[..size])
 }
 
 /// 2 to the exponents with which tensor cores take values; 1 for integers, 0 for zeros.
 pub(super) fn weights(values: &[f64], dtype: DType) -> Vec<f64> {
     let format = Format::of(dtype);
-    let weight = |value: &f64| match format {
-        Some(format) => format.weight(*value),
-        None => f64::from(u8::from(*value != 0.0)),
-    };
-    values.par_iter().map(weight).collect()
+    values
+        .par_iter()
+        .map(|value| weight(format, *value))
+        .collect()
+}
+
+/// The weight of one value of a format; of integers without one.
+fn weight(format: Option<Format>, value: f64) -> f64 {
+    match format {
+        Some(format) => format.weight(value),
+        None => f64::from(u8::from(value != 0.0)),
+    }
+}
+
+/// The largest weight of some values.
+pub(super) fn peak(values: &[f64], dtype: DType) -> f64 {
+    let format = Format::of(dtype);
+    let weights = values.iter().map(|value| weight(format, *value));
+    weights.fold(0.0, f64::max)
 }
 
 fn check(dtype: DType) -> Result<(), Error> {

@@ -16,6 +16,8 @@ pub struct Outcome {
     pub kernel: String,
     /// Extents, strides and offsets, as text.
     pub problem: String,
+    /// The extents by name.
+    pub extents: BTreeMap<String, i64>,
     /// What the inputs held.
     pub data: &'static str,
     /// Types of the factors, of the sums and of the output.
@@ -52,6 +54,7 @@ impl Outcome {
         Outcome {
             kernel: kernel.id.clone(),
             problem: String::new(),
+            extents: BTreeMap::new(),
             data,
             types: types(kernel),
             failure: None,
@@ -87,6 +90,9 @@ impl Outcome {
 pub struct Summary {
     /// Kernel by kernel, problem by problem.
     pub outcomes: Vec<Outcome>,
+    /// Kernels that were not verified, or not to the end, because it was to stop before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 impl Summary {

@@ -4,6 +4,8 @@
 //! it alone allow, so that odd sizes stay odd. The problem is then checked as a launch would; what
 //! is still forbidden is drawn again, each time with coarser sizes, until one fits.
 
+mod placing;
+
 use std::ops::RangeInclusive;
 
 use rand::rngs::StdRng;
@@ -12,9 +14,11 @@ use rand::{RngExt, SeedableRng};
 use tilewright_bundle::{Env, Kernel, Name};
 use tilewright_formula::form::Form;
 
+use super::hard::{Aim, Tiles};
+use super::work::{MOST_INSTRUCTIONS, instructions, most_of_reference};
 use crate::error::{Error, Refusal, refused};
 use crate::info::{Backend, DeviceInfo};
-use crate::launch::{Fit, alignment_bytes, allows, fit, folded_as_long};
+use crate::launch::{Fit, allows, fit, folded_as_long};
 use crate::layout::strides_refused;
 use crate::problem::{Problem, constants};
 use crate::tightest::{Open, bind_open};
@@ -38,6 +42,10 @@ const MOST_OF_MANY_MODES: i64 = 1 << 26;
 const SCALARS: [f64; 7] = [-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0];
 /// Draws before a kernel counts as one that takes no problem.
 const DRAWS: u32 = 4000;
+/// Draws before one that is more work than wanted is taken.
+const PATIENCE: u32 = 200;
+/// Draws that keep to what extents are made for.
+const AIMED: u32 = 40;
 
 /// A problem, how it fits, and where its operands start.
 #[derive(Debug, Clone)]
@@ -62,12 +70,18 @@ pub struct Draw<'a> {
     large: bool,
     /// Largest product of the extents, as far as the kernel takes it.
     most: i64,
+    /// What extents are made for, in place of drawn ones, as far as the kernel takes them.
+    aim: Option<Aim>,
 }
 
 /// Largest product of the extents on a GPU, and on the emulator.
 const VOLUMES: [i64; 2] = [1 << 33, 1 << 23];
 /// Most bytes that an operand spans, on a GPU and on the emulator.
 const SPANS: [i64; 2] = [1 << 32, 1 << 30];
+
+/// How many times as large extents on the emulator may be that are made for something: products of
+/// two tiles along each mode are.
+const AIMED_MORE: i64 = 8;
 
 /// What is said of a kernel whose strides let it take none but larger problems.
 pub const TOO_LARGE: &str = "it spans more memory than problems are drawn for";
@@ -76,13 +90,18 @@ impl<'a> Draw<'a> {
     /// A sequence of problems.
     pub fn new(kernel: &'a Kernel, device: &'a DeviceInfo, seed: u64) -> Draw<'a> {
         let large = device.backend == Backend::Cuda;
+        let most = VOLUMES[usize::from(!large)];
         Draw {
             kernel,
             device,
             rng: StdRng::seed_from_u64(seed),
             between: None,
             large,
-            most: VOLUMES[usize::from(!large)],
+            most: match large {
+                true => most_of_reference(kernel).map_or(most, |own| own.min(most)),
+                false => most,
+            },
+            aim: None,
         }
     }
 
@@ -101,6 +120,13 @@ impl<'a> Draw<'a> {
         self
     }
 
+    /// Draws several tiles along every mode, with a part of one behind them.
+    #[must_use]
+    pub(super) fn with_aim(mut self, aim: Aim) -> Draw<'a> {
+        self.aim = Some(aim);
+        self
+    }
+
     /// Draws extents from that range only.
     #[must_use]
     pub fn with_extents(mut self, between: RangeInclusive<i64>) -> Draw<'a> {
@@ -114,22 +140,39 @@ impl<'a> Draw<'a> {
     /// The last draw's refusals, when no draw fits.
     pub fn next_case(&mut self) -> Result<Case, Error> {
         let (mut last, mut large) = (Vec::new(), None);
+        let mut least: Option<(u64, Case)> = None;
         for attempt in 0..DRAWS {
             let problem = self.problem(attempt);
             match fit(self.kernel, &problem, self.device) {
                 Ok(fit) => match self.too_large(&fit) {
                     Some(refusal) => large = Some(refusal),
                     None => {
+                        let work = match self.large {
+                            true => 0,
+                            false => instructions(self.kernel, &fit),
+                        };
                         let offsets = self.offsets();
-                        return Ok(Case {
+                        let case = Case {
                             problem,
                             fit,
                             offsets,
-                        });
+                        };
+                        if work <= MOST_INSTRUCTIONS {
+                            return Ok(case);
+                        }
+                        if least.as_ref().is_none_or(|(known, _)| work < *known) {
+                            least = Some((work, case));
+                        }
                     }
                 },
                 Err(refusals) => last = refusals,
             }
+            if attempt >= PATIENCE && least.is_some() {
+                break;
+            }
+        }
+        if let Some((_, case)) = least {
+            return Ok(case);
         }
         // What fits but for its size says more than what does not fit.
         let reasons = large.map_or(last, |refusal| vec![refusal]);
@@ -159,19 +202,24 @@ impl<'a> Draw<'a> {
             .free_extents()
             .map(|(name, text)| (name, text.to_owned()))
             .collect();
-        let mut extents = self.extents(names.len(), attempt);
-        for extent in &mut extents {
-            let multiple = self.granularity(attempt).max(least);
-            *extent = round_up(*extent, multiple);
-        }
+        let aimed = self.aimed(&names, attempt);
+        let is_drawn = aimed.is_none() && self.between.is_none();
+        let mut extents = aimed.unwrap_or_else(|| {
+            let mut extents = self.extents(names.len(), attempt);
+            for extent in &mut extents {
+                let multiple = self.granularity(attempt).max(least);
+                *extent = round_up(*extent, multiple);
+            }
+            extents
+        });
         // Some kernels take nothing but single rows or columns.
         if attempt % 8 == 7
-            && self.between.is_none()
+            && is_drawn
             && let Some(extent) = extents.choose_mut(&mut self.rng)
         {
             *extent = 1;
         }
-        if self.between.is_none() {
+        if is_drawn {
             self.lengthen(&names, &mut extents);
         }
         let (mut problem, mut env) = (Problem::of([("m", 1); 0]), constants(self.kernel));
@@ -207,10 +255,32 @@ impl<'a> Draw<'a> {
         promised(self.kernel, problem)
     }
 
+    /// Extents that are made for something, where that is asked for and the problem is no more work
+    /// than allowed.
+    fn aimed(&mut self, names: &[(Name, String)], attempt: u32) -> Option<Vec<i64>> {
+        let aim = self.aim.filter(|_| attempt < AIMED)?;
+        let names: Vec<Name> = names.iter().map(|(name, _)| *name).collect();
+        let extents = Tiles::of(self.kernel).extents(&names, aim, self.device, &mut self.rng)?;
+        let most = self
+            .most
+            .saturating_mul(if self.large { 1 } else { AIMED_MORE });
+        let all = extents
+            .iter()
+            .fold(self.constant(), |a, b| a.saturating_mul(*b));
+        (all <= most).then_some(extents)
+    }
+
+    /// The product of the extents that are the same in every problem.
+    fn constant(&self) -> i64 {
+        let fixed = self.kernel.semantics.modes.values();
+        fixed.fold(1i64, |all, one| all.saturating_mul(*one)).max(1)
+    }
+
     /// Every other time, a mode is long that the kernel folds and takes at any length.
     fn lengthen(&mut self, names: &[(Name, String)], extents: &mut [i64]) {
         let [long, few] = [LONG, FEW].map(|sizes| sizes[usize::from(!self.large)]);
-        let long = long.min(self.most).max(1);
+        let most = (self.most / self.constant()).max(1);
+        let long = long.min(most).max(1);
         let folded = folded_as_long(self.kernel, long).next();
         let Some(at) = names.iter().position(|(name, _)| Some(*name) == folded) else {
             return;
@@ -220,6 +290,14 @@ impl<'a> Draw<'a> {
                 *extent = (*extent).min(few);
             }
             extents[at] = self.rng.random_range(1..=long);
+            // The others are few where it is very long.
+            let mut room = (most / extents[at]).max(1);
+            for (other, extent) in extents.iter_mut().enumerate() {
+                if other != at {
+                    *extent = (*extent).min(room);
+                    room = (room / *extent).max(1);
+                }
+            }
         }
     }
 
@@ -253,12 +331,11 @@ impl<'a> Draw<'a> {
         // Rows have an element at every point of so many modes, products few of them.
         let is_rows = matches!(self.kernel.form(), Some(Form::Rows(_)));
         let deep = is_rows && operands.iter().any(|operand| operand.layout.rank() > 2);
-        let fixed = self.kernel.semantics.modes.values();
-        let fixed = fixed.fold(1i64, |all, one| all.saturating_mul(*one)).max(1);
-        let most = match deep {
-            true => (self.most >> 5).max(1),
-            false => (self.most / fixed).max(1),
+        let most = match deep && !self.large {
+            true => self.most >> 5,
+            false => self.most,
         };
+        let most = (most / self.constant()).max(1);
         let volume = |extents: &[i64]| extents.iter().fold(1i64, |a, b| a.saturating_mul(*b));
         let mut extents = vec![1; count];
         for _ in 0..8 {
@@ -272,7 +349,8 @@ impl<'a> Draw<'a> {
                 return extents;
             }
         }
-        while deep && volume(&extents) > most {
+        let bounded = deep || self.most < VOLUMES[usize::from(!self.large)];
+        while bounded && volume(&extents) > most {
             if let Some(longest) = extents.iter_mut().max() {
                 *longest = (*longest + 1) / 2;
             }
@@ -299,39 +377,6 @@ impl<'a> Draw<'a> {
         let rounded = (0..=8).map(|p| round_up(value, 1 << p));
         let mut allowed = rounded.filter(|v| allows(self.kernel, &env.with(name, *v), name));
         allowed.next().unwrap_or(value)
-    }
-
-    /// The problem with outputs where inputs are whose place they may take.
-    fn in_place(&self, mut problem: Problem) -> Problem {
-        for operand in &self.kernel.semantics.operands {
-            let over = operand.over.as_ref();
-            if let Some(strides) = over.and_then(|over| problem.strides(over)) {
-                let strides = strides.to_vec();
-                problem = problem.with_strides(&operand.name, strides);
-            }
-        }
-        problem
-    }
-
-    /// Offsets that are aligned as far as the kernel asks and, mostly, no further.
-    fn offsets(&mut self) -> Vec<u64> {
-        let operands = &self.kernel.semantics.operands;
-        let needs: Vec<u64> = operands
-            .iter()
-            .map(|o| u64::from(alignment_bytes(self.kernel, o)))
-            .collect();
-        let mut offsets: Vec<u64> = needs
-            .iter()
-            .map(|bytes| bytes * self.rng.random_range(0..4))
-            .collect();
-        // What may take the place of another starts where that one does.
-        for at in 0..operands.len() {
-            if let Some(over) = self.kernel.semantics.over(at) {
-                let offset = offsets[over].next_multiple_of(needs[at].max(needs[over]));
-                (offsets[at], offsets[over]) = (offset, offset);
-            }
-        }
-        offsets
     }
 }
 

@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 use tilewright_bundle::DType;
 
-use super::numbers::{decode, encode, weights};
+use super::numbers::{decode, encode, peak, weights};
 use crate::cuda::{BlasLt, CudaDevice, DeviceMemory, MatrixOrder, Side};
 use crate::error::Error;
 
@@ -64,6 +64,13 @@ pub fn on_cpu(a: &[f64], b: &[f64], shape: Shape, inputs: [DType; 2]) -> Referen
         magnitude,
         peaks: [peaks(a, k, m, inputs[0]), peaks(b, k, n, inputs[1])],
     }
+}
+
+/// One element of a product: the sum, the sum of magnitudes and the product of the largest weights,
+/// as [`on_cpu`] has them of factors of one row.
+pub(super) fn element(a: &[f64], b: &[f64], inputs: [DType; 2]) -> (f64, f64, f64) {
+    let (product, magnitude) = dot(a, b);
+    (product, magnitude, peak(a, inputs[0]) * peak(b, inputs[1]))
 }
 
 /// The largest weight in each row of a factor.
@@ -209,6 +216,8 @@ mod tests {
             }
         }
         assert_eq!(found.peaks, [vec![2.0; 3], vec![2.0; 4]]);
+        let one = element(&a[..shape.k], &b[..shape.k], [DType::BF16; 2]);
+        assert_eq!(one, (found.product[0], found.magnitude[0], 4.0));
         assert!(spot_check(&found, &a, &b, shape).is_ok());
         let mut wrong = found;
         wrong.product.iter_mut().for_each(|x| *x += 1e-6);

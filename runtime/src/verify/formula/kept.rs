@@ -5,7 +5,7 @@ use tilewright_formula::interpret::{Bounded, Fma, SumSite, Sums, Terms};
 
 use super::super::bound::{Expected, Rule};
 use super::super::data::Data;
-use super::super::reference::{Shape, on_cpu};
+use super::super::reference::element;
 use super::super::steps::Steps;
 use super::FormulaReference;
 
@@ -45,8 +45,8 @@ impl Sums for Kept<'_> {
         };
         let k = a.len();
         let rule = self.rule(inputs, [site.dtype; 2], k);
-        let reference = on_cpu(a, b, Shape { m: 1, n: 1, k }, inputs);
-        let Expected { value, error } = rule.at(&reference, 0);
+        let (product, magnitude, peak) = element(a, b, inputs);
+        let Expected { value, error } = rule.sized(product, magnitude, peak);
         Bounded { value, error }
     }
 }

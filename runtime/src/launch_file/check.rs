@@ -1,0 +1,228 @@
+//! What a launch file says, looked at as a whole before anything runs: every problem at once.
+//!
+//! A key that is mistyped, a type that is none or a tolerance below 0 would let a launch pass that
+//! was never compared with anything.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use tilewright_bundle::DType;
+use tilewright_emulator::{FindingId, Module};
+
+use super::compare::{self, TYPES};
+use super::{BufferArg, LaunchArg, LaunchFile, Role, tensor};
+
+/// The keys of a manifest. Those of the second line are for readers.
+const MANIFEST: &[&str] = &[
+    "id",
+    "ptx",
+    "arch",
+    "entry",
+    "grid",
+    "block",
+    "cluster",
+    "programmatic",
+    "dynamic_shared",
+    "args",
+    "expect_error",
+    "producer",
+    "formula",
+    "confidence",
+    "note",
+];
+/// The keys of a buffer and of memory.
+const BUFFER: &[&str] = &[
+    "kind", "name", "role", "dtype", "shape", "bytes", "init", "expect", "rtol", "atol",
+];
+/// The keys of a tensor map.
+const TENSORMAP: &[&str] = &[
+    "kind",
+    "name",
+    "buffer",
+    "data_type",
+    "rank",
+    "global_dim",
+    "global_strides",
+    "box_dim",
+    "element_strides",
+    "interleave",
+    "swizzle",
+    "l2_promotion",
+    "oob_fill",
+    "im2col",
+];
+/// Most problems that are told.
+const MOST: usize = 32;
+
+/// Keys that mean nothing, and shapes that are not what their buffers are, in the text of a
+/// manifest.
+pub(super) fn of_text(manifest: &Value) -> Vec<String> {
+    let mut problems = unknown("the launch file", manifest, MANIFEST);
+    for arg in manifest["args"].as_array().into_iter().flatten() {
+        let keys: &[&str] = match arg["kind"].as_str() {
+            Some("buffer" | "memory") => BUFFER,
+            Some("scalar") => &["kind", "name", "dtype", "value"],
+            Some("tensormap") => TENSORMAP,
+            Some("null") => &["kind", "name"],
+            Some("bytes") => &["kind", "name", "size", "hex"],
+            // What is read as an argument says which kinds there are.
+            _ => continue,
+        };
+        let name = arg["name"].as_str().unwrap_or_default();
+        problems.extend(unknown(&format!("argument {name}"), arg, keys));
+        problems.extend(shape(name, arg));
+    }
+    problems.truncate(MOST);
+    problems
+}
+
+fn unknown(what: &str, object: &Value, known: &[&str]) -> Vec<String> {
+    let keys = object.as_object().into_iter().flat_map(|o| o.keys());
+    let unknown = keys.filter(|key| !known.contains(&key.as_str()));
+    unknown
+        .map(|key| {
+            format!(
+                "{what} has no key `{key}`; its keys are {}",
+                known.join(", ")
+            )
+        })
+        .collect()
+}
+
+/// Why a shape is none, or not that of as many bytes as the buffer has.
+fn shape(name: &str, arg: &Value) -> Option<String> {
+    let shape = arg.get("shape").filter(|shape| !shape.is_null())?;
+    let refused = |why: String| Some(format!("argument {name}: shape {shape}: {why}"));
+    let extents: Option<Vec<u64>> = shape
+        .as_array()
+        .and_then(|extents| extents.iter().map(Value::as_u64).collect());
+    let Some(extents) = extents else {
+        return refused("a list of numbers from 0 is needed".to_owned());
+    };
+    let (dtype, bytes) = (arg["dtype"].as_str()?, arg["bytes"].as_u64()?);
+    let mut elements = extents.iter().map(|extent| u128::from(*extent));
+    let elements = elements.try_fold(1, u128::checked_mul);
+    let per_byte = DType::from_text(dtype).map_or(1, DType::per_byte);
+    let size = u128::from(compare::element_bytes(dtype) as u64);
+    let needs = elements.and_then(|count| count.checked_mul(size));
+    let needs = needs.map(|bytes| bytes.div_ceil(u128::from(per_byte)));
+    match needs {
+        Some(needs) if needs == u128::from(bytes) => None,
+        Some(needs) => refused(format!("{needs} bytes of {dtype}; the buffer has {bytes}")),
+        None => refused(format!(
+            "more elements than memory has; the buffer has {bytes} bytes"
+        )),
+    }
+}
+
+impl LaunchFile {
+    /// Everything that is wrong with what it says, as far as no file needs to be read.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if let Some(wanted) = &self.expect_error
+            && !FindingId::ALL.iter().any(|id| id.as_str() == wanted)
+        {
+            problems.push(format!("expect_error: there is no finding `{wanted}`"));
+        }
+        let digits = self.arch.strip_prefix("sm_").unwrap_or_default();
+        let number = digits.trim_end_matches(|c: char| c.is_ascii_lowercase());
+        if number.is_empty() || !number.bytes().all(|c| c.is_ascii_digit()) {
+            problems.push(format!("arch: {:?} is none, such as sm_90a", self.arch));
+        }
+        let mut names = BTreeSet::new();
+        for arg in &self.args {
+            let name = arg.name();
+            // Tensor maps and reports name buffers; numbers may share a name.
+            let is_memory = matches!(arg, LaunchArg::Buffer(_) | LaunchArg::Memory(_));
+            if is_memory && !names.insert(name) {
+                problems.push(format!("argument {name}: another buffer has this name"));
+            }
+            self.argument(arg, &mut problems);
+        }
+        problems.truncate(MOST);
+        problems
+    }
+
+    fn argument(&self, arg: &LaunchArg, problems: &mut Vec<String>) {
+        let mut refuse = |why: String| problems.push(format!("argument {}: {why}", arg.name()));
+        match arg {
+            LaunchArg::Buffer(buffer) | LaunchArg::Memory(buffer) => {
+                of_buffer(buffer).into_iter().for_each(refuse);
+            }
+            LaunchArg::Scalar { dtype, value, .. } => {
+                if compare::scalar_bytes(dtype, value).is_none() {
+                    refuse(format!("{value} is no value of dtype {dtype}"));
+                }
+            }
+            LaunchArg::Bytes { size, hex, .. } => {
+                if compare::hex_bytes(hex).is_none_or(|bytes| bytes.len() != *size) {
+                    refuse(format!("hex is not two digits for each of {size} bytes"));
+                }
+            }
+            LaunchArg::Tensormap(map) => {
+                let is_it = |arg: &LaunchArg| {
+                    let is_buffer = matches!(arg, LaunchArg::Buffer(_) | LaunchArg::Memory(_));
+                    is_buffer && arg.name() == map.buffer
+                };
+                if !self.args.iter().any(is_it) {
+                    refuse(format!("no buffer {} in this launch", map.buffer));
+                }
+                // Buffers begin at boundaries that suit every map.
+                if let Err(why) = tensor::encode(map, 0) {
+                    refuse(why);
+                }
+            }
+            LaunchArg::Null { .. } => {}
+        }
+    }
+}
+
+fn of_buffer(buffer: &BufferArg) -> Vec<String> {
+    let mut problems = Vec::new();
+    let dtype = buffer.dtype.as_str();
+    let is_type = TYPES.iter().any(|(known, _)| *known == dtype);
+    if !is_type && DType::from_text(dtype).is_none() {
+        let known = TYPES.iter().map(|(known, _)| *known);
+        let packed = DType::ALL.iter().map(|dtype| dtype.text());
+        let mut known: Vec<&str> = known.chain(packed).collect();
+        known.sort_unstable();
+        known.dedup();
+        problems.push(format!(
+            "dtype {dtype:?} is none: there are {}",
+            known.join(", ")
+        ));
+    }
+    let size = compare::element_bytes(dtype) as u64;
+    if !buffer.bytes.is_multiple_of(size) {
+        let bytes = buffer.bytes;
+        problems.push(format!(
+            "{bytes} bytes are no whole elements of {dtype}, of {size} bytes"
+        ));
+    }
+    for (what, tolerance) in [("rtol", buffer.rtol), ("atol", buffer.atol)] {
+        if tolerance.is_some_and(|value| !(value >= 0.0 && value.is_finite())) {
+            let value = tolerance.unwrap_or_default();
+            problems.push(format!("{what} is {value}; a number from 0 is needed"));
+        }
+    }
+    if buffer.role == Role::Scratch && (buffer.init.is_some() || buffer.expect.is_some()) {
+        problems.push("scratch memory has neither init nor expect: leave them null".to_owned());
+    }
+    problems
+}
+
+/// Why no driver would load a text that the emulator reads.
+pub(super) fn of_module(module: &Module) -> Vec<String> {
+    let mut problems = Vec::new();
+    if module.version() == (0, 0) {
+        problems.push("the text has no .version, without which no driver takes it".to_owned());
+    }
+    if module.address_bits() == 32 {
+        problems.push(
+            "the text has .address_size 32, which no driver of 64-bit systems takes: compile it \
+             for 64"
+                .to_owned(),
+        );
+    }
+    problems
+}

@@ -1,8 +1,11 @@
 /* d[m,n] = sum[k] a[m,k] * b[n,k] of f32, on the emulator: opens a bundle, chooses a kernel for the
  * problem, launches it, and compares with a loop.
  *
- *   cc -std=c99 -I capi/include gemm.c -L target/release -ltilewright -o gemm
- *   ./gemm BUNDLE
+ *   tilewright build specs/gemm -o gemm.zip
+ *   cargo build --release --package tilewright-capi && capi/install.sh installed
+ *   cc -std=c99 -I installed/include capi/examples/gemm.c -L installed/lib \
+ *       -Wl,-rpath,$PWD/installed/lib -ltilewright -o gemm
+ *   ./gemm gemm.zip
  *
  * On a GPU set the backend to TW_BACKEND_CUDA, let `data` be addresses of the device and
  * `device_type` TW_DEVICE_CUDA, and give tw_enqueue a stream. */

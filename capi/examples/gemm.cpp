@@ -1,7 +1,10 @@
 // d[m,n] = sum[k] a[m,k] * b[n,k] of f32, on the emulator: the same as gemm.c, in C++17.
 //
-//   c++ -std=c++17 -I capi/include gemm.cpp -L target/release -ltilewright -o gemm
-//   ./gemm BUNDLE
+//   tilewright build specs/gemm -o gemm.zip
+//   cargo build --release --package tilewright-capi && capi/install.sh installed
+//   c++ -std=c++17 -I installed/include capi/examples/gemm.cpp -o gemm -L installed/lib
+//       -Wl,-rpath,$PWD/installed/lib -ltilewright                        (all of it one line)
+//   ./gemm gemm.zip
 //
 // On a GPU open with Options::cuda(), say problem.on(Device::cuda()) before the operands, give
 // addresses of the device, and enqueue on a stream.

@@ -26,8 +26,9 @@
 // scratch memory of the library's own is one piece for each kernel and stream.
 //
 // Growth. Structs begin with their size, to be set to sizeof by the caller, and grow at their ends:
-// set what is not used to 0. Counters grow by name. tw_abi_version tells whether a library has what
-// the header has.
+// set what is not used to 0. Those that stand in arrays have no size and never grow: tw_file,
+// tw_operand, whose reserved fields are 0, tw_scalar and tw_extent. Counters grow by name.
+// tw_abi_version tells whether a library has what the header has.
 //
 // What is checked. Null, freed and wrong handles, sizes of structs, text, codes, ranks, extents,
 // strides, alignment, overlap, sizes of memory, and every assumption of the kernel. What cannot be
@@ -314,7 +315,7 @@ typedef struct tw_operand {
     // Bytes of the memory from `data` on, to be checked; 0 where they are not known, and then as
     // many are taken to be there as the extents and strides reach.
     uint64_t bytes;
-    // `rank` extents, first axis first, each 1 or more.
+    // `rank` extents, first axis first, each 0 or more.
     const int64_t *extents;
     // `rank` strides in elements; null for packed elements, last axis innermost.
     const int64_t *strides;
@@ -346,7 +347,7 @@ typedef struct tw_scalar {
 typedef struct tw_extent {
     // Name in the formula: `k`.
     const char *name;
-    // Its value, 1 or more.
+    // Its value, 0 or more.
     int64_t value;
 } tw_extent;
 

@@ -5,7 +5,9 @@
 use std::ffi::{c_char, c_void};
 
 use tilewright_runtime::bundle::MAX_AXES;
-use tilewright_runtime::{Described, Extents, Placed, Request, dense_strides};
+use tilewright_runtime::{
+    Described, Extents, Placed, Request, Unreachable, dense_strides, first_element,
+};
 
 use crate::dtype;
 use crate::failure::{Failure, Why};
@@ -40,7 +42,7 @@ pub struct tw_operand {
     /// Bytes of the memory from `data` on, to be checked; 0 where they are not known, and then as
     /// many are taken to be there as the extents and strides reach.
     pub bytes: u64,
-    /// `rank` extents, first axis first, each 1 or more.
+    /// `rank` extents, first axis first, each 0 or more.
     pub extents: *const i64,
     /// `rank` strides in elements; null for packed elements, last axis innermost.
     pub strides: *const i64,
@@ -76,7 +78,7 @@ pub struct tw_scalar {
 pub struct tw_extent {
     /// Name in the formula: `k`.
     pub name: *const c_char,
-    /// Its value, 1 or more.
+    /// Its value, 0 or more.
     pub value: i64,
 }
 
@@ -208,6 +210,11 @@ unsafe fn read_operand<'a>(
     let dtype = dtype::read(operand.dtype_code, operand.dtype_bits);
     // SAFETY: as above.
     let axes = noted(unsafe { read_axes(operand, name) }, wrong);
+    let is_empty = |axes: &Vec<(i64, i64)>| axes.iter().any(|(extent, _)| *extent == 0);
+    if operand.data.is_null() && !axes.as_ref().is_some_and(is_empty) {
+        let text = format!("`{name}` {}", Unreachable::Null);
+        wrong.push(Why::of("null", name, text).with("an address", "null"));
+    }
     let (true, Some(dtype), Some(axes)) = (wrong.len() == before, dtype, axes) else {
         return None;
     };
@@ -216,25 +223,23 @@ unsafe fn read_operand<'a>(
         dtype,
         place: Extents::new(axes),
     };
-    let address = (operand.data.addr() as u64).checked_add(operand.byte_offset);
-    let bytes = operand.bytes.checked_sub(operand.byte_offset);
-    let (known, reaches) = (operand.bytes > 0, tensor.span_bytes());
-    let end = address.and_then(|address| address.checked_add(reaches.unwrap_or(0)));
-    match (address, end, bytes, known) {
-        (Some(address), Some(_), bytes, known) if !known || bytes.is_some() => Some(Placed {
+    let (offset, whole) = (operand.byte_offset, operand.bytes);
+    if whole > 0 && offset > whole {
+        let text = format!("`{name}` begins {offset} bytes into memory of {whole}");
+        let most = format!("at most {whole}");
+        wrong.push(Why::of("byte_offset", name, text).with(most, offset));
+        return None;
+    }
+    // A span beyond 64 bits is refused with the strides, by every launch.
+    let reaches = tensor.span_bytes().unwrap_or(0);
+    match first_element(operand.data.addr() as u64, offset, reaches) {
+        Ok(address) => Some(Placed {
             tensor,
             address,
-            bytes: bytes.filter(|_| known),
+            bytes: (whole > 0).then(|| whole - offset),
         }),
-        (Some(_), Some(_), ..) => {
-            let (offset, bytes) = (operand.byte_offset, operand.bytes);
-            let text = format!("`{name}` begins {offset} bytes into memory of {bytes}");
-            let most = format!("at most {bytes}");
-            wrong.push(Why::of("byte_offset", name, text).with(most, offset));
-            None
-        }
-        _ => {
-            let text = format!("`{name}` reaches beyond the last address: see its byte_offset");
+        Err(unreachable) => {
+            let text = format!("`{name}` {unreachable}");
             wrong.push(Why::of("byte_offset", name, text));
             None
         }
@@ -247,10 +252,6 @@ fn check_operand(operand: &tw_operand, name: &str, home: Home, wrong: &mut Vec<W
         wrong.push(Why::of(kind, name, text).with(needs, has));
     };
     let (code, bits, lanes) = (operand.dtype_code, operand.dtype_bits, operand.dtype_lanes);
-    if operand.data.is_null() {
-        let text = format!("`{name}` has null as its data");
-        note("null", text, "an address".to_owned(), "null".to_owned());
-    }
     if dtype::read(code, bits).is_none() {
         let known = dtype::bits_of(code);
         let needs = match known.is_empty() {
@@ -294,9 +295,9 @@ unsafe fn read_axes(operand: &tw_operand, name: &str) -> Result<Vec<(i64, i64)>,
     let what = |part: &str| format!("the {part} of `{name}`");
     // SAFETY: the caller's promise is the callee's.
     let extents = unsafe { read_array(operand.extents, rank, MAX_AXES, &what("extents")) }?;
-    if let Some((axis, has)) = extents.iter().enumerate().find(|(_, extent)| **extent < 1) {
-        let text = format!("axis {axis} of `{name}` has {has} elements; 1 or more are needed");
-        return Err(Why::of("extent", name, text).with("1 or more", has));
+    if let Some((axis, has)) = extents.iter().enumerate().find(|(_, extent)| **extent < 0) {
+        let text = format!("axis {axis} of `{name}` has {has} elements; 0 or more are needed");
+        return Err(Why::of("extent", name, text).with("0 or more", has));
     }
     let strides = match operand.strides.is_null() {
         true => dense_strides(&extents),

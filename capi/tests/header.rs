@@ -55,6 +55,33 @@ fn declared(header: &str) -> BTreeSet<String> {
     found
 }
 
+/// What the head of the header says of structs: all begin with their size but those it names.
+#[test]
+fn structs_begin_with_their_size_but_for_those_that_the_head_names() {
+    let text = generated();
+    let (head, code) = text.split_once("#ifndef").unwrap();
+    let growth = head.split("// Growth.").nth(1).unwrap();
+    let growth = growth.split("// What is checked.").next().unwrap();
+    let mut fixed = BTreeSet::new();
+    for body in code.split("typedef struct ").skip(1) {
+        // Handles are structs that nobody sees the inside of.
+        let Some((name, fields)) = body.split_once(" {") else {
+            continue;
+        };
+        if name.contains(';') {
+            continue;
+        }
+        let mut lines = fields.lines().map(str::trim);
+        let first = lines.find(|line| !line.is_empty() && !line.starts_with("//"));
+        if first != Some("size_t struct_size;") {
+            fixed.insert(name);
+        }
+    }
+    let named = growth.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let named = named.filter(|word| word.starts_with("tw_") && *word != "tw_abi_version");
+    assert_eq!(fixed, named.collect());
+}
+
 #[test]
 fn the_library_exports_the_header_and_nothing_else() {
     let folder = std::env::current_exe().unwrap();

@@ -46,6 +46,15 @@ fn libraries() -> PathBuf {
     folder
 }
 
+/// Puts the libraries and the headers below a folder, as users do.
+#[track_caller]
+fn installed(folder: &Path) -> PathBuf {
+    let prefix = folder.join("installed");
+    let mut command = Command::new(crate_root().join("install.sh"));
+    stdout(command.arg(&prefix).arg(libraries()));
+    prefix
+}
+
 /// A compiler of the machine; `variable` names another one.
 fn compiler(variable: &str, usual: &str) -> Command {
     let named = std::env::var_os(variable).unwrap_or_else(|| OsString::from(usual));
@@ -81,7 +90,7 @@ fn compiled(source: &str, folder: &Path, flags: &[&str]) -> PathBuf {
     } else {
         ("CXX", "c++", CPP)
     };
-    let (program, libraries) = (folder.join("program"), libraries());
+    let (program, libraries) = (folder.join("program"), installed(folder).join("lib"));
     let mut command = compiler(variable, usual);
     command
         .args(own)
@@ -161,6 +170,28 @@ fn a_gemm_in_cpp_is_right() {
 fn the_wrapper_owns_and_throws() {
     let told = answer("tests/c/wrapper.cpp", &SANITIZED);
     assert_eq!(told, "all is well\n");
+}
+
+#[test]
+fn programs_look_for_the_library_by_a_name_with_its_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled("examples/gemm.c", folder.path(), &[]);
+    let major = env!("CARGO_PKG_VERSION_MAJOR");
+    let told = stdout(Command::new("ldd").arg(&program));
+    let name = format!("libtilewright.so.{major} => ");
+    assert!(told.contains(&name), "{told}");
+    // Without the path that the linker noted, loaders look where they are told to.
+    let elsewhere = folder.path().join("elsewhere");
+    std::fs::rename(folder.path().join("installed/lib"), &elsewhere).unwrap();
+    let mut run = Command::new(&program);
+    run.args(arguments("gemm.c", folder.path()));
+    let output = ran(&mut run);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && text.contains(&name[..18]),
+        "{text}"
+    );
+    stdout(run.env("LD_LIBRARY_PATH", &elsewhere));
 }
 
 #[test]

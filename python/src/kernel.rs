@@ -273,6 +273,9 @@ impl PyKernel {
 
     fn __repr__(&self) -> String {
         let Kernel { id, semantics, .. } = self.kernel();
-        format!("<tilewright.Kernel {id}: {}>", semantics.compute)
+        // The statements of a formula stand each on a line of its own.
+        let statements = semantics.compute.lines().map(str::trim);
+        let statements: Vec<&str> = statements.filter(|line| !line.is_empty()).collect();
+        format!("<tilewright.Kernel {id}: {}>", statements.join("; "))
     }
 }

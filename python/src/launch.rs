@@ -19,6 +19,9 @@ use crate::request::{Request, placed};
 use crate::stream::{self, Ready};
 use crate::tensor::{Home, Tensor};
 
+/// The keyword of scratch memory.
+const WORKSPACE: &str = "workspace";
+
 /// How it is launched.
 enum Way {
     Cuda(Box<OnGpu>),
@@ -80,6 +83,9 @@ impl PyLaunch {
                 let (device, operands) = (runtime.device(), placed(&tensors));
                 let launch = HostLaunch::new(device, loaded.clone(), problem.clone(), &operands);
                 let launch = Box::new(launch.map_err(raised)?);
+                if let Some(workspace) = workspace {
+                    check_workspace(&launch, workspace)?;
+                }
                 (loaded, Way::Emulator(launch))
             }
         };
@@ -171,7 +177,10 @@ impl PyLaunch {
     #[pyo3(signature = (*, stream=None))]
     pub fn __call__(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         match &self.way {
-            Way::Emulator(_) => py.detach(|| self.enqueue_on(None)),
+            Way::Emulator(_) => {
+                stream::none_of(stream)?;
+                py.detach(|| self.enqueue_on(None))
+            }
             Way::Cuda(on_gpu) => {
                 let device = &on_gpu.device;
                 let handle = self.stream(py, stream, device.ordinal())?;
@@ -192,7 +201,10 @@ impl PyLaunch {
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let device = match &self.way {
-            Way::Emulator(_) => None,
+            Way::Emulator(_) => {
+                stream::none_of(stream)?;
+                None
+            }
             Way::Cuda(on_gpu) => {
                 let device = &on_gpu.device;
                 let handle = self.stream(py, stream, device.ordinal())?;
@@ -301,15 +313,36 @@ fn on_gpu(device: &CudaDevice, tensors: &[(String, Tensor)]) -> PyResult<()> {
     Ok(())
 }
 
+/// What a caller gives as scratch memory, which the device writes.
+fn scratch(tensor: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let told = |error| failure::of_operand(tensor.py(), WORKSPACE, error);
+    let read = read(tensor, &Ready::OnDefault).map_err(told)?;
+    match dlpack::unwritable(read.hold) {
+        None => Ok(read),
+        Some(why) => Err(Error::new_err(format!(
+            "`{WORKSPACE}` is written, and the array given {why}"
+        ))),
+    }
+}
+
 /// Scratch memory of the caller's.
 fn lent(device: &CudaDevice, tensor: &Bound<'_, PyAny>) -> PyResult<Workspace> {
-    let py = tensor.py();
-    let tensor = read(tensor, &Ready::OnDefault);
-    let tensor = tensor.map_err(|error| failure::of_operand(py, "workspace", error))?;
+    let named = [(WORKSPACE.to_owned(), scratch(tensor)?)];
+    on_gpu(device, &named)?;
+    let [(_, tensor)] = named;
     // SAFETY: the tensor says that the memory is its own, and is kept beside it.
     let memory = unsafe { device.borrow(tensor.address, tensor.span_bytes()) };
     Ok(Workspace {
         memory,
         _tensor: tensor,
     })
+}
+
+/// Refuses scratch memory for the emulator as a GPU does; the emulator has its own.
+fn check_workspace(launch: &HostLaunch, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
+    let named = [(WORKSPACE.to_owned(), scratch(tensor)?)];
+    arrays::check(&named)?;
+    let [(_, tensor)] = named;
+    let checked = launch.check_workspace(tensor.address, tensor.span_bytes());
+    checked.map_err(raised)
 }

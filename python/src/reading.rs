@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use tilewright_dlpack::Hold;
 use tilewright_runtime::bundle::{DType, MAX_AXES};
-use tilewright_runtime::{Extents, dense_strides};
+use tilewright_runtime::{Extents, dense_strides, first_element};
 
 use crate::failure::{Error, INFERENCE_ONLY, InferenceOnly};
 use crate::stream::Ready;
@@ -46,8 +46,22 @@ impl Typed {
     }
 }
 
-/// What an object says of itself.
+/// What an object says of itself, where its elements can be.
 pub(crate) fn read(object: &Bound<'_, PyAny>, ready: &Ready<'_, '_>) -> PyResult<Tensor> {
+    let told = told(object, ready)?;
+    // A span beyond 64 bits, or of strides below 0, is refused with the strides, by every launch.
+    let bytes = match told.place.shape().contains(&0) {
+        true => 0,
+        false => told.described("").span_bytes().unwrap_or(1),
+    };
+    match first_element(told.address, 0, bytes) {
+        Ok(address) => Ok(Tensor { address, ..told }),
+        Err(unreachable) => Err(Error::new_err(format!("the tensor {unreachable}"))),
+    }
+}
+
+/// The same, not judged.
+fn told(object: &Bound<'_, PyAny>, ready: &Ready<'_, '_>) -> PyResult<Tensor> {
     let py = object.py();
     if let Ok(typed) = object.cast::<Typed>() {
         return retyped(typed.get(), py, ready);
@@ -75,7 +89,7 @@ pub(crate) fn read(object: &Bound<'_, PyAny>, ready: &Ready<'_, '_>) -> PyResult
 }
 
 fn retyped(typed: &Typed, py: Python<'_>, ready: &Ready<'_, '_>) -> PyResult<Tensor> {
-    let tensor = read(typed.tensor.bind(py), ready)?;
+    let tensor = told(typed.tensor.bind(py), ready)?;
     let (has, wanted) = (tensor.dtype, typed.dtype);
     if wanted.per_byte() > 1 && has.bits() == 8 {
         return Ok(Tensor {
@@ -180,7 +194,7 @@ pub(crate) fn is_torchs(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// Whether PyTorch would record what is done with a tensor.
-fn wants_gradient(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub(crate) fn wants_gradient(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = object.py();
     let requires = object.getattr_opt(intern!(py, "requires_grad"))?;
     if !requires.is_some_and(|requires| requires.is_truthy().unwrap_or(false)) {

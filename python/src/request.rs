@@ -1,13 +1,15 @@
 //! What a call's keywords say: tensors, scalars, extents, and the problem that they are.
 
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt};
 use tilewright_runtime as runtime;
 use tilewright_runtime::bundle::Kernel;
 use tilewright_runtime::{Placed, Problem};
 
-use crate::failure::{self, raised};
-use crate::reading::{is_torchs, read};
+use crate::failure::{self, Error, INFERENCE_ONLY, InferenceOnly, raised};
+use crate::reading::{is_torchs, read, wants_gradient};
 use crate::stream::Ready;
 use crate::tensor::Tensor;
 
@@ -21,7 +23,8 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Reads keywords: numbers are scalars or extents, everything else is a tensor.
+    /// Reads keywords: what a kernel knows as an operand is a tensor, as a scalar or extent a
+    /// number; of a name that it does not know, what is a number or has no axes is one.
     pub fn read(
         kernel: &Kernel,
         keywords: Option<&Bound<'_, PyDict>>,
@@ -36,17 +39,16 @@ impl Request {
         let mut tensors = Vec::new();
         for (name, value) in keywords.into_iter().flat_map(|k| k.iter()) {
             let name: String = name.extract()?;
-            let is_operand = kernel.semantics.operand(&name).is_some();
-            let is_number = value.is_instance_of::<PyInt>() || value.is_instance_of::<PyFloat>();
-            let mut extents = kernel.free_extents();
-            if is_operand || !is_number {
-                let tensor = read(&value, &ready);
-                let tensor = tensor.map_err(|error| failure::of_operand(value.py(), &name, error));
-                tensors.push((name, tensor?));
-            } else if extents.any(|(_, text)| text == name) {
-                given = given.with_extent(name, value.extract()?);
+            let told = |error| failure::of_operand(value.py(), &name, error);
+            let semantics = &kernel.semantics;
+            if semantics.operand(&name).is_some() {
+                tensors.push((name.clone(), read(&value, &ready).map_err(told)?));
+            } else if kernel.free_extents().any(|(_, text)| text == name) {
+                given = given.with_extent(name.clone(), extent(&value).map_err(told)?);
+            } else if semantics.scalars.iter().any(|one| one.name == name) || is_number(&value)? {
+                given = given.with_scalar(&name, number(&value).map_err(told)?);
             } else {
-                given = given.with_scalar(&name, value.extract()?);
+                tensors.push((name.clone(), read(&value, &ready).map_err(told)?));
             }
         }
         Ok(Request { tensors, given })
@@ -71,6 +73,51 @@ impl Request {
                 refusals,
             })
         })
+    }
+}
+
+/// Whether an object is a number, or may stand for one: a scalar of NumPy, a tensor without axes.
+fn is_number(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyFloat>() {
+        return Ok(true);
+    }
+    let py = value.py();
+    let axes = value.getattr_opt(intern!(py, "ndim"))?;
+    let has_axes = axes.is_some_and(|axes| !matches!(axes.extract::<i64>(), Ok(0)));
+    let converts =
+        value.hasattr(intern!(py, "__float__"))? || value.hasattr(intern!(py, "__index__"))?;
+    Ok(converts && !has_axes)
+}
+
+/// A scalar's value: of whatever has `__float__` or `__index__`.
+fn number(value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    if is_torchs(value)? && wants_gradient(value)? {
+        return Err(InferenceOnly::new_err(INFERENCE_ONLY));
+    }
+    value
+        .extract()
+        .map_err(|error| unconverted(value, "a number: it has `__float__` or `__index__`", &error))
+}
+
+/// An extent: of whatever has `__index__`.
+fn extent(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    value
+        .extract()
+        .map_err(|error| unconverted(value, "an integer of 64 bits: it has `__index__`", &error))
+}
+
+/// Why an object is not the number that is wanted.
+fn unconverted(value: &Bound<'_, PyAny>, wanted: &str, error: &PyErr) -> PyErr {
+    let py = value.py();
+    let kind = value.get_type().qualname();
+    let kind = kind.map_or_else(|_| "it".to_owned(), |kind| kind.to_string());
+    let text = format!(
+        "{kind} is given where a kernel takes {wanted} ({})",
+        error.value(py)
+    );
+    match error.is_instance_of::<PyTypeError>(py) {
+        true => PyTypeError::new_err(text),
+        false => Error::new_err(text),
     }
 }
 

@@ -54,6 +54,16 @@ pub(crate) fn given(stream: &Bound<'_, PyAny>) -> PyResult<u64> {
     )))
 }
 
+/// Refuses a stream for the emulator, which has none: only 0, the default one, is taken.
+pub(crate) fn none_of(stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    match stream.map(given).transpose()? {
+        None | Some(0) => Ok(()),
+        Some(handle) => Err(Error::new_err(format!(
+            "the emulator has no streams, and {handle:#x} is given: leave `stream` out"
+        ))),
+    }
+}
+
 /// PyTorch's current stream of a device.
 pub(crate) fn of_torch(py: Python<'_>, ordinal: usize) -> PyResult<u64> {
     static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();

@@ -135,6 +135,16 @@ def test_memory_that_a_kernel_cannot_use_is_refused(bundle):
     kernel(s=fixed, d=s)
 
 
+def test_halves_of_one_array_are_operands_of_their_own(bundle):
+    both = numpy.arange(4 * 128, dtype="f4").reshape(4, 128)
+    wanted = both[:, :64].copy()
+    bundle.find("copy_elementwise")(s=both[:, :64], d=both[:, 64:])
+    assert (both[:, 64:] == wanted).all()
+    assert (both[:, :64] == wanted).all()
+    with pytest.raises(tilewright.Refused, match="`d` is written and shares memory with `s`"):
+        bundle.find("copy_elementwise")(s=both[:, :64], d=both[:, 63:127])
+
+
 def test_an_output_takes_the_place_of_an_input_that_it_may_lie_over(bundle):
     random = numpy.random.default_rng(2)
     x, r = (random.standard_normal((3, 40)).astype(ml_dtypes.bfloat16) for _ in range(2))

@@ -33,9 +33,9 @@ pub(super) unsafe fn read(problem: &tw_problem, wrong: &mut Vec<Why>) -> Problem
             let text = format!("the extent `{name}` is given twice");
             wrong.push(Why::of("twice", name, text));
         }
-        if value < 1 {
-            let text = format!("the extent `{name}` is {value}; 1 or more is needed");
-            wrong.push(Why::of("extent", name, text).with("1 or more", value));
+        if value < 0 {
+            let text = format!("the extent `{name}` is {value}; 0 or more is needed");
+            wrong.push(Why::of("extent", name, text).with("0 or more", value));
         }
         given = given.with_extent(name.to_owned(), value);
     }

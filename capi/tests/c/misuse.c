@@ -248,7 +248,7 @@ static void descriptors(const tw_runtime *runtime) {
           "`a` begins 12 bytes into memory of 8");
     const int64_t negative[2] = {8, -8}, none[2] = {0, 8}, many[2] = {8, 9};
     WRONG(operands[0].extents = negative, TW_ERROR_ARGUMENT, "axis 1 of `a` has -8 elements");
-    WRONG(operands[0].extents = none, TW_ERROR_ARGUMENT, "axis 0 of `a` has 0 elements");
+    WRONG(operands[0].extents = none, TW_ERROR_REFUSED, "axis 0 of `d` has 8 elements; m is 0");
     WRONG(operands[0].extents = many, TW_ERROR_REFUSED, "axis 1 of `b` has 8 elements; k is 9");
     const int64_t backwards[2] = {8, -1}, flat[2] = {0, 1};
     const int64_t far[2] = {INT64_MAX / 4, 1}, huge[2] = {INT64_MAX, INT64_MAX};

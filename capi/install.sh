@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Puts the C library with its headers into a folder, as linkers and loaders look for them.
+#
+#   capi/install.sh PREFIX            what `cargo build --release --package tilewright-capi` made
+#   capi/install.sh PREFIX BUILT      what lies in the folder BUILT
+#
+# PREFIX/include has the headers. PREFIX/lib has the library under the name that programs look for
+# (libtilewright.so.0), the link that linkers look for (libtilewright.so), the archive, and a file
+# for pkg-config.
+set -euo pipefail
+prefix=$(mkdir -p "${1:?capi/install.sh PREFIX}" && cd "$1" && pwd)
+built=${2:-}
+[ -z "$built" ] || built=$(cd "$built" && pwd)
+cd -P "$(dirname "${BASH_SOURCE[0]}")/.."
+built=${built:-${CARGO_TARGET_DIR:-$PWD/target}/release}
+
+version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' Cargo.toml)
+library=libtilewright.so
+name=$library.${version%%.*}
+[ -f "$built/$library" ] || {
+    printf 'error: %s is not there: cargo build --release --package tilewright-capi\n' \
+        "$built/$library" >&2
+    exit 2
+}
+mkdir -p "$prefix/include" "$prefix/lib/pkgconfig"
+install -m 644 capi/include/tilewright.h capi/include/tilewright.hpp "$prefix/include/"
+install -m 755 "$built/$library" "$prefix/lib/$name"
+ln -sf "$name" "$prefix/lib/$library"
+[ ! -f "$built/libtilewright.a" ] || install -m 644 "$built/libtilewright.a" "$prefix/lib/"
+cat >"$prefix/lib/pkgconfig/tilewright.pc" <<EOF
+prefix=$prefix
+Name: tilewright
+Description: Kernels of a Tilewright bundle from C and C++
+Version: $version
+Cflags: -I\${prefix}/include
+Libs: -L\${prefix}/lib -ltilewright
+Libs.private: -pthread -ldl -lm
+EOF
+printf 'installed %s\n' "$prefix"

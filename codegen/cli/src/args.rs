@@ -64,6 +64,38 @@ pub enum Command {
     /// Print the JSON Schema of specs, for editors
     #[cfg(feature = "codegen")]
     Schema,
+    /// Needs LLVM, which this build has not
+    #[cfg(not(feature = "codegen"))]
+    #[command(hide = true)]
+    Init(NeedsLlvm),
+    /// Needs LLVM, which this build has not
+    #[cfg(not(feature = "codegen"))]
+    #[command(hide = true)]
+    Check(NeedsLlvm),
+    /// Needs LLVM, which this build has not
+    #[cfg(not(feature = "codegen"))]
+    #[command(hide = true)]
+    Plan(NeedsLlvm),
+    /// Needs LLVM, which this build has not
+    #[cfg(not(feature = "codegen"))]
+    #[command(hide = true)]
+    Ir(NeedsLlvm),
+    /// Needs LLVM, which this build has not
+    #[cfg(not(feature = "codegen"))]
+    #[command(hide = true)]
+    Ptx(NeedsLlvm),
+    /// Needs LLVM, which this build has not
+    #[cfg(not(feature = "codegen"))]
+    #[command(hide = true)]
+    Explain(NeedsLlvm),
+    /// Needs LLVM, which this build has not
+    #[cfg(not(feature = "codegen"))]
+    #[command(hide = true)]
+    Build(NeedsLlvm),
+    /// Needs LLVM, which this build has not
+    #[cfg(not(feature = "codegen"))]
+    #[command(hide = true)]
+    Schema(NeedsLlvm),
     /// Verify the kernels of a bundle on random problems against f64
     Verify(verify::Verify),
     /// Launch one kernel of a bundle, checked and timed
@@ -94,6 +126,16 @@ pub enum Command {
     #[cfg(feature = "codegen")]
     #[command(name = crate::worker::SUBCOMMAND, hide = true)]
     CompileWorker,
+}
+
+/// What a subcommand of the generator is asked where there is none: anything.
+#[cfg(not(feature = "codegen"))]
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub struct NeedsLlvm {
+    /// Whatever else was typed.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    pub rest: Vec<std::ffi::OsString>,
 }
 
 /// Where kernels run.
@@ -145,31 +187,36 @@ pub struct Problem {
     #[arg(long, value_name = "TEXT")]
     pub promise: Vec<String>,
     /// Rows of the output
-    #[arg(long, value_parser = size())]
-    pub m: Option<u32>,
+    #[arg(long, value_parser = extent())]
+    pub m: Option<i64>,
     /// Columns of the output
-    #[arg(long, value_parser = size())]
-    pub n: Option<u32>,
+    #[arg(long, value_parser = extent())]
+    pub n: Option<i64>,
     /// Length of the summed extent of a gemm
-    #[arg(long, value_parser = size())]
-    pub k: Option<u32>,
+    #[arg(long, value_parser = extent())]
+    pub k: Option<i64>,
     /// Leading dimension of A, in elements
-    #[arg(long, value_parser = size())]
-    pub lda: Option<u32>,
+    #[arg(long, value_parser = stride())]
+    pub lda: Option<i64>,
     /// Leading dimension of B, in elements
-    #[arg(long, value_parser = size())]
-    pub ldb: Option<u32>,
+    #[arg(long, value_parser = stride())]
+    pub ldb: Option<i64>,
     /// Leading dimension of D, in elements
-    #[arg(long, value_parser = size())]
-    pub ldd: Option<u32>,
+    #[arg(long, value_parser = stride())]
+    pub ldd: Option<i64>,
     /// Leading dimension of a copy's source, in elements
-    #[arg(long, value_parser = size())]
-    pub lds: Option<u32>,
+    #[arg(long, value_parser = stride())]
+    pub lds: Option<i64>,
 }
 
-/// Extents and strides are from 1.
-fn size() -> clap::builder::RangedI64ValueParser<u32> {
-    clap::value_parser!(u32).range(1..)
+/// Extents are from 0, where nothing is computed; kernels count in 32 bits.
+fn extent() -> clap::builder::RangedI64ValueParser {
+    clap::value_parser!(i64).range(0..=i64::from(i32::MAX))
+}
+
+/// Strides are from 1, of 64 bits.
+fn stride() -> clap::builder::RangedI64ValueParser {
+    clap::value_parser!(i64).range(1..)
 }
 
 /// How the GPU is kept while measuring.
@@ -195,9 +242,11 @@ pub struct Bench {
     /// Only the kernels whose name starts so
     #[arg(long, value_name = "K")]
     pub kernel: Vec<String>,
-    /// Products to measure, m by n by k or as `m=4096,n=512,k=64`; with `:TN`, `:NN`, `:NT` or
-    /// `:TT` in that order only
-    #[arg(long, value_name = "MxNxK[:LAYOUT]")]
+    /// Products to measure, m by n by k or as `m=4096,n=512,k=64`, rows without gaps; behind a
+    /// colon
+    /// an order, `:TN`, `:NN`, `:NT` or `:TT`, and leading dimensions, `:lda=4104` or `:pad=8` for
+    /// multiples of so many elements, which the peer gets as well
+    #[arg(long, value_name = "MxNxK[:HOW]")]
     #[arg(default_values = ["4096x4096x4096", "8192x8192x8192"])]
     pub problem: Vec<Product>,
     /// How much a copy moves
@@ -240,7 +289,7 @@ pub struct Pack {
     /// Its elements without gaps, the last extent innermost, little-endian and nothing else
     #[arg(value_hint = ValueHint::FilePath)]
     pub input: PathBuf,
-    /// The file to write: what launches take
+    /// The file to write, which is not there yet: what launches take
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
     /// The operand's extents by the kernel's names: `n=4096,k=512`

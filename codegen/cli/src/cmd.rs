@@ -32,7 +32,17 @@ mod completions;
 use crate::args::{Cli, Command};
 #[cfg(feature = "codegen")]
 use crate::jobs;
+#[cfg(not(feature = "codegen"))]
+use crate::outcome::Failure;
 use crate::outcome::Outcome;
+
+/// What the subcommands of the generator say where it is not there.
+#[cfg(not(feature = "codegen"))]
+const NO_LLVM: &str = "this subcommand works on specs, for which the command needs LLVM, and this \
+                       build of it has none: \
+                       ci/setup.sh installs LLVM, and `cargo install --path codegen/cli` then \
+                       builds one that does; \
+                       bundles are used without";
 
 /// Runs the subcommand that was asked for.
 pub fn run(cli: Cli) -> Outcome {
@@ -53,6 +63,15 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Build(args) => build::run(&args),
         #[cfg(feature = "codegen")]
         Command::Schema => schema::run(),
+        #[cfg(not(feature = "codegen"))]
+        Command::Init(_)
+        | Command::Check(_)
+        | Command::Plan(_)
+        | Command::Ir(_)
+        | Command::Ptx(_)
+        | Command::Explain(_)
+        | Command::Build(_)
+        | Command::Schema(_) => Err(Failure::CouldNotRun(NO_LLVM.to_owned())),
         Command::Verify(args) => verify::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Select(args) => select::run(&args),

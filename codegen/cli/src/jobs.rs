@@ -8,10 +8,11 @@ use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Serialize};
 use tilewright_codegen::error::Error;
+use tilewright_codegen::first_good::first_good;
 use tilewright_codegen::pack::{Artifact, lines};
 use tilewright_codegen::ptx::{self, IrForm};
 use tilewright_codegen::spec::{self, Point, SpecFile};
-use tilewright_codegen::{LineInfo, Making, artifact, compile, ir, lower, plan};
+use tilewright_codegen::{LineInfo, Making, artifact, compile, ir, lower, plan, with_way_out};
 
 use crate::args;
 use crate::outcome::{Failure, Outcome};
@@ -38,6 +39,8 @@ pub enum Want {
     },
     /// The kernel as a bundle holds it.
     Artifact(Making),
+    /// Of a point whose kernel the assembler refuses, why it does, and what builds.
+    WayOut(Making),
 }
 
 /// What a job produced.
@@ -115,6 +118,8 @@ pub const TOO_LONG: &str = "compile-time";
 pub struct Infeasible {
     /// The code of the first limit it violates, or [`DIED`].
     pub code: String,
+    /// Those of all that it violates.
+    pub codes: Vec<String>,
     /// Every violated limit, with both numbers, on one line.
     pub limits: String,
     /// The same as it is told when it is an error.
@@ -122,16 +127,29 @@ pub struct Infeasible {
 }
 
 impl Infeasible {
+    /// Of a point that there was no error of.
+    fn of_worker(code: &str, error: &WorkerError, report: String) -> Infeasible {
+        Infeasible {
+            code: code.to_owned(),
+            codes: vec![code.to_owned()],
+            limits: error.to_string(),
+            report,
+        }
+    }
+
+    /// Whether the compiler died of it, or took too long.
+    pub fn is_the_workers(&self) -> bool {
+        self.code == DIED || self.code == TOO_LONG
+    }
+
     /// What an error says of a point, when it says that there is no kernel.
     pub fn of(error: &Error) -> Option<Infeasible> {
-        let Error::Plan { violations, .. } = error else {
+        let Error::Plan { .. } = error else {
             return None;
         };
-        let code = violations
-            .first()
-            .map_or("plan", |violation| violation.code);
         Some(Infeasible {
-            code: code.to_owned(),
+            code: error.first_code().to_owned(),
+            codes: error.codes().into_iter().map(str::to_owned).collect(),
             limits: error.to_string(),
             report: error.report(true),
         })
@@ -180,7 +198,7 @@ fn answer(job: &Job) -> Result<Product, Error> {
 fn produce(file: &SpecFile, point: &Point, want: &Want) -> Result<Product, Error> {
     match want {
         Want::Ptx(info) => {
-            let made = compile(point)?;
+            let made = shown(point)?;
             let text = match info {
                 LineInfo::Beside => made.ptx.text,
                 LineInfo::Directives => {
@@ -206,6 +224,22 @@ fn produce(file: &SpecFile, point: &Point, want: &Want) -> Result<Product, Error
             let artifact = artifact(file, point, making)?;
             Ok(Product::Artifact(Box::new(artifact)))
         }
+        Want::WayOut(making) => match artifact(file, point, making) {
+            Ok(artifact) => Ok(Product::Artifact(Box::new(artifact))),
+            Err(error) => Err(with_way_out(point, making, error)),
+        },
+    }
+}
+
+/// The kernel that a build has, where one is good; else the first, which shows what is wrong.
+fn shown(point: &Point) -> Result<tilewright_codegen::Compiled, Error> {
+    let making = Making {
+        ptxas: ptx::ptxas::find(),
+        ..Making::default()
+    };
+    match first_good(point, &making, |_| {}) {
+        Ok(found) => Ok(found.made),
+        Err(_) => compile(point),
     }
 }
 
@@ -229,52 +263,41 @@ pub fn text(
     }
 }
 
-/// What workers made of jobs that want [`Want::Artifact`].
-#[derive(Debug, Default)]
-pub struct Compiled {
-    /// The kernels, in the order of the jobs.
-    pub artifacts: Vec<Artifact>,
-    /// Points that turned out to have none.
-    pub dropped: Vec<Dropped>,
-    /// Everything else that went wrong.
-    pub failures: Vec<Failure>,
+/// What came of a job that wants a kernel.
+#[derive(Debug)]
+pub enum Answer {
+    /// The kernel.
+    Made(Box<Artifact>),
+    /// It turned out to have none.
+    Refused(Infeasible),
+    /// Anything else that went wrong.
+    Failed(Failure),
 }
 
-/// Has workers compile jobs that want [`Want::Artifact`].
-pub fn artifacts(pool: &WorkerPool, jobs: &[Job], done: impl Fn() + Sync) -> Compiled {
-    let mut made = Compiled::default();
+/// Has workers compile jobs that want [`Want::Artifact`] or [`Want::WayOut`]: answers in the order
+/// of the jobs.
+pub fn artifacts(pool: &WorkerPool, jobs: &[Job], done: impl Fn() + Sync) -> Vec<Answer> {
     let answers = pool.run::<Job, Result<Product, Fault>>(jobs, done);
-    for (job, answer) in jobs.iter().zip(answers) {
-        let point = &job.point;
-        let drop = |why: Infeasible| Dropped {
-            point: point.clone(),
-            why,
-        };
-        match answer {
-            Ok(Ok(Product::Artifact(artifact))) => made.artifacts.push(*artifact),
-            Ok(Ok(Product::Text(_))) => made.failures.push(Failure::Bug(format!(
+    let named = jobs.iter().map(|job| &job.point).zip(answers);
+    named
+        .map(|(point, answer)| match answer {
+            Ok(Ok(Product::Artifact(artifact))) => Answer::Made(artifact),
+            Ok(Ok(Product::Text(_))) => Answer::Failed(Failure::Bug(format!(
                 "{point}: the worker answered with text"
             ))),
-            Ok(Err(Fault::Infeasible(why))) => made.dropped.push(drop(why)),
-            Ok(Err(fault)) => made.failures.push(blame(point, fault)),
+            Ok(Err(Fault::Infeasible(why))) => Answer::Refused(why),
+            Ok(Err(fault)) => Answer::Failed(blame(point, fault)),
             Err(error @ WorkerError::Died { .. }) => {
-                made.dropped.push(drop(Infeasible {
-                    code: DIED.to_owned(),
-                    limits: error.to_string(),
-                    report: format!("{point}: {error}"),
-                }));
+                let report = format!("{point}: {error}");
+                Answer::Refused(Infeasible::of_worker(DIED, &error, report))
             }
             Err(error @ WorkerError::TooLong { .. }) => {
-                made.dropped.push(drop(Infeasible {
-                    code: TOO_LONG.to_owned(),
-                    limits: error.to_string(),
-                    report: too_long(point, &error),
-                }));
+                let report = too_long(point, &error);
+                Answer::Refused(Infeasible::of_worker(TOO_LONG, &error, report))
             }
-            Err(error) => made.failures.push(died(point, &error)),
-        }
-    }
-    made
+            Err(error) => Answer::Failed(died(point, &error)),
+        })
+        .collect()
 }
 
 fn run(pool: &WorkerPool, jobs: &[Job], done: impl Fn() + Sync) -> Vec<Result<Product, Failure>> {

@@ -5,7 +5,8 @@
 //! (usage, file, missing tool), 3 our bug.
 //!
 //! The modules, each using only those above it: [`terminal`] (stdout, colour, tables), [`outcome`]
-//! (the four exit codes as types), [`progress`], [`orphan`] (children that end with this process),
+//! (the four exit codes as types), [`output`] (files it may write over), [`progress`],
+//! [`interrupt`] (Ctrl-C as a wish to end), [`orphan`] (children that end with this process),
 //! [`worker`] (child processes of this binary), [`quantity`] (sizes and extents as people write
 //! them), [`args`] (what clap parses), [`device`] (where kernels run), [`problem`] (extents and
 //! strides by a kernel's names), [`page`] (the frame of SVG drawings), [`specs`] (which specs and
@@ -15,7 +16,9 @@
 
 mod terminal;
 mod outcome;
+mod output;
 mod progress;
+mod interrupt;
 mod orphan;
 #[cfg(feature = "codegen")]
 mod worker;

@@ -10,7 +10,7 @@ use crate::args;
 use crate::outcome::Failure;
 
 /// The sizes that were given, by the kernel's names for them, each with the flag it was given by.
-fn sizes(asked: &args::Problem) -> Vec<(String, u32, String)> {
+fn sizes(asked: &args::Problem) -> Vec<(String, i64, String)> {
     let short = [("m", asked.m), ("n", asked.n), ("k", asked.k)];
     let short = short
         .into_iter()
@@ -22,7 +22,7 @@ fn sizes(asked: &args::Problem) -> Vec<(String, u32, String)> {
 }
 
 /// The leading dimensions, each with the operand whose it is.
-fn leading(asked: &args::Problem) -> [(&'static str, Option<u32>); 4] {
+fn leading(asked: &args::Problem) -> [(&'static str, Option<i64>); 4] {
     [
         ("a", asked.lda),
         ("b", asked.ldb),
@@ -68,7 +68,7 @@ pub fn extents(kernel: &Kernel, asked: &args::Problem) -> Result<Problem, Failur
     let (mut extents, mut missing) = (Vec::new(), Vec::new());
     for (_, name) in kernel.free_extents() {
         match given(name) {
-            Some((_, size, _)) => extents.push((name.to_owned(), i64::from(*size))),
+            Some((_, size, _)) => extents.push((name.to_owned(), *size)),
             None if ["m", "n", "k"].contains(&name) => missing.push(format!("--{name}")),
             None => missing.push(format!("--size {name}=…")),
         }
@@ -106,7 +106,7 @@ pub fn with_strides(problem: Problem, kernel: &Kernel, asked: &args::Problem) ->
 }
 
 /// The problem with another stride wherever a layout has that name.
-fn with_stride(problem: Problem, kernel: &Kernel, name: &str, stride: u32) -> Problem {
+fn with_stride(problem: Problem, kernel: &Kernel, name: &str, stride: i64) -> Problem {
     let operands = kernel.semantics.operands.iter();
     operands.fold(problem, |problem, operand| {
         let Some(mut strides) = problem.strides(&operand.name).map(<[i64]>::to_vec) else {
@@ -114,7 +114,7 @@ fn with_stride(problem: Problem, kernel: &Kernel, name: &str, stride: u32) -> Pr
         };
         for (place, expr) in strides.iter_mut().zip(&operand.layout.stride) {
             if expr.single_word() == Some(name) {
-                *place = stride.into();
+                *place = stride;
             }
         }
         problem.with_strides(&operand.name, strides)
@@ -122,10 +122,10 @@ fn with_stride(problem: Problem, kernel: &Kernel, name: &str, stride: u32) -> Pr
 }
 
 /// The problem with another leading dimension of an operand, whichever of its modes is contiguous.
-fn with_leading(problem: Problem, operand: &str, leading: u32) -> Problem {
+fn with_leading(problem: Problem, operand: &str, leading: i64) -> Problem {
     match problem.strides(operand) {
-        Some([.., 1]) => problem.row_major(operand, leading.into()),
-        Some(_) => problem.col_major(operand, leading.into()),
+        Some([.., 1]) => problem.row_major(operand, leading),
+        Some(_) => problem.col_major(operand, leading),
         None => problem,
     }
 }

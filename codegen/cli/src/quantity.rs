@@ -4,7 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use tilewright_bundle::DType;
-use tilewright_runtime::bench::{Extent, Letters};
+use tilewright_runtime::bench::{Extent, Leading, Letters};
+
+/// Largest leading dimension, in elements.
+const MOST_LEADING: i64 = 1 << 40;
 
 /// A number of bytes, written `64MiB`, `1GiB` or `4096`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +55,7 @@ pub struct Size {
     /// The kernel's name for it.
     pub name: String,
     /// How large it is.
-    pub value: u32,
+    pub value: i64,
 }
 
 impl FromStr for Size {
@@ -68,7 +71,7 @@ impl FromStr for Size {
         }
         Ok(Size {
             name: name.to_owned(),
-            value: extent(value)?,
+            value: size(value)?,
         })
     }
 }
@@ -140,6 +143,15 @@ impl FromStr for Arch {
     }
 }
 
+/// An extent or a stride: a number from 0.
+fn size(text: &str) -> Result<i64, String> {
+    match text.parse::<i64>() {
+        Ok(size @ 0..) => Ok(size),
+        Ok(size) => Err(format!("`{size}`: sizes are not below 0")),
+        Err(error) => Err(format!("`{text}`: {error}")),
+    }
+}
+
 /// A number from 1.
 fn extent(text: &str) -> Result<u32, String> {
     match text.parse::<u32>() {
@@ -150,7 +162,8 @@ fn extent(text: &str) -> Result<u32, String> {
 }
 
 /// A product, written `4096x4096x4096` for m, n and k, or `m=4096,n=4096,k=4096`, or either with
-/// `:TT` for one memory order alone.
+/// more behind a colon: `:TT` for one memory order alone, `lda=4104` for a leading dimension,
+/// `pad=8` for leading dimensions that are multiples of so many elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Product {
     /// Rows of the output.
@@ -161,6 +174,8 @@ pub struct Product {
     pub k: u32,
     /// The memory order of the factors; `None` leaves it to the kernel.
     pub letters: Option<Letters>,
+    /// Leading dimensions; without gaps where none is said.
+    pub leading: Leading,
 }
 
 impl Product {
@@ -171,6 +186,7 @@ impl Product {
             n: self.n.into(),
             k: self.k.into(),
             letters: self.letters,
+            leading: self.leading,
         }
     }
 }
@@ -179,11 +195,18 @@ impl FromStr for Product {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Product, String> {
-        let (extents, letters) = match text.split_once(':') {
-            Some((extents, letters)) => (extents, Some(letters.parse()?)),
+        let (extents, more) = match text.split_once(':') {
+            Some((extents, more)) => (extents, Some(more)),
             None => (text, None),
         };
-        let product = |[m, n, k]: [u32; 3]| Product { m, n, k, letters };
+        let (letters, leading) = more.map_or(Ok((None, Leading::default())), laid_out)?;
+        let product = |[m, n, k]: [u32; 3]| Product {
+            m,
+            n,
+            k,
+            letters,
+            leading,
+        };
         if extents.contains('=') {
             return named(extents).map(product);
         }
@@ -194,6 +217,39 @@ impl FromStr for Product {
     }
 }
 
+/// How the operands lie, out of `TN,lda=4104,pad=8`, in any order, each once.
+fn laid_out(text: &str) -> Result<(Option<Letters>, Leading), String> {
+    let (mut letters, mut leading) = (None, Leading::default());
+    for one in text.split(',') {
+        let Some((name, value)) = one.split_once('=') else {
+            let order = one.parse().map_err(|error| {
+                format!("{error}; strides are written lda=4104, ldb=, ldd= or pad=8")
+            })?;
+            if letters.replace(order).is_some() {
+                return Err(format!("a second order, `{one}`"));
+            }
+            continue;
+        };
+        let place = match name {
+            "lda" => &mut leading.a,
+            "ldb" => &mut leading.b,
+            "ldd" => &mut leading.d,
+            "pad" => &mut leading.pad,
+            _ => return Err(format!("`{name}` is none of lda, ldb, ldd, pad")),
+        };
+        let value: i64 = value
+            .parse()
+            .map_err(|error| format!("`{value}`: {error}"))?;
+        if !(1..=MOST_LEADING).contains(&value) {
+            return Err(format!("{name} {value}: 1 to {MOST_LEADING} elements"));
+        }
+        if place.replace(value).is_some() {
+            return Err(format!("`{name}` is given twice"));
+        }
+    }
+    Ok((letters, leading))
+}
+
 /// m, n and k out of `m=4096,n=512,k=64`, in any order, each once.
 fn named(text: &str) -> Result<[u32; 3], String> {
     let mut found = [None; 3];
@@ -201,7 +257,7 @@ fn named(text: &str) -> Result<[u32; 3], String> {
         let Size { name, value } = one.parse()?;
         let at = ["m", "n", "k"].iter().position(|known| *known == name);
         match at.and_then(|at| found.get_mut(at)) {
-            Some(place @ None) => *place = Some(value),
+            Some(place @ None) => *place = Some(extent(&value.to_string())?),
             Some(_) => return Err(format!("`{name}` is given twice")),
             None => return Err(format!("a product has m, n and k, but no `{name}`")),
         }
@@ -212,8 +268,20 @@ fn named(text: &str) -> Result<[u32; 3], String> {
     }
 }
 
+/// From here on a number is written with an exponent: nothing that is measured comes near it.
+const MANY: f64 = 1e12;
+
+/// A number with so many decimal places, in a column's width whatever a file says.
+pub fn decimal(value: f64, places: usize) -> String {
+    match value.abs() < MANY {
+        true => format!("{value:.places$}"),
+        false => format!("{value:.3e}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -252,6 +320,7 @@ mod tests {
                 n: 16,
                 k: 32,
                 letters,
+                leading: Leading::default(),
             })
         };
         assert_eq!("8x16x32".parse(), product(None));
@@ -267,6 +336,12 @@ mod tests {
             "8x16x99999999999",
             "8x16x32:",
             "8x16x32:TNT",
+            "8x16x32:TN,NT",
+            "8x16x32:lda=",
+            "8x16x32:lda=0",
+            "8x16x32:lds=64",
+            "8x16x32:lda=64,lda=64",
+            "8x16x32:pad=8,",
             "8x16:TN",
             "m=8,n=16",
             "m=8,n=16,k=32,k=32",
@@ -279,14 +354,43 @@ mod tests {
     }
 
     #[test]
+    fn strides_of_products_are_read_and_printed() {
+        for text in [
+            "8x16x32",
+            "8x16x32:TN",
+            "8x16x32:pad=8",
+            "8x16x32:NT,lda=64,ldd=32",
+        ] {
+            let product: Product = text.parse().unwrap();
+            assert_eq!(product.extent().to_string(), text);
+        }
+        let named: Product = "m=8,n=16,k=32:pad=16,TT".parse().unwrap();
+        assert_eq!(named.leading.pad, Some(16));
+        assert_eq!(named.letters, Some(Letters::Tt));
+    }
+
+    #[test]
     fn sizes_have_names() {
         let size = Size {
             name: "ld_d2".to_owned(),
             value: 520,
         };
         assert_eq!("ld_d2=520".parse(), Ok(size));
-        for wrong in ["", "m", "=5", "m=", "m=0", "m=-1", "m n=5", "m=5=5"] {
+        // A problem may be empty, and a stride have more than 32 bits.
+        for (text, value) in [("m=0", 0), ("lda=4294967296", 1 << 32)] {
+            assert_eq!(text.parse::<Size>().map(|size| size.value), Ok(value));
+        }
+        for wrong in ["", "m", "=5", "m=", "m=-1", "m n=5", "m=5=5"] {
             assert!(wrong.parse::<Size>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_any_size_fit_into_a_column() {
+        assert_eq!(decimal(12.345, 2), "12.35");
+        assert_eq!(decimal(4_096.0, 0), "4096");
+        for value in [1e308, -1e308, f64::MAX, 1e12, f64::INFINITY, f64::NAN] {
+            assert!(decimal(value, 2).len() < 16, "{value}");
         }
     }
 }

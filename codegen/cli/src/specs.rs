@@ -49,6 +49,11 @@ pub fn load(path: &Path) -> Result<SpecFile, Failure> {
     spec::load(path).map_err(failure)
 }
 
+/// The report of what a spec says and may not mean, where there is something.
+pub fn warned(file: &SpecFile) -> Option<String> {
+    (!file.warnings.is_empty()).then(|| file.warned(true))
+}
+
 /// Whose fault an error of the compiler is. The report keeps its colours; they are dropped where
 /// stderr is no terminal.
 pub fn failure(error: Error) -> Failure {
@@ -96,7 +101,11 @@ pub fn by_reason(file: &SpecFile, refused: Vec<Error>) -> Vec<(Error, usize)> {
 
 /// The report of an error that so many points come to.
 pub fn report_of(error: &Error, count: usize) -> String {
-    let mut report = error.report(true);
+    with_count(error.report(true), count)
+}
+
+/// The report of a reason that so many points have.
+pub fn with_count(mut report: String, count: usize) -> String {
     if count > 1 {
         let others = count - 1;
         let points = if others == 1 { "point" } else { "points" };
@@ -110,8 +119,8 @@ pub fn report_of(error: &Error, count: usize) -> String {
 /// A line on a point that has no kernel: `dropped ID (CODE): every violated limit`.
 pub fn dropped_line(point: &str, error: &Error) -> String {
     let code = match error {
-        Error::Plan { violations, .. } => violations.first().map_or("plan", |first| first.code),
-        _ => "bug",
+        Error::Plan { .. } => error.codes().join(", "),
+        _ => "bug".to_owned(),
     };
     let limits = error.to_string().replace('\n', " ");
     format!("dropped {point} ({code}): {limits}")

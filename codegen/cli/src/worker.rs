@@ -7,17 +7,17 @@
 //! that takes longer than the pool's limit: its child is ended.
 //!
 //! In: a list of jobs. Out: one answer per job, in the order of the jobs. Invariant: a pool never
-//! runs more children than it has jobs, and no child outlives the call, nor this process
-//! ([`crate::orphan`]).
+//! runs more children than it has jobs, and neither a child nor what it started outlives the call,
+//! nor this process ([`crate::orphan`]).
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -82,23 +82,43 @@ fn quoted(stderr: &str) -> String {
     }
 }
 
-/// Answers jobs from stdin until it ends: the whole of a worker process.
+/// Answers jobs from stdin until it ends: the whole of a worker process. Where it ends before the
+/// last job is answered, whoever asked is gone, and so is this process then, with all it started.
 ///
 /// # Errors
 ///
 /// When stdin holds a line that is no job, or a stream breaks.
 pub fn serve<J: DeserializeOwned, R: Serialize>(handle: impl Fn(J) -> R) -> Outcome {
-    orphan::end_with_parent();
+    tilewright_codegen::ptx::stay_in_group();
     let mut answers = io::stdout().lock();
-    for line in io::stdin().lock().lines() {
+    let unanswered = Arc::new(AtomicUsize::new(0));
+    for line in asked(Arc::clone(&unanswered)) {
         let line = line.map_err(|error| Failure::io("stdin", &error))?;
         let job = serde_json::from_str(&line)
             .map_err(|error| Failure::CouldNotRun(format!("stdin holds no job: {error}")))?;
         serde_json::to_writer(&mut answers, &handle(job)).map_err(io::Error::from)?;
         answers.write_all(b"\n")?;
         answers.flush()?;
+        unanswered.fetch_sub(1, Ordering::SeqCst);
     }
     Ok(Verdict::Good)
+}
+
+/// The lines of stdin, read while jobs are at work.
+fn asked(unanswered: Arc<AtomicUsize>) -> Receiver<io::Result<String>> {
+    let (send, lines) = channel();
+    thread::spawn(move || {
+        for line in io::stdin().lock().lines() {
+            unanswered.fetch_add(1, Ordering::SeqCst);
+            if send.send(line).is_err() {
+                return;
+            }
+        }
+        if unanswered.load(Ordering::SeqCst) > 0 {
+            orphan::end_own_group();
+        }
+    });
+    lines
 }
 
 /// A number of worker processes and how to start one.
@@ -206,7 +226,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poison| poison.into_inner())
 }
 
-/// One running child. Dropping it ends it, and waits for that.
+/// One running child. Dropping it ends it with all that it started, and waits for that.
 #[derive(Debug)]
 struct Worker {
     child: Child,
@@ -222,7 +242,7 @@ impl Worker {
             source,
         };
         let mut command = Command::new(program);
-        let mut child = orphan::tie(&mut command)
+        let mut child = orphan::lead(&mut command)
             .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -264,7 +284,7 @@ impl Worker {
     /// Waits for a worker that broke off, and tells how it ended.
     fn bury(mut self, broke_off: &io::Error) -> WorkerError {
         self.jobs = None;
-        let status = self.child.wait();
+        let status = orphan::reap(&mut self.child);
         let stderr = self
             .stderr
             .take()
@@ -283,8 +303,11 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.jobs = None;
-        // A child that broke off may still be writing; one that answered has nothing left to do.
-        let _ = self.child.kill();
+        // A child that broke off may still be writing; one that answered has nothing left to do. Of
+        // one that is buried nothing is left, and its number may be another's.
+        if self.stderr.is_some() {
+            orphan::end_group(&mut self.child);
+        }
         // A child that cannot be waited for is the system's to reap; there is nobody to tell.
         let _ = self.child.wait();
     }

@@ -187,7 +187,7 @@ pub struct Build {
     /// Fail, and write no bundle, where the kernels are not those of the lock
     #[arg(long, requires = "lock")]
     pub locked: bool,
-    /// Leave out the points that compile badly, as tuning spaces have them, and count them
+    /// Leave out and count, besides points that plan or ptxas refuse, what the compiler dies of
     #[arg(short, long)]
     pub keep_going: bool,
     /// Whether the PTX names lines of the specs.
@@ -196,10 +196,12 @@ pub struct Build {
     /// How long a kernel may take.
     #[command(flatten)]
     pub limit: Limit,
-    /// List every point that is left out, and why
+    /// List every point that is left out, and what `auto` became at the second try, with why
     #[arg(long)]
     pub dropped: bool,
-    /// Fail where a function has no kernel that takes every shape, stride and address
-    #[arg(long)]
-    pub require_last_resort: bool,
+    /// Fail where a function has no kernel that takes every shape, stride and address: on GPUs from
+    /// this architecture on [default: on those that its kernels are for]
+    #[arg(long, value_name = "ARCH", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "")]
+    pub require_last_resort: Option<String>,
 }

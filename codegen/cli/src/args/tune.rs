@@ -37,11 +37,13 @@ pub struct Tune {
     /// Only the kernels whose name starts so
     #[arg(long, value_name = "K")]
     pub kernel: Vec<String>,
-    /// Problems to tune for, m by n by k or as `m=4096,n=512,k=64`; with `:TN`, `:NN`, `:NT` or
-    /// `:TT` in that order only
+    /// Problems to tune for, m by n by k or as `m=4096,n=512,k=64`, rows without gaps; behind a
+    /// colon
+    /// an order, `:TN`, `:NN`, `:NT` or `:TT`, and leading dimensions, `:lda=4104` or `:pad=8` for
+    /// multiples of so many elements. Kernels that do not take these strides are no candidates
     #[arg(
         long,
-        value_name = "MxNxK[:LAYOUT]",
+        value_name = "MxNxK[:HOW]",
         required_unless_present = "problems_file"
     )]
     pub problem: Vec<Product>,

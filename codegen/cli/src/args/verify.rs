@@ -47,6 +47,10 @@ pub struct Verify {
     #[arg(long, value_name = "V", value_parser = clap::value_parser!(u64).range(1..))]
     #[arg(conflicts_with = "capture")]
     pub volume: Option<u64>,
+    /// Seconds after which no further problem begins; kernels that are not done by then make the
+    /// result partial [default: as long as it takes]
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["capture", "against"])]
+    pub budget: Option<u64>,
     /// What the inputs hold [default: mixed; with --capture, integers]
     #[arg(long, value_enum)]
     pub inputs: Option<Inputs>,

@@ -16,12 +16,16 @@ use tilewright_runtime::{Device, Runtime};
 use crate::args::{self, Mode};
 use crate::cmd::bundle;
 use crate::outcome::{Failure, Outcome, Verdict};
+use crate::output::{self, Kind};
 use crate::progress;
 use crate::quantity::{Bytes, Product};
 use crate::terminal::{self, Table};
 
 /// Measures what was asked for.
 pub fn run(args: &args::Bench) -> Outcome {
+    if let Some(path) = &args.output {
+        output::check(path, Kind::Rows)?;
+    }
     let device = Device::cuda(0).map_err(Failure::could_not_run)?;
     let runtime = Runtime::new(bundle::open(&args.source)?, device);
     let kernels = bundle::choose(runtime.bundle(), &args.kernel)?;
@@ -117,7 +121,11 @@ fn measure(
             extent,
             error,
         } => spinner.suspend(|| {
-            terminal::diagnose(&format!("left out {kernel} at {extent}: {error}"));
+            let padding = kernels.iter().find(|one| one.id == kernel);
+            let padding = padding.and_then(|one| extent.padding(one, runtime.device().info()));
+            let help = padding.map(|pad| format!("; it takes the problem with pad={pad}"));
+            let help = help.unwrap_or_default();
+            terminal::diagnose(&format!("left out {kernel} at {extent}: {error}{help}"));
         }),
     };
     let mut rows = Vec::new();
@@ -155,20 +163,28 @@ fn lines(rows: &[Row]) -> Result<String, Failure> {
     Ok(text)
 }
 
+/// Adds rows to a file of them.
 fn append(path: &Path, rows: &[Row]) -> Result<(), Failure> {
+    output::check(path, Kind::Rows)?;
     let failed = |error| Failure::io(path.display(), &error);
     let mut file = OpenOptions::new()
         .create(true)
         .append(true)
         .open(path)
         .map_err(failed)?;
-    file.write_all(lines(rows)?.as_bytes()).map_err(failed)
+    let mut text = lines(rows)?;
+    let last = std::fs::read(path).map_err(failed)?.last().copied();
+    if last.is_some_and(|byte| byte != b'\n') {
+        text.insert(0, '\n');
+    }
+    file.write_all(text.as_bytes()).map_err(failed)
 }
 
 /// A row per measurement; ratios are the peer's time over ours.
 fn table(rows: &[Row]) -> Table {
     let heads = [
-        "kernel", "problem", "mode", "us", "TB/s", "TFLOP/s", "peer us", "ratio", "spread",
+        "kernel", "problem", "strides", "mode", "us", "TB/s", "TFLOP/s", "peer us", "ratio",
+        "spread",
     ];
     let mut table = Table::new(heads.into_iter().chain(["A/A", "default", "max err"]));
     let ratio = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |r| format!("{r:.3}"));
@@ -177,6 +193,7 @@ fn table(rows: &[Row]) -> Table {
         table.row([
             row.kernel.clone(),
             format!("{}x{}x{} {}", problem.m, problem.n, problem.k, row.layout),
+            problem.strides_text(),
             row.mode.text().to_owned(),
             format!("{:.2}", row.ours_us),
             format!("{:.3}", row.tbps),
@@ -195,6 +212,7 @@ fn table(rows: &[Row]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tilewright_runtime::bench::Leading;
 
     #[test]
     fn problem_kernel_and_counts_are_told() {
@@ -203,6 +221,7 @@ mod tests {
             n: 512,
             k: 64,
             letters: None,
+            leading: Leading::default(),
         };
         let line = next("sustained", extent, ("gemm@a", 5), 12);
         assert_eq!(line, "4096x512x64: sustained, 12 rows: gemm@a and 4 more");

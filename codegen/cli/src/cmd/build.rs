@@ -1,26 +1,30 @@
 //! `build`: specs become a bundle.
 //!
-//! Every spec is checked before anything is compiled. Points of a tuning space that have no plan
-//! are left out, listed on stderr and counted by reason. A point that compiles badly (it spills,
-//! the assembler warns, the compiler dies) fails the build, or is left out as well with
-//! `--keep-going`. Workers compile in parallel, and the bundle is written only when all of the rest
-//! is good; it takes the place of an earlier one, and a selection table that goes with that is
-//! told, as are functions of which no kernel takes every problem. With `--cache` a catalogue that
-//! is the same is known by its hashes, and of one that is not the changed specs are compiled.
+//! Every spec is checked before anything is compiled. Points of a tuning space that plan or
+//! assembler refuse are left out, listed on stderr and counted by reason; a file of which nothing
+//! is left fails the build. So does a point that the compiler dies of or takes too long for, which
+//! is left out as well with `--keep-going`. Workers compile in parallel, and the bundle is written
+//! only when all of the rest is good; it takes the place of an earlier one, and a selection table
+//! that goes with that is told, as are functions of which no kernel takes every problem. With
+//! `--cache` a catalogue that is the same is known by its hashes, and of one that is not the
+//! changed specs are compiled.
 
 mod locked;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use tilewright_bundle::{Bundle, Kernel, Tuning, without_last_resort};
+use tilewright_build::Lock;
+use tilewright_bundle::{Bundle, Capability, Kernel, Tuning, may_write, without_last_resort};
+use tilewright_codegen::arch::{ARCHES, Arch};
+use tilewright_codegen::catalogue::{self, End};
 use tilewright_codegen::kept::Kept;
 use tilewright_codegen::pack::Artifact;
-use tilewright_codegen::spec::SpecFile;
-use tilewright_codegen::{Making, catalogue, plan};
+use tilewright_codegen::spec::{Point, SpecFile};
+use tilewright_codegen::{Making, plan};
 
 use crate::args;
-use crate::jobs::{self, Compiled, DIED, Dropped, Infeasible, Job, Want};
+use crate::jobs::{self, Answer, DIED, Dropped, Infeasible, Job, Want};
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::progress;
 use crate::specs;
@@ -33,6 +37,10 @@ pub fn run(args: &args::Build) -> Outcome {
     let cubin = (args.cubin.as_str(), args.cubin_only);
     let making = Making::chosen(line_info, &args.ptxas, cubin).map_err(specs::failure)?;
     let paths = specs::find(&args.specs.paths)?;
+    may_write(&args.output).map_err(Failure::could_not_run)?;
+    if let Some(lock) = args.lock.iter().find(|_| !args.locked) {
+        Lock::may_write(lock).map_err(Failure::could_not_run)?;
+    }
     let kept = match &args.cache {
         Some(folder) => Some(Kept::open(folder, making.ptxas.as_deref()).map_err(specs::failure)?),
         None => None,
@@ -43,16 +51,19 @@ pub fn run(args: &args::Build) -> Outcome {
         return tell_result(&told, "unchanged");
     }
     let files = load_all(&paths)?;
-    if making.ptxas.is_none() {
-        terminal::diagnose("no ptxas: the kernels are not assembled; run ci/setup.sh to have it");
-    }
     let (artifacts, dropped) = compile(args, &files, &making, kept.as_ref())?;
     let mut told = tell(&dropped, args.dropped);
     if artifacts.is_empty() {
         return Err(Failure::Rejected("no point has a kernel".to_owned()));
     }
-    told.extend(uncovered(&artifacts, args.require_last_resort)?);
+    if args.dropped {
+        told.extend(artifacts.iter().flat_map(taken));
+    }
+    told.extend(uncovered(&artifacts, args.require_last_resort.as_deref())?);
     told.extend(without_code(&artifacts, &making));
+    if making.ptxas.is_none() {
+        told.push(UNJUDGED.to_owned());
+    }
     let kernels = artifacts.len();
     let tuned = Bundle::open(&args.output)
         .ok()
@@ -110,48 +121,169 @@ fn compile(
     making: &Making,
     kept: Option<&Kept>,
 ) -> Result<(Vec<Artifact>, Vec<Dropped>), Failure> {
-    let Feasible {
-        jobs,
-        kept: mut artifacts,
-        mut dropped,
-    } = feasible(files, args, making, kept)?;
-    let pool = WorkerPool::of_this_binary(args.jobs, args.limit.time())?;
-    let bar = progress::bar("compiling", jobs.len() as u64);
-    let mut made = match jobs.is_empty() {
-        true => Compiled::default(),
-        false => jobs::artifacts(&pool, &jobs, || bar.inc(1)),
-    };
-    progress::finish(&bar);
-    if !args.keep_going {
-        let failed = made
-            .dropped
-            .drain(..)
-            .map(|one| match one.why.code.as_str() {
-                DIED => Failure::Bug(one.why.report),
-                _ => Failure::Rejected(one.why.report),
-            });
-        made.failures.extend(failed);
-    }
-    if let Some(kept) = kept {
-        for artifact in &made.artifacts {
-            let has = |file: &&SpecFile| file.points.iter().any(|p| p.id == artifact.kernel.id);
-            if let Some(file) = files.iter().find(has) {
-                kept.keep(file, artifact, making);
-            }
+    let (ends, mut failures) = ends(args, files, making, kept)?;
+    // Points that the compiler dies of are at fault, unless all that have none are left out.
+    let (ends, failed): (Vec<_>, Vec<_>) = ends.into_iter().partition(|(_, end)| match end {
+        End::Refused(why) => args.keep_going || !why.is_the_workers(),
+        End::Made(_) => true,
+    });
+    failures.extend(failed.into_iter().filter_map(|(_, end)| match end {
+        End::Refused(why) if why.code == DIED => Some(Failure::Bug(why.report)),
+        End::Refused(why) => Some(Failure::Rejected(why.report)),
+        End::Made(_) => None,
+    }));
+    let sifted = catalogue::sifted(ends);
+    let dropped = |(point, why): (String, Infeasible)| Dropped::new(&point, why);
+    let mut left_out: Vec<Dropped> = sifted.left_out.into_iter().map(dropped).collect();
+    for refused in sifted.none_left {
+        let of_workers = refused.iter().any(|(_, why)| why.is_the_workers());
+        match args.keep_going && of_workers {
+            true => left_out.extend(refused.into_iter().map(dropped)),
+            false => failures.push(Failure::Rejected(none_left(args, files, making, refused)?)),
         }
     }
-    if let Some(failure) = Failure::all(made.failures) {
-        return Err(failure);
+    match Failure::all(failures) {
+        Some(failure) => Err(failure),
+        None => Ok((sifted.artifacts, left_out)),
     }
-    dropped.append(&mut made.dropped);
-    artifacts.append(&mut made.artifacts);
-    Ok((artifacts, dropped))
 }
 
-/// Notes on the functions that have no kernel for every problem, or a failure.
-fn uncovered(artifacts: &[Artifact], is_required: bool) -> Result<Vec<String>, Failure> {
+/// A point of a file.
+type At<'f> = (&'f SpecFile, &'f Point);
+/// Points with what came of them.
+type Ends<'f> = Vec<(At<'f>, End<Infeasible>)>;
+
+/// What came of every point that the devices run, in their order; and what went wrong besides.
+fn ends<'f>(
+    args: &args::Build,
+    files: &'f [SpecFile],
+    making: &Making,
+    kept: Option<&Kept>,
+) -> Result<(Ends<'f>, Vec<Failure>), Failure> {
+    let (mut ends, mut failures) = (Vec::new(), Vec::new());
+    let (mut at, mut jobs) = (Vec::new(), Vec::new());
+    for (file, point) in (files.iter()).flat_map(|file| file.points.iter().map(move |p| (file, p)))
+    {
+        if !catalogue::runs_on(&point.spec.arch, &args.arch).map_err(specs::failure)? {
+            continue;
+        }
+        let known = kept.and_then(|kept| kept.find(file, point, making));
+        let end = match (known, plan::plan(point)) {
+            (Some(artifact), _) => Some(End::Made(Box::new(artifact))),
+            (None, Ok(_)) => {
+                at.push(ends.len());
+                jobs.push(Job::new(file, point, Want::Artifact(making.clone())));
+                None
+            }
+            (None, Err(error)) => match Infeasible::of(&error) {
+                Some(_) => Infeasible::of(&file.place(error)).map(End::Refused),
+                None => {
+                    failures.push(specs::failure_at(file, point, error));
+                    continue;
+                }
+            },
+        };
+        ends.push(((file, point), end));
+    }
+    for (at, answer) in at.into_iter().zip(made(args, &jobs)?) {
+        let ((file, _), end) = &mut ends[at];
+        *end = match answer {
+            Answer::Made(artifact) => {
+                if let Some(kept) = kept {
+                    kept.keep(file, &artifact, making);
+                }
+                Some(End::Made(artifact))
+            }
+            Answer::Refused(why) => Some(End::Refused(why)),
+            Answer::Failed(failure) => {
+                failures.push(failure);
+                None
+            }
+        };
+    }
+    let ends = ends.into_iter();
+    let ends = ends.filter_map(|(at, end)| Some((at, end?))).collect();
+    Ok((ends, failures))
+}
+
+/// What workers make of these jobs.
+fn made(args: &args::Build, jobs: &[Job]) -> Result<Vec<Answer>, Failure> {
+    if jobs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let pool = WorkerPool::of_this_binary(args.jobs, args.limit.time())?;
+    let bar = progress::bar("compiling", jobs.len() as u64);
+    let answers = jobs::artifacts(&pool, jobs, || bar.inc(1));
+    progress::finish(&bar);
+    Ok(answers)
+}
+
+/// The reports of a file of which nothing is left: the first point of each kind of refusal, with
+/// what builds where an assembler refused it, and how many there are.
+fn none_left(
+    args: &args::Build,
+    files: &[SpecFile],
+    making: &Making,
+    refused: Vec<(String, Infeasible)>,
+) -> Result<String, Failure> {
+    let mut kinds: Vec<(String, Infeasible, usize)> = Vec::new();
+    for (point, why) in refused {
+        match kinds
+            .iter_mut()
+            .find(|(_, known, _)| known.code == why.code)
+        {
+            Some((.., count)) => *count += 1,
+            None => kinds.push((point, why, 1)),
+        }
+    }
+    let job = |point: &str| {
+        let at = files
+            .iter()
+            .find_map(|file| Some((file, file.point(point)?)));
+        at.map(|(file, point)| Job::new(file, point, Want::WayOut(making.clone())))
+    };
+    let mut reports = String::new();
+    for (point, why, count) in kinds {
+        let judged = making.ptxas.is_some() && plan_is_good(files, &point);
+        let jobs: Vec<Job> = judged.then(|| job(&point)).flatten().into_iter().collect();
+        // A way out that takes too long is none.
+        let found = made(args, &jobs)?.into_iter().next();
+        let why = match found {
+            Some(Answer::Refused(found)) if !found.is_the_workers() => found,
+            _ => why,
+        };
+        reports.push_str(&specs::with_count(why.report, count));
+    }
+    Ok(reports)
+}
+
+/// Whether a point has a plan, so that it is the assembler that refuses it.
+fn plan_is_good(files: &[SpecFile], point: &str) -> bool {
+    let point = files.iter().find_map(|file| file.point(point));
+    point.is_some_and(|point| plan::plan(point).is_ok())
+}
+
+/// Notes on what a kernel takes where the first value that its plan has does not do.
+fn taken(artifact: &Artifact) -> Vec<String> {
+    let id = &artifact.kernel.id;
+    let taken = artifact.taken.iter();
+    taken.map(|one| format!("note: {id} takes {one}")).collect()
+}
+
+/// What is told where no assembler has looked at the kernels.
+const UNJUDGED: &str = "note: without ptxas no kernel was judged (spills, local memory, warnings): \
+                        run ci/setup.sh, or set TILEWRIGHT_PTXAS";
+
+/// Notes on the functions of several specs that have no kernel for every problem; or a failure,
+/// where one is required on GPUs from `required` on, or on those that its kernels are for.
+fn uncovered(artifacts: &[Artifact], required: Option<&str>) -> Result<Vec<String>, Failure> {
     let kernels: Vec<&Kernel> = artifacts.iter().map(|one| &one.kernel).collect();
-    let found = without_last_resort(&kernels);
+    let is_required = required.is_some();
+    let least = required.filter(|name| !name.is_empty());
+    let least = least.map(capability).transpose()?;
+    let mut found = without_last_resort(&kernels, least);
+    // Who has written one spec of a function knows what it takes.
+    found.retain(|one| is_required || one.specs.len() > 1);
     if found.is_empty() {
         return Ok(Vec::new());
     }
@@ -166,6 +298,21 @@ fn uncovered(artifacts: &[Artifact], is_required: bool) -> Result<Vec<String>, F
     let out =
         "note: other problems are refused at run time; a spec that assumes nothing takes them";
     Ok(notes.chain([out.to_owned()]).collect())
+}
+
+/// The devices that an architecture's name stands for.
+fn capability(name: &str) -> Result<Capability, Failure> {
+    let known = || ARCHES.iter().map(|arch| arch.name).collect::<Vec<_>>();
+    let arch = Arch::parse(name).ok_or_else(|| {
+        Failure::CouldNotRun(format!(
+            "--require-last-resort={name}: no architecture of this name: there are {}",
+            known().join(", ")
+        ))
+    })?;
+    Ok(Capability {
+        min_sm: arch.sm,
+        exact: arch.exact,
+    })
 }
 
 /// A note on the kernels that have no machine code where others do.
@@ -209,8 +356,8 @@ fn counted(dropped: &[Dropped]) -> String {
         return String::new();
     }
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for one in dropped {
-        *counts.entry(&one.why.code).or_default() += 1;
+    for code in dropped.iter().flat_map(|one| &one.why.codes) {
+        *counts.entry(code).or_default() += 1;
     }
     let parts: Vec<String> = counts
         .iter()
@@ -225,7 +372,12 @@ fn load_all(paths: &[PathBuf]) -> Result<Vec<SpecFile>, Failure> {
     let mut failures = Vec::new();
     for path in paths {
         match specs::load(path) {
-            Ok(file) => files.push(file),
+            Ok(file) => {
+                if let Some(report) = specs::warned(&file) {
+                    terminal::diagnose(&report);
+                }
+                files.push(file);
+            }
             Err(failure) => failures.push(failure),
         }
     }
@@ -233,67 +385,5 @@ fn load_all(paths: &[PathBuf]) -> Result<Vec<SpecFile>, Failure> {
     match Failure::all(failures) {
         Some(failure) => Err(failure),
         None => Ok(files),
-    }
-}
-
-/// Points by what is to be done with them.
-#[derive(Default)]
-struct Feasible {
-    /// Those to compile.
-    jobs: Vec<Job>,
-    /// The kernels of those that were made before.
-    kept: Vec<Artifact>,
-    /// Those that have no plan.
-    dropped: Vec<Dropped>,
-}
-
-/// What is to be done with every point that the devices run. A spec all of whose points have no
-/// plan is at fault.
-fn feasible(
-    files: &[SpecFile],
-    args: &args::Build,
-    making: &Making,
-    kept: Option<&Kept>,
-) -> Result<Feasible, Failure> {
-    let mut found = Feasible::default();
-    let mut failures = Vec::new();
-    for file in files {
-        let count = |found: &Feasible| found.jobs.len() + found.kept.len();
-        let before = count(&found);
-        let mut refused = Vec::new();
-        for point in &file.points {
-            if !catalogue::runs_on(&point.spec.arch, &args.arch).map_err(specs::failure)? {
-                continue;
-            }
-            let known = kept.and_then(|kept| kept.find(file, point, making));
-            if let Some(artifact) = known {
-                found.kept.push(artifact);
-                continue;
-            }
-            match plan::plan(point) {
-                Ok(_) => {
-                    let want = Want::Artifact(making.clone());
-                    found.jobs.push(Job::new(file, point, want));
-                }
-                Err(error) => match Infeasible::of(&error) {
-                    Some(why) => refused.push((Dropped::new(&point.id, why), error)),
-                    None => failures.push(specs::failure_at(file, point, error)),
-                },
-            }
-        }
-        if count(&found) > before {
-            let dropped = refused.into_iter().map(|(dropped, _)| dropped);
-            found.dropped.extend(dropped);
-        } else {
-            let errors = refused.into_iter().map(|(_, error)| error);
-            let reasons = specs::by_reason(file, errors.collect()).into_iter();
-            failures.extend(
-                reasons.map(|(error, count)| Failure::Rejected(specs::report_of(&error, count))),
-            );
-        }
-    }
-    match Failure::all(failures) {
-        Some(failure) => Err(failure),
-        None => Ok(found),
     }
 }

@@ -95,7 +95,9 @@ fn nearest<'b>(kernels: &'b [Kernel], name: &str) -> Option<&'b str> {
 /// How the command fails when a bundle does not open.
 pub fn refusal(path: &Path, error: Error) -> Failure {
     match error {
-        Error::Io { .. } => Failure::could_not_run(error),
+        Error::Io { .. } | Error::NoBundle { .. } | Error::Foreign { .. } => {
+            Failure::could_not_run(error)
+        }
         Error::Invalid { problems } => {
             let lines = problems
                 .iter()

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
-use tilewright_codegen::error::{Error, Span};
+use tilewright_codegen::error::{Error, Problem, Span};
 use tilewright_codegen::plan;
 use tilewright_codegen::spec::{self, SpecFile};
 
@@ -25,8 +25,10 @@ struct Checked {
     good: bool,
     /// Points that have a kernel.
     points: usize,
-    /// Points that have none, counted by the first limit they violate.
+    /// Points that have none, counted by each limit they violate.
     dropped: BTreeMap<String, usize>,
+    #[serde(skip)]
+    dropped_count: usize,
     /// The form of its formula, and why it is no other; nothing of a file that is no spec.
     #[serde(skip_serializing_if = "Option::is_none")]
     form: Option<Told>,
@@ -39,6 +41,9 @@ struct Checked {
     /// What was chosen among several candidates, by point: with `--choices`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     choices: BTreeMap<String, Vec<String>>,
+    /// What is legal and may not be meant.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Problem>,
     #[serde(skip)]
     reports: Vec<String>,
     #[serde(skip)]
@@ -129,6 +134,8 @@ fn check(path: &Path) -> (Checked, Option<SpecFile>) {
         Ok(file) => {
             checked.form = Some(form(&file));
             checked.points_of(&file);
+            checked.warnings.clone_from(&file.warnings);
+            checked.reports.extend(specs::warned(&file));
             Some(file)
         }
         Err(error) => {
@@ -174,16 +181,19 @@ impl Checked {
             match plan::plan(point) {
                 Ok(plan) => {
                     self.points += 1;
-                    let told = plan.choices.iter().filter(|one| !one.left_out.is_empty());
+                    let told = plan.taken.iter().chain(&plan.choices);
+                    let told = told.filter(|one| !one.left_out.is_empty());
                     let told: Vec<String> = told.map(ToString::to_string).collect();
                     if !told.is_empty() {
                         self.choices.insert(point.id.clone(), told);
                     }
                 }
                 Err(error) => match &error {
-                    Error::Plan { violations, .. } => {
-                        let code = violations.first().map_or("", |violation| violation.code);
-                        *self.dropped.entry(code.to_owned()).or_default() += 1;
+                    Error::Plan { .. } => {
+                        self.dropped_count += 1;
+                        for code in error.codes() {
+                            *self.dropped.entry(code.to_owned()).or_default() += 1;
+                        }
                         let line = specs::dropped_line(&point.id, &error);
                         self.dropped_points.push(line);
                         refused.push(error);
@@ -216,7 +226,7 @@ fn line(one: &Checked) -> String {
     } else {
         (BAD, "bad ")
     };
-    let dropped: usize = one.dropped.values().sum();
+    let dropped = one.dropped_count;
     let mut line = format!(
         "{} {}: {} points",
         terminal::paint(style, word),

@@ -93,7 +93,11 @@ fn compiler() -> Vec<Part> {
     let assembler = match ptxas::find() {
         None => (
             State::Absent,
-            format!("not on the PATH and {variable} is not set: {way_out}"),
+            format!(
+                "not on the PATH, {variable} is not set, and no .tools of ci/setup.sh is above \
+                 this \
+                 command's own file; kernels are not judged: {way_out}"
+            ),
         ),
         Some(path) => match ptxas::version(&path) {
             Ok(version) => (State::Present, format!("{version} at {}", path.display())),

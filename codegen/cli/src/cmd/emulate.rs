@@ -18,6 +18,7 @@ use tilewright_runtime::launch_file::{self, LaunchFile, LaunchFileError};
 
 use crate::args::emulate::Emulate;
 use crate::outcome::{Failure, Outcome, Verdict};
+use crate::output::{self, Kind};
 use crate::profile::{Origin, Profile, line_of};
 use crate::progress;
 use crate::terminal;
@@ -72,6 +73,9 @@ impl Case {
 /// Runs every launch file and prints what came of each.
 pub fn run(args: &Emulate) -> Outcome {
     let manifests = launch_file::find_manifests(&args.path).map_err(Failure::could_not_run)?;
+    if let Some(path) = &args.sarif {
+        output::check(path, Kind::Sarif)?;
+    }
     let schedules = options(args);
     let bar = progress::bar("emulating", manifests.len() as u64);
     let mut cases = Vec::with_capacity(manifests.len());
@@ -84,7 +88,7 @@ pub fn run(args: &Emulate) -> Outcome {
     progress::finish(&bar);
     if let Some(path) = &args.sarif {
         let text = sarif::log(&cases).map_err(|error| Failure::Bug(error.to_string()))?;
-        std::fs::write(path, text).map_err(|error| Failure::io(path.display(), &error))?;
+        output::write(path, Kind::Sarif, text.as_bytes())?;
     }
     summarize(args.json, &cases)
 }

@@ -1,10 +1,9 @@
 //! `explain`: everything about the points of a spec, for a reader.
 
-use std::fs;
-
 use crate::args;
 use crate::explain::{self, Lengths};
 use crate::outcome::{Failure, Outcome, Verdict};
+use crate::output::{self, Kind};
 use crate::specs;
 use crate::terminal;
 
@@ -27,7 +26,7 @@ pub fn run(args: &args::Explain) -> Outcome {
         let explained = explain::explain(&file, point, lengths)?;
         if let Some(path) = &args.svg {
             let drawing = explain::svg::render(&explained);
-            fs::write(path, drawing).map_err(|error| Failure::io(path.display(), &error))?;
+            output::write(path, Kind::Drawing, drawing.as_bytes())?;
         }
         all.push(explained);
     }

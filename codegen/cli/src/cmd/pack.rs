@@ -11,6 +11,7 @@ use tilewright_runtime::{Problem, pack};
 use crate::args;
 use crate::cmd::bundle;
 use crate::outcome::{Failure, Outcome, Verdict};
+use crate::output::{self, Kind};
 use crate::terminal;
 
 /// What `pack --json` prints.
@@ -41,15 +42,14 @@ pub fn run(args: &args::Pack) -> Outcome {
                 kernel.id
             )
         } else {
-            problem = problem.with_extent(name.to_owned(), size.value.into());
+            problem = problem.with_extent(name.to_owned(), size.value);
             continue;
         };
         return Err(Failure::CouldNotRun(message));
     }
-    let (input, output) = (args.input.display(), args.output.display());
-    let dense = fs::read(&args.input).map_err(|error| Failure::io(&input, &error))?;
+    let dense = fs::read(&args.input).map_err(|error| Failure::io(args.input.display(), &error))?;
     let packed = pack(kernel, &args.operand, &problem, &dense).map_err(Failure::could_not_run)?;
-    fs::write(&args.output, &packed).map_err(|error| Failure::io(&output, &error))?;
+    output::write(&args.output, Kind::Elements, &packed)?;
     let report = Report {
         kernel: &kernel.id,
         operand: &args.operand,
@@ -61,8 +61,11 @@ pub fn run(args: &args::Pack) -> Outcome {
         terminal::print_json(&report)?;
     } else {
         terminal::print(&format!(
-            "good: {output}, {} bytes of {}, {}\n",
-            report.bytes_written, report.operand, report.order
+            "good: {}, {} bytes of {}, {}\n",
+            args.output.display(),
+            report.bytes_written,
+            report.operand,
+            report.order
         ))?;
     }
     Ok(Verdict::Good)

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use tilewright_bundle::{Bundle, BundleWriter, Tuning};
+use tilewright_bundle::{Bundle, BundleWriter, Tuning, may_write};
 use tilewright_runtime::bench::Extent;
 use tilewright_runtime::tune::{self, Journal, Progress, Record, Settings, Tuned};
 use tilewright_runtime::{Error, RecordsError, Runtime};
@@ -41,6 +41,7 @@ pub fn run(args: &args::tune::Tune) -> Outcome {
             "--budget {budget}: a number of seconds from 0 is needed"
         )));
     }
+    may_write(&args.output).map_err(Failure::could_not_run)?;
     match args.worker {
         Some(earlier) => {
             orphan::end_with_parent();
@@ -153,7 +154,9 @@ fn unusable(error: RecordsError) -> Failure {
         RecordsError::Line { .. } | RecordsError::Format { .. } => {
             Failure::Rejected(error.to_string())
         }
-        RecordsError::Io { .. } | RecordsError::Busy { .. } => Failure::could_not_run(error),
+        RecordsError::Io { .. } | RecordsError::Busy { .. } | RecordsError::Foreign { .. } => {
+            Failure::could_not_run(error)
+        }
     }
 }
 

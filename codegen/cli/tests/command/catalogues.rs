@@ -79,6 +79,7 @@ fn a_changed_spec_is_compiled_alone() {
     }
     catalogue.write("two", &copy("two", "(4,256)"));
     let changed = catalogue.build(&cache).expect(0);
+    let other = fs::read(catalogue.at("out.zip")).unwrap();
     assert!(changed.stdout.starts_with("good:"), "{}", changed.stdout);
     let after = catalogue.kept();
     let same = after.iter().filter(|one| before.contains(one)).count();
@@ -88,7 +89,7 @@ fn a_changed_spec_is_compiled_alone() {
     catalogue.build(&cache).expect(0);
     assert_eq!(fs::read(catalogue.at("out.zip")).unwrap(), bytes);
     // A bundle that somebody changed is written again.
-    fs::write(catalogue.at("out.zip"), "other").unwrap();
+    fs::write(catalogue.at("out.zip"), other).unwrap();
     let again = catalogue.build(&cache).expect(0);
     assert!(again.stdout.starts_with("good:"), "{}", again.stdout);
     assert_eq!(fs::read(catalogue.at("out.zip")).unwrap(), bytes);
@@ -181,5 +182,34 @@ fn architectures_and_assemblers_are_chosen() {
         missing.stderr.contains("required, if-found, never"),
         "{}",
         missing.stderr
+    );
+}
+
+#[test]
+fn files_of_others_stay_as_they_are() {
+    let catalogue = Catalogue::new();
+    let (photos, notes) = (catalogue.at("out.zip"), catalogue.at("notes.txt"));
+    fs::write(&photos, "PK photos").unwrap();
+    fs::write(&notes, "{\"years\": [1, 2]}").unwrap();
+    let refused = catalogue.build(&[]).expect(2).stderr;
+    assert!(
+        refused.contains("out.zip: is there and is no bundle"),
+        "{refused}"
+    );
+    fs::remove_file(&photos).unwrap();
+    // A lock that is none is refused before any work, and no bundle is written.
+    let refused = catalogue.build(&["--lock", &notes]).expect(2).stderr;
+    assert!(
+        refused.contains("notes.txt: the file is there and is no lock"),
+        "{refused}"
+    );
+    assert!(!Path::new(&photos).exists());
+    let text = fs::read_to_string(&notes).unwrap();
+    assert_eq!(text, "{\"years\": [1, 2]}");
+    // A bundle that is not there is told so.
+    let verified = tilewright(["verify", &photos]).expect(2).stderr;
+    assert!(
+        verified.contains("out.zip: there is no bundle"),
+        "{verified}"
     );
 }

@@ -20,6 +20,7 @@ fn write(path: &Path, copy: Kernel, ptx: &str, us: f64) {
     };
     let points = vec![TunedPoint {
         extents: vec![64, 64, 64],
+        strides: Vec::new(),
         choices: vec![choice(kernel, us)],
     }];
     tuned(&bundle, &table(kernel, device, points))

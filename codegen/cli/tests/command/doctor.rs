@@ -32,6 +32,19 @@ fn each_part_is_reported_by_name() {
     assert_eq!(part(&run, "llvm").0, llvm);
 }
 
+/// The subcommands that need LLVM say so where there is none, with whatever arguments.
+#[cfg(not(feature = "codegen"))]
+#[test]
+fn what_needs_llvm_says_so() {
+    let words = [
+        "init", "check", "plan", "ir", "ptx", "explain", "build", "schema",
+    ];
+    for word in words {
+        let run = tilewright([word, "specs", "--help", "-o", "x.zip"]).expect(2);
+        assert!(run.stderr.contains("needs LLVM"), "{word}: {}", run.stderr);
+    }
+}
+
 #[cfg(feature = "codegen")]
 mod assembler {
     use std::fs;
@@ -59,6 +72,34 @@ mod assembler {
         assert_eq!(state, "broken");
         assert!(detail.contains("/nonexistent/ptxas"), "{detail}");
         assert!(detail.contains("ci/setup.sh"), "{detail}");
+    }
+
+    /// What set-up put beside the repository is found from any folder, without cargo's help.
+    #[cfg(unix)]
+    #[test]
+    fn the_one_of_set_up_is_found_above_the_command() {
+        use std::os::unix::fs::PermissionsExt;
+        // A link, as a program that was just written is still held where others are started.
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["target/debug", ".tools/bin", "elsewhere"] {
+            fs::create_dir_all(at(name)).unwrap();
+        }
+        let own = env!("CARGO_BIN_EXE_tilewright");
+        fs::hard_link(own, at("target/debug/tilewright")).unwrap();
+        let ptxas = at(".tools/bin/ptxas");
+        fs::write(&ptxas, "#!/bin/sh\necho 'release 13.0, V13.0.88'\n").unwrap();
+        fs::set_permissions(&ptxas, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut doctor = std::process::Command::new(at("target/debug/tilewright"));
+        doctor
+            .env_remove("TILEWRIGHT_PTXAS")
+            .env_remove("CUDA_HOME")
+            .env("PATH", "/nonexistent")
+            .current_dir(at("elsewhere"))
+            .args(["doctor", "--json"]);
+        let (state, detail) = part(&finish(doctor.output().unwrap()), "ptxas");
+        assert_eq!(state, "present");
+        assert!(detail.ends_with(&ptxas.display().to_string()), "{detail}");
     }
 
     #[cfg(unix)]

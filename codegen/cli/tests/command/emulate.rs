@@ -223,6 +223,50 @@ fn files_of_a_launch_are_below_it_and_as_long_as_said() {
     }
 }
 
+/// All that is wrong with a launch file is told at once, and none of it lets the launch pass.
+#[test]
+fn launch_files_are_checked_whole() {
+    let folder = launch_file("(.param .u64 p, .param .u64 q) { ret; }", |manifest| {
+        let x = serde_json::json!({"kind": "buffer", "name": "x", "role": "out", "dtype": "zz",
+            "shape": [-992], "bytes": 8, "rtol": -1});
+        let y = serde_json::json!({"kind": "buffer", "name": "x", "role": "in", "dtype": "f32",
+            "shape": [9223372036854775808u64, 2], "bytes": 8, "atol": 1e-3, "tolerance": 1});
+        manifest["args"] = serde_json::json!([x, y]);
+        manifest["expect_eror"] = "data_race".into();
+        manifest["expect_error"] = "data_rase".into();
+        manifest["arch"] = "volta".into();
+    });
+    let run = emulate_folder(&folder, &[]).expect(2);
+    for wanted in [
+        "dtype \"zz\" is none",
+        "shape [-992]: a list of numbers from 0",
+        "shape [9223372036854775808,2]: 73786976294838206464 bytes of f32; the buffer has 8",
+        "argument x: another buffer has this name",
+        "no key `tolerance`",
+        "no key `expect_eror`",
+        "no finding `data_rase`",
+        "rtol is -1",
+        "\"volta\" is none",
+    ] {
+        assert!(run.stdout.contains(wanted), "{wanted}:\n{}", run.stdout);
+    }
+    assert_eq!(run.stdout.lines().last(), Some("0 passed, 1 failed"));
+    // Texts that no driver takes.
+    for (head, wanted) in [
+        ("", "no .version"),
+        (
+            ".version 8.0\n.target sm_80\n.address_size 32\n",
+            ".address_size 32",
+        ),
+    ] {
+        let folder = launch_file("() { ret; }", |_| {});
+        let text = format!("{head}.visible .entry k() {{ ret; }}");
+        fs::write(folder.path().join("k.ptx"), text).unwrap();
+        let run = emulate_folder(&folder, &[]).expect(2);
+        assert!(run.stdout.contains(wanted), "{wanted}:\n{}", run.stdout);
+    }
+}
+
 #[test]
 fn scratch_memory_starts_poisoned_and_is_not_compared() {
     let scratch = |manifest: &mut serde_json::Value| {

@@ -28,6 +28,8 @@ mod machine_code;
 #[cfg(feature = "codegen")]
 mod first_specs;
 #[cfg(feature = "codegen")]
+mod refused_points;
+#[cfg(feature = "codegen")]
 mod profiles;
 #[cfg(feature = "codegen")]
 mod explain;

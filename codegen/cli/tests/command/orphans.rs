@@ -129,16 +129,19 @@ mod builds {
         s: { dtype: f32, layout: \"(m,n):(lds,1)\" }\n  \
         d: { dtype: f32, layout: \"(m,n):(ldd,1)\" }\ncta_tile: \"(16,256)\"\n";
 
-    /// A folder with a spec, and an assembler that writes the process it works for into a file.
+    /// A folder with a spec, and an assembler that writes the process it works for into a file; it
+    /// is a script that has another process do the work, and writes that down too.
     fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("endless.yaml"), SPEC).unwrap();
         let script = format!(
             "#!/bin/sh\n[ \"$1\" = --version ] && echo 'x, V1' && exit\n\
-             echo $PPID > {0}.new && mv {0}.new {0}\n\
-             while kill -0 $PPID; do sleep 1; done 2> /dev/null\n",
-            at("worker").display()
+             sleep 600 &\n\
+             echo $$ $! > {1} && echo $PPID > {0}.new && mv {0}.new {0}\n\
+             wait\n",
+            at("worker").display(),
+            at("assembler").display()
         );
         fs::write(at("ptxas"), script).unwrap();
         fs::set_permissions(at("ptxas"), fs::Permissions::from_mode(0o755)).unwrap();
@@ -169,6 +172,20 @@ mod builds {
         panic!("no worker came to assemble")
     }
 
+    /// Wants that of an assembler, and of what it started, nothing is left.
+    #[track_caller]
+    fn nothing_is_left(folder: &Path) {
+        let told = fs::read_to_string(folder.join("assembler")).unwrap();
+        for id in told.split_whitespace() {
+            let process = Pid::from_raw(id.parse().unwrap()).unwrap();
+            let gone = is_gone(process);
+            if !gone {
+                kill_process(process, Signal::KILL).unwrap();
+            }
+            assert!(gone, "process {id} of {told} is still there");
+        }
+    }
+
     fn is_gone(process: Pid) -> bool {
         let start = Instant::now();
         while start.elapsed() < LIMIT {
@@ -181,20 +198,33 @@ mod builds {
         false
     }
 
-    #[test]
-    fn a_killed_build_takes_its_workers_along_and_leaves_no_files() {
+    /// Ends a build by `signal` while its assembler is at work.
+    #[track_caller]
+    fn end_by(signal: Signal) -> tempfile::TempDir {
         let folder = folder();
         let mut parent = build(folder.path()).stderr(Stdio::null()).spawn().unwrap();
         let worker = worker(folder.path());
-        kill_process(Pid::from_child(&parent), Signal::KILL).unwrap();
+        kill_process(Pid::from_child(&parent), signal).unwrap();
         parent.wait().unwrap();
         assert!(is_gone(worker), "process {worker} is still there");
+        nothing_is_left(folder.path());
+        folder
+    }
+
+    #[test]
+    fn a_build_that_is_asked_to_end_takes_its_assembler_along() {
+        end_by(Signal::TERM);
+    }
+
+    #[test]
+    fn a_killed_build_takes_its_workers_along_and_leaves_no_files() {
+        let folder = end_by(Signal::KILL);
         let mut names: Vec<String> = fs::read_dir(folder.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         names.sort();
-        assert_eq!(names, ["endless.yaml", "ptxas", "worker"]);
+        assert_eq!(names, ["assembler", "endless.yaml", "ptxas", "worker"]);
     }
 
     #[test]
@@ -206,6 +236,7 @@ mod builds {
             assert!(run.stderr.contains(words), "{}", run.stderr);
         }
         assert!(is_gone(worker(folder.path())));
+        nothing_is_left(folder.path());
     }
 
     #[test]
@@ -220,5 +251,6 @@ mod builds {
         let run = crate::session::finish(parent.wait_with_output().unwrap()).expect(2);
         assert!(run.stderr.contains("endless@16x256"), "{}", run.stderr);
         assert!(run.stderr.contains("memory"), "{}", run.stderr);
+        nothing_is_left(folder.path());
     }
 }

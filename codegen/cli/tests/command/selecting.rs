@@ -30,6 +30,7 @@ fn bundles() -> (TempDir, PathBuf, PathBuf) {
     let extents = extents.map(|(_, name)| if name == "k" { 32 } else { 64 });
     let point = TunedPoint {
         extents: extents.collect(),
+        strides: Vec::new(),
         choices: choices.to_vec(),
     };
     let on = |sms| {

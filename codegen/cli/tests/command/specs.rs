@@ -128,8 +128,18 @@ fn a_function_without_a_last_resort_is_told_or_refused() {
     let lacks = "no last resort for copy_plain: the nearest, copy_plain@";
     assert!(refused.stderr.contains(lacks), "{}", refused.stderr);
     assert!(!std::path::Path::new(bundle).exists());
+    let older = build.iter().chain(&["--require-last-resort=sm_70"]);
+    let refused = tilewright(older).expect(1).stderr;
+    assert!(refused.contains("does not run on sm_70"), "{refused}");
+    let unknown = build.iter().chain(&["--require-last-resort=sm_1"]);
+    let unknown = tilewright(unknown).expect(2).stderr;
+    assert!(
+        unknown.contains("there are") && unknown.contains("sm_80"),
+        "{unknown}"
+    );
+    // Who has one spec of a function is told of it where it is asked for.
     let told = tilewright(build).expect(0).stderr;
-    assert!(told.contains(&format!("note: {lacks}")), "{told}");
+    assert!(!told.contains("last resort"), "{told}");
     // Element by element, nothing is assumed.
     let elements = "copy: { s: { g2r: sm50_ld_global_4 }, d: { r2g: sm50_st_global_4 } }";
     fs::write(&path, format!("{GOOD}{elements}\n")).unwrap();

@@ -131,6 +131,18 @@ fn a_tuner_that_is_killed_loses_no_record() {
 }
 
 #[test]
+fn a_file_of_others_named_as_records_stays_as_it_is() {
+    let fixture = Fixture::new();
+    let path = fixture.at("records.jsonl");
+    let years: Vec<String> = (1900..2026).map(|year| year.to_string()).collect();
+    let text = format!("{{\"years\": [{}]}}", years.join(", "));
+    fs::write(&path, &text).unwrap();
+    let run = fixture.tune(&["--problem", "3x130x1"]).expect(2);
+    assert!(run.stderr.contains("holds no records"), "{}", run.stderr);
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
 fn damaged_records_are_refused_by_line() {
     let fixture = Fixture::new();
     fs::write(fixture.at("records.jsonl"), "{\"format\":1}\n").unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tilewright_bundle::Tuning;
 
 /// A problem of a table, as it is told.
-type Problem = (String, String, Vec<i64>);
+type Problem = (String, String, Vec<i64>, Vec<Vec<i64>>);
 /// The fastest kernel of a problem, and its time in microseconds.
 type Fastest = (String, f64);
 
@@ -14,9 +14,14 @@ pub fn moved(before: Option<&Tuning>, after: Option<&Tuning>) -> Vec<String> {
     let (old, new) = (choices(before), choices(after));
     let mut lines = Vec::new();
     for (problem, was) in &old {
-        let (device, function, extents) = problem;
+        let (device, function, extents, strides) = problem;
         let extents: Vec<String> = extents.iter().map(i64::to_string).collect();
-        let place = format!("{device}, {function:.12}, {}", extents.join("x"));
+        let strides: Vec<String> = strides.iter().map(|of| told(of)).collect();
+        let place = format!(
+            "{device}, {function:.12}, {}{}",
+            extents.join("x"),
+            strides.concat()
+        );
         match new.get(problem) {
             None => lines.push(format!(
                 "{place}: {} {:.2} us -> not measured",
@@ -45,13 +50,20 @@ pub fn moved(before: Option<&Tuning>, after: Option<&Tuning>) -> Vec<String> {
     lines
 }
 
+/// An operand's strides, as they stand behind the extents.
+fn told(strides: &[i64]) -> String {
+    let strides: Vec<String> = strides.iter().map(i64::to_string).collect();
+    format!(" ({})", strides.join(","))
+}
+
 fn choices(tuning: Option<&Tuning>) -> BTreeMap<Problem, Fastest> {
     let mut found = BTreeMap::new();
     for table in tuning.iter().flat_map(|tuning| &tuning.tables) {
         for point in &table.points {
             if let Some(first) = point.choices.first() {
                 let function = table.function.to_string();
-                let problem = (table.device.name.clone(), function, point.extents.clone());
+                let (extents, strides) = (point.extents.clone(), point.strides.clone());
+                let problem = (table.device.name.clone(), function, extents, strides);
                 found.insert(problem, (first.kernel.clone(), first.us));
             }
         }

@@ -62,14 +62,14 @@ pub fn spec(args: &Init, path: &Path) -> Result<String, String> {
         text += "# The tensor cores keep 13 bits of the products of 8-bit floats that they add.\n";
         text += "accumulation: fast\n";
     }
-    let tile = &parts.tile;
+    let [tile, other] = parts.tiles;
     text += &format!(
         "# How it is computed. Of an output, and of what is summed, a CTA takes a tile of these \
          extents.\n\
          cta_tile: \"{tile}\"\n\
          # Several values make a space of kernels, of which `tilewright tune` finds the fastest:\n\
          # tune:\n\
-         #   cta_tile: [\"{tile}\", …]\n"
+         #   cta_tile: [\"{tile}\", \"{other}\"]\n"
     );
     Ok(text)
 }
@@ -84,7 +84,8 @@ struct Parts {
     /// Type of the sums of a formula that is not written out.
     accumulator: Option<DType>,
     is_fast: bool,
-    tile: String,
+    /// A tile, and another one to compare it with.
+    tiles: [&'static str; 2],
 }
 
 fn product(args: &Init) -> Parts {
@@ -105,21 +106,27 @@ fn product(args: &Init) -> Parts {
         ("b", a, format!("(n,k):{}", strides(of_b, "ldb"))),
     ];
     let (mut scalars, mut value) = (Vec::new(), "acc[m,n]".to_owned());
+    // Whether it is a sum, which a factor wants in brackets.
+    let mut is_sum = false;
     for step in &args.epilogue {
         match step {
             Step::Bias => {
                 operands.push(("bias", out, "(n):(1)".to_owned()));
-                value = format!("({value} + bias[n])");
+                (value, is_sum) = (format!("{value} + bias[n]"), true);
             }
             Step::Residual => {
                 operands.push(("r", out, "(m,n):(ldr,1)".to_owned()));
-                value = format!("({value} + r[m,n])");
+                (value, is_sum) = (format!("{value} + r[m,n]"), true);
             }
             Step::Scale => {
                 scalars.push("scale");
-                value = format!("{value} * scale");
+                let factor = match is_sum {
+                    true => format!("({value})"),
+                    false => value,
+                };
+                (value, is_sum) = (format!("{factor} * scale"), false);
             }
-            function => value = format!("{}({value})", word(*function)),
+            function => (value, is_sum) = (format!("{}({value})", word(*function)), false),
         }
     }
     operands.push(("d", out, "(m,n):(ldd,1)".to_owned()));
@@ -146,7 +153,7 @@ fn product(args: &Init) -> Parts {
         }),
         compute,
         is_fast: FAST.contains(&a),
-        tile: tile(args.arch, a).to_owned(),
+        tiles: tiles(args.arch, a),
     }
 }
 
@@ -158,7 +165,7 @@ fn rows(args: &Init, kind: Kind) -> Result<Parts, String> {
     let d = args.d.unwrap_or(x);
     let rows = |name: &str| format!("(m,n):(ld{name},1)");
     let mut operands = vec![("x", x, rows("x"))];
-    let (mut scalars, mut tile) = (Vec::new(), "(1,1024)");
+    let (mut scalars, mut tiles) = (Vec::new(), ["(1,1024)", "(1,2048)"]);
     let (what, compute) = match kind {
         Kind::Softmax => (
             "Softmax of rows that one CTA holds.",
@@ -181,7 +188,7 @@ fn rows(args: &Init, kind: Kind) -> Result<Parts, String> {
             )
         }
         Kind::Map | Kind::Gemm => {
-            tile = "(16,256)";
+            tiles = ["(16,256)", "(8,256)"];
             (
                 "Element by element: another function goes into the formula.",
                 vec!["d[m,n] = silu(x[m,n])"],
@@ -197,19 +204,20 @@ fn rows(args: &Init, kind: Kind) -> Result<Parts, String> {
         compute: compute.into_iter().map(str::to_owned).collect(),
         accumulator: None,
         is_fast: false,
-        tile: tile.to_owned(),
+        tiles,
     })
 }
 
-/// A tile of a product that every way of computing it takes: rows of 128 bytes along k where
+/// Tiles of a product that every way of computing it takes, the better one first: rows of 128
+/// bytes along k where
 /// tensor cores read them through the swizzle of that width.
-fn tile(arch: Arch, a: DType) -> &'static str {
+fn tiles(arch: Arch, a: DType) -> [&'static str; 2] {
     match (arch, a.bits()) {
-        (Arch::Sm70, _) | (Arch::Sm80, 32) => "(64,64,16)",
-        (Arch::Sm80, _) => "(128,128,32)",
-        (Arch::Sm90a, 32) => "(128,128,32)",
-        (Arch::Sm90a, 16) => "(128,128,64)",
-        (Arch::Sm90a, _) => "(128,128,128)",
+        (Arch::Sm70, _) | (Arch::Sm80, 32) => ["(64,64,16)", "(64,32,16)"],
+        (Arch::Sm80, _) => ["(128,128,32)", "(64,128,32)"],
+        (Arch::Sm90a, 32) => ["(128,128,32)", "(128,64,32)"],
+        (Arch::Sm90a, 16) => ["(128,128,64)", "(128,64,64)"],
+        (Arch::Sm90a, _) => ["(128,128,128)", "(128,64,128)"],
     }
 }
 

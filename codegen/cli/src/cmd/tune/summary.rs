@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tilewright_bundle::{Bundle, Tuning};
+use tilewright_bundle::{Bundle, Contiguous, TunedPoint, Tuning, TuningTable};
 use tilewright_runtime::bench::Extent;
 use tilewright_runtime::tune::{Outcome, Record, Tally, Tuned};
-use tilewright_runtime::{Backend, Runtime};
+use tilewright_runtime::{Backend, Problem, Runtime};
 
 use crate::device;
+use crate::quantity::decimal;
 use crate::terminal::Table;
 
 /// What `tune --json` prints.
@@ -27,6 +28,9 @@ pub struct Summary {
     tally: Tally,
     /// Pairs of a kernel and a problem that do not fit, by reason.
     unfit: BTreeMap<String, u64>,
+    /// Of each problem how many kernels want rows farther apart, and the least `pad` that helps.
+    #[serde(default)]
+    padded: BTreeMap<String, (usize, i64)>,
     /// Problems in the selection table, of this and earlier runs.
     problems: usize,
     /// Problems asked for that no kernel was measured on.
@@ -37,6 +41,7 @@ pub struct Summary {
 #[derive(Debug, Serialize, Deserialize)]
 struct Winner {
     problem: String,
+    strides: String,
     kernel: String,
     us: f64,
     ratio_best: Option<f64>,
@@ -59,6 +64,7 @@ impl Summary {
             unit: unit(runtime.device().info().backend).to_owned(),
             tally: tuned.tally.clone(),
             problems: tables.points(),
+            padded: tuned.padded.clone(),
             ..Summary::default()
         };
         for (kind, count) in &tuned.unfit {
@@ -83,16 +89,21 @@ impl Summary {
     ) {
         for table in &tables.tables {
             let kernels = runtime.kernels().iter();
-            let mut kernels = kernels.filter(|k| k.semantics.function == table.function);
-            let Some(here) = kernels.next().map(|kernel| extent.of(kernel)) else {
-                continue;
-            };
-            let here = table.extents.iter().map(|name| here.extent(name));
-            let here: Option<Vec<i64>> = here.collect();
+            let kernels = kernels.filter(|k| k.semantics.function == table.function);
+            let device = runtime.device().info();
+            // Kernels of a function may lie differently in memory: each class is a table's own.
+            let here: Vec<Problem> = kernels
+                .filter_map(|kernel| extent.problem(kernel, device).ok())
+                .collect();
             let mut points = table.points.iter();
-            let at = points.find(|point| here.as_ref() == Some(&point.extents));
+            let at = points.find(|point| here.iter().any(|here| is_of(here, table, point)));
             let Some(choice) = at.and_then(|point| point.choices.first()) else {
                 continue;
+            };
+            let strides = |operand: &str| {
+                let mut operands = table.operands.iter();
+                let place = operands.position(|one| one.name == operand)?;
+                at?.strides.get(place)
             };
             let is_it = |record: &&Record| {
                 let problem = &record.row.problem;
@@ -100,6 +111,7 @@ impl Summary {
                     && record.content_hash == choice.content_hash.as_str()
                     && (problem.m, problem.n) == (extent.m, extent.n)
                     && (problem.k == extent.k || problem.k == 1)
+                    && (problem.strides.iter()).all(|(name, own)| strides(name) == Some(own))
                     && extent
                         .letters
                         .is_none_or(|letters| letters.text() == record.row.layout)
@@ -110,6 +122,7 @@ impl Summary {
             let row = &record.row;
             self.winners.push(Winner {
                 problem: format!("{}x{}x{} {}", extent.m, extent.n, extent.k, row.layout),
+                strides: row.problem.strides_text(),
                 kernel: choice.kernel.clone(),
                 us: choice.us,
                 ratio_best: choice.ratio_best,
@@ -137,11 +150,12 @@ impl Summary {
         self.missing.is_empty()
     }
 
-    /// The same for people.
-    pub fn text(&self) -> String {
-        let ratio = |value: Option<f64>| value.map_or("-".to_owned(), |r| format!("{r:.3}"));
+    /// The winners, a row each.
+    fn table(&self) -> Table {
+        let ratio = |value: Option<f64>| value.map_or("-".to_owned(), |r| decimal(r, 3));
         let heads = [
             "problem",
+            "strides",
             "kernel",
             &self.unit,
             "over best",
@@ -153,18 +167,24 @@ impl Summary {
         for winner in &self.winners {
             table.row([
                 winner.problem.clone(),
+                winner.strides.clone(),
                 winner.kernel.clone(),
                 match self.unit == unit(Backend::Cuda) {
-                    true => format!("{:.2}", winner.us),
-                    false => format!("{:.0}", winner.us),
+                    true => decimal(winner.us, 2),
+                    false => decimal(winner.us, 0),
                 },
                 ratio(winner.ratio_best),
-                format!("{:.2}%", 100.0 * winner.ratio_spread),
+                format!("{}%", decimal(100.0 * winner.ratio_spread, 2)),
                 ratio(winner.ratio_default),
                 ratio(winner.aa_ratio),
             ]);
         }
-        let mut text = table.render();
+        table
+    }
+
+    /// The same for people.
+    pub fn text(&self) -> String {
+        let mut text = self.table().render();
         let Tally {
             known,
             measured,
@@ -185,6 +205,13 @@ impl Summary {
             self.unfit.values().sum::<u64>(),
             counted(&self.unfit),
         ));
+        for (problem, (kernels, pad)) in &self.padded {
+            let more = if problem.contains(':') { ',' } else { ':' };
+            text.push_str(&format!(
+                "{problem}: {kernels} kernels want rows farther apart and were no candidates; \
+                 {problem}{more}pad={pad} is a problem of theirs\n"
+            ));
+        }
         for problem in &self.missing {
             text.push_str(&format!("{problem}: no kernel was measured\n"));
         }
@@ -202,6 +229,18 @@ impl Summary {
         ));
         text
     }
+}
+
+/// Whether a point of a table is a problem.
+fn is_of(problem: &Problem, table: &TuningTable, point: &TunedPoint) -> bool {
+    let mut extents = table.extents.iter().zip(&point.extents);
+    let mut operands = table.operands.iter().enumerate();
+    extents.all(|(name, extent)| problem.extent(name) == Some(*extent))
+        && operands.all(|(at, operand)| {
+            let own = problem.strides(&operand.name).unwrap_or_default();
+            let measured = point.strides.get(at);
+            Contiguous::of(own) == operand.contiguous && measured.is_none_or(|one| one == own)
+        })
 }
 
 /// What time is on a device.

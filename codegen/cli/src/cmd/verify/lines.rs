@@ -1,0 +1,143 @@
+//! What is told while kernels are verified: each failure at once, and a line for each kernel when
+//! its problems are done.
+//!
+//! In: outcomes as they come. Out: failures on stderr; on stdout, unless it is to hold JSON, a
+//! kernel's id, what passed and failed, how large errors were, and the extents of its problems, in
+//! columns as wide as the longest id of the run.
+
+use std::fmt::Write as _;
+use std::io;
+
+use tilewright_bundle::Kernel;
+use tilewright_runtime::verify::Outcome;
+
+use crate::progress::{self, Progress};
+use crate::terminal;
+
+/// Tells of a run, above a progress bar.
+#[derive(Debug)]
+pub struct Told<'k> {
+    kernels: &'k [&'k Kernel],
+    columns: Columns,
+    bar: Progress,
+    /// Whether stdout is to hold JSON alone.
+    json: bool,
+    written: io::Result<()>,
+}
+
+impl<'k> Told<'k> {
+    /// Of so many problems for each of these kernels.
+    pub fn new(kernels: &'k [&'k Kernel], problems: usize, json: bool) -> Told<'k> {
+        let mut told = Told {
+            kernels,
+            columns: Columns::of(kernels),
+            bar: progress::bar("verifying", (kernels.len() * problems) as u64),
+            json,
+            written: Ok(()),
+        };
+        told.line(&told.columns.head());
+        told
+    }
+
+    /// Counts a problem, and tells its failure.
+    pub fn outcome(&self, outcome: &Outcome) {
+        self.bar.set_message(outcome.kernel.clone());
+        self.bar.inc(1);
+        if let Some(reason) = &outcome.failure {
+            let (kernel, problem, data) = (&outcome.kernel, &outcome.problem, outcome.data);
+            // What does not load has not come to a problem.
+            let text = match problem.is_empty() {
+                true => format!("{kernel}: {reason}"),
+                false => format!("{kernel} {problem} ({data}): {reason}"),
+            };
+            self.bar.suspend(|| super::tell("FAIL", &text));
+        }
+    }
+
+    /// Tells of a kernel that is done, given all of its problems.
+    pub fn kernel(&mut self, outcomes: &[Outcome]) {
+        let id = outcomes.first().map(|outcome| outcome.kernel.as_str());
+        let kernel = self
+            .kernels
+            .iter()
+            .find(|kernel| Some(kernel.id.as_str()) == id);
+        if let Some(kernel) = kernel {
+            self.line(&self.columns.line(kernel, outcomes));
+        }
+    }
+
+    /// Whether everything could be written so far.
+    pub fn is_heard(&self) -> bool {
+        self.written.is_ok()
+    }
+
+    /// Removes the bar.
+    pub fn finish(self) -> io::Result<()> {
+        progress::finish(&self.bar);
+        self.written
+    }
+
+    fn line(&mut self, text: &str) {
+        if !self.json && self.written.is_ok() {
+            self.written = self.bar.suspend(|| terminal::print_line(text));
+        }
+    }
+}
+
+/// Columns of the lines of a run.
+#[derive(Debug, Clone, Copy)]
+struct Columns {
+    id: usize,
+}
+
+impl Columns {
+    /// Columns for these kernels.
+    fn of(kernels: &[&Kernel]) -> Columns {
+        let ids = kernels.iter().map(|kernel| kernel.id.chars().count());
+        Columns {
+            id: ids.max().unwrap_or(0).max("kernel".len()),
+        }
+    }
+
+    /// What stands above the lines.
+    fn head(self) -> String {
+        let width = self.id;
+        format!(
+            "{:<width$}  passed  failed  rel err  of bound  problems",
+            "kernel"
+        )
+    }
+
+    /// The line of a kernel.
+    fn line(self, kernel: &Kernel, outcomes: &[Outcome]) -> String {
+        let width = self.id;
+        let passed = outcomes.iter().filter(|outcome| outcome.passed()).count();
+        let failed = outcomes.len() - passed;
+        let largest = |of: fn(&Outcome) -> f64| outcomes.iter().map(of).fold(0.0, f64::max);
+        let rel_err = format!("{:.1e}", largest(|outcome| outcome.rel_err));
+        let of_bound = format!("{:.2}", largest(|outcome| outcome.max_err));
+        let mut line = format!(
+            "{:<width$}  {passed:>6}  {failed:>6}  {rel_err:>7}  {of_bound:>8}  {}",
+            kernel.id,
+            names(kernel)
+        );
+        for outcome in outcomes.iter().filter(|one| !one.extents.is_empty()) {
+            let _ = write!(line, " {}", extents(kernel, outcome));
+        }
+        line
+    }
+}
+
+/// The names of a kernel's extents: `m×n×k`.
+fn names(kernel: &Kernel) -> String {
+    let names: Vec<&str> = kernel.free_extents().map(|(_, name)| name).collect();
+    format!("{}:", names.join("×"))
+}
+
+/// The extents of a problem in that order.
+fn extents(kernel: &Kernel, outcome: &Outcome) -> String {
+    let names = kernel.free_extents().map(|(_, name)| name);
+    let extents = names.filter_map(|name| outcome.extents.get(name));
+    let extents: Vec<String> = extents.map(i64::to_string).collect();
+    extents.join("×")
+}

@@ -1,0 +1,98 @@
+//! Points that plan or ptxas refuse: left out where a file has others, by the command and by build
+//! steps alike; otherwise told with what builds.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use tilewright_build::Config;
+use tilewright_codegen::ptx::ptxas;
+
+use crate::session::tilewright;
+
+/// A fold that ptxas spills with 64 threads.
+const COLUMNS: &str = r#"kernel: colfold
+name: colfold_mean
+arch: sm_80
+operands:
+  x: { dtype: f32, layout: "(m,n):(rsx,csx)" }
+  d: { dtype: f32, layout: "(n):(1)" }
+compute: |
+  d[n] = mean[m] x[m,n] * 0.5
+cta_tile: { n: 64, m: 128 }
+"#;
+
+/// A folder `colfold/` with `mean.yaml` in it.
+fn spec(more: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("colfold/mean.yaml");
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    fs::write(&path, format!("{COLUMNS}{more}")).unwrap();
+    (folder, path)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn command_and_build_step_leave_out_the_same_points() {
+    let (folder, path) = spec("tune:\n  threads: [64, 96, 128]\n");
+    let bundle = folder.path().join("command.zip");
+    let run = tilewright(["build", text(&path), "-o", text(&bundle)]).expect(0);
+    let judged = ptxas::find().is_some();
+    let (kernels, left_out) = if judged { (1, 2) } else { (2, 1) };
+    let told = format!("{kernels} kernels, {left_out} points left out (");
+    assert!(run.stdout.contains(&told), "{}", run.stdout);
+    let out = folder.path().join("out");
+    fs::create_dir(&out).unwrap();
+    let config = Config::new().specs(folder.path().join("colfold"));
+    let built = config.out_dir(&out).build().unwrap();
+    assert_eq!(built.kernels, kernels);
+    let lines = |text: &str| {
+        let lines = text.lines().filter(|line| line.starts_with("left out "));
+        let mut lines: Vec<String> = lines.map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let warned = lines(&built.warnings.join("\n"));
+    assert_eq!(warned, lines(&run.stderr));
+    assert_eq!(warned.len(), left_out);
+    assert!(fs::read(&built.bundle).unwrap() == fs::read(&bundle).unwrap());
+}
+
+#[test]
+fn nothing_left_is_the_same_failure_with_what_builds() {
+    let (folder, path) = spec("tune:\n  threads: [64, 96]\n");
+    if ptxas::find().is_none() {
+        return;
+    }
+    let bundle = folder.path().join("command.zip");
+    let run = tilewright(["build", text(&path), "-o", text(&bundle)]).expect(1);
+    let out = folder.path().join("out");
+    fs::create_dir(&out).unwrap();
+    let config = Config::new().specs(folder.path().join("colfold"));
+    let error = config.out_dir(&out).build().unwrap_err().to_string();
+    for told in [&run.stderr, &error] {
+        assert!(told.contains("error[spill-loads]"), "{told}");
+        assert!(told.contains("error[threads-tile]"), "{told}");
+        assert!(told.contains("use threads 512, which builds"), "{told}");
+        assert!(told.contains("mean.yaml:11:13"), "{told}");
+    }
+    // It does what it says.
+    let (_folder, path) = spec("threads: 512\n");
+    tilewright(["build", text(&path), "-o", text(&bundle)]).expect(0);
+}
+
+#[test]
+fn a_point_is_counted_by_every_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("first.yaml");
+    let spec = "kernel: gemm\nname: first\narch: sm_80\noperands:\n  a: { dtype: f32, layout: \
+                '(m,k):(lda,1)' }\n  b: { dtype: f32, layout: '(n,k):(ldb,1)' }\n  d: { dtype: \
+                f32, layout: '(m,n):(ldd,1)' }\naccumulator: f32\ncta_tile: '(512,512,64)'\n";
+    fs::write(&path, spec).unwrap();
+    let run = tilewright(["check", text(&path)]).expect(1);
+    let told = "1 have no kernel (1 registers, 1 smem-capacity)";
+    assert!(run.stdout.contains(told), "{}", run.stdout);
+}

@@ -38,17 +38,22 @@ if [ "$(cat "$stamp" 2>/dev/null)" != "$tools" ]; then
     printf '%s\n' "$tools" >"$stamp"
 fi
 
+# Where a bundle is given and no command, what the README tells to build is not tried.
 bundle=${TILEWRIGHT_TEST_BUNDLE:-}
+if [ -z "$bundle" ] && [ -z "${TILEWRIGHT:-}" ]; then
+    cargo build --quiet --locked --package tilewright
+    TILEWRIGHT=${CARGO_TARGET_DIR:-$PWD/target}/debug/tilewright
+fi
+if [ -n "${TILEWRIGHT:-}" ]; then
+    TILEWRIGHT=$(realpath "$TILEWRIGHT")
+    export TILEWRIGHT
+fi
 if [ -z "$bundle" ]; then
     bundle=$PWD/target/python-tests.bundle
     rm -rf "$bundle"
     specs=(specs/copy specs/gemm/{bf16_tn,simt_bf16,simt_f32,sm90_bf16_tn,sm90_bf16_packed}.yaml
         specs/rmsnorm/bf16_add_narrow.yaml specs/dequantize python/tests/specs)
-    if [ -n "${TILEWRIGHT:-}" ]; then
-        "$TILEWRIGHT" build "${specs[@]}" --output "$bundle"
-    else
-        cargo run --quiet --locked --package tilewright -- build "${specs[@]}" --output "$bundle"
-    fi
+    "$TILEWRIGHT" build "${specs[@]}" --output "$bundle"
 fi
 
 # The package's types, those of the module that was built among them, then the tests; what needs

@@ -63,9 +63,9 @@ packed "$name-runtime-$target.tar.gz" "$stage/$name-runtime-$target"
 
 step "the C library"
 cargo build --release --locked --package tilewright-capi
-mkdir -p "$stage/lib$name-$target"/{include,lib}
-cp capi/include/tilewright.{h,hpp} "$stage/lib$name-$target/include/"
-cp target/release/libtilewright.so "$stage/lib$name-$target/lib/"
+capi/install.sh "$stage/lib$name-$target"
+# The archive is for who builds here, and the file of pkg-config names this machine's folder.
+rm -r "$stage/lib$name-$target"/lib/{libtilewright.a,pkgconfig}
 cp LICENSE-* "$stage/lib$name-$target/"
 packed "lib$name-$target.tar.gz" "$stage/lib$name-$target"
 

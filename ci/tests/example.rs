@@ -43,7 +43,7 @@ fn assert_copies(output: &Output) {
 /// is built without LLVM for. What is of another type or missing does not compile.
 #[test]
 fn the_embedded_bundle_launches_from_the_service() {
-    assert_copies(&cargo(&["run", "--bin", "embed"], None));
+    assert_copies(&cargo(&["run"], None));
     let refused = [
         (
             "wrong_dtype",

@@ -1,5 +1,5 @@
-//! Draws specs at random over the whole schema, judges each from its text to results on the
-//! emulator, and counts what became of them.
+//! Draws specs at random over the whole schema, or as users write them (`--written`), judges each
+//! from its text to results on the emulator, and counts what became of them.
 //!
 //! `cargo run --release -p tilewright-ci --bin tilewright-random-specs -- --count 20000` is the
 //! whole campaign; `--budget-s 60` draws for that long; `--show SEED` prints one spec and its
@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use tilewright_ci::random_specs::campaign::{Judged, WorkerPool, serve, table};
-use tilewright_ci::random_specs::draw::draw;
+use tilewright_ci::random_specs::draft::Draft;
 use tilewright_ci::random_specs::judge::{JudgeOptions, judge};
+use tilewright_ci::random_specs::{draw, formulas, written};
 
 /// Draws specs and judges what the generator makes of them.
 #[derive(Debug, Parser)]
@@ -48,6 +49,13 @@ struct Args {
     /// Most faults of one kind that are made small and written
     #[arg(long, default_value_t = 2)]
     most: usize,
+    /// Draw formulas and keys as users write them, in place of the whole schema of products and
+    /// copies
+    #[arg(long)]
+    written: bool,
+    /// Draw functions of elements that are folded, pass after pass, and deep expressions
+    #[arg(long, conflicts_with = "written")]
+    formulas: bool,
     /// Print the spec of this seed and its verdict, judged in this very process
     #[arg(long)]
     show: Option<u64>,
@@ -61,6 +69,11 @@ fn run(args: &Args) -> io::Result<bool> {
         problems: args.problems,
         seed: args.seed,
         assemble: args.assemble,
+    };
+    let draw: fn(u64) -> Draft = match (args.written, args.formulas) {
+        (true, _) => written::write,
+        (false, true) => formulas::draw,
+        (false, false) => draw::draw,
     };
     if args.worker {
         return serve().map(|()| true);
@@ -85,6 +98,7 @@ fn run(args: &Args) -> io::Result<bool> {
         },
         limit: Duration::from_secs(args.limit_s),
         how,
+        draw,
     };
     let begun = Instant::now();
     let budget = args.budget_s.map(Duration::from_secs);
@@ -126,7 +140,7 @@ fn write_faults(
             continue;
         }
         written.push(fault);
-        let small = pool.shrink(draw(fault.seed), &fault.verdict);
+        let small = pool.shrink(fault);
         let stem = format!("drawn_{}", fault.seed);
         let head = format!("# {} {}\n", fault.verdict.end.name(), fault.verdict.code);
         fs::write(folder.join(format!("{stem}.yaml")), head + &small.yaml())?;

@@ -16,7 +16,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::draft::Draft;
-use super::draw::draw;
 use super::judge::{End, JudgeOptions, Verdict, judge};
 
 /// How much of what a process said before it died is kept.
@@ -51,6 +50,8 @@ pub struct WorkerPool {
     pub limit: Duration,
     /// How specs are judged.
     pub how: JudgeOptions,
+    /// The spec of a seed.
+    pub draw: fn(u64) -> Draft,
 }
 
 /// Answers questions from stdin until it ends: the whole of a judging process.
@@ -83,7 +84,7 @@ impl WorkerPool {
                     return;
                 }
                 let seed = first + number;
-                let verdict = self.ask(&mut process, &draw(seed).yaml());
+                let verdict = self.ask(&mut process, &(self.draw)(seed).yaml());
                 let mut all = all.lock().unwrap_or_else(|poison| poison.into_inner());
                 all.push(Judged { seed, verdict });
             }
@@ -100,8 +101,15 @@ impl WorkerPool {
         all
     }
 
-    /// The least spec that comes to the same fault as the draft.
-    pub fn shrink(&self, mut draft: Draft, fault: &Verdict) -> Draft {
+    /// The least spec that comes to the same fault as the one of a seed.
+    pub fn shrink(
+        &self,
+        Judged {
+            seed,
+            verdict: fault,
+        }: &Judged,
+    ) -> Draft {
+        let mut draft = (self.draw)(*seed);
         let mut process = None;
         let mut trials = 0;
         while trials < MOST_TRIALS && fault.end != End::Slow {

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tilewright_codegen::error::Error;
+use tilewright_codegen::first_good::first_good;
 use tilewright_codegen::ptx::ptxas;
 use tilewright_codegen::spec::{self, Point, SpecFile};
-use tilewright_codegen::{compile, pack, plan};
+use tilewright_codegen::{Making, pack, plan};
 use tilewright_emulator::{Options as EmulatorOptions, Sanitize};
 use tilewright_runtime::verify::{Inputs, Options, TOO_LARGE, verify};
 use tilewright_runtime::{Device, EmulatorSettings, Runtime};
@@ -155,14 +156,11 @@ fn refused(error: &Error, refusal: End) -> Verdict {
 
 /// Compiles the point and runs its kernel.
 fn run(point: &Point, how: JudgeOptions) -> Result<Verdict, Error> {
-    let made = compile(point)?;
-    if let (Some(path), true) = (ptxas::find(), how.assemble) {
-        let report = ptxas::assemble_with(&path, &made.ptx.text, &made.plan.arch)?;
-        let violations = ptxas::gate(&report);
-        if !violations.is_empty() {
-            return Err(Error::plan(&point.id, violations));
-        }
-    }
+    let making = Making {
+        ptxas: ptxas::find().filter(|_| how.assemble),
+        ..Making::default()
+    };
+    let made = first_good(point, &making, |_| {})?.made;
     let (plan, program) = (&made.plan, &made.program);
     let artifact = pack::artifact(plan, program, &made.certificate, made.ptx, &[])?;
     let io = |source| Error::Io {

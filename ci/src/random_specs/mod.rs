@@ -3,9 +3,13 @@
 //! ```text
 //! cargo run -p tilewright-ci --bin tilewright-random-specs -- --count 2000 --seed 1
 //! cargo run -p tilewright-ci --bin tilewright-random-specs -- --budget-s 30 --out failing
+//! cargo run -p tilewright-ci --bin tilewright-random-specs -- --written --assemble --count 3000
+//! cargo run -p tilewright-ci --bin tilewright-random-specs -- --formulas --count 3000
 //! ```
 //!
-//! In: a seed. Out: a spec ([`draw`]), made of keys that the schema lists ([`keys`]); its verdict
+//! In: a seed. Out: a spec ([`draw`]), made of keys that the schema lists ([`keys`]), or one with a
+//! formula and a tile as users write them ([`written`]), or one of functions of elements on the
+//! ways that folds and maps go ([`formulas`]); its verdict
 //! ([`judge`]): refused by the checks or by the plan, right on the emulator, or a fault; over many
 //! seeds the counts of each, and every fault as a spec from which no key can be taken without it
 //! becoming another ([`campaign`]). The same seed gives the same spec. LLVM may end its process, so
@@ -14,5 +18,7 @@
 pub mod keys;
 pub mod draft;
 pub mod draw;
+pub mod written;
+pub mod formulas;
 pub mod judge;
 pub mod campaign;

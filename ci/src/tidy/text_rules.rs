@@ -11,7 +11,7 @@ use crate::tokens;
 pub const MOST_COLUMNS: usize = 100;
 
 /// The longest file, in lines.
-pub const MOST_FILE_LINES: usize = 400;
+pub const MOST_FILE_LINES: usize = 700;
 
 /// The longest function, in lines.
 pub const MOST_FUNCTION_LINES: usize = 70;

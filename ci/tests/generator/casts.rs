@@ -14,7 +14,7 @@ use crate::shipped;
 
 /// Columns: two whole tiles and a part of one.
 const COLUMNS: i64 = 150;
-/// Outputs of a kernel, which has 16 operands at most.
+/// Outputs of a kernel: few enough that a thread has registers for what they hold.
 const OUTPUTS: usize = 8;
 /// Codes of types of more than eight bits.
 const CODES: usize = 6000;

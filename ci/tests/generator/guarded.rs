@@ -53,18 +53,12 @@ fn every_shipped_kernel_stores_what_its_formula_gives() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// What the prover cannot show is told, and only of kernels that are not shipped.
+/// What the prover cannot show refuses the kernel.
 #[test]
 fn every_access_of_a_shipped_kernel_is_shown_to_stay_inside() {
-    let points = shipped::points();
-    let unshown: Vec<String> = shipped::on_each(&points, |point| {
+    shipped::on_each(&shipped::points(), |point| {
         let plan = plan::plan(point).unwrap();
         let guards = certify::guards_of(&plan, &shipped::program(point)).unwrap();
         assert!(guards.all() > 0, "{}", point.id);
-        (guards.unshown > 0).then(|| format!("{}: {guards:?}", point.id))
-    })
-    .into_iter()
-    .flatten()
-    .collect();
-    assert!(unshown.is_empty(), "{unshown:#?}");
+    });
 }

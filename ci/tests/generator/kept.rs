@@ -14,11 +14,12 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use tilewright_bundle::Sha256Hex;
-use tilewright_codegen::compile;
+use tilewright_codegen::first_good::first_good;
 use tilewright_codegen::pack::{self, Artifact};
 use tilewright_codegen::plan::model::Plan;
-use tilewright_codegen::ptx::ptxas;
+use tilewright_codegen::ptx::ptxas::{self, PtxasReport};
 use tilewright_codegen::spec::Point;
+use tilewright_codegen::{Making, compile};
 
 /// What one point became.
 #[derive(Serialize, Deserialize)]
@@ -108,8 +109,16 @@ fn locked(path: &Path) -> File {
 }
 
 fn make(point: &Point) -> Result<Kept, String> {
-    let made = compile(point).map_err(|error| error.report(false))?;
-    let assembled = assemble(&made.plan, &made.ptx.text);
+    let making = Making {
+        ptxas: ptxas::find(),
+        ..Making::default()
+    };
+    // What is refused whatever is taken is kept as its first plan has it.
+    let (made, report) = match first_good(point, &making, |_| {}) {
+        Ok(found) => (found.made, found.reports.into_iter().next()),
+        Err(_) => (compile(point).map_err(|error| error.report(false))?, None),
+    };
+    let assembled = assemble(&made.plan, &made.ptx.text, report);
     let (plan, program) = (&made.plan, &made.program);
     let steps = made.certificate.steps.iter().map(|step| Step {
         step: step.step.clone(),
@@ -127,8 +136,11 @@ fn make(point: &Point) -> Result<Kept, String> {
     })
 }
 
-fn assemble(plan: &Plan, text: &str) -> Result<Assembled, String> {
-    let report = ptxas::assemble(text, &plan.arch).map_err(|error| error.report(false))?;
+fn assemble(plan: &Plan, text: &str, known: Option<PtxasReport>) -> Result<Assembled, String> {
+    let report = match known {
+        Some(report) => report,
+        None => ptxas::assemble(text, &plan.arch).map_err(|error| error.report(false))?,
+    };
     let violations = ptxas::gate(&report).into_iter();
     Ok(Assembled {
         registers: report.registers,

@@ -15,6 +15,7 @@ mod assembled;
 mod stages;
 mod synchronized;
 mod refused_plans;
+mod ordinary_tiles;
 mod emulated;
 mod captured;
 mod counted;

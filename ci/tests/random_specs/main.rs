@@ -5,3 +5,4 @@
 mod drawn;
 mod every_key;
 mod campaign;
+mod stored;

@@ -16,7 +16,7 @@ use tilewright_runtime::bundle::DType;
 use tokio::net::TcpStream;
 
 use crate::engine::Types;
-use crate::matrix::{COLUMNS, DTYPE, ROWS, Shape, element, largest_integer};
+use crate::matrix::{COLUMNS, DTYPE, FUNCTION, ROWS, Shape, element, largest_integer};
 
 /// Numbers that look drawn, the same for the same seed (SplitMix64).
 #[derive(Debug, Clone)]
@@ -126,6 +126,8 @@ pub struct Answer {
 pub struct Connection {
     address: SocketAddr,
     sender: Option<SendRequest<Full<Bytes>>>,
+    /// The function to name.
+    pub function: Option<String>,
     /// How often it was made.
     pub made: u64,
 }
@@ -136,6 +138,7 @@ impl Connection {
         Connection {
             address,
             sender: None,
+            function: None,
             made: 0,
         }
     }
@@ -185,6 +188,9 @@ impl Connection {
         if let Some((Shape { rows, columns }, dtype, content)) = matrix {
             request = request.header(ROWS, rows).header(COLUMNS, columns);
             request = request.header(DTYPE, dtype.text());
+            if let Some(function) = &self.function {
+                request = request.header(FUNCTION, function);
+            }
             body = content;
         }
         let request = request

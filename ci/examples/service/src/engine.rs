@@ -9,6 +9,8 @@ use tilewright_runtime::{
     Arg, Buffer, Device, EmulatorSettings, Error, Options, Problem, Query, Runtime,
 };
 
+use tracing::info;
+
 use crate::matrix::Shape;
 
 /// What an engine is made of.
@@ -16,8 +18,8 @@ use crate::matrix::Shape;
 pub struct Config {
     /// The bundle: a folder or a zip file.
     pub bundle: PathBuf,
-    /// The word, spec or hash of the product in it.
-    pub function: String,
+    /// Words, specs or hashes of products in it.
+    pub functions: Vec<String>,
     /// The GPU; none is the emulator.
     pub gpu: Option<usize>,
     /// How kernels are loaded.
@@ -37,6 +39,24 @@ pub struct Types {
     pub d: DType,
 }
 
+/// A function as requests name it.
+#[derive(Debug, Clone)]
+pub struct Offered {
+    /// Its first kernel's spec.
+    pub name: String,
+    /// The specs of all its kernels.
+    pub names: Vec<String>,
+    /// The types of the product.
+    pub types: Types,
+}
+
+impl Offered {
+    /// Whether it has a name.
+    pub fn is(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own == name)
+    }
+}
+
 /// A weight on the device, with room for a batch.
 #[derive(Debug)]
 struct Weight {
@@ -51,9 +71,9 @@ struct Weight {
 pub struct Engine {
     config: Config,
     runtime: Arc<Runtime>,
-    query: Query,
-    types: Types,
-    weights: HashMap<String, Weight>,
+    queries: Vec<Query>,
+    functions: Arc<[Offered]>,
+    weights: HashMap<(usize, String), Weight>,
 }
 
 fn open(config: &Config) -> Result<Runtime, Error> {
@@ -92,34 +112,69 @@ fn types(kernel: &Kernel) -> Result<Types, Error> {
     }
 }
 
+/// The first kernel of each plain product that words mean: at least one of each word.
+fn products<'r>(runtime: &'r Runtime, words: &[String]) -> Result<Vec<&'r Kernel>, Error> {
+    let mut found: Vec<&Kernel> = Vec::new();
+    for word in words {
+        let meant = runtime.meant(word)?;
+        let (plain, others): (Vec<&Kernel>, Vec<&Kernel>) =
+            meant.into_iter().partition(|kernel| types(kernel).is_ok());
+        if let ([], [first, ..]) = (plain.as_slice(), others.as_slice()) {
+            types(first)?;
+        }
+        for kernel in others {
+            info!(
+                kernel = kernel.id,
+                "is not offered: {}", kernel.semantics.compute
+            );
+        }
+        let is_new = |kernel: &&Kernel| {
+            let same = |other: &&Kernel| other.semantics.function == kernel.semantics.function;
+            !found.iter().any(same)
+        };
+        let plain: Vec<&Kernel> = plain.into_iter().filter(is_new).collect();
+        found.extend(plain);
+    }
+    Ok(found)
+}
+
 impl Engine {
     /// Opens the bundle on its device.
     ///
     /// # Errors
-    /// When either cannot be opened, or the function is not the product that the service offers.
+    /// When either cannot be opened, or a word means no product that the service offers.
     pub fn open(config: Config) -> Result<Engine, Error> {
         let runtime = Arc::new(open(&config)?);
-        let meant = runtime.meant(&config.function)?;
-        let kernel = match meant.as_slice() {
-            [one] => *one,
-            many => {
-                let word = config.function.clone();
-                let functions = many.iter().map(|kernel| kernel.spec.clone()).collect();
-                return Err(Error::ManyFunctions { word, functions });
-            }
-        };
+        let (mut queries, mut functions) = (Vec::new(), Vec::<Offered>::new());
+        for kernel in products(&runtime, &config.functions)? {
+            let of_function = |k: &&Kernel| k.semantics.function == kernel.semantics.function;
+            let alike = runtime.kernels().iter().filter(of_function);
+            let mut names: Vec<String> = alike.map(|kernel| kernel.spec.clone()).collect();
+            names.dedup();
+            queries.push(Query::like(kernel));
+            functions.push(Offered {
+                name: kernel.spec.clone(),
+                names,
+                types: types(kernel)?,
+            });
+        }
         Ok(Engine {
-            query: Query::like(kernel),
-            types: types(kernel)?,
+            queries,
+            functions: functions.into(),
             weights: HashMap::new(),
             runtime,
             config,
         })
     }
 
-    /// The types of the product.
-    pub fn types(&self) -> Types {
-        self.types
+    /// The functions, in their order.
+    pub fn functions(&self) -> Arc<[Offered]> {
+        self.functions.clone()
+    }
+
+    /// The types of a function.
+    pub fn types(&self, function: usize) -> Types {
+        self.functions[function].types
     }
 
     /// The runtime, for whoever reads its counters.
@@ -138,25 +193,32 @@ impl Engine {
     }
 
     /// The shape of a weight.
-    pub fn shape(&self, name: &str) -> Option<Shape> {
-        self.weights.get(name).map(|weight| weight.shape)
+    pub fn shape(&self, (function, name): (usize, &str)) -> Option<Shape> {
+        let weight = self.weights.get(&(function, name.to_owned()));
+        weight.map(|weight| weight.shape)
     }
 
     /// Keeps a weight, in place of an earlier one of that name.
     ///
     /// # Errors
     /// When the device has no room, or failed.
-    pub fn put(&mut self, name: &str, shape: Shape, content: &[u8]) -> Result<(), Error> {
+    pub fn put(
+        &mut self,
+        (function, name): (usize, &str),
+        shape: Shape,
+        content: &[u8],
+    ) -> Result<(), Error> {
+        let types = self.types(function);
         let (device, most_rows) = (self.runtime.device(), self.config.most_rows as u64);
         let bytes =
             |columns: usize, dtype: DType| most_rows * columns as u64 * u64::from(dtype.bytes());
         let weight = Weight {
             shape,
             b: device.alloc_with(content)?,
-            a: device.alloc(bytes(shape.columns, self.types.a))?,
-            d: device.alloc(bytes(shape.rows, self.types.d))?,
+            a: device.alloc(bytes(shape.columns, types.a))?,
+            d: device.alloc(bytes(shape.rows, types.d))?,
         };
-        self.weights.insert(name.to_owned(), weight);
+        self.weights.insert((function, name.to_owned()), weight);
         Ok(())
     }
 
@@ -164,9 +226,15 @@ impl Engine {
     ///
     /// # Errors
     /// When no kernel takes the sizes, or the device failed.
-    pub fn multiply(&self, name: &str, rows: usize, a: &[u8]) -> Result<Vec<u8>, Error> {
+    pub fn multiply(
+        &self,
+        (function, name): (usize, &str),
+        rows: usize,
+        a: &[u8],
+    ) -> Result<Vec<u8>, Error> {
         let missing = || Error::Request(format!("there is no weight {name:?}"));
-        let weight = self.weights.get(name).ok_or_else(missing)?;
+        let weight = self.weights.get(&(function, name.to_owned()));
+        let weight = weight.ok_or_else(missing)?;
         let (n, k) = (weight.shape.rows as i64, weight.shape.columns as i64);
         let problem = Problem::new(rows as i64, n, k)
             .row_major("a", k)
@@ -179,9 +247,10 @@ impl Engine {
             Arg::new("b", &on.b),
             Arg::new("d", &on.d),
         ];
-        self.runtime.launch_best(&self.query, &problem, &args)?;
+        let query = &self.queries[function];
+        self.runtime.launch_best(query, &problem, &args)?;
         let mut d = device.download(&on.d)?;
-        d.truncate(rows * weight.shape.rows * self.types.d.bytes() as usize);
+        d.truncate(rows * weight.shape.rows * self.types(function).d.bytes() as usize);
         Ok(d)
     }
 }

@@ -1,22 +1,26 @@
 //! The paths of the service.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use prometheus_client::registry::Registry;
-use tilewright_runtime::bundle::DType;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::matrix::{COLUMNS, DTYPE, ROWS, Shape};
+use crate::body;
+use crate::ending::Ending;
+use crate::engine::Offered;
+use crate::matrix::{COLUMNS, DTYPE, FUNCTION, ROWS, Shape};
 use crate::metrics::{Metrics, text_of};
 use crate::problem::Problem;
+use crate::room::Room;
 use crate::worker::{Job, Task, Worker};
 
 /// Most characters of a weight's name.
@@ -31,10 +35,18 @@ pub struct Service {
     pub metrics: Metrics,
     /// All that a scraper reads.
     pub registry: Arc<Registry>,
+    /// What bodies and answers are held in.
+    pub room: Room,
     /// Whether the service is about to end.
-    pub is_ending: Arc<AtomicBool>,
-    /// How long a request may take.
+    pub ending: Ending,
+    /// How long a request may take, from its head to its answer.
     pub time_limit: Duration,
+}
+
+/// What a request's headers say.
+struct Head {
+    function: usize,
+    shape: Shape,
 }
 
 impl Service {
@@ -52,46 +64,82 @@ impl Service {
             .with_state(self)
     }
 
-    /// Waits for the engine's answer to a task.
+    /// Waits for the engine's answer to a task: of which function, and what.
     async fn ask(
         &self,
         weight: String,
         headers: &HeaderMap,
         body: Body,
         is_put: bool,
-    ) -> Result<(Shape, Bytes), Problem> {
-        if self.is_ending.load(Ordering::Acquire) {
+    ) -> Result<(usize, Shape, Bytes), Problem> {
+        let deadline = Instant::now() + self.time_limit;
+        if self.ending.has_begun() {
             return Err(Problem::Ending);
         }
-        let (types, limits) = (self.worker.types, self.worker.limits);
-        let dtype = if is_put { types.b } else { types.a };
+        let limits = self.worker.limits;
         let most_rows = (!is_put).then_some(limits.most_rows);
-        let shape = shape_of(headers, dtype, most_rows, &weight)?;
-        let most = limits.body_bytes;
-        let content = to_bytes(body, most).await;
-        let content = content.map_err(|_| Problem::TooLarge { most })?;
-        if shape.bytes(dtype) != Some(content.len()) {
-            let (has, Shape { rows, columns }) = (content.len(), shape);
-            let text = format!("the body has {has} bytes; {rows} x {columns} {dtype} are others");
-            return Err(Problem::Request(vec![text]));
-        }
+        let Head { function, shape } = head_of(
+            headers,
+            &self.worker.functions,
+            (is_put, most_rows),
+            &weight,
+        )?;
+        let content = tokio::select! {
+            content = self.content(headers, body, (function, shape), is_put) => content?,
+            () = sleep_until(deadline) => return Err(Problem::Slow(self.time_limit)),
+            () = self.ending.stands_still() => return Err(Problem::Ending),
+        };
         let (reply, answer) = oneshot::channel();
         let task = match is_put {
             true => Task::Put(shape),
             false => Task::Multiply(shape),
         };
         self.worker.give(Job {
+            function,
             weight,
             task,
             content,
-            arrived: Instant::now(),
+            arrived: std::time::Instant::now(),
             reply,
         })?;
-        match tokio::time::timeout(self.time_limit, answer).await {
-            Ok(Ok(result)) => result,
-            Ok(Err(_)) => Err(Problem::Ending),
-            Err(_) => Err(Problem::Late(self.time_limit)),
+        let (shape, product) = match timeout_at(deadline, answer).await {
+            Ok(Ok(result)) => result?,
+            Ok(Err(_)) => return Err(Problem::Ending),
+            Err(_) => return Err(Problem::Late(self.time_limit)),
+        };
+        Ok((function, shape, self.kept(product)?))
+    }
+
+    /// A request's body: the elements of a matrix.
+    async fn content(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+        (function, shape): (usize, Shape),
+        is_put: bool,
+    ) -> Result<Bytes, Problem> {
+        let types = self.worker.functions[function].types;
+        let (dtype, most) = (
+            if is_put { types.b } else { types.a },
+            self.worker.limits.body_bytes,
+        );
+        let Some(wanted) = shape.bytes(dtype).filter(|wanted| *wanted <= most) else {
+            return Err(Problem::TooLarge { most });
+        };
+        let Shape { rows, columns } = shape;
+        let what = format!("{rows} x {columns} {dtype} are {wanted}");
+        body::read(headers, body, (wanted, &what), &self.room).await
+    }
+
+    /// A product in its part of the room, until the client has taken it.
+    fn kept(&self, product: Vec<u8>) -> Result<Bytes, Problem> {
+        let (bytes, most) = (product.len(), self.room.most_bytes());
+        if bytes > most {
+            return Err(Problem::Refused(format!(
+                "the product has {bytes} bytes, and {most} are held at most: ask for fewer rows"
+            )));
         }
+        self.room.keep(product).ok_or(Problem::NoRoom { most })
     }
 
     /// The answer to a task, counted.
@@ -109,15 +157,25 @@ impl Service {
     }
 }
 
-/// The shape that headers tell, and everything that is wrong with them.
-fn shape_of(
+/// The function and the shape that headers tell, or everything that is wrong with them.
+fn head_of(
     headers: &HeaderMap,
-    dtype: DType,
-    most_rows: Option<usize>,
+    functions: &[Offered],
+    (is_put, most_rows): (bool, Option<usize>),
     weight: &str,
-) -> Result<Shape, Problem> {
+) -> Result<Head, Problem> {
     let mut wrong = Vec::new();
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    for name in [ROWS, COLUMNS, DTYPE, FUNCTION] {
+        let count = headers.get_all(name).iter().count();
+        if count > 1 {
+            wrong.push(format!("{name} is there {count} times; once is allowed"));
+        }
+    }
+    let text = |name: &str| {
+        headers
+            .get(name)
+            .map(|value| value.to_str().unwrap_or("no text"))
+    };
     let mut number = |name: &str, most: usize| {
         let value = text(name).and_then(|text| text.parse::<usize>().ok());
         match value {
@@ -134,9 +192,25 @@ fn shape_of(
         number(ROWS, most_rows.unwrap_or(most)),
         number(COLUMNS, most),
     );
-    if text(DTYPE) != Some(dtype.text()) {
-        let has = text(DTYPE).unwrap_or("not there");
-        wrong.push(format!("{DTYPE} is {has}; it must be {dtype}"));
+    let function = match (text(FUNCTION), functions) {
+        (None, [_]) => Some(0),
+        (name, _) => functions
+            .iter()
+            .position(|one| name.is_some_and(|name| one.is(name))),
+    };
+    match function.and_then(|at| functions.get(at)) {
+        Some(Offered { types, .. }) => {
+            let dtype = if is_put { types.b } else { types.a };
+            if text(DTYPE) != Some(dtype.text()) {
+                let has = text(DTYPE).unwrap_or("not there");
+                wrong.push(format!("{DTYPE} is {has}; it must be {dtype}"));
+            }
+        }
+        None => {
+            let all: Vec<&str> = functions.iter().map(|one| one.name.as_str()).collect();
+            let (has, all) = (text(FUNCTION).unwrap_or("not there"), all.join(", "));
+            wrong.push(format!("{FUNCTION} is {has}; it must be one of {all}"));
+        }
     }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.';
     if weight.len() > MOST_NAME || !weight.chars().all(is_plain) {
@@ -144,9 +218,12 @@ fn shape_of(
             "the weight's name has letters, digits, `-`, `_` and `.`, {MOST_NAME} at most"
         ));
     }
-    match wrong.is_empty() {
-        true => Ok(Shape { rows, columns }),
-        false => Err(Problem::Request(wrong)),
+    match (function, wrong.is_empty()) {
+        (Some(function), true) => Ok(Head {
+            function,
+            shape: Shape { rows, columns },
+        }),
+        _ => Err(Problem::Request(wrong)),
     }
 }
 
@@ -170,8 +247,8 @@ async fn multiply(
     body: Body,
 ) -> Response {
     let product = service.ask(name, &headers, body, false).await;
-    let dtype = service.worker.types.d.text();
-    let response = product.map(|(shape, content)| {
+    let response = product.map(|(function, shape, content)| {
+        let offered = &service.worker.functions[function];
         let headers = [
             (
                 header::CONTENT_TYPE.as_str(),
@@ -179,7 +256,8 @@ async fn multiply(
             ),
             (ROWS, shape.rows.to_string()),
             (COLUMNS, shape.columns.to_string()),
-            (DTYPE, dtype.to_owned()),
+            (DTYPE, offered.types.d.text().to_owned()),
+            (FUNCTION, offered.name.clone()),
         ];
         (headers, content).into_response()
     });
@@ -187,14 +265,18 @@ async fn multiply(
 }
 
 async fn function(State(service): State<Service>) -> Response {
-    let (types, limits) = (service.worker.types, service.worker.limits);
-    let body = serde_json::json!({
-        "a": types.a.text(),
-        "b": types.b.text(),
-        "d": types.d.text(),
+    let limits = service.worker.limits;
+    let told = |one: &Offered| {
+        let (a, b, d) = (one.types.a.text(), one.types.b.text(), one.types.d.text());
+        json!({ "name": one.name, "names": one.names, "a": a, "b": b, "d": d })
+    };
+    let functions: Vec<Value> = service.worker.functions.iter().map(told).collect();
+    let body = json!({
+        "functions": functions,
         "most_rows": limits.most_rows,
         "most_weights": limits.weights,
         "most_body_bytes": limits.body_bytes,
+        "most_held_bytes": service.room.most_bytes(),
     });
     (
         [(header::CONTENT_TYPE, "application/json")],
@@ -213,7 +295,7 @@ async fn health(State(service): State<Service>) -> Response {
 
 /// Whether new work should be sent here.
 async fn ready(State(service): State<Service>) -> Response {
-    match service.worker.is_lost() || service.is_ending.load(Ordering::Acquire) {
+    match service.worker.is_lost() || service.ending.has_begun() {
         true => Problem::Ending.into_response(),
         false => "ok\n".into_response(),
     }

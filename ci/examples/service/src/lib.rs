@@ -6,12 +6,23 @@
 //!
 //! | call | body | answer |
 //! |---|---|---|
-//! | `GET /v1/function` | | types of a, b and d, and the limits, as JSON |
+//! | `GET /v1/function` | | the functions with their types, and the limits, as JSON |
 //! | `PUT /v1/weights/NAME` | n rows of k elements | 204 |
 //! | `POST /v1/products/NAME` | m rows of k elements | 200, m rows of n elements |
 //! | `GET /healthz` | | 200 while the process is of use |
 //! | `GET /readyz` | | 200 while it takes work, else 503 |
 //! | `GET /metrics` | | counters as Prometheus reads them |
+//!
+//! A bundle may have several functions that are such products, of other types: the header
+//! `x-function` names one then. Weights of different functions are different ones, also under one
+//! name.
+//!
+//! Nothing waits for a client for ever, and no memory grows with what clients do: a request's head,
+//! the rest of a request with its answer, and the taking of the answer have [the time limit] each
+//! ([`connections`]); bodies and answers that are held are counted together ([`room`]). At its end
+//! the service answers what has come in whole, and lets go of what stands still ([`ending`]).
+//!
+//! [the time limit]: connections::Limits::time
 //!
 //! What is wrong is told as `application/problem+json` (RFC 9457).
 //!
@@ -23,6 +34,14 @@
 pub mod matrix;
 
 pub mod problem;
+
+pub mod room;
+
+pub mod body;
+
+pub mod ending;
+
+pub mod connections;
 
 pub mod engine;
 

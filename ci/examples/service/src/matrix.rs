@@ -9,6 +9,9 @@ pub const COLUMNS: &str = "x-columns";
 /// Header with the type of the elements: `bf16`.
 pub const DTYPE: &str = "x-dtype";
 
+/// Header with the name of the function, needed where the service has several.
+pub const FUNCTION: &str = "x-function";
+
 /// A matrix as headers tell of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {

@@ -13,6 +13,15 @@ use prometheus_client::registry::Registry;
 
 use tilewright_runtime::Runtime;
 
+use crate::room::Room;
+
+/// Bounds of the histogram of seconds: three a decade, from what the smallest product takes to
+/// twice the time limit that a request has by default.
+const SECONDS: [f64; 21] = [
+    1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0,
+    2.0, 5.0, 10.0, 20.0, 60.0,
+];
+
 /// The service's own counts.
 #[derive(Debug, Clone)]
 pub struct Metrics {
@@ -31,8 +40,7 @@ impl Default for Metrics {
         Metrics {
             answers: Family::default(),
             waiting: Gauge::default(),
-            // From 50 µs to 1.6 s.
-            seconds: Histogram::new(exponential_buckets(5e-5, 2.0, 16)),
+            seconds: Histogram::new(SECONDS),
             batch_rows: Histogram::new(exponential_buckets(1.0, 2.0, 11)),
         }
     }
@@ -46,7 +54,7 @@ impl Metrics {
     }
 
     /// Everything that there is to read, with the runtime's counters.
-    pub fn registry(&self, runtime: Arc<Runtime>) -> Registry {
+    pub fn registry(&self, runtime: Arc<Runtime>, room: Room) -> Registry {
         let mut registry = Registry::with_prefix("tilewright_service");
         registry.register(
             "answers",
@@ -65,6 +73,7 @@ impl Metrics {
             self.batch_rows.clone(),
         );
         registry.register_collector(Box::new(OfRuntime(runtime)));
+        registry.register_collector(Box::new(OfProcess(room)));
         registry
     }
 }
@@ -131,19 +140,44 @@ impl Collector for OfRuntime {
         let lost = ConstGauge::new(i64::from(counters.is_lost));
         let kind = EncodeMetric::metric_type(&lost);
         lost.encode(encoder.encode_descriptor("context_lost", "1 after a fault", None, kind)?)?;
-        let resident = ConstGauge::new(resident_bytes());
-        let kind = EncodeMetric::metric_type(&resident);
-        let help = "memory of the process on the host";
-        resident.encode(encoder.encode_descriptor("resident_bytes", help, None, kind)?)
+        Ok(())
+    }
+}
+
+/// Memory of the process, read when it is asked for.
+#[derive(Debug)]
+struct OfProcess(Room);
+
+impl Collector for OfProcess {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let held = i64::try_from(self.0.held_bytes()).unwrap_or(i64::MAX);
+        for (name, help, value) in [
+            ("held_bytes", "bodies and answers that are held", held),
+            (
+                "resident_bytes",
+                "memory of the process on the host",
+                memory("VmRSS:"),
+            ),
+            (
+                "most_resident_bytes",
+                "the most that it was",
+                memory("VmHWM:"),
+            ),
+        ] {
+            let gauge = ConstGauge::new(value);
+            let kind = EncodeMetric::metric_type(&gauge);
+            gauge.encode(encoder.encode_descriptor(name, help, None, kind)?)?;
+        }
+        Ok(())
     }
 }
 
 type Counts = tilewright_runtime::KernelCounters;
 
-/// Memory of this process, as Linux tells it; 0 elsewhere.
-pub fn resident_bytes() -> i64 {
+/// Memory of this process in bytes, as a line of Linux's tells it; 0 elsewhere.
+fn memory(line: &str) -> i64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|told| told.strip_prefix(line));
     let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<i64>().ok());
     kibibytes.unwrap_or(0) * 1024
 }

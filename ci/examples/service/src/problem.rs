@@ -29,8 +29,15 @@ pub enum Problem {
     },
     /// The queue is full.
     Busy,
+    /// Bodies and answers hold all that is taken together.
+    NoRoom {
+        /// How many bytes that is.
+        most: usize,
+    },
     /// The service is about to end.
     Ending,
+    /// The request was not there in time.
+    Slow(Duration),
     /// The product was not there in time.
     Late(Duration),
     /// No kernel takes the sizes.
@@ -84,9 +91,19 @@ impl Problem {
                 let text = "the queue is full: come again".to_owned();
                 (StatusCode::SERVICE_UNAVAILABLE, "busy", text)
             }
+            Problem::NoRoom { most } => {
+                let text = format!(
+                    "bodies and answers hold the {most} bytes that are taken together: come again"
+                );
+                (StatusCode::SERVICE_UNAVAILABLE, "room", text)
+            }
             Problem::Ending => {
                 let text = "the service is about to end: come again".to_owned();
                 (StatusCode::SERVICE_UNAVAILABLE, "ending", text)
+            }
+            Problem::Slow(limit) => {
+                let text = format!("the request did not come in {} ms", limit.as_millis());
+                (StatusCode::REQUEST_TIMEOUT, "slow", text)
             }
             Problem::Late(limit) => {
                 let text = format!("the product was not there in {} ms", limit.as_millis());

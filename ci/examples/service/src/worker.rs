@@ -1,5 +1,6 @@
 //! The thread that owns the engine: takes work from the queue, and rows of one weight together.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use tilewright_runtime::Error;
 use tokio::sync::{oneshot, watch};
 use tracing::{error, info, warn};
 
-use crate::engine::{Engine, Types};
+use crate::engine::{Engine, Offered};
 use crate::matrix::Shape;
 use crate::metrics::Metrics;
 use crate::problem::Problem;
@@ -41,6 +42,8 @@ pub enum Task {
 /// A task with its matrix, and who waits for it.
 #[derive(Debug)]
 pub struct Job {
+    /// The function's place among those that are offered.
+    pub function: usize,
     /// The weight's name.
     pub weight: String,
     /// What is asked.
@@ -50,7 +53,7 @@ pub struct Job {
     /// When it came to the queue.
     pub arrived: Instant,
     /// Whoever waits: gets the product and its shape, or nothing of a weight.
-    pub reply: oneshot::Sender<Result<(Shape, Bytes), Problem>>,
+    pub reply: oneshot::Sender<Result<(Shape, Vec<u8>), Problem>>,
 }
 
 /// The engine as the rest of the service sees it.
@@ -59,8 +62,8 @@ pub struct Worker {
     queue: SyncSender<Job>,
     /// Whether a kernel has taken the device with it.
     is_lost: watch::Receiver<bool>,
-    /// The types of the product.
-    pub types: Types,
+    /// The functions that there are.
+    pub functions: Arc<[Offered]>,
     /// How much work is taken.
     pub limits: Limits,
     metrics: Metrics,
@@ -82,7 +85,7 @@ impl Worker {
         let worker = Worker {
             queue,
             is_lost,
-            types: engine.types(),
+            functions: engine.functions(),
             limits,
             metrics: metrics.clone(),
         };
@@ -165,7 +168,7 @@ impl Working {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             };
             let fits = matches!(job.task, Task::Multiply(_))
-                && batch.iter().any(|of| of.weight == job.weight)
+                && batch.iter().any(|of| key(of) == key(&job))
                 && rows + rows_of(&job) <= self.limits.most_rows;
             if !fits {
                 return (batch, Some(job));
@@ -177,22 +180,23 @@ impl Working {
     }
 
     fn put(&mut self, job: Job, shape: Shape) {
-        let is_known = self.engine.shape(&job.weight).is_some();
+        let is_known = self.engine.shape(key(&job)).is_some();
         let result = if !is_known && self.engine.weights() >= self.limits.weights {
             let most = self.limits.weights;
             Err(Problem::TooManyWeights { most })
         } else {
-            let put = self.engine.put(&job.weight, shape, &job.content);
+            let put = self.engine.put(key(&job), shape, &job.content);
             put.map_err(|error| self.failed(error))
         };
-        self.answer(job, result.map(|()| (shape, Bytes::new())));
+        self.answer(job, result.map(|()| (shape, Vec::new())));
     }
 
     fn multiply(&mut self, batch: Vec<Job>) {
-        let Some(name) = batch.first().map(|job| job.weight.clone()) else {
+        let Some((function, name)) = batch.first().map(|job| (job.function, job.weight.clone()))
+        else {
             return;
         };
-        let Some(weight) = self.engine.shape(&name) else {
+        let Some(weight) = self.engine.shape((function, &name)) else {
             for job in batch {
                 let name = name.clone();
                 self.answer(job, Err(Problem::NoWeight(name)));
@@ -215,13 +219,16 @@ impl Working {
             return;
         }
         self.metrics.batch_rows.observe(rows as f64);
-        let a: Vec<u8> = batch
-            .iter()
-            .flat_map(|job| job.content.iter().copied())
-            .collect();
-        let product = self.engine.multiply(&name, rows, &a);
-        let product = product.map(Bytes::from).map_err(|error| self.failed(error));
-        let row_bytes = weight.rows * self.engine.types().d.bytes() as usize;
+        let product = match batch.as_slice() {
+            [one] => self.engine.multiply((function, &name), rows, &one.content),
+            all => {
+                let contents: Vec<&[u8]> = all.iter().map(|job| job.content.as_ref()).collect();
+                self.engine
+                    .multiply((function, &name), rows, &contents.concat())
+            }
+        };
+        let product = product.map_err(|error| self.failed(error));
+        let row_bytes = weight.rows * self.engine.types(function).d.bytes() as usize;
         let mut at = 0;
         for job in batch {
             let rows = rows_of(&job);
@@ -231,13 +238,14 @@ impl Working {
                 rows,
                 columns: weight.rows,
             };
-            let slice = |all: &Bytes| (shape, all.slice(from..at * row_bytes));
+            // Each answer has bytes of its own: a client that is slow keeps no others'.
+            let slice = |all: &Vec<u8>| (shape, all[from..at * row_bytes].to_vec());
             let result = product.as_ref().map(slice).map_err(Clone::clone);
             self.answer(job, result);
         }
     }
 
-    fn answer(&self, job: Job, result: Result<(Shape, Bytes), Problem>) {
+    fn answer(&self, job: Job, result: Result<(Shape, Vec<u8>), Problem>) {
         self.metrics.waiting.dec();
         self.metrics
             .seconds
@@ -257,6 +265,11 @@ impl Working {
         }
         Problem::from(error)
     }
+}
+
+/// What a job's weight is known by.
+fn key(job: &Job) -> (usize, &str) {
+    (job.function, &job.weight)
 }
 
 fn rows_of(job: &Job) -> usize {

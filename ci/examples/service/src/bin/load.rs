@@ -24,6 +24,9 @@ struct Args {
     /// Where the service listens
     #[arg(long, default_value = "127.0.0.1:8080")]
     service: SocketAddr,
+    /// The function, by its name; the first that the service has
+    #[arg(long)]
+    function: Option<String>,
     /// Connections, each with one request at a time
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
     connections: u64,
@@ -59,6 +62,7 @@ struct Args {
 /// What all connections share.
 struct Shared {
     args: Args,
+    function: String,
     types: Types,
     known: Vec<Known>,
     given: AtomicU64,
@@ -96,7 +100,7 @@ fn main() -> ExitCode {
 
 async fn load(args: Args) -> Result<bool, String> {
     let mut connection = Connection::new(args.service);
-    let types = types(&mut connection).await?;
+    let (function, types) = function(&mut connection, args.function.as_deref()).await?;
     let shape = Shape {
         rows: args.n as usize,
         columns: args.k as usize,
@@ -107,6 +111,7 @@ async fn load(args: Args) -> Result<bool, String> {
     });
     let shared = Arc::new(Shared {
         known: known.collect::<Result<_, _>>()?,
+        function,
         types,
         given: AtomicU64::new(0),
         start: Instant::now(),
@@ -126,22 +131,44 @@ async fn load(args: Args) -> Result<bool, String> {
     report(&shared, &all, seconds, [before, after])
 }
 
-/// The types of the product that the service offers.
-async fn types(connection: &mut Connection) -> Result<Types, String> {
+/// A function that the service has, the first where none is named, with its types.
+async fn function(
+    connection: &mut Connection,
+    wanted: Option<&str>,
+) -> Result<(String, Types), String> {
     let answer = connection.ask(Method::GET, "/v1/function", None).await?;
     let told: Value = serde_json::from_slice(&answer.body).map_err(|error| error.to_string())?;
+    let all = told.get("functions").and_then(Value::as_array);
+    let all = all.map(Vec::as_slice).unwrap_or_default();
+    let names = |one: &Value| one.get("names").cloned().unwrap_or_default();
+    let is_wanted = |one: &&Value| match wanted {
+        None => true,
+        Some(name) => names(one)
+            .as_array()
+            .is_some_and(|names| names.contains(&name.into())),
+    };
+    let Some(found) = all.iter().find(is_wanted) else {
+        let all: Vec<Value> = all.iter().map(names).collect();
+        return Err(format!(
+            "the service has no {}: {}",
+            wanted.unwrap_or("function"),
+            json!(all)
+        ));
+    };
+    let text = |key: &str| found.get(key).and_then(Value::as_str).unwrap_or_default();
     let dtype = |name: &str| {
-        let text = told.get(name).and_then(Value::as_str).unwrap_or_default();
+        let text = text(name);
         let named = DType::ALL.iter().find(|dtype| dtype.text() == text);
         named
             .copied()
             .ok_or_else(|| format!("{name} is {text:?}, which is no type"))
     };
-    Ok(Types {
+    let types = Types {
         a: dtype("a")?,
         b: dtype("b")?,
         d: dtype("d")?,
-    })
+    };
+    Ok((text("name").to_owned(), types))
 }
 
 /// Memory of the service on the host, as its metrics tell.
@@ -167,6 +194,7 @@ async fn work(shared: Arc<Shared>, at: u64) -> Seen {
     let known = &shared.known[(at % args.weights) as usize];
     let patience = Duration::from_secs(args.patience);
     let mut client = Client::new(args.service, known, shared.types, at, patience);
+    client.connection.function = Some(shared.function.clone());
     let least = Duration::from_secs(args.seconds);
     while !shared.is_stopped.load(Ordering::Relaxed) {
         let number = shared.given.fetch_add(1, Ordering::Relaxed);
@@ -227,6 +255,7 @@ fn report(
         "connections_made": sum(|seen| seen.connections),
         "told_to_wait": sum(|seen| seen.told_to_wait),
         "weights_put": sum(|seen| seen.puts),
+        "function": shared.function,
         "n": shared.args.n,
         "k": shared.args.k,
         "dtypes": [shared.types.a.text(), shared.types.b.text(), shared.types.d.text()],

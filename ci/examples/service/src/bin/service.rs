@@ -5,14 +5,15 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::serve::ListenerExt;
 use clap::Parser;
+use service::connections::{self, Limits as Connections};
+use service::ending::{End as Ends, Ending};
 use service::engine::{Config, Engine};
 use service::http::Service;
 use service::metrics::Metrics;
+use service::room::Room;
 use service::worker::{Limits, Worker};
 use tilewright_runtime::{Load, Options, PtxCache};
 use tokio::net::TcpListener;
@@ -20,8 +21,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 ended as asked, every request answered; 1 requests were left over; 2 it could not
-start; 3 a kernel faulted and took the GPU from the process: start another";
+Exit codes: 0 ended as asked, every request that had come in whole answered; 1 requests were left
+over; 2 it could not start; 3 a kernel faulted and took the GPU from the process: start another";
 
 /// How serving ended.
 enum End {
@@ -39,9 +40,10 @@ enum End {
 struct Args {
     /// The bundle: a folder or a zip file
     bundle: PathBuf,
-    /// The product: a word, a spec's name or the beginning of a function's hash
-    #[arg(long, default_value = "gemm")]
-    function: String,
+    /// A product: a word, a spec's name or the beginning of a function's hash; may be given several
+    /// times, and of a word that means several all plain products are there, by header `x-function`
+    #[arg(long = "function", default_value = "gemm")]
+    functions: Vec<String>,
     /// The GPU; without one the emulator works, slowly
     #[arg(long)]
     gpu: Option<usize>,
@@ -72,7 +74,14 @@ struct Args {
     /// Largest body in bytes
     #[arg(long, default_value_t = 64 << 20)]
     body_bytes: usize,
-    /// Milliseconds that a request may take
+    /// Bytes that bodies and answers hold together at most, of all connections
+    #[arg(long, default_value_t = 256 << 20)]
+    held_bytes: usize,
+    /// Connections that are open at a time
+    #[arg(long, default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
+    connections: u32,
+    /// Milliseconds that a request's head may take to come, the request from there to its answer,
+    /// and the answer to be taken
     #[arg(long, default_value_t = 30_000)]
     time_limit_ms: u64,
     /// Seconds that requests have to end after SIGTERM
@@ -109,7 +118,7 @@ fn config(args: &Args) -> Result<Config, tilewright_runtime::Error> {
     };
     Ok(Config {
         bundle: args.bundle.clone(),
-        function: args.function.clone(),
+        functions: args.functions.clone(),
         gpu: args.gpu,
         options,
         most_rows: args.most_rows as usize,
@@ -118,6 +127,11 @@ fn config(args: &Args) -> Result<Config, tilewright_runtime::Error> {
 
 /// Serves until a signal, or until the device is lost.
 fn serve(args: &Args) -> Result<End, Box<dyn Error>> {
+    let (body, held) = (args.body_bytes, args.held_bytes);
+    if body > held {
+        let text = format!("--body-bytes is {body}; --held-bytes allows {held}: give it as many");
+        return Err(text.into());
+    }
     let engine = Engine::open(config(args)?)?;
     let (metrics, runtime) = (Metrics::default(), engine.runtime());
     let limits = Limits {
@@ -128,18 +142,21 @@ fn serve(args: &Args) -> Result<End, Box<dyn Error>> {
         body_bytes: args.body_bytes,
     };
     let (worker, thread) = Worker::start(engine, limits, metrics.clone())?;
-    let is_ending = Arc::new(AtomicBool::new(false));
+    let (ends, ending) = Ending::new();
+    let room = Room::new(args.held_bytes);
     let service = Service {
-        registry: Arc::new(metrics.registry(runtime)),
+        registry: Arc::new(metrics.registry(runtime, room.clone())),
         worker: worker.clone(),
         metrics,
-        is_ending: is_ending.clone(),
+        room,
+        ending,
         time_limit: Duration::from_millis(args.time_limit_ms),
     };
     let pool = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    let drained = pool.block_on(listen(args, service, is_ending))?;
+    let left_over = pool.block_on(listen(args, service, ends))?;
+    let drained = left_over == 0;
     let is_lost = worker.is_lost();
     drop(worker);
     // The engine's thread ends with the last sender, which the pool's tasks hold.
@@ -154,11 +171,8 @@ fn serve(args: &Args) -> Result<End, Box<dyn Error>> {
     })
 }
 
-async fn listen(
-    args: &Args,
-    service: Service,
-    is_ending: Arc<AtomicBool>,
-) -> Result<bool, Box<dyn Error>> {
+/// Listens until a signal, or until the device is lost; how many requests were left over.
+async fn listen(args: &Args, service: Service, ends: Ends) -> Result<usize, Box<dyn Error>> {
     let (mut terminated, mut interrupted) = (
         signal(SignalKind::terminate())?,
         signal(SignalKind::interrupt())?,
@@ -166,43 +180,26 @@ async fn listen(
     let listener = TcpListener::bind(args.listen).await?;
     // For whoever started it with port 0.
     println!("listening on {}", listener.local_addr()?);
-    let listener = listener.tap_io(|stream| {
-        if let Err(error) = stream.set_nodelay(true) {
-            warn!(%error, "a connection waits before it sends");
-        }
-    });
-    let (told, mut ended) = tokio::sync::watch::channel(());
     let worker = service.worker.clone();
-    let signalled = async move {
-        let mut lost = std::pin::pin!(worker.lost());
-        std::future::poll_fn(|context| {
-            let terminated = terminated.poll_recv(context).is_ready();
-            let interrupted = interrupted.poll_recv(context).is_ready();
-            let lost = lost.as_mut().poll(context).is_ready();
-            match terminated || interrupted || lost {
-                true => std::task::Poll::Ready(()),
-                false => std::task::Poll::Pending,
-            }
-        })
-        .await;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminated.recv() => {}
+            _ = interrupted.recv() => {}
+            () = worker.lost() => {}
+        }
         info!("no new work is taken");
-        is_ending.store(true, Ordering::Release);
-        drop(told);
+        ends.begin();
+    });
+    let limits = Connections {
+        most: args.connections,
+        time: service.time_limit,
+        drain: Duration::from_secs(args.drain_seconds),
     };
-    let serving = axum::serve(listener, service.router()).with_graceful_shutdown(signalled);
-    let serving = tokio::spawn(async move { serving.await });
-    // Until the sender is dropped.
-    let _ = ended.changed().await;
-    let limit = Duration::from_secs(args.drain_seconds);
-    match tokio::time::timeout(limit, serving).await {
-        Ok(done) => {
-            done??;
-            info!("every request had its answer");
-            Ok(true)
-        }
-        Err(_) => {
-            warn!(seconds = args.drain_seconds, "requests are left over");
-            Ok(false)
-        }
+    let ending = service.ending.clone();
+    let left_over = connections::serve(listener, service.router(), limits, ending).await;
+    match left_over {
+        0 => info!("every request had its answer"),
+        _ => warn!(left_over, "requests are left over"),
     }
+    Ok(left_over)
 }

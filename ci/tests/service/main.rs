@@ -1,187 +1,18 @@
 //! The example under `ci/examples/service`: built as a user builds it, started as a process, asked
-//! by many connections, killed and started again, told to end.
+//! by many connections, killed and started again, told to end, beset by clients that stall.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+mod stalled;
+mod started;
+
+use std::io::{BufReader, Write};
+use std::net::TcpStream;
 
 use serde_json::Value;
-use tilewright_ci::source_tree;
 use tilewright_fixture::{GEMM, gemm_kernel, writer_of};
+use tilewright_runtime::bundle::DType;
 
-/// Builds the crate, into the tests' target folder, where its macros are compiled already.
-fn program(name: &str) -> PathBuf {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let output = Command::new(cargo)
-        .current_dir(source_tree::root().join("ci/examples/service"))
-        .args(["build", "--offline", "--locked", "--quiet"])
-        .env("CARGO_TARGET_DIR", target)
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
-    target.join("debug").join(name)
-}
-
-/// A running service; it ends with the value.
-struct Service {
-    child: Child,
-    address: SocketAddr,
-    /// Kept open, as the service writes to it.
-    _stdout: BufReader<std::process::ChildStdout>,
-}
-
-impl Service {
-    /// Starts one on the emulator with a hand-written product of f32.
-    fn start(home: &Path, ptx: &str, more: &[&str]) -> Service {
-        let bundle = home.join("bundle");
-        if !bundle.exists() {
-            let writer = writer_of([(gemm_kernel("gemm_f32@plain-1"), ptx)]);
-            writer.write(&bundle).unwrap();
-        }
-        let listen: &[&str] = match more.contains(&"--listen") {
-            true => &[],
-            false => &["--listen", "127.0.0.1:0"],
-        };
-        let mut child = Command::new(program("service"))
-            .arg(&bundle)
-            .args(listen)
-            .args(more)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .spawn()
-            .unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        stdout.read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on ").unwrap();
-        Service {
-            address: address.parse().unwrap(),
-            child,
-            _stdout: stdout,
-        }
-    }
-
-    /// Puts load on it.
-    fn load(&self, more: &[&str]) -> Child {
-        Command::new(program("load"))
-            .args(["--service", &self.address.to_string()])
-            .args([
-                "-n",
-                "12",
-                "-k",
-                "20",
-                "--rows",
-                "3",
-                "--products",
-                "8",
-                "--weights",
-                "2",
-            ])
-            .args(more)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap()
-    }
-
-    /// One call by a connection of its own: the status and the body.
-    fn ask(&self, head: &str, body: &[u8]) -> (u16, String) {
-        let mut stream = TcpStream::connect(self.address).unwrap();
-        send(&mut stream, head, body);
-        answer(&mut BufReader::new(stream))
-    }
-
-    /// The value of one of its metrics; 0 before it is there.
-    fn metric(&self, line: &str) -> f64 {
-        self.metric_until(line, |_| true)
-    }
-
-    /// The same, asked by one connection until it is as wanted.
-    fn metric_until(&self, line: &str, is_wanted: impl Fn(f64) -> bool) -> f64 {
-        let mut stream = BufReader::new(TcpStream::connect(self.address).unwrap());
-        loop {
-            send(stream.get_mut(), "GET /metrics", &[]);
-            let (status, text) = answer(&mut stream);
-            assert_eq!(status, 200, "{text}");
-            let found = text.lines().find_map(|told| told.strip_prefix(line));
-            let value = found.map_or(0.0, |value| value.trim().parse().unwrap());
-            if is_wanted(value) {
-                return value;
-            }
-        }
-    }
-
-    /// Returns when so many products have been given out.
-    fn wait_for_products(&self, count: f64) {
-        let name = "tilewright_service_answers_total{path=\"products\",result=\"ok\"}";
-        self.metric_until(name, |value| value >= count);
-    }
-
-    fn terminate(&self) {
-        let pid = self.child.id().to_string();
-        let status = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
-        assert!(status.success());
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Sends `METHOD PATH` with further headers behind it.
-fn send(stream: &mut TcpStream, head: &str, body: &[u8]) {
-    let (first, headers) = head.split_once('\n').unwrap_or((head, ""));
-    let mut text = format!("{first} HTTP/1.1\r\nhost: test\r\n");
-    for header in headers.lines() {
-        text.push_str(&format!("{}\r\n", header.trim()));
-    }
-    text.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
-    stream.write_all(text.as_bytes()).unwrap();
-    stream.write_all(body).unwrap();
-}
-
-/// The status and the body of the next answer.
-fn answer(stream: &mut BufReader<TcpStream>) -> (u16, String) {
-    let (status, body) = raw_answer(stream);
-    (status, String::from_utf8_lossy(&body).into_owned())
-}
-
-fn raw_answer(stream: &mut BufReader<TcpStream>) -> (u16, Vec<u8>) {
-    let (mut status, mut length) = (0, 0);
-    loop {
-        let mut line = String::new();
-        stream.read_line(&mut line).unwrap();
-        match line.trim_end().split_once(' ') {
-            None => break,
-            Some(("content-length:", value)) => length = value.parse().unwrap(),
-            Some(("HTTP/1.1", value)) => status = value[..3].parse().unwrap(),
-            Some(_) => {}
-        }
-    }
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).unwrap();
-    (status, body)
-}
-
-fn matrix(rows: usize, columns: usize) -> String {
-    format!("\nx-rows: {rows}\nx-columns: {columns}\nx-dtype: f32")
-}
-
-/// What the client printed, and whether it was content.
-fn told(load: Child) -> (Value, bool) {
-    let output = load.wait_with_output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    (
-        serde_json::from_str(&text).unwrap(),
-        output.status.success(),
-    )
-}
+use crate::started::{Service, answer, matrix, raw_answer, send, told};
 
 #[test]
 fn products_of_many_connections_are_right_also_over_a_kill() {
@@ -202,6 +33,9 @@ fn products_of_many_connections_are_right_also_over_a_kill() {
     // Rows of several clients went together.
     let (launches, rows) = (service.metric(launches), seen["right"].as_f64().unwrap());
     assert!(launches >= 1.0 && launches <= rows, "{launches}");
+    // The longest request that the limit lets through has a bucket of the histogram.
+    let longest = "tilewright_service_seconds_bucket{le=\"60.0\"}";
+    assert!(service.metric(longest) >= rows);
 
     let load = service.load(&["--connections", "6", "--requests", "400"]);
     service.wait_for_products(rows + 40.0);
@@ -304,6 +138,95 @@ fn what_is_wrong_is_told_as_a_problem() {
         text.contains("\"a\":\"f32\"") && text.contains("\"most_rows\":4"),
         "{text}"
     );
+}
+
+#[test]
+fn what_does_not_come_as_its_headers_say_is_the_client_s_fault() {
+    let home = tempfile::tempdir().unwrap();
+    let service = Service::start(home.path(), GEMM, &[]);
+    let ones = 1f32.to_le_bytes().repeat(6);
+    let put = |more: &str| {
+        let shape = matrix(2, 3);
+        service.ask(&format!("PUT /v1/weights/w{shape}{more}"), &ones)
+    };
+    let (status, body) = put("\nx-rows: 7");
+    assert_eq!(status, 400, "{body}");
+    assert!(
+        body.contains("x-rows is there 2 times; once is allowed"),
+        "{body}"
+    );
+    let chunked = |chunks: &[u8]| {
+        let mut stream = TcpStream::connect(service.address).unwrap();
+        let headers = matrix(2, 3).replace('\n', "\r\n");
+        let head = format!("PUT /v1/weights/w HTTP/1.1\r\nhost: test{headers}\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+            .write_all(b"transfer-encoding: chunked\r\n\r\n")
+            .unwrap();
+        stream.write_all(chunks).unwrap();
+        answer(&mut BufReader::new(stream))
+    };
+    let (status, body) = chunked(b"ZZ\r\n");
+    assert_eq!(status, 400, "{body}");
+    assert!(body.contains("chunk"), "{body}");
+    let (status, body) = chunked(&[b"1c\r\n", &[0; 28][..], b"\r\n0\r\n\r\n"].concat());
+    assert_eq!(status, 400, "{body}");
+    assert!(
+        body.contains("more than 24 bytes; 2 x 3 f32 are 24"),
+        "{body}"
+    );
+    let whole = [b"18\r\n", &ones[..], b"\r\n0\r\n\r\n"].concat();
+    assert_eq!(chunked(&whole).0, 204);
+    assert_eq!(put("").0, 204);
+}
+
+/// A product of f32, and one whose factors are read as tf32; a copy, which is none.
+#[test]
+fn functions_of_one_bundle_are_asked_for_by_name() {
+    let home = tempfile::tempdir().unwrap();
+    let mut rounding = gemm_kernel("gemm_tf32@bits-1");
+    for operand in &mut rounding.semantics.operands[..2] {
+        operand.dtype = DType::TF32;
+    }
+    let kernels = [(gemm_kernel("gemm_f32@plain-2"), GEMM), (rounding, GEMM)];
+    writer_of(kernels)
+        .write(&home.path().join("bundle"))
+        .unwrap();
+    let service = Service::start(home.path(), GEMM, &[]);
+    let (status, text) = service.ask("GET /v1/function", &[]);
+    let functions: Value = serde_json::from_str(&text).unwrap();
+    let names: Vec<&Value> = functions["functions"].as_array().unwrap().iter().collect();
+    let names: Vec<&str> = names
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        (status, names),
+        (200, vec!["gemm_f32", "gemm_tf32"]),
+        "{text}"
+    );
+    let ones = 1f32.to_le_bytes().repeat(6);
+    let call = |path: &str, dtype: &str, function: &str| {
+        let shape = matrix(2, 3).replace("f32", dtype);
+        service.ask(&format!("{path}{shape}{function}"), &ones)
+    };
+    let (status, body) = call("PUT /v1/weights/w", "f32", "");
+    assert_eq!(status, 400, "{body}");
+    let part = "x-function is not there; it must be one of gemm_f32, gemm_tf32";
+    assert!(body.contains(part), "{body}");
+    assert_eq!(
+        call("PUT /v1/weights/w", "tf32", "\nx-function: gemm_tf32").0,
+        204
+    );
+    // Another function has other weights.
+    let product = "POST /v1/products/w";
+    assert_eq!(call(product, "f32", "\nx-function: gemm_f32").0, 404);
+    let (status, body) = call(product, "f32", "\nx-function: gemm_tf32");
+    assert_eq!(status, 400, "{body}");
+    assert!(body.contains("x-dtype is f32; it must be tf32"), "{body}");
+    assert_eq!(call(product, "tf32", "\nx-function: gemm_tf32").0, 200);
+    let (seen, is_content) = told(service.load(&["--function", "gemm_f32", "--requests", "20"]));
+    assert!(is_content && seen["function"] == "gemm_f32", "{seen}");
 }
 
 #[test]

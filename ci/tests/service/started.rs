@@ -1,0 +1,182 @@
+//! A service that runs, and requests as bytes.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use tilewright_ci::source_tree;
+use tilewright_fixture::{gemm_kernel, writer_of};
+
+/// Builds the crate, into the tests' target folder, where its macros are compiled already.
+fn program(name: &str) -> PathBuf {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let output = Command::new(cargo)
+        .current_dir(source_tree::root().join("ci/examples/service"))
+        .args(["build", "--offline", "--locked", "--quiet"])
+        .env("CARGO_TARGET_DIR", target)
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    target.join("debug").join(name)
+}
+
+/// A running service; it ends with the value.
+pub struct Service {
+    pub child: Child,
+    pub address: SocketAddr,
+    /// Kept open, as the service writes to it.
+    _stdout: BufReader<std::process::ChildStdout>,
+}
+
+impl Service {
+    /// Starts one on the emulator with a hand-written product of f32.
+    pub fn start(home: &Path, ptx: &str, more: &[&str]) -> Service {
+        let bundle = home.join("bundle");
+        if !bundle.exists() {
+            let writer = writer_of([(gemm_kernel("gemm_f32@plain-1"), ptx)]);
+            writer.write(&bundle).unwrap();
+        }
+        let listen: &[&str] = match more.contains(&"--listen") {
+            true => &[],
+            false => &["--listen", "127.0.0.1:0"],
+        };
+        let mut child = Command::new(program("service"))
+            .arg(&bundle)
+            .args(listen)
+            .args(more)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("listening on ").unwrap();
+        Service {
+            address: address.parse().unwrap(),
+            child,
+            _stdout: stdout,
+        }
+    }
+
+    /// Puts load on it.
+    pub fn load(&self, more: &[&str]) -> Child {
+        Command::new(program("load"))
+            .args(["--service", &self.address.to_string()])
+            .args([
+                "-n",
+                "12",
+                "-k",
+                "20",
+                "--rows",
+                "3",
+                "--products",
+                "8",
+                "--weights",
+                "2",
+            ])
+            .args(more)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// One call by a connection of its own: the status and the body.
+    pub fn ask(&self, head: &str, body: &[u8]) -> (u16, String) {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        send(&mut stream, head, body);
+        answer(&mut BufReader::new(stream))
+    }
+
+    /// The value of one of its metrics; 0 before it is there.
+    pub fn metric(&self, line: &str) -> f64 {
+        self.metric_until(line, |_| true)
+    }
+
+    /// The same, asked by one connection until it is as wanted.
+    pub fn metric_until(&self, line: &str, is_wanted: impl Fn(f64) -> bool) -> f64 {
+        let mut stream = BufReader::new(TcpStream::connect(self.address).unwrap());
+        loop {
+            send(stream.get_mut(), "GET /metrics", &[]);
+            let (status, text) = answer(&mut stream);
+            assert_eq!(status, 200, "{text}");
+            let found = text.lines().find_map(|told| told.strip_prefix(line));
+            let value = found.map_or(0.0, |value| value.trim().parse().unwrap());
+            if is_wanted(value) {
+                return value;
+            }
+        }
+    }
+
+    /// Returns when so many products have been given out.
+    pub fn wait_for_products(&self, count: f64) {
+        let name = "tilewright_service_answers_total{path=\"products\",result=\"ok\"}";
+        self.metric_until(name, |value| value >= count);
+    }
+
+    pub fn terminate(&self) {
+        let pid = self.child.id().to_string();
+        let status = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+        assert!(status.success());
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends `METHOD PATH` with further headers behind it.
+pub fn send(stream: &mut TcpStream, head: &str, body: &[u8]) {
+    let (first, headers) = head.split_once('\n').unwrap_or((head, ""));
+    let mut text = format!("{first} HTTP/1.1\r\nhost: test\r\n");
+    for header in headers.lines() {
+        text.push_str(&format!("{}\r\n", header.trim()));
+    }
+    text.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
+    stream.write_all(text.as_bytes()).unwrap();
+    stream.write_all(body).unwrap();
+}
+
+/// The status and the body of the next answer.
+pub fn answer(stream: &mut BufReader<TcpStream>) -> (u16, String) {
+    let (status, body) = raw_answer(stream);
+    (status, String::from_utf8_lossy(&body).into_owned())
+}
+
+pub fn raw_answer(stream: &mut BufReader<TcpStream>) -> (u16, Vec<u8>) {
+    let (mut status, mut length) = (0, 0);
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).unwrap();
+        match line.trim_end().split_once(' ') {
+            None => break,
+            Some(("content-length:", value)) => length = value.parse().unwrap(),
+            Some(("HTTP/1.1", value)) => status = value[..3].parse().unwrap(),
+            Some(_) => {}
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).unwrap();
+    (status, body)
+}
+
+pub fn matrix(rows: usize, columns: usize) -> String {
+    format!("\nx-rows: {rows}\nx-columns: {columns}\nx-dtype: f32")
+}
+
+/// What the client printed, and whether it was content.
+pub fn told(load: Child) -> (Value, bool) {
+    let output = load.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    (
+        serde_json::from_str(&text).unwrap(),
+        output.status.success(),
+    )
+}

@@ -51,6 +51,7 @@ fn tuned() -> (Runtime, usize) {
             points.push(TunedPoint {
                 // In the order in which layouts mention them.
                 extents: vec![m, k, n],
+                strides: Vec::new(),
                 choices: (0..4)
                     .map(|at| choice((points.len() + at) % KERNELS))
                     .collect(),

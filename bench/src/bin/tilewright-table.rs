@@ -45,6 +45,14 @@ fn main() -> ExitCode {
     match (tables, drawing) {
         (Ok(tables), None) => print!("{tables}"),
         (Ok(tables), Some((path, Ok(drawing)))) => {
+            // A drawing takes the place of a drawing alone.
+            let earlier = std::fs::read_to_string(&path).unwrap_or_default();
+            let is_there = std::fs::metadata(&path).is_ok_and(|about| about.len() > 0);
+            if is_there && !(earlier.starts_with("<svg") && earlier.contains("class=\"tw\"")) {
+                return refuse(&format!(
+                    "{path}: the file is there and is no drawing of this tool"
+                ));
+            }
             if let Err(error) = std::fs::write(&path, drawing) {
                 return refuse(&format!("{path}: {error}"));
             }

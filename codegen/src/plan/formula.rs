@@ -7,6 +7,7 @@
 //! and the nearest formula that is generated. This is the list of what is not generated yet: a
 //! skeleton that takes more takes a row of it away.
 
+pub(super) mod limit;
 mod combined;
 mod outer;
 mod product;
@@ -17,6 +18,7 @@ use tilewright_formula::form::{Contraction, FoldSite, Form, Rows};
 use tilewright_formula::{Axis, ExprKind, Extent, Formula, Index, Role, Source, Statement};
 
 use combined::Along;
+use limit::Limit;
 
 use crate::error::Violation;
 use crate::plan::choose::Chooser;
@@ -29,17 +31,14 @@ struct Misfit {
     part: std::ops::Range<usize>,
     /// What it is.
     what: String,
-    /// What to do.
-    way_out: &'static str,
+    /// What of kernels it is beyond.
+    limit: &'static Limit,
 }
 
-const BEFORE: &str = "compute it in a kernel before this one";
-const BEHIND: &str = "leave it to a kernel behind this one";
 /// Most modes of rows: those of a tile and, of each of its elements, some outer ones.
 const MODES: usize = 5;
 /// Most points of modes of constant extent, all of which certificates go along.
 const MAX_CONSTANT: i64 = 1 << 20;
-const APART: &str = "make a kernel of each";
 
 /// Refuses what is not generated.
 pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
@@ -106,24 +105,18 @@ fn refuse(
     mut misfits: Vec<Misfit>,
     extents: Vec<Violation>,
 ) {
-    if misfits.is_empty() && extents.is_empty() {
-        misfits.push(Misfit {
-            part: 0..computes.formula.text.trim_end().len(),
-            what: "this is no product of two matrices and no copy of one".into(),
-            way_out: "write one of them",
-        });
-    }
     misfits.sort_by_key(|misfit| (misfit.part.start, misfit.part.end));
     misfits.dedup_by_key(|misfit| misfit.part.clone());
     let mut nearest = format!("; the nearest that is generated is `{}`", nearest(computes));
     for misfit in misfits {
-        let (form, way_out) = (computes.kind().facts().name, misfit.way_out);
+        let (form, limit) = (computes.kind().facts().name, misfit.limit);
         let message = format!(
-            "compute: {}, which kernels of the form {form} do not do yet: {way_out}{}",
+            "compute: {}, which kernels of the form {form} do not do yet: {}{}",
             misfit.what,
+            limit.way_out,
             std::mem::take(&mut nearest)
         );
-        chooser.violate_formula("unsupported-formula", message, misfit.part);
+        chooser.violate_formula(limit.code, message, misfit.part);
     }
     chooser.violations.extend(extents);
 }
@@ -149,7 +142,7 @@ fn of_rows(formula: &Formula, rows: &Rows) -> Vec<Misfit> {
                 modes.len(),
                 modes.join(", ")
             ),
-            way_out: "make one mode of those that lie behind one another in memory",
+            limit: &limit::MODES,
         });
     }
     misfits.extend(combined::read_again(formula));
@@ -163,11 +156,11 @@ fn of_rows(formula: &Formula, rows: &Rows) -> Vec<Misfit> {
     for statement in &formula.statements {
         misfits.extend(combined::misfit(formula, statement, &along));
         let mut place = |source: Source, indices: &[Index], part: &std::ops::Range<usize>| {
-            if let Some((what, way_out)) = tables::misfit(formula, source, indices) {
+            if let Some((what, limit)) = tables::misfit(formula, source, indices) {
                 misfits.push(Misfit {
                     part: part.clone(),
                     what,
-                    way_out,
+                    limit,
                 });
             }
         };
@@ -215,7 +208,7 @@ fn elementwise(
                 "{} is written elsewhere than at its coordinates",
                 formula.name(statement.target)
             ),
-            way_out: "write each element at its own coordinates",
+            limit: &limit::WRITTEN_PLACE,
         });
     }
     statement.value.visit(&mut |expr| {
@@ -229,7 +222,7 @@ fn elementwise(
                     "{} is read elsewhere than at its coordinates",
                     formula.name(*source)
                 ),
-                way_out: "read each element at its own coordinates",
+                limit: &limit::READ_PLACE,
             });
         }
     });
@@ -250,33 +243,40 @@ fn extents(computes: &Computes) -> Vec<Violation> {
     let mut violations = Vec::new();
     for mode in &formula.modes {
         let name = &mode.name;
-        let message = match mode.extent {
+        let (limit, message) = match mode.extent {
             Extent::Named => continue,
             Extent::Constant(extent) if is_rows => {
                 points = points.saturating_mul(extent);
                 if points <= MAX_CONSTANT {
                     continue;
                 }
-                format!(
+                let message = format!(
                     "modes.{name} is {extent}: constant extents are {points} together, and kernels \
                      are proved on problems of up to {MAX_CONSTANT}: take {name} out of `modes`, \
                      so that a launch says its extent"
-                )
+                );
+                (&limit::CONSTANT_EXTENTS, message)
             }
             Extent::Constant(_) if planes.is_some_and(|planes| planes.mode == *name) => continue,
             Extent::Constant(_) if column == Some(name.as_str()) => continue,
-            Extent::Constant(extent) => format!(
-                "modes.{name} is {extent}: products with constant extents are not generated yet: \
-                 take {name} out of `modes`, so that a launch says its extent"
-            ),
-            Extent::Ragged { .. } => format!(
-                "modes.{name} is ragged: kernels over groups are not generated yet: launch a \
-                 kernel for each group"
-            ),
+            Extent::Constant(extent) => {
+                let message = format!(
+                    "modes.{name} is {extent}: products with constant extents are not generated \
+                     yet: take {name} out of `modes`, so that a launch says its extent"
+                );
+                (&limit::PRODUCT_EXTENT, message)
+            }
+            Extent::Ragged { .. } => {
+                let message = format!(
+                    "modes.{name} is ragged: kernels over groups are not generated yet: launch a \
+                     kernel for each group"
+                );
+                (&limit::GROUPS, message)
+            }
         };
         violations.push(Violation {
             keys: vec![format!("modes.{name}")],
-            ..Violation::new("unsupported-formula", message)
+            ..Violation::new(limit.code, message)
         });
     }
     violations

@@ -48,6 +48,7 @@ use crate::spec::Keys;
 use crate::spec::model::{FormKind, LaunchKind, Point, SchedulerKind, Spec};
 pub use alternatives::Plans;
 use choose::Chooser;
+pub use formula::limit::{LIMITS, Limit};
 use model::Plan;
 use ways::Way;
 use work::Work;

@@ -5,7 +5,8 @@ use tilewright_formula::form::FoldSite;
 use tilewright_formula::syntax::Combine;
 use tilewright_formula::{DType, ExprKind, Formula, Index, Role, Source, Statement, ValueType};
 
-use super::{BEHIND, Misfit};
+use super::Misfit;
+use super::limit::{self, Limit};
 use crate::spec::TILE_MODES;
 
 /// The modes that a kernel goes along.
@@ -22,11 +23,11 @@ pub(super) fn misfit(formula: &Formula, statement: &Statement, modes: &Along) ->
         return None;
     }
     let (sign, name) = (statement.combine.text(), formula.name(statement.target));
-    let misfit = |what: String, way_out: &'static str| {
+    let misfit = |what: String, limit: &'static Limit| {
         Some(Misfit {
             part: statement.span.clone(),
             what,
-            way_out,
+            limit,
         })
     };
     let along = |mode: &ModeId| statement.loops.contains(mode) || statement.folded.contains(mode);
@@ -37,8 +38,7 @@ pub(super) fn misfit(formula: &Formula, statement: &Statement, modes: &Along) ->
                 "`{sign}` combines {name} with what was there along {rank} modes, and such \
                  outputs have one at most"
             ),
-            "read what was there as an operand r and write `=` of r and the values to an output \
-             with `over: r`",
+            &limit::COMBINED_MODES,
         );
     }
     let dtype = formula.dtype(statement.target);
@@ -49,7 +49,7 @@ pub(super) fn misfit(formula: &Formula, statement: &Statement, modes: &Along) ->
                 "`{sign}` combines values of type {} with {name}, which holds {dtype}",
                 statement.value.ty.text()
             ),
-            "combine values of f32 in an output of f32, those of s32 in one of s32",
+            &limit::COMBINED_TYPE,
         );
     }
     if !modes.cut.iter().all(along) {
@@ -61,8 +61,7 @@ pub(super) fn misfit(formula: &Formula, statement: &Statement, modes: &Along) ->
                 "the values that `{sign}` combines with {name} are the same along {}",
                 missing.join(", ")
             ),
-            "combine values that have an element for each of the results, or do it in a kernel \
-             of its own",
+            &limit::COMBINED_REPEATED,
         );
     }
     let extra = |mode: &&ModeId| !modes.cut.contains(mode) && !modes.whole.contains(mode);
@@ -70,13 +69,13 @@ pub(super) fn misfit(formula: &Formula, statement: &Statement, modes: &Along) ->
     if let Some(mode) = all().find(extra).and_then(|mode| formula.modes.get(*mode)) {
         return misfit(
             format!("`{sign}` combines {name} along {}", mode.name),
-            "fold along it with `=` before",
+            &limit::COMBINED_ALONG,
         );
     }
     if !statement.left.iter().all(|index| index.bare().is_some()) {
         return misfit(
             format!("`{sign}` combines {name} elsewhere than at its coordinates"),
-            "combine each element at its own coordinates",
+            &limit::COMBINED_PLACE,
         );
     }
     None
@@ -112,7 +111,7 @@ pub(super) fn read_again(formula: &Formula) -> Vec<Misfit> {
                         "{} is read by the kernel that combines values with it",
                         formula.name(source)
                     ),
-                    way_out: BEHIND,
+                    limit: &limit::COMBINED_READ,
                 });
             }
         });
@@ -131,22 +130,22 @@ pub(super) fn before_others(formula: &Formula) -> Option<Misfit> {
         .statements
         .get(formula.writer(Source::Operand(first))?)?;
     let name = formula.name(Source::Operand(first));
-    let (what, way_out) = match roles.clone().find(|(_, role)| *role == Role::Output) {
+    let (what, limit) = match roles.clone().find(|(_, role)| *role == Role::Output) {
         Some((other, _)) => {
             let other = formula.name(Source::Operand(other));
             (
                 format!("{name} is the first output among the operands, before {other}"),
-                "list outputs that are written with `=` first",
+                &limit::COMBINED_FIRST,
             )
         }
         None => (
             format!("nothing is written but {name}, which is combined with what was there"),
-            "write the values to an output with `=` as well, listed before it",
+            &limit::COMBINED_ALONE,
         ),
     };
     Some(Misfit {
         part: statement.span.clone(),
         what,
-        way_out,
+        limit,
     })
 }

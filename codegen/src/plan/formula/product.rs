@@ -7,7 +7,8 @@ use tilewright_formula::syntax::Combine;
 use tilewright_formula::{ExprKind, Extent, Formula, Source, Statement};
 
 use super::combined::Along;
-use super::{APART, BEFORE, BEHIND, Misfit, combined, elementwise, fold};
+use super::limit::{self, Limit};
+use super::{Misfit, combined, elementwise, fold};
 use crate::error::Violation;
 use crate::spec::{Columns, LEAST_BLOCK, Planes};
 
@@ -43,38 +44,45 @@ pub(super) fn side_by_side(formula: &Formula, found: &Contraction) -> Option<Vio
         _ => None,
     };
     let is_of = |modes: &[ModeId]| modes.iter().filter_map(constant).any(|one| one.0 == mode);
-    let what = if let Some((mode, _)) = all.iter().find(|(_, count)| *count == 1) {
-        format!("is 1 and tells no products apart: take {mode} out of `modes` and of the formula")
+    let (limit, what) = if let Some((mode, _)) = all.iter().find(|(_, count)| *count == 1) {
+        let what = format!(
+            "is 1 and tells no products apart: take {mode} out of `modes` and of the formula"
+        );
+        (&limit::PLANE_ONE, what)
     } else if let Some((other, _)) = all.get(1) {
-        format!(
+        let what = format!(
             "and modes.{other} both tell products apart, and one mode may: make one of them, as \
              the operands lie in memory"
-        )
+        );
+        (&limit::PLANE_MODES, what)
     } else if is_of(batch) {
-        format!(
+        let what = format!(
             "is {count}, and both factors have it: products side by side have one left factor: let \
              only the right one have {mode}, or launch a kernel for each"
-        )
+        );
+        (&limit::PLANE_BOTH, what)
     } else if is_of(rows) {
         let (first, second) = (named(rows)?, named(columns)?);
         let output = formula.name(Source::Operand(*found.outputs.first()?));
-        format!(
+        let what = format!(
             "is {count} and tells products apart whose left factor has it, for {first} comes first \
              in {output}: write {output}[{second},{first}], or let the factor with {second} have \
              {mode}"
-        )
+        );
+        (&limit::PLANE_LEFT, what)
     } else if count > MOST_PLANES {
-        format!(
+        let what = format!(
             "is {count}: at most {MOST_PLANES} products are computed side by side: use \
              {MOST_PLANES} at most, and a kernel for each part"
-        )
+        );
+        (&limit::PLANES, what)
     } else {
         return None;
     };
     let (mode, _) = all.iter().find(|(_, count)| *count == 1).unwrap_or(&all[0]);
     Some(Violation {
         keys: vec![format!("modes.{mode}")],
-        ..Violation::new("unsupported-formula", format!("modes.{mode} {what}"))
+        ..Violation::new(limit.code, format!("modes.{mode} {what}"))
     })
 }
 
@@ -90,7 +98,7 @@ pub(super) fn of_contraction(
         misfits.push(Misfit {
             part: one.span.clone(),
             what: "this computes a factor of the product".into(),
-            way_out: BEFORE,
+            limit: &limit::PROLOGUE,
         });
     }
     if let Some(parts) = &found.parts {
@@ -100,7 +108,7 @@ pub(super) fn of_contraction(
                 "`{}` adds scaled parts of the sum",
                 fold(&parts.sum, formula)
             ),
-            way_out: "scale the factors in a kernel before",
+            limit: &limit::SCALED_PARTS,
         });
     }
     let of_parts = found.parts.as_ref().map(|parts| parts.sum.statement);
@@ -159,7 +167,7 @@ fn no_results(formula: &Formula, found: &Contraction) -> Option<Misfit> {
     Some(Misfit {
         part: first.span.clone(),
         what: format!("no output has an element for each ({})", names.join(",")),
-        way_out: "write the results to an output as well",
+        limit: &limit::NO_RESULTS,
     })
 }
 
@@ -177,13 +185,13 @@ fn folds(formula: &Formula, found: &Contraction) -> Vec<Misfit> {
     let others = found.folds.iter().filter(|site| !by_sign(site));
     let misfit = |site: &FoldSite| {
         let text = fold(site, formula);
-        let (what, way_out) = match columns.blocks {
+        let (what, limit) = match columns.blocks {
             Some(blocks) if site.modes.contains(&blocks) => (
                 format!(
                     "`{text}` folds results of the product across the blocks along {}",
                     formula.modes[blocks].name
                 ),
-                BEHIND,
+                &limit::FOLD_BLOCKS,
             ),
             _ => (
                 format!(
@@ -193,14 +201,13 @@ fn folds(formula: &Formula, found: &Contraction) -> Vec<Misfit> {
                         .find_map(|mode| no_block(formula, *mode))
                         .unwrap_or_default()
                 ),
-                "fold along the columns, which a tile then has all of, or leave it to a kernel \
-                 behind this one",
+                &limit::FOLD_ROWS,
             ),
         };
         Misfit {
             part: site.span.clone(),
             what,
-            way_out,
+            limit,
         }
     };
     others
@@ -217,11 +224,11 @@ fn sum(formula: &Formula, found: &Contraction, planes: Option<&Planes>) -> Vec<M
         let names: Vec<&str> = names.map(|mode| mode.name.as_str()).collect();
         names.join(", ")
     };
-    let mut of_sum = |what: String, way_out: &'static str| {
+    let mut of_sum = |what: String, limit: &'static Limit| {
         misfits.push(Misfit {
             part: found.sum.span.clone(),
             what,
-            way_out,
+            limit,
         });
     };
     let is_plane = |mode: &ModeId| {
@@ -239,12 +246,12 @@ fn sum(formula: &Formula, found: &Contraction, planes: Option<&Planes>) -> Vec<M
     ];
     if !found.batch.is_empty() && found.parts.is_none() {
         let what = format!("this sum is made anew along {}", names(&found.batch));
-        of_sum(what, "launch a product for each");
+        of_sum(what, &limit::BATCH);
     }
     for (what, modes) in along.iter().filter(|(_, modes)| modes.len() != 1) {
         let count = modes.len();
         let what = format!("{count} modes of this sum are {what} ({})", names(modes));
-        of_sum(what, "make one mode of them, as the operands lie in memory");
+        of_sum(what, &limit::PRODUCT_MODES);
     }
     let factors = found.factors.iter().filter(|one| one.operand.is_none());
     for value in factors.flat_map(|factor| &factor.values) {
@@ -253,7 +260,7 @@ fn sum(formula: &Formula, found: &Contraction, planes: Option<&Planes>) -> Vec<M
             misfits.push(Misfit {
                 part: value.span.clone(),
                 what: "this factor is no element of an operand".into(),
-                way_out: BEFORE,
+                limit: &limit::FACTOR,
             });
         }
     }
@@ -285,7 +292,7 @@ fn along(
             formula.name(source),
             formula.modes[plane].name
         ),
-        way_out: "let only the factor and the sum have it, or launch a product for each",
+        limit: &limit::PLANE_BESIDE,
     };
     let mut misfits = Vec::new();
     if matches!(statement.target, Source::Operand(_)) && statement.loops.contains(&plane) {
@@ -310,7 +317,7 @@ pub(super) fn of_chain(formula: &Formula, chain: &Chain) -> Vec<Misfit> {
         misfits.push(Misfit {
             part: site.span.clone(),
             what: format!("`{}` folds rows of a product", fold(site, formula)),
-            way_out: APART,
+            limit: &limit::FOLDED_PRODUCT,
         });
     }
     for (number, found) in ["first", "second"]
@@ -320,7 +327,7 @@ pub(super) fn of_chain(formula: &Formula, chain: &Chain) -> Vec<Misfit> {
         misfits.push(Misfit {
             part: found.sum.span.clone(),
             what: format!("this is the {number} of two sums of products"),
-            way_out: APART,
+            limit: &limit::TWO_PRODUCTS,
         });
     }
     misfits

@@ -6,6 +6,7 @@
 use tilewright_formula::affine::ModeId;
 use tilewright_formula::{DType, Expr, ExprKind, Formula, Index, Source, Statement};
 
+use super::limit::{self, Limit};
 use super::{Misfit, is_at_its_own};
 use crate::error::Violation;
 use crate::plan::choose::Chooser;
@@ -17,7 +18,7 @@ pub(super) fn misfit(
     formula: &Formula,
     source: Source,
     indices: &[Index],
-) -> Option<(String, &'static str)> {
+) -> Option<(String, &'static Limit)> {
     let name = formula.name(source);
     let tables: Vec<(usize, &[Index])> = indices.iter().filter_map(looked_up).collect();
     let own = formula.axis_modes(source);
@@ -26,7 +27,7 @@ pub(super) fn misfit(
     };
     if own.len() != indices.len() || !indices.iter().zip(&own).all(fits) {
         let what = format!("{name} is taken elsewhere than at its coordinates");
-        return Some((what, "take each element at its own coordinates"));
+        return Some((what, &limit::PLACE));
     }
     let (table, at) = match tables.as_slice() {
         [] => return None,
@@ -34,7 +35,7 @@ pub(super) fn misfit(
         _ => {
             let count = tables.len();
             let what = format!("{name} is looked into by {count} tables");
-            return Some((what, "gather along one axis in a kernel before this one"));
+            return Some((what, &limit::TABLES));
         }
     };
     let table_at = table;
@@ -42,18 +43,15 @@ pub(super) fn misfit(
     let table = formula.name(Source::Operand(table));
     if matches!(source, Source::Local(_)) {
         let what = format!("{table} looks into {name}, of which a thread has its own elements");
-        return Some((
-            what,
-            "store it, and look into it in a kernel behind this one",
-        ));
+        return Some((what, &limit::TABLE_OF_LOCALS));
     }
     if dtype != DType::S32 {
         let what = format!("the table {table} holds {dtype}");
-        return Some((what, "use a table of s32"));
+        return Some((what, &limit::TABLE_TYPE));
     }
     (!is_at_its_own(formula, Source::Operand(table_at), at, None)).then(|| {
         let what = format!("the table {table} is looked up elsewhere than at its coordinates");
-        (what, "look it up at its own modes")
+        (what, &limit::TABLE_PLACE)
     })
 }
 
@@ -87,9 +85,9 @@ pub(super) fn several_places(formula: &Formula) -> Vec<Misfit> {
                 true => format!("{name} is written where a table says, and read again"),
                 false => format!("{name} is read at several places"),
             },
-            way_out: match written {
-                true => "compute with what is written to it",
-                false => "name it twice among the operands: a launch may give both one memory",
+            limit: match written {
+                true => &limit::SCATTERED_AGAIN,
+                false => &limit::SEVERAL_PLACES,
             },
         }
     };

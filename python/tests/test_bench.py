@@ -46,7 +46,8 @@ def test_a_row_for_each_kernel_and_peer(bundle, tmp_path):
     row = rows[0]
     assert (row["gpu"], row["mode"]) == ("emulator", "launch")
     assert (row["rounds"], row["commit"]) == (3, "abc")
-    assert row["problem"] == {"m": 8, "n": 64, "k": 1, "batch": 1}
+    strides = {"s": [64, 1], "d": [64, 1]}
+    assert row["problem"] == {"m": 8, "n": 64, "k": 1, "batch": 1, "strides": strides}
     assert row["max_err"] == row["peer_max_err"] == 0 and row["bound"] == "equal"
     library = "torch" if "torch" in sys.modules else "numpy"
     assert row["peer_version"].startswith(library) and row["replayed"] is False
@@ -127,6 +128,30 @@ def test_errors_are_measured_by_what_is_allowed():
         assert comparing.compared(numpy.zeros_like(rounded), fine)[1] > 10
     with pytest.raises(tilewright.Error, match="has the shape"):
         comparing.compared(got[:2], want)
+
+
+def test_files_that_hold_no_rows_are_left_as_they_are(bundle, tmp_path):
+    output = tmp_path / "mine.json"
+
+    def measure():
+        kernel = bundle.find("copy_elementwise")
+        return tilewright.bench(
+            kernel, make, COPY, modes=["launch"], rounds=1, noise=False, output=str(output)
+        )
+
+    record = '{"format":1,"outcome":"measured","kernel":"a","problem":{},"ours_us":1.0}\n'
+    foreign = [b'{"years": [1, 2]}', b"plain text\n", b"\xff\xfe", b"[]", record.encode()]
+    for text in foreign:
+        output.write_bytes(text)
+        with pytest.raises(tilewright.Error, match="mine.json: .* left as it is"):
+            measure()
+        assert output.read_bytes() == text
+    # A file of no bytes is nobody's; a row that lacks the end of its line gets it.
+    output.write_bytes(b"")
+    rows = measure()
+    output.write_bytes(output.read_bytes().rstrip(b"\n"))
+    rows += measure()
+    assert [json.loads(line) for line in output.read_text().splitlines()] == rows
 
 
 def test_the_fastest_of_some_kernels_is_one_of_them(bundle):

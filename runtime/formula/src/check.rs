@@ -7,7 +7,7 @@
 use crate::affine::ModeId;
 use crate::formula::{Extent, Formula, Local, ModeFacts, ModeSet, Source, Statement};
 use crate::problem::{Problem, sorted};
-use crate::signature::{ModeExtent, RaggedBy, Signature};
+use crate::signature::{ModeExtent, RESERVED, RaggedBy, Signature};
 use crate::syntax::{Tree, parse_among};
 
 mod expression;
@@ -47,7 +47,12 @@ pub fn check(text: &str, signature: &Signature) -> Result<Formula, Vec<Problem>>
         .iter()
         .map(|one| one.name.as_str())
         .collect();
-    let (tree, unread) = parse_among(text, &operands);
+    let (tree, mut unread) = parse_among(text, &operands);
+    if operands.iter().any(|name| RESERVED.contains(name)) {
+        // A word that names an operand is read as the word.
+        unread.retain(|problem| problem.code != "syntax");
+    }
+    let is_cut = unread.iter().any(|problem| problem.code == "too-long");
     problems.extend(unread);
     if unsound || tree.statements.is_empty() {
         return Err(sorted(problems));
@@ -57,7 +62,9 @@ pub fn check(text: &str, signature: &Signature) -> Result<Formula, Vec<Problem>>
     for at in 0..tree.statements.len() {
         checker.statement(&tree, at);
     }
-    checker.unused(text);
+    if !is_cut {
+        checker.unused(text);
+    }
     if !checker.problems.is_empty() {
         return Err(sorted(checker.problems));
     }
@@ -90,6 +97,8 @@ struct Checker<'s> {
     at: usize,
     /// Modes that have a coordinate.
     scope: ModeSet,
+    /// Modes that the statement folds along somewhere.
+    folds: Vec<String>,
     /// What the conditions around say.
     facts: Vec<proof::Fact>,
     /// Names of arguments, inside of a derived function's definition.
@@ -115,6 +124,7 @@ impl<'s> Checker<'s> {
             problems: Vec::new(),
             at: 0,
             scope: 0,
+            folds: Vec::new(),
             facts: Vec::new(),
             parameters: None,
             read: Vec::new(),

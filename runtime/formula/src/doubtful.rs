@@ -1,12 +1,15 @@
 //! What a formula says and its writer may not mean: warnings.
 //!
-//! In: a checked formula. Out: problems that refuse nothing. A fold's body reaches as far as it
-//! can, so that `sum[k] a*b + bias[n]` adds the bias once for each k; who writes parentheses around
-//! the whole body means it.
+//! In: a checked formula. Out: problems that refuse nothing, each with two spellings that say one
+//! thing or the other and are warned of no more. A fold's body reaches as far as it can, so that
+//! `sum[k] a*b + bias[n]` adds the bias once for each k; who writes parentheses around the whole
+//! body means it. `+=` folds in the same way what the left side lacks.
 
-use crate::formula::{Expr, ExprKind, Formula};
-use crate::functions::{Fold, Op};
-use crate::problem::Problem;
+use crate::affine::ModeId;
+use crate::formula::{Expr, ExprKind, Formula, ModeSet};
+use crate::functions::{Fold, Notation, Op};
+use crate::problem::{Problem, Span};
+use crate::syntax::Combine;
 
 /// What is doubtful in a formula, in order.
 ///
@@ -25,13 +28,44 @@ use crate::problem::Problem;
 pub fn doubtful(formula: &Formula) -> Vec<Problem> {
     let mut found = Vec::new();
     for statement in &formula.statements {
-        repeated(formula, &statement.value, &mut found);
+        let value = &statement.value;
+        if statement.combine == Combine::Add {
+            let sum = Sum {
+                modes: &statement.folded,
+                body: value,
+                span: value.span.clone(),
+                is_fold: false,
+                inside: false,
+            };
+            found.extend(repeated(formula, &sum));
+        }
+        folds(formula, value, false, &mut found);
     }
     found
 }
 
-/// Terms of sums that are the same at every coordinate that they are summed along.
-fn repeated(formula: &Formula, expr: &Expr, found: &mut Vec<Problem>) {
+/// A sum as it is written.
+struct Sum<'e> {
+    modes: &'e [ModeId],
+    body: &'e Expr,
+    /// The fold from its word to the end of its body, or the whole value behind `+=`.
+    span: Span,
+    /// Whether it has a word of its own; `+=` has none.
+    is_fold: bool,
+    /// Whether an operator stands before it.
+    inside: bool,
+}
+
+/// A term of a sum.
+struct Term<'e> {
+    expr: &'e Expr,
+    is_taken_away: bool,
+    /// The modes summed along that it depends on.
+    along: ModeSet,
+}
+
+/// Goes through the sums of an expression; `inside` says that an operator stands before it.
+fn folds(formula: &Formula, expr: &Expr, inside: bool, found: &mut Vec<Problem>) {
     if let ExprKind::Fold {
         fold: Fold::Sum,
         modes,
@@ -39,62 +73,145 @@ fn repeated(formula: &Formula, expr: &Expr, found: &mut Vec<Problem>) {
         ..
     } = &expr.kind
     {
-        let set = modes.iter().fold(0, |set, mode| set | 1 << mode);
-        let mut terms = Vec::new();
-        if !in_parentheses(body) {
-            self::terms(body, &mut terms);
-        }
-        let (moving, still): (Vec<&Expr>, _) =
-            terms.into_iter().partition(|term| term.free & set != 0);
-        if let (Some(last), Some(term)) = (moving.last(), still.first()) {
-            let text = |from: usize, to: usize| formula.text.get(from..to).unwrap_or("").trim();
-            let names = formula.names(set);
-            let names = names.join(",");
-            let own = text(term.span.start, term.span.end);
-            let sum = text(expr.span.start, last.span.end);
-            let body = text(body.span.start, body.span.end);
-            let message = format!(
-                "`{own}` is summed along {names} too, which it does not depend on: it is added \
-                 once for each {names}"
-            );
-            let help = format!(
-                "to add it once write `({sum}) + {own}`; if this is meant, `sum[{names}] ({body})`"
-            );
-            let problem = Problem::new("repeated-term", &term.span, message);
-            found.push(problem.help(help));
-        }
+        let start = behind_parentheses(&formula.text, expr.span.start);
+        let sum = Sum {
+            modes,
+            body,
+            span: start..body.span.end,
+            is_fold: true,
+            inside: inside && start == expr.span.start,
+        };
+        found.extend(repeated(formula, &sum));
     }
     // The inside of a derived function is nobody's spelling.
-    match &expr.kind {
-        ExprKind::Call { arguments, .. } => {
-            arguments
-                .iter()
-                .for_each(|one| repeated(formula, one, found));
-        }
-        _ => {
-            let parts = expr.children().into_iter();
-            parts.for_each(|one| repeated(formula, one, found));
-        }
+    for (at, one) in expr.children().into_iter().enumerate() {
+        let behind = match &expr.kind {
+            ExprKind::Apply { op, .. } => match op.row().notation {
+                Notation::Infix(_) => at > 0,
+                Notation::Prefix => true,
+                Notation::Call => false,
+            },
+            _ => false,
+        };
+        folds(formula, one, behind, found);
     }
 }
 
-/// Whether a sum of terms is written in parentheses.
-fn in_parentheses(body: &Expr) -> bool {
-    match &body.kind {
-        ExprKind::Apply { arguments, .. } => {
-            (arguments.first()).is_some_and(|first| first.span.start > body.span.start)
-        }
-        _ => false,
+/// The warning of a sum some of whose terms lack modes that it goes along, where others have them.
+fn repeated(formula: &Formula, sum: &Sum<'_>) -> Option<Problem> {
+    let set = sum.modes.iter().fold(0, |set, mode| set | 1 << mode);
+    let mut terms = Vec::new();
+    terms_of(sum.body, false, set, &mut terms);
+    let along: Vec<ModeSet> = terms.iter().map(|term| term.along).collect();
+    let lacks = |term: &Term<'_>| {
+        let mut others = along.iter();
+        others.any(|other| term.along & !other == 0 && term.along != *other)
+    };
+    let last_whole = terms.iter().rposition(|term| !lacks(term))?;
+    let is_led = terms.iter().take(last_whole).any(lacks);
+    let (still, moving): (Vec<Term<'_>>, Vec<Term<'_>>) = terms.into_iter().partition(lacks);
+    let first = still.first()?;
+    let text = |span: &Span| one_line(formula.text.get(span.clone()).unwrap_or(""));
+    let modes = |set: ModeSet| {
+        let own = sum.modes.iter().filter(|mode| set >> *mode & 1 == 1);
+        let own = own.filter_map(|mode| formula.modes.get(*mode));
+        let own: Vec<&str> = own.map(|mode| mode.name.as_str()).collect();
+        own.join(",")
+    };
+    let mut once = joined(&moving, &text);
+    once = format!("(sum[{}] {once})", modes(set));
+    for term in &still {
+        let sign = if term.is_taken_away { '-' } else { '+' };
+        let own = text(&term.expr.span);
+        once += &match modes(term.along) {
+            along if along.is_empty() => format!(" {sign} {own}"),
+            along => format!(" {sign} (sum[{along}] {own})"),
+        };
     }
+    if is_led && sum.inside {
+        once = format!("({once})");
+    }
+    let body = text(&sum.body.span);
+    let each = match sum.is_fold {
+        true => format!("sum[{}] ({body})", modes(set)),
+        false => format!("({body})"),
+    };
+    let help = format!("to add it once write `{once}`; if this is meant, `{each}`");
+    let missing = modes(set & !first.along);
+    let own = text(&first.expr.span);
+    let mut message = format!(
+        "`{own}` is summed along {missing} too, which it does not depend on: it is added once for \
+         each {missing}"
+    );
+    let others: Vec<String> = still
+        .iter()
+        .skip(1)
+        .map(|term| text(&term.expr.span))
+        .collect();
+    if !others.is_empty() {
+        message += &format!("; so is `{}`", others.join("`, `"));
+    }
+    let problem = Problem::new("repeated-term", &first.expr.span, message).help(help);
+    Some(problem.edit(&sum.span, once))
 }
 
-/// The terms of a sum.
-fn terms<'e>(expr: &'e Expr, found: &mut Vec<&'e Expr>) {
-    match &expr.kind {
-        ExprKind::Apply {
-            op: Op::Add | Op::Sub,
-            arguments,
-        } => arguments.iter().for_each(|one| terms(one, found)),
-        _ => found.push(expr),
+/// Terms with the signs between them.
+fn joined(terms: &[Term<'_>], text: &dyn Fn(&Span) -> String) -> String {
+    let mut out = String::new();
+    for (at, term) in terms.iter().enumerate() {
+        let own = text(&term.expr.span);
+        let is_element = matches!(term.expr.kind, ExprKind::Read { .. });
+        out += &match (at, term.is_taken_away) {
+            (0, false) => own,
+            (0, true) if is_element => format!("-{own}"),
+            (0, true) => format!("-({own})"),
+            (_, false) => format!(" + {own}"),
+            (_, true) => format!(" - {own}"),
+        };
     }
+    out
+}
+
+/// The terms of a sum as they are written one behind the other; what stands in parentheses is one.
+fn terms_of<'e>(expr: &'e Expr, is_taken_away: bool, set: ModeSet, found: &mut Vec<Term<'e>>) {
+    if let ExprKind::Apply { op, arguments } = &expr.kind
+        && let (Op::Add | Op::Sub, [left, right]) = (*op, arguments.as_slice())
+        && left.span.start == expr.span.start
+    {
+        terms_of(left, is_taken_away, set, found);
+        let is_taken_away = *op == Op::Sub;
+        found.push(Term {
+            expr: right,
+            is_taken_away,
+            along: right.free & set,
+        });
+        return;
+    }
+    found.push(Term {
+        expr,
+        is_taken_away,
+        along: expr.free & set,
+    });
+}
+
+/// Where the word behind opening parentheses, blanks and comments stands.
+fn behind_parentheses(text: &str, start: usize) -> usize {
+    let mut at = start;
+    while let Some(rest) = text.get(at..) {
+        at += match rest.chars().next() {
+            Some('#') => rest.find('\n').unwrap_or(rest.len()),
+            Some(c) if c == '(' || c.is_whitespace() => c.len_utf8(),
+            _ => break,
+        };
+    }
+    at
+}
+
+/// A part of the text on one line, without comments.
+fn one_line(text: &str) -> String {
+    let lines = text
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or(""));
+    let lines = lines.map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<&str>>().join(" ")
 }

@@ -66,7 +66,10 @@ impl DType {
             (DType::TF32, &["tensorfloat32"]),
             (DType::F32, &["fp32", "float32", "float", "single"]),
             (DType::F64, &["fp64", "float64", "double"]),
-            (DType::E4M3, &["fp8", "fp8_e4m3", "e4m3fn", "float8_e4m3fn"]),
+            (
+                DType::E4M3,
+                &["f8", "fp8", "fp8_e4m3", "e4m3fn", "float8_e4m3fn"],
+            ),
             (DType::E5M2, &["fp8_e5m2", "float8_e5m2", "bf8"]),
             (DType::E2M1, &["fp4", "e2m1fn", "float4_e2m1fn"]),
             (DType::UE8M0, &["e8m0", "float8_e8m0fnu"]),

@@ -238,12 +238,15 @@ impl Signature {
                     && !(1..=MAX_EXTENT).contains(by)
                 {
                     let message = format!("mode `{axis}` has a number not in 1 to {MAX_EXTENT}");
-                    problems.push(Problem::of("mode-extent", place.clone(), message));
+                    let problem = Problem::of("mode-extent", place.clone(), message);
+                    let nearest = by.clamp(&1, &MAX_EXTENT);
+                    problems.push(problem.help(format!("use {nearest}")));
                 }
             }
             if operand.axes.iter().any(|axis| self.is_constant(axis)) {
                 let message = "a mode of constant extent stands in `k/c` or `g+1`";
-                problems.push(Problem::of("mode-extent", place, message));
+                let problem = Problem::of("mode-extent", place, message);
+                problems.push(problem.help("write the constant that it comes to"));
             }
         }
         for (at, mode) in self.modes.iter().enumerate() {
@@ -253,7 +256,10 @@ impl Signature {
                         "mode `{}` has extent {extent}; 1 to {MAX_EXTENT}",
                         shown(&mode.name)
                     );
-                    problems.push(Problem::of("mode-extent", Place::Mode(at), message));
+                    let problem = Problem::of("mode-extent", Place::Mode(at), message);
+                    let help = "take it out, so that a launch says its extent, or write one from 1 \
+                                up";
+                    problems.push(problem.help(help));
                 }
                 ModeExtent::Constant(_) => {}
                 ModeExtent::Ragged(ragged) => self.check_ragged(at, ragged, &mut problems),
@@ -308,7 +314,7 @@ impl Signature {
             };
             if let Some((code, message)) = problem {
                 let message = format!("`{}` {message}", shown(name));
-                problems.push(Problem::of(code, place, message));
+                problems.push(Problem::of(code, place, message).help("give it another name"));
             }
             seen.push(name);
         }

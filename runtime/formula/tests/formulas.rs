@@ -147,18 +147,22 @@ fn spellings_of_one_product_are_one_form() {
     assert_eq!(recognized.form.name(), "rows");
 }
 
-/// Codes of problems whose helps propose no text of their own: a choice is left to the writer.
+/// Codes of problems whose helps propose no text of their own: a choice is left to the writer, or
+/// it is the signature that changes.
 const PROSE: &[&str] = &[
     "annotation",
     "arity",
+    "bad-name",
     "combine",
     "index-count",
     "index-form",
     "index-table",
     "left-index",
     "left-mode",
+    "mode-extent",
     "mode-not-folded",
     "mode-twice",
+    "name-twice",
     "no-output",
     "no-statement",
     "number-range",
@@ -168,7 +172,6 @@ const PROSE: &[&str] = &[
     "ragged-operand",
     "ragged-table",
     "read-before-write",
-    "stray-character",
     "sum-type",
     "syntax",
     "too-deep",

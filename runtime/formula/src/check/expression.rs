@@ -102,7 +102,7 @@ impl Checker<'_> {
         let local = self.locals.iter().position(|one| one.name == name.text);
         let operand = self.signature.operand(&name.text).map(Source::Operand);
         let Some(source) = operand.or(local.map(Source::Local)) else {
-            let problem = self.unread(name);
+            let problem = self.unread(name, !indices.is_empty());
             self.report(problem);
             return None;
         };
@@ -112,15 +112,22 @@ impl Checker<'_> {
             let text = shown(&name.text);
             let message = format!("`{text}` is read before it is written");
             let help = if writer == self.at {
-                "what was there before is combined by `max=`, `+=` or `min=`; to read it by name, \
-                 give the output `over:` an input"
+                let held = self.free_name(&name.text);
+                format!(
+                    "what was there before is an operand of its own: add `{held}` of the dtype and \
+                     layout of `{text}`, read it, and give `{text}` the key `over: {held}`"
+                )
             } else {
-                "outputs hold nothing until their statement: move it up"
+                "outputs hold nothing until their statement: move it up".to_owned()
             };
             self.report(Problem::new("read-before-write", &name.span, message).help(help));
             return None;
         }
         self.read.push(source);
+        if let Some(problem) = self.fold_beside(name, indices) {
+            self.report(problem);
+            return None;
+        }
         let indices = self.indices(source, name, indices, span)?;
         let ty = match source {
             Source::Operand(at) => ValueType::of(self.signature.operands[at].dtype),
@@ -138,14 +145,18 @@ impl Checker<'_> {
     }
 
     /// The problem of a name that nothing is read by.
-    fn unread(&self, name: &Word) -> Problem {
+    fn unread(&self, name: &Word, has_indices: bool) -> Problem {
         let text = shown(&name.text);
         if self.mode(&name.text).is_some() || self.signature.scalar(&name.text).is_some() {
             let message = format!("`{text}` has no elements");
             return Problem::new("index-count", &name.span, message)
                 .help(format!("it is written `{text}` alone"));
         }
-        self.unknown(&name.text, &name.span, Wanted::Value)
+        let wanted = match has_indices {
+            true => Wanted::Elements,
+            false => Wanted::Value,
+        };
+        self.unknown(&name.text, &name.span, wanted)
     }
 
     fn call(&mut self, name: &Word, arguments: &[Node], span: &Span) -> Option<Expr> {
@@ -320,8 +331,7 @@ impl Checker<'_> {
         for word in words {
             match self.fold_mode(word) {
                 Some(mode) if modes.contains(&mode) => {
-                    let message = format!("mode `{}` is folded twice", shown(&word.text));
-                    self.report(Problem::new("mode-twice", &word.span, message));
+                    self.folded_twice(fold, word, &modes);
                     sound = false;
                 }
                 Some(mode) => {

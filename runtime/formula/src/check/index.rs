@@ -13,7 +13,7 @@ use crate::syntax::{Node, NodeKind, Word};
 
 /// What indices may be.
 const ALLOWED: &str = "an index is affine in modes (`2*m + 1`), a quotient or remainder of that \
-                       by a constant (`k/128`, `j%64`), or an element of an integer input";
+                       by a constant (`k/128`, `j%64`), or an element of an integer input (`t[m]`)";
 
 impl Checker<'_> {
     /// The polynomial that a node is, without a report of why it is none.
@@ -63,7 +63,11 @@ impl Checker<'_> {
 
     /// An index into an axis.
     pub(super) fn index(&mut self, node: &Node, axis: &Axis, of: &Read<'_>) -> Option<Index> {
-        let index = self.plain_index(node)?;
+        let known = self.problems.len();
+        let Some(index) = self.plain_index(node) else {
+            self.own_mode(known, node, axis);
+            return None;
+        };
         let used = match &index {
             Index::Affine(poly) | Index::Quotient(poly, _) | Index::Remainder(poly, _) => poly,
             Index::Table { .. } => return Some(index),
@@ -82,6 +86,19 @@ impl Checker<'_> {
             return None;
         }
         Some(index)
+    }
+
+    /// Proposes an axis's own mode where problems from that number on say that a name is none.
+    fn own_mode(&mut self, known: usize, node: &Node, axis: &Axis) {
+        let (NodeKind::Name(_), Axis::Mode(mode)) = (&node.kind, axis) else {
+            return;
+        };
+        let found = self.problems.iter_mut().skip(known);
+        let mut unlike = found.filter(|one| one.code == "unknown-name" && one.edit.is_none());
+        if let Some(problem) = unlike.next() {
+            let help = format!("the mode there is `{mode}`");
+            *problem = problem.clone().help(help).edit(&node.span, mode);
+        }
     }
 
     /// An index, wherever it points.

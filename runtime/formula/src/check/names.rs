@@ -4,15 +4,17 @@ use super::Checker;
 use crate::affine::ModeId;
 use crate::dtype::DType;
 use crate::formula::{Extent, ValueType};
-use crate::functions;
+use crate::functions::{self, Fold};
 use crate::problem::{Problem, Span, nearest, shown};
-use crate::syntax::Word;
+use crate::syntax::{Node, NodeKind, Word};
 
 /// What a name was looked up as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// Something with a value.
     Value,
+    /// Something with elements.
+    Elements,
     /// A function.
     Function,
     /// A mode.
@@ -27,13 +29,19 @@ impl Checker<'_> {
         let signature = self.signature;
         let modes = || self.modes.iter().map(|mode| mode.name.as_str());
         let (what, names): (&str, Vec<&str>) = match wanted {
-            Wanted::Value => {
+            Wanted::Value | Wanted::Elements => {
                 let operands = signature.operands.iter().map(|one| one.name.as_str());
-                let scalars = signature.scalars.iter().map(|one| one.name.as_str());
                 let locals = self.locals.iter().map(|one| one.name.as_str());
                 let locals = locals.chain(self.broken.iter().map(String::as_str));
-                let names = operands.chain(scalars).chain(locals).chain(modes());
-                ("operand, intermediate, scalar or mode", names.collect())
+                let elements = operands.chain(locals);
+                match wanted {
+                    Wanted::Elements => ("operand or intermediate", elements.collect()),
+                    _ => {
+                        let scalars = signature.scalars.iter().map(|one| one.name.as_str());
+                        let names = elements.chain(scalars).chain(modes());
+                        ("operand, intermediate, scalar or mode", names.collect())
+                    }
+                }
             }
             Wanted::Function => {
                 let casts = DType::ALL.iter().map(|dtype| dtype.text());
@@ -50,12 +58,17 @@ impl Checker<'_> {
         let message = format!("`{}` is no {what}", shown(name));
         let problem = Problem::new("unknown-name", span, message);
         let known = wanted == Wanted::Function && self.value_named(name);
+        let is_type_or_function = matches!(wanted, Wanted::Type | Wanted::Function);
         let meant = DType::meant(name).map(DType::text);
-        let meant = meant.filter(|meant| wanted != Wanted::Value && names.contains(meant));
+        let meant = meant.filter(|meant| is_type_or_function && names.contains(meant));
         match meant.or(nearest(name, names.iter().copied())) {
             _ if known => problem.help(format!("elements are read in brackets: `{name}[…]`")),
             Some(near) => problem.help(format!("`{near}` is one")).edit(span, near),
             None if names.is_empty() => problem.help("none is there: modes stand in layouts"),
+            None if matches!(wanted, Wanted::Value | Wanted::Elements) => problem.help(format!(
+                "there are: {}; what is missing is added as an operand or a scalar",
+                names.join(", ")
+            )),
             None => problem.help(format!("there are: {}", names.join(", "))),
         }
     }
@@ -100,10 +113,54 @@ impl Checker<'_> {
     pub(super) fn unbound(&self, mode: ModeId, span: &Span) -> Problem {
         let name = &self.modes[mode].name;
         let message = format!("mode `{name}` stands only on the right of `=`");
-        let help = format!(
-            "fold it, `sum[{name}] …` or `max[{name}] …`, or write it on the left; \
-             `max=`, `+=` and `min=` fold what the left lacks"
-        );
+        let help = match self.folds.contains(name) {
+            true => format!(
+                "the fold along `{name}` ends before it: put it inside, `sum[{name}] (…)`, or fold \
+                 it by itself"
+            ),
+            false => format!(
+                "fold it, `sum[{name}] …` or `max[{name}] …`; an output that has it in its layout \
+                 has it on the left"
+            ),
+        };
         Problem::new("mode-not-folded", span, message).help(help)
+    }
+
+    /// A name like that one that nothing has.
+    pub(super) fn free_name(&self, like: &str) -> String {
+        let mut name = format!("{like}0");
+        let taken = |name: &str| {
+            let signature = self.signature;
+            signature.operand(name).is_some()
+                || signature.scalar(name).is_some()
+                || self.mode(name).is_some()
+        };
+        while taken(&name) {
+            name.push('0');
+        }
+        name
+    }
+
+    /// The problem of a fold that is read as an element, as an operand has its name.
+    pub(super) fn fold_beside(&self, name: &Word, indices: &[Node]) -> Option<Problem> {
+        Fold::named(&name.text)?;
+        let open = indices.iter().find_map(|index| match &index.kind {
+            NodeKind::Name(mode) => self.mode(mode).filter(|mode| !self.in_scope(*mode)),
+            _ => None,
+        })?;
+        let (mode, text) = (&self.modes[open].name, &name.text);
+        let message =
+            format!("mode `{mode}` stands only on the right of `=`: `{text}` is an operand");
+        let help = format!("the fold has its body in parentheses here: `{text}[{mode}] (…)`");
+        Some(Problem::new("mode-not-folded", &name.span, message).help(help))
+    }
+
+    /// Reports a mode that a fold along these modes names again.
+    pub(super) fn folded_twice(&mut self, fold: Fold, word: &Word, modes: &[ModeId]) {
+        let message = format!("mode `{}` is folded twice", shown(&word.text));
+        let names = modes.iter().map(|mode| self.modes[*mode].name.as_str());
+        let names: Vec<&str> = names.collect();
+        let help = format!("name it once, `{}[{}]`", fold.name(), names.join(","));
+        self.report(Problem::new("mode-twice", &word.span, message).help(help));
     }
 }

@@ -12,6 +12,9 @@ use crate::problem::{Problem, shown};
 use crate::signature::{Axis, RESERVED, RaggedBy, is_name};
 use crate::syntax::{Assignment, Combine, Node, NodeKind, Tree};
 
+/// What to do where a statement writes to a name of something else.
+const RENAME: &str = "give it another name, and read that, or take the statement out";
+
 impl Checker<'_> {
     /// Checks one statement; what it writes is known to those behind it.
     pub(super) fn statement(&mut self, tree: &Tree, at: usize) {
@@ -20,13 +23,16 @@ impl Checker<'_> {
         };
         self.at = at;
         self.facts.clear();
+        self.folds.clear();
+        folds_of(&written.value, &mut self.folds);
         let before = self.problems.len();
         let statement = self.checked(written);
         // A mode that is nowhere folded is one problem.
         let mut modes = Vec::new();
         let mut rest = self.problems.split_off(before);
         rest.retain(|one| {
-            let again = one.code == "mode-not-folded" && modes.contains(&one.message);
+            let known = |known: &String| known.starts_with(&one.message);
+            let again = one.code == "mode-not-folded" && modes.iter().any(known);
             modes.push(one.message.clone());
             !again
         });
@@ -116,15 +122,17 @@ impl Checker<'_> {
         };
         let problem = if twice {
             let message = format!("`{text}` is written twice");
-            Some(Problem::new("written-twice", span, message).help("give one another name"))
+            let help = "keep one of the two; to go on with the first, give it a name of its own, \
+                        and read that in the second";
+            Some(Problem::new("written-twice", span, message).help(help))
         } else if operand.is_some() {
             None
         } else if self.signature.scalar(name).is_some() || self.mode(name).is_some() {
             let message = format!("`{text}` is a scalar or a mode, which is not written");
-            Some(Problem::new("written-name", span, message).help("give it another name"))
+            Some(Problem::new("written-name", span, message).help(RENAME))
         } else if RESERVED.contains(&name.as_str()) {
             let message = format!("`{text}` is a word of the notation");
-            Some(Problem::new("written-name", span, message).help("give it another name"))
+            Some(Problem::new("written-name", span, message).help(RENAME))
         } else if !is_name(name) {
             let message = format!("`{text}` is too long for a name");
             Some(Problem::new("written-name", span, message).help("64 letters are allowed"))
@@ -353,4 +361,13 @@ impl Checker<'_> {
         }
         Some(dtype)
     }
+}
+
+/// The modes that an expression folds along.
+fn folds_of(node: &Node, found: &mut Vec<String>) {
+    if let NodeKind::Fold { modes, .. } = &node.kind {
+        found.extend(modes.iter().map(|mode| mode.text.clone()));
+    }
+    let parts = node.kind.children().iter();
+    parts.for_each(|part| folds_of(part, found));
 }

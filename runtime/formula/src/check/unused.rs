@@ -14,6 +14,11 @@ impl Checker<'_> {
         let words: Vec<&str> = words.filter_map(|token| text.get(token.span)).collect();
         // What a wrong statement names is not unused as well.
         let wrong = !self.problems.is_empty();
+        // Nor is what a name was meant for that stands for nothing.
+        let misspelled = |problem: &Problem| {
+            problem.code == "unknown-name" && problem.message.contains(" is no operand")
+        };
+        let may_be_meant = self.problems.iter().any(misspelled);
         let named = |name: &str, often: usize| {
             wrong && words.iter().filter(|word| **word == name).count() >= often
         };
@@ -30,17 +35,20 @@ impl Checker<'_> {
         let writes = self.writers.iter().any(Option::is_some);
         for (at, operand) in signature.operands.iter().enumerate() {
             let idle = idle(Source::Operand(at)) && self.writers[at].is_none();
-            if writes && idle && !named(&operand.name, 1) {
+            if writes && idle && !may_be_meant && !named(&operand.name, 1) {
                 unused(Place::Operand(at), "operand", &operand.name, HELP);
             }
         }
         for (at, scalar) in signature.scalars.iter().enumerate() {
-            if !self.scalars_read.contains(&at) && !named(&scalar.name, 1) {
+            let idle = !self.scalars_read.contains(&at) && !may_be_meant;
+            if idle && !named(&scalar.name, 1) {
                 unused(Place::Scalar(at), "scalar", &scalar.name, HELP);
             }
         }
+        let meant = |name: &String| signature.operand(name).is_some();
+        let has_output = writes || self.broken.iter().any(meant);
         for (at, local) in self.locals.iter().enumerate() {
-            if idle(Source::Local(at)) && !named(&local.name, 2) {
+            if has_output && idle(Source::Local(at)) && !named(&local.name, 2) {
                 let mut statements = self.statements.iter();
                 let statement = statements.find(|one| one.target == Source::Local(at));
                 let span = statement.map_or(0..0, |statement| statement.span.clone());
@@ -49,9 +57,8 @@ impl Checker<'_> {
                 unused(place, "intermediate", &local.name, help);
             }
         }
-        let meant = |name: &String| signature.operand(name).is_some();
-        if !writes && !self.broken.iter().any(meant) {
-            problems.push(no_output(signature));
+        if !has_output {
+            problems.push(no_output(signature, &read));
         }
         self.problems.extend(problems);
     }
@@ -73,13 +80,14 @@ fn read_by(signature: &Signature) -> Vec<Source> {
     operands.map(Source::Operand).collect()
 }
 
-fn no_output(signature: &Signature) -> Problem {
-    let names: Vec<&str> = signature
-        .operands
-        .iter()
-        .map(|one| one.name.as_str())
-        .collect();
+fn no_output(signature: &Signature, read: &[Source]) -> Problem {
+    let operands = signature.operands.iter().enumerate();
+    let idle = operands.filter(|(at, _)| !read.contains(&Source::Operand(*at)));
+    let names: Vec<String> = idle.map(|(_, one)| format!("`{}`", one.name)).collect();
     let message = "no statement writes an operand".to_owned();
-    let help = format!("write one of: {}", names.join(", "));
+    let help = match names.is_empty() {
+        true => "add an operand, and write it".to_owned(),
+        false => format!("write {}", names.join(" or ")),
+    };
     Problem::new("no-output", &(0..0), message).help(help)
 }

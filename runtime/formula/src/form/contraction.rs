@@ -87,12 +87,16 @@ pub(super) fn of(
     }
 }
 
-/// Modes of the first output in the order of operands, on the left of its statement.
+/// Modes of the first output in the order of operands, on the left of its statement: of one that
+/// is written with `=`, where there is any.
 fn output_modes(formula: &Formula) -> Vec<ModeId> {
     let operands = 0..formula.signature.operands.len();
-    let mut writers = operands.filter_map(|at| formula.writer(Source::Operand(at)));
-    let first = writers.find(|at| !formula.statements[*at].left.is_empty());
-    let statement = first.map(|at| &formula.statements[at]);
+    let writers = operands.filter_map(|at| formula.writer(Source::Operand(at)));
+    let writers = writers.filter_map(|at| formula.statements.get(at));
+    let mut writers = writers.filter(|statement| !statement.left.is_empty());
+    let first = writers.clone().next();
+    let set = writers.find(|statement| statement.combine == Combine::Set);
+    let statement = set.or(first);
     statement.map_or(Vec::new(), |statement| {
         let mut modes: Vec<ModeId> = Vec::new();
         let bare = statement.left.iter().filter_map(Index::bare);

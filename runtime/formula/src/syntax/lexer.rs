@@ -39,6 +39,19 @@ const SIGNS: &[&str] = &[
     "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "(", ")", "[", "]", ",", ":",
 ];
 
+/// Signs of mathematics, and those of the notation that they stand for.
+const MEANT: &[(&str, &str)] = &[
+    ("\u{b7}", "*"),
+    ("\u{d7}", "*"),
+    ("\u{22c5}", "*"),
+    ("@", "*"),
+    ("\u{f7}", "/"),
+    ("\u{2212}", "-"),
+    ("\u{2264}", "<="),
+    ("\u{2265}", ">="),
+    ("\u{2260}", "!="),
+];
+
 /// Signs that assign; `==` is none.
 const ASSIGNS: &[(&str, Combine)] = &[
     ("max=", Combine::Max),
@@ -140,9 +153,14 @@ impl<'t> Lexer<'t> {
         let end = end.map_or(rest.len(), |(at, _)| at);
         let span = self.at..self.at + end;
         let message = format!("`{}` begins nothing", shown(&rest[..end]));
-        let problem = Problem::new("stray-character", &span, message)
-            .help("names are of letters, digits and `_`; comments begin with `#`");
-        self.problems.push(problem);
+        let problem = Problem::new("stray-character", &span, message);
+        let meant = MEANT.iter().find(|(other, _)| *other == &rest[..end]);
+        self.problems.push(match meant {
+            Some((_, sign)) => problem.help(format!("write `{sign}`")).edit(&span, *sign),
+            None => problem
+                .help("take it out; names are of letters, digits and underscores")
+                .edit(&span, ""),
+        });
         self.at += end;
     }
 

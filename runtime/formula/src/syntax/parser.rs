@@ -45,7 +45,8 @@ pub fn parse_among(text: &str, operands: &[&str]) -> (Tree, Vec<Problem>) {
         parser.stops();
         if tree.statements.len() > MAX_STATEMENTS {
             let message = format!("more than {MAX_STATEMENTS} statements");
-            parser.report("too-long", parser.span(), message, None);
+            let help = "compute it in two kernels";
+            parser.report("too-long", parser.span(), message, Some(help));
             break;
         }
     }
@@ -156,6 +157,15 @@ impl<'t> Parser<'t> {
         line.any(|token| matches!(token.kind, TokenKind::Assign(_)))
     }
 
+    /// Whether the rest of this line is a statement.
+    fn line_assigns(&self) -> bool {
+        let rest = self.tokens.get(self.at..).unwrap_or(&[]);
+        let mut line = rest
+            .iter()
+            .take_while(|token| token.kind != TokenKind::Stop);
+        line.any(|token| matches!(token.kind, TokenKind::Assign(_)))
+    }
+
     /// The text of the token that is next.
     fn word(&self) -> &'t str {
         let span = self.span();
@@ -170,6 +180,10 @@ impl<'t> Parser<'t> {
 
     /// Notes that something else stands next.
     fn expected<T>(&mut self, what: &str, help: Option<&str>) -> Option<T> {
+        if let Some(problem) = self.unknown_fold() {
+            self.problems.push(problem);
+            return None;
+        }
         let (found, line_end) = match self.peek(0) {
             TokenKind::End => ("the end of the text".to_owned(), true),
             TokenKind::Stop => ("the end of the statement".to_owned(), true),
@@ -243,9 +257,22 @@ impl<'t> Parser<'t> {
         let value = self.whole_expression()?;
         if !matches!(self.peek(0), TokenKind::Stop | TokenKind::End) {
             let help = match self.peek(0) {
-                TokenKind::Assign(_) => Some("a statement writes once: `==` compares"),
+                TokenKind::Assign(_) => {
+                    Some("write it in two statements: a statement has one `=`; `==` compares")
+                }
+                TokenKind::Name if self.line_assigns() => {
+                    Some("write `;` or a new line between two statements")
+                }
                 TokenKind::Name | TokenKind::Integer(_) | TokenKind::Real(_) => {
-                    Some("an operator is missing, or a `;` between statements")
+                    Some("write an operator between the two, such as `*`")
+                }
+                TokenKind::Sign(sign @ (")" | "]")) => {
+                    return self.expected(
+                        "an operator or the statement's end",
+                        Some(&format!(
+                            "take `{sign}` out: nothing is open that it closes"
+                        )),
+                    );
                 }
                 _ => None,
             };

@@ -1,8 +1,8 @@
 //! Expressions: operators by how tightly they bind, calls, elements, folds.
 
 use super::Parser;
-use crate::functions::{Fold, Notation, Op, PRIMITIVES};
-use crate::problem::Span;
+use crate::functions::{FOLDS, Fold, Notation, Op, PRIMITIVES};
+use crate::problem::{Problem, Span, shown};
 use crate::syntax::{MAX_DEPTH, Node, NodeKind, TokenKind, Word};
 
 /// How tightly the operands of a comparison bind, which cannot be chained.
@@ -45,7 +45,11 @@ impl Parser<'_> {
                 return Some(list);
             }
             if !self.take(",") {
-                return self.expected(&format!("`,` or `{close}`"), None);
+                let help = match close {
+                    "]" => "write `]` behind the last index",
+                    _ => "write `)` behind the last argument",
+                };
+                return self.expected(&format!("`,` or `{close}`"), Some(help));
             }
         }
     }
@@ -125,15 +129,80 @@ impl Parser<'_> {
                 self.at += 1;
                 let mut inner = self.expression(0)?;
                 if !self.is(")") {
-                    return self.expected("an operator or `)`", None);
+                    let help = match self.peek(0) {
+                        TokenKind::Name | TokenKind::Integer(_) | TokenKind::Real(_) => {
+                            "write an operator between the two, such as `*`"
+                        }
+                        _ => "write `)` where the value ends that `(` begins",
+                    };
+                    return self.expected("an operator or `)`", Some(help));
                 }
                 inner.span = span.start..self.span().end;
                 self.at += 1;
                 Some(inner)
             }
             TokenKind::Name if self.infix().is_none() => self.named(),
-            _ => self.expected("a value", None),
+            _ => {
+                let help = self.no_value();
+                self.expected("a value", Some(&help))
+            }
         }
+    }
+
+    /// What to do where a value is missing.
+    fn no_value(&self) -> String {
+        let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
+        let before = before.and_then(|token| self.text.get(token.span.clone()));
+        let before = before.map(str::trim).filter(|before| !before.is_empty());
+        match (self.peek(0), before) {
+            (TokenKind::Stop, Some(before)) if !self.assigns() && self.goes_on() => format!(
+                "write the value from its begin to its end in parentheses, `(…)`: only inside of \
+                 these it goes on behind its line's end; or write a value behind `{before}`"
+            ),
+            (TokenKind::Stop | TokenKind::End, Some("=" | "+=" | "max=" | "min=")) => {
+                "write a value behind the sign".to_owned()
+            }
+            (TokenKind::Stop | TokenKind::End, Some(before)) => {
+                format!("write a value behind `{before}`, or take it out")
+            }
+            (TokenKind::Stop | TokenKind::End, None) => "write a value".to_owned(),
+            _ => format!("write a value in place of `{}`", shown(self.word())),
+        }
+    }
+
+    /// Whether a line follows.
+    fn goes_on(&self) -> bool {
+        let mut rest = self.tokens.get(self.at..).unwrap_or(&[]).iter();
+        rest.any(|token| !matches!(token.kind, TokenKind::Stop | TokenKind::End))
+    }
+
+    /// The problem of a value behind brackets, as a fold has it, whose name is that of no fold.
+    pub(super) fn unknown_fold(&self) -> Option<Problem> {
+        let follows = match self.peek(0) {
+            TokenKind::Name => self.infix().is_none(),
+            kind => matches!(
+                kind,
+                TokenKind::Integer(_) | TokenKind::Real(_) | TokenKind::Sign("(")
+            ),
+        };
+        let taken = self.tokens.get(..self.at).filter(|_| follows)?;
+        let close = taken
+            .last()
+            .filter(|token| token.kind == TokenKind::Sign("]"));
+        close?;
+        let open = taken
+            .iter()
+            .rposition(|token| token.kind == TokenKind::Sign("["))?;
+        let name = taken.get(open.checked_sub(1)?)?;
+        let text = self.text.get(name.span.clone()).unwrap_or("");
+        let is_value = self.values.iter().any(|value| value == text);
+        if name.kind != TokenKind::Name || is_value || Fold::named(text).is_some() {
+            return None;
+        }
+        let names: Vec<String> = FOLDS.iter().map(|one| format!("`{}`", one.name)).collect();
+        let message = format!("`{}` is no fold", shown(text));
+        let problem = Problem::new("unknown-name", &name.span, message);
+        Some(problem.help(format!("folds are {}", names.join(", "))))
     }
 
     /// What begins with a name: an element, a fold, a call, or the name alone.

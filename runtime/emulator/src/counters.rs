@@ -176,6 +176,11 @@ impl Counters {
         self.combine(other, |mine, theirs| *mine += theirs);
     }
 
+    /// Adds a difference of two counters, which may be below zero.
+    pub(crate) fn add_wrapping(&mut self, difference: &Counters) {
+        self.combine(difference, |mine, theirs| *mine = mine.wrapping_add(theirs));
+    }
+
     /// Adds the counters of a part that was run so often.
     pub(crate) fn add_times(&mut self, other: &Counters, times: u64) {
         self.combine(other, |mine, theirs| *mine += theirs * times);

@@ -11,9 +11,14 @@ use crate::num::video::Video;
 
 mod hopper;
 mod operation;
+mod registers;
 
 pub(crate) use hopper::*;
 pub(crate) use operation::*;
+pub(crate) use registers::{CARRY, CLOCK, Effect, Named};
+
+/// Marks the slots of predicates where they stand among those of registers.
+pub(crate) const PREDICATE: u32 = 1 << 31;
 
 /// One value for each lane of a warp, zero-extended to 64 bits.
 pub(crate) type Lanes = [u64; 32];
@@ -393,7 +398,28 @@ pub(crate) struct Inst {
     pub(crate) exec: Exec,
     pub(crate) guard: Option<Guard>,
     pub(crate) class: InstClass,
+    /// How far it reaches.
+    pub(crate) effect: Effect,
     pub(crate) line: u32,
     /// The registers it names: start and count in the module's list.
     pub(crate) operands: (u32, u32),
+}
+
+impl Inst {
+    /// An instruction that names these registers: start and count in the module's list.
+    pub(crate) fn new(
+        exec: Exec,
+        guard: Option<Guard>,
+        class: InstClass,
+        (line, operands): (u32, (u32, u32)),
+    ) -> Inst {
+        Inst {
+            effect: exec.effect(),
+            exec,
+            guard,
+            class,
+            line,
+            operands,
+        }
+    }
 }

@@ -11,7 +11,8 @@
 //!
 //! - `num`: arithmetic as PTX defines it, without machine state
 //! - `tensor_core`: the sums of tensor cores, to the bit
-//! - `finding`, `counters`, `trace`, `options`, `memory`, `tensor_map`: the vocabulary
+//! - `finding`, `counters`, `trace`, `options`, `architecture`, `memory`, `tensor_map`: the
+//!   vocabulary
 //! - `types`, `inst`, `module`, `alternatives`: the decoded program, and others beside it
 //! - `lexer`, `operand`, `isa`, `syntax`: text to decoded program
 //! - `launch`, `exec`: decoded program to memory effects
@@ -30,6 +31,7 @@ mod counters;
 mod trace;
 mod source;
 mod options;
+mod architecture;
 mod memory;
 mod types;
 mod inst;
@@ -44,6 +46,7 @@ mod syntax;
 mod exec;
 
 pub use alternatives::Alternatives;
+pub use architecture::Architecture;
 pub use counters::{ClassCount, Counters, GlobalTraffic, InstClass, SharedTraffic};
 pub use exec::{Report, run, run_beside};
 pub use finding::{Finding, FindingId, Level, Location, OtherSide, Space, Threads};

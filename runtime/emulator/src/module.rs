@@ -2,6 +2,7 @@
 
 use crate::finding::Space;
 use crate::inst::Inst;
+pub(crate) use crate::inst::PREDICATE;
 use crate::source::SourceLines;
 
 /// Generic address windows of 2^40 bytes each; anything else is global memory.
@@ -110,9 +111,6 @@ pub(crate) enum Formal {
     /// A predicate register.
     Pred(u32),
 }
-
-/// Marks the slot of a predicate register in a list of operands.
-pub(crate) const PREDICATE: u32 = 1 << 31;
 
 /// The names of consecutive registers: `%r<5>`, or one register or vector register.
 #[derive(Clone, Debug, PartialEq)]

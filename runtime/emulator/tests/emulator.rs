@@ -23,6 +23,7 @@ mod emulator {
     mod sanitizer;
     mod scopes;
     mod spinning;
+    mod spinning_programs;
     mod tensor_columns;
     mod tensor_core;
     mod tensor_edges;

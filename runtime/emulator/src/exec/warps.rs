@@ -6,6 +6,8 @@ mod schedule;
 mod alternatives;
 mod step;
 mod observe;
+mod influence;
+mod look;
 mod spin;
 mod run;
 mod deadlock;

@@ -149,13 +149,10 @@ impl<'a> Parser<'a> {
         let decoded = decoder.decode();
         let operands = self.note_registers();
         match decoded {
-            Ok(exec) => self.module.code.push(Inst {
-                exec,
-                guard,
-                class,
-                line: place.0,
-                operands,
-            }),
+            Ok(exec) => {
+                let inst = Inst::new(exec, guard, class, (place.0, operands));
+                self.module.code.push(inst);
+            }
             Err(problem) => self.error(place, format!("{opcode}: {problem}")),
         }
         Ok(())

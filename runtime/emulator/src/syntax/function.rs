@@ -216,13 +216,7 @@ impl<'a> Parser<'a> {
         let start = self.module.code.len();
         self.body()?;
         let (line, _) = self.lexer.place();
-        let end = Inst {
-            exec: Exec::Return,
-            guard: None,
-            class: InstClass::Control,
-            line,
-            operands: (0, 0),
-        };
+        let end = Inst::new(Exec::Return, None, InstClass::Control, (line, (0, 0)));
         self.module.code.push(end);
         self.resolve_labels(start);
         let mut function = std::mem::take(&mut self.builder.function);

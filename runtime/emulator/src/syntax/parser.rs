@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::external::External;
 use super::release;
 use super::scope::{NameMap, Named, Scopes};
+use crate::architecture::Architecture;
 use crate::finding::Space;
 use crate::inst::Reg;
 use crate::isa::Form;
@@ -52,7 +53,7 @@ const MAX_ERRORS: usize = 100;
 /// Bytes of a text: what is made of it takes some times as much memory.
 const MAX_TEXT_BYTES: usize = 64 << 20;
 /// Registers and bytes of local memory a function may declare.
-pub(crate) const MAX_REGISTERS: u32 = 1 << 15;
+pub(crate) const MAX_REGISTERS: u32 = 1 << 16;
 pub(crate) const MAX_LOCAL_BYTES: u64 = 512 << 10;
 /// Bytes of one module's variables of a space.
 pub(crate) const MAX_VARIABLE_BYTES: u64 = 256 << 20;
@@ -79,6 +80,7 @@ pub(crate) struct Parser<'a> {
     pub(crate) global_bytes: u64,
     pub(crate) externals: Vec<External<'a>>,
     function_of: HashMap<&'a str, u32>,
+    has_address_size: bool,
     errors: Vec<ParseError>,
 }
 
@@ -98,6 +100,7 @@ pub(crate) fn parse(text: &str) -> Result<Module, ParseErrors> {
         global_bytes: 0,
         externals: Vec::new(),
         function_of: HashMap::new(),
+        has_address_size: false,
         errors: Vec::new(),
     };
     if text.len() > MAX_TEXT_BYTES {
@@ -207,32 +210,9 @@ impl<'a> Parser<'a> {
 
     fn module_directive(&mut self, word: &'a str) -> Parsed<()> {
         match word {
-            ".version" => {
-                let Token::Number(text) = self.lexer.next() else {
-                    return Err("expected a version such as 8.0".to_owned());
-                };
-                self.module.version = release::version(text)?;
-                Ok(())
-            }
-            ".target" => {
-                let target = self.word("an architecture")?;
-                release::check_target(target)?;
-                self.module.target = target.to_owned();
-                while self.lexer.eat(b',') {
-                    self.word("a target option")?;
-                }
-                Ok(())
-            }
-            ".address_size" => match self.integer()? {
-                64 => Ok(()),
-                32 if self.module.globals.is_empty() => {
-                    self.module.narrow = true;
-                    self.global_end = NARROW_VARIABLES;
-                    Ok(())
-                }
-                32 => Err(".address_size stands behind variables".to_owned()),
-                size => Err(format!("unsupported .address_size {size}: 32 or 64")),
-            },
+            ".version" => self.version(),
+            ".target" => self.target(),
+            ".address_size" => self.address_size(),
             ".file" => self.file(),
             ".loc" => self.loc(None),
             ".pragma" => self.skip_statement(),
@@ -251,6 +231,66 @@ impl<'a> Parser<'a> {
             ".const" => self.module_variables(Space::Const),
             ".shared" => self.module_variables(Space::Shared),
             other => Err(format!("unsupported directive {other}")),
+        }
+    }
+
+    /// Whether nothing but the head of the text was read.
+    fn is_at_head(&self) -> bool {
+        let module = &self.module;
+        !self.has_address_size
+            && module.functions.is_empty()
+            && module.globals.is_empty()
+            && module.constants.is_empty()
+    }
+
+    /// `.version 8.0`, once and before all else (ISA 11.1).
+    fn version(&mut self) -> Parsed<()> {
+        let Token::Number(text) = self.lexer.next() else {
+            return Err("expected a version such as 8.0".to_owned());
+        };
+        if self.module.version != (0, 0) {
+            return Err(format!("a second .version {text}"));
+        }
+        if !(self.module.target.is_empty() && self.is_at_head()) {
+            return Err(".version does not stand before all else".to_owned());
+        }
+        self.module.version = release::version(text)?;
+        Ok(())
+    }
+
+    /// `.target sm_90a, debug`, first behind `.version`, and again where code is for less.
+    fn target(&mut self) -> Parsed<()> {
+        let target = self.word("an architecture")?;
+        if Architecture::named(target).is_none() {
+            return Err(format!(
+                "unsupported .target {target}: an architecture such as sm_80 or sm_90a, at most \
+                 sm_121"
+            ));
+        }
+        if self.module.target.is_empty() && !self.is_at_head() {
+            return Err(".target does not stand before all else but .version".to_owned());
+        }
+        self.module.target = target.to_owned();
+        while self.lexer.eat(b',') {
+            self.word("a target option")?;
+        }
+        Ok(())
+    }
+
+    fn address_size(&mut self) -> Parsed<()> {
+        if self.has_address_size {
+            return Err("a second .address_size".to_owned());
+        }
+        self.has_address_size = true;
+        match self.integer()? {
+            64 => Ok(()),
+            32 if self.module.globals.is_empty() => {
+                self.module.narrow = true;
+                self.global_end = NARROW_VARIABLES;
+                Ok(())
+            }
+            32 => Err(".address_size stands behind variables".to_owned()),
+            size => Err(format!("unsupported .address_size {size}: 32 or 64")),
         }
     }
 

@@ -97,6 +97,46 @@ fn problems_of(text: &str) -> Vec<String> {
 }
 
 #[test]
+fn the_head_of_a_text_stands_once_and_in_its_order() {
+    let (version, target, size) = (".version 8.0\n", ".target sm_90a\n", ".address_size 64\n");
+    let entry = ".visible .entry k() { ret; }\n";
+    let of = |lines: &[&str]| problems_of(&lines.concat());
+    assert_eq!(of(&[version, target, size, entry]), [""; 0]);
+    // ptxas takes a second target, for what follows.
+    assert_eq!(of(&[version, target, target, size, entry]), [""; 0]);
+    let cases: [(&[&str], &str); 6] = [
+        (
+            &[version, version, target, size, entry],
+            "2:1: a second .version 8.0",
+        ),
+        (
+            &[version, target, size, entry, version],
+            "5:1: a second .version 8.0",
+        ),
+        (
+            &[target, version, entry],
+            "2:1: .version does not stand before all else",
+        ),
+        (
+            &[entry, version, target],
+            "2:1: .version does not stand before all else",
+        ),
+        (
+            &[version, target, size, size],
+            "4:1: a second .address_size",
+        ),
+        (
+            &[version, size, target],
+            "3:1: .target does not stand before all else but .version",
+        ),
+    ];
+    for (lines, want) in cases {
+        let got = of(lines);
+        assert!(got.iter().any(|one| one == want), "{want}: {got:?}");
+    }
+}
+
+#[test]
 fn what_ptxas_refuses_of_a_whole_text_is_refused() {
     let text = |version: &str, target: &str, body: &str| {
         format!(

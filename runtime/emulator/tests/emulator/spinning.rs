@@ -2,7 +2,7 @@
 //! those that nobody can end are found at once.
 
 use super::kernel::{Run, Shape, WARP, launch, module};
-use tilewright_emulator::{AsyncOrder, InstClass, Options, WarpOrder};
+use tilewright_emulator::{AsyncOrder, Options, WarpOrder};
 
 const ORDERS: [WarpOrder; 3] = [
     WarpOrder::RoundRobin,
@@ -43,38 +43,173 @@ fn flag(wait: &str, work: u32) -> String {
     )
 }
 
+/// A run, compared with one that executes every instruction.
+fn compared(body: &str, shape: &Shape, order: WarpOrder) -> Run {
+    // A profile takes every instruction one by one.
+    let (counted, executed) = (
+        run(body, shape, order, false),
+        run(body, shape, order, true),
+    );
+    let (a, b) = (&counted.report, &executed.report);
+    assert_eq!(a.findings, b.findings, "{order:?} {body}");
+    assert_eq!(counted.words(0), executed.words(0), "{order:?} {body}");
+    assert_eq!(a.counters, b.counters, "{order:?} {body}");
+    assert_eq!(a.warp_instructions, b.warp_instructions, "{order:?} {body}");
+    counted
+}
+
 #[test]
 fn what_is_counted_is_what_execution_counts() {
     let block = Shape { block: 96, ..WARP };
     for wait in WAY {
         for order in ORDERS {
-            // A profile takes every instruction one by one.
-            let body = flag(wait, 40_000);
-            let (counted, executed) = (
-                run(&body, &block, order, false),
-                run(&body, &block, order, true),
-            );
-            assert!(
-                counted.report.is_clean(),
-                "{wait}: {:?}",
-                counted.report.findings
-            );
-            assert_eq!(counted.words(0), executed.words(0), "{wait}");
-            assert!(counted.report.warp_instructions > 120_000, "{wait}");
-            if order != WarpOrder::Random(5) {
-                // Turns end at whole iterations, so that a few instructions more or less are taken.
-                for class in InstClass::ALL {
-                    let [counted, executed] = [&counted, &executed]
-                        .map(|run| run.report.counters.class(class).executions);
-                    let apart = counted.abs_diff(executed);
-                    assert!(
-                        100 * apart <= executed,
-                        "{wait} {order:?} {class:?}: {counted} {executed}"
-                    );
-                }
+            let counted = compared(&flag(wait, 10_000), &block, order);
+            let findings = &counted.report.findings;
+            assert!(counted.report.is_clean(), "{wait}: {findings:?}");
+            assert!(counted.report.warp_instructions > 60_000, "{wait}");
+        }
+    }
+}
+
+/// What a loop may do beside its wait, without anybody seeing it; %r1 is the flag, %r20 to %r29 are
+/// the loop's own.
+const BESIDE: [&str; 8] = [
+    "add.u32 %r20, %r20, 1;",
+    "mov.u32 %r20, %clock; mov.u64 %rd20, %globaltimer;",
+    "mov.u32 %r21, %clock; add.u32 %r20, %r20, %r21; mov.u32 %r22, %r20;",
+    "mul.lo.u32 %r20, %r20, 1664525; add.u32 %r20, %r20, 1013904223; xor.b32 %r21, %r20, %r1;",
+    "mov.u32 %r22, %r21; mov.u32 %r21, %r20; add.u32 %r20, %r20, %laneid;",
+    "shl.b32 %r20, %r20, 1; add.u32 %r20, %r20, 20; min.u32 %r20, %r20, 640; nanosleep.u32 %r20;",
+    "add.cc.u32 %r20, %r20, 0x40000001; addc.u32 %r21, %r21, 7;",
+    "mov.u32 %r23, 0; J: add.u32 %r23, %r23, 1; add.u32 %r20, %r20, %r23;
+     setp.lt.u32 %p5, %r23, 5; @%p5 bra J;",
+];
+
+/// What it stores beside, each time what is there already.
+const STORED: [&str; 3] = [
+    "st.global.u32 [%rd1+8], 0;",
+    "st.volatile.global.u8 [%rd1+9], 0;",
+    "atom.global.or.b32 %r24, [%rd1+8], 0;",
+];
+
+/// Waits for the flag, does something beside, and stores what came of that.
+fn beside(what: &str, bound: &str) -> String {
+    format!(
+        "mov.u32 %r20, 0; mov.u32 %r21, %laneid; mov.u32 %r22, 0; mov.u64 %rd20, 0;
+         S: {what} ld.volatile.global.u32 %r1, [%rd1]; setp.ne.u32 %p1, %r1, 77; {bound}
+         @%p1 bra S;
+         cvt.u32.u64 %r25, %rd20; add.u32 %r20, %r20, %r21; xor.b32 %r20, %r20, %r22;
+         xor.b32 %r1, %r20, %r25;"
+    )
+}
+
+#[test]
+fn what_registers_hold_is_what_execution_leaves() {
+    let block = Shape { block: 96, ..WARP };
+    for what in BESIDE.iter().chain(&STORED) {
+        for order in ORDERS {
+            compared(&flag(&beside(what, ""), 6000), &block, order);
+        }
+    }
+}
+
+#[test]
+fn what_nobody_sees_does_not_hide_that_nobody_ends_a_loop() {
+    for block in [32, 96] {
+        let shape = Shape { block, ..WARP };
+        for what in BESIDE.iter().chain(&STORED) {
+            for order in ORDERS {
+                let body = flag(&beside(what, ""), 10).replace("mov.u32 %r5, 77", "mov.u32 %r5, 7");
+                let run = run(&body, &shape, order, false);
+                assert!(run.ids().contains(&"no_progress"), "{what}");
+                let message = &run.report.findings.last().unwrap().message;
+                assert!(message.contains("that nobody makes"), "{what}: {message}");
+                let instructions = run.report.warp_instructions;
+                assert!(instructions < 500_000, "{what}: {instructions}");
             }
         }
     }
+}
+
+#[test]
+fn what_bounds_a_loop_ends_it_where_execution_ends_it() {
+    let block = Shape { block: 96, ..WARP };
+    let bounds = [
+        (
+            "add.u32 %r20, %r20, 3;",
+            "setp.lt.and.u32 %p1, %r20, 9000, %p1;",
+        ),
+        (
+            "sub.u32 %r20, %r20, 1;",
+            "setp.ne.and.u32 %p1, %r20, 0xfffff448, %p1;",
+        ),
+        (
+            "mov.u32 %r20, %clock;",
+            "setp.lt.and.u32 %p1, %r20, 16234, %p1;",
+        ),
+        // Each lane has a bound of its own.
+        (
+            "add.u32 %r21, %r21, 1;",
+            "setp.lt.and.u32 %p1, %r21, 3000, %p1;",
+        ),
+        // The counter is looked at by another guard as well.
+        (
+            "add.u32 %r20, %r20, 1; setp.gt.u32 %p6, %r20, 2400; @%p6 add.u32 %r22, %r22, 1;",
+            "setp.lt.and.u32 %p1, %r22, 600, %p1;",
+        ),
+    ];
+    for (what, bound) in bounds {
+        for order in ORDERS {
+            compared(&flag(&beside(what, bound), 70_000), &block, order);
+            let never = flag(&beside(what, bound), 10).replace("mov.u32 %r5, 77", "mov.u32 %r5, 7");
+            let run = compared(&never, &block, order);
+            assert!(run.report.is_clean(), "{bound}: {:?}", run.report.findings);
+        }
+    }
+}
+
+#[test]
+fn a_bound_behind_the_budget_costs_little() {
+    // 10 million instructions, of which a hundredth is executed.
+    let bound = "setp.lt.and.u32 %p1, %r20, 1000000000, %p1;";
+    let body = flag(&beside("add.u32 %r20, %r20, 1;", bound), 10);
+    let body = body.replace("mov.u32 %r5, 77", "mov.u32 %r5, 7");
+    let run = run(&body, &WARP, WarpOrder::RoundRobin, false);
+    assert_eq!(run.ids(), ["no_progress"]);
+    let message = &run.report.findings[0].message;
+    assert!(
+        message.contains("the warp executed 10000000 instructions"),
+        "{message}"
+    );
+    assert_eq!(run.report.warp_instructions, 10_000_001);
+}
+
+#[test]
+fn stores_that_undo_one_another_are_executed() {
+    // Each of two warps stores a number of its own, and counts how often it finds the other one.
+    let body = "ld.param.u64 %rd1, [p0]; mov.u32 %r2, %tid.x; shr.u32 %r3, %r2, 5;
+        mov.u32 %r20, 0; mov.u32 %r21, 0;
+        S: ld.volatile.global.u32 %r1, [%rd1]; setp.ne.u32 %p1, %r1, %r3;
+        @%p1 add.u32 %r20, %r20, 1; st.volatile.global.u32 [%rd1], %r3;
+        add.u32 %r21, %r21, 1; setp.lt.u32 %p1, %r21, 3000; @%p1 bra S;
+        mul.wide.u32 %rd2, %r2, 4; add.u64 %rd2, %rd2, %rd1; st.global.u32 [%rd2+128], %r20;";
+    for order in ORDERS {
+        let run = compared(body, &Shape { block: 64, ..WARP }, order);
+        assert!(run.words(0)[32 + 32..][..32].iter().all(|found| *found > 1));
+    }
+}
+
+#[test]
+fn a_walk_over_flags_that_nobody_sets_is_found() {
+    let body = "ld.param.u64 %rd1, [p0];
+        T: mov.u32 %r3, 0; mov.u32 %r4, 1;
+        S: mul.wide.u32 %rd2, %r3, 4; add.u64 %rd2, %rd2, %rd1;
+        ld.volatile.global.u32 %r1, [%rd2]; and.b32 %r4, %r4, %r1;
+        add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 12; @%p1 bra S;
+        setp.eq.u32 %p2, %r4, 0; @%p2 bra T;";
+    let run = run(body, &WARP, WarpOrder::RoundRobin, false);
+    assert_eq!(run.ids(), ["no_progress"]);
+    assert!(run.report.warp_instructions < 100_000);
 }
 
 #[test]
@@ -104,12 +239,16 @@ fn a_poll_of_a_barrier_that_nobody_completes_is_found() {
 }
 
 #[test]
-fn a_loop_that_counts_runs_until_its_budget_ends() {
+fn a_loop_whose_counter_ends_it_runs_until_its_budget_ends() {
     let options = Options {
         instructions_per_warp: 50_000,
         ..Options::default()
     };
-    let text = module(1, "", "A: add.u32 %r1, %r1, 1; bra A;");
+    let text = module(
+        1,
+        "",
+        "mov.u32 %r1, 0; A: add.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra A;",
+    );
     let run = launch(&text, &WARP, &[None], &options);
     assert!(run.ids().contains(&"no_progress"));
     assert_eq!(run.report.warp_instructions, 50_001);

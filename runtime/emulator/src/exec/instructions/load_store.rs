@@ -199,6 +199,9 @@ impl Warp {
                 return false;
             };
             let value = values[spot.lane];
+            if st.compares {
+                st.exchanged += u64::from(!warp.holds(st, spot, bytes, value));
+            }
             match spot.region {
                 Some(region) => {
                     region.store(spot.address, bytes, value);
@@ -207,7 +210,29 @@ impl Warp {
                 None => warp.store_near(st, spot.space, spot.address, bytes, value, spot.lane),
             }
         });
+        st.traces += u64::from(st.compares);
         st.settle_rewrites();
+    }
+
+    /// Whether memory holds a value already, defined and nothing special.
+    #[cold]
+    fn holds(&self, st: &State<'_>, spot: &Spot<'_>, bytes: u32, value: u64) -> bool {
+        let kept = u64::MAX >> (64 - (8 * bytes).clamp(1, 64));
+        let size = bytes as usize;
+        match (spot.region, spot.space) {
+            (Some(region), _) => region.load(spot.address, bytes) == (value & kept, true),
+            (None, Space::Shared) => st.place(spot.address).is_some_and(|(rank, offset)| {
+                let part = st.part(rank);
+                part.is_some_and(|part| part.shared.holds(offset as usize, size, value & kept))
+            }),
+            (None, Space::Local) => {
+                let (at, local) = (usize::try_from(spot.address), self.local.get(spot.lane));
+                at.ok()
+                    .zip(local)
+                    .is_some_and(|(at, local)| local.holds(at, size, value & kept))
+            }
+            _ => false,
+        }
     }
 
     /// `discard`: 128 bytes at a multiple of 128 become undefined.

@@ -68,6 +68,13 @@ impl Bytes {
         Some((u64::from_le_bytes(wide), worst(state, false)))
     }
 
+    /// Whether up to 8 bytes hold a value, each of them defined and nothing special.
+    pub(crate) fn holds(&self, at: usize, bytes: usize, value: u64) -> bool {
+        let plain = self.state.get(at..at.saturating_add(bytes));
+        let plain = plain.is_some_and(|state| state.iter().all(|state| *state == DEFINED));
+        plain && self.load(at, bytes).is_some_and(|(held, _)| held == value)
+    }
+
     /// Stores up to 8 bytes and defines them; what was special about them comes back. `None` out of
     /// bounds.
     #[inline]

@@ -16,6 +16,7 @@ use super::random::Random;
 use super::site::Site;
 use crate::counters::Counters;
 use crate::finding::{Finding, FindingId, FindingLog, Level, Location, OtherSide};
+use crate::inst::{Effect, Inst};
 use crate::options::{AsyncOrder, Sanitize};
 use crate::tensor_core::{Element, Step, Sum, Way};
 
@@ -54,10 +55,17 @@ pub(crate) struct State<'a> {
     pub(crate) ruled: bool,
     /// Waits that came back with nothing and suspend next: rank, warp, instruction.
     pub(crate) timed_out: BTreeSet<(u32, u32, u32)>,
-    /// Counts what may change what a loop reads: instructions outside loops that are known to
-    /// change nothing, and asynchronous operations that complete.
-    pub(crate) acts: u64,
-    /// Counts values that atomic operations changed.
+    /// Counts instructions outside loops that nothing but others can end.
+    pub(crate) moved: u64,
+    /// Counts what may change what a loop reads: instructions that may change memory, changes by
+    /// loops that are watched, and asynchronous operations that complete.
+    pub(crate) changes: u64,
+    /// Counts stores of loops that are watched, which change nothing and leave their trace in the
+    /// race detector.
+    pub(crate) traces: u64,
+    /// Whether the warp that runs is in a loop that is watched, whose stores are compared.
+    pub(crate) compares: bool,
+    /// Counts values that atomic operations changed, and stores of loops that are watched.
     pub(crate) exchanged: u64,
     /// Counts occurrences of findings.
     pub(crate) reported: u64,
@@ -90,7 +98,10 @@ impl<'a> State<'a> {
             tile: None,
             ruled: false,
             timed_out: BTreeSet::new(),
-            acts: 0,
+            moved: 0,
+            changes: 0,
+            traces: 0,
+            compares: false,
             exchanged: 0,
             reported: 0,
             stopped: false,
@@ -142,6 +153,21 @@ impl<'a> State<'a> {
         let step = Step::of(self.env.rules, way, elements, sum, k);
         self.ruled |= step.is_ruled();
         step
+    }
+
+    /// Counts an instruction that may change what others see.
+    #[inline]
+    pub(crate) fn note(&mut self, inst: &Inst) {
+        let least = match self.compares {
+            true => Effect::Other,
+            false => Effect::Counted,
+        };
+        self.changes += u64::from(inst.effect >= least);
+    }
+
+    /// Counts what warps that wait may see, and values that changed where they are compared.
+    pub(crate) fn changed(&self) -> u64 {
+        self.events + self.exchanged
     }
 
     pub(crate) fn sanitize(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The groups of a warp and their frames, rearranged.
 
-use super::warp::{Frame, Group, Status, Warp};
+use super::frame::Frame;
+use super::warp::{Group, Status, Warp};
 
 impl Warp {
     /// Lets groups that wait for lanes try again: exited lanes are not waited for.

@@ -7,14 +7,11 @@ use std::collections::VecDeque;
 use super::bytes::Bytes;
 use super::cluster::State;
 use super::copies::PendingCopy;
+use super::frame::Frame;
 use super::products::Products;
 use super::site::{Place, Site};
-use crate::counters::Counters;
+use super::spin::Watch;
 use crate::finding::FindingId;
-use crate::inst::Lanes;
-
-/// Instructions of a warp before one of its loops is looked at.
-pub(crate) const FIRST_LOOK: u64 = 4096;
 
 /// What a group of lanes waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,60 +78,11 @@ pub(crate) enum Flow {
     Regroup,
 }
 
-/// The registers of one function at one call depth; lanes of the warp share them as columns.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Frame {
-    pub(crate) depth: u32,
-    pub(crate) function: u32,
-    pub(crate) regs: Vec<Lanes>,
-    /// Lanes that ever wrote the register.
-    pub(crate) defined: Vec<u32>,
-    pub(crate) preds: Vec<u32>,
-    pub(crate) preds_defined: Vec<u32>,
-    /// The `wgmma.fence` count at the last touch of each register, all ones while it is in flight;
-    /// empty when the module has no wgmma.
-    pub(crate) touched: Vec<u32>,
-    /// Where the frame's variables start in each lane's local memory.
-    pub(crate) local_base: [u32; 32],
-}
-
-impl Frame {
-    pub(crate) fn new(depth: u32, function: u32, regs: u32, preds: u32) -> Frame {
-        let (regs, preds) = (regs as usize, preds as usize);
-        Frame {
-            depth,
-            function,
-            regs: vec![[0; 32]; regs],
-            defined: vec![0; regs],
-            preds: vec![0; preds],
-            preds_defined: vec![0; preds],
-            touched: Vec::new(),
-            local_base: [0; 32],
-        }
-    }
-}
-
 /// Where a lane returns to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Return {
     pub(crate) pc: u32,
     pub(crate) function: u32,
-}
-
-/// A loop whose last iteration changed nothing: the next one is the same until somebody else
-/// changes what it reads.
-#[derive(Debug)]
-pub(crate) struct Spin {
-    /// Where an iteration begins; its group is alone in being ready.
-    pub(crate) head: u32,
-    pub(crate) lanes: u32,
-    /// Warp instructions of an iteration, and what it counts.
-    pub(crate) length: u64,
-    pub(crate) counters: Counters,
-    /// Whether it polls a barrier, which ends the warp's turn.
-    pub(crate) polls: bool,
-    /// [`State::acts`] when the iteration was last seen to change nothing.
-    pub(crate) seen: u64,
 }
 
 /// One warp of a CTA.
@@ -162,11 +110,8 @@ pub(crate) struct Warp {
     pub(crate) cluster_arrivals: [Option<u64>; 32],
     /// Set by an instruction that polls in vain.
     pub(crate) spinning: bool,
-    /// The loop that the warp is in, while it is known to change nothing.
-    pub(crate) spin: Option<Spin>,
-    /// Instructions executed when the next loop is looked at, and how many later the one after.
-    pub(crate) look_at: u64,
-    pub(crate) look_again: u64,
+    /// What is known of the loop that it is in.
+    pub(crate) watch: Watch,
     pub(crate) products: Products,
     pub(crate) carry: u32,
     /// Lanes that have waited for the launch before this one.
@@ -219,9 +164,7 @@ impl Warp {
             bulk_open: [None; 32],
             cluster_arrivals: [None; 32],
             spinning: false,
-            spin: None,
-            look_at: FIRST_LOOK,
-            look_again: FIRST_LOOK,
+            watch: Watch::new(),
             products: Products::default(),
             carry: 0,
             followed: 0,

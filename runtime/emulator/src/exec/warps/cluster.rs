@@ -43,10 +43,10 @@ pub(crate) fn run_cluster(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget:
     if let AsyncOrder::Random(seed) = env.options.async_order {
         st.chance = Random::of_cluster(seed, linear);
     }
-    let mut turns = 0;
+    let (mut turns, mut debts) = (0, Vec::new());
     while !st.stopped && warps.iter().any(|warp| !warp.done()) {
-        let (before, acts) = ((st.executed, st.events), st.acts);
-        turn(&mut warps, &mut st, &mut random);
+        let (before, moved) = ((st.executed, st.events), st.moved);
+        turn(&mut warps, &mut st, &mut random, &mut debts);
         if st.executed > budget {
             let total = env.options.instructions_total;
             st.report(FindingId::NoProgress, Site::default(), None, || {
@@ -59,11 +59,13 @@ pub(crate) fn run_cluster(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget:
             .iter()
             .all(|warp| warp.done() || warp.spinning || warp.waits());
         let due = idle && st.events == before.1 || turns > PATIENCE || st.completes_by_chance();
-        if due && complete_one(&mut st, &mut random) {
+        if due && !st.queue.pending.is_empty() {
+            pay(&mut warps, &mut st, &mut debts);
+            complete_one(&mut st, &mut random);
             turns = 0;
             continue;
         }
-        let frozen = st.acts == acts && st.executed != before.0 && st.queue.pending.is_empty();
+        let frozen = st.moved == moved && st.executed != before.0 && st.queue.pending.is_empty();
         if frozen && !st.stopped && !env.side_by_side() {
             spin::report(&warps, &mut st);
             break;
@@ -74,6 +76,7 @@ pub(crate) fn run_cluster(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget:
             break;
         }
     }
+    pay(&mut warps, &mut st, &mut debts);
     end(&mut warps, &mut st);
     let words = st.race.take().map(|race| race.words).unwrap_or_default();
     Outcome {
@@ -86,12 +89,9 @@ pub(crate) fn run_cluster(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget:
     }
 }
 
-/// Completes one queued copy, or the operands of one warpgroup product. False if there is none.
-fn complete_one(st: &mut State<'_>, random: &mut Random) -> bool {
+/// Completes one queued copy, or the operands of one warpgroup product; there is one.
+fn complete_one(st: &mut State<'_>, random: &mut Random) {
     let count = st.queue.pending.len();
-    if count == 0 {
-        return false;
-    }
     let options = st.env.options;
     let index = match (options.async_order, options.warp_order) {
         (AsyncOrder::Random(_), _) => st.chance.next() as usize % count,
@@ -99,8 +99,17 @@ fn complete_one(st: &mut State<'_>, random: &mut Random) -> bool {
         _ => 0,
     };
     st.perform_at(index);
-    st.acts += 1;
-    true
+    st.changes += 1;
+}
+
+/// Lets warps execute what they owe, in the order of their turns. `debts` are their places.
+fn pay(warps: &mut [Warp], st: &mut State<'_>, debts: &mut Vec<usize>) {
+    for index in debts.drain(..) {
+        if let Some(warp) = warps.get_mut(index) {
+            st.switch(warp.rank);
+            warp.pay(st);
+        }
+    }
 }
 
 /// What is left when nothing runs any more.
@@ -122,7 +131,7 @@ fn end(warps: &mut [Warp], st: &mut State<'_>) {
 }
 
 /// Gives every warp one turn.
-fn turn(warps: &mut [Warp], st: &mut State<'_>, random: &mut Random) {
+fn turn(warps: &mut [Warp], st: &mut State<'_>, random: &mut Random, debts: &mut Vec<usize>) {
     let count = warps.len();
     let random_order = matches!(st.env.options.warp_order, WarpOrder::Random(_));
     for index in 0..count {
@@ -134,21 +143,50 @@ fn turn(warps: &mut [Warp], st: &mut State<'_>, random: &mut Random) {
                 1 + random.next() % 64,
             ),
         };
-        if let Some(warp) = warps.get_mut(index) {
-            run_one(warp, st, slice);
-        }
+        run_one(warps, index, st, slice, debts);
     }
     if random_order {
         // Chance may have passed over the only warp that can run.
-        for warp in warps {
-            run_one(warp, st, 1);
+        for index in 0..count {
+            run_one(warps, index, st, 1, debts);
         }
     }
 }
 
-fn run_one(warp: &mut Warp, st: &mut State<'_>, slice: u64) {
-    if !warp.done() {
+/// A turn of one warp. Before it executes anything, all others have executed what they owe.
+fn run_one(
+    warps: &mut [Warp],
+    index: usize,
+    st: &mut State<'_>,
+    slice: u64,
+    debts: &mut Vec<usize>,
+) {
+    let Some(warp) = warps.get_mut(index).filter(|warp| !warp.done()) else {
+        return;
+    };
+    st.switch(warp.rank);
+    let mut left = slice;
+    if warp.is_steady(st) {
+        let counted = warp.run(st, slice, false);
+        st.executed += counted;
+        left -= counted.min(left);
+        note_debt(warp, index, debts);
+        if left == 0 || warp.spinning {
+            return;
+        }
+    }
+    pay(warps, st, debts);
+    if let Some(warp) = warps.get_mut(index) {
         st.switch(warp.rank);
-        st.executed += warp.run(st, slice);
+        st.executed += warp.run(st, left, true);
+        note_debt(warp, index, debts);
+    }
+}
+
+/// Puts a warp that owes something behind all others that do.
+fn note_debt(warp: &Warp, index: usize, debts: &mut Vec<usize>) {
+    if warp.owes() {
+        debts.retain(|other| *other != index);
+        debts.push(index);
     }
 }

@@ -4,43 +4,41 @@ use crate::exec::state::{Flow, State, Warp};
 use crate::finding::FindingId;
 
 impl Warp {
-    /// Runs until all groups wait or have exited, or about `slice` instructions were executed.
-    /// Returns how many were.
-    pub(crate) fn run(&mut self, st: &mut State<'_>, slice: u64) -> u64 {
-        let start = self.executed;
-        let idle = self.run_turn(st, slice);
+    /// Runs until all groups wait or have exited, or about `slice` instructions were executed; or,
+    /// where nothing may be executed, as far as instructions are counted alone. Returns how many
+    /// were.
+    pub(crate) fn run(&mut self, st: &mut State<'_>, slice: u64, executes: bool) -> u64 {
+        let (start, changed) = (self.executed, st.changed());
+        self.run_turn(st, start.saturating_add(slice), executes);
         let executed = self.executed - start;
-        st.acts += executed - idle;
-        if let Some(spin) = &mut self.spin {
-            spin.seen = st.acts;
-        }
+        st.changes += st.changed() - changed;
+        st.moved += if self.suspend(st) { 0 } else { executed };
         executed
     }
 
-    /// A turn; gives how many of its instructions were of loops that change nothing.
-    fn run_turn(&mut self, st: &mut State<'_>, slice: u64) -> u64 {
+    /// A turn, up to `end` instructions of the warp.
+    fn run_turn(&mut self, st: &mut State<'_>, end: u64, executes: bool) {
         let env = st.env;
-        let start = self.executed;
         let budget = env.options.instructions_per_warp;
         let options = env.options;
         let early = env.launch.programmatic && self.followed == 0;
         let observed = options.profile || options.trace.is_some();
         let watched = observed || early || env.watched.is_some();
         self.spinning = false;
-        while self.executed - start < slice && !st.stopped && self.select(st) {
-            if self.spin.is_some() {
-                let idle = self.idle(st, slice);
-                if let Some(idle) = idle {
-                    return idle;
-                }
-                self.spin = None;
-                if self.spinning || st.stopped {
-                    return 0;
-                }
-                continue;
+        self.resume(st, watched);
+        while self.executed < end && !st.stopped && self.select(st) {
+            let mut turn = self.skip_turns(st, end);
+            if !executes {
+                return;
             }
-            let mut turn = 0;
-            while let Some(group) = self.groups.get_mut(self.current) {
+            while self.executed < end && !self.spinning {
+                let in_loop = self.watch.is_on();
+                if in_loop {
+                    self.pay(st);
+                }
+                let Some(group) = self.groups.get_mut(self.current) else {
+                    break;
+                };
                 let (pc, lanes) = (group.pc, group.mask);
                 group.turn = self.tick;
                 let Some(inst) = env.code.get(pc as usize) else {
@@ -50,35 +48,39 @@ impl Warp {
                 self.tick += 1;
                 turn += 1;
                 if self.executed > budget {
-                    self.give_up(st, lanes);
-                    return 0;
+                    return self.give_up(st, lanes);
                 }
-                let flow = if watched {
-                    self.watched_step(st, inst, lanes)
+                let flow = if in_loop {
+                    self.step_of_loop(st, inst, lanes)
                 } else {
-                    self.step(st, inst, lanes)
+                    st.note(inst);
+                    match watched {
+                        true => self.watched_step(st, inst, lanes),
+                        false => self.step(st, inst, lanes),
+                    }
                 };
                 let back = matches!(flow, Flow::Jump { target, .. } if target <= pc);
                 if !self.go_on(pc, flow) {
+                    self.unwatch(st);
                     break;
                 }
-                if back && !watched && self.looks() && self.pc() <= pc {
-                    let left = slice.saturating_sub(self.executed - start);
-                    if let Some(idle) = self.look(st, left) {
-                        return idle;
-                    }
+                if st.stopped {
+                    return;
                 }
-                if self.spinning || st.stopped {
-                    return 0;
+                if in_loop {
+                    self.look_on(st);
+                    turn += self.skip_turns(st, end);
+                } else if back && !watched && self.looks() && self.pc() <= pc {
+                    self.begin_look(st);
                 }
-                if self.groups.len() > 1 && self.should_yield(turn)
-                    || self.executed - start >= slice
-                {
+                if self.groups.len() > 1 && self.should_yield(turn) {
                     break;
                 }
             }
+            if self.spinning {
+                return;
+            }
         }
-        0
     }
 
     #[cold]

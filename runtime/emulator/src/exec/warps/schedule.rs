@@ -8,7 +8,7 @@ use crate::exec::state::{Group, State, Status, Warp};
 use crate::inst::{Exec, Inst};
 
 /// Instructions one group may run while another one waits for its turn.
-const TURN: u32 = 1000;
+const TURN: u64 = 1000;
 
 impl Warp {
     /// Whether every group waits for something.
@@ -80,7 +80,7 @@ impl Warp {
             .map(|(_, group)| group.turn)
             .min()
             .unwrap_or(0);
-        let stale = self.tick.saturating_sub(oldest) > 2 * u64::from(TURN);
+        let stale = self.tick.saturating_sub(oldest) > 2 * TURN;
         let choice = if stale {
             ready.min_by_key(|(_, group)| group.turn)
         } else {
@@ -116,7 +116,7 @@ impl Warp {
     }
 
     /// Whether another group should have its turn now.
-    pub(crate) fn should_yield(&self, turn: u32) -> bool {
+    pub(crate) fn should_yield(&self, turn: u64) -> bool {
         let mine = self.group();
         self.groups.iter().enumerate().any(|(index, group)| {
             if index == self.current || matches!(group.status, Status::Barrier { .. }) {

@@ -5,6 +5,7 @@
 
 mod artifact;
 mod bytes;
+mod traits;
 pub mod lines;
 #[cfg(test)]
 mod tests;
@@ -59,6 +60,7 @@ pub fn artifact(
             dynamic_smem_bytes: plan.smem_bytes,
             spill_bytes: report.map(|report| report.spill_load_bytes + report.spill_store_bytes),
         },
+        traits: Some(traits::of(plan)),
         assumptions: assumptions(plan).map_err(&bug)?,
         certificate,
         ..Kernel::new(&plan.id, &plan.computes.word)

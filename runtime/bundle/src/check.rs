@@ -83,6 +83,9 @@ pub(crate) fn kernel(kernel: &mut Kernel, problems: &mut Problems) {
     semantics(kernel, problems);
     sums(kernel, problems);
     lines(kernel, problems);
+    for problem in kernel.traits.iter().flat_map(|traits| traits.problems()) {
+        problems.add(id, &problem);
+    }
     launches(kernel, problems);
     assumptions(kernel, problems);
     let coded = kernel.route == Route::Ptx || kernel.cubin.is_some();

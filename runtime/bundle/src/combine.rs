@@ -3,11 +3,16 @@
 //! Kernels are taken with their code as they are, so that their content hashes stay; what is made
 //! is another bundle, which nobody has signed.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::{Map, Value};
+
 use crate::bundle::Bundle;
+use crate::code::Route;
 use crate::error::{Error, Problems};
 use crate::hash::Sha256Hex;
+use crate::lines::LineTable;
 use crate::manifest::{Kernel, Provenance};
 use crate::tuning::{TUNING_FILE, TunedPoint, Tuning, TuningTable};
 use crate::write::BundleWriter;
@@ -19,13 +24,13 @@ const UNNAMED: &str = "unnamed";
 
 impl BundleWriter {
     /// A writer of the kernels of several bundles, each with what it is called in messages. A
-    /// kernel of several of them is taken once, with the machine code that one of them has; tools
-    /// of all of them are named. Selection tables are put together, unless they are to be dropped.
+    /// kernel of several of them is taken once, with all that one of them has of it: machine code,
+    /// registers, lines; tools of all of them are named. Selection tables are put together, unless
+    /// they are to be dropped. The order of the bundles makes no difference.
     ///
     /// # Errors
-    /// When kernels of one id differ, or have different machine code, or one problem was measured
-    /// with different results; all of
-    /// them at once.
+    /// When kernels of one id differ, their routes among them, or have different machine code, or
+    /// one problem was measured with different results; all of them at once.
     pub fn merge(bundles: &[(&str, &Bundle)], drop_tables: bool) -> Result<BundleWriter, Error> {
         let mut problems = Problems::default();
         let mut writer = BundleWriter::new(provenance(bundles));
@@ -33,15 +38,15 @@ impl BundleWriter {
         let mut hashes: Hashes<'_> = BTreeSet::new();
         for (place, bundle) in bundles {
             for kernel in bundle.kernels() {
-                let here = Taken {
-                    place,
-                    bundle,
-                    kernel,
-                };
-                let known = taken.entry(&kernel.id).or_insert(here);
-                match known.and(here) {
-                    Ok(both) => *known = both,
-                    Err(problem) => problems.add(&kernel.id, problem),
+                let here = Taken::new(place, bundle, kernel);
+                match taken.entry(&kernel.id) {
+                    Entry::Vacant(free) => {
+                        free.insert(here);
+                    }
+                    Entry::Occupied(mut known) => match known.get_mut().join(here) {
+                        Ok(()) => {}
+                        Err(problem) => problems.add(&kernel.id, problem),
+                    },
                 }
                 hashes.insert((&kernel.id, &kernel.content_hash));
             }
@@ -62,9 +67,9 @@ impl BundleWriter {
             let id = choice.kernel.as_str();
             // The PTX was measured, or the machine code: what is taken is the same kernel.
             if hashes.contains(&(id, &choice.content_hash))
-                && let Some(found) = taken.get(id)
+                && let Some(hash) = writer.content_hash(id)
             {
-                choice.content_hash = found.kernel.content_hash.clone();
+                choice.content_hash = hash.clone();
             }
         }
         writer.tune_if_any(tuning)?;
@@ -109,39 +114,109 @@ impl BundleWriter {
 /// The content hashes that a kernel's entries have.
 type Hashes<'b> = BTreeSet<(&'b str, &'b Sha256Hex)>;
 
-/// A kernel, and where it is.
-#[derive(Clone, Copy)]
+/// A kernel as it is taken, and the bundle that has its code.
 struct Taken<'b> {
     place: &'b str,
     bundle: &'b Bundle,
-    kernel: &'b Kernel,
+    kernel: Kernel,
 }
 
 impl<'b> Taken<'b> {
-    /// The one of two entries that has machine code where one does.
-    fn and(self, other: Taken<'b>) -> Result<Taken<'b>, String> {
-        let (one, two) = (self.kernel, other.kernel);
-        if one.content_hash == two.content_hash {
-            return Ok(self);
+    fn new(place: &'b str, bundle: &'b Bundle, kernel: &Kernel) -> Taken<'b> {
+        let kernel = kernel.clone();
+        Taken {
+            place,
+            bundle,
+            kernel,
         }
+    }
+
+    /// Adds what another bundle knows of the same kernel: its machine code, what an assembler said
+    /// of it, its table of lines. Which of the two comes first makes no difference.
+    ///
+    /// # Errors
+    /// When they are different kernels, or have different machine code.
+    fn join(&mut self, other: Taken<'b>) -> Result<(), String> {
+        self.same_as(&other)?;
+        let lines = least(self.kernel.lines.take(), other.kernel.lines.clone());
+        match (&self.kernel.cubin, &other.kernel.cubin) {
+            // Registers and spills are those of the machine code.
+            (None, Some(_)) => *self = other,
+            (Some(_), None) => {}
+            (None, None) | (Some(_), Some(_)) => {
+                let (own, others) = (&mut self.kernel.resources, other.kernel.resources);
+                // Of what two assemblers say the worse counts, and none knows less than any.
+                own.registers = own.registers.max(others.registers);
+                own.spill_bytes = own.spill_bytes.max(others.spill_bytes);
+            }
+        }
+        self.kernel.lines = lines;
+        Ok(())
+    }
+
+    fn same_as(&self, other: &Taken<'b>) -> Result<(), String> {
+        let (one, two) = (&self.kernel, &other.kernel);
         let (first, place) = (self.place, other.place);
-        if without_code(one) != without_code(two) {
+        let different = differing(one, two);
+        if different.iter().any(|key| key == ROUTE) {
+            let by = |place: &str, kernel: &Kernel| match kernel.route {
+                Route::Ptx => format!("{place} lets the driver compile its PTX"),
+                Route::CubinOnly => format!("{place} runs its machine code alone (`cubin_only`)"),
+            };
+            return Err(format!(
+                "{} and {}: build both with --cubin-only or both without, or leave one of them out",
+                by(first, one),
+                by(place, two)
+            ));
+        }
+        if !different.is_empty() {
             let (one, two) = (&one.content_hash, &two.content_hash);
             return Err(format!(
                 "{first} and {place} have different kernels of this id, with content hashes {one} \
-                 and {two}: leave one of them out"
+                 and {two}: they differ in {}; build both with one version of the generator, or \
+                 leave one of them out",
+                different.join(", ")
             ));
         }
         match (&one.cubin, &two.cubin) {
-            (Some(one), Some(two)) => Err(format!(
+            (Some(one), Some(two)) if one != two => Err(format!(
                 "{first} and {place} have different machine code for it, for {} and {}, of which a \
                  kernel has one: leave one of them out",
                 one.target, two.target
             )),
-            (None, Some(_)) => Ok(other),
-            (Some(_) | None, None) => Ok(self),
+            _ => Ok(()),
         }
     }
+}
+
+/// The one of two values that there is, the lesser one where there are two.
+fn least(one: Option<LineTable>, other: Option<LineTable>) -> Option<LineTable> {
+    let text = |table: &LineTable| serde_json::to_string(table).unwrap_or_default();
+    one.into_iter().chain(other).min_by_key(text)
+}
+
+/// The key of a kernel's route.
+const ROUTE: &str = "route";
+/// What follows from it: the oldest driver is that of the PTX or of the machine code.
+const MIN_DRIVER: &str = "min_driver";
+
+/// The keys in which two entries differ, but for machine code and what follows from it.
+fn differing(one: &Kernel, two: &Kernel) -> Vec<String> {
+    let [one, two] = [one, two].map(|kernel| {
+        let entry = serde_json::to_value(without_code(kernel));
+        entry.unwrap_or_default()
+    });
+    let keys = |entry: &Value| -> BTreeSet<String> {
+        let object = entry.as_object();
+        object.into_iter().flat_map(Map::keys).cloned().collect()
+    };
+    let all: BTreeSet<String> = keys(&one).union(&keys(&two)).cloned().collect();
+    let differ = all.into_iter().filter(|key| one.get(key) != two.get(key));
+    let mut differ: Vec<String> = differ.collect();
+    if differ.iter().any(|key| key == ROUTE) {
+        differ.retain(|key| key != MIN_DRIVER);
+    }
+    differ
 }
 
 /// A kernel's entry but for its machine code and what follows from that.
@@ -155,22 +230,19 @@ fn without_code(kernel: &Kernel) -> Kernel {
     kernel
 }
 
-/// The tools of all bundles, each once, and that some are not named.
+/// The tools of all bundles, each once and by name, whatever the order of the bundles; and that
+/// some are not named.
 fn provenance(bundles: &[(&str, &Bundle)]) -> Provenance {
     let each = || bundles.iter().map(|(_, bundle)| bundle.provenance());
     let joined = |names: Vec<Option<&String>>| {
-        let mut told: Vec<&str> = Vec::new();
         let names = names.into_iter();
-        for name in names.map(|name| name.map_or(UNNAMED, String::as_str)) {
-            // What is merged already names several.
-            for one in name
-                .split(AND)
-                .filter(|one| !told.contains(one))
-                .collect::<Vec<_>>()
-            {
-                told.push(one);
-            }
-        }
+        let names = names.map(|name| name.map_or(UNNAMED, String::as_str));
+        // What is merged already names several.
+        let told: BTreeSet<(bool, &str)> = names
+            .flat_map(|name| name.split(AND))
+            .map(|name| (name == UNNAMED, name))
+            .collect();
+        let told: Vec<&str> = told.into_iter().map(|(_, name)| name).collect();
         told.join(AND)
     };
     let named = |names: Vec<Option<&String>>| {
@@ -237,8 +309,15 @@ impl<'b> Tables<'b> {
             points: class.points.values().map(|(_, p)| (*p).clone()).collect(),
             ..class.of.clone()
         };
+        let mut tables: Vec<TuningTable> = self.classes.into_iter().map(table).collect();
+        // Of whichever bundle a class was first.
+        let class = |table: &TuningTable| {
+            let class = (&table.device, &table.function, &table.operands);
+            serde_json::to_string(&class).unwrap_or_default()
+        };
+        tables.sort_by_cached_key(class);
         Tuning {
-            tables: self.classes.into_iter().map(table).collect(),
+            tables,
             ..Tuning::default()
         }
     }

@@ -82,7 +82,8 @@ pub enum Error {
     Foreign {
         /// Where.
         path: PathBuf,
-        /// The files of a folder that no bundle wrote; none where `path` is itself such a file.
+        /// The files of a folder or an archive that no bundle wrote; none where `path` is itself
+        /// such a file.
         files: Vec<String>,
     },
     /// Entries contradict themselves, each other, the limits or the files. All problems at once.
@@ -186,6 +187,9 @@ pub(crate) fn shorten(text: &str) -> String {
     out
 }
 
+/// Files of others that are told by name.
+const FOREIGN_NAMED: usize = 8;
+
 fn foreign(path: &Path, files: &[String]) -> String {
     let path = path.display();
     match files {
@@ -193,14 +197,19 @@ fn foreign(path: &Path, files: &[String]) -> String {
             "{path}: is there and is no bundle, and was left as it is: name another path, or \
              remove it"
         ),
-        files => format!(
-            "{path}: {} there, of no bundle, and nothing was written: name another folder, or \
-             remove what is there",
-            match files {
-                [one] => format!("{one} is"),
-                several => format!("{} are", several.join(", ")),
-            }
-        ),
+        files => {
+            let named = files.iter().take(FOREIGN_NAMED).map(|file| shorten(file));
+            let named = named.collect::<Vec<_>>().join(", ");
+            let are = match files.len() {
+                1 => format!("{named} is"),
+                count if count <= FOREIGN_NAMED => format!("{named} are"),
+                count => format!("{named} and {} more are", count - FOREIGN_NAMED),
+            };
+            format!(
+                "{path}: {are} there, of no bundle, and nothing was written: name another path, or \
+                 take away what is no bundle's"
+            )
+        }
     }
 }
 

@@ -108,6 +108,8 @@ mod computed;
 
 mod code;
 
+mod traits;
+
 mod manifest;
 
 mod formula;
@@ -174,8 +176,9 @@ pub use sums::{SumBasis, SumRounding, SumRule, SumUnit, Sums};
 pub use tensor_map::{L2Promotion, OobFill, TENSOR_MAP_BYTES, TensorMapAbi, TensorSwizzle};
 pub use tilewright_formula::DType;
 pub use tilewright_formula::identity::default_text as default_formula;
+pub use traits::Traits;
 pub use tuning::{
-    Contiguous, MAX_TUNED_EXTENTS, TUNING_FILE, TUNING_FORMAT, TunedChoice, TunedDevice,
-    TunedOperand, TunedPoint, Tuning, TuningTable,
+    Contiguous, MAX_TUNED_EXTENTS, MAX_TUNED_STRIDE, TUNING_FILE, TUNING_FORMAT, TunedChoice,
+    TunedDevice, TunedOperand, TunedPoint, Tuning, TuningTable,
 };
 pub use write::BundleWriter;

@@ -16,6 +16,7 @@ use crate::layout::OperandLayout;
 use crate::lines::LineTable;
 use crate::packed::PackedOrder;
 use crate::sums::Sums;
+use crate::traits::Traits;
 use tilewright_formula::DType;
 
 /// The manifest format this crate writes and the only one it opens.
@@ -266,6 +267,9 @@ pub struct Kernel {
     pub workspace: Workspace,
     /// What it uses.
     pub resources: Resources,
+    /// How it cuts its problem.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traits: Option<Traits>,
     /// Where the lines of its PTX come from; no part of what it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<LineTable>,
@@ -304,6 +308,7 @@ impl Kernel {
             launches: Vec::new(),
             workspace: Workspace::default(),
             resources: Resources::default(),
+            traits: None,
             lines: None,
             assumptions: Vec::new(),
             certificate: Certificate::default(),

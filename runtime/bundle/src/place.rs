@@ -2,7 +2,10 @@
 //! what others wrote, which is never touched.
 //!
 //! Each file is known by what is in it, and not by its name alone: many programs have a file
-//! `manifest.json`. A file that holds nothing is nobody's.
+//! `manifest.json`. A file that holds nothing is nobody's. A folder may hold files of others beside
+//! a bundle's, which stay; an archive is replaced as a whole, so nothing else may be in it.
+
+mod manifest;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -18,8 +21,6 @@ use crate::tuning::{TUNING_FILE, Tuning};
 
 /// Ends the path of a bundle that is one file.
 const ZIP: &str = "zip";
-/// The key that manifests of every format end in, and no other program's file is known to have.
-const MARK: &[u8] = b"\"bundle_sha256\"";
 /// What begins machine code.
 const ELF: &[u8] = b"\x7fELF";
 
@@ -55,25 +56,46 @@ pub(crate) fn archive(path: &Path) -> Result<(), Error> {
     if about.is_file() && about.len() == 0 {
         return Ok(());
     }
-    match Source::at(path) {
-        Ok(Source::Archive(archive)) if is_bundle(&archive) => Ok(()),
-        Err(error @ Error::Io { .. }) => Err(error),
-        Ok(_) | Err(_) => Err(Error::Foreign {
+    let files = match Source::at(path) {
+        Ok(Source::Archive(archive)) => foreign_in(&archive),
+        Err(error @ Error::Io { .. }) => return Err(error),
+        Ok(_) | Err(_) => Some(Vec::new()),
+    };
+    match files {
+        None => Ok(()),
+        Some(files) => Err(Error::Foreign {
             path: path.to_owned(),
-            files: Vec::new(),
+            files,
         }),
     }
 }
 
-fn is_bundle(archive: &Archive<'_>) -> bool {
-    let small = archive.size(MANIFEST);
-    let manifest = small.filter(|bytes| *bytes <= MAX_MANIFEST_BYTES);
-    let manifest = manifest.and_then(|_| archive.content(MANIFEST)?.ok());
-    manifest.is_some_and(|bytes| has_mark(&bytes))
-}
-
-fn has_mark(bytes: &[u8]) -> bool {
-    bytes.windows(MARK.len()).any(|window| window == MARK)
+/// The files of an archive that no bundle wrote: all of them, none by name, where it has no
+/// manifest of a bundle; `None` where it is a bundle and nothing else.
+fn foreign_in(archive: &Archive<'_>) -> Option<Vec<String>> {
+    let content = |name: &str, limit: u64| {
+        let fits = archive.size(name).is_some_and(|bytes| bytes <= limit);
+        let content = || archive.content(name)?.ok();
+        fits.then(content).flatten()
+    };
+    let Some(manifest) =
+        content(MANIFEST, MAX_MANIFEST_BYTES).filter(|bytes| manifest::is_one(bytes))
+    else {
+        return Some(Vec::new());
+    };
+    let listed = manifest::listed(&manifest);
+    let is_ours = |name: &str| {
+        let has_content = || content(name, MAX_FILE_BYTES).is_some_and(|b| is_content(name, &b));
+        match &listed {
+            _ if name == MANIFEST => true,
+            Some(listed) if name != SIGNATURES_FILE => listed.contains(name),
+            // A damaged manifest cannot say what it listed.
+            _ => has_content(),
+        }
+    };
+    let others = archive.names().filter(|name| !is_ours(name));
+    let others: Vec<String> = others.map(str::to_owned).collect();
+    (!others.is_empty()).then_some(others)
 }
 
 /// Refuses a folder in which one of a bundle's files would take the place of another's.
@@ -130,15 +152,19 @@ fn is_of_a_bundle(name: &str, path: &Path) -> Result<bool, Error> {
         MANIFEST => MAX_MANIFEST_BYTES,
         _ => MAX_FILE_BYTES,
     };
-    let bytes = read(path, limit)?;
+    Ok(is_content(name, &read(path, limit)?))
+}
+
+/// Whether a bundle's file of this name may hold these bytes.
+fn is_content(name: &str, bytes: &[u8]) -> bool {
     let has = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
-    Ok(match name {
-        MANIFEST => has_mark(&bytes),
-        SIGNATURES_FILE => Signatures::is_one(&bytes),
-        TUNING_FILE => serde_json::from_slice::<Tuning>(&bytes).is_ok(),
+    match name {
+        MANIFEST => manifest::is_one(bytes),
+        SIGNATURES_FILE => Signatures::is_one(bytes),
+        TUNING_FILE => serde_json::from_slice::<Tuning>(bytes).is_ok(),
         code if code.ends_with(".cubin") => bytes.starts_with(ELF),
-        _ => has(b".version") && has(b".entry"),
-    })
+        code => code.ends_with(".ptx") && has(b".version") && has(b".entry"),
+    }
 }
 
 fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {

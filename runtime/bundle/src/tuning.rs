@@ -34,7 +34,7 @@ pub const MAX_TUNED_EXTENTS: usize = 16;
 /// Largest extent.
 const MAX_EXTENT: i64 = i32::MAX as i64;
 /// Largest stride, in elements.
-const MAX_STRIDE: i64 = 1 << 48;
+pub const MAX_TUNED_STRIDE: i64 = 1 << 48;
 
 /// The selection tables of a bundle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -160,6 +160,21 @@ impl TunedPoint {
     /// What tells problems of a table apart, and orders them.
     pub fn problem(&self) -> (&[i64], &[Vec<i64>]) {
         (&self.extents, &self.strides)
+    }
+
+    /// Whether a table may have a problem of these extents and strides.
+    pub fn is_of_a_table(&self) -> bool {
+        self.has_extents() && self.has_strides()
+    }
+
+    fn has_extents(&self) -> bool {
+        let mut extents = self.extents.iter();
+        extents.all(|extent| (1..=MAX_EXTENT).contains(extent))
+    }
+
+    fn has_strides(&self) -> bool {
+        let mut strides = self.strides.iter().flatten();
+        strides.all(|stride| (0..=MAX_TUNED_STRIDE).contains(stride))
     }
 }
 
@@ -292,17 +307,17 @@ fn check_point(
 ) {
     let extents = &point.extents;
     let what = format!("{what} problem {extents:?}");
-    let fits = extents.iter().all(|e| (1..=MAX_EXTENT).contains(e));
+    let fits = point.has_extents();
     let (given, wanted) = (extents.len(), table.extents.len());
     problems.check(fits && given == wanted, &what, || {
         format!("{wanted} extents of 1 to {MAX_EXTENT} are allowed")
     });
     let operands = table.operands.len();
     let known = point.strides.is_empty() || point.strides.len() == operands;
-    let mut strides = point.strides.iter().flatten();
-    let near = strides.all(|stride| (0..=MAX_STRIDE).contains(stride));
-    problems.check(known && near, &what, || {
-        format!("strides of 0 to {MAX_STRIDE} of all {operands} operands, or of none, are allowed")
+    problems.check(known && point.has_strides(), &what, || {
+        format!(
+            "strides of 0 to {MAX_TUNED_STRIDE} of all {operands} operands, or of none, are allowed"
+        )
     });
     let count = point.choices.len();
     problems.check((1..=MAX_CHOICES).contains(&count), &what, || {

@@ -112,6 +112,11 @@ impl BundleWriter {
         Ok(())
     }
 
+    /// The content hash of a kernel that was added.
+    pub(crate) fn content_hash(&self, id: &str) -> Option<&Sha256Hex> {
+        self.kernels.get(id).map(|kernel| &kernel.content_hash)
+    }
+
     /// How many kernels it has.
     pub fn kernels(&self) -> usize {
         self.kernels.len()

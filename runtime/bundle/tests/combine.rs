@@ -96,12 +96,100 @@ fn the_same_kernel_is_taken_once_and_another_one_refused() {
     // A bundle that does not say its tools does not get those of another.
     let unnamed = bundle_of([(copy_kernel("copy_f32@d-4"), COPY)]);
     let three = merged(&[("both", &both), ("unnamed", &unnamed)]).unwrap();
-    assert_eq!(three.provenance().generator, "one + two + fixture");
+    assert_eq!(three.provenance().generator, "fixture + one + two");
     assert_eq!(three.provenance().ptxas.as_deref(), Some("13.0 + unnamed"));
     let other = made_by("two", &[("copy_f32@b-2", &format!("{OTHER}{COPY}"))]);
     let refused = merged(&[("one.zip", &one), ("other", &other)]).unwrap_err();
     let part = "copy_f32@b-2: one.zip and other have different kernels of this id";
     assert!(refused.starts_with(part), "{refused}");
+    assert!(
+        refused.contains(": they differ in ptx; build both"),
+        "{refused}"
+    );
+}
+
+/// Machine code of the copy, of which a build with a `ptxas` knows the registers.
+fn built(generator: &str, kernel: Kernel, code: Option<&[u8]>) -> Bundle {
+    let mut writer = BundleWriter::new(Provenance::new(generator));
+    writer
+        .add(kernel, COPY, code.map(|bytes| ("sm_90", bytes)))
+        .unwrap();
+    opened(&writer)
+}
+
+#[test]
+fn kernels_of_different_routes_are_refused_by_their_routes() {
+    let route = |route: Route, min_driver: u32| Kernel {
+        route,
+        min_driver,
+        ..copy_kernel("copy_f32@a-1")
+    };
+    let compiled = built("one", route(Route::Ptx, 11_000), Some(b"code"));
+    let alone = built("one", route(Route::CubinOnly, 12_000), Some(b"code"));
+    for bundles in [
+        [("n.zip", &alone), ("p", &compiled)],
+        [("p", &compiled), ("n.zip", &alone)],
+    ] {
+        let refused = merged(&bundles).unwrap_err();
+        for part in [
+            "n.zip runs its machine code alone (`cubin_only`)",
+            "p lets the driver compile its PTX",
+            "build both with --cubin-only or both without",
+        ] {
+            assert!(refused.contains(part), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn what_one_side_knows_of_a_kernel_is_kept_in_every_order() {
+    let judged = |registers: Option<u32>| {
+        let mut kernel = copy_kernel("copy_f32@a-1");
+        kernel.resources.registers = registers;
+        kernel.resources.spill_bytes = registers.map(|_| 0);
+        kernel
+    };
+    let lined = |kernel: Kernel, file: &str| Kernel {
+        lines: Some(LineTable {
+            file: Some(file.to_owned()),
+            ..LineTable::default()
+        }),
+        ..kernel
+    };
+    let unjudged = measured(
+        &built("one", judged(None), None),
+        "NVIDIA H200",
+        [8, 8],
+        1.0,
+    );
+    let known = measured(
+        &built("two", judged(Some(28)), None),
+        "NVIDIA H100",
+        [8, 8],
+        1.0,
+    );
+    let worse = built("three", lined(judged(Some(30)), "b.yaml"), None);
+    let coded = built("four", lined(judged(Some(24)), "a.yaml"), Some(b"code"));
+    let all = [
+        ("u", &unjudged),
+        ("k", &known),
+        ("w", &worse),
+        ("c", &coded),
+    ];
+    let registers = |count: usize| {
+        let mut files = Vec::new();
+        for turned in 0..count {
+            let mut order = all[..count].to_vec();
+            order.rotate_left(turned);
+            let writer = BundleWriter::merge(&order, false).unwrap();
+            files.push(writer.to_files().unwrap());
+        }
+        assert!(files.iter().all(|one| *one == files[0]), "{count}");
+        let both = open(&files[0]).unwrap();
+        assert_eq!(both.tuning().unwrap().points(), 2);
+        both.kernels()[0].resources.registers
+    };
+    assert_eq!([2, 3, 4].map(registers), [Some(28), Some(30), Some(24)]);
 }
 
 #[test]
@@ -119,7 +207,7 @@ fn tables_are_put_together_or_refused() {
     let both = merged(&all).unwrap();
     let tables = &both.tuning().unwrap().tables;
     let points: Vec<usize> = tables.iter().map(|table| table.points.len()).collect();
-    assert_eq!(points, [2, 1]);
+    assert_eq!(points, [1, 2]);
     let again = measured(&one, "NVIDIA H200", [8, 8], 1.25);
     let bundles = [("small", &small), ("again", &again)];
     let refused = merged(&bundles).unwrap_err();

@@ -20,7 +20,11 @@ fn left(path: &Path, file: &Path) {
     let told = writer("copy@1").write(path).unwrap_err();
     assert!(matches!(told, Error::Foreign { .. }), "{told}");
     let told = told.to_string();
-    assert!(told.contains(named) && told.contains("remove"), "{told}");
+    assert!(told.contains(named), "{told}");
+    assert!(
+        told.contains("left as it is") || told.contains("nothing was written"),
+        "{told}"
+    );
     assert_eq!(fs::read(file).unwrap(), before, "{told}");
 }
 
@@ -49,6 +53,105 @@ fn archives_and_files_of_others_are_left_as_they_are() {
     fs::write(&text, "plain text").unwrap();
     assert!(matches!(may_write(&text), Err(Error::Foreign { .. })));
     left(&text, &text);
+}
+
+#[test]
+fn an_archive_that_holds_more_than_a_bundle_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mixed.zip");
+    let bundle = writer("copy@1").to_files().unwrap();
+    let text = String::from_utf8(bundle["manifest.json"].clone()).unwrap();
+    let damaged = text.replacen("\"format\"", "\"f0rmat\"", 1);
+    let others = [
+        ("photos/precious.raw", "of last summer"),
+        (
+            "ptx/mine.ptx",
+            ".version 7.0\n.visible .entry mine() { ret; }",
+        ),
+        ("tuning.json", "{\"format\": 2, \"tables\": []}"),
+        ("signatures.json", "{\"signed\": \"by me\"}"),
+        ("photos/list.txt", ".version .entry"),
+    ];
+    for (name, content) in others {
+        let mut files = bundle.clone();
+        files.insert(name.to_owned(), content.into());
+        fs::write(&path, Zip::of(&files).bytes()).unwrap();
+        let told = may_write(&path).unwrap_err().to_string();
+        assert!(told.contains(name) && told.contains("take away"), "{told}");
+        left(&path, &path);
+        // What cannot be read in full is known by the rest.
+        files.insert("manifest.json".to_owned(), damaged.clone().into());
+        fs::write(&path, Zip::of(&files).bytes()).unwrap();
+        let is_like_ours = ["ptx/mine.ptx", "tuning.json"].contains(&name);
+        assert_eq!(may_write(&path).is_ok(), is_like_ours, "{name}");
+    }
+    let mut files = bundle.clone();
+    files.insert("manifest.json".to_owned(), damaged.into());
+    fs::write(&path, Zip::of(&files).bytes()).unwrap();
+    writer("copy@2").write(&path).unwrap();
+    assert_eq!(Bundle::open(&path).unwrap().kernels()[0].id, "copy@2");
+}
+
+/// Files `manifest.json` of others: of programs that say which bundle they use, and one with notes
+/// beside all that a bundle's has.
+fn manifests_of_others() -> Vec<String> {
+    let files = writer("copy@1").to_files().unwrap();
+    let text = String::from_utf8(files["manifest.json"].clone()).unwrap();
+    let hash = Bundle::from_files(files.iter().map(|(p, b)| (p.as_str(), b.as_slice())));
+    let hash = hash.unwrap().hash().to_string();
+    vec![
+        "{\"notes\": \"a year\", \"bundle_sha256\": {\"a\": 1}}".to_owned(),
+        format!("{{\n  \"name\": \"app\",\n  \"bundle_sha256\": \"{hash}\"\n}}\n"),
+        format!("{{\"format\": 2, \"kernels\": [], \"bundle_sha256\": \"{hash}\"}}"),
+        text.replacen("{\n", "{\n  \"notes\": \"a year\",\n", 1),
+        format!("{{\"format\": 3, \"notes\": 1, \"bundles\": [{text}]}}"),
+    ]
+}
+
+#[test]
+fn a_manifest_is_known_by_all_of_it() {
+    for manifest in manifests_of_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("manifest.json");
+        fs::write(&file, &manifest).unwrap();
+        let told = may_write(folder.path());
+        assert!(matches!(told, Err(Error::Foreign { .. })), "{manifest}");
+        left(folder.path(), &file);
+        let mut files = writer("copy@1").to_files().unwrap();
+        files.insert("manifest.json".to_owned(), manifest.into());
+        let zip = folder.path().join("app.zip");
+        fs::write(&zip, Zip::of(&files).bytes()).unwrap();
+        left(&zip, &zip);
+    }
+    // One of ours, of whatever format, as tools write it anew, and with any one line damaged.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("manifest.json");
+    writer("copy@1").write(folder.path()).unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mut ours = vec![
+        value.to_string(),
+        text.replace('\n', "\r\n"),
+        text.replacen("\"format\": 2", "\"format\": 1", 1),
+        text.replacen("\"kernel\":", "\"k\":", 1),
+    ];
+    let keys = ["format", "provenance", "kernels", "files", "bundle_sha256"];
+    for key in keys.map(|key| format!("\n  \"{key}\": ")) {
+        for damage in [
+            key.to_uppercase(),
+            key.replace('\n', "#"),
+            key.replace('"', "\0"),
+        ] {
+            ours.push(text.replacen(&key, &damage, 1));
+        }
+    }
+    ours.push(text.replacen("sha256\": \"", "sha256\": \"?", 99));
+    for manifest in ours {
+        fs::write(&file, &manifest).unwrap();
+        assert!(may_write(folder.path()).is_ok(), "{manifest}");
+        writer("copy@1").write(folder.path()).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    }
 }
 
 #[test]

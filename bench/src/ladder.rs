@@ -42,7 +42,7 @@ fn panels(rows: &str) -> Result<Vec<Panel>, Error> {
             continue;
         };
         let rungs = by_mode.entry((row.gpu.clone(), row.mode.clone()));
-        let problem = (row.problem, row.layout.clone());
+        let problem = (row.problem.clone(), row.layout.clone());
         let rows = rungs.or_default().entry(rung).or_default();
         rows.insert(problem, row);
     }

@@ -63,20 +63,38 @@ struct Types {
     a: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+/// A problem: extents and strides. Rows of before strides were written have none of these.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 struct Extents {
     m: u64,
     n: u64,
     k: u64,
+    #[serde(default)]
+    strides: BTreeMap<String, Vec<i64>>,
+}
+
+impl Extents {
+    /// How far apart the rows of each operand lie: ` ld a 4104 b 4104`, or nothing.
+    fn leading(&self) -> String {
+        let largest = |strides: &Vec<i64>| strides.iter().copied().max().unwrap_or(1);
+        let one = |(name, strides): (&String, &Vec<i64>)| format!(" {name} {}", largest(strides));
+        let all: String = self.strides.iter().map(one).collect();
+        match all.is_empty() {
+            true => all,
+            false => format!(" ld{all}"),
+        }
+    }
 }
 
 impl Row {
     fn problem(&self) -> String {
-        let Extents { m, n, k } = self.problem;
+        let Extents { m, n, k, .. } = &self.problem;
+        let leading = self.problem.leading();
         if self.family == "copy" {
-            format!("{m}x{n}")
+            format!("{m}x{n}{leading}")
         } else {
-            format!("{m}x{n}x{k} {}", self.layout).trim_end().to_owned()
+            let order = format!("{m}x{n}x{k} {}", self.layout);
+            order.trim_end().to_owned() + &leading
         }
     }
 
@@ -124,8 +142,8 @@ pub fn markdown(rows: &str) -> Result<String, Error> {
     let mut text = String::new();
     for ((gpu, kind), mut rows) in tables {
         rows.sort_by(|a, b| {
-            (a.problem, &a.mode)
-                .cmp(&(b.problem, &b.mode))
+            (&a.problem, &a.mode)
+                .cmp(&(&b.problem, &b.mode))
                 .then(a.ours_us.total_cmp(&b.ours_us))
         });
         // Writing to a string cannot fail.
@@ -167,7 +185,9 @@ pub fn best(rows: &str) -> Result<String, Error> {
     for row in parse(rows)?.into_iter().filter(|row| row.family == "gemm") {
         let dtype = row.dtype.a.clone().unwrap_or_default();
         let table = tables.entry((row.gpu.clone(), row.mode.clone(), dtype));
-        let problem = table.or_default().entry((row.problem, row.layout.clone()));
+        let problem = table
+            .or_default()
+            .entry((row.problem.clone(), row.layout.clone()));
         problem.or_default().insert(row.kernel.clone(), row);
     }
     let mut text = String::new();

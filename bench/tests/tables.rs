@@ -81,3 +81,33 @@ fn the_best_kernel_of_each_problem_stands_over_the_geometric_mean() {
         "{text}"
     );
 }
+
+/// Rows that lie farther apart are another problem.
+#[test]
+fn rows_of_other_strides_are_other_problems() {
+    let row = |lda: u32, ratio: f64| {
+        let strides = format!(r#"{{"a":[{lda},1],"b":[8,1],"d":[8,1]}}"#);
+        format!(
+            concat!(
+                r#"{{"gpu":"H","family":"gemm","kernel":"gemm_x@1","layout":"TN","mode":"rested","#,
+                r#""problem":{{"m":8,"n":8,"k":8,"strides":{}}},"dtype":{{"a":"bf16"}},"#,
+                r#""ours_us":2.0,"best_us":3.0,"peer":"p","ratio_best":{},"tflops":1.0,"#,
+                r#""tbps":1.0,"rel_err":0.0}}"#,
+            ),
+            strides, ratio
+        )
+    };
+    let rows = [row(8, 1.0), row(16, 0.5)].join("\n");
+    for table in [
+        tilewright_bench::best(&rows),
+        tilewright_bench::markdown(&rows),
+    ] {
+        let table = table.unwrap();
+        for problem in [
+            "| 8x8x8 TN ld a 8 b 8 d 8 |",
+            "| 8x8x8 TN ld a 16 b 8 d 8 |",
+        ] {
+            assert!(table.contains(problem), "{table}");
+        }
+    }
+}

@@ -12,6 +12,7 @@ use tilewright_bundle::{Bundle, Kernel, TunedPoint};
 
 use crate::error::{Error, Refusal, refused};
 use crate::explanation::{Answer, Chosen, Computed, Explanation, Tuned, Why};
+use crate::functions::{differing_types, told_apart};
 use crate::info::DeviceInfo;
 use crate::launch::fit;
 use crate::pick::{Query, Skip, after, among, misaligned};
@@ -111,8 +112,19 @@ impl<'b> Candidates<'b> {
 
     /// The kernel to use: of the functions meant, each with what is named for it, the one that
     /// takes these operands; of its kernels the one that the bundle's tables choose, else the first
-    /// that fits. With what every other kernel of the function answers.
+    /// that fits. With what every other kernel of the function answers. Nothing is known of code,
+    /// which a device may refuse: [`Runtime::explain`](crate::Runtime::explain) knows.
     pub fn explain(&self, word: &str, meant: &[(&Kernel, &Request<'_>)]) -> Explanation {
+        self.explain_with(word, meant, |_| None)
+    }
+
+    /// As [`Candidates::explain`], where `code` says whose code is refused.
+    pub(crate) fn explain_with(
+        &self,
+        word: &str,
+        meant: &[(&Kernel, &Request<'_>)],
+        code: impl Fn(&Kernel) -> Option<Refusal>,
+    ) -> Explanation {
         let mut told = Explanation {
             word: word.to_owned(),
             device: self.device.to_string(),
@@ -146,12 +158,12 @@ impl<'b> Candidates<'b> {
         let selected = match problem {
             Ok(problem) => {
                 let addresses = request.addresses();
-                self.select(&query, &problem, addresses.into_iter(), |_| None)
+                self.select(&query, &problem, addresses.into_iter(), &code)
             }
             Err(refusals) => Err(refused(kernel, refusals)),
         };
         let selection = selected.map(|(selection, _)| selection);
-        told.others = self.others(kernel, request, selection.as_ref().ok(), point);
+        told.others = self.others(kernel, request, selection.as_ref().ok(), point, &code);
         told.chosen = selection.map(|selection| Chosen {
             kernel: selection.kernel.id.clone(),
             source: selection.source,
@@ -187,6 +199,7 @@ impl<'b> Candidates<'b> {
         request: &Request<'_>,
         chosen: Option<&Selection<'_>>,
         point: Option<&TunedPoint>,
+        code: impl Fn(&Kernel) -> Option<Refusal>,
     ) -> Vec<Answer> {
         let is_other = |k: &&Kernel| {
             let same = k.semantics.function == of.semantics.function;
@@ -201,7 +214,7 @@ impl<'b> Candidates<'b> {
         others.sort_by_cached_key(|k| place(k).unwrap_or(usize::MAX));
         let answer = |kernel: &Kernel| Answer {
             kernel: kernel.id.clone(),
-            why: self.why_not(kernel, request, chosen, point),
+            why: self.why_not(kernel, request, chosen, point, code(kernel)),
         };
         others.into_iter().map(answer).collect()
     }
@@ -212,11 +225,13 @@ impl<'b> Candidates<'b> {
         request: &Request<'_>,
         chosen: Option<&Selection<'_>>,
         point: Option<&TunedPoint>,
+        code: Option<Refusal>,
     ) -> Why {
         let problem = request.problem(kernel);
         let fits = problem.and_then(|problem| fit(kernel, &problem, self.device));
         let mut refusals = fits.err().unwrap_or_default();
         refusals.extend(misaligned(kernel, &request.addresses()));
+        refusals.extend(code);
         if !refusals.is_empty() {
             return Why::Refused { refusals };
         }
@@ -278,10 +293,12 @@ pub(crate) fn only<'k, 'r, 'n>(
             Err(Error::NoFunction { word, others })
         }
         many => {
-            let told =
-                |k: &Kernel| format!("{} ({:.12})", k.spec, k.semantics.function.to_string());
-            let functions = many.iter().map(|(kernel, _)| told(kernel)).collect();
-            Err(Error::ManyFunctions { word, functions })
+            let many: Vec<&Kernel> = many.iter().map(|(kernel, _)| *kernel).collect();
+            Err(Error::ManyFunctions {
+                word,
+                functions: told_apart(&many),
+                types: differing_types(&many),
+            })
         }
     }
 }

@@ -54,19 +54,31 @@ impl Runtime {
     ) -> Result<Selection<'_>, Error> {
         let (kernel, request) = only(word, meant)?;
         let problem = request.problem(kernel).map_err(|r| refused(kernel, r))?;
-        let (query, addresses) = (Query::like(kernel), request.addresses());
-        loop {
-            let selection = self.select_at(&query, &problem, &addresses)?;
-            // What is refused is known now, and not selected again.
-            if self.refused_code(selection.kernel)?.is_none() {
-                return Ok(selection);
-            }
-        }
+        self.usable_at(&Query::like(kernel), &problem, &request.addresses())
     }
 
-    /// As [`Runtime::choose`], with what every kernel of the function answers; nothing is counted.
+    /// As [`Runtime::choose`], with what every kernel of the function answers. Code that nobody has
+    /// wanted yet is loaded for it, as a choice does: what the device refuses is not chosen. No
+    /// kernel that is passed over is counted.
     pub fn explain(&self, word: &str, meant: &[(&Kernel, &Request<'_>)]) -> Explanation {
-        self.candidates().explain(word, meant)
+        loop {
+            let known = |kernel: &Kernel| self.known_refusal(kernel);
+            let mut told = self.candidates().explain_with(word, meant, known);
+            let chosen = told.chosen.as_ref().ok();
+            let Some(kernel) = chosen.and_then(|chosen| self.bundle().kernel(&chosen.kernel))
+            else {
+                return told;
+            };
+            match self.refused_code(kernel) {
+                Ok(None) => return told,
+                // What is refused is known from now on.
+                Ok(Some(_)) => {}
+                Err(error) => {
+                    told.chosen = Err(error);
+                    return told;
+                }
+            }
+        }
     }
 
     /// The bundle's kernels as candidates for the device.

@@ -16,7 +16,7 @@ use tilewright_bundle as bundle;
 
 pub use fault::{Fault, FoundBy, Work};
 pub use reason::Reason;
-pub use records::RecordsError;
+pub use records::{LineProblem, RecordsError};
 pub use refusal::Refusal;
 
 use crate::events;
@@ -83,7 +83,7 @@ pub enum Error {
     NothingFits {
         /// What is wanted: a word whose default formula it is, or a function.
         wanted: String,
-        /// Each kernel with its first refusal.
+        /// Each kernel with all of its refusals.
         skips: Vec<String>,
     },
     /// Kernels that answer a query compute different things.
@@ -94,7 +94,7 @@ pub enum Error {
         functions.join("; ")
     )]
     Ambiguous {
-        /// One kernel of each function, and its types.
+        /// Each function by its word, its types and what else tells it from the others.
         functions: Vec<String>,
     },
     /// A word means no kernel of the bundle.
@@ -118,13 +118,16 @@ pub enum Error {
         "{word:?} means {} functions that take these tensors: {}; say a spec or the beginning of \
          a function's hash instead",
         functions.len(),
-        functions.join(", ")
+        functions.join("; ")
     )]
     ManyFunctions {
         /// The word asked for.
         word: String,
-        /// Each function's spec and hash.
+        /// Each function by its word, its types and what else tells it from the others, with its
+        /// spec and the beginning of its hash.
         functions: Vec<String>,
+        /// The operands whose types differ among them, each with those types.
+        types: Vec<(String, Vec<String>)>,
     },
     /// The emulator could not run the kernel.
     #[error("{kernel}: the emulator cannot run it: {reason}")]

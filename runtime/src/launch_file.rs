@@ -195,7 +195,7 @@ impl LaunchFile {
             path: self.ptx.clone(),
             errors,
         })?;
-        invalid(self.ptx.clone(), check::of_module(&module))?;
+        invalid(self.ptx.clone(), check::of_module(&module, &self.arch))?;
         let prepared = self.prepare(folder)?;
         let mut outcome = Outcome {
             id: self.id.clone(),

@@ -72,6 +72,8 @@ mod host_launch;
 
 mod tightest;
 
+mod functions;
+
 mod pick;
 
 mod accept;
@@ -113,7 +115,7 @@ pub use counters::{CodeFrom, Counter, Counters, KernelCounters};
 pub use cuda::driver_present;
 pub use device::{Arg, Buffer, Device, LoadedKernel};
 pub use emulated::EmulatorSettings;
-pub use error::{Error, Fault, FoundBy, Reason, RecordsError, Refusal, Work};
+pub use error::{Error, Fault, FoundBy, LineProblem, Reason, RecordsError, Refusal, Work};
 pub use explanation::{Answer, Chosen, Computed, Explanation, Tuned, Why};
 pub use host_launch::{HostLaunch, HostMemory};
 pub use info::{Backend, DeviceInfo, POISON, RulesRecord};

@@ -13,6 +13,7 @@ use tilewright_bundle::{Assumption, Bundle, DType, Kernel, Sha256Hex};
 
 use crate::device::Arg;
 use crate::error::{Error, Refusal};
+use crate::functions::{told_apart, types};
 use crate::info::DeviceInfo;
 use crate::launch::{alignment_bytes, fit};
 use crate::problem::Problem;
@@ -230,9 +231,8 @@ pub(crate) fn among<'a>(
         }
     }
     if functions.len() > 1 {
-        let told = functions.iter().map(|k| format!("{} ({})", k.id, types(k)));
         return Err(Error::Ambiguous {
-            functions: told.collect(),
+            functions: told_apart(&functions),
         });
     }
     // A function goes by its word and types, which say more than its hash.
@@ -241,16 +241,6 @@ pub(crate) fn among<'a>(
         _ => query.to_string(),
     };
     first_that_fits(candidates, &wanted, problem, device, addresses, code)
-}
-
-/// The types of a kernel's operands and sums.
-fn types(kernel: &Kernel) -> String {
-    let operands = kernel.semantics.operands.iter();
-    let mut all: Vec<String> = operands
-        .map(|o| format!("{}={}", o.name, o.dtype))
-        .collect();
-    all.extend(kernel.accumulator().map(|dtype| format!("sums={dtype}")));
-    all.join(" ")
 }
 
 /// The longest rows that a kernel folds; none where it folds nothing.
@@ -296,10 +286,10 @@ fn first_that_fits<'a>(
     })
 }
 
-/// A kernel that was passed over, with the first reason.
+/// A kernel that was passed over, with every reason.
 fn told(skip: &Skip) -> String {
-    let why = skip.refusals.first().map(ToString::to_string);
-    format!("{}: {}", skip.kernel, why.unwrap_or_default())
+    let why: Vec<String> = skip.refusals.iter().map(ToString::to_string).collect();
+    format!("{}: {}", skip.kernel, why.join(", and "))
 }
 
 /// By which rule a kernel that fits comes after the one that is taken.

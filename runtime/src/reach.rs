@@ -4,9 +4,27 @@
 //! first element, or why no memory of a process can be meant. Whether memory is really there is
 //! known to its owner alone.
 
-/// The address behind the last one that a process can have: the upper half of 64 bits is the
-/// kernel's on every machine that the runtime is made for, and no address of a GPU lies there.
-const ADDRESSES_END: u64 = 1 << 63;
+/// Bits of the addresses that a process can have, and so GPUs of addresses that they share with it:
+/// at most 56 below the kernel's half on x86-64 (Intel SDM volume 1, 3.3.7.1: five levels of page
+/// tables), 52 on 64-bit Arm (Arm ARM D8.1.4, FEAT_LVA), half of all elsewhere.
+const ADDRESS_BITS: u32 = if cfg!(target_arch = "x86_64") {
+    56
+} else if cfg!(target_arch = "aarch64") {
+    52
+} else {
+    63
+};
+
+/// The address behind the last one that a process can have.
+const ADDRESSES_END: u64 = 1 << ADDRESS_BITS;
+
+/// The bits of a pointer that are no part of its address: those of tags, which 64-bit Arm ignores
+/// (Arm ARM D8.8, top byte ignore).
+const TAG: u64 = if cfg!(target_arch = "aarch64") {
+    0xff << 56
+} else {
+    0
+};
 
 /// Why a tensor cannot lie where it is said to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +55,7 @@ pub enum Unreachable {
 /// assert_eq!(first_element(0x1000, 64, 140), Ok(0x1040));
 /// assert_eq!(first_element(0, 0, 140), Err(Unreachable::Null));
 /// assert!(first_element(u64::MAX - 64, 0, 140).is_err());
+/// assert!(first_element((1 << 63) - 140, 0, 140).is_err());
 /// assert_eq!(first_element(0, 0, 0), Ok(0));
 /// ```
 ///
@@ -52,8 +71,38 @@ pub fn first_element(data: u64, byte_offset: u64, bytes: u64) -> Result<u64, Unr
         bytes,
     };
     let address = data.checked_add(byte_offset).ok_or(beyond)?;
-    match address.checked_add(bytes) {
+    match (address & !TAG).checked_add(bytes) {
         Some(end) if end <= ADDRESSES_END => Ok(address),
         _ => Err(beyond),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_this_process_has_is_reached_and_nothing_behind_the_last_address() {
+        let (heap, stack) = (vec![0u8; 140], [0u8; 140]);
+        for memory in [heap.as_slice(), &stack] {
+            let address = memory.as_ptr().addr() as u64;
+            assert_eq!(first_element(address, 0, 140), Ok(address));
+            assert_eq!(first_element(address - 8, 8, 140), Ok(address));
+        }
+        let last = ADDRESSES_END - 140;
+        assert_eq!(first_element(last, 0, 140), Ok(last));
+        // Bits above the end, whole or in part, and the half of the kernel.
+        let beyond = (ADDRESS_BITS..64).map(|bit| ((1 << bit) | 0x1000) & !TAG);
+        let beyond = beyond.filter(|address| *address > 0x1000);
+        let beyond = beyond.chain([last + 1, (1 << 63) - 140, 1 << 63, u64::MAX - 140, u64::MAX]);
+        for address in beyond {
+            let error = first_element(address, 0, 140).unwrap_err();
+            assert!(matches!(error, Unreachable::Beyond { .. }), "{address:#x}");
+        }
+        let (bytes, end) = (ADDRESSES_END, u64::MAX);
+        assert!(first_element(0x1000, 0, bytes).is_err());
+        assert!(first_element(0x1000, end, 4).is_err());
+        assert!(first_element(0x1000, 0, end).is_err());
     }
 }

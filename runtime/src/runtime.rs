@@ -204,7 +204,7 @@ impl Runtime {
     }
 
     /// The same where it is known already; nothing is loaded for it, and nobody is waited for.
-    fn known_refusal(&self, kernel: &Kernel) -> Option<Refusal> {
+    pub(crate) fn known_refusal(&self, kernel: &Kernel) -> Option<Refusal> {
         let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = loaded.get(&kernel.id)?.try_lock().ok()?;
         let refused = slot.as_ref()?.as_ref().err()?;
@@ -236,6 +236,23 @@ impl Runtime {
         addresses: &[(&str, u64)],
     ) -> Result<Selection<'_>, Error> {
         self.selected(query, problem, addresses.iter().copied())
+    }
+
+    /// As [`Runtime::select_at`], and its code is loaded: one that the device refuses is passed
+    /// over.
+    pub(crate) fn usable_at(
+        &self,
+        query: &Query,
+        problem: &Problem,
+        addresses: &[(&str, u64)],
+    ) -> Result<Selection<'_>, Error> {
+        loop {
+            let selection = self.select_at(query, problem, addresses)?;
+            // What is refused is known now, and not selected again.
+            if self.refused_code(selection.kernel)?.is_none() {
+                return Ok(selection);
+            }
+        }
     }
 
     fn selected<'p>(

@@ -108,6 +108,23 @@ fn picking_skips_what_cannot_run_and_counts_it() {
 }
 
 #[test]
+fn whoever_finds_no_kernel_has_every_reason_of_each() {
+    let picky = [("gemm_f32@picky-1"), ("gemm_f32@picky-2")];
+    let picky = picky.map(|id| (picky_gemm(id), GEMM.to_owned()));
+    let runtime = Runtime::new(bundle_of(picky), Device::emulator());
+    let odd = packed_gemm(6, 7, 17);
+    let told = runtime.pick(&Query::gemm(), &odd, &[]).unwrap_err();
+    let told = told.to_string();
+    for id in ["gemm_f32@picky-1", "gemm_f32@picky-2"] {
+        let own = told.split(&format!("{id}: ")).nth(1).unwrap();
+        let own = own.split("; ").next().unwrap();
+        for reason in ["it assumes lda % 8 == 0", ", and it assumes ldb % 8 == 0"] {
+            assert!(own.contains(reason), "{told}");
+        }
+    }
+}
+
+#[test]
 fn the_best_kernel_that_loads_is_launched() {
     let mut broken = picky_gemm("gemm_f32@broken-0");
     broken.launches[0].params.pop();

@@ -6,7 +6,7 @@ mod fixture;
 
 use fixture::*;
 use std::ops::ControlFlow;
-use tilewright_runtime::bundle::Kernel;
+use tilewright_runtime::bundle::{Kernel, Traits};
 
 use tilewright_runtime::verify::{Data, Event, Inputs, Options, Summary, verify, verify_while};
 use tilewright_runtime::{Device, Runtime};
@@ -115,7 +115,13 @@ fn every_kind_of_inputs_tells() {
 
 /// Two copies, verified for as long as `go_on` says of what was told.
 fn verified_while(go_on: impl Fn(&Event<'_>) -> bool) -> (Summary, usize) {
-    let [one, other] = ["copy_f32@one-1", "copy_f32@other-1"].map(copy_kernel);
+    let [one, other] = ["copy_f32@one-1", "copy_f32@other-1"].map(|id| Kernel {
+        traits: Some(Traits {
+            tile: [("m".to_owned(), 1), ("n".to_owned(), 64)].into(),
+            ..Traits::default()
+        }),
+        ..copy_kernel(id)
+    });
     let runtime = Runtime::new(bundle_of([(one, COPY), (other, COPY)]), Device::emulator());
     let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
     let options = Options {

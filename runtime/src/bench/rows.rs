@@ -300,6 +300,16 @@ impl Row {
         self.max_err <= 1.0
     }
 
+    /// Whether a line is one of a file of rows. A record of `tune` is no such line: it is a row
+    /// with more before it, and files of records have a format that a row says nothing of.
+    pub fn is_line(line: &str) -> bool {
+        let row = serde_json::from_str::<serde_json::Value>(line);
+        row.is_ok_and(|row| {
+            let has = |key: &&str| row.get(key).is_some();
+            ["kernel", "problem", "ours_us"].iter().all(has) && !has(&"format")
+        })
+    }
+
     /// The row as one line of JSON.
     ///
     /// # Errors

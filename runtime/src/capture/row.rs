@@ -219,7 +219,9 @@ pub fn read(path: &Path) -> Result<Vec<Row>, RecordsError> {
         path: path.to_owned(),
         source,
     })?;
-    json_lines::parse(path, &bytes, CAPTURE_FORMAT)
+    json_lines::parse(path, &bytes, CAPTURE_FORMAT, |line| {
+        serde_json::from_slice(line).map_err(|error| vec![error.to_string()])
+    })
 }
 
 /// Bytes as hexadecimal digits.

@@ -200,6 +200,24 @@ fn an_explanation_counts_nothing() {
 }
 
 #[test]
+fn code_that_the_device_refuses_is_explained_as_it_is_chosen() {
+    let mut broken = picky_gemm("gemm_f32@broken-0");
+    broken.launches[0].params.pop();
+    let plain = gemm_kernel("gemm_f32@plain-2");
+    let both = bundle_of([(broken.clone(), GEMM), (plain, GEMM)]);
+    // Nobody has loaded anything before it is asked.
+    let runtime = Runtime::new(both, Device::emulator());
+    let told = explained_of(&runtime, "gemm", &gemm(DType::F32, 16));
+    assert_eq!(told.chosen.as_ref().unwrap().kernel, "gemm_f32@plain-2");
+    let text = told.to_string();
+    let refused = "refused: gemm_f32@broken-0: the driver refused the code: ";
+    assert!(text.contains(refused), "{text}");
+    let alone = Runtime::new(bundle_of([(broken, GEMM)]), Device::emulator());
+    let text = explained_of(&alone, "gemm", &gemm(DType::F32, 16)).to_string();
+    assert!(text.contains("chosen: none: every kernel"), "{text}");
+}
+
+#[test]
 fn a_problem_is_asked_about_as_tensors_are() {
     let bundle = bundle();
     let kernel = bundle.kernel("gemm_f32@plain-2").unwrap();

@@ -1,6 +1,6 @@
 //! What can be wrong with a file of records: those of `tune`, and captures.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a file of records cannot be used; the file is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -25,18 +25,13 @@ pub enum RecordsError {
         /// That process, where the system tells.
         holder: Option<u32>,
     },
-    /// A whole line is no record.
-    #[error(
-        "{} line {line} is no record: {problem}. Nothing was changed; mend or remove the line",
-        path.display()
-    )]
-    Line {
+    /// Whole lines are no records. All problems at once.
+    #[error("{}", list(path, problems))]
+    Lines {
         /// The file.
         path: PathBuf,
-        /// The line, from 1.
-        line: usize,
         /// What is wrong.
-        problem: String,
+        problems: Vec<LineProblem>,
     },
     /// The file holds something else.
     #[error(
@@ -65,6 +60,38 @@ pub enum RecordsError {
         /// Ours.
         known: u32,
     },
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineProblem {
+    /// The line, from 1.
+    pub line: usize,
+    /// Each key that is wrong, with its value and what is allowed; or why it is no JSON.
+    pub problems: Vec<String>,
+}
+
+/// Lines that are told of at most.
+const MOST_LINES: usize = 64;
+
+fn list(path: &Path, problems: &[LineProblem]) -> String {
+    let path = path.display();
+    let line = |one: &LineProblem| {
+        let (line, why) = (one.line, one.problems.join("; "));
+        format!("{path} line {line} is no record: {why}")
+    };
+    let mut lines: Vec<String> = problems.iter().take(MOST_LINES).map(line).collect();
+    if let more @ 1.. = problems.len().saturating_sub(MOST_LINES) {
+        lines.push(format!("{path}: {more} more lines are no records"));
+    }
+    let them = match problems.len() {
+        1 => "the line",
+        _ => "the lines",
+    };
+    format!(
+        "{}. Nothing was changed; mend or remove {them}",
+        lines.join("\n")
+    )
 }
 
 fn process(id: Option<u32>) -> String {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use tilewright_bundle::DType;
-use tilewright_emulator::{FindingId, Module};
+use tilewright_emulator::{Architecture, FindingId, Module};
 
 use super::compare::{self, TYPES};
 use super::{BufferArg, LaunchArg, LaunchFile, Role, tensor};
@@ -51,6 +51,17 @@ const TENSORMAP: &[&str] = &[
     "oob_fill",
     "im2col",
 ];
+/// The keys of the part that an im2col map has beside, each as it is called here and by the driver.
+const IM2COL: &[&str] = &[
+    "lower",
+    "upper",
+    "channels",
+    "pixels",
+    "pixel_box_lower_corner",
+    "pixel_box_upper_corner",
+    "channels_per_pixel",
+    "pixels_per_column",
+];
 /// Most problems that are told.
 const MOST: usize = 32;
 
@@ -70,6 +81,12 @@ pub(super) fn of_text(manifest: &Value) -> Vec<String> {
         };
         let name = arg["name"].as_str().unwrap_or_default();
         problems.extend(unknown(&format!("argument {name}"), arg, keys));
+        let im2col = arg.get("im2col").unwrap_or(&Value::Null);
+        problems.extend(unknown(
+            &format!("im2col of argument {name}"),
+            im2col,
+            IM2COL,
+        ));
         problems.extend(shape(name, arg));
     }
     problems.truncate(MOST);
@@ -124,14 +141,15 @@ impl LaunchFile {
         {
             problems.push(format!("expect_error: there is no finding `{wanted}`"));
         }
-        let digits = self.arch.strip_prefix("sm_").unwrap_or_default();
-        let number = digits.trim_end_matches(|c: char| c.is_ascii_lowercase());
-        if number.is_empty() || !number.bytes().all(|c| c.is_ascii_digit()) {
+        if Architecture::named(&self.arch).is_none() {
             problems.push(format!("arch: {:?} is none, such as sm_90a", self.arch));
         }
         let mut names = BTreeSet::new();
         for arg in &self.args {
             let name = arg.name();
+            if name.is_empty() {
+                problems.push("an argument has an empty name: give it one".to_owned());
+            }
             // Tensor maps and reports name buffers; numbers may share a name.
             let is_memory = matches!(arg, LaunchArg::Buffer(_) | LaunchArg::Memory(_));
             if is_memory && !names.insert(name) {
@@ -199,23 +217,72 @@ fn of_buffer(buffer: &BufferArg) -> Vec<String> {
             "{bytes} bytes are no whole elements of {dtype}, of {size} bytes"
         ));
     }
-    for (what, tolerance) in [("rtol", buffer.rtol), ("atol", buffer.atol)] {
-        if tolerance.is_some_and(|value| !(value >= 0.0 && value.is_finite())) {
-            let value = tolerance.unwrap_or_default();
-            problems.push(format!("{what} is {value}; a number from 0 is needed"));
+    problems.extend(of_tolerances(buffer));
+    let (init, expect) = (buffer.init.is_some(), buffer.expect.is_some());
+    match buffer.role {
+        Role::Scratch if init || expect => {
+            let why = "scratch memory has neither init nor expect: leave them null";
+            problems.push(why.to_owned());
         }
-    }
-    if buffer.role == Role::Scratch && (buffer.init.is_some() || buffer.expect.is_some()) {
-        problems.push("scratch memory has neither init nor expect: leave them null".to_owned());
+        Role::In | Role::Inout if !init => {
+            let why = "what a kernel reads has a file with its content: give it as init";
+            problems.push(why.to_owned());
+        }
+        _ => {}
     }
     problems
 }
 
-/// Why no driver would load a text that the emulator reads.
-pub(super) fn of_module(module: &Module) -> Vec<String> {
+/// What is wrong with how far elements may be from those expected. How far that lets all pass for
+/// what is expected is seen where that is read.
+fn of_tolerances(buffer: &BufferArg) -> Vec<String> {
+    let (dtype, mut problems) = (buffer.dtype.as_str(), Vec::new());
+    // A relative error of 1 takes zeros for anything.
+    let limits = [
+        ("rtol", buffer.rtol, Some(1.0)),
+        ("atol", buffer.atol, compare::largest(dtype)),
+    ];
+    for (what, tolerance, most) in limits {
+        let Some(value) = tolerance.filter(|value| *value != 0.0) else {
+            continue;
+        };
+        match (compare::largest(dtype), most) {
+            (None, _) => problems.push(format!(
+                "{what} is {value}, and elements of {dtype} are compared to the bit: leave it null"
+            )),
+            (_, Some(most)) if !(0.0..=most).contains(&value) => problems.push(format!(
+                "{what} is {value}; a number from 0 to {most} is needed"
+            )),
+            _ => {}
+        }
+    }
+    problems
+}
+
+/// Why no driver would load a text that the emulator reads, on the architecture that it is for.
+pub(super) fn of_module(module: &Module, arch: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if module.version() == (0, 0) {
         problems.push("the text has no .version, without which no driver takes it".to_owned());
+    }
+    let target = Architecture::named(module.target());
+    if target.is_none() {
+        problems.push("the text has no .target, without which no driver takes it".to_owned());
+    }
+    if let Some(target) = target {
+        let ((major, minor), least) = (module.version(), target.least_version());
+        if (major, minor) != (0, 0) && (major, minor) < least {
+            let (first, second) = least;
+            problems.push(format!(
+                "PTX of .version {major}.{minor} has no {target}: it takes {first}.{second}"
+            ));
+        }
+        if Architecture::named(arch).is_some_and(|arch| !arch.runs(&target)) {
+            problems.push(format!(
+                "the text is for {target}, of which no machine code for {arch} is made, which the \
+                 launch file names as its arch"
+            ));
+        }
     }
     if module.address_bits() == 32 {
         problems.push(

@@ -62,6 +62,18 @@ pub(super) const TYPES: [(&str, usize); 20] = [
     ("b8", 1),
 ];
 
+/// The largest finite number of a floating-point type; none of others, whose elements are compared
+/// to the bit.
+pub(super) fn largest(dtype: &str) -> Option<f64> {
+    Some(match dtype {
+        "f64" => f64::MAX,
+        "f32" | "tf32" => f64::from(f32::MAX),
+        "f16" => f16::MAX.to_f64(),
+        "bf16" => bf16::MAX.to_f64(),
+        _ => return None,
+    })
+}
+
 /// Bytes of one element; those of other types compare byte by byte.
 pub(super) fn element_bytes(dtype: &str) -> usize {
     let known = TYPES.iter().find(|(known, _)| *known == dtype);
@@ -123,8 +135,22 @@ impl std::fmt::Display for Number {
     }
 }
 
-/// Compares a buffer with what it must hold: `|got - want| <= atol + rtol * |want|`. Without
-/// tolerances bytes are compared.
+/// Why the absolute tolerance of a buffer tells nothing from what it must hold: it is beyond 1 and
+/// beyond all of that.
+pub(super) fn lets_all_pass(arg: &BufferArg, want: &[u8]) -> Option<String> {
+    let atol = arg.atol.filter(|atol| *atol > 1.0)?;
+    let elements = want.chunks(element_bytes(&arg.dtype));
+    let magnitudes = elements.map(|element| Number::of(&arg.dtype, element).to_f64().abs());
+    let most = magnitudes
+        .filter(|magnitude| magnitude.is_finite())
+        .fold(1.0, f64::max);
+    (atol > most).then(|| {
+        format!("atol is {atol}, by which all that is expected may be anything: at most {most}")
+    })
+}
+
+/// Compares a buffer with what it must hold: `|got - want| <= atol + rtol * |want|`, and an
+/// infinity by nothing but itself. Without tolerances bytes are compared.
 pub(super) fn compare(arg: &BufferArg, got: &[u8], want: &Option<Vec<u8>>) -> BufferOutcome {
     let mut outcome = BufferOutcome {
         name: arg.name.clone(),
@@ -146,7 +172,8 @@ pub(super) fn compare(arg: &BufferArg, got: &[u8], want: &Option<Vec<u8>>) -> Bu
         let (value, wanted) = (Number::of(&arg.dtype, got), Number::of(&arg.dtype, want));
         let difference = value.distance(wanted);
         let both_nan = value.to_f64().is_nan() && wanted.to_f64().is_nan();
-        let close = difference <= atol + rtol * wanted.to_f64().abs() || both_nan;
+        let allowed = atol + rtol * wanted.to_f64().abs();
+        let close = wanted.to_f64().is_finite() && difference <= allowed || both_nan;
         if !(tolerant && close) {
             outcome.wrong += 1;
             outcome
@@ -165,7 +192,11 @@ pub(super) fn compare(arg: &BufferArg, got: &[u8], want: &Option<Vec<u8>>) -> Bu
 pub(super) fn scalar_bytes(dtype: &str, value: &serde_json::Number) -> Option<Vec<u8>> {
     let signed = || value.as_i64();
     let unsigned = || value.as_u64();
-    let float = || value.as_f64();
+    // A number that its type has no finite one for is none of it.
+    let float = || {
+        let most = largest(dtype)?;
+        value.as_f64().filter(|value| value.abs() <= most)
+    };
     Some(match dtype {
         "i8" | "s8" => i8::try_from(signed()?).ok()?.to_le_bytes().to_vec(),
         "i16" | "s16" => i16::try_from(signed()?).ok()?.to_le_bytes().to_vec(),
@@ -241,6 +272,54 @@ mod tests {
     }
 
     #[test]
+    fn an_infinity_is_close_to_itself_alone() {
+        for dtype in ["f32", "f64", "f16", "bf16"] {
+            let bytes = |value: f64| match dtype {
+                "f32" => (value as f32).to_le_bytes().to_vec(),
+                "f16" => f16::from_f64(value).to_le_bytes().to_vec(),
+                "bf16" => bf16::from_f64(value).to_le_bytes().to_vec(),
+                _ => value.to_le_bytes().to_vec(),
+            };
+            let passes = |got: f64, want: f64| {
+                compare(&buffer(dtype, 0.5), &bytes(got), &Some(bytes(want))).passed
+            };
+            let (inf, nan) = (f64::INFINITY, f64::NAN);
+            assert!(
+                passes(inf, inf) && passes(-inf, -inf) && passes(nan, -nan),
+                "{dtype}"
+            );
+            for (got, want) in [(3.0, inf), (-inf, inf), (inf, 3.0), (nan, inf), (nan, 3.0)] {
+                assert!(!passes(got, want), "{dtype} {got} {want}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_tolerance_beyond_all_that_is_expected_is_none() {
+        let of = |atol: f64, want: [f32; 2]| {
+            let mut arg = buffer("f32", 0.0);
+            arg.atol = Some(atol);
+            lets_all_pass(&arg, &want.map(f32::to_le_bytes).concat())
+        };
+        for (atol, want) in [
+            (1.0, [0.0; 2]),
+            (0.5, [1e-9, 2e-9]),
+            (8.0, [1.0, -8.0]),
+            (2.0, [f32::INFINITY, 3.0]),
+        ] {
+            assert_eq!(of(atol, want), None, "{atol} {want:?}");
+        }
+        for (atol, want) in [
+            (1.5, [0.0; 2]),
+            (1e30, [96.0, -7.0]),
+            (4.0, [f32::NAN, 3.0]),
+        ] {
+            let told = of(atol, want).unwrap();
+            assert!(told.contains("at most"), "{told}");
+        }
+    }
+
+    #[test]
     fn wide_integers_are_told_apart_where_floats_are_not() {
         for (dtype, got, want) in [
             ("u64", u64::MAX, u64::MAX - 1),
@@ -250,7 +329,6 @@ mod tests {
             let (got, want) = (got.to_le_bytes(), Some(want.to_le_bytes().to_vec()));
             let outcome = compare(&buffer(dtype, 0.0), &got, &want);
             assert_eq!((outcome.wrong, outcome.max_error), (1, 1.0), "{dtype}");
-            assert!(compare(&buffer(dtype, 1e-9), &got, &want).passed, "{dtype}");
         }
         let got = u64::MAX.to_le_bytes();
         let want = Some((u64::MAX - 1).to_le_bytes().to_vec());
@@ -271,6 +349,22 @@ mod tests {
             scalar_bytes("f32", &number("2.5")),
             Some(2.5f32.to_le_bytes().to_vec())
         );
+        for (dtype, most, beyond) in [
+            ("f32", "3.4028234e38", "3.5e38"),
+            ("f32", "-3.4028234e38", "-1e300"),
+            ("f16", "65504", "65505"),
+            ("bf16", "3.38e38", "3.4e38"),
+        ] {
+            assert!(
+                scalar_bytes(dtype, &number(most)).is_some(),
+                "{dtype} {most}"
+            );
+            assert_eq!(
+                scalar_bytes(dtype, &number(beyond)),
+                None,
+                "{dtype} {beyond}"
+            );
+        }
         assert_eq!(hex_bytes("00ff"), Some(vec![0, 255]));
         assert_eq!(hex_bytes("0"), None);
     }

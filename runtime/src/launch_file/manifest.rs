@@ -69,7 +69,7 @@ pub enum Role {
 pub struct BufferArg {
     /// Its name.
     pub name: String,
-    /// What it is to the kernel.
+    /// What it is to the kernel: one that it reads has an `init`.
     pub role: Role,
     /// The type of its elements.
     pub dtype: String,
@@ -81,10 +81,10 @@ pub struct BufferArg {
     /// The file with its content after the launch.
     #[serde(default)]
     pub expect: Option<String>,
-    /// Relative tolerance.
+    /// Relative tolerance, up to 1; of floats alone, others are compared to the bit.
     #[serde(default)]
     pub rtol: Option<f64>,
-    /// Absolute tolerance.
+    /// Absolute tolerance, up to 1 or the largest magnitude that is expected; of floats alone.
     #[serde(default)]
     pub atol: Option<f64>,
 }
@@ -116,6 +116,10 @@ pub struct TensormapArg {
     pub swizzle: String,
     /// NONE or NAN_REQUEST_ZERO_FMA.
     pub oob_fill: String,
+    /// NONE, L2_64B, L2_128B or L2_256B, which changes nothing that can be seen; NONE unless it
+    /// says.
+    #[serde(default)]
+    pub l2_promotion: Option<String>,
     /// Set for im2col maps.
     #[serde(default)]
     pub im2col: Option<Im2colArg>,

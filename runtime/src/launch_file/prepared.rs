@@ -170,7 +170,14 @@ fn allocation(folder: &Path, arg: &BufferArg) -> Result<Allocation, LaunchFileEr
         content.transpose()
     };
     let init = read("init", &arg.init)?;
-    let expect = match (read("expect", &arg.expect)?, arg.role) {
+    let expect = read("expect", &arg.expect)?;
+    let told = expect
+        .as_deref()
+        .and_then(|want| compare::lets_all_pass(arg, want));
+    if let Some(problem) = told {
+        return Err(argument(&arg.name, problem));
+    }
+    let expect = match (expect, arg.role) {
         // What is only read must stay as it is.
         (None, Role::In) => init.clone(),
         (expect, _) => expect,

@@ -35,6 +35,14 @@ const FILLS: [(&str, TensorFill); 2] = [
     ("NAN_REQUEST_ZERO_FMA", TensorFill::Nan),
 ];
 
+/// How much of it a cache fetches at a time: nothing that an emulator shows.
+const PROMOTIONS: [(&str, ()); 4] = [
+    ("NONE", ()),
+    ("L2_64B", ()),
+    ("L2_128B", ()),
+    ("L2_256B", ()),
+];
+
 fn choose<T: Copy>(what: &str, text: &str, choices: &[(&str, T)]) -> Result<T, String> {
     let found = choices.iter().find(|choice| choice.0 == text);
     found.map(|choice| choice.1).ok_or_else(|| {
@@ -56,6 +64,9 @@ pub(super) fn encode(arg: &TensormapArg, base: u64) -> Result<[u8; 128], String>
             pixels: columns.pixels,
         }),
     };
+    if let Some(promotion) = &arg.l2_promotion {
+        choose("l2_promotion", promotion, &PROMOTIONS)?;
+    }
     let boxed = if im2col.is_some() { 0 } else { rank };
     let map = TensorMap {
         ty: choose("data_type", &arg.data_type, &TYPES)?,

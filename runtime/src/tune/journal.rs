@@ -3,12 +3,16 @@
 //! A record is one line, written at once. A last line without its end that is the beginning of a
 //! record is what a process left that was killed while it wrote: it is moved to a file beside,
 //! `FILE.torn`, and its kernel is tuned again; a record that lacks its end alone gets it. Anything
-//! else that is no record is an error, and the file stays as it is.
+//! else that is no record, to the last key and value ([`mod@super::judged`]), is an error, and the
+//! file stays as it is.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use tilewright_bundle::Kernel;
+
+use super::judged::Judge;
 use super::record::{RECORD_FORMAT, Record};
 use crate::error::RecordsError;
 use crate::json_lines;
@@ -29,9 +33,21 @@ impl Journal {
     /// Opens a file, made when it is missing, and reads what it holds.
     ///
     /// # Errors
-    /// When it cannot be read, another process holds it, a whole line is no record, or what stands
+    /// When it cannot be read, another process holds it, whole lines are no records, or what stands
     /// behind the last whole line is no beginning of one.
     pub fn open(path: &Path) -> Result<(Journal, Vec<Record>), RecordsError> {
+        Journal::open_for(path, &[])
+    }
+
+    /// As [`Journal::open`], where records of these kernels are to name what the kernels have:
+    /// their ids, operands, extents and scalars.
+    ///
+    /// # Errors
+    /// As [`Journal::open`], and when a record of one of the kernels names anything else.
+    pub fn open_for(
+        path: &Path,
+        kernels: &[Kernel],
+    ) -> Result<(Journal, Vec<Record>), RecordsError> {
         let io = |source| RecordsError::Io {
             path: path.to_owned(),
             source,
@@ -64,17 +80,19 @@ impl Journal {
             .rposition(|c| *c == b'\n')
             .map_or(0, |at| at + 1);
         let (lines, rest) = bytes.split_at(whole);
-        let mut records = json_lines::parse(path, lines, RECORD_FORMAT)?;
+        // A record may lack the end of its line alone.
+        let last = serde_json::from_slice::<Record>(rest);
+        let is_whole = last.is_ok_and(|record| record.format == RECORD_FORMAT);
+        let lines = if is_whole { bytes.as_slice() } else { lines };
+        let judge = Judge::of(kernels);
+        let records = json_lines::parse(path, lines, RECORD_FORMAT, |line| judge.record(line))?;
         let mut journal = Journal {
             path: path.to_owned(),
             file,
         };
-        match serde_json::from_slice::<Record>(rest) {
-            _ if rest.is_empty() => {}
-            Ok(record) if record.format == RECORD_FORMAT => {
-                journal.file.write_all(b"\n").map_err(io)?;
-                records.push(record);
-            }
+        match rest {
+            [] => {}
+            _ if is_whole => journal.file.write_all(b"\n").map_err(io)?,
             _ if json_lines::is_torn(rest, OPENING) => journal.set_aside(rest, whole as u64)?,
             _ => {
                 return Err(RecordsError::Foreign {

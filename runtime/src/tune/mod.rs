@@ -28,6 +28,8 @@
 
 mod record;
 
+mod judged;
+
 mod journal;
 
 mod halving;

@@ -1,7 +1,8 @@
 //! One tuning record: what became of one kernel on one problem of one device.
 //!
-//! Records are JSON lines, and each is a result row with more about it: a file of records is a file
-//! of rows. Format 1 has, before the fields of [`Row`]:
+//! Records are JSON lines, and each is a result row with more about it: who reads rows reads
+//! records. Added to a file of records are records alone. Format 1 has, before the fields of
+//! [`Row`]:
 //!
 //! | field | |
 //! |---|---|

@@ -128,7 +128,7 @@ impl Origin<'_> {
             kernel: kernel.id.clone(),
             content_hash: kernel.content_hash.clone(),
             us: row.ours_us,
-            ratio_best: Some(row.ratio_best).filter(|ratio| *ratio > 0.0),
+            ratio_best: Some(row.ratio_best).filter(|ratio| *ratio > 0.0 && ratio.is_finite()),
         };
         let strides = table.operands.iter();
         let strides = strides.map(|one| Some(problem.strides(&one.name)?.to_vec()));
@@ -137,7 +137,9 @@ impl Origin<'_> {
             strides: strides.collect::<Option<_>>()?,
             choices: vec![choice],
         };
-        (row.ours_us.is_finite() && row.ours_us > 0.0).then_some((table, point))
+        // Nobody is asked for the fastest kernel of nothing.
+        let is_timed = row.ours_us.is_finite() && row.ours_us > 0.0;
+        (is_timed && point.is_of_a_table()).then_some((table, point))
     }
 
     /// The problem of a record. One without strides was measured with the smallest that the kernel

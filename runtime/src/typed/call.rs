@@ -98,13 +98,14 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// The kernel that a launch would run.
+    /// The kernel that a launch would run: its code is loaded, and one that the device refuses is
+    /// passed over.
     ///
     /// # Errors
     /// As [`Call::launch`], but for the launch itself.
     pub fn select<'r>(&self, runtime: &'r Runtime) -> Result<Selection<'r>, Error> {
         let addresses = self.addresses(runtime)?;
-        runtime.select_at(&self.query(), &self.problem(runtime), &addresses)
+        runtime.usable_at(&self.query(), &self.problem(runtime), &addresses)
     }
 
     /// Checks everything, then launches on the device's own stream. On a GPU the launch is enqueued
@@ -242,7 +243,7 @@ impl<'a> Call<'a> {
             let bytes = bytes.saturating_sub(given.at_bytes);
             placed.push(of_bytes(name, *address, bytes));
         }
-        let chosen = runtime.select_at(&self.query(), &problem, &addresses)?;
+        let chosen = runtime.usable_at(&self.query(), &problem, &addresses)?;
         let loaded = runtime.load(chosen.kernel)?;
         Ok((chosen.kernel, device.prepare(loaded, &problem, &placed)?))
     }

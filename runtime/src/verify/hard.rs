@@ -1,27 +1,19 @@
 //! Problems that put a kernel's tiles, stages and CTAs to the test.
 //!
-//! In: a kernel and a device. Out: extents, one for each mode that the kernel leaves open, with at
-//! least two tiles along every tiled mode and a part of a tile behind them; along what is summed
-//! tile by tile more tiles than any kernel has stages; or, every other time, more tiles of the
-//! output than the CTAs of a persistent kernel. Tiles are those that the grid divides by and the
-//! boxes of tensor maps.
-
-use std::collections::BTreeMap;
+//! In: a kernel's traits, and what extents it takes. Out: extents, one for each mode that the
+//! kernel leaves open, with at least two tiles along every tiled mode and a part of a tile behind
+//! them; along what is gone along step by step more steps than are in flight at once; or, every
+//! other time, more tiles of the output than the CTAs of a persistent kernel. Where a kernel takes
+//! no more than one tile, the tile is all but full.
 
 use rand::RngExt;
 use rand::rngs::StdRng;
-use tilewright_bundle::{Expr, ExprStep as Op, Kernel, Name, ParamValue};
-use tilewright_formula::form::Form;
+use tilewright_bundle::{Name, Traits};
 
-use crate::info::{Backend, DeviceInfo};
-
-/// Tiles along what is summed, on a GPU and on the emulator: shipped kernels have up to 8 stages,
-/// most of them 4.
-const STEPS: [i64; 2] = [9, 6];
-/// Extents along what is summed where no box tells the tile.
-const SUMMED: [i64; 2] = [577, 321];
 /// Extents of modes with one coordinate a tile.
 const SINGLE: i64 = 3;
+/// Extents of modes that no tile is cut along, such as those that tables look into.
+const FREE: std::ops::Range<i64> = 65..160;
 
 /// What such a problem is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,126 +24,88 @@ pub(super) enum Aim {
     Turns,
 }
 
-/// The tiles of a kernel, as far as its launches tell.
-#[derive(Debug, Clone)]
-pub(super) struct Tiles {
-    /// Along modes that the grid divides; 1 along those that it counts.
-    grid: BTreeMap<Name, i64>,
-    /// Along those of boxes.
-    boxes: BTreeMap<Name, i64>,
-    /// Whether CTAs take one tile after another.
-    is_persistent: bool,
-    /// Whether it has rows: where the grid does not divide a mode of theirs, a CTA folds all of it,
-    /// chunk after chunk, and what launches tell is no measure for how long it must be.
-    is_rows: bool,
+/// What extents are made of.
+#[derive(Debug)]
+pub(super) struct Hard<'k, F> {
+    /// How the kernel cuts its problem.
+    pub traits: &'k Traits,
+    /// What they are made for.
+    pub aim: Aim,
+    /// Whether to make as few tiles as do: two along each mode.
+    pub small: bool,
+    /// Multiprocessors, of which each may hold a CTA of a persistent kernel.
+    pub sms: i64,
+    /// Whether the kernel takes an extent, rounded up to what its vectors want.
+    pub takes: F,
 }
 
-impl Tiles {
-    pub fn of(kernel: &Kernel) -> Tiles {
-        let mut tiles = Tiles {
-            grid: BTreeMap::new(),
-            boxes: BTreeMap::new(),
-            is_persistent: false,
-            is_rows: matches!(kernel.form(), Some(Form::Rows(_))),
+impl<F: Fn(Name, i64) -> bool> Hard<'_, F> {
+    /// Extents for the modes of those names.
+    pub fn extents(&self, names: &[(Name, String)], rng: &mut StdRng) -> Vec<i64> {
+        let mut extents: Vec<i64> = Vec::with_capacity(names.len());
+        for (name, text) in names {
+            extents.push(self.extent(*name, text, rng));
+        }
+        if self.aim == Aim::Turns && self.traits.persistent {
+            self.lengthen(names, &mut extents);
+        }
+        extents
+    }
+
+    fn extent(&self, name: Name, text: &str, rng: &mut StdRng) -> i64 {
+        let traits = self.traits;
+        if traits.outer.iter().any(|mode| mode == text) {
+            return SINGLE;
+        }
+        let Some(cut) = traits.cut(text) else {
+            return rng.random_range(FREE);
         };
-        for launch in &kernel.launches {
-            for expr in &launch.grid {
-                tiles.take_grid(kernel, expr);
-            }
-            for param in &launch.params {
-                let ParamValue::TensorMap(map) = &param.value else {
-                    continue;
-                };
-                for (dim, extent) in map.dims.iter().zip(&map.box_dims) {
-                    if let Some(name) = dim.single_name() {
-                        let known = tiles.boxes.entry(name).or_insert(1);
-                        *known = i64::from(*extent).max(*known);
-                    }
-                }
-            }
-        }
-        tiles
+        // Rounded up to what vectors want, it is still less than a tile.
+        let tail = rng.random_range(1..=(cut * 3 / 4).max(1));
+        let whole = match traits.step.contains_key(text) {
+            true if self.aim == Aim::Steps => i64::from(traits.stages.max(1)) + 1,
+            _ if self.small => 1,
+            _ => 2,
+        };
+        let less = rng.random_range(1..=(cut / 4).max(1));
+        let wanted = [whole * cut + tail, cut + tail, (cut - less).max(1), cut];
+        let mut taken = wanted
+            .into_iter()
+            .filter(|extent| (self.takes)(name, *extent));
+        taken.next().unwrap_or(cut)
     }
 
-    fn take_grid(&mut self, kernel: &Kernel, expr: &Expr) {
-        for name in expr.names() {
-            if name == Name::SMS || name == Name::MAX_CLUSTERS {
-                self.is_persistent = true;
-            } else if kernel.free_extents().any(|(free, _)| free == name) {
-                self.grid.entry(name).or_insert(1);
-            }
-        }
-        for steps in expr.steps().windows(3) {
-            let [Op::Word(word), Op::Const(by), Op::CeilDiv] = steps else {
-                continue;
-            };
-            let name = expr
-                .names()
-                .find(|name| kernel.names.text(*name) == expr.word(*word));
-            if let Some(tile) = name.and_then(|name| self.grid.get_mut(&name)) {
-                *tile = (*by).max(*tile);
-            }
-        }
-    }
-
-    /// Extents for the modes of those names, or none where the launches do not tell the tiles.
-    pub fn extents(
-        &self,
-        names: &[Name],
-        aim: Aim,
-        device: &DeviceInfo,
-        rng: &mut StdRng,
-    ) -> Option<Vec<i64>> {
-        let is_tiled = |name: &Name| self.grid.contains_key(name) || self.boxes.contains_key(name);
-        if self.grid.is_empty() || self.is_rows && !names.iter().all(is_tiled) {
-            return None;
-        }
-        let small = usize::from(device.backend == Backend::Emulator);
-        let mut extents: Vec<i64> = Vec::new();
-        for name in names {
-            // Rounded up to what vectors want, it is still less than a tile.
-            let tail = |tile: i64, rng: &mut StdRng| rng.random_range(1..=(tile * 3 / 4).max(1));
-            let extent = match (self.grid.get(name), self.boxes.get(name)) {
-                (Some(1), _) => SINGLE,
-                (Some(tile), _) => tile * (2 - small as i64) + tail(*tile, rng),
-                (None, Some(tile)) if aim == Aim::Steps => STEPS[small] * tile + tail(*tile, rng),
-                (None, Some(tile)) => 2 * tile + tail(*tile, rng),
-                (None, None) if aim == Aim::Steps => SUMMED[small] + rng.random_range(0..64),
-                (None, None) => rng.random_range(65..160),
-            };
-            extents.push(extent);
-        }
-        if aim == Aim::Turns && self.is_persistent {
-            self.lengthen(names, &mut extents, i64::from(device.sms));
-        }
-        Some(extents)
-    }
-
-    /// Makes one mode so long that there are more tiles than multiprocessors, of which each may
-    /// hold one CTA of a persistent kernel.
-    fn lengthen(&self, names: &[Name], extents: &mut [i64], sms: i64) {
+    /// Makes one mode so long that there are more tiles than multiprocessors.
+    fn lengthen(&self, names: &[(Name, String)], extents: &mut [i64]) {
+        let tile = |at: usize| self.traits.tile.get(&names.get(at)?.1).copied();
         let tiles = |at: usize, extent: i64| {
-            let tile = names.get(at).and_then(|name| self.grid.get(name));
-            tile.map(|tile| extent.unsigned_abs().div_ceil(tile.unsigned_abs()) as i64)
+            let tile = tile(at).unwrap_or(i64::MAX);
+            (extent.saturating_add(tile - 1) / tile).max(1)
         };
-        let counts: Vec<Option<i64>> = extents
+        let counts: Vec<i64> = extents
             .iter()
             .enumerate()
-            .map(|(at, extent)| tiles(at, *extent))
+            .map(|(at, extent)| match tile(at) {
+                Some(_) => tiles(at, *extent),
+                None if self.traits.outer.contains(&names[at].1) => *extent,
+                None => 1,
+            })
             .collect();
-        let all = counts
-            .iter()
-            .flatten()
-            .fold(1i64, |all, n| all.saturating_mul(*n));
-        let first = counts.iter().position(Option::is_some);
-        let Some((at, own)) = first.and_then(|at| Some((at, counts.get(at).copied()??))) else {
+        let all = counts.iter().fold(1i64, |all, n| all.saturating_mul(*n));
+        let Some((at, tile)) = (0..extents.len()).find_map(|at| Some((at, tile(at)?))) else {
             return;
         };
+        let own = counts.get(at).copied().unwrap_or(1);
         let others = (all / own.max(1)).max(1);
-        let missing = (sms / others + 1 - own).max(0);
-        let tile = names.get(at).and_then(|name| self.grid.get(name));
-        if let (Some(extent), Some(tile)) = (extents.get_mut(at), tile) {
-            *extent = extent.saturating_add(missing.saturating_mul(*tile));
+        let missing = (self.sms / others + 1 - own).max(0);
+        if let Some(extent) = extents.get_mut(at) {
+            let longer = extent.saturating_add(missing.saturating_mul(tile));
+            if (self.takes)(names[at].0, longer) {
+                *extent = longer;
+            }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

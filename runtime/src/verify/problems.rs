@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 use tilewright_bundle::{Env, Kernel, Name};
 use tilewright_formula::form::Form;
 
-use super::hard::{Aim, Tiles};
+use super::hard::{Aim, Hard};
 use super::work::{MOST_INSTRUCTIONS, instructions, most_of_reference};
 use crate::error::{Error, Refusal, refused};
 use crate::info::{Backend, DeviceInfo};
@@ -72,6 +72,8 @@ pub struct Draw<'a> {
     most: i64,
     /// What extents are made for, in place of drawn ones, as far as the kernel takes them.
     aim: Option<Aim>,
+    /// Whether a largest product of the extents was asked for.
+    is_bounded: bool,
 }
 
 /// Largest product of the extents on a GPU, and on the emulator.
@@ -80,8 +82,9 @@ const VOLUMES: [i64; 2] = [1 << 33, 1 << 23];
 const SPANS: [i64; 2] = [1 << 32, 1 << 30];
 
 /// How many times as large extents on the emulator may be that are made for something: products of
-/// two tiles along each mode are.
-const AIMED_MORE: i64 = 8;
+/// two tiles along each mode and of more steps than stages are. What they are in instructions has a
+/// bound of its own.
+const AIMED_MORE: i64 = 64;
 
 /// What is said of a kernel whose strides let it take none but larger problems.
 pub const TOO_LARGE: &str = "it spans more memory than problems are drawn for";
@@ -102,6 +105,7 @@ impl<'a> Draw<'a> {
                 false => most,
             },
             aim: None,
+            is_bounded: false,
         }
     }
 
@@ -117,6 +121,7 @@ impl<'a> Draw<'a> {
     #[must_use]
     pub fn with_volume(mut self, most: u64) -> Draw<'a> {
         self.most = self.most.min(i64::try_from(most).unwrap_or(i64::MAX));
+        self.is_bounded = true;
         self
     }
 
@@ -256,18 +261,39 @@ impl<'a> Draw<'a> {
     }
 
     /// Extents that are made for something, where that is asked for and the problem is no more work
-    /// than allowed.
+    /// than allowed: with two tiles along each mode, where more are too many.
     fn aimed(&mut self, names: &[(Name, String)], attempt: u32) -> Option<Vec<i64>> {
         let aim = self.aim.filter(|_| attempt < AIMED)?;
-        let names: Vec<Name> = names.iter().map(|(name, _)| *name).collect();
-        let extents = Tiles::of(self.kernel).extents(&names, aim, self.device, &mut self.rng)?;
-        let most = self
-            .most
-            .saturating_mul(if self.large { 1 } else { AIMED_MORE });
-        let all = extents
-            .iter()
-            .fold(self.constant(), |a, b| a.saturating_mul(*b));
-        (all <= most).then_some(extents)
+        let traits = self.kernel.traits.as_ref()?;
+        let most = match self.large || self.is_bounded {
+            true => self.most,
+            false => self.most.saturating_mul(AIMED_MORE),
+        };
+        let mut rng = StdRng::seed_from_u64(self.rng.random());
+        let constant = self.constant();
+        let env = constants(self.kernel);
+        let takes = |name: Name, extent: i64| {
+            let taken = self.least_allowed(&env, name, extent);
+            allows(self.kernel, &env.with(name, taken), name)
+        };
+        let sizes = [false, true]
+            .into_iter()
+            .filter(|small| *small || self.large);
+        let mut drawn = sizes.map(|small| {
+            let hard = Hard {
+                traits,
+                aim,
+                small,
+                sms: i64::from(self.device.sms),
+                takes,
+            };
+            hard.extents(names, &mut rng)
+        });
+        let fits = |extents: &Vec<i64>| {
+            let all = extents.iter().fold(constant, |a, b| a.saturating_mul(*b));
+            all <= most
+        };
+        drawn.find(fits)
     }
 
     /// The product of the extents that are the same in every problem.
@@ -361,7 +387,10 @@ impl<'a> Draw<'a> {
     /// Strides that the layout allows: bound names as they are, open ones at least what keeps the
     /// elements apart, often padded, in any order of the axes.
     fn strides(&mut self, open: &Open, rank: usize, least: i64, attempt: u32) -> Vec<i64> {
-        let pad = self.rng.random_range(0..4) * self.rng.random_range(0..3);
+        let mut pad = self.rng.random_range(0..4) * self.rng.random_range(0..3);
+        if self.aim.is_some() && attempt < AIMED {
+            pad = self.rng.random_range(1..=7);
+        }
         let multiple = self.granularity(attempt).max(least);
         let inner = [1, 1, 1, 2, 3].choose(&mut self.rng).copied().unwrap_or(1);
         let mut order: Vec<usize> = (0..rank).rev().collect();

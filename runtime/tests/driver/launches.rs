@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tilewright_runtime::{Device, Error};
+use tilewright_fixture::{COPY, copy_kernel, opened};
+use tilewright_runtime::bundle::{BundleWriter, Kernel, Provenance, Route};
+use tilewright_runtime::typed::{Array, Call, In, Out};
+use tilewright_runtime::{Device, Error, Runtime};
 use tracing::Event;
 
 use crate::counting::{Counting, allocations};
@@ -89,6 +92,62 @@ fn a_runtime_attaches_to_the_context_that_is_current() {
             panic!("it is a GPU");
         };
         assert_eq!(found.ordinal(), ordinal);
+    }
+}
+
+/// A copy whose machine code the driver refuses and whose PTX nobody may compile, before one that
+/// runs.
+fn refused_first() -> (Runtime, String) {
+    let mut writer = BundleWriter::new(Provenance::new("fixture"));
+    let alone = Kernel {
+        route: Route::CubinOnly,
+        ..copy_kernel("copy_f32@alone-0")
+    };
+    let code = Some(("sm_90", b"FAKECODE of a newer assembler".as_slice()));
+    writer.add(alone, COPY, code).unwrap();
+    writer
+        .add(copy_kernel("copy_f32@plain-1"), COPY, None)
+        .unwrap();
+    let runtime = Runtime::new(opened(&writer), Device::cuda(0).unwrap());
+    let function = runtime.kernels()[0].semantics.function.to_string();
+    (runtime, function)
+}
+
+#[test]
+fn launchers_move_on_from_code_that_the_driver_refuses() {
+    let _driver = driver();
+    type Ways = [fn(Call<'_>, &Runtime); 4];
+    let ways: Ways = [
+        |call, runtime| {
+            let chosen = call.select(runtime).unwrap();
+            assert_eq!(chosen.kernel.id, "copy_f32@plain-1");
+            call.launch(runtime).unwrap();
+        },
+        |call, runtime| {
+            let (kernel, _) = call.launch(runtime).unwrap();
+            assert_eq!(kernel.id, "copy_f32@plain-1");
+        },
+        |call, runtime| {
+            let prepared = call.prepare(runtime).unwrap();
+            // SAFETY: the arrays live as long as the test, and the driver copies at once.
+            unsafe { cuda(runtime).enqueue(&prepared, None) }.unwrap();
+        },
+        |call, runtime| {
+            let stream = cuda(runtime).raw_stream();
+            // SAFETY: as above; the stream is the device's own.
+            unsafe { call.enqueue_on(runtime, stream) }.unwrap();
+        },
+    ];
+    for way in ways {
+        // The first to ask is answered as the second one is.
+        let (runtime, function) = refused_first();
+        let numbers: Vec<f32> = (0..15).map(|at| at as f32).collect();
+        let from = Array::from_slice(runtime.device(), &numbers).unwrap();
+        let mut to = Array::<f32>::zeros(runtime.device(), 15).unwrap();
+        let call = Call::new(&function).extent("m", 3).extent("n", 5);
+        let call = call.input("s", In::<f32, 2>::from(&from));
+        way(call.output("d", Out::<f32, 2>::from(&mut to)), &runtime);
+        assert_eq!(to.to_vec().unwrap(), numbers);
     }
 }
 

@@ -1,0 +1,101 @@
+//! What problems are made for is what they have.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use rand::SeedableRng as _;
+use tilewright_bundle::{Name, Traits};
+
+use super::{Aim, Hard, StdRng};
+
+/// The names of a product's extents.
+fn names() -> Vec<(Name, String)> {
+    let kernel = tilewright_fixture::resolved(tilewright_fixture::gemm_kernel("gemm_f32@plain-2"));
+    let names = kernel.free_extents();
+    names.map(|(name, text)| (name, text.to_owned())).collect()
+}
+
+fn map(pairs: &[(&str, i64)]) -> BTreeMap<String, i64> {
+    pairs
+        .iter()
+        .map(|(mode, n)| ((*mode).to_owned(), *n))
+        .collect()
+}
+
+/// Extents by mode, for many seeds.
+fn drawn(traits: &Traits, aim: Aim, small: bool, most: i64) -> Vec<BTreeMap<String, i64>> {
+    let names = names();
+    let hard = Hard {
+        traits,
+        aim,
+        small,
+        sms: 4,
+        takes: |_, extent| extent <= most,
+    };
+    let one = |seed| {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let extents = hard.extents(&names, &mut rng);
+        let texts = names.iter().map(|(_, text)| text.clone());
+        texts.zip(extents).collect()
+    };
+    (0..200).map(one).collect()
+}
+
+#[test]
+fn products_have_two_tiles_a_part_of_one_and_more_steps_than_stages() {
+    let traits = Traits {
+        tile: map(&[("m", 128), ("n", 64)]),
+        step: map(&[("k", 64)]),
+        stages: 8,
+        persistent: true,
+        ..Traits::default()
+    };
+    for small in [true, false] {
+        for extents in drawn(&traits, Aim::Steps, small, i64::MAX) {
+            let (m, n, k) = (extents["m"], extents["n"], extents["k"]);
+            assert!(
+                m > 128 && m % 128 != 0 && n > 64 && n % 64 != 0,
+                "{extents:?}"
+            );
+            assert!(k > 9 * 64 && k % 64 != 0, "{extents:?}");
+        }
+        for extents in drawn(&traits, Aim::Turns, small, i64::MAX) {
+            let tiles = |mode: &str, tile: i64| (extents[mode] + tile - 1) / tile;
+            assert!(tiles("m", 128) * tiles("n", 64) > 4, "{extents:?}");
+        }
+    }
+}
+
+/// A fold whose rows are no longer than a tile has them nearly as long.
+#[test]
+fn tiles_that_are_all_that_a_kernel_takes_are_nearly_full() {
+    let traits = Traits {
+        tile: map(&[("m", 1), ("n", 32768)]),
+        outer: vec!["k".to_owned()],
+        stages: 1,
+        ..Traits::default()
+    };
+    for extents in drawn(&traits, Aim::Steps, true, 32768) {
+        let n = extents["n"];
+        assert!(extents["m"] >= 2 && extents["k"] > 1, "{extents:?}");
+        assert!((32768 * 3 / 4..32768).contains(&n), "{extents:?}");
+    }
+}
+
+/// A fold chunk after chunk has several of them.
+#[test]
+fn folds_have_several_passes_along_a_mode() {
+    let traits = Traits {
+        tile: map(&[("m", 4)]),
+        step: map(&[("n", 512)]),
+        outer: vec!["k".to_owned()],
+        stages: 1,
+        ..Traits::default()
+    };
+    for extents in drawn(&traits, Aim::Steps, true, i64::MAX) {
+        assert!(
+            extents["n"] > 1024 && extents["n"] % 512 != 0,
+            "{extents:?}"
+        );
+    }
+}

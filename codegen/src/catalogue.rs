@@ -37,6 +37,13 @@ pub fn load(files: &[PathBuf]) -> std::result::Result<Vec<SpecFile>, Vec<Error>>
     }
 }
 
+/// What is legal in specs and may not be meant: the report of each file that has any, in the order
+/// of the files. Builds tell it and go on.
+pub fn warned(files: &[SpecFile]) -> Vec<String> {
+    let reports = files.iter().map(|file| file.warned(false));
+    reports.filter(|report| !report.is_empty()).collect()
+}
+
 /// Whether a GPU of one of these architectures runs what is made for that one; without any, all do.
 ///
 /// # Errors

@@ -14,8 +14,8 @@ use tilewright_codegen::plan::{self, LIMITS, Limit};
 use tilewright_codegen::spec::{self, FormKind, SpecFile};
 
 const HEAD: &str = "\
-What kernels of each form do not do yet, with the code of each refusal. `tilewright check` says the same
-of a spec, at its place. This page is made of the refusals, each by a spec that a test refuses.
+What kernels of each form do not do yet, with the code of each refusal. `tilewright check` says the
+same of a spec, at its place. This page is made of the refusals, each by a spec that a test refuses.
 ";
 
 fn repository() -> PathBuf {
@@ -125,8 +125,8 @@ fn example<'s>(
 /// Refusals of schedules, types and layouts, one of each code.
 fn of_schedules(page: &mut String, all: &[(SpecFile, Vec<Violation>)]) {
     page.push_str(
-        "\n# Schedules, types and layouts\n\nWhat a good formula may be refused for, by the keys of \
-         its spec, with an example of each.\n",
+        "\n# Schedules, types and layouts\n\nWhat a good formula may be refused for, by the keys \
+         of its spec, with an example of each.\n",
     );
     for form in [FormKind::Rows, FormKind::Contraction] {
         let mut codes: BTreeMap<&str, &str> = BTreeMap::new();

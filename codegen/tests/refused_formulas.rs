@@ -105,3 +105,102 @@ fn what_is_refused_is_printed_and_read_back() {
         assert_eq!(again.points[0].id, file.points[0].id);
     }
 }
+
+/// What is written in place of a statement that combines values with an output of two modes, as its
+/// refusal spells it, has a plan.
+#[test]
+fn the_statement_that_is_proposed_in_place_of_a_sign_is_generated() {
+    let rows = "x: { dtype: f32, layout: \"(m,n):(ldx,1)\" }";
+    let product = "a: { dtype: bf16, layout: \"(m,k):(lda,1)\" }\n  \
+                   b: { dtype: bf16, layout: \"(n,k):(ldb,1)\" }";
+    for (operands, statement, tile) in [
+        (rows, "d[m,n] += x[m,n]", "(8,256)"),
+        (rows, "d[m,n] max= x[m,n]", "(8,256)"),
+        (rows, "d[m,n] min= 2 * x[m,n] - 1", "(8,256)"),
+        (product, "d[m,n] += sum[k] a[m,k] * b[n,k]", "(128,128,32)"),
+        (product, "d[m,n] += a[m,k] * b[n,k]", "(128,128,32)"),
+        (
+            product,
+            "d[m,n] max= sum[k] a[m,k] * b[n,k]",
+            "(128,128,32)",
+        ),
+    ] {
+        let text = |more: &str, over: &str, statement: &str| {
+            format!(
+                "kernel: held\nname: held\narch: sm_80\noperands:\n  {operands}\n{more}  \
+                 d: {{ dtype: f32, layout: \"(m,n):(ldd,1)\"{over} }}\ncompute: |\n  {statement}\n\
+                 cta_tile: \"{tile}\"\n"
+            )
+        };
+        let file = spec::parse("held.yaml", &text("", "", statement)).unwrap();
+        let Err(Error::Plan { violations, .. }) = plan::plan(&file.points[0]) else {
+            panic!("{statement} is generated");
+        };
+        let told = &violations[0].message;
+        let proposed = told.split_once("and write `").unwrap().1;
+        let proposed = proposed.split_once('`').unwrap().0;
+        let held = "  d0: { dtype: f32, layout: \"(m,n):(ldd,1)\" }\n";
+        let mended = text(held, ", over: d0", proposed);
+        let file = spec::parse("held.yaml", &mended);
+        let file = file.unwrap_or_else(|error| panic!("{}", error.report(false)));
+        assert!(file.warnings.is_empty(), "{proposed}");
+        if let Err(error) = plan::plan(&file.points[0]) {
+            panic!("{proposed}: {}", file.place(error).report(false));
+        }
+    }
+}
+
+/// What folds for each place what a table gives it is generated in place of a sign that does so.
+#[test]
+fn the_statement_that_is_proposed_in_place_of_a_scatter_is_generated() {
+    for sign in ["+=", "max=", "min="] {
+        let text = |more: &str, statement: &str, tile: &str| {
+            format!(
+                "kernel: held\nname: held\narch: sm_80\noperands:\n  \
+                 x: {{ dtype: f32, layout: \"(m,n):(ldx,1)\" }}\n  \
+                 t: {{ dtype: s32, layout: \"(m):(1)\" }}\n{more}  \
+                 d: {{ dtype: f32, layout: \"(r,n):(ldd,1)\" }}\ncompute: |\n  {statement}\n\
+                 cta_tile: {tile}\n"
+            )
+        };
+        let scatter = text("", &format!("d[t[m],n] {sign} 2 * x[m,n]"), "\"(8,256)\"");
+        let file = spec::parse("held.yaml", &scatter).unwrap();
+        let Err(Error::Plan { violations, .. }) = plan::plan(&file.points[0]) else {
+            panic!("{sign} is generated");
+        };
+        let told = &violations[0].message;
+        let proposed = told.split_once("and write `").unwrap().1;
+        let proposed = proposed.split_once('`').unwrap().0;
+        let held = "  d0: { dtype: f32, layout: \"(r,n):(ld0,1)\" }\n";
+        let file = spec::parse("held.yaml", &text(held, proposed, "{ m: 64, n: 64 }"));
+        let file = file.unwrap_or_else(|error| panic!("{}", error.report(false)));
+        assert!(file.warnings.is_empty(), "{proposed}");
+        if let Err(error) = plan::plan(&file.points[0]) {
+            panic!("{proposed}: {}", file.place(error).report(false));
+        }
+    }
+}
+
+/// Rows and columns are those of an output that is written with `=`, wherever it is listed.
+#[test]
+fn outputs_that_values_are_combined_with_may_be_listed_first() {
+    let amax = "  amax: { dtype: f32, layout: \"(n):(1)\" }\n";
+    let d = "  d: { dtype: bf16, layout: \"(m,n):(ldd,1)\" }\n";
+    let plans = [[amax, d], [d, amax]].map(|outputs| {
+        let text = format!(
+            "kernel: peaks\nname: peaks\narch: sm_80\noperands:\n  \
+             a: {{ dtype: bf16, layout: \"(m,k):(lda,1)\" }}\n  \
+             b: {{ dtype: bf16, layout: \"(n,k):(ldb,1)\" }}\n{}compute: |\n  \
+             acc[m,n] = sum[k] a[m,k] * b[n,k]\n  d[m,n] = acc[m,n]\n  amax[n] max= acc[m,n]\n\
+             cta_tile: \"(128,64,32)\"\n",
+            outputs.concat()
+        );
+        let file = spec::parse("peaks.yaml", &text);
+        let file = file.unwrap_or_else(|error| panic!("{}", error.report(false)));
+        match plan::plan(&file.points[0]) {
+            Ok(plan) => (plan.cta_threads(), file.points[0].spec.cta_tile.clone()),
+            Err(error) => panic!("{}", file.place(error).report(false)),
+        }
+    });
+    assert_eq!(plans[0], plans[1]);
+}

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tilewright_codegen::error::{Error, Problem};
-use tilewright_codegen::spec;
+use tilewright_codegen::{catalogue, spec};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -82,6 +82,67 @@ fn rejected_specs_are_reported_as_recorded() {
     assert!(specs.len() >= 25, "only {} rejected specs", specs.len());
     let reports = files("ci/data/specs_rejected", "txt");
     assert_eq!(reports.len(), specs.len(), "a report without a spec");
+}
+
+/// Accepted specs with something in them that may not be meant: each
+/// `ci/data/specs_warned/<code>[__variant].yaml` has a warning of that code.
+#[test]
+fn what_may_not_be_meant_is_reported_as_recorded() {
+    let mut differences = Vec::new();
+    let specs = files("ci/data/specs_warned", "yaml");
+    let mut loaded = Vec::new();
+    for path in &specs {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let file = match spec::parse(name, &fs::read_to_string(path).unwrap()) {
+            Ok(file) => file,
+            Err(error) => panic!("{}", error.report(false)),
+        };
+        let code = name.trim_end_matches(".yaml").split("__").next().unwrap();
+        let code = code.replace('_', "-");
+        assert!(file.warnings.iter().any(|one| one.code == code), "{name}");
+        differences.extend(golden(&path.with_extension("txt"), &file.warned(false)));
+        loaded.push(file);
+    }
+    assert!(
+        differences.is_empty(),
+        "{}\nrerun with BLESS=1",
+        differences.join("\n")
+    );
+    assert_eq!(catalogue::warned(&loaded).len(), specs.len());
+    assert!(specs.len() >= 5, "only {} specs", specs.len());
+}
+
+/// The spellings that a warning proposes, in its place, are warned of no more.
+#[test]
+fn what_warnings_propose_is_meant() {
+    for path in files("ci/data/specs_warned", "yaml") {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        let file = spec::parse(name, &text).unwrap();
+        for warning in &file.warnings {
+            let help = warning.help.clone().unwrap();
+            for proposed in help.split('`').skip(1).step_by(2) {
+                let mended = match warning.code {
+                    "name-mismatch" => text.replace(&text[warning.span.bytes.clone()], proposed),
+                    // The value from the sum on to the statement's end, or to its parenthesis.
+                    _ => {
+                        let line = text
+                            .lines()
+                            .find(|line| line.contains("b[") || line.contains("bias["))
+                            .unwrap();
+                        let value = line.split_once("= ").unwrap().1;
+                        let value = value.trim_start_matches('(').split(") * 2").next().unwrap();
+                        text.replace(value, proposed)
+                    }
+                };
+                let again = match spec::parse(name, &mended) {
+                    Ok(file) => file,
+                    Err(error) => panic!("{}", error.report(false)),
+                };
+                assert!(again.warnings.is_empty(), "{}", again.warned(false));
+            }
+        }
+    }
 }
 
 #[test]

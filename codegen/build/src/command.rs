@@ -46,3 +46,41 @@ pub(crate) fn build(program: &Path, args: &[OsString]) -> Result<String, Error> 
         false => Err(failed(format!("{}: {}", output.status, said.trim()))),
     }
 }
+
+/// What begins the lines of a build on what a reader should know.
+const NOTES: [&str; 2] = ["note: ", "left out "];
+/// What begins notes that the build step makes of the bundle itself.
+const OWN: [&str; 2] = [
+    "note: no last resort for ",
+    "note: other problems are refused",
+];
+
+/// The notes among what a build said: what it left out, and what nobody judged.
+pub(crate) fn warnings(said: &str) -> Vec<String> {
+    let is_note = |line: &&str| {
+        let begins = |starts: &[&str]| starts.iter().any(|start| line.starts_with(start));
+        begins(&NOTES) && !begins(&OWN)
+    };
+    let notes = said.lines().filter(is_note);
+    let notes = notes.map(|line| line.strip_prefix("note: ").unwrap_or(line));
+    notes.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_of_a_build_are_warnings() {
+        let said = "kernels.lock: the kernels were generated again\n\
+                    left out copy@a (smem-capacity): 5 stages\n\
+                    note: no last resort for a, b: the nearest, a@1, assumes n % 4 == 0\n\
+                    note: other problems are refused at run time; a spec\n\
+                    note: without ptxas no kernel was judged\n";
+        let left_out = "left out copy@a (smem-capacity): 5 stages";
+        assert_eq!(
+            warnings(said),
+            [left_out, "without ptxas no kernel was judged"]
+        );
+    }
+}

@@ -4,14 +4,15 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use tilewright_bundle::{Bundle, BundleWriter, Kernel};
+use tilewright_bundle::{Bundle, BundleWriter, Capability, Kernel};
 
+use crate::arch::capability;
 use crate::command;
 use crate::error::Error;
 use crate::launchers;
 use crate::lock::{Checked, Lock};
 use crate::spec_files::spec_files;
-use crate::uncovered;
+use crate::uncovered::{self, LastResort};
 
 /// What the build step is to do; see the crate's documentation for where kernels come from.
 ///
@@ -35,7 +36,7 @@ pub struct Config {
     cubin_only: bool,
     jobs: Option<NonZeroUsize>,
     line_info: bool,
-    requires_last_resort: bool,
+    last_resort: Option<LastResort>,
     committed: Option<PathBuf>,
     lock: Option<PathBuf>,
 }
@@ -145,11 +146,20 @@ impl Config {
         self
     }
 
-    /// Fails where a function has no kernel that takes every shape, stride and address; without
-    /// this it is a warning, of functions that several specs are of.
+    /// Fails where a function has no kernel that takes every shape, stride and address, on the GPUs
+    /// that its kernels are for; without this it is a warning, of functions that several specs are
+    /// of.
     #[must_use]
     pub fn require_last_resort(mut self) -> Config {
-        self.requires_last_resort = true;
+        self.last_resort = Some(LastResort::Own);
+        self
+    }
+
+    /// As [`Config::require_last_resort`], on GPUs of this architecture, `sm_80`, and on newer
+    /// ones, whatever the kernels are for.
+    #[must_use]
+    pub fn require_last_resort_from(mut self, arch: &str) -> Config {
+        self.last_resort = Some(LastResort::From(arch.to_owned()));
         self
     }
 
@@ -210,13 +220,15 @@ impl Config {
             .or_else(|| std::env::var_os("OUT_DIR").map(PathBuf::from));
         let out = out.ok_or(Error::NoOutDir)?;
         let (name, file) = self.file_name()?;
+        let least = self.last_resort.as_ref().map(LastResort::least);
+        let least = least.transpose()?.flatten();
         let path = out.join(&file);
         let (checked, mut warnings) = match &self.committed {
             Some(committed) => (self.take(committed, &path)?, Vec::new()),
             None => self.generate(&out.join(format!("{name}.cache")), &path)?,
         };
         let bundle = Bundle::open(&path).map_err(Error::bundle(&path))?;
-        warnings.extend(self.uncovered(&bundle)?);
+        warnings.extend(self.uncovered(&bundle, least)?);
         let source = out.join(format!("{name}.rs"));
         let text = launchers::source(&bundle, &file)?;
         launchers::write(&source, &text)?;
@@ -280,12 +292,7 @@ impl Config {
 
     /// Compute capabilities, times ten, of the architectures.
     fn devices(&self) -> Result<Vec<u32>, Error> {
-        let device = |arch: &String| {
-            let digits = arch.strip_prefix("sm_").map(|sm| sm.trim_end_matches('a'));
-            let sm = digits.and_then(|digits| digits.parse().ok());
-            let refused = || format!("{arch:?} is no architecture: say sm_80, sm_90, sm_100 …");
-            sm.ok_or_else(|| Error::Request(refused()))
-        };
+        let device = |arch: &String| capability(arch).map(|capability| capability.min_sm);
         self.archs.iter().map(device).collect()
     }
 
@@ -310,9 +317,9 @@ impl Config {
         if program.is_file() && self.out_dir.is_none() {
             println!("cargo::rerun-if-changed={}", program.display());
         }
-        command::build(&program, &self.arguments(&files, cache, path))?;
-        // The command says what it left out itself.
-        Ok((self.lock.as_ref().map(|_| Checked::Generated), Vec::new()))
+        let said = command::build(&program, &self.arguments(&files, cache, path))?;
+        let checked = self.lock.as_ref().map(|_| Checked::Generated);
+        Ok((checked, command::warnings(&said)))
     }
 
     /// What `tilewright build` is asked.
@@ -352,14 +359,14 @@ impl Config {
         self.jobs.or_else(cargos)
     }
 
-    /// A line on the functions that have no kernel for every problem, of several specs unless a
-    /// last
-    /// resort is required.
-    fn uncovered(&self, bundle: &Bundle) -> Result<Vec<String>, Error> {
-        let Some(line) = uncovered::line(bundle, self.requires_last_resort) else {
+    /// A line on the functions that have no kernel for every problem, on the GPUs that they are to
+    /// have one on; of several specs unless a last resort is required.
+    fn uncovered(&self, bundle: &Bundle, least: Option<Capability>) -> Result<Vec<String>, Error> {
+        let is_required = self.last_resort.is_some();
+        let Some(line) = uncovered::line(bundle, is_required, least) else {
             return Ok(Vec::new());
         };
-        match self.requires_last_resort {
+        match is_required {
             true => Err(Error::Uncovered(line)),
             false => Ok(vec![line]),
         }
@@ -388,7 +395,7 @@ impl Config {
             lock: self.lock.as_deref(),
         };
         let made = crate::in_process::generate(&request)?;
-        Ok((made.checked, made.left_out))
+        Ok((made.checked, made.warnings))
     }
 }
 

@@ -33,9 +33,14 @@ pub(crate) struct Request<'a> {
 pub(crate) struct Generated {
     /// How it was compared with the lock, if there is one.
     pub checked: Option<Checked>,
-    /// A line for each point that has no kernel, of files that have others.
-    pub left_out: Vec<String>,
+    /// What is legal in the specs and may not be meant; a line for each point that has no kernel,
+    /// of files that have others; and that nothing was judged, where nothing was.
+    pub warnings: Vec<String>,
 }
+
+/// What is told where no assembler has looked at the kernels.
+pub const UNJUDGED: &str = "without ptxas no kernel was judged (spills, local memory, warnings): \
+                            run ci/setup.sh, or set TILEWRIGHT_PTXAS";
 
 /// Writes the bundle, and compares it with the lock.
 pub(crate) fn generate(request: &Request<'_>) -> Result<Generated, Error> {
@@ -55,7 +60,9 @@ pub(crate) fn generate(request: &Request<'_>) -> Result<Generated, Error> {
         let first = limits.lines().next().unwrap_or_default();
         format!("left out {point} ({}): {first}", why.first_code())
     });
-    let left_out = left_out.collect();
+    let unjudged = making.ptxas.is_none().then(|| UNJUDGED.to_owned());
+    let doubtful = catalogue::warned(&files).into_iter();
+    let warnings = doubtful.chain(left_out).chain(unjudged).collect();
     let provenance = pack::provenance(making.ptxas.as_deref());
     let writer = pack::writer(built.artifacts, provenance).map_err(one)?;
     writer
@@ -68,7 +75,7 @@ pub(crate) fn generate(request: &Request<'_>) -> Result<Generated, Error> {
         let now = lock_of(path, &files, &making, request.archs, &bundle);
         checked = Some(Lock::read(path)?.check(path, &now)?);
     }
-    Ok(Generated { checked, left_out })
+    Ok(Generated { checked, warnings })
 }
 
 /// The lock, to lie at `path`, of a bundle that was made of these files.

@@ -4,6 +4,8 @@
 //! whether what is there is what was locked, or what moved: a spec's text, the generator, its
 //! templates and instruction facts, LLVM, ptxas, and which kernels differ for it.
 
+mod known;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -150,9 +152,7 @@ impl Lock {
             return Ok(());
         }
         let bytes = std::fs::read(path).map_err(Error::io(path))?;
-        let has = |key: &&str| bytes.windows(key.len()).any(|part| part == key.as_bytes());
-        let keys = ["\"format\"", "\"inputs\"", "\"specs\""];
-        match bytes.is_empty() || keys.iter().all(has) {
+        match bytes.is_empty() || known::is_one(&String::from_utf8_lossy(&bytes)) {
             true => Ok(()),
             false => Err(Error::Foreign {
                 path: path.to_owned(),

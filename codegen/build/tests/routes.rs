@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use tilewright_build::{Checked, Config, Error};
+#[cfg(feature = "llvm")]
+use tilewright_build::Checked;
+use tilewright_build::{Config, Error};
 use tilewright_bundle::Bundle;
 #[cfg(feature = "llvm")]
 use tilewright_bundle::Route;
@@ -80,6 +82,22 @@ fn a_committed_bundle_needs_no_generator() {
 }
 
 #[test]
+fn a_last_resort_is_wanted_on_gpus_from_one_on() {
+    let package = Package::new();
+    let config = package.config().committed(package.at("kernels.zip"));
+    let told = |config: Config| config.build().map_err(|error| error.to_string());
+    assert!(told(config.clone().require_last_resort()).is_ok());
+    assert!(told(config.clone().require_last_resort_from("sm_80")).is_ok());
+    assert!(told(config.clone().require_last_resort_from("sm_90a")).is_ok());
+    let older = told(config.clone().require_last_resort_from("sm_70")).unwrap_err();
+    assert!(older.contains("does not run on sm_70"), "{older}");
+    // Of what is built for one GPU as well, and of a word that is none nothing is built.
+    let hopper = config.arch("sm_90").name("hopper");
+    let odd = told(hopper.require_last_resort_from("ampere")).unwrap_err();
+    assert!(odd.contains("\"ampere\" is no architecture"), "{odd}");
+}
+
+#[test]
 fn what_is_wrong_has_its_way_out() {
     let package = Package::new();
     let config = package.config();
@@ -122,7 +140,9 @@ fn specs_are_compiled_in_this_process_once() {
     package.spec(0);
     let config = package.config().specs(package.at("kernels")).ptxas("never");
     let built = config.clone().build().unwrap();
-    assert_eq!((built.kernels, built.warnings.len()), (1, 0));
+    assert_eq!(built.kernels, 1);
+    // Told once, as the command tells it.
+    assert_eq!(built.warnings, [tilewright_build::UNJUDGED]);
     let strict = config.clone().require_last_resort().build();
     let told = strict.unwrap_err();
     assert!(matches!(told, Error::Uncovered(_)), "{told:?}");
@@ -146,7 +166,7 @@ fn specs_are_compiled_in_this_process_once() {
     };
     let before = kept();
     let built = config.clone().require_last_resort().build().unwrap();
-    assert_eq!((built.kernels, built.warnings.len()), (2, 0));
+    assert_eq!((built.kernels, built.warnings.len()), (2, 1));
     let after = kept();
     assert_eq!((before.len(), after.len()), (1, 2));
     assert!(
@@ -237,33 +257,45 @@ fn machine_code_is_shipped_and_locked() {
 }
 
 /// Names the folder of a package whose build script a child of this test is.
-#[cfg(feature = "llvm")]
 const PACKAGE: &str = "BUILD_SCRIPT_OF";
+
+/// What the build script of a package says, which is a child that runs the test of this name alone;
+/// `None` in that child, which builds.
+fn script_says(
+    test: &str,
+    package: impl FnOnce() -> (Package, Vec<(&'static str, PathBuf)>),
+) -> Option<String> {
+    if let Some(folder) = std::env::var_os(PACKAGE) {
+        let folder = Path::new(&folder);
+        let config = Config::new().specs(folder.join("kernels")).ptxas("never");
+        config.out_dir(folder.join("out")).compile();
+        return None;
+    }
+    let (package, variables) = package();
+    let script = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(PACKAGE, package.at(""))
+        .envs(variables)
+        .output()
+        .unwrap();
+    assert!(script.status.success(), "{script:?}");
+    let [out, err] = [script.stdout, script.stderr].map(|said| String::from_utf8(said).unwrap());
+    Some(out + &err)
+}
 
 /// Cargo shows each `cargo::error` line and fails the build; of a script that fails itself it shows
 /// all that it printed once more.
 #[cfg(feature = "llvm")]
 #[test]
 fn a_build_script_tells_its_problems_once() {
-    if let Some(folder) = std::env::var_os(PACKAGE) {
-        let folder = Path::new(&folder);
-        let config = Config::new().specs(folder.join("kernels")).ptxas("never");
-        return config.out_dir(folder.join("out")).compile();
-    }
-    let package = Package::new();
-    fs::write(package.spec(0), "kernel: copy\nnonsense: 1\n").unwrap();
-    let script = std::process::Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "a_build_script_tells_its_problems_once",
-            "--nocapture",
-        ])
-        .env(PACKAGE, package.at(""))
-        .output()
-        .unwrap();
-    assert!(script.status.success(), "{script:?}");
-    let said =
-        String::from_utf8(script.stdout).unwrap() + &String::from_utf8(script.stderr).unwrap();
+    let said = script_says("a_build_script_tells_its_problems_once", || {
+        let package = Package::new();
+        fs::write(package.spec(0), "kernel: copy\nnonsense: 1\n").unwrap();
+        (package, Vec::new())
+    });
+    let Some(said) = said else {
+        return;
+    };
     let told = said.lines().filter(|line| line.contains("nonsense"));
     let errors = said
         .lines()
@@ -274,4 +306,70 @@ fn a_build_script_tells_its_problems_once() {
         told.clone().all(|line| line.starts_with("cargo::error=")),
         "{said}"
     );
+}
+
+#[cfg(feature = "llvm")]
+#[test]
+fn a_build_script_tells_once_that_nothing_was_judged() {
+    let said = script_says("a_build_script_tells_once_that_nothing_was_judged", || {
+        let package = Package::new();
+        package.spec(1);
+        (package, Vec::new())
+    });
+    if let Some(said) = said {
+        let warning = format!("cargo::warning={}\n", tilewright_build::UNJUDGED);
+        assert_eq!(said.matches(&warning).count(), 1, "{said}");
+        assert_eq!(said.matches("cargo::warning").count(), 1, "{said}");
+    }
+}
+
+/// What is legal and may not be meant, such as a name that is not its file's.
+#[cfg(feature = "llvm")]
+#[test]
+fn a_build_script_tells_what_may_not_be_meant() {
+    let said = script_says("a_build_script_tells_what_may_not_be_meant", || {
+        let package = Package::new();
+        let spec = package.spec(1);
+        fs::rename(&spec, spec.with_file_name("elsewhere.yaml")).unwrap();
+        (package, Vec::new())
+    });
+    if let Some(said) = said {
+        let warning = "cargo::warning=warning[name-mismatch]";
+        assert_eq!(said.matches(warning).count(), 1, "{said}");
+    }
+}
+
+/// A command that writes the committed bundle wherever it is asked to, and has something to say.
+#[cfg(unix)]
+const COMMAND: &str = "#!/bin/sh\nwhile [ \"$1\" != --output ]; do shift; done\n\
+                       cp \"$(dirname \"$0\")/kernels.zip\" \"$2\"\n\
+                       echo 'left out copy@x (smem-capacity): 5 stages' >&2\n\
+                       echo 'note: without ptxas no kernel was judged' >&2\n\
+                       echo 'kernels.lock: the kernels are those of the lock' >&2\n";
+
+#[cfg(unix)]
+#[test]
+fn a_build_script_tells_what_its_command_does() {
+    use std::os::unix::fs::PermissionsExt;
+    let said = script_says("a_build_script_tells_what_its_command_does", || {
+        let package = Package::new();
+        fs::create_dir(package.at("kernels")).unwrap();
+        fs::write(package.at("kernels/copy.yaml"), "").unwrap();
+        let command = package.at("command");
+        fs::write(&command, COMMAND).unwrap();
+        fs::set_permissions(&command, fs::Permissions::from_mode(0o755)).unwrap();
+        (package, vec![("TILEWRIGHT", command)])
+    });
+    if let Some(said) = said {
+        let warnings = said
+            .lines()
+            .filter_map(|line| line.strip_prefix("cargo::warning="));
+        let warnings: Vec<&str> = warnings.collect();
+        let left_out = "left out copy@x (smem-capacity): 5 stages";
+        assert_eq!(
+            warnings,
+            [left_out, "without ptxas no kernel was judged"],
+            "{said}"
+        );
+    }
 }

@@ -8,6 +8,8 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
+use tilewright_runtime::bench::Row;
+
 use crate::outcome::Failure;
 
 /// A kind of file.
@@ -20,7 +22,7 @@ pub enum Kind {
     Sarif,
     /// The rows of `verify --capture`.
     Capture,
-    /// The rows of `bench` and `tune`.
+    /// The rows of `bench`, which the records of `tune` are not.
     Rows,
     /// The elements of an operand, which look like anything.
     Elements,
@@ -59,7 +61,7 @@ impl Kind {
                 beginning.contains("sarif") && beginning.contains("\"name\": \"tilewright\"")
             }
             Kind::Capture => has(&["format", "ptx_sha256", "inputs_sha256", "outputs"]),
-            Kind::Rows => has(&["kernel", "problem", "ours_us"]),
+            Kind::Rows => Row::is_line(line),
             Kind::Elements => false,
         }
     }
@@ -126,6 +128,9 @@ mod tests {
         let foreign = [
             "{\"years\": [1, 2]}",
             "{\"format\": 1}\n",
+            // A record of `tune`.
+            "{\"format\":1,\"outcome\":\"measured\",\"kernel\":\"a\",\"problem\":{},\
+             \"ours_us\":1.0}\n",
             "<svg viewBox=\"0 0 1 1\"><path class=\"tw\"/></svg>",
             "plain text\n",
         ];

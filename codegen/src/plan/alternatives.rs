@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 use crate::arch::{MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM};
 use crate::atoms::Catalogue;
 use crate::error::{Error, Result, Violation};
-use crate::plan::gemm;
 use crate::plan::model::{Choice, LeftOut, Plan};
 use crate::plan::{attempt, chooser};
+use crate::plan::{gemm, instead};
 use crate::spec::model::{Auto, FormKind, Point, Schedule, Spec};
 
 /// Limits that other atoms side by side, or other threads, may keep.
@@ -50,6 +50,9 @@ pub struct Plans<'c> {
     refused: Option<Vec<Violation>>,
     /// Threads of the last plan.
     threads: u32,
+    /// What is wrong with the best of those that have as many threads as the spec asks for, where
+    /// the point has others by itself.
+    of_asked: Option<Vec<Violation>>,
 }
 
 /// Plans a point: the first of its plans, and those behind it.
@@ -57,6 +60,21 @@ pub struct Plans<'c> {
 /// # Errors
 /// What is wrong with the point's own plan, where it has none.
 pub(super) fn plans<'c>(point: &Point, catalogue: &'c Catalogue) -> Result<(Plan, Plans<'c>)> {
+    match found(point, catalogue)? {
+        Ok(found) => Ok(found),
+        Err(refused) => {
+            let ask = |other: &Point| Ok(found(other, catalogue)?.map(|(plan, _)| plan));
+            let refused = instead::with_ways_out(point, refused, ask)?;
+            Err(Error::plan(&point.id, refused))
+        }
+    }
+}
+
+/// The first of a point's plans and those behind it, or what is wrong with the point.
+fn found<'c>(
+    point: &Point,
+    catalogue: &'c Catalogue,
+) -> Result<std::result::Result<(Plan, Plans<'c>), Vec<Violation>>> {
     let mut plans = Plans {
         point: point.clone(),
         catalogue,
@@ -64,20 +82,21 @@ pub(super) fn plans<'c>(point: &Point, catalogue: &'c Catalogue) -> Result<(Plan
         alone: None,
         refused: None,
         threads: 0,
+        of_asked: None,
     };
     let refused = match attempt(point, catalogue) {
         Ok(plan) => {
             plans.note(&plan);
-            return Ok((plan, plans));
+            return Ok(Ok((plan, plans)));
         }
         Err(Error::Plan { violations, .. }) => violations,
         Err(other) => return Err(other),
     };
     plans.refused = Some(refused.clone());
-    match plans.planned()? {
+    Ok(match plans.planned()? {
         Some(plan) => Ok((plan, plans)),
-        None => Err(Error::plan(&point.id, refused)),
-    }
+        None => Err(plans.of_asked.unwrap_or(refused)),
+    })
 }
 
 impl Plans<'_> {
@@ -134,9 +153,19 @@ impl Plans<'_> {
                     self.note(&plan);
                     return Ok(Some(plan));
                 }
-                Ok(_) | Err(Error::Plan { .. }) => {}
+                Ok(_) => {}
+                Err(Error::Plan { violations, .. }) => self.note_asked(violations),
                 Err(other) => return Err(other),
             }
+        }
+    }
+
+    /// Notes what is wrong with the first of a product's plans that has the threads it asks for.
+    fn note_asked(&mut self, violations: Vec<Violation>) {
+        let is_asked = matches!(self.point.spec.threads, Auto::Given(_))
+            && self.point.spec.form() == FormKind::Contraction;
+        if is_asked && !violations.iter().any(|one| one.code == "threads") {
+            self.of_asked.get_or_insert(violations);
         }
     }
 

@@ -148,6 +148,15 @@ impl<'c> Chooser<'c> {
         atoms.any(|atom| atom.mma.as_ref().is_some_and(|mma| mma.smem == [true; 2]))
     }
 
+    /// Whether an architecture has such products of those types, d a b.
+    pub(super) fn multiplies_smem_of(&self, arch: Arch, types: [DType; 3]) -> bool {
+        let mut atoms = self.catalogue.iter().filter(|atom| atom.runs_on(arch));
+        atoms.any(|atom| {
+            let facts = atom.mma.as_ref();
+            facts.is_some_and(|mma| mma.smem == [true; 2] && mma.types[..3] == types)
+        })
+    }
+
     /// Atoms of that description the architecture has, in catalogue order.
     pub(super) fn copies(&self, wanted: Wanted) -> Vec<Arc<Atom>> {
         let atoms = self.catalogue.iter().filter(|atom| atom.runs_on(self.arch));

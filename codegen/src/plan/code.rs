@@ -101,7 +101,7 @@ fn refuse(chooser: &mut Chooser<'_>, mut reasons: Vec<String>, of: &str) {
     reasons.sort();
     reasons.dedup();
     for reason in reasons {
-        let message = format!("compute: {of}{reason}: choose another arch, or compute it in f32");
+        let message = format!("compute: {of}{reason}: use f32 there");
         chooser.violate("no-arithmetic", message);
     }
 }

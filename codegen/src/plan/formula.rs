@@ -110,10 +110,11 @@ fn refuse(
     let mut nearest = format!("; the nearest that is generated is `{}`", nearest(computes));
     for misfit in misfits {
         let (form, limit) = (computes.kind().facts().name, misfit.limit);
+        let spelled = combined::in_place(&computes.formula, &misfit);
         let message = format!(
             "compute: {}, which kernels of the form {form} do not do yet: {}{}",
             misfit.what,
-            limit.way_out,
+            spelled.as_deref().unwrap_or(limit.way_out),
             std::mem::take(&mut nearest)
         );
         chooser.violate_formula(limit.code, message, misfit.part);

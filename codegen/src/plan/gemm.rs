@@ -64,7 +64,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
         Way::Synchronous
     };
     ways::check(spec, chooser, way);
-    plan.stages = stages(spec, chooser, multistage);
+    plan.stages = stages(spec, chooser, [a, b], multistage);
     let tiles = tiled_threads(spec, chooser, &mut plan, [a, b], multistage)?;
     if tiles {
         for (operand, rows) in inputs {
@@ -126,7 +126,7 @@ fn tiled_threads(
         return Ok(false);
     };
     plan.threads = u32::try_from(mma.tiled.thread_count()?).unwrap_or(u32::MAX);
-    let divides = mma::check_tile(spec, chooser, &mma)?;
+    let divides = mma::check_tile(spec, chooser, &mma, plan.stages)?;
     let fits = check_threads(spec, chooser, plan.threads);
     if fits {
         check_registers(spec, chooser, plan);
@@ -176,20 +176,26 @@ fn wants_roles(spec: &Spec, chooser: &Chooser<'_>, [a, b, d]: [&Operand; 3]) -> 
 
 /// Whether the architecture has what the specialized way stands on.
 fn arch_has_roles(spec: &Spec, chooser: &mut Chooser<'_>) -> bool {
-    let runs = |arch: &&Arch| chooser.multiplies_smem(**arch);
-    let arches: Vec<&str> = ARCHES.iter().filter(runs).map(|arch| arch.name).collect();
     let (arch, schedule) = (chooser.arch, &spec.pipeline.schedule);
-    if arches.contains(&arch.name) {
+    if chooser.multiplies_smem(arch) {
         return true;
     }
+    let [a, b] = [Role::A, Role::B].map(|role| spec.operand_as(role).map(|one| one.dtype));
+    let runs = |arch: &&Arch| match (a, b) {
+        (Some(a), Some(b)) => chooser.multiplies_smem_of(**arch, [spec.accumulator, a, b]),
+        _ => chooser.multiplies_smem(**arch),
+    };
+    let arches = ARCHES.iter().filter(runs);
+    let arches: String = arches
+        .map(|arch| format!("arch {}, or ", arch.name))
+        .collect();
     let schedule = match schedule {
         Auto::Given(schedule) => schedule.name(),
         Auto::Auto => "auto",
     };
     let message = format!(
         "pipeline.schedule {schedule} needs an mma that reads shared memory by itself, arch {arch} \
-         has none: use arch {}, or pipeline.schedule multistage",
-        arches.join(" or ")
+         has none: use {arches}pipeline.schedule multistage"
     );
     chooser.violate("schedule-arch", message);
     false
@@ -221,7 +227,7 @@ fn wants_multistage(spec: &Spec, chooser: &Chooser<'_>, a: &Operand, b: &Operand
     asked || (!synchronous && vectors && tensor_core && chooser.copies_later())
 }
 
-fn stages(spec: &Spec, chooser: &mut Chooser<'_>, multistage: bool) -> u32 {
+fn stages(spec: &Spec, chooser: &mut Chooser<'_>, both: [&Operand; 2], multistage: bool) -> u32 {
     let default = if multistage { 3 } else { 1 };
     let stages = spec.pipeline.stages.unwrap_or_else(|| default);
     if multistage && stages < 2 {
@@ -229,10 +235,12 @@ fn stages(spec: &Spec, chooser: &mut Chooser<'_>, multistage: bool) -> u32 {
         chooser.violate("stages", message);
     }
     if !multistage && stages != 1 {
-        let message = format!(
-            "pipeline.stages {stages} needs asynchronous copies (operands contiguous along k): \
-             use 1"
-        );
+        let why = match (chooser.copies_later(), mma::is_along_k(both)) {
+            (false, _) => format!(", arch {} has none", chooser.arch),
+            (true, false) => " (operands contiguous along k)".to_owned(),
+            (true, true) => " that tensor cores read, this kernel has none".to_owned(),
+        };
+        let message = format!("pipeline.stages {stages} needs asynchronous copies{why}: use 1");
         chooser.violate("stages", message);
     }
     stages

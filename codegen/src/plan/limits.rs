@@ -228,7 +228,7 @@ pub(super) fn check_fragments(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Pla
     let told = accumulators + OTHER_REGISTERS > available;
     if !told && needed + OTHER_REGISTERS > available {
         let fewer = match &plan.computes.planes {
-            Some(planes) => format!(", or fewer products along {}", planes.mode),
+            Some(planes) => format!(", or a smaller modes.{}", planes.mode),
             None => String::new(),
         };
         let message = format!(
@@ -265,10 +265,14 @@ pub(super) fn check_flow_registers(chooser: &mut Chooser<'_>, plan: &mut Plan) {
     }
     plan.flow = Some(flow);
     if most + OTHERS > available {
+        let threads = plan.cta_threads();
+        let more = match threads < MAX_THREADS_PER_CTA {
+            true => " or more threads",
+            false => "",
+        };
         let message = format!(
             "a thread holds {most} registers of tiles at once and {OTHERS} more, which exceed the \
-             {available} of {} threads on an SM: use a smaller cta_tile or more threads",
-            plan.cta_threads()
+             {available} of {threads} threads on an SM: use a smaller cta_tile{more}"
         );
         chooser.violate("registers", message);
     }

@@ -37,6 +37,8 @@ mod sync;
 mod print;
 mod formula;
 mod over;
+pub(crate) mod changes;
+mod instead;
 pub mod alternatives;
 
 use std::collections::BTreeMap;

@@ -41,8 +41,10 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) -> Resu
         };
         if let Some(misfit) = misfit {
             let message = format!(
-                "operand {} lies over {name}, which {misfit}: leave out operands.{}.over",
-                operand.name, operand.name
+                "operand {} lies over {name}, which {misfit}{} leave out operands.{}.over",
+                operand.name,
+                if misfit.contains(": ") { ", or" } else { ":" },
+                operand.name
             );
             chooser.violate("over", message);
         }
@@ -91,6 +93,14 @@ fn misfit(plan: &Plan, output: &Operand, input: &Operand) -> Result<Option<Strin
     let whole = loads
         .iter()
         .all(|load| load.table.is_none() && has_all(load));
+    if !loads.iter().all(|load| has_all(load)) {
+        let message = format!(
+            "has one element for several threads, which all read it, while one of them stores {} \
+             there: leave that to a kernel behind this one",
+            output.name
+        );
+        return Ok(Some(message));
+    }
     let of_input =
         |step: &&Step| step.operand == input.name && matches!(step.hop, Hop::G2r | Hop::G2rLast);
     let stored = owners(plan, stores)?;

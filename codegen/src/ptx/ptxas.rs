@@ -3,9 +3,9 @@
 //! Comes in: PTX text and an architecture. Goes out: a [`PtxasReport`] of resources and warnings,
 //! and the cubin. The tool is what `TILEWRIGHT_PTXAS` names, else the one on the `PATH`, else the
 //! one in `CUDA_HOME/bin`, else the one that `ci/setup.sh` put into the repository that this
-//! program
-//! was built in: `.tools/bin/ptxas` in a folder above the program's own file. No other place is
-//! searched: a working folder has no say in what runs.
+//! program was built in: `.tools/bin/ptxas` in a folder above the program's own file, or in the
+//! repository itself where the program was moved since, as `cargo install` does. Both have to be of
+//! the program's owner. No other place is searched: a working folder has no say in what runs.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -64,7 +64,14 @@ pub struct PtxasReport {
 /// The assembler's path, if there is one.
 pub fn find() -> Option<PathBuf> {
     let named = search(|variable| env::var_os(variable));
-    named.or_else(|| set_up(&env::current_exe().ok()?))
+    named.or_else(|| set_up(&env::current_exe().ok()?, built_in()))
+}
+
+/// The repository that this program was built in, as its compiler saw it; nothing may be there any
+/// more.
+pub fn built_in() -> &'static Path {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package)
 }
 
 /// The assembler by a word: `required`, `if-found`, `never`, or the path of one.
@@ -96,15 +103,16 @@ fn search(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
         .or_else(|| variable("CUDA_HOME").and_then(in_home))
 }
 
-/// What set-up put into a folder above a program, of the same owner: a folder that all may write
-/// to,
-/// as /tmp is, may hold another's.
-fn set_up(program: &Path) -> Option<PathBuf> {
+/// What set-up put into a folder above a program, or into the repository that it was built in, of
+/// the program's owner: a folder that all may write to, as /tmp is, may hold another's, and where
+/// one machine has the repository another one may have somebody's folder.
+fn set_up(program: &Path, repository: &Path) -> Option<PathBuf> {
     let owned = |path: &Path| is_of_one_owner(program, path);
-    let tools = program.ancestors().skip(1).map(|above| above.join(TOOLS));
+    let above = program.ancestors().skip(1).chain([repository]);
+    let tools = above.map(|folder| folder.join(TOOLS));
     let mut found = tools
-        .filter(|tools| owned(tools))
-        .map(|t| t.join("bin/ptxas"));
+        .filter(|tools| owned(tools) && owned(&tools.join("bin")))
+        .map(|tools| tools.join("bin/ptxas"));
     found.find(|path| path.is_file() && owned(path))
 }
 
@@ -360,17 +368,60 @@ mod tests {
         assert_eq!(search(|_| None), None);
     }
 
+    /// A folder with a program, and a repository with the tool beside it.
+    fn installed() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let files = ["home/bin/tilewright", "clone/.tools/bin/ptxas"];
+        for file in files.map(|name| folder.path().join(name)) {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "").unwrap();
+        }
+        let [program, clone] =
+            ["home/bin/tilewright", "clone"].map(|name| folder.path().join(name));
+        (folder, program, clone)
+    }
+
     #[test]
     fn the_tool_that_set_up_installed_is_found_above_the_program() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        for name in ["target/debug/tilewright", ".tools/bin/ptxas"] {
-            fs::create_dir_all(at(name).parent().unwrap()).unwrap();
-            fs::write(at(name), "").unwrap();
+        let (_folder, elsewhere, clone) = installed();
+        let (built, tool) = (
+            clone.join("target/debug/tilewright"),
+            clone.join(".tools/bin/ptxas"),
+        );
+        fs::create_dir_all(built.parent().unwrap()).unwrap();
+        fs::rename(elsewhere, &built).unwrap();
+        let nowhere = clone.join("nowhere");
+        assert_eq!(set_up(&built, &nowhere), Some(tool.clone()));
+        fs::remove_file(tool).unwrap();
+        assert!(set_up(&built, &nowhere).is_none_or(|found| !found.starts_with(&clone)));
+    }
+
+    #[test]
+    fn a_program_that_was_moved_finds_the_tool_where_it_was_built() {
+        let (_folder, program, clone) = installed();
+        let tool = clone.join(".tools/bin/ptxas");
+        assert_eq!(set_up(&program, &clone), Some(tool.clone()));
+        let gone = set_up(&program, &clone.join("gone"));
+        assert!(gone.is_none_or(|found| !found.starts_with(&clone)));
+        // This test's own repository is that of the package, which has the set-up script.
+        assert!(built_in().join("ci/setup.sh").is_file());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_another_owner_put_there_is_not_run() {
+        use std::os::unix::fs::{MetadataExt as _, lchown};
+        let (_folder, program, clone) = installed();
+        let owner = program.metadata().unwrap().uid();
+        for name in [".tools", ".tools/bin", ".tools/bin/ptxas"] {
+            let path = clone.join(name);
+            // Only root gives files away.
+            if lchown(&path, Some(owner + 1), None).is_err() {
+                return;
+            }
+            assert_eq!(set_up(&program, &clone), None, "{name}");
+            lchown(&path, Some(owner), None).unwrap();
         }
-        let program = at("target/debug/tilewright");
-        assert_eq!(set_up(&program), Some(at(".tools/bin/ptxas")));
-        fs::remove_file(at(".tools/bin/ptxas")).unwrap();
-        assert!(set_up(&program).is_none_or(|found| !found.starts_with(folder.path())));
+        assert!(set_up(&program, &clone).is_some());
     }
 }

@@ -204,7 +204,12 @@ impl Reader<'_> {
                 shown(&entry.key),
                 all_of(&all)
             );
-            let help = suggestion(&entry.key, &all);
+            let there = |mode: &&str| field.node.entry(mode).is_some();
+            let free: Vec<&str> = all.iter().copied().filter(|mode| !there(mode)).collect();
+            let help = match free.is_empty() {
+                true => "take it out".to_owned(),
+                false => suggestion(&entry.key, &free),
+            };
             self.problems
                 .add("unknown-mode", &entry.key_span, message, help);
         }
@@ -268,10 +273,7 @@ impl Reader<'_> {
         let (problem, help) = if k != 1 {
             ("clusters along k are not generated", "use 1 along k")
         } else if spec.cluster != [1; 3] && spec.arch.sm < 90 {
-            (
-                "clusters need sm_90 or newer",
-                "use (1,1,1), or a newer arch",
-            )
+            ("clusters need sm_90 or newer", "use (1,1,1)")
         } else {
             return;
         };

@@ -7,6 +7,7 @@
 
 use tilewright_formula::form::recognize;
 use tilewright_formula::problem::Place;
+use tilewright_formula::signature::RESERVED;
 use tilewright_formula::syntax::{MAX_TEXT, Tree, parse_among};
 use tilewright_formula::{self as formula, Signature};
 
@@ -52,6 +53,11 @@ pub(super) fn shape(tree: &Node, text: &str, problems: &mut Problems) -> Shape {
     let operands: Vec<&str> = operands.map(|one| one.name.as_str()).collect();
     let (parsed, misspelled) = parse_among(written, &operands);
     if !read.sound {
+        let mut misspelled = misspelled;
+        if operands.iter().any(|name| RESERVED.contains(name)) {
+            // A word that names an operand is read as the word.
+            misspelled.retain(|problem| problem.code != "syntax");
+        }
         front.report(misspelled);
         return listed(tree, &read.signature, &parsed);
     }

@@ -1,5 +1,7 @@
 //! Operands: element types and layouts, against what the formula takes.
 
+use tilewright_formula as formula;
+
 use super::forms::TypeRule;
 use super::node::Node;
 use super::notation;
@@ -113,7 +115,11 @@ impl Reader<'_> {
             Ok(parts) => parts,
             Err(misfit) => {
                 let message = format!("`{}` is no layout: {}", field.path, misfit.message);
-                let help = format!("write extents and strides in the form \"{example}\"");
+                let meant = match self.shape.is_written {
+                    true => meant(text, shape),
+                    false => example,
+                };
+                let help = format!("write extents and strides in the form \"{meant}\"");
                 let span = self.part(field.node, misfit.at);
                 self.problems.add("layout-syntax", &span, message, help);
                 return None;
@@ -135,6 +141,7 @@ impl Reader<'_> {
             );
             let at =
                 extents.first().map_or(0, |e| e.at.start)..extents.last().map_or(0, |e| e.at.end);
+            let example = moved(&actual, &strides, shape).unwrap_or_else(|| example.clone());
             let help = format!("write it in the form \"{example}\"");
             self.problems
                 .add("wrong-extents", &self.part(field.node, at), message, help);
@@ -294,6 +301,52 @@ impl Reader<'_> {
         let parts: Vec<String> = self.shape.operands.iter().map(part).collect();
         format!("{}, accumulator {}", parts.join(", "), rule.accumulator)
     }
+}
+
+/// The layout that a text is likely meant as which is none: of the modes that stand in it.
+fn meant(text: &str, shape: &OperandShape) -> String {
+    let extents = text.split(':').next().unwrap_or(text);
+    let words = extents.split(|c: char| !c.is_ascii_alphanumeric() && !"_/+".contains(c));
+    let words = words.filter(|word| formula::Axis::parse(word).is_some());
+    let modes: Vec<String> = words.map(str::to_owned).collect();
+    let modes = match modes.is_empty() {
+        true => shape.modes.clone(),
+        false => modes,
+    };
+    match modes.is_empty() {
+        true => format!("(m,n):(ld{},1)", shape.name),
+        false => OperandShape {
+            modes,
+            ..shape.clone()
+        }
+        .example(),
+    }
+}
+
+/// A layout of the same memory with the extents in the order of the kernel, where they are the
+/// kernel's in another order.
+fn moved(actual: &[String], strides: &notation::Strides, shape: &OperandShape) -> Option<String> {
+    let places = shape.modes.iter();
+    let places = places.map(|mode| actual.iter().position(|other| other == mode));
+    let places: Vec<usize> = places.collect::<Option<_>>()?;
+    if actual.len() != places.len() {
+        return None;
+    }
+    let inner = |at: usize| match actual.get(at + 1..) {
+        None | Some([]) => "1".to_owned(),
+        Some(inner) => inner.join("*"),
+    };
+    let stride = |at: &usize| match strides {
+        notation::Strides::Written(all) => all.get(*at).map(|one| one.value.to_string()),
+        notation::Strides::Contiguous => Some(inner(*at)),
+        notation::Strides::Packed => None,
+    };
+    let strides: Vec<String> = places.iter().map(stride).collect::<Option<_>>()?;
+    Some(format!(
+        "({}):({})",
+        shape.modes.join(","),
+        strides.join(",")
+    ))
 }
 
 fn list(operands: &[Operand]) -> String {

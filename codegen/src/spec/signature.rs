@@ -91,7 +91,8 @@ fn axes(entry: &Entry) -> Option<Vec<Axis>> {
 
 /// An operand, where its type and its layout can be read.
 fn operand(entry: &Entry) -> Option<Operand> {
-    let dtype = DType::from_text(word(entry.value.find("dtype"))?)?;
+    // A type that kernels have none of was told, and makes no problem of what is computed of it.
+    let dtype = crate::dtype::named(word(entry.value.find("dtype"))?)?;
     let layout = word(entry.value.find("layout"))?;
     let (_, strides) = notation::layout(layout).ok()?;
     Some(Operand {
@@ -152,8 +153,11 @@ fn mode(entry: &Entry, problems: &mut Problems) -> Option<Mode> {
             shown(&entry.key),
             describe(&entry.value)
         );
-        let help = "write an integer, or `{ in: g, starts: t }`, `{ in: g, counts: t }` or \
-                    `{ in: g, ids: t }`";
+        let help = format!(
+            "take `{}` out, so that a launch says its extent; a constant is written as an integer, \
+             groups as `{{ in: g, starts: t }}`, `{{ in: g, counts: t }}` or `{{ in: g, ids: t }}`",
+            shown(&entry.key)
+        );
         problems.add("mode-extent", &entry.value.span, message, help);
         return None;
     };

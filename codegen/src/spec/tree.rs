@@ -110,8 +110,12 @@ fn syntax_error(text: &str, error: &ScanError, problems: &mut Problems) {
         return;
     }
     let message = format!("no valid YAML: {}", escaped(&error.info()));
-    let help =
-        "put text that holds any of `{ } [ ] , : #` in double quotes, and indent with spaces";
+    let help = match text.get(at..).is_some_and(|rest| rest.starts_with('%')) {
+        true => "delete the directive, and the dashes behind it",
+        false => {
+            "put text that holds any of { } [ ] , : # in double quotes, and indent with spaces"
+        }
+    };
     problems.add("yaml-syntax", &span, message, help);
 }
 

@@ -82,6 +82,12 @@ fn like_dtype(word: &str) -> Option<String> {
     wide.then(|| "use `s32`, the widest integers that kernels have".to_owned())
 }
 
+/// An extent that tiles usually have, near to one that is none: the bounds are of no use there.
+fn usual_extent(value: i64, most: i64) -> i64 {
+    const USUAL: std::ops::RangeInclusive<i64> = 64..=128;
+    value.clamp(*USUAL.start(), *USUAL.end()).min(most)
+}
+
 impl Reader<'_> {
     /// The architecture.
     pub fn arch(&mut self, field: &Field<'_>) -> Option<Arch> {
@@ -212,7 +218,10 @@ impl Reader<'_> {
             "out-of-range",
             &field.node.span,
             message,
-            format!("use {use_value}"),
+            match field.key.auto {
+                true => format!("use `auto` or `{use_value}`"),
+                false => format!("use `{use_value}`"),
+            },
         );
         None
     }
@@ -276,7 +285,7 @@ impl Reader<'_> {
             "{name} of `{}` is {actual}; allowed is 1 to {most}",
             field.path
         );
-        let help = format!("use {}", value.unwrap_or(1).clamp(1, most));
+        let help = format!("use `{}`", usual_extent(value.unwrap_or(1), most));
         let span = self.part(field.node, entry.at.clone());
         self.problems.add("out-of-range", &span, message, help);
         None

@@ -106,3 +106,35 @@ fn what_moved_is_named_with_its_spec() {
         "{told}"
     );
 }
+
+#[test]
+fn locks_give_way_to_locks_and_what_others_lock_stays() {
+    let (_folder, _bundle, lock, path) = locked();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let line = text.lines().find(|line| line.contains("\"llvm\"")).unwrap();
+    let conflict = format!("<<<<<<< ours\n{line}\n=======\n{line}\n>>>>>>> theirs");
+    let ours = [
+        String::new(),
+        text.replacen("\"format\": 1", "\"format\": 7", 1),
+        text.replacen("\"facts\"", "\"older\"", 1),
+        text.replacen(line, &conflict, 1),
+    ];
+    for earlier in ours {
+        std::fs::write(&path, earlier).unwrap();
+        lock.write(&path).unwrap();
+    }
+    let foreign = [
+        "plain text",
+        "{\"format\": 1, \"inputs\": {\"nixpkgs\": \"abc\"}, \"specs\": []}",
+        "{\"format\": 1, \"inputs\": {\"generator\": \"x\"}, \"specs\": [], \
+         \"notes\": \"a year\"}",
+        "{\n  \"notes\": 1,\n  \"format\": 1,\n  \"inputs\": {\n    \"generator\": \"x\"\n  },\n  \
+         \"specs\": [\n",
+    ];
+    for text in foreign {
+        std::fs::write(&path, text).unwrap();
+        let told = lock.write(&path).unwrap_err();
+        assert!(matches!(told, Error::Foreign { .. }), "{text}: {told}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+}

@@ -20,9 +20,9 @@ pub struct Init {
     /// is column-major
     #[arg(long, value_enum, default_value = "TN")]
     pub layout: Layout,
-    /// The oldest GPU that it is for
-    #[arg(long, value_enum, default_value = "sm_80")]
-    pub arch: Arch,
+    /// The oldest GPU that it is for [default: sm_80, or the next one that has such products]
+    #[arg(long, value_enum)]
+    pub arch: Option<Arch>,
     /// What is done with the sums of a product, step by step
     #[arg(long, value_enum, value_name = "STEP", value_delimiter = ',')]
     pub epilogue: Vec<Step>,

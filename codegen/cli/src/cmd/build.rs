@@ -14,7 +14,7 @@ mod locked;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use tilewright_build::Lock;
+use tilewright_build::{Lock, UNJUDGED};
 use tilewright_bundle::{Bundle, Capability, Kernel, Tuning, may_write, without_last_resort};
 use tilewright_codegen::arch::{ARCHES, Arch};
 use tilewright_codegen::catalogue::{self, End};
@@ -62,7 +62,7 @@ pub fn run(args: &args::Build) -> Outcome {
     told.extend(uncovered(&artifacts, args.require_last_resort.as_deref())?);
     told.extend(without_code(&artifacts, &making));
     if making.ptxas.is_none() {
-        told.push(UNJUDGED.to_owned());
+        told.push(format!("note: {UNJUDGED}"));
     }
     let kernels = artifacts.len();
     let tuned = Bundle::open(&args.output)
@@ -269,10 +269,6 @@ fn taken(artifact: &Artifact) -> Vec<String> {
     let taken = artifact.taken.iter();
     taken.map(|one| format!("note: {id} takes {one}")).collect()
 }
-
-/// What is told where no assembler has looked at the kernels.
-const UNJUDGED: &str = "note: without ptxas no kernel was judged (spills, local memory, warnings): \
-                        run ci/setup.sh, or set TILEWRIGHT_PTXAS";
 
 /// Notes on the functions of several specs that have no kernel for every problem; or a failure,
 /// where one is required on GPUs from `required` on, or on those that its kernels are for.

@@ -94,9 +94,10 @@ fn compiler() -> Vec<Part> {
         None => (
             State::Absent,
             format!(
-                "not on the PATH, {variable} is not set, and no .tools of ci/setup.sh is above \
-                 this \
-                 command's own file; kernels are not judged: {way_out}"
+                "not on the PATH nor in CUDA_HOME/bin, {variable} is not set, and no .tools of \
+                 ci/setup.sh is above this command's own file, nor in {}, where it was built; \
+                 kernels are not judged: {way_out}",
+                ptxas::built_in().display()
             ),
         ),
         Some(path) => match ptxas::version(&path) {

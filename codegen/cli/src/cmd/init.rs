@@ -1,7 +1,8 @@
 //! `init`: a first spec with comments, of a product or of rows.
 //!
 //! In: a word for what is computed, element types, an architecture. Out: a spec that has a kernel:
-//! it is planned before it is written, and what has none is told with the plan's own words.
+//! it is planned before it is written, and what has none is told with the plan's own words. Where
+//! no architecture is asked for, it is the oldest of those from sm_80 on that has one.
 
 mod text;
 
@@ -10,7 +11,7 @@ use std::path::Path;
 
 use tilewright_codegen::{plan, spec};
 
-use crate::args::init::Init;
+use crate::args::init::{Arch, Init};
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::specs;
 use crate::terminal::{self, GOOD};
@@ -21,11 +22,13 @@ const UNNAMED: &str = "first.yaml";
 /// Writes the spec, or prints it.
 pub fn run(args: &Init) -> Outcome {
     let path = args.output.as_deref().unwrap_or(Path::new(UNNAMED));
-    let text = text::spec(args, path).map_err(Failure::CouldNotRun)?;
-    let file = spec::parse(&path.display().to_string(), &text).map_err(specs::failure)?;
-    for point in &file.points {
-        plan::plan(point).map_err(|error| specs::failure_at(&file, point, error))?;
-    }
+    let text = match args.arch {
+        Some(arch) => planned(args, arch, path)?,
+        None => planned(args, Arch::Sm80, path).or_else(|refused| {
+            let newer = planned(args, Arch::Sm90a, path);
+            newer.map_err(|_| refused)
+        })?,
+    };
     let Some(path) = &args.output else {
         terminal::print(&text)?;
         return Ok(Verdict::Good);
@@ -47,4 +50,14 @@ pub fn run(args: &Init) -> Outcome {
         "next: tilewright build {shown} -o kernels.zip && tilewright verify kernels.zip"
     ));
     Ok(Verdict::Good)
+}
+
+/// The spec for an architecture, which has a plan there.
+fn planned(args: &Init, arch: Arch, path: &Path) -> Result<String, Failure> {
+    let text = text::spec(args, arch, path).map_err(Failure::CouldNotRun)?;
+    let file = spec::parse(&path.display().to_string(), &text).map_err(specs::failure)?;
+    for point in &file.points {
+        plan::plan(point).map_err(|error| specs::failure_at(&file, point, error))?;
+    }
+    Ok(text)
 }

@@ -42,10 +42,17 @@ pub fn run(args: &args::select::Select) -> Outcome {
 }
 
 fn tell(told: Explanation, args: &args::select::Select) -> Outcome {
-    if let Err(error @ Error::ManyFunctions { .. }) = told.chosen {
-        return Err(Failure::could_not_run(format!(
-            "{error}; or say element types: --dtype a=bf16"
-        )));
+    if let Err(error @ Error::ManyFunctions { types, .. }) = &told.chosen {
+        let is_said = |operand: &str| args.dtype.iter().any(|given| given.operand == operand);
+        let mut unsaid = types.iter().filter(|(operand, _)| !is_said(operand));
+        let more = unsaid.next().and_then(|(operand, types)| {
+            let one = types.first()?;
+            Some(format!(
+                "; or say an element type more: --dtype {operand}={one}"
+            ))
+        });
+        let more = more.unwrap_or_default();
+        return Err(Failure::CouldNotRun(format!("{error}{more}")));
     }
     let verdict = Verdict::from_good(told.chosen.is_ok());
     match (args.json, args.explain, told.chosen.as_ref()) {

@@ -66,7 +66,7 @@ fn supervise(args: &args::tune::Tune) -> Outcome {
                 status.recorded(record);
                 spinner.suspend(|| tell_dropped(record));
             }
-            Line::Done(_) | Line::Lost(_) => {}
+            Line::Tuned | Line::Done(_) | Line::Lost(_) => {}
         };
         let end = watch(&mut child, hear);
         match end.map_err(|error| Failure::io("cannot start the tuner", &error))? {
@@ -151,7 +151,7 @@ fn finish(args: &args::tune::Tune, artefact: &str) -> Outcome {
 /// A file of records that is damaged is a negative verdict; one that is in use is not.
 fn unusable(error: RecordsError) -> Failure {
     match error {
-        RecordsError::Line { .. } | RecordsError::Format { .. } => {
+        RecordsError::Lines { .. } | RecordsError::Format { .. } => {
             Failure::Rejected(error.to_string())
         }
         RecordsError::Io { .. } | RecordsError::Busy { .. } | RecordsError::Foreign { .. } => {
@@ -166,7 +166,8 @@ fn work(args: &args::tune::Tune, earlier: usize) -> Outcome {
     let extents = extents(args)?;
     let runtime = Runtime::new(bundle::open(&args.source)?, device::open(args.device)?);
     let kernels = bundle::choose(runtime.bundle(), &args.kernel)?;
-    let (mut journal, mut records) = Journal::open(&args.records).map_err(unusable)?;
+    let opened = Journal::open_for(&args.records, runtime.kernels());
+    let (mut journal, mut records) = opened.map_err(unusable)?;
     let settings = Settings {
         mode: bench::of(args.mode),
         contestants: args.contestants.get(),
@@ -205,6 +206,7 @@ fn work(args: &args::tune::Tune, earlier: usize) -> Outcome {
         }
         Err(error) => return Err(Failure::could_not_run(error)),
     };
+    say(&Line::Tuned)?;
     let summary = write(args, &runtime, &extents, &records, &tuned)?;
     let text = serde_json::to_string(&summary).map_err(|e| Failure::Bug(e.to_string()))?;
     say(&Line::Done(text))?;

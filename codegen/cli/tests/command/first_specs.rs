@@ -84,6 +84,20 @@ fn every_form_compiles() {
 }
 
 #[test]
+fn kernels_that_nobody_judged_are_told_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    tilewright(["init", "gemm", "-o", &at("first.yaml")]).expect(0);
+    let (spec, output) = (at("first.yaml"), at("out.zip"));
+    let build = ["build", &spec, "-o", &output, "--ptxas", "never"];
+    let built = tilewright(build).expect(0);
+    let line = "note: without ptxas no kernel was judged (spills, local memory, warnings): run \
+                ci/setup.sh, or set TILEWRIGHT_PTXAS\n";
+    assert_eq!(built.stderr.matches(line).count(), 1, "{}", built.stderr);
+    assert_eq!(built.stderr.lines().last(), line.lines().last());
+}
+
+#[test]
 fn what_has_no_kernel_is_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("first.yaml");

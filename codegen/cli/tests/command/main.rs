@@ -12,6 +12,7 @@ mod packing;
 mod shipping;
 mod differences;
 mod captures;
+mod foreign_files;
 mod layout;
 mod operations;
 mod launches;

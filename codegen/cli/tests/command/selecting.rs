@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use tilewright_bundle::{BundleWriter, TunedDevice, TunedPoint};
+use tilewright_bundle::{BundleWriter, DType, TunedDevice, TunedPoint};
 use tilewright_fixture::{
-    COPY, GEMM, choice, copy_kernel, gemm_kernel, hopper_gemm, opened, picky_gemm, table, writer_of,
+    COPY, GEMM, choice, copy_kernel, gemm_kernel, gemm_semantics, hopper_gemm, opened,
+    packed_copy_kernel, picky_gemm, table, writer_of,
 };
 use tilewright_runtime::{Device, Problem, Request, Runtime};
 
@@ -200,6 +201,55 @@ fn a_program_reads_all_of_it() {
         (&"slower".into(), &2.25.into())
     );
     assert_eq!(others[1]["why"], "not_in_row", "{json}");
+}
+
+#[test]
+fn functions_of_one_word_are_told_by_what_differs() {
+    let halves = |id: &str, d: DType| {
+        let mut kernel = gemm_kernel(id);
+        kernel.semantics = gemm_semantics(DType::BF16, ["(rsa,csa)", "(rsb,csb)", "(rsd,csd)"]);
+        kernel.semantics.operands[2].dtype = d;
+        kernel
+    };
+    let writer = writer_of([
+        (copy_kernel("copy_f32@plain-1"), COPY),
+        (packed_copy_kernel("copy_packed@plain-1", [1, 64]), COPY),
+        (halves("gemm_wide@plain-2", DType::F32), GEMM),
+        (halves("gemm_half@plain-2", DType::BF16), GEMM),
+    ]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kernels");
+    writer.write(&path).unwrap();
+    let told = |word: &str, sizes: &[&str], more: &[&str]| {
+        select(&path, word, &[sizes, &EMULATOR, more].concat())
+    };
+    let said = told("gemm", &SIZES, &["--dtype", "a=bf16"])
+        .expect(2)
+        .stderr;
+    for part in [
+        "means 2 functions that take these tensors: gemm a=bf16 b=bf16 d=",
+        "gemm a=bf16 b=bf16 d=f32 sums=f32 (gemm_wide, ",
+        "gemm a=bf16 b=bf16 d=bf16 sums=f32 (gemm_half, ",
+        "; or say an element type more: --dtype d=",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("--dtype a"), "{said}");
+    let wide = told("gemm", &SIZES, &["--dtype", "a=bf16,d=f32"])
+        .expect(0)
+        .stdout;
+    assert_eq!(wide, "gemm_wide@plain-2 (untuned)\n");
+    // Of the same types: no word on types helps.
+    let packed = told("copy", &SIZES[..4], &[]).expect(2).stderr;
+    for part in [
+        "copy s=f32 d=f32, s: f32 (m,n) packed ",
+        "copy s=f32 d=f32, s: f32 (m,n) (",
+    ] {
+        assert!(packed.contains(part), "{part}: {packed}");
+    }
+    assert!(!packed.contains("--dtype"), "{packed}");
+    let one = told("copy_packed", &SIZES[..4], &[]).expect(0).stdout;
+    assert_eq!(one, "copy_packed@plain-1 (untuned)\n");
 }
 
 #[test]

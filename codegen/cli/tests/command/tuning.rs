@@ -156,6 +156,50 @@ fn damaged_records_are_refused_by_line() {
 }
 
 #[test]
+fn records_of_what_cannot_be_are_refused_and_blame_nobody() {
+    let fixture = Fixture::new();
+    fixture.tune(&["--problem", "3x130x1"]).expect(0);
+    let good = fixture.records();
+    let mut wrong = good.clone();
+    wrong[0]["problem"]["m"] = 0.into();
+    wrong[1]["ours_us"] = 1e308.into();
+    wrong[1]["kernel"] = "zz".into();
+    let lines: Vec<String> = wrong.iter().map(|record| format!("{record}\n")).collect();
+    let path = fixture.at("records.jsonl");
+    fs::write(&path, lines.concat()).unwrap();
+    fs::remove_dir_all(fixture.at("tuned")).unwrap();
+    let run = fixture.tune(&["--problem", "3x130x1"]).expect(1);
+    for part in [
+        "records.jsonl line 1 is no record: `problem.m` is 0: 1 to 2147483647 is allowed",
+        "records.jsonl line 2 is no record: `ours_us` is 1",
+        "`kernel` is \"zz\": the kernel of this content hash has \"copy_f32@",
+        "Nothing was changed",
+    ] {
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+    assert!(!run.stderr.contains("dropped"), "{}", run.stderr);
+    assert_eq!(fs::read_to_string(&path).unwrap(), lines.concat());
+    assert!(!fixture.at("tuned").exists());
+    // Rows are no records, and records no rows.
+    let mut row = good[0].clone();
+    for key in [
+        "format",
+        "outcome",
+        "content_hash",
+        "backend",
+        "sm",
+        "sms",
+        "unit",
+    ] {
+        row.as_object_mut().unwrap().remove(key);
+    }
+    fs::write(&path, format!("{row}\n")).unwrap();
+    let run = fixture.tune(&["--problem", "3x130x1"]).expect(1);
+    assert!(run.stderr.contains("`format` is missing"), "{}", run.stderr);
+    assert_eq!(fs::read_to_string(&path).unwrap(), format!("{row}\n"));
+}
+
+#[test]
 fn a_budget_that_is_used_up_is_told() {
     let fixture = Fixture::new();
     let run = fixture

@@ -1,7 +1,8 @@
 //! What kernels of each form do not do yet, as data: every refusal of a formula is a row.
 //!
-//! Comes in: nothing. Goes out: [`LIMITS`], each with its code, the forms that it holds for, what is
-//! not done and what to do instead. The page on limits is made of them, and each has a spec under
+//! Comes in: nothing. Goes out: [`LIMITS`], each with its code, the forms that it holds for, what
+//! is not done and what to do instead. The page on limits is made of them, and each has a spec
+//! under
 //! `ci/data/formulas_refused` that it refuses.
 
 use crate::spec::FormKind;
@@ -87,12 +88,9 @@ limits! {
     COMBINED_READ: ALL, "combined-read",
         "read an output that they combine values with",
         "leave it to a kernel behind this one";
-    COMBINED_FIRST: PRODUCTS, "combined-first",
-        "take rows and columns from an output that values are combined with",
-        "list outputs that are written with `=` first";
     COMBINED_ALONE: PRODUCTS, "combined-alone",
         "write nothing but what is combined with what was there",
-        "write the values to an output with `=` as well, listed before it";
+        "write the values to an output with `=` as well";
     BATCH: PRODUCTS, "batch",
         "multiply anew for each coordinate of another mode (batched products)",
         "launch a product for each";

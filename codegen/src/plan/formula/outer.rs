@@ -20,7 +20,15 @@ const CODE: &str = "outer-mode";
 pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
     let tile = spec.modes();
     let (folded, wanted) = (folded(spec), wanted(spec));
-    let example = wanted.map(|mode| format!("{mode}: …")).join(", ");
+    let extent = |mode: &String| {
+        let at = tile.iter().position(|cut| cut == mode)?;
+        spec.cta_tile.get(at).map(i64::to_string)
+    };
+    let example = wanted.map(|mode| {
+        let extent = extent(&mode).unwrap_or_else(|| "…".to_owned());
+        format!("{mode}: {extent}")
+    });
+    let example = example.join(", ");
     if folded.len() > TILE_MODES {
         let message = format!(
             "compute: {} modes are folded ({}); a CTA has all of {TILE_MODES} at most: make one \

@@ -130,9 +130,9 @@ pub(super) fn of_contraction(
         );
     }
     misfits.extend(combined::read_again(formula));
-    // Rows and columns are those of the first output: what follows from another one misleads.
-    if let Some(order) = combined::before_others(formula) {
-        misfits.push(order);
+    // Rows and columns are those of an output that is written: what follows from another misleads.
+    if let Some(alone) = combined::alone(formula) {
+        misfits.push(alone);
         return misfits;
     }
     // What is combined with an output was judged by its statement.
@@ -156,8 +156,8 @@ fn no_results(formula: &Formula, found: &Contraction) -> Option<Misfit> {
         formula.statements.get(writer)
     });
     let has_all = |one: &Statement| modes().all(|mode| one.loops.contains(&mode));
-    let first = writers.clone().next()?;
-    if columns.tile.is_none() || first.combine != Combine::Set || writers.any(has_all) {
+    let first = writers.clone().find(|one| one.combine == Combine::Set)?;
+    if columns.tile.is_none() || writers.any(has_all) {
         return None;
     }
     let names: Vec<&str> = modes()

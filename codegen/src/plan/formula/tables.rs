@@ -146,10 +146,19 @@ pub(super) fn check(spec: &Spec, chooser: &mut Chooser<'_>) {
                 continue;
             }
             let table = formula.name(Source::Operand(table));
+            let own = |mode: &&str| {
+                let mut bare = at.iter().filter_map(Index::bare);
+                bare.any(|at| formula.modes.get(at).is_some_and(|own| own.name == **mode))
+            };
+            let others = spec.compute.visited().into_iter();
+            let others = Vec::from_iter(others.filter(|mode| !own(mode)));
+            let way_out = match others.first() {
+                Some(mode) => format!("let cta_tile have {mode}, which {table} lacks"),
+                None => "make one mode of these in all operands, or gather along one".to_owned(),
+            };
             let message = format!(
                 "compute: the table {table} has an entry for each element of a tile of ({}); \
-                 kernels take one for each row or column: name a mode in cta_tile that {table} \
-                 lacks, or gather along one mode",
+                 kernels take one for each row or column: {way_out}",
                 modes.join(",")
             );
             chooser.violations.push(Violation {

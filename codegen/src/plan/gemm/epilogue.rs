@@ -144,8 +144,7 @@ fn plan_folds(
         let mode = plan.modes.get(COLUMNS).map_or("", String::as_str);
         let message = format!(
             "mma.atoms ({m},{n},1) gives parts of a row to several warps, and {mode} is folded by \
-             the lanes of one: use ({},1,1)",
-            m * n
+             the lanes of one: use 1 along {mode}"
         );
         chooser.violate("fold-threads", message);
     }

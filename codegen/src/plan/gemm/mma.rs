@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::choose::Chooser;
 use crate::plan::model::MmaPlan;
-use crate::spec::model::{Auto, Operand, Spec};
+use crate::spec::model::{Auto, Operand, Spec, Stride};
 
 /// The atom, and the widening of stored elements to its types where they are narrower. `None` when
 /// there is none, which is then among the violations.
@@ -22,24 +22,19 @@ pub(super) fn mma_atom(
     multistage: bool,
 ) -> Option<(Arc<Atom>, Option<Arc<Atom>>)> {
     let accumulator = spec.accumulator;
+    let types = match multistage {
+        true => [accumulator, a.dtype, b.dtype],
+        false => [accumulator; 3],
+    };
     let atom = match &spec.mma.atom {
         Auto::Given(id) => chooser.named("mma.atom", id, |atom| on_registers(atom, accumulator))?,
         Auto::Auto => {
-            let types = if multistage {
-                [accumulator, a.dtype, b.dtype]
-            } else {
-                [accumulator; 3]
-            };
             let found = chooser.mma(types);
             if found.is_none() {
-                let how = match multistage {
-                    true => "on registers",
-                    false => "element by element, as layouts not contiguous along k need it",
-                };
                 let message = format!(
-                    "arch {} has no mma of {} and {} into {accumulator} {how}: choose other \
-                     types or a newer arch",
-                    chooser.arch, a.dtype, b.dtype
+                    "{}: choose {}",
+                    no_mma(spec, chooser, [a, b], multistage),
+                    other_types(spec, chooser, [a, b])
                 );
                 chooser.violate("no-mma-atom", message);
             }
@@ -56,18 +51,53 @@ pub(super) fn mma_atom(
         .convert(a.dtype, facts.types[1], 1)
         .filter(|_| widens);
     if widen.is_none() || a.dtype != b.dtype || facts.types[1] != facts.types[2] {
-        let way_out = match spec.mma.atom {
-            Auto::Given(_) => "mma.atom auto",
-            Auto::Auto => "layouts contiguous along k, other types or a newer arch",
-        };
-        let message = format!(
-            "{} multiplies {} and {}, the operands are {} and {}: choose {way_out}",
-            atom.id, facts.types[1], facts.types[2], a.dtype, b.dtype
+        let multiplies = format!(
+            "{} multiplies {} and {}",
+            atom.id, facts.types[1], facts.types[2]
         );
+        let message = match spec.mma.atom {
+            Auto::Given(_) => format!(
+                "{multiplies}, the operands are {} and {}: choose mma.atom auto",
+                a.dtype, b.dtype
+            ),
+            Auto::Auto => format!(
+                "{}, {multiplies}: choose {}",
+                no_mma(spec, chooser, [a, b], multistage),
+                other_types(spec, chooser, [a, b])
+            ),
+        };
         chooser.violate("mma-types", message);
         return None;
     }
     Some((atom, widen))
+}
+
+/// That the architecture has no MMA of the operands' types, by the way that the product takes.
+fn no_mma(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2], multistage: bool) -> String {
+    let how = match multistage || is_along_k(both) {
+        true => "on registers",
+        false => "element by element, as layouts not contiguous along k need it",
+    };
+    let ([a, b], accumulator) = (both, spec.accumulator);
+    format!(
+        "arch {} has no mma of {} and {} into {accumulator} {how}",
+        chooser.arch, a.dtype, b.dtype
+    )
+}
+
+/// What to choose where there is no MMA of the operands' types; which architecture has one is for
+/// those to say who ask them all.
+fn other_types(spec: &Spec, chooser: &Chooser<'_>, both: [&Operand; 2]) -> &'static str {
+    let types = [spec.accumulator, both[0].dtype, both[1].dtype];
+    match !is_along_k(both) && chooser.mma(types).is_some() {
+        true => "layouts contiguous along k, or other types",
+        false => "other types",
+    }
+}
+
+/// Whether both operands are contiguous along k.
+pub(super) fn is_along_k(both: [&Operand; 2]) -> bool {
+    both.iter().all(|one| *one.stride(1) == Stride::Const(1))
 }
 
 /// Why the atom is no MMA on registers that sums in that type.
@@ -250,13 +280,21 @@ fn check_atoms(spec: &Spec, chooser: &mut Chooser<'_>, facts: &MmaFacts, atoms: 
 }
 
 /// Whether the CTA's tile is a whole number of tiled MMAs along each mode.
-pub(super) fn check_tile(spec: &Spec, chooser: &mut Chooser<'_>, mma: &MmaPlan) -> Result<bool> {
-    let unit = mma.tiled.tile_mnk()?;
+pub(super) fn check_tile(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    mma: &MmaPlan,
+    stages: u32,
+) -> Result<bool> {
+    let units = mma.tiled.tile_mnk()?;
     let mut divides = true;
-    for ((name, cta), unit) in spec.modes().iter().zip(&spec.cta_tile).zip(unit) {
+    for (mode, (name, cta)) in spec.modes().iter().zip(&spec.cta_tile).enumerate() {
+        let unit = units[mode];
         if cta % unit != 0 {
             divides = false;
-            let nearest = (cta / unit).max(1) * unit;
+            // Fragments are double-buffered where tiles are loaded ahead: an even number of blocks.
+            let blocks = if mode == 2 && stages > 1 { 2 } else { 1 };
+            let nearest = (cta / (blocks * unit)).max(1) * blocks * unit;
             let message = format!(
                 "cta_tile {name} {cta} is no multiple of {unit}, what the tiled mma of {} covers: \
                  use {nearest}, or other mma.atoms",

@@ -14,13 +14,13 @@ use crate::args::init::{Arch, Init, Kind, Step};
 const FAST: [DType; 2] = [DType::E4M3, DType::E5M2];
 
 /// The spec.
-pub fn spec(args: &Init, path: &Path) -> Result<String, String> {
+pub fn spec(args: &Init, arch: Arch, path: &Path) -> Result<String, String> {
     let parts = match args.kind {
-        Kind::Gemm => product(args),
+        Kind::Gemm => product(args, arch),
         kind => rows(args, kind)?,
     };
     let (kernel, name) = (parts.kernel.as_str(), name(path, &parts.kernel)?);
-    let (arch, what) = (word(args.arch), parts.what);
+    let (arch, what) = (word(arch), parts.what);
     let mut text = format!(
         "# {what}\n\
          # `tilewright check FILE` tells what is wrong with it, `tilewright plan FILE` what was \
@@ -88,7 +88,7 @@ struct Parts {
     tiles: [&'static str; 2],
 }
 
-fn product(args: &Init) -> Parts {
+fn product(args: &Init, arch: Arch) -> Parts {
     let a = args.a;
     let out = args.d.unwrap_or(match (a, args.epilogue.is_empty()) {
         (DType::S8 | DType::U8, true) => DType::S32,
@@ -153,7 +153,7 @@ fn product(args: &Init) -> Parts {
         }),
         compute,
         is_fast: FAST.contains(&a),
-        tiles: tiles(args.arch, a),
+        tiles: tiles(arch, a),
     }
 }
 

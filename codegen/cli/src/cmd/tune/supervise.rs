@@ -23,6 +23,8 @@ pub enum Line {
     Recorded(Box<Record>),
     /// Something for the user to read.
     Note(String),
+    /// No kernel is at work any more: what goes wrong from here on is no kernel's fault.
+    Tuned,
     /// It is over; the text is the artefact.
     Done(String),
     /// The device was lost; whose fault it is stands in the records.
@@ -68,6 +70,7 @@ pub fn watch(command: &mut Command, mut hear: impl FnMut(&Line)) -> std::io::Res
                 hear(&line);
                 match line {
                     Line::Next(next) => step = Some(next),
+                    Line::Tuned => step = None,
                     Line::Done(_) | Line::Lost(_) => last = Some(line),
                     Line::Recorded(_) | Line::Note(_) => {}
                 }
@@ -234,6 +237,9 @@ pub(super) mod tests {
         assert_eq!(run("exit 2").0, End::Failed(2));
         // It told of its own failure and ended as commands do.
         assert_eq!(run(&format!("{}; exit 2", step(60.0))).0, End::Failed(2));
+        // Nor what went wrong when all kernels were done with.
+        let tuned = format!("{}; echo '\"tuned\"'; exit 3", step(60.0));
+        assert_eq!(run(&tuned).0, End::Failed(3));
         let killed = "the tuner ended with signal: 9 (SIGKILL)".to_owned();
         assert_eq!(run("kill -9 $$").0, End::Stopped(killed));
         let lost = format!("{}; echo '{{\"lost\":\"why\"}}'; exit 1", step(60.0));

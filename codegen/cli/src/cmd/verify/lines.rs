@@ -128,10 +128,22 @@ impl Columns {
     }
 }
 
-/// The names of a kernel's extents: `m×n×k`.
+/// The names of a kernel's extents, and how it cuts them where that is known: `m×n×k by
+/// 128×256×4*64`, of which four steps of 64 are in flight, and a dot where nothing is cut.
 fn names(kernel: &Kernel) -> String {
     let names: Vec<&str> = kernel.free_extents().map(|(_, name)| name).collect();
-    format!("{}:", names.join("×"))
+    let Some(traits) = &kernel.traits else {
+        return format!("{}:", names.join("×"));
+    };
+    let cut = |name: &&str| match (traits.tile.get(*name), traits.step.get(*name)) {
+        (Some(tile), _) => tile.to_string(),
+        (None, Some(step)) if traits.stages > 1 => format!("{}*{step}", traits.stages),
+        (None, Some(step)) => step.to_string(),
+        (None, None) if traits.outer.iter().any(|mode| mode == name) => "1".to_owned(),
+        (None, None) => "·".to_owned(),
+    };
+    let cuts: Vec<String> = names.iter().map(cut).collect();
+    format!("{} by {}:", names.join("×"), cuts.join("×"))
 }
 
 /// The extents of a problem in that order.

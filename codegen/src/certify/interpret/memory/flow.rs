@@ -2,7 +2,7 @@
 
 use tilewright_formula::functions::Meaning;
 use tilewright_formula::interpret::{Leaves, plain};
-use tilewright_formula::number::{Kind, stored};
+use tilewright_formula::number::{Kind, stored, wrapped};
 use tilewright_formula::{Expr, ExprKind};
 
 use super::super::super::pipeline::Machine;
@@ -262,7 +262,7 @@ impl<'k> Memory<'k, '_> {
                 let so_far = target.element_mut(place).ok_or(OUTSIDE)?;
                 *so_far = match is_poison(*so_far) || is_poison(next) {
                     true => POISON,
-                    false => stored(fold.how.dtype, combine(*so_far, next)),
+                    false => held(fold.how.dtype, combine(*so_far, next)),
                 };
             }
         }
@@ -364,7 +364,7 @@ impl<'k> Memory<'k, '_> {
                 let value = so_far.get(place(here)).copied().unwrap_or(POISON);
                 *target.element_mut(here).ok_or(OUTSIDE)? = match is_poison(value) || !is_done {
                     true => POISON,
-                    false => stored(fold.how.dtype, value),
+                    false => held(fold.how.dtype, value),
                 };
             }
         }
@@ -381,6 +381,14 @@ impl<'k> Memory<'k, '_> {
 pub(super) fn repeated(grid: &Grid, at: [i64; 2]) -> Option<f64> {
     let at = [0, 1].map(|axis| if grid.extents[axis] == 1 { 0 } else { at[axis] });
     grid.element(at)
+}
+
+/// What is held of folded values: those of integers wrap around, as sums in registers do.
+fn held(dtype: DType, value: f64) -> f64 {
+    match dtype {
+        DType::S32 => wrapped(value as i64) as f64,
+        other => stored(other, value),
+    }
 }
 
 /// What a type holds of a value; of poison, poison, where casts to integers make a number of NaN.

@@ -1,0 +1,19 @@
+//! What the name of an architecture stands for.
+
+use tilewright_bundle::Capability;
+
+use crate::error::Error;
+
+/// The devices of an architecture, `sm_80` or `sm_90a`.
+///
+/// # Errors
+/// [`Error::Request`] when the word is no such name.
+pub(crate) fn capability(arch: &str) -> Result<Capability, Error> {
+    let digits = arch.strip_prefix("sm_").map(|sm| sm.trim_end_matches('a'));
+    let sm = digits.and_then(|digits| digits.parse().ok());
+    let refused = || format!("{arch:?} is no architecture: say sm_80, sm_90, sm_100 …");
+    Ok(Capability {
+        min_sm: sm.ok_or_else(|| Error::Request(refused()))?,
+        exact: arch.ends_with('a'),
+    })
+}

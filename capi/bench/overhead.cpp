@@ -1,8 +1,10 @@
 // What a launch costs the host: tw_enqueue beside cuLaunchKernel of an empty kernel and beside
 // cublasLtMatmul, on one stream of one GPU, bf16 products of one size.
 //
-//   c++ -std=c++17 -O2 -I capi/include capi/bench/overhead.cpp -L target/release -ltilewright -ldl
-//   ./a.out BUNDLE [M N K]        BUNDLE has a gemm of bf16, d[m,n] = sum[k] a[m,k] * b[n,k]
+//   cargo build --release --package tilewright-capi && capi/install.sh installed
+//   c++ -std=c++17 -O2 -I installed/include capi/bench/overhead.cpp -o overhead -L installed/lib
+//       -Wl,-rpath,$PWD/installed/lib -ltilewright -ldl                   (all of it one line)
+//   ./overhead BUNDLE [M N K]        BUNDLE has a gemm of bf16, d[m,n] = sum[k] a[m,k] * b[n,k]
 //
 // The three take turns: each round enqueues a slice of launches of each, times the host alone, and
 // waits for the GPU. Prints one JSON object a contender: median and quartiles over the rounds, in

@@ -234,6 +234,57 @@ fn the_bench_compiles_without_cuda() {
     stdout(&mut command);
 }
 
+/// The commands that the head of a source file tells to type: lines three columns in, and what goes
+/// on four further in.
+fn commands(source: &str) -> Vec<String> {
+    let marks = ["//", " *", "/*"];
+    let head = source.lines().map_while(|line| {
+        let rest = marks.iter().find_map(|mark| line.strip_prefix(mark));
+        rest.map(|rest| rest.trim_end_matches(['\\', ' ']))
+    });
+    let mut commands: Vec<String> = Vec::new();
+    for line in head {
+        let line = line.trim_end_matches("(all of it one line)");
+        match (line.strip_prefix("       "), line.strip_prefix("   ")) {
+            (Some(more), _) => commands.last_mut().unwrap().push_str(&format!(" {more}")),
+            (None, Some(command)) => commands.push(command.to_owned()),
+            (None, None) => {}
+        }
+    }
+    commands
+}
+
+/// A program that is compiled as its head tells finds the library when it starts.
+#[test]
+fn what_heads_tell_to_type_makes_programs_that_start() {
+    let sources = [
+        "examples/gemm.c",
+        "examples/gemm.cpp",
+        "bench/product.cpp",
+        "bench/overhead.cpp",
+    ];
+    for source in sources {
+        let folder = tempfile::tempdir().unwrap();
+        installed(folder.path());
+        std::os::unix::fs::symlink(crate_root(), folder.path().join("capi")).unwrap();
+        let text = std::fs::read_to_string(crate_root().join(source)).unwrap();
+        let commands = commands(&text);
+        let installs = |command: &String| command.ends_with("capi/install.sh installed");
+        assert!(commands.iter().any(installs), "{source}: {commands:?}");
+        let compiles =
+            |command: &&String| command.starts_with("c++ ") || command.starts_with("cc ");
+        let compiles = commands.iter().find(compiles).unwrap();
+        let mut shell = Command::new("sh");
+        stdout(shell.args(["-c", compiles]).current_dir(folder.path()));
+        let runs = commands.iter().find(|command| command.starts_with("./"));
+        let program = runs.unwrap().split_whitespace().next().unwrap();
+        let told = ran(Command::new(folder.path().join(program)).current_dir(folder.path()));
+        let told = String::from_utf8_lossy(&told.stderr).into_owned();
+        assert!(!told.contains("shared"), "{source}: {told}");
+        assert!(told.contains("usage"), "{source}: {told}");
+    }
+}
+
 #[test]
 fn the_header_stands_by_itself_in_c_and_in_cpp() {
     for (variable, usual, flags, language) in [("CC", "cc", C, "c"), ("CXX", "c++", CPP, "c++")] {
@@ -245,4 +296,30 @@ fn the_header_stands_by_itself_in_c_and_in_cpp() {
         // The header is the file that is compiled, of which compilers warn where it has `once`.
         stdout(&mut command);
     }
+}
+
+/// The fragment that the repository's README.md shows is one of a program that compiles; a GPU is
+/// what it would run on.
+#[test]
+fn the_fragment_of_the_readme_compiles() {
+    let readme = std::fs::read_to_string(crate_root().join("../README.md")).unwrap();
+    let (_, fragment) = readme.split_once("```cpp\n").unwrap();
+    let (fragment, behind) = fragment.split_once("```").unwrap();
+    assert!(!behind.contains("```cpp"), "a fragment without a test");
+    let program = format!(
+        "#include \"tilewright.hpp\"\nvoid launch(const void *a, const void *b, void *d, \
+         int64_t m, int64_t n, int64_t k, void *stream) {{\n{fragment}}}\n"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let (source, object) = (folder.path().join("f.cpp"), folder.path().join("f.o"));
+    std::fs::write(&source, program).unwrap();
+    let mut command = compiler("CXX", "c++");
+    stdout(
+        command
+            .args(CPP)
+            .arg("-c")
+            .arg(&source)
+            .arg("-o")
+            .arg(&object),
+    );
 }

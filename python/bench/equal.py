@@ -1,11 +1,13 @@
 """The same kernels of one bundle from Rust, C++ and Python: do they write the same bits?
 
-    python python/bench/equal.py BUNDLE --rust product --cpp ./a.out --device cuda
+    cargo build --release --package tilewright-runtime --example product
+    python python/bench/equal.py BUNDLE --rust target/release/examples/product --cpp ./product \
+        --device cuda
 
-RUST is the example `product` of the runtime, CPP is capi/bench/product.cpp compiled; their heads
-say how. Every kernel of the word `gemm` that takes bf16 and gives bf16 multiplies the same random
-normals in all three, at a size with odd rows. Prints a line a kernel; exits with 1 where bits
-differ.
+RUST is the example `product` of the runtime, CPP is capi/bench/product.cpp, compiled as its head
+says: it has to find the library by itself. Every kernel of the word `gemm` that takes bf16 and
+gives bf16 multiplies the same random normals in all three, at a size with odd rows. Prints a line
+a kernel; exits with 1 where bits differ.
 """
 
 import argparse

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use tilewright_runtime::Device;
 use tilewright_runtime::cuda::Current;
 
-use crate::failure::{Error, raised};
+use crate::failure::{Error, of_operand, raised};
 use crate::reading::read;
 use crate::stream::{self, Ready};
 use crate::tensor::{Home, Tensor};
@@ -20,7 +20,8 @@ pub(crate) fn memcpy(
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let ready = stream.map_or(Ready::OnTorchs, Ready::On);
-    let (to, from) = (read(d, &ready)?, read(s, &ready)?);
+    let operand = |name, tensor| read(tensor, &ready).map_err(|error| of_operand(py, name, error));
+    let (to, from) = (operand("d", d)?, operand("s", s)?);
     let (Home::Cuda(there), Home::Cuda(here)) = (to.home, from.home) else {
         return Err(Error::new_err("memcpy copies between tensors of one GPU"));
     };

@@ -4,7 +4,7 @@
 //! element type, and kept alive as long as what was read of it is used. Who has only DLPack is
 //! asked by [`crate::dlpack`].
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -116,13 +116,16 @@ fn of_torch(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     if wants_gradient(object)? {
         return Err(InferenceOnly::new_err(INFERENCE_ONLY));
     }
-    let shape: Vec<i64> = object.getattr(intern!(py, "shape"))?.extract()?;
-    let stride: Vec<i64> = object.call_method0(intern!(py, "stride"))?.extract()?;
+    let shape = numbers("shape", &object.getattr(intern!(py, "shape"))?)?;
+    let stride = numbers("stride()", &object.call_method0(intern!(py, "stride"))?)?;
     let dtype: String = object.getattr(intern!(py, "dtype"))?.str()?.extract()?;
     let device = object.getattr(intern!(py, "device"))?;
     let kind: String = device.getattr(intern!(py, "type"))?.extract()?;
     let home = match kind.as_str() {
-        "cuda" => Home::Cuda(device.getattr(intern!(py, "index"))?.extract()?),
+        "cuda" => {
+            let index = device.getattr(intern!(py, "index"))?;
+            Home::Cuda(converted("device.index", "an integer or None", &index)?)
+        }
         "cpu" => Home::Host,
         _ => {
             let text = format!("the tensor is on {kind:?}; kernels take those of cuda or cpu");
@@ -133,7 +136,11 @@ fn of_torch(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let place = place(shape, stride)?;
     Ok(Tensor {
         object: object.clone().unbind(),
-        address: object.call_method0(intern!(py, "data_ptr"))?.extract()?,
+        address: converted(
+            "data_ptr()",
+            ADDRESS,
+            &object.call_method0(intern!(py, "data_ptr"))?,
+        )?,
         dtype,
         // PyTorch counts the bytes of such elements.
         place: match dtype.per_byte() {
@@ -158,16 +165,17 @@ fn of_interface(
         let missing = || PyTypeError::new_err(format!("the array interface has no {key:?}"));
         interface.get_item(key)?.ok_or_else(missing)
     };
-    let shape: Vec<i64> = item("shape")?.extract()?;
-    let (address, is_read_only): (u64, bool) = item("data")?.extract()?;
-    let typestr: String = item("typestr")?.extract()?;
+    let shape = numbers("shape", &item("shape")?)?;
+    let pair = format!("{ADDRESS}, and whether it is read-only");
+    let (address, is_read_only): (u64, bool) = converted("data", &pair, &item("data")?)?;
+    let typestr: String = converted("typestr", "a string", &item("typestr")?)?;
     let name = object.getattr_opt(intern!(py, "dtype"))?;
     let name = name.map(|dtype| dtype.str()?.extract::<String>());
     let dtype = dtype::of_interface(&typestr, name.transpose()?.as_deref())?;
     let strides = interface.get_item("strides")?.filter(|s| !s.is_none());
     let stride = match strides {
         None => dense_strides(&shape),
-        Some(strides) => elements(strides.cast::<PyTuple>()?.extract()?, dtype)?,
+        Some(strides) => elements(numbers("strides", strides.cast::<PyTuple>()?)?, dtype)?,
     };
     Ok(Tensor {
         object: object.clone().unbind(),
@@ -181,6 +189,36 @@ fn of_interface(
         },
         is_torch: false,
         _lent: None,
+    })
+}
+
+/// What addresses are in Python.
+const ADDRESS: &str = "an address, an integer of 64 bits from 0";
+
+/// Extents or strides.
+fn numbers(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+    converted(what, "integers of 64 bits", value)
+}
+
+/// A value that a tensor tells, as what it has to be.
+fn converted<'py, T>(what: &str, wanted: &str, value: &Bound<'py, PyAny>) -> PyResult<T>
+where
+    T: for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>>,
+{
+    let py = value.py();
+    let told = value.extract::<T>().map_err(Into::<PyErr>::into);
+    told.map_err(|error| {
+        let shown = value.repr();
+        let shown = shown.map_or_else(|_| "something else".to_owned(), |shown| shown.to_string());
+        let text = format!("{what} is {shown}; wanted: {wanted} ({})", error.value(py));
+        let beyond = error.is_instance_of::<PyOverflowError>(py);
+        if error.is_instance_of::<PyTypeError>(py) {
+            PyTypeError::new_err(text)
+        } else if beyond || error.is_instance_of::<PyValueError>(py) {
+            Error::new_err(text)
+        } else {
+            error
+        }
     })
 }
 

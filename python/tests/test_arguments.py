@@ -23,6 +23,9 @@ class Interface:
         (2**64 - 4, "reaches beyond the last address: 140 bytes from 0xfffffffffffffffc"),
         (2**64 - 4096, "reaches beyond the last address"),
         (2**63 - 64, "reaches beyond the last address"),
+        (2**63 - 140, "reaches beyond the last address"),
+        (2**62, "reaches beyond the last address"),
+        (2**56 - 139, "reaches beyond the last address"),
     ],
 )
 def test_addresses_that_no_process_has_are_refused(bundle, address, part):
@@ -33,6 +36,62 @@ def test_addresses_that_no_process_has_are_refused(bundle, address, part):
         for call in [kernel, kernel.bind, lambda **k: bundle.pick("copy", **k)]:
             with pytest.raises(tilewright.Error, match=f"`{name}`: the tensor {part}"):
                 call(**given)
+
+
+@pytest.mark.parametrize(
+    "said,part",
+    [
+        (dict(data=(-1, False)), r"data is \(-1, False\); wanted: an address"),
+        (dict(data=(2**64, False)), r"data is \(18446744073709551616, False\); wanted: an address"),
+        (dict(data=(64,)), r"data is \(64,\); wanted: an address"),
+        (dict(data=(64, False), shape=(2**63, 1)), "shape is .*; wanted: integers of 64 bits"),
+        (dict(data=(64, False), strides=(28, -2**63 - 1)), "strides is .*; wanted: integers"),
+    ],
+)
+def test_numbers_of_tensors_beyond_64_bits_are_refused_by_name(bundle, said, part):
+    kernel = bundle.find("copy_elementwise")
+    s, d = numpy.zeros((5, 7), dtype="f4"), numpy.zeros((5, 7), dtype="f4")
+    both = [(dict(s=Interface(**said), d=d), "s"), (dict(s=s, d=Interface(**said)), "d")]
+    for given, name in both:
+        for call in [kernel, kernel.bind, lambda **k: bundle.pick("copy", **k)]:
+            with pytest.raises(tilewright.Error, match=f"`{name}`: {part}"):
+                call(**given)
+    with pytest.raises(tilewright.Error, match=f"`workspace`: {part}"):
+        kernel(s=s, d=d, workspace=Interface(**said))
+    for d, s, name in [(Interface(**said), s, "d"), (d, Interface(**said), "s")]:
+        with pytest.raises(tilewright.Error, match=f"`{name}`: {part}"):
+            tilewright.memcpy(d, s)
+
+
+class Torchs(Interface):
+    """What looks like PyTorch's, and tells numbers that no tensor has."""
+
+    device = type("device", (), {"type": "cpu", "index": None})
+    dtype = "torch.float32"
+
+    def __init__(self, address, shape, stride):
+        self.address, self.shape, self.strides = address, shape, stride
+
+    def data_ptr(self):
+        return self.address
+
+    def stride(self):
+        return self.strides
+
+
+@pytest.mark.parametrize(
+    "told,part",
+    [
+        ((-1, (5, 7), (7, 1)), r"data_ptr\(\) is -1; wanted: an address"),
+        ((64, (2**63, 7), (7, 1)), "shape is .*; wanted: integers of 64 bits"),
+        ((64, (5, 7), (7, 2**63)), r"stride\(\) is .*; wanted: integers of 64 bits"),
+    ],
+)
+def test_numbers_of_torchs_tensors_are_refused_by_name(bundle, told, part):
+    kernel = bundle.find("copy_elementwise")
+    d = numpy.zeros((5, 7), dtype="f4")
+    with pytest.raises(tilewright.Error, match=f"`s`: {part}"):
+        kernel(s=Torchs(*told), d=d)
 
 
 def test_numbers_are_whatever_converts_to_them(bundle):

@@ -56,6 +56,21 @@ def test_products_of_bfloat16_by_ml_dtypes_and_by_words(bundle):
     assert (words == wanted.view("u2")).all()
 
 
+def test_an_operand_that_a_formula_has_as_k_n_is_given_as_k_n(bundle):
+    random = numpy.random.default_rng(4)
+    a = random.integers(-3, 4, (24, 32)).astype("f4")
+    b = random.integers(-3, 4, (32, 40)).astype("f4")
+    kernel = bundle.find("turned_simt_f32")
+    assert kernel.operands[1].shape == ["k", "n"]
+    assert kernel.operands[1].layout == "(k,n):(rsb,csb)"
+    for given in (b, numpy.asfortranarray(b)):
+        d = numpy.zeros((24, 40), dtype="f4")
+        kernel(a=a, b=given, d=d)
+        assert (d == a @ b).all()
+    with pytest.raises(tilewright.Refused, match="k"):
+        kernel(a=a, b=numpy.ascontiguousarray(b.T), d=numpy.zeros((24, 40), dtype="f4"))
+
+
 def test_elements_two_to_a_byte_are_given_as_bytes(bundle):
     random = numpy.random.default_rng(3)
     w = random.integers(-8, 8, (3, 5, 128))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import functools
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from . import comparing
 from ._tilewright import Error, Kernel, Launch, Meter
 
 Tensors = Dict[str, Any]
+#: Longest first line of a file that is looked at.
+_MOST_LINE = 1 << 20
 #: Allowed error of an element: this much of its own size, and this much of the output's rms.
 Bound = Tuple[float, float]
 
@@ -89,13 +92,17 @@ def bench(
 
     The output of every kernel and peer is compared first: with `reference(**tensors)` within
     `bound`, or, without one, the kernels' with their own formula, computed in f64 on the host,
-    which is for small problems. `output` names a file of rows to append to. Ratios are the peer's
-    time over the kernel's: above 1 the kernel is faster.
+    which is for small problems. `output` names a file of rows to append to; one that holds anything
+    else is refused as it is. Ratios are the peer's time over the kernel's: above 1 the kernel is
+    faster.
     """
     kernels = [kernels] if isinstance(kernels, Kernel) else list(kernels)
     peers = [peers] if isinstance(peers, Peer) else list(peers)
     if not kernels or not peers:
         raise Error("bench takes at least one kernel and one peer")
+    if output is not None:
+        # Before any work is done for it.
+        _check_rows(output)
     with _Stage(kernels[0]) as stage:
         sets = _made(sets, stage.meter)
         arguments: Dict[str, Any] = dict(scalars or {})
@@ -132,8 +139,7 @@ def bench(
                     )
                     rows.append(json.loads(row))
                     if output is not None:
-                        with open(output, "a", encoding="utf-8") as file:
-                            file.write(row + "\n")
+                        _append(output, row)
         return rows
 
 
@@ -301,6 +307,38 @@ def _arms(
         called = (functools.partial(_call, entry.launches), None)
         arms.append(called if mode == "launch" else entry.launches)
     return arms, places
+
+
+def _check_rows(path: str) -> None:
+    """Refuses a file that holds anything but rows, among it the records of `tune`, as the command
+    does: known by its first line. A file of no bytes is nobody's, pipes and devices hold nothing.
+    """
+    if not os.path.isfile(path) or os.path.getsize(path) == 0:
+        return
+    with open(path, "rb") as file:
+        line = file.readline(_MOST_LINE)
+    try:
+        row = json.loads(line)
+    except ValueError:
+        row = None
+    wanted = ("kernel", "problem", "ours_us")
+    if not isinstance(row, dict) or "format" in row or not all(key in row for key in wanted):
+        raise Error(
+            f"{path}: the file is there and holds no rows of `bench`, and was left as it is: name "
+            "another file, or remove it"
+        )
+
+
+def _append(path: str, row: str) -> None:
+    """Adds a row to a file of them, behind the end of its last line."""
+    _check_rows(path)
+    end = b""
+    if os.path.isfile(path) and os.path.getsize(path) > 0:
+        with open(path, "rb") as file:
+            file.seek(-1, os.SEEK_END)
+            end = b"" if file.read(1) == b"\n" else b"\n"
+    with open(path, "ab") as file:
+        file.write(end + row.encode("utf-8") + b"\n")
 
 
 def _call(calls: Sequence[Callable[[], Any]], at: int) -> None:

@@ -1,7 +1,11 @@
 //! The example under `ci/examples/service`: built as a user builds it, started as a process, asked
-//! by many connections, killed and started again, told to end, beset by clients that stall.
+//! by many connections, killed and started again, told to end, beset by clients that stall, asked
+//! for more than there is memory or time for.
 #![allow(clippy::unwrap_used)]
 
+mod bounded;
+mod left;
+mod scripts;
 mod stalled;
 mod started;
 

@@ -3,25 +3,54 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tilewright_ci::source_tree;
 use tilewright_fixture::{gemm_kernel, writer_of};
 
-/// Builds the crate, into the tests' target folder, where its macros are compiled already.
-fn program(name: &str) -> PathBuf {
+/// Longer than anything is waited for that comes, and shorter than what a service does not wait
+/// for: whatever has not come by then does not.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The crate's folder.
+pub fn home() -> PathBuf {
+    source_tree::root().join("ci/examples/service")
+}
+
+/// Runs cargo on the crate, into the tests' target folder, where its macros are compiled already.
+/// Returns the folder of the programs.
+pub fn cargo(args: &[&str]) -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let output = Command::new(cargo)
-        .current_dir(source_tree::root().join("ci/examples/service"))
-        .args(["build", "--offline", "--locked", "--quiet"])
+        .current_dir(home())
+        .args(args)
+        .args(["--offline", "--locked", "--quiet"])
         .env("CARGO_TARGET_DIR", target)
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
-    target.join("debug").join(name)
+    let [out, told] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(output.status.success(), "{out}{told}");
+    target.join("debug")
+}
+
+/// One of the crate's programs, built.
+fn program(name: &str) -> PathBuf {
+    cargo(&["build"]).join(name)
+}
+
+/// A bundle with a hand-written product of f32, made where it is not there.
+pub fn bundle(home: &Path, ptx: &str) -> PathBuf {
+    let bundle = home.join("bundle");
+    if !bundle.exists() {
+        let writer = writer_of([(gemm_kernel("gemm_f32@plain-1"), ptx)]);
+        writer.write(&bundle).unwrap();
+    }
+    bundle
 }
 
 /// A running service; it ends with the value.
@@ -29,17 +58,13 @@ pub struct Service {
     pub child: Child,
     pub address: SocketAddr,
     /// Kept open, as the service writes to it.
-    _stdout: BufReader<std::process::ChildStdout>,
+    stdout: Option<BufReader<ChildStdout>>,
 }
 
 impl Service {
     /// Starts one on the emulator with a hand-written product of f32.
     pub fn start(home: &Path, ptx: &str, more: &[&str]) -> Service {
-        let bundle = home.join("bundle");
-        if !bundle.exists() {
-            let writer = writer_of([(gemm_kernel("gemm_f32@plain-1"), ptx)]);
-            writer.write(&bundle).unwrap();
-        }
+        let bundle = bundle(home, ptx);
         let listen: &[&str] = match more.contains(&"--listen") {
             true => &[],
             false => &["--listen", "127.0.0.1:0"],
@@ -59,7 +84,7 @@ impl Service {
         Service {
             address: address.parse().unwrap(),
             child,
-            _stdout: stdout,
+            stdout: Some(stdout),
         }
     }
 
@@ -98,8 +123,10 @@ impl Service {
     }
 
     /// The same, asked by one connection until it is as wanted.
+    #[track_caller]
     pub fn metric_until(&self, line: &str, is_wanted: impl Fn(f64) -> bool) -> f64 {
         let mut stream = BufReader::new(TcpStream::connect(self.address).unwrap());
+        let began = Instant::now();
         loop {
             send(stream.get_mut(), "GET /metrics", &[]);
             let (status, text) = answer(&mut stream);
@@ -109,6 +136,7 @@ impl Service {
             if is_wanted(value) {
                 return value;
             }
+            assert!(began.elapsed() < PATIENCE, "{line} is {value}");
         }
     }
 
@@ -122,6 +150,21 @@ impl Service {
         let pid = self.child.id().to_string();
         let status = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
         assert!(status.success());
+    }
+
+    /// The exit code of a service that has been told to end.
+    #[track_caller]
+    pub fn exit_code(&mut self) -> Option<i32> {
+        let mut stdout = self.stdout.take().unwrap();
+        let (tells, ended) = mpsc::channel();
+        // The end of what it prints is its own.
+        thread::spawn(move || {
+            let end = stdout.read_to_end(&mut Vec::new());
+            let _ = tells.send(end.is_ok());
+        });
+        let ended = ended.recv_timeout(PATIENCE);
+        assert_eq!(ended, Ok(true), "the service goes on");
+        self.child.wait().unwrap().code()
     }
 }
 

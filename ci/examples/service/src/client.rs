@@ -15,8 +15,7 @@ use hyper_util::rt::TokioIo;
 use tilewright_runtime::bundle::DType;
 use tokio::net::TcpStream;
 
-use crate::engine::Types;
-use crate::matrix::{COLUMNS, DTYPE, FUNCTION, ROWS, Shape, element, largest_integer};
+use crate::matrix::{COLUMNS, DTYPE, FUNCTION, ROWS, Shape, Types, element, largest_integer};
 
 /// Numbers that look drawn, the same for the same seed (SplitMix64).
 #[derive(Debug, Clone)]

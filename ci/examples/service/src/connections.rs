@@ -47,7 +47,8 @@ struct Progress {
     written: AtomicU64,
 }
 
-/// Serves connections until the end; how many requests were left over then.
+/// Serves connections until the end; how many requests were left over then: without an answer, or
+/// with one that was still being taken.
 pub async fn serve(listener: TcpListener, router: Router, limits: Limits, ending: Ending) -> usize {
     let open = Arc::new(Semaphore::new(limits.most as usize));
     let asked = Arc::new(AtomicUsize::new(0));
@@ -66,7 +67,7 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, ending
             Some((place, Ok((stream, _)))) => {
                 let (router, ending, asked) = (router.clone(), ending.clone(), asked.clone());
                 tokio::spawn(async move {
-                    connection(stream, router, limits, &ending, &asked).await;
+                    connection(stream, router, limits, &ending, asked).await;
                     drop(place);
                 });
             }
@@ -90,7 +91,7 @@ async fn connection(
     router: Router,
     limits: Limits,
     ending: &Ending,
-    asked: &AtomicUsize,
+    asked: Arc<AtomicUsize>,
 ) {
     if let Err(error) = stream.set_nodelay(true) {
         debug!(%error, "a connection waits before it sends");
@@ -100,7 +101,7 @@ async fn connection(
     let at = progress.clone();
     let service = service_fn(|request: hyper::Request<Incoming>| {
         at.is_asked.store(true, Ordering::Release);
-        let counted = Counted::one(asked);
+        let counted = Counted::one(&asked);
         let (answer, at) = (router.call(request), at.clone());
         async move {
             let answer = answer.await;
@@ -109,7 +110,11 @@ async fn connection(
             answer
         }
     });
-    let io = TokioIo::new(Timed::new(stream, limits.time, progress.clone()));
+    let io = TokioIo::new(Timed::new(
+        stream,
+        limits.time,
+        (progress.clone(), asked.clone()),
+    ));
     let mut serving = pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
@@ -135,16 +140,16 @@ async fn connection(
 }
 
 /// Counts one as long as it is there.
-struct Counted<'a>(&'a AtomicUsize);
+struct Counted(Arc<AtomicUsize>);
 
-impl Counted<'_> {
-    fn one(count: &AtomicUsize) -> Counted<'_> {
+impl Counted {
+    fn one(count: &Arc<AtomicUsize>) -> Counted {
         count.fetch_add(1, Ordering::AcqRel);
-        Counted(count)
+        Counted(count.clone())
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for Counted {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -157,15 +162,25 @@ struct Timed {
     /// When whatever waits to be written has to be gone.
     until: Option<Pin<Box<Sleep>>>,
     progress: Arc<Progress>,
+    /// Requests that are not answered, or whose answer is being taken.
+    asked: Arc<AtomicUsize>,
+    /// The answer that waits to be taken.
+    owed: Option<Counted>,
 }
 
 impl Timed {
-    fn new(stream: TcpStream, limit: Duration, progress: Arc<Progress>) -> Timed {
+    fn new(
+        stream: TcpStream,
+        limit: Duration,
+        (progress, asked): (Arc<Progress>, Arc<AtomicUsize>),
+    ) -> Timed {
         Timed {
             stream,
             limit,
             until: None,
             progress,
+            asked,
+            owed: None,
         }
     }
 
@@ -180,6 +195,7 @@ impl Timed {
             self.progress.written.fetch_add(bytes, Ordering::AcqRel);
             return written;
         }
+        self.owed.get_or_insert_with(|| Counted::one(&self.asked));
         let limit = self.limit;
         let until = self.until.get_or_insert_with(|| Box::pin(sleep(limit)));
         ready!(until.as_mut().poll(context));
@@ -222,7 +238,7 @@ impl AsyncWrite for Timed {
 
     /// Called when everything is written.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.until = None;
+        (self.until, self.owed) = (None, None);
         Pin::new(&mut self.stream).poll_flush(context)
     }
 

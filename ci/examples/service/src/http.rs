@@ -17,11 +17,12 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use crate::body;
 use crate::ending::Ending;
 use crate::engine::Offered;
+use crate::job::{Job, Task};
 use crate::matrix::{COLUMNS, DTYPE, FUNCTION, ROWS, Shape};
 use crate::metrics::{Metrics, text_of};
 use crate::problem::Problem;
 use crate::room::Room;
-use crate::worker::{Job, Task, Worker};
+use crate::worker::Worker;
 
 /// Most characters of a weight's name.
 const MOST_NAME: usize = 64;
@@ -89,12 +90,13 @@ impl Service {
             () = sleep_until(deadline) => return Err(Problem::Slow(self.time_limit)),
             () = self.ending.stands_still() => return Err(Problem::Ending),
         };
+        // Whatever ends the waiting drops the receiving end first.
         let (reply, answer) = oneshot::channel();
         let task = match is_put {
             true => Task::Put(shape),
             false => Task::Multiply(shape),
         };
-        self.worker.give(Job {
+        let waiting = self.worker.give(Job {
             function,
             weight,
             task,
@@ -102,12 +104,14 @@ impl Service {
             arrived: std::time::Instant::now(),
             reply,
         })?;
-        let (shape, product) = match timeout_at(deadline, answer).await {
+        let answer = timeout_at(deadline, answer).await;
+        drop(waiting);
+        let (shape, product) = match answer {
             Ok(Ok(result)) => result?,
             Ok(Err(_)) => return Err(Problem::Ending),
             Err(_) => return Err(Problem::Late(self.time_limit)),
         };
-        Ok((function, shape, self.kept(product)?))
+        Ok((function, shape, product))
     }
 
     /// A request's body: the elements of a matrix.
@@ -126,20 +130,12 @@ impl Service {
         let Some(wanted) = shape.bytes(dtype).filter(|wanted| *wanted <= most) else {
             return Err(Problem::TooLarge { most });
         };
+        if is_put {
+            self.worker.admit(types, shape)?;
+        }
         let Shape { rows, columns } = shape;
         let what = format!("{rows} x {columns} {dtype} are {wanted}");
         body::read(headers, body, (wanted, &what), &self.room).await
-    }
-
-    /// A product in its part of the room, until the client has taken it.
-    fn kept(&self, product: Vec<u8>) -> Result<Bytes, Problem> {
-        let (bytes, most) = (product.len(), self.room.most_bytes());
-        if bytes > most {
-            return Err(Problem::Refused(format!(
-                "the product has {bytes} bytes, and {most} are held at most: ask for fewer rows"
-            )));
-        }
-        self.room.keep(product).ok_or(Problem::NoRoom { most })
     }
 
     /// The answer to a task, counted.
@@ -277,6 +273,7 @@ async fn function(State(service): State<Service>) -> Response {
         "most_weights": limits.weights,
         "most_body_bytes": limits.body_bytes,
         "most_held_bytes": service.room.most_bytes(),
+        "most_memory_bytes": service.worker.memory.most_bytes(),
     });
     (
         [(header::CONTENT_TYPE, "application/json")],

@@ -17,10 +17,16 @@
 //! `x-function` names one then. Weights of different functions are different ones, also under one
 //! name.
 //!
-//! Nothing waits for a client for ever, and no memory grows with what clients do: a request's head,
-//! the rest of a request with its answer, and the taking of the answer have [the time limit] each
-//! ([`connections`]); bodies and answers that are held are counted together ([`room`]). At its end
-//! the service answers what has come in whole, and lets go of what stands still ([`ending`]).
+//! Nothing waits for a client for ever: a request's head, the rest of a request with its answer,
+//! and the taking of the answer have [the time limit] each ([`connections`]). What nobody waits for
+//! any more is dropped before it is computed ([`queue`]). At its end the service answers what has
+//! come in whole, lets go of what stands still ([`ending`]), and does not wait for the engine.
+//!
+//! No memory grows beyond limits by what clients do. Everything of theirs is counted before it is
+//! taken ([`room`]): bodies and answers in one room, weights and what products with them take in
+//! another ([`needs`], [`scratch`]); what passes a limit is refused with 413, 503 or 507. What is
+//! not counted has limits of its own: connections, of which each has a buffer, jobs in the queue,
+//! and the code of the bundle's kernels.
 //!
 //! [the time limit]: connections::Limits::time
 //!
@@ -36,6 +42,14 @@ pub mod matrix;
 pub mod problem;
 
 pub mod room;
+
+pub mod needs;
+
+pub mod scratch;
+
+pub mod job;
+
+pub mod queue;
 
 pub mod body;
 

@@ -29,6 +29,17 @@ impl Shape {
     }
 }
 
+/// The types of a product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Types {
+    /// Of the rows that are posted.
+    pub a: DType,
+    /// Of the weights.
+    pub b: DType,
+    /// Of the results.
+    pub d: DType,
+}
+
 /// A small integer as an element: each of the types holds it exactly. `None` for types that the
 /// client does not draw.
 pub fn element(dtype: DType, value: i32) -> Option<Vec<u8>> {

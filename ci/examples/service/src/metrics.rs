@@ -29,6 +29,8 @@ pub struct Metrics {
     pub answers: Family<[(&'static str, &'static str); 2], Counter>,
     /// Requests that wait or are worked on.
     pub waiting: Gauge,
+    /// Requests that nobody waited for any more before they were computed.
+    pub left: Counter,
     /// Seconds from a request's arrival at the queue to its product.
     pub seconds: Histogram,
     /// Rows that went through the device together.
@@ -40,6 +42,7 @@ impl Default for Metrics {
         Metrics {
             answers: Family::default(),
             waiting: Gauge::default(),
+            left: Counter::default(),
             seconds: Histogram::new(SECONDS),
             batch_rows: Histogram::new(exponential_buckets(1.0, 2.0, 11)),
         }
@@ -53,8 +56,15 @@ impl Metrics {
         self.answers.get_or_create(&labels).inc();
     }
 
-    /// Everything that there is to read, with the runtime's counters.
-    pub fn registry(&self, runtime: Arc<Runtime>, room: Room) -> Registry {
+    /// Counts requests that are not waited for any more.
+    pub fn left(&self, count: usize) {
+        self.waiting
+            .dec_by(i64::try_from(count).unwrap_or(i64::MAX));
+        self.left.inc_by(count as u64);
+    }
+
+    /// Everything that there is to read, with the runtime's counters and both rooms.
+    pub fn registry(&self, runtime: Arc<Runtime>, rooms: Rooms) -> Registry {
         let mut registry = Registry::with_prefix("tilewright_service");
         registry.register(
             "answers",
@@ -66,6 +76,11 @@ impl Metrics {
             "requests that wait or are worked on",
             self.waiting.clone(),
         );
+        registry.register(
+            "left",
+            "requests whose client was gone before they were computed",
+            self.left.clone(),
+        );
         registry.register("seconds", "from queue to product", self.seconds.clone());
         registry.register(
             "batch_rows",
@@ -73,7 +88,7 @@ impl Metrics {
             self.batch_rows.clone(),
         );
         registry.register_collector(Box::new(OfRuntime(runtime)));
-        registry.register_collector(Box::new(OfProcess(room)));
+        registry.register_collector(Box::new(OfProcess(rooms)));
         registry
     }
 }
@@ -144,15 +159,33 @@ impl Collector for OfRuntime {
     }
 }
 
+/// What is counted before it is taken.
+#[derive(Debug, Clone)]
+pub struct Rooms {
+    /// Of bodies and answers.
+    pub held: Room,
+    /// Of weights and products.
+    pub memory: Room,
+}
+
 /// Memory of the process, read when it is asked for.
 #[derive(Debug)]
-struct OfProcess(Room);
+struct OfProcess(Rooms);
 
 impl Collector for OfProcess {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let held = i64::try_from(self.0.held_bytes()).unwrap_or(i64::MAX);
+        let held = |room: &Room| i64::try_from(room.held_bytes()).unwrap_or(i64::MAX);
         for (name, help, value) in [
-            ("held_bytes", "bodies and answers that are held", held),
+            (
+                "held_bytes",
+                "bodies and answers that are held",
+                held(&self.0.held),
+            ),
+            (
+                "memory_bytes",
+                "what weights and products have taken",
+                held(&self.0.memory),
+            ),
             (
                 "resident_bytes",
                 "memory of the process on the host",

@@ -22,6 +22,26 @@ pub enum Problem {
         /// The most bytes that it takes.
         most: usize,
     },
+    /// The product is larger than all that bodies and answers may hold.
+    ProductTooLarge {
+        /// Its bytes.
+        bytes: usize,
+        /// The most bytes that they may.
+        most: usize,
+    },
+    /// Weights and products would take more memory than they may.
+    NoMemory {
+        /// What for, and what to do.
+        what: For,
+        /// Bytes that are needed.
+        needs: usize,
+        /// Bytes that weights and products have taken.
+        held: usize,
+        /// Bytes that they may take together.
+        most: usize,
+    },
+    /// Weights and products may take more memory, but there is no more.
+    OutOfMemory(String),
     /// There are as many weights as the service keeps.
     TooManyWeights {
         /// How many.
@@ -48,12 +68,22 @@ pub enum Problem {
     Failed(String),
 }
 
+/// What memory is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum For {
+    /// To keep a weight, and to multiply one row with it.
+    Weight,
+    /// To multiply rows.
+    Product,
+}
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
         let text = error.to_string();
         match error {
             Error::Refused { .. } | Error::NothingFits { .. } => Problem::Refused(text),
             Error::Fault(_) | Error::ContextLost { .. } => Problem::Faulted(text),
+            error if error.is_memory() => Problem::OutOfMemory(text),
             _ => Problem::Failed(text),
         }
     }
@@ -82,6 +112,36 @@ impl Problem {
             Problem::TooLarge { most } => {
                 let text = format!("the body is larger than the {most} bytes that are taken");
                 (StatusCode::PAYLOAD_TOO_LARGE, "size", text)
+            }
+            Problem::ProductTooLarge { bytes, most } => {
+                let text = format!(
+                    "the product has {bytes} bytes; bodies and answers hold {most} together: ask \
+                     for fewer rows"
+                );
+                (StatusCode::PAYLOAD_TOO_LARGE, "size", text)
+            }
+            Problem::NoMemory {
+                what,
+                needs,
+                held,
+                most,
+            } => {
+                let (what, advice) = match what {
+                    For::Weight => ("the weight and a row that is multiplied with it", "weight"),
+                    For::Product => ("these rows and their product", "request"),
+                };
+                let text = format!(
+                    "{what} need {needs} bytes of memory; of the {most} that are given away {held} \
+                     are taken: send a smaller {advice}"
+                );
+                let status = match needs > most {
+                    true => StatusCode::PAYLOAD_TOO_LARGE,
+                    false => StatusCode::INSUFFICIENT_STORAGE,
+                };
+                (status, "memory", text)
+            }
+            Problem::OutOfMemory(text) => {
+                (StatusCode::INSUFFICIENT_STORAGE, "memory", text.clone())
             }
             Problem::TooManyWeights { most } => {
                 let text = format!("{most} weights are kept and no more: replace one of them");

@@ -1,12 +1,14 @@
-//! How many bytes of strangers the service holds at a time: bodies that come, wait and are worked
-//! on, and answers that go.
+//! How many bytes of strangers the service holds at a time, counted before they are taken. There
+//! are two such rooms: one of bodies that come, wait and are worked on, and of answers that go; and
+//! one of weights and of what products with them take.
 
 use std::sync::Arc;
 
 use axum::body::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What is counted together: a permit stands for so many bytes.
+/// What is counted together: a permit stands for so many bytes, and whatever takes some takes a
+/// whole one at least.
 const UNIT_BYTES: usize = 1024;
 
 /// Room for bytes, which whoever holds some takes a part of.
@@ -43,12 +45,6 @@ impl Room {
             units: self.units.clone(),
             taken: None,
         }
-    }
-
-    /// Bytes that take their part of the room as long as they are there; `None` when it is full.
-    pub fn keep(&self, bytes: Vec<u8>) -> Option<Bytes> {
-        let mut part = self.part();
-        part.grow(bytes.len()).then(|| part.keep(bytes))
     }
 }
 
@@ -105,17 +101,16 @@ mod tests {
     #[test]
     fn what_is_held_is_counted_until_the_last_of_it_is_gone() {
         let room = Room::new(4096);
-        let first = room.keep(vec![1; 1025]);
-        assert_eq!(
-            (first.as_ref().map(Bytes::len), room.held_bytes()),
-            (Some(1025), 2048)
-        );
-        assert!(room.keep(vec![2; 2049]).is_none());
         let mut part = room.part();
+        assert!(part.grow(1025) && room.held_bytes() == 2048);
+        let first = part.keep(vec![1; 1025]);
+        let mut part = room.part();
+        assert!(!part.grow(2049) && room.held_bytes() == 2048);
         assert!(part.grow(1) && part.grow(1024) && room.held_bytes() == 3072);
         assert!(part.grow(2048) && !part.grow(2049) && room.held_bytes() == 4096);
         drop(part);
-        let slice = first.map(|bytes| bytes.slice(7..9));
+        let slice = first.slice(7..9);
+        drop(first);
         assert_eq!(room.held_bytes(), 2048);
         drop(slice);
         assert_eq!(room.held_bytes(), 0);

@@ -1,19 +1,24 @@
 //! The thread that owns the engine: takes work from the queue, and rows of one weight together.
 
+use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::body::Bytes;
 use tilewright_runtime::Error;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 use tracing::{error, info, warn};
 
-use crate::engine::{Engine, Offered};
-use crate::matrix::Shape;
+use crate::engine::{Engine, Failure, Offered};
+use crate::job::{Job, Task};
+use crate::matrix::{Shape, Types};
 use crate::metrics::Metrics;
-use crate::problem::Problem;
+use crate::needs::Needs;
+use crate::problem::{For, Problem};
+use crate::queue::{Queue, Refused};
+use crate::room::{Part, Room};
 
 /// How much work is taken.
 #[derive(Debug, Clone, Copy)]
@@ -30,74 +35,88 @@ pub struct Limits {
     pub body_bytes: usize,
 }
 
-/// What is asked of the engine.
-#[derive(Debug)]
-pub enum Task {
-    /// To keep a weight.
-    Put(Shape),
-    /// To multiply rows with a weight.
-    Multiply(Shape),
-}
-
-/// A task with its matrix, and who waits for it.
-#[derive(Debug)]
-pub struct Job {
-    /// The function's place among those that are offered.
-    pub function: usize,
-    /// The weight's name.
-    pub weight: String,
-    /// What is asked.
-    pub task: Task,
-    /// The elements.
-    pub content: Bytes,
-    /// When it came to the queue.
-    pub arrived: Instant,
-    /// Whoever waits: gets the product and its shape, or nothing of a weight.
-    pub reply: oneshot::Sender<Result<(Shape, Vec<u8>), Problem>>,
-}
-
 /// The engine as the rest of the service sees it.
 #[derive(Debug, Clone)]
 pub struct Worker {
-    queue: SyncSender<Job>,
+    queue: Arc<Queue<Job>>,
     /// Whether a kernel has taken the device with it.
     is_lost: watch::Receiver<bool>,
     /// The functions that there are.
     pub functions: Arc<[Offered]>,
     /// How much work is taken.
     pub limits: Limits,
+    needs: Needs,
+    /// What weights and products are counted in.
+    pub memory: Room,
     metrics: Metrics,
 }
 
+/// The engine's thread.
+#[derive(Debug)]
+pub struct Thread {
+    handle: JoinHandle<()>,
+    /// Nothing comes, and the other end is gone when the thread has ended.
+    ends: Receiver<Infallible>,
+}
+
+impl Thread {
+    /// Waits so long for it to end; `None` when it has not, as in the middle of a launch.
+    pub fn end_within(self, limit: Duration) -> Option<std::thread::Result<()>> {
+        match self.ends.recv_timeout(limit) {
+            Err(RecvTimeoutError::Timeout) => None,
+            _ => Some(self.handle.join()),
+        }
+    }
+}
+
+/// Someone who waits for a job. When that is over, the queue is rid of the job.
+#[derive(Debug)]
+pub struct Waiting<'w>(&'w Worker);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let left = self.0.queue.retain(|job| !job.is_left());
+        self.0.metrics.left(left);
+    }
+}
+
 impl Worker {
-    /// Starts the thread, which ends when the last clone of the value is gone and the queue is
-    /// empty.
+    /// Starts the thread, which ends when it is told to.
     ///
     /// # Errors
     /// When there is no thread to be had.
     pub fn start(
         engine: Engine,
         limits: Limits,
+        room: Room,
         metrics: Metrics,
-    ) -> std::io::Result<(Worker, JoinHandle<()>)> {
-        let (queue, jobs) = sync_channel(limits.queue);
+    ) -> std::io::Result<(Worker, Thread)> {
+        let queue = Arc::new(Queue::new(limits.queue));
         let (tells, is_lost) = watch::channel(false);
         let worker = Worker {
-            queue,
+            queue: queue.clone(),
             is_lost,
             functions: engine.functions(),
             limits,
+            needs: engine.needs(),
+            memory: engine.memory(),
             metrics: metrics.clone(),
         };
         let mut working = Working {
             engine,
             limits,
+            room,
             metrics,
+            queue: Closes(queue),
             is_lost: tells,
         };
+        let (running, ends) = mpsc::channel();
         let thread = std::thread::Builder::new().name("engine".to_owned());
-        let thread = thread.spawn(move || working.run(&jobs))?;
-        Ok((worker, thread))
+        let handle = thread.spawn(move || {
+            let _running: mpsc::Sender<Infallible> = running;
+            working.run();
+        })?;
+        Ok((worker, Thread { handle, ends }))
     }
 
     /// Whether a kernel has taken the device with it: no work is done any more.
@@ -114,19 +133,56 @@ impl Worker {
         }
     }
 
-    /// Puts a job into the queue, unless that is full.
+    /// Refuses a weight that there is never memory for, before it comes.
+    ///
+    /// # Errors
+    /// [`Problem::NoMemory`] when weights and products may not have as much together.
+    pub fn admit(&self, types: Types, weight: Shape) -> Result<(), Problem> {
+        let bytes = weight.bytes(types.b).unwrap_or(usize::MAX);
+        let needs = bytes.saturating_add(self.needs.product(types, weight, 1));
+        let most = self.memory.most_bytes();
+        if needs <= most {
+            return Ok(());
+        }
+        Err(Problem::NoMemory {
+            what: For::Weight,
+            needs,
+            held: self.memory.held_bytes(),
+            most,
+        })
+    }
+
+    /// Puts a job into the queue, unless that is full. The job stays there no longer than what is
+    /// returned.
     ///
     /// # Errors
     /// [`Problem::Busy`] when it is, [`Problem::Ending`] when nobody works any more.
-    pub fn give(&self, job: Job) -> Result<(), Problem> {
+    pub fn give(&self, job: Job) -> Result<Waiting<'_>, Problem> {
         self.metrics.waiting.inc();
-        self.queue.try_send(job).map_err(|refused| {
-            self.metrics.waiting.dec();
-            match refused {
-                TrySendError::Full(_) => Problem::Busy,
-                TrySendError::Disconnected(_) => Problem::Ending,
+        match self.queue.push(job) {
+            Ok(()) => Ok(Waiting(self)),
+            Err(refused) => {
+                self.metrics.waiting.dec();
+                Err(match refused {
+                    Refused::Full => Problem::Busy,
+                    Refused::Closed => Problem::Ending,
+                })
             }
-        })
+        }
+    }
+
+    /// Tells the thread to end, as soon as it is through with what it is at.
+    pub fn end(&self) {
+        self.queue.close();
+    }
+}
+
+/// The thread's end of the queue, which takes nothing any more when the thread is gone.
+struct Closes(Arc<Queue<Job>>);
+
+impl Drop for Closes {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 
@@ -134,20 +190,23 @@ impl Worker {
 struct Working {
     engine: Engine,
     limits: Limits,
+    room: Room,
     metrics: Metrics,
+    queue: Closes,
     is_lost: watch::Sender<bool>,
 }
 
 impl Working {
-    fn run(&mut self, jobs: &Receiver<Job>) {
+    fn run(&mut self) {
         let mut next: Option<Job> = None;
-        while let Some(first) = next.take().or_else(|| jobs.recv().ok()) {
+        while let Some(first) = next.take().or_else(|| self.queue.0.pop()) {
             match first.task {
+                _ if first.is_left() => self.metrics.left(1),
                 _ if *self.is_lost.borrow() => self.answer(first, Err(Problem::Ending)),
                 Task::Put(shape) => self.put(first, shape),
                 Task::Multiply(_) => {
                     let batch;
-                    (batch, next) = self.gather(first, jobs);
+                    (batch, next) = self.gather(first);
                     self.multiply(batch);
                 }
             }
@@ -157,95 +216,129 @@ impl Working {
 
     /// The jobs that go together with the first one, and the one that came instead of another: work
     /// keeps its order, so that what is put before a product is used by it.
-    fn gather(&self, first: Job, jobs: &Receiver<Job>) -> (Vec<Job>, Option<Job>) {
+    fn gather(&self, first: Job) -> (Vec<Job>, Option<Job>) {
         let until = first.arrived + self.limits.linger;
-        let mut rows = rows_of(&first);
+        let mut rows = first.rows();
         let mut batch = vec![first];
         while rows < self.limits.most_rows {
-            let left = until.saturating_duration_since(Instant::now());
-            let job = match jobs.recv_timeout(left) {
-                Ok(job) => job,
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            let Some(job) = self.queue.0.pop_until(until) else {
+                break;
             };
             let fits = matches!(job.task, Task::Multiply(_))
-                && batch.iter().any(|of| key(of) == key(&job))
-                && rows + rows_of(&job) <= self.limits.most_rows;
+                && batch.iter().any(|of| of.key() == job.key())
+                && rows + job.rows() <= self.limits.most_rows;
             if !fits {
                 return (batch, Some(job));
             }
-            rows += rows_of(&job);
+            rows += job.rows();
             batch.push(job);
         }
         (batch, None)
     }
 
     fn put(&mut self, job: Job, shape: Shape) {
-        let is_known = self.engine.shape(key(&job)).is_some();
+        let is_known = self.engine.shape(job.key()).is_some();
         let result = if !is_known && self.engine.weights() >= self.limits.weights {
             let most = self.limits.weights;
             Err(Problem::TooManyWeights { most })
         } else {
-            let put = self.engine.put(key(&job), shape, &job.content);
-            put.map_err(|error| self.failed(error))
+            let put = self.engine.put(job.key(), shape, &job.content);
+            put.map_err(|failure| self.failed(failure))
         };
-        self.answer(job, result.map(|()| (shape, Vec::new())));
+        self.answer(job, result.map(|()| (shape, Bytes::new())));
     }
 
+    /// Multiplies jobs of one weight, as far as they are right.
     fn multiply(&mut self, batch: Vec<Job>) {
         let Some((function, name)) = batch.first().map(|job| (job.function, job.weight.clone()))
         else {
             return;
         };
-        let Some(weight) = self.engine.shape((function, &name)) else {
-            for job in batch {
-                let name = name.clone();
-                self.answer(job, Err(Problem::NoWeight(name)));
-            }
-            return;
-        };
-        let columns = |job: &Job| match job.task {
-            Task::Put(shape) | Task::Multiply(shape) => shape.columns,
-        };
-        let (batch, others): (Vec<Job>, Vec<Job>) = batch
-            .into_iter()
-            .partition(|job| columns(job) == weight.columns);
-        for job in others {
-            let (has, needs) = (columns(&job), weight.columns);
-            let text = format!("the rows have {has} columns; those of {name:?} have {needs}");
-            self.answer(job, Err(Problem::Request(vec![text])));
-        }
-        let rows: usize = batch.iter().map(rows_of).sum();
-        if rows == 0 {
-            return;
-        }
-        self.metrics.batch_rows.observe(rows as f64);
-        let product = match batch.as_slice() {
-            [one] => self.engine.multiply((function, &name), rows, &one.content),
-            all => {
-                let contents: Vec<&[u8]> = all.iter().map(|job| job.content.as_ref()).collect();
-                self.engine
-                    .multiply((function, &name), rows, &contents.concat())
-            }
-        };
-        let product = product.map_err(|error| self.failed(error));
-        let row_bytes = weight.rows * self.engine.types(function).d.bytes() as usize;
-        let mut at = 0;
+        let weight = self.engine.shape((function, &name));
+        let mut right = Vec::new();
         for job in batch {
-            let rows = rows_of(&job);
-            let from = at * row_bytes;
-            at += rows;
-            let shape = Shape {
-                rows,
-                columns: weight.rows,
-            };
-            // Each answer has bytes of its own: a client that is slow keeps no others'.
-            let slice = |all: &Vec<u8>| (shape, all[from..at * row_bytes].to_vec());
-            let result = product.as_ref().map(slice).map_err(Clone::clone);
-            self.answer(job, result);
+            let columns = job.columns();
+            match weight {
+                None => self.answer(job, Err(Problem::NoWeight(name.clone()))),
+                Some(weight) if columns != weight.columns => {
+                    let needs = weight.columns;
+                    let text =
+                        format!("the rows have {columns} columns; those of {name:?} have {needs}");
+                    self.answer(job, Err(Problem::Request(vec![text])));
+                }
+                Some(weight) => {
+                    let (rows, columns) = (job.rows(), weight.rows);
+                    match self.promised(function, Shape { rows, columns }) {
+                        Ok(promised) => right.push((job, promised)),
+                        Err(problem) => self.answer(job, Err(problem)),
+                    }
+                }
+            }
+        }
+        self.multiply_right((function, &name), right);
+    }
+
+    /// An answer of a shape, before it is there: its part of the room.
+    fn promised(&self, function: usize, shape: Shape) -> Result<Promised, Problem> {
+        let bytes = shape.bytes(self.engine.types(function).d);
+        let (bytes, most) = (bytes.unwrap_or(usize::MAX), self.room.most_bytes());
+        if bytes > most {
+            return Err(Problem::ProductTooLarge { bytes, most });
+        }
+        let mut part = self.room.part();
+        match part.grow(bytes) {
+            true => Ok(Promised { shape, bytes, part }),
+            false => Err(Problem::NoRoom { most }),
         }
     }
 
-    fn answer(&self, job: Job, result: Result<(Shape, Vec<u8>), Problem>) {
+    /// Multiplies by one launch; by one for each half where there is no memory for all.
+    fn multiply_right(&mut self, key: (usize, &str), mut batch: Vec<(Job, Promised)>) {
+        let before = batch.len();
+        batch.retain(|(job, _)| !job.is_left());
+        self.metrics.left(before - batch.len());
+        let rows: usize = batch.iter().map(|(job, _)| job.rows()).sum();
+        if rows == 0 {
+            return;
+        }
+        let contents: Vec<&[u8]> = batch.iter().map(|(job, _)| job.content.as_ref()).collect();
+        let product = match self.engine.multiply(key, rows, &contents) {
+            Err(Failure::NoMemory(_)) if batch.len() > 1 => {
+                let behind = batch.split_off(batch.len() / 2);
+                self.multiply_right(key, batch);
+                return self.multiply_right(key, behind);
+            }
+            product => product.map_err(|failure| self.failed(failure)),
+        };
+        self.metrics.batch_rows.observe(rows as f64);
+        self.share_out(batch, product);
+    }
+
+    /// Answers each job with its rows of a product. Each answer has bytes of its own: a client that
+    /// is slow keeps no others'.
+    fn share_out(&self, batch: Vec<(Job, Promised)>, product: Result<Vec<u8>, Problem>) {
+        let mut product = match product {
+            Ok(product) => product,
+            Err(problem) => {
+                for (job, _) in batch {
+                    self.answer(job, Err(problem.clone()));
+                }
+                return;
+            }
+        };
+        let is_whole = batch.len() == 1;
+        let mut at = 0;
+        for (job, Promised { shape, bytes, part }) in batch {
+            let own = match is_whole {
+                true => std::mem::take(&mut product),
+                false => product[at..at + bytes].to_vec(),
+            };
+            at += bytes;
+            self.answer(job, Ok((shape, part.keep(own))));
+        }
+    }
+
+    fn answer(&self, job: Job, result: Result<(Shape, Bytes), Problem>) {
         self.metrics.waiting.dec();
         self.metrics
             .seconds
@@ -256,7 +349,17 @@ impl Working {
 
     /// What a failure is to the clients. After a fault a process has lost its GPU, and another one
     /// goes on: this one answers who waits and ends.
-    fn failed(&mut self, error: Error) -> Problem {
+    fn failed(&mut self, failure: Failure) -> Problem {
+        let error: Error = match failure {
+            // More than the limit is the client's affair; less than it is the operator's.
+            Failure::NoMemory(problem) => {
+                if let Problem::OutOfMemory(error) = &problem {
+                    warn!(error, "there is less memory than the limit");
+                }
+                return problem;
+            }
+            Failure::Failed(error) => error,
+        };
         if error.is_lost() || self.engine.is_lost() {
             error!(%error, "a kernel faulted: the device is lost to this process");
             self.is_lost.send_replace(true);
@@ -267,14 +370,10 @@ impl Working {
     }
 }
 
-/// What a job's weight is known by.
-fn key(job: &Job) -> (usize, &str) {
-    (job.function, &job.weight)
-}
-
-fn rows_of(job: &Job) -> usize {
-    match job.task {
-        Task::Put(_) => 0,
-        Task::Multiply(shape) => shape.rows,
-    }
+/// An answer that is not there yet.
+#[derive(Debug)]
+struct Promised {
+    shape: Shape,
+    bytes: usize,
+    part: Part,
 }

@@ -11,8 +11,7 @@ use hdrhistogram::Histogram;
 use hyper::Method;
 use serde_json::{Value, json};
 use service::client::{Client, Connection, Known, Outcome};
-use service::engine::Types;
-use service::matrix::Shape;
+use service::matrix::{Shape, Types};
 use tilewright_runtime::bundle::DType;
 
 /// Puts load on the service, and compares every result.

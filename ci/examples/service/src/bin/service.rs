@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use clap::Parser;
 use service::connections::{self, Limits as Connections};
-use service::ending::{End as Ends, Ending};
+use service::ending::{End as Ends, Ending, STANDSTILL};
 use service::engine::{Config, Engine};
 use service::http::Service;
-use service::metrics::Metrics;
+use service::metrics::{Metrics, Rooms};
 use service::room::Room;
 use service::worker::{Limits, Worker};
 use tilewright_runtime::{Load, Options, PtxCache};
@@ -77,6 +77,10 @@ struct Args {
     /// Bytes that bodies and answers hold together at most, of all connections
     #[arg(long, default_value_t = 256 << 20)]
     held_bytes: usize,
+    /// Bytes that weights, and the products that are computed with them, take together at most: on
+    /// the GPU and beside it, or in the process where the emulator works
+    #[arg(long, default_value_t = 2 << 30)]
+    memory_bytes: usize,
     /// Connections that are open at a time
     #[arg(long, default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     connections: u32,
@@ -121,7 +125,7 @@ fn config(args: &Args) -> Result<Config, tilewright_runtime::Error> {
         functions: args.functions.clone(),
         gpu: args.gpu,
         options,
-        most_rows: args.most_rows as usize,
+        memory_bytes: args.memory_bytes,
     })
 }
 
@@ -141,11 +145,15 @@ fn serve(args: &Args) -> Result<End, Box<dyn Error>> {
         weights: args.weights,
         body_bytes: args.body_bytes,
     };
-    let (worker, thread) = Worker::start(engine, limits, metrics.clone())?;
-    let (ends, ending) = Ending::new();
     let room = Room::new(args.held_bytes);
+    let (worker, thread) = Worker::start(engine, limits, room.clone(), metrics.clone())?;
+    let (ends, ending) = Ending::new();
+    let rooms = Rooms {
+        held: room.clone(),
+        memory: worker.memory.clone(),
+    };
     let service = Service {
-        registry: Arc::new(metrics.registry(runtime, room.clone())),
+        registry: Arc::new(metrics.registry(runtime, rooms)),
         worker: worker.clone(),
         metrics,
         room,
@@ -158,11 +166,13 @@ fn serve(args: &Args) -> Result<End, Box<dyn Error>> {
     let left_over = pool.block_on(listen(args, service, ends))?;
     let drained = left_over == 0;
     let is_lost = worker.is_lost();
-    drop(worker);
-    // The engine's thread ends with the last sender, which the pool's tasks hold.
-    pool.shutdown_timeout(Duration::from_secs(1));
-    if drained {
-        thread.join().map_err(|_| "the engine's thread panicked")?;
+    worker.end();
+    pool.shutdown_timeout(STANDSTILL);
+    // Whoever waited for the engine has been given all the time that there is. What it may still be
+    // at can take minutes, and ends with the process.
+    match thread.end_within(STANDSTILL) {
+        Some(ended) => ended.map_err(|_| "the engine's thread panicked")?,
+        None => warn!("the engine is let go in the middle of a launch"),
     }
     Ok(match (is_lost, drained) {
         (true, _) => End::Lost,

@@ -1,0 +1,28 @@
+//! What else lies in the example's folder: its script that besets it, and its own tests.
+
+use std::process::Command;
+
+use tilewright_fixture::GEMM;
+
+use crate::started::{bundle, cargo, home};
+
+#[test]
+fn the_script_that_besets_the_service_is_content_with_it() {
+    let place = tempfile::tempdir().unwrap();
+    let output = Command::new("bash")
+        .arg(home().join("besiege.sh"))
+        .args([cargo(&["build"]), bundle(place.path(), GEMM)])
+        // Bodies that are larger together than what may be held.
+        .envs([("HEADS", "20"), ("BODIES", "8"), ("BODY_MIB", "50")])
+        .output()
+        .unwrap();
+    let [told, wrong] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(output.status.success(), "{told}{wrong}");
+    assert!(told.contains("400 MiB of bodies to send"), "{told}");
+    assert!(told.contains("told to end: exit code 0"), "{told}");
+}
+
+#[test]
+fn the_example_s_own_tests_pass() {
+    cargo(&["test", "--lib"]);
+}

@@ -1,9 +1,7 @@
 //! The example crate under `ci/examples` is what a user would write: it builds from a clean
-//! checkout of its own, and runs where there is no GPU; so does the crate that README.md tells how
-//! to make.
+//! checkout of its own, and runs where there is no GPU.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -69,74 +67,5 @@ fn the_embedded_bundle_launches_from_the_service() {
     assert!(
         stderr.contains("TILEWRIGHT names a command that does"),
         "{stderr}"
-    );
-}
-
-/// What README.md tells to do in a crate of one's own: commands, and files with their text.
-fn of_the_readme() -> (String, Vec<(String, String)>) {
-    let readme = fs::read_to_string(source_tree::root().join("README.md")).unwrap();
-    let (_, section) = readme.split_once("\n## In your own crate\n").unwrap();
-    let section = section.split("\n## ").next().unwrap();
-    let (mut commands, mut files) = (String::from("set -e\n"), Vec::new());
-    for block in section.split("\n```").skip(1).step_by(2) {
-        let (language, text) = block.split_once('\n').unwrap();
-        match (language, text.split_once('\n')) {
-            ("sh", _) => commands += text,
-            ("rust", Some((head, _))) => {
-                let name = head.trim_start_matches("// ").to_owned();
-                files.push((name, text.to_owned()));
-            }
-            _ => panic!("{block}: neither commands nor a file"),
-        }
-    }
-    (commands, files)
-}
-
-/// Runs a command in a folder outside of the workspace, with `tilewright` on its path.
-fn outside(mut command: Command, folder: &Path) -> String {
-    let built = target().join("debug");
-    assert!(built.join("tilewright").is_file(), "{}", built.display());
-    let path = std::env::var("PATH").unwrap();
-    command
-        .current_dir(folder)
-        .env("PATH", format!("{}:{path}", built.display()))
-        .env("CARGO_TARGET_DIR", target())
-        .env("CARGO_NET_OFFLINE", "true")
-        .env_remove("TILEWRIGHT");
-    if std::env::var_os("CARGO_PROFILE_DEV_DEBUG").is_none() {
-        // As the examples have it, with which what is compiled is shared.
-        command.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
-    }
-    let output = command.output().unwrap();
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{stdout}{stderr}");
-    stdout
-}
-
-#[test]
-fn the_crate_of_the_readme_is_made_as_it_says() {
-    let (commands, files) = of_the_readme();
-    let root = source_tree::root();
-    let folder = tempfile::tempdir().unwrap();
-    let mut shell = Command::new("sh");
-    let commands = commands.replace("../tilewright", root.to_str().unwrap());
-    shell.args(["-c", &commands]);
-    outside(shell, folder.path());
-    let hello = folder.path().join("hello");
-    for (name, text) in &files {
-        fs::write(hello.join(name), text).unwrap();
-    }
-    // The example's versions of everything.
-    let lock = root.join("ci/examples/embed/Cargo.lock");
-    fs::copy(lock, hello.join("Cargo.lock")).unwrap();
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["run", "--quiet"]);
-    let told = outside(cargo, &hello);
-    let value = told.trim_start_matches("silu(2) is ").trim().parse::<f64>();
-    let wanted = 2.0 / (1.0 + (-2.0f64).exp());
-    assert!(
-        value.is_ok_and(|value| (value - wanted).abs() < 1e-6),
-        "{told}"
     );
 }

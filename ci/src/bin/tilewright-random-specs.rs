@@ -4,20 +4,26 @@
 //! `cargo run --release -p tilewright-ci --bin tilewright-random-specs -- --count 20000` is the
 //! whole campaign; `--budget-s 60` draws for that long; `--show SEED` prints one spec and its
 //! verdict. Faults are written into the folder `--out` as specs that hold no key too many, each
-//! with what was said of it beside it. Exit code 0 when there is no fault, 1 when there is one,
-//! 2 when it could not run.
+//! with what was said of it beside it. Faults and counts are told on stderr as they come. Exit code
+//! 0 when there is no fault and ptxas refused no more than it may, 1 otherwise, 2 when it could not
+//! run.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use tilewright_ci::random_specs::campaign::{Judged, WorkerPool, serve, table};
+use tilewright_ci::random_specs::campaign::{Judged, WorkerPool, serve};
 use tilewright_ci::random_specs::draft::Draft;
-use tilewright_ci::random_specs::judge::{JudgeOptions, judge};
+use tilewright_ci::random_specs::judge::{End, JudgeOptions, Verdict, judge};
+use tilewright_ci::random_specs::tally::Tally;
 use tilewright_ci::random_specs::{draw, formulas, written};
+
+/// Specs between two lines of counts.
+const TOLD_EVERY: usize = 25;
 
 /// Draws specs and judges what the generator makes of them.
 #[derive(Debug, Parser)]
@@ -102,13 +108,16 @@ fn run(args: &Args) -> io::Result<bool> {
     };
     let begun = Instant::now();
     let budget = args.budget_s.map(Duration::from_secs);
-    let all = pool.run(args.seed, |number| {
-        if number.is_multiple_of(500) && number > 0 {
-            eprintln!("{number} specs in {:.0?}", begun.elapsed());
-        }
-        number < args.count && budget.is_none_or(|budget| begun.elapsed() < budget)
+    let go_on =
+        |number| number < args.count && budget.is_none_or(|budget| begun.elapsed() < budget);
+    let seen = Mutex::new(Tally::default());
+    let all = pool.run(args.seed, go_on, |one| {
+        let mut seen = seen.lock().unwrap_or_else(|poison| poison.into_inner());
+        seen.add(one);
+        tell(one, &seen, begun);
     });
-    print!("{}", table(&all));
+    let tally = Tally::of(&all);
+    print!("{}", tally.table());
     let faults: Vec<&Judged> = all
         .iter()
         .filter(|one| one.verdict.end.is_fault())
@@ -116,8 +125,20 @@ fn run(args: &Args) -> io::Result<bool> {
     if let Some(folder) = &args.out {
         write_faults(&pool, &faults, args.most, folder)?;
     }
-    println!("{} faults in {} specs", faults.len(), all.len());
-    Ok(faults.is_empty())
+    println!("{} faults in {} specs", tally.faults(), tally.total());
+    Ok(!tally.is_exceeded())
+}
+
+/// Tells of a fault and of what the assembler refused at once, and the counts now and then, so that
+/// a campaign that is stopped has told what it saw.
+fn tell(one: &Judged, seen: &Tally, begun: Instant) {
+    let Verdict { end, code, text } = &one.verdict;
+    if end.is_fault() || *end == End::RefusedByAssembler {
+        eprintln!("seed {}: {} {code}\n{text}", one.seed, end.name());
+    }
+    if seen.total().is_multiple_of(TOLD_EVERY) {
+        eprintln!("{:.0?}: {}", begun.elapsed(), seen.line());
+    }
 }
 
 /// Writes each kind of fault, made small, with what was said of it.

@@ -3,7 +3,6 @@
 //! In: seeds, or texts of specs. Out: a verdict of each. A process answers a line of JSON with a
 //! line of JSON; one that dies or takes too long costs the spec it was at.
 
-use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -17,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::draft::Draft;
 use super::judge::{End, JudgeOptions, Verdict, judge};
+use super::refusal::is_decided;
 
 /// How much of what a process said before it died is kept.
 const KEPT_STDERR_BYTES: u64 = 4096;
@@ -35,6 +35,8 @@ struct Question {
 pub struct Judged {
     /// The seed.
     pub seed: u64,
+    /// Whether keys are written that only the assembler can refuse.
+    pub is_decided: bool,
     /// What became of its spec.
     pub verdict: Verdict,
 }
@@ -72,8 +74,13 @@ pub fn serve() -> io::Result<()> {
 
 impl WorkerPool {
     /// Judges the specs of the seeds from `first` on, as long as `go_on` says so of the number that
-    /// were begun; in the order of the seeds.
-    pub fn run(&self, first: u64, go_on: impl Fn(u64) -> bool + Sync) -> Vec<Judged> {
+    /// were begun; in the order of the seeds. Each is told as soon as it is judged.
+    pub fn run(
+        &self,
+        first: u64,
+        go_on: impl Fn(u64) -> bool + Sync,
+        told: impl Fn(&Judged) + Sync,
+    ) -> Vec<Judged> {
         let next = AtomicU64::new(0);
         let all = Mutex::new(Vec::new());
         let work = || {
@@ -84,9 +91,15 @@ impl WorkerPool {
                     return;
                 }
                 let seed = first + number;
-                let verdict = self.ask(&mut process, &(self.draw)(seed).yaml());
+                let draft = (self.draw)(seed);
+                let one = Judged {
+                    seed,
+                    is_decided: is_decided(&draft),
+                    verdict: self.ask(&mut process, &draft.yaml()),
+                };
                 let mut all = all.lock().unwrap_or_else(|poison| poison.into_inner());
-                all.push(Judged { seed, verdict });
+                told(&one);
+                all.push(one);
             }
         };
         thread::scope(|scope| {
@@ -107,6 +120,7 @@ impl WorkerPool {
         Judged {
             seed,
             verdict: fault,
+            ..
         }: &Judged,
     ) -> Draft {
         let mut draft = (self.draw)(*seed);
@@ -227,27 +241,4 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// How many specs came to each end, and by which check, with the first seed of each.
-pub fn table(all: &[Judged]) -> String {
-    let mut ends: BTreeMap<End, usize> = BTreeMap::new();
-    let mut checks: BTreeMap<(End, &str), (usize, u64)> = BTreeMap::new();
-    for one in all {
-        *ends.entry(one.verdict.end).or_default() += 1;
-        let check = checks.entry(one.verdict.class()).or_insert((0, one.seed));
-        check.0 += 1;
-    }
-    let mut out = format!("{} specs\n", all.len());
-    for (end, count) in ends {
-        let percent = 100.0 * count as f64 / all.len() as f64;
-        out.push_str(&format!("{count:>7} {percent:>5.1}%  {}\n", end.name()));
-        let of = checks
-            .iter()
-            .filter(|((of, code), _)| *of == end && !code.is_empty());
-        for ((_, code), (count, seed)) in of {
-            out.push_str(&format!("{count:>16}  {code} (seed {seed})\n"));
-        }
-    }
-    out
 }

@@ -29,6 +29,39 @@ impl Draft {
         found.map(|(_, value)| value.as_str())
     }
 
+    /// Writes a key in the place of whatever said something of it: keys below it, and `tune`.
+    pub fn replace(&mut self, path: &str, value: impl Into<String>) {
+        let below = format!("{path}.");
+        let is = |known: &str| known == path || known.starts_with(&below);
+        self.keys.retain(|(known, _)| !is(known));
+        self.tune.retain(|(known, _)| !is(known));
+        self.set(path, value);
+    }
+
+    /// The spec of a text that [`Draft::yaml`] wrote; what is written otherwise is left out.
+    pub fn read(text: &str) -> Draft {
+        let mut draft = Draft::default();
+        let mut maps: Vec<&str> = Vec::new();
+        for line in text.lines() {
+            let bare = line.trim_start();
+            let Some((key, value)) = bare.split_once(':') else {
+                continue;
+            };
+            maps.truncate((line.len() - bare.len()) / 2);
+            let value = value.trim();
+            match maps.as_slice() {
+                _ if value.is_empty() => maps.push(key),
+                ["tune"] => draft.tune.push((key.to_owned(), listed(value))),
+                outer => {
+                    let path = outer.iter().copied().chain([key]);
+                    let path = path.collect::<Vec<_>>().join(".");
+                    draft.keys.push((path, value.trim_matches('"').to_owned()));
+                }
+            }
+        }
+        draft
+    }
+
     /// The same without one of its keys, each in turn, the last first.
     pub fn smaller(&self) -> Vec<Draft> {
         let tune = (0..self.tune.len()).rev().map(|at| {
@@ -60,6 +93,15 @@ impl Draft {
         }
         out
     }
+}
+
+/// The values of `[64, "(1,2,1)"]`.
+fn listed(text: &str) -> Vec<String> {
+    let inside = text.trim_start_matches('[').trim_end_matches(']');
+    let values = inside.split(", ");
+    values
+        .map(|value| value.trim_matches('"').to_owned())
+        .collect()
 }
 
 /// Maps of the paths' first parts, each in the place of its first key.
@@ -112,5 +154,12 @@ mod tests {
              tune:\n  cta_tile: [\"(8,8)\"]\n"
         );
         assert_eq!(draft.smaller().len(), 5);
+        assert_eq!(Draft::read(&draft.yaml()).yaml(), draft.yaml());
+        draft.replace("cta_tile", "(4,4)");
+        draft.replace("copy", "auto");
+        assert_eq!(
+            draft.yaml(),
+            "kernel: copy\nthreads: 128\ncta_tile: \"(4,4)\"\ncopy: auto\n"
+        );
     }
 }

@@ -7,7 +7,6 @@ use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use tilewright_codegen::arch::{ARCHES, Arch};
-use tilewright_codegen::atoms;
 use tilewright_codegen::dtype::{DTYPES, DType};
 use tilewright_codegen::spec::{FormKind, TypeRule};
 
@@ -348,14 +347,8 @@ impl Pen {
     /// A value of the key; of atoms mostly one that the architecture has.
     fn value(&mut self, key: &Key) -> String {
         let arch = self.draft.get("arch").and_then(Arch::parse);
-        let known = |id: &str| {
-            let atom = atoms::catalogue().ok().and_then(|all| all.get(id));
-            atom.zip(arch).is_none_or(|(atom, arch)| atom.runs_on(arch))
-        };
-        let fitting: Vec<String> = (key.values.iter())
-            .filter(|value| known(value))
-            .cloned()
-            .collect();
+        let fitting = key.fitting(arch);
+        let fitting: Vec<String> = fitting.into_iter().map(str::to_owned).collect();
         let of = if self.chance(85) {
             &fitting
         } else {

@@ -8,89 +8,17 @@ use tilewright_codegen::error::Error;
 use tilewright_codegen::first_good::first_good;
 use tilewright_codegen::ptx::ptxas;
 use tilewright_codegen::spec::{self, Point, SpecFile};
-use tilewright_codegen::{Making, pack, plan};
+use tilewright_codegen::{Making, pack, plan, with_way_out};
 use tilewright_emulator::{Options as EmulatorOptions, Sanitize};
 use tilewright_runtime::verify::{Inputs, Options, TOO_LARGE, verify};
 use tilewright_runtime::{Device, EmulatorSettings, Runtime};
 
-/// The end that a spec came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum End {
-    /// The checks of the file refused it.
-    RefusedByParse,
-    /// No point has a plan.
-    RefusedByPlan,
-    /// The assembler's judgement refused it: it spills, or is warned of.
-    RefusedByAssembler,
-    /// It computes the right thing.
-    Right,
-    /// It computes the wrong thing, or the emulator found fault with it.
-    Wrong,
-    /// It was accepted, and its constant strides take more memory than the emulator is given.
-    TooLarge,
-    /// It was accepted and takes no problem that could be drawn.
-    NoProblem,
-    /// A check of the compiler's own work failed.
-    Bug,
-    /// The process that judged it died.
-    Died,
-    /// It was not judged in time.
-    Slow,
-}
+use super::draft::Draft;
+pub use super::ends::{End, Verdict};
+use super::refusal::{freed, is_decided, is_the_assemblers, ways_out};
 
-impl End {
-    /// Whether the generator broke its word.
-    pub fn is_fault(self) -> bool {
-        matches!(
-            self,
-            End::Wrong | End::NoProblem | End::Bug | End::Died | End::Slow
-        )
-    }
-
-    /// The end as a line of a table has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            End::RefusedByParse => "refused by parse",
-            End::RefusedByPlan => "refused by plan",
-            End::RefusedByAssembler => "refused by ptxas",
-            End::Right => "accepted, right",
-            End::Wrong => "accepted, WRONG",
-            End::TooLarge => "accepted, strides too far to be run",
-            End::NoProblem => "accepted, takes NO PROBLEM",
-            End::Bug => "BUG (exit 3)",
-            End::Died => "DIED",
-            End::Slow => "SLOW",
-        }
-    }
-}
-
-/// What became of a spec.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
-    /// The end.
-    pub end: End,
-    /// Which check said so: the code of the first problem or violation, or the stage.
-    pub code: String,
-    /// All that was said.
-    pub text: String,
-}
-
-impl Verdict {
-    /// A verdict.
-    pub fn new(end: End, code: &str, text: impl Into<String>) -> Verdict {
-        Verdict {
-            end,
-            code: code.to_owned(),
-            text: text.into(),
-        }
-    }
-
-    /// What makes two faults the same one.
-    pub fn class(&self) -> (End, &str) {
-        (self.end, &self.code)
-    }
-}
+/// Most points of a tuning space that are compiled and run.
+const MOST_POINTS: usize = 3;
 
 /// How a spec is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,34 +31,115 @@ pub struct JudgeOptions {
     pub assemble: bool,
 }
 
-/// Judges the spec of a text: plans every point, compiles and runs the first that has a plan.
+/// Judges the spec of a text: plans every point, compiles and runs the first ones that have a plan.
+/// A point that the assembler refuses is left out, as a build does, unless it refuses all of them.
 pub fn judge(text: &str, how: JudgeOptions) -> Verdict {
     let file = match spec::parse("-", text) {
         Ok(file) => file,
         Err(error) => return refused(&error, End::RefusedByParse),
     };
-    match feasible(&file) {
-        Ok(point) => match run(point, how) {
-            Ok(verdict) => verdict,
-            Err(error) => refused(&error, End::RefusedByAssembler),
-        },
-        Err(error) => refused(&error, End::RefusedByPlan),
+    let points = match feasible(&file) {
+        Ok(points) => points,
+        Err(error) => return refused(&file.place(error), End::RefusedByPlan),
+    };
+    let mut good = None;
+    let mut refusal = None;
+    for point in points.into_iter().take(MOST_POINTS) {
+        match run(point, how) {
+            Ok(verdict) if verdict.end.is_fault() => return verdict,
+            Ok(verdict) => good = good.or(Some(verdict)),
+            Err(error) if is_by_assembler(&error) => refusal = refusal.or(Some((point, error))),
+            Err(error) => return refused(&error, End::RefusedLate),
+        }
+    }
+    match (good, refusal) {
+        (None, Some((point, error))) => refused_by_assembler(&file, point, how, error),
+        (good, _) => good.unwrap_or_else(|| Verdict::new(End::Bug, "points", "no point was run")),
     }
 }
 
-/// The first point that has a plan; anything but a refusal of a plan ends the search.
-fn feasible(file: &SpecFile) -> Result<&Point, Error> {
-    let mut found = None;
+fn is_by_assembler(error: &Error) -> bool {
+    match error {
+        Error::Plan { violations, .. } => violations.iter().any(is_the_assemblers),
+        _ => false,
+    }
+}
+
+/// The points that have a plan; anything but a refusal of a plan ends the search.
+fn feasible(file: &SpecFile) -> Result<Vec<&Point>, Error> {
+    let mut found = Vec::new();
     let mut refusal = None;
     for point in &file.points {
         match plan::plan(point) {
-            Ok(_) => found = found.or(Some(point)),
+            Ok(_) => found.push(point),
             Err(error @ Error::Plan { .. }) => refusal = refusal.or(Some(error)),
             Err(other) => return Err(other),
         }
     }
     let none = || Error::plan(&file.spec.name, Vec::new());
-    found.ok_or_else(|| refusal.unwrap_or_else(none))
+    match found.is_empty() {
+        true => Err(refusal.unwrap_or_else(none)),
+        false => Ok(found),
+    }
+}
+
+/// The verdict of a spec all of whose kernels the assembler refused: whether it had to be built,
+/// else whether the refusal says what to write, and whether that builds.
+fn refused_by_assembler(
+    file: &SpecFile,
+    point: &Point,
+    how: JudgeOptions,
+    error: Error,
+) -> Verdict {
+    let error = file.place(with_way_out(point, &making(how), error));
+    let report = error.report(false);
+    let (code, violations) = match &error {
+        Error::Plan { violations, .. } => (error.first_code(), violations.as_slice()),
+        _ => return refused(&error, End::RefusedLate),
+    };
+    let mut draft = Draft::read(&file.text);
+    if !is_decided(&draft) {
+        return Verdict::new(End::RefusedUnwritten, code, report);
+    }
+    // What is refused without these keys as well is not refused for their sake.
+    if builds(&freed(&draft).yaml(), how).is_err_and(|error| is_by_assembler(&error)) {
+        return Verdict::new(End::RefusedUnwritten, code, report);
+    }
+    let ways = match ways_out(violations) {
+        Ok(ways) => ways,
+        Err(lack) => return Verdict::new(End::RefusedWithoutWay, lack, report),
+    };
+    for (key, value) in ways {
+        draft.replace(&key, value);
+    }
+    match builds(&draft.yaml(), how) {
+        Ok(()) => Verdict::new(End::RefusedByAssembler, code, report),
+        Err(failure) => {
+            let text = format!("{report}\n{}\n{}", draft.yaml(), failure.report(false));
+            Verdict::new(End::WayFails, code, text)
+        }
+    }
+}
+
+/// Whether a point of a spec has a kernel that the assembler has nothing against.
+fn builds(text: &str, how: JudgeOptions) -> Result<(), Error> {
+    let file = spec::parse("-", text)?;
+    let mut refusal = None;
+    for point in feasible(&file)? {
+        match first_good(point, &making(how), |_| {}) {
+            Ok(_) => return Ok(()),
+            Err(error) => refusal = refusal.or(Some(error)),
+        }
+    }
+    Err(refusal.unwrap_or_else(|| Error::plan(&file.spec.name, Vec::new())))
+}
+
+/// How kernels are made.
+fn making(how: JudgeOptions) -> Making {
+    Making {
+        ptxas: ptxas::find().filter(|_| how.assemble),
+        ..Making::default()
+    }
 }
 
 /// The verdict of an error: a refusal of that kind where it is one.
@@ -156,11 +165,7 @@ fn refused(error: &Error, refusal: End) -> Verdict {
 
 /// Compiles the point and runs its kernel.
 fn run(point: &Point, how: JudgeOptions) -> Result<Verdict, Error> {
-    let making = Making {
-        ptxas: ptxas::find().filter(|_| how.assemble),
-        ..Making::default()
-    };
-    let made = first_good(point, &making, |_| {})?.made;
+    let made = first_good(point, &making(how), |_| {})?.made;
     let (plan, program) = (&made.plan, &made.program);
     let artifact = pack::artifact(plan, program, &made.certificate, made.ptx, &[])?;
     let io = |source| Error::Io {

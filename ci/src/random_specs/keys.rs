@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde_json::Value;
+use tilewright_codegen::arch::Arch;
+use tilewright_codegen::atoms;
 use tilewright_codegen::spec::{default_words, schema};
 
 /// One key that holds a single value.
@@ -21,6 +23,18 @@ pub struct Key {
     pub tunable: bool,
     /// Values to write, `auto` among them where it is one. Empty for a pattern that is not known.
     pub values: Vec<String>,
+}
+
+impl Key {
+    /// The values that the architecture has: all but atoms of others.
+    pub fn fitting(&self, arch: Option<Arch>) -> Vec<&str> {
+        let known = |id: &str| {
+            let atom = atoms::catalogue().ok().and_then(|all| all.get(id));
+            atom.zip(arch).is_none_or(|(atom, arch)| atom.runs_on(arch))
+        };
+        let values = self.values.iter().map(String::as_str);
+        values.filter(|value| known(value)).collect()
+    }
 }
 
 /// Every key of a kernel with its default formula, in the order of the schema.

@@ -1,12 +1,18 @@
 //! A spec of a seed as a new user writes one: a formula of their own, the types, orders and tile
-//! that go with it, and now and then a key of the schedule.
+//! that go with it, and in some any keys of the schedule.
 //!
 //! Where [`draw`](super::draw) goes over the whole schema of products and copies, this goes over
-//! what may be computed: maps, folds of functions along rows, columns and several modes, what
-//! follows them, outputs that are constants, in place, quantization, products with epilogues.
+//! what may be computed: maps (`kinds`: in place, of nothing, through tables, turned, combined with
+//! what was there), folds (`folds`: of functions along rows, columns and several modes, of
+//! integers, norms, softmax, pooling, statistics), narrow types and products with epilogues
+//! (`products`), each of values (`expression`) on layouts and tiles (`shape`) with keys
+//! (`schedule`).
 
 mod expression;
+mod folds;
 mod kinds;
+mod products;
+mod schedule;
 mod shape;
 
 use rand::rngs::StdRng;
@@ -14,7 +20,6 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
 use super::draft::Draft;
-use super::keys::keys;
 
 /// Architectures, with those that people have more often.
 const ARCHES: [&str; 10] = [
@@ -37,16 +42,30 @@ pub fn write(seed: u64) -> Draft {
         draft: Draft::default(),
         scalars: 0,
     };
-    let kinds: [(&str, Kind); 9] = [
+    let kinds: [(&str, Kind); 23] = [
         ("map", Writer::map),
-        ("map", Writer::map_in_place),
-        ("constant", Writer::constant),
         ("fold", Writer::fold_of_rows),
-        ("fold", Writer::fold_of_rows),
-        ("norm", Writer::norm),
-        ("fold", Writer::fold_of_modes),
-        ("quantize", Writer::quantize),
         ("gemm", Writer::product),
+        ("norm", Writer::norm),
+        ("step", Writer::map_in_place),
+        ("softmax", Writer::softmax),
+        ("statistics", Writer::fold_of_modes),
+        ("quantize", Writer::quantize),
+        ("map", Writer::map),
+        ("gather", Writer::table),
+        ("fold", Writer::fold_of_rows),
+        ("totals", Writer::combined),
+        ("gemv", Writer::narrow_vector),
+        ("gemm", Writer::product),
+        ("fill", Writer::constant),
+        ("pool", Writer::pooling),
+        ("norm", Writer::norm),
+        ("permute", Writer::turned),
+        ("checksum", Writer::fold_of_integers),
+        ("map", Writer::map),
+        ("statistics", Writer::batch_statistics),
+        ("dequantize", Writer::dequantize),
+        ("statistics", Writer::fold_of_modes),
     ];
     let (word, kind) = kinds[seed as usize % kinds.len()];
     writer.draft.set("kernel", word);
@@ -85,10 +104,12 @@ impl Writer {
         self.draft.set(&format!("operands.{name}.layout"), layout);
     }
 
-    fn tile(&mut self, of: &[(&str, i64)]) {
-        for (mode, extent) in of {
-            self.draft
-                .set(&format!("cta_tile.{mode}"), extent.to_string());
+    /// Lays an output over an input: the same type and layout.
+    fn in_place(&mut self, output: &str, input: &str, dtype: &str) {
+        let layout = self.draft.get(&format!("operands.{input}.layout"));
+        let layout = layout.unwrap_or_default().to_owned();
+        for (key, value) in [("dtype", dtype), ("layout", &layout), ("over", input)] {
+            self.draft.set(&format!("operands.{output}.{key}"), value);
         }
     }
 
@@ -114,50 +135,68 @@ impl Writer {
             }
         });
     }
-
-    /// A key of the schedule in some specs; residency in few, since it is what ptxas may refuse.
-    fn schedule(&mut self) {
-        if !self.chance(25) {
-            return;
-        }
-        let is_product = self.draft.get("operands.b.layout").is_some();
-        let family = if is_product { "gemm" } else { "copy" };
-        let general = |path: &str| {
-            !path.starts_with("operands.")
-                && !path.starts_with("copy.")
-                && !path.starts_with("swizzle.")
-                && !matches!(path, "accumulator" | "accumulation" | "arch" | "cta_tile")
-        };
-        let keys: Vec<_> = (keys(family).iter())
-            .filter(|key| !key.required && general(&key.path))
-            .collect();
-        if let Some(key) = keys.choose(&mut self.rng)
-            && let Some(value) = key.values.choose(&mut self.rng)
-        {
-            self.draft.set(&key.path, value.clone());
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use tilewright_codegen::error::Error;
     use tilewright_codegen::spec;
+
+    use super::super::keys::keys;
+    use super::*;
+
+    const SEEDS: u64 = 700;
 
     #[test]
     fn most_of_what_is_written_is_read() {
-        let refusal = |seed: u64| {
+        let mut codes: BTreeMap<&str, (usize, String)> = BTreeMap::new();
+        let mut refused = 0;
+        for seed in 0..SEEDS {
             let text = write(seed).yaml();
-            spec::parse("-", &text)
-                .err()
-                .map(|error| (text, error.report(false)))
+            let Err(error) = spec::parse("-", &text) else {
+                continue;
+            };
+            refused += 1;
+            let report = error.report(false);
+            if let Error::Spec { problems, .. } = error {
+                let code = problems.first().map_or("", |problem| problem.code);
+                codes.entry(code).or_insert((0, report)).0 += 1;
+            }
+        }
+        assert!(refused * 8 < SEEDS, "{refused} of {SEEDS}: {codes:#?}");
+        let unused = codes.get("unused").map_or(0, |(count, _)| *count);
+        assert_eq!(unused, 0, "{codes:#?}");
+    }
+
+    #[test]
+    fn every_key_of_the_schedule_is_written() {
+        let all: Vec<Draft> = (0..6000).map(write).collect();
+        let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
+        let written = |draft: &Draft| -> Vec<String> {
+            let tuned = draft.tune.iter().map(|(path, _)| path);
+            let keys = draft.keys.iter().map(|(path, _)| path).chain(tuned);
+            keys.filter(|path| !path.starts_with("operands."))
+                .map(|path| match path.starts_with("swizzle.") {
+                    true => "swizzle".to_owned(),
+                    false => last(path),
+                })
+                .collect()
         };
-        let refused: Vec<_> = (0..400).filter_map(refusal).collect();
-        let first = refused.first();
-        assert!(
-            refused.len() < 40,
-            "{} of 400, first {first:?}",
-            refused.len()
-        );
+        let seen: BTreeSet<String> = all.iter().flat_map(written).collect();
+        for key in ["gemm", "copy"].into_iter().flat_map(keys) {
+            let is_operand = key.path.starts_with("operands.");
+            if key.path.starts_with("swizzle.") || is_operand || key.path == "accumulator" {
+                continue;
+            }
+            assert!(
+                seen.contains(&last(&key.path)) || key.path == "cta_tile",
+                "{} is never written",
+                key.path
+            );
+        }
+        assert!(seen.contains("swizzle"));
+        assert!(all.iter().any(|draft| !draft.tune.is_empty()));
     }
 }

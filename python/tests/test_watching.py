@@ -83,6 +83,9 @@ def test_a_fault_takes_the_device_where_that_is_said():
     # The caller's word is not kept: two rows go to one place at once.
     rows_of, to = numpy.array([0, 1, 2], dtype="i4"), numpy.array([1, 1, 0], dtype="i4")
     promises = ["entries of to are distinct"]
+    rows = tilewright.open(kept, device="emulator").find("looked_up_f32")
+    with pytest.raises(tilewright.Error, match='asks for the promise "nonsense": leave it out'):
+        rows.bind(s=s, d=d, **{"from": rows_of}, to=to, promises=[*promises, "nonsense"])()
     for sticky in [False, True]:
         bundle = tilewright.open(kept, device="emulator", sticky_faults=sticky)
         rows = bundle.find("looked_up_f32")

@@ -13,7 +13,7 @@ mod values;
 use std::sync::Arc;
 
 use tilewright_bundle::{
-    Assumption, Env, Kernel, LaunchAbi, Name, NameKind, Operand, ParamValue, Scalar,
+    Assumption, Condition, Env, Kernel, LaunchAbi, Name, NameKind, Operand, ParamValue, Scalar,
 };
 
 pub(crate) use code::{cubin_fits, other_params, runs_on};
@@ -231,6 +231,7 @@ fn assumptions(kernel: &Kernel, problem: &Problem, env: &Env, refusals: &mut Vec
                 text: expr.text().to_owned(),
                 found: format!("{a} against {b}"),
                 reason: reason.clone(),
+                way_out: way_out(kernel, expr, env),
             }),
             (Err(error), _) | (_, Err(error)) => refusals.push(Refusal::Expression {
                 what: format!("assumption {}", expr.text()),
@@ -238,6 +239,22 @@ fn assumptions(kernel: &Kernel, problem: &Problem, env: &Env, refusals: &mut Vec
             }),
         }
     }
+}
+
+/// What to do where an assumption does not hold: a stride that is no multiple of what it has to be
+/// may be padded; for all else there are kernels that do not assume it, or may be.
+fn way_out(kernel: &Kernel, expr: &Condition, env: &Env) -> String {
+    const BUILD: &str = "build a kernel that does not assume it";
+    let padded = || {
+        let (name, multiple) = expr.text().strip_suffix(" == 0")?.split_once(" % ")?;
+        let multiple: i64 = multiple.parse().ok().filter(|multiple| *multiple > 0)?;
+        let known = kernel.names.find(name)?;
+        (kernel.names.kind(known) == Some(NameKind::Stride)).then_some(())?;
+        let above = env.get(known)?.checked_add(multiple - 1)?;
+        let next = above - above.rem_euclid(multiple);
+        Some(format!("pad {name} to {next}, or {BUILD}"))
+    };
+    padded().unwrap_or_else(|| BUILD.to_owned())
 }
 
 /// Whether the kernel takes the value of `name` as far as the names bound in `env` tell: every

@@ -8,8 +8,9 @@ use fixture::*;
 use std::ops::ControlFlow;
 use tilewright_runtime::bundle::{Kernel, Traits};
 
-use tilewright_runtime::verify::{Data, Event, Inputs, Options, Summary, verify, verify_while};
-use tilewright_runtime::{Device, Runtime};
+use tilewright_runtime::verify::{Data, Draw, Event, Inputs, Options, Summary};
+use tilewright_runtime::verify::{verify, verify_while};
+use tilewright_runtime::{Device, Problem, Runtime};
 
 fn verified(kernel: Kernel, ptx: &str, problems: usize, inputs: Inputs) -> Summary {
     let runtime = Runtime::new(bundle_of([(kernel, ptx)]), Device::emulator());
@@ -160,4 +161,48 @@ fn some_problems_have_several_tiles_and_a_part_of_one() {
         let (m, n) = (outcome.extents["m"], outcome.extents["n"]);
         assert!(m > 1 && n > 64 && n % 64 != 0, "{}", outcome.problem);
     }
+}
+
+/// Extents of as many problems of a kernel as that, by name.
+fn drawn(kernel: Kernel, volume: Option<u64>, names: [&str; 2]) -> Vec<[i64; 2]> {
+    let kernel = resolved(kernel);
+    let device = Device::emulator();
+    let draw = Draw::new(&kernel, device.info(), 3);
+    let mut draw = match volume {
+        Some(most) => draw.with_volume(most),
+        None => draw,
+    };
+    let cases = (0..30).map(|_| draw.next_case().unwrap().problem);
+    let extents = |problem: Problem| names.map(|name| problem.extent(name).unwrap_or(1));
+    cases.map(extents).collect()
+}
+
+/// A few elements of many threads are as much work as many elements of few.
+#[test]
+fn problems_are_bounded_by_the_threads_that_they_take() {
+    const CTAS: i64 = 4096;
+    let mut often = copy_kernel("copy_f32@often-1");
+    often.launches[0].grid[2] = expr(&CTAS.to_string());
+    // So many threads a CTA, of 256 instructions each where no table tells.
+    let work = |[m, n]: [i64; 2]| m * ((n + 63) / 64) * 64 * 256;
+    let problems = drawn(often, None, ["m", "n"]);
+    for problem in &problems {
+        assert!(work(*problem) * CTAS <= 1 << 29, "{problem:?}");
+    }
+    let seldom = drawn(copy_kernel("copy_f32@once-1"), None, ["m", "n"]);
+    assert!(seldom.iter().any(|one| work(*one) * CTAS > 1 << 29));
+}
+
+/// Extents that every problem has count.
+#[test]
+fn constant_extents_are_a_part_of_the_volume() {
+    let with_rows_of = |columns: i64| {
+        let mut scaled = scaled_kernel("scale_f32@rows-1");
+        scaled.semantics.modes.insert("p".to_owned(), columns);
+        drawn(scaled, Some(30_000), ["m", "m"])
+    };
+    // Extents are rounded up to 16 at most.
+    let few = with_rows_of(4096);
+    assert!(few.iter().all(|[m, _]| *m <= 16), "{few:?}");
+    assert!(with_rows_of(4).iter().any(|[m, _]| *m > 16));
 }

@@ -132,7 +132,13 @@ fn one(runtime: &Runtime, row: &Row) -> Result<Replayed, Error> {
         (Device::Emulator(emulated), Some(sm)) => Device::Emulator(emulated.with_tensor_cores(sm)),
         (device, _) => device,
     };
-    let attempt = Attempt::traced(runtime, kernel, data, seed, &device);
+    // What a GPU wrote was judged when it was captured.
+    let is_known =
+        |trace: &Trace| trace.inputs == row.inputs_sha256 && differences(row, trace).is_empty();
+    let attempt = Attempt {
+        is_known: Some(&is_known),
+        ..Attempt::traced(runtime, kernel, data, seed, &device)
+    };
     let outcome = attempt.run(|device| row.case(kernel, device))?;
     replayed.verdict = judge(row, &outcome);
     Ok(replayed)

@@ -192,7 +192,7 @@ pub enum Refusal {
         given: String,
     },
     /// A recorded assumption does not hold.
-    #[error("it assumes {text}, which is {found} here ({reason})")]
+    #[error("it assumes {text}, which is {found} here ({reason}): {way_out}")]
     Assumption {
         /// The comparison.
         text: String,
@@ -200,6 +200,8 @@ pub enum Refusal {
         found: String,
         /// Why the kernel needs it.
         reason: String,
+        /// What to give instead, or to build.
+        way_out: String,
     },
     /// An address is not aligned enough.
     #[error("`{operand}` is at address {address:#x}; a multiple of {needs} is needed")]

@@ -7,6 +7,7 @@ use super::Outcome;
 use super::data::Data;
 use super::host_memory;
 use super::problems::Case;
+use super::trace::Trace;
 use super::trial::Trial;
 use crate::cuda::BlasLt;
 use crate::device::Device;
@@ -27,6 +28,8 @@ pub(crate) struct Attempt<'a> {
     pub device: &'a Device,
     /// Whether the outcome is to have a trace; indices have none.
     pub traced: bool,
+    /// Whether what was traced is known to be right already: it is not judged again then.
+    pub is_known: Option<&'a dyn Fn(&Trace) -> bool>,
 }
 
 impl<'a> Attempt<'a> {
@@ -46,6 +49,7 @@ impl<'a> Attempt<'a> {
             seed,
             device,
             traced: true,
+            is_known: None,
         }
     }
 
@@ -86,6 +90,7 @@ impl<'a> Attempt<'a> {
             data: data.unwrap_or(Data::Integers),
             seed,
             traced: self.traced,
+            is_known: self.is_known,
         };
         let ran = match (kernel.product(), data) {
             (None, _) => trial.formula(&mut outcome),

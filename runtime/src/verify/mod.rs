@@ -334,6 +334,7 @@ impl Session<'_> {
             seed,
             device: &device,
             traced: false,
+            is_known: None,
         };
         attempt.run(|device| coverage.note(draw(device)))
     }
@@ -368,6 +369,7 @@ pub fn verify_one(
         seed,
         device: runtime.device(),
         traced: false,
+        is_known: None,
     };
     attempt.run(draw)
 }

@@ -12,7 +12,7 @@ use super::model::Samples;
 use super::numbers::decode;
 use super::placement::Placement;
 use super::problems::Case;
-use super::trace::Tracer;
+use super::trace::{Trace, Tracer};
 use crate::cuda::BlasLt;
 use crate::device::{Arg, Buffer, Device, LoadedKernel};
 use crate::error::Error;
@@ -28,6 +28,8 @@ pub(super) struct Trial<'a> {
     pub seed: u64,
     /// Whether the outcome is to have the hashes of what was read and written.
     pub traced: bool,
+    /// Whether what was traced is known to be right already.
+    pub is_known: Option<&'a dyn Fn(&Trace) -> bool>,
 }
 
 /// An operand in device memory, with the image it started from.
@@ -202,6 +204,12 @@ impl<'a> Trial<'a> {
         Ok(Ok(outputs))
     }
 
+    /// Whether what a launch left is known to be right.
+    fn is_known(&self, outcome: &Outcome) -> bool {
+        let known = self.is_known.zip(outcome.trace.as_ref());
+        known.is_some_and(|(is_known, trace)| is_known(trace))
+    }
+
     /// What any kernel writes must be what its formula says.
     pub fn formula(&self, outcome: &mut Outcome) -> Result<Option<String>, Error> {
         let fit = &self.case.fit;
@@ -217,6 +225,9 @@ impl<'a> Trial<'a> {
             Ok(found) => found,
             Err(failure) => return Ok(Some(failure)),
         };
+        if self.is_known(outcome) {
+            return Ok(None);
+        }
         let verdict = reference.judge(&given, &found, self.data)?;
         outcome.rel_err = verdict.rel_err;
         outcome.max_err = verdict.max_err;
@@ -281,6 +292,9 @@ impl<'a> Trial<'a> {
             Ok(found) => found,
             Err(failure) => return Ok(Some(failure)),
         };
+        if self.is_known(outcome) {
+            return Ok(None);
+        }
         let truth = judge.truth(&form, self.device, blas, [&a, &b])?;
         let shape = form.shape;
         let bytes = [a.bytes.as_slice(), &b.bytes];

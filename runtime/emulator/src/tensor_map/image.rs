@@ -29,6 +29,11 @@ const FIELDS: [(MapField, &str, u32); 10] = [
     (MapField::Fill, "fill_mode", 1),
 ];
 
+/// Longest box along a dimension, and largest stride of its elements (CUDA driver API,
+/// cuTensorMapEncodeTiled: boxDim, elementStrides).
+const MAX_BOX: u32 = 256;
+const MAX_ELEMENT_STRIDE: u32 = 8;
+
 /// The bit of a field, 0 for an ordinal that it does not have.
 fn bit(field: MapField, ordinal: u32) -> u32 {
     let mut first = 0;
@@ -95,10 +100,14 @@ impl MapImage {
         match field {
             MapField::GlobalAddress => map.base = value,
             MapField::Rank if small < 5 => map.rank = small as u8 + 1,
-            MapField::BoxDim if index < 5 => map.box_dims[index] = small as u16,
+            MapField::BoxDim if index < 5 && (1..=MAX_BOX).contains(&small) => {
+                map.box_dims[index] = small as u16;
+            }
             MapField::GlobalDim if index < 5 => map.dims[index] = u64::from(small),
             MapField::GlobalStride if index < 4 => map.strides[index] = value,
-            MapField::ElementStride if index < 5 => map.element_strides[index] = small as u8,
+            MapField::ElementStride if index < 5 && (1..=MAX_ELEMENT_STRIDE).contains(&small) => {
+                map.element_strides[index] = small as u8;
+            }
             MapField::ElemType => {
                 let ty = match small {
                     8 => Some(TensorType::Float32Ftz),
@@ -126,5 +135,33 @@ impl MapImage {
             _ => return false,
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values that a field of so many bits would cut are none of its values, and leave it unset.
+    #[test]
+    fn values_past_a_field_are_refused() {
+        let cases = [
+            (MapField::Rank, 0, 4, 5),
+            (MapField::BoxDim, 4, 256, 257),
+            (MapField::BoxDim, 0, 1, 0),
+            (MapField::BoxDim, 0, 64, 64 + (1 << 16)),
+            (MapField::ElementStride, 4, 8, 9),
+            (MapField::ElementStride, 0, 1, 257),
+            (MapField::Interleave, 0, 2, 3),
+            (MapField::Fill, 0, 1, 2),
+        ];
+        for (field, ordinal, good, bad) in cases {
+            let mut image = MapImage::blank();
+            let unset = image.unset;
+            assert!(!image.replace(field, ordinal, bad), "{field:?} {bad}");
+            assert_eq!(image.unset, unset);
+            assert!(image.replace(field, ordinal, good), "{field:?} {good}");
+            assert_eq!(image.unset, unset & !bit(field, ordinal));
+        }
     }
 }

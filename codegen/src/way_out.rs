@@ -14,7 +14,7 @@ use crate::spec::model::{Point, Spec};
 
 /// Most changes that are tried, and kernels that are made of each.
 const MOST_CHANGES: usize = 10;
-const MOST_KERNELS: usize = 3;
+const MOST_KERNELS: usize = 5;
 
 /// The refusal of a point with a way out that was tried, where an assembler refused it; any other
 /// error as it is.

@@ -5,12 +5,14 @@
 //! holds when no base shares a bit with `v`; of `Sw(v)`, bits that no swizzled base has are added
 //! as a constant and the others are exclusive-ored.
 
+use std::collections::BTreeMap;
+
 use crate::atoms::model::Space;
 use crate::ir::expr::{add, and, div, int, le, long, lt, mul, sub, widen, xor};
 use crate::ir::program::{Address, Base, Expr, IntType, Stmt, VarId};
 use crate::ir::tile::{End, Stage};
 use crate::lower::builder::Builder;
-use crate::plan::model::{Plan, SmemTile};
+use crate::plan::model::{Plan, Rows, SmemTile};
 use crate::plan::part::{Digit, Part};
 use crate::plan::work::SUMMED;
 use crate::spec::model::{Axis, Operand, Stride};
@@ -46,6 +48,8 @@ pub(super) struct GmemTile<'p> {
     base: crate::ir::program::ParamId,
     offset: Expr,
     moving: Option<Expr>,
+    /// Bytes from one row to the next, by axis, where rows' addresses are computed with the tile.
+    row_steps: BTreeMap<usize, VarId>,
     /// The coordinate of the thread's first element along each axis of the operand, 64-bit.
     first: Vec<Expr>,
     /// The coordinate of the tile that runs along each axis of the operand by itself; none along
@@ -66,9 +70,7 @@ impl<'p> GmemTile<'p> {
         (part, axes): (&Part<2>, &[Option<usize>]),
         state: &State,
     ) -> Option<GmemTile<'p>> {
-        let mut offset = long(0);
-        let mut moving = None;
-        let mut left = [None, None];
+        let (mut offset, mut moving, mut left) = (long(0), None, [None, None]);
         let mut coords = first_coords(plan, (operand, plane), state);
         for (number, axis) in plan.outer_of(operand) {
             let at = state.outer.get(number)?.clone();
@@ -130,24 +132,44 @@ impl<'p> GmemTile<'p> {
             base: builder.param(&operand.name)?,
             offset,
             moving,
+            row_steps: BTreeMap::new(),
             first: coords,
             axes: own.collect(),
             left,
         })
     }
 
-    /// Computes where the plane's tile along k begins, once for a run: addresses of all copies of
-    /// several planes would each hold two registers through the loop. Nothing of a tile that is not
-    /// one of several.
-    pub(super) fn pin(&mut self, builder: &mut Builder) -> Option<Stmt> {
-        let (_, moving) = (self.plane?, self.moving.take()?);
+    /// Computes where the tile begins, once for a run, and where the plan says so its rows from
+    /// there: addresses that are known before a loop would each hold two registers through it, as
+    /// those of several planes along k always would. Nothing of other tiles.
+    pub(super) fn pin(&mut self, builder: &mut Builder, rows: Rows) -> Option<Vec<Stmt>> {
+        let moving = match rows {
+            Rows::Held => {
+                self.plane?;
+                self.moving.take()?
+            }
+            Rows::Computed => self.moving.take().unwrap_or_else(|| long(0)),
+        };
         let start = self.address(builder, [0; 2], None)?;
         self.plane = None;
         self.offset = long(0);
         let var = builder.var("plane", IntType::I64, false);
         self.moving = Some(Expr::Var(var));
         let start = add(add(start.offset, long(start.imm)), moving);
-        Some(Stmt::Pin(var, start))
+        let mut out = vec![Stmt::Pin(var, start)];
+        if rows == Rows::Computed {
+            let bytes = i64::from(self.operand.dtype.bytes());
+            for axis in 0..self.axes.len() {
+                let stride = self.operand.stride(axis);
+                if !matches!(stride, Stride::Const(_)) {
+                    let stride = whole_stride(builder, self.operand, stride)?;
+                    let var = builder.var("row_step", IntType::I64, false);
+                    out.push(Stmt::Pin(var, mul(stride, long(bytes))));
+                    self.row_steps.insert(axis, var);
+                }
+            }
+        }
+        Some(out)
     }
 
     /// Whether an entry of a table is a coordinate of the operand.
@@ -187,19 +209,23 @@ impl<'p> GmemTile<'p> {
         let mut offset = self.offset.clone();
         let mut imm = 0;
         let own = self.axes.iter().enumerate();
-        let own = own.filter_map(|(axis, at)| Some(((*at)?, self.operand.stride(axis))));
-        let own = own.map(|(at, stride)| Some((*value.get(at)?, stride)));
+        let own = own.filter_map(|(axis, at)| Some(((*at)?, axis)));
+        let own = own.map(|(at, axis)| {
+            let pinned = self.row_steps.get(&axis).copied();
+            Some((*value.get(at)?, self.operand.stride(axis), pinned))
+        });
         // All threads are as far from the first plane.
         let plane = self.plane.zip(self.operand.plane.as_ref());
-        let plane = plane.map(|(number, (_, axis))| Some((number, &axis.stride)));
+        let plane = plane.map(|(number, (_, axis))| Some((number, &axis.stride, None)));
         for along in plane.into_iter().chain(own) {
-            let (number, stride) = along?;
-            match stride {
-                Stride::Const(stride) => match number * stride * bytes / per_byte {
+            let (number, stride, pinned) = along?;
+            match (stride, pinned) {
+                (_, Some(step)) => offset = add(offset, mul(Expr::Var(step), long(number))),
+                (Stride::Const(stride), None) => match number * stride * bytes / per_byte {
                     near if near.abs() <= MAX_IMMEDIATE => imm += near,
                     far => offset = add(offset, long(far)),
                 },
-                Stride::Named(_) | Stride::Product { .. } => {
+                (Stride::Named(_) | Stride::Product { .. }, None) => {
                     let stride = whole_stride(builder, self.operand, stride)?;
                     let step = builder.hoist("step", mul(stride, long(number * bytes)));
                     offset = add(offset, step);

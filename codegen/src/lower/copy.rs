@@ -124,8 +124,10 @@ impl<'p> Lowering<'p> {
                 }
             }
         }
-        if let Side::Gmem(tile) = &mut run.src {
-            out.extend(tile.pin(&mut self.builder));
+        for side in [&mut run.src, &mut run.dst] {
+            if let Side::Gmem(tile) = side {
+                out.extend(tile.pin(&mut self.builder, plan.rows).into_iter().flatten());
+            }
         }
         let instances = run.parts.instances();
         let ends = [share.0, share.0 + 1].map(|end| instances * end as usize / share.1 as usize);

@@ -2,19 +2,20 @@
 //!
 //! Comes in: a point. Goes out: its plans, in the order in which they are tried: the one that it
 //! has by itself, then others with values in the places of keys that the spec leaves to the plan
-//! (`auto`): fewer CTAs that must fit an SM, more atoms side by side, more threads, fewer stages,
-//! warps that are all alike. What is written stays as it is. All have the point's own id, which
-//! names what is written; a plan says what it takes.
+//! (`auto`): fewer CTAs that must fit an SM, addresses of rows that hold no registers, more atoms
+//! side by side, more threads or half as many, fewer stages, warps that are all alike. What is
+//! written stays as it is. All have the point's own id, which names what is written; a plan says
+//! what it takes.
 
 use std::collections::VecDeque;
 
 use crate::arch::{MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM};
 use crate::atoms::Catalogue;
 use crate::error::{Error, Result, Violation};
-use crate::plan::model::{Choice, LeftOut, Plan};
+use crate::plan::model::{Choice, LeftOut, Plan, Rows};
 use crate::plan::{attempt, chooser};
 use crate::plan::{gemm, instead};
-use crate::spec::model::{Auto, FormKind, Point, Schedule, Spec};
+use crate::spec::model::{Auto, Axis, FormKind, Operand, Point, Schedule, Spec};
 
 /// Limits that other atoms side by side, or other threads, may keep.
 const BY_THREADS: &[&str] = &[
@@ -44,12 +45,13 @@ pub struct Plans<'c> {
     catalogue: &'c Catalogue,
     /// Points that were not planned yet; none before the first plan was asked for.
     rest: Option<VecDeque<(Point, Vec<Taken>)>>,
-    /// The last plan with registers of one CTA.
-    alone: Option<Plan>,
+    /// The last plan with other uses of registers; whether with those of one CTA on an SM.
+    same: VecDeque<(Plan, bool)>,
     /// What is wrong with the point's own plan.
     refused: Option<Vec<Violation>>,
-    /// Threads of the last plan.
+    /// Threads of the last plan, and of those before.
     threads: u32,
+    tried: Vec<u32>,
     /// What is wrong with the best of those that have as many threads as the spec asks for, where
     /// the point has others by itself.
     of_asked: Option<Vec<Violation>>,
@@ -79,9 +81,10 @@ fn found<'c>(
         point: point.clone(),
         catalogue,
         rest: None,
-        alone: None,
+        same: VecDeque::new(),
         refused: None,
         threads: 0,
+        tried: Vec::new(),
         of_asked: None,
     };
     let refused = match attempt(point, catalogue) {
@@ -105,8 +108,8 @@ impl Plans<'_> {
     /// # Errors
     /// [`Error::Bug`] of a plan that is none.
     pub fn behind(&mut self) -> Result<Option<Plan>> {
-        match self.alone.take() {
-            Some(plan) => Ok(Some(plan)),
+        match self.same.pop_front() {
+            Some((plan, _)) => Ok(Some(plan)),
             None => self.planned(),
         }
     }
@@ -117,7 +120,7 @@ impl Plans<'_> {
         if self.refused.is_none() {
             self.refused = Some(reasons.to_vec());
         }
-        for left_out in self.alone.iter_mut().flat_map(|alone| &mut alone.taken) {
+        for left_out in self.same.iter_mut().flat_map(|(plan, _)| &mut plan.taken) {
             for one in left_out
                 .left_out
                 .iter_mut()
@@ -129,7 +132,7 @@ impl Plans<'_> {
         // What has all registers that there are gets no others alone on an SM.
         let most = (REGISTERS_PER_SM / self.threads.max(1)).min(MAX_REGISTERS_PER_THREAD);
         if registers >= most {
-            self.alone = None;
+            self.same.retain(|(_, alone)| !alone);
         }
     }
 
@@ -139,7 +142,7 @@ impl Plans<'_> {
             if self.rest.is_none() {
                 // What the assembler refuses is no limit that a plan speaks of.
                 let refused = self.refused.as_deref().filter(|_| self.threads == 0);
-                let all = others(&self.point, self.catalogue, refused)?;
+                let all = others(&self.point, self.catalogue, refused, self.threads)?;
                 self.rest = Some(all.into());
             }
             let next = self.rest.as_mut().and_then(VecDeque::pop_front);
@@ -148,7 +151,7 @@ impl Plans<'_> {
             };
             match attempt(&point, self.catalogue) {
                 // What was refused is refused with as many threads again.
-                Ok(plan) if self.more_threads(&plan) => {
+                Ok(plan) if self.has_other_threads(&plan) => {
                     let plan = self.taking(plan, taken);
                     self.note(&plan);
                     return Ok(Some(plan));
@@ -169,9 +172,15 @@ impl Plans<'_> {
         }
     }
 
-    /// Whether a plan has more threads than the last, where the spec does not say how many.
-    fn more_threads(&self, plan: &Plan) -> bool {
-        self.point.spec.threads != Auto::Auto || plan.cta_threads() > self.threads
+    /// Whether a plan has other threads than those before, where the spec does not say how many:
+    /// more of a product's.
+    fn has_other_threads(&self, plan: &Plan) -> bool {
+        let (spec, threads) = (&self.point.spec, plan.cta_threads());
+        match spec.form() {
+            _ if spec.threads != Auto::Auto => true,
+            FormKind::Rows => !self.tried.contains(&threads),
+            FormKind::Contraction | FormKind::Chain => threads > self.threads,
+        }
     }
 
     /// The plan with what it takes, which is for what is wrong with the first.
@@ -189,28 +198,52 @@ impl Plans<'_> {
         Plan { taken, ..plan }
     }
 
-    /// Notes what comes behind this plan: the same with the registers of one CTA on an SM. Without
-    /// a word about residency ptxas bounds registers for more CTAs than fit otherwise, and spills
-    /// a few bytes for that.
+    /// Notes what comes behind this plan: the same with the registers of one CTA on an SM, and with
+    /// addresses of rows that are computed where they are needed. Without a word about residency
+    /// ptxas bounds registers for more CTAs than fit otherwise, and spills a few bytes for that.
     fn note(&mut self, plan: &Plan) {
         self.threads = plan.cta_threads();
-        let free = plan.min_ctas_per_sm.is_none() && plan.roles.is_none();
-        self.alone = free.then(|| {
+        self.tried.push(self.threads);
+        self.same.clear();
+        if plan.roles.is_some() {
+            return;
+        }
+        let free = plan.min_ctas_per_sm.is_none();
+        let alone = |plan: &Plan| {
             let alone = Plan {
                 min_ctas_per_sm: Some(1),
                 ..plan.clone()
             };
             self.taking(alone, vec![("min_ctas_per_sm", "1".to_owned())])
-        });
+        };
+        let mut same = VecDeque::new();
+        if free {
+            same.push_back((alone(plan), true));
+        }
+        let is_named = |axis: &Axis| axis.stride.name().is_some();
+        let has_rows = |operand: &Operand| operand.all_axes().any(is_named);
+        if plan.rows == Rows::Held && plan.operands.iter().any(has_rows) {
+            let computed = Plan {
+                rows: Rows::Computed,
+                ..plan.clone()
+            };
+            let computed = self.taking(computed, vec![("addresses", "computed".to_owned())]);
+            if free {
+                same.push_back((alone(&computed), true));
+            }
+            same.insert(usize::from(free), (computed, false));
+        }
+        self.same = same;
     }
 }
 
-/// Points that stand for the point, in the order in which they are tried; where its own plan is
-/// refused, those that may keep what it violates.
+/// Points that stand for the point, whose own plan has so many threads, in the order in which they
+/// are tried; where its own plan is refused, those that may keep what it violates.
 fn others(
     point: &Point,
     catalogue: &Catalogue,
     refused: Option<&[Violation]>,
+    threads: u32,
 ) -> Result<Vec<(Point, Vec<Taken>)>> {
     let spec = &point.spec;
     let is = |code: &str, codes: &[&str]| codes.contains(&code);
@@ -221,7 +254,7 @@ fn others(
         return Ok(Vec::new());
     }
     let specs = match spec.form() {
-        FormKind::Rows => rows(spec),
+        FormKind::Rows => rows(spec, threads),
         FormKind::Contraction => products(point, catalogue, refused.iter().any(by_stages))?,
         FormKind::Chain => Vec::new(),
     };
@@ -234,8 +267,9 @@ fn others(
     Ok(points.map(|(spec, taken)| (point(spec), taken)).collect())
 }
 
-/// Rows of more threads, then of fewer.
-fn rows(spec: &Spec) -> Vec<(Spec, Vec<Taken>)> {
+/// Rows of more threads than those, then of half as many, which share more of what each thread
+/// holds for itself; rows of fewer take long to compile.
+fn rows(spec: &Spec, threads: u32) -> Vec<(Spec, Vec<Taken>)> {
     if spec.threads != Auto::Auto {
         return Vec::new();
     }
@@ -246,7 +280,9 @@ fn rows(spec: &Spec) -> Vec<(Spec, Vec<Taken>)> {
         };
         (spec, vec![("threads", threads.to_string())])
     };
-    THREADS.into_iter().map(of).collect()
+    let more = THREADS.into_iter().filter(|other| *other > threads);
+    let half = THREADS.into_iter().filter(|other| *other == threads / 2);
+    more.chain(half).map(of).collect()
 }
 
 /// Products of other atoms side by side; then with warps that are all alike, where they have

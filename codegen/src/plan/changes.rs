@@ -6,6 +6,7 @@
 
 use crate::plan::model::Plan;
 use crate::spec::model::{Auto, FormKind, Passes, Spec};
+use crate::spec::positional;
 
 /// Most times that a tile is halved.
 const MOST_HALVINGS: usize = 4;
@@ -35,7 +36,10 @@ pub(crate) fn value(key: &str, spec: &Spec, plan: &Plan) -> String {
         tuple(&[size(0), size(1), size(2)])
     });
     let value = match key {
-        "cta_tile" => Some(tuple(&spec.cta_tile)),
+        "cta_tile" => Some(match tile_by_name(spec) {
+            Some(tile) => tile,
+            None => tuple(&spec.cta_tile),
+        }),
         "mma.atoms" => atoms,
         "threads" => Some(plan.cta_threads().to_string()),
         "min_ctas_per_sm" => plan.min_ctas_per_sm.map(|ctas| ctas.to_string()),
@@ -48,6 +52,20 @@ pub(crate) fn value(key: &str, spec: &Spec, plan: &Plan) -> String {
         _ => None,
     };
     format!("{key} {}", value.unwrap_or_else(|| "auto".to_owned()))
+}
+
+/// The tile by the names of its modes, where extents by position stand for others.
+fn tile_by_name(spec: &Spec) -> Option<String> {
+    let modes = spec.modes();
+    let by_position = positional(&spec.compute.formula, &spec.compute.form);
+    if spec.form() != FormKind::Rows || by_position == modes {
+        return None;
+    }
+    let all = modes.iter().zip(&spec.cta_tile);
+    let all: Vec<String> = all
+        .map(|(name, extent)| format!("{name}: {extent}"))
+        .collect();
+    Some(format!("{{ {} }}", all.join(", ")))
 }
 
 /// Other values for what is written: fewer CTAs on an SM, other threads, all of these, several
@@ -83,7 +101,12 @@ pub(crate) fn changes(spec: &Spec) -> Vec<Change> {
     }
     for _ in 0..MOST_HALVINGS {
         let Some(at) = longest(&smaller) else { break };
-        smaller.cta_tile[at] /= 2;
+        let extent = &mut smaller.cta_tile[at];
+        *extent = match *extent % 2 {
+            0 => *extent / 2,
+            // The power of two below.
+            _ => 1 << (*extent - 1).ilog2(),
+        };
         all.push(Change {
             keys: keys.clone(),
             spec: smaller.clone(),
@@ -119,8 +142,8 @@ pub(crate) fn freed(spec: &Spec, keys: &[&'static str]) -> Change {
     Change { keys, spec }
 }
 
-/// The longest extent of a tile that may be halved: of what results have, as a tile has all of what
-/// is folded.
+/// The longest extent of a tile that may be smaller: of what results have, as a tile has all of
+/// what is folded.
 fn longest(spec: &Spec) -> Option<usize> {
     let tile = &spec.cta_tile;
     let folded = spec.compute.folded();
@@ -129,6 +152,47 @@ fn longest(spec: &Spec) -> Option<usize> {
         mode.is_some_and(|mode| !folded.contains(&mode.as_str()))
     };
     let cut = (0..tile.len()).filter(is_cut);
-    let even = cut.filter(|at| tile[*at] > 1 && tile[*at] % 2 == 0);
-    even.max_by_key(|at| tile[*at])
+    let longer = cut.filter(|at| tile[*at] > 1);
+    longer.max_by_key(|at| tile[*at])
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::spec;
+
+    /// A tile in a message means the same where it is written.
+    #[test]
+    fn tiles_are_told_as_they_are_written() {
+        let rows = |layout: &str, indices: &str, over: &str, tile: &str| {
+            format!(
+                "kernel: rows\nname: rows\narch: sm_80\noperands:\n  x: {{ dtype: f32, layout: \
+                 '{layout}' }}\n  d: {{ dtype: f32, layout: '{layout}' }}\ncompute: |\n  \
+                 d[{indices}] = x[{indices}] - max[{over}] x[{indices}]\ncta_tile: {tile}\n"
+            )
+        };
+        let cases = [
+            (rows("(m,n)", "m,n", "n", "'(4,512)'"), None),
+            (
+                rows("(b,m,n)", "b,m,n", "n", "{ m: 4, n: 512 }"),
+                Some("{ m: 4, n: 512 }"),
+            ),
+            (rows("(m,n)", "m,n", "m", "{ m: 512, n: 4 }"), None),
+        ];
+        for (text, want) in cases {
+            let file = spec::parse("-", &text).unwrap();
+            let spec = &file.points[0].spec;
+            assert_eq!(tile_by_name(spec).as_deref(), want, "{text}");
+            let tile = want.map_or_else(
+                || format!("'({},{})'", spec.cta_tile[0], spec.cta_tile[1]),
+                str::to_owned,
+            );
+            let start = text.find("cta_tile").unwrap();
+            let again = format!("{}cta_tile: {tile}\n", &text[..start]);
+            let again = spec::parse("-", &again).unwrap();
+            assert_eq!(again.points[0].spec.cta_tile, spec.cta_tile, "{text}");
+            assert_eq!(again.points[0].spec.modes(), spec.modes());
+        }
+    }
 }

@@ -78,7 +78,7 @@ pub(super) fn plan(point: &Point, chooser: &mut Chooser<'_>) -> Result<Option<Pl
         operands::store(spec, chooser, &mut plan, d)?;
         computed(spec, chooser, &mut plan)?;
         check_blocks(chooser, &plan);
-        check_fragments(spec, chooser, &plan)?;
+        check_fragments(spec, chooser, &mut plan)?;
     } else {
         let bytes = inputs.map(|(operand, rows)| {
             let rows = rows.saturating_mul(spec.compute.planes_of(operand));

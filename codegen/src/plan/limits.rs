@@ -8,12 +8,12 @@ use crate::error::Result;
 use crate::plan::choose::Chooser;
 use crate::plan::combine;
 use crate::plan::flow::{Does, Flow, Node, Staged};
-use crate::plan::model::{Hop, Plan};
+use crate::plan::model::{Hop, Plan, Rows, Step};
 use crate::plan::part::Part;
 use crate::plan::partition;
 use crate::plan::passes::Pass;
 use crate::plan::roles::BARRIER_BYTES;
-use crate::spec::model::{Auto, Axis, Spec};
+use crate::spec::model::{Auto, Axis, Operand, Role, Spec};
 
 /// Registers a thread needs besides accumulators and fragments: addresses, predicates, loop state.
 const OTHER_REGISTERS: i64 = 40;
@@ -175,8 +175,12 @@ pub(super) fn check_registers(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Pla
 
 /// Everything that a thread of a gemm whose warps are all alike holds at once, against the register
 /// file: accumulators, the fragments of a block along k, or the elements on their way into shared
-/// memory, and the addresses of its copies.
-pub(super) fn check_fragments(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Plan) -> Result<()> {
+/// memory. Where the addresses of its copies do not fit beside these, each trip computes them.
+pub(super) fn check_fragments(
+    spec: &Spec,
+    chooser: &mut Chooser<'_>,
+    plan: &mut Plan,
+) -> Result<()> {
     /// Copies of a tile whose addresses are among the other registers, and such where results are
     /// folded behind the loop: with 12 of them and 248 registers counted, ptxas 13.0 spills 4 to 20
     /// bytes of kernels that fold or combine, and nothing of those that do not; with 8, nothing.
@@ -200,30 +204,16 @@ pub(super) fn check_fragments(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Pla
     let elements = parts.a.values.len() as i64 + planes * parts.b.values.len() as i64;
     let raw = if mma.widen.is_some() { elements } else { 0 };
     let fragments = (held(&parts.a, a) + planes * held(&parts.b, b) + raw) * buffers;
-    let (mut passing, mut copies) = (0, 0);
-    for step in plan
-        .steps
-        .iter()
-        .filter(|step| matches!(step.hop, Hop::G2r | Hop::G2s))
-    {
-        let operand = plan.operand(&step.operand);
-        let of_each = operand.map_or(1, |operand| plan.computes.planes_of(operand));
-        let instances = of_each * partition::of_step(step)?.instances() as i64;
-        let axes = operand.map(|operand| &operand.axes);
-        let named = |axis: &Axis| axis.stride.name().is_some();
-        match step.hop {
-            Hop::G2r => passing += instances,
-            // Constant strides are part of the instructions.
-            _ if axes.is_some_and(|axes| axes.iter().any(named)) => copies += instances,
-            _ => {}
-        }
-    }
+    let [passing, copies] = on_their_way(plan)?;
     let accumulators = planes * held(&parts.c, c);
     let folds = plan.folds().next().is_some() || plan.combinings().next().is_some();
     let few = if folds { FEW_BESIDE_FOLDS } else { FEW_COPIES };
     let addresses = (copies - few).max(0) * ADDRESS_REGISTERS;
-    let needed = accumulators + fragments.max(passing) + addresses;
+    let needed = accumulators + fragments.max(passing);
     let available = available_registers(plan);
+    if needed + addresses + OTHER_REGISTERS > available {
+        plan.rows = Rows::Computed;
+    }
     // Accumulators that exceed it by themselves are told already.
     let told = accumulators + OTHER_REGISTERS > available;
     if !told && needed + OTHER_REGISTERS > available {
@@ -232,9 +222,9 @@ pub(super) fn check_fragments(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Pla
             None => String::new(),
         };
         let message = format!(
-            "{accumulators} accumulator registers a thread, {} of fragments, {addresses} of \
-             addresses and {OTHER_REGISTERS} more exceed the {available} of {} threads: use \
-             {}wider copies, a smaller mma.permutation or cta_tile{fewer}",
+            "{accumulators} accumulator registers a thread, {} of fragments and \
+             {OTHER_REGISTERS} more exceed the {available} of {} threads: use {}wider copies, a \
+             smaller mma.permutation or cta_tile{fewer}",
             fragments.max(passing),
             plan.threads,
             more_registers(spec, ", ")
@@ -242,6 +232,29 @@ pub(super) fn check_fragments(spec: &Spec, chooser: &mut Chooser<'_>, plan: &Pla
         chooser.violate("registers", message);
     }
     Ok(())
+}
+
+/// Registers of what a thread of a product has on its way through them into shared memory, or for
+/// its epilogue; and its copies of factors whose rows are so far apart as a launch says.
+fn on_their_way(plan: &Plan) -> Result<[i64; 2]> {
+    let [mut passing, mut copies] = [0; 2];
+    let is_load = |step: &&Step| matches!(step.hop, Hop::G2r | Hop::G2s);
+    for step in plan.steps.iter().filter(is_load) {
+        let operand = plan.operand(&step.operand);
+        let of_each = operand.map_or(1, |operand| plan.computes.planes_of(operand));
+        let instances = of_each * partition::of_step(step)?.instances() as i64;
+        if step.hop == Hop::G2r {
+            passing += instances;
+        }
+        // Constant strides are part of the instructions, and what is loaded behind the loop has its
+        // addresses there.
+        let is_factor = |one: &&Operand| matches!(one.role, Role::A | Role::B);
+        let named = |axis: &Axis| axis.stride.name().is_some();
+        if (operand.filter(is_factor)).is_some_and(|one| one.axes.iter().any(named)) {
+            copies += instances;
+        }
+    }
+    Ok([passing, copies])
 }
 
 /// What a thread holds at once of the tiles of a flow, against the register file. Where that is too
@@ -290,6 +303,15 @@ fn staging_registers(flow: &Flow, held: impl Fn(usize) -> i64) -> i64 {
     turned.map(of).max().unwrap_or(0)
 }
 
+/// Whether an operand's elements come from global memory each alone.
+fn comes_one_by_one(plan: &Plan, operand: &str) -> bool {
+    let step = plan.step(operand, Hop::G2r).zip(plan.operand(operand));
+    step.is_some_and(|(step, operand)| {
+        let facts = step.atom.copy.as_ref();
+        facts.is_some_and(|facts| facts.access_bytes == operand.dtype.bytes())
+    })
+}
+
 /// Most registers that the tiles of a flow take in a thread at once.
 fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
     let threads = i64::from(plan.threads.max(1));
@@ -299,7 +321,11 @@ fn live_registers(plan: &Plan, flow: &Flow) -> i64 {
             true => plan.cta_tile[mode],
             false => 1,
         };
-        let bits = i64::from(node.dtype.bits());
+        // What comes one by one has a register each.
+        let bits = match &node.does {
+            Does::Load(operand) if comes_one_by_one(plan, operand) => REGISTER_BITS,
+            _ => i64::from(node.dtype.bits()),
+        };
         (extent(0) * extent(1) / threads).max(1) * bits / REGISTER_BITS
     };
     // A tile is held until the last of those that read it is made.

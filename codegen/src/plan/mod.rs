@@ -51,7 +51,7 @@ use crate::spec::model::{FormKind, LaunchKind, Point, SchedulerKind, Spec};
 pub use alternatives::Plans;
 use choose::Chooser;
 pub use formula::limit::{LIMITS, Limit};
-use model::Plan;
+use model::{Plan, Rows};
 use ways::Way;
 use work::Work;
 
@@ -187,6 +187,7 @@ fn start(point: &Point, threads: u32) -> Plan {
         stage_bytes: 0,
         smem_bytes: 0,
         steps: Vec::new(),
+        rows: Rows::Held,
         roles: None,
         sync: BTreeMap::new(),
         mma: None,

@@ -85,6 +85,16 @@ impl Hop {
     }
 }
 
+/// Where the addresses of the rows of tiles in global memory are computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Rows {
+    /// Before the loop that loads them: each holds registers through it.
+    #[default]
+    Held,
+    /// Where they are loaded or stored, of the tile's address and its strides.
+    Computed,
+}
+
 /// One tiled copy of one operand.
 #[derive(Clone, Debug)]
 pub struct Step {
@@ -196,6 +206,8 @@ pub struct Plan {
     pub smem_bytes: u32,
     /// Every tiled copy.
     pub steps: Vec<Step>,
+    /// Where the addresses of rows are computed.
+    pub rows: Rows,
     /// Who does what, where warps differ.
     pub roles: Option<Roles>,
     /// What its threads wait for and tell one another by.

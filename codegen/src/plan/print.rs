@@ -5,7 +5,7 @@ mod roles;
 
 use std::fmt;
 
-use crate::plan::model::{Choice, LeftOut, Plan, SmemTile, Step};
+use crate::plan::model::{Choice, LeftOut, Plan, Rows, SmemTile, Step};
 use crate::spec::model::{LaunchKind, Operand};
 
 impl fmt::Display for Plan {
@@ -52,9 +52,7 @@ impl fmt::Display for Plan {
                 writeln!(f, "    operands widened by {}", widen.id)?;
             }
         }
-        for step in &self.steps {
-            write_step(f, step)?;
-        }
+        write_steps(f, self)?;
         if let Some(specialized) = &self.roles {
             roles::write(f, self, specialized)?;
         }
@@ -77,6 +75,19 @@ impl fmt::Display for Plan {
             writeln!(f, "  assumes {assumption}")?;
         }
         Ok(())
+    }
+}
+
+fn write_steps(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
+    plan.steps.iter().try_for_each(|step| write_step(f, step))?;
+    match plan.rows {
+        Rows::Held => Ok(()),
+        Rows::Computed => {
+            writeln!(
+                f,
+                "  addresses of rows computed where they are loaded and stored"
+            )
+        }
     }
 }
 

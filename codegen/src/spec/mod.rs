@@ -73,6 +73,7 @@ pub use reference::reference;
 pub use schema::schema;
 pub(crate) use shape::default_formula;
 pub(crate) use strides::WORKSPACE;
+pub(crate) use tile::positional;
 pub use tree::{MAX_DEPTH, MAX_NODES, MAX_SCALAR_BYTES, MAX_SIZE_BYTES};
 pub use tune::MAX_POINTS;
 

@@ -28,7 +28,7 @@ const MOST_COLUMNS: i64 = 256;
 
 /// Names of the modes that a positional `cta_tile` has extents along: those of the first output,
 /// then those that are folded or summed.
-pub(super) fn positional(formula: &Formula, form: &Form) -> Vec<String> {
+pub(crate) fn positional(formula: &Formula, form: &Form) -> Vec<String> {
     let mut names = tile_of(formula, form);
     for mode in folded(formula, form) {
         if !names.contains(&mode) {

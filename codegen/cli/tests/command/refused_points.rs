@@ -10,24 +10,25 @@ use tilewright_codegen::ptx::ptxas;
 
 use crate::session::tilewright;
 
-/// A fold that ptxas spills with 64 threads.
-const COLUMNS: &str = r#"kernel: colfold
-name: colfold_mean
+/// A map that ptxas spills with 64 threads.
+const MASKED: &str = r#"kernel: masked
+name: masked_softcap
 arch: sm_80
 operands:
-  x: { dtype: f32, layout: "(m,n):(rsx,csx)" }
-  d: { dtype: f32, layout: "(n):(1)" }
+  y: { dtype: s32, layout: "(b,m,n):(s1y,s2y,1)" }
+  r: { dtype: ue8m0, layout: "(b,m,n):(s1r,s2r,1)" }
+  d: { dtype: bf16, layout: "(b,m,n):(s1d,s2d,1)" }
 compute: |
-  d[n] = mean[m] x[m,n] * 0.5
-cta_tile: { n: 64, m: 128 }
+  d[b,m,n] = softcap(where(r[b,m,n] > -1 and r[b,m,n] <= 1, r[b,m,n], y[b,m,n]), 30)
+cta_tile: { m: 16, n: 512 }
 "#;
 
-/// A folder `colfold/` with `mean.yaml` in it.
+/// A folder `masked/` with `softcap.yaml` in it.
 fn spec(more: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("colfold/mean.yaml");
+    let path = folder.path().join("masked/softcap.yaml");
     fs::create_dir(path.parent().unwrap()).unwrap();
-    fs::write(&path, format!("{COLUMNS}{more}")).unwrap();
+    fs::write(&path, format!("{MASKED}{more}")).unwrap();
     (folder, path)
 }
 
@@ -46,7 +47,7 @@ fn command_and_build_step_leave_out_the_same_points() {
     assert!(run.stdout.contains(&told), "{}", run.stdout);
     let out = folder.path().join("out");
     fs::create_dir(&out).unwrap();
-    let config = Config::new().specs(folder.path().join("colfold"));
+    let config = Config::new().specs(folder.path().join("masked"));
     let built = config.out_dir(&out).build().unwrap();
     assert_eq!(built.kernels, kernels);
     let lines = |text: &str| {
@@ -71,13 +72,13 @@ fn nothing_left_is_the_same_failure_with_what_builds() {
     let run = tilewright(["build", text(&path), "-o", text(&bundle)]).expect(1);
     let out = folder.path().join("out");
     fs::create_dir(&out).unwrap();
-    let config = Config::new().specs(folder.path().join("colfold"));
+    let config = Config::new().specs(folder.path().join("masked"));
     let error = config.out_dir(&out).build().unwrap_err().to_string();
     for told in [&run.stderr, &error] {
         assert!(told.contains("error[spill-loads]"), "{told}");
         assert!(told.contains("error[threads-tile]"), "{told}");
         assert!(told.contains("use threads 512, which builds"), "{told}");
-        assert!(told.contains("mean.yaml:11:13"), "{told}");
+        assert!(told.contains("softcap.yaml:12:13"), "{told}");
     }
     // It does what it says.
     let (_folder, path) = spec("threads: 512\n");

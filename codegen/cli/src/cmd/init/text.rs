@@ -209,8 +209,7 @@ fn rows(args: &Init, kind: Kind) -> Result<Parts, String> {
 }
 
 /// Tiles of a product that every way of computing it takes, the better one first: rows of 128
-/// bytes along k where
-/// tensor cores read them through the swizzle of that width.
+/// bytes along k where tensor cores read them through the swizzle of that width.
 fn tiles(arch: Arch, a: DType) -> [&'static str; 2] {
     match (arch, a.bits()) {
         (Arch::Sm70, _) | (Arch::Sm80, 32) => ["(64,64,16)", "(64,32,16)"],

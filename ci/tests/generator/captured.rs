@@ -22,7 +22,7 @@ use crate::{locks, sample, shipped};
 
 const FOLDER: &str = "ci/data/captures";
 /// Products of the rows that are replayed, by bytes of their outputs.
-const PRODUCTS: u64 = 300_000_000;
+const PRODUCTS: u64 = 60_000_000;
 /// Products that the emulator makes in the time of an element of a kernel that has none, which a
 /// thread moves and computes by itself.
 const PRODUCTS_AN_ELEMENT: u64 = 64;

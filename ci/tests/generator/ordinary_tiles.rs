@@ -28,7 +28,8 @@ const TILES: [&str; 11] = [
     "(32,64,32)",
     "(16,128,32)",
 ];
-/// Tiles whose sums and elements on their way only tensor cores leave registers for.
+/// Tiles whose sums and elements on their way only tensor cores leave registers or shared memory
+/// for.
 const LARGE: [&str; 2] = ["(128,128,64)", "(128,256,32)"];
 const EPILOGUES: [&str; 4] = [
     "acc[m,n]",
@@ -122,6 +123,8 @@ fn a_sample_of_ordinary_tiles_spills_nothing() {
     sample.truncate(KERNELS);
     // What README tells to begin with, and what was found to spill.
     sample.push(["sm_80", "f16", "(64,64,64)", EPILOGUES[2]]);
+    // More rows on their way than there are registers for their addresses.
+    sample.push(["sm_70", "f32", "(128,128,64)", EPILOGUES[0]]);
     for of in sample {
         let point = &product(of, "").points[0];
         let found = first_good(point, &making, |_| {});
@@ -134,7 +137,16 @@ fn a_sample_of_ordinary_tiles_spills_nothing() {
 #[test]
 fn what_spills_takes_other_values_for_auto() {
     let Some(making) = judged() else { return };
-    for name in ["column_mean", "min_of_product", "two_maps", "three_folds"] {
+    let names = [
+        "column_mean",
+        "min_of_product",
+        "two_maps",
+        "three_folds",
+        "strided_rows",
+        "two_outputs",
+        "half_the_threads",
+    ];
+    for name in names {
         let path = source_tree::root().join(format!("ci/data/spills/{name}.yaml"));
         let file = spec::parse("-", &std::fs::read_to_string(&path).unwrap()).unwrap();
         let point = &file.points[0];

@@ -23,6 +23,10 @@ use tilewright_runtime::{Device, EmulatorSettings, Runtime};
 
 use crate::shipped;
 
+/// Largest product of a problem's extents, as far as a probe takes it: a few tiles tell where each
+/// element of one arrives.
+const VOLUME: u64 = 1 << 20;
+
 fn points() -> Vec<Point> {
     let folder = source_tree::root().join("ci/data/probes/gemm");
     let entries = fs::read_dir(folder).unwrap();
@@ -102,7 +106,7 @@ fn every_element_arrives_where_the_product_wants_it() {
             problems: 1,
             seed: *number as u64,
             inputs: Inputs::Indices,
-            volume: None,
+            volume: Some(VOLUME),
         };
         let summary = verify(&runtime, &[*kernel], options, |_| {});
         summary.unwrap().outcomes

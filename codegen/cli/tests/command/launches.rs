@@ -110,6 +110,21 @@ fn what_cannot_be_run_is_refused_with_the_way_out() {
     );
 }
 
+/// What was found until then is told, and that it is a part.
+#[test]
+fn a_budget_that_is_spent_ends_a_verification_with_what_it_found() {
+    let (_folder, path) = bundle();
+    let args = ["verify", path.to_str().unwrap(), "--device", "emulator"];
+    let more = ["--problems", "3", "--budget", "0"];
+    let run = tilewright(args.into_iter().chain(more)).expect(2);
+    assert!(
+        run.stdout.contains("partial: 1 passed, 0 failed, "),
+        "{}",
+        run.stdout
+    );
+    assert!(run.stderr.contains("give more --budget"), "{}", run.stderr);
+}
+
 #[test]
 fn a_problem_larger_than_the_host_is_refused_before_memory_is_taken() {
     let (_folder, path) = bundle();

@@ -28,11 +28,15 @@ cargo publish --workspace --dry-run --no-verify --locked --allow-dirty --quiet
 step documentation
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
+# All that the steps below run, at once: libraries alone would have other features, and be compiled
+# again for the tests.
+step build
+cargo build --workspace --lib --bins --tests --locked --quiet
+
 step "documentation examples"
 cargo test --workspace --doc --locked --quiet
 
 step "the Python module"
-cargo build --package tilewright --package tilewright-python --locked --quiet
 TILEWRIGHT=target/debug/tilewright ci/python.sh --library target/debug/lib_tilewright.so
 
 step tests

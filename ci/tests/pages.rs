@@ -15,12 +15,24 @@ use tilewright_ci::source_tree;
 /// What is written for its records, not to be followed.
 const RECORDS: [&str; 2] = ["CHANGELOG.md", "ARCHITECTURE.md"];
 /// What stands in the place of cargo: nothing is asked of a network, nothing is optimized, which
-/// takes minutes, and a crate has the versions of an example of ours.
+/// takes minutes, and a crate has the versions of an example of ours. What the clone links to is
+/// compiled where it is, once for every clone: all of it, as for the tests, since packages by
+/// themselves would have other features.
 const CARGO: &str = r#"#!/bin/bash
 set -euo pipefail
 words=()
 for word; do [ "$word" = --release ] || words+=("$word"); done
-if [ -f Cargo.toml ] && [ ! -f Cargo.lock ]; then cp "$PAGES_LOCK" Cargo.lock; fi
+case "$PWD/" in
+    "$PAGES_CLONE"/*)
+        cd "$PAGES_ROOT${PWD#"$PAGES_CLONE"}"
+        [ "$1 ${2-} ${3-}" != "build --release --package" ] ||
+            words=(build --workspace --lib --bins --tests)
+        ;;
+    *)
+        if [ -f Cargo.toml ] && [ ! -f Cargo.lock ]; then cp "$PAGES_LOCK" Cargo.lock; fi
+        if [ "$1" = run ]; then sed -i "s|\"../tilewright/|\"$PAGES_ROOT/|" Cargo.toml; fi
+        ;;
+esac
 CARGO_TARGET_DIR=$PAGES_TARGET exec "$PAGES_CARGO" "${words[@]}"
 "#;
 
@@ -96,6 +108,8 @@ impl Place {
             .env("CARGO_NET_OFFLINE", "true")
             .env("PAGES_CARGO", cargo)
             .env("PAGES_TARGET", target())
+            .env("PAGES_ROOT", source_tree::root())
+            .env("PAGES_CLONE", self.at("tilewright"))
             .env(
                 "PAGES_LOCK",
                 source_tree::root().join("ci/examples/embed/Cargo.lock"),

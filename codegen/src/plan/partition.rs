@@ -1,6 +1,6 @@
 //! Who holds what: the partitions of the plan's tiled copies and of its tiled MMA, as numbers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tilewright_layout::{Basis, IntTuple, Layout, Operand, Stride, Swizzle, TiledCopy};
 
@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::plan::model::{Hop, MmaPlan, Plan, SmemTile, Step};
 use crate::plan::part::{Digit, Part};
-use crate::plan::smem::{Accesses, Wavefronts};
+use crate::plan::smem::{self, Accesses, Wavefronts};
 use crate::spec::model::Role;
 
 /// A tiled copy's two sides.
@@ -176,6 +176,38 @@ pub struct SmemAccesses {
     threads: i64,
     /// Where the warps of those threads meet the banks.
     warps: Accesses,
+    /// All accesses of all threads.
+    vectors: Vec<Vectors>,
+}
+
+/// Accesses whose elements lie alike.
+struct Vectors {
+    /// Where each element lies, counted from the first.
+    steps: Vec<i64>,
+    /// Where the first elements lie, each place once, in order.
+    first: Vec<i64>,
+}
+
+impl Vectors {
+    /// Those of so many threads, of so many values each.
+    fn all(offsets: &Part<1>, values: usize, threads: i64) -> Vec<Vectors> {
+        let mut alike: BTreeMap<Vec<i64>, Vec<i64>> = BTreeMap::new();
+        for group in offsets.values.chunks(values) {
+            let [start] = group[0];
+            let steps = group.iter().map(|[value]| value - start).collect();
+            alike.entry(steps).or_default().push(start);
+        }
+        let bases = (0..threads).map(|thread| offsets.base(thread)[0]);
+        let bases: BTreeSet<i64> = bases.collect();
+        let of = |(steps, starts): (Vec<i64>, Vec<i64>)| {
+            let of_base = |base: &i64| starts.iter().map(|start| base + start).collect::<Vec<_>>();
+            let mut first: Vec<i64> = bases.iter().flat_map(of_base).collect();
+            first.sort_unstable();
+            first.dedup();
+            Vectors { steps, first }
+        };
+        alike.into_iter().map(of).collect()
+    }
 }
 
 impl SmemAccesses {
@@ -200,6 +232,7 @@ impl SmemAccesses {
         let together = of_warp.is_some_and(|threads| threads > 1);
         Ok(SmemAccesses {
             warps: Accesses::of(&offsets, values, bytes, threads, together),
+            vectors: Vectors::all(&offsets, values, threads),
             offsets,
             values,
             bytes,
@@ -222,7 +255,8 @@ impl SmemAccesses {
                         "thread {thread} reaches byte {first} of {size_bytes}"
                     ));
                 }
-                if !self.is_whole(base, group, swizzle) {
+                let mut steps = group.iter().map(|[value]| value - group[0][0]);
+                if !self.is_whole(base + group[0][0], &mut steps, swizzle) {
                     return Err(format!(
                         "thread {thread}: the vector at byte {first} is torn or unaligned"
                     ));
@@ -233,20 +267,30 @@ impl SmemAccesses {
     }
 
     /// Whether the swizzle keeps a vector in a row, at a multiple of its size.
-    fn is_whole(&self, base: i64, group: &[[i64; 1]], swizzle: &Swizzle) -> bool {
+    fn is_whole(
+        &self,
+        start: i64,
+        steps: &mut dyn Iterator<Item = i64>,
+        swizzle: &Swizzle,
+    ) -> bool {
         let [element, access] = self.bytes;
-        let first = swizzle.apply(base + group[0][0]);
-        let mut steps = (0..).zip(group);
+        let first = swizzle.apply(start);
+        let mut steps = (0..).zip(steps);
         first * element % access == 0
-            && steps.all(|(step, [value])| swizzle.apply(base + value) == first + step)
+            && steps.all(|(place, step)| swizzle.apply(start + step) == first + place)
     }
 
-    /// Whether the swizzle keeps every vector whole and aligned.
+    /// Whether the swizzle keeps every vector whole and aligned. Of those that begin a number of
+    /// its periods apart one is looked at.
     pub fn whole(&self, swizzle: &Swizzle) -> bool {
-        (0..self.threads).all(|thread| {
-            let [base] = self.offsets.base(thread);
-            let mut groups = self.offsets.values.chunks(self.values);
-            groups.all(|group| self.is_whole(base, group, swizzle))
+        let [element, access] = self.bytes;
+        let period = smem::period(swizzle, element).max(access / element);
+        self.vectors.iter().all(|Vectors { steps, first }| {
+            let mut starts: Vec<i64> = first.iter().map(|at| at.rem_euclid(period)).collect();
+            starts.sort_unstable();
+            starts.dedup();
+            let mut starts = starts.into_iter();
+            starts.all(|start| self.is_whole(start, &mut steps.iter().copied(), swizzle))
         })
     }
 

@@ -162,14 +162,7 @@ impl Accesses {
     /// Accesses that begin a number of the swizzle's periods apart meet the banks alike, so that
     /// each is enumerated once.
     pub fn wavefronts(&self, swizzle: &Swizzle) -> Wavefronts {
-        let [bits, base, shift] = [
-            swizzle.bits(),
-            swizzle.base(),
-            swizzle.shift().unsigned_abs(),
-        ];
-        let swizzled = if bits == 0 { 0 } else { bits + base + shift };
-        let words = (WORD_BYTES / self.element_bytes).max(1);
-        let period = words.max(1i64.checked_shl(swizzled).unwrap_or(i64::MAX));
+        let period = period(swizzle, self.element_bytes);
         let mut all = Wavefronts::default();
         for Alike { lanes, first } in &self.alike {
             let mut times: BTreeMap<i64, u64> = BTreeMap::new();
@@ -184,6 +177,19 @@ impl Accesses {
         }
         all
     }
+}
+
+/// Elements that a swizzle moves whole, each such number of them alike: what lies as many apart has
+/// the same place among the banks, and the same alignment.
+pub(super) fn period(swizzle: &Swizzle, element_bytes: i64) -> i64 {
+    let [bits, base, shift] = [
+        swizzle.bits(),
+        swizzle.base(),
+        swizzle.shift().unsigned_abs(),
+    ];
+    let swizzled = if bits == 0 { 0 } else { bits + base + shift };
+    let words = (WORD_BYTES / element_bytes).max(1);
+    words.max(1i64.checked_shl(swizzled).unwrap_or(i64::MAX))
 }
 
 /// A tile of that shape whose `contiguous` mode has stride 1, swizzled.

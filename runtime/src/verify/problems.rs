@@ -37,7 +37,7 @@ const FEW: [i64; 2] = [64, 4];
 /// and the product is small all the same.
 const SHORT: [i64; 5] = [1, 2, 3, 4, 6];
 /// Most elements of an operand of more than two modes: the reference computes each of them.
-const MOST_OF_MANY_MODES: i64 = 1 << 26;
+const MOST_OF_MANY_MODES: i64 = 1 << 24;
 /// What scalars are drawn from.
 const SCALARS: [f64; 7] = [-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0];
 /// Draws before a kernel counts as one that takes no problem.

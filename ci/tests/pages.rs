@@ -25,8 +25,10 @@ for word; do [ "$word" = --release ] || words+=("$word"); done
 case "$PWD/" in
     "$PAGES_CLONE"/*)
         cd "$PAGES_ROOT${PWD#"$PAGES_CLONE"}"
-        [ "$1 ${2-} ${3-}" != "build --release --package" ] ||
+        if [ "$1 ${2-} ${3-}" = "build --release --package" ]; then
+            "$PAGES_CARGO" pkgid --offline "$4"
             words=(build --workspace --lib --bins --tests)
+        fi
         ;;
     *)
         if [ -f Cargo.toml ] && [ ! -f Cargo.lock ]; then cp "$PAGES_LOCK" Cargo.lock; fi

@@ -79,8 +79,11 @@ fn probes_cover_types_majors_and_swizzles() {
 fn every_element_arrives_where_the_product_wants_it() {
     let artifacts = shipped::on_each(&points(), |point| {
         let made = compile(point).unwrap_or_else(|error| panic!("{}", error.report(false)));
+        let report = ptxas::assemble(&made.ptx.text, &point.spec.arch);
+        let report = report.unwrap_or_else(|error| panic!("{}", error.report(false)));
+        assert_eq!(ptxas::gate(&report), [], "{}", point.id);
         let (plan, program) = (&made.plan, &made.program);
-        pack::artifact(plan, program, &made.certificate, made.ptx, &[]).unwrap()
+        pack::artifact(plan, program, &made.certificate, made.ptx, &[report]).unwrap()
     });
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bundle");

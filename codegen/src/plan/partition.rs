@@ -184,7 +184,7 @@ pub struct SmemAccesses {
 struct Vectors {
     /// Where each element lies, counted from the first.
     steps: Vec<i64>,
-    /// Where the first elements lie, each place once, in order.
+    /// Where the first elements lie.
     first: Vec<i64>,
 }
 
@@ -200,10 +200,8 @@ impl Vectors {
         let bases = (0..threads).map(|thread| offsets.base(thread)[0]);
         let bases: BTreeSet<i64> = bases.collect();
         let of = |(steps, starts): (Vec<i64>, Vec<i64>)| {
-            let of_base = |base: &i64| starts.iter().map(|start| base + start).collect::<Vec<_>>();
-            let mut first: Vec<i64> = bases.iter().flat_map(of_base).collect();
-            first.sort_unstable();
-            first.dedup();
+            let of_base = |base| starts.iter().map(move |start| base + start);
+            let first = bases.iter().flat_map(of_base).collect();
             Vectors { steps, first }
         };
         alike.into_iter().map(of).collect()
@@ -255,8 +253,8 @@ impl SmemAccesses {
                         "thread {thread} reaches byte {first} of {size_bytes}"
                     ));
                 }
-                let mut steps = group.iter().map(|[value]| value - group[0][0]);
-                if !self.is_whole(base + group[0][0], &mut steps, swizzle) {
+                let steps = group.iter().map(|[value]| value - group[0][0]);
+                if !self.is_whole(base + group[0][0], steps, swizzle) {
                     return Err(format!(
                         "thread {thread}: the vector at byte {first} is torn or unaligned"
                     ));
@@ -267,12 +265,7 @@ impl SmemAccesses {
     }
 
     /// Whether the swizzle keeps a vector in a row, at a multiple of its size.
-    fn is_whole(
-        &self,
-        start: i64,
-        steps: &mut dyn Iterator<Item = i64>,
-        swizzle: &Swizzle,
-    ) -> bool {
+    fn is_whole(&self, start: i64, steps: impl Iterator<Item = i64>, swizzle: &Swizzle) -> bool {
         let [element, access] = self.bytes;
         let first = swizzle.apply(start);
         let mut steps = (0..).zip(steps);
@@ -286,11 +279,9 @@ impl SmemAccesses {
         let [element, access] = self.bytes;
         let period = smem::period(swizzle, element).max(access / element);
         self.vectors.iter().all(|Vectors { steps, first }| {
-            let mut starts: Vec<i64> = first.iter().map(|at| at.rem_euclid(period)).collect();
-            starts.sort_unstable();
-            starts.dedup();
+            let starts: BTreeSet<i64> = first.iter().map(|at| at.rem_euclid(period)).collect();
             let mut starts = starts.into_iter();
-            starts.all(|start| self.is_whole(start, &mut steps.iter().copied(), swizzle))
+            starts.all(|start| self.is_whole(start, steps.iter().copied(), swizzle))
         })
     }
 

@@ -179,8 +179,8 @@ impl Accesses {
     }
 }
 
-/// Elements that a swizzle moves whole, each such number of them alike: what lies as many apart has
-/// the same place among the banks, and the same alignment.
+/// Elements after which a swizzle starts over, whole words of them at least: what begins a number
+/// of them apart is moved alike, and meets the banks alike.
 pub(super) fn period(swizzle: &Swizzle, element_bytes: i64) -> i64 {
     let [bits, base, shift] = [
         swizzle.bits(),

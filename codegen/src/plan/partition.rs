@@ -289,6 +289,16 @@ impl SmemAccesses {
     pub fn wavefronts(&self, swizzle: &Swizzle) -> Wavefronts {
         self.warps.wavefronts(swizzle)
     }
+
+    /// The same, or `None` where they are so many above the fewest and more.
+    pub fn wavefronts_within(&self, swizzle: &Swizzle, above_least: u64) -> Option<Wavefronts> {
+        self.warps.wavefronts_within(swizzle, above_least)
+    }
+
+    /// The fewest that all warps take however the tile lies.
+    pub fn fewest(&self) -> u64 {
+        self.warps.fewest()
+    }
 }
 
 fn identity(tile: [i64; 2]) -> Result<Layout<i64, Basis<i64>>> {

@@ -34,18 +34,24 @@ pub(super) fn place_smem(
         if best.is_some() && placed_bytes(layout.inner.cosize()?, operand.dtype) > room {
             continue;
         }
-        if known.as_ref().is_none_or(|(of, _)| *of != layout.inner) {
-            let of = |step| SmemAccesses::new(plan, step, &layout.inner, operand.dtype);
-            let [one, other] = steps.map(of);
-            known = Some((layout.inner.clone(), [one?, other?]));
-        }
-        let accesses = || known.iter().flat_map(|(_, accesses)| accesses);
-        let of_both = accesses().map(|access| access.wavefronts(&layout.swizzle));
-        let all = of_both.fold(Wavefronts::default(), Wavefronts::with);
-        let better = best
+        let (_, accesses) = match known.take().filter(|(of, _)| *of == layout.inner) {
+            Some(same) => known.insert(same),
+            None => {
+                let of = |step| SmemAccesses::new(plan, step, &layout.inner, operand.dtype);
+                let [one, other] = steps.map(of);
+                known.insert((layout.inner.clone(), [one?, other?]))
+            }
+        };
+        let least: u64 = accesses.iter().map(SmemAccesses::fewest).sum();
+        let most = best
             .as_ref()
-            .is_none_or(|(fewest, _)| all.taken < fewest.taken);
-        if better && accesses().all(|access| access.whole(&layout.swizzle)) {
+            .map_or(u64::MAX, |(best, _)| best.taken.saturating_sub(least));
+        let of_both = accesses.iter().try_fold(Wavefronts::default(), |all, one| {
+            let left = most.saturating_sub(all.above_least());
+            Some(all.with(one.wavefronts_within(&layout.swizzle, left)?))
+        });
+        let whole = || accesses.iter().all(|access| access.whole(&layout.swizzle));
+        if let Some(all) = of_both.filter(|_| whole()) {
             best = Some((all, layout));
             if !all.in_conflict() {
                 break;

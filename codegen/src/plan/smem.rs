@@ -4,8 +4,6 @@
 //! bytes a lane (8 lanes for ldmatrix); a phase takes as many wavefronts as the most distinct words
 //! asked of one bank (`runtime/emulator/src/counters.rs` counts the same of what runs).
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use tilewright_layout::{ComposedLayout, Layout, Swizzle};
 
@@ -40,6 +38,11 @@ impl Wavefronts {
     /// Whether words of one bank meet in some access.
     pub fn in_conflict(&self) -> bool {
         self.taken > self.least
+    }
+
+    /// How many of them are due to words that meet in a bank.
+    pub fn above_least(&self) -> u64 {
+        self.taken - self.least
     }
 
     /// What they cost: each access is issued, then takes its wavefronts.
@@ -80,26 +83,71 @@ impl Wavefronts {
     }
 }
 
+/// Lanes that are served at once.
+fn lanes_of_a_phase(access_bytes: i64) -> usize {
+    (PHASE_BYTES / access_bytes).clamp(1, LANES) as usize
+}
+
+/// The words that a phase asks for, by the bank that has them.
+#[derive(Debug)]
+struct Phase {
+    words: [i64; Phase::MOST],
+    /// Of each word the one before it in its bank, from 1; 0 for none.
+    before: [u8; Phase::MOST],
+    /// Of each bank its last word, from 1, and how many it has.
+    last: [u8; BANKS],
+    asked: [u32; BANKS],
+    count: u8,
+}
+
+impl Phase {
+    /// Words at most: 32 lanes of two bytes, each across two words.
+    const MOST: usize = 64;
+
+    const EMPTY: Phase = Phase {
+        words: [0; Phase::MOST],
+        before: [0; Phase::MOST],
+        last: [0; BANKS],
+        asked: [0; BANKS],
+        count: 0,
+    };
+
+    /// Asks for a word, once however many lanes do.
+    fn ask(&mut self, word: i64) {
+        let bank = word.rem_euclid(BANKS as i64) as usize;
+        let mut at = self.last[bank];
+        while at > 0 {
+            let place = usize::from(at - 1);
+            if self.words[place] == word {
+                return;
+            }
+            at = self.before[place];
+        }
+        let place = usize::from(self.count);
+        self.words[place] = word;
+        self.before[place] = self.last[bank];
+        self.count += 1;
+        self.last[bank] = self.count;
+        self.asked[bank] += 1;
+    }
+}
+
 /// What one access of a warp takes, and the least: of byte offsets by lane.
 fn of_access(offsets_bytes: &[i64], access_bytes: i64) -> [u32; 2] {
-    let lanes = (PHASE_BYTES / access_bytes).clamp(1, LANES) as usize;
-    let phases = offsets_bytes.chunks(lanes);
+    let phases = offsets_bytes.chunks(lanes_of_a_phase(access_bytes));
     let least = phases.len() as u32;
-    let mut words = Vec::with_capacity(BANKS);
     let mut taken = 0;
-    for phase in phases {
-        words.clear();
-        words.extend(phase.iter().flat_map(|offset| {
+    for offsets in phases {
+        let mut phase = Phase::EMPTY;
+        for offset in offsets {
+            let mut word = offset.div_euclid(WORD_BYTES);
             let last = (offset + access_bytes - 1).div_euclid(WORD_BYTES);
-            offset.div_euclid(WORD_BYTES)..=last
-        }));
-        words.sort_unstable();
-        words.dedup();
-        let mut banks = [0u32; BANKS];
-        for word in &words {
-            banks[word.rem_euclid(BANKS as i64) as usize] += 1;
+            while word <= last {
+                phase.ask(word);
+                word += 1;
+            }
         }
-        taken += banks.into_iter().max().unwrap_or(0);
+        taken += phase.asked.into_iter().max().unwrap_or(0);
     }
     [taken, least]
 }
@@ -162,20 +210,38 @@ impl Accesses {
     /// Accesses that begin a number of the swizzle's periods apart meet the banks alike, so that
     /// each is enumerated once.
     pub fn wavefronts(&self, swizzle: &Swizzle) -> Wavefronts {
+        let all = self.wavefronts_within(swizzle, u64::MAX);
+        all.unwrap_or_default()
+    }
+
+    /// The same, or `None` as soon as they are known to be so many above the fewest and more: most
+    /// swizzles of many are given up after a few accesses.
+    pub fn wavefronts_within(&self, swizzle: &Swizzle, above_least: u64) -> Option<Wavefronts> {
         let period = period(swizzle, self.element_bytes);
         let mut all = Wavefronts::default();
+        let mut places = Vec::new();
         for Alike { lanes, first } in &self.alike {
-            let mut times: BTreeMap<i64, u64> = BTreeMap::new();
-            for start in first {
-                *times.entry(start.rem_euclid(period)).or_default() += 1;
-            }
-            for (start, times) in times {
+            let mut starts: Vec<i64> = first.iter().map(|at| at.rem_euclid(period)).collect();
+            starts.sort_unstable();
+            for alike in starts.chunk_by(|one, other| one == other) {
+                let (start, times) = (alike[0], alike.len() as u64);
                 let place = |lane: &i64| swizzle.apply(start + lane) * self.element_bytes;
-                let places: Vec<i64> = lanes.iter().map(place).collect();
+                places.clear();
+                places.extend(lanes.iter().map(place));
                 all.count(of_access(&places, self.access_bytes), times);
+                if all.above_least() >= above_least {
+                    return None;
+                }
             }
         }
-        all
+        Some(all)
+    }
+
+    /// The fewest that they take however the tile lies.
+    pub fn fewest(&self) -> u64 {
+        let lanes = lanes_of_a_phase(self.access_bytes);
+        let of = |one: &Alike| (one.lanes.len().div_ceil(lanes) * one.first.len()) as u64;
+        self.alike.iter().map(of).sum()
     }
 }
 

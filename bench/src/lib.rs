@@ -14,6 +14,7 @@
 //! # Ok::<(), tilewright_bench::Error>(())
 //! ```
 
+pub mod bars;
 pub mod ladder;
 
 use std::collections::BTreeMap;

@@ -298,11 +298,11 @@ fn the_header_stands_by_itself_in_c_and_in_cpp() {
     }
 }
 
-/// The fragment that the repository's README.md shows is one of a program that compiles; a GPU is
-/// what it would run on.
+/// The fragment that README.md shows is one of a program that compiles; a GPU is what it would run
+/// on.
 #[test]
 fn the_fragment_of_the_readme_compiles() {
-    let readme = std::fs::read_to_string(crate_root().join("../README.md")).unwrap();
+    let readme = std::fs::read_to_string(crate_root().join("README.md")).unwrap();
     let (_, fragment) = readme.split_once("```cpp\n").unwrap();
     let (fragment, behind) = fragment.split_once("```").unwrap();
     assert!(!behind.contains("```cpp"), "a fragment without a test");

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const NOT_WRITTEN_BY_HAND: [&str; 3] = ["target", "ci/data", "bench/results"];
 
 /// The hidden folders of the root that are part of the repository.
-const HIDDEN_SOURCES: [&str; 2] = [".cargo", ".ci"];
+const HIDDEN_SOURCES: [&str; 3] = [".cargo", ".ci", ".github"];
 
 /// The endings of the files that house style is about.
 const ENDINGS: [&str; 8] = ["rs", "tera", "sh", "toml", "md", "yaml", "yml", "py"];

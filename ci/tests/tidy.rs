@@ -126,14 +126,6 @@ fn the_change_log_has_an_entry_for_this_version() {
 }
 
 #[test]
-fn the_readme_shows_a_spec_as_it_is_shipped() {
-    let root = source_tree::root();
-    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
-    let (_, block) = readme.split_once("```yaml\n").unwrap();
-    let (shown, _) = block.split_once("```").unwrap();
-    let (head, shown) = shown.split_once('\n').unwrap();
-    let path = head.trim_start_matches("# ").split(':').next().unwrap();
-    let shipped = std::fs::read_to_string(root.join(path)).unwrap();
-    // Each has a comment of its own as its first line.
-    assert_eq!(shown, shipped.split_once('\n').unwrap().1, "{path}");
+fn releases_are_told_in_few_lines() {
+    check_each(text_rules::change_log);
 }

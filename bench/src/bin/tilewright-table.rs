@@ -1,12 +1,14 @@
-//! Prints the tables of result rows as Markdown: `tilewright-table [--best | --ladder] [--svg PLOT]
-//! FILE.jsonl…`. With `--best`, products only, and of each problem its fastest kernel. With
-//! `--ladder`, the rungs of `bench/ladder` one beside another; `--svg` writes their plot.
+//! Prints the tables of result rows as Markdown: `tilewright-table [--best | --ladder | --bars]
+//! [--svg PLOT] FILE.jsonl…`. With `--best`, products only, and of each problem its fastest kernel.
+//! With `--ladder`, the rungs of `bench/ladder` one beside another; `--svg` writes their plot. With
+//! `--bars`, `--svg` writes how fast each class is beside its peers.
 
 use std::process::ExitCode;
 
-use tilewright_bench::{best, ladder, markdown};
+use tilewright_bench::{bars, best, ladder, markdown};
 
-const USAGE: &str = "usage: tilewright-table [--best | --ladder] [--svg PLOT] FILE.jsonl...";
+const USAGE: &str =
+    "usage: tilewright-table [--best | --ladder | --bars] [--svg PLOT] FILE.jsonl...";
 
 /// What is printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -14,6 +16,7 @@ enum Table {
     All,
     Best,
     Ladder,
+    Bars,
 }
 
 fn main() -> ExitCode {
@@ -23,6 +26,7 @@ fn main() -> ExitCode {
         match arg.as_str() {
             "--best" => table = Table::Best,
             "--ladder" => table = Table::Ladder,
+            "--bars" => table = Table::Bars,
             "--svg" => match args.next() {
                 Some(path) => plot = Some(path),
                 None => return refuse("--svg needs the file to write"),
@@ -33,15 +37,19 @@ fn main() -> ExitCode {
             },
         }
     }
-    if plot.is_some() && table != Table::Ladder {
-        return refuse("--svg draws the ladder: add --ladder");
+    if plot.is_some() && !matches!(table, Table::Ladder | Table::Bars) {
+        return refuse("--svg draws the ladder or the bars: add --ladder or --bars");
     }
     let tables = match table {
-        Table::All => markdown(&rows),
+        Table::All | Table::Bars => markdown(&rows),
         Table::Best => best(&rows),
         Table::Ladder => ladder::markdown(&rows),
     };
-    let drawing = plot.map(|path| (path, ladder::plot(&rows)));
+    let draw = match table {
+        Table::Bars => bars::plot,
+        _ => ladder::plot,
+    };
+    let drawing = plot.map(|path| (path, draw(&rows)));
     match (tables, drawing) {
         (Ok(tables), None) => print!("{tables}"),
         (Ok(tables), Some((path, Ok(drawing)))) => {

@@ -16,6 +16,12 @@ pub const MOST_FILE_LINES: usize = 700;
 /// The longest function, in lines.
 pub const MOST_FUNCTION_LINES: usize = 70;
 
+/// The longest section of the change log, in lines that are not blank.
+pub const MOST_SECTION_LINES: usize = 15;
+
+/// The widest line of the change log, in characters: no line is several.
+pub const MOST_SECTION_COLUMNS: usize = 150;
+
 /// Names that say nothing about what is inside.
 const EMPTY_NAMES: [&str; 6] = ["utils", "util", "common", "helpers", "helper", "misc"];
 
@@ -126,6 +132,38 @@ pub fn words(file: &SourceFile) -> Vec<Complaint> {
                 index + 1,
                 format!("`{word}` stands here"),
             ));
+        }
+    }
+    complaints
+}
+
+/// Each release of the change log is told in few lines, for who uses it.
+pub fn change_log(file: &SourceFile) -> Vec<Complaint> {
+    if file.path != "CHANGELOG.md" {
+        return Vec::new();
+    }
+    let mut complaints = Vec::new();
+    // Its heading's line, and how many lines it has.
+    let mut section: Option<(usize, usize)> = None;
+    for (index, line) in file.text.lines().enumerate() {
+        if line.starts_with("## ") {
+            section = Some((index + 1, 0));
+        } else if let Some((heading, lines)) = &mut section
+            && !line.trim().is_empty()
+        {
+            *lines += 1;
+            let columns = line.chars().count();
+            if columns > MOST_SECTION_COLUMNS {
+                let message = format!("{columns} columns; at most {MOST_SECTION_COLUMNS}");
+                complaints.push(Complaint::new(file, index + 1, message));
+            }
+            if *lines == MOST_SECTION_LINES + 1 {
+                let message = format!(
+                    "the release has more than {MOST_SECTION_LINES} lines: say what users have to \
+                     know, and no more"
+                );
+                complaints.push(Complaint::new(file, *heading, message));
+            }
         }
     }
     complaints

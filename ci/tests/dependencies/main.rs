@@ -1,8 +1,10 @@
 //! Boundaries between the crates, stated as absences and read from `cargo tree`; licences and
-//! sources of what is depended on.
+//! sources of what is depended on; what is published, and by which forms and workflows.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod forge;
 mod licences;
+mod published;
 
 use std::collections::BTreeSet;
 use std::process::Command;

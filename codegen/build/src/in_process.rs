@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use tilewright_bundle::Bundle;
 use tilewright_codegen::error::Error as CodegenError;
 use tilewright_codegen::kept::Kept;
+use tilewright_codegen::ptx::ptxas;
 use tilewright_codegen::spec::{Point, SpecFile};
 use tilewright_codegen::{LineInfo, Making, catalogue, pack};
 
@@ -39,8 +40,10 @@ pub(crate) struct Generated {
 }
 
 /// What is told where no assembler has looked at the kernels.
-pub const UNJUDGED: &str = "without ptxas no kernel was judged (spills, local memory, warnings): \
-                            run ci/setup.sh, or set TILEWRIGHT_PTXAS";
+pub fn unjudged() -> String {
+    let way_out = ptxas::WAY_OUT;
+    format!("without ptxas no kernel was judged (spills, local memory, warnings): {way_out}")
+}
 
 /// Writes the bundle, and compares it with the lock.
 pub(crate) fn generate(request: &Request<'_>) -> Result<Generated, Error> {
@@ -60,7 +63,7 @@ pub(crate) fn generate(request: &Request<'_>) -> Result<Generated, Error> {
         let first = limits.lines().next().unwrap_or_default();
         format!("left out {point} ({}): {first}", why.first_code())
     });
-    let unjudged = making.ptxas.is_none().then(|| UNJUDGED.to_owned());
+    let unjudged = making.ptxas.is_none().then(unjudged);
     let doubtful = catalogue::warned(&files).into_iter();
     let warnings = doubtful.chain(left_out).chain(unjudged).collect();
     let provenance = pack::provenance(making.ptxas.as_deref());

@@ -49,7 +49,7 @@ mod config;
 pub use config::{Built, Config, compile};
 pub use error::Error;
 #[cfg(feature = "llvm")]
-pub use in_process::{UNJUDGED, lock_of};
+pub use in_process::{lock_of, unjudged};
 pub use launchers::source;
 pub use lock::{Checked, Inputs, Lock, LockedSpec, SpecText};
 pub use spec_files::spec_files;

@@ -142,7 +142,7 @@ fn specs_are_compiled_in_this_process_once() {
     let built = config.clone().build().unwrap();
     assert_eq!(built.kernels, 1);
     // Told once, as the command tells it.
-    assert_eq!(built.warnings, [tilewright_build::UNJUDGED]);
+    assert_eq!(built.warnings, [tilewright_build::unjudged()]);
     let strict = config.clone().require_last_resort().build();
     let told = strict.unwrap_err();
     assert!(matches!(told, Error::Uncovered(_)), "{told:?}");
@@ -317,7 +317,7 @@ fn a_build_script_tells_once_that_nothing_was_judged() {
         (package, Vec::new())
     });
     if let Some(said) = said {
-        let warning = format!("cargo::warning={}\n", tilewright_build::UNJUDGED);
+        let warning = format!("cargo::warning={}\n", tilewright_build::unjudged());
         assert_eq!(said.matches(&warning).count(), 1, "{said}");
         assert_eq!(said.matches("cargo::warning").count(), 1, "{said}");
     }

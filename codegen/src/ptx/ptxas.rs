@@ -4,11 +4,13 @@
 //! and the cubin. The tool is what `TILEWRIGHT_PTXAS` names, else the one on the `PATH`, else the
 //! one in `CUDA_HOME/bin`, else the one that `ci/setup.sh` put into the repository that this
 //! program was built in: `.tools/bin/ptxas` in a folder above the program's own file, or in the
-//! repository itself where the program was moved since, as `cargo install` does. Both have to be of
-//! the program's owner. No other place is searched: a working folder has no say in what runs.
+//! repository itself where the program was moved since, as `cargo install` does. Else the one that
+//! pip installed beside the program, which has it as a dependency. All have to be of the program's
+//! owner. No other place is searched: a working folder has no say in what runs.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io::{Read, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,8 +26,11 @@ pub const VARIABLE: &str = "TILEWRIGHT_PTXAS";
 
 /// The folder of a repository that `ci/setup.sh` puts tools into.
 const TOOLS: &str = ".tools";
-/// What is said where there is none.
-const NONE: &str = "no ptxas found: run ci/setup.sh, or set TILEWRIGHT_PTXAS";
+/// Where an environment of Python has what the package `nvidia-cuda-nvcc` of CUDA 13 brings.
+const OF_PIP: &str = "nvidia/cu13/bin/ptxas";
+/// How there comes to be one.
+pub const WAY_OUT: &str = "run ci/setup.sh of a clone, pip install nvidia-cuda-nvcc==13.0.88 \
+                           where pip installed tilewright, or set TILEWRIGHT_PTXAS";
 /// What the tool reads, its standard input, and what it writes, its standard output: it says all it
 /// has to say on standard error.
 const SOURCE: &str = "/dev/stdin";
@@ -64,7 +69,10 @@ pub struct PtxasReport {
 /// The assembler's path, if there is one.
 pub fn find() -> Option<PathBuf> {
     let named = search(|variable| env::var_os(variable));
-    named.or_else(|| set_up(&env::current_exe().ok()?, built_in()))
+    named.or_else(|| {
+        let program = env::current_exe().ok()?;
+        set_up(&program, built_in()).or_else(|| of_environment(&program))
+    })
 }
 
 /// The repository that this program was built in, as its compiler saw it; nothing may be there any
@@ -80,7 +88,7 @@ pub fn built_in() -> &'static Path {
 /// [`Error::Tool`] when none is found where one is required, or there is none at the path.
 pub fn chosen(word: &OsStr) -> Result<Option<PathBuf>> {
     match word.to_str() {
-        Some("required") => find().map(Some).ok_or_else(|| tool(NONE.to_owned())),
+        Some("required") => find().map(Some).ok_or_else(none),
         Some("if-found") => Ok(find()),
         Some("never") => Ok(None),
         _ if Path::new(word).is_file() => Ok(Some(PathBuf::from(word))),
@@ -116,6 +124,24 @@ fn set_up(program: &Path, repository: &Path) -> Option<PathBuf> {
     found.find(|path| path.is_file() && owned(path))
 }
 
+/// What pip installed beside the program, which may have been called by a link: below the `lib`
+/// that is beside the program's `bin`.
+fn of_environment(program: &Path) -> Option<PathBuf> {
+    let program = program.canonicalize().ok()?;
+    let bin = program.parent()?;
+    let mut of_versions: Vec<PathBuf> = fs::read_dir(bin.parent()?.join("lib"))
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    of_versions.sort_unstable();
+    let packages = of_versions.iter().flat_map(|version| {
+        let folders = ["site-packages", "dist-packages"];
+        folders.map(|folder| version.join(folder))
+    });
+    let mut found = packages.map(|folder| folder.join(OF_PIP));
+    found.find(|path| path.is_file() && is_of_one_owner(&program, path))
+}
+
 #[cfg(unix)]
 fn is_of_one_owner(program: &Path, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -126,6 +152,11 @@ fn is_of_one_owner(program: &Path, path: &Path) -> bool {
 #[cfg(not(unix))]
 fn is_of_one_owner(_program: &Path, path: &Path) -> bool {
     path.exists()
+}
+
+/// What is said where there is none.
+fn none() -> Error {
+    tool(format!("no ptxas found: {WAY_OUT}"))
 }
 
 fn on_path(path: Option<&OsStr>) -> Option<PathBuf> {
@@ -156,7 +187,7 @@ pub fn version(path: &Path) -> Result<String> {
 /// [`Error::Tool`] when there is no assembler, it does not run or does not end in time, or it
 /// rejects the text: with all it said.
 pub fn assemble(text: &str, arch: &Arch) -> Result<PtxasReport> {
-    let path = find().ok_or_else(|| tool(NONE.to_owned()))?;
+    let path = find().ok_or_else(none)?;
     assemble_with(&path, text, arch)
 }
 
@@ -280,7 +311,6 @@ fn before(text: &str, unit: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::fs;
 
     use super::*;
 
@@ -405,6 +435,31 @@ mod tests {
         assert!(gone.is_none_or(|found| !found.starts_with(&clone)));
         // This test's own repository is that of the package, which has the set-up script.
         assert!(built_in().join("ci/setup.sh").is_file());
+    }
+
+    #[test]
+    fn the_tool_that_pip_installed_beside_the_program_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("bin/tilewright");
+        let tool = |version: &str, packages: &str| {
+            let packages = folder.path().join("lib").join(version).join(packages);
+            packages.join(OF_PIP)
+        };
+        fs::create_dir_all(program.parent().unwrap()).unwrap();
+        fs::write(&program, "").unwrap();
+        assert_eq!(of_environment(&program), None);
+        for [version, packages] in [
+            ["python3.9", "dist-packages"],
+            ["python3.14", "site-packages"],
+        ] {
+            let tool = tool(version, packages);
+            fs::create_dir_all(tool.parent().unwrap()).unwrap();
+            fs::write(&tool, "").unwrap();
+            let found = of_environment(&program).unwrap();
+            assert_eq!(found, tool.canonicalize().unwrap());
+            fs::remove_file(tool).unwrap();
+        }
+        assert_eq!(of_environment(Path::new("/nowhere/bin/tilewright")), None);
     }
 
     #[cfg(unix)]

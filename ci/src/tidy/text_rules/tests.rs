@@ -55,6 +55,29 @@ fn a_file_ends_with_one_newline() {
 }
 
 #[test]
+fn a_release_is_told_in_few_lines() {
+    let log = |path: &str, text: &str| change_log(&SourceFile::new(path, text));
+    let lines = |count: usize| "- one\n\n".repeat(count);
+    let two = |first: usize, second: usize| {
+        let (first, second) = (lines(first), lines(second));
+        format!(
+            "# Log\n\n{}## 0.2.0\n\n{first}## 0.1.0\n{second}",
+            lines(20)
+        )
+    };
+    assert_eq!(log("CHANGELOG.md", &two(15, 15)), []);
+    assert_eq!(log("CHANGELOG.md", &two(16, 15))[0].line, 43);
+    assert_eq!(log("CHANGELOG.md", &two(15, 40))[0].line, 75);
+    assert_eq!(log("CHANGELOG.md", &two(15, 40)).len(), 1);
+    assert_eq!(log("README.md", &two(16, 40)), []);
+    let wide = format!("## 0.1.0\n- {}\n", "é".repeat(149));
+    assert_eq!(
+        log("CHANGELOG.md", &wide)[0].message,
+        "151 columns; at most 150"
+    );
+}
+
+#[test]
 fn unfinished_work_is_refused() {
     for word in UNFINISHED {
         assert_eq!(

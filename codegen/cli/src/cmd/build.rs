@@ -14,7 +14,7 @@ mod locked;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use tilewright_build::{Lock, UNJUDGED};
+use tilewright_build::{Lock, unjudged};
 use tilewright_bundle::{Bundle, Capability, Kernel, Tuning, may_write, without_last_resort};
 use tilewright_codegen::arch::{ARCHES, Arch};
 use tilewright_codegen::catalogue::{self, End};
@@ -62,7 +62,7 @@ pub fn run(args: &args::Build) -> Outcome {
     told.extend(uncovered(&artifacts, args.require_last_resort.as_deref())?);
     told.extend(without_code(&artifacts, &making));
     if making.ptxas.is_none() {
-        told.push(format!("note: {UNJUDGED}"));
+        told.push(format!("note: {}", unjudged()));
     }
     let kernels = artifacts.len();
     let tuned = Bundle::open(&args.output)

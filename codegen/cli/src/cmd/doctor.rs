@@ -89,14 +89,14 @@ fn compiler() -> Vec<Part> {
     let (major, minor, patch) = ptx::llvm_version();
     let llvm = format!("{major}.{minor}.{patch}, linked into this command");
     let variable = ptxas::VARIABLE;
-    let way_out = format!("run ci/setup.sh, or set {variable}");
+    let way_out = ptxas::WAY_OUT;
     let assembler = match ptxas::find() {
         None => (
             State::Absent,
             format!(
-                "not on the PATH nor in CUDA_HOME/bin, {variable} is not set, and no .tools of \
-                 ci/setup.sh is above this command's own file, nor in {}, where it was built; \
-                 kernels are not judged: {way_out}",
+                "not on the PATH nor in CUDA_HOME/bin, {variable} is not set, no .tools of \
+                 ci/setup.sh is above this command's own file, nor in {}, where it was built, and \
+                 pip installed none beside it; kernels are not judged: {way_out}",
                 ptxas::built_in().display()
             ),
         ),

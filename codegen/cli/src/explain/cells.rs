@@ -79,8 +79,18 @@ pub fn sign(span: &Span) -> char {
     }
 }
 
+/// What a sign stands for.
+pub struct Meaning {
+    /// A span that has it.
+    pub span: Span,
+    /// The sign, or the first and the last of several.
+    pub sign: String,
+    /// In words.
+    pub means: &'static str,
+}
+
 /// What the signs mean, as far as they occur.
-pub fn legend(timeline: &Timeline) -> Vec<(String, &'static str)> {
+pub fn legend(timeline: &Timeline) -> Vec<Meaning> {
     let all: &[(Activity, &'static str)] = &[
         (Activity::Multiply, "a slot: requested, loaded, multiplied"),
         (Activity::Acquire, "waits for a slot"),
@@ -100,9 +110,8 @@ pub fn legend(timeline: &Timeline) -> Vec<(String, &'static str)> {
         Activity::Acquire => matches!(span.activity, Activity::Acquire | Activity::Await),
         _ => span.activity == activity,
     };
-    let sign_of = |activity: Activity| spans().find(|span| stands_for(activity, span)).map(sign);
-    let known = all.iter().filter_map(|(activity, meaning)| {
-        let sign = sign_of(*activity)?;
+    let known = all.iter().filter_map(|(activity, means)| {
+        let span = *spans().find(|span| stands_for(*activity, span))?;
         let shown = if *activity == Activity::Multiply {
             let slots = timeline
                 .lanes
@@ -111,9 +120,13 @@ pub fn legend(timeline: &Timeline) -> Vec<(String, &'static str)> {
             let last = u32::try_from(slots.count().saturating_sub(1)).ok();
             format!("0-{}", slot_sign(last))
         } else {
-            sign.to_string()
+            sign(&span).to_string()
         };
-        Some((shown, *meaning))
+        Some(Meaning {
+            span,
+            sign: shown,
+            means,
+        })
     });
     known.collect()
 }

@@ -6,6 +6,7 @@
 //!
 //! The modules stand in their layering, lowest first.
 
+pub mod bound;
 pub mod cells;
 pub mod formula;
 mod proved;

@@ -1,12 +1,14 @@
 //! A kernel explained as a drawing: the pipeline's run, the map of shared memory, the occupancy.
 //!
-//! In: what is known. Out: one SVG document. Each box says what it is when pointed at.
+//! In: what is known. Out: one SVG document, light or dark as its reader has it. Each box says what
+//! it is when pointed at; title and description are what a screen reader says.
 
-use svg::node::element::{Group, Line, Text, Title};
+use svg::node::element::{Description, Group, Line, Text, Title};
 use tilewright_codegen::certify::timeline::{Activity, Span, Timeline};
 use tilewright_codegen::explain::smem_map::{Region, Use};
 
-use super::cells::{legend, model, sign};
+use super::bound::bound;
+use super::cells::{Meaning, legend, model, sign};
 use super::{Explained, formula};
 use crate::layout::show::colour::{Shade, hex};
 use crate::page::{page as frame, rectangle};
@@ -21,8 +23,11 @@ const K_TILE: u64 = 44;
 const MAP: u64 = 900;
 /// Width of a character of a note.
 const CHARACTER: u64 = 8;
-/// Signs that a line of the legend explains.
+/// Signs that a line of the legend explains, and the width of one with its box and words.
 const SIGNS_PER_LINE: usize = 3;
+const MEANING: u64 = 330;
+/// Width of a box of the legend.
+const BOX: u64 = 22;
 /// Width of a character in a box.
 const SMALL: u64 = 7;
 /// Narrowest box that holds a sign.
@@ -33,11 +38,20 @@ const STYLE: &str = "\
 font-size: 12px; fill: #1f2430 }
 .tw .title { font-size: 15px; font-weight: 600 }
 .tw .name { font-size: 13px; font-weight: 600 }
-.tw .mark { font-size: 10px; fill: #7a8194 }
+.tw .mark { font-size: 10px; fill: #626a7d }
 .tw .sign { font-size: 10px; text-anchor: middle }
 .tw .note { fill: #4a5164 }
 .tw line { stroke: #e4e6ec }
-.tw rect { stroke: #ffffff; stroke-width: 1 }";
+.tw g rect { stroke: #ffffff; stroke-width: 1 }
+@media (prefers-color-scheme: dark) {
+.tw > rect { fill: #161a22 }
+.tw text { fill: #e6e9f0 }
+.tw .sign { fill: #1f2430 }
+.tw .mark { fill: #a0a8ba }
+.tw .note { fill: #c3c9d6 }
+.tw line { stroke: #333a48 }
+.tw g rect { stroke: #161a22 }
+}";
 
 /// The document.
 pub fn render(explained: &Explained) -> String {
@@ -46,38 +60,48 @@ pub fn render(explained: &Explained) -> String {
         width: MAP + NAME,
         y: MARGIN,
     };
-    page.words("title", &explained.point);
+    let title = title(explained);
+    page.words("title", &title);
     for statement in &explained.computes.formula {
         page.words("name", statement);
     }
-    page.words("note", &formula::skeleton(&explained.computes));
-    page.words("note", explained.computes.does);
-    for socket in &explained.computes.sockets {
-        let (place, expression, by) = (socket.place, &socket.expression, socket.by.join(", "));
-        page.words("note", &format!("{place}: {expression} by {by}"));
-    }
     page.words("note", &explained.operands.join("; "));
-    let grid = format!(
-        "{}, {} threads, grid {}",
-        explained.arch, explained.threads, explained.grid
-    );
-    page.words("note", &grid);
-    for part in &explained.roles {
-        let (role, groups, registers) = (part.role, part.warpgroups, part.registers);
-        let line = format!(
-            "{role}: {groups} x 128 threads, {registers} registers: {}",
-            part.does
-        );
-        page.words("note", &line);
-    }
+    let mut said = explained.computes.formula.join("; ");
     if let Some(timeline) = &explained.timeline {
+        let bound = bound(&timeline.costs);
+        page.words("note", &bound);
         page.timeline(timeline);
+        said = format!("{said}. {} {bound}", run(timeline));
     }
     page.map(explained);
     page.occupancy(explained);
+    page.details(explained);
     let (width, height) = (page.width + 2 * MARGIN, page.y + MARGIN);
-    let document = frame(width as usize, height as usize, STYLE).add(page.group);
+    let document = frame(width as usize, height as usize, STYLE)
+        .set("role", "img")
+        .add(Title::new(title))
+        .add(Description::new().add(svg::node::Text::new(said)))
+        .add(page.group);
     format!("{document}\n")
+}
+
+/// The kernel in a line.
+fn title(explained: &Explained) -> String {
+    let name = explained.point.split('@').next().unwrap_or_default();
+    let tile: Vec<String> = explained.cta_tile.iter().map(i64::to_string).collect();
+    let (arch, threads, tile) = (explained.arch, explained.threads, tile.join("x"));
+    format!("{name} on {arch}: {threads} threads make a tile of {tile}")
+}
+
+/// The run in a line.
+fn run(timeline: &Timeline) -> String {
+    format!(
+        "Run of CTA 0: {} tiles of {} k tiles, {} cycles, {}% of them with products.",
+        timeline.tiles,
+        timeline.k_tiles,
+        timeline.cycles,
+        100 * timeline.multiply_cycles / timeline.cycles.max(1)
+    )
 }
 
 /// What is drawn so far, and where the next thing goes.
@@ -102,14 +126,7 @@ impl Page {
 
     fn timeline(&mut self, timeline: &Timeline) {
         self.y += LINE / 2;
-        let heading = format!(
-            "Run of CTA 0: {} tiles of {} k tiles, {} cycles, {}% of them with products",
-            timeline.tiles,
-            timeline.k_tiles,
-            timeline.cycles,
-            100 * timeline.multiply_cycles / timeline.cycles.max(1)
-        );
-        self.words("name", &heading);
+        self.words("name", &run(timeline));
         let unit = timeline.costs.k_tile_cycles.max(1);
         let at = |cycle: u64| MARGIN + NAME + cycle * K_TILE / unit;
         let end = at(timeline.cycles);
@@ -135,15 +152,44 @@ impl Page {
             self.y += LANE;
         }
         self.y += LINE / 2;
-        let signs = legend(timeline);
-        for signs in signs.chunks(SIGNS_PER_LINE) {
-            let said: Vec<String> = signs
-                .iter()
-                .map(|(sign, meaning)| format!("{sign} {meaning}"))
-                .collect();
-            self.words("note", &said.join("    "));
+        for meanings in legend(timeline).chunks(SIGNS_PER_LINE) {
+            self.y += LINE;
+            for (meaning, column) in meanings.iter().zip(0..) {
+                self.meaning(meaning, MARGIN + column * MEANING);
+            }
         }
-        for sentence in model(&timeline.costs) {
+        self.width = self.width.max(SIGNS_PER_LINE as u64 * MEANING);
+        self.y += LINE / 2;
+    }
+
+    /// A box of the legend, with its sign, and what it stands for.
+    fn meaning(&mut self, meaning: &Meaning, x: u64) {
+        let (fill, _) = look(&meaning.span);
+        let shape = rectangle(x, self.y - 13, BOX, LINE - 3).set("fill", fill);
+        let sign = text(&meaning.sign, "sign", x + BOX / 2, self.y);
+        let words = text(meaning.means, "note", x + BOX + 6, self.y);
+        self.add(Group::new().add(shape).add(sign).add(words));
+    }
+
+    /// How it is made, and what the clock counts.
+    fn details(&mut self, explained: &Explained) {
+        self.y += LINE / 2;
+        self.words("name", &format!("Details of {}", explained.point));
+        self.words("note", &formula::skeleton(&explained.computes));
+        self.words("note", explained.computes.does);
+        for socket in &explained.computes.sockets {
+            let (place, expression, by) = (socket.place, &socket.expression, socket.by.join(", "));
+            self.words("note", &format!("{place}: {expression} by {by}"));
+        }
+        self.words("note", &format!("grid {}", explained.grid));
+        for part in &explained.roles {
+            let (role, groups, registers) = (part.role, part.warpgroups, part.registers);
+            let does = &part.does;
+            let line = format!("{role}: {groups} x 128 threads, {registers} registers: {does}");
+            self.words("note", &line);
+        }
+        let sentences = explained.timeline.iter();
+        for sentence in sentences.flat_map(|timeline| model(&timeline.costs)) {
             self.words("note", &sentence);
         }
     }

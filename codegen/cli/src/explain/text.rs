@@ -10,7 +10,8 @@ use anstyle::{Color, RgbColor, Style};
 use tilewright_codegen::certify::timeline::{Activity, Lane, Span, Timeline};
 use tilewright_codegen::explain::smem_map::{Region, Use};
 
-use super::cells::{Columns, legend, model, sign};
+use super::bound::bound;
+use super::cells::{Columns, Meaning, legend, model, sign};
 use super::proved::proved;
 use super::{Explained, formula};
 use crate::layout::show::colour::{Rgb, Shade};
@@ -112,13 +113,14 @@ fn lanes(timeline: &Timeline) -> String {
             timeline.cycles
         );
     }
+    let _ = writeln!(text, "{}\n", wrapped(&bound(&timeline.costs)));
     if let Some(overlap) = overlap(timeline) {
         let _ = writeln!(text, "{}\n", wrapped(&overlap));
     }
     for pair in legend(timeline).chunks(2) {
         let said = pair
             .iter()
-            .map(|(sign, meaning)| format!("{sign:>4} {meaning:<42}"));
+            .map(|Meaning { sign, means, .. }| format!("{sign:>4} {means:<42}"));
         let _ = writeln!(text, "{}", said.collect::<String>().trim_end());
     }
     let _ = writeln!(text, "\n{}", wrapped(&model(&timeline.costs).join(" ")));

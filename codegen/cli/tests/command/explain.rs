@@ -92,6 +92,26 @@ fn a_small_drawing_is_as_reviewed() {
     assert_golden("explain.svg", &drawn(&args));
 }
 
+/// The picture on the first page is of the spec that stands there.
+#[test]
+fn the_picture_of_the_first_page_is_of_its_spec() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let page = fs::read_to_string(format!("{root}/README.md")).unwrap();
+    let (_, block) = page.split_once("```yaml\n").unwrap();
+    let (spec, _) = block.split_once("```").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fused.yaml");
+    fs::write(&path, spec).unwrap();
+    let drawing = drawn(&["explain", path.to_str().unwrap()]);
+    let picture = format!("{root}/codegen/docs/fused.svg");
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&picture, drawing).unwrap();
+        return;
+    }
+    let shown = fs::read_to_string(picture).unwrap();
+    assert_eq!(shown, drawing, "BLESS=1 draws it anew");
+}
+
 #[test]
 fn a_drawing_holds_the_run_and_the_map() {
     let spec = shipped("gemm/sm90_bf16_tn_wide");

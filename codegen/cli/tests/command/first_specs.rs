@@ -92,7 +92,8 @@ fn kernels_that_nobody_judged_are_told_once() {
     let build = ["build", &spec, "-o", &output, "--ptxas", "never"];
     let built = tilewright(build).expect(0);
     let line = "note: without ptxas no kernel was judged (spills, local memory, warnings): run \
-                ci/setup.sh, or set TILEWRIGHT_PTXAS\n";
+                ci/setup.sh of a clone, pip install nvidia-cuda-nvcc==13.0.88 where pip \
+                installed tilewright, or set TILEWRIGHT_PTXAS\n";
     assert_eq!(built.stderr.matches(line).count(), 1, "{}", built.stderr);
     assert_eq!(built.stderr.lines().last(), line.lines().last());
 }

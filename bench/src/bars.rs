@@ -1,0 +1,288 @@
+//! How fast each class of kernels is beside its peer: the picture of README.
+//!
+//! In: rows, sustained, beside cuBLASLt's best candidate, torch.compile or memcpy; others are left
+//! out. Out: a plot with a bar for each class: the geometric mean over its problems of the peer's
+//! time over ours, and a line from the least to the most. Of several kernels on a problem the
+//! fastest counts, of several rows of a kernel the last.
+
+use std::collections::BTreeMap;
+
+use svg::Document;
+use svg::node::element::{Description, Group, Line, Rectangle, Style, Text, Title};
+
+use crate::{Error, Row, parse};
+
+/// Who a kernel is measured beside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Peer {
+    CublasLt,
+    TorchCompile,
+    Memcpy,
+}
+
+impl Peer {
+    const ALL: [Peer; 3] = [Peer::CublasLt, Peer::TorchCompile, Peer::Memcpy];
+
+    fn of(row: &Row) -> Option<Peer> {
+        let peer = row.peer.to_lowercase();
+        let default = peer.ends_with(", default");
+        if peer.starts_with("cublaslt") && !default {
+            Some(Peer::CublasLt)
+        } else if peer.starts_with("torch.compile") {
+            Some(Peer::TorchCompile)
+        } else if peer.starts_with("cumemcpy") {
+            Some(Peer::Memcpy)
+        } else {
+            None
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Peer::CublasLt => "cuBLASLt, best of its candidates",
+            Peer::TorchCompile => "torch.compile, max-autotune",
+            Peer::Memcpy => "cuMemcpy",
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            Peer::CublasLt => "lt",
+            Peer::TorchCompile => "torch",
+            Peer::Memcpy => "memcpy",
+        }
+    }
+}
+
+/// A class beside a peer: ratios of its problems, above 1 where ours is faster.
+#[derive(Debug)]
+struct Bar {
+    peer: Peer,
+    class: String,
+    ratios: Vec<f64>,
+}
+
+impl Bar {
+    fn mean(&self) -> f64 {
+        let logs: f64 = self.ratios.iter().map(|ratio| ratio.ln()).sum();
+        (logs / self.ratios.len().max(1) as f64).exp()
+    }
+
+    fn problems(&self) -> String {
+        match self.ratios.len() {
+            1 => "1 problem".to_owned(),
+            count => format!("{count} problems"),
+        }
+    }
+
+    fn least(&self) -> f64 {
+        self.ratios.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    fn most(&self) -> f64 {
+        self.ratios.iter().copied().fold(0.0, f64::max)
+    }
+}
+
+/// What a row's class is called.
+fn class(row: &Row) -> String {
+    let family = row.family.replace('_', " ");
+    if row.family == "copy" {
+        return "copies".to_owned();
+    }
+    if row.family != "gemm" {
+        return family;
+    }
+    let dtype = row.dtype.a.as_deref().unwrap_or("?");
+    let how = match &row.kernel {
+        name if name.contains("simt") => ", without tensor cores",
+        name if !name.contains("sm90") => ", mma.sync",
+        _ => "",
+    };
+    format!("{dtype} products{how}")
+}
+
+fn bars(rows: &str) -> Result<(Vec<Bar>, String), Error> {
+    type Kernels = BTreeMap<String, (f64, f64)>;
+    let mut problems: BTreeMap<(Peer, String), BTreeMap<String, Kernels>> = BTreeMap::new();
+    let mut gpu = String::new();
+    for row in parse(rows)? {
+        let (Some(peer), Some(ratio)) = (Peer::of(&row), row.ratio_best) else {
+            continue;
+        };
+        if row.mode != "sustained" || ratio <= 0.0 {
+            continue;
+        }
+        gpu.clone_from(&row.gpu);
+        let problem = format!("{} {:?}", row.problem(), row.dtype.a);
+        let of = problems.entry((peer, class(&row))).or_default();
+        let kernels = of.entry(problem).or_default();
+        kernels.insert(row.kernel.clone(), (row.ours_us, ratio));
+    }
+    let fastest = |kernels: Kernels| {
+        let first = kernels
+            .into_values()
+            .min_by(|one, other| one.0.total_cmp(&other.0));
+        first.map(|(_, ratio)| ratio)
+    };
+    let bars = problems.into_iter().map(|((peer, class), problems)| Bar {
+        peer,
+        class,
+        ratios: problems.into_values().filter_map(fastest).collect(),
+    });
+    let mut bars: Vec<Bar> = bars.collect();
+    bars.sort_by(|one, other| {
+        let by_mean = other.mean().total_cmp(&one.mean());
+        one.peer.cmp(&other.peer).then(by_mean)
+    });
+    Ok((bars, gpu))
+}
+
+const MARGIN: f64 = 20.0;
+const NAME: f64 = 210.0;
+const PLOT: f64 = 520.0;
+const SAID: f64 = 130.0;
+const LINE: f64 = 20.0;
+const BAR: f64 = 13.0;
+/// Colours of both schemes: a reader's own setting decides.
+const STYLE: &str = "\
+.tw text { font: 12px 'DejaVu Sans', Helvetica, Arial, sans-serif; fill: #1f2430 }
+.tw .title { font-size: 15px; font-weight: 600 }
+.tw .peer { font-weight: 600 }
+.tw .name { text-anchor: end }
+.tw .mark { font-size: 10px; fill: #626a7d; text-anchor: middle }
+.tw .ground { fill: #ffffff }
+.tw .scale { stroke: #dfe2e9 }
+.tw .even { stroke: #1f2430; stroke-dasharray: 4 3 }
+.tw .range { stroke: #1f2430; stroke-width: 1.5 }
+.tw .lt { fill: #7fabe8 }
+.tw .torch { fill: #f5ae66 }
+.tw .memcpy { fill: #8ccf7d }
+@media (prefers-color-scheme: dark) {
+.tw text { fill: #e6e9f0 }
+.tw .mark { fill: #a0a8ba }
+.tw .ground { fill: #161a22 }
+.tw .scale { stroke: #333a48 }
+.tw .even, .tw .range { stroke: #e6e9f0 }
+.tw .lt { fill: #3f6fb3 }
+.tw .torch { fill: #b06a24 }
+.tw .memcpy { fill: #47863a }
+}";
+
+/// The plot.
+///
+/// # Errors
+/// [`Error`] with the first line that is no row.
+pub fn plot(rows: &str) -> Result<String, Error> {
+    let (bars, gpu) = bars(rows)?;
+    let top = bars.iter().map(Bar::most).fold(1.0, f64::max);
+    let top = (top * 2.0).ceil() / 2.0;
+    let left = MARGIN + NAME + 8.0;
+    let at = |ratio: f64| left + ratio / top * PLOT;
+    let title =
+        format!("Peer's time over ours on {gpu}, sustained: mean of each class, least to most");
+    let mut group = Group::new().add(words(&title, "title", MARGIN, MARGIN + 12.0));
+    let first = MARGIN + 2.4 * LINE;
+    let mut drawn = Group::new();
+    let mut said = Vec::new();
+    let mut y = first;
+    for peer in Peer::ALL {
+        let of_peer: Vec<&Bar> = bars.iter().filter(|bar| bar.peer == peer).collect();
+        if of_peer.is_empty() {
+            continue;
+        }
+        let heading = format!("beside {}", peer.name());
+        drawn = drawn.add(words(&heading, "peer", MARGIN, y + 11.0));
+        y += LINE;
+        let begins = y;
+        for bar in of_peer {
+            let line = one(bar);
+            drawn = drawn.add(draw(bar, &line, &at, y));
+            said.push(line);
+            y += LINE;
+        }
+        // Between the groups there is nothing but their headings.
+        group = group.add(scale(top, &at, [begins - 3.0, y - 3.0]));
+        y += LINE / 2.0;
+    }
+    for ratio in marks(top) {
+        group = group.add(words(&format!("{ratio}"), "mark", at(ratio), first - 8.0));
+    }
+    let (width, height) = (left + PLOT + SAID + MARGIN, y + MARGIN);
+    let ground = Rectangle::new().set("width", width).set("height", height);
+    let document = Document::new()
+        .set("viewBox", (0, 0, width, height))
+        .set("width", width)
+        .set("height", height)
+        .set("class", "tw")
+        .set("role", "img")
+        .set("style", "max-width: 100%; height: auto")
+        .add(Title::new(title))
+        .add(Description::new().add(svg::node::Text::new(said.join(". "))))
+        .add(Style::new(STYLE))
+        .add(ground.set("class", "ground"))
+        .add(group)
+        .add(drawn);
+    Ok(format!("{document}\n"))
+}
+
+/// Where the scale has marks.
+fn marks(top: f64) -> impl Iterator<Item = f64> {
+    (0..=(top * 2.0) as u32).map(|mark| f64::from(mark) / 2.0)
+}
+
+/// The scale's lines behind the bars of a group.
+fn scale(top: f64, at: &dyn Fn(f64) -> f64, [from, to]: [f64; 2]) -> Group {
+    marks(top).fold(Group::new(), |group, ratio| {
+        let class = if ratio == 1.0 { "even" } else { "scale" };
+        group.add(line(at(ratio), from, at(ratio), to).set("class", class))
+    })
+}
+
+/// A bar in words.
+fn one(bar: &Bar) -> String {
+    format!(
+        "{} beside {}: {:.2} of {}, {:.2} to {:.2}",
+        bar.class,
+        bar.peer.name(),
+        bar.mean(),
+        bar.problems(),
+        bar.least(),
+        bar.most()
+    )
+}
+
+/// A bar with its range, its name before it and its numbers at the right edge.
+fn draw(bar: &Bar, said: &str, at: &dyn Fn(f64) -> f64, y: f64) -> Group {
+    let left = at(0.0);
+    let middle = y + BAR / 2.0;
+    let body = Rectangle::new()
+        .set("x", rounded(left))
+        .set("y", rounded(y))
+        .set("width", rounded(at(bar.mean()) - left))
+        .set("height", BAR)
+        .set("class", bar.peer.class());
+    let range = line(at(bar.least()), middle, at(bar.most()), middle).set("class", "range");
+    let numbers = format!("{:.2}, {}", bar.mean(), bar.problems());
+    Group::new()
+        .add(Title::new(said))
+        .add(words(&bar.class, "name", left - 8.0, y + 11.0))
+        .add(body)
+        .add(range)
+        .add(words(&numbers, "said", left + PLOT + 8.0, y + 11.0))
+}
+
+fn line(x: f64, y: f64, to_x: f64, to_y: f64) -> Line {
+    let from = Line::new().set("x1", rounded(x)).set("y1", rounded(y));
+    from.set("x2", rounded(to_x)).set("y2", rounded(to_y))
+}
+
+fn words(words: &str, class: &str, x: f64, y: f64) -> Text {
+    let place = Text::new(words).set("class", class);
+    place.set("x", rounded(x)).set("y", rounded(y))
+}
+
+/// A coordinate to a tenth.
+fn rounded(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}

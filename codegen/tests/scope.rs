@@ -1,0 +1,304 @@
+//! The table of README that says what is computed how: each cell is what the generator answers to
+//! specs of that form, those types and orders on that architecture.
+//!
+//! `BLESS=1 cargo nextest run -p tilewright-codegen --test scope` writes it.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use tilewright_codegen::dtype::{DTYPES, DType};
+use tilewright_codegen::plan;
+use tilewright_codegen::spec;
+
+/// Where the table stands in the page.
+const BEGIN: &str = "<!-- made by: codegen/tests/scope.rs -->\n";
+const END: &str = "<!-- end -->";
+
+/// The columns.
+const ARCHES: [&str; 4] = ["sm_70", "sm_80", "sm_89", "sm_90a"];
+
+/// Orders of a product's factors: how BLAS calls them, and which of m and k, of n and k, neighbours
+/// in memory lie along.
+const ORDERS: [(&str, [&str; 2]); 4] = [
+    ("TN", ["(m,k):(lda,1)", "(n,k):(ldb,1)"]),
+    ("NN", ["(m,k):(1,lda)", "(n,k):(ldb,1)"]),
+    ("NT", ["(m,k):(1,lda)", "(n,k):(1,ldb)"]),
+    ("TT", ["(m,k):(lda,1)", "(n,k):(1,ldb)"]),
+];
+
+/// Products: types of a, b, the sums and d.
+const PRODUCTS: [[&str; 4]; 15] = [
+    ["bf16", "bf16", "f32", "bf16"],
+    ["f16", "f16", "f32", "f16"],
+    ["tf32", "tf32", "f32", "f32"],
+    ["e4m3", "e4m3", "f32", "bf16"],
+    ["e5m2", "e5m2", "f32", "bf16"],
+    ["e4m3", "e5m2", "f32", "bf16"],
+    ["s8", "s8", "s32", "s32"],
+    ["u8", "u8", "s32", "s32"],
+    ["bf16", "e4m3", "f32", "bf16"],
+    ["bf16", "s8", "f32", "bf16"],
+    ["bf16", "s4", "f32", "bf16"],
+    ["f32", "f32", "f32", "f32"],
+    ["f32", "s8", "f32", "f32"],
+    ["f64", "f64", "f64", "f64"],
+    ["e2m1", "e2m1", "f32", "bf16"],
+];
+
+/// What has no product of two operands: how it is called, how its operands lie, its formula. Types
+/// of x and d are drawn from all that there are, that of tables is s32.
+const ROWS: [(&str, &[(&str, &str)], &str, &str); 7] = [
+    (
+        "maps: any function of elements",
+        &[("x", "(m,n)"), ("d", "(m,n)")],
+        "d[m,n] = silu(x[m,n])",
+        "{ m: 4, n: 512 }",
+    ),
+    (
+        "transposes and permutations",
+        &[("x", "(m,p,q)"), ("d", "(q,m,p)")],
+        "d[q,m,p] = x[m,p,q]",
+        "{ m: 64, q: 64 }",
+    ),
+    (
+        "folds of rows, several at once",
+        &[("x", "(m,n)"), ("d", "(m)")],
+        "d[m] = sum[n] x[m,n]",
+        "{ m: 4, n: 512 }",
+    ),
+    (
+        "norms, softmax: folds of folds",
+        &[("x", "(m,n)"), ("d", "(m,n)")],
+        "q[m] = sum[n] (x[m,n] * x[m,n])\n  d[m,n] = x[m,n] / sqrt(q[m] + 1)",
+        "{ m: 4, n: 512 }",
+    ),
+    (
+        "folds over two modes (group norm, batch statistics)",
+        &[("x", "(b,c,n)"), ("d", "(c)")],
+        "d[c] = mean[b,n] x[b,c,n]",
+        "{ b: 4, n: 128 }",
+    ),
+    (
+        "gathers by a table",
+        &[("x", "(m,n)"), ("t", "(r)"), ("d", "(r,n)")],
+        "d[r,n] = x[t[r],n]",
+        "{ r: 4, n: 512 }",
+    ),
+    (
+        "quantization by blocks",
+        &[("x", "(m,g,i)"), ("s", "(m,g)"), ("d", "(m,g,i)")],
+        "q[m,g] = max[i] abs(x[m,g,i])\n  s[m,g] = max(q[m,g], 1e-10)\n  \
+         d[m,g,i] = x[m,g,i] / s[m,g]",
+        "{ g: 8, i: 32 }",
+    ),
+];
+
+/// What no kernel does, by the same, in bf16; its tile, and the code of the limit that says so.
+type Refused = (
+    &'static str,
+    &'static [(&'static str, &'static str)],
+    &'static str,
+    &'static str,
+    &'static str,
+);
+const REFUSED: [Refused; 5] = [
+    (
+        "batched products",
+        &[("a", "(z,m,k)"), ("b", "(z,n,k)"), ("d", "(z,m,n)")],
+        "d[z,m,n] = sum[k] a[z,m,k] * b[z,n,k]",
+        "{ m: 64, n: 64, k: 64 }",
+        "batch",
+    ),
+    (
+        "products with block scales",
+        &[
+            ("a", "(m,g,k)"),
+            ("b", "(n,g,k)"),
+            ("u", "(m,g)"),
+            ("v", "(n,g)"),
+            ("d", "(m,n)"),
+        ],
+        "p[m,n,g] = sum[k] a[m,g,k] * b[n,g,k]\n  d[m,n] = sum[g] p[m,n,g] * u[m,g] * v[n,g]",
+        "{ m: 64, n: 64, k: 64 }",
+        "scaled-parts",
+    ),
+    (
+        "attention",
+        &[
+            ("a", "(m,k)"),
+            ("b", "(n,k)"),
+            ("w", "(n,o)"),
+            ("d", "(m,o)"),
+        ],
+        "s[m,n] = sum[k] a[m,k] * b[n,k]\n  d[m,o] = sum[n] s[m,n] * w[n,o]",
+        "{ m: 64, n: 64, k: 64, o: 64 }",
+        "two-products",
+    ),
+    (
+        "convolutions",
+        &[("a", "(h,c)"), ("b", "(o,r,c)"), ("d", "(h,o)")],
+        "d[h,o] = sum[r,c] where(h+r < size(h), a[h+r,c], 0) * b[o,r,c]",
+        "{ h: 64, o: 64, c: 64 }",
+        "form-index",
+    ),
+    (
+        "gathered products",
+        &[("a", "(m,k)"), ("b", "(n,k)"), ("t", "(m)"), ("d", "(m,n)")],
+        "d[m,n] = sum[k] a[t[m],k] * b[n,k]",
+        "{ m: 64, n: 64, k: 64 }",
+        "read-place",
+    ),
+];
+
+/// Tiles of products of which one does, where there is a kernel at all.
+const TILES: [&str; 4] = [
+    "{ m: 128, n: 128, k: 64 }",
+    "{ m: 128, n: 128, k: 128 }",
+    "{ m: 64, n: 64, k: 32 }",
+    "{ m: 64, n: 64, k: 16 }",
+];
+
+#[test]
+fn the_table_is_what_the_generator_answers() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once(BEGIN).expect("README.md has the mark");
+    let (table, after) = rest.split_once(END).expect("README.md has the end mark");
+    let made = made();
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, format!("{before}{BEGIN}{made}{END}{after}")).unwrap();
+        return;
+    }
+    assert_eq!(table, made, "BLESS=1 writes the table of README.md anew");
+}
+
+fn made() -> String {
+    let names = ARCHES.map(|arch| format!("`{arch}`")).join(" | ");
+    let mut table = format!("\n| what | types | {names} |\n|---|---|---|---|---|---|\n");
+    // Types that are computed alike everywhere share a row.
+    let mut alike: Vec<(String, Vec<String>)> = Vec::new();
+    for types in PRODUCTS {
+        let cells = ARCHES.map(|arch| product_cell(types, arch)).join(" | ");
+        let [a, b, _, d] = types;
+        let factors = if a == b {
+            a.to_owned()
+        } else {
+            format!("{a} × {b}")
+        };
+        let types = format!("{factors} → {d}");
+        match alike.iter_mut().find(|(known, _)| *known == cells) {
+            Some((_, all)) => all.push(types),
+            None => alike.push((cells, vec![types])),
+        }
+    }
+    for (cells, types) in alike {
+        writeln!(table, "| products | {} | {cells} |", types.join(", ")).unwrap();
+    }
+    for (name, operands, formula, tile) in ROWS {
+        let cells = ARCHES
+            .map(|arch| rows_cell(operands, &format!("{formula}\ncta_tile: {tile}"), arch))
+            .join(" | ");
+        writeln!(table, "| {name} | all {} | {cells} |", DTYPES.len()).unwrap();
+    }
+    for (name, operands, formula, tile, code) in REFUSED {
+        let types = |name: &str| if name == "t" { "s32" } else { "bf16" };
+        for arch in ARCHES {
+            let text = rows(operands, types, formula, arch);
+            let refused = answer(&format!("{text}cta_tile: {tile}\n")).unwrap_err();
+            assert!(refused.contains(&format!("[{code}]")), "{name}: {refused}");
+        }
+        writeln!(
+            table,
+            "| {name} | bf16 | `{code}` | `{code}` | `{code}` | `{code}` |"
+        )
+        .unwrap();
+    }
+    table.push('\n');
+    table
+}
+
+/// How an architecture computes a product: of each way the orders that it takes, where it is not
+/// all of them.
+fn product_cell(types: [&str; 4], arch: &str) -> String {
+    let mut ways: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (order, layouts) in ORDERS {
+        let found = TILES
+            .iter()
+            .find_map(|tile| answer(&product(types, layouts, tile, arch)).ok());
+        let way = found.unwrap_or("—");
+        match ways.iter_mut().find(|(known, _)| *known == way) {
+            Some((_, orders)) => orders.push(order),
+            None => ways.push((way, vec![order])),
+        }
+    }
+    let all = ways.len() == 1;
+    let cells = ways.into_iter().map(|(way, orders)| match all {
+        true => way.to_owned(),
+        false => format!("{}: {way}", orders.join(" ")),
+    });
+    cells.collect::<Vec<_>>().join(", ")
+}
+
+fn product([a, b, sums, d]: [&str; 4], [of_a, of_b]: [&str; 2], tile: &str, arch: &str) -> String {
+    // Tensor cores keep fewer bits of sums of 8-bit floats than f32 has, which a spec has to allow.
+    let accumulation = match sums == "f32" && [a, b].iter().all(|one| one.starts_with('e')) {
+        true => "accumulation: fast\n",
+        false => "",
+    };
+    format!(
+        "kernel: scope\nname: scope\narch: {arch}\noperands:\n  \
+         a: {{ dtype: {a}, layout: \"{of_a}\" }}\n  b: {{ dtype: {b}, layout: \"{of_b}\" }}\n  \
+         d: {{ dtype: {d}, layout: \"(m,n):(ldd,1)\" }}\n\
+         compute: \"d[m,n] = sum[k] a[m,k] * b[n,k]\"\ncta_tile: {tile}\n{accumulation}"
+    )
+}
+
+/// Which types an architecture computes: those that it lacks, where it is not all of them.
+fn rows_cell(operands: &[(&str, &str)], formula: &str, arch: &str) -> String {
+    let lacks = |dtype: &&DType| {
+        let types = |name: &str| match name {
+            "t" => "s32",
+            "s" => "f32",
+            _ => dtype.text(),
+        };
+        answer(&rows(operands, types, formula, arch)).is_err()
+    };
+    let lacking: Vec<&str> = DTYPES.iter().filter(lacks).map(|one| one.text()).collect();
+    match lacking.len() {
+        0 => "yes".to_owned(),
+        count if count == DTYPES.len() => "—".to_owned(),
+        _ => format!("not {}", lacking.join(", ")),
+    }
+}
+
+fn rows<'t>(
+    operands: &[(&str, &str)],
+    types: impl Fn(&str) -> &'t str,
+    formula: &str,
+    arch: &str,
+) -> String {
+    let mut text = format!("kernel: scope\nname: scope\narch: {arch}\noperands:\n");
+    for (name, layout) in operands {
+        let dtype = types(name);
+        writeln!(text, "  {name}: {{ dtype: {dtype}, layout: \"{layout}\" }}").unwrap();
+    }
+    writeln!(text, "compute: |\n  {formula}").unwrap();
+    text
+}
+
+/// What computes a spec, or the report of what refuses it.
+fn answer(text: &str) -> Result<&'static str, String> {
+    let report = |error: tilewright_codegen::error::Error| error.report(false);
+    let file = spec::parse("scope.yaml", text).map_err(report)?;
+    let plan = plan::plan(&file.points[0]).map_err(|error| file.place(error).report(false))?;
+    let Some(facts) = plan.mma.as_ref().and_then(|mma| mma.atom.mma.as_ref()) else {
+        return Ok("yes");
+    };
+    Ok(match facts.thr_id.size().unwrap() {
+        _ if facts.smem[1] => "`wgmma`",
+        1 => "FMA",
+        _ => "`mma.sync`",
+    })
+}

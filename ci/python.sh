@@ -98,6 +98,7 @@ complete() { # complete WHEEL
     ci/command.sh
     cargo build --release --locked --package tilewright-capi
     rm -rf "$parts"
+    mkdir -p "$parts/packed"
     "$environment/bin/wheel" unpack --dest "$parts" "$1"
     root=$(echo "$parts"/tilewright-*)
     data=$root/$(basename "$root").data
@@ -115,6 +116,8 @@ complete() { # complete WHEEL
     rm "$1"
     "$environment/bin/wheel" pack --dest "$parts/packed" "$root"
     # It judges which manylinux all of it is, and refuses what needs libraries of others.
+    "$environment/bin/wheel" tags --remove --platform-tag "linux_$(uname -m)" \
+        "$parts/packed"/tilewright-*.whl
     PATH=$environment/bin:$PATH auditwheel repair --plat auto --wheel-dir "$wheels" \
         "$parts/packed"/tilewright-*.whl
 }

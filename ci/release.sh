@@ -6,8 +6,9 @@
 #
 # Checks: nothing uncommitted, a heading of CHANGELOG.md for the version, cargo deny (licences,
 # sources, advisories: wants a network), ci/test.sh. Artefacts: the command, the same without LLVM,
-# the C library with its headers, the wheel, every crate as it is published, the sources, and
-# SHA256SUMS over them. Nothing is uploaded and no tag is made: the last lines say how.
+# the C library with its headers, the wheel, every crate as it is published, the sources, what the
+# command is made of (SBOM, CycloneDX), and SHA256SUMS over them. Nothing is uploaded and no tag is
+# made: the last lines say how.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -71,6 +72,28 @@ packed "lib$name-$target.tar.gz" "$stage/lib$name-$target"
 
 step "the wheel"
 TILEWRIGHT=target/release/tilewright ci/python.sh --wheel "$into"
+
+step "programs with the C library of the wheel"
+"$PWD/target/python-venv/bin/pip" install --quiet --disable-pip-version-check cmake twine
+"$PWD/target/python-venv/bin/twine" check --strict "$into"/*.whl
+cmake=$PWD/target/python-venv/bin/cmake
+"$cmake" -S capi/examples/cmake -B "$stage/cmake" \
+    -Dtilewright_DIR="$("$PWD/target/python-venv/bin/python" -m tilewright --cmake-dir)" >/dev/null
+"$cmake" --build "$stage/cmake" >/dev/null
+target/release/tilewright build specs/gemm/simt_f32.yaml --output "$stage/gemm.zip"
+for program in gemm gemm_c; do "$stage/cmake/$program" "$stage/gemm.zip"; done
+if [ "$(id -u)" = 0 ]; then
+    step "the wheel in an empty system"
+    ci/try_wheel.sh "$into"/*.whl
+fi
+
+step "what is in the command"
+cargo cyclonedx --version >/dev/null 2>&1 || cargo install --locked --quiet cargo-cyclonedx
+cargo cyclonedx --quiet --format json --manifest-path codegen/cli/Cargo.toml \
+    --override-filename "$name.cdx"
+mv "codegen/cli/$name.cdx.json" "$into/"
+# It writes one for each crate of the workspace.
+git ls-files --others --exclude-standard | grep -x ".*/$name.cdx.json" | xargs --no-run-if-empty rm
 
 step "the crates"
 # Those that are published: what is left out may be what only others left out depend on.

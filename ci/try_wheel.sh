@@ -25,7 +25,10 @@ cp "$wheel" "$system/try/"
 for file in /etc/pip.conf /etc/resolv.conf /etc/ssl/certs/ca-certificates.crt; do
     [ ! -f "$file" ] || install -D -m 644 "$file" "$system$file"
 done
-inside() { chroot "$system" /usr/bin/env -C /try "$@"; }
+inside() {
+    unshare --mount --pid --fork --mount-proc="$system/proc" \
+        chroot "$system" /usr/bin/env -C /try "$@"
+}
 timed() { # timed NAME COMMAND...
     local name=$1 begun=${EPOCHREALTIME/./}
     shift
@@ -35,7 +38,7 @@ timed() { # timed NAME COMMAND...
         exit 1
     }
     took=$((${EPOCHREALTIME/./} - begun))
-    printf '%-28s %3d.%02d s\n' "$name" $((took / 1000000)) $((took / 10000 % 100))
+    printf '%-24s %3d.%02d s\n' "$name" $((took / 1000000)) $((took / 10000 % 100))
 }
 tools='command -v cc || command -v cargo || command -v llvm-config || command -v ptxas'
 if inside sh -c "$tools"; then

@@ -1,4 +1,5 @@
-//! The guide: from a spec to a launch, every key of a spec, what is not done yet, tuning, and why.
+//! The guide: from a spec to a launch, every key of a spec, what is not done yet, every diagnostic,
+//! tuning, and why.
 //!
 #![doc = include_str!("../docs/quick_start.md")]
 
@@ -8,8 +9,97 @@ pub mod spec {}
 #[doc = include_str!("../docs/limits.md")]
 pub mod limits {}
 
+#[doc = include_str!("../docs/diagnostics.md")]
+pub mod diagnostics {}
+
 #[doc = include_str!("../docs/tuning.md")]
 pub mod tuning {}
 
 #[doc = include_str!("../docs/why.md")]
 pub mod why {}
+
+/// The page on every key of a spec, as Markdown.
+pub const SPEC: &str = include_str!("../docs/spec.md");
+
+/// The page on every diagnostic, as Markdown: a section for each code, sorted, and at its end the
+/// codes without an example, a line each.
+pub const DIAGNOSTICS: &str = include_str!("../docs/diagnostics.md");
+
+/// What begins the section of a code, which stands in backquotes behind it.
+const SECTION: &str = "\n## `";
+/// What begins the section of codes without an example, and the line of one.
+const ALONE: &str = "\n## Without an example\n";
+const LINE: &str = "\n- `";
+
+/// What the page on every diagnostic says of a code: its section, or its line where the page has no
+/// example of it. `None` for what is no code.
+///
+/// ```
+/// use tilewright_codegen::guide::explain_code;
+/// assert!(explain_code("unknown-key").unwrap().starts_with("## `unknown-key`\n"));
+/// assert!(explain_code("unknown").is_none());
+/// ```
+pub fn explain_code(code: &str) -> Option<&'static str> {
+    sections().find_map(|(known, section)| (known == code).then_some(section))
+}
+
+/// The codes that the page on every diagnostic has.
+pub fn codes() -> impl Iterator<Item = &'static str> {
+    sections().map(|(code, _)| code)
+}
+
+/// Each code with what is said of it.
+fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let (shown, alone) = DIAGNOSTICS.split_once(ALONE).unwrap_or((DIAGNOSTICS, ""));
+    cut(shown, SECTION).chain(cut(alone, LINE))
+}
+
+/// The parts of a text that begin so, each with the code in backquotes that it begins with.
+fn cut(
+    text: &'static str,
+    head: &'static str,
+) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let starts = text.match_indices(head).map(|(at, _)| at + 1);
+    starts.filter_map(move |start| {
+        let part = text.get(start..)?;
+        let part = part.get(..part.find(head).map_or(part.len(), |end| end + 1))?;
+        let code = part.get(head.len() - 1..)?.split_once('`')?.0;
+        Some((code, part.trim_end()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_section_of_its_own() {
+        let codes: Vec<&str> = codes().collect();
+        assert!(codes.len() > 150, "{codes:?}");
+        for code in &codes {
+            let section = explain_code(code).unwrap_or_default();
+            let heads = section.matches("## `").count() + section.matches("- `").count();
+            assert!(heads == 1 && section.contains(code), "{code}: {section}");
+            assert!(
+                codes.iter().filter(|one| *one == code).count() == 1,
+                "{code}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_section_is_whole() {
+        let section = explain_code("unknown-key").unwrap_or_default();
+        assert!(section.contains("error[unknown-key]: unknown key `cta_tiles`"));
+        assert!(section.contains("+cta_tile:") && section.ends_with("```"));
+        let last = explain_code("spill-loads").unwrap_or_default();
+        assert!(last.starts_with("- `spill-loads`: ptxas"), "{last}");
+    }
+
+    #[test]
+    fn what_is_no_code_has_no_section() {
+        for word in ["", "unknown", "unknown-key`", "Without an example", "`"] {
+            assert!(explain_code(word).is_none(), "{word}");
+        }
+    }
+}

@@ -5,7 +5,6 @@ import importlib
 import os
 import pkgutil
 import re
-import shlex
 import subprocess
 from pathlib import Path
 
@@ -17,7 +16,7 @@ import tilewright
 
 NEEDS_TORCH = ("tilewright.torch", "tilewright.nn")
 MODULES = [f"tilewright.{one.name}" for one in pkgutil.iter_modules(tilewright.__path__)]
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[2]
 
 
 def examples(bundle):
@@ -42,23 +41,27 @@ def test_examples_are_there(bundle):
         assert any(test.examples for test in finder.find(module)), module
 
 
-@pytest.fixture
-def told_by_the_readme(tmp_path):
-    """A folder with what the commands of the README make, run where a clone is."""
+def told(page: Path, folder: Path) -> None:
+    """Writes the files of a page, and runs its commands, in a folder that has the clone's specs."""
     command = os.environ.get("TILEWRIGHT")
     if command is None:
-        pytest.skip("TILEWRIGHT names no command, which makes what the README tells to make")
-    blocks = re.findall(r"^```sh\n(.*?)^```", README.read_text(), re.DOTALL | re.MULTILINE)
-    lines = [line for block in blocks for line in block.splitlines()]
-    assert lines
-    for line in lines:
-        program, *arguments, output = shlex.split(line)
-        assert (program, arguments[-1]) == ("tilewright", "-o"), line
-        subprocess.run([command, *arguments, tmp_path / output], cwd=README.parents[1], check=True)
-    return tmp_path
+        pytest.skip("TILEWRIGHT names no command, which makes what the page tells to make")
+    (folder / "specs").symlink_to(ROOT / "specs")
+    path = f"{Path(command).parent}{os.pathsep}{os.environ['PATH']}"
+    blocks = re.findall(r"^```(yaml|sh)\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    assert any(language == "sh" for language, _ in blocks)
+    for language, text in blocks:
+        if language == "yaml":
+            name = text.splitlines()[0].removeprefix("# ")
+            (folder / name).write_text(text)
+        else:
+            bash = ["bash", "-euo", "pipefail", "-c", text]
+            subprocess.run(bash, cwd=folder, check=True, env={**os.environ, "PATH": path})
 
 
-def test_examples_of_the_readme(told_by_the_readme, monkeypatch):
-    monkeypatch.chdir(told_by_the_readme)
-    failed, tried = doctest.testfile(str(README), module_relative=False, globs={})
-    assert failed == 0 and tried >= 5
+@pytest.mark.parametrize("page, least", [("README.md", 5), ("docs/own_formula.md", 8)])
+def test_examples_of_a_page(page, least, tmp_path, monkeypatch):
+    told(ROOT / "python" / page, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    failed, tried = doctest.testfile(str(ROOT / "python" / page), module_relative=False, globs={})
+    assert failed == 0 and tried >= least

@@ -20,7 +20,7 @@ use crate::{sample, shipped};
 /// Schedules of every launch.
 const SCHEDULES: usize = 4;
 /// Kernels that are looked at.
-const KERNELS: u64 = 24;
+const KERNELS: u64 = 16;
 /// Mutants of each.
 const SAMPLE: usize = 5;
 /// Further kernels, of one word each, and the most elements of their tiles: larger ones take long,

@@ -25,9 +25,15 @@ use crate::quantity::{Bytes, Product, Scalar, Size};
 const EXIT_CODES: &str = "Exit codes: 0 good, 1 a negative verdict (your spec, a failed check),\n\
                           2 it could not run (usage, file, missing tool), 3 our bug.";
 
+/// The last lines of `help --help`.
+const HELPS: &str = "Such as `tilewright help build`, which is `tilewright build --help`; `tilewright \
+                     help spec`, every key of a\nspec; and `tilewright help smem-capacity`, which \
+                     tells what raises that diagnostic and what mends it.";
+
 /// Turns YAML kernel specs into PTX, checks the PTX on the CPU, and ships it as bundles.
 #[derive(Debug, Parser)]
 #[command(name = "tilewright", version, max_term_width = 100)]
+#[command(disable_help_subcommand = true)]
 #[command(
 after_help = EXIT_CODES
 )]
@@ -122,6 +128,9 @@ pub enum Command {
     Doctor(Doctor),
     /// Print a completion script for a shell
     Completions(Completions),
+    /// Tell about a subcommand, a diagnostic by its code, or the keys of a spec
+    #[command(after_help = HELPS)]
+    Help(Help),
     /// Compile jobs from stdin, one JSON object a line
     #[cfg(feature = "codegen")]
     #[command(name = crate::worker::SUBCOMMAND, hide = true)]
@@ -324,4 +333,13 @@ pub struct Doctor {
 pub struct Completions {
     /// The shell to complete in
     pub shell: clap_complete::Shell,
+}
+
+/// `help`.
+#[derive(Debug, Args)]
+pub struct Help {
+    /// A subcommand (`bundle show`), the code of a diagnostic (`unknown-key`), or `spec` for every
+    /// key of a spec [default: the overview]
+    #[arg(value_name = "WORD")]
+    pub words: Vec<String>,
 }

@@ -28,6 +28,7 @@ mod diff;
 mod layout;
 mod doctor;
 mod completions;
+mod help;
 
 use crate::args::{Cli, Command};
 #[cfg(feature = "codegen")]
@@ -84,6 +85,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Layout(args) => layout::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
+        Command::Help(args) => help::run(&args),
         #[cfg(feature = "codegen")]
         Command::CompileWorker => jobs::serve(),
     }

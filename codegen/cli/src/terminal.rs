@@ -137,16 +137,23 @@ impl Table {
 /// Words in lines of a terminal.
 #[cfg(feature = "codegen")]
 pub fn wrapped(text: &str) -> String {
-    let mut lines = vec![String::new()];
+    indented(text, 0)
+}
+
+/// Words in lines of a terminal that begin with so many blanks.
+#[cfg(feature = "codegen")]
+pub fn indented(text: &str, blanks: usize) -> String {
+    let indent = " ".repeat(blanks);
+    let mut lines = vec![indent.clone()];
     for word in text.split(' ') {
         let full = |line: &String| line.chars().count() + 1 + word.chars().count() > WIDTH;
         match lines.last_mut() {
-            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if *line == indent => line.push_str(word),
             Some(line) if !full(line) => {
                 line.push(' ');
                 line.push_str(word);
             }
-            _ => lines.push(word.to_owned()),
+            _ => lines.push(format!("{indent}{word}")),
         }
     }
     lines.join("\n")

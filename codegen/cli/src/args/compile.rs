@@ -14,8 +14,13 @@ pub struct Specs {
     pub paths: Vec<PathBuf>,
 }
 
+/// The last lines of `check --help`.
+const CODES: &str = "The word in brackets behind `error` is a diagnostic's code: `tilewright help \
+                     CODE` shows what raises it,\nwith an example that is mended.";
+
 /// `check`.
 #[derive(Debug, Args)]
+#[command(after_help = CODES)]
 pub struct Check {
     /// What to check.
     #[command(flatten)]

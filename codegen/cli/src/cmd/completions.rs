@@ -27,6 +27,7 @@ fn shown(command: &'static Command) -> Command {
     }
     let arguments = command.get_arguments().filter(|one| !one.is_hide_set());
     let subcommands = command.get_subcommands().filter(|one| !one.is_hide_set());
-    left.args(arguments.cloned())
+    left.disable_help_subcommand(command.is_disable_help_subcommand_set())
+        .args(arguments.cloned())
         .subcommands(subcommands.map(shown))
 }

@@ -9,8 +9,6 @@ fn subcommands() -> Vec<String> {
     listed
         .take_while(|line| !line.is_empty())
         .map(|line| line.split_whitespace().next().unwrap().to_owned())
-        // It is for the help of the others.
-        .filter(|name| name != "help")
         .collect()
 }
 
@@ -65,4 +63,89 @@ fn every_shell_gets_a_completion_script() {
             assert!(!script.contains(hidden), "{shell}: {script}");
         }
     }
+}
+
+#[test]
+fn help_of_a_subcommand_is_what_it_says_itself() {
+    let said = |words: &[&str]| tilewright(words).expect(0).stdout;
+    assert_eq!(said(&["help"]), said(&["--help"]));
+    assert_eq!(said(&["help", "verify"]), said(&["verify", "--help"]));
+    assert_eq!(said(&["help", "help"]), said(&["help", "--help"]));
+    if cfg!(feature = "codegen") {
+        assert_eq!(said(&["help", "build"]), said(&["build", "--help"]));
+    } else {
+        let run = tilewright(["help", "build"]).expect(2);
+        assert!(run.stderr.contains("none"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn what_help_knows_nothing_of_is_told_with_what_is_near() {
+    let near = |words: &[&str]| {
+        let run = tilewright(words).expect(2);
+        assert_eq!(run.stdout, "");
+        run.stderr
+    };
+    let said = near(&["help", "verfy"]);
+    assert!(
+        said.contains("did you mean `tilewright help verify`?"),
+        "{said}"
+    );
+    let said = near(&["help", "zzzz"]);
+    assert!(
+        said.contains("`tilewright help` lists the subcommands"),
+        "{said}"
+    );
+    let said = near(&["help", "bundle", "shw"]);
+    assert!(said.contains("`bundle shw` is no subcommand"), "{said}");
+    let said = near(&["help", "a\u{1b}[31m"]);
+    assert!(!said.contains('\u{1b}'), "{said}");
+}
+
+#[cfg(feature = "codegen")]
+#[test]
+fn help_explains_a_diagnostic() {
+    let said = tilewright(["help", "unknown-key"]).expect(0).stdout;
+    for part in [
+        "unknown-key\n\nRaised by the text of a spec.\n\n    kernel: gemm\n",
+        "\n    error[unknown-key]: unknown key `cta_tiles`",
+        "\n    -cta_tiles: \"(128,128,64)\"\n    +cta_tile: \"(128,128,64)\"\n",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    assert!(!said.contains("```") && !said.contains("<!--"), "{said}");
+    let near = tilewright(["help", "unknwon-key"]).expect(2).stderr;
+    assert!(
+        near.contains("did you mean `tilewright help unknown-key`?"),
+        "{near}"
+    );
+}
+
+/// The page on every key has each in a line of its own.
+#[cfg(feature = "codegen")]
+#[test]
+fn help_tells_every_key_of_a_spec() {
+    let said = tilewright(["help", "spec"]).expect(0).stdout;
+    assert!(said.contains("\n`cta_tile`; `(128,128,64)`"), "{said}");
+    assert!(said.lines().all(|line| !line.starts_with('|')), "{said}");
+}
+
+/// Whatever a diagnostic is called, no subcommand hides it.
+#[cfg(feature = "codegen")]
+#[test]
+fn codes_are_no_subcommands() {
+    let commands = subcommands();
+    for code in tilewright_codegen::guide::codes().chain(["spec"]) {
+        assert!(!commands.iter().any(|name| name == code), "{code}");
+    }
+}
+
+#[cfg(not(feature = "codegen"))]
+#[test]
+fn codes_come_with_the_generator() {
+    for word in ["spec", "unknown-key"] {
+        let said = tilewright(["help", word]).expect(2).stderr;
+        assert!(said.contains("this build of it has none"), "{said}");
+    }
+    tilewright(["help", "verify"]).expect(0);
 }

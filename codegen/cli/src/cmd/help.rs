@@ -1,0 +1,123 @@
+//! `help`: a subcommand's `--help`, the section of a diagnostic, or the keys of a spec, on stdout.
+//!
+//! Invariant: it asks nothing of a network or a file; pages are part of the command.
+
+#[cfg(feature = "codegen")]
+mod text;
+
+use clap::{Command, CommandFactory};
+
+use crate::args::{Cli, Help};
+use crate::outcome::{Failure, Outcome, Verdict};
+use crate::terminal;
+
+/// Least likeness of a word that may have been meant.
+const LIKE: f64 = 0.8;
+/// The word that stands for the page on specs.
+const SPEC: &str = "spec";
+
+/// Prints what there is on the words.
+pub fn run(args: &Help) -> Outcome {
+    let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
+    if is_subcommand(&Cli::command(), &words) {
+        return of_subcommand(&words);
+    }
+    let page = match words[..] {
+        [word] => page(word)?,
+        _ => None,
+    };
+    let Some(page) = page else {
+        return Err(unknown(&words.join(" ")));
+    };
+    terminal::print(&page)?;
+    Ok(Verdict::Good)
+}
+
+/// Whether words lead to a subcommand; none lead to the command itself.
+fn is_subcommand(command: &Command, words: &[&str]) -> bool {
+    match words {
+        [] => true,
+        [word, rest @ ..] => command
+            .find_subcommand(word)
+            .is_some_and(|found| is_subcommand(found, rest)),
+    }
+}
+
+/// Prints what clap does for the words with `--help` behind them.
+fn of_subcommand(words: &[&str]) -> Outcome {
+    let typed = ["tilewright"].iter().chain(words).chain(&["--help"]);
+    match Cli::command().try_get_matches_from(typed) {
+        Err(help) if !help.use_stderr() => {
+            terminal::print(&help.render().ansi().to_string())?;
+            Ok(Verdict::Good)
+        }
+        // It takes whatever is typed, where there is no generator.
+        _ => Err(no_page(&words.join(" "))),
+    }
+}
+
+/// What there is on a word: the page on specs, or the section of a diagnostic.
+#[cfg(feature = "codegen")]
+fn page(word: &str) -> Result<Option<String>, Failure> {
+    use tilewright_codegen::guide;
+    let page = match word {
+        SPEC => Some(guide::SPEC),
+        code => guide::explain_code(code),
+    };
+    Ok(page.map(text::of_markdown))
+}
+
+/// Without the generator there is none: words in the form of a code may be one.
+#[cfg(not(feature = "codegen"))]
+fn page(word: &str) -> Result<Option<String>, Failure> {
+    match word == SPEC || word.contains('-') {
+        true => Err(no_page(word)),
+        false => Ok(None),
+    }
+}
+
+/// What is said where the generator is needed for a page.
+fn no_page(word: &str) -> Failure {
+    Failure::CouldNotRun(format!(
+        "what there is on `{}` comes with the generator, for which the command needs LLVM, and \
+         this build of it has none: ci/setup.sh installs LLVM, and `cargo install --path \
+         codegen/cli` then builds one that does",
+        terminal::plain(word)
+    ))
+}
+
+/// The failure of words that nothing is known of.
+fn unknown(words: &str) -> Failure {
+    let way_out = match nearest(words) {
+        Some(known) => format!("did you mean `tilewright help {known}`?"),
+        None => "`tilewright help` lists the subcommands, and `tilewright check` tells codes \
+                 behind `error`"
+            .to_owned(),
+    };
+    let words = terminal::plain(words);
+    Failure::CouldNotRun(format!(
+        "`{words}` is no subcommand, no code of a diagnostic and not `{SPEC}`: {way_out}"
+    ))
+}
+
+/// The subcommand or code that looks most like a word, if one comes near.
+fn nearest(word: &str) -> Option<String> {
+    let word = word.to_lowercase();
+    let score = |known: &String| strsim::jaro_winkler(&word, known);
+    let best = known().into_iter().rev();
+    let best = best.max_by(|a, b| score(a).total_cmp(&score(b)))?;
+    (score(&best) > LIKE).then_some(best)
+}
+
+/// Every word that there is something on.
+fn known() -> Vec<String> {
+    let command = Cli::command();
+    let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
+    let mut known: Vec<String> = shown.map(|one| one.get_name().to_owned()).collect();
+    #[cfg(feature = "codegen")]
+    {
+        known.push(SPEC.to_owned());
+        known.extend(tilewright_codegen::guide::codes().map(str::to_owned));
+    }
+    known
+}

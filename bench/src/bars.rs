@@ -6,6 +6,7 @@
 //! fastest counts, of several rows of a kernel the last.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use svg::Document;
 use svg::node::element::{Description, Group, Line, Rectangle, Style, Text, Title};
@@ -54,33 +55,48 @@ impl Peer {
     }
 }
 
-/// A class beside a peer: ratios of its problems, above 1 where ours is faster.
+/// A class beside a peer, with a row for each of its problems.
 #[derive(Debug)]
 struct Bar {
     peer: Peer,
     class: String,
-    ratios: Vec<f64>,
+    rows: Vec<Measured>,
+}
+
+/// Our fastest kernel on a problem.
+#[derive(Clone, Debug)]
+struct Measured {
+    problem: String,
+    kernel: String,
+    day: String,
+    ours_us: f64,
+    /// Above 1 where ours is faster.
+    ratio: f64,
 }
 
 impl Bar {
+    fn ratios(&self) -> impl Iterator<Item = f64> {
+        self.rows.iter().map(|row| row.ratio)
+    }
+
     fn mean(&self) -> f64 {
-        let logs: f64 = self.ratios.iter().map(|ratio| ratio.ln()).sum();
-        (logs / self.ratios.len().max(1) as f64).exp()
+        let logs: f64 = self.ratios().map(f64::ln).sum();
+        (logs / self.rows.len().max(1) as f64).exp()
     }
 
     fn problems(&self) -> String {
-        match self.ratios.len() {
+        match self.rows.len() {
             1 => "1 problem".to_owned(),
             count => format!("{count} problems"),
         }
     }
 
     fn least(&self) -> f64 {
-        self.ratios.iter().copied().fold(f64::INFINITY, f64::min)
+        self.ratios().fold(f64::INFINITY, f64::min)
     }
 
     fn most(&self) -> f64 {
-        self.ratios.iter().copied().fold(0.0, f64::max)
+        self.ratios().fold(0.0, f64::max)
     }
 }
 
@@ -103,7 +119,7 @@ fn class(row: &Row) -> String {
 }
 
 fn bars(rows: &str) -> Result<(Vec<Bar>, String), Error> {
-    type Kernels = BTreeMap<String, (f64, f64)>;
+    type Kernels = BTreeMap<String, Measured>;
     let mut problems: BTreeMap<(Peer, String), BTreeMap<String, Kernels>> = BTreeMap::new();
     let mut gpu = String::new();
     for row in parse(rows)? {
@@ -114,21 +130,26 @@ fn bars(rows: &str) -> Result<(Vec<Bar>, String), Error> {
             continue;
         }
         gpu.clone_from(&row.gpu);
-        let problem = format!("{} {:?}", row.problem(), row.dtype.a);
+        let key = format!("{} {:?}", row.problem(), row.dtype.a);
         let of = problems.entry((peer, class(&row))).or_default();
-        let kernels = of.entry(problem).or_default();
-        kernels.insert(row.kernel.clone(), (row.ours_us, ratio));
+        let measured = Measured {
+            problem: row.problem(),
+            kernel: row.kernel.clone(),
+            day: row.date.chars().take(10).collect(),
+            ours_us: row.ours_us,
+            ratio,
+        };
+        let kernels = of.entry(key).or_default();
+        kernels.insert(row.kernel, measured);
     }
     let fastest = |kernels: Kernels| {
-        let first = kernels
-            .into_values()
-            .min_by(|one, other| one.0.total_cmp(&other.0));
-        first.map(|(_, ratio)| ratio)
+        let all = kernels.into_values();
+        all.min_by(|one, other| one.ours_us.total_cmp(&other.ours_us))
     };
     let bars = problems.into_iter().map(|((peer, class), problems)| Bar {
         peer,
         class,
-        ratios: problems.into_values().filter_map(fastest).collect(),
+        rows: problems.into_values().filter_map(fastest).collect(),
     });
     let mut bars: Vec<Bar> = bars.collect();
     bars.sort_by(|one, other| {
@@ -168,6 +189,31 @@ const STYLE: &str = "\
 .tw .torch { fill: #b06a24 }
 .tw .memcpy { fill: #47863a }
 }";
+
+/// What the bars are of: a row for each class and problem.
+///
+/// # Errors
+/// [`Error`] with the first line that is no row.
+pub fn markdown(rows: &str) -> Result<String, Error> {
+    let (bars, _) = bars(rows)?;
+    let mut text = String::from(
+        "| class | beside | problem | peer's time over ours | ours, us | kernel | measured |\n\
+         |---|---|---|---:|---:|---|---|\n",
+    );
+    for bar in &bars {
+        let (class, peer) = (&bar.class, bar.peer.name());
+        for row in &bar.rows {
+            let (problem, kernel, day) = (&row.problem, &row.kernel, &row.day);
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "| {class} | {peer} | {problem} | {:.3} | {:.2} | {kernel} | {day} |",
+                row.ratio, row.ours_us
+            );
+        }
+    }
+    Ok(text)
+}
 
 /// The plot.
 ///

@@ -35,6 +35,9 @@ pub struct Error {
 /// The fields of a result row that tables show; others are ignored.
 #[derive(Clone, Debug, Deserialize)]
 struct Row {
+    /// When it was measured; its first ten characters are the day.
+    #[serde(default)]
+    date: String,
     gpu: String,
     family: String,
     kernel: String,

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use tilewright_bench::bars::plot;
+use tilewright_bench::bars::{markdown, plot};
 
 /// The measurements that the picture is of, oldest first: the last row of a kernel on a problem
 /// counts. Left out are those of candidates and techniques, and of strides that cuBLASLt's best
@@ -45,17 +45,22 @@ fn the_picture_of_the_first_page_is_of_the_rows() {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("results/h200");
     let rows = MEASURED.map(|name| fs::read_to_string(results.join(format!("{name}.jsonl"))));
     let rows: String = rows.into_iter().map(Result::unwrap).collect();
-    let drawn = plot(&rows).unwrap();
-    let picture = results.join("classes.svg");
-    if std::env::var_os("BLESS").is_some() {
-        fs::write(&picture, drawn).unwrap();
-        return;
-    }
-    assert_eq!(
-        fs::read_to_string(picture).unwrap(),
-        drawn,
-        "BLESS=1 draws it anew"
+    let head = format!(
+        "# What the bars are of\n\nOf each problem our fastest kernel, sustained, each result \
+         compared with f64 in the run that timed it.\nDrawn by `bench/tests/bars.rs` of the rows \
+         in `{}.jsonl`.\n\n",
+        MEASURED.join(".jsonl`, `")
     );
+    let table = head + &markdown(&rows).unwrap();
+    for (name, made) in [("classes.svg", plot(&rows).unwrap()), ("classes.md", table)] {
+        let path = results.join(name);
+        if std::env::var_os("BLESS").is_some() {
+            fs::write(&path, made).unwrap();
+            continue;
+        }
+        let there = fs::read_to_string(path).unwrap();
+        assert_eq!(there, made, "BLESS=1 makes {name} anew");
+    }
 }
 
 #[test]

@@ -49,9 +49,15 @@ const PRODUCTS: [[&str; 4]; 15] = [
 
 /// What has no product of two operands: how it is called, how its operands lie, its formula. Types
 /// of x and d are drawn from all that there are, that of tables is s32.
-const ROWS: [(&str, &[(&str, &str)], &str, &str); 7] = [
+const ROWS: [(&str, &[(&str, &str)], &str, &str); 8] = [
     (
-        "maps: any function of elements",
+        "maps: arithmetic, comparisons, choices",
+        &[("x", "(m,n)"), ("d", "(m,n)")],
+        "d[m,n] = where(x[m,n] > 1, x[m,n] * x[m,n], x[m,n] + 2)",
+        "{ m: 4, n: 512 }",
+    ),
+    (
+        "maps: functions (exp, tanh, erf, silu, …)",
         &[("x", "(m,n)"), ("d", "(m,n)")],
         "d[m,n] = silu(x[m,n])",
         "{ m: 4, n: 512 }",
@@ -95,7 +101,10 @@ const ROWS: [(&str, &[(&str, &str)], &str, &str); 7] = [
     ),
 ];
 
-/// What no kernel does, by the same, in bf16; its tile, and the code of the limit that says so.
+/// Types that what no kernel does is tried with.
+const REFUSED_TYPES: [&str; 2] = ["bf16", "e4m3"];
+
+/// What no kernel does, by the same, its tile, and the code of the limit that says so.
 type Refused = (
     &'static str,
     &'static [(&'static str, &'static str)],
@@ -103,7 +112,7 @@ type Refused = (
     &'static str,
     &'static str,
 );
-const REFUSED: [Refused; 5] = [
+const REFUSED: [Refused; 6] = [
     (
         "batched products",
         &[("a", "(z,m,k)"), ("b", "(z,n,k)"), ("d", "(z,m,n)")],
@@ -112,7 +121,19 @@ const REFUSED: [Refused; 5] = [
         "batch",
     ),
     (
-        "products with block scales",
+        "grouped products (experts)",
+        &[
+            ("a", "(m,k)"),
+            ("b", "(g,n,k)"),
+            ("t", "(g+1)"),
+            ("d", "(m,n)"),
+        ],
+        "d[m,n] = sum[k] a[m,k] * b[g,n,k]",
+        "{ m: 64, n: 64, k: 64 }\nmodes: { m: { in: g, starts: t } }",
+        "groups",
+    ),
+    (
+        "products with scales by blocks of k",
         &[
             ("a", "(m,g,k)"),
             ("b", "(n,g,k)"),
@@ -181,13 +202,17 @@ fn made() -> String {
     let mut alike: Vec<(String, Vec<String>)> = Vec::new();
     for types in PRODUCTS {
         let cells = ARCHES.map(|arch| product_cell(types, arch)).join(" | ");
-        let [a, b, _, d] = types;
+        let [a, b, sums, d] = types;
         let factors = if a == b {
             a.to_owned()
         } else {
             format!("{a} × {b}")
         };
-        let types = format!("{factors} → {d}");
+        let sums = match is_cut_short([a, b], sums) {
+            true => " (`accumulation: fast`)",
+            false => "",
+        };
+        let types = format!("{factors} → {d}{sums}");
         match alike.iter_mut().find(|(known, _)| *known == cells) {
             Some((_, all)) => all.push(types),
             None => alike.push((cells, vec![types])),
@@ -203,31 +228,41 @@ fn made() -> String {
         writeln!(table, "| {name} | all {} | {cells} |", DTYPES.len()).unwrap();
     }
     for (name, operands, formula, tile, code) in REFUSED {
-        let types = |name: &str| if name == "t" { "s32" } else { "bf16" };
-        for arch in ARCHES {
+        let all = ARCHES.map(|arch| REFUSED_TYPES.map(|dtype| (arch, dtype)));
+        for (arch, dtype) in all.into_iter().flatten() {
+            let types = |name: &str| if name == "t" { "s32" } else { dtype };
             let text = rows(operands, types, formula, arch);
             let refused = answer(&format!("{text}cta_tile: {tile}\n")).unwrap_err();
             assert!(refused.contains(&format!("[{code}]")), "{name}: {refused}");
         }
+        let types = REFUSED_TYPES.join(", ");
         writeln!(
             table,
-            "| {name} | bf16 | `{code}` | `{code}` | `{code}` | `{code}` |"
+            "| {name} | {types} | `{code}` | `{code}` | `{code}` | `{code}` |"
         )
         .unwrap();
     }
-    table.push('\n');
+    let all: Vec<&str> = DTYPES.iter().map(|dtype| dtype.text()).collect();
+    writeln!(table, "\nThe {} types: {}.\n", all.len(), all.join(", ")).unwrap();
     table
 }
 
 /// How an architecture computes a product: of each way the orders that it takes, where it is not
 /// all of them.
 fn product_cell(types: [&str; 4], arch: &str) -> String {
-    let mut ways: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut ways: Vec<(String, Vec<&str>)> = Vec::new();
     for (order, layouts) in ORDERS {
-        let found = TILES
+        let mut answers = TILES
             .iter()
-            .find_map(|tile| answer(&product(types, layouts, tile, arch)).ok());
-        let way = found.unwrap_or("—");
+            .map(|tile| answer(&product(types, layouts, tile, arch)));
+        let first = answers.next().unwrap();
+        let way = match first {
+            Ok(way) => way.to_owned(),
+            Err(report) => match answers.find_map(Result::ok) {
+                Some(way) => way.to_owned(),
+                None => format!("`{}`", code(&report)),
+            },
+        };
         match ways.iter_mut().find(|(known, _)| *known == way) {
             Some((_, orders)) => orders.push(order),
             None => ways.push((way, vec![order])),
@@ -235,15 +270,20 @@ fn product_cell(types: [&str; 4], arch: &str) -> String {
     }
     let all = ways.len() == 1;
     let cells = ways.into_iter().map(|(way, orders)| match all {
-        true => way.to_owned(),
+        true => way,
         false => format!("{}: {way}", orders.join(" ")),
     });
     cells.collect::<Vec<_>>().join(", ")
 }
 
+/// Whether tensor cores keep fewer bits of the sums than f32 has, as of 8-bit floats, which a spec
+/// has to allow.
+fn is_cut_short(factors: [&str; 2], sums: &str) -> bool {
+    sums == "f32" && factors.iter().all(|one| one.starts_with('e'))
+}
+
 fn product([a, b, sums, d]: [&str; 4], [of_a, of_b]: [&str; 2], tile: &str, arch: &str) -> String {
-    // Tensor cores keep fewer bits of sums of 8-bit floats than f32 has, which a spec has to allow.
-    let accumulation = match sums == "f32" && [a, b].iter().all(|one| one.starts_with('e')) {
+    let accumulation = match is_cut_short([a, b], sums) {
         true => "accumulation: fast\n",
         false => "",
     };
@@ -286,6 +326,12 @@ fn rows<'t>(
     }
     writeln!(text, "compute: |\n  {formula}").unwrap();
     text
+}
+
+/// The code of the first error of a report.
+fn code(report: &str) -> &str {
+    let behind = report.split_once("error[").map_or("", |(_, behind)| behind);
+    behind.split(']').next().unwrap_or_default()
 }
 
 /// What computes a spec, or the report of what refuses it.

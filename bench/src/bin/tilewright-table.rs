@@ -1,7 +1,7 @@
 //! Prints the tables of result rows as Markdown: `tilewright-table [--best | --ladder | --bars]
 //! [--svg PLOT] FILE.jsonl…`. With `--best`, products only, and of each problem its fastest kernel.
-//! With `--ladder`, the rungs of `bench/ladder` one beside another; `--svg` writes their plot. With
-//! `--bars`, `--svg` writes how fast each class is beside its peers.
+//! With `--ladder`, the rungs of `bench/ladder` one beside another, with `--bars` how fast each class
+//! is beside its peers; `--svg` writes the plot of either.
 
 use std::process::ExitCode;
 
@@ -41,7 +41,8 @@ fn main() -> ExitCode {
         return refuse("--svg draws the ladder or the bars: add --ladder or --bars");
     }
     let tables = match table {
-        Table::All | Table::Bars => markdown(&rows),
+        Table::All => markdown(&rows),
+        Table::Bars => bars::markdown(&rows),
         Table::Best => best(&rows),
         Table::Ladder => ladder::markdown(&rows),
     };

@@ -26,9 +26,9 @@ const EXIT_CODES: &str = "Exit codes: 0 good, 1 a negative verdict (your spec, a
                           2 it could not run (usage, file, missing tool), 3 our bug.";
 
 /// The last lines of `help --help`.
-const HELPS: &str = "Such as `tilewright help build`, which is `tilewright build --help`; `tilewright \
-                     help spec`, every key of a\nspec; and `tilewright help smem-capacity`, which \
-                     tells what raises that diagnostic and what mends it.";
+const HELPS: &str = "Such as `tilewright help build`, which is `tilewright build --help`; \
+                     `tilewright help spec`, every\nkey of a spec; and `tilewright help \
+                     smem-capacity`: what raises that diagnostic, and what mends it.";
 
 /// Turns YAML kernel specs into PTX, checks the PTX on the CPU, and ships it as bundles.
 #[derive(Debug, Parser)]
@@ -341,5 +341,13 @@ pub struct Help {
     /// A subcommand (`bundle show`), the code of a diagnostic (`unknown-key`), or `spec` for every
     /// key of a spec [default: the overview]
     #[arg(value_name = "WORD")]
+    pub words: Vec<String>,
+}
+
+/// `help` below another subcommand.
+#[derive(Debug, Args)]
+pub struct HelpBelow {
+    /// Print the help of this subcommand [default: of all of them]
+    #[arg(value_name = "COMMAND")]
     pub words: Vec<String>,
 }

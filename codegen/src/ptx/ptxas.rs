@@ -2,10 +2,10 @@
 //!
 //! Comes in: PTX text and an architecture. Goes out: a [`PtxasReport`] of resources and warnings,
 //! and the cubin. The tool is what `TILEWRIGHT_PTXAS` names, else the one on the `PATH`, else the
-//! one in `CUDA_HOME/bin`, else the one that `ci/setup.sh` put into the repository that this
-//! program was built in: `.tools/bin/ptxas` in a folder above the program's own file, or in the
-//! repository itself where the program was moved since, as `cargo install` does. Else the one that
-//! pip installed beside the program, which has it as a dependency. All have to be of the program's
+//! one in `CUDA_HOME/bin`, else the one that pip installed beside the program, which has it as a
+//! dependency; else the one that `ci/setup.sh` put into the repository that this program was built
+//! in: `.tools/bin/ptxas` in a folder above the program's own file, or in the repository itself
+//! where the program was moved since, as `cargo install` does. These have to be of the program's
 //! owner. No other place is searched: a working folder has no say in what runs.
 
 use std::env;
@@ -71,7 +71,7 @@ pub fn find() -> Option<PathBuf> {
     let named = search(|variable| env::var_os(variable));
     named.or_else(|| {
         let program = env::current_exe().ok()?;
-        set_up(&program, built_in()).or_else(|| of_environment(&program))
+        of_environment(&program).or_else(|| set_up(&program, built_in()))
     })
 }
 

@@ -192,7 +192,7 @@ macro_rules! words {
 words! {
     /// What becomes of sums that the tensor cores cut short.
     Accumulation: "accumulation", "accumulation" {
-        /// They stay as they are.
+        /// They stay as the tensor cores have them, with fewer bits than the accumulator's type.
         Fast = word("fast");
         /// Every few instructions they are added to others that keep all bits of the accumulator's
         /// type. Not generated yet.

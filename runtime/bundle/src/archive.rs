@@ -104,7 +104,10 @@ pub(crate) fn fits(bytes: u64) -> Result<(), Error> {
 /// What the crate `zip` says of an archive as a whole, fit for a terminal: it may hold names.
 fn refused(error: impl Display) -> Error {
     let words = error.to_string();
-    let reason = words.chars().take(400).flat_map(char::escape_debug);
-    let reason = reason.collect();
+    let reason: String = words
+        .chars()
+        .take(400)
+        .flat_map(char::escape_debug)
+        .collect();
     Error::archive("archive", ArchiveFault::Zip { reason })
 }

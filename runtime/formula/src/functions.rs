@@ -205,6 +205,9 @@ pub struct FoldRow {
     pub doc: &'static str,
 }
 
+/// What is told of whoever wants a power.
+pub(crate) const NO_POWER: &str = "there are no powers: write `x * x`, or `exp(y * log(x))`";
+
 /// Every fold.
 pub const FOLDS: &[FoldRow] = &[
     FoldRow {

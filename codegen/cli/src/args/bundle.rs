@@ -36,6 +36,8 @@ pub enum Bundle {
     Keygen(Keygen),
     /// Sign a bundle
     Sign(Sign),
+    /// Print this message or the help of the given subcommand(s)
+    Help(super::HelpBelow),
 }
 
 /// `bundle show`.

@@ -31,7 +31,8 @@ pub struct Check {
     /// List every point that has no kernel, and why
     #[arg(long)]
     pub dropped: bool,
-    /// List what was chosen for every point among several, and why the others were left out
+    /// List what was chosen for every point among several, and why the others were left out; and
+    /// why a formula is of no other form
     #[arg(long)]
     pub choices: bool,
 }

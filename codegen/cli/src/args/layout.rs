@@ -15,6 +15,8 @@ pub enum Layout {
     Explain(Explain),
     /// Run a conformance file, one JSON object a line
     Vectors(Vectors),
+    /// Print this message or the help of the given subcommand(s)
+    Help(super::HelpBelow),
 }
 
 /// `layout eval`.

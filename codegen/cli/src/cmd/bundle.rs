@@ -14,6 +14,7 @@ use serde::Serialize;
 use tilewright_build::Lock;
 use tilewright_bundle::{Bundle, Error, Kernel};
 
+use super::help;
 use crate::args::bundle as args;
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::terminal::{self, Table};
@@ -29,6 +30,7 @@ pub fn run(args: &args::Bundle) -> Outcome {
         args::Bundle::Split(args) => parts::split(args),
         args::Bundle::Keygen(args) => keys::keygen(args),
         args::Bundle::Sign(args) => keys::sign(args),
+        args::Bundle::Help(args) => help::below("bundle", &args.words),
     }
 }
 

@@ -1,8 +1,8 @@
 //! `check`: every problem of every spec, and how many points of its tuning space have a kernel.
 //!
-//! Problems go to stderr with their source lines, verdicts to stdout, a line per spec; where a
-//! formula is written, its other forms a line each, with what of it does not fit them. With
-//! `--json` stdout holds it all.
+//! Problems go to stderr with their source lines, verdicts to stdout, a line per spec; of what is
+//! bad, or with `--choices`, the forms that a written formula has not a line each, with what of it
+//! does not fit them. With `--json` stdout holds it all.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -109,7 +109,8 @@ pub fn run(args: &args::Check) -> Outcome {
     } else {
         for one in &checked {
             terminal::print_line(&line(one))?;
-            for told in one.form.iter().filter(|told| told.written) {
+            let of_forms = one.form.iter().filter(|_| args.choices || !one.good);
+            for told in of_forms.filter(|told| told.written) {
                 terminal::print_line(&unfit(told))?;
             }
             for (point, choices) in &one.choices {

@@ -19,10 +19,20 @@ const SPEC: &str = "spec";
 /// Prints what there is on the words.
 pub fn run(args: &Help) -> Outcome {
     let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
-    if is_subcommand(&Cli::command(), &words) {
-        return of_subcommand(&words);
+    told(&words)
+}
+
+/// Prints the help of a subcommand below another one, or of that one.
+pub fn below(command: &str, words: &[String]) -> Outcome {
+    let below = words.iter().map(String::as_str);
+    told(&[command].into_iter().chain(below).collect::<Vec<&str>>())
+}
+
+fn told(words: &[&str]) -> Outcome {
+    if is_subcommand(&Cli::command(), words) {
+        return of_subcommand(words);
     }
-    let page = match words[..] {
+    let page = match *words {
         [word] => page(word)?,
         _ => None,
     };
@@ -113,11 +123,19 @@ fn nearest(word: &str) -> Option<String> {
 fn known() -> Vec<String> {
     let command = Cli::command();
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
-    let mut known: Vec<String> = shown.map(|one| one.get_name().to_owned()).collect();
-    #[cfg(feature = "codegen")]
-    {
-        known.push(SPEC.to_owned());
-        known.extend(tilewright_codegen::guide::codes().map(str::to_owned));
-    }
-    known
+    let names = shown.map(|one| one.get_name().to_owned());
+    names.chain(of_the_generator()).collect()
+}
+
+/// The words of pages that the generator has.
+#[cfg(feature = "codegen")]
+fn of_the_generator() -> impl Iterator<Item = String> {
+    let codes = tilewright_codegen::guide::codes();
+    [SPEC].into_iter().chain(codes).map(str::to_owned)
+}
+
+/// There are none without it.
+#[cfg(not(feature = "codegen"))]
+fn of_the_generator() -> impl Iterator<Item = String> {
+    std::iter::empty()
 }

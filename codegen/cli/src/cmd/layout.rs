@@ -6,6 +6,7 @@
 use serde::Serialize;
 use serde_json::json;
 
+use super::help;
 use crate::args::layout as args;
 use crate::layout::eval::{self, Trouble};
 use crate::layout::show::banks::Access;
@@ -21,6 +22,7 @@ pub fn run(args: &args::Layout) -> Outcome {
         args::Layout::Show(args) => show(args),
         args::Layout::Explain(args) => explain_call(&args.expression),
         args::Layout::Vectors(args) => check_vectors(args),
+        args::Layout::Help(args) => help::below("layout", &args.words),
     }
 }
 

@@ -26,7 +26,14 @@ cta_tile: { row: 128, out: 128, c: 64 }
         (text.replace("w[out,c] *", "(2 * w[out,c]) *"), "bad ", 1),
     ] {
         fs::write(&path, text).unwrap();
-        let run = tilewright(["check", path.to_str().unwrap()]).expect(code);
+        let run = tilewright(["check", path.to_str().unwrap(), "--choices"]).expect(code);
+        let brief = tilewright(["check", path.to_str().unwrap()]).expect(code);
+        assert_eq!(
+            brief.stdout.contains("     not "),
+            code == 1,
+            "{}",
+            brief.stdout
+        );
         let mut lines = run.stdout.lines();
         let head = lines.next().unwrap();
         assert!(head.starts_with(verdict), "{head}");

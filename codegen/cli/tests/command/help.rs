@@ -71,6 +71,15 @@ fn help_of_a_subcommand_is_what_it_says_itself() {
     assert_eq!(said(&["help"]), said(&["--help"]));
     assert_eq!(said(&["help", "verify"]), said(&["verify", "--help"]));
     assert_eq!(said(&["help", "help"]), said(&["help", "--help"]));
+    assert_eq!(said(&["bundle", "help"]), said(&["bundle", "--help"]));
+    assert_eq!(
+        said(&["bundle", "help", "show"]),
+        said(&["bundle", "show", "--help"])
+    );
+    assert_eq!(
+        said(&["layout", "help", "eval"]),
+        said(&["layout", "eval", "--help"])
+    );
     if cfg!(feature = "codegen") {
         assert_eq!(said(&["help", "build"]), said(&["build", "--help"]));
     } else {

@@ -49,7 +49,8 @@ limits! {
         "take a mode out of `modes`, so that a launch says its extent";
     PLACE: ROWS, "place",
         "take an element elsewhere than at its coordinates or where one table says",
-        "take each element at its own coordinates";
+        "take each element at its own coordinates; for blocks, `s[m,n/128]`, make two modes of n: \
+         `s[m,g]` and `x[m,g,i]` with `modes: { i: 128 }`";
     SEVERAL_PLACES: ROWS, "several-places",
         "read an operand at several places, one of which a table says",
         "name it twice among the operands: a launch may give both one memory";
@@ -105,7 +106,7 @@ limits! {
         "compute it in a kernel before this one";
     SCALED_PARTS: PRODUCTS, "scaled-parts",
         "add scaled parts of a sum (block scales)",
-        "scale the factors in a kernel before";
+        "take scales of whole rows and columns, behind the sum";
     PRODUCT_EXTENT: PRODUCTS, "product-extent",
         "have constant extents, but of products side by side and of blocks of columns",
         "take the mode out of `modes`, so that a launch says its extent";

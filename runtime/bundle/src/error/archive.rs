@@ -14,7 +14,10 @@ pub struct ArchiveProblem {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveFault {
     /// It is no zip file, or its structure contradicts itself.
-    #[error("{reason}: zip the files anew with `tilewright bundle zip`")]
+    #[error(
+        "{reason}: zip the files anew with `tilewright bundle zip`; a spec becomes a bundle by \
+         `tilewright build`"
+    )]
     Zip {
         /// What the library says.
         reason: String,

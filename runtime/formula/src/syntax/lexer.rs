@@ -4,6 +4,7 @@
 //! stretch that is none. A line's end is a token where no parenthesis is open.
 
 use super::{Combine, MAX_TEXT};
+use crate::functions::NO_POWER;
 use crate::problem::{Problem, Span, shown};
 
 /// A word, number or sign.
@@ -157,6 +158,7 @@ impl<'t> Lexer<'t> {
         let meant = MEANT.iter().find(|(other, _)| *other == &rest[..end]);
         self.problems.push(match meant {
             Some((_, sign)) => problem.help(format!("write `{sign}`")).edit(&span, *sign),
+            None if rest.starts_with('^') => problem.help(NO_POWER),
             None => problem
                 .help("take it out; names are of letters, digits and underscores")
                 .edit(&span, ""),

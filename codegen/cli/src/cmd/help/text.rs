@@ -121,8 +121,8 @@ mod tests {
 
     #[test]
     fn a_page_becomes_lines() {
-        let page = "## `some-code`\n\nA long\nparagraph.\n\n<!-- run by: x -->\n```yaml\n# no title\n\n\
-                    a: b\n```\n\n- one\n- two\n";
+        let page = "## `some-code`\n\nA long\nparagraph.\n\n<!-- run by: x -->\n```yaml\n\
+                    # no title\n\na: b\n```\n\n- one\n- two\n";
         let text = anstream::adapter::strip_str(&of_markdown(page)).to_string();
         assert_eq!(
             text,

@@ -1,7 +1,7 @@
 //! Expressions: operators by how tightly they bind, calls, elements, folds.
 
 use super::Parser;
-use crate::functions::{FOLDS, Fold, Notation, Op, PRIMITIVES};
+use crate::functions::{FOLDS, Fold, NO_POWER, Notation, Op, PRIMITIVES};
 use crate::problem::{Problem, Span, shown};
 use crate::syntax::{MAX_DEPTH, Node, NodeKind, TokenKind, Word};
 
@@ -166,6 +166,7 @@ impl Parser<'_> {
                 format!("write a value behind `{before}`, or take it out")
             }
             (TokenKind::Stop | TokenKind::End, None) => "write a value".to_owned(),
+            (TokenKind::Sign("*"), Some("*")) => NO_POWER.to_owned(),
             _ => format!("write a value in place of `{}`", shown(self.word())),
         }
     }

@@ -47,9 +47,17 @@ const PRODUCTS: [[&str; 4]; 15] = [
     ["e2m1", "e2m1", "f32", "bf16"],
 ];
 
-/// What has no product of two operands: how it is called, how its operands lie, its formula. Types
-/// of x and d are drawn from all that there are, that of tables is s32.
-const ROWS: [(&str, &[(&str, &str)], &str, &str); 8] = [
+/// What a row is called; the operands with how they lie; a formula; a tile.
+type Computed = (
+    &'static str,
+    &'static [(&'static str, &'static str)],
+    &'static str,
+    &'static str,
+);
+
+/// What has no product of two operands. Types of x and d are drawn from all that there are, that of
+/// tables is s32.
+const ROWS: [Computed; 8] = [
     (
         "maps: arithmetic, comparisons, choices",
         &[("x", "(m,n)"), ("d", "(m,n)")],

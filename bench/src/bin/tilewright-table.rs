@@ -1,7 +1,7 @@
 //! Prints the tables of result rows as Markdown: `tilewright-table [--best | --ladder | --bars]
 //! [--svg PLOT] FILE.jsonl…`. With `--best`, products only, and of each problem its fastest kernel.
-//! With `--ladder`, the rungs of `bench/ladder` one beside another, with `--bars` how fast each class
-//! is beside its peers; `--svg` writes the plot of either.
+//! With `--ladder`, the rungs of `bench/ladder` one beside another, with `--bars` how fast each
+//! class is beside its peers; `--svg` writes the plot of either.
 
 use std::process::ExitCode;
 

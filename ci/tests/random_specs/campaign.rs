@@ -13,11 +13,11 @@ use tilewright_ci::random_specs::tally::Tally;
 use tilewright_ci::random_specs::{draw, formulas, written};
 
 /// No spec is begun later than this.
-const BUDGET: Duration = Duration::from_secs(15);
+const BUDGET: Duration = Duration::from_secs(6);
 /// The same of formulas.
-const FORMULAS_BUDGET: Duration = Duration::from_secs(20);
+const FORMULAS_BUDGET: Duration = Duration::from_secs(8);
 /// The same of specs as users write them, which the assembler judges as well.
-const WRITTEN_BUDGET: Duration = Duration::from_secs(24);
+const WRITTEN_BUDGET: Duration = Duration::from_secs(10);
 /// Specs that are judged at most, the same on every machine that is fast enough.
 const MOST: u64 = 3000;
 /// One in so many specs may be refused by ptxas although only its tile is written: large tiles of

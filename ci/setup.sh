@@ -54,7 +54,7 @@ apt_install() {
         apt_offers "$package" || fail \
             "no apt source offers $package" \
             "LLVM 22 comes from Debian's security archive, or from https://apt.llvm.org (Ubuntu):" \
-            "add that source as README.md shows, or set LLVM_SYS_221_PREFIX to an LLVM 22"
+            "add that source as codegen/docs/install.md shows, or set LLVM_SYS_221_PREFIX to an LLVM 22"
     done
     say "installing ${missing[*]}"
     as_root env DEBIAN_FRONTEND=noninteractive \

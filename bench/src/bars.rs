@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use svg::Document;
-use svg::node::element::{Description, Group, Line, Rectangle, Style, Text, Title};
+use svg::node::element::{Description, Group, Style, Title};
 
+use crate::drawing::{line, page, rectangle, words};
 use crate::{Error, Row, parse};
 
 /// Who a kernel is measured beside.
@@ -227,7 +227,7 @@ pub fn plot(rows: &str) -> Result<String, Error> {
     let at = |ratio: f64| left + ratio / top * PLOT;
     let title =
         format!("Peer's time over ours on {gpu}, sustained: mean of each class, least to most");
-    let mut group = Group::new().add(words(&title, "title", MARGIN, MARGIN + 12.0));
+    let mut group = Group::new().add(words(&title, "title", [MARGIN, MARGIN + 12.0]));
     let first = MARGIN + 2.4 * LINE;
     let mut drawn = Group::new();
     let mut said = Vec::new();
@@ -238,7 +238,7 @@ pub fn plot(rows: &str) -> Result<String, Error> {
             continue;
         }
         let heading = format!("beside {}", peer.name());
-        drawn = drawn.add(words(&heading, "peer", MARGIN, y + 11.0));
+        drawn = drawn.add(words(&heading, "peer", [MARGIN, y + 11.0]));
         y += LINE;
         let begins = y;
         for bar in of_peer {
@@ -252,17 +252,12 @@ pub fn plot(rows: &str) -> Result<String, Error> {
         y += LINE / 2.0;
     }
     for ratio in marks(top) {
-        group = group.add(words(&format!("{ratio}"), "mark", at(ratio), first - 8.0));
+        group = group.add(words(&format!("{ratio}"), "mark", [at(ratio), first - 8.0]));
     }
     let (width, height) = (left + PLOT + SAID + MARGIN, y + MARGIN);
-    let ground = Rectangle::new().set("width", width).set("height", height);
-    let document = Document::new()
-        .set("viewBox", (0, 0, width, height))
-        .set("width", width)
-        .set("height", height)
-        .set("class", "tw")
+    let ground = rectangle([0.0, 0.0], [width, height]);
+    let document = page(width, height)
         .set("role", "img")
-        .set("style", "max-width: 100%; height: auto")
         .add(Title::new(title))
         .add(Description::new().add(svg::node::Text::new(said.join(". "))))
         .add(Style::new(STYLE))
@@ -281,7 +276,7 @@ fn marks(top: f64) -> impl Iterator<Item = f64> {
 fn scale(top: f64, at: &dyn Fn(f64) -> f64, [from, to]: [f64; 2]) -> Group {
     marks(top).fold(Group::new(), |group, ratio| {
         let class = if ratio == 1.0 { "even" } else { "scale" };
-        group.add(line(at(ratio), from, at(ratio), to).set("class", class))
+        group.add(line([at(ratio), from], [at(ratio), to]).set("class", class))
     })
 }
 
@@ -302,33 +297,13 @@ fn one(bar: &Bar) -> String {
 fn draw(bar: &Bar, said: &str, at: &dyn Fn(f64) -> f64, y: f64) -> Group {
     let left = at(0.0);
     let middle = y + BAR / 2.0;
-    let body = Rectangle::new()
-        .set("x", rounded(left))
-        .set("y", rounded(y))
-        .set("width", rounded(at(bar.mean()) - left))
-        .set("height", BAR)
-        .set("class", bar.peer.class());
-    let range = line(at(bar.least()), middle, at(bar.most()), middle).set("class", "range");
+    let body = rectangle([left, y], [at(bar.mean()) - left, BAR]);
+    let range = line([at(bar.least()), middle], [at(bar.most()), middle]);
     let numbers = format!("{:.2}, {}", bar.mean(), bar.problems());
     Group::new()
         .add(Title::new(said))
-        .add(words(&bar.class, "name", left - 8.0, y + 11.0))
-        .add(body)
-        .add(range)
-        .add(words(&numbers, "said", left + PLOT + 8.0, y + 11.0))
-}
-
-fn line(x: f64, y: f64, to_x: f64, to_y: f64) -> Line {
-    let from = Line::new().set("x1", rounded(x)).set("y1", rounded(y));
-    from.set("x2", rounded(to_x)).set("y2", rounded(to_y))
-}
-
-fn words(words: &str, class: &str, x: f64, y: f64) -> Text {
-    let place = Text::new(words).set("class", class);
-    place.set("x", rounded(x)).set("y", rounded(y))
-}
-
-/// A coordinate to a tenth.
-fn rounded(value: f64) -> f64 {
-    (value * 10.0).round() / 10.0
+        .add(words(&bar.class, "name", [left - 8.0, y + 11.0]))
+        .add(body.set("class", bar.peer.class()))
+        .add(range.set("class", "range"))
+        .add(words(&numbers, "said", [left + PLOT + 8.0, y + 11.0]))
 }

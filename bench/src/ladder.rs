@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use svg::Document;
-use svg::node::element::{Group, Line, Rectangle, Style, Text, Title};
+use svg::node::element::{Group, Style, Title};
 
+use crate::drawing::{line, page, rectangle, words};
 use crate::{Error, Extents, Row, parse};
 
 /// Beginning of the names of the ladder's specs.
@@ -167,14 +167,9 @@ pub fn plot(rows: &str) -> Result<String, Error> {
         y += height;
     }
     let (width, height) = (2.0 * MARGIN + NAME + PLOT + 60.0, y + MARGIN);
-    let document = Document::new()
-        .set("viewBox", (0, 0, width, height))
-        .set("width", width)
-        .set("height", height)
-        .set("class", "tw")
-        .set("style", "max-width: 100%; height: auto")
+    let document = page(width, height)
         .add(Style::new(STYLE))
-        .add(rectangle(0.0, 0.0, width, height).set("fill", "#ffffff"))
+        .add(rectangle([0.0, 0.0], [width, height]).set("fill", "#ffffff"))
         .add(group);
     Ok(format!("{document}\n"))
 }
@@ -194,13 +189,13 @@ fn draw(panel: &Panel, y: f64) -> (Group, f64) {
     let left = MARGIN + NAME + 8.0;
     let at = |rate: f64| left + rate / top * PLOT;
     let title = format!("TFLOP/s on {}, {}", panel.gpu, panel.mode);
-    let mut group = Group::new().add(words(&title, "title", MARGIN, y + 12.0));
+    let mut group = Group::new().add(words(&title, "title", [MARGIN, y + 12.0]));
     let mut y_now = y + LINE;
     for (number, ((_, problem), peer)) in panel.problems.iter().zip(&peers).enumerate() {
-        let key = rectangle(left, y_now, BAR, BAR).set("fill", FILLS[number % FILLS.len()]);
+        let key = rectangle([left, y_now], [BAR, BAR]).set("fill", FILLS[number % FILLS.len()]);
         let peer = peer.map_or("-".to_owned(), |rate| format!("{rate:.0}"));
         let said = format!("{problem}; dashed: the peer's best, {peer}");
-        let said = words(&said, "key", left + BAR + 5.0, y_now + 11.0);
+        let said = words(&said, "key", [left + BAR + 5.0, y_now + 11.0]);
         group = group.add(key).add(said);
         y_now += LINE;
     }
@@ -209,13 +204,13 @@ fn draw(panel: &Panel, y: f64) -> (Group, f64) {
     let height = panel.rungs.len() as f64 * (problems as f64 * BAR + GAP);
     for mark in 0..=(top / MARK) as u32 {
         let rate = f64::from(mark) * MARK;
-        let scale = line(at(rate), first - 4.0, first + height).set("class", "scale");
+        let scale = line([at(rate), first - 4.0], [at(rate), first + height]).set("class", "scale");
         group = group.add(scale);
-        group = group.add(words(&format!("{rate}"), "mark", at(rate), first - 8.0));
+        group = group.add(words(&format!("{rate}"), "mark", [at(rate), first - 8.0]));
     }
     for (name, rows) in &panel.rungs {
         let middle = y_now + problems as f64 * BAR / 2.0 + 4.0;
-        group = group.add(words(name, "name", left - 8.0, middle));
+        group = group.add(words(name, "name", [left - 8.0, middle]));
         for (number, row) in rows.iter().enumerate() {
             if let Some(row) = row {
                 let said = format!(
@@ -224,11 +219,11 @@ fn draw(panel: &Panel, y: f64) -> (Group, f64) {
                     row.problem(),
                     row.tflops
                 );
-                let bar = rectangle(left, y_now, at(row.tflops) - left, BAR - 1.0);
+                let bar = rectangle([left, y_now], [at(row.tflops) - left, BAR - 1.0]);
                 let bar = bar.set("fill", FILLS[number % FILLS.len()]);
                 group = group.add(Group::new().add(Title::new(said)).add(bar));
                 let rate = format!("{:.0}", row.tflops);
-                group = group.add(words(&rate, "rate", at(row.tflops) - 4.0, y_now + 10.0));
+                group = group.add(words(&rate, "rate", [at(row.tflops) - 4.0, y_now + 10.0]));
             }
             y_now += BAR;
         }
@@ -236,32 +231,10 @@ fn draw(panel: &Panel, y: f64) -> (Group, f64) {
     }
     for (number, peer) in peers.iter().enumerate() {
         if let Some(peer) = peer {
-            let peer = line(at(*peer), first - 4.0, first + height);
+            let peer = line([at(*peer), first - 4.0], [at(*peer), first + height]);
             let stroke = STROKES[number % STROKES.len()];
             group = group.add(peer.set("class", "peer").set("stroke", stroke));
         }
     }
     (group, y_now + LINE - y)
-}
-
-fn rectangle(x: f64, y: f64, width: f64, height: f64) -> Rectangle {
-    let place = Rectangle::new().set("x", rounded(x)).set("y", rounded(y));
-    place
-        .set("width", rounded(width))
-        .set("height", rounded(height))
-}
-
-fn line(x: f64, from: f64, to: f64) -> Line {
-    let place = Line::new().set("x1", rounded(x)).set("x2", rounded(x));
-    place.set("y1", rounded(from)).set("y2", rounded(to))
-}
-
-fn words(words: &str, class: &str, x: f64, y: f64) -> Text {
-    let place = Text::new(words).set("class", class);
-    place.set("x", rounded(x)).set("y", rounded(y))
-}
-
-/// A coordinate to a tenth.
-fn rounded(value: f64) -> f64 {
-    (value * 10.0).round() / 10.0
 }

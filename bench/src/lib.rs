@@ -15,6 +15,7 @@
 //! ```
 
 pub mod bars;
+mod drawing;
 pub mod ladder;
 
 use std::collections::BTreeMap;

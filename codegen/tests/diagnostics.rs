@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use made::{files, repository};
 use rayon::prelude::*;
 use similar::TextDiff;
 use tilewright_codegen::error::{Error, Problem, Violation};
@@ -17,6 +18,7 @@ use tilewright_codegen::spec::{self, FormKind};
 
 #[path = "diagnostics/codes.rs"]
 mod codes;
+mod made;
 #[path = "../../runtime/formula/tests/kernel_files/mod.rs"]
 mod kernel_files;
 
@@ -97,28 +99,6 @@ struct Example {
     codes: BTreeMap<&'static str, String>,
     /// The same without what was wrong.
     mended: Option<String>,
-}
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// The files with one of these endings in a folder and in those below it, sorted.
-fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            paths.extend(files(&path, endings));
-        } else if path
-            .extension()
-            .is_some_and(|found| endings.contains(&found.to_str().unwrap()))
-        {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    paths
 }
 
 /// Every example, with what is said of it now.
@@ -319,14 +299,6 @@ fn page() -> (String, Vec<String>) {
 #[test]
 fn the_page_is_made_of_the_examples() {
     let (page, alone) = page();
-    let path = repository().join("codegen/docs/diagnostics.md");
-    if std::env::var_os("BLESS").is_some() {
-        fs::write(&path, &page).unwrap();
-    }
-    let kept = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        kept == page,
-        "docs/diagnostics.md is another: write it with BLESS=1"
-    );
+    made::assert_kept("codegen/docs/diagnostics.md", &page);
     assert!(alone.len() <= MOST_ALONE, "{alone:?} have no example");
 }

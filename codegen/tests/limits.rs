@@ -4,10 +4,12 @@
 //! `BLESS=1 cargo nextest run -p tilewright-codegen --test limits` writes it.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod made;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tilewright_codegen::error::{Error, Violation};
 use tilewright_codegen::plan::{self, LIMITS, Limit};
@@ -18,15 +20,9 @@ What kernels of each form do not do yet, with the code of each refusal. `tilewri
 same of a spec, at its place. This page is made of the refusals, each by a spec that a test refuses.
 ";
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
 /// The specs of a folder and of those in it, sorted, each with the refusal of its first point.
 fn refused(folder: &str) -> Vec<(SpecFile, Vec<Violation>)> {
-    let mut files = Vec::new();
-    collect(&repository().join(folder), &mut files);
-    files.sort();
+    let files = made::files(&made::repository().join(folder), &["yaml"]);
     let read = |path: &PathBuf| {
         let text = fs::read_to_string(path).unwrap();
         let file = spec::parse(&path.display().to_string(), &text);
@@ -38,17 +34,6 @@ fn refused(folder: &str) -> Vec<(SpecFile, Vec<Violation>)> {
         }
     };
     files.iter().map(read).collect()
-}
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect(&path, files);
-        } else if path.extension().is_some_and(|ending| ending == "yaml") {
-            files.push(path);
-        }
-    }
 }
 
 /// How a form is called on the page, and what it is.
@@ -162,15 +147,7 @@ fn the_page_is_made_of_the_refusals() {
         lacking.join("\n")
     );
     of_schedules(&mut page, &refused("ci/data/plans_refused"));
-    let path = repository().join("codegen/docs/limits.md");
-    if std::env::var_os("BLESS").is_some() {
-        fs::write(&path, &page).unwrap();
-    }
-    let kept = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        kept == page,
-        "docs/limits.md is another: write it with BLESS=1"
-    );
+    made::assert_kept("codegen/docs/limits.md", &page);
 }
 
 #[test]

@@ -257,3 +257,26 @@ fn the_archive_of_a_release_is_where_binstall_looks() {
         "ci/release.sh names its archive otherwise"
     );
 }
+
+/// The assembler that set-up installs is the one that the wheel depends on and messages name.
+#[test]
+fn ptxas_is_of_one_version() {
+    let read = |path: &str| fs::read_to_string(source_tree::root().join(path)).unwrap();
+    let setup = read("ci/setup.sh");
+    let mut lines = setup.lines();
+    let version = lines.find_map(|line| line.strip_prefix("ptxas_version="));
+    let version = version.unwrap();
+    for (path, words) in [
+        (
+            "python/pyproject.toml",
+            format!("\"nvidia-cuda-nvcc~={version};"),
+        ),
+        (
+            "codegen/src/ptx/ptxas.rs",
+            format!("nvidia-cuda-nvcc=={version} "),
+        ),
+        ("codegen/docs/install.md", format!("| `ptxas` {version},")),
+    ] {
+        assert!(read(path).contains(&words), "{path} has no {words}");
+    }
+}

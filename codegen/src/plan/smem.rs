@@ -336,6 +336,12 @@ mod tests {
                         wanted,
                         "{bytes} {vector} {pitch} {swizzle}"
                     );
+                    // Given up exactly where they are as many above the fewest.
+                    assert_eq!(all.fewest(), wanted[1]);
+                    let above = found.above_least();
+                    assert_eq!(all.wavefronts_within(&swizzle, above + 1), Some(found));
+                    let given_up = all.wavefronts_within(&swizzle, above).is_none();
+                    assert!(given_up, "{bytes} {vector} {pitch} {swizzle}");
                     degrees.push(found.degree());
                 }
             }

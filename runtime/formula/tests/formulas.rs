@@ -172,6 +172,7 @@ const PROSE: &[&str] = &[
     "ragged-operand",
     "ragged-table",
     "read-before-write",
+    "stray-character",
     "sum-type",
     "syntax",
     "too-deep",

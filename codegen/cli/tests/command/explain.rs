@@ -1,8 +1,9 @@
 //! `explain`: a kernel's run, memory and occupancy as text, drawing and JSON.
 
 use std::fs;
+use std::path::Path;
 
-use crate::session::{assert_golden, tilewright};
+use crate::session::{assert_golden, assert_kept, tilewright};
 
 fn shipped(name: &str) -> String {
     format!("{}/../../specs/{name}.yaml", env!("CARGO_MANIFEST_DIR"))
@@ -103,13 +104,8 @@ fn the_picture_of_the_first_page_is_of_its_spec() {
     let path = folder.path().join("fused.yaml");
     fs::write(&path, spec).unwrap();
     let drawing = drawn(&["explain", path.to_str().unwrap()]);
-    let picture = format!("{root}/codegen/docs/fused.svg");
-    if std::env::var_os("BLESS").is_some() {
-        fs::write(&picture, drawing).unwrap();
-        return;
-    }
-    let shown = fs::read_to_string(picture).unwrap();
-    assert_eq!(shown, drawing, "BLESS=1 draws it anew");
+    let picture = Path::new(root).join("codegen/docs/fused.svg");
+    assert_kept(&picture, &drawing);
 }
 
 #[test]

@@ -62,12 +62,17 @@ pub fn finish(output: Output) -> Run {
 /// Compares `text` with a golden file, or writes the file when `BLESS` is set.
 #[track_caller]
 pub fn assert_golden(name: &str, text: &str) {
-    let path = golden(name);
+    assert_kept(&golden(name), text);
+}
+
+/// The same of a file anywhere.
+#[track_caller]
+pub fn assert_kept(path: &Path, text: &str) {
     if std::env::var_os("BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
+        std::fs::write(path, text).unwrap();
     }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    let kept = std::fs::read_to_string(path).unwrap_or_default();
     assert_eq!(
         text,
         kept,

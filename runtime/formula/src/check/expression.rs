@@ -176,9 +176,15 @@ impl Checker<'_> {
         let Some(function) = functions::derived(&name.text) else {
             let problem = self.unknown(&name.text, &name.span, Wanted::Function);
             self.report(problem);
+            // Whatever modes a fold without brackets was to go along count as folded.
+            let outside = self.scope;
+            if Fold::named(&name.text).is_some() {
+                self.scope = ModeSet::MAX;
+            }
             for argument in arguments {
                 self.expr(argument, None);
             }
+            self.scope = outside;
             return None;
         };
         self.arity(name, function.parameters.len(), arguments, span)?;

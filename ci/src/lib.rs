@@ -6,6 +6,7 @@
 //! one.
 
 pub mod source_tree;
+pub mod outside;
 pub mod pages;
 pub mod golden;
 pub mod tokens;

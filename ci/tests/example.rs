@@ -5,21 +5,22 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use tilewright_ci::source_tree;
+use tilewright_ci::{outside, source_tree};
 
-/// The folder that tests build into, where the crate's macros are compiled already.
+/// The folder that tests build into, where most of what the crate links is compiled already.
 fn target() -> PathBuf {
     let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
     tmp.parent().unwrap().to_owned()
 }
 
-/// Runs cargo on the crate as its manifest says: not optimized, which compiles fastest.
+/// Runs cargo on the crate.
 fn cargo(args: &[&str], command: Option<&Path>) -> Output {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut run = Command::new(cargo);
+    let profile = outside::profile(&target()).unwrap();
+    let mut run = Command::new(outside::cargo());
     run.current_dir(source_tree::root().join("ci/examples/embed"))
         .args(args)
-        .args(["--offline", "--locked", "--quiet"])
+        .args(["--offline", "--locked", "--quiet", "--config"])
+        .arg(profile)
         .env("CARGO_TARGET_DIR", target())
         .env_remove("TILEWRIGHT");
     if let Some(command) = command {

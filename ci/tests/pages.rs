@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tilewright_ci::pages::{self, Fate, Page};
-use tilewright_ci::source_tree;
+use tilewright_ci::{outside, source_tree};
 
 /// What is written for its records, not to be followed.
 const RECORDS: [&str; 2] = ["CHANGELOG.md", "ARCHITECTURE.md"];
@@ -33,6 +33,7 @@ case "$PWD/" in
     *)
         if [ -f Cargo.toml ] && [ ! -f Cargo.lock ]; then cp "$PAGES_LOCK" Cargo.lock; fi
         if [ "$1" = run ]; then sed -i "s|\"../tilewright/|\"$PAGES_ROOT/|" Cargo.toml; fi
+        words=("$1" --config "$PAGES_PROFILE" "${words[@]:1}")
         ;;
 esac
 CARGO_TARGET_DIR=$PAGES_TARGET exec "$PAGES_CARGO" "${words[@]}"
@@ -102,13 +103,13 @@ impl Place {
             .unwrap()
             .into_string()
             .unwrap();
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         command
             .current_dir(self.at("tilewright"))
             .env("PATH", format!("{}:{path}", self.at("bin").display()))
             .env("CARGO_TARGET_DIR", self.at("target"))
             .env("CARGO_NET_OFFLINE", "true")
-            .env("PAGES_CARGO", cargo)
+            .env("PAGES_CARGO", outside::cargo())
+            .env("PAGES_PROFILE", outside::profile(&target()).unwrap())
             .env("PAGES_TARGET", target())
             .env("PAGES_ROOT", source_tree::root())
             .env("PAGES_CLONE", self.at("tilewright"))

@@ -16,6 +16,10 @@ const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/data/planted_err
 /// Rows and columns of the output.
 const ROWS: usize = 8;
 const DEPTHS: [usize; 5] = [64, 256, 1024, 4096, 16384];
+/// The last depths, which take most of the time, are looked at in one row of so many; with
+/// `BLESS=1` in every row.
+const DEEP: usize = 2;
+const ONE_ROW_IN: usize = 4;
 const KINDS: [Data; 2] = [Data::Integers, Data::Normals];
 
 fn caught(made: &Made, plant: Plant, data: Data, k: usize) -> Caught {
@@ -35,7 +39,9 @@ fn cell(caught: Caught) -> String {
     }
 }
 
-fn table() -> String {
+/// The table, with so many depths of the row of a number.
+fn table(depths_of: impl Fn(usize) -> usize) -> String {
+    let mut row = 0;
     let mut text = format!(
         "# An error in one element of {} x {ROWS}: how many of a hundred elements that come out \
          otherwise are found\n\
@@ -54,9 +60,12 @@ fn table() -> String {
     for made in MADE {
         for data in KINDS {
             for plant in Plant::ALL {
-                let cells = DEPTHS.map(|k| format!("{:>10}", cell(caught(made, plant, data, k))));
+                let depths = DEPTHS.iter().take(depths_of(row));
+                let cells = depths.map(|k| format!("{:>10}", cell(caught(made, plant, data, *k))));
+                let cells: String = cells.collect();
+                row += 1;
                 let head = format!("{:<28} {:<10} {:<22}", made.text, data.text(), plant.text());
-                writeln!(text, "{head}{}", cells.concat()).unwrap();
+                writeln!(text, "{head}{cells}").unwrap();
             }
         }
     }
@@ -65,16 +74,21 @@ fn table() -> String {
 
 #[test]
 fn planted_errors_are_caught_as_recorded() {
-    let made = table();
-    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
+    let blessing = std::env::var_os("BLESS").is_some_and(|value| value == "1");
+    let made = table(|row| match blessing || row % ONE_ROW_IN == 0 {
+        true => DEPTHS.len(),
+        false => DEPTHS.len() - DEEP,
+    });
+    if blessing {
         fs::write(TABLE, &made).unwrap();
     }
     let recorded = fs::read_to_string(TABLE).unwrap_or_default();
     let lines = made.lines().zip(recorded.lines());
-    let differs = lines.filter(|(is, was)| is != was).collect::<Vec<_>>();
+    let differs = lines.filter(|(is, was)| !was.starts_with(is));
+    let differs = differs.collect::<Vec<_>>();
     let again = "BLESS=1 cargo test --package tilewright-runtime --test planted";
     assert!(
-        made == recorded,
+        differs.is_empty() && made.lines().count() == recorded.lines().count(),
         "{differs:#?}\nIf the change is meant, record it: {again}"
     );
 }

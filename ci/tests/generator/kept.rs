@@ -3,8 +3,9 @@
 //! Comes in: a point. Goes out: what tests read of the outcome. Each test is a process of its own,
 //! so that what the first of them makes lies in a file below the tests' target folder. The file
 //! names what it was made of: the contents of this very test program, in which the generator, its
-//! templates, its instructions and LLVM are linked; the whole point; the assembler's contents. With
-//! any of them changed it is made anew. Whoever works on a file holds its lock, and the others wait
+//! templates, its instructions and LLVM are linked; the whole point; the assembler's contents;
+//! whether the assembler is asked, or only of what is not recorded ([`judged`]). With any of them
+//! changed it is made anew. Whoever works on a file holds its lock, and the others wait
 //! for it.
 
 use std::fs::{self, File};
@@ -20,6 +21,8 @@ use tilewright_codegen::plan::model::Plan;
 use tilewright_codegen::ptx::ptxas::{self, PtxasReport};
 use tilewright_codegen::spec::Point;
 use tilewright_codegen::{Making, compile};
+
+use crate::judged;
 
 /// What one point became.
 #[derive(Serialize, Deserialize)]
@@ -48,7 +51,7 @@ pub struct Step {
 }
 
 /// What tests read of the assembler's report.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assembled {
     /// Registers of a thread.
     pub registers: u32,
@@ -69,7 +72,9 @@ struct Page {
 
 /// What a point becomes, or the report of why it has no kernel.
 pub fn kept(point: &Point) -> Result<Kept, String> {
-    let made_of = Sha256Hex::of(format!("{} {point:?}", tools()).as_bytes()).to_string();
+    let asked = judged::is_sampled(&point.id);
+    let made_of = format!("{} {asked} {point:?}", tools());
+    let made_of = Sha256Hex::of(made_of.as_bytes()).to_string();
     let mut file = locked(&folder().join(format!("{}.json", point.id)));
     let mut text = String::new();
     // Text that was cut short when its writer was killed is none.
@@ -113,12 +118,19 @@ fn make(point: &Point) -> Result<Kept, String> {
         ptxas: ptxas::find(),
         ..Making::default()
     };
-    // What is refused whatever is taken is kept as its first plan has it.
-    let (made, report) = match first_good(point, &making, |_| {}) {
-        Ok(found) => (found.made, found.reports.into_iter().next()),
-        Err(_) => (compile(point).map_err(|error| error.report(false))?, None),
+    let first = compile(point).map_err(|error| error.report(false))?;
+    let (made, assembled) = match judged::verdict(&point.id, &first.ptx.text) {
+        Some(verdict) => (first, Ok(verdict)),
+        // What is refused whatever is taken is kept as its first plan has it.
+        None => {
+            let (made, report) = match first_good(point, &making, |_| {}) {
+                Ok(found) => (found.made, found.reports.into_iter().next()),
+                Err(_) => (first, None),
+            };
+            let assembled = assemble(&made.plan, &made.ptx.text, report);
+            (made, assembled)
+        }
     };
-    let assembled = assemble(&made.plan, &made.ptx.text, report);
     let (plan, program) = (&made.plan, &made.program);
     let steps = made.certificate.steps.iter().map(|step| Step {
         step: step.step.clone(),

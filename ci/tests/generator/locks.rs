@@ -1,5 +1,6 @@
 //! `programs.lock` has one hash of the thread program for each shipped point, `ptx.lock` one of its
-//! PTX, `ptxas.lock` what the assembler made of it. The heads of the last two name the versions of
+//! PTX, `ptxas.lock` what the assembler made of it, `ci/data/ptxas.lock` the same of the other points
+//! that tests run. The heads of the last two name the versions of
 //! the tools that decide the texts; other versions make other texts, so hashes and registers are
 //! compared at equal versions only, the list of points always.
 //!
@@ -12,10 +13,11 @@ use std::fs;
 use tilewright_bundle::Sha256Hex;
 use tilewright_ci::{golden, source_tree};
 use tilewright_codegen::ir::print::Nameless;
-use tilewright_codegen::ptx::{llvm_version, ptxas};
+use tilewright_codegen::ptx::llvm_version;
+use tilewright_codegen::spec::Point;
 
 use crate::kept::kept;
-use crate::shipped;
+use crate::{judged, probes, refused_plans, shipped};
 
 /// The versions that the PTX depends on.
 pub fn llvm() -> String {
@@ -71,17 +73,26 @@ fn ptx_is_as_locked() {
     golden::assert_none(&differences("ptx.lock", &llvm(), &lines), "generator");
 }
 
-#[test]
-fn resources_are_as_locked() {
-    let ptxas = ptxas::find().expect("no ptxas: run ci/setup.sh, or set TILEWRIGHT_PTXAS");
-    let tools = format!("ptxas {}, {}", ptxas::version(&ptxas).unwrap(), llvm());
-    let mut lines = shipped::on_each(&shipped::points(), |point| {
-        let made = kept(point).and_then(|made| made.assembled).unwrap();
-        format!(
-            "{} registers {} smem_bytes {} spill_bytes {}",
-            point.id, made.registers, made.smem_bytes, made.spill_bytes
-        )
+/// Compares a lock with what the assembler made of these points; what is recorded of a text
+/// stands for it, but for a sample ([`judged`]).
+fn assert_resources(lock: &str, points: &[Point]) {
+    let mut lines = shipped::on_each(points, |point| {
+        let made = kept(point).unwrap();
+        let assembled = made.assembled.unwrap();
+        assert_eq!(assembled.violations, [""; 0], "{}", point.id);
+        judged::line(&point.id, &made.artifact.ptx, &assembled)
     });
     lines.sort();
-    golden::assert_none(&differences("ptxas.lock", &tools, &lines), "generator");
+    golden::assert_none(&differences(lock, &judged::tools(), &lines), "generator");
+}
+
+#[test]
+fn resources_are_as_locked() {
+    assert_resources(judged::LOCKS[0], &shipped::points());
+}
+
+#[test]
+fn resources_of_the_other_points_are_as_locked() {
+    let [ladder, taken, probes] = [shipped::ladder(), refused_plans::taken(), probes::points()];
+    assert_resources(judged::LOCKS[1], &[ladder, taken, probes].concat());
 }

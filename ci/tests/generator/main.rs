@@ -3,10 +3,11 @@
 //! refuses.
 //!
 //! `BLESS=1` rewrites what is recorded: `programs.lock`, `ptx.lock`, `ptxas.lock`,
-//! `ci/data/golden`, `ci/data/plans_refused`, `ci/data/counters.txt`.
+//! `ci/data/ptxas.lock`, `ci/data/golden`, `ci/data/plans_refused`, `ci/data/counters.txt`.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod architectures;
+mod judged;
 mod kept;
 mod sample;
 mod shipped;

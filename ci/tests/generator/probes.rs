@@ -16,18 +16,20 @@ use tilewright_ci::source_tree;
 use tilewright_codegen::plan::model::Hop;
 use tilewright_codegen::ptx::ptxas;
 use tilewright_codegen::spec::{self, Point};
-use tilewright_codegen::{compile, pack, plan};
+use tilewright_codegen::{pack, plan};
 use tilewright_emulator::{Options as EmulatorOptions, Sanitize};
 use tilewright_runtime::verify::{Inputs, Options, Outcome, verify};
 use tilewright_runtime::{Device, EmulatorSettings, Runtime};
 
+use crate::kept::kept;
 use crate::shipped;
 
 /// Largest product of a problem's extents, as far as a probe takes it: a few tiles tell where each
 /// element of one arrives.
 const VOLUME: u64 = 1 << 20;
 
-fn points() -> Vec<Point> {
+/// The point of each probe.
+pub fn points() -> Vec<Point> {
     let folder = source_tree::root().join("ci/data/probes/gemm");
     let entries = fs::read_dir(folder).unwrap();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -78,12 +80,9 @@ fn probes_cover_types_majors_and_swizzles() {
 #[test]
 fn every_element_arrives_where_the_product_wants_it() {
     let artifacts = shipped::on_each(&points(), |point| {
-        let made = compile(point).unwrap_or_else(|error| panic!("{}", error.report(false)));
-        let report = ptxas::assemble(&made.ptx.text, &point.spec.arch);
-        let report = report.unwrap_or_else(|error| panic!("{}", error.report(false)));
-        assert_eq!(ptxas::gate(&report), [], "{}", point.id);
-        let (plan, program) = (&made.plan, &made.program);
-        pack::artifact(plan, program, &made.certificate, made.ptx, &[report]).unwrap()
+        let made = kept(point).unwrap_or_else(|report| panic!("{report}"));
+        assert_eq!(made.assembled.unwrap().violations, [""; 0], "{}", point.id);
+        made.artifact
     });
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bundle");

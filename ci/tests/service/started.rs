@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tilewright_ci::source_tree;
+use tilewright_ci::{outside, source_tree};
 use tilewright_fixture::{gemm_kernel, writer_of};
 
 /// Longer than anything is waited for that comes, and shorter than what a service does not wait
@@ -21,15 +21,15 @@ pub fn home() -> PathBuf {
     source_tree::root().join("ci/examples/service")
 }
 
-/// Runs cargo on the crate, into the tests' target folder, where its macros are compiled already.
+/// Runs cargo on the crate, into the tests' target folder, where most of what it links is compiled already.
 /// Returns the folder of the programs.
 pub fn cargo(args: &[&str]) -> PathBuf {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let output = Command::new(cargo)
+    let output = Command::new(outside::cargo())
         .current_dir(home())
         .args(args)
-        .args(["--offline", "--locked", "--quiet"])
+        .args(["--offline", "--locked", "--quiet", "--config"])
+        .arg(outside::profile(target).unwrap())
         .env("CARGO_TARGET_DIR", target)
         .output()
         .unwrap();

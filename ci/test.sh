@@ -10,7 +10,7 @@ ci/setup.sh
 # Everything is compiled once and for all: nothing is kept for another build, nothing is debugged.
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false
 
-step() { printf '\n== %s\n' "$*"; }
+step() { printf '\n== %s (after %s s)\n' "$*" "$SECONDS"; }
 
 step formatting
 cargo fmt --all --check

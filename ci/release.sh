@@ -77,7 +77,7 @@ step "programs with the C library of the wheel"
 "$PWD/target/python-venv/bin/pip" install --quiet --disable-pip-version-check cmake twine
 "$PWD/target/python-venv/bin/twine" check --strict "$into"/*.whl
 cmake=$PWD/target/python-venv/bin/cmake
-"$cmake" -S capi/examples/cmake -B "$stage/cmake" \
+"$cmake" -S runtime/examples/cpp -B "$stage/cmake" \
     -Dtilewright_DIR="$("$PWD/target/python-venv/bin/python" -m tilewright --cmake-dir)" >/dev/null
 "$cmake" --build "$stage/cmake" >/dev/null
 target/release/tilewright build specs/gemm/simt_f32.yaml --output "$stage/gemm.zip"

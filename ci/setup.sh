@@ -54,7 +54,7 @@ apt_install() {
         apt_offers "$package" || fail \
             "no apt source offers $package" \
             "LLVM 22 comes from Debian's security archive, or from https://apt.llvm.org (Ubuntu):" \
-            "add that source as codegen/docs/install.md shows, or set LLVM_SYS_221_PREFIX to an LLVM 22"
+            "see codegen/docs/install.md, or set LLVM_SYS_221_PREFIX to an LLVM 22"
     done
     say "installing ${missing[*]}"
     as_root env DEBIAN_FRONTEND=noninteractive \
@@ -128,7 +128,7 @@ setup_python() {
 
 # The example that is a service of its own has crates that the workspace has not.
 setup_examples() {
-    local example="$root/ci/examples/service/Cargo.toml"
+    local example="$root/runtime/examples/service/Cargo.toml"
     cargo fetch --locked --quiet --manifest-path "$example" ||
         fail "the crates of $example could not be fetched"
 }

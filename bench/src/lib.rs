@@ -14,8 +14,8 @@
 //! # Ok::<(), tilewright_bench::Error>(())
 //! ```
 
-pub mod bars;
 mod drawing;
+pub mod bars;
 pub mod ladder;
 
 use std::collections::BTreeMap;

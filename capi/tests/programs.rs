@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::ffi::OsString;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -156,13 +157,13 @@ fn answer(source: &str, flags: &[&str]) -> String {
 
 #[test]
 fn a_gemm_in_c_is_right() {
-    let told = answer("examples/gemm.c", &[]);
+    let told = answer("../runtime/examples/c/gemm.c", &[]);
     assert_eq!(told, "gemm_f32@plain-2: 0 of 340 elements are wrong\n");
 }
 
 #[test]
 fn a_gemm_in_cpp_is_right() {
-    let told = answer("examples/gemm.cpp", &[]);
+    let told = answer("../runtime/examples/cpp/gemm.cpp", &[]);
     assert_eq!(told, "gemm_f32@plain-2: 0 of 340 elements are wrong\n");
 }
 
@@ -175,7 +176,7 @@ fn the_wrapper_owns_and_throws() {
 #[test]
 fn programs_look_for_the_library_by_a_name_with_its_version() {
     let folder = tempfile::tempdir().unwrap();
-    let program = compiled("examples/gemm.c", folder.path(), &[]);
+    let program = compiled("../runtime/examples/c/gemm.c", folder.path(), &[]);
     let major = env!("CARGO_PKG_VERSION_MAJOR");
     let told = stdout(Command::new("ldd").arg(&program));
     let name = format!("libtilewright.so.{major} => ");
@@ -201,7 +202,7 @@ fn the_archive_links_as_well() {
     let mut command = compiler("CC", "cc");
     command
         .args(C)
-        .arg("examples/gemm.c")
+        .arg("../runtime/examples/c/gemm.c")
         .arg("-o")
         .arg(&program);
     command.arg(libraries().join("libtilewright.a"));
@@ -258,15 +259,18 @@ fn commands(source: &str) -> Vec<String> {
 #[test]
 fn what_heads_tell_to_type_makes_programs_that_start() {
     let sources = [
-        "examples/gemm.c",
-        "examples/gemm.cpp",
+        "../runtime/examples/c/gemm.c",
+        "../runtime/examples/cpp/gemm.cpp",
         "bench/product.cpp",
         "bench/overhead.cpp",
     ];
     for source in sources {
         let folder = tempfile::tempdir().unwrap();
         installed(folder.path());
-        std::os::unix::fs::symlink(crate_root(), folder.path().join("capi")).unwrap();
+        let repository = crate_root().join("..");
+        for name in ["capi", "runtime"] {
+            symlink(repository.join(name), folder.path().join(name)).unwrap();
+        }
         let text = std::fs::read_to_string(crate_root().join(source)).unwrap();
         let commands = commands(&text);
         let installs = |command: &String| command.ends_with("capi/install.sh installed");

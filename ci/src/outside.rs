@@ -30,8 +30,8 @@ pub fn profile(folder: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// The tables `profile.dev` of a manifest, with the same for build scripts. A variable that says how
-/// much is debugged stays in force, which a key of a file would not let it.
+/// The tables `profile.dev` of a manifest, with the same for build scripts. A variable that says
+/// how much is debugged stays in force, which a key of a file would not let it.
 fn of_dev(manifest: &str) -> String {
     let named = std::env::var_os("CARGO_PROFILE_DEV_DEBUG").is_some();
     let mut is_dev = false;
@@ -61,7 +61,8 @@ mod tests {
     #[test]
     fn scripts_have_the_profile_of_the_rest() {
         let manifest = "[package]\nname = \"x\"\n\n[profile.dev]\nopt-level = 1\n\n\
-                        [profile.dev.package]\na = { opt-level = 3 }\n\n[profile.release]\nlto = true\n";
+                        [profile.dev.package]\na = { opt-level = 3 }\n\n\
+                        [profile.release]\nlto = true\n";
         let made = of_dev(manifest);
         let [dev, scripts] = ["[profile.dev]", "[profile.dev.build-override]"]
             .map(|table| made.split_once(&format!("{table}\n")).unwrap().1);

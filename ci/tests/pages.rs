@@ -115,7 +115,7 @@ impl Place {
             .env("PAGES_CLONE", self.at("tilewright"))
             .env(
                 "PAGES_LOCK",
-                source_tree::root().join("ci/examples/embed/Cargo.lock"),
+                source_tree::root().join("runtime/examples/rust/Cargo.lock"),
             )
             .stdin(Stdio::null())
             .env_remove("CUDA_HOME")

@@ -208,7 +208,7 @@ fn licences_are_those_that_are_allowed() {
     let deny = Deny::read();
     let mut found = BTreeSet::new();
     let mut foreign = 0;
-    for folder in ["", "ci/examples/embed", "ci/examples/service"] {
+    for folder in ["", "runtime/examples/rust", "runtime/examples/service"] {
         for package in packages(Path::new(folder)) {
             // What is ours and unlicensed is an example or a fuzz target, and never published.
             if is_own(&package) && package.license.is_none() {

@@ -131,7 +131,7 @@ fn the_build_step_can_be_had_without_llvm() {
 
 #[test]
 fn a_service_is_built_of_the_runtime_alone() {
-    let crates = tree_in("ci/examples/service", "service", "normal,build", &[]);
+    let crates = tree_in("runtime/examples/service", "service", "normal,build", &[]);
     assert!(crates.contains("tilewright-runtime") && crates.contains("axum"));
     assert_absent("service", &crates, &GENERATOR_ONLY);
     let others = ["serde_yaml", "inkwell_internals", "cc", "cmake", "bindgen"];

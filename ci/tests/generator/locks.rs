@@ -1,6 +1,6 @@
 //! `programs.lock` has one hash of the thread program for each shipped point, `ptx.lock` one of its
-//! PTX, `ptxas.lock` what the assembler made of it, `ci/data/ptxas.lock` the same of the other points
-//! that tests run. The heads of the last two name the versions of
+//! PTX, `ptxas.lock` what the assembler made of it, `ci/data/ptxas.lock` the same of the other
+//! points that tests run. The heads of the last two name the versions of
 //! the tools that decide the texts; other versions make other texts, so hashes and registers are
 //! compared at equal versions only, the list of points always.
 //!

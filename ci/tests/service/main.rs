@@ -1,6 +1,6 @@
-//! The example under `ci/examples/service`: built as a user builds it, started as a process, asked
-//! by many connections, killed and started again, told to end, beset by clients that stall, asked
-//! for more than there is memory or time for.
+//! The example under `runtime/examples/service`: built as a user builds it, started as a process,
+//! asked by many connections, killed and started again, told to end, beset by clients that stall,
+//! asked for more than there is memory or time for.
 #![allow(clippy::unwrap_used)]
 
 mod bounded;

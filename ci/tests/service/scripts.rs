@@ -6,6 +6,19 @@ use tilewright_fixture::GEMM;
 
 use crate::started::{bundle, cargo, home};
 
+/// What README.md tells to type is what the script's own head tells.
+#[test]
+fn the_page_says_how_to_beset_the_service() {
+    let read = |name: &str| std::fs::read_to_string(home().join(name)).unwrap();
+    let (page, script) = (read("README.md"), read("besiege.sh"));
+    let (_, typed) = page.split_once("```sh\n").unwrap();
+    let (typed, _) = typed.split_once("```").unwrap();
+    assert!(typed.lines().count() > 2);
+    for line in typed.lines() {
+        assert!(script.contains(&format!("#   {line}\n")), "{line}");
+    }
+}
+
 #[test]
 fn the_script_that_besets_the_service_is_content_with_it() {
     let place = tempfile::tempdir().unwrap();

@@ -18,11 +18,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The crate's folder.
 pub fn home() -> PathBuf {
-    source_tree::root().join("ci/examples/service")
+    source_tree::root().join("runtime/examples/service")
 }
 
-/// Runs cargo on the crate, into the tests' target folder, where most of what it links is compiled already.
-/// Returns the folder of the programs.
+/// Runs cargo on the crate, into the tests' target folder, where most of what it links is compiled
+/// already. Returns the folder of the programs.
 pub fn cargo(args: &[&str]) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let output = Command::new(outside::cargo())

@@ -3,6 +3,8 @@
 #[cfg(feature = "codegen")]
 mod init;
 #[cfg(feature = "codegen")]
+mod compiled;
+#[cfg(feature = "codegen")]
 mod check;
 #[cfg(feature = "codegen")]
 mod plan;

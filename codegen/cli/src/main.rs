@@ -8,11 +8,11 @@
 //! (the four exit codes as types), [`output`] (files it may write over), [`progress`],
 //! [`interrupt`] (Ctrl-C as a wish to end), [`orphan`] (children that end with this process),
 //! [`worker`] (child processes of this binary), [`quantity`] (sizes and extents as people write
-//! them), [`args`] (what clap parses), [`device`] (where kernels run), [`problem`] (extents and
-//! strides by a kernel's names), [`page`] (the frame of SVG drawings), [`specs`] (which specs and
-//! points), [`jobs`] (what workers compile), [`layout`] (the algebra: expressions, pictures,
-//! conformance), [`explain`] (a kernel's pipeline, memory and occupancy as text and drawing),
-//! [`cmd`] (a file per subcommand).
+//! them), [`args`] (what clap parses), [`guidance`] (examples in helps),
+//! [`device`] (where kernels run), [`problem`] (extents and strides by a kernel's names), [`page`]
+//! (the frame of SVG drawings), [`specs`] (which specs and points), [`jobs`] (what workers
+//! compile), [`layout`] (the algebra: expressions, pictures, conformance), [`explain`] (a kernel's
+//! pipeline, memory and occupancy as text and drawing), [`cmd`] (a file per subcommand).
 
 mod terminal;
 mod outcome;
@@ -25,6 +25,7 @@ mod worker;
 mod profile;
 mod quantity;
 mod args;
+mod guidance;
 mod device;
 mod problem;
 mod page;
@@ -39,8 +40,11 @@ mod cmd;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches as _;
 
 fn main() -> ExitCode {
-    outcome::guard(|| cmd::run(args::Cli::parse()))
+    outcome::guard(|| {
+        let typed = guidance::command().get_matches();
+        cmd::run(args::Cli::from_arg_matches(&typed).unwrap_or_else(|error| error.exit()))
+    })
 }

@@ -1,4 +1,5 @@
-//! Quantities as people write them on the command line: sizes in bytes, extents of problems.
+//! Quantities as people write them on the command line and read them there: counts, sizes in bytes,
+//! extents of problems.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,6 +9,12 @@ use tilewright_runtime::bench::{Extent, Leading, Letters};
 
 /// Largest leading dimension, in elements.
 const MOST_LEADING: i64 = 1 << 40;
+
+/// So many of something, in words: `1 kernel`, `0 kernels`.
+pub fn counted(count: usize, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{ending}")
+}
 
 /// A number of bytes, written `64MiB`, `1GiB` or `4096`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

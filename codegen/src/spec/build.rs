@@ -18,7 +18,7 @@ use super::embedded::Embedded;
 use super::forms::FormKind;
 use super::keys::{Kind, int};
 use super::model::{Auto, CopyPath, Operand, Own, Spec, paths};
-use super::names::is_identifier;
+use super::names::{expected_name, is_identifier};
 use super::nearest::{all_of, nearest, one_of, suggestion};
 use super::node::{Entry, Node, Value};
 use super::notation;
@@ -26,6 +26,7 @@ use super::problems::{Problems, span_of};
 use super::read::{Field, Fields, Reader};
 use super::shape::defaults;
 use super::signature;
+use super::slips;
 use super::tile;
 use super::valued::Valued;
 use super::values::{MAX_TILE_EXTENT, MAX_TILE_SIZE};
@@ -40,8 +41,12 @@ pub(super) fn build(
     tree: &Node,
     mut problems: Problems,
 ) -> (Option<Spec>, Problems) {
+    let meant = slips::meant(tree, &mut problems);
+    let tree = meant.as_ref().unwrap_or(tree);
     let shape = compute::shape(tree, text, &mut problems);
+    let named = expected_name(path, &shape.kernel);
     let mut reader = Reader {
+        named: named.filter(|name| is_identifier(name)),
         text,
         tree,
         shape,

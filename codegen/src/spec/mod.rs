@@ -48,6 +48,7 @@ mod strides;
 mod operands;
 mod names;
 mod embedded;
+mod slips;
 mod signature;
 mod compute;
 mod build;
@@ -138,6 +139,14 @@ pub fn load(path: &Path) -> Result<SpecFile> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(io)?;
     file.take(most + 1).read_to_end(&mut bytes).map_err(io)?;
+    if bytes.starts_with(b"PK\x03\x04") {
+        let mut problems = Problems::default();
+        let message = "it is a zip file, as bundles are, and no spec";
+        let help =
+            format!("`tilewright verify {name}` runs a bundle, `tilewright bundle show` lists it");
+        problems.add("not-utf8", &span_of("", 0..0), message, help);
+        return Err(refusal(&name, "", problems));
+    }
     if bytes.len() > MAX_SIZE_BYTES {
         let mut problems = Problems::default();
         let message = format!("more than the {MAX_SIZE_BYTES} bytes that are accepted");

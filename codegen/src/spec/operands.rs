@@ -3,13 +3,14 @@
 use tilewright_formula as formula;
 
 use super::forms::TypeRule;
+use super::nearest::all_of;
 use super::node::Node;
 use super::notation;
 use super::operand::{Axis, Operand, Stride};
 use super::read::{Field, Fields, Reader};
 use super::shape::OperandShape;
 use crate::dtype::DType;
-use crate::error::shown;
+use crate::error::{Span, shown};
 
 /// Names that every kernel has: `sms` and `max_clusters`.
 const RUNTIME_NAMES: usize = 2;
@@ -239,22 +240,7 @@ impl Reader<'_> {
         };
         let types = self.shape.types();
         if types.is_empty() {
-            let first = operands.first().map(|operand| operand.dtype);
-            let Some(other) = operands.iter().find(|operand| Some(operand.dtype) != first) else {
-                return;
-            };
-            let span = span(&format!("operands.{}.dtype", other.name));
-            let message = format!(
-                "element types are {}; kernel {} converts nothing",
-                list(operands),
-                self.shape.kernel
-            );
-            self.problems.add(
-                "dtype-combination",
-                &span,
-                message,
-                "give all operands one element type",
-            );
+            self.one_type(operands, span);
             return;
         }
         let Some(accumulator) = accumulator else {
@@ -269,18 +255,30 @@ impl Reader<'_> {
             paths.extend((rule.accumulator != accumulator).then(|| "accumulator".to_string()));
             paths
         };
-        let Some(best) = types.iter().min_by_key(|rule| misfits(rule).len()) else {
+        // Of those that differ as much, the one whose factors are most alike.
+        let inputs = operands.iter().filter(|one| !one.is_written());
+        let inputs: Vec<DType> = inputs.map(|one| one.dtype).collect();
+        let apart = |rule: &TypeRule| -> u32 {
+            let bits = inputs
+                .iter()
+                .map(|one| one.bits().abs_diff(rule.inputs.bits()));
+            bits.sum()
+        };
+        let Some(best) = types
+            .iter()
+            .min_by_key(|rule| (misfits(rule).len(), apart(rule)))
+        else {
             return;
         };
         let Some(path) = misfits(best).into_iter().next() else {
             return;
         };
-        let rules: Vec<String> = types.iter().map(|rule| self.rule(rule)).collect();
+        let factors: Vec<&str> = types.iter().map(|rule| rule.inputs.text()).collect();
         let message = format!(
-            "element types are {}, accumulator {accumulator}; kernel {} takes {}",
+            "element types are {}, accumulator {accumulator}; products are of {} in both factors, \
+             with sums and results that fit",
             list(operands),
-            self.shape.kernel,
-            rules.join("; ")
+            all_of(&factors)
         );
         self.problems.add(
             "dtype-combination",
@@ -288,6 +286,22 @@ impl Reader<'_> {
             message,
             format!("use {}", self.rule(best)),
         );
+    }
+
+    /// Checks that the operands of a copy have one type.
+    fn one_type(&mut self, operands: &[Operand], span: impl Fn(&str) -> Span) {
+        let first = operands.first().map(|operand| operand.dtype);
+        let Some(other) = operands.iter().find(|operand| Some(operand.dtype) != first) else {
+            return;
+        };
+        let span = span(&format!("operands.{}.dtype", other.name));
+        let message = format!(
+            "element types are {}; kernel {} converts nothing",
+            list(operands),
+            self.shape.kernel
+        );
+        let help = "give all operands one element type";
+        self.problems.add("dtype-combination", &span, message, help);
     }
 
     /// `a f16, b f16, d f16 or f32, accumulator f32`.

@@ -61,6 +61,8 @@ pub(super) struct Reader<'t> {
     pub text: &'t str,
     /// The file.
     pub tree: &'t Node,
+    /// The name that the file's place decides, where it is one.
+    pub named: Option<String>,
     /// What its kernel is made of.
     pub shape: Shape,
     /// What is wrong so far.
@@ -101,6 +103,7 @@ impl Reader<'_> {
                 let message = format!("`{prefix}{name}` is missing");
                 let first = match key.kind {
                     Kind::Tile => self.first_tile(),
+                    _ if prefix.is_empty() && name == "name" => self.add_name(),
                     _ => None,
                 };
                 let help =
@@ -121,6 +124,11 @@ impl Reader<'_> {
         let (formula, recognized) = &**self.shape.formula.as_ref()?;
         let first = tile::proposed(formula, &recognized.form)?;
         Some(format!("begin with `cta_tile: {first}`"))
+    }
+
+    fn add_name(&self) -> Option<String> {
+        let name = self.named.as_ref()?;
+        Some(format!("add `name: {name}`, as the file is called"))
     }
 
     /// The entries of a map; `None` for anything else, listed as a problem.

@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 
+use super::catalogue::{self, Job};
 use super::forms::FormKind;
 use super::keys::{Key, Kind, OPERAND};
 use super::model::Spec;
@@ -12,6 +13,7 @@ use super::signature::SCALAR_TYPES;
 use super::swizzle::BYTE_NAMES;
 use super::words::{List, Word};
 use crate::arch::ARCHES;
+use crate::atoms::model::Space;
 use crate::dtype::DTYPES;
 
 /// Every key of a spec with what it may be, its default and its meaning, as Markdown.
@@ -36,6 +38,7 @@ pub fn reference() -> String {
         page.table(&format!("`{path}`"), &format!("{path}."), keys);
     }
     page.words();
+    page.atoms();
     page.text
 }
 
@@ -84,6 +87,42 @@ impl Page {
             for word in list.words.iter().filter(|word| word.refused.is_none()) {
                 let meaning = word.doc.trim();
                 let _ = writeln!(self.text, "- `{}`: {meaning}", spelled(word));
+            }
+        }
+    }
+}
+
+/// The jobs of atoms that specs name, and the keys that name them.
+const JOBS: [(Job, &str); 5] = [
+    (Job::Multiply, "`mma.atom`"),
+    (Job::Move(Space::Gmem, Space::Smem), "`g2s`"),
+    (Job::Move(Space::Smem, Space::Rmem), "`s2r`"),
+    (Job::Move(Space::Gmem, Space::Rmem), "`g2r` and `g2r_last`"),
+    (Job::Move(Space::Rmem, Space::Smem), "`r2s`"),
+];
+/// Those of the ways out.
+const OUT: [(Job, &str); 2] = [
+    (Job::Move(Space::Smem, Space::Gmem), "`s2g`"),
+    (Job::Move(Space::Rmem, Space::Gmem), "`r2g`"),
+];
+
+impl Page {
+    /// Every atom that a spec may name, by the key that names it.
+    fn atoms(&mut self) {
+        for (job, keys) in JOBS.iter().chain(&OUT) {
+            let _ = write!(
+                self.text,
+                "\n# Atoms of {keys}\n\n| atom | CuTe's name | needs |\n|---|---|---|\n"
+            );
+            for known in catalogue::atoms().filter(|known| known.job == *job) {
+                let cute = known.atom.cute.as_ref();
+                let cute = cute.map_or(String::new(), |name| format!("`{name}`"));
+                let _ = writeln!(
+                    self.text,
+                    "| `{}` | {cute} | {} |",
+                    known.id,
+                    known.atom.needs()
+                );
             }
         }
     }

@@ -28,6 +28,12 @@ pub struct Check {
     /// Print the problems as JSON on stdout
     #[arg(long)]
     pub json: bool,
+    /// Compile every point as `build` does, and have ptxas judge it, without writing anything
+    #[arg(long)]
+    pub build: bool,
+    /// How long a kernel may take.
+    #[command(flatten)]
+    pub limit: Limit,
     /// List every point that has no kernel, and why
     #[arg(long)]
     pub dropped: bool,

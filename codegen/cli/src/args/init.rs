@@ -74,7 +74,7 @@ impl Layout {
 /// GPUs that first specs are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Arch {
-    /// Volta and later: every layout and address, without tensor cores
+    /// Volta and later; products without tensor cores
     #[value(name = "sm_70")]
     Sm70,
     /// Ampere and later

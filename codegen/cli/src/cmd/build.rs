@@ -16,20 +16,19 @@ use std::path::PathBuf;
 
 use tilewright_build::{Lock, unjudged};
 use tilewright_bundle::{Bundle, Capability, Kernel, Tuning, may_write, without_last_resort};
+use tilewright_codegen::Making;
 use tilewright_codegen::arch::{ARCHES, Arch};
-use tilewright_codegen::catalogue::{self, End};
 use tilewright_codegen::kept::Kept;
 use tilewright_codegen::pack::Artifact;
-use tilewright_codegen::spec::{Point, SpecFile};
-use tilewright_codegen::{Making, plan};
+use tilewright_codegen::spec::SpecFile;
 
 use crate::args;
-use crate::jobs::{self, Answer, DIED, Dropped, Infeasible, Job, Want};
+use crate::cmd::compiled::{How, compile};
+use crate::jobs::{self, Dropped};
 use crate::outcome::{Failure, Outcome, Verdict};
-use crate::progress;
+use crate::quantity::counted;
 use crate::specs;
 use crate::terminal::{self, GOOD};
-use crate::worker::WorkerPool;
 
 /// Builds the bundle.
 pub fn run(args: &args::Build) -> Outcome {
@@ -51,7 +50,13 @@ pub fn run(args: &args::Build) -> Outcome {
         return tell_result(&told, "unchanged");
     }
     let files = load_all(&paths)?;
-    let (artifacts, dropped) = compile(args, &files, &making, kept.as_ref())?;
+    let how = How {
+        archs: &args.arch,
+        jobs: args.jobs,
+        time: args.limit.time(),
+        keep_going: args.keep_going,
+    };
+    let (artifacts, dropped) = compile(&how, &files, &making, kept.as_ref())?;
     let mut told = tell(&dropped, args.dropped);
     if artifacts.is_empty() {
         return Err(Failure::Rejected("no point has a kernel".to_owned()));
@@ -64,17 +69,18 @@ pub fn run(args: &args::Build) -> Outcome {
     if making.ptxas.is_none() {
         told.push(format!("note: {}", unjudged()));
     }
-    let kernels = artifacts.len();
+    let kernels = counted(artifacts.len(), "kernel");
     let tuned = Bundle::open(&args.output)
         .ok()
         .and_then(|earlier| earlier.tuning().map(Tuning::points));
     let hash = locked::write(args, &files, artifacts, &making)?;
     let path = args.output.display();
-    let counted = counted(&dropped);
-    told.push(format!("{path}, {kernels} kernels{counted}, sha256 {hash}"));
+    let left_out = left_out(&dropped);
+    told.push(format!("{path}, {kernels}{left_out}, sha256 {hash}"));
     if let Some(problems) = tuned {
+        let problems = counted(problems, "problem");
         terminal::diagnose(&format!(
-            "note: {path} had a selection table of {problems} problems, which is gone: `tune` with \
+            "note: {path} had a selection table of {problems}, which is gone: `tune` with \
              the same --records makes it again, without measuring kernels that are the same"
         ));
     }
@@ -112,155 +118,6 @@ fn tell_result(told: &[String], word: &str) -> Outcome {
     }
     terminal::print_line(&format!("{}: {result}", terminal::paint(GOOD, word)))?;
     Ok(Verdict::Good)
-}
-
-/// The kernels of all points that have one, and the points that have none.
-fn compile(
-    args: &args::Build,
-    files: &[SpecFile],
-    making: &Making,
-    kept: Option<&Kept>,
-) -> Result<(Vec<Artifact>, Vec<Dropped>), Failure> {
-    let (ends, mut failures) = ends(args, files, making, kept)?;
-    // Points that the compiler dies of are at fault, unless all that have none are left out.
-    let (ends, failed): (Vec<_>, Vec<_>) = ends.into_iter().partition(|(_, end)| match end {
-        End::Refused(why) => args.keep_going || !why.is_the_workers(),
-        End::Made(_) => true,
-    });
-    failures.extend(failed.into_iter().filter_map(|(_, end)| match end {
-        End::Refused(why) if why.code == DIED => Some(Failure::Bug(why.report)),
-        End::Refused(why) => Some(Failure::Rejected(why.report)),
-        End::Made(_) => None,
-    }));
-    let sifted = catalogue::sifted(ends);
-    let dropped = |(point, why): (String, Infeasible)| Dropped::new(&point, why);
-    let mut left_out: Vec<Dropped> = sifted.left_out.into_iter().map(dropped).collect();
-    for refused in sifted.none_left {
-        let of_workers = refused.iter().any(|(_, why)| why.is_the_workers());
-        match args.keep_going && of_workers {
-            true => left_out.extend(refused.into_iter().map(dropped)),
-            false => failures.push(Failure::Rejected(none_left(args, files, making, refused)?)),
-        }
-    }
-    match Failure::all(failures) {
-        Some(failure) => Err(failure),
-        None => Ok((sifted.artifacts, left_out)),
-    }
-}
-
-/// A point of a file.
-type At<'f> = (&'f SpecFile, &'f Point);
-/// Points with what came of them.
-type Ends<'f> = Vec<(At<'f>, End<Infeasible>)>;
-
-/// What came of every point that the devices run, in their order; and what went wrong besides.
-fn ends<'f>(
-    args: &args::Build,
-    files: &'f [SpecFile],
-    making: &Making,
-    kept: Option<&Kept>,
-) -> Result<(Ends<'f>, Vec<Failure>), Failure> {
-    let (mut ends, mut failures) = (Vec::new(), Vec::new());
-    let (mut at, mut jobs) = (Vec::new(), Vec::new());
-    for (file, point) in (files.iter()).flat_map(|file| file.points.iter().map(move |p| (file, p)))
-    {
-        if !catalogue::runs_on(&point.spec.arch, &args.arch).map_err(specs::failure)? {
-            continue;
-        }
-        let known = kept.and_then(|kept| kept.find(file, point, making));
-        let end = match (known, plan::plan(point)) {
-            (Some(artifact), _) => Some(End::Made(Box::new(artifact))),
-            (None, Ok(_)) => {
-                at.push(ends.len());
-                jobs.push(Job::new(file, point, Want::Artifact(making.clone())));
-                None
-            }
-            (None, Err(error)) => match Infeasible::of(&error) {
-                Some(_) => Infeasible::of(&file.place(error)).map(End::Refused),
-                None => {
-                    failures.push(specs::failure_at(file, point, error));
-                    continue;
-                }
-            },
-        };
-        ends.push(((file, point), end));
-    }
-    for (at, answer) in at.into_iter().zip(made(args, &jobs)?) {
-        let ((file, _), end) = &mut ends[at];
-        *end = match answer {
-            Answer::Made(artifact) => {
-                if let Some(kept) = kept {
-                    kept.keep(file, &artifact, making);
-                }
-                Some(End::Made(artifact))
-            }
-            Answer::Refused(why) => Some(End::Refused(why)),
-            Answer::Failed(failure) => {
-                failures.push(failure);
-                None
-            }
-        };
-    }
-    let ends = ends.into_iter();
-    let ends = ends.filter_map(|(at, end)| Some((at, end?))).collect();
-    Ok((ends, failures))
-}
-
-/// What workers make of these jobs.
-fn made(args: &args::Build, jobs: &[Job]) -> Result<Vec<Answer>, Failure> {
-    if jobs.is_empty() {
-        return Ok(Vec::new());
-    }
-    let pool = WorkerPool::of_this_binary(args.jobs, args.limit.time())?;
-    let bar = progress::bar("compiling", jobs.len() as u64);
-    let answers = jobs::artifacts(&pool, jobs, || bar.inc(1));
-    progress::finish(&bar);
-    Ok(answers)
-}
-
-/// The reports of a file of which nothing is left: the first point of each kind of refusal, with
-/// what builds where an assembler refused it, and how many there are.
-fn none_left(
-    args: &args::Build,
-    files: &[SpecFile],
-    making: &Making,
-    refused: Vec<(String, Infeasible)>,
-) -> Result<String, Failure> {
-    let mut kinds: Vec<(String, Infeasible, usize)> = Vec::new();
-    for (point, why) in refused {
-        match kinds
-            .iter_mut()
-            .find(|(_, known, _)| known.code == why.code)
-        {
-            Some((.., count)) => *count += 1,
-            None => kinds.push((point, why, 1)),
-        }
-    }
-    let job = |point: &str| {
-        let at = files
-            .iter()
-            .find_map(|file| Some((file, file.point(point)?)));
-        at.map(|(file, point)| Job::new(file, point, Want::WayOut(making.clone())))
-    };
-    let mut reports = String::new();
-    for (point, why, count) in kinds {
-        let judged = making.ptxas.is_some() && plan_is_good(files, &point);
-        let jobs: Vec<Job> = judged.then(|| job(&point)).flatten().into_iter().collect();
-        // A way out that takes too long is none.
-        let found = made(args, &jobs)?.into_iter().next();
-        let why = match found {
-            Some(Answer::Refused(found)) if !found.is_the_workers() => found,
-            _ => why,
-        };
-        reports.push_str(&specs::with_count(why.report, count));
-    }
-    Ok(reports)
-}
-
-/// Whether a point has a plan, so that it is the assembler that refuses it.
-fn plan_is_good(files: &[SpecFile], point: &str) -> bool {
-    let point = files.iter().find_map(|file| file.point(point));
-    point.is_some_and(|point| plan::plan(point).is_ok())
 }
 
 /// Notes on what a kernel takes where the first value that its plan has does not do.
@@ -347,7 +204,7 @@ fn tell(dropped: &[Dropped], all: bool) -> Vec<String> {
 }
 
 /// How many points were left out, by reason: `, 3 points left out (smem-capacity 2, registers 1)`.
-fn counted(dropped: &[Dropped]) -> String {
+fn left_out(dropped: &[Dropped]) -> String {
     if dropped.is_empty() {
         return String::new();
     }
@@ -359,7 +216,8 @@ fn counted(dropped: &[Dropped]) -> String {
         .iter()
         .map(|(code, n)| format!("{code} {n}"))
         .collect();
-    format!(", {} points left out ({})", dropped.len(), parts.join(", "))
+    let points = counted(dropped.len(), "point");
+    format!(", {points} left out ({})", parts.join(", "))
 }
 
 /// Loads every spec, so that the problems of all of them are told at once.

@@ -17,6 +17,7 @@ use tilewright_bundle::{Bundle, Error, Kernel};
 use super::help;
 use crate::args::bundle as args;
 use crate::outcome::{Failure, Outcome, Verdict};
+use crate::quantity::counted;
 use crate::terminal::{self, Table};
 
 /// Runs the one that was asked for.
@@ -104,12 +105,9 @@ pub fn refusal(path: &Path, error: Error) -> Failure {
             let lines = problems
                 .iter()
                 .map(|one| format!("  {}: {}\n", one.entry, one.message));
-            let count = problems.len();
+            let count = counted(problems.len(), "problem");
             let all: String = lines.collect();
-            Failure::Rejected(format!(
-                "{}: refused, {count} problems:\n{all}",
-                path.display()
-            ))
+            Failure::Rejected(format!("{}: refused, {count}:\n{all}", path.display()))
         }
         other => Failure::Rejected(format!("{}: refused: {other}", path.display())),
     }
@@ -172,7 +170,10 @@ fn tuned(bundle: &Bundle) -> Vec<String> {
     for table in bundle.tuning().iter().flat_map(|tuning| &tuning.tables) {
         *devices.entry(&table.device.name).or_default() += table.points.len();
     }
-    let line = |(device, problems)| format!("tuned for {problems} problems on {device}");
+    let line = |(device, problems)| {
+        let problems = counted(problems, "problem");
+        format!("tuned for {problems} on {device}")
+    };
     devices.into_iter().map(line).collect()
 }
 
@@ -271,7 +272,9 @@ fn tell(integrity: &Integrity) -> Result<(), Failure> {
     } = integrity;
     let good = terminal::paint(terminal::GOOD, "good");
     terminal::print_line(&format!(
-        "{good}: {kernels} kernels, {files} files, sha256 {sha256}"
+        "{good}: {}, {}, sha256 {sha256}",
+        counted(*kernels, "kernel"),
+        counted(*files, "file")
     ))?;
     for Signed { key_id, checked } in signatures {
         terminal::print_line(&match checked {

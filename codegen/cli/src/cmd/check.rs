@@ -2,19 +2,27 @@
 //!
 //! Problems go to stderr with their source lines, verdicts to stdout, a line per spec; of what is
 //! bad, or with `--choices`, the forms that a written formula has not a line each, with what of it
-//! does not fit them. With `--json` stdout holds it all.
+//! does not fit them. With `--json` stdout holds it all. With `--build` points count as having a
+//! kernel that `build` makes: the assembler has its say.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use serde::Serialize;
+use serde_json::json;
+use tilewright_build::unjudged;
+use tilewright_codegen::catalogue::End;
 use tilewright_codegen::error::{Error, Problem, Span};
-use tilewright_codegen::plan;
 use tilewright_codegen::spec::{self, SpecFile};
+use tilewright_codegen::{LineInfo, Making, plan};
 
 use crate::args;
+use crate::cmd::compiled::{self, How};
+use crate::jobs::{DIED, Infeasible};
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::progress;
+use crate::quantity::counted;
 use crate::specs;
 use crate::terminal::{self, BAD, GOOD};
 
@@ -87,6 +95,9 @@ pub fn run(args: &args::Check) -> Outcome {
         bar.inc(1);
     }
     progress::finish(&bar);
+    if args.build {
+        build(args, &mut checked, &files)?;
+    }
     let twice = specs::twice(&files);
     let reports = checked.iter().flat_map(|one| &one.reports);
     for report in reports.chain(&twice) {
@@ -124,6 +135,38 @@ pub fn run(args: &args::Check) -> Outcome {
         Some(failure) => Err(failure),
         None => Ok(Verdict::from_good(all_good)),
     }
+}
+
+/// Compiles every point of the files that are good so far, and counts anew which have a kernel.
+fn build(args: &args::Check, checked: &mut [Checked], files: &[SpecFile]) -> Result<(), Failure> {
+    let chosen = Making::chosen(LineInfo::Beside, OsStr::new("if-found"), ("never", false));
+    let making = chosen.map_err(specs::failure)?;
+    if making.ptxas.is_none() {
+        terminal::diagnose(&format!("note: {}", unjudged()));
+    }
+    let how = How {
+        archs: &[],
+        jobs: None,
+        time: args.limit.time(),
+        keep_going: true,
+    };
+    let is_good = |file: &&SpecFile| checked.iter().any(|one| one.good && one.path == file.path);
+    let good: Vec<SpecFile> = files.iter().filter(is_good).cloned().collect();
+    let (ends, failures) = compiled::ends(&how, &good, &making, None)?;
+    if let Some(failure) = Failure::all(failures) {
+        return Err(failure);
+    }
+    for one in checked.iter_mut().filter(|one| one.good) {
+        let path = one.path.clone();
+        let of_file = ends.iter().filter(|((file, _), _)| file.path == path);
+        let refused = one.built(of_file.map(|((_, point), end)| (point.id.as_str(), end)));
+        if one.points == 0 && !refused.is_empty() {
+            let report = compiled::none_left(&how, &good, &making, refused)?;
+            one.reports.push(report);
+        }
+        one.good = one.errors.is_empty() && one.failures.is_empty();
+    }
+    Ok(())
 }
 
 fn check(path: &Path) -> (Checked, Option<SpecFile>) {
@@ -210,6 +253,43 @@ impl Checked {
         }
     }
 
+    /// Counts anew by what came of each point. Those that were refused, if no other is left.
+    fn built<'e>(
+        &mut self,
+        ends: impl Iterator<Item = (&'e str, &'e End<Infeasible>)>,
+    ) -> Vec<(String, Infeasible)> {
+        (self.points, self.dropped_count) = (0, 0);
+        self.dropped.clear();
+        self.dropped_points.clear();
+        let mut refused = Vec::new();
+        for (point, end) in ends {
+            match end {
+                End::Made(_) => self.points += 1,
+                End::Refused(why) if why.code == DIED => {
+                    self.failures.push(Failure::Bug(why.report.clone()));
+                }
+                End::Refused(why) => {
+                    self.dropped_count += 1;
+                    for code in &why.codes {
+                        *self.dropped.entry(code.clone()).or_default() += 1;
+                    }
+                    let limits = why.limits.replace('\n', " ");
+                    let line = format!("dropped {point} ({}): {limits}", why.codes.join(", "));
+                    self.dropped_points.push(line);
+                    refused.push((point.to_owned(), why.clone()));
+                }
+            }
+        }
+        if self.points == 0 {
+            let error = |(point, why): &(String, Infeasible)| {
+                let (codes, message) = (&why.codes, &why.limits);
+                json!({ "kind": "build", "kernel": point, "codes": codes, "message": message })
+            };
+            self.errors.extend(refused.iter().map(error));
+        }
+        refused
+    }
+
     /// Notes an error that so many points come to; one that is not the spec's own ends the command.
     fn fail(&mut self, failure: impl Fn(Error) -> Failure, error: Error, count: usize) {
         self.errors.push(error.json());
@@ -229,10 +309,10 @@ fn line(one: &Checked) -> String {
     };
     let dropped = one.dropped_count;
     let mut line = format!(
-        "{} {}: {} points",
+        "{} {}: {}",
         terminal::paint(style, word),
         one.path,
-        one.points
+        counted(one.points, "point")
     );
     if let Some(told) = &one.form {
         line.push_str(&format!(", form {}", told.form));
@@ -244,7 +324,7 @@ fn line(one: &Checked) -> String {
             .map(|(code, count)| format!("{count} {code}"))
             .collect();
         line.push_str(&format!(
-            ", {dropped} have no kernel ({})",
+            ", {dropped} without a kernel ({})",
             reasons.join(", ")
         ));
     }

@@ -5,9 +5,10 @@
 #[cfg(feature = "codegen")]
 mod text;
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 
-use crate::args::{Cli, Help};
+use crate::args::Help;
+use crate::guidance;
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::terminal;
 
@@ -29,7 +30,7 @@ pub fn below(command: &str, words: &[String]) -> Outcome {
 }
 
 fn told(words: &[&str]) -> Outcome {
-    if is_subcommand(&Cli::command(), words) {
+    if is_subcommand(&guidance::command(), words) {
         return of_subcommand(words);
     }
     let page = match *words {
@@ -56,7 +57,7 @@ fn is_subcommand(command: &Command, words: &[&str]) -> bool {
 /// Prints what clap does for the words with `--help` behind them.
 fn of_subcommand(words: &[&str]) -> Outcome {
     let typed = ["tilewright"].iter().chain(words).chain(&["--help"]);
-    match Cli::command().try_get_matches_from(typed) {
+    match guidance::command().try_get_matches_from(typed) {
         Err(help) if !help.use_stderr() => {
             terminal::print(&help.render().ansi().to_string())?;
             Ok(Verdict::Good)
@@ -121,7 +122,7 @@ fn nearest(word: &str) -> Option<String> {
 
 /// Every word that there is something on.
 fn known() -> Vec<String> {
-    let command = Cli::command();
+    let command = guidance::command();
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
     let names = shown.map(|one| one.get_name().to_owned());
     names.chain(of_the_generator()).collect()

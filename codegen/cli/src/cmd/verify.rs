@@ -28,6 +28,7 @@ use crate::device;
 use crate::interrupt::Interrupt;
 use crate::outcome::{Failure, Outcome, Verdict};
 use crate::output::{self, Kind};
+use crate::quantity::counted;
 use crate::terminal::{self, BAD, Table};
 use lines::Told;
 
@@ -59,16 +60,18 @@ pub fn run(args: &args::verify::Verify) -> Outcome {
     let (kernels, foreign) = for_this_device(&runtime, kernels);
     if foreign > 0 {
         let device = device::describe(runtime.device());
-        terminal::diagnose(&format!(
-            "{foreign} kernels are for other devices than {device}"
-        ));
+        let foreign = counted(foreign, "kernel");
+        terminal::diagnose(&format!("{foreign} for other devices than {device}"));
     }
     let summary = verify_all(&runtime, &kernels, args)?;
     let (passed, failed) = (summary.passed(), summary.failed());
     let left = summary.left_out.len();
     let closing = match left {
         0 => format!("{passed} passed, {failed} failed"),
-        _ => format!("partial: {passed} passed, {failed} failed, {left} kernels left out"),
+        _ => {
+            let left = counted(left, "kernel");
+            format!("partial: {passed} passed, {failed} failed, {left} left out")
+        }
     };
     let device = device::describe(runtime.device());
     if args.json {
@@ -86,6 +89,7 @@ pub fn run(args: &args::verify::Verify) -> Outcome {
     } else {
         terminal::print_line("")?;
         terminal::print(&closeness(&summary).render())?;
+        terminal::print(LEGEND)?;
         terminal::print_line(&format!("\non {device}, seed {}", args.seed))?;
         for rules in summary.unproved() {
             terminal::print_line(&rules.to_string())?;
@@ -236,6 +240,13 @@ fn write(path: &Path, rows: &[Row]) -> Result<(), Failure> {
 fn tell(head: &str, text: &str) {
     terminal::diagnose(&format!("{} {text}", terminal::paint(BAD, head)));
 }
+
+/// What the columns of both tables say.
+const LEGEND: &str = "
+rel err     |result - reference| / |reference|, over all elements; the reference is computed in f64
+of bound    largest error of an element, as a part of what roundings may add up to; 1.00 passes
+to the bit  elements of which that bound says little: summed again in the kernel's order, and equal
+";
 
 /// A row for all problems of the same types and inputs.
 fn closeness(summary: &Summary) -> Table {

@@ -39,7 +39,7 @@ fn a_whole_bundle_is_good_and_its_kernels_are_listed() {
     let (_folder, path) = bundle();
     let verified = bundle_command("verify", &path).expect(0);
     assert!(
-        verified.stdout.starts_with("good: 1 kernels, "),
+        verified.stdout.starts_with("good: 1 kernel, "),
         "{}",
         verified.stdout
     );

@@ -37,7 +37,7 @@ cta_tile: { row: 128, out: 128, c: 64 }
         let mut lines = run.stdout.lines();
         let head = lines.next().unwrap();
         assert!(head.starts_with(verdict), "{head}");
-        assert!(head.contains(" points, form contraction"), "{head}");
+        assert!(head.contains(", form contraction"), "{head}");
         let others: Vec<&str> = lines.collect();
         let column = 16;
         let rows = "not rows: this sum is of products of two factors with modes of their own";

@@ -43,8 +43,18 @@ fn command_and_build_step_leave_out_the_same_points() {
     let run = tilewright(["build", text(&path), "-o", text(&bundle)]).expect(0);
     let judged = ptxas::find().is_some();
     let (kernels, left_out) = if judged { (1, 2) } else { (2, 1) };
-    let told = format!("{kernels} kernels, {left_out} points left out (");
-    assert!(run.stdout.contains(&told), "{}", run.stdout);
+    let told = match judged {
+        true => "1 kernel, 2 points left out (",
+        false => "2 kernels, 1 point left out (",
+    };
+    assert!(run.stdout.contains(told), "{}", run.stdout);
+    // `check` says the same beforehand, and writes nothing.
+    let checked = tilewright(["check", "--build", text(&path)]).expect(0);
+    let told = match judged {
+        true => "1 point, form rows, 2 without a kernel (",
+        false => "2 points, form rows, 1 without a kernel (",
+    };
+    assert!(checked.stdout.contains(told), "{}", checked.stdout);
     let out = folder.path().join("out");
     fs::create_dir(&out).unwrap();
     let config = Config::new().specs(folder.path().join("masked"));
@@ -70,11 +80,13 @@ fn nothing_left_is_the_same_failure_with_what_builds() {
     }
     let bundle = folder.path().join("command.zip");
     let run = tilewright(["build", text(&path), "-o", text(&bundle)]).expect(1);
+    let checked = tilewright(["check", "--build", text(&path)]).expect(1);
+    tilewright(["check", text(&path)]).expect(0);
     let out = folder.path().join("out");
     fs::create_dir(&out).unwrap();
     let config = Config::new().specs(folder.path().join("masked"));
     let error = config.out_dir(&out).build().unwrap_err().to_string();
-    for told in [&run.stderr, &error] {
+    for told in [&run.stderr, &checked.stderr, &error] {
         assert!(told.contains("error[spill-loads]"), "{told}");
         assert!(told.contains("error[threads-tile]"), "{told}");
         assert!(told.contains("use threads 512, which builds"), "{told}");
@@ -94,6 +106,6 @@ fn a_point_is_counted_by_every_limit() {
                 f32, layout: '(m,n):(ldd,1)' }\naccumulator: f32\ncta_tile: '(512,512,64)'\n";
     fs::write(&path, spec).unwrap();
     let run = tilewright(["check", text(&path)]).expect(1);
-    let told = "1 have no kernel (1 registers, 1 smem-capacity)";
+    let told = "1 without a kernel (1 registers, 1 smem-capacity)";
     assert!(run.stdout.contains(told), "{}", run.stdout);
 }

@@ -168,7 +168,7 @@ fn a_build_over_a_tuned_bundle_says_what_it_drops() {
     tuned();
     let again = tilewright(build).expect(0);
     assert_eq!(again.stdout, quiet.stdout);
-    let told = "had a selection table of 1 problems, which is gone";
+    let told = "had a selection table of 1 problem, which is gone";
     assert!(again.stderr.contains(told), "{}", again.stderr);
     assert!(!std::path::Path::new(&at("bundle/tuning.json")).exists());
     fs::write(at("bundle/mine\u{202e}.txt"), "").unwrap();

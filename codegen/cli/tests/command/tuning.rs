@@ -296,7 +296,7 @@ fn a_good_table_outlives_a_run_that_measured_nothing() {
     fs::remove_file(fixture.at("records.jsonl")).unwrap();
     let run = fixture.tune(&more).expect(1);
     assert!(
-        run.stdout.contains("is left as it was, with 1 problems"),
+        run.stdout.contains("is left as it was, with 1 problem in"),
         "{}",
         run.stdout
     );

@@ -43,28 +43,32 @@ impl Checker<'_> {
                 let most = extent - 1;
                 inside(most).edit(&node.span, most.to_string())
             }
-            (Axis::Constant(extent), _) => inside(extent - 1),
+            (Axis::Constant(extent), _) => match &node.kind {
+                NodeKind::Name(found) => {
+                    let guard = format!("{found} < {extent}");
+                    let help = format!(
+                        "where `{found}` goes along it, write `{found}` in the layout of `{name}`, \
+                         and its extent apart, `modes: {{ {found}: {extent} }}`; else guard the \
+                         read: `where({guard}, …, 0)`"
+                    );
+                    guarded(problem, help, &guard, of)
+                }
+                _ => inside(extent - 1),
+            },
             (Axis::Mode(mode), _) => {
                 let guard = self.guard(node, index, mode);
-                let help = match &node.kind {
-                    NodeKind::Name(found) => format!(
+                let help = match (&node.kind, self.blocks(index)) {
+                    (_, Some(blocks)) => format!(
+                        "where `{name}` has an element for each of these, write that mode \
+                         `{blocks}` in its layout; else guard the read: `where({guard}, …, 0)`"
+                    ),
+                    (NodeKind::Name(found), None) => format!(
                         "name the mode `{mode}` `{found}` in its layout if the extents are equal, \
                          else guard the read: `where({guard}, …, 0)`"
                     ),
-                    _ => format!("guard the read: `where({guard}, …, 0)`"),
+                    (_, None) => format!("guard the read: `where({guard}, …, 0)`"),
                 };
-                let read = Node {
-                    kind: NodeKind::Element {
-                        name: of.name.clone(),
-                        indices: of.nodes.to_vec(),
-                    },
-                    span: node.span.clone(),
-                };
-                let guarded = format!("where({guard}, {}, 0)", crate::print::expression(&read));
-                match of.span {
-                    Some(span) => problem.help(help).edit(span, guarded),
-                    None => problem.help(help),
-                }
+                guarded(problem, help, &guard, of)
             }
             (Axis::Quotient(mode, _), _) => {
                 let known = self.mode(mode).is_some_and(|mode| self.in_scope(mode));
@@ -77,6 +81,15 @@ impl Checker<'_> {
             (Axis::After(mode), _) => problem.help(format!("read it at `{mode}` or `{mode}+1`")),
         };
         self.report(problem);
+    }
+
+    /// The axis that has an element for each block of a mode, where an index is that.
+    fn blocks(&self, index: &Index) -> Option<Axis> {
+        let Index::Quotient(poly, by) = index else {
+            return None;
+        };
+        let mode = Index::Affine(poly.clone()).bare()?;
+        Some(Axis::Quotient(self.modes[mode].name.clone(), *by))
     }
 
     /// The condition under which an index lies inside of a mode: what of it is not known already.
@@ -103,6 +116,24 @@ impl Checker<'_> {
             _ => below,
         }
     }
+}
+
+/// The problem with that help, and with the guard around what is read for its edit.
+fn guarded(problem: Problem, help: String, guard: &str, of: &Read<'_>) -> Problem {
+    let problem = problem.help(help);
+    let Some(span) = of.span else {
+        return problem;
+    };
+    let kind = NodeKind::Element {
+        name: of.name.clone(),
+        indices: of.nodes.to_vec(),
+    };
+    let read = Node {
+        kind,
+        span: span.clone(),
+    };
+    let text = format!("where({guard}, {}, 0)", crate::print::expression(&read));
+    problem.edit(span, text)
 }
 
 /// An expression without its spaces.

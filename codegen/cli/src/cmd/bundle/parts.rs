@@ -8,6 +8,7 @@ use tilewright_bundle::{Bundle, BundleWriter, Capability, Kernel, Policy, is_zip
 use super::{choose, keys, open, refusal};
 use crate::args::bundle::{Merge, Part, Source, Split, Unzip, Zip};
 use crate::outcome::{Failure, Outcome, Verdict};
+use crate::quantity::counted;
 use crate::terminal::{self, GOOD};
 
 /// Digits of a function's hash that name its part.
@@ -45,7 +46,8 @@ fn same(source: &Source, output: &Path) -> Outcome {
 
 fn tell(output: &Path, kernels: usize, hash: impl std::fmt::Display) -> Outcome {
     let (good, path) = (terminal::paint(GOOD, "good"), output.display());
-    terminal::print_line(&format!("{good}: {path}, {kernels} kernels, sha256 {hash}"))?;
+    let kernels = counted(kernels, "kernel");
+    terminal::print_line(&format!("{good}: {path}, {kernels}, sha256 {hash}"))?;
     Ok(Verdict::Good)
 }
 

@@ -2,6 +2,8 @@
 
 use tilewright_runtime::tune::{Outcome, Record, Step};
 
+use crate::quantity::counted;
+
 /// Counts of the run so far.
 #[derive(Debug, Default)]
 pub struct StatusLine {
@@ -28,8 +30,8 @@ impl StatusLine {
         };
         let kernels = match step.kernels.as_slice() {
             [one] => one.row.kernel.clone(),
-            [] => format!("{} kernels", step.candidates),
-            some => format!("{} kernels", some.len()),
+            [] => counted(step.candidates, "kernel"),
+            some => counted(some.len(), "kernel"),
         };
         let StatusLine {
             measured,

@@ -9,7 +9,7 @@ use tilewright_runtime::tune::{Outcome, Record, Tally, Tuned};
 use tilewright_runtime::{Backend, Problem, Runtime};
 
 use crate::device;
-use crate::quantity::decimal;
+use crate::quantity::{counted as so_many, decimal};
 use crate::terminal::Table;
 
 /// What `tune --json` prints.
@@ -206,26 +206,28 @@ impl Summary {
             counted(&self.unfit),
         ));
         for (problem, (kernels, pad)) in &self.padded {
+            let kernels = so_many(*kernels, "kernel");
             let more = if problem.contains(':') { ',' } else { ':' };
             text.push_str(&format!(
-                "{problem}: {kernels} kernels want rows farther apart and were no candidates; \
+                "{problem}: left out {kernels} whose rows would lie farther apart; \
                  {problem}{more}pad={pad} is a problem of theirs\n"
             ));
         }
         for problem in &self.missing {
             text.push_str(&format!("{problem}: no kernel was measured\n"));
         }
-        let (bundle, problems, sha256) = (&self.bundle, self.problems, &self.sha256);
+        let (bundle, sha256) = (&self.bundle, &self.sha256);
+        let problems = so_many(self.problems, "problem");
         let device = &self.device;
         if self.kept {
             text.push_str(&format!(
-                "{bundle} is left as it was, with {problems} problems in its table, sha256 \
+                "{bundle} is left as it was, with {problems} in its table, sha256 \
                  {sha256}\n"
             ));
             return text;
         }
         text.push_str(&format!(
-            "{bundle}: {problems} problems in its table, tuned on {device}, sha256 {sha256}\n"
+            "{bundle}: {problems} in its table, tuned on {device}, sha256 {sha256}\n"
         ));
         text
     }

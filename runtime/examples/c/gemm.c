@@ -3,7 +3,7 @@
  *
  *   tilewright build specs/gemm -o gemm.zip
  *   cargo build --release --package tilewright-capi && capi/install.sh installed
- *   cc -std=c99 -I installed/include capi/examples/gemm.c -L installed/lib \
+ *   cc -std=c99 -I installed/include runtime/examples/c/gemm.c -L installed/lib \
  *       -Wl,-rpath,$PWD/installed/lib -ltilewright -o gemm
  *   ./gemm gemm.zip
  *

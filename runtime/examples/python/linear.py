@@ -1,6 +1,6 @@
 """Replaces a layer of a small model by a kernel of a bundle, and compares.
 
-    python python/examples/linear.py BUNDLE [cuda|emulator]
+    python runtime/examples/python/linear.py BUNDLE [cuda|emulator]
 
 On the emulator the model is one of f32 on the CPU, on a GPU one of bf16. Exits with 1 where the
 two differ by more than rounding.

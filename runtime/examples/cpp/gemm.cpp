@@ -2,7 +2,7 @@
 //
 //   tilewright build specs/gemm -o gemm.zip
 //   cargo build --release --package tilewright-capi && capi/install.sh installed
-//   c++ -std=c++17 -I installed/include capi/examples/gemm.cpp -o gemm -L installed/lib
+//   c++ -std=c++17 -I installed/include runtime/examples/cpp/gemm.cpp -o gemm -L installed/lib
 //       -Wl,-rpath,$PWD/installed/lib -ltilewright                        (all of it one line)
 //   ./gemm gemm.zip
 //

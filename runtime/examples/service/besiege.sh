@@ -9,9 +9,9 @@
 #
 # From the repository's root, in seconds:
 #
-#   cargo build --release --manifest-path ci/examples/service/Cargo.toml
-#   tilewright build specs/gemm/simt_f32.yaml --output /tmp/gemm.bundle
-#   ci/examples/service/besiege.sh ci/examples/service/target/release /tmp/gemm.bundle
+#   cargo build --release --manifest-path runtime/examples/service/Cargo.toml
+#   tilewright build specs/gemm/simt_f32.yaml --output gemm.bundle
+#   runtime/examples/service/besiege.sh runtime/examples/service/target/release gemm.bundle
 #
 # A test of ci/tests/service runs it with fewer clients:
 #

@@ -1,0 +1,181 @@
+//! What becomes of the points of specs: planned, compiled by workers, assembled.
+//!
+//! Points that the compiler dies of or takes too long for are at fault, unless they are to be left
+//! out; a file of which nothing is left is.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use tilewright_codegen::catalogue::{self, End};
+use tilewright_codegen::kept::Kept;
+use tilewright_codegen::pack::Artifact;
+use tilewright_codegen::spec::{Point, SpecFile};
+use tilewright_codegen::{Making, plan};
+
+use crate::jobs::{self, Answer, DIED, Dropped, Infeasible, Job, Want};
+use crate::outcome::Failure;
+use crate::progress;
+use crate::specs;
+use crate::worker::WorkerPool;
+
+/// How points are compiled.
+#[derive(Debug)]
+pub struct How<'a> {
+    /// The GPUs whose points are, by architecture; all where there is none.
+    pub archs: &'a [String],
+    /// Workers at once; one per core where it is not said.
+    pub jobs: Option<NonZeroUsize>,
+    /// The longest time of a kernel.
+    pub time: Duration,
+    /// Whether points are left out that the compiler dies of.
+    pub keep_going: bool,
+}
+
+/// The kernels of all points that have one, and the points that have none.
+pub fn compile(
+    how: &How<'_>,
+    files: &[SpecFile],
+    making: &Making,
+    kept: Option<&Kept>,
+) -> Result<(Vec<Artifact>, Vec<Dropped>), Failure> {
+    let (ends, mut failures) = ends(how, files, making, kept)?;
+    // Points that the compiler dies of are at fault, unless all that have none are left out.
+    let (ends, failed): (Vec<_>, Vec<_>) = ends.into_iter().partition(|(_, end)| match end {
+        End::Refused(why) => how.keep_going || !why.is_the_workers(),
+        End::Made(_) => true,
+    });
+    failures.extend(failed.into_iter().filter_map(|(_, end)| match end {
+        End::Refused(why) if why.code == DIED => Some(Failure::Bug(why.report)),
+        End::Refused(why) => Some(Failure::Rejected(why.report)),
+        End::Made(_) => None,
+    }));
+    let sifted = catalogue::sifted(ends);
+    let dropped = |(point, why): (String, Infeasible)| Dropped::new(&point, why);
+    let mut left_out: Vec<Dropped> = sifted.left_out.into_iter().map(dropped).collect();
+    for refused in sifted.none_left {
+        let of_workers = refused.iter().any(|(_, why)| why.is_the_workers());
+        match how.keep_going && of_workers {
+            true => left_out.extend(refused.into_iter().map(dropped)),
+            false => failures.push(Failure::Rejected(none_left(how, files, making, refused)?)),
+        }
+    }
+    match Failure::all(failures) {
+        Some(failure) => Err(failure),
+        None => Ok((sifted.artifacts, left_out)),
+    }
+}
+
+/// A point of a file.
+pub type At<'f> = (&'f SpecFile, &'f Point);
+/// Points with what came of them.
+pub type Ends<'f> = Vec<(At<'f>, End<Infeasible>)>;
+
+/// What came of every point that the devices run, in their order; and what went wrong besides.
+pub fn ends<'f>(
+    how: &How<'_>,
+    files: &'f [SpecFile],
+    making: &Making,
+    kept: Option<&Kept>,
+) -> Result<(Ends<'f>, Vec<Failure>), Failure> {
+    let (mut ends, mut failures) = (Vec::new(), Vec::new());
+    let (mut at, mut jobs) = (Vec::new(), Vec::new());
+    for (file, point) in (files.iter()).flat_map(|file| file.points.iter().map(move |p| (file, p)))
+    {
+        if !catalogue::runs_on(&point.spec.arch, how.archs).map_err(specs::failure)? {
+            continue;
+        }
+        let known = kept.and_then(|kept| kept.find(file, point, making));
+        let end = match (known, plan::plan(point)) {
+            (Some(artifact), _) => Some(End::Made(Box::new(artifact))),
+            (None, Ok(_)) => {
+                at.push(ends.len());
+                jobs.push(Job::new(file, point, Want::Artifact(making.clone())));
+                None
+            }
+            (None, Err(error)) => match Infeasible::of(&error) {
+                Some(_) => Infeasible::of(&file.place(error)).map(End::Refused),
+                None => {
+                    failures.push(specs::failure_at(file, point, error));
+                    continue;
+                }
+            },
+        };
+        ends.push(((file, point), end));
+    }
+    for (at, answer) in at.into_iter().zip(made(how, &jobs)?) {
+        let ((file, _), end) = &mut ends[at];
+        *end = match answer {
+            Answer::Made(artifact) => {
+                if let Some(kept) = kept {
+                    kept.keep(file, &artifact, making);
+                }
+                Some(End::Made(artifact))
+            }
+            Answer::Refused(why) => Some(End::Refused(why)),
+            Answer::Failed(failure) => {
+                failures.push(failure);
+                None
+            }
+        };
+    }
+    let ends = ends.into_iter();
+    let ends = ends.filter_map(|(at, end)| Some((at, end?))).collect();
+    Ok((ends, failures))
+}
+
+/// What workers make of these jobs.
+fn made(how: &How<'_>, jobs: &[Job]) -> Result<Vec<Answer>, Failure> {
+    if jobs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let pool = WorkerPool::of_this_binary(how.jobs, how.time)?;
+    let bar = progress::bar("compiling", jobs.len() as u64);
+    let answers = jobs::artifacts(&pool, jobs, || bar.inc(1));
+    progress::finish(&bar);
+    Ok(answers)
+}
+
+/// The reports of a file of which nothing is left: the first point of each kind of refusal, with
+/// what builds where an assembler refused it, and how many there are.
+pub fn none_left(
+    how: &How<'_>,
+    files: &[SpecFile],
+    making: &Making,
+    refused: Vec<(String, Infeasible)>,
+) -> Result<String, Failure> {
+    let mut kinds: Vec<(String, Infeasible, usize)> = Vec::new();
+    for (point, why) in refused {
+        match kinds
+            .iter_mut()
+            .find(|(_, known, _)| known.code == why.code)
+        {
+            Some((.., count)) => *count += 1,
+            None => kinds.push((point, why, 1)),
+        }
+    }
+    let job = |point: &str| {
+        let at = files
+            .iter()
+            .find_map(|file| Some((file, file.point(point)?)));
+        at.map(|(file, point)| Job::new(file, point, Want::WayOut(making.clone())))
+    };
+    let mut reports = String::new();
+    for (point, why, count) in kinds {
+        let judged = making.ptxas.is_some() && plan_is_good(files, &point);
+        let jobs: Vec<Job> = judged.then(|| job(&point)).flatten().into_iter().collect();
+        // A way out that takes too long is none.
+        let found = made(how, &jobs)?.into_iter().next();
+        let why = match found {
+            Some(Answer::Refused(found)) if !found.is_the_workers() => found,
+            _ => why,
+        };
+        reports.push_str(&specs::with_count(why.report, count));
+    }
+    Ok(reports)
+}
+
+/// Whether a point has a plan, so that it is the assembler that refuses it.
+fn plan_is_good(files: &[SpecFile], point: &str) -> bool {
+    let point = files.iter().find_map(|file| file.point(point));
+    point.is_some_and(|point| plan::plan(point).is_ok())
+}

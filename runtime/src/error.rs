@@ -9,6 +9,7 @@ mod reason;
 mod records;
 mod refusal;
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ pub use refusal::Refusal;
 use crate::events;
 
 /// What the runtime could not do.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum Error {
     /// The bundle was refused.
     #[error(transparent)]
@@ -219,6 +220,13 @@ pub enum Error {
     Request(String),
 }
 
+/// As [`Display`](fmt::Display): `main` that returns it prints what a person reads.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl Error {
     /// Whether the device's context is lost: on a GPU nothing more runs in this process, on the
     /// emulator nothing until a fresh runtime is opened.
@@ -267,4 +275,19 @@ fn hint(nearest: Option<&str>) -> String {
     nearest
         .map(|name| format!("; the nearest is {name:?}"))
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Error, bundle};
+
+    /// What `fn main() -> Result<(), Error>` prints.
+    #[test]
+    fn main_prints_what_a_person_reads() {
+        let nowhere = bundle::Bundle::open("/no/such/bundle".as_ref()).err();
+        let errors = [Some(Error::NoDriver), nowhere.map(Error::from)];
+        let told = errors.iter().flatten().map(ToString::to_string);
+        let printed = errors.iter().flatten().map(|error| format!("{error:?}"));
+        assert!(printed.eq(told) && errors.iter().all(Option::is_some));
+    }
 }

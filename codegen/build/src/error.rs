@@ -1,9 +1,10 @@
 //! Why there is no bundle, or no launchers of it.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// What the build step could not do; several lines where several things are wrong.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum Error {
     /// Cargo did not say where to write.
     #[error("OUT_DIR is not set: call this from build.rs, or name a folder with Config::out_dir")]
@@ -83,6 +84,13 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+}
+
+/// As [`Display`](fmt::Display): `main` that returns it prints what a person reads.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl Error {

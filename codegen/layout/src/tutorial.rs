@@ -319,5 +319,6 @@
 //!
 //! Part two: [`threads`].
 
+// `docs/tutorial.md` is made of this and of the parts behind it, by `tests/tutorial.rs`.
 pub mod elsewhere;
 pub mod threads;

@@ -3,13 +3,14 @@
 mod archive;
 mod signature;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 pub use self::archive::{ArchiveFault, ArchiveProblem};
 pub use self::signature::{KeyError, SignatureFault};
 
 /// A bundle that is refused, or a file that cannot be read or written.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum Error {
     /// The operating system refused.
     #[error("{}: {source}", path.display())]
@@ -92,6 +93,13 @@ pub enum Error {
         /// What is wrong, by entry.
         problems: Vec<Problem>,
     },
+}
+
+/// As [`Display`](fmt::Display): `main` that returns it prints what a person reads.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// One thing wrong with one entry of a bundle.
@@ -220,7 +228,7 @@ fn entry_suffix(entry: &Option<String>) -> String {
         .unwrap_or_default()
 }
 
-fn list<'p>(problems: impl Iterator<Item = (&'p String, impl std::fmt::Display)>) -> String {
+fn list<'p>(problems: impl Iterator<Item = (&'p String, impl fmt::Display)>) -> String {
     let lines: Vec<String> = problems
         .map(|(entry, what)| format!("{entry}: {what}"))
         .collect();

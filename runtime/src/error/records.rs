@@ -1,9 +1,10 @@
 //! What can be wrong with a file of records: those of `tune`, and captures.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Why a file of records cannot be used; the file is as it was.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum RecordsError {
     /// The operating system refused.
     #[error("{}: {source}", path.display())]
@@ -60,6 +61,13 @@ pub enum RecordsError {
         /// Ours.
         known: u32,
     },
+}
+
+/// As [`Display`](fmt::Display): `main` that returns it prints what a person reads.
+impl fmt::Debug for RecordsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// What is wrong with a line.

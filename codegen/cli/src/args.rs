@@ -18,7 +18,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 #[cfg(feature = "codegen")]
-pub use self::compile::{Build, Check, Explain, Ir, Limit, LineInfo, Pass, Plan, Points, Ptx};
+pub use self::compile::{
+    Build, Check, Explain, Ir, Limit, LineInfo, Pass, Plan, Points, Ptx, View,
+};
 use crate::quantity::{Bytes, Product, Scalar, Size};
 
 /// The last lines of `--help`.
@@ -61,7 +63,7 @@ pub enum Command {
     /// Print the PTX of a spec
     #[cfg(feature = "codegen")]
     Ptx(Ptx),
-    /// Explain a kernel: its pipeline by the clock, its shared memory, its occupancy
+    /// Explain a kernel: its run by the clock, its memory, its occupancy, who has which elements
     #[cfg(feature = "codegen")]
     Explain(Explain),
     /// Compile specs into a bundle

@@ -27,3 +27,47 @@ pub fn rectangle<T: Into<Value>>(x: T, y: T, width: T, height: T) -> Rectangle {
         .set("width", width)
         .set("height", height)
 }
+
+/// Hundredths of its height that a character of the drawings' fonts is wide at most.
+const CHARACTER: u64 = 62;
+
+/// Pixels that words of that height take at most, in a font whose characters are equally wide.
+pub fn wide(words: &str, pixels: u64) -> u64 {
+    (words.chars().count() as u64 * pixels * CHARACTER).div_ceil(100)
+}
+
+/// Words in lines that are no wider than so many pixels. A word that is wider goes on in the next
+/// line.
+pub fn lines(words: &str, width: u64, pixels: u64) -> Vec<String> {
+    let most = (width * 100 / (pixels * CHARACTER)).max(1) as usize;
+    let mut lines = vec![String::new()];
+    for word in words.split(' ') {
+        let letters: Vec<char> = word.chars().collect();
+        for (at, part) in letters.chunks(most).enumerate() {
+            let part: String = part.iter().collect();
+            match lines.last_mut() {
+                Some(line) if line.is_empty() => line.push_str(&part),
+                Some(line)
+                    if at == 0 && line.chars().count() + 1 + part.chars().count() <= most =>
+                {
+                    line.push(' ');
+                    line.push_str(&part);
+                }
+                _ => lines.push(part),
+            }
+        }
+    }
+    lines
+}
+
+/// The beginning of words that is no wider than so many pixels.
+pub fn cut(words: &str, width: u64, pixels: u64) -> String {
+    let most = (width * 100 / (pixels * CHARACTER)) as usize;
+    match words.chars().count() <= most {
+        true => words.to_owned(),
+        false => {
+            let begin: String = words.chars().take(most.saturating_sub(1)).collect();
+            format!("{begin}…")
+        }
+    }
+}

@@ -133,6 +133,12 @@ pub struct Explain {
     /// What to explain.
     #[command(flatten)]
     pub show: Show,
+    /// What is shown: the kernel with its run by the clock, or who has which elements
+    #[arg(long, value_name = "VIEW", value_enum, default_value_t = View::Timeline)]
+    pub view: View,
+    /// The thread whose warp, lane and registers --view levels shows [default: 0]
+    #[arg(long, value_name = "N")]
+    pub thread: Option<u32>,
     /// Output tiles of a persistent CTA's run that are drawn [default: two of each consumer]
     #[arg(long, value_name = "N")]
     pub tiles: Option<std::num::NonZeroU16>,
@@ -148,6 +154,15 @@ pub struct Explain {
     /// How long a kernel may take.
     #[command(flatten)]
     pub limit: Limit,
+}
+
+/// What `explain` shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum View {
+    /// What the kernel computes, its run by the clock, shared memory, occupancy, what is proved
+    Timeline,
+    /// Problem, CTA tile, warps, lanes and registers, operand by operand
+    Levels,
 }
 
 /// The passes of a kernel's program, in their order.

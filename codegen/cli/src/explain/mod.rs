@@ -3,6 +3,7 @@
 //! and what is proved about it.
 //!
 //! In: a point of a spec. Out: data that prints as JSON, as text for a terminal, and as SVG.
+//! `levels` does the same of who has which elements.
 //!
 //! The modules stand in their layering, lowest first.
 
@@ -12,6 +13,7 @@ pub mod formula;
 mod proved;
 pub mod text;
 pub mod svg;
+pub mod levels;
 
 use std::time::Duration;
 

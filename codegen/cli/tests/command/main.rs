@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod session;
+mod drawn;
 mod help;
 mod streams;
 mod bundles;
@@ -34,6 +35,8 @@ mod refused_points;
 mod profiles;
 #[cfg(feature = "codegen")]
 mod explain;
+#[cfg(feature = "codegen")]
+mod levels;
 #[cfg(feature = "codegen")]
 mod forms;
 #[cfg(target_os = "linux")]

@@ -17,7 +17,9 @@ mod tensor;
 
 use std::path::{Path, PathBuf};
 
-use tilewright_emulator::{MemoryError, Module, Options, ParseErrors, RunError, SourceLines};
+use tilewright_emulator::{
+    Finding, History, MemoryError, Module, Options, ParseErrors, RunError, SourceLines,
+};
 
 use crate::error::Error;
 
@@ -190,12 +192,7 @@ impl LaunchFile {
         schedules: &[Options],
         before: impl Fn(usize),
     ) -> Result<Outcome, LaunchFileError> {
-        let text = self.read_ptx(folder)?;
-        let module = Module::parse(&text).map_err(|errors| LaunchFileError::Ptx {
-            path: self.ptx.clone(),
-            errors,
-        })?;
-        invalid(self.ptx.clone(), check::of_module(&module, &self.arch))?;
+        let module = self.module(folder)?;
         let prepared = self.prepare(folder)?;
         let mut outcome = Outcome {
             id: self.id.clone(),
@@ -214,6 +211,26 @@ impl LaunchFile {
         Ok(outcome)
     }
 
+    /// What led to a finding that a run with these options made, in each cluster that takes part in
+    /// it: runs the case again.
+    ///
+    /// # Errors
+    /// As [`LaunchFile::run`].
+    pub fn histories(
+        &self,
+        folder: &Path,
+        options: &Options,
+        finding: &Finding,
+    ) -> Result<Vec<History>, LaunchFileError> {
+        let module = self.module(folder)?;
+        let options = Options {
+            history: Some(Box::new(finding.clone())),
+            ..options.clone()
+        };
+        let ran = self.prepare(folder)?.run(&module, &options)?;
+        Ok(ran.report.histories)
+    }
+
     /// The text of the PTX file; `folder` is where the manifest lies.
     ///
     /// # Errors
@@ -222,6 +239,17 @@ impl LaunchFile {
         let path = files::below(&folder.join("../.."), &self.ptx)?;
         let bytes = files::read(&path, files::MOST_PTX_BYTES)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The text of the PTX file, as a module.
+    fn module(&self, folder: &Path) -> Result<Module, LaunchFileError> {
+        let text = self.read_ptx(folder)?;
+        let module = Module::parse(&text).map_err(|errors| LaunchFileError::Ptx {
+            path: self.ptx.clone(),
+            errors,
+        })?;
+        invalid(self.ptx.clone(), check::of_module(&module, &self.arch))?;
+        Ok(module)
     }
 
     /// Adds what one schedule gave.

@@ -16,7 +16,6 @@ use crate::outcome::Failure;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A drawing of ours, as SVG.
-    #[cfg(feature = "codegen")]
     Drawing,
     /// Findings as SARIF, by this command.
     Sarif,
@@ -35,7 +34,6 @@ impl Kind {
     /// What such a file holds, for those who named another.
     const fn text(self) -> &'static str {
         match self {
-            #[cfg(feature = "codegen")]
             Kind::Drawing => "drawing of this command",
             Kind::Sarif => "findings of this command",
             Kind::Capture => "capture",
@@ -52,7 +50,6 @@ impl Kind {
             row.is_ok_and(|row| keys.iter().all(|key| row.get(key).is_some()))
         };
         match self {
-            #[cfg(feature = "codegen")]
             Kind::Drawing => {
                 let head = beginning.split('>').next().unwrap_or_default();
                 head.starts_with("<svg") && head.contains("class=\"tw\"")
@@ -153,7 +150,6 @@ mod tests {
         Ok(())
     }
 
-    #[cfg(feature = "codegen")]
     #[test]
     fn our_own_files_are_replaced() -> Result<(), Box<dyn std::error::Error>> {
         let folder = tempfile::tempdir()?;

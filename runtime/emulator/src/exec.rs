@@ -20,6 +20,7 @@ use rayon::prelude::*;
 use crate::alternatives::{Alternatives, Watched};
 use crate::counters::Counters;
 use crate::finding::{Finding, FindingId, FindingLog, Level};
+use crate::history::History;
 use crate::launch::{Launch, RunError, broken_limits, pack, volume};
 use crate::memory::Memory;
 use crate::module::Module;
@@ -42,6 +43,8 @@ pub struct Report {
     pub profile: Vec<LineProfile>,
     /// The steps of the traced warp.
     pub trace: Vec<TraceStep>,
+    /// What led to the finding that the options name, in each cluster that takes part in it.
+    pub histories: Vec<History>,
     /// Whose tensor cores summed; none when no instruction has sums that are neither exact nor
     /// IEEE's.
     pub tensor_cores: Option<&'static Rules>,
@@ -253,7 +256,6 @@ fn run_grid(env: &Env<'_>) -> Report {
     };
     // The reduction keeps the order of clusters, so the report does not depend on the number of
     // threads.
-    let stops = env.options.stops_at_error;
     let total = if env.side_by_side() {
         let clusters = (0..clusters).into_par_iter();
         clusters
@@ -263,7 +265,7 @@ fn run_grid(env: &Env<'_>) -> Report {
         let mut total = empty();
         for linear in 0..clusters {
             total = total.add(env, one(linear));
-            if stops && total.findings.has_error() {
+            if env.options.stops_at_error && total.findings.has_error() {
                 break;
             }
         }
@@ -275,6 +277,7 @@ fn run_grid(env: &Env<'_>) -> Report {
         counters: total.counters,
         profile: line_profiles(env, total.observed.profile),
         trace: total.observed.steps,
+        histories: total.observed.histories,
         tensor_cores: total.ruled.then_some(env.rules),
         warp_instructions: total.executed,
         thread_instructions,

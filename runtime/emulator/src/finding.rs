@@ -275,7 +275,7 @@ impl fmt::Display for Threads {
 }
 
 /// One thing the run found, with the place of its first occurrence.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// What kind of finding it is.
     pub id: FindingId,

@@ -11,8 +11,8 @@
 //!
 //! - `num`: arithmetic as PTX defines it, without machine state
 //! - `tensor_core`: the sums of tensor cores, to the bit
-//! - `finding`, `counters`, `trace`, `options`, `architecture`, `memory`, `tensor_map`: the
-//!   vocabulary
+//! - `finding`, `counters`, `trace`, `history`, `options`, `architecture`, `memory`, `tensor_map`:
+//!   the vocabulary
 //! - `types`, `inst`, `module`, `alternatives`: the decoded program, and others beside it
 //! - `lexer`, `operand`, `isa`, `syntax`: text to decoded program
 //! - `launch`, `exec`: decoded program to memory effects
@@ -29,6 +29,7 @@ pub mod tensor_core;
 mod finding;
 mod counters;
 mod trace;
+mod history;
 mod source;
 mod options;
 mod architecture;
@@ -50,6 +51,7 @@ pub use architecture::Architecture;
 pub use counters::{ClassCount, Counters, GlobalTraffic, InstClass, SharedTraffic};
 pub use exec::{Report, run, run_beside};
 pub use finding::{Finding, FindingId, Level, Location, OtherSide, Space, Threads};
+pub use history::{Event, EventKind, History, Operation};
 pub use launch::{Arg, Launch, Params, RunError};
 pub use memory::{BufferId, Content, Memory, MemoryError};
 pub use module::{Entry, Module, Param};

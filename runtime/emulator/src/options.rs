@@ -1,5 +1,6 @@
 //! How a run is made: which checks, which schedule, which budgets.
 
+use crate::finding::Finding;
 use crate::tensor_core::Rules;
 use crate::trace::TraceTarget;
 
@@ -62,6 +63,9 @@ pub struct Options {
     pub profile: bool,
     /// The warp whose steps are kept.
     pub trace: Option<TraceTarget>,
+    /// The finding of an earlier run under the same schedule of which is kept what leads to it. The
+    /// run of its cluster ends with it.
+    pub history: Option<Box<Finding>>,
     /// Whether CTAs may run on several threads. Kernels with global atomics or strong global
     /// accesses always run their CTAs in order, so that results do not depend on the machine.
     pub parallel: bool,
@@ -89,6 +93,7 @@ impl Default for Options {
             counters: true,
             profile: false,
             trace: None,
+            history: None,
             parallel: true,
             waits_time_out: false,
             tensor_cores: None,

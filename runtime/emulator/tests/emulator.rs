@@ -9,6 +9,7 @@ mod emulator {
     mod conversions;
     mod counting;
     mod global_races;
+    mod histories;
     mod hopper;
     mod hostile;
     mod linking;

@@ -99,6 +99,9 @@ pub struct ScheduleOutcome {
     pub wrong_bytes: bool,
     /// What was found.
     pub findings: Vec<FindingRecord>,
+    /// The same as the emulator gives it.
+    #[serde(skip)]
+    pub found: Vec<Finding>,
     /// Warp instructions executed.
     pub warp_instructions: u64,
     /// Lanes of all warp instructions.
@@ -121,6 +124,7 @@ impl ScheduleOutcome {
             name,
             wrong_bytes,
             findings: report.findings.iter().map(FindingRecord::from).collect(),
+            found: report.findings,
             warp_instructions: report.warp_instructions,
             thread_instructions: report.thread_instructions,
             counters: counters(&report.counters),

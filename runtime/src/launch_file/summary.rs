@@ -1,5 +1,7 @@
 //! Findings of all schedules as one list: what a reader has to look at.
 
+use tilewright_emulator::Finding;
+
 use super::Outcome;
 use super::record::FindingRecord;
 
@@ -8,6 +10,10 @@ use super::record::FindingRecord;
 pub struct Summary<'a> {
     /// The first occurrence.
     pub finding: &'a FindingRecord,
+    /// The same as the emulator gives it.
+    pub found: &'a Finding,
+    /// The number of the schedule that made it first.
+    pub first: usize,
     /// The names of the schedules, in the order they were run.
     pub schedules: Vec<&'a str>,
 }
@@ -17,13 +23,15 @@ impl Outcome {
     /// first, then warnings; each in the order of the text.
     pub fn findings(&self) -> Vec<Summary<'_>> {
         let mut list: Vec<Summary<'_>> = Vec::new();
-        for schedule in &self.schedules {
-            for finding in &schedule.findings {
+        for (first, schedule) in self.schedules.iter().enumerate() {
+            for (finding, found) in schedule.findings.iter().zip(&schedule.found) {
                 let known = list.iter_mut().find(|one| key(one.finding) == key(finding));
                 match known {
                     Some(known) => known.schedules.push(&schedule.name),
                     None => list.push(Summary {
                         finding,
+                        found,
+                        first,
                         schedules: vec![&schedule.name],
                     }),
                 }

@@ -43,6 +43,10 @@ pub struct Emulate {
     /// Print every outcome, finding and counter as JSON, one object a line
     #[arg(long)]
     pub json: bool,
+    /// Draw what led to the first finding into this file: warps and asynchronous operations in
+    /// lanes, from left to right by the schedule that made it; without a finding none is written
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub svg: Option<PathBuf>,
     /// Write the findings as SARIF, for code scanning
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sarif: Option<PathBuf>,

@@ -2,10 +2,13 @@
 //!
 //! In: a manifest, or a folder with `cases/*/manifest.json`. Out: a line per launch file, what
 //! went wrong and where in the PTX, then `N passed, N failed`. With `--json` stdout holds only
-//! JSON lines and that line goes to stderr. A launch file that could not be run at all (a missing
-//! file, PTX that is refused) counts as failed and makes the exit code 2.
+//! JSON lines and that line goes to stderr. `--svg` draws what led to the first finding. A launch
+//! file that could not be run at all (a missing file, PTX that is refused) counts as failed and
+//! makes the exit code 2.
 
 mod json;
+mod scene;
+mod drawing;
 mod operands;
 mod sarif;
 mod text;
@@ -76,6 +79,9 @@ pub fn run(args: &Emulate) -> Outcome {
     if let Some(path) = &args.sarif {
         output::check(path, Kind::Sarif)?;
     }
+    if let Some(path) = &args.svg {
+        output::check(path, Kind::Drawing)?;
+    }
     let schedules = options(args);
     let bar = progress::bar("emulating", manifests.len() as u64);
     let mut cases = Vec::with_capacity(manifests.len());
@@ -90,7 +96,40 @@ pub fn run(args: &Emulate) -> Outcome {
         let text = sarif::log(&cases).map_err(|error| Failure::Bug(error.to_string()))?;
         output::write(path, Kind::Sarif, text.as_bytes())?;
     }
+    if let Some(path) = &args.svg {
+        draw(path, &cases, &schedules)?;
+    }
     summarize(args.json, &cases)
+}
+
+/// Draws what led to the first finding: of the first case with an error, or else with any, the one
+/// that is told first.
+fn draw(path: &Path, cases: &[Case], schedules: &[Options]) -> Result<(), Failure> {
+    let outcome = |case: &'_ Case| -> Option<bool> {
+        let findings = case.result.as_ref().ok()?.findings();
+        Some(findings.first()?.finding.level == "error")
+    };
+    let found = |error: bool| cases.iter().find(|case| outcome(case) == Some(error));
+    let case = found(true).or_else(|| found(false));
+    let findings = case.and_then(|case| Some((case, case.result.as_ref().ok()?.findings())));
+    let first = findings.as_ref().and_then(|(case, findings)| {
+        let first = findings.first()?;
+        Some((*case, first, schedules.get(first.first)?))
+    });
+    let Some((case, first, options)) = first else {
+        let path = path.display();
+        terminal::diagnose(&format!("nothing was found: {path} is not written"));
+        return Ok(());
+    };
+    let folder = case.manifest.parent().unwrap_or(Path::new("."));
+    let histories = LaunchFile::read(&case.manifest)
+        .and_then(|file| file.histories(folder, options, first.found))
+        .map_err(Failure::could_not_run)?;
+    let scene = scene::scene(&case.id, first, &histories);
+    let drawing = drawing::render(&scene, |line| case.line(line));
+    output::write(path, Kind::Drawing, drawing.as_bytes())?;
+    terminal::diagnose(&format!("{}: {}", path.display(), scene.title));
+    Ok(())
 }
 
 /// The schedules as options; only the first one is traced and profiled.

@@ -43,3 +43,4 @@ mod forms;
 mod profiler;
 mod doctor;
 mod emulate;
+mod findings_drawn;

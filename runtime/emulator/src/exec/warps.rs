@@ -6,6 +6,7 @@ mod schedule;
 mod alternatives;
 mod step;
 mod observe;
+mod history;
 mod influence;
 mod look;
 mod spin;

@@ -226,6 +226,10 @@ impl Warp {
             }
             let bytes = copy.bytes as usize;
             st.near.shared.mark(copy.dst, bytes, DEFINED);
+            st.note_end(Site {
+                pc: copy.pc,
+                ..self.site(1 << lane)
+            });
         }
     }
 

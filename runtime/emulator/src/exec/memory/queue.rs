@@ -10,6 +10,7 @@ impl State<'_> {
     /// Performs a copy and tells its end.
     pub(crate) fn perform(&mut self, op: Pending) {
         let site = op.site;
+        self.note_end(site);
         match op.work {
             Work::Copy {
                 src,
@@ -39,6 +40,13 @@ impl State<'_> {
                 self.check_phase(place, op.phases.get(index).copied(), bytes, site);
                 self.mbarrier_complete(place, bytes, site);
             }
+        }
+    }
+
+    /// Notes that a part of an asynchronous operation is over.
+    pub(crate) fn note_end(&mut self, site: Site) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.ended(site);
         }
     }
 

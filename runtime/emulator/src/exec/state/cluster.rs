@@ -13,6 +13,7 @@ use super::observed::Observed;
 use super::products::Tile;
 use super::race::Race;
 use super::random::Random;
+use super::recorder::Recorder;
 use super::site::Site;
 use crate::counters::Counters;
 use crate::finding::{Finding, FindingId, FindingLog, Level, Location, OtherSide};
@@ -45,6 +46,8 @@ pub(crate) struct State<'a> {
     pub(crate) chance: Random,
     /// Steps and profile, when asked for.
     pub(crate) observed: Observed,
+    /// Keeps what leads to a finding, when asked for.
+    pub(crate) recorder: Option<Box<Recorder>>,
     /// The region of the last global access.
     pub(crate) region_hint: usize,
     /// Warp instructions of this cluster.
@@ -93,6 +96,7 @@ impl<'a> State<'a> {
             counters: Counters::default(),
             chance: Random::default(),
             observed: Observed::default(),
+            recorder: None,
             region_hint: 0,
             executed: 0,
             tile: None,
@@ -203,6 +207,9 @@ impl<'a> State<'a> {
         };
         self.stopped |= env.options.stops_at_error && level == Level::Error;
         self.reported += 1;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.reported(id, site.pc, (cta, site.warp));
+        }
         self.findings.add(id, site.pc, || Finding {
             id,
             level,

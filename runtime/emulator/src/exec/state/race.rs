@@ -9,6 +9,7 @@
 mod check;
 mod clock;
 mod copies;
+mod focus;
 mod global;
 mod lifetime;
 mod shadow;
@@ -27,6 +28,7 @@ use shadow::{Cell, Reader};
 
 pub(crate) use check::Conflict;
 pub(crate) use copies::ProductClock;
+pub(crate) use focus::Focus;
 pub(crate) use global::Touch;
 
 /// What a synchronization object passes on.
@@ -132,6 +134,8 @@ pub(crate) struct Race {
     copy_waits: Vec<Vec<(u32, u32)>>,
     /// Readers that found no place in their word.
     crowded: BTreeMap<(u32, u32), Vec<Reader>>,
+    /// The address that is watched.
+    pub(crate) focus: Option<Focus>,
     pub(crate) conflicts: Vec<Conflict>,
     /// Two plain stores to one word: its value before the later one.
     pub(crate) rewrites: Vec<(Conflict, u64)>,
@@ -171,6 +175,7 @@ impl Race {
             copy_owners: BTreeMap::new(),
             copy_waits: vec![Vec::new(); threads as usize],
             crowded: BTreeMap::new(),
+            focus: None,
             conflicts: Vec::new(),
             rewrites: Vec::new(),
         }))

@@ -30,6 +30,7 @@ pub(crate) fn run_cluster(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget:
     if let Some(race) = &mut st.race {
         race.number = linear as u32;
     }
+    st.begin_history(ctas);
     let mut warps: Vec<Warp> = Vec::new();
     for rank in 0..st.cluster_ctas() {
         st.switch(rank);
@@ -78,6 +79,7 @@ pub(crate) fn run_cluster(env: &Env<'_>, ctas: &[[u32; 3]], linear: u64, budget:
     }
     pay(&mut warps, &mut st, &mut debts);
     end(&mut warps, &mut st);
+    st.end_history(ctas);
     let words = st.race.take().map(|race| race.words).unwrap_or_default();
     Outcome {
         findings: st.findings,

@@ -24,6 +24,7 @@ impl Warp {
         let early = env.launch.programmatic && self.followed == 0;
         let observed = options.profile || options.trace.is_some();
         let watched = observed || early || env.watched.is_some();
+        let keeps_history = st.recorder.is_some();
         self.spinning = false;
         self.resume(st, watched);
         while self.executed < end && !st.stopped && self.select(st) {
@@ -59,6 +60,9 @@ impl Warp {
                         false => self.step(st, inst, lanes),
                     }
                 };
+                if keeps_history {
+                    self.record(st, inst, pc, lanes, flow);
+                }
                 let back = matches!(flow, Flow::Jump { target, .. } if target <= pc);
                 if !self.go_on(pc, flow) {
                     self.unwatch(st);

@@ -296,6 +296,7 @@ impl Race {
             AccessKind::Load | AccessKind::StrongLoad(_) | AccessKind::LoadMatrix
         );
         let way = (loads || matches!(kind, AccessKind::Atomic(_)), !loads);
+        self.sees_shared((place, bytes), site);
         self.words((place, bytes), |race, cell, part| {
             race.access(&actor, cell, part, way, site)
         });

@@ -79,6 +79,7 @@ impl Race {
         // remembers the same.
         let mut last: Option<(Cell, u8, Cell)> = None;
         for span in spans {
+            self.sees_shared(*span, site);
             self.words(*span, |race, cell, part| {
                 if let Some((before, bytes, after)) = &last
                     && *bytes == part.1
@@ -142,6 +143,7 @@ impl Race {
             asynchronous: false,
             strong: None,
         };
+        self.sees_shared(span, site);
         self.words(span, |race, cell, part| {
             race.access(&actor, cell, part, (true, true), site)
         });

@@ -85,6 +85,11 @@ impl Race {
                 addresses[lane],
                 addresses[lane].wrapping_add(u64::from(bytes)),
             );
+            let here = Site {
+                lanes: 1 << lane,
+                ..site
+            };
+            self.sees_global((start, bytes), here);
             let mut at = start;
             while at < end {
                 let next = (at / 4 * 4 + 4).min(end);
@@ -135,6 +140,7 @@ impl Race {
         let number = words.intern(who);
         for (start, bytes) in spans {
             let end = start.wrapping_add(u64::from(*bytes));
+            self.sees_global((*start, *bytes), site);
             let mut at = *start;
             while at < end {
                 let next = (at / 4 * 4 + 4).min(end);

@@ -95,6 +95,9 @@ mv "codegen/cli/$name.cdx.json" "$into/"
 # It writes one for each crate of the workspace.
 git ls-files --others --exclude-standard | grep -x ".*/$name.cdx.json" | xargs --no-run-if-empty rm
 
+step "the generator in a build script"
+cargo test --quiet --package tilewright-ci --test example --locked -- --ignored
+
 step "the crates"
 # Those that are published: what is left out may be what only others left out depend on.
 unpublished=$(cargo metadata --no-deps --format-version 1 --locked | python3 -c '

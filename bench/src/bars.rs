@@ -1,12 +1,17 @@
 //! How fast each class of kernels is beside its peer: the picture of README.
 //!
-//! In: rows, sustained, beside cuBLASLt's best candidate, torch.compile or memcpy; others are left
-//! out. Out: a plot with a bar for each class: the geometric mean over its problems of the peer's
-//! time over ours, and a line from the least to the most. Of several kernels on a problem the
-//! fastest counts, of several rows of a kernel the last.
+//! In: rows, and the names of the specs that are shipped. Those count that are sustained, of a
+//! kernel of these specs, and beside cuBLASLt, torch.compile or memcpy. Out: a plot with a bar for
+//! each class: the geometric mean over its problems of the peer's time over ours, and a line from
+//! the least to the most. Of several kernels of one function on a problem the fastest counts, of
+//! several rows of a kernel the last by its date, and of cuBLASLt's default and the fastest of its
+//! candidates the faster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::Path;
 
 use svg::node::element::{Description, Group, Style, Title};
 
@@ -40,7 +45,7 @@ impl Peer {
 
     fn name(self) -> &'static str {
         match self {
-            Peer::CublasLt => "cuBLASLt, best of its candidates",
+            Peer::CublasLt => "cuBLASLt, the fastest of its default and candidates",
             Peer::TorchCompile => "torch.compile, max-autotune",
             Peer::Memcpy => "cuMemcpy",
         }
@@ -69,6 +74,7 @@ struct Measured {
     problem: String,
     kernel: String,
     day: String,
+    peer: String,
     ours_us: f64,
     /// Above 1 where ours is faster.
     ratio: f64,
@@ -118,24 +124,85 @@ fn class(row: &Row) -> String {
     format!("{dtype} products{how}")
 }
 
-fn bars(rows: &str) -> Result<(Vec<Bar>, String), Error> {
+/// Words of a spec's name that say how it computes, not what.
+const SCHEDULES: [&str; 9] = [
+    "sm80",
+    "sm89",
+    "sm90",
+    "wide",
+    "widest",
+    "narrow",
+    "multicast",
+    "long",
+    "longer",
+];
+
+/// The spec of a kernel, by name.
+fn spec(kernel: &str) -> &str {
+    kernel.split('@').next().unwrap_or(kernel)
+}
+
+/// What the kernels of a spec compute, as its name says: two that differ in more than how they
+/// compute do not stand for each other.
+fn function(kernel: &str) -> String {
+    let words = spec(kernel).split('_');
+    let words: Vec<&str> = words.filter(|word| !SCHEDULES.contains(word)).collect();
+    words.join("_")
+}
+
+/// The names of the specs whose kernels are shipped.
+pub type Shipped = BTreeSet<String>;
+
+/// The names of all specs in a folder and those below it.
+///
+/// # Errors
+/// Those of reading folders and files.
+pub fn shipped(specs: &Path) -> io::Result<Shipped> {
+    let mut names = Shipped::new();
+    let mut folders = vec![specs.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "yaml") {
+                let text = fs::read_to_string(path)?;
+                let name = text.lines().find_map(|line| line.strip_prefix("name: "));
+                names.extend(name.map(str::to_owned));
+            }
+        }
+    }
+    Ok(names)
+}
+
+fn bars(rows: &str, shipped: &Shipped) -> Result<(Vec<Bar>, String), Error> {
     type Kernels = BTreeMap<String, Measured>;
     let mut problems: BTreeMap<(Peer, String), BTreeMap<String, Kernels>> = BTreeMap::new();
     let mut gpu = String::new();
-    for row in parse(rows)? {
+    let mut rows = parse(rows)?;
+    rows.sort_by(|one, other| one.date.cmp(&other.date));
+    for row in rows {
         let (Some(peer), Some(ratio)) = (Peer::of(&row), row.ratio_best) else {
             continue;
         };
-        if row.mode != "sustained" || ratio <= 0.0 {
+        let ratio = row.ratio_default.map_or(ratio, |other| ratio.min(other));
+        let counts = shipped.contains(spec(&row.kernel));
+        if row.mode != "sustained" || ratio <= 0.0 || !counts {
             continue;
         }
         gpu.clone_from(&row.gpu);
-        let key = format!("{} {:?}", row.problem(), row.dtype.a);
+        let key = format!(
+            "{} {:?} {}",
+            row.problem(),
+            row.dtype.a,
+            function(&row.kernel)
+        );
         let of = problems.entry((peer, class(&row))).or_default();
         let measured = Measured {
             problem: row.problem(),
             kernel: row.kernel.clone(),
             day: row.date.chars().take(10).collect(),
+            peer: row.peer.clone(),
             ours_us: row.ours_us,
             ratio,
         };
@@ -194,21 +261,27 @@ const STYLE: &str = "\
 ///
 /// # Errors
 /// [`Error`] with the first line that is no row.
-pub fn markdown(rows: &str) -> Result<String, Error> {
-    let (bars, _) = bars(rows)?;
+pub fn markdown(rows: &str, shipped: &Shipped) -> Result<String, Error> {
+    let (bars, _) = bars(rows, shipped)?;
     let mut text = String::from(
-        "| class | beside | problem | peer's time over ours | ours, us | kernel | measured |\n\
-         |---|---|---|---:|---:|---|---|\n",
+        "| class | problem | peer's time over ours | ours, us | kernel | measured | beside |\n\
+         |---|---|---:|---:|---|---|---|\n",
     );
     for bar in &bars {
-        let (class, peer) = (&bar.class, bar.peer.name());
+        let class = &bar.class;
         for row in &bar.rows {
-            let (problem, kernel, day) = (&row.problem, &row.kernel, &row.day);
+            let Measured {
+                problem,
+                kernel,
+                day,
+                peer,
+                ours_us,
+                ratio,
+            } = row;
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "| {class} | {peer} | {problem} | {:.3} | {:.2} | {kernel} | {day} |",
-                row.ratio, row.ours_us
+                "| {class} | {problem} | {ratio:.3} | {ours_us:.2} | {kernel} | {day} | {peer} |"
             );
         }
     }
@@ -219,8 +292,8 @@ pub fn markdown(rows: &str) -> Result<String, Error> {
 ///
 /// # Errors
 /// [`Error`] with the first line that is no row.
-pub fn plot(rows: &str) -> Result<String, Error> {
-    let (bars, gpu) = bars(rows)?;
+pub fn plot(rows: &str, shipped: &Shipped) -> Result<String, Error> {
+    let (bars, gpu) = bars(rows, shipped)?;
     let top = bars.iter().map(Bar::most).fold(1.0, f64::max);
     let top = (top * 2.0).ceil() / 2.0;
     let left = MARGIN + NAME + 8.0;

@@ -149,9 +149,17 @@ fill: #1f2430 }
 .tw .title { font-size: 15px; font-weight: 600 }
 .tw .name { text-anchor: end }
 .tw .mark { font-size: 10px; fill: #7a8194; text-anchor: middle }
-.tw .rate { font-size: 10px; text-anchor: end }
+.tw .rate { font-size: 10px }
 .tw .scale { stroke: #e4e6ec }
-.tw .peer { stroke-width: 2; stroke-dasharray: 5 3 }";
+.tw .peer { stroke-width: 2; stroke-dasharray: 5 3 }
+.tw .ground { fill: #ffffff }
+@media (prefers-color-scheme: dark) {
+.tw text { fill: #e6e9f0 }
+.tw .mark { fill: #a0a8ba }
+.tw .rate { fill: #1f2430 }
+.tw .scale { stroke: #333a48 }
+.tw .ground { fill: #161a22 }
+}";
 
 /// The plot: a panel for each GPU and mode, a group of bars for each rung, a bar for each problem,
 /// and the peer's best as a dashed line in the colour of its problem.
@@ -169,7 +177,7 @@ pub fn plot(rows: &str) -> Result<String, Error> {
     let (width, height) = (2.0 * MARGIN + NAME + PLOT + 60.0, y + MARGIN);
     let document = page(width, height)
         .add(Style::new(STYLE))
-        .add(rectangle([0.0, 0.0], [width, height]).set("fill", "#ffffff"))
+        .add(rectangle([0.0, 0.0], [width, height]).set("class", "ground"))
         .add(group);
     Ok(format!("{document}\n"))
 }
@@ -222,8 +230,9 @@ fn draw(panel: &Panel, y: f64) -> (Group, f64) {
                 let bar = rectangle([left, y_now], [at(row.tflops) - left, BAR - 1.0]);
                 let bar = bar.set("fill", FILLS[number % FILLS.len()]);
                 group = group.add(Group::new().add(Title::new(said)).add(bar));
+                // Where a bar begins, no peer's line crosses its number.
                 let rate = format!("{:.0}", row.tflops);
-                group = group.add(words(&rate, "rate", [at(row.tflops) - 4.0, y_now + 10.0]));
+                group = group.add(words(&rate, "rate", [left + 4.0, y_now + 10.0]));
             }
             y_now += BAR;
         }

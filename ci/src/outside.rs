@@ -43,7 +43,9 @@ fn of_dev(manifest: &str) -> String {
             is_dev = line.starts_with("[profile.dev");
             table = line;
         }
-        if !is_dev || (named && line.starts_with("debug")) {
+        // What is compiled anew whatever its profile is, as its features are others, compiles fast.
+        let anew = line.starts_with("tilewright-emulator ");
+        if !is_dev || anew || (named && line.starts_with("debug")) {
             continue;
         }
         made.extend([line, "\n"]);

@@ -56,11 +56,23 @@ fn assert_right(output: &Output) {
     assert!(stdout.contains(", 0 wrong"), "{stdout}");
 }
 
-/// By each route: the generator as a library, and a command that was built before, which the crate
-/// is built without LLVM for. What is of another type or missing does not compile.
+/// The generator as a library, in the build script: which compiles it once more, for minutes.
+#[test]
+#[ignore = "compiles the generator once more; ci/release.sh runs it"]
+fn the_generator_in_a_build_script_makes_the_same_program() {
+    let output = cargo(&["run"], None);
+    assert_right(&output);
+    assert_shown(&String::from_utf8_lossy(&output.stdout));
+}
+
+/// By a command that was built before, which the crate is built without LLVM for. What is of
+/// another type or missing does not compile.
 #[test]
 fn the_embedded_bundle_launches_from_the_service() {
-    let output = cargo(&["run"], None);
+    let command = target().join("debug/tilewright");
+    assert!(command.is_file(), "{} is not built", command.display());
+    let run = ["run", "--no-default-features", "--bin", "kernels-inside"];
+    let output = cargo(&run, Some(&command));
     assert_right(&output);
     assert_shown(&String::from_utf8_lossy(&output.stdout));
     let refused = [
@@ -71,17 +83,21 @@ fn the_embedded_bundle_launches_from_the_service() {
         ("missing_operand", ["E0063", "missing field `x`"]),
     ];
     for (name, parts) in refused {
-        let output = cargo(&["build", "--features", "refused", "--bin", name], None);
+        let build = [
+            "build",
+            "--no-default-features",
+            "--features",
+            "refused",
+            "--bin",
+            name,
+        ];
+        let output = cargo(&build, Some(&command));
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success(), "{name} compiles");
         for part in parts {
             assert!(stderr.contains(part), "{name}: {part}: {stderr}");
         }
     }
-    let command = target().join("debug/tilewright");
-    assert!(command.is_file(), "{} is not built", command.display());
-    let run = ["run", "--no-default-features", "--bin", "kernels-inside"];
-    assert_right(&cargo(&run, Some(&command)));
     let missing = cargo(&run, Some(Path::new("/no/such/tilewright")));
     let stderr = String::from_utf8_lossy(&missing.stderr);
     assert!(!missing.status.success());

@@ -1,14 +1,14 @@
-//! Prints the tables of result rows as Markdown: `tilewright-table [--best | --ladder | --bars]
-//! [--svg PLOT] FILE.jsonl…`. With `--best`, products only, and of each problem its fastest kernel.
-//! With `--ladder`, the rungs of `bench/ladder` one beside another, with `--bars` how fast each
-//! class is beside its peers; `--svg` writes the plot of either.
+//! Prints the tables of result rows as Markdown: `tilewright-table [--best | --ladder | --bars
+//! SPECS] [--svg PLOT] FILE.jsonl…`. With `--best`, products only, and of each problem its fastest
+//! kernel. With `--ladder`, the rungs of `bench/ladder` one beside another, with `--bars` how fast
+//! each class of the specs in that folder is beside its peers; `--svg` writes the plot of either.
 
 use std::process::ExitCode;
 
-use tilewright_bench::{bars, best, ladder, markdown};
+use tilewright_bench::{Error, bars, best, ladder, markdown};
 
 const USAGE: &str =
-    "usage: tilewright-table [--best | --ladder | --bars] [--svg PLOT] FILE.jsonl...";
+    "usage: tilewright-table [--best | --ladder | --bars SPECS] [--svg PLOT] FILE.jsonl...";
 
 /// What is printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,12 +21,20 @@ enum Table {
 
 fn main() -> ExitCode {
     let (mut rows, mut table, mut plot) = (String::new(), Table::All, None);
+    let mut shipped = bars::Shipped::new();
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--best" => table = Table::Best,
             "--ladder" => table = Table::Ladder,
-            "--bars" => table = Table::Bars,
+            "--bars" => {
+                table = Table::Bars;
+                let specs = args.next().unwrap_or_default();
+                match bars::shipped(specs.as_ref()) {
+                    Ok(found) => shipped = found,
+                    Err(error) => return refuse(&format!("--bars {specs}: {error}")),
+                }
+            }
             "--svg" => match args.next() {
                 Some(path) => plot = Some(path),
                 None => return refuse("--svg needs the file to write"),
@@ -42,13 +50,15 @@ fn main() -> ExitCode {
     }
     let tables = match table {
         Table::All => markdown(&rows),
-        Table::Bars => bars::markdown(&rows),
+        Table::Bars => bars::markdown(&rows, &shipped),
         Table::Best => best(&rows),
         Table::Ladder => ladder::markdown(&rows),
     };
-    let draw = match table {
-        Table::Bars => bars::plot,
-        _ => ladder::plot,
+    let draw = |rows: &str| -> Result<String, Error> {
+        match table {
+            Table::Bars => bars::plot(rows, &shipped),
+            _ => ladder::plot(rows),
+        }
     };
     let drawing = plot.map(|path| (path, draw(&rows)));
     match (tables, drawing) {

@@ -154,6 +154,8 @@ pub struct Options {
 const AIMS: [Aim; 2] = [Aim::Steps, Aim::Turns];
 /// How many problems there are to those.
 const HARD_EVERY: u64 = 5;
+/// In one problem of so many, the last, scalars may be 0.
+const ZEROS_EVERY: u64 = 4;
 
 /// Extents of problems whose inputs are indices: so few elements that every one of them can be
 /// selected, more than most tiles have.
@@ -318,6 +320,10 @@ impl Session<'_> {
             let draw = match AIMS.get((index % HARD_EVERY) as usize) {
                 Some(aim) => draw.with_aim(*aim),
                 None => draw,
+            };
+            let draw = match index % ZEROS_EVERY == ZEROS_EVERY - 1 {
+                true => draw,
+                false => draw.without_zeros(),
             };
             match data {
                 Some(data) if data.may_overflow() => draw.with_volume(CPU_MOST),

@@ -40,6 +40,8 @@ const SHORT: [i64; 5] = [1, 2, 3, 4, 6];
 const MOST_OF_MANY_MODES: i64 = 1 << 24;
 /// What scalars are drawn from.
 const SCALARS: [f64; 7] = [-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0];
+/// What is taken in the place of a 0 where there is to be none.
+const IN_PLACE_OF_ZERO: f64 = 2.0;
 /// Draws before a kernel counts as one that takes no problem.
 const DRAWS: u32 = 4000;
 /// Draws before one that is more work than wanted is taken.
@@ -74,6 +76,8 @@ pub struct Draw<'a> {
     aim: Option<Aim>,
     /// Whether a largest product of the extents was asked for.
     is_bounded: bool,
+    /// Whether scalars may be 0.
+    has_zeros: bool,
 }
 
 /// Largest product of the extents on a GPU, and on the emulator.
@@ -106,6 +110,7 @@ impl<'a> Draw<'a> {
             },
             aim: None,
             is_bounded: false,
+            has_zeros: true,
         }
     }
 
@@ -129,6 +134,13 @@ impl<'a> Draw<'a> {
     #[must_use]
     pub(super) fn with_aim(mut self, aim: Aim) -> Draw<'a> {
         self.aim = Some(aim);
+        self
+    }
+
+    /// Draws no scalar that is 0, which hides what it is a factor of.
+    #[must_use]
+    pub(super) fn without_zeros(mut self) -> Draw<'a> {
+        self.has_zeros = false;
         self
     }
 
@@ -250,6 +262,10 @@ impl<'a> Draw<'a> {
         }
         for scalar in &self.kernel.semantics.scalars {
             let value = SCALARS.choose(&mut self.rng).copied().unwrap_or(1.0);
+            let value = match value == 0.0 && !self.has_zeros {
+                true => IN_PLACE_OF_ZERO,
+                false => value,
+            };
             let held = if scalar.holds(value) {
                 value
             } else {
@@ -413,4 +429,30 @@ impl<'a> Draw<'a> {
 fn round_up(value: i64, multiple: i64) -> i64 {
     let units = value.saturating_add(multiple - 1).div_euclid(multiple);
     units.saturating_mul(multiple)
+}
+
+#[cfg(test)]
+mod tests {
+    use tilewright_fixture::scaled_kernel;
+
+    use super::Draw;
+    use crate::Device;
+
+    #[test]
+    fn scalars_are_0_where_they_may_be() {
+        let kernel = scaled_kernel("scaled@1");
+        let device = Device::emulator();
+        let zeros = |draw: fn(Draw<'_>) -> Draw<'_>| {
+            let drawn = (0..40).filter_map(|seed| {
+                let mut draw = draw(Draw::new(&kernel, device.info(), seed));
+                draw.next_case().ok()
+            });
+            let scalars = drawn.map(|case| case.problem.scalars().any(|(_, value)| value == 0.0));
+            let scalars: Vec<bool> = scalars.collect();
+            assert_eq!(scalars.len(), 40);
+            scalars.into_iter().filter(|zero| *zero).count()
+        };
+        assert!(zeros(|draw| draw) > 0);
+        assert_eq!(zeros(|draw| draw.without_zeros()), 0);
+    }
 }

@@ -1,7 +1,7 @@
 //! Part three: where other implementations answer wrongly, or not at all.
 //!
 //! In: pairs on which the rules of CuTe C++ and of its Python model fail. Out: what is right.
-//! `tilewright layout eval "compare(a, b)"` puts the rules side by side on any pair.
+//! `compare(a, b)` of `tilewright layout eval` puts the rules side by side on any pair.
 //!
 //! # Silent answers of CuTe C++
 //!

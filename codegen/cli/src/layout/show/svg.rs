@@ -39,7 +39,15 @@ text-anchor: middle }
 .tw .blank { stroke: #e4e6ec }
 .tw .row { font-size: 11px; fill: #1f2430 }
 .tw .row .light { fill: #ffffff }
-.tw tspan { font-size: 9px }";
+.tw tspan { font-size: 9px }
+@media (prefers-color-scheme: dark) {
+.tw > rect { fill: #161a22 }
+.tw .title, .tw .name { fill: #e6e9f0 }
+.tw .head { fill: #a0a8ba }
+.tw .axis, .tw .note { fill: #c3c9d6 }
+.tw path { stroke: #161a22 }
+.tw .blank { stroke: #333a48 }
+}";
 
 /// Width and height of the cells of a panel.
 fn cell_size(panel: &Panel) -> (usize, usize) {

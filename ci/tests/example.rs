@@ -56,15 +56,6 @@ fn assert_right(output: &Output) {
     assert!(stdout.contains(", 0 wrong"), "{stdout}");
 }
 
-/// The generator as a library, in the build script: which compiles it once more, for minutes.
-#[test]
-#[ignore = "compiles the generator once more; ci/release.sh runs it"]
-fn the_generator_in_a_build_script_makes_the_same_program() {
-    let output = cargo(&["run"], None);
-    assert_right(&output);
-    assert_shown(&String::from_utf8_lossy(&output.stdout));
-}
-
 /// By a command that was built before, which the crate is built without LLVM for. What is of
 /// another type or missing does not compile.
 #[test]

@@ -35,6 +35,29 @@ fn two_launches_with_a_scalar_compute_their_formula() {
     assert!(told("alpha=-2") || told("alpha=0.5") || told("alpha=3"));
 }
 
+/// A scalar that is 0 hides what it is a factor of, so that few problems have one.
+#[test]
+fn one_problem_in_four_may_have_scalars_that_are_0() {
+    let runtime = runtime_of(scaled_kernel(ID), SCALED);
+    let kernels: Vec<&Kernel> = runtime.kernels().iter().collect();
+    let options = verify::Options {
+        problems: 60,
+        ..verify::Options::default()
+    };
+    let summary = verify::verify(&runtime, &kernels, options, |_| ()).unwrap();
+    let is_zero = |one: &verify::Outcome| one.problem.split(' ').any(|word| word == "alpha=0");
+    let zeros = summary
+        .outcomes
+        .iter()
+        .enumerate()
+        .filter(|(_, one)| is_zero(one));
+    let zeros: Vec<usize> = zeros.map(|(index, _)| index).collect();
+    assert!(
+        !zeros.is_empty() && zeros.iter().all(|index| index % 4 == 3),
+        "{zeros:?}"
+    );
+}
+
 #[test]
 fn wrong_kernels_break_their_formula() {
     for (from, to, part) in [

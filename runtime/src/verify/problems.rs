@@ -430,29 +430,3 @@ fn round_up(value: i64, multiple: i64) -> i64 {
     let units = value.saturating_add(multiple - 1).div_euclid(multiple);
     units.saturating_mul(multiple)
 }
-
-#[cfg(test)]
-mod tests {
-    use tilewright_fixture::scaled_kernel;
-
-    use super::Draw;
-    use crate::Device;
-
-    #[test]
-    fn scalars_are_0_where_they_may_be() {
-        let kernel = scaled_kernel("scaled@1");
-        let device = Device::emulator();
-        let zeros = |draw: fn(Draw<'_>) -> Draw<'_>| {
-            let drawn = (0..40).filter_map(|seed| {
-                let mut draw = draw(Draw::new(&kernel, device.info(), seed));
-                draw.next_case().ok()
-            });
-            let scalars = drawn.map(|case| case.problem.scalars().any(|(_, value)| value == 0.0));
-            let scalars: Vec<bool> = scalars.collect();
-            assert_eq!(scalars.len(), 40);
-            scalars.into_iter().filter(|zero| *zero).count()
-        };
-        assert!(zeros(|draw| draw) > 0);
-        assert_eq!(zeros(|draw| draw.without_zeros()), 0);
-    }
-}

@@ -4,7 +4,7 @@
 
 use svg::Document;
 use svg::node::Value;
-use svg::node::element::{Rectangle, Style};
+use svg::node::element::{Description, Group, Rectangle, Style, Title};
 
 /// An empty page.
 pub fn page(width: usize, height: usize, style: &str) -> Document {
@@ -17,6 +17,21 @@ pub fn page(width: usize, height: usize, style: &str) -> Document {
         .set("style", "max-width: 100%; height: auto")
         .add(Style::new(style))
         .add(rectangle(0, 0, width, height).set("fill", "#ffffff"))
+}
+
+/// A drawing on such a page as text, with its title and what screen readers say of it.
+pub fn document(
+    [width, height]: [u64; 2],
+    style: &str,
+    (title, said): (&str, &str),
+    drawn: Group,
+) -> String {
+    let document = page(width as usize, height as usize, style)
+        .set("role", "img")
+        .add(Title::new(title))
+        .add(Description::new().add(svg::node::Text::new(said)))
+        .add(drawn);
+    format!("{document}\n")
 }
 
 /// A rectangle by its upper left corner and its extents.

@@ -3,7 +3,7 @@
 //! In: what is known. Out: one SVG document, light or dark as its reader has it. Each box says what
 //! it is when pointed at; title and description are what a screen reader says.
 
-use svg::node::element::{Description, Group, Line, Text, Title};
+use svg::node::element::{Group, Line, Text, Title};
 use tilewright_codegen::certify::timeline::{Activity, Span, Timeline};
 use tilewright_codegen::explain::smem_map::{Region, Use};
 
@@ -11,7 +11,7 @@ use super::bound::bound;
 use super::cells::{Meaning, legend, model, sign};
 use super::{Explained, formula};
 use crate::layout::show::colour::{Shade, hex};
-use crate::page::{page as frame, rectangle};
+use crate::page::{document, rectangle};
 
 const MARGIN: u64 = 24;
 const NAME: u64 = 92;
@@ -76,13 +76,8 @@ pub fn render(explained: &Explained) -> String {
     page.map(explained);
     page.occupancy(explained);
     page.details(explained);
-    let (width, height) = (page.width + 2 * MARGIN, page.y + MARGIN);
-    let document = frame(width as usize, height as usize, STYLE)
-        .set("role", "img")
-        .add(Title::new(title))
-        .add(Description::new().add(svg::node::Text::new(said)))
-        .add(page.group);
-    format!("{document}\n")
+    let size = [page.width + 2 * MARGIN, page.y + MARGIN];
+    document(size, STYLE, (&title, &said), page.group)
 }
 
 /// The kernel in a line.

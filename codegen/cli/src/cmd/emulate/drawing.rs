@@ -5,11 +5,11 @@
 //! Moments have numbers, and a list below says what each is, so that it can be read on a narrow
 //! screen.
 
-use svg::node::element::{Circle, Description, Group, Line, Path, Rectangle, Text, Title};
+use svg::node::element::{Circle, Group, Line, Path, Rectangle, Text, Title};
 use tilewright_emulator::EventKind;
 
 use super::scene::{Moment, Scene, Side, Span, word};
-use crate::page::{cut, lines, page as frame, rectangle, wide};
+use crate::page::{cut, document, lines, rectangle, wide};
 
 const WIDTH: u64 = 520;
 const MARGIN: u64 = 12;
@@ -61,12 +61,8 @@ pub fn render(scene: &Scene, ptx: impl Fn(u32) -> String) -> String {
     }
     sheet.lanes(scene);
     sheet.list(scene, ptx);
-    let document = frame(WIDTH as usize, (sheet.y + MARGIN) as usize, STYLE)
-        .set("role", "img")
-        .add(Title::new(scene.title.clone()))
-        .add(Description::new().add(svg::node::Text::new(scene.sentences.join(" "))))
-        .add(sheet.group);
-    format!("{document}\n")
+    let (size, said) = ([WIDTH, sheet.y + MARGIN], scene.sentences.join(" "));
+    document(size, STYLE, (&scene.title, &said), sheet.group)
 }
 
 /// What is drawn so far, and where the next thing goes.

@@ -5,12 +5,12 @@
 //! says what it is when pointed at; title and description are what a screen reader says. Invariant:
 //! words end before the next panel begins; what does not fit a cell stands in a legend.
 
-use svg::node::element::{Description, Group, Text, Title};
+use svg::node::element::{Group, Text, Title};
 use tilewright_codegen::explain::levels::{Along, Has, Levels, Station, Within};
 
 use super::shown::{self, Grid, Register, Shown};
 use crate::layout::show::colour::{Shade, hex};
-use crate::page::{cut, lines, page as frame, rectangle, wide};
+use crate::page::{cut, document, lines, rectangle, wide};
 
 const WIDTH: u64 = 520;
 const MARGIN: u64 = 12;
@@ -64,12 +64,8 @@ pub fn render(levels: &Levels) -> String {
     for station in &levels.stations {
         said.push(sheet.station(levels, station));
     }
-    let document = frame(WIDTH as usize, (sheet.y + MARGIN) as usize, STYLE)
-        .set("role", "img")
-        .add(Title::new(title))
-        .add(Description::new().add(svg::node::Text::new(said.join(" "))))
-        .add(sheet.group);
-    format!("{document}\n")
+    let size = [WIDTH, sheet.y + MARGIN];
+    document(size, STYLE, (&title, &said.join(" ")), sheet.group)
 }
 
 /// What is drawn so far, where the next thing goes, and how wide it may be.

@@ -70,7 +70,7 @@ impl Source {
     fn raised_by(self) -> &'static str {
         match self {
             Source::Text => "Raised by the text of a spec.",
-            Source::Warning => "A warning of the text of a spec, which is taken as it stands.",
+            Source::Warning => "A warning of `tilewright check`: the spec is taken as it stands.",
             Source::Plan => "Raised by the plan of a spec whose text is good.",
             Source::Unfinished => {
                 "Raised by the plan of a spec whose formula no kernel of its form computes yet."
@@ -153,7 +153,7 @@ fn said(source: Source, path: &Path) -> (String, BTreeMap<&'static str, String>)
             other => panic!("{}", other.report(false)),
         },
         Source::Warning => {
-            let file = spec::parse(name, &text()).unwrap();
+            let file = made::warned(name, &text());
             (file.warned(false), of_problems(&file.warnings))
         }
         Source::Plan | Source::Unfinished => {

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use tilewright_codegen::error::{Error, Violation};
+use tilewright_codegen::error::{Error, Problem, Violation};
 use tilewright_codegen::plan::{self, LIMITS, Limit};
 use tilewright_codegen::spec::{self, FormKind, SpecFile};
 
@@ -107,14 +107,27 @@ fn example<'s>(
     found.find(|(_, violation)| violation.code == limit.code)
 }
 
+/// What the text of a spec is refused for already: types that no product has together.
+fn types_of_products() -> Vec<Problem> {
+    let path = "ci/data/specs_rejected/dtype_combination__formula_mixed_types.yaml";
+    match spec::load(&made::repository().join(path)).unwrap_err() {
+        Error::Spec { problems, .. } => problems,
+        other => panic!("{}", other.report(false)),
+    }
+}
+
 /// Refusals of schedules, types and layouts, one of each code.
 fn of_schedules(page: &mut String, all: &[(SpecFile, Vec<Violation>)]) {
     page.push_str(
         "\n# Schedules, types and layouts\n\nWhat a good formula may be refused for, by the keys \
          of its spec, with an example of each.\n",
     );
+    let types = types_of_products();
     for form in [FormKind::Rows, FormKind::Contraction] {
         let mut codes: BTreeMap<&str, &str> = BTreeMap::new();
+        if form == FormKind::Contraction {
+            codes.extend(types.iter().map(|one| (one.code, one.message.as_str())));
+        }
         let of_form = all.iter().filter(|(file, _)| file.spec.form() == form);
         for violation in of_form.flat_map(|(_, violations)| violations) {
             codes.entry(violation.code).or_insert(&violation.message);

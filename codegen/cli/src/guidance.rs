@@ -17,7 +17,7 @@ const TUTORIAL: &str = "codegen/docs/tutorial.md";
 const TUNING: &str = "codegen/docs/tuning.md";
 const COMMAND: &str = "codegen/cli/README.md";
 const OPERATING: &str = "runtime/docs/operating.md";
-const MODEL: &str = "runtime/emulator/docs/model.md";
+const LAUNCH_FILES: &str = "runtime/docs/launch_files.md";
 const LAYOUTS: &str = "codegen/layout/README.md";
 
 const ROWS: &[Row] = &[
@@ -55,7 +55,7 @@ const ROWS: &[Row] = &[
     (
         "emulate",
         "emulate cases --schedules 8 --sarif findings.sarif",
-        MODEL,
+        LAUNCH_FILES,
     ),
     (
         "bench",

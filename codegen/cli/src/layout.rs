@@ -7,6 +7,7 @@
 //! The modules stand in their layering, lowest first.
 
 pub mod value;
+pub mod cute;
 pub mod expr;
 pub mod atoms;
 pub mod functions;

@@ -36,11 +36,10 @@ fn upcast_mode<I: Int>(a: &Layout<I>, s: &I, d: &I, n: &I) -> Result<(I, I)> {
     }
     let (share, r) = n.div_rem(&size)?;
     if !r.is(0) {
-        let what = format!("upcast of {a}, its stride against the factor");
         return Err(Error::Indivisible {
-            what,
-            size: n.to_string(),
-            by: d.to_string(),
+            what: format!("upcast of {a} by {n}, its stride"),
+            size: d.to_string(),
+            by: n.to_string(),
         });
     }
     let sign = if &size == d { 1 } else { -1 };

@@ -12,6 +12,10 @@ use crate::spec::model::Spec;
 /// name of the operand of that role. Codes without a row are about the keys that their messages
 /// name.
 const ROWS: &[(&str, &[&str])] = &[
+    (
+        "accumulation",
+        &["accumulator", "operands.{a}.dtype", "operands.{b}.dtype"],
+    ),
     ("atoms-along-k", &["mma.atoms"]),
     ("box", &["cluster", "cta_tile", "mma.atoms", "swizzle.*"]),
     ("consumers", &["mma.atoms", "pipeline.schedule"]),

@@ -40,6 +40,7 @@ mod over;
 pub(crate) mod changes;
 mod instead;
 pub mod alternatives;
+mod doubts;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,6 +51,7 @@ use crate::spec::Keys;
 use crate::spec::model::{FormKind, LaunchKind, Point, SchedulerKind, Spec};
 pub use alternatives::Plans;
 use choose::Chooser;
+pub use doubts::doubts;
 pub use formula::limit::{LIMITS, Limit};
 use model::{Plan, Rows};
 use ways::Way;

@@ -10,12 +10,12 @@ use std::ops::Range;
 use super::SpecFile;
 use super::embedded::Embedded;
 use super::forms::Role;
-use super::model::{Operand, Spec, paths};
+use super::model::{Operand, Point, Spec, paths};
 use super::node::{Entry, Node, Value};
 use super::problems::Problems;
 use super::shape::{OperandShape, Shape};
 use super::tree;
-use crate::error::{Error, Related, Span, Violation, Written};
+use crate::error::{Error, Problem, Related, Span, Violation, Written};
 
 /// Keys that are words of the language as well: a message does not speak of the key when it has
 /// the word.
@@ -147,6 +147,19 @@ pub struct Places {
 }
 
 impl SpecFile {
+    /// A warning at the keys of what that point is not refused for.
+    pub fn warning(&self, point: &Point, doubt: Violation, help: String) -> Problem {
+        let Places { tree, number } = self.places(&point.id);
+        let placed = match &tree {
+            Some(tree) => place(tree, &self.text, doubt, number),
+            None => doubt,
+        };
+        Problem {
+            help: Some(help),
+            ..Problem::from(&placed)
+        }
+    }
+
     /// Where a part of the formula's text stands; none where no formula is written.
     pub fn part(&self, part: Range<usize>) -> Option<Span> {
         let tree = tree::read(&self.text, &mut Problems::default())?;

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use super::catalogue::{self, Job};
+use super::catalogue::{self, Job, Known};
 use super::forms::FormKind;
 use super::keys::{Key, Kind, OPERAND};
 use super::model::Spec;
@@ -107,14 +107,16 @@ const OUT: [(Job, &str); 2] = [
 ];
 
 impl Page {
-    /// Every atom that a spec may name, by the key that names it.
+    /// Every atom that a spec may name, by the key that names it: of the catalogue those that some
+    /// plan takes.
     fn atoms(&mut self) {
         for (job, keys) in JOBS.iter().chain(&OUT) {
             let _ = write!(
                 self.text,
                 "\n# Atoms of {keys}\n\n| atom | CuTe's name | needs |\n|---|---|---|\n"
             );
-            for known in catalogue::atoms().filter(|known| known.job == *job) {
+            let taken = |known: &&Known| known.job == *job && is_taken(known);
+            for known in catalogue::atoms().filter(taken) {
                 let cute = known.atom.cute.as_ref();
                 let cute = cute.map_or(String::new(), |name| format!("`{name}`"));
                 let _ = writeln!(
@@ -125,6 +127,22 @@ impl Page {
                 );
             }
         }
+    }
+}
+
+/// Whether kernels have a use for it. None stores from shared memory but by boxes of two or three
+/// modes that take the place of what is there, nor loads boxes of one or five modes.
+fn is_taken(known: &Known) -> bool {
+    let Some(copy) = &known.atom.copy else {
+        return true;
+    };
+    let rank = copy.tensor.map(|tensor| tensor.rank);
+    match known.job {
+        Job::Move(Space::Smem, Space::Gmem) => {
+            copy.reduce.is_none() && matches!(rank, Some(2 | 3))
+        }
+        Job::Move(Space::Gmem, Space::Smem) => !matches!(rank, Some(1 | 5)),
+        _ => true,
     }
 }
 

@@ -6,6 +6,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tilewright_codegen::plan;
+use tilewright_codegen::spec::{self, SpecFile};
+
 /// The repository.
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -27,6 +30,18 @@ pub fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     }
     paths.sort();
     paths
+}
+
+/// A spec with all that `tilewright check` warns of.
+pub fn warned(name: &str, text: &str) -> SpecFile {
+    let file = spec::parse(name, text);
+    let mut file = file.unwrap_or_else(|error| panic!("{}", error.report(false)));
+    let points = file.points.iter();
+    let plans = points.filter_map(|point| Some((point, plan::plan(point).ok()?)));
+    let plans: Vec<_> = plans.collect();
+    let doubts = plan::doubts(&file, &plans).unwrap();
+    file.warnings.extend(doubts);
+    file
 }
 
 /// Compares a page of the repository with what it is made of; `BLESS=1` writes it.

@@ -1,12 +1,13 @@
 //! `check`: every problem of every spec, and how many points of its tuning space have a kernel.
 //!
-//! Problems go to stderr with their source lines, verdicts to stdout, a line per spec; of what is
-//! bad, or with `--choices`, the forms that a written formula has not a line each, with what of it
-//! does not fit them. With `--json` stdout holds it all. With `--build` points count as having a
+//! Problems go to stderr with their source lines, verdicts to stdout, a line per spec; of what no
+//! kernel of its form does, or with `--choices`, the forms that a written formula has not a line
+//! each, with what of it does not fit them. With `--json` stdout holds it all. With `--build` points count as having a
 //! kernel that `build` makes: the assembler has its say.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fmt;
 use std::path::Path;
 
 use serde::Serialize;
@@ -37,6 +38,9 @@ struct Checked {
     dropped: BTreeMap<String, usize>,
     #[serde(skip)]
     dropped_count: usize,
+    /// What became of those that have one: with `--build`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    built: Option<Built>,
     /// The form of its formula, and why it is no other; nothing of a file that is no spec.
     #[serde(skip_serializing_if = "Option::is_none")]
     form: Option<Told>,
@@ -56,6 +60,16 @@ struct Checked {
     reports: Vec<String>,
     #[serde(skip)]
     failures: Vec<Failure>,
+}
+
+/// Kernels that were compiled.
+#[derive(Debug, Serialize)]
+struct Built {
+    /// Whether an assembler took them all; without one nothing was judged.
+    assembled: bool,
+    /// The fewest and the most registers of a thread, as that says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    registers: Option<[u32; 2]>,
 }
 
 /// The form of a formula.
@@ -120,7 +134,7 @@ pub fn run(args: &args::Check) -> Outcome {
     } else {
         for one in &checked {
             terminal::print_line(&line(one))?;
-            let of_forms = one.form.iter().filter(|_| args.choices || !one.good);
+            let of_forms = one.form.iter().filter(|_| args.choices || one.lacks_form());
             for told in of_forms.filter(|told| told.written) {
                 terminal::print_line(&unfit(told))?;
             }
@@ -159,7 +173,8 @@ fn build(args: &args::Check, checked: &mut [Checked], files: &[SpecFile]) -> Res
     for one in checked.iter_mut().filter(|one| one.good) {
         let path = one.path.clone();
         let of_file = ends.iter().filter(|((file, _), _)| file.path == path);
-        let refused = one.built(of_file.map(|((_, point), end)| (point.id.as_str(), end)));
+        let of_file = of_file.map(|((_, point), end)| (point.id.as_str(), end));
+        let refused = one.built(making.ptxas.is_some(), of_file);
         if one.points == 0 && !refused.is_empty() {
             let report = compiled::none_left(&how, &good, &making, refused)?;
             one.reports.push(report);
@@ -175,9 +190,10 @@ fn check(path: &Path) -> (Checked, Option<SpecFile>) {
         ..Checked::default()
     };
     let file = match spec::load(path) {
-        Ok(file) => {
+        Ok(mut file) => {
             checked.form = Some(form(&file));
-            checked.points_of(&file);
+            let doubts = checked.points_of(&file);
+            file.warnings.extend(doubts);
             checked.warnings.clone_from(&file.warnings);
             checked.reports.extend(specs::warned(&file));
             Some(file)
@@ -217,10 +233,25 @@ fn unfit(told: &Told) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+impl fmt::Display for Built {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.assembled {
+            true => "; built by ptxas",
+            false => "; compiled, judged by no ptxas",
+        })?;
+        match self.registers {
+            Some([least, most]) if least == most => write!(f, " with {most} registers a thread"),
+            Some([least, most]) => write!(f, " with {least} to {most} registers a thread"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Checked {
-    /// Plans every point. Points without a kernel are only wrong when no other is left.
-    fn points_of(&mut self, file: &SpecFile) {
-        let mut refused = Vec::new();
+    /// Plans every point. Points without a kernel are only wrong when no other is left. What all
+    /// kernels are slow by, and may not be meant.
+    fn points_of(&mut self, file: &SpecFile) -> Vec<Problem> {
+        let (mut refused, mut plans) = (Vec::new(), Vec::new());
         for point in &file.points {
             match plan::plan(point) {
                 Ok(plan) => {
@@ -231,6 +262,7 @@ impl Checked {
                     if !told.is_empty() {
                         self.choices.insert(point.id.clone(), told);
                     }
+                    plans.push((point, plan));
                 }
                 Err(error) => match &error {
                     Error::Plan { .. } => {
@@ -251,20 +283,31 @@ impl Checked {
                 self.fail(specs::failure, error, count);
             }
         }
+        match plan::doubts(file, &plans) {
+            Ok(doubts) => doubts,
+            Err(error) => {
+                self.fail(specs::failure, error, 1);
+                Vec::new()
+            }
+        }
     }
 
     /// Counts anew by what came of each point. Those that were refused, if no other is left.
     fn built<'e>(
         &mut self,
+        assembled: bool,
         ends: impl Iterator<Item = (&'e str, &'e End<Infeasible>)>,
     ) -> Vec<(String, Infeasible)> {
         (self.points, self.dropped_count) = (0, 0);
         self.dropped.clear();
         self.dropped_points.clear();
-        let mut refused = Vec::new();
+        let (mut refused, mut registers) = (Vec::new(), Vec::new());
         for (point, end) in ends {
             match end {
-                End::Made(_) => self.points += 1,
+                End::Made(artifact) => {
+                    self.points += 1;
+                    registers.extend(artifact.kernel.resources.registers);
+                }
                 End::Refused(why) if why.code == DIED => {
                     self.failures.push(Failure::Bug(why.report.clone()));
                 }
@@ -280,6 +323,12 @@ impl Checked {
                 }
             }
         }
+        let least = registers.iter().min().copied();
+        let most = registers.iter().max().copied();
+        self.built = (self.points > 0).then(|| Built {
+            assembled,
+            registers: least.zip(most).map(Into::into),
+        });
         if self.points == 0 {
             let error = |(point, why): &(String, Infeasible)| {
                 let (codes, message) = (&why.codes, &why.limits);
@@ -288,6 +337,12 @@ impl Checked {
             self.errors.extend(refused.iter().map(error));
         }
         refused
+    }
+
+    /// Whether another form is what its formula lacks: kernels of its own do not do it yet.
+    fn lacks_form(&self) -> bool {
+        let of_form = |limit: &plan::Limit| self.dropped.contains_key(limit.code);
+        !self.good && plan::LIMITS.iter().any(of_form)
     }
 
     /// Notes an error that so many points come to; one that is not the spec's own ends the command.
@@ -327,6 +382,9 @@ fn line(one: &Checked) -> String {
             ", {dropped} without a kernel ({})",
             reasons.join(", ")
         ));
+    }
+    if let Some(built) = &one.built {
+        line.push_str(&built.to_string());
     }
     line
 }

@@ -33,7 +33,8 @@ fn evaluate(args: &args::Eval) -> Outcome {
     let Some(text) = &args.expression else {
         return Err(Failure::could_not_run("an expression is missing"));
     };
-    match eval::evaluate(text) {
+    let facts = eval::facts(&args.given).map_err(Failure::CouldNotRun)?;
+    match eval::evaluate_given(text, facts) {
         Ok(found) => {
             let assumed: Vec<String> = found.assumed.iter().map(ToString::to_string).collect();
             if args.json {

@@ -69,11 +69,52 @@ pub struct Called {
 ///
 /// The first part that is no expression or has no value.
 pub fn evaluate(text: &str) -> Result<Evaluated, Trouble> {
+    evaluate_given(text, Facts::default())
+}
+
+/// Evaluates a text where those facts about its symbols are given.
+///
+/// # Errors
+///
+/// As [`evaluate`].
+pub fn evaluate_given(text: &str, facts: Facts) -> Result<Evaluated, Trouble> {
     let expr = expr::parse(text)?;
-    let mut session = Session::default();
+    let mut session = Session {
+        facts,
+        ..Session::default()
+    };
     let value = session.value(&expr)?;
     let assumed = session.assumed;
     Ok(Evaluated { value, assumed })
+}
+
+/// Facts about symbols in the words in which they are told: `m % 128 == 0`, `m >= 128`.
+///
+/// # Errors
+///
+/// The first that is none.
+pub fn facts(texts: &[String]) -> Result<Facts, String> {
+    let mut facts = Facts::default();
+    for text in texts {
+        let number = |word: &str| word.trim().parse::<i64>().ok();
+        let divisor = text.split_once('%').and_then(|(name, rest)| {
+            let (by, zero) = rest.split_once("==")?;
+            (number(zero)? == 0).then_some((name.trim(), number(by)?))
+        });
+        let bound = text.split_once(">=");
+        let bound = bound.and_then(|(name, least)| Some((name.trim(), number(least)?)));
+        let noted = match (divisor, bound) {
+            (Some((name, by)), _) => facts.divides(name, by),
+            (None, Some((name, least))) => facts.at_least(name, least),
+            (None, None) => {
+                return Err(format!(
+                    "{text:?} is no fact about a name: write `m % 128 == 0` or `m >= 128`"
+                ));
+            }
+        };
+        noted.map_err(|error| error.to_string())?;
+    }
+    Ok(facts)
 }
 
 /// The outermost call of a text, ready to be explained.

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use tilewright_layout::{Error, IntTuple, MAX_TEXT_BYTES, Slot, Sym, Tiler};
 
+use super::cute;
 use super::value::{Tensor, Value};
 
 /// Deepest nesting of calls.
@@ -67,11 +68,17 @@ pub fn parse(text: &str) -> Result<Expr, Malformed> {
         at: 0,
         depth: 0,
     };
-    let expr = reader.chain()?;
-    match reader.peek() {
+    let read = reader.chain().and_then(|expr| match reader.peek() {
         None => Ok(expr),
         Some(_) => Err(reader.unexpected("the end, or ` o ` and another layout")),
-    }
+    });
+    read.map_err(|malformed| match cute::written(text) {
+        Some(own) => Malformed {
+            span: 0..text.len(),
+            message: format!("that is a type of CuTe: write `{own}`"),
+        },
+        None => malformed,
+    })
 }
 
 struct Reader<'a> {

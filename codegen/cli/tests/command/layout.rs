@@ -132,6 +132,16 @@ fn wrong_form_stands_over_a_caret() {
         ("complement(4:1, (_,1))", "expected a shape", "^^^^^"),
         ("logical_divide(4:1)", "1 arguments do not fit", "^^^^^"),
         ("size(4:1) 3", "expected the end", "^"),
+        (
+            "cute::Swizzle<3,3,3>",
+            "that is a type of CuTe: write `Sw<3,3,3>`",
+            "^^^^^^^^^^^^^^^^^^^^",
+        ),
+        (
+            "Layout<Shape<_4>, Stride<Int<8>>>",
+            "write `(4):(8)`",
+            "^^^^^^",
+        ),
         ("size(4:1", "the text ends", "^"),
         ("(4,8):(1)", "not congruent", "^"),
     ] {
@@ -143,6 +153,30 @@ fn wrong_form_stands_over_a_caret() {
     }
     eval("").expect(2);
     tilewright(["layout", "eval"]).expect(2);
+}
+
+#[test]
+fn facts_about_names_may_be_given() {
+    let given = |facts: &[&str]| {
+        let facts = facts.iter().flat_map(|fact| ["--given", fact]);
+        let words = ["layout", "eval", "logical_divide(m:1, 128)"];
+        tilewright(words.into_iter().chain(facts))
+    };
+    assert_value("logical_divide(m:1, 128)", "(128,ceil_div(m,128)):(1,128)");
+    let run = given(&["m % 128 == 0"]).expect(0);
+    assert_eq!(run.stdout, "(128,m/128):(1,128)\n");
+    let run = given(&["m % 64 == 0", "m%4==0", "m >= 640"]).expect(0);
+    assert_eq!(run.stdout, "(128,ceil_div(m,128)):(1,128)\n");
+    for (fact, why) in [
+        ("m % 128", "write `m % 128 == 0` or `m >= 128`"),
+        ("m % 128 == 1", "is no fact"),
+        ("m % 0 == 0", "the divisor must be at least 1"),
+        ("m >= 0", "every extent is at least 1"),
+        ("(m) >= 1", "(m)"),
+    ] {
+        let run = given(&[fact]).expect(2);
+        assert!(run.stderr.contains(why), "{fact}: {}", run.stderr);
+    }
 }
 
 #[test]

@@ -55,6 +55,11 @@ fn command_and_build_step_leave_out_the_same_points() {
         false => "2 points, form rows, 1 without a kernel (",
     };
     assert!(checked.stdout.contains(told), "{}", checked.stdout);
+    let told = match judged {
+        true => "); built by ptxas with ",
+        false => "); compiled, judged by no ptxas\n",
+    };
+    assert!(checked.stdout.contains(told), "{}", checked.stdout);
     let out = folder.path().join("out");
     fs::create_dir(&out).unwrap();
     let config = Config::new().specs(folder.path().join("masked"));

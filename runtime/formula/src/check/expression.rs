@@ -94,6 +94,30 @@ impl Checker<'_> {
         self.element(&word, &[], span)
     }
 
+    /// What to write in place of a statement that reads what it writes at another place: one
+    /// element of the one before it.
+    fn scan(&self, indices: &[Node]) -> Option<String> {
+        indices.iter().find_map(|index| {
+            let NodeKind::Operation { op, operands } = &index.kind else {
+                return None;
+            };
+            let before = match op {
+                Op::Sub => "<=",
+                Op::Add => ">=",
+                _ => return None,
+            };
+            let mode = operands.iter().find_map(|one| match &one.kind {
+                NodeKind::Name(name) => Some(name),
+                _ => None,
+            })?;
+            let along = self.free_name(mode);
+            Some(format!(
+                "kernels have no scans: write what each element folds, `sum[{along}] \
+                 where({along} {before} {mode}, …, 0)` of an input with the mode `{along}`"
+            ))
+        })
+    }
+
     /// An element of an operand or an intermediate.
     fn element(&mut self, name: &Word, indices: &[Node], span: &Span) -> Option<Expr> {
         if self.broken.contains(&name.text) {
@@ -111,7 +135,9 @@ impl Checker<'_> {
         {
             let text = shown(&name.text);
             let message = format!("`{text}` is read before it is written");
-            let help = if writer == self.at {
+            let help = if let Some(scan) = self.scan(indices).filter(|_| writer == self.at) {
+                scan
+            } else if writer == self.at {
                 let held = self.free_name(&name.text);
                 format!(
                     "what was there before is an operand of its own: add `{held}` of the dtype and \

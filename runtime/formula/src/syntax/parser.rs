@@ -192,6 +192,11 @@ impl<'t> Parser<'t> {
         let help = help
             .or(line_end
                 .then_some("a statement goes on behind its line's end only inside parentheses"));
+        let chooses = !line_end && self.at > 0 && self.word() == "if";
+        let help = match chooses {
+            true => Some("what a condition chooses is `where(…, …, …)`: condition, value, otherwise"),
+            false => help,
+        };
         let message = format!("expected {what}, found {found}");
         let (before, mut span) = (self.last_end(), self.span());
         let strays = self.problems.iter().filter_map(Problem::span);

@@ -203,7 +203,19 @@ impl Parser<'_> {
         let names: Vec<String> = FOLDS.iter().map(|one| format!("`{}`", one.name)).collect();
         let message = format!("`{}` is no fold", shown(text));
         let problem = Problem::new("unknown-name", &name.span, message);
-        Some(problem.help(format!("folds are {}", names.join(", "))))
+        let scanned = match text {
+            "cumsum" | "scan" | "prefix_sum" => Some(("sum", "0")),
+            "cummax" => Some(("max", "-inf")),
+            "cummin" => Some(("min", "inf")),
+            _ => None,
+        };
+        Some(problem.help(match scanned {
+            Some((fold, otherwise)) => format!(
+                "kernels have no scans: write what each element folds, such as \
+                 `{fold}[j] where(j <= …, …, {otherwise})` of an input with the mode `j`"
+            ),
+            None => format!("folds are {}", names.join(", ")),
+        }))
     }
 
     /// What begins with a name: an element, a fold, a call, or the name alone.
